@@ -52,6 +52,35 @@ func brief(messages []dispatch.Message) string {
 	return b.String()
 }
 
+// answered runs an agent, and returns what was sent and how many messages were not.
+func answered(
+	t testing.TB, agent func(context.Context, *dispatch.Run, *dispatch.Transcript), opts ...func(*dispatch.Options),
+) (sent []dispatch.Message, removed int) {
+	t.Helper()
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		agent(ctx, run, run.Transcript())
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}, append(opts, func(o *dispatch.Options) {
+		o.Observer = &dispatch.Observer{RunEnd: func(_ context.Context, end dispatch.RunEnd) { removed = notSent(t, end.Problems) }}
+	})...)
+	return dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes()).Messages, removed
+}
+
+// notSent returns the number in the problem messages_removed, or 0.
+func notSent(t testing.TB, problems []dispatch.Problem) (n int) {
+	t.Helper()
+	for _, p := range problems {
+		if p.Pointer != "/messages" {
+			continue
+		}
+		const text = "has more than 1 MiB of JSON or 1,000 messages: %d are not sent"
+		if _, err := fmt.Sscanf(p.Message, text, &n); err != nil || p.Code != "messages_removed" {
+			t.Errorf("problem %v", p)
+		}
+	}
+	return n
+}
+
 func TestSetConversation(t *testing.T) {
 	const a, b = "get_order", "get_customer"
 	do := func(ctx context.Context, run *dispatch.Run, id, tool, arguments string) {
@@ -70,13 +99,13 @@ func TestSetConversation(t *testing.T) {
 	}{
 		{"whole", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			m := []dispatch.Message{says("system", "Be brief."), says("user", "Refund order 4521.")}
-			tr.SetConversation("", m)
+			tr.SetConversation(ctx, m)
 			m = append(m, calling(call("m1", a, `{"n":1}`), call("m2", b, `{"n":2}`)))
-			tr.SetConversation("", m)
+			tr.SetConversation(ctx, m)
 			do(ctx, run, "m1", a, `{"n":1}`)
 			do(ctx, run, "m2", b, `{"n":2}`)
 			m = append(m, result("m1", `"one"`), result("m2", `"two"`), says("assistant", "Done."))
-			tr.SetConversation("", m)
+			tr.SetConversation(ctx, m)
 		}, `
 system Be brief.
 user Refund order 4521.
@@ -86,7 +115,7 @@ tool(m2) two
 assistant Done.
 `},
 		{"results that the model has not read yet", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation("", []dispatch.Message{
+			tr.SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`), call("m2", b, `{"n":2}`)),
 				result("m1", `"one"`),
 			})
@@ -102,24 +131,24 @@ assistant Done.
 		{"calls without the model's id", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			do(ctx, run, "", a, `{"n":0}`)
 			do(ctx, run, "", a, `{"n":1}`)
-			tr.SetConversation("", []dispatch.Message{
+			tr.SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("call_1", a, `"{ \"n\":1}"`)),
 				result("call_1", `"one"`),
 			})
 		}, `
-assistant [call_3 get_order {"n":0}]
-tool(call_3) {"n":0}
 user Refund order 4521.
 assistant [call_1 get_order "{ \"n\":1}"]
 tool(call_1) one
+assistant [call_3 get_order {"n":0}]
+tool(call_3) {"n":0}
 assistant Done.
 `},
 		{"the last one counts", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation("", []dispatch.Message{
+			tr.SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`),
 			})
 			do(ctx, run, "m1", a, `{"n":1}`)
-			tr.SetConversation("", []dispatch.Message{says("user", "Summary of Refund order 4521.: done")})
+			tr.SetConversation(ctx, []dispatch.Message{says("user", "Summary of Refund order 4521.: done")})
 		}, `
 user Summary of Refund order 4521.: done
 assistant [m1 get_order {"n":1}]
@@ -127,11 +156,11 @@ tool(m1) {"n":1}
 assistant Done.
 `},
 		{"none", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation("", []dispatch.Message{
+			tr.SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`),
 			})
 			do(ctx, run, "m1", a, `{"n":1}`)
-			tr.SetConversation("", nil)
+			tr.SetConversation(ctx, nil)
 		}, `
 user Refund order 4521.
 assistant [m1 get_order {"n":1}]
@@ -139,61 +168,61 @@ tool(m1) {"n":1}
 assistant Done.
 `},
 		{"two labels with equal ids", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521.")})
+			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
 			for _, actor := range []string{"refunds", "orders"} {
 				sub := proxy.WithActor(ctx, actor)
-				tr.SetConversation(actor, []dispatch.Message{
+				tr.SetConversation(proxy.WithActor(ctx, actor), []dispatch.Message{
 					says("user", actor), calling(call("c0", a, `{"of":"`+actor+`"}`)),
 				})
 				do(sub, run, "c0", a, `{"of":"`+actor+`"}`)
 			}
-			tr.SetConversation("refunds", []dispatch.Message{
+			tr.SetConversation(proxy.WithActor(ctx, "refunds"), []dispatch.Message{
 				says("user", "refunds"), calling(call("c0", a, `{"of":"refunds"}`)), result("c0", `"of refunds"`),
 			})
-			tr.SetConversation("", []dispatch.Message{
+			tr.SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), says("assistant", "I have asked both."),
 			})
 		}, `
-user orders
-assistant [c0 get_order {"of":"orders"}]
-tool(c0) {"of":"orders"}
+user Refund order 4521.
+assistant I have asked both.
 user refunds
 assistant [c0 get_order {"of":"refunds"}]
 tool(c0) of refunds
-user Refund order 4521.
-assistant I have asked both.
+user orders
+assistant [c0 get_order {"of":"orders"}]
+tool(c0) {"of":"orders"}
 assistant Done.
 `},
 		{"two labels with equal ids, called in another order", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			for _, actor := range []string{"refunds", "orders"} {
-				tr.SetConversation(actor, []dispatch.Message{says("user", actor), calling(call("c0", a, `{}`))})
+				tr.SetConversation(proxy.WithActor(ctx, actor), []dispatch.Message{says("user", actor), calling(call("c0", a, `{}`))})
 			}
 			for _, actor := range []string{"orders", "refunds"} {
 				do(proxy.WithActor(ctx, actor), run, "c0", a, `{"of":"`+actor+`"}`)
 			}
-			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521.")})
+			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
 		}, `
+user Refund order 4521.
 user refunds
 assistant [c0 get_order {}]
 tool(c0) {"of":"refunds"}
 user orders
 assistant [c0 get_order {}]
 tool(c0) {"of":"orders"}
-user Refund order 4521.
 assistant Done.
 `},
-		{"the agent answers after its sub-agent", func(_ context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521.")})
-			tr.SetConversation("refunds", []dispatch.Message{says("user", "4521"), says("assistant", "Refunded.")})
-			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521."), says("assistant", "Done.")})
+		{"the agent answers after its sub-agent", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
+			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
+			tr.SetConversation(proxy.WithActor(ctx, "refunds"), []dispatch.Message{says("user", "4521"), says("assistant", "Refunded.")})
+			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521."), says("assistant", "Done.")})
 		}, `
+user Refund order 4521.
 user 4521
 assistant Refunded.
-user Refund order 4521.
 assistant Done.
 `},
-		{"the prompt among other text", func(_ context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation("", []dispatch.Message{
+		{"the prompt among other text", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
+			tr.SetConversation(ctx, []dispatch.Message{
 				says("user", "The customer writes: Refund order 4521. Answer politely."),
 			})
 		}, `
@@ -227,8 +256,8 @@ func TestSetConversationInASession(t *testing.T) {
 		"stateful": `{"session_id":"s1","turn_id":"2","user_instruction":"And order 4522?"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				run.Transcript().SetConversation("", []dispatch.Message{
+			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				run.Transcript().SetConversation(ctx, []dispatch.Message{
 					says("system", "Be brief."), says("user", "Refund order 4521."), calling(call("m1", "refund", `{}`)),
 					result("m1", `"ok"`),
 					says("assistant", "Done."), says("user", "And order 4522?"), calling(call("m2", "refund", `{}`)),
@@ -257,13 +286,13 @@ func TestSetConversationWithReminders(t *testing.T) {
 		"first turn": {says("system", "Be brief.")},
 		"later turn": {says("system", "Be brief."), says("user", "Hello."), says("assistant", "Hello.")},
 	} {
-		h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			tr := run.Transcript()
 			m := append(earlier, says("user", run.Instruction))
-			tr.SetConversation("", m)
+			tr.SetConversation(ctx, m)
 			m = append(m, calling(call("m1", "refund", `{}`)), result("m1", `"ok"`), says("user", "Remember the task: "+run.Instruction))
-			tr.SetConversation("", m)
-			tr.SetConversation("", append(m, says("assistant", "Yes.")))
+			tr.SetConversation(ctx, m)
+			tr.SetConversation(ctx, append(m, says("assistant", "Yes.")))
 			return &dispatch.Response{FinalResponse: "Done."}, nil
 		})
 		body := `{"odyssey_proxy_url":"https://api.example.com/runs/abc","input":` +
@@ -287,72 +316,58 @@ assistant Done.
 // at the end, and a shorter conversation has room again.
 func TestSetConversationIsBounded(t *testing.T) {
 	text := strings.Repeat("x", 60<<10)
-	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		tr := run.Transcript()
-		m := []dispatch.Message{says("user", run.Instruction)}
-		for i := range 12 {
-			id := fmt.Sprintf("m%d", i)
-			m = append(m, calling(call(id, "get_order", `{}`)))
-			tr.SetConversation("", m)
-			got, err := proxy.Call[json.RawMessage](proxy.WithCallID(ctx, id), run.Proxy, "get_order", map[string]string{"text": text})
-			if err != nil {
-				return nil, err
+	for name, more := range map[string]int{"0.7 MiB": 0, "1.5 MiB": 400, "1.5 MiB, then 0.7 MiB": -400} {
+		var whole []dispatch.Message
+		sent, removed := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			m := []dispatch.Message{says("user", run.Instruction)}
+			for i := range 12 {
+				id := fmt.Sprintf("m%d", i)
+				m = append(m, calling(call(id, "get_order", `{}`)))
+				tr.SetConversation(ctx, m)
+				got, err := proxy.Call[json.RawMessage](proxy.WithCallID(ctx, id), run.Proxy, "get_order", map[string]string{"text": text})
+				if err != nil {
+					t.Error(err)
+				}
+				m = append(m, result(id, strconv.Quote(string(got))))
 			}
-			m = append(m, result(id, strconv.Quote(string(got))))
-		}
-		tr.SetConversation("", m)
-		if n := dispatch.Dropped(tr); n != 0 {
-			t.Errorf("%d messages of 0.7 MiB were left out", n)
-		}
-		long := m
-		for range 400 {
-			long = append(long, says("assistant", text[:2<<10]))
-		}
-		tr.SetConversation("", long)
-		all := tr.Messages()
+			long := m
+			for range max(more, -more) {
+				long = append(long, says("assistant", text[:2<<10]))
+			}
+			tr.SetConversation(ctx, long)
+			if whole = long; more < 0 {
+				tr.SetConversation(ctx, m)
+				whole = m
+			}
+		}, slow)
 		size := 0
-		for _, message := range all {
-			one, err := json.Marshal(message)
+		for _, m := range sent {
+			one, err := json.Marshal(m)
 			if err != nil {
 				t.Error(err)
 			}
 			size += len(one) + 1
 		}
-		if size > 1<<20 || size < 1<<20-200<<10 || len(all)+dispatch.Dropped(tr) != len(long) {
-			t.Errorf("%d bytes of %d messages; %d were left out of %d", size, len(all), dispatch.Dropped(tr), len(long))
+		if (removed > 0) != (more > 0) || len(sent)+removed != len(whole)+1 || size > 1<<20 || more > 0 && size < 1<<20-3<<10 {
+			t.Errorf("%s: %d bytes of %d messages; %d were left out of %d", name, size, len(sent), removed, len(whole))
 		}
-		tr.SetConversation("", m)
-		if n, all := dispatch.Dropped(tr), tr.Messages(); n != 0 || len(all) != len(m) {
-			t.Errorf("then %d messages were left out, and %d are there", n, len(all))
-		}
-		return &dispatch.Response{FinalResponse: "Done."}, nil
-	}
-	if w := post(newHandler(t, agent, slow), seedBody, nil); w.Code != 200 {
-		t.Error(w.Code, w.Body)
 	}
 }
 
 // A call and its result count as the two messages that they are.
 func TestSetConversationOfManyCalls(t *testing.T) {
-	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		m := []dispatch.Message{says("user", run.Instruction)}
-		for i := range 499 {
-			id := fmt.Sprintf("m%d", i)
-			m = append(m, calling(call(id, "get_order", `{}`)), result(id, `"shipped"`))
+	for turns, want := range map[int]int{499: 0, 500: 2, 1000: 1002} {
+		_, removed := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			m := []dispatch.Message{says("user", run.Instruction)}
+			for i := range turns {
+				id := fmt.Sprintf("m%d", i)
+				m = append(m, calling(call(id, "get_order", `{}`)), result(id, `"shipped"`))
+			}
+			tr.SetConversation(ctx, m)
+		})
+		if removed != want {
+			t.Errorf("%d calls: %d messages were left out, want %d", turns, removed, want)
 		}
-		tr := run.Transcript()
-		tr.SetConversation("", m)
-		if n := dispatch.Dropped(tr); n != 0 {
-			t.Errorf("%d of 999 messages were left out", n)
-		}
-		tr.SetConversation("", append(m, m[1:]...))
-		if n := dispatch.Dropped(tr); n < 997 || n > 998 {
-			t.Errorf("%d of 1997 messages were left out", n)
-		}
-		return &dispatch.Response{FinalResponse: "Done."}, nil
-	}
-	if w := post(newHandler(t, agent), seedBody, nil); w.Code != 200 {
-		t.Error(w.Code, w.Body)
 	}
 }
 
@@ -368,7 +383,7 @@ func TestSetConversationAndAdd(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			tr.SetConversation("", conversation)
+			tr.SetConversation(ctx, conversation)
 			tr.Add(calling(call("m1", "get_order", `{"n":1}`)), result("m1", `"added"`))
 		}
 		return &dispatch.Response{FinalResponse: "Done."}, nil
@@ -393,7 +408,7 @@ func TestSetConversationOfARunThatFails(t *testing.T) {
 			"failure": func(context.Context) error { return errors.New("broken") },
 		} {
 			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				run.Transcript().SetConversation("", []dispatch.Message{
+				run.Transcript().SetConversation(ctx, []dispatch.Message{
 					says("user", run.Instruction), says("assistant", "Let me see."),
 				})
 				return nil, agent(ctx)
@@ -485,21 +500,6 @@ assistant Done.
 	})
 }
 
-// A transcript that is full is sent as far as it goes, with a problem.
-func TestProblemOfAFullTranscript(t *testing.T) {
-	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		for range 1100 {
-			run.Transcript().Add(says("assistant", "more"))
-		}
-		return &dispatch.Response{FinalResponse: "Done."}, nil
-	}
-	result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{})
-	want := "messages_removed: /messages has more than 1 MiB or 1,000 messages: the last 100 are not sent"
-	if err != nil || len(result.Problems) != 1 || result.Problems[0].String() != want || len(result.Messages) != 1001 {
-		t.Errorf("%d messages, problems %v, %v", len(result.Messages), result.Problems, err)
-	}
-}
-
 // Code that sees the requests to a model sets the conversation again and again. Calls that it
 // contains are not shown twice.
 func ExampleTranscript_SetConversation() {
@@ -510,7 +510,7 @@ func ExampleTranscript_SetConversation() {
 				{ID: "call_a", Name: "get_order", Arguments: json.RawMessage(`{"order_id":"4521"}`)},
 			}},
 		}
-		run.Transcript().SetConversation("", conversation)
+		run.Transcript().SetConversation(ctx, conversation)
 		_, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, "call_a"), "get_order", `{"order_id":"4521"}`)
 		return &dispatch.Response{FinalResponse: "It has."}, err
 	}

@@ -52,8 +52,12 @@
 //	a tool message that does not match an earlier call        removed
 //	a message with an unknown role                            removed, with the results of its calls
 //
-// Each repair but the first is logged as a problem of the [response contract], with the code
-// messages_repaired or messages_removed; package dispatchtest shows these problems in its results.
+// A response has at most 1,000 messages and 1 MiB of them as JSON, whether they are the recording or
+// the agent's own. The handler removes messages at the end, but not a last text of the assistant.
+//
+// Each repair but the first, and each removal, is logged as a problem of the [response contract], with
+// the code messages_repaired or messages_removed. Package dispatchtest shows these problems in its
+// results.
 //
 // # Code mode
 //

@@ -179,6 +179,7 @@ func (h *Handler) await(v *visit, arrived time.Time) outcome {
 // before the response is sent, so that the next run can take it.
 func (v *visit) Do(ctx context.Context) (out outcome) {
 	defer v.release()
+	v.run.recording().start(ctx)
 	out.response, out.err = v.handler.agent(ctx, &v.run)
 	if out.err != nil { // here, because the methods of the error may panic
 		_ = out.err.Error()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/internal/actor"
@@ -14,88 +13,117 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// begin records the start of a call. It returns nil if the transcript is full.
+// call is a recorded tool call.
+type call struct {
+	group     *group
+	index     int    // in the turn of its group
+	id        string // in the transcript, if the agent does not tell the call
+	modelID   string // of proxy.WithCallID; "" for none
+	tool      string
+	arguments json.RawMessage
+	hash      string  // see hashOf; if there is no modelID
+	content   Content // of the result; empty until the call has ended
+
+	told, answered bool // by the agent; see matcher
+}
+
+// group is the calls of one actor that belong to one turn, or that began before any of them ended.
+type group struct {
+	actor string
+	at    int // see place
+	calls []*call
+	ended bool // one of the calls
+}
+
+type groupKey struct {
+	actor string
+	turn  *actor.Turn
+}
+
+func (g *group) place() place { return place{g.at, g.calls[0].index} }
+
+// begin records the start of a call. It returns nil if there is no room.
 func (t *Transcript) begin(ctx context.Context, info recording.Call) *call {
 	turn, index := actor.TakeTurn(ctx)
-	arguments := recordable(info.Arguments)
+	c := &call{
+		index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
+		tool: clip.Text(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
+	}
+	if c.id == "" {
+		c.id, c.hash = t.newID(ctx, nil), hashOf(c.tool, info.Arguments)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	tool := cmp.Or(info.Tool, "(no name)") // a model may leave it out
-	if len(tool) > maxTranscriptName {
-		tool = clip.Text(tool, maxTranscriptName)
-	}
-	if c := t.findTold(tool, info); c != nil {
-		c.recorded = true
-		return c
-	}
-	c := &call{modelID: info.CallID, tool: tool, arguments: arguments, recorded: true}
-	c.size = 80 + quotedLen(tool) + max(quotedLen(c.modelID), minIDLen) + len(arguments)
-	if !t.admit(c.size+answerSize(c.modelID), 2) {
+	if !t.keep(2*messageOverhead + len(info.Actor) + len(c.tool) + len(c.id) + len(c.arguments)) {
 		t.lost += 2
 		return nil
 	}
-	if c.modelID != "" && !t.ids[c.modelID] {
-		c.id = c.modelID
-		t.use(c.id)
-	} else {
-		c.id = t.newID()
+	t.label(ctx, info.Actor)
+	key := groupKey{info.Actor, turn}
+	g := t.groups[key]
+	if g == nil || turn == nil && (g.ended || t.addedAfter(g)) {
+		g = &group{actor: info.Actor, at: t.place(turn, index).at}
+		if t.groups == nil {
+			t.groups = map[groupKey]*group{}
+		}
+		t.groups[key] = g
+		t.recorded = append(t.recorded, g)
 	}
-	t.calls = append(t.calls, c)
-	c.group, c.index = t.group(info.Actor, turn), index
-	at := len(c.group.calls)
-	for turn != nil && at > 0 && c.group.calls[at-1].index > index {
-		at--
-	}
-	c.group.calls = slices.Insert(c.group.calls, at, c)
+	c.group, g.calls = g, append(g.calls, c)
 	return c
 }
 
-// group returns the group of recorded calls for a call that begins now: that of its turn, or the
-// last one of its actor if none of its calls has ended.
-func (t *Transcript) group(actor string, turn *actor.Turn) *row {
-	for _, r := range slices.Backward(t.rows) {
-		if r.added {
-			break
-		}
-		if r.conversation != nil || r.actor != actor {
-			continue
-		}
-		if turn == r.turn && (turn != nil || !r.ended) {
-			return r
-		}
-		if turn == nil {
-			break
-		}
-	}
-	r := &row{actor: actor, turn: turn}
-	t.rows = append(t.rows, r)
-	return r
-}
-
-// findTold returns the call of an added message that begins now.
-func (t *Transcript) findTold(tool string, info recording.Call) *call {
-	open := func(c *call) bool { return c.told && !c.recorded && !c.answered && c.tool == tool }
-	if info.CallID != "" {
-		return t.findLast(func(c *call) bool { return open(c) && c.id == info.CallID })
-	}
-	return t.find(func(c *call) bool { return open(c) && equalArguments(c.arguments, info.Arguments) })
+// addedAfter reports whether the agent has added a message since a group began.
+func (t *Transcript) addedAfter(g *group) bool {
+	n := len(t.added)
+	return n > 0 && t.added[n-1].place.at > g.at
 }
 
 // end records the result of a call, as the model should see it.
-func (t *Transcript) end(c *call, result json.RawMessage) {
-	content := cutText(toolresult.Text(result))
+func (t *Transcript) end(c *call, result Content) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.group != nil {
-		c.group.ended = true
+	c.group.ended = true
+	if !t.keep(len(result)) {
+		result = Text("…")
 	}
-	if c.answered {
-		return
+	c.content = result
+}
+
+// result returns the recorded result as the answer to the call with this id.
+func (c *call) result(id string) Message {
+	content := c.content
+	if len(content) == 0 {
+		content = unfinished
 	}
-	if !t.admit(len(content), 0) {
-		content = Text("…") // for which there is room
+	return Message{Role: RoleTool, ToolCallID: id, Content: content}
+}
+
+// unfinished is the result of a call that has not ended.
+var unfinished = Text(string(toolresult.Failure("tool_call_failed", "the call has not ended", nil)))
+
+// recordable returns arguments as they can be sent. JSON objects and strings of at most 64 KiB stay
+// as they are. Anything else becomes a JSON string of at most 64 KiB.
+func recordable(given json.RawMessage) json.RawMessage {
+	switch {
+	case len(given) == 0:
+		return json.RawMessage("{}")
+	case len(given) <= maxTranscriptText && validArguments(given):
+		return given
 	}
-	c.content = content
+	return json.RawMessage(cutText(string(given)))
+}
+
+// cutText returns s as content of at most maxTranscriptText bytes of JSON.
+func cutText(s string) Content {
+	limit := maxTranscriptText - 2
+	for {
+		content := Text(clip.Text(s, limit))
+		if len(content) <= maxTranscriptText {
+			return content
+		}
+		limit = limit * maxTranscriptText / len(content) // what has to be escaped takes more
+	}
 }
 
 // recorder is the [recording.Recorder] of a run's calls.
@@ -104,23 +132,28 @@ type recorder struct {
 	calls      atomic.Int64 // that have begun
 }
 
-type callKey struct{}
+type recordedKey struct{}
 
 // Start implements [recording.Recorder].
 func (r *recorder) Start(ctx context.Context, info recording.Call) context.Context {
 	r.calls.Add(1)
 	if c := r.transcript.begin(ctx, info); c != nil {
-		ctx = context.WithValue(ctx, callKey{}, c)
+		ctx = context.WithValue(ctx, recordedKey{}, c)
 	}
 	return ctx
 }
 
 // End implements [recording.Recorder].
 func (r *recorder) End(ctx context.Context, response json.RawMessage, err error) {
+	if c, ok := ctx.Value(recordedKey{}).(*call); ok {
+		r.transcript.end(c, resultContent(response, err))
+	}
+}
+
+// resultContent returns the result of a call as the model should see it.
+func resultContent(response json.RawMessage, err error) Content {
 	if err != nil {
 		response = proxy.ToolResult(err)
 	}
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
-		r.transcript.end(c, response)
-	}
+	return cutText(toolresult.Text(response))
 }

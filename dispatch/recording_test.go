@@ -323,12 +323,12 @@ func TestTranscriptOfLocalTools(t *testing.T) {
 		run.Transcript().Add(calling(call("call_1", "local", "{}")), result("call_1", `"here"`))
 		_, _ = run.Proxy.Do(ctx, "get_order", nil)
 	})
-	want := `{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{}}]}
-{"role":"tool","content":"{}","tool_call_id":"call_2"}
+	want := `{"role":"assistant","tool_calls":[{"id":"call_3","name":"get_order","arguments":{}}]}
+{"role":"tool","content":"{}","tool_call_id":"call_3"}
 {"role":"assistant","tool_calls":[{"id":"call_1","name":"local","arguments":{}}]}
 {"role":"tool","content":"here","tool_call_id":"call_1"}
-{"role":"assistant","tool_calls":[{"id":"call_3","name":"get_order","arguments":{}}]}
-{"role":"tool","content":"{}","tool_call_id":"call_3"}`
+{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{}}]}
+{"role":"tool","content":"{}","tool_call_id":"call_2"}`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -413,15 +413,6 @@ func TestTranscriptWithALongID(t *testing.T) {
 
 // Messages that replace what was recorded do not count beside it.
 func TestTranscriptCountsNothingTwice(t *testing.T) {
-	dropped := func(agent func(context.Context, *dispatch.Run, *dispatch.Transcript)) (n int) {
-		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			agent(ctx, run, run.Transcript())
-			n = dispatch.Dropped(run.Transcript())
-			return nil, nil
-		}, tools)
-		post(h, seedBody, nil)
-		return n
-	}
 	for name, tell := range map[string]func(*dispatch.Transcript, int, string){
 		"told": func(t *dispatch.Transcript, i int, arguments string) {
 			t.Add(calling(call(fmt.Sprint(i), "get_order", arguments)))
@@ -433,8 +424,8 @@ func TestTranscriptCountsNothingTwice(t *testing.T) {
 			t.Add(result(fmt.Sprint(i), `"x"`), calling(call(fmt.Sprint(i), "get_order", arguments)))
 		},
 	} {
-		for more, want := range map[int]int{1000 - 2*55: 0, 1000 - 2*55 + 1: 1} {
-			if n := dropped(func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
+		for more, want := range map[int]int{998 - 2*55: 0, 998 - 2*55 + 1: 1} {
+			if _, n := answered(t, func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
 				for i := range 55 {
 					arguments := fmt.Sprintf(`{"x":"%d%s"}`, i, strings.Repeat("x", 9000))
 					_, _ = run.Proxy.Do(proxy.WithCallID(ctx, fmt.Sprint(i)), "get_order", json.RawMessage(arguments))
@@ -443,17 +434,17 @@ func TestTranscriptCountsNothingTwice(t *testing.T) {
 				for range more {
 					t.Add(says("assistant", "more"))
 				}
-			}); n != want {
+			}, tools); n != want {
 				t.Errorf("%s, with %d more messages: %d dropped, want %d", name, more, n, want)
 			}
 		}
 	}
-	if n := dropped(func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
+	if _, n := answered(t, func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
 		for i := range 10 { // results of 64 KiB
 			_, _ = run.Proxy.Do(proxy.WithCallID(ctx, fmt.Sprint(i)), "big", nil)
 			t.Add(calling(call(fmt.Sprint(i), "big", "{}")), result(fmt.Sprint(i), `"`+strings.Repeat("x", 64_000)+`"`))
 		}
-	}); n != 0 {
+	}, tools); n != 0 {
 		t.Errorf("large results: %d dropped", n)
 	}
 }
@@ -629,12 +620,19 @@ func TestTranscriptBounds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dropped := 0
+			removed := 0
 			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 				agent(ctx, run, run.Transcript())
-				dropped = dispatch.Dropped(run.Transcript())
 				return run.Transcript().Response(strings.Repeat("y", 100_000)), nil
-			}, tools)
+			}, tools, func(o *dispatch.Options) {
+				o.Observer = &dispatch.Observer{RunEnd: func(_ context.Context, end dispatch.RunEnd) {
+					for _, p := range end.Problems {
+						if p.Code == "messages_removed" {
+							removed++
+						}
+					}
+				}}
+			})
 			body := post(h, `{"input":{"user_instruction":"`+strings.Repeat("z", 100_000)+`"}}`, nil).Body.Bytes()
 			var answer struct{ Messages json.RawMessage }
 			if err := json.Unmarshal(body, &answer); err != nil {
@@ -644,8 +642,8 @@ func TestTranscriptBounds(t *testing.T) {
 				t.Errorf("%d bytes of messages", n)
 			}
 			var rows []dispatch.Message
-			if err := json.Unmarshal(answer.Messages, &rows); err != nil || len(rows) > 1002 || dropped == 0 {
-				t.Errorf("%d rows, %d dropped, %v", len(rows), dropped, err)
+			if err := json.Unmarshal(answer.Messages, &rows); err != nil || len(rows) > 1000 || removed != 1 {
+				t.Errorf("%d rows, %d problems, %v", len(rows), removed, err)
 			}
 			if found := dispatch.CheckMessages(rows); len(found) > 0 {
 				t.Errorf("problems %v", found[0])

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -162,12 +163,9 @@ func (s *sender) toolCalls(m *Message) {
 }
 
 func (s *sender) newID() string {
-	for {
-		if id := s.transcript.makeID(); !s.ids[id] {
-			s.ids[id] = true
-			return id
-		}
-	}
+	id := s.transcript.newID(context.Background(), s.ids)
+	s.ids[id] = true
+	return id
 }
 
 func inUTF8(raw []byte) []byte { return bytes.ToValidUTF8(raw, []byte("\ufffd")) }

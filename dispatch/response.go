@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,7 +27,8 @@ type Response struct {
 	// Messages is the transcript, for the trace. If it is nil, the recorded [Transcript] is sent if
 	// the agent has called [Run.Transcript]. If it is empty and not nil, none is sent.
 	// [Options.SendTranscript] sends one in any case. Malformed messages are repaired or removed,
-	// as the package comment lists.
+	// as the package comment lists. At most 1,000 messages and 1 MiB of JSON are sent: those at the
+	// end are removed, but for a last text of the assistant.
 	Messages []Message
 
 	// Metadata is shown beside the trace. Fields that are zero, and keys that Extra lacks, are
@@ -109,14 +111,13 @@ func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem
 			r.FinalResponse = NoFinalResponse
 		}
 	}
-	messages, found := h.messages(run, out.host, &r)
+	rows, found := h.messages(run, out.host, &r)
 	problems = append(append(problems, found...), run.recording().foundProblems()...)
 	r.Metadata = r.Metadata.with(run.recording().metadataCopy())
 	body = append(make([]byte, 0, len(r.FinalResponse)+64), `{"final_response":`...)
 	body = rawjson.AppendQuote(body, r.FinalResponse)
-	if len(messages) > 0 {
-		body, found = appendMember(body, "messages", messages)
-		problems = append(problems, found...)
+	if len(rows) > 0 {
+		body = append(append(body, `,"messages":`...), rawjson.Array(rows)...)
 	}
 	if r.Metadata != nil {
 		body, found = appendMember(body, "metadata", r.Metadata)
@@ -125,27 +126,68 @@ func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem
 	return append(body, '}'), problems
 }
 
-// messages returns the messages that are sent with r. host reports that a function of the options
-// made r.
-func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message, problems []Problem) {
-	t := run.recording()
-	messages = r.Messages
-	if messages == nil && (host || h.opts.SendTranscript || t.wasAsked()) {
+// messages returns the messages that are sent with r, as JSON. host reports that a function of the
+// options made r.
+func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMessage, problems []Problem) {
+	t, strict := run.recording(), h.opts.SendTranscript
+	recorded := host || strict || t.wasAsked()
+	messages := r.Messages
+	if messages == nil && recorded {
 		messages = t.Response(r.FinalResponse).Messages
-		if n := t.dropped(); n > 0 {
-			problems = append(problems, Problem{Code: codeRemoved, Pointer: "/messages", Message: fmt.Sprintf(
-				"has more than 1 MiB or 1,000 messages: the last %d are not sent", n)})
-		}
 	}
-	messages, found := sendable(messages, t)
-	problems = append(problems, found...)
-	if !h.opts.SendTranscript || gradeable(messages) {
-		return messages, problems
-	}
-	if len(messages) == 0 {
+	messages, problems = sendable(messages, t)
+	if len(messages) == 0 && strict {
 		messages, _ = sendable(t.Messages(), t)
 	}
-	return append(slices.Clone(messages), Message{Role: RoleAssistant, Content: cutText(r.FinalResponse)}), problems
+	sent, rows := fit(messages)
+	if strict && !gradeable(sent) {
+		messages = append(slices.Clone(messages), Message{Role: RoleAssistant, Content: cutText(r.FinalResponse)})
+		sent, rows = fit(messages)
+	}
+	removed := len(messages) - len(sent)
+	if recorded {
+		removed += t.notKept()
+	}
+	if removed > 0 {
+		problems = append(problems, Problem{Code: codeRemoved, Pointer: "/messages", Message: fmt.Sprintf(
+			"has more than 1 MiB of JSON or 1,000 messages: %d are not sent", removed)})
+	}
+	return rows, problems
+}
+
+// Limits of the messages of a response. A trace shows them, and nobody reads more than this.
+const (
+	maxSentBytes    = 1 << 20
+	maxSentMessages = 1000
+)
+
+// fit returns the messages for which a response has room, and their JSON: the first ones, and the
+// last one if it is a text of the assistant, which is the final response. It leaves the results of a
+// message together with their calls.
+func fit(messages []Message) (sent []Message, rows []json.RawMessage) {
+	var last json.RawMessage
+	size, end, most := len("[]"), len(messages), maxSentMessages
+	if end > 0 && messages[end-1].isText() {
+		if row, err := rawjson.Encode(messages[end-1]); err == nil && len(row) <= maxSentBytes/2 {
+			last, size, end, most = row, size+len(row)+1, end-1, most-1
+		}
+	}
+	n := 0
+	for ; n < min(end, most); n++ {
+		row, err := rawjson.Encode(messages[n])
+		if size += len(row) + 1; err != nil || size > maxSentBytes {
+			break
+		}
+		rows = append(rows, row)
+	}
+	for n > 0 && n < end && messages[n].Role == RoleTool {
+		n--
+	}
+	sent, rows = messages[:n:n], rows[:n]
+	if last != nil {
+		sent, rows = append(sent, messages[end]), append(rows, last)
+	}
+	return sent, rows
 }
 
 // appendMember adds a member if it can be written as valid JSON. A marshal method may fail, panic,

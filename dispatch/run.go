@@ -118,6 +118,19 @@ func (r *Run) Transcript() *Transcript {
 	return t
 }
 
+// Err returns nil while the run goes on, and then why it has ended: the cause of the context that the
+// agent receives. It is for code whose context does not end with the run, see
+// [context.WithoutCancel]. Of a Run that this package did not make it returns nil.
+func (r *Run) Err() error {
+	t := r.recording()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.agent == nil {
+		return nil
+	}
+	return context.Cause(t.agent)
+}
+
 func (r *Run) recording() *Transcript {
 	if r.transcript == nil {
 		r.transcript = &Transcript{run: r, numbers: new(atomic.Int64)}

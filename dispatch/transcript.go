@@ -1,23 +1,26 @@
 package dispatch
 
 import (
-	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/internal/actor"
-	"github.com/toolwire/toolwire/internal/toolresult"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Transcript is the recording of a run: the user's instruction, the tool calls of the run's proxy
 // with their results, and the messages that the agent adds. [Run.Transcript] returns it. It is safe
 // for concurrent use.
 //
-// All calls of a run are recorded, with the arguments that the agent passed, also if the client
+// All calls of a run are recorded, with the arguments that the agent passed, even if the client
 // rejects them. A failure is recorded as the model should see it. The calls of one [proxy.Each]
 // form one assistant message. So do calls of one actor that begin before any of them has ended.
 // Calls keep the ids of [proxy.WithCallID]. Other calls get ids that are unique within the session.
@@ -26,78 +29,68 @@ import (
 // with the same ids, or without [proxy.WithCallID] those with the same tools and arguments. An
 // added tool message replaces the recorded result.
 //
-// The transcript has at most 1 MiB of JSON and 1,000 messages. Later messages are not kept, and a
-// problem with the code messages_removed reports them. The transcript keeps 64 KiB of each text of
-// a recorded call.
+// The transcript keeps 64 KiB of each text of a recorded call, and 4 MiB each of what was recorded and
+// added, of the agent's own conversation, and of those of its sub-agents. A response has at most 1 MiB of messages as JSON, and 1,000 messages.
+// A problem with the code messages_removed says how many were not kept or not sent.
 type Transcript struct {
 	run     *Run
 	numbers *atomic.Int64 // of the ids that were made; shared by the dispatches of a run token
+	earlier replayedIDs
 
 	mu       sync.Mutex
-	asked    bool // the agent has called Run.Transcript
-	rows     []*row
-	calls    []*call
-	ids      map[string]bool // of calls
-	size     int             // of the rows, as JSON
-	messages int             // in the rows
-	full     bool
-	lost     int // messages that did not fit
+	agent    context.Context // of the agent, once it runs
+	asked    bool            // the agent has called Run.Transcript
 	metadata *Metadata
 	problems []Problem // that were added
 
-	conversations []*conversation
-	taken         map[string]bool // ids of calls in conversations
+	recorded []*group // in the order in which they began
+	groups   map[groupKey]*group
+	added    []addedMessage
+	labels   []*label
+
+	clock int                 // counts what has a place
+	turns map[*actor.Turn]int // places of what belongs to a turn
+	kept  int                 // bytes of what was recorded and added
+	full  bool
+	lost  int // messages that were not kept
 }
 
-// Limits of a transcript. A trace shows it, and nobody reads more than this.
+// Limits of what is kept, in bytes. Of a name and of a text it is the JSON.
 const (
-	maxTranscript         = 1 << 20
-	maxTranscriptText     = 64 << 10
-	maxTranscriptMessages = 1000
-	maxTranscriptName     = 256
-
-	// maxTranscriptRows leaves room for the instruction and the final response.
-	maxTranscriptRows = maxTranscript - 2*(maxTranscriptText+100)
+	maxKept           = 4 << 20
+	maxTranscriptText = 64 << 10
+	maxTranscriptName = 256
+	messageOverhead   = 200 // of a message in memory
 )
 
-// row is a message of the agent, a group of recorded calls, or a conversation.
-type row struct {
-	conversation *conversation // nil for the other two
+// A place orders what a transcript contains. What happens in the calls of one [proxy.Each] has the
+// order of these calls, whichever begins first.
+type place struct{ at, index int }
 
-	added   bool
-	message Message // if added
-	calls   []*call // if added, those of message.ToolCalls
-	actor   string
-	turn    *actor.Turn // of the group; nil if it is not known
-	ended   bool        // a call of the group has ended
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.index, q.index))
 }
 
-// call is one tool call. It is recorded, or told by a message of the agent, or both.
-type call struct {
-	id, modelID string
-	tool        string
-	arguments   json.RawMessage
-	content     Content // of the recorded result; empty until the call has ended
-	size        int     // of the recorded call, as JSON, without its answer
-	group       *row    // of the recorded call
-	index       int     // of the recorded call in the turn of its group
-	recorded    bool
-	told        bool // an added assistant message holds the call
-	answered    bool // an added tool message holds the result
-	saved       int  // not 0 if a conversation contains the call: what that saves of its size
-}
-
-// result returns the recorded result as the answer to the call with this id.
-func (c *call) result(id string) Message {
-	content := c.content
-	if len(content) == 0 {
-		content = unfinished
+// place returns the next place. It must be called with t.mu held.
+func (t *Transcript) place(turn *actor.Turn, index int) place {
+	if at, ok := t.turns[turn]; ok {
+		return place{at, index}
 	}
-	return Message{Role: RoleTool, ToolCallID: id, Content: content}
+	t.clock++
+	if turn != nil {
+		if t.turns == nil {
+			t.turns = map[*actor.Turn]int{}
+		}
+		t.turns[turn] = t.clock
+	}
+	return place{t.clock, index}
 }
 
-// unfinished is the result of a call that has not ended.
-var unfinished = Text(string(toolresult.Failure("tool_call_failed", "the call has not ended", nil)))
+// addedMessage is a message of [Transcript.Add].
+type addedMessage struct {
+	Message
+	place place
+}
 
 // Add adds messages without changing them. They must not be changed afterwards. Only ToolCalls and
 // tool messages replace recorded calls. A content part such as Anthropic's tool_use does not.
@@ -105,33 +98,34 @@ func (t *Transcript) Add(messages ...Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range messages {
-		t.add(m)
+		if !t.keep(m.size()) {
+			t.lost++
+			continue
+		}
+		t.added = append(t.added, addedMessage{m, t.place(nil, 0)})
 	}
 }
 
-// add needs t.mu.
-func (t *Transcript) add(m Message) {
-	t.unmatch()
-	size, rows := messageSize(m), 1+len(m.ToolCalls) // with room for the answers
-	var asked *call
-	if m.Role == RoleTool {
-		if asked = t.unanswered(m.ToolCallID); asked != nil {
-			size -= answerSize(asked.id) + len(asked.content)
-			rows--
-		}
+// keep counts n bytes more, if there is room. After the first that have none, nothing is kept, so
+// that no result is without its call. It must be called with t.mu held.
+func (t *Transcript) keep(n int) bool {
+	t.full = t.full || t.kept+n > maxKept
+	if !t.full {
+		t.kept += n
 	}
-	if !t.admit(size, rows) {
-		t.lost++
-		return
-	}
-	r := &row{added: true, message: m}
-	t.rows = append(t.rows, r)
+	return !t.full
+}
+
+// size returns how many bytes a message holds.
+func (m *Message) size() int {
+	n := messageOverhead + len(m.Content) + len(m.ToolCallID)
 	for _, c := range m.ToolCalls {
-		r.calls = append(r.calls, t.tell(c))
+		n += messageOverhead + len(c.ID) + len(c.Name) + len(c.Arguments)
 	}
-	if asked != nil {
-		asked.answered, asked.content = true, nil
+	for _, block := range m.Thinking {
+		n += len(block)
 	}
+	return n
 }
 
 // UpdateMetadata calls change with the metadata that is sent with the response, for example to add
@@ -146,6 +140,13 @@ func (t *Transcript) UpdateMetadata(change func(*Metadata)) {
 	change(t.metadata)
 }
 
+// start says that the agent runs with ctx.
+func (t *Transcript) start(ctx context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.agent = ctx
+}
+
 func (t *Transcript) ask() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,66 +159,15 @@ func (t *Transcript) wasAsked() bool {
 	return t.asked
 }
 
-// makeID returns an id for a call that has none.
-func (t *Transcript) makeID() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.newID()
-}
-
-// dropped returns how many messages did not fit.
-func (t *Transcript) dropped() int {
+// notKept returns how many messages were not kept.
+func (t *Transcript) notKept() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.lost
-	for _, c := range t.conversations {
-		n += c.dropped
+	for _, l := range t.labels {
+		n += l.lost
 	}
 	return n
-}
-
-// Response returns a response with the metadata and the messages of the transcript. The last
-// message is the assistant's and has the text final. Response does not change the transcript.
-func (t *Transcript) Response(final string) *Response {
-	r := &Response{FinalResponse: final, Messages: t.Messages(), Metadata: t.metadataCopy()}
-	if n := len(r.Messages); n > 0 {
-		last := r.Messages[n-1]
-		if last.Role == RoleAssistant && len(last.ToolCalls) == 0 && last.Content.String() == final {
-			return r // the agent has added the model's last message
-		}
-	}
-	r.Messages = append(r.Messages, Message{Role: RoleAssistant, Content: cutText(final)})
-	return r
-}
-
-// Messages returns the transcript so far. It begins with the user's instruction, after system
-// messages that are first. If the agent has added the instruction, it is not repeated. A call that
-// has not ended has a result that says so.
-func (t *Transcript) Messages() []Message {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.match()
-	out := make([]Message, 0, t.messages+2)
-	for _, r := range t.rows {
-		out = r.appendTo(out)
-	}
-	if t.run.Instruction != "" && !t.hasInstruction() {
-		at := slices.IndexFunc(out, func(m Message) bool { return m.Role != RoleSystem })
-		if at < 0 {
-			at = len(out)
-		}
-		out = slices.Insert(out, at, Message{Role: RoleUser, Content: cutText(t.run.Instruction)})
-	}
-	return out
-}
-
-func (t *Transcript) hasInstruction() bool {
-	return slices.ContainsFunc(t.rows, func(r *row) bool {
-		if r.conversation != nil {
-			return slices.ContainsFunc(r.conversation.messages, t.run.saidIn)
-		}
-		return r.added && r.message.Role == RoleUser && r.message.Content.String() == t.run.Instruction
-	})
 }
 
 func (t *Transcript) metadataCopy() *Metadata {
@@ -231,118 +181,113 @@ func (t *Transcript) metadataCopy() *Metadata {
 	return &m
 }
 
-// appendTo appends the messages of the row.
-func (r *row) appendTo(out []Message) []Message {
-	if r.conversation != nil {
-		return r.conversation.appendTo(out)
-	}
-	if r.added {
-		out = append(out, r.message)
-	} else {
-		m := Message{Role: RoleAssistant}
-		for _, c := range r.calls {
-			if !c.told && c.saved == 0 {
-				m.ToolCalls = append(m.ToolCalls, ToolCall{ID: c.id, Name: c.tool, Arguments: c.arguments})
-			}
+// Messages returns the transcript so far. It begins with the user's instruction, after system
+// messages that are first. If the agent has added the instruction, it is not repeated. The
+// conversation of the agent itself comes first, then what was recorded and added, in the order of
+// time, and the conversations of sub-agents, each in the place of its first request or call. A call
+// that has not ended has a result that says so.
+func (t *Transcript) Messages() []Message {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.withInstruction(t.blocks())
+}
+
+// Response returns a response with the metadata and the messages of the transcript. The last
+// message is the assistant's and has the text final. If it ends a conversation, it is moved. Response
+// does not change the transcript.
+func (t *Transcript) Response(final string) *Response {
+	t.mu.Lock()
+	blocks := t.blocks()
+	last := Message{Role: RoleAssistant, Content: cutText(final)}
+	for i, b := range blocks {
+		end := len(b.messages) - 1
+		if end < 0 || !b.conversation && i < len(blocks)-1 {
+			continue
 		}
-		if m.ToolCalls != nil {
-			out = append(out, m)
-		}
-	}
-	for _, c := range r.calls {
-		if c.told == r.added && c.recorded && !c.answered && c.saved == 0 {
-			out = append(out, c.result(c.id))
-		}
-	}
-	return out
-}
-
-// The functions below need t.mu.
-
-// admit reports whether a message of n bytes fits, and counts it. After the first message that does
-// not fit no other does, so that no result is kept without its call.
-func (t *Transcript) admit(n, messages int) bool {
-	if t.full || t.size+n > maxTranscriptRows || t.messages+messages > maxTranscriptMessages {
-		t.full = true
-		return false
-	}
-	t.size += n
-	t.messages += messages
-	return true
-}
-
-// tell returns the recorded call of a call in an added message, or a new one that may be recorded
-// later.
-func (t *Transcript) tell(told ToolCall) *call {
-	c := t.find(func(c *call) bool { return !c.told && c.modelID == told.ID && c.modelID != "" && c.tool == told.Name })
-	same := func(c *call) bool {
-		return !c.told && c.modelID == "" && c.tool == told.Name && equalArguments(c.arguments, told.Arguments)
-	}
-	if c == nil {
-		c = t.find(func(c *call) bool { return c.id == told.ID && same(c) })
-	}
-	if c == nil {
-		c = t.find(same)
-	}
-	taken := func(o *call) bool { return o != c && !o.told && !o.answered && o.id == told.ID }
-	if other := t.find(taken); other != nil {
-		other.id = t.newID()
-	}
-	if c == nil {
-		c = &call{tool: told.Name, arguments: told.Arguments}
-		t.calls = append(t.calls, c)
-	} else { // the room for the message counts the call and its answer again
-		t.size -= c.size + answerSize(c.id)
-		t.messages -= 2
-		c.size = 0
-	}
-	c.id, c.told = told.ID, true
-	t.use(told.ID)
-	return c
-}
-
-// unanswered finds the call that an added tool message answers.
-func (t *Transcript) unanswered(id string) *call {
-	matches := func(c *call) bool { return !c.answered && (c.id == id || c.modelID == id && id != "") }
-	if c := t.findLast(func(c *call) bool { return c.told && matches(c) }); c != nil {
-		return c
-	}
-	return t.find(matches)
-}
-
-func (t *Transcript) find(ok func(*call) bool) *call {
-	for _, c := range t.calls {
-		if ok(c) {
-			return c
+		if m := b.messages[end]; m.isText() && m.Content.String() == final { // it has the thinking
+			last, blocks[i].messages = m, b.messages[:end]
+			break
 		}
 	}
-	return nil
+	messages := append(t.withInstruction(blocks), last)
+	t.mu.Unlock()
+	return &Response{FinalResponse: final, Messages: messages, Metadata: t.metadataCopy()}
 }
 
-func (t *Transcript) findLast(ok func(*call) bool) *call {
-	for _, c := range slices.Backward(t.calls) {
-		if ok(c) {
-			return c
-		}
+// withInstruction joins blocks.
+func (t *Transcript) withInstruction(blocks []block) []Message {
+	var out []Message
+	for _, b := range blocks {
+		out = append(out, b.messages...)
 	}
-	return nil
-}
-
-func (t *Transcript) use(id string) {
-	if t.ids == nil {
-		t.ids = map[string]bool{}
+	if t.run.Instruction == "" || slices.ContainsFunc(out, t.run.saidIn) {
+		return out
 	}
-	t.ids[id] = true
+	at := slices.IndexFunc(out, func(m Message) bool { return m.Role != RoleSystem })
+	if at < 0 {
+		at = len(out)
+	}
+	return slices.Insert(out, at, Message{Role: RoleUser, Content: cutText(t.run.Instruction)})
 }
 
-// newID returns an id that the session does not use: not in this transcript, not in an earlier turn
-// of this handler, and not in replayed messages.
-func (t *Transcript) newID() string {
+// saidIn reports whether the user says the instruction in m, perhaps among other text.
+func (r *Run) saidIn(m Message) bool {
+	return m.Role == RoleUser && strings.Contains(m.Content.String(), r.Instruction)
+}
+
+// isText reports whether a message is a text of the assistant, and nothing that goes on.
+func (m *Message) isText() bool {
+	return m.Role == RoleAssistant && len(m.ToolCalls) == 0 && strings.TrimSpace(m.Content.String()) != ""
+}
+
+// newID returns an id that is not among used, not in an earlier turn of this handler, and not in the
+// replayed messages. If ctx ends before those have been read, the id is random.
+func (t *Transcript) newID(ctx context.Context, used map[string]bool) string {
+	earlier, ok := t.earlier.of(ctx, t.run)
+	if !ok {
+		return "call_" + rand.Text()
+	}
 	for {
-		id := "call_" + strconv.FormatInt(t.numbers.Add(1), 10)
-		if !t.ids[id] && !t.taken[id] && !bytes.Contains(t.run.Messages, []byte(strconv.Quote(id))) {
-			t.use(id)
+		n := t.numbers.Add(1)
+		if id := "call_" + strconv.FormatInt(n, 10); !earlier[n] && !used[id] {
 			return id
 		}
 	}
+}
+
+// replayedIDs has the numbers of the ids "call_1" and so on in the replayed messages of a run. They
+// are read when the first id is made.
+type replayedIDs struct {
+	mu      sync.Mutex
+	numbers map[int64]bool
+	read    bool
+}
+
+// of returns the numbers. ok is false if ctx has ended before they were read.
+func (r *replayedIDs) of(ctx context.Context, run *Run) (numbers map[int64]bool, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.read {
+		return r.numbers, true
+	}
+	found := map[int64]bool{}
+	add := func(id json.RawMessage) {
+		digits, made := strings.CutPrefix(rawjson.Text(id), "call_")
+		if n, err := strconv.ParseInt(digits, 10, 64); made && err == nil {
+			found[n] = true
+		}
+	}
+	if json.Valid(run.Messages) { // a test may have made the run
+		for message := range rawjson.Elements(run.Messages) {
+			if ctx.Err() != nil {
+				return nil, false
+			}
+			add(rawjson.Member(message, "tool_call_id"))
+			for call := range rawjson.Elements(rawjson.Member(message, "tool_calls")) {
+				add(rawjson.Member(call, "id"))
+			}
+		}
+	}
+	r.numbers, r.read = found, true
+	return found, true
 }

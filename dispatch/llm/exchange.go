@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/actor"
 )
 
 // Bounds of what is kept of one exchange, in bytes.
@@ -27,13 +26,14 @@ type exchange struct {
 	dialect *dialect
 	run     *dispatch.Run
 	state   *runState
-	label   string
+	ctx     context.Context // of the request, with the label
 	request atomic.Pointer[capture]
 
-	asked bool // the request has been read
-	begun bool // the conversation of the request has been accepted
-	turn  int  // see thread
-	ended bool
+	asked  bool    // the request has been read
+	begun  bool    // the request has a conversation
+	thread *thread // of the request; nil if it is not known
+	turn   int     // see thread
+	ended  bool
 
 	answer   answer
 	events   *events      // of a stream; nil otherwise
@@ -43,7 +43,7 @@ type exchange struct {
 }
 
 func newExchange(ctx context.Context, d *dialect, run *dispatch.Run, state *runState) *exchange {
-	return &exchange{dialect: d, run: run, state: state, label: actor.From(ctx), answer: d.answer()}
+	return &exchange{dialect: d, run: run, state: state, ctx: ctx, answer: d.answer()}
 }
 
 // watchRequest returns a request that is sent in place of r. Its body is read along.
@@ -88,7 +88,7 @@ func (x *exchange) ask() {
 	body, tooLarge := request.bytes()
 	if tooLarge {
 		x.asked = true
-		x.state.unclear(x.run.Transcript(), x.label, "a request of more than 16 MiB was not read")
+		x.state.unclear(x.ctx, x.run.Transcript(), "a request of more than 16 MiB was not read")
 		return
 	}
 	if validate(body) != nil {
@@ -100,7 +100,8 @@ func (x *exchange) ask() {
 	if !p.found {
 		return // something else under the same path
 	}
-	x.turn, x.begun = x.state.begin(x.run, x.label, x.dialect, p), true
+	x.begun = true
+	x.thread, x.turn = x.state.begin(x.ctx, x.run, x.dialect, p)
 }
 
 // feed takes the next bytes of the response.
@@ -166,9 +167,9 @@ func (x *exchange) end(whole bool) {
 	if !x.tooLarge {
 		elements = x.answer.elements()
 	} else {
-		report(x.run.Transcript(), "a response of more than 8 MiB was not read")
+		report(x.run.Transcript(), codeUnclear, "a response of more than 8 MiB was not read")
 	}
-	x.state.finish(x.run.Transcript(), x.label, x.turn, x.dialect, x.answer.common(), elements)
+	x.state.finish(x, elements)
 }
 
 // unzip reads a compressed response, as far as it has come.

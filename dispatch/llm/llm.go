@@ -106,6 +106,9 @@ type dialect struct {
 	// write returns the elements of a conversation.
 	write func(turns []turn) []json.RawMessage
 
+	// prefills reports that a response continues a text of the assistant with which a request ends.
+	prefills bool
+
 	// answer returns a reader of one response.
 	answer func() answer
 }
@@ -116,7 +119,7 @@ func init() { // not in the declaration: the functions refer to it
 	dialects = map[Format]*dialect{
 		OpenAIChat:      {request: chatRequest, message: (*converter).chat, write: writeChat, answer: func() answer { return &chatAnswer{} }},
 		OpenAIResponses: {request: responsesRequest, message: (*converter).responses, write: writeResponses, answer: func() answer { return &responsesAnswer{} }},
-		Anthropic:       {request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, answer: func() answer { return &anthropicAnswer{} }},
+		Anthropic:       {request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, prefills: true, answer: func() answer { return &anthropicAnswer{} }},
 		Gemini:          {request: geminiRequest, message: (*converter).gemini, write: writeGemini, answer: func() answer { return &geminiAnswer{} }},
 	}
 }

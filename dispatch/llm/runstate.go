@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"weak"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -35,194 +37,334 @@ func (s *runs) of(run *dispatch.Run) *runState {
 // runState is what is known of a run's models and conversations. Its methods report to the
 // transcript of the run.
 type runState struct {
-	mu      sync.Mutex
-	threads map[string]*thread // by label
-	models  []string
-	model   string // what was reported of them
+	mu     sync.Mutex
+	labels map[string]*label
+	models []string
+	model  string // what was reported of them
 }
 
-// A thread is the conversation of a label.
+// A label has the conversations of a sub-agent, or of the agent itself.
+type label struct {
+	threads  []*thread // in the order in which they began
+	requests int
+	unclear  bool // nothing is known any more
+}
+
+// A thread is a conversation: requests that each append to the one before.
 type thread struct {
-	messages []dispatch.Message // of the last request
-	answer   []dispatch.Message // to it; nil if it is not known
+	first, last int // numbers of requests
+
+	parent *thread            // what was said before; nil if this is not known to come after anything
+	before []dispatch.Message // the messages of parent
+	known  int                // how many of messages are in before, or replace some of it
+
+	system   []dispatch.Message // the system messages at the beginning of the last request
+	messages []dispatch.Message // of the last request after those, without prefill
+	prefill  []dispatch.Message // the beginning of the answer that the last request ends with
+	answer   []dispatch.Message // to the last request, with prefill; nil if it is not known
 	answerID string
 
 	previous string // the id of the response that the last request names
-	chained  int    // how many messages come before those of that request
+	chained  int    // how many of messages come before those of that request
 
 	turn    int  // rises with each request that adds messages
 	open    int  // requests of this turn without their responses
 	several bool // two responses to one request came at once
-	unclear bool // the conversation is not known any more
 }
 
 // Bounds of what is kept of a run.
 const (
-	maxThreads  = 256
+	maxLabels   = 256
+	maxThreads  = 8 // of a label
 	maxModels   = 8
 	maxModelLen = 100
 )
 
-// codeUnclear is the code of problems with conversations.
-const codeUnclear = "conversation_unclear"
+// Codes of problems with conversations.
+const (
+	codeUnclear = "conversation_unclear"
+	codeLeftOut = "request_left_out"
+)
+
+// Reasons to give up the conversation of a label.
+const (
+	reasonThreads = "two conversations go on at the same time; give each of them a label with proxy.WithActor"
+	reasonStored  = "the server keeps the conversation; send it whole, or name the response before, of this run, " +
+		"with previous_response_id"
+)
 
 // report adds a problem.
-func report(t *dispatch.Transcript, message string) {
-	t.AddProblem(dispatch.Problem{Code: codeUnclear, Pointer: "/messages", Message: message})
+func report(t *dispatch.Transcript, code, message string) {
+	t.AddProblem(dispatch.Problem{Code: code, Pointer: "/messages", Message: message})
 }
 
-// unclear gives up the conversation of a label.
-func (s *runState) unclear(t *dispatch.Transcript, label, reason string) {
+// unclear gives up the conversation of the label in ctx.
+func (s *runState) unclear(ctx context.Context, t *dispatch.Transcript, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.giveUp(t, label, s.thread(t, label), reason)
+	s.label(t, actor.From(ctx)).giveUp(ctx, t, reason)
 }
 
-// giveUp needs s.mu.
-func (s *runState) giveUp(t *dispatch.Transcript, label string, th *thread, reason string) {
-	if th.unclear {
+func (l *label) giveUp(ctx context.Context, t *dispatch.Transcript, reason string) {
+	if l.unclear {
 		return
 	}
-	*th = thread{unclear: true}
-	t.SetConversation(label, nil)
-	who := "the agent"
-	if label != "" {
-		who = "the sub-agent " + clip.Text(label, maxShown)
-	}
-	report(t, "the messages of "+who+" are not sent: "+reason)
+	l.threads, l.unclear = nil, true
+	t.SetConversation(ctx, nil)
+	report(t, codeUnclear, "the messages of "+who(ctx)+" are not sent: "+reason)
 }
 
-// thread needs s.mu.
-func (s *runState) thread(t *dispatch.Transcript, label string) *thread {
-	th := s.threads[label]
-	if th == nil {
-		th = &thread{}
-		if s.threads == nil {
-			s.threads = map[string]*thread{}
-		}
-		if len(s.threads) >= maxThreads {
-			report(t, "the run has more than 256 labels; those after them have no messages")
-			th.unclear = true
-			return th
-		}
-		s.threads[label] = th
+// who names the sub-agent of ctx.
+func who(ctx context.Context) string {
+	if label := actor.From(ctx); label != "" {
+		return "the sub-agent " + clip.Text(label, maxShown)
 	}
-	return th
+	return "the agent"
 }
 
-// begin takes the conversation of a request that the model has accepted, and returns its turn.
-func (s *runState) begin(run *dispatch.Run, label string, d *dialect, p prompt) (turn int) {
+// label returns the label of a name. It must be called with s.mu held.
+func (s *runState) label(t *dispatch.Transcript, name string) *label {
+	l := s.labels[name]
+	if l == nil {
+		l = &label{}
+		if s.labels == nil {
+			s.labels = map[string]*label{}
+		}
+		if len(s.labels) >= maxLabels {
+			report(t, codeUnclear, "the run has more than 256 labels; those after them have no messages")
+			l.unclear = true
+			return l
+		}
+		s.labels[name] = l
+	}
+	return l
+}
+
+// begin takes the conversation of a request that the model has accepted, and returns its thread and
+// turn. The thread is nil if the conversation is not known.
+func (s *runState) begin(ctx context.Context, run *dispatch.Run, d *dialect, p prompt) (th *thread, turn int) {
 	t := run.Transcript()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	th := s.thread(t, label)
-	if th.unclear {
-		return 0
+	l := s.label(t, actor.From(ctx))
+	if l.unclear {
+		return nil, 0
 	}
-	messages, reason := th.follow(run, d, p)
+	r, reason := l.read(run, d, p)
 	if reason != "" {
-		s.giveUp(t, label, th, reason)
+		l.giveUp(ctx, t, reason)
+		return nil, 0
+	}
+	th, aside := l.follow(run, r.messages)
+	if aside {
+		report(t, codeLeftOut, "a request of "+who(ctx)+" shares nothing with its conversation, as that of a guard, a title "+
+			"or a summary; it is left out unless a later request goes on with it; "+
+			"give it a label with proxy.WithActor to have it sent")
+	}
+	th.take(r)
+	l.requests++
+	if th.last = l.requests; th.first == 0 {
+		th.first = l.requests
+	}
+	l.publish(ctx, run)
+	return th, th.turn
+}
+
+// request is the conversation of a request.
+type request struct {
+	system, messages, prefill []dispatch.Message // see thread
+	previous                  string
+	chained                   int
+}
+
+// read returns the whole conversation of a request, or why it is not known.
+func (l *label) read(run *dispatch.Run, d *dialect, p prompt) (r request, reason string) {
+	if p.stored {
+		return r, reasonStored
+	}
+	c := converter{dialect: d}
+	messages, err := c.convert(p)
+	if err != nil {
+		return r, "a request cannot be read: " + err.Error()
+	}
+	n := 0
+	for n < len(messages) && messages[n].Role == dispatch.RoleSystem {
+		n++
+	}
+	r = request{system: messages[:n], messages: messages[n:], previous: p.previous}
+	if p.previous != "" && !l.chain(run, &r) {
+		return r, reasonStored
+	}
+	if n := len(r.messages) - 1; n >= 0 && r.messages[n].Role == dispatch.RoleAssistant && len(r.messages[n].ToolCalls) == 0 {
+		r.messages, r.prefill = r.messages[:n:n], r.messages[n:]
+	}
+	return r, ""
+}
+
+// chain completes a request that has only what follows a response. That is the last response of a
+// thread, or the same as before if the request is repeated. The first request of a turn of a session
+// may name the response of an earlier turn, which does not belong to the transcript, if it has the
+// prompt of this turn.
+func (l *label) chain(run *dispatch.Run, r *request) bool {
+	for _, th := range slices.Backward(l.threads) {
+		before := th.messages
+		switch r.previous {
+		case th.answerID:
+			before = slices.Concat(before, th.answer)
+		case th.previous:
+			before = before[:min(th.chained, len(before))]
+		default:
+			continue
+		}
+		if len(r.system) == 0 { // instructions belong to each request
+			r.system = th.system
+		}
+		r.messages, r.chained = slices.Concat(before, r.messages), len(before)
+		return true
+	}
+	return l.threads == nil && run.SessionID != "" && slices.ContainsFunc(r.messages, prompts(run, strings.Contains))
+}
+
+// prompts returns a function that reports whether a message of the user has the prompt of the run.
+func prompts(run *dispatch.Run, has func(text, prompt string) bool) func(dispatch.Message) bool {
+	return func(m dispatch.Message) bool {
+		return m.Role == dispatch.RoleUser && run.Instruction != "" && has(m.Content.String(), run.Instruction)
+	}
+}
+
+// follow returns the thread that a request belongs to: the one that it appends to, or a new one. A
+// new thread comes after another one if it has a part of its messages. It is aside if it has none.
+func (l *label) follow(run *dispatch.Run, messages []dispatch.Message) (th *thread, aside bool) {
+	for _, old := range l.threads {
+		if len(old.messages) == 0 && len(l.threads) > 1 { // anything appends to a system prompt
+			continue
+		}
+		if old.isBefore(messages) && (th == nil || len(old.messages) >= len(th.messages)) {
+			th = old
+		}
+	}
+	if th != nil {
+		for _, other := range l.threads {
+			if other.parent == th { // it did not come after th, which goes on
+				other.parent, aside = nil, aside || other.turn == 1
+			}
+		}
+		return th, aside
+	}
+	th = &thread{}
+	for _, old := range slices.Backward(l.threads) {
+		if known := old.shares(messages); known > 0 {
+			th.follows(old, known)
+			break
+		}
+	}
+	aside = th.parent == nil && l.threads != nil
+	if len(l.threads) == maxThreads {
+		main, _ := l.main(run)
+		i := slices.IndexFunc(l.threads, func(old *thread) bool { return old != main })
+		l.threads = slices.Delete(l.threads, i, i+1)
+	}
+	l.threads = append(l.threads, th)
+	return th, aside
+}
+
+// follows says that th comes after parent, whose messages th has no longer. The first ones of th,
+// as many as are known, are not new.
+func (th *thread) follows(parent *thread, known int) {
+	th.parent, th.before, th.known = parent, parent.whole(), known
+}
+
+// isBefore reports whether messages begin with those of the last request.
+func (th *thread) isBefore(messages []dispatch.Message) bool {
+	return len(messages) >= len(th.messages) && slices.EqualFunc(th.messages, messages[:len(th.messages)], same)
+}
+
+// shares returns how many of messages are not new in a thread whose history is shortened: those up to
+// its end, or those with which it begins. It returns 0 if messages are not of this thread.
+func (th *thread) shares(messages []dispatch.Message) int {
+	if whole := slices.Concat(th.messages, th.answer); len(whole) > 0 {
+		for i, m := range slices.Backward(messages) {
+			if same(m, whole[len(whole)-1]) {
+				return i + 1
+			}
+		}
+	}
+	n := 0
+	for n < min(len(messages), len(th.messages)) && same(messages[n], th.messages[n]) {
+		n++
+	}
+	if n == len(messages) { // it has nothing new
 		return 0
 	}
-	if th.turn > 0 && len(messages) == len(th.messages) { // the same request again
+	return n
+}
+
+// take takes a request that belongs to the thread. An agent may leave out thinking when it sends a
+// response back.
+func (th *thread) take(r request) {
+	rest := r.messages[len(th.messages):]
+	messages := slices.Concat(th.messages, rest)
+	if n := min(len(rest), len(th.answer)); slices.EqualFunc(th.answer[:n], rest[:n], same) {
+		copy(messages[len(th.messages):], th.answer[:n])
+	}
+	if th.turn > 0 && len(rest) == 0 { // the same request again
 		th.several = th.open > 0
 	} else {
 		th.turn, th.open, th.several = th.turn+1, 0, false
 	}
 	th.open++
-	th.messages, th.answer, th.answerID = messages, nil, ""
-	t.SetConversation(label, messages)
-	return th.turn
+	th.system, th.messages, th.prefill, th.answer, th.answerID = r.system, messages, r.prefill, nil, ""
+	th.previous, th.chained = r.previous, r.chained
 }
 
-// Reasons to give up a conversation.
-const (
-	reasonAppend = "a request does not append to the one before it; the agent has shortened or changed its history, or changed its " +
-		"system prompt, or has several conversations; give each of them a label with proxy.WithActor"
-	reasonStored = "the server keeps the conversation; send it whole, or name the response before, of this run, with previous_response_id"
-)
-
-// follow returns the whole conversation of a request, or why it is not known.
-func (th *thread) follow(run *dispatch.Run, d *dialect, p prompt) (messages []dispatch.Message, reason string) {
-	if p.stored {
-		return nil, reasonStored
+// whole returns all messages of the thread but the system prompt.
+func (th *thread) whole() []dispatch.Message {
+	answer := th.answer
+	if answer == nil {
+		answer = th.prefill
 	}
-	c := converter{dialect: d}
-	messages, err := c.convert(p)
-	if err != nil {
-		return nil, "a request cannot be read: " + err.Error()
-	}
-	if p.previous != "" {
-		return th.chain(run, p.previous, messages)
-	}
-	if !th.begins(messages) {
-		return nil, reasonAppend
-	}
-	// An agent may leave out thinking when it sends a response back.
-	rest := messages[len(th.messages):]
-	whole := slices.Concat(th.messages, rest)
-	if n := min(len(rest), len(th.answer)); slices.EqualFunc(th.answer[:n], rest[:n], same) {
-		copy(whole[len(th.messages):], th.answer[:n])
-	}
-	return whole, ""
+	return slices.Concat(th.before, th.messages[th.known:], answer)
 }
 
-// begins reports whether messages begin with those of the last request.
-func (th *thread) begins(messages []dispatch.Message) bool {
-	return len(messages) >= len(th.messages) && slices.EqualFunc(th.messages, messages[:len(th.messages)], same)
+// goesOn reports whether the thread has more than a request that may be a guard or the like.
+func (th *thread) goesOn() bool { return th.turn > 1 || th.parent != nil }
+
+// publish sets the conversation of the label.
+func (l *label) publish(ctx context.Context, run *dispatch.Run) {
+	if main, ok := l.main(run); ok {
+		run.Transcript().SetConversation(ctx, slices.Concat(main.system, main.whole()))
+	} else {
+		l.giveUp(ctx, run.Transcript(), reasonThreads)
+	}
 }
 
-// chain returns the conversation of a request that has only what follows a response. That is the
-// last response, or the same as before if the request is repeated. The first request of a turn of a
-// session may name the response of an earlier turn, which does not belong to the transcript, if it
-// has the prompt of this turn.
-func (th *thread) chain(run *dispatch.Run, previous string, messages []dispatch.Message) ([]dispatch.Message, string) {
-	var before []dispatch.Message
-	switch {
-	case th.turn == 0:
-		if !prompts(run, messages) {
-			return nil, reasonStored
+// main returns the thread that is the conversation: the one that goes on. If several do, each must
+// begin when the one before it has ended. If none does, it is the one with the prompt of the run, or
+// else the first. ok is false if several go on at once.
+func (l *label) main(run *dispatch.Run) (main *thread, ok bool) {
+	ended := map[*thread]bool{}
+	for _, th := range l.threads {
+		ended[th.parent] = true
+	}
+	for _, th := range l.threads {
+		switch {
+		case !th.goesOn() || ended[th]:
+		case main == nil:
+			main = th
+		case main.last < th.first:
+			th.follows(main, th.known)
+			main = th
+		default:
+			return nil, false
 		}
-	case previous == th.answerID:
-		before = slices.Concat(th.messages, th.answer)
-	case previous == th.previous:
-		before = th.messages[:th.chained]
-	default:
-		return nil, reasonStored
 	}
-	whole, reason := chained(before, messages)
-	if reason == "" && !th.begins(whole) {
-		reason = reasonAppend
+	if main != nil {
+		return main, true
 	}
-	if reason != "" {
-		return nil, reason
-	}
-	th.previous, th.chained = previous, len(before)
-	return whole, ""
-}
-
-// prompts reports whether messages have the prompt of a turn of a session.
-func prompts(run *dispatch.Run, messages []dispatch.Message) bool {
-	return run.SessionID != "" && run.Instruction != "" && slices.ContainsFunc(messages, func(m dispatch.Message) bool {
-		return m.Role == dispatch.RoleUser && strings.Contains(m.Content.String(), run.Instruction)
+	i := slices.IndexFunc(l.threads, func(th *thread) bool {
+		return slices.ContainsFunc(th.messages, prompts(run, func(text, prompt string) bool { return text == prompt }))
 	})
-}
-
-// chained joins messages to those before them. Instructions belong to each request.
-func chained(before, messages []dispatch.Message) ([]dispatch.Message, string) {
-	system := func(messages []dispatch.Message) int {
-		if len(messages) > 0 && messages[0].Role == dispatch.RoleSystem {
-			return 1
-		}
-		return 0
-	}
-	if n := system(messages); n > 0 && len(before) > 0 {
-		if system(before) == 0 || !same(messages[0], before[0]) {
-			return nil, reasonAppend
-		}
-		messages = messages[n:]
-	}
-	return slices.Concat(before, messages), ""
+	return l.threads[max(i, 0)], true
 }
 
 // same reports whether two messages are equal, but for their thinking.
@@ -233,31 +375,37 @@ func same(a, b dispatch.Message) bool {
 		})
 }
 
-// finish takes the response to a request.
-func (s *runState) finish(t *dispatch.Transcript, label string, turn int, d *dialect, f *facts, elements []json.RawMessage) {
+// finish takes the response to a request. th is nil if the conversation is not known.
+func (s *runState) finish(x *exchange, elements []json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count(t, f)
-	th := s.thread(t, label)
-	if th.unclear || th.turn != turn {
+	t := x.run.Transcript()
+	s.count(t, x.answer.common())
+	l, th := s.label(t, actor.From(x.ctx)), x.thread
+	if l.unclear || th == nil || th.turn != x.turn {
 		return
 	}
 	th.open--
 	if th.several || elements == nil {
 		return
 	}
-	answer, err := th.read(d, elements)
+	answer, err := th.read(x.dialect, elements)
 	if err != nil {
 		return // the next request tells
 	}
-	th.answer, th.answerID = answer, f.id
-	t.SetConversation(label, slices.Concat(th.messages, answer))
+	if x.dialect.prefills && len(th.prefill) > 0 && len(answer) > 0 {
+		answer[0].Content = dispatch.Text(th.prefill[0].Content.String() + answer[0].Content.String())
+	} else {
+		answer = slices.Concat(th.prefill, answer)
+	}
+	th.answer, th.answerID = answer, x.answer.common().id
+	l.publish(x.ctx, x.run)
 }
 
 // read converts a response. Ids that are made continue those of the conversation.
 func (th *thread) read(d *dialect, elements []json.RawMessage) ([]dispatch.Message, error) {
 	c := converter{dialect: d, ids: map[string]bool{}}
-	for _, m := range th.messages {
+	for _, m := range slices.Concat(th.before, th.messages) {
 		for _, call := range m.ToolCalls {
 			c.ids[call.ID] = true
 		}
@@ -271,7 +419,7 @@ func (th *thread) read(d *dialect, elements []json.RawMessage) ([]dispatch.Messa
 	return c.out, nil
 }
 
-// count reports models and tokens. It needs s.mu.
+// count reports models and tokens. It must be called with s.mu held.
 func (s *runState) count(t *dispatch.Transcript, f *facts) {
 	input, output := f.usage.total()
 	name := clip.Text(f.model, maxModelLen)

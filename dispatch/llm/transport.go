@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/outside"
 )
 
 // Transport is an [http.RoundTripper] for the HTTP client of a model's SDK. It reads what agents
@@ -17,28 +18,36 @@ import (
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: &llm.Transport{}}))
 //
 // The agent must pass its context to the SDK. Transport passes on a request without a run in its
-// context, and traffic in other formats, unchanged and without reporting it. A format is recognised
-// by the path of a POST, …/chat/completions, …/responses, …/messages, …:generateContent,
-// …:streamGenerateContent, or Anthropic's …:rawPredict and …:streamRawPredict on Vertex AI, and by
-// the member that holds the conversation. Amazon Bedrock's own formats are not among them.
+// context, and traffic in other formats, unchanged and without reporting it. The first request to a
+// model without a run is logged with [log/slog.Default], and package dispatchtest lists such requests
+// as a problem. A format is recognised by the path of a POST, …/chat/completions, …/responses,
+// …/messages, …:generateContent, …:streamGenerateContent, or Anthropic's …:rawPredict and
+// …:streamRawPredict on Vertex AI, and by the member that holds the conversation. Amazon Bedrock's own
+// formats are not among them.
 //
 // # Conversations
 //
 // Each label of proxy.WithActor has one conversation: the messages of the last request, and the
-// response to it. A request must append to the one before it, or repeat it. If it does not, because
-// the agent shortens its history, changes its system prompt, or has several conversations under one
-// label, then Transport cannot tell what belongs together. It reports a [dispatch.Problem] with the
-// code conversation_unclear and sets no messages for the label: only the run's recording of tool
-// calls is sent. The same holds for a conversation that the server keeps, except that a
-// previous_response_id of OpenAI's Responses may name the response before. In a session, the request
-// with the prompt of a turn may name a response of an earlier turn.
+// response to it. A request appends to the one before it, or repeats it. Of system messages at the
+// beginning, those of the last request count. If an agent shortens its history, the messages before
+// are kept, and the new ones follow. A text of the assistant at the end of a request to Anthropic is
+// the beginning of the response.
+//
+// A request that has nothing of the conversation but a system message, such as that of a guard, a
+// title or a summary, is left out, and a [dispatch.Problem] with the code request_left_out says so.
+// If later requests go on with it, and those before have ended, its messages follow theirs. If two
+// conversations of a label go on at the same time, Transport cannot tell what belongs together. It
+// then reports a problem with the code conversation_unclear and sets no messages for the label: only
+// the run's recording of tool calls is sent. The same holds for a conversation that the server keeps,
+// except that a previous_response_id of OpenAI's Responses may name the response before. In a session,
+// the request with the prompt of a turn may name a response of an earlier turn.
 //
 // Failed requests and responses other than 2xx add nothing. A response that breaks off counts its
-// tokens but adds no message. If a response has several choices, or one request several responses,
-// no message is added until the agent sends one back. Tokens are added up over all labels. Tokens
-// that are read from or written to a cache count as input. If there are several models, their ids
-// are listed. Streams of Chat Completions report tokens only if the agent sets
-// stream_options.include_usage.
+// tokens but adds no message. If a response has several choices, no message is added until the agent
+// sends one back. The same holds if a request is sent again before its response has come. If it is
+// sent again afterwards, the last response counts. Tokens are added up over all labels. Tokens that are
+// read from or written to a cache count as input. If there are several models, their ids are listed.
+// Streams of Chat Completions report tokens only if the agent sets stream_options.include_usage.
 //
 // # Limits
 //
@@ -48,9 +57,9 @@ import (
 // count. Larger ones are passed on without being read, and a problem reports them. The only
 // Content-Encoding that it decodes is gzip, when the response has ended.
 //
-// Once the context of a request has ended, because the run is over or out of time, Transport does
-// not send the request. The error is an [*Error] with [CodeStopped]. It wraps the cause of the
-// context, so proxy.IsRunOver tells whether the run is over.
+// Once the run or the context of a request has ended, Transport does not send the request, even if
+// the context does not end with the run. The error is an [*Error] with [CodeStopped]. It wraps the
+// cause, so proxy.IsRunOver tells whether the run is over.
 type Transport struct {
 	// Base sends the requests. If nil, http.DefaultTransport does.
 	Base http.RoundTripper
@@ -64,18 +73,20 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	ctx := r.Context()
+	ctx, dialect := r.Context(), recognise(r)
 	run, ok := dispatch.FromContext(ctx)
 	if !ok {
+		if dialect != nil {
+			outside.Count(ctx)
+		}
 		return base.RoundTrip(r)
 	}
-	if ctx.Err() != nil {
+	if err := stopped(ctx, run); err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // a RoundTripper must close it
 		}
-		return nil, &Error{Code: CodeStopped, Message: "the context of the run has ended, so no request is sent to the model", Err: context.Cause(ctx)}
+		return nil, err
 	}
-	dialect := recognise(r)
 	if dialect == nil {
 		return base.RoundTrip(r)
 	}
@@ -86,6 +97,19 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x.watchResponse(resp)
 	return resp, nil
+}
+
+// stopped returns the error of a request that is not sent, or nil. The context of the request may go
+// on when the run has ended, see [context.WithoutCancel].
+func stopped(ctx context.Context, run *dispatch.Run) error {
+	what, cause := "run", run.Err()
+	if cause == nil {
+		what, cause = "context of the request", context.Cause(ctx)
+	}
+	if cause == nil {
+		return nil
+	}
+	return &Error{Code: CodeStopped, Message: "the " + what + " has ended, so no request is sent to the model", Err: cause}
 }
 
 // recognise returns the dialect of a request by its path, or nil.

@@ -45,3 +45,13 @@ func TakeTurn(ctx context.Context) (turn *Turn, index int) {
 	}
 	return p.turn, p.index
 }
+
+// TurnOf returns the turn that a context was made for, and the index, whether or not a call has
+// taken it.
+func TurnOf(ctx context.Context) (turn *Turn, index int) {
+	p, _ := ctx.Value(turnKey{}).(*place)
+	if p == nil {
+		return nil, 0
+	}
+	return p.turn, p.index
+}
