@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +16,9 @@ import (
 // agent's whole answer arrived. No answer, an answer after the time and an error fail the test even
 // if the handler answers in the agent's place: see [Result].StandIn. It also fails the test if the
 // handler removed messages or metadata, or if the platform drops them as malformed. Repairs of the
-// handler do not fail the test. Nor do conversations that llm.Transport could not tell apart: their
-// recorded tool calls arrive. Both are in [Result].Problems.
+// handler do not fail the test. Nor does what llm.Transport could not tell: two conversations under one
+// label, requests that belong to none, and requests without the context of the agent. The recorded
+// tool calls arrive. All of them are in [Result].Problems.
 func (r *Result) AssertOK(t testing.TB) {
 	t.Helper()
 	if !r.OK() {
@@ -25,7 +27,7 @@ func (r *Result) AssertOK(t testing.TB) {
 	}
 	var lost []string
 	for _, p := range r.Problems {
-		if p.Code != codeRepaired && p.Code != codeUnclear {
+		if !slices.Contains([]string{codeRepaired, codeUnclear, codeLeftOut, codeOutside}, p.Code) {
 			lost = append(lost, clip.Line(p.String(), maxReason))
 		}
 	}
@@ -39,7 +41,9 @@ func (r *Result) AssertOK(t testing.TB) {
 const (
 	codeRepaired = "messages_repaired"
 	codeMissing  = "final_response_missing"
-	codeUnclear  = "conversation_unclear" // of package llm
+	codeUnclear  = "conversation_unclear" // of package llm, as the next
+	codeLeftOut  = "request_left_out"
+	codeOutside  = "request_outside_run" // of this package
 )
 
 // failed returns the text of a failure of a run that is not OK: the cause, and below it what

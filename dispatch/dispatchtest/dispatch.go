@@ -59,6 +59,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/outside"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -175,7 +176,7 @@ type Result struct {
 	// Problems lists what is wrong with the responses of all turns. The platform fails the run for
 	// a fatal problem. For others it drops the messages or metadata and adds a soft warning. For a
 	// Target with an Agent or a Handler, Problems also lists what the handler removed or repaired
-	// before it sent the response.
+	// before it sent the response, and what llm.Transport could not tell.
 	Problems []dispatch.Problem `json:"problems,omitempty"`
 
 	// Warnings lists what the platform shows beside a run that completed. The one warning is that
@@ -299,7 +300,9 @@ func (s *player) play(ctx context.Context) *Result {
 		if turn == nil {
 			break
 		}
+		before := outside.Requests()
 		result.take(s, turn, s.exchange(ctx, &turn.Exchange, turn.Request, s.Header()))
+		result.addOutside(outside.Requests() - before)
 	}
 	s.Run.End("")
 	result.Log, result.Waits = *s.Run.Log(), s.waits()
@@ -310,6 +313,18 @@ func (s *player) play(ctx context.Context) *Result {
 		result.Warnings = append(result.Warnings, "the run completed without a tool call, although tools are declared")
 	}
 	return result
+}
+
+// addOutside adds a problem to the last turn if n requests to models had no run in their context while
+// it was under way. Nothing else is known of them: they may be of another run of this process.
+func (r *Result) addOutside(n int64) {
+	if n == 0 {
+		return
+	}
+	p := dispatch.Problem{Code: codeOutside, Pointer: "/messages", Message: fmt.Sprintf("lack what %d requests to a model "+
+		"have sent and received, which had no run in their context: pass the context of the agent to the SDK", n)}
+	turn := &r.Turns[len(r.Turns)-1]
+	turn.Problems, r.Problems = append(turn.Problems, p), append(r.Problems, p)
 }
 
 func (s *player) ping(ctx context.Context, result *Result) {
@@ -463,7 +478,7 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 	verdict := dispatch.CheckResponse([]byte(turn.Body))
 	turn.Problems = verdict.Problems
 	for _, p := range reported { // what the handler removed or repaired
-		if !slices.ContainsFunc(turn.Problems, func(q dispatch.Problem) bool {
+		if !slices.ContainsFunc(verdict.Problems, func(q dispatch.Problem) bool {
 			return p.Code == q.Code && p.Pointer == q.Pointer
 		}) {
 			turn.Problems = append(turn.Problems, p)

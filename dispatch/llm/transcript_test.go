@@ -617,3 +617,43 @@ func TestNoRequestReachesTheModelAfterTheRun(t *testing.T) {
 		})
 	}
 }
+
+// A request without the context of the agent is sent, and the test of the agent shows it.
+func TestRequestWithoutARun(t *testing.T) {
+	transport := &llm.Transport{Base: model(says("a"), says("b"), says("c"))}
+	for _, n := range []int{0, 2} {
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			if n == 0 {
+				ctx = context.WithoutCancel(ctx)
+			} else {
+				ctx = context.Background()
+			}
+			for range max(n, 1) {
+				if _, err := send(ctx, transport, chatPath, chat("user a")); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		want := "[]"
+		if n > 0 {
+			want = "[request_outside_run: /messages lack what 2 requests to a model have sent and received, which had no run " +
+				"in their context: pass the context of the agent to the SDK]"
+		}
+		if got := fmt.Sprint(result.Problems); got != want || fmt.Sprint(result.Turns[0].Problems) != want {
+			t.Errorf("problems %s, want %s", got, want)
+		}
+		result.AssertOK(t)
+	}
+}
+
+// A test of an agent with a guard passes.
+func TestGuardIsOK(t *testing.T) {
+	transport := &llm.Transport{Base: model(says("safe"), says("a"))}
+	result := inRun(t, func(ctx context.Context, run *dispatch.Run) error {
+		return ask("system G; user Safe?", "user "+instruction)(ctx, run, transport)
+	})
+	if result.AssertOK(t); len(of(result, "request_left_out")) != 1 || brief(result.Messages) != "user "+instruction+"; assistant a" {
+		t.Errorf("%v, %s", result.Problems, brief(result.Messages))
+	}
+}
