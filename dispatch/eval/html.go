@@ -103,7 +103,7 @@ type htmlCount struct {
 // htmlPower is what k trials of a case do together.
 type htmlPower struct {
 	K        int
-	All, Any float64
+	All, Any Power
 }
 
 // htmlCase is a case in the list.

@@ -143,8 +143,8 @@ func (e *Experiment) junitProperties() []junitProperty {
 		if e != nil {
 			k := len(e.AllOf)
 			list = append(list, junitProperty{"pass_rate" + suffix, e.Rate.String()},
-				junitProperty{fmt.Sprintf("all_of_%d%s", k, suffix), percent(e.AllOf[k-1])},
-				junitProperty{fmt.Sprintf("any_of_%d%s", k, suffix), percent(e.AnyOf[k-1])})
+				junitProperty{fmt.Sprintf("all_of_%d%s", k, suffix), e.AllOf[k-1].String()},
+				junitProperty{fmt.Sprintf("any_of_%d%s", k, suffix), e.AnyOf[k-1].String()})
 		}
 	}
 	add("", s.Counted)

@@ -134,11 +134,17 @@ type Estimate struct {
 	Rate Rate `json:"rate"` // that a trial passes
 
 	// AllOf[k-1] estimates the probability that k trials of a case all pass, which is pass^k of
-	// arXiv 2406.12045, for k from 1 to the number of trials of the case that has the fewest. It is
-	// not defined for larger k. AnyOf[k-1] estimates the probability that at least one of k trials
-	// passes, which is pass@k of arXiv 2107.03374.
-	AllOf []float64 `json:"all_of"`
-	AnyOf []float64 `json:"any_of"`
+	// arXiv 2406.12045. AnyOf[k-1] estimates the probability that at least one of k trials passes,
+	// which is pass@k of arXiv 2107.03374. Cases with fewer than k trials are left out. k goes from 1
+	// to the number of trials of the case that has the most.
+	AllOf []Power `json:"all_of"`
+	AnyOf []Power `json:"any_of"`
+}
+
+// Power is a probability of several trials of a case.
+type Power struct {
+	Rate
+	Cases int `json:"cases"` // that have as many trials
 }
 
 // Stats returns the estimates for all cases. Trials that were skipped or cancelled do not count.
@@ -172,26 +178,26 @@ func (e *Experiment) Stats() Stats {
 
 // estimate returns the means over the cases with trials, or nil if none has one.
 func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
-	var rates []float64
-	total, fewest := 0, maxTrials
+	most := 0
 	for _, c := range cases {
-		if n := trials(c); n > 0 {
-			rates = append(rates, float64(c.Passed)/float64(n))
-			total, fewest = total+n, min(fewest, n)
-		}
+		most = max(most, trials(c))
 	}
-	if total == 0 {
+	if most == 0 {
 		return nil
 	}
-	e := &Estimate{Rate: rate(stats.Mean(rates, total)), AllOf: make([]float64, fewest), AnyOf: make([]float64, fewest)}
-	for _, c := range cases {
-		n := trials(c)
-		for k := 1; n > 0 && k <= fewest; k++ {
-			all, _ := stats.PassAll(n, c.Passed, k)
-			any, _ := stats.PassAny(n, c.Passed, k)
-			e.AllOf[k-1] += all / float64(len(rates))
-			e.AnyOf[k-1] += any / float64(len(rates))
+	e := &Estimate{}
+	for k := 1; k <= most; k++ {
+		var all, any []float64
+		groups := 0 // of k trials
+		for _, c := range cases {
+			if n := trials(c); n >= k {
+				all, any = append(all, stats.PassAll(n, c.Passed, k)), append(any, stats.PassAny(n, c.Passed, k))
+				groups += n / k
+			}
 		}
+		e.AllOf = append(e.AllOf, Power{rate(stats.Mean(all, groups)), len(all)})
+		e.AnyOf = append(e.AnyOf, Power{rate(stats.Mean(any, groups)), len(any)})
 	}
+	e.Rate = e.AllOf[0].Rate
 	return e
 }

@@ -324,7 +324,10 @@ func writeEstimate(b *bytes.Buffer, e *Estimate, how string) {
 	k := len(e.AllOf)
 	fmt.Fprintf(b, "trials that passed%s: %s", how, e.Rate)
 	if k > 1 {
-		fmt.Fprintf(b, "; all of %d: %s, any of %d: %s", k, percent(e.AllOf[k-1]), k, percent(e.AnyOf[k-1]))
+		fmt.Fprintf(b, "; all of %d: %s, any of %d: %s", k, e.AllOf[k-1], k, e.AnyOf[k-1])
+		if n := e.AllOf[k-1].Cases; n < e.AllOf[0].Cases {
+			fmt.Fprintf(b, " in %s with %d trials", plural(n, "case"), k)
+		}
 	}
 	b.WriteByte('\n')
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -72,12 +73,12 @@ func TestTrials(t *testing.T) {
 	s := e.Stats()
 	// 2 of 4: pass^2 = C(2,2)/C(4,2) = 1/6, pass@2 = 1 - 1/6; pass^3 = 0, pass@3 = 1
 	for i, want := range []float64{1.5 / 3, (1 + 1.0/6) / 3, 1.0 / 3, 1.0 / 3} {
-		if got := s.Counted.AllOf[i]; got < want-1e-9 || got > want+1e-9 {
+		if got := s.Counted.AllOf[i].Value; got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("all of %d: %v, want %v", i+1, got, want)
 		}
 	}
 	for i, want := range []float64{1.5 / 3, (1 + 5.0/6) / 3, 2.0 / 3, 2.0 / 3} {
-		if got := s.Counted.AnyOf[i]; got < want-1e-9 || got > want+1e-9 {
+		if got := s.Counted.AnyOf[i].Value; got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("any of %d: %v, want %v", i+1, got, want)
 		}
 	}
@@ -102,8 +103,17 @@ func TestFaultsHaveTwoBounds(t *testing.T) {
 	if s.Faults != 7 || s.Counted.Rate.Value != (1+0.5+0+0.25)/4 || s.Dropped.Rate.Value != (1+1+1.0/3)/3 {
 		t.Errorf("%+v, %v, %v", s, s.Counted.Rate, s.Dropped.Rate)
 	}
-	if len(s.Counted.AllOf) != 4 || len(s.Dropped.AllOf) != 2 {
-		t.Errorf("pass^k is not defined for more trials than the case with the fewest has: %v, %v", s.Counted.AllOf, s.Dropped.AllOf)
+	// Of the four cases one has four trials without a fault, one two, and one three.
+	for k, want := range []struct{ cases, all float64 }{{3, (1 + 1 + 1.0/3) / 3}, {3, 2.0 / 3}, {2, 1.0 / 2}, {1, 1}} {
+		if got := s.Dropped.AllOf[k]; float64(got.Cases) != want.cases || math.Abs(got.Value-want.all) > 1e-12 || got.Low >= got.Value || got.High < got.Value {
+			t.Errorf("all of %d, faults dropped: %+v, want %v", k+1, got, want)
+		}
+		if got := s.Counted.AllOf[k]; got.Cases != 4 || s.Counted.AnyOf[k].Cases != 4 {
+			t.Errorf("all of %d, faults counted: %+v", k+1, got)
+		}
+	}
+	if len(s.Dropped.AllOf) != 4 || len(s.Dropped.AnyOf) != 4 || s.Dropped.AllOf[0].Rate != s.Dropped.Rate {
+		t.Errorf("%+v", s.Dropped)
 	}
 	if c := e.Cases()[2]; c.Verdict != eval.Errored || c.Faults != 4 {
 		t.Errorf("%+v", c)
@@ -271,8 +281,8 @@ func TestReportsOfTrials(t *testing.T) {
 	}
 	for _, part := range []string{
 		"row 3: axa (trial 2 of 3)", "\n2 of 3  66.7 % [20.8, 93.9]  row 3: axa\n2 of 3  66.7 % [20.8, 93.9]  row 4: a!a\n",
-		"cases that always passed: 33.3 % [", "trials that passed, 1 fault counted as failed: 77.8 % [", "; all of 3: 33.3 %, any of 3: 100 %\n",
-		"trials that passed, faults dropped: 88.9 % [", "; all of 2: 77.8 %, any of 2: 100 %\n", "3 cases, 9 trials in ",
+		"cases that always passed: 33.3 % [", "trials that passed, 1 fault counted as failed: 77.8 % [", "; all of 3: 33.3 % [1.1, 95.6], any of 3: 100 % [43.9, 100]\n",
+		"trials that passed, faults dropped: 88.9 % [", "; all of 3: 50 % [", " in 2 cases with 3 trials\n", "3 cases, 9 trials in ",
 	} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("%q is missing in\n%s", part, text.String())
@@ -289,7 +299,10 @@ func TestReportsOfTrials(t *testing.T) {
 			Faults           int
 			Counted, Dropped struct {
 				Rate  struct{ Value, Low, High float64 }
-				AllOf []float64 `json:"all_of"`
+				AllOf []struct {
+					Value, Low float64
+					Cases      int
+				} `json:"all_of"`
 			}
 		}
 		Results []struct {
@@ -299,7 +312,7 @@ func TestReportsOfTrials(t *testing.T) {
 		} `json:"case_results"`
 	}
 	if err := json.Unmarshal(doc.Bytes(), &parsed); err != nil || parsed.PerCase != 3 || parsed.Counts.Cases != 3 || parsed.Counts.Trials != 9 || parsed.Counts.Passed != 7 ||
-		len(parsed.Cases) != 9 || parsed.Cases[5].Trial != 3 || parsed.Stats.Faults != 1 || len(parsed.Stats.Dropped.AllOf) != 2 ||
+		len(parsed.Cases) != 9 || parsed.Cases[5].Trial != 3 || parsed.Stats.Faults != 1 || len(parsed.Stats.Dropped.AllOf) != 3 || parsed.Stats.Dropped.AllOf[2].Cases != 2 ||
 		len(parsed.Results) != 3 || parsed.Results[1].ID != parsed.Cases[5].ID || parsed.Results[1].Passed != 2 || parsed.Results[1].Rate.Low == 0 {
 		t.Errorf("%+v, error %v", parsed, err)
 	}
@@ -318,7 +331,7 @@ func TestReportsOfTrials(t *testing.T) {
 	if err := xml.Unmarshal(junit.Bytes(), &suites); err != nil || suites.Tests != 9 || suites.Suite.Cases[4].Name != "row 3: axa (trial 2 of 3)" {
 		t.Errorf("%+v, error %v", suites, err)
 	}
-	if got := fmt.Sprint(suites.Suite.Properties); !strings.Contains(got, "{all_of_3 33.3 %}") || !strings.Contains(got, "{infrastructure_faults 1} {pass_rate_faults_dropped 88.9 % [") {
+	if got := fmt.Sprint(suites.Suite.Properties); !strings.Contains(got, "{all_of_3 33.3 % [") || !strings.Contains(got, "{infrastructure_faults 1} {pass_rate_faults_dropped 88.9 % [") {
 		t.Error(got)
 	}
 }

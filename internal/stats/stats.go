@@ -15,23 +15,12 @@ const z = 1.959963984540054
 type Interval struct{ Low, High float64 }
 
 // PassAll estimates the probability that k trials of a case all succeed, from c successes in n
-// trials: C(c,k)/C(n,k), which is pass^k of arXiv 2406.12045. It is not defined for k > n or k < 1.
-func PassAll(n, c, k int) (p float64, ok bool) {
-	if k < 1 || k > n {
-		return 0, false
-	}
-	return ratio(c, n, k), true
-}
+// trials: C(c,k)/C(n,k), which is pass^k of arXiv 2406.12045. k is from 1 to n.
+func PassAll(n, c, k int) float64 { return ratio(c, n, k) }
 
 // PassAny estimates the probability that at least one of k trials of a case succeeds, from c
-// successes in n trials: 1 - C(n-c,k)/C(n,k), which is pass@k of arXiv 2107.03374. It is not
-// defined for k > n or k < 1.
-func PassAny(n, c, k int) (p float64, ok bool) {
-	if k < 1 || k > n {
-		return 0, false
-	}
-	return 1 - ratio(n-c, n, k), true
-}
+// successes in n trials: 1 - C(n-c,k)/C(n,k), which is pass@k of arXiv 2107.03374. k is from 1 to n.
+func PassAny(n, c, k int) float64 { return 1 - ratio(n-c, n, k) }
 
 // ratio returns C(a,k)/C(n,k) for a <= n as a product of k quotients, so that nothing overflows.
 func ratio(a, n, k int) float64 {
