@@ -23,12 +23,12 @@ type experimentJSON struct {
 	OK       bool         `json:"ok"`
 	Counts   countsJSON   `json:"counts"`
 	Causes   []causeCount `json:"causes"`
+	Stats    Stats        `json:"stats"`
 	CaseList []caseJSON   `json:"cases"` // one for each trial; written one by one
 
 	// of an experiment with several trials of each case
 	PerCase      int          `json:"trials_per_case,omitempty"`
 	FirstFailure bool         `json:"first_failure,omitempty"`
-	Stats        *Stats       `json:"stats,omitempty"`
 	Results      []CaseResult `json:"case_results,omitempty"`
 }
 
@@ -70,13 +70,12 @@ type callJSON struct {
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
 // verdict, cause, reason, final response and tool calls. It does not contain arguments and results
 // of calls; they are in [Trial].Result and in the file of results. The secrets of the target are
-// hidden as in that file. If cases have several trials, it
-// has [Experiment.Stats] and [Experiment.Cases] too. Memory does not grow with the results. It
-// returns the first error of w, or of reading the file of results, after which the document is not
-// complete.
+// hidden as in that file. It contains [Experiment.Stats], and if cases have several trials
+// [Experiment.Cases]. Memory does not grow with the results. It returns the first error of w, or of
+// reading the file of results, after which the document is not complete.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
-		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(),
+		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Stats: e.Stats(),
 		Counts: countsJSON{
 			Cases: len(caseTrials(e.Trials)), Trials: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
 			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
@@ -84,8 +83,7 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 		CaseList: []caseJSON{},
 	}
 	if e.PerCase > 1 {
-		together := e.Stats()
-		doc.PerCase, doc.FirstFailure, doc.Stats, doc.Results = e.PerCase, e.FirstFailure, &together, e.Cases()
+		doc.PerCase, doc.FirstFailure, doc.Results = e.PerCase, e.FirstFailure, e.Cases()
 	}
 	text, err := indented(doc, "")
 	if err != nil {

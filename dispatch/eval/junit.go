@@ -22,9 +22,9 @@ type junitSuites struct {
 
 type junitSuite struct {
 	junitCounts
-	Timestamp  string           `xml:"timestamp,attr"`
-	Properties *junitProperties `xml:"properties"`
-	Cases      []junitCase      `xml:"testcase"`
+	Timestamp  string          `xml:"timestamp,attr"`
+	Properties junitProperties `xml:"properties"`
+	Cases      []junitCase     `xml:"testcase"`
 }
 
 type junitProperties struct {
@@ -101,9 +101,7 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	if len(e.Trials) > 0 {
 		doc.Suite.Cases = make([]junitCase, 1) // in its place the trials are written one by one
 	}
-	if e.PerCase > 1 {
-		doc.Suite.Properties = &junitProperties{e.junitProperties()}
-	}
+	doc.Suite.Properties = junitProperties{e.junitProperties()}
 	text, err := xml.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return err
@@ -138,12 +136,17 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 // junitProperties are the estimates for all cases.
 func (e *Experiment) junitProperties() []junitProperty {
 	s := e.Stats()
-	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.PerCase)}, {"always_passed", s.Always.String()}}
+	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.PerCase)}}
+	if e.PerCase > 1 {
+		list = append(list, junitProperty{"always_passed", s.Always.String()})
+	}
 	add := func(suffix string, e *Estimate) {
-		if e != nil {
-			k := len(e.AllOf)
-			list = append(list, junitProperty{"pass_rate" + suffix, e.Rate.String()},
-				junitProperty{fmt.Sprintf("all_of_%d%s", k, suffix), e.AllOf[k-1].String()},
+		if e == nil {
+			return
+		}
+		list = append(list, junitProperty{"pass_rate" + suffix, e.Rate.String()})
+		if k := len(e.AllOf); k > 1 {
+			list = append(list, junitProperty{fmt.Sprintf("all_of_%d%s", k, suffix), e.AllOf[k-1].String()},
 				junitProperty{fmt.Sprintf("any_of_%d%s", k, suffix), e.AnyOf[k-1].String()})
 		}
 	}

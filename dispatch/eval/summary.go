@@ -46,9 +46,8 @@ func (v Verdict) style() terminal.Style {
 
 // WriteSummary writes the experiment for people: at most 20 trials that failed, how often each
 // cause occurred, why cases were skipped, what the platform would warn of, the slowest trials if
-// there are many, who ended the sessions, and the counts. If cases have several trials, it also
-// writes the rates of at most 20 cases that did not always pass, and the estimates of
-// [Experiment.Stats]. If colour is true, colour repeats the verdicts. Texts of agents are safe to
+// there are many, the estimates of [Experiment.Stats], who ended the sessions, and the counts. If
+// cases have several trials, it also writes the rates of at most 20 cases that did not always pass. If colour is true, colour repeats the verdicts. Texts of agents are safe to
 // print to a terminal. It returns the first error of w.
 func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
@@ -56,9 +55,7 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	e.writeCauses(&b, colour)
 	e.writeNotes(&b, colour)
 	e.writeSlowest(&b, colour)
-	if e.PerCase > 1 {
-		e.writeRates(&b, colour)
-	}
+	e.writeRates(&b, colour)
 	e.writeEnded(&b)
 	e.writeCounts(&b, colour)
 	_, err := w.Write(b.Bytes())
@@ -273,7 +270,7 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool) {
 	listed, more := 0, 0
 	for _, c := range e.Cases() {
 		switch {
-		case c.Verdict == Passed || c.Trials == 0:
+		case e.PerCase < 2 || c.Verdict == Passed || c.Trials == 0:
 			continue
 		case listed == maxListed:
 			more++
@@ -294,14 +291,16 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool) {
 	if more > 0 {
 		fmt.Fprintf(b, "and %d more\n", more)
 	}
-	s := e.Stats()
-	if s.Cases == 0 {
-		return
-	}
 	if listed > 0 {
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(b, "cases that always passed: %s\n", s.Always)
+	s := e.Stats()
+	if s.Cases == 0 || e.PerCase < 2 && s.Counted == nil {
+		return
+	}
+	if e.PerCase > 1 {
+		fmt.Fprintf(b, "cases that always passed: %s\n", s.Always)
+	}
 	counted, dropped := "", ""
 	if s.Faults > 0 {
 		faults := plural(s.Faults, "fault")
