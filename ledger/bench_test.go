@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/floor"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -60,7 +60,7 @@ func BenchmarkEval(b *testing.B) {
 			{Op: ledger.OpSetFlag, Flag: "fetched_order:" + argument},
 		}
 	}
-	for _, size := range floor.Sizes {
+	for _, size := range testkit.Sizes {
 		response := orderResponse(size.Bytes)
 		b.Run(size.Name+"/toolwire", func(b *testing.B) {
 			b.ReportAllocs()

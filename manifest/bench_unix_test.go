@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -79,7 +79,7 @@ func BenchmarkStop(b *testing.B) {
 
 // os/exec alone makes 76 allocations per call.
 func TestCallAllocations(t *testing.T) {
-	if nightly.Race {
+	if testkit.Race {
 		t.Skip("the race detector allocates")
 	}
 	call := benchLibrary(t)

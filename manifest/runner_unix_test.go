@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -47,7 +47,7 @@ func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Res
 // These cases depend on the relative speed of the program and its runner. .ci/nightly runs each 500
 // times.
 func TestRacesAreNeverLost(t *testing.T) {
-	often, large := nightly.Or(24, 500), nightly.Or(8, 100)
+	often, large := testkit.Size(24, 500), testkit.Size(8, 100)
 	t.Run("exits at once without reading a small input", func(t *testing.T) {
 		repeat(t, tool("say", `{"ok":true}`, "", "0"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
 			if r.Err != nil || string(r.Output) != `{"ok":true}` {
@@ -301,7 +301,7 @@ func TestPipeWait(t *testing.T) {
 	t.Run("without any wait, what the program printed is whole", func(t *testing.T) {
 		nothingLeft(t)
 		m := load(t, &manifest.Options{MaxParallel: 8}, tool("print-and-leave", "60000")).SetPipeWait(1)
-		for i, r := range m.DoAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, nightly.Or(16, 40))) {
+		for i, r := range m.DoAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, testkit.Size(16, 40))) {
 			if r.Err != nil || len(r.Stdout) != 60000 || !r.Truncated {
 				t.Errorf("run %d: %d bytes, truncated %v, err %v", i, len(r.Stdout), r.Truncated, r.Err)
 			}

@@ -19,8 +19,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/floor"
 	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -599,7 +599,7 @@ func TestAPacerAtRestIsSmall(t *testing.T) {
 	before := objects()
 	for i := range kept {
 		kept[i] = new(proxy.Pacer)
-		c, err := proxy.New(baseURL, runToken, &proxy.Options{Transport: floor.Canned(seedAnswer), Pacer: kept[i]})
+		c, err := proxy.New(baseURL, runToken, &proxy.Options{Transport: testkit.Canned(seedAnswer), Pacer: kept[i]})
 		if err != nil {
 			t.Fatal(err)
 		}

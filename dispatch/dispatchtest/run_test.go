@@ -17,7 +17,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/nightly"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -188,7 +187,7 @@ func TestAPlatformForManyRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := nightly.Or(100, 1000)
+	runs := testkit.Size(100, 1000)
 	before := runtime.NumGoroutine()
 	var group sync.WaitGroup
 	for i := range runs {

@@ -16,7 +16,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
-	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // scripted is an experiment in which trial k of a case ends as letter k of its script says: "."
@@ -167,7 +167,7 @@ func drawn(random *rand.Rand, cases, trials int, rate func() float64) *eval.Expe
 // may pass the gate, and 1 % more by chance. The agents always pass otherwise, or 99 times in 100.
 func TestGateWhereFewCasesDiffer(t *testing.T) {
 	const margin = 0.05
-	candidates := nightly.Or(250, 2000)
+	candidates := testkit.Size(250, 2000)
 	for i, tt := range []struct {
 		cases, trials int
 		rate          float64
@@ -200,10 +200,10 @@ func TestGateWhereFewCasesDiffer(t *testing.T) {
 
 // The difference that a plan names is found in about four of five comparisons of its size.
 func TestPlannedDifferenceIsFound(t *testing.T) {
-	if nightly.Race && !nightly.Full {
+	if testkit.Race && !testkit.Nightly {
 		t.Skip("verdicts are counted; other tests run this code with the race detector")
 	}
-	comparisons := nightly.Or(400, 2000)
+	comparisons := testkit.Size(400, 2000)
 	for i, tt := range []struct{ cases, trials int }{{20, 1}, {20, 5}, {50, 5}} {
 		plan, err := (&eval.Options{Trials: tt.trials}).Plan(make([]eval.Case, tt.cases))
 		if err != nil {
@@ -348,11 +348,11 @@ func randomAgent(seed uint64, drop float64) dispatch.Agent {
 // may pass the gate, in at most 6 % of comparisons. A comparison that finds nothing would pass, so
 // one that is much worse must be found. The seeds are fixed: the result is the same in every run.
 func TestAgainstItself(t *testing.T) {
-	if nightly.Race && !nightly.Full {
+	if testkit.Race && !testkit.Nightly {
 		t.Skip("verdicts are counted; other tests run this code with the race detector")
 	}
 	const cases, trials, margin = 12, 3, 0.1
-	comparisons := nightly.Or(100, 600)
+	comparisons := testkit.Size(100, 600)
 	random := rand.New(rand.NewPCG(3, 3))
 	experiment := func(seed uint64, all []eval.Case, drop float64) *eval.Experiment {
 		return run(t, randomAgent(seed, drop), all, &eval.Options{Trials: trials, Parallel: 1})

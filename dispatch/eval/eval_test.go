@@ -18,7 +18,6 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
-	"github.com/toolwire/toolwire/internal/nightly"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -118,7 +117,7 @@ func TestARowThatHangs(t *testing.T) {
 // In 1,000 rows, a few hundred but for .ci/nightly, every failure is in its own row, and everything
 // else passes.
 func TestAThousandRows(t *testing.T) {
-	rows := nightly.Or(200, 1000)
+	rows := testkit.Size(200, 1000)
 	handler, err := dispatch.New(obedient, &dispatch.Options{Tokens: []string{"secret"}})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
-	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -323,7 +323,7 @@ func (s *sampled) Write(p []byte) (int, error) {
 // At most 200 runs are shown in full, those that did not pass before others. All cases are rows. The
 // page is written as it is made.
 func TestWriteHTMLOfManyCases(t *testing.T) {
-	n := nightly.Or(300, 10_000)
+	n := testkit.Size(300, 10_000)
 	instructions := make([]string, n)
 	for i := range instructions {
 		instructions[i] = fmt.Sprintf("say %d", i)

@@ -20,7 +20,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
-	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -146,11 +146,11 @@ func TestResumeAtAnyByte(t *testing.T) {
 	opts := &eval.Options{Trials: 2, Results: file, Parallel: 1}
 	run(t, counted, cases, opts)
 	whole := read(t, file)
-	for cut := 0; cut <= len(whole); cut += nightly.Or(23, 1) {
+	for cut := 0; cut <= len(whole); cut += testkit.Size(23, 1) {
 		if next := bytes.IndexByte(whole[cut:], '\n'); next == 5 {
 			cut += 4 // and around the ends of lines
 		} else if next >= 0 && next < 5 {
-			cut -= nightly.Or(22, 0)
+			cut -= testkit.Size(22, 0)
 		}
 		write(t, file, whole[:cut])
 		lines := bytes.Count(whole[:cut], []byte("\n"))
@@ -439,10 +439,10 @@ func (w *heldWriter) Write(b []byte) (int, error) {
 // results each hold less than 200 bytes per row while they run, while they are graded again, and while
 // reports are written.
 func TestFlatMemory(t *testing.T) {
-	if nightly.Race && !nightly.Full {
+	if testkit.Race && !testkit.Nightly {
 		t.Skip("the race detector changes what is held, and other tests run this code with it")
 	}
-	rows := nightly.Or(1500, 10_000)
+	rows := testkit.Size(1500, 10_000)
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	instructions := make([]string, rows)
 	for i := range instructions {

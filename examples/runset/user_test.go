@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // playTestUser is a program of -user: this test's program.
@@ -122,7 +122,7 @@ func TestUserProgram(t *testing.T) {
 // The seeds of trials differ and use the 53 bits that a number of JSON has everywhere. A baseline with
 // another user cannot be compared.
 func TestSeedOfUserProgram(t *testing.T) {
-	if nightly.Race && !nightly.Full {
+	if testkit.Race && !testkit.Nightly {
 		t.Skip("dozens of programs are started, which start slowly with the race detector; TestUserProgram starts some")
 	}
 	dir := t.TempDir()

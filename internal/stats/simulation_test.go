@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/nightly"
 	"github.com/toolwire/toolwire/internal/stats"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // A model draws the rate of a row. mean is the mean of all rows.
@@ -218,17 +218,17 @@ func settings(sparse, rows []int) (all []setting) {
 // compared with itself differs in at most 5 %. One percent more is allowed for chance. Every night
 // this holds in each setting, and in each run for the settings of one size together. The seeds are fixed.
 func TestSimulation(t *testing.T) {
-	if nightly.Race && !nightly.Full {
+	if testkit.Race && !testkit.Nightly {
 		t.Skip("this code starts no goroutines")
 	}
-	suites := nightly.Or(12, 2000)
+	suites := testkit.Size(12, 2000)
 	type size struct {
 		change       string
 		rows, trials int
 	}
 	var sizes []size
 	now, usual, simulated := map[size]*tally{}, map[size]*tally{}, map[size]int{}
-	for i, s := range settings(nightly.Or([]int{41, 61, 200}, []int{20, 41, 45, 61, 97, 200}), nightly.Or([]int{30, 100}, []int{30, 100, 300})) {
+	for i, s := range settings(testkit.Size([]int{41, 61, 200}, []int{20, 41, 45, 61, 97, 200}), testkit.Size([]int{30, 100}, []int{30, 100, 300})) {
 		n := suites
 		if s.change.name == "1 in 20 breaks" {
 			n = max(n, 200)
@@ -242,7 +242,7 @@ func TestSimulation(t *testing.T) {
 		now[key].add(one)
 		usual[key].add(other)
 		simulated[key] += n
-		if nightly.Full {
+		if testkit.Nightly {
 			one.check(t, s.String(), s.change.name, n)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/toolwire/toolwire/internal/floor"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 func value(r *strictjson.Reader) error { _, err := r.Value(); return err }
@@ -15,7 +15,7 @@ func value(r *strictjson.Reader) error { _, err := r.Value(); return err }
 // BenchmarkValid checks documents of 64 KiB, strictly and in the liberal mode, beside
 // jsontext.Value.IsValid. Neither makes a copy.
 func BenchmarkValid(b *testing.B) {
-	for _, kind := range slices.Concat(floor.Kinds, floor.MoreKinds) {
+	for _, kind := range slices.Concat(testkit.Kinds, testkit.MoreKinds) {
 		doc := []byte(kind.Document(64 << 10))
 		for _, mode := range []struct {
 			name string

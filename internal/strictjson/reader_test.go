@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/toolwire/toolwire/internal/cost"
-	"github.com/toolwire/toolwire/internal/floor"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 type document struct {
@@ -326,7 +326,7 @@ func FuzzAgreement(f *testing.F) {
 func TestMutations(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, size := range []int{60, 400, 4000} {
-		for _, kind := range slices.Concat(floor.Kinds, floor.MoreKinds) {
+		for _, kind := range slices.Concat(testkit.Kinds, testkit.MoreKinds) {
 			from := []byte(kind.Document(size))
 			for range 400_000 / size {
 				doc := bytes.Clone(from)
@@ -585,7 +585,7 @@ func BenchmarkRead(b *testing.B) {
 		name  string
 		bytes int
 	}{{"400B", 400}, {"64KB", 64 << 10}, {"1MB", 1 << 20}} {
-		doc := []byte(`{"id":1,"name":"orders","raw":` + floor.Kinds[0].Document(size.bytes) + `}`)
+		doc := []byte(`{"id":1,"name":"orders","raw":` + testkit.Kinds[0].Document(size.bytes) + `}`)
 		b.Run(size.name+"/floor", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

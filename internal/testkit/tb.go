@@ -1,4 +1,5 @@
-// Package testkit helps to test assertions, and tests that wait for a time limit.
+// Package testkit has what tests of several packages need: assertions under test, waiting for a time
+// limit, canned transports, kinds of documents, and the sizes of the nightly.
 package testkit
 
 import (

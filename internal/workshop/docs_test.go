@@ -252,11 +252,15 @@ func unindented(lines []string) string {
 	return b.String()
 }
 
-// Each command is run by the gate, or the page says why it is not.
+// Each command is run by the gate or the nightly, or the page says why it is not.
 func TestCommandsOfPages(t *testing.T) {
-	gate, err := os.ReadFile("../../.ci/run")
-	if err != nil {
-		t.Fatal(err)
+	var gate []byte
+	for _, script := range []string{"run", "nightly"} {
+		text, err := os.ReadFile("../../.ci/" + script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gate = append(gate, text...)
 	}
 	quotes := strings.NewReplacer(`"`, "'")
 	commands := 0
@@ -270,7 +274,7 @@ func TestCommandsOfPages(t *testing.T) {
 				commands++
 				command, _, _ = strings.Cut(command, "  #")
 				if !strings.Contains(quotes.Replace(string(gate)), quotes.Replace(command)) {
-					t.Errorf("%s: .ci/run does not run this command; add it there, or write <!-- not run: reason --> under the heading: %s", p.name, command)
+					t.Errorf("%s: neither .ci/run nor .ci/nightly runs this command; add it there, or write <!-- not run: reason --> under the heading: %s", p.name, command)
 				}
 			}
 		}

@@ -23,7 +23,7 @@ import (
 // the server fails to register the source, it has [CodeServer]. The request is in memory; beside
 // the file it may have 3 MiB.
 func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte) (*ListItem, error) {
-	plugin, err := CheckPlugin(file, source, c.plugin.of(t.Framework))
+	plugin, err := CheckPlugin(file, source, &c.plugin)
 	if t.Name == "" && err == nil {
 		t.Name = plugin.Name
 	}
@@ -58,7 +58,7 @@ func (c *Client) UploadUpdate(ctx context.Context, id string, p Patch, file stri
 		},
 		unsure: "the source may have been replaced",
 	}
-	_, err := CheckPlugin(file, source, c.plugin.of(known(p.Framework)))
+	_, err := CheckPlugin(file, source, &c.plugin)
 	known := ListItem{ID: id, Tool: p.apply(Tool{})}
 	return c.upload(ctx, r, &upload{patch: p, known: known, file: file, source: source, pluginErr: err})
 }

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -25,13 +24,6 @@ type PluginOptions struct {
 	// Before v0.1.85 a file must have an entry point; since then a tool class is sufficient. If it
 	// is "", the newest server is assumed.
 	ServerVersion string
-
-	// Framework is the framework of the tool, whose base class the tool class derives from. LangChain
-	// and LangGraph tools derive from LangChain's classes, GoogleADK tools from Google's or
-	// LangChain's. A class that is imported from another package counts if its name ends in Tool. If
-	// Framework is "", a base class of any framework counts, and so do other classes. [Client] and
-	// [Handler] set it to the framework of the record.
-	Framework Framework
 }
 
 // Plugin describes a file that was not run.
@@ -106,15 +98,14 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 			bad(ruleSyntax, "is not Python: "+err.Error())
 			break
 		}
-		p.examine(m, rules.framework)
+		p.examine(m)
 		switch {
 		case rules.entryPoint && !p.EntryPoint:
 			bad(ruleEntryPoint, "has no entry point, which servers before v0.1.85 need: a function tool_plugin, "+
 				"or @tool_plugin on the class")
 		case p.ClassName == "" && !p.EntryPoint:
 			bad(ruleToolClass,
-				"has no tool class: a class of the module that derives from the base class of "+
-					cmp.Or(string(rules.framework), "the framework")+", such as BaseTool")
+				"has no tool class: a class of the module that derives from the framework's base class, such as BaseTool")
 		}
 	}
 	if len(found) > 0 {
@@ -162,7 +153,6 @@ func place(source []byte) string {
 type pluginRules struct {
 	maxBytes   int
 	entryPoint bool // is required
-	framework  Framework
 }
 
 // configure checks the options. Its error is an *Error.
@@ -175,7 +165,7 @@ func (o *PluginOptions) configure() (pluginRules, error) {
 	if o.MaxBytes < 0 {
 		mistakes = append(mistakes, at("MaxBytes", ruleNegative, textNegative))
 	}
-	rules.maxBytes, rules.framework = or(o.MaxBytes, defaultMaxPlugin), o.Framework
+	rules.maxBytes = or(o.MaxBytes, defaultMaxPlugin)
 	if o.ServerVersion != "" {
 		old, ok := isBefore(o.ServerVersion, [3]int{0, 1, 85})
 		if !ok {
@@ -187,20 +177,6 @@ func (o *PluginOptions) configure() (pluginRules, error) {
 		return rules, &Error{Code: CodeOptions, Message: "the options of plugins are not valid", Problems: mistakes}
 	}
 	return rules, nil
-}
-
-// of returns the options for a tool of the framework.
-func (o PluginOptions) of(f Framework) *PluginOptions {
-	o.Framework = cmp.Or(f, o.Framework)
-	return &o
-}
-
-// known returns what p points to, or "".
-func known(p *Framework) Framework {
-	if p == nil {
-		return ""
-	}
-	return *p
 }
 
 // maxBytes returns the limit of checked options.
@@ -249,11 +225,9 @@ var notTools = []string{"object", "BaseModel", "BaseSettings", "Exception", "Bas
 	"StrEnum", "TypedDict", "NamedTuple", "Protocol", "ABC", "TestCase"}
 
 // examine finds the entry point and the tool class.
-func (p *Plugin) examine(m *python.Module, framework Framework) {
-	modules := map[string]string{}                     // by the name that an import gives
+func (p *Plugin) examine(m *python.Module) {
 	decorators := map[string]bool{"tool_plugin": true} // and its names in imports
 	for _, i := range m.Imports {
-		modules[i.As] = i.Module
 		if i.Name == "tool_plugin" && strings.HasPrefix(i.Module, "gllm_plugin") {
 			decorators[i.As] = true
 		}
@@ -284,34 +258,11 @@ func (p *Plugin) examine(m *python.Module, framework Framework) {
 	for _, c := range m.Classes {
 		isDecorated := decorated(c.Decorators)
 		p.EntryPoint = p.EntryPoint || isDecorated
-		if framework != "" {
-			c.Bases = slices.DeleteFunc(slices.Clone(c.Bases), func(base string) bool { return !framework.has(base, modules) })
-		}
 		if r := rank(c, isDecorated, derived); r >= 0 && r >= best {
 			best = r
 			p.ClassName, p.Name, p.Description = c.Name, c.Texts["name"], c.Texts["description"]
 		}
 	}
-}
-
-// has reports whether a base class may be one of the framework's tools. modules are the imports of the
-// file.
-func (f Framework) has(base string, modules map[string]string) bool {
-	first, _, dotted := strings.Cut(base, ".")
-	module, imported := modules[first]
-	switch {
-	case !imported:
-		return true // a class of this file, or of a star import
-	case strings.HasPrefix(module, "google.adk"):
-		return f == GoogleADK
-	case strings.HasPrefix(module, "langchain"), strings.HasPrefix(module, "langgraph"):
-		return true
-	}
-	name := base
-	if dotted {
-		name = base[strings.LastIndexByte(base, '.')+1:]
-	}
-	return strings.HasSuffix(name, "Tool")
 }
 
 // rank rates how likely a class is the tool. It returns -1 if the class is not a tool.

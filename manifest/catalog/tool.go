@@ -35,12 +35,6 @@
 // tool_type, but a tool with source code stays custom. Redacted source code is absent. A tool of
 // another account is not found.
 //
-// The document names one text for each kind of error. A handler writes the text of the request, as
-// the platform's REST API does: an upload of a name that is taken is answered with "Tool with the
-// same name already exists". A client for a server before v0.1.85 does not change a source: call
-// [AddEntryPoint] before the upload. Which base classes a framework has is not documented either;
-// see [PluginOptions].Framework.
-//
 // [ToolBase records]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package catalog
 

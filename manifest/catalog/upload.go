@@ -105,7 +105,7 @@ func (h *Handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin,
 	if err := h.check(c, ps, p); err != nil {
 		return nil, err
 	}
-	return CheckPlugin(f.filename, f.file, h.opts.Plugin.of(known(p.Framework)))
+	return CheckPlugin(f.filename, f.file, &h.opts.Plugin)
 }
 
 // vacant reports a conflict if another tool has the name, so that Register is not called in vain.

@@ -19,14 +19,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // repository is that of an agent: the port that examples/scaffold writes with these arguments, with
 // the programs of this module as tools.
 func repository(t *testing.T, args ...string) string {
 	t.Helper()
-	if nightly.Race {
+	if testkit.Race {
 		t.Skip("the commands of the pages run in other processes, which the race detector does not see")
 	}
 	for _, program := range []string{"bash", "curl"} {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"github.com/toolwire/toolwire/internal/floor"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -54,13 +54,17 @@ func retryable(client *retryablehttp.Client, tool string, args any) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	return floor.Response(answer)
+	var envelope struct {
+		Response json.RawMessage `json:"response"`
+	}
+	err = json.Unmarshal(answer, &envelope)
+	return envelope.Response, err
 }
 
 // BenchmarkPeers makes one tool call over a transport in memory and unwraps its result, beside
 // hashicorp/go-retryablehttp with four attempts and a deadline.
 func BenchmarkPeers(b *testing.B) {
-	run := func(name string, answer floor.Canned) {
+	run := func(name string, answer testkit.Canned) {
 		args := map[string]string{"order_id": "4521"}
 		b.Run(name+"/retryablehttp", func(b *testing.B) {
 			client := newRetryable(answer)
@@ -87,15 +91,15 @@ func BenchmarkPeers(b *testing.B) {
 			}
 		})
 	}
-	run("example", floor.Answer(`{"status":"shipped","shipped_at":"2026-04-01"}`))
-	for _, size := range floor.Sizes {
-		run(size.Name+"/nested", floor.Answer(floor.Kinds[0].Document(size.Bytes)))
+	run("example", testkit.ProxyAnswer(`{"status":"shipped","shipped_at":"2026-04-01"}`))
+	for _, size := range testkit.Sizes {
+		run(size.Name+"/nested", testkit.ProxyAnswer(testkit.Kinds[0].Document(size.Bytes)))
 	}
 }
 
 // TestSameResult makes sure that the two do the same work.
 func TestSameResult(t *testing.T) {
-	answer := floor.Answer(`{"status":"shipped"}`)
+	answer := testkit.ProxyAnswer(`{"status":"shipped"}`)
 	want, err := retryable(newRetryable(answer), "x", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 //go:build !race
 
-package nightly
+package testkit
 
 // Race reports whether the race detector is on.
 const Race = false

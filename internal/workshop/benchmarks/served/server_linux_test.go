@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/floor"
+	"github.com/toolwire/toolwire/internal/workshop/benchmarks/floor"
 )
 
 const (

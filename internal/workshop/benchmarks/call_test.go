@@ -1,16 +1,21 @@
-package proxy_test
+package benchmarks
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/floor"
+	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/internal/workshop/benchmarks/floor"
 	"github.com/toolwire/toolwire/proxy"
 )
+
+// answer is the response of the document.
+const answer = `{"tool_name":"get_order","response":{"status":"shipped","shipped_at":"2026-04-01"},"source":"odyssey",` +
+	`"latency_ms":412,"matched_rule_index":null}`
 
 // callsPerRun is below the pace, so that clients with the default pacer can be measured: a client
 // is made for every run.
@@ -26,7 +31,7 @@ func BenchmarkCall(b *testing.B) {
 			hand := &floor.Client{HTTP: &http.Client{Transport: transport}, ProxyURL: url, Token: runToken}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := hand.Call(background, "get_order", args); err != nil {
+				if _, err := hand.Call(context.Background(), "get_order", args); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -41,49 +46,31 @@ func BenchmarkCall(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				if _, err := c.Do(background, "get_order", args); err != nil {
+				if _, err := c.Do(context.Background(), "get_order", args); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 	}
-	loopback := func(name string, answer floor.Canned) {
+	loopback := func(name string, body testkit.Canned) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Length", fmt.Sprint(len(answer)))
-			_, _ = w.Write(answer)
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+			_, _ = w.Write(body)
 		}))
 		defer server.Close()
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
 		run("loopback/"+name, transport, server.URL)
 	}
-	run("example", floor.Canned(seedAnswer), baseURL)
-	for _, size := range floor.Sizes {
-		for _, kind := range floor.Kinds {
-			run(size.Name+"/"+kind.Name, floor.Answer(kind.Document(size.Bytes)), baseURL)
+	run("example", testkit.Canned(answer), proxyURL)
+	for _, size := range testkit.Sizes {
+		for _, kind := range testkit.Kinds {
+			run(size.Name+"/"+kind.Name, testkit.ProxyAnswer(kind.Document(size.Bytes)), proxyURL)
 		}
 	}
-	loopback("example", floor.Canned(seedAnswer))
-	for _, size := range floor.Sizes {
-		loopback(size.Name+"/nested", floor.Answer(floor.Kinds[0].Document(size.Bytes)))
-	}
-}
-
-func TestAllocations(t *testing.T) {
-	// A Go value would pass encoding/json, whose pool the race detector empties at random.
-	args := json.RawMessage(`{"order_id":"4521"}`)
-	c, err := proxy.New(baseURL, runToken, &proxy.Options{Transport: floor.Canned(seedAnswer),
-		Pacer: proxy.NewPacer(0, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := testing.AllocsPerRun(200, func() {
-		if _, err := c.Do(background, "get_order", args); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if got > 26 {
-		t.Errorf("a call makes %.0f allocations, the ceiling is 26", got)
+	loopback("example", testkit.Canned(answer))
+	for _, size := range testkit.Sizes {
+		loopback(size.Name+"/nested", testkit.ProxyAnswer(testkit.Kinds[0].Document(size.Bytes)))
 	}
 }

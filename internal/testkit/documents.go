@@ -1,4 +1,4 @@
-package floor
+package testkit
 
 import (
 	"encoding/json"

@@ -1,5 +1,5 @@
 // Package floor has what benchmarks compare the library with: the handler and the client that one
-// would write by hand with net/http and encoding/json, and the documents that both read.
+// would write by hand with net/http and encoding/json.
 package floor
 
 import (

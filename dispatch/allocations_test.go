@@ -5,13 +5,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/floor"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // bodyWith is the example with a document in the task input.
@@ -20,7 +19,7 @@ func bodyWith(document string) string {
 }
 
 // sizedBody is a dispatch of at least n bytes.
-func sizedBody(n int) string { return bodyWith(floor.Kinds[0].Document(n)) }
+func sizedBody(n int) string { return bodyWith(testkit.Kinds[0].Document(n)) }
 
 type nopResponse struct{ header http.Header }
 
@@ -35,44 +34,6 @@ func request(body string) *http.Request {
 	r := httptest.NewRequest("POST", "/dispatch", strings.NewReader(body))
 	r.Header = seedHeaders()
 	return r
-}
-
-// BenchmarkDispatch serves requests without a network: the ping, the example of the document, and
-// larger task inputs. The agent answers at once. The floor has the documented steps only. On two
-// cores, the agent's goroutine begins on the other core.
-func BenchmarkDispatch(b *testing.B) {
-	const final = "The refund of $79.50 has been issued for order #4521."
-	ways := []struct {
-		name    string
-		handler http.Handler
-	}{
-		{"floor", floor.Handler(agentToken, func(context.Context, floor.Run) string { return final })},
-		{"toolwire", newHandler(b, answering(final))},
-	}
-	run := func(name, body string) {
-		for _, way := range ways {
-			b.Run(name+"/"+way.name, func(b *testing.B) {
-				r := request(body)
-				reader := strings.NewReader(body)
-				b.ReportAllocs()
-				for b.Loop() {
-					reader.Reset(body)
-					r.Body = io.NopCloser(reader)
-					way.handler.ServeHTTP(&nopResponse{http.Header{}}, r)
-				}
-			})
-		}
-	}
-	run("ping", `{"ping":true}`)
-	run("example", seedBody)
-	cores := runtime.GOMAXPROCS(2)
-	run("example/two_cores", seedBody)
-	runtime.GOMAXPROCS(cores)
-	for _, size := range floor.Sizes {
-		for _, kind := range floor.Kinds {
-			run(size.Name+"/"+kind.Name, bodyWith(kind.Document(size.Bytes)))
-		}
-	}
 }
 
 // A dispatch costs at most this many allocations, also if the agent derives a context, as every
