@@ -225,3 +225,17 @@ func concurrentRecording(t *testing.T) {
 		t.Errorf("%s", replay.Report())
 	}
 }
+
+// A name, a message or a value from outside cannot forge a line of a report.
+func TestReportForgesNoLine(t *testing.T) {
+	const forged = "x\n2. changed: forged\x1b[2J\u202e"
+	i := &cassette.Interaction{Kind: "call", Name: forged, Actor: forged, Arguments: []byte(`"` + forged + strings.Repeat("y", 5000) + `"`)}
+	r := cassette.Report{Path: "a.jsonl", Mode: cassette.Replay, Deviations: []cassette.Deviation{{
+		Code: "changed", Message: forged, Run: i, Tape: i, Diff: []cassette.Difference{{Pointer: "/" + forged, Tape: i.Arguments}},
+	}}}
+	got := r.String()
+	if lines := strings.Split(got, "\n"); len(lines) != 5 || len(got) > 1500 || strings.ContainsAny(got, "\x1b\u202e") ||
+		!strings.Contains(got, "… (50") {
+		t.Errorf("%d lines\n%q", len(lines), got)
+	}
+}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/terminal"
 )
 
 // A Deviation is one difference between a run and its tape. It contains arguments and results, in
@@ -67,10 +66,10 @@ func (r *Report) OK() bool { return len(r.Deviations) == 0 }
 // terminal.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", r.Path, r.Mode,
+	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", clip.Line(r.Path, maxMessage), r.Mode,
 		count(r.Matched, "request"), count(len(r.Deviations), "deviation"))
 	for i, d := range r.Deviations {
-		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(d.Code, "_", " "), d.Message)
+		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(d.Code, "_", " "), clip.Line(d.Message, maxMessage))
 		if d.Run != nil {
 			fmt.Fprintf(&b, "     run   %s\n", d.Run.summary())
 		}
@@ -85,17 +84,18 @@ func (r *Report) String() string {
 			fmt.Fprintf(&b, "       %s\n", change.line())
 		}
 	}
-	return clip.Clean(strings.TrimRight(b.String(), "\n"))
+	return strings.TrimRight(b.String(), "\n")
 }
 
 const (
 	maxChanges = 12
-	maxShown   = 160 // characters of a value
+	maxShown   = 160  // characters of a value
+	maxMessage = 1000 // characters of a message
 )
 
 // line returns the difference on one line, with values of up to 160 characters.
 func (d Difference) line() string {
-	return fmt.Sprintf("%s: %s on the tape, %s in the run", cmp.Or(d.Pointer, "the whole"), short(d.Tape), short(d.Run))
+	return fmt.Sprintf("%s: %s on the tape, %s in the run", clip.Line(cmp.Or(d.Pointer, "the whole"), maxShown), short(d.Tape), short(d.Run))
 }
 
 func count(n int, what string) string {
@@ -109,26 +109,26 @@ func short(v json.RawMessage) string {
 	if v == nil {
 		return "nothing"
 	}
-	return terminal.Cut(string(v), maxShown)
+	return clip.Line(string(v), maxShown)
 }
 
 // summary returns the request on one line.
 func (i *Interaction) summary() string {
-	text := i.Name
+	text := clip.Line(i.Name, maxShown)
 	if i.Kind == kindTrace {
 		text = "trace event " + text
 	}
 	if i.method() != http.MethodPost {
-		text = i.Method + " " + text
+		text = clip.Line(i.Method, maxShown) + " " + text
 	}
 	if i.Actor != "" {
-		text += " by " + i.Actor
+		text += " by " + clip.Line(i.Actor, maxShown)
 	}
 	switch {
 	case i.Arguments != nil:
 		text += " " + short(i.Arguments)
 	case i.ArgumentsText != "":
-		text += " " + terminal.Cut(strconv.Quote(i.ArgumentsText), maxShown)
+		text += " " + clip.Quoted(i.ArgumentsText, maxShown)
 	}
 	return text
 }

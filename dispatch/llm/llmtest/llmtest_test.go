@@ -334,3 +334,15 @@ func TestConversationsThatProvidersRefuse(t *testing.T) {
 		})
 	}
 }
+
+// What a model is sent is bounded in a failure, and cannot steer the terminal.
+func TestFailuresAreBoundedAndClean(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	got := testkit.Failures(t, func(t testing.TB) {
+		m := llmtest.New(t, llmtest.Text("hi").Expect(func(*llmtest.Request) error { return errors.New("\x1b[2J\u009b\u202e" + long) }))
+		say(t, m, "hello")
+	})
+	if len(got) > 40_000 || strings.ContainsAny(got, "\x1b\u009b\u202e") || !strings.Contains(got, "… (1048") {
+		t.Errorf("%d bytes: %.300q", len(got), got)
+	}
+}

@@ -233,7 +233,7 @@ func secrets(r *http.Request) *redact.Set {
 
 // fail reports what did not go as scripted. The first 50 reports are kept.
 func (m *Model) fail(format string, args ...any) {
-	err := fmt.Errorf("llmtest: "+format, args...)
+	err := fmt.Errorf("llmtest: %s", clip.Lines(fmt.Sprintf(format, args...), 8000))
 	m.report.Lock()
 	defer m.report.Unlock()
 	if len(m.problems) == 50 || m.ended {
