@@ -1,6 +1,7 @@
 package eval_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,33 @@ func TestBudget(t *testing.T) {
 				t.Errorf("%+v: completed: %s", tt.budget, got)
 			}
 		})
+	}
+}
+
+// A budget reaches as many cases as it can, and the reports name those that it did not reach.
+func TestBudgetReachesCases(t *testing.T) {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Do(ctx, "get_order", nil)
+		return &dispatch.Response{FinalResponse: "done"}, err
+	}
+	base := dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}}
+	for calls, want := range map[int]string{
+		12: "... ... ... ...", 9: "... ..c ..c ..c", 4: ".cc .cc .cc .cc", 3: ".cc .cc .cc ccc", 1: ".cc ccc ccc ccc",
+	} {
+		e := run(t, agent, casesOf(t, csvOf("a", "b", "c", "d"), base), &eval.Options{Trials: 3, Parallel: 1, Budget: eval.Budget{Calls: calls}})
+		if got := ended(e); got != want {
+			t.Errorf("%d calls: %s, want %s", calls, got, want)
+		}
+		var summary, junit, page bytes.Buffer
+		if err := errors.Join(e.WriteSummary(&summary, false), e.WriteJUnit(&junit), e.WriteHTML(&page, nil)); err != nil {
+			t.Fatal(err)
+		}
+		const untried = "no trial of 3 of 4 cases ended: row 3: b, row 4: c, row 5: d"
+		for _, report := range []string{summary.String(), junit.String(), page.String()} {
+			if strings.Contains(report, untried) != (calls == 1) || strings.Contains(report, "no trial of ") != (calls < 4) {
+				t.Errorf("%d calls:\n%s", calls, report)
+			}
+		}
 	}
 }
 

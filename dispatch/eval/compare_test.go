@@ -140,10 +140,38 @@ func TestOutageIsNoVerdict(t *testing.T) {
 		t.Errorf("%s: %s, %s", worse.Change, worse.Counted, worse.Dropped)
 	}
 	// Where trials are missing, the mean over cases and the sum over trials may differ in direction.
-	mixed := compare(t, scripted(slices.Concat(repeated(2, ".........."), repeated(3, "x"))...),
-		scripted(slices.Concat(repeated(2, ".....xxxxx"), repeated(3, "."))...))
-	if mixed.Change != eval.CannotTell || mixed.Counted.P >= 0.05 || mixed.Counted.Value <= 0 {
-		t.Errorf("%s: %s", mixed.Change, mixed.Counted)
+	a := scripted(slices.Concat(repeated(2, ".........."), repeated(3, "x"))...)
+	b := scripted(slices.Concat(repeated(2, ".....xxxxx"), repeated(3, "."))...)
+	for _, mixed := range []*eval.Comparison{compare(t, a, b), compare(t, b, a)} {
+		if mixed.Change != eval.CannotTell || mixed.Counted.P >= 0.05 || math.Abs(mixed.Counted.Value) < 0.1 {
+			t.Errorf("%s: %s", mixed.Change, mixed.Counted)
+		}
+	}
+}
+
+// The gate takes the worse of both treatments of faults for each of its bounds.
+func TestGateTakesTheWorseTreatment(t *testing.T) {
+	for _, tt := range []struct {
+		baseline, candidate string
+		want                eval.Gate
+	}{
+		{"!!!!.", ".....", eval.GateUndecided}, // better if faults count, and the same if they do not
+		{".....", "!!!!.", eval.GateFailed},
+		{"!!!!.", ".xxxx", eval.GateFailed}, // the same if faults count
+		{".....", ".....", eval.GateUndecided},
+	} {
+		c := compare(t, scripted(repeated(40, tt.baseline)...), scripted(repeated(40, tt.candidate)...))
+		if got := c.NonInferior(0.05); got != tt.want {
+			t.Errorf("%s, then %s: %s, want %s: %s, %s", tt.baseline, tt.candidate, got, tt.want, c.Counted, c.Dropped)
+		}
+	}
+	c := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".....")...))
+	if low := -c.Counted.Low; c.NonInferior(low) != eval.GateUndecided || c.NonInferior(low+1e-9) != eval.GatePassed {
+		t.Errorf("the margin %v is where the gate begins to pass", low)
+	}
+	more := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".")...))
+	if more.Counted.Detectable <= c.Counted.Detectable {
+		t.Errorf("fewer trials of one experiment find %v, and more %v", more.Counted.Detectable, c.Counted.Detectable)
 	}
 }
 

@@ -80,6 +80,7 @@ type htmlPage struct {
 	CaseCount   int
 	Trials      int
 	Stats       Stats
+	Untried     string // names the cases without a trial; "" if there are none
 	Powers      []htmlPower
 	Causes      []causeCount
 	Notes       []htmlCount
@@ -147,7 +148,7 @@ func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 		e: e, texts: &runpage.Texts{Secrets: e.secrets}, Started: e.Started.UTC(), Took: e.Took, PerCase: e.PerCase,
 		Stopped: e.FirstFailure, OK: e.OK(), Trials: len(e.Trials), Stats: e.Stats(), Causes: e.causes(), Changes: map[string]int{},
 	}
-	p.Name = p.texts.Line(oneLine(e.Name))
+	p.Name, p.Untried = p.texts.Line(oneLine(e.Name)), p.texts.Line(e.untried())
 	if baseline != nil {
 		p.before = baseline.secrets
 	}

@@ -40,7 +40,7 @@ const evil = "</pre></script><x-evil onload=alert(1)>\"'`{{.}}\u202e\u0000\u2066
 
 // refunder is an agent whose candidate refunds wrongly and repairs what the baseline did not do.
 func refunder(candidate bool) dispatch.Agent {
-	var trials, large atomic.Int64
+	var trials, talks, large atomic.Int64
 	return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		call := func(tool string, args any) {
 			_, _ = run.Proxy.Do(ctx, tool, args)
@@ -64,7 +64,7 @@ func refunder(candidate bool) dispatch.Agent {
 			}
 			call("get_order", map[string]any{"order_id": map[bool]string{false: "17", true: "0017"}[candidate]})
 		case "flaky":
-			if trials.Add(1)%2 == 0 {
+			if rest == "again" && talks.Add(1)%2 == 1 || rest != "again" && trials.Add(1)%2 == 0 {
 				say = "wrong: by chance"
 			}
 			call("get_order", nil)

@@ -158,6 +158,9 @@ func (e *Experiment) junitProperties() []junitProperty {
 		}
 		add("_faults_dropped", s.Dropped)
 	}
+	if text := e.untried(); text != "" {
+		list = append(list, junitProperty{"not_tried", text})
+	}
 	return list
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -313,7 +314,30 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool) {
 	if s.Faults > 0 {
 		writeEstimate(b, s.Dropped, dropped)
 	}
+	if text := e.untried(); text != "" {
+		b.WriteString(text + "\n")
+	}
 	b.WriteByte('\n')
+}
+
+// untried names the cases of which no trial ended, because a budget was spent for example: the rates
+// say nothing about them. It returns "" if there are none.
+func (e *Experiment) untried() string {
+	var names []string
+	all := e.Cases()
+	for _, c := range all {
+		if c.Trials == 0 && c.Verdict != Skipped {
+			names = append(names, terminal.Cut(clip.Clean(oneLine(c.Name)), 60))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("no trial of %d of %s ended: %s", len(names), plural(len(all), "case"), strings.Join(names[:min(len(names), 5)], ", "))
+	if more := len(names) - 5; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func writeEstimate(b *bytes.Buffer, e *Estimate, how string) {

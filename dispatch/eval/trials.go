@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -168,7 +169,12 @@ func (r *runner) begin(ctx context.Context) context.Context {
 func (r *runner) runAll(ctx context.Context) {
 	ctx = r.begin(ctx)
 	if !r.opts.FirstFailure {
-		eachInParallel(len(r.e.Trials), r.opts.Parallel, func(i int) { r.one(ctx, &r.e.Trials[i]) })
+		order := make([]*Trial, len(r.e.Trials)) // the first trial of each case, then the second: a budget reaches all cases
+		for i := range order {
+			order[i] = &r.e.Trials[i]
+		}
+		slices.SortStableFunc(order, func(a, b *Trial) int { return cmp.Compare(a.Number, b.Number) })
+		eachInParallel(len(order), r.opts.Parallel, func(i int) { r.one(ctx, order[i]) })
 		return
 	}
 	all := caseTrials(r.e.Trials)

@@ -174,7 +174,7 @@ func TestUserFaultsHaveTwoBounds(t *testing.T) {
 			return "", dispatchtest.ErrDone
 		}})
 	s := e.Stats()
-	if got := ended(e); got != "...! ...!" || s.Faults != 2 || s.UserFaults != 2 ||
+	if got := ended(e); got != ".... .!.!" || s.Faults != 2 || s.UserFaults != 2 ||
 		s.Counted.Rate.Value != 0.75 || s.Dropped.Rate.Value != 1 {
 		t.Errorf("%s: %+v %v %v", got, s, s.Counted, s.Dropped)
 	}

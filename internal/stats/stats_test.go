@@ -162,15 +162,16 @@ func TestDifference(t *testing.T) {
 		pairs           []stats.Pair
 		mean, low, high float64
 	}{
-		"no pairs":                    {nil, 0, -1, 1},
-		"no change is not certainty":  {alike(20, stays), 0, -0.179681, 0.179681},
-		"7 of 20 lost":                {slices.Concat(alike(7, down), alike(13, stays)), -0.35, -0.584268, -0.095484},
-		"9 against 3 of 40":           {slices.Concat(alike(9, up), alike(3, down), alike(28, stays)), 0.15, -0.029027, 0.321591},
-		"several trials":              {slices.Concat(fractions, fractions, fractions), -0.125, -0.345552, 0.113540},
-		"the same loss of each":       {alike(10, stats.Pair{5, 5, 5, 4}), -0.2, -0.470807, 0.149650},
-		"one pair says little":        {alike(1, down), -1, -1, 0.122109},
-		"everything lost":             {alike(30, down), -1, -1, -0.833088},
-		"a loss in each of two cases": {alike(2, stats.Pair{2, 2, 2, 1}), -0.5, -0.993882, 0.547926},
+		"no pairs":                     {nil, 0, -1, 1},
+		"no change is not certainty":   {alike(20, stays), 0, -0.179681, 0.179681},
+		"7 of 20 lost":                 {slices.Concat(alike(7, down), alike(13, stays)), -0.35, -0.584268, -0.095484},
+		"9 against 3 of 40":            {slices.Concat(alike(9, up), alike(3, down), alike(28, stays)), 0.15, -0.029027, 0.321591},
+		"several trials":               {slices.Concat(fractions, fractions, fractions), -0.125, -0.345552, 0.113540},
+		"the same loss of each":        {alike(10, stats.Pair{5, 5, 5, 4}), -0.2, -0.470807, 0.149650},
+		"equal losses of fewer trials": {alike(10, stats.Pair{5, 5, 3, 2}), -1.0 / 3, -0.559006, 0.033378},
+		"one pair says little":         {alike(1, down), -1, -1, 0.122109},
+		"everything lost":              {alike(30, down), -1, -1, -0.833088},
+		"a loss in each of two cases":  {alike(2, stats.Pair{2, 2, 2, 1}), -0.5, -0.993882, 0.547926},
 	} {
 		mean, i := stats.Difference(row.pairs)
 		near(t, name+": mean", mean, row.mean, 1e-12)
