@@ -110,11 +110,36 @@ func CheckResponse(body []byte) *ResponseCheck {
 		}
 		v.Problems = append(v.Problems, found...)
 	}
-	if !isNull(metadata) && metadata[0] != '{' {
-		add(false, "metadata_malformed", "/metadata", "is dropped: it is not an object")
-	}
+	v.Problems = append(v.Problems, checkMetadata(metadata)...)
 	v.Gradeable = gradeable(v.Messages)
 	return v
+}
+
+// checkMetadata judges the keys of metadata that the platform documents. Whether it drops one of them or
+// all is not documented.
+func checkMetadata(metadata json.RawMessage) (problems []Problem) {
+	add := func(key, text string) {
+		problems = append(problems, Problem{"metadata_malformed", "/metadata" + key, text, false})
+	}
+	if isNull(metadata) {
+		return nil
+	}
+	if metadata[0] != '{' {
+		add("", "is dropped: it is not an object")
+		return problems
+	}
+	for key, value := range rawjson.Members(metadata) {
+		switch kind := rawjson.Kind(value); {
+		case kind == 'n':
+		case (key == "model" || key == "system_prompt_id") && kind != '"':
+			add("/"+key, "must be a string; the platform may drop the metadata")
+		case key == "total_input_tokens", key == "total_output_tokens", key == "agent_runtime_ms":
+			if kind != '0' || value[0] == '-' || !rawjson.ParseNumber(string(value)).Integer() {
+				add("/"+key, "must be an integer of 0 or more; the platform may drop the metadata")
+			}
+		}
+	}
+	return problems
 }
 
 // readMessages decodes the member messages of an answer.

@@ -66,6 +66,13 @@ func TestCheckResponse(t *testing.T) {
 		{"half of a surrogate pair", `{"final_response":"\ud83d","messages":[{"role":"assistant","content":"\ud83d"}]}`, "", true},
 		{"nesting", `{"final_response":"x","x":` + strings.Repeat("[", 899) + strings.Repeat("]", 899) + `}`, "", false},
 		{"too much nesting", `{"final_response":"x","x":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + `}`, "!not_json ", false},
+		{
+			"metadata of other types",
+			`{"final_response":"x","metadata":{"model":5,"system_prompt_id":null,"total_input_tokens":"many","total_output_tokens":1.5,"agent_runtime_ms":-1,"own":[]}}`,
+			"metadata_malformed /metadata/model,metadata_malformed /metadata/total_input_tokens,metadata_malformed /metadata/total_output_tokens," +
+				"metadata_malformed /metadata/agent_runtime_ms", false,
+		},
+		{"metadata in other spellings", `{"final_response":"x","metadata":{"total_input_tokens":1.0,"total_output_tokens":1e3,"agent_runtime_ms":0}}`, "", false},
 		{"metadata is a list", `{"final_response":"x","metadata":[]}`, "metadata_malformed /metadata", false},
 		{
 			"every fault of a message",
@@ -187,4 +194,26 @@ func FuzzHandler(f *testing.F) {
 			t.Fatalf("a token in %s", w.Body)
 		}
 	})
+}
+
+// The handler sends no key of metadata for which the platform might drop it.
+func TestMetadataThatThePlatformMightDrop(t *testing.T) {
+	var problems []dispatch.Problem
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "x", Metadata: &dispatch.Metadata{
+			Model: "m", TotalInputTokens: -1, AgentRuntimeMS: 5, Extra: map[string]any{"total_output_tokens": "many", "own": -1},
+		}}, nil
+	}, func(o *dispatch.Options) {
+		o.Observer = &dispatch.Observer{RunEnd: func(_ context.Context, end dispatch.RunEnd) { problems = end.Problems }}
+	})
+	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x","metadata":{"agent_runtime_ms":5,"model":"m","own":-1}}`)
+	want := "metadata_malformed: /metadata/total_input_tokens must be an integer of 0 or more; it is not sent\n" +
+		"metadata_malformed: /metadata/total_output_tokens must be an integer of 0 or more; it is not sent\n"
+	var got strings.Builder
+	for _, p := range problems {
+		got.WriteString(p.String() + "\n")
+	}
+	if got.String() != want {
+		t.Errorf("problems\n%s\nwant\n%s", got.String(), want)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -120,10 +121,35 @@ func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem
 		body = append(append(body, `,"messages":`...), rawjson.Array(rows)...)
 	}
 	if r.Metadata != nil {
-		body, found = appendMember(body, "metadata", r.Metadata)
+		value, found := metadataJSON(r.Metadata)
 		problems = append(problems, found...)
+		if value != nil {
+			body = append(append(body, `,"metadata":`...), value...)
+		}
 	}
 	return append(body, '}'), problems
+}
+
+// metadataJSON returns metadata without the keys for which the platform might drop it.
+func metadataJSON(m *Metadata) (value json.RawMessage, problems []Problem) {
+	value, ok := encodeMember(m)
+	if !ok {
+		return nil, []Problem{{Code: "not_json", Pointer: "/metadata", Message: "cannot be written as JSON and is not sent"}}
+	}
+	problems = checkMetadata(value)
+	if len(problems) == 0 {
+		return value, nil
+	}
+	var kept rawjson.Object
+	for key, v := range rawjson.Members(value) {
+		if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Pointer == "/metadata/"+key }) {
+			kept.Put(key, v)
+		}
+	}
+	for i := range problems {
+		problems[i].Message = strings.ReplaceAll(problems[i].Message, "the platform may drop the metadata", "it is not sent")
+	}
+	return kept.Bytes(), problems
 }
 
 // messages returns the messages that are sent with r, as JSON. host reports that a function of the
@@ -190,18 +216,8 @@ func fit(messages []Message) (sent []Message, rows []json.RawMessage) {
 	return sent, rows
 }
 
-// appendMember adds a member if it can be written as valid JSON. A marshal method may fail, panic,
+// encodeMember returns v as JSON if it can be written as valid JSON. A marshal method may fail, panic,
 // or write bytes that are not UTF-8.
-func appendMember(body []byte, name string, v any) ([]byte, []Problem) {
-	value, ok := encodeMember(v)
-	if !ok {
-		message := "cannot be written as JSON and is not sent"
-		return body, []Problem{{Code: "not_json", Pointer: "/" + name, Message: message}}
-	}
-	body = append(append(append(body, `,"`...), name...), `":`...)
-	return append(body, value...), nil
-}
-
 func encodeMember(v any) (value []byte, ok bool) {
 	defer func() {
 		if recover() != nil {
