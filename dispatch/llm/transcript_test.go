@@ -600,7 +600,7 @@ func TestNoRequestReachesTheModelAfterTheRun(t *testing.T) {
 				}, func(o *dispatch.Options) {
 					if strings.HasPrefix(name, "the platform") {
 						o.Proxy.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
-							resp := response(`{"detail":{"error_class":"run_token_invalidated"}}`)
+							resp := response(`{"detail":{"error_class":"run_token_invalid"}}`)
 							resp.StatusCode = 401
 							return resp, nil
 						})

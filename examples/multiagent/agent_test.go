@@ -175,7 +175,7 @@ func TestRunOver(t *testing.T) {
 		var run *proxytest.Run
 		world := shop.World()
 		world.Behaviors["refund_order"] = func(*proxytest.Request) (any, error) {
-			run.End("run_token_invalidated")
+			run.End("run_token_invalid")
 			return map[string]string{"refund_id": "rf_1"}, nil
 		}
 		model := llmtest.NewModel()

@@ -163,7 +163,7 @@ func testRunOver(t *testing.T, agent New, o Options) {
 	var run *proxytest.Run
 	world := shop.World()
 	world.Behaviors["refund_order"] = func(*proxytest.Request) (any, error) {
-		run.End("run_token_invalidated")
+		run.End("run_token_invalid")
 		return map[string]string{"refund_id": "rf_1"}, nil
 	}
 	model := llmtest.NewModel(

@@ -94,7 +94,7 @@ func TestRunOver(t *testing.T) {
 	var run *proxytest.Run
 	world := shop()
 	world.Behaviors["get_order"] = func(*proxytest.Request) (any, error) {
-		run.End("run_token_invalidated") // the platform ends the run
+		run.End("run_token_invalid") // the platform ends the run
 		return map[string]string{"status": "shipped"}, nil
 	}
 	model := llmtest.New(t,
