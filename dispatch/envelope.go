@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/recording"
-	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -212,9 +211,6 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte, arrived time.T
 		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
 		return envelopeError("the proxy URL or run token cannot be used: %s", reasons)
 	}
-	if sink := report.From(r.Context()); sink != nil {
-		client = client.Observe(reporting(sink))
-	}
 	v.run.set(&e, withoutToken(body, &e), client)
 	return nil
 }
@@ -262,7 +258,7 @@ func (h *Handler) newClient(
 	v.tokens, v.token = &h.state, h.state.enter(runToken, arrived)
 	v.record.transcript.run, v.record.transcript.numbers = &v.run, &v.token.numbers
 	v.run.transcript = &v.record.transcript
-	v.ctx = runContext{ctx, &v.run}
+	v.ctx = ctx
 	o := *h.opts.Proxy
 	o.Pacer, o.OnRunOver = &v.token.pacer, v.call.Cancel
 	if also := h.opts.Proxy.OnRunOver; also != nil {
@@ -271,9 +267,18 @@ func (h *Handler) newClient(
 			also(err)
 		}
 	}
-	client, err := proxy.New(proxyURL, runToken, &o)
-	if err == nil {
-		recording.Attach(client, &v.record)
+	if observe.From[observe.Unpaced](ctx) {
+		o.Pacer = proxy.NewPacer(0, 0)
 	}
-	return client, err
+	o.Observer = v.record.observer()
+	client, err := proxy.New(proxyURL, runToken, &o)
+	if err != nil {
+		return nil, err
+	}
+	for _, also := range []*proxy.Observer{h.opts.Proxy.Observer, observe.From[*proxy.Observer](ctx)} {
+		if also != nil {
+			client = client.Observe(also)
+		}
+	}
+	return client, nil
 }

@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		s += ": " + e.Message
 	}
-	if e.Err != nil && (e.Message == "" || e.Code == CodeAgent) {
+	if _, said := errors.AsType[*Error](e.Err); e.Err != nil && !said && (e.Message == "" || e.Code == CodeAgent) {
 		s += ": " + e.Err.Error()
 	}
 	return s

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/runner"
 )
 
@@ -79,7 +80,8 @@ type visit struct {
 	tokens *tokens
 	token  *token // nil until the run token is known
 
-	ctx     runContext // of the request; the agent's context is derived from it
+	ctx     context.Context // of the request; the agent's context is derived from it
+	kept    observe.Kept
 	handler *Handler
 	call    runner.Call[outcome] // of the agent
 }

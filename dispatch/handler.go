@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
-	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -102,7 +102,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	httpserve.LogRefusal(r, h.opts.Logger, report.Refused, err.Error()) // as text: as JSON it leaves the cause out
+	httpserve.LogRefusal(r, h.opts.Logger, "dispatch refused", err.Error()) // as text: as JSON it leaves the cause out
 	h.observeRefusal(r, err)
 	writeError(w, err)
 }
@@ -138,10 +138,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrive
 // answer returns the body of the response, and the problems that were found in it. Its error is the
 // [*Error] with which a failed run is answered.
 func (h *Handler) answer(v *visit, out outcome, arrived time.Time) ([]byte, []Problem, error) {
-	ctx := v.ctx.Context
+	ctx := v.ctx
 	if out.err != nil {
-		h.log(ctx, v, slog.LevelError, report.RunFailed,
-			slog.Duration("took", time.Since(arrived)), slog.String(report.Error, out.err.Error()))
+		h.log(ctx, v, slog.LevelError, "run failed",
+			slog.Duration("took", time.Since(arrived)), slog.String("error", out.err.Error()))
 		failure := agentError(out.err)
 		if h.opts.FailureResponse == nil {
 			return nil, nil, failure
@@ -151,8 +151,8 @@ func (h *Handler) answer(v *visit, out outcome, arrived time.Time) ([]byte, []Pr
 	}
 	body, problems := h.encode(&v.run, out)
 	for _, p := range problems {
-		h.log(ctx, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code),
-			slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Message))
+		h.log(ctx, v, slog.LevelWarn, "response contract", slog.String("code", p.Code),
+			slog.String("pointer", p.Pointer), slog.String("problem", p.Message))
 	}
 	if h.opts.Logger.Enabled(ctx, slog.LevelInfo) {
 		h.log(ctx, v, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(arrived)))
@@ -172,7 +172,7 @@ func (h *Handler) log(ctx context.Context, v *visit, level slog.Level, message s
 func (h *Handler) await(v *visit, arrived time.Time) outcome {
 	v.handler = h
 	v.hold()
-	return h.conclude(v, v.call.Run(&v.ctx, &h.runner, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), v.run.RunID, v))
+	return h.conclude(v, v.call.Run(observe.With(observe.With(v.ctx, &v.run), &v.kept), &h.runner, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), v.run.RunID, v))
 }
 
 // Do runs the agent. The agent has its place in the gate until it returns. The place is released
@@ -196,13 +196,13 @@ func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	out := end.Value
 	switch {
 	case end.Panic != nil:
-		failure := &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
+		failure := &Error{Code: CodePanicked, Message: "the agent panicked; see its log", Err: end.Panic}
 		return outcome{err: failure, aborts: end.Panic.Aborts()}
 	case !end.Left && (end.Stop == runner.InTime || !out.ended):
 		return out
 	case end.Stop == runner.TimedOut:
-		h.opts.Logger.WarnContext(&v.ctx, report.TimedOut, "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
-		late := h.ask(&v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })
+		h.opts.Logger.WarnContext(v.ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
+		late := h.ask(v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })
 		return outcome{host: true, timedOut: true, response: late}
 	case proxy.IsRunOver(end.Cause):
 		return outcome{err: end.Cause}
@@ -216,8 +216,11 @@ func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 // ask calls a function of the options that makes a response. If the function panics, or does not
 // return within a quarter of the reserve, the response is empty.
 func (h *Handler) ask(ctx context.Context, run *Run, makeResponse func() *Response) *Response {
-	f := func(context.Context) *Response { return makeResponse() }
-	return runner.Run(ctx, &h.asker, time.Now(), run.RunID, f).Value
+	out := runner.Run(ctx, &h.asker, time.Now(), run.RunID, func(context.Context) *Response { return makeResponse() })
+	if out.Panic != nil {
+		h.asker.Report(ctx, out.Panic)
+	}
+	return out.Value
 }
 
 func endOfContext(err error) bool {
@@ -228,11 +231,11 @@ func endOfContext(err error) bool {
 	return code == proxy.CodeDeadline || code == proxy.CodeCanceled
 }
 
-// agentError returns what the platform receives of an agent's error. It has only texts that cannot
-// contain a secret.
+// agentError returns what the platform receives of an agent's error, to which it unwraps. Its code
+// and message have only texts that cannot contain a secret.
 func agentError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e
+		return &Error{Code: e.Code, Message: e.Message, Err: err}
 	}
 	if e, ok := errors.AsType[*proxy.Error](err); ok {
 		return &Error{Code: CodeAgent, Message: "a tool call failed: " + e.Error(), Err: err}

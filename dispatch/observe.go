@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/observe"
 )
 
 // An Observer has functions that are called for the runs and the rejected requests of a handler, for
@@ -46,8 +48,8 @@ type RunEnd struct {
 
 	// Err is the [*Error] of a run that failed, or nil. Its code is [CodeAgent], [CodePanicked] or
 	// [CodeClientGone], or that of an *Error that the agent returned. It unwraps to the agent's
-	// error, whose text may contain secrets. [Options.FailureResponse] may have turned the failure
-	// into a response.
+	// error, or to what the agent panicked with if that is an error; their texts may contain
+	// secrets. [Options.FailureResponse] may have turned the failure into a response.
 	Err error
 
 	// TimedOut reports that the response is that of [Options.TimeoutResponse]. Err is then nil.
@@ -85,20 +87,20 @@ func (h *Handler) startRun(v *visit, r *http.Request) {
 	if r != nil {
 		start.Header = h.publicHeader(r.Header)
 	}
-	ctx, started := v.ctx.Context, make(chan context.Context, 1)
+	ctx, started := v.ctx, make(chan context.Context, 1)
 	h.hooks.Hook(ctx, v.run.RunID, func() { started <- o.RunStart(ctx, start) })
 	select {
 	case ctx = <-started:
 		if ctx != nil {
-			v.ctx.Context = ctx
+			v.ctx = ctx
 		}
 	default:
 	}
 }
 
 func (h *Handler) endRun(v *visit, out outcome, problems []Problem, arrived time.Time) {
-	o := h.opts.Observer
-	if o == nil || o.RunEnd == nil {
+	ctx, kit, o := v.ctx, observe.From[*Observer](v.ctx), h.opts.Observer
+	if kit == nil && (o == nil || o.RunEnd == nil) {
 		return
 	}
 	end := RunEnd{
@@ -111,20 +113,29 @@ func (h *Handler) endRun(v *visit, out outcome, problems []Problem, arrived time
 	if out.err != nil {
 		end.Err = agentError(out.err)
 	}
-	ctx := v.ctx.Context
-	h.hooks.Hook(ctx, v.run.RunID, func() { o.RunEnd(ctx, end) })
+	if kit != nil {
+		kit.RunEnd(ctx, end)
+	}
+	if o != nil && o.RunEnd != nil {
+		h.hooks.Hook(ctx, v.run.RunID, func() { o.RunEnd(ctx, end) })
+	}
 }
 
 func (h *Handler) observeRefusal(r *http.Request, err error) {
-	o := h.opts.Observer
-	if o == nil || o.Refused == nil {
+	ctx, o := r.Context(), h.opts.Observer
+	kit := observe.From[*Observer](ctx)
+	if kit == nil && (o == nil || o.Refused == nil) {
 		return
 	}
 	refusal := Refusal{Err: err, Status: asError(err).status(), Header: h.publicHeader(r.Header)}
-	hooks := h.hooks
-	hooks.Key = "" // the request has no run
-	ctx := r.Context()
-	hooks.Hook(ctx, "", func() { o.Refused(ctx, refusal) })
+	if kit != nil {
+		kit.Refused(ctx, refusal)
+	}
+	if o != nil && o.Refused != nil {
+		hooks := h.hooks
+		hooks.Key = "" // the request has no run
+		hooks.Hook(ctx, "", func() { o.Refused(ctx, refusal) })
+	}
 }
 
 // publicHeader returns a function that reads headers without secrets. It copies them, because the

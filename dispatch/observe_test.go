@@ -104,6 +104,45 @@ func TestObserverOfRuns(t *testing.T) {
 	}
 }
 
+// The error of a run has the code and the message of the answer, and unwraps to what the agent
+// returned or panicked with.
+func TestTheErrorOfARun(t *testing.T) {
+	secret := errors.New("hunter2")
+	own := &dispatch.Error{Code: dispatch.CodeInput, Message: "no order", Err: secret}
+	returning := func(err error) dispatch.Agent {
+		return func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, err }
+	}
+	for name, tt := range map[string]struct {
+		agent  dispatch.Agent
+		code   dispatch.Code
+		wraps  error
+		direct bool // wraps is what Unwrap returns
+		text   string
+	}{
+		"an error":        {returning(secret), dispatch.CodeAgent, secret, true, "dispatch: agent_failed: the agent failed; its log says why: hunter2"},
+		"an Error":        {returning(own), dispatch.CodeInput, own, true, "dispatch: invalid_input: no order"},
+		"a wrapped Error": {returning(fmt.Errorf("step 3: %w", own)), dispatch.CodeInput, own, false, "dispatch: invalid_input: no order"},
+		"an Error that the agent failed": {returning(&dispatch.Error{Code: dispatch.CodeAgent, Message: "no", Err: secret}), dispatch.CodeAgent,
+			secret, false, "dispatch: agent_failed: no"},
+		"a panic with an error": {func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(secret) },
+			dispatch.CodePanicked, secret, false, "dispatch: agent_panicked: the agent panicked; see its log"},
+		"a panic with a text": {func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") },
+			dispatch.CodePanicked, nil, false, "dispatch: agent_panicked: the agent panicked; see its log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			observer, kept := ends(t)
+			post(newHandler(t, tt.agent, func(o *dispatch.Options) { o.Observer = observer }), seedBody, nil)
+			got := (*kept)[0].Err
+			if dispatch.CodeOf(got) != tt.code || !errors.Is(got, tt.wraps) && tt.wraps != nil || got.Error() != tt.text {
+				t.Errorf("%v unwraps to %v", got, errors.Unwrap(got))
+			}
+			if tt.direct && errors.Unwrap(got) != tt.wraps {
+				t.Errorf("%v unwraps directly to %v", got, errors.Unwrap(got))
+			}
+		})
+	}
+}
+
 // The end has what the response and the recording tell of the model, and the number of calls.
 func TestObserverOfTokens(t *testing.T) {
 	observer, kept := ends(t)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -183,7 +182,9 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 	if _, err := proxy.New("http://localhost", "token", o.Proxy); err != nil {
 		bad("Options.Proxy: %w", errors.Unwrap(err))
 	}
-	o.Logger = report.Logger(o.Logger)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	h.runner = runner.Runner{What: "agent", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 2}
 	h.asker = runner.Runner{
 		What: "a function of the options", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 4,

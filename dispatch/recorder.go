@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/recording"
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -43,7 +43,7 @@ type groupKey struct {
 func (g *group) place() place { return place{g.at, g.calls[0].index} }
 
 // begin records the start of a call. It returns nil if there is no room.
-func (t *Transcript) begin(ctx context.Context, info recording.Call) *call {
+func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 	turn, index := actor.TakeTurn(ctx)
 	c := &call{
 		index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
@@ -126,34 +126,34 @@ func cutText(s string) Content {
 	}
 }
 
-// recorder is the [recording.Recorder] of a run's calls.
+// recorder is the first observer of a run's client.
 type recorder struct {
 	transcript Transcript
 	calls      atomic.Int64 // that have begun
 }
 
-type recordedKey struct{}
+func (r *recorder) observer() *proxy.Observer {
+	return &proxy.Observer{CallStart: r.callStart, CallEnd: r.callEnd}
+}
 
-// Start implements [recording.Recorder].
-func (r *recorder) Start(ctx context.Context, info recording.Call) context.Context {
+func (r *recorder) callStart(ctx context.Context, info proxy.CallInfo) context.Context {
 	r.calls.Add(1)
 	if c := r.transcript.begin(ctx, info); c != nil {
-		ctx = context.WithValue(ctx, recordedKey{}, c)
+		ctx = observe.With(ctx, c)
 	}
 	return ctx
 }
 
-// End implements [recording.Recorder].
-func (r *recorder) End(ctx context.Context, response json.RawMessage, err error) {
-	if c, ok := ctx.Value(recordedKey{}).(*call); ok {
-		r.transcript.end(c, resultContent(response, err))
+func (r *recorder) callEnd(ctx context.Context, end proxy.CallEnd) {
+	c := observe.From[*call](ctx)
+	if c == nil {
+		return
 	}
-}
-
-// resultContent returns the result of a call as the model should see it.
-func resultContent(response json.RawMessage, err error) Content {
-	if err != nil {
-		response = proxy.ToolResult(err)
+	var response json.RawMessage // as the model should see it
+	if end.Err != nil {
+		response = proxy.ToolResult(end.Err)
+	} else {
+		response = end.Result.Response
 	}
-	return cutText(toolresult.Text(response))
+	r.transcript.end(c, cutText(toolresult.Text(response)))
 }

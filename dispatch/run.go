@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"sync/atomic"
 
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -49,24 +50,8 @@ type Run struct {
 // [http.RoundTripper] that serves all runs. If ctx is not derived from the context of an agent, ok
 // is false.
 func FromContext(ctx context.Context) (run *Run, ok bool) {
-	run, ok = ctx.Value(runKey{}).(*Run)
-	return run, ok
-}
-
-type runKey struct{}
-
-// runContext is a context with a run. Visits have it as a field, which saves an allocation.
-type runContext struct {
-	context.Context
-	run *Run
-}
-
-// Value implements [context.Context].
-func (c *runContext) Value(key any) any {
-	if _, ok := key.(runKey); ok {
-		return c.run
-	}
-	return c.Context.Value(key)
+	run = observe.From[*Run](ctx)
+	return run, run != nil
 }
 
 // set copies the envelope.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/recording"
 )
 
 // run is what all clients of one run share. Only over and the pacer change after [New].
@@ -31,7 +30,6 @@ type run struct {
 	log            *slog.Logger
 	observers      []*Observer
 	ownObservers   [1]*Observer // where observers points if there is one
-	recorder       recording.Recorder
 	onRunOver      func(error)
 	client         Client // the one that New returns
 

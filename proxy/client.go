@@ -69,17 +69,17 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error) {
 	body, argumentsErr := marshalObject(args)
 	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: actor.CallID(ctx), Arguments: body}
-	if argumentsErr != nil && c.observed() {
+	if argumentsErr != nil && len(c.observers) > 0 {
 		text, _ := toolresult.Arguments(args)
 		info.Arguments = bytes.Clone(text)
 	}
 	ctx = c.startCall(ctx, info)
 	var start time.Time
-	if c.observed() {
+	if len(c.observers) > 0 {
 		start = time.Now()
 	}
 	result, err := c.do(ctx, info, body, argumentsErr)
-	if c.observed() {
+	if len(c.observers) > 0 {
 		c.endCall(ctx, info, result, err, time.Since(start))
 	}
 	if err != nil {

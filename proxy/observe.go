@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/toolwire/toolwire/internal/recording"
 )
 
 // An Observer has functions that are called while a client works, for spans, metrics or a log. All
@@ -35,8 +33,11 @@ type Observer struct {
 	// AttemptEnd is called when the answer to a request was read, or when the request has failed.
 	AttemptEnd func(ctx context.Context, attempt AttemptEnd)
 
-	// WaitEnd is called after each wait for the rate limit of the run token, and after each wait
-	// before a repeat, also if the wait was cut short.
+	// WaitStart is called before each wait for the rate limit of the run token, and before each wait
+	// for the repetition of a request.
+	WaitStart func(ctx context.Context, wait WaitInfo)
+
+	// WaitEnd is called after each of these waits, even if the wait was cut short.
 	WaitEnd func(ctx context.Context, wait WaitEnd)
 
 	// TraceEnd is called at the end of every [Client.Trace] and [Client.Handoff].
@@ -88,15 +89,23 @@ type AttemptEnd struct {
 	Duration time.Duration // without waits
 }
 
-// WaitEnd describes a wait.
-type WaitEnd struct {
-	Name     string // of the tool, or the type of the trace event
-	Next     int    // the number of the attempt that follows the wait
-	Duration time.Duration
+// WaitInfo describes a wait.
+type WaitInfo struct {
+	Name     string        // of the tool, or the type of the trace event
+	Next     int           // the number of the attempt that follows the wait
+	Expected time.Duration // a wait for the rate limit may take longer
 
-	// Err is the [*Error] of the attempt that is repeated. If it is nil, the wait was for the rate
-	// limit of the run token; see [Options.Pacer].
-	Err error
+	// Err is the [*Error] of the attempt that is repeated. If it is nil, the wait is for the rate
+	// limit of the run token, which admits Limit requests in Window; see [Options.Pacer].
+	Err    error
+	Limit  int
+	Window time.Duration
+}
+
+// WaitEnd describes the end of a wait.
+type WaitEnd struct {
+	WaitInfo
+	Duration time.Duration
 }
 
 // TraceEnd describes a trace event that was posted, without its payload.
@@ -109,13 +118,6 @@ type TraceEnd struct {
 	Duration time.Duration // including waits
 }
 
-func init() {
-	recording.Attach = func(client any, r recording.Recorder) { client.(*Client).run.recorder = r }
-}
-
-// observed reports whether anything sees the calls of the client.
-func (c *Client) observed() bool { return len(c.observers) > 0 || c.run.recorder != nil }
-
 // startCall returns the context for a call.
 func (c *Client) startCall(ctx context.Context, info CallInfo) context.Context {
 	for _, o := range c.observers {
@@ -123,27 +125,18 @@ func (c *Client) startCall(ctx context.Context, info CallInfo) context.Context {
 			ctx = o.CallStart(ctx, info)
 		}
 	}
-	if r := c.run.recorder; r != nil {
-		ctx = r.Start(ctx, recording.Call(info))
-	}
 	return ctx
 }
 
 func (c *Client) endCall(ctx context.Context, info CallInfo, result *Result, err *Error, took time.Duration) {
 	end := CallEnd{CallInfo: info, Result: result, Duration: took}
-	var response json.RawMessage
 	if err != nil {
 		end.Err = err
-	} else {
-		response = result.Response
 	}
 	for _, o := range c.observers {
 		if o.CallEnd != nil {
 			o.CallEnd(ctx, end)
 		}
-	}
-	if r := c.run.recorder; r != nil {
-		r.End(ctx, response, end.Err)
 	}
 }
 
@@ -181,14 +174,21 @@ func (req *request) endAttempt(ctx context.Context, info AttemptInfo, status int
 	}
 }
 
-func (req *request) endWait(ctx context.Context, next int, began time.Time, repeated *Error) {
-	end := WaitEnd{Name: req.name, Next: next, Duration: time.Since(began)}
-	if repeated != nil {
-		end.Err = repeated
+// startWait reports a wait that begins. The function that it returns reports the end of the wait.
+// It takes no request, which a call need not allocate.
+func startWait(ctx context.Context, observers []*Observer, wait WaitInfo) (waited func()) {
+	for _, o := range observers {
+		if o.WaitStart != nil {
+			o.WaitStart(ctx, wait)
+		}
 	}
-	for _, o := range req.observers {
-		if o.WaitEnd != nil {
-			o.WaitEnd(ctx, end)
+	began := time.Now()
+	return func() {
+		end := WaitEnd{WaitInfo: wait, Duration: time.Since(began)}
+		for _, o := range observers {
+			if o.WaitEnd != nil {
+				o.WaitEnd(ctx, end)
+			}
 		}
 	}
 }

@@ -42,8 +42,12 @@ func (n *notes) observer() *proxy.Observer {
 		AttemptEnd: func(ctx context.Context, end proxy.AttemptEnd) {
 			n.add(ctx, "attempt %d ended %d %q after %s", end.Number, end.Status, proxy.CodeOf(end.Err), end.Duration)
 		},
+		WaitStart: func(ctx context.Context, wait proxy.WaitInfo) {
+			n.add(ctx, "%s waits %s for attempt %d because %q, limit %d in %s", wait.Name, wait.Expected, wait.Next,
+				proxy.CodeOf(wait.Err), wait.Limit, wait.Window)
+		},
 		WaitEnd: func(ctx context.Context, end proxy.WaitEnd) {
-			n.add(ctx, "%s waited %s for attempt %d because %q", end.Name, end.Duration, end.Next, proxy.CodeOf(end.Err))
+			n.add(ctx, "%s waited %s of %s for attempt %d because %q", end.Name, end.Duration, end.Expected, end.Next, proxy.CodeOf(end.Err))
 		},
 		TraceEnd: func(ctx context.Context, end proxy.TraceEnd) {
 			n.add(ctx, "event %s %d by %q from %q to %q ended %q", end.Event, end.Sequence, end.Actor, end.From, end.To,
@@ -82,7 +86,8 @@ func TestObserverOfAttempts(t *testing.T) {
 			`call get_order in `,
 			`attempt 1 of https://api.example.com/tools/get_order in get_order`,
 			`attempt 1 ended 429 "rate_limited" after 1s in attempt 1`,
-			`get_order waited 7s for attempt 2 because "rate_limited" in get_order`,
+			`get_order waits 7s for attempt 2 because "rate_limited", limit 0 in 0s in get_order`,
+			`get_order waited 7s of 7s for attempt 2 because "rate_limited" in get_order`,
 			`attempt 2 of https://api.example.com/tools/get_order in get_order`,
 			`attempt 2 ended 0 "transport" after 1s in attempt 2`,
 			`call get_order ended "transport" after 9s in get_order`,
@@ -104,7 +109,7 @@ func TestObserverOfPacing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &notes{}
 		c := newClient(t, &script{steps: []step{answer(200, seedAnswer)}}, func(o *proxy.Options) {
-			o.Observer = &proxy.Observer{WaitEnd: n.observer().WaitEnd}
+			o.Observer = &proxy.Observer{WaitStart: n.observer().WaitStart, WaitEnd: n.observer().WaitEnd}
 			o.Pacer = proxy.NewPacer(1, 10*time.Second)
 		})
 		_, _ = c.Do(t.Context(), "first", nil)
@@ -113,8 +118,10 @@ func TestObserverOfPacing(t *testing.T) {
 		time.AfterFunc(3*time.Second, cancel)
 		_, _ = c.Do(ctx, "third", nil)
 		n.want(t,
-			`second waited 10.05s for attempt 1 because "" in `,
-			`third waited 3s for attempt 1 because "" in `,
+			`second waits 10.05s for attempt 1 because "", limit 1 in 10s in `,
+			`second waited 10.05s of 10.05s for attempt 1 because "" in `,
+			`third waits 10.05s for attempt 1 because "", limit 1 in 10s in `,
+			`third waited 3s of 10.05s for attempt 1 because "" in `,
 		)
 	})
 }
@@ -133,7 +140,8 @@ func TestObserverOfAWaitThatIsCutShort(t *testing.T) {
 			`call get_order in `,
 			`attempt 1 of https://api.example.com/tools/get_order in get_order`,
 			`attempt 1 ended 429 "rate_limited" after 0s in attempt 1`,
-			`get_order waited 3s for attempt 2 because "rate_limited" in get_order`,
+			`get_order waits 7s for attempt 2 because "rate_limited", limit 0 in 0s in get_order`,
+			`get_order waited 3s of 7s for attempt 2 because "rate_limited" in get_order`,
 			`call get_order ended "canceled" after 3s in get_order`,
 		)
 	})

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/report"
 )
 
 // Options configures a [Client]. The zero value of every field is its default. Options are copied
@@ -98,7 +97,7 @@ const peer = "the proxy"
 var defaultTransientClasses = []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
 
 // silent serves all clients without a logger, so that a client costs no allocation for it.
-var silent = report.Logger(nil)
+var silent = slog.New(slog.DiscardHandler)
 
 // newRun checks everything once and fills the defaults in.
 func newRun(baseURL, token string, opts *Options) (*run, error) {
@@ -160,8 +159,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	if r.log == nil {
 		r.log = silent
-	} else {
-		r.log = report.Logger(r.log)
 	}
 	if o.Observer != nil {
 		r.ownObservers[0] = o.Observer

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/report"
 )
 
 // A Pacer keeps the requests of one run token below a limit in every window of time, as the server
@@ -129,9 +128,6 @@ func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	p.expire(now)
 	if len(p.queue) == 0 && len(p.taken) < p.limit && !now.Before(p.held) {
 		return p.take(), nil, nil
-	}
-	if s := report.From(ctx); s != nil && s.Unpaced && !now.Before(p.held) {
-		return &place{p: p}, nil, nil
 	}
 	at := p.earliest(now)
 	if deadline, ok := ctx.Deadline(); ok && at.After(deadline) {

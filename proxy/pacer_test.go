@@ -19,7 +19,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -339,7 +338,7 @@ func TestALoggerThatPanicsTakesNoPlace(t *testing.T) {
 		_, _ = c.Do(background, "x", nil)
 		func() {
 			defer func() {
-				if p := recover(); p != report.WaitsForPace {
+				if p := recover(); p != "proxy waits for its rate limit" {
 					t.Errorf("recovered %v", p)
 				}
 			}()
@@ -540,16 +539,15 @@ func TestWaitsForThePaceAreLogged(t *testing.T) {
 	})
 }
 
-// A proxy without a rate limit, as a test kit may play one, is not worth waiting for.
+// A pacer without a limit waits only if the proxy asks for it.
 func TestUnpacedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{answer(200, seedAnswer), answer(429, `{}`, "Retry-After", "5"),
 			answer(200, seedAnswer)}}
-		c := newClient(t, s)
-		ctx := report.With(t.Context(), &report.Sink{Report: func(slog.Record) {}, Unpaced: true})
+		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(0, 0) })
 		start := time.Now()
 		for range 200 {
-			if _, err := c.Do(ctx, "get_order", nil); err != nil {
+			if _, err := c.Do(background, "get_order", nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/report"
 )
 
 // send makes the attempts of one request. Each attempt passes these stages in order: end of the
@@ -19,11 +18,11 @@ func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 			fmt.Sprintf("the body has %d bytes, the limit is %d", len(req.body), maxBody))
 	}
 	var got answer
-	var last *Error // nil after a success
-	var waiting time.Time
+	var last *Error   // nil after a success
+	var waited func() // reports the end of a wait
 	stop := r.repeats.Repeat(ctx, func(number int) httpcall.Next {
 		if number > 1 {
-			req.endWait(ctx, number, waiting, last)
+			waited()
 		}
 		ans, err := r.paced(ctx, req, number)
 		if err == nil {
@@ -35,17 +34,14 @@ func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 		}
 		last = err
 		return httpcall.Next{Again: r.mayRepeat(req, err), After: err.RetryAfter}
-	}, func(_ int, wait time.Duration) {
-		r.waits(ctx, req, last, wait)
-		waiting = time.Now()
-	})
+	}, func(number int, wait time.Duration) { waited = r.waitToRepeat(ctx, req, number, last, wait) })
 	switch stop.Reason {
 	case httpcall.TooLong:
 		last = stopped(last, last.Code, stop.Err)
 	case httpcall.TooLate:
 		last = stopped(last, CodeDeadline, stop.Err)
 	case httpcall.Stopped:
-		req.endWait(ctx, last.Attempts+1, waiting, last)
+		waited()
 		last = stopped(last, CodeCanceled, stop.Err)
 	}
 	return got, last
@@ -75,14 +71,18 @@ func stopped(last *Error, code Code, reason error) *Error {
 	return &e
 }
 
-// waits is called before each wait for a repeat.
-func (r *run) waits(ctx context.Context, req *request, last *Error, wait time.Duration) {
+// waitToRepeat is called before each wait for a repeat. number is that of the attempt that failed
+// with last. The function that it returns is called after the wait.
+func (r *run) waitToRepeat(
+	ctx context.Context, req *request, number int, last *Error, wait time.Duration,
+) (waited func()) {
 	if last.Code == CodeRateLimited {
 		r.pacer.hold(wait)
 	}
-	r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsToRepeat, slog.String(report.Tool, req.name),
-		slog.Int("attempt", last.Attempts), slog.Int(report.Status, last.Status), slog.String(report.Class, last.Class),
-		slog.Duration(report.Wait, wait))
+	r.log.LogAttrs(ctx, slog.LevelInfo, "proxy waits before repeating", slog.String("tool", req.name),
+		slog.Int("attempt", last.Attempts), slog.Int("status", last.Status), slog.String("class", last.Class),
+		slog.Duration("wait", wait))
+	return startWait(ctx, req.observers, WaitInfo{Name: req.name, Next: number + 1, Expected: wait, Err: last})
 }
 
 // paced makes one attempt when the pacer admits it. number is the attempt's, from 1.
@@ -131,12 +131,15 @@ func (r *run) waitForPace(ctx context.Context, req *request, number int, w *wait
 			r.pacer.leave(w)
 		}
 	}()
-	r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsForPace, slog.String(report.Tool, req.name),
-		slog.Duration(report.Wait, w.due.Round(time.Millisecond)), slog.Int(report.Limit, r.pacer.limit),
-		slog.Duration(report.Window, r.pacer.window))
-	began := time.Now()
+	info := WaitInfo{
+		Name: req.name, Next: number, Expected: w.due.Round(time.Millisecond), Limit: r.pacer.limit, Window: r.pacer.window,
+	}
+	r.log.LogAttrs(ctx, slog.LevelInfo, "proxy waits for its rate limit", slog.String("tool", req.name),
+		slog.Duration("wait", info.Expected), slog.Int("limit", info.Limit),
+		slog.Duration("window", info.Window))
+	waited := startWait(ctx, req.observers, info)
 	place, err := r.pacer.wait(ctx, r.over.done(), w)
-	req.endWait(ctx, number, began, nil)
+	waited()
 	returned = true
 	return place, err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/strictjson"
-	"github.com/toolwire/toolwire/internal/traceevent"
 )
 
 // An Event is the type of a trace event. The proxy refuses any type that is not listed here.
@@ -27,6 +26,16 @@ const (
 	EventSubagentMessage  Event = "subagent_message"  // a message between sub-agents
 	EventSubagentFinal    Event = "subagent_final"    // a sub-agent's own result; not the run's final response
 )
+
+// Reserved reports whether e is one of these types.
+func (e Event) Reserved() bool {
+	switch e {
+	case EventAssistantMessage, EventThinking, EventSystemPrompt, EventCustom, EventHandoff, EventSubagentMessage,
+		EventSubagentFinal:
+		return true
+	}
+	return false
+}
 
 // Trace posts a trace event. payload is any value that encoding/json writes as an object, or raw
 // JSON; nil means {}. The trace shows the members text and content, and the others as raw payload.
@@ -67,7 +76,7 @@ func (c *Client) post(ctx context.Context, end TraceEnd, payload any, refused *E
 
 func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence int64, failure *Error) {
 	info := CallInfo{Tool: string(event), Actor: c.actorFor(ctx)}
-	if !traceevent.Reserved(info.Tool) {
+	if !event.Reserved() {
 		return 0, localError(CodeEvent, clip.Code(info.Tool),
 			"the type is not one of the seven reserved ones; use EventCustom")
 	}

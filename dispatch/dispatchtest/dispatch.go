@@ -21,11 +21,11 @@
 // # Silence
 //
 // [Run] writes to the output of the test (see testing.TB.Output) what the agent and its handler
-// report: the error that the agent returned, its panic with the stack, the handler's log, each
-// refused tool call, and each wait of its [proxy.Client]. "go test" shows the output of tests that
-// fail, or of all tests with -v. It is there although the handler has no Logger. The same is in
-// [Result]: AgentError, Problems, Refused and Waits. [Dispatch], and packages doctor and eval,
-// only keep it there.
+// report: the error that the agent returned, its panic with the stack, what the handler refused or
+// repaired, each refused tool call, and each wait of its [proxy.Client]. "go test" shows the output
+// of tests that fail, or of all tests with -v. It is there although the handler has no Logger. The
+// same is in [Result]: AgentError, Problems, Refused and Waits. [Dispatch], and packages doctor and
+// eval, only keep it there.
 //
 // This needs a Target with an Agent or a Handler. An agent behind a URL may run in another process,
 // so only its requests to the proxy are known. To test an agent with its own server, use its
@@ -61,7 +61,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/outside"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -269,7 +269,7 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 // comment.
 func Run(t testing.TB, target Target, task Task) *Result {
 	t.Helper()
-	s, err := newPlayer(target, task, report.Output(t))
+	s, err := newPlayer(target, task, testkit.Output(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +362,7 @@ func (s *player) exchange(ctx context.Context, ex *Exchange, body []byte, header
 	start := time.Now()
 	defer func() { ex.TookMS = float64(time.Since(start).Microseconds()) / 1000 }()
 	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(report.With(ctx, s.Sink), &httptrace.ClientTrace{
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
 	req, err := http.NewRequest(http.MethodPost, s.URL, bytes.NewReader(body))

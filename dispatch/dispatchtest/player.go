@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // A player plays the platform's part of a run.
@@ -39,7 +40,7 @@ type Wait struct {
 
 func (s *player) waits() (list []Wait) {
 	for _, w := range s.Witness.Waits() {
-		list = append(list, Wait(w))
+		list = append(list, Wait{w.Name, w.Expected, testkit.WaitReason(w)})
 	}
 	return list
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/testkit"
 	"io"
 	"net/http"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -352,5 +352,81 @@ func TestRawMessages(t *testing.T) {
 				t.Errorf("problems %v, messages %v; want them to arrive: %t", got.Problems, got.Messages, tt.arrive)
 			}
 		})
+	}
+}
+
+// A handler without a logger reports to the output of the test what a logger would receive.
+func TestWhatAHandlerReportsIsShown(t *testing.T) {
+	done := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}
+	stall := func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	for _, tt := range []struct {
+		name  string
+		agent dispatch.Agent
+		opts  dispatch.Options
+		want  []string
+	}{
+		{"an answer", done, dispatch.Options{}, []string{"dispatchtest: run answered"}},
+		{"a repair", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{{Role: "robot"}}}, nil
+		}, dispatch.Options{}, []string{"dispatchtest: response contract", "messages_removed", "/messages/0/role", "role"}},
+		{"a timeout", stall, dispatch.Options{RunTimeout: time.Second, Reserve: 500 * time.Millisecond},
+			[]string{"dispatchtest: run timed out after "}},
+		{"an error in words of the agent", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return nil, fmt.Errorf("step 3: %w", &dispatch.Error{Code: dispatch.CodeInput, Message: "no order"})
+		}, dispatch.Options{}, []string{"dispatchtest: the agent failed: step 3: dispatch: invalid_input: no order\n"}},
+		{"a failed call", func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			_, err := run.Proxy.Do(ctx, "no such tool", nil)
+			return nil, err
+		}, dispatch.Options{}, []string{"dispatchtest: the agent failed: proxy: invalid_tool_name"}},
+		{"a lost event", func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			_, _ = run.Proxy.Trace(ctx, "thought", nil)
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}, dispatch.Options{}, []string{"dispatchtest: proxy trace event lost", "thought", "invalid_event"}},
+		{"a panic of an observer", done, dispatch.Options{Observer: &dispatch.Observer{
+			RunEnd: func(context.Context, dispatch.RunEnd) { explode() },
+		}}, []string{"a function of Options.Observer panicked", "index 7 of an empty basket", "witness_test.go:"}},
+		{"an observer that takes too long", done, dispatch.Options{
+			RunTimeout: 20 * time.Second, Reserve: 2 * time.Second,
+			Observer: &dispatch.Observer{RunEnd: func(context.Context, dispatch.RunEnd) { time.Sleep(time.Second) }},
+		}, []string{"a function of Options.Observer did not return in time and still runs", "500ms"}},
+		{"a panic of FailureResponse", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return nil, errors.New("no")
+		}, dispatch.Options{FailureResponse: func(*dispatch.Run, *dispatch.Error) *dispatch.Response {
+			explode()
+			return nil
+		}}, []string{"the agent failed: no\n", "a function of the options panicked", "index 7 of an empty basket", "witness_test.go:"}},
+		{"a panic of TokenFunc", done, dispatch.Options{TokenFunc: func() []string { explode(); return nil }},
+			[]string{"dispatch refused", "TokenFunc or Verify panicked", "string", "witness_test.go:"}},
+	} {
+		if tt.opts.Reserve == 0 {
+			tt.opts.Reserve = time.Minute // hooks have a quarter of it
+		}
+		if tt.opts.TokenFunc == nil {
+			tt.opts.Tokens = []string{"secret-token"}
+		}
+		for _, kind := range []string{"agent", "handler"} {
+			t.Run(tt.name+"/"+kind, func(t *testing.T) {
+				target := dispatchtest.Target{Agent: tt.agent, Options: &tt.opts}
+				if kind == "handler" {
+					handler, err := dispatch.New(tt.agent, &tt.opts)
+					if err != nil {
+						t.Fatal(err)
+					}
+					target = dispatchtest.Target{Handler: handler}
+				}
+				target.AuthValue = "Bearer secret-token"
+				_, output := testkit.Run(t, func(tb testing.TB) { dispatchtest.Run(tb, target, task()) })
+				for _, want := range tt.want {
+					if !strings.Contains(output, want) {
+						t.Errorf("%q is missing in\n%s", want, output)
+					}
+				}
+			})
+		}
 	}
 }

@@ -4,35 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"weak"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
-
-// runs has the state of each run, for as long as the run exists. The state must not refer to the
-// run, or neither would ever be freed.
-type runs struct {
-	states sync.Map // weak.Pointer[dispatch.Run] to *runState
-}
-
-func (s *runs) of(run *dispatch.Run) *runState {
-	key := weak.Make(run)
-	if state, ok := s.states.Load(key); ok {
-		return state.(*runState)
-	}
-	state, loaded := s.states.LoadOrStore(key, &runState{})
-	if !loaded {
-		runtime.AddCleanup(run, func(key weak.Pointer[dispatch.Run]) { s.states.Delete(key) }, key)
-	}
-	return state.(*runState)
-}
 
 // runState is what is known of a run's models and conversations. Its methods report to the
 // transcript of the run.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/outside"
 )
 
@@ -63,8 +64,6 @@ import (
 type Transport struct {
 	// Base sends the requests. If nil, http.DefaultTransport does.
 	Base http.RoundTripper
-
-	runs runs
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -90,7 +89,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if dialect == nil {
 		return base.RoundTrip(r)
 	}
-	x := newExchange(ctx, dialect, run, t.runs.of(run))
+	x := newExchange(ctx, dialect, run, observe.Keep[runState](ctx))
 	resp, err := base.RoundTrip(x.watchRequest(r))
 	if err != nil || resp.StatusCode/100 != 2 || resp.Body == nil {
 		return resp, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/observe"
 )
 
 // A Call describes the request that a tool runs for. [FromContext] returns it.
@@ -23,17 +25,15 @@ type Call struct {
 	Body json.RawMessage
 }
 
-type contextKey struct{}
-
 // NewContext returns a context with a call, for tests that run a tool without the handler.
 func NewContext(ctx context.Context, call *Call) context.Context {
-	return context.WithValue(ctx, contextKey{}, call)
+	return observe.With(ctx, call)
 }
 
 // FromContext returns the call in ctx. If there is none, it returns an empty Call, never nil. The
 // Call must not be modified.
 func FromContext(ctx context.Context) *Call {
-	if call, ok := ctx.Value(contextKey{}).(*Call); ok && call != nil {
+	if call := observe.From[*Call](ctx); call != nil {
 		return call
 	}
 	return &Call{}

@@ -8,20 +8,19 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/observe"
 )
 
-type key struct{}
+type label string
 
 // With returns a context with the label of a sub-agent.
-func With(ctx context.Context, label string) context.Context {
-	return context.WithValue(ctx, key{}, label)
+func With(ctx context.Context, actor string) context.Context {
+	return observe.With(ctx, label(actor))
 }
 
 // From returns the label of the context, or "" if it has none.
-func From(ctx context.Context) string {
-	label, _ := ctx.Value(key{}).(string)
-	return label
-}
+func From(ctx context.Context) string { return string(observe.From[label](ctx)) }
 
 // Check returns an error if a label cannot be sent. The platform does not document its pattern, and
 // answers 400 actor_id_invalid to a malformed label. Check therefore refuses only what a header or a

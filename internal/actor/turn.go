@@ -3,26 +3,23 @@ package actor
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/toolwire/toolwire/internal/observe"
 )
 
-type callIDKey struct{}
+type callID string
 
 // WithCallID returns a context with the id that a model gave a call.
 func WithCallID(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, callIDKey{}, id)
+	return observe.With(ctx, callID(id))
 }
 
 // CallID returns the id of the context, or "" if it has none.
-func CallID(ctx context.Context) string {
-	id, _ := ctx.Value(callIDKey{}).(string)
-	return id
-}
+func CallID(ctx context.Context) string { return string(observe.From[callID](ctx)) }
 
 // A Turn stands for one message of a model. Its tool calls belong together, also if one of them
 // ends before another begins.
 type Turn struct{ _ byte } // not empty, so that pointers differ
-
-type turnKey struct{}
 
 type place struct {
 	turn  *Turn
@@ -32,14 +29,14 @@ type place struct {
 
 // WithTurn returns a context for the tool call of a turn that has this index in it.
 func WithTurn(ctx context.Context, turn *Turn, index int) context.Context {
-	return context.WithValue(ctx, turnKey{}, &place{turn: turn, index: index})
+	return observe.With(ctx, &place{turn: turn, index: index})
 }
 
 // TakeTurn returns the turn that a call with the context belongs to, and its index in it. It does so
 // once for a context of [WithTurn]: later calls are not the model's of that turn, but for example
 // those of a sub-agent that runs as one of its tools. If there is no turn, it returns nil.
 func TakeTurn(ctx context.Context) (turn *Turn, index int) {
-	p, _ := ctx.Value(turnKey{}).(*place)
+	p := observe.From[*place](ctx)
 	if p == nil || p.taken.Swap(true) {
 		return nil, 0
 	}
@@ -49,7 +46,7 @@ func TakeTurn(ctx context.Context) (turn *Turn, index int) {
 // TurnOf returns the turn that a context was made for, and the index, whether or not a call has
 // taken it.
 func TurnOf(ctx context.Context) (turn *Turn, index int) {
-	p, _ := ctx.Value(turnKey{}).(*place)
+	p := observe.From[*place](ctx)
 	if p == nil {
 		return nil, 0
 	}

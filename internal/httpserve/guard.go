@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+
+	"github.com/toolwire/toolwire/internal/observe"
 )
 
 // A Guard admits requests that present an accepted secret in one header. In Authorization the
@@ -49,8 +51,10 @@ func (g *Guard) Check(r *http.Request) (reason string) {
 func Contained(r *http.Request, logger *slog.Logger, what string, check func(*http.Request) string) (reason string) {
 	defer func() {
 		if p := recover(); p != nil {
-			logger.ErrorContext(r.Context(), what+" panicked", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			kind, stack := fmt.Sprintf("%T", p), string(debug.Stack())
 			reason = what + " panicked"
+			observe.Fault{Function: what, Problem: "panicked", Detail: kind, Stack: stack}.Report(r.Context())
+			logger.ErrorContext(r.Context(), reason, "panic", kind, "stack", stack)
 		}
 	}()
 	return check(r)

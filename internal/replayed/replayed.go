@@ -11,6 +11,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+
+	"github.com/toolwire/toolwire/internal/observe"
 )
 
 // An Answer is what a tape has answered.
@@ -20,19 +22,19 @@ type Answer struct {
 	Broken string // why the response is not complete; "" if it is
 }
 
-type watchKey struct{}
+type watcher func(r *http.Request, a Answer)
 
 // Watch returns a handler that calls watch for each request that a tape below handler answers.
 // watch is called before the agent has the answer.
 func Watch(handler http.Handler, watch func(r *http.Request, a Answer)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), watchKey{}, watch)))
+		handler.ServeHTTP(w, r.WithContext(observe.With(r.Context(), watcher(watch))))
 	})
 }
 
 // Tell tells the kit about the answer to r, whose body has been read. Without a kit it does nothing.
 func Tell(r *http.Request, body []byte, a Answer) {
-	watch, _ := r.Context().Value(watchKey{}).(func(*http.Request, Answer))
+	watch := observe.From[watcher](r.Context())
 	if watch == nil {
 		return
 	}
@@ -41,15 +43,8 @@ func Tell(r *http.Request, body []byte, a Answer) {
 	watch(r, a)
 }
 
-type answerKey struct{}
-
 // With returns a context with the answer to its request.
-func With(ctx context.Context, a Answer) context.Context {
-	return context.WithValue(ctx, answerKey{}, a)
-}
+func With(ctx context.Context, a Answer) context.Context { return observe.With(ctx, &a) }
 
-// From returns the answer of the context. ok is false if it has none.
-func From(ctx context.Context) (a Answer, ok bool) {
-	a, ok = ctx.Value(answerKey{}).(Answer)
-	return a, ok
-}
+// From returns the answer of the context, or nil.
+func From(ctx context.Context) *Answer { return observe.From[*Answer](ctx) }

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/observe"
 )
 
 // Grace is how long a tool or a hook may take to return after its context has ended.
@@ -49,9 +49,21 @@ type Outcome[T any] struct {
 	Left  bool  // it did not return within the grace period, and still runs
 }
 
-// A Panic describes a function that did not return in the ordinary way.
+// A Panic describes a function that did not return in the ordinary way. It is an error that unwraps
+// to the value of the panic, if that is an error.
 type Panic struct {
-	Value any // what it panicked with; nil after runtime.Goexit
+	Value any    // what it panicked with; nil after runtime.Goexit
+	Text  string // Value as text, or "runtime.Goexit"
+	Stack string
+}
+
+// Error implements error.
+func (p *Panic) Error() string { return "panic: " + p.Text }
+
+// Unwrap returns the value if it is an error.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
 }
 
 // Aborts reports whether the function panicked with [http.ErrAbortHandler], which a handler passes
@@ -141,7 +153,7 @@ func (c *Call[T]) call(r *Runner, name string, job Job[T]) {
 		out.Stop, out.Cause = c.ctx.state() // before the context ends because the job has returned
 		if !returned {
 			out.Panic = &Panic{Value: recover()}
-			r.logPanic(&c.ctx, name, out.Panic)
+			r.describe(&c.ctx, name, out.Panic)
 		}
 	}()
 	out.Value = job.Do(&c.ctx)
@@ -160,7 +172,9 @@ func (r *Runner) Hook(ctx context.Context, name string, f func()) {
 		returned := false
 		defer func() {
 			if !returned {
-				r.logPanic(ctx, name, &Panic{Value: recover()})
+				p := &Panic{Value: recover()}
+				r.describe(ctx, name, p)
+				r.Report(ctx, p)
 			}
 		}()
 		f()
@@ -171,21 +185,27 @@ func (r *Runner) Hook(ctx context.Context, name string, f func()) {
 	select {
 	case <-done:
 	case <-timer.C:
-		r.log(name).WarnContext(ctx, r.What+" did not return in time and still runs", "waited", r.Grace)
+		const problem = "did not return in time and still runs"
+		r.log(name).WarnContext(ctx, r.What+" "+problem, "waited", r.Grace)
+		observe.Fault{Function: r.What, Problem: problem, Detail: "waited " + r.Grace.String()}.Report(ctx)
 	}
 }
 
-// logPanic must be called by the deferred function that recovered, so that the stack shows the
-// panic.
-func (r *Runner) logPanic(ctx context.Context, name string, p *Panic) {
-	if p.Aborts() {
-		return
-	}
-	text := "runtime.Goexit"
+// Report passes a panic to the test kit of the context.
+func (r *Runner) Report(ctx context.Context, p *Panic) {
+	observe.Fault{Function: r.What, Problem: "panicked", Detail: p.Text, Stack: p.Stack}.Report(ctx)
+}
+
+// describe sets the texts of a panic and logs them. It must be called by the deferred function that
+// recovered, so that the stack shows the panic.
+func (r *Runner) describe(ctx context.Context, name string, p *Panic) {
+	p.Text, p.Stack = "runtime.Goexit", string(debug.Stack())
 	if p.Value != nil {
-		text = fmt.Sprint(p.Value)
+		p.Text = fmt.Sprint(p.Value)
 	}
-	r.log(name).ErrorContext(ctx, r.What+" panicked", report.Panic, text, report.Stack, string(debug.Stack()))
+	if !p.Aborts() {
+		r.log(name).ErrorContext(ctx, r.What+" panicked", "panic", p.Text, "stack", p.Stack)
+	}
 }
 
 func (r *Runner) log(name string) *slog.Logger {

@@ -46,9 +46,9 @@ func TestRun(t *testing.T) {
 		{"ignores the caller", func(context.Context) string { time.Sleep(time.Hour); return "" }, time.Second,
 			runner.Outcome[string]{Stop: runner.Canceled, Left: true}, 2 * time.Second},
 		{"ends its goroutine", func(context.Context) string { runtime.Goexit(); return "" }, 0,
-			runner.Outcome[string]{Panic: &runner.Panic{}}, 0},
+			runner.Outcome[string]{Panic: &runner.Panic{Text: "runtime.Goexit"}}, 0},
 		{"panics late", func(ctx context.Context) string { <-ctx.Done(); panic("why") }, 0,
-			runner.Outcome[string]{Panic: &runner.Panic{Value: "why"}, Stop: runner.TimedOut}, limit},
+			runner.Outcome[string]{Panic: &runner.Panic{Text: "why"}, Stop: runner.TimedOut}, limit},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,11 @@ func TestRun(t *testing.T) {
 }
 
 func describe(o runner.Outcome[string]) string {
-	return fmt.Sprintf("%q stop %d left %t panic %+v", o.Value, o.Stop, o.Left, o.Panic)
+	text := "none"
+	if o.Panic != nil {
+		text = o.Panic.Error()
+	}
+	return fmt.Sprintf("%q stop %d left %t panic %s", o.Value, o.Stop, o.Left, text)
 }
 
 // Runs can be nested. Each has its own time limit.

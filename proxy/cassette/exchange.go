@@ -12,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/replayed"
-	"github.com/toolwire/toolwire/internal/traceevent"
+	"github.com/toolwire/toolwire/proxy"
 )
 
 // Error classes of the responses that the cassette makes itself. Clients of the proxy do not repeat
@@ -174,7 +174,7 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 
 // receipt accepts a trace event or a span of telemetry that is not on the tape.
 func (c *Cassette) receipt(i *Interaction) *reply {
-	if i.Kind == kindTrace && !traceevent.Reserved(i.Name) {
+	if i.Kind == kindTrace && !proxy.Event(i.Name).Reserved() {
 		return refusal(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one")
 	}
 	answer := map[string]any{"accepted": true, "sequence": c.answered + 1}

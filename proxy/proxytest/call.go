@@ -20,7 +20,6 @@ import (
 	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
-	"github.com/toolwire/toolwire/internal/traceevent"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -52,8 +51,8 @@ func (v *visit) serve(r *http.Request) {
 	v.key = v.call.Tool + "\x00" + v.call.Actor + "\x00" + string(v.call.Arguments)
 	v.run.arrive(&v.call, v.key)
 	memhttp.Arrived(v.w)
-	if answer, ok := replayed.From(v.ctx); ok {
-		v.replay(answer)
+	if answer := replayed.From(v.ctx); answer != nil {
+		v.replay(*answer)
 		return
 	}
 	if status, class, message := v.run.admit(v.platform.rate, v.call.At); status != 0 {
@@ -264,7 +263,7 @@ func (v *visit) refuse(status int, class, message, fault string) {
 
 func (v *visit) serveTrace() {
 	trace := Trace{Event: proxy.Event(v.call.Tool), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
-	if !traceevent.Reserved(v.call.Tool) {
+	if !trace.Event.Reserved() {
 		v.refuse(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one", "")
 		return
 	}

@@ -72,7 +72,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -203,7 +203,7 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.output = report.Output(t)
+	p.output = testkit.Output(t)
 	for _, r := range p.world.about {
 		_, _ = fmt.Fprintf(p.output, "proxytest: %s: %s\n", r.what, r.text)
 	}

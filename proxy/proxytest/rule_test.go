@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/traceevent"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -325,7 +324,7 @@ func FuzzParseRules(f *testing.F) {
 			if r.Tool != "" {
 				world.Behaviors[r.Tool] = proxytest.Canned("1")
 			}
-			if r.Trace != "" && r.Trace != "*" && !traceevent.Reserved(r.Trace) {
+			if r.Trace != "" && r.Trace != "*" && !proxy.Event(r.Trace).Reserved() {
 				return // the world knows the events, the format does not
 			}
 		}

@@ -2,42 +2,37 @@ package proxytest
 
 import (
 	"context"
+	"fmt"
 	"io"
-	"log/slog"
-	"time"
+	"slices"
+	"strings"
 
-	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// show writes a record to the output of the platform's test.
-func (p *Platform) show(record slog.Record) {
-	_, _ = io.WriteString(p.output, "proxytest: "+report.Text(record))
-}
-
-// showRefused shows a request that got no result to the kit that dispatched the run, or else to the
+// show writes a line to the output of the test that dispatched the run, or else to that of the
 // platform's test.
-func (p *Platform) showRefused(ctx context.Context, call Call) {
-	record := slog.NewRecord(time.Now(), slog.LevelWarn, report.CallRefused, 0)
-	record.AddAttrs(
-		slog.String(report.Tool, call.Tool), slog.String(report.Actor, call.Actor), slog.Int(report.Status, call.Status),
-		slog.String(report.Class, call.ErrorClass), slog.String(report.Reason, call.Reason),
-	)
-	sink := report.From(ctx)
-	if sink != nil {
-		sink.Report(record)
-	}
-	if p.output != nil && (sink == nil || sink.Silent) {
-		p.show(record)
+func (p *Platform) show(ctx context.Context, line string) {
+	if show := observe.From[observe.Show](ctx); show != nil {
+		show(line)
+	} else if p.output != nil {
+		_, _ = io.WriteString(p.output, "proxytest: "+line)
 	}
 }
 
-// showing shows the waits of a client in the output of the platform's test.
+// showRefused shows a request that got no result.
+func (p *Platform) showRefused(ctx context.Context, call Call) {
+	answer := "no answer"
+	if call.Status != 0 {
+		answer = strings.TrimSpace(fmt.Sprintf("%d %s", call.Status, call.ErrorClass))
+	}
+	parts := slices.DeleteFunc([]string{call.Actor, call.Tool, answer, call.Reason}, func(part string) bool { return part == "" })
+	p.show(ctx, "the proxy refused "+strings.Join(parts, ": ")+"\n")
+}
+
+// showing shows the waits of a client.
 func (p *Platform) showing() *proxy.Observer {
-	return &proxy.Observer{CallStart: func(ctx context.Context, _ proxy.CallInfo) context.Context {
-		if report.From(ctx) != nil {
-			return ctx
-		}
-		return report.With(ctx, &report.Sink{Report: p.show})
-	}}
+	return &proxy.Observer{WaitStart: func(ctx context.Context, wait proxy.WaitInfo) { p.show(ctx, testkit.WaitLine(wait)) }}
 }

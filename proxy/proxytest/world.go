@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/traceevent"
 	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -126,7 +126,7 @@ func (c *world) checkRules(problems *problems) {
 		if t != nil && t.live && rule.Response != nil {
 			add("%q is in passthrough mode, where a rule cannot set a response: use status, break or delay_ms", rule.Tool)
 		}
-		if rule.Trace != "" && rule.Trace != "*" && !traceevent.Reserved(rule.Trace) {
+		if rule.Trace != "" && rule.Trace != "*" && !proxy.Event(rule.Trace).Reserved() {
 			add("%q is not a type of trace events", rule.Trace)
 		}
 	}

@@ -106,7 +106,7 @@ func (p *program) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	result, err := readResult(file)
 	if len(result) == 0 {
-		p.setup.Witness.noResult(describe(outcome, err))
+		p.setup.Witness.failed(describe(outcome, err))
 	}
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -12,7 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +20,10 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/memhttp"
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/replayed"
-	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -69,22 +69,16 @@ type Setup struct {
 	Platform  *proxytest.Platform
 	Run       *proxytest.Run
 	Witness   *Witness
-	Sink      *report.Sink // of the witness
 	ProxyURL  string
 	closers   []func()
 }
 
-type key struct{}
-
 // With returns a context that makes dispatchtest.Dispatch use this setup instead of one of its own.
 // Dispatch does not close it.
-func With(ctx context.Context, s *Setup) context.Context { return context.WithValue(ctx, key{}, s) }
+func With(ctx context.Context, s *Setup) context.Context { return observe.With(ctx, s) }
 
 // From returns the setup of [With], or nil.
-func From(ctx context.Context) *Setup {
-	s, _ := ctx.Value(key{}).(*Setup)
-	return s
-}
+func From(ctx context.Context) *Setup { return observe.From[*Setup](ctx) }
 
 // New prepares a run. What the run logs is written to output, unless output is nil. Errors are
 // mistakes of the caller, all that were found, or failures to listen on loopback.
@@ -179,7 +173,7 @@ func (s *Setup) check() error {
 		return errors.Join(mistakes...)
 	}
 	s.Run = s.Platform.NewRun()
-	s.Sink = &report.Sink{Report: s.Witness.record, Silent: s.Witness.output == nil, Unpaced: s.Platform.RatePerMinute() < 0}
+	s.Witness.unpaced = s.Platform.RatePerMinute() < 0
 	return nil
 }
 
@@ -222,24 +216,6 @@ func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
 
-// watched returns a handler whose log and panics the witness receives. Handlers in memory do not
-// need it, because the context of the dispatch reaches them.
-func (s *Setup) watched(handler http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			switch p := recover(); p {
-			case nil:
-			case http.ErrAbortHandler:
-				panic(p)
-			default:
-				s.Witness.panicked(fmt.Sprint(p), string(debug.Stack()))
-				panic(http.ErrAbortHandler)
-			}
-		}()
-		handler.ServeHTTP(w, r.WithContext(report.With(r.Context(), s.Sink)))
-	})
-}
-
 // Close stops serving.
 func (s *Setup) Close() {
 	for _, end := range s.closers {
@@ -257,7 +233,10 @@ func (s *Setup) inMemory() error {
 	if opts.Proxy != nil {
 		proxyOpts = *opts.Proxy
 	}
-	proxyOpts.Transport = proxytest.NewTransport(s.proxy())
+	proxyOpts.Transport = memhttp.NewTransport(s.Witness.Watch(s.proxy()))
+	if s.Task.WrapProxy == nil { // the platform notes every request
+		proxyOpts.Transport = memhttp.NewArrivalTransport(s.Witness.Watch(s.Platform))
+	}
 	opts.Proxy = &proxyOpts
 	if len(opts.Tokens) == 0 && opts.TokenFunc == nil && opts.Verify == nil && !opts.InsecureNoAuth {
 		token := rand.Text()
@@ -281,7 +260,7 @@ func (s *Setup) inMemory() error {
 		return fmt.Errorf("dispatchtest: Target.Options: %w", err)
 	}
 	s.URL, s.ProxyURL = "http://agent.test/dispatch", "http://proxy.test"+s.Run.Path
-	s.connect(proxytest.NewTransport(handler))
+	s.connect(memhttp.NewTransport(s.Witness.Watch(handler)))
 	return nil
 }
 
@@ -315,7 +294,7 @@ func (s *Setup) serve(handler http.Handler) (base string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("dispatchtest: %w", err)
 	}
-	server := &http.Server{Handler: s.watched(handler), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: s.Witness.Watch(handler), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	s.closers = append(s.closers, func() { _ = server.Close() })
 	return "http://" + listener.Addr().String(), nil

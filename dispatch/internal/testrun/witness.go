@@ -1,89 +1,123 @@
 package testrun
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
-	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/proxy"
 )
 
-// Wait has the fields of dispatchtest.Wait.
-type Wait struct {
-	Tool     string
-	Duration time.Duration
-	Reason   string
-}
-
-// Witness collects what the agent's handler, its clients and the proxy log about a run in this
-// process. It is safe for concurrent use.
+// Witness sees a run in this process: its handler, its clients, and requests that the proxy refuses.
+// It writes what they report to the output of the test. It is safe for concurrent use.
 type Witness struct {
 	output  io.Writer // of the test; nil if there is none
 	secrets *redact.Set
+	unpaced bool // the proxy of the run has no rate limit
 
 	mu    sync.Mutex
-	seen  Seen   // since the last Take
-	waits []Wait // of the whole run
+	seen  Seen             // since the last Take
+	waits []proxy.WaitInfo // of the whole run
 }
 
-// record is a [report.Sink]'s Report.
-func (w *Witness) record(record slog.Record) {
-	get := func(name string) string { return report.Get(record, name) }
-	text := report.Text(record)
+// Watch returns a handler whose requests, runs and panics the witness sees.
+func (w *Witness) Watch(handler http.Handler) http.Handler {
+	runs := &dispatch.Observer{RunEnd: w.runEnd, Refused: w.refused}
+	calls := &proxy.Observer{WaitStart: w.waitStart, TraceEnd: w.traceEnd}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(p)
+			default:
+				w.panicked(fmt.Sprint(p), string(debug.Stack()))
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		ctx := observe.With(observe.With(r.Context(), runs), calls)
+		ctx = observe.With(observe.With(ctx, observe.Faults(w.fault)), observe.Unpaced(w.unpaced))
+		if w.output != nil {
+			ctx = observe.With(ctx, observe.Show(w.show))
+		}
+		handler.ServeHTTP(rw, r.WithContext(ctx))
+	})
+}
+
+func (w *Witness) runEnd(_ context.Context, end dispatch.RunEnd) {
+	panicked, _ := errors.AsType[*runner.Panic](end.Err)
+	switch {
+	case end.Err == nil && end.TimedOut:
+		w.show(fmt.Sprintf("run timed out after %s\n", end.Duration.Round(time.Millisecond)))
+	case end.Err == nil:
+		w.show(fmt.Sprintf("run answered after %s\n", end.Duration.Round(time.Millisecond)))
+	case panicked.Aborts(): // the endpoint breaks the connection, which is no failure of the agent
+	case panicked != nil && dispatch.CodeOf(end.Err) == dispatch.CodePanicked:
+		w.panicked(panicked.Text, panicked.Stack)
+	default:
+		w.failed(errors.Unwrap(end.Err).Error())
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch record.Message {
-	case report.RunFailed:
-		if w.seen.Failure == "" { // otherwise the agent panicked, which says more
-			w.seen.Failure = get(report.Error)
-		}
-		text = "the agent failed: " + w.seen.Failure + "\n"
-		if strings.HasPrefix(w.seen.Failure, "panic: ") {
-			text = ""
-		}
-	case report.TimedOut:
-		w.seen.TimedOut = true
-	case report.AgentPanicked:
-		text = w.keepPanic(get(report.Panic), get(report.Stack))
-	case report.Contract:
-		w.seen.Problems = append(w.seen.Problems, dispatch.Problem{Code: get(report.Code), Pointer: get(report.Pointer), Message: get(report.Problem)})
-	case report.WaitsForPace, report.WaitsToRepeat:
-		wait, _ := time.ParseDuration(get(report.Wait)) // written by package proxy
-		w.waits = append(w.waits, Wait{get(report.Tool), wait, report.WaitReason(record)})
+	w.seen.TimedOut = w.seen.TimedOut || end.TimedOut
+	for _, p := range end.Problems {
+		p.Fatal = false // the handler has repaired it
+		w.seen.Problems = append(w.seen.Problems, p)
+		w.show(fmt.Sprintf("response contract: %s\n", p))
 	}
-	w.show(text)
+}
+
+func (w *Witness) refused(_ context.Context, refusal dispatch.Refusal) {
+	w.show(fmt.Sprintf("dispatch refused error=%q\n", refusal.Err))
+}
+
+func (w *Witness) waitStart(_ context.Context, wait proxy.WaitInfo) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waits = append(w.waits, wait)
+	w.show(testkit.WaitLine(wait))
+}
+
+func (w *Witness) traceEnd(_ context.Context, event proxy.TraceEnd) {
+	if event.Err != nil {
+		w.show(fmt.Sprintf("proxy trace event lost: %v\n", event.Err))
+	}
+}
+
+func (w *Witness) fault(f observe.Fault) {
+	w.show(fmt.Sprintf("%s %s: %s\n%s", f.Function, f.Problem, f.Detail, f.Stack))
+}
+
+// panicked records a panic of the agent, or of a handler that [dispatch.New] did not make.
+func (w *Witness) panicked(value, stack string) {
+	w.failed("panic: " + value + "\n" + strings.TrimSpace(stack))
+}
+
+// failed records why the agent failed, or why a program left no result.
+func (w *Witness) failed(reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen.Failure = reason
+	w.show("the agent failed: " + reason + "\n")
 }
 
 // show writes to the test's output, without secrets.
 func (w *Witness) show(text string) {
-	if w.output != nil && text != "" {
+	if w.output != nil {
 		_, _ = io.WriteString(w.output, "dispatchtest: "+w.secrets.Text(text))
 	}
-}
-
-// noResult records why a program left no result.
-func (w *Witness) noResult(text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.seen.Failure = text
-	w.show("the agent failed: " + text + "\n")
-}
-
-// panicked records the panic of a handler that [dispatch.New] did not make.
-func (w *Witness) panicked(value, stack string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.show(w.keepPanic(value, stack))
-}
-
-// keepPanic needs w.mu.
-func (w *Witness) keepPanic(value, stack string) (text string) {
-	w.seen.Failure = "panic: " + value + "\n" + strings.TrimSpace(stack)
-	return "the agent failed: " + w.seen.Failure + "\n"
 }
 
 // Seen is what was reported about the agent in one turn.
@@ -104,8 +138,8 @@ func (w *Witness) Take() Seen {
 }
 
 // Waits returns the waits of the run.
-func (w *Witness) Waits() []Wait {
+func (w *Witness) Waits() []proxy.WaitInfo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.waits[:len(w.waits):len(w.waits)]
+	return slices.Clip(w.waits)
 }

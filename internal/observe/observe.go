@@ -1,0 +1,77 @@
+// Package observe passes values through contexts by their type: what a test kit wants to see of a
+// run that it dispatches in its own process, and what packages keep for the duration of a run.
+//
+// A kit puts a *dispatch.Observer, a *proxy.Observer and the types of this package into the context
+// of the request. A handler calls them beside the observers of its options. In production no context
+// has them.
+package observe
+
+import (
+	"context"
+	"sync"
+)
+
+type key[T any] struct{}
+
+// With returns a context with v, which [From] finds by its type.
+func With[T any](ctx context.Context, v T) context.Context {
+	return context.WithValue(ctx, key[T]{}, v)
+}
+
+// From returns the T of the context, or the zero T.
+func From[T any](ctx context.Context) T {
+	v, _ := ctx.Value(key[T]{}).(T)
+	return v
+}
+
+// Unpaced is true if the proxy of the run has no rate limit. The clients of the run then send
+// without waiting.
+type Unpaced bool
+
+// Show writes a line to the output of the test that dispatched the run.
+type Show func(line string)
+
+// Fault describes a function of a handler's options that panicked, or that did not return in time
+// and still runs.
+type Fault struct {
+	Function string // such as "a function of Options.Observer"
+	Problem  string // such as "panicked"
+	Detail   string // what it panicked with, or how long the handler waited
+	Stack    string // of a panic
+}
+
+// Faults is called for each fault.
+type Faults func(Fault)
+
+// Report calls the Faults of the context, if there is one.
+func (f Fault) Report(ctx context.Context) {
+	if faults := From[Faults](ctx); faults != nil {
+		faults(f)
+	}
+}
+
+// Kept holds what packages keep for one run: one value of each type.
+type Kept struct {
+	mu     sync.Mutex
+	values map[any]any
+}
+
+// Keep returns the T that is kept for the run of the context. The first call makes it. If the
+// context does not belong to a run, Keep returns nil.
+func Keep[T any](ctx context.Context) *T {
+	kept := From[*Kept](ctx)
+	if kept == nil {
+		return nil
+	}
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	v, ok := kept.values[key[T]{}].(*T)
+	if !ok {
+		if kept.values == nil {
+			kept.values = map[any]any{}
+		}
+		v = new(T)
+		kept.values[key[T]{}] = v
+	}
+	return v
+}

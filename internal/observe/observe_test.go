@@ -1,0 +1,47 @@
+package observe_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/toolwire/toolwire/internal/observe"
+)
+
+type name string
+
+func TestValuesAreFoundByTheirType(t *testing.T) {
+	ctx := observe.With(observe.With(observe.With(context.Background(), name("a")), "text"), observe.Unpaced(true))
+	if got := observe.From[name](ctx); got != "a" {
+		t.Errorf("the name is %q", got)
+	}
+	if got := observe.From[string](ctx); got != "text" {
+		t.Errorf("the string is %q", got)
+	}
+	if observe.From[*int](ctx) != nil || !observe.From[observe.Unpaced](ctx) || observe.From[observe.Unpaced](context.Background()) {
+		t.Error("a value of another type, or no value")
+	}
+	if got := observe.From[name](observe.With(ctx, name("b"))); got != "b" {
+		t.Errorf("the inner name is %q", got)
+	}
+}
+
+func TestKeep(t *testing.T) {
+	if observe.Keep[int](context.Background()) != nil {
+		t.Error("a context without a run keeps a value")
+	}
+	first, second := observe.With(t.Context(), new(observe.Kept)), observe.With(t.Context(), new(observe.Kept))
+	*observe.Keep[int](first), *observe.Keep[name](first) = 7, "a"
+	if *observe.Keep[int](context.WithoutCancel(first)) != 7 || *observe.Keep[name](first) != "a" || *observe.Keep[int](second) != 0 {
+		t.Error("a run keeps the values of another type or run")
+	}
+}
+
+func TestFaultsAreReportedToTheContext(t *testing.T) {
+	fault := observe.Fault{Function: "OnCall", Problem: "panicked", Detail: "no", Stack: "main.go:1"}
+	fault.Report(t.Context())
+	var got []observe.Fault
+	fault.Report(observe.With(t.Context(), observe.Faults(func(f observe.Fault) { got = append(got, f) })))
+	if len(got) != 1 || got[0] != fault {
+		t.Errorf("%+v", got)
+	}
+}
