@@ -74,8 +74,8 @@ type Options struct {
 	// nothing is written.
 	Results string
 
-	// Shard "i/n" runs the part i of n of the cases, from 1. The id of a case decides to which part
-	// it belongs. Defaults to "1/1", all cases. [Load] and [Merge] put the results together.
+	// Shard "i/n" runs the part i of n of the cases, from 1. The ids of the cases decide which belong
+	// to it, and the sizes of parts differ by at most one. Defaults to "1/1", all cases. [Load] and [Merge] put the results together.
 	Shard string
 
 	// User plays the user in sessions whose row has a persona, and is called concurrently for

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -107,9 +108,19 @@ func parseShard(text string) (s shard, ok bool) {
 
 func (s shard) String() string { return strconv.Itoa(s.i) + "/" + strconv.Itoa(s.n) }
 
-// has reports whether the case with this id belongs to the shard, whatever other cases there are.
-func (s shard) has(id string) bool {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id))
-	return int(h.Sum64()>>1%uint64(s.n)) == s.i-1
+// ids returns which cases belong to the shard. The hashes of the ids are dealt round, so that sizes
+// differ by at most one, and the order of the cases does not matter.
+func (s shard) ids(cases []Case) map[string]bool {
+	hashes := make([]string, len(cases))
+	for i, c := range cases {
+		hash := fnv.New64a()
+		_, _ = hash.Write([]byte(c.ID))
+		hashes[i] = fmt.Sprintf("%016x %s", hash.Sum64(), c.ID)
+	}
+	slices.Sort(hashes)
+	own := map[string]bool{}
+	for i := s.i - 1; i < len(hashes); i += s.n {
+		own[hashes[i][17:]] = true
+	}
+	return own
 }

@@ -42,13 +42,14 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 		return Plan{}, err
 	}
 	part, _ := parseShard(opts.Shard)
+	own := part.ids(cases)
 	for i := range cases {
 		c := &cases[i]
 		if opts.skip(c) == "" {
 			p.all++
 		}
 		switch {
-		case !part.has(c.ID):
+		case !own[c.ID]:
 		case opts.skip(c) != "":
 			p.Skipped++
 		default:

@@ -312,8 +312,9 @@ func (o *Options) header(cases []Case, f Fingerprint, started time.Time) header 
 		Format: resultsFormat, Fingerprint: f, Shard: part.String(), Trials: o.Trials, FirstFailure: o.FirstFailure,
 		Started: started.UTC().Round(0), Total: len(cases), Cases: map[string]int{},
 	}
+	own := part.ids(cases)
 	for i := range cases {
-		if part.has(cases[i].ID) {
+		if own[cases[i].ID] {
 			h.Cases[cases[i].ID] = i
 		}
 	}

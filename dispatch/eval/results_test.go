@@ -275,7 +275,7 @@ func TestShards(t *testing.T) {
 		o := opts
 		o.Shard, o.Results = fmt.Sprintf("%d/4", i+1), filepath.Join(dir, fmt.Sprintf("%d.jsonl", i+1))
 		e := run(t, obedient, cases, &o)
-		if n := len(e.Trials); n < 4 || n > 40 || e.Fingerprint != alone.Fingerprint {
+		if n := len(e.Trials); n != 20 || e.Fingerprint != alone.Fingerprint {
 			t.Errorf("shard %d has %d trials", i+1, n)
 		}
 		files = append(files, o.Results)
