@@ -10,7 +10,8 @@ import (
 // InferOptions configures [For] and [Define]. The zero value is the default.
 type InferOptions struct {
 	// Types contains the schemas of types that cannot be inferred, wherever they occur: recursive
-	// types, and types with their own MarshalJSON. A pointer to such a type may also be null.
+	// types, and types with their own MarshalJSON, whose schema is {} otherwise. A pointer to such a
+	// type may also be null.
 	Types map[reflect.Type]json.RawMessage
 }
 
@@ -64,10 +65,10 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // draft 2020-12, without "$schema", "$id" or references, in a form that the providers of models
 // accept. If o is nil, the defaults apply.
 //
-// The properties are those that encoding/json writes, with their JSON names, in the order of the
-// fields. Embedding, "omitempty", "omitzero", "-" and "string" have the same meaning as there. A
-// property is required unless its field has omitempty or omitzero or comes from an embedded
-// pointer. Objects from structs do not allow other properties.
+// The library github.com/invopop/jsonschema infers it. The properties are those that encoding/json
+// writes, with their JSON names, in the order of the fields. Embedding, "omitempty", "omitzero", "-"
+// and "string" have the same meaning as there. A property is required unless its field has omitempty
+// or omitzero or comes from an embedded pointer. Objects from structs do not allow other properties.
 //
 // A value may be null if encoding/json can write it as null. That is a pointer, a slice or a map,
 // unless omitempty or omitzero omits it when it is nil. A pointer that is not nil may still point
@@ -93,12 +94,15 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // time.Time is a string of format date-time, time.Duration an integer (nanoseconds), []byte a
 // base64 string, and json.Number a number. json.RawMessage and interfaces may be anything. Unsigned
 // integers have the minimum 0. An [OrFailure] is its T or a failure. A type with the method
-// MarshalText, such as netip.Addr, is a string.
+// MarshalText, such as netip.Addr, is a string. A type with the method MarshalJSON may be anything,
+// unless Types or its own method JSONSchema, as the library has it, provides the schema. So is a
+// type whose pointer alone has such a method, where encoding/json may have a value of it.
 //
 // The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It
-// reports recursive types, types that encoding/json cannot write, types with their own MarshalJSON,
-// whose output is unknown, and tags with unknown keys or invalid values. Provide the schemas of
-// such types in InferOptions.Types or in the [Tool].
+// reports recursive types, types that encoding/json cannot write, two fields with one JSON name,
+// the option "string" where encoding/json ignores it, and tags with unknown keys or invalid values.
+// Tags are checked when the types are right. Provide the schemas of such types in
+// InferOptions.Types or in the [Tool].
 //
 // Results are cached by type, unless Types is set. The caller owns the result.
 func For[T any](o *InferOptions) (json.RawMessage, error) {

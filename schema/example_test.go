@@ -32,44 +32,44 @@ func ExampleDefine() {
 	//   "name": "refund_order",
 	//   "description": "Refund an order, or a part of it.",
 	//   "input_schema": {
-	//     "type": "object",
 	//     "properties": {
 	//       "order_id": {
 	//         "type": "string",
-	//         "description": "The order's number.",
-	//         "pattern": "^[0-9]+$"
+	//         "pattern": "^[0-9]+$",
+	//         "description": "The order's number."
 	//       },
 	//       "amount": {
 	//         "type": "number",
-	//         "description": "What to refund, in the order's currency.",
-	//         "minimum": 0
+	//         "minimum": 0,
+	//         "description": "What to refund, in the order's currency."
 	//       },
 	//       "reason": {
 	//         "type": "string",
-	//         "description": "Why, if the customer said so.",
 	//         "enum": [
 	//           "damaged",
 	//           "late"
-	//         ]
+	//         ],
+	//         "description": "Why, if the customer said so."
 	//       }
 	//     },
+	//     "additionalProperties": false,
+	//     "type": "object",
 	//     "required": [
 	//       "order_id",
 	//       "amount"
-	//     ],
-	//     "additionalProperties": false
+	//     ]
 	//   },
 	//   "output_schema": {
-	//     "type": "object",
 	//     "properties": {
 	//       "refund_id": {
 	//         "type": "string"
 	//       }
 	//     },
+	//     "additionalProperties": false,
+	//     "type": "object",
 	//     "required": [
 	//       "refund_id"
-	//     ],
-	//     "additionalProperties": false
+	//     ]
 	//   }
 	// }
 }
@@ -158,7 +158,7 @@ func ExampleFor() {
 	_, err = schema.For[Node](nil)
 	fmt.Println(err)
 	// Output:
-	// {"type":"object","additionalProperties":{"anyOf":[{"type":"array","items":{"type":"integer"}},{"type":"null"}]}} <nil>
+	// {"additionalProperties":{"anyOf":[{"items":{"type":"integer"},"type":"array"},{"type":"null"}]},"type":"object"} <nil>
 	// /Node/Children has the recursive type schema_test.Node, which a schema without references cannot describe; set its schema in InferOptions.Types [type_recursive]
 }
 

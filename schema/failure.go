@@ -56,20 +56,12 @@ type failable interface {
 	succeeds() (self, value reflect.Type)
 }
 
-// failableShape returns the shape of an OrFailure.
-func (w *walker) failableShape(t reflect.Type) (*shape, bool) {
-	if t.Kind() != reflect.Struct {
-		return nil, false
+// succeeds returns the OrFailure that a type is or embeds, and its T; nil for other types.
+func succeeds(t reflect.Type) (self, value reflect.Type) {
+	if t.Kind() == reflect.Struct {
+		if f, ok := reflect.New(t).Interface().(failable); ok {
+			return f.succeeds()
+		}
 	}
-	f, ok := reflect.New(t).Interface().(failable)
-	if !ok {
-		return nil, false
-	}
-	self, value := f.succeeds()
-	if self != t {
-		return nil, false
-	}
-	s := w.shape(value)
-	s.failable = true
-	return s, true
+	return nil, nil
 }

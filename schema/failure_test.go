@@ -76,9 +76,9 @@ func TestDescriptionTags(t *testing.T) {
 		B string `json:"b" jsonschema:"description=The order's id."`
 		C string `json:"c" jsonschema:"an id" jsonschema_description:"wins"`
 	}](nil)
-	want := `{"type":"object","properties":{"a":{"type":"string","description":"the order's id, as shown to the customer"},` +
+	want := `{"properties":{"a":{"type":"string","description":"the order's id, as shown to the customer"},` +
 		`"b":{"type":"string","description":"The order's id."},"c":{"type":"string","description":"wins"}},` +
-		`"required":["a","b","c"],"additionalProperties":false}`
+		`"additionalProperties":false,"type":"object","required":["a","b","c"]}`
 	if err != nil || string(raw) != want {
 		t.Errorf("%s, %v\nwant %s", raw, err, want)
 	}

@@ -2,51 +2,77 @@ package schema
 
 import (
 	"cmp"
+	"encoding"
 	"encoding/json"
 	"fmt"
+	"math/big"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	invopop "github.com/invopop/jsonschema"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/ledger"
 )
 
-// infer returns the schema of what encoding/json writes for a type. The library that infers schemas
-// does not see the type itself: a recursive type would end the process, and it treats other types
-// differently from encoding/json.
+// maxTypeNodes is how many values a type may expand to. Types that contain each other several times
+// double at every level.
+const maxTypeNodes = 5000
+
+var (
+	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+	timeType      = reflect.TypeFor[time.Time]()
+	zeroer        = reflect.TypeFor[interface{ IsZero() bool }]()
+	ownSchema     = reflect.TypeFor[ownSchemer]()
+	typeAlias     = reflect.TypeFor[interface{ JSONSchemaAlias() any }]()
+	propertyAlias = reflect.TypeFor[interface{ JSONSchemaProperty(string) any }]()
+)
+
+// An ownSchemer knows its schema.
+type ownSchemer interface{ JSONSchema() *invopop.Schema }
+
+// An inferrer infers the schema of one type in three passes: check, the library, refine. The library
+// infers; check keeps from it what would end the process, and refine adds what it does not know.
+type inferrer struct {
+	types     map[reflect.Type]json.RawMessage
+	reflector invopop.Reflector
+	way       []reflect.Type // types from the root to here; a repeated one is recursion
+	path      []string       // Go names from the root to here
+	nodes     int
+	found     []Problem
+}
+
+// infer returns the schema of what encoding/json writes for a type.
 func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMessage, []Problem) {
-	w := &walker{types: make(map[reflect.Type]json.RawMessage, len(types))}
+	in := &inferrer{types: make(map[reflect.Type]json.RawMessage, len(types))}
+	in.reflector = invopop.Reflector{DoNotReference: true, Anonymous: true, Mapper: in.mapped}
 	for by, raw := range types {
 		doc, err := readDocument(raw)
 		if err != nil || rawjson.Kind(doc) != '{' {
-			w.fail("schema_invalid", "the schema of %s in InferOptions.Types is not a JSON object", by)
+			in.fail("schema_invalid", "the schema of %s in InferOptions.Types is not a JSON object", by)
 		}
-		w.types[by] = doc
+		in.types[deref(by)] = doc
 	}
-	if len(w.found) > 0 {
-		slices.SortFunc(w.found, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
-		return nil, w.found
+	slices.SortFunc(in.found, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
+	if len(in.found) == 0 {
+		in.check(t)
 	}
-	for t.Kind() == reflect.Pointer && t.Name() == "" && t != bigIntType {
-		if _, ok := types[t]; ok {
-			break
-		}
-		t = t.Elem()
+	if len(in.found) > 0 {
+		return nil, in.found
 	}
-	s := w.shape(t)
-	if len(w.found) > 0 {
-		return nil, w.found
+	s := in.reflect(t)
+	if len(in.found) > 0 {
+		return nil, in.found
 	}
-	s.null = false
-	raw, err := reflectPlain(s.plainType())
+	raw, err := s.MarshalJSON()
 	if err != nil {
-		return nil, []Problem{{Index: noTool, Code: "type_unsupported", Message: err.Error()}}
+		in.fail("type_unsupported", "has a schema that cannot be written: %v", err)
+		return nil, in.found
 	}
-	raw = s.finish(raw)
 	found := slices.DeleteFunc(jsonschema.Check(raw, nil), jsonschema.Fault.Unchecked) // Validate lists those
 	if len(found) > 0 {
 		return nil, schemaProblems(found)
@@ -54,128 +80,340 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 	return raw, nil
 }
 
-func reflectPlain(t reflect.Type) (_ json.RawMessage, err error) {
+func (in *inferrer) fail(code, format string, args ...any) {
+	p := Problem{Index: noTool, Code: code, Message: fmt.Sprintf(format, args...)}
+	for _, name := range in.path {
+		p.Pointer += pointerTo(name)
+	}
+	if !slices.Contains(in.found, p) {
+		in.found = append(in.found, p)
+	}
+}
+
+// fields calls visit for each field of a struct. It keeps the path.
+func (in *inferrer) fields(t reflect.Type, visit func(f field)) {
+	root := len(in.path)
+	if name, _, _ := strings.Cut(t.Name(), "["); name != "" && root == 0 {
+		in.path = append(in.path, name)
+	}
+	list, ok := fieldsOf(t, false)
+	if !ok {
+		in.fail("type_recursive", "has the type %s, which embeds itself; set its schema in InferOptions.Types", t)
+	}
+	for _, f := range list {
+		in.path = append(in.path, f.Name)
+		visit(f)
+		in.path = in.path[:len(in.path)-1]
+	}
+	in.path = in.path[:root]
+}
+
+// check reports what would end the process in the library, or what it would read differently from
+// encoding/json.
+func (in *inferrer) check(t reflect.Type) {
+	if in.nodes++; in.nodes > maxTypeNodes {
+		if in.nodes == maxTypeNodes+1 {
+			in.fail("type_too_large", "expands to more than %d values; set the schemas of the types that it repeats "+
+				"in InferOptions.Types", maxTypeNodes)
+		}
+		return
+	}
+	switch self, value := succeeds(t); {
+	case self == t:
+		in.check(value)
+		return
+	case self != nil:
+		in.fail("type_unsupported", "has the type %s, which embeds %s, whose MarshalJSON writes nothing else of it; use a "+
+			"field with a name", t, self)
+		return
+	case t.Kind() != reflect.Pointer && (t.Implements(typeAlias) || t.Implements(propertyAlias)):
+		in.fail("type_unsupported", "has the type %s with a method JSONSchemaAlias or JSONSchemaProperty; write the method "+
+			"JSONSchema, or set its schema in InferOptions.Types", t)
+		return
+	case in.opaque(t):
+		return
+	case slices.Contains(in.way, t):
+		in.fail("type_recursive", "has the recursive type %s, which a schema without references cannot describe; set its "+
+			"schema in InferOptions.Types", t)
+		return
+	}
+	in.way = append(in.way, t)
+	defer func() { in.way = in.way[:len(in.way)-1] }()
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		in.check(t.Elem())
+	case reflect.Map:
+		if kind := t.Key().Kind(); kind != reflect.String && !isInteger(kind) && !t.Key().Implements(textMarshaler) {
+			in.fail("type_unsupported", "has keys of the type %s; JSON has only strings for names", t.Key())
+			return
+		}
+		in.check(t.Elem())
+	case reflect.Struct:
+		in.checkStruct(t)
+	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
+		in.fail("type_unsupported", "has the type %s, which JSON cannot carry; omit the field with json:\"-\" or set its "+
+			"schema in InferOptions.Types", t)
+	}
+}
+
+func (in *inferrer) checkStruct(t reflect.Type) {
+	if t == reflect.TypeFor[url.URL]() {
+		in.fail("type_unsupported", "has the type url.URL, which encoding/json writes field by field; use a string")
+		return
+	}
+	names := map[string]bool{}
+	in.fields(t, func(f field) {
+		if names[f.name] {
+			in.fail("type_unsupported", "has a second field with the JSON name %q; rename one, or omit it with json:\"-\"", f.name)
+		}
+		names[f.name] = true
+		if f.hidden() || f.name == "-" || slices.Contains(f.options, "inline") {
+			in.fail("tag_invalid", "has a tag that the schema library does not read as encoding/json does; leave out "+
+				"jsonschema:\"-\", json:\"-,\" or the option inline")
+			return
+		}
+		in.check(f.Type)
+	})
+}
+
+// opaque reports whether the schema of a type does not depend on its parts.
+func (in *inferrer) opaque(t reflect.Type) bool {
+	_, byHand := in.types[t]
+	return byHand || t.Kind() != reflect.Pointer && (t.Implements(ownSchema) || marshals(reflect.PointerTo(t)))
+}
+
+func marshals(t reflect.Type) bool { return t.Implements(jsonMarshaler) || t.Implements(textMarshaler) }
+
+// mapped is the library's Mapper. The library asks for no pointers.
+func (in *inferrer) mapped(t reflect.Type) *invopop.Schema {
+	if raw, ok := in.types[t]; ok {
+		return byHand(raw)
+	}
+	pointer := reflect.PointerTo(t)
+	switch {
+	case t == timeType:
+		return nil
+	case t.Implements(ownSchema): // the library would go on if it were nil, and might never end
+		s := reflect.Zero(t).Interface().(ownSchemer).JSONSchema()
+		return new(*cmp.Or(s, new(invopop.Schema)))
+	case t == reflect.TypeFor[json.Number]():
+		return &invopop.Schema{Type: "number"}
+	case t == reflect.TypeFor[big.Int](), t.Kind() == reflect.Uintptr:
+		return &invopop.Schema{Type: "integer"}
+	case pointer.Implements(jsonMarshaler):
+		return new(invopop.Schema)
+	case pointer.Implements(textMarshaler):
+		return &invopop.Schema{Type: "string"}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && !marshals(reflect.PointerTo(t.Elem())):
+		return &invopop.Schema{Type: "string", ContentEncoding: "base64"}
+	}
+	return nil
+}
+
+// byHand returns a schema that is written as it is given.
+func byHand(raw json.RawMessage) *invopop.Schema {
+	s := &invopop.Schema{Extras: map[string]any{}}
+	for name, value := range rawjson.Members(raw) {
+		s.Extras[name] = value
+	}
+	return s
+}
+
+// reflect returns the schema of a type that was checked.
+func (in *inferrer) reflect(t reflect.Type) (s *invopop.Schema) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("no schema can be inferred for it; set one in InferOptions.Types")
+		if p := recover(); p != nil { // of a method of the type that the library calls
+			in.fail("type_unsupported", "has a method for the schema library that panics")
+			s = new(invopop.Schema)
 		}
 	}()
-	r := invopop.Reflector{DoNotReference: true, Anonymous: true}
-	s := r.ReflectFromType(t)
+	s = in.reflector.ReflectFromType(t)
 	s.Version = ""
-	return s.MarshalJSON()
+	return in.refine(s, t)
 }
 
-// finish adds what the library does not infer: null, schemas of InferOptions.Types, integer keys,
-// the lower bound of unsigned numbers, and {} for true, which some providers reject.
-func (s *shape) finish(raw json.RawMessage) json.RawMessage {
-	if rawjson.Kind(raw) != '{' {
-		raw = json.RawMessage(`{}`)
-	}
-	list := members(raw)
-	switch {
-	case s.byHand != nil:
-		list = overlay(members(s.byHand), list)
-	case s.isMap:
-		list = s.finishMap(list)
-	case s.elem != nil:
-		set(&list, "items", s.elem.finish(member(list, "items")))
-	case s.unsigned && member(list, "minimum") == nil && member(list, "exclusiveMinimum") == nil:
-		set(&list, "minimum", json.RawMessage(`0`))
-	case len(s.fields) > 0:
-		s.finishStruct(&list)
-	}
-	slices.SortStableFunc(list, func(a, b ledger.Member) int {
-		return cmp.Compare(readingOrder(a.Name), readingOrder(b.Name))
-	})
-	if s.failable {
-		list = orElse(list, failureSchema)
-	}
-	if s.null {
-		list = orElse(list, `{"type":"null"}`)
-	}
-	return object(list)
-}
-
-func (s *shape) finishStruct(list *[]ledger.Member) {
-	properties := new(rawjson.Object)
-	inferred := members(member(*list, "properties"))
-	var required []json.RawMessage
-	for _, f := range s.fields {
-		properties.Put(f.name, f.finish(member(inferred, f.plainName)))
-		if f.required {
-			required = append(required, rawjson.Quote(f.name))
+// refine adds to the library's schema of a type what encoding/json does and the library does not
+// know: null, integer keys, the lower bound of unsigned numbers, and which properties an embedded
+// pointer may omit. A schema that allows everything becomes {}; some providers reject true.
+func (in *inferrer) refine(s *invopop.Schema, t reflect.Type) *invopop.Schema {
+	byPointer := t.Kind() == reflect.Pointer
+	t = deref(t)
+	self, value := succeeds(t)
+	switch kind := t.Kind(); {
+	case self != nil:
+		inner := in.orNull(in.reflect(value), value)
+		inner.Title, inner.Description = cmp.Or(s.Title, inner.Title), cmp.Or(s.Description, inner.Description)
+		s = orElse(inner, byHand(json.RawMessage(failureSchema)))
+	case in.types[t] != nil:
+		s.Title, s.Description = lifted(s, "title", s.Title), lifted(s, "description", s.Description)
+	case in.opaque(t):
+		// encoding/json calls a method of the pointer only where it has a pointer.
+		if !byPointer && !marshals(t) && !t.Implements(ownSchema) {
+			*s = invopop.Schema{Title: s.Title, Description: s.Description}
 		}
+	case kind == reflect.Struct:
+		in.refineStruct(s, t)
+	case s.Items != nil:
+		s.Items = in.orNull(in.refine(s.Items, t.Elem()), t.Elem())
+	case kind == reflect.Map:
+		in.refineMap(s, t)
+	case kind >= reflect.Uint && kind <= reflect.Uintptr && s.Type == "integer" && s.ExclusiveMinimum == "":
+		s.Minimum = cmp.Or(s.Minimum, "0")
 	}
-	set(list, "properties", properties.Bytes())
-	*list = slices.DeleteFunc(*list, func(m ledger.Member) bool { return m.Name == "required" })
-	if required != nil {
-		set(list, "required", rawjson.Array(required))
+	if open(s) {
+		s.Extras = map[string]any{}
+	}
+	return s
+}
+
+func (in *inferrer) refineStruct(s *invopop.Schema, t reflect.Type) {
+	inferred := s.Properties
+	s.Properties, s.Required = invopop.NewProperties(), nil
+	in.fields(t, func(f field) {
+		p, _ := inferred.Get(f.name)
+		nullable := slices.Contains(f.words, "nullable")
+		if nullable {
+			p = p.OneOf[0] // the library's form of what orElse makes
+		}
+		if slices.Contains(f.options, "string") && p.Type != "" {
+			p.Type = "string" // v0.13 of the library, which some programs need, does not know this option and omitzero
+		}
+		in.tags(f, p)
+		p = in.refine(p, f.Type)
+		inside := f.Type.Kind() == reflect.Pointer && in.nullable(f.Type.Elem())
+		if nullable || inside || in.nullable(f.Type) && !f.nilGone() {
+			p = orElse(p, &invopop.Schema{Type: "null"})
+		}
+		s.Properties.Set(f.name, p)
+		if !f.optional() || slices.Contains(f.words, "required") {
+			s.Required = append(s.Required, f.name)
+		}
+	})
+}
+
+func (in *inferrer) refineMap(s *invopop.Schema, t reflect.Type) {
+	element := s.AdditionalProperties
+	for _, p := range s.PatternProperties {
+		element = p
+	}
+	element = in.orNull(in.refine(cmp.Or(element, new(invopop.Schema)), t.Elem()), t.Elem())
+	s.PatternProperties, s.AdditionalProperties = nil, nil
+	if isInteger(t.Key().Kind()) && !t.Key().Implements(textMarshaler) {
+		s.PatternProperties = map[string]*invopop.Schema{"^-?[0-9]+$": element}
+		s.AdditionalProperties = invopop.FalseSchema
+	} else if !open(element) {
+		s.AdditionalProperties = element
 	}
 }
 
-// readingOrder puts the keywords first that readers look for first.
-func readingOrder(keyword string) int {
-	if at := slices.Index([]string{"type", "title", "description", "properties", "required"}, keyword); at >= 0 {
-		return at
-	}
-	return 5
+// nullable reports whether encoding/json writes a nil value of a type as null.
+func (in *inferrer) nullable(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer || (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) && !in.opaque(t)
 }
 
-func (s *shape) finishMap(list []ledger.Member) []ledger.Member {
-	inner := s.elem.finish(member(list, "additionalProperties"))
-	if s.integers {
-		named := new(rawjson.Object)
-		named.Put("^-?[0-9]+$", inner)
-		set(&list, "patternProperties", named.Bytes())
-		inner = json.RawMessage(`false`)
+func (in *inferrer) orNull(s *invopop.Schema, t reflect.Type) *invopop.Schema {
+	if in.nullable(t) {
+		return orElse(s, &invopop.Schema{Type: "null"})
 	}
-	if string(inner) != `{}` {
-		set(&list, "additionalProperties", inner)
-	}
-	return list
+	return s
 }
 
 // orElse allows what another schema describes beside a schema. Descriptions stay outside of "anyOf".
-func orElse(list []ledger.Member, other string) []ledger.Member {
-	inside, outside := new(rawjson.Object), []ledger.Member{}
-	for _, m := range list {
-		if slices.Contains([]string{"title", "description", "default", "examples"}, m.Name) {
-			outside = append(outside, m)
-		} else {
-			inside.Put(m.Name, m.Value)
+func orElse(s, other *invopop.Schema) *invopop.Schema {
+	if open(s) {
+		return s
+	}
+	both := &invopop.Schema{Title: s.Title, Description: s.Description, Default: s.Default, Examples: s.Examples}
+	s.Title, s.Description, s.Default, s.Examples = "", "", nil, nil
+	both.AnyOf = []*invopop.Schema{s, other}
+	return both
+}
+
+// open reports whether a schema allows everything.
+func open(s *invopop.Schema) bool {
+	c := *s
+	c.Title, c.Description = "", ""
+	if len(c.Extras) == 0 {
+		c.Extras = nil
+	}
+	return reflect.DeepEqual(c, invopop.Schema{})
+}
+
+// lifted returns what a tag says, or else takes it out of a schema that was given by hand.
+func lifted(s *invopop.Schema, name, tag string) string {
+	raw, _ := s.Extras[name].(json.RawMessage)
+	if tag == "" && rawjson.Kind(raw) != '"' {
+		return ""
+	}
+	delete(s.Extras, name)
+	return cmp.Or(tag, rawjson.Text(raw))
+}
+
+func isInteger(kind reflect.Kind) bool { return kind >= reflect.Int && kind <= reflect.Uintptr }
+
+func deref(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// A field is a struct field that encoding/json writes.
+type field struct {
+	reflect.StructField
+	name    string   // its JSON name
+	options []string // of its json tag
+	words   []string // of its jsonschema tag
+	maybe   bool     // of an embedded pointer, which may be nil
+}
+
+// fieldsOf lists the fields of a struct in their order, those of embedded structs among them. ok is
+// false if the struct embeds itself.
+func fieldsOf(t reflect.Type, maybe bool, way ...reflect.Type) (list []field, ok bool) {
+	if slices.Contains(way, t) {
+		return nil, false
+	}
+	for i := range t.NumField() {
+		f := field{StructField: t.Field(i), maybe: maybe}
+		tag := f.Tag.Get("json")
+		if tag == "-" {
+			continue
+		}
+		f.options = strings.Split(tag, ",")
+		f.name, f.options = f.options[0], f.options[1:]
+		f.words = strings.Split(f.Tag.Get("jsonschema"), ",")
+		inner := f.Type
+		if inner.Name() == "" && inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		embedded := f.Anonymous && inner.Kind() == reflect.Struct
+		switch {
+		case !f.IsExported() && !embedded:
+		case embedded && f.name == "" && !f.hidden():
+			promoted, ok := fieldsOf(inner, maybe || inner != f.Type, append(way, t)...)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, promoted...)
+		default:
+			f.name = cmp.Or(f.name, f.Name)
+			list = append(list, f)
 		}
 	}
-	if inside.Empty() {
-		return list // an empty schema allows everything
-	}
-	alternatives := rawjson.Array([]json.RawMessage{inside.Bytes(), json.RawMessage(other)})
-	return append([]ledger.Member{{Name: "anyOf", Value: alternatives}}, outside...)
+	return list, true
 }
 
-// overlay adds members to a schema of InferOptions.Types. The members of the field win.
-func overlay(base, over []ledger.Member) []ledger.Member {
-	list := slices.Clone(base)
-	for _, m := range over {
-		set(&list, m.Name, m.Value)
-	}
-	return list
+// hidden reports whether a tag hides the field from the library.
+func (f *field) hidden() bool { return f.words[0] == "-" }
+
+// optional reports whether the field may be omitted.
+func (f *field) optional() bool {
+	return f.maybe || slices.Contains(f.options, "omitempty") || slices.Contains(f.options, "omitzero")
 }
 
-func set(list *[]ledger.Member, name string, value json.RawMessage) {
-	for i, m := range *list {
-		if m.Name == name {
-			(*list)[i].Value = value
-			return
-		}
-	}
-	*list = append(*list, ledger.Member{Name: name, Value: value})
-}
-
-func object(list []ledger.Member) json.RawMessage {
-	w := new(rawjson.Object)
-	for _, m := range list {
-		w.Put(m.Name, m.Value)
-	}
-	return w.Bytes()
+// nilGone reports whether a nil value is omitted. "omitzero" calls the method IsZero of a slice or a
+// map, which may keep it. It omits a nil pointer without that call.
+func (f *field) nilGone() bool {
+	return slices.Contains(f.options, "omitempty") || slices.Contains(f.options, "omitzero") &&
+		(f.Type.Kind() == reflect.Pointer || !reflect.PointerTo(f.Type).Implements(zeroer))
 }

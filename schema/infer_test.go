@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	invopop "github.com/invopop/jsonschema"
+
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -43,14 +45,12 @@ type (
 		Plain  string
 		Tagged string `json:"tagged"`
 		Hidden string `json:"-"`
-		Dash   string `json:"-,"`
 		Comma  string `json:",omitempty"`
-		Inline Inner  `json:",inline"`
+		Inline Inner
 		//lint:ignore U1000 a field that must not show up
-		private  string
-		Quoted   int   `json:"quoted,string"`
-		QuotedP  *bool `json:"quoted_p,string"`
-		NotThese []int `json:"not_these,string"`
+		private string
+		Quoted  int   `json:"quoted,string"`
+		QuotedP *bool `json:"quoted_p,string"`
 	}
 	Inner    struct{ A, B int }
 	Optional struct {
@@ -90,13 +90,14 @@ type (
 		Secret string `json:"promoted"`
 	}
 	Word     string
+	word     string
 	Embedded struct {
 		Base
 		*Maybe
 		unexportd
 		Word
 		Named `json:"named"`
-		Kind  int `json:"kind"`
+		Grade int `json:"grade"`
 	}
 	Named struct {
 		X int `json:"x"`
@@ -158,7 +159,6 @@ func TestInfer(t *testing.T) {
 	golden(t, "optional", infer[Optional])
 	golden(t, "tags", infer[Tagged])
 	golden(t, "embedded", infer[Embedded])
-	golden(t, "clash", infer[Clash])
 	golden(t, "generic", infer[Page[Page[Status]]])
 	golden(t, "maps", infer[Maps])
 	golden(t, "standard", infer[Standard])
@@ -251,6 +251,19 @@ func (*PointerText) MarshalText() ([]byte, error) { return []byte("x"), nil }
 
 var _ encoding.TextMarshaler = (*PointerText)(nil)
 
+type (
+	Aliased struct{ A int }
+	Panics  struct{ A int }
+	Said    struct{ A int }
+	Silent  struct{ Next *Silent }
+)
+
+func (Aliased) JSONSchemaAlias() any       { return "" }
+func (Panics) JSONSchema() *invopop.Schema { panic("no schema") }
+func (Silent) JSONSchema() *invopop.Schema { return nil }
+func (Said) MarshalJSON() ([]byte, error)  { return []byte(`"said"`), nil }
+func (Said) JSONSchema() *invopop.Schema   { return &invopop.Schema{Type: "string", Enum: []any{"said"}} }
+
 func problemsOf[T any]() error {
 	_, err := schema.For[T](nil)
 	return err
@@ -288,10 +301,24 @@ func TestInferRefuses(t *testing.T) {
 		{"map with struct keys", problemsOf[map[Inner]int](), "type_unsupported "},
 		{"map with bool keys", problemsOf[struct{ M map[bool]int }](), "type_unsupported /M"},
 		{"url", problemsOf[struct{ U url.URL }](), "type_unsupported /U"},
-		{"MarshalJSON", problemsOf[struct{ L Loose }](), "type_unsupported /L"},
-		{"MarshalJSON by embedding", problemsOf[StampedTime](), "type_unsupported "},
-		{"MarshalText of the pointer only", problemsOf[struct{ P PointerText }](), "type_unsupported /P"},
-		{"big.Int by value", problemsOf[struct{ B big.Int }](), "type_unsupported /B"},
+		{"embedded fields of one name", problemsOf[Clash](), "type_unsupported /Clash/Same"},
+		{"an embedded field behind another", problemsOf[struct {
+			Base
+			Kind int `json:"kind"`
+		}](), "type_unsupported /Kind"},
+		{"string on a list", problemsOf[struct {
+			A []int `json:"a,string"`
+		}](), "tag_invalid /A"},
+		{"string on a pointer to a pointer", problemsOf[struct {
+			A **int `json:"a,string"`
+		}](), "tag_invalid /A"},
+		{"the name - and inline", problemsOf[struct {
+			A    int   `json:"-,"`
+			B    Inner `json:",inline"`
+			Base `jsonschema:"-"`
+		}](), "tag_invalid /A\ntag_invalid /B\ntag_invalid /Base"},
+		{"another type for the schema", problemsOf[struct{ A Aliased }](), "type_unsupported /A"},
+		{"a method for the schema that panics", problemsOf[struct{ A Panics }](), "type_unsupported "},
 		{"too large", problemsOf[w4](), "type_too_large "},
 		{"several", problemsOf[struct {
 			A chan int
@@ -376,7 +403,6 @@ func TestMarshalledValuesValidate(t *testing.T) {
 	property[Names](t)
 	property[Optional](t)
 	property[Embedded](t)
-	property[Clash](t)
 	property[Page[Page[Status]]](t)
 	property[Maps](t)
 	property[Standard](t)
@@ -395,7 +421,24 @@ func TestMarshalledValuesValidate(t *testing.T) {
 		C *[]int          `json:"c,omitempty"`
 		D *map[string]int `json:"d,omitzero"`
 		E **[]byte        `json:"e,omitempty,omitzero"`
-		F **int           `json:",omitempty,string"`
+		F *int            `json:",omitempty,string"`
+	}](t)
+	property[struct {
+		A Loose
+		B StampedTime
+		C PointerText
+		D *PointerText
+		E big.Int
+		F []*big.Int
+		G map[string]Said
+		H []PointerText
+		K Silent
+		I *json.RawMessage
+		J struct {
+			Sized uint `json:",string"`
+			Word  *Word
+			word
+		}
 	}](t)
 	property[struct {
 		A NeverZero     `json:"a,omitzero"`
@@ -549,8 +592,8 @@ func TestDefine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const input = `{"type":"object","properties":{"order_id":{"type":"string","description":"The order's number."}},` +
-		`"required":["order_id"],"additionalProperties":false}`
+	const input = `{"properties":{"order_id":{"type":"string","description":"The order's number."}},` +
+		`"additionalProperties":false,"type":"object","required":["order_id"]}`
 	if tool.Name != "get_order" || tool.Description != "Look an order up." || string(tool.InputSchema) != input || tool.OutputSchema == nil {
 		t.Errorf("tool = %+v, input schema %s", tool, tool.InputSchema)
 	}

@@ -8,17 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+
+	invopop "github.com/invopop/jsonschema"
 
 	"github.com/toolwire/toolwire/internal/clip"
 )
-
-// tags are the checked struct tags of a field. The library ignores keys that it does not know.
-type tags struct {
-	keywords    string
-	description string
-	required    bool
-	nullable    bool
-}
 
 var (
 	anyKeys    = []string{"title", "description"}
@@ -30,49 +25,58 @@ var (
 	countKeys = []string{"minLength", "maxLength", "minItems", "maxItems"}
 )
 
-// tags reads and checks the tags of a field.
-func (w *walker) tags(f goField, s *shape) (t tags) {
+// tags checks the tags of a field against what the library has inferred for it. The library ignores
+// keys that it does not know, and values that it cannot read. A tag that is a description alone is
+// not for the library.
+func (in *inferrer) tags(f field, p *invopop.Schema) {
 	// Such a field is written under the Go name by Go 1.26, and under a part of the tag by Go 1.27.
-	if name, _, _ := strings.Cut(f.field.Tag.Get("json"), ","); name != "" && !validName(name) {
-		w.fail("tag_invalid", "has the name %q in its json tag, which releases of encoding/json read differently; "+
-			"use letters, digits, - and _", clip.Text(name, 80))
+	if !validName(f.name) {
+		in.fail("tag_invalid", "has the name %q in its json tag, which releases of encoding/json read differently; "+
+			"use letters, digits, - and _", clip.Text(f.name, 80))
 	}
-	t.description = f.field.Tag.Get("jsonschema_description")
-	if _, ok := f.field.Tag.Lookup("jsonschema_extras"); ok {
-		w.fail("tag_invalid", "has the tag jsonschema_extras, which is not supported; set the schema in InferOptions.Types")
+	if slices.Contains(f.options, "string") && !isScalar(f.Type) {
+		in.fail("tag_invalid", `has the option "string" in its json tag, which encoding/json ignores for %s; leave it out`, f.Type)
 	}
-	tag := f.field.Tag.Get("jsonschema")
+	if _, ok := f.Tag.Lookup("jsonschema_extras"); ok {
+		in.fail("tag_invalid", "has the tag jsonschema_extras, which is not supported; set the schema in InferOptions.Types")
+	}
+	tag := f.Tag.Get("jsonschema")
 	if tag == "" {
-		return t
-	}
-	if tag == "-" {
-		w.fail("tag_invalid", `has the tag jsonschema:"-", but encoding/json writes the field all the same; use json:"-"`)
-		return t
+		return
 	}
 	parts := splitTag(tag)
 	if isText(parts) {
-		t.description = cmp.Or(t.description, strings.Join(parts, ","))
-		return t
+		p.Description = cmp.Or(p.Description, strings.Join(parts, ","))
+		return
 	}
-	var kept []string
 	for _, part := range parts {
 		key, value, hasValue := strings.Cut(part, "=")
 		switch {
-		case part == "required":
-			t.required = true
-		case part == "nullable":
-			t.nullable = true
+		case part == "required" || part == "nullable":
 		case !hasValue:
-			w.fail("tag_invalid", "has the word %q in its jsonschema tag; write a description of several words alone, as "+
+			in.fail("tag_invalid", "has the word %q in its jsonschema tag; write a description of several words alone, as "+
 				"in `jsonschema:\"the order's id\"`, "+
 				"or keywords alone: required, nullable, key=value, such as description=id", clip.Text(part, 60))
 		default:
-			w.keyword(key, value, s)
-			kept = append(kept, strings.ReplaceAll(part, ",", `\,`))
+			in.keyword(key, value, p)
 		}
 	}
-	t.keywords = strings.Join(kept, ",")
-	return t
+}
+
+// isScalar reports whether encoding/json supports the option "string".
+func isScalar(t reflect.Type) bool {
+	if t.Name() == "" && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	kind := t.Kind()
+	return isInteger(kind) || slices.Contains([]reflect.Kind{reflect.Bool, reflect.String, reflect.Float32, reflect.Float64}, kind)
+}
+
+// validName reports whether encoding/json accepts a name in a tag.
+func validName(name string) bool {
+	return !strings.ContainsFunc(name, func(c rune) bool {
+		return !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+	})
 }
 
 // isText reports whether a tag is the description alone, as the MCP SDK has it: it has several words,
@@ -95,51 +99,37 @@ func splitTag(tag string) []string {
 	return parts
 }
 
-// keyword checks one key and its value against the kind of its field.
-func (w *walker) keyword(key, value string, s *shape) {
+// keyword checks one key and its value against the type of its field.
+func (in *inferrer) keyword(key, value string, p *invopop.Schema) {
 	if slices.Contains(anyKeys, key) {
 		return
 	}
-	target := s
-	if s.elem != nil && !s.isMap {
-		if slices.Contains(listKeys, key) {
-			w.listValue(key, value)
-			return
+	jsonType := p.Type
+	if jsonType == "array" && slices.Contains(listKeys, key) {
+		if problem := checkValue(key, value, jsonType); problem != "" {
+			in.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
 		}
-		if target = s.elem; target.elem != nil || key == "default" {
-			w.fail("tag_invalid", "has the key %q in its jsonschema tag, which cannot be set on this list; set the schema "+
-				"in InferOptions.Types",
-				clip.Text(key, 60))
-			return
-		}
+		return
+	}
+	if jsonType == "array" && key != "default" {
+		jsonType = p.Items.Type
 	}
 	var allowed []string
-	switch target.jsonType() {
+	switch jsonType {
 	case "string":
 		allowed = stringKeys
 	case "number", "integer":
 		allowed = numberKeys
 	case "boolean":
 		allowed = []string{"default"}
+	case "array":
+		allowed = listKeys
 	}
 	if !slices.Contains(allowed, key) {
-		w.fail("tag_invalid", "has the key %q in its jsonschema tag, which is not known for %s; known are %s",
-			clip.Text(key, 60),
-			target.describe(), strings.Join(slices.Concat(anyKeys, allowed), ", "))
-		return
-	}
-	if problem := checkValue(key, value, target.jsonType()); problem != "" {
-		w.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
-	}
-}
-
-func (w *walker) listValue(key, value string) {
-	if key == "uniqueItems" {
-		if value != "true" {
-			w.fail("tag_invalid", "has %s in its jsonschema tag, which must be uniqueItems=true", clip.Text(key+"="+value, 80))
-		}
-	} else if problem := checkValue(key, value, "array"); problem != "" {
-		w.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
+		in.fail("tag_invalid", "has the key %q in its jsonschema tag, which is not known for a field of the type %s; known are %s",
+			clip.Text(key, 60), cmp.Or(jsonType, "any"), strings.Join(slices.Concat(anyKeys, allowed), ", "))
+	} else if problem := checkValue(key, value, jsonType); problem != "" {
+		in.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
 	}
 }
 
@@ -149,6 +139,10 @@ func checkValue(key, value, jsonType string) string {
 	case slices.Contains(countKeys, key):
 		if _, err := strconv.ParseUint(value, 10, 31); err != nil {
 			return "a count"
+		}
+	case key == "uniqueItems":
+		if value != "true" {
+			return "uniqueItems=true"
 		}
 	case key == "pattern":
 		if _, err := regexp.Compile(value); err != nil {
@@ -172,47 +166,4 @@ func checkValue(key, value, jsonType string) string {
 		}
 	}
 	return ""
-}
-
-// jsonType returns the "type" of a scalar, or "".
-func (s *shape) jsonType() string {
-	if s.plain == nil || s.elem != nil {
-		return ""
-	}
-	switch s.plain.Kind() {
-	case reflect.String:
-		return "string"
-	case reflect.Int64:
-		return "integer"
-	case reflect.Float64:
-		return "number"
-	case reflect.Bool:
-		return "boolean"
-	}
-	if s.plain == timeType || s.plain == bytesType {
-		return "string"
-	}
-	return ""
-}
-
-// describe returns the kind of a field for messages.
-func (s *shape) describe() string {
-	switch {
-	case s.jsonType() != "":
-		return article(s.jsonType())
-	case s.isMap:
-		return "a map"
-	case s.elem != nil:
-		return "a list"
-	case s.plain == anyType:
-		return "a field whose schema is open or set in InferOptions.Types"
-	}
-	return "a struct"
-}
-
-func article(noun string) string {
-	if strings.ContainsRune("aeiou", rune(noun[0])) {
-		return "an " + noun
-	}
-	return "a " + noun
 }

@@ -53,7 +53,7 @@ func ExampleRegistration_importJSON() {
 	list, err := json.Marshal(reg.Tools)
 	fmt.Println(string(list), err)
 	// Output:
-	// [{"name":"get_order","description":"Look up an order.","input_schema":{"type":"object","properties":{"order_id":{"type":"string","description":"The number of the order."}},"required":["order_id"],"additionalProperties":false}}] <nil>
+	// [{"name":"get_order","description":"Look up an order.","input_schema":{"properties":{"order_id":{"type":"string","description":"The number of the order."}},"additionalProperties":false,"type":"object","required":["order_id"]}}] <nil>
 }
 
 // If a name that this package infers is wrong, remove the member in Config and add it in Extra.

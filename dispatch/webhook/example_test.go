@@ -99,7 +99,7 @@ func ExampleDefine() {
 	result, err := tool.Func(context.Background(), []byte(`{"day":"monday"}`))
 	fmt.Println(result, err)
 	// Output:
-	// {"type":"object","properties":{"day":{"type":"string","enum":["monday","friday"]},"hours":{"type":"integer"}},"required":["day"],"additionalProperties":false}
+	// {"properties":{"day":{"type":"string","enum":["monday","friday"]},"hours":{"type":"integer"}},"additionalProperties":false,"type":"object","required":["day"]}
 	// monday is free <nil>
 }
 
@@ -124,7 +124,6 @@ func ExampleTool() {
 	//   "name": "check_schedule",
 	//   "description": "Check availability on the calendar",
 	//   "parameters": {
-	//     "type": "object",
 	//     "properties": {
 	//       "day": {
 	//         "type": "string",
@@ -134,10 +133,11 @@ func ExampleTool() {
 	//         ]
 	//       }
 	//     },
+	//     "additionalProperties": false,
+	//     "type": "object",
 	//     "required": [
 	//       "day"
-	//     ],
-	//     "additionalProperties": false
+	//     ]
 	//   },
 	//   "adapter": "calendar",
 	//   "url": "https://api.yourcompany.com/calendar/check",
