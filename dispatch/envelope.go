@@ -65,7 +65,7 @@ func (e *envelope) decode(body []byte, header http.Header) error {
 			case "input":
 				err = e.task.read(r, only(header, headerTaskID))
 			case "odyssey_proxy_url":
-				e.proxyURL, err = r.Known(only(header, headerProxyURL))
+				e.proxyURL, err = readText(r, only(header, headerProxyURL))
 			case "run_token":
 				e.runToken, err = r.Known(only(header, headerRunToken))
 				e.tokenInBody = e.runToken != ""
@@ -102,7 +102,7 @@ func (t *task) read(r *strictjson.Reader, knownID string) error {
 		case "task_id":
 			t.id, err = readID(r, knownID)
 		case "user_instruction":
-			t.instruction, err = r.String()
+			t.instruction, err = readText(r, "")
 		case "input":
 			if t.input, err = r.Value(); isEmpty(t.input) {
 				t.input = nil
@@ -114,7 +114,7 @@ func (t *task) read(r *strictjson.Reader, knownID string) error {
 		case "turn_id":
 			t.turnID, err = readID(r, "")
 		case "latest_user_prompt":
-			t.latest, err = r.String()
+			t.latest, err = readText(r, "")
 		default:
 			_, err = r.Value()
 		}
@@ -132,6 +132,19 @@ func isEmpty(v json.RawMessage) bool {
 		return len(bytes.TrimSpace(v[1:len(v)-1])) == 0
 	}
 	return isNull(v) || string(v) == "false" || string(v) == `""`
+}
+
+// readText reads a string, or "" for a value that the documents' wrapper replaces. If the text equals
+// known, readText returns known.
+func readText(r *strictjson.Reader, known string) (string, error) {
+	if kind := r.Kind(); kind == '"' || kind == 'n' {
+		return r.Known(known)
+	}
+	v, err := r.Value()
+	if err == nil && !isEmpty(v) {
+		err = r.Errorf("must be a string, not %s", rawjson.KindName(v))
+	}
+	return "", err
 }
 
 // readID reads an id: an integer in plain digits, or a string. If the id equals known, readID returns

@@ -302,7 +302,7 @@ func TestBadBodies(t *testing.T) {
 		{"input is a number", `{"input":7}`, 400, dispatch.CodeEnvelope, "input must be an object"},
 		{"input is true", `{"input":true}`, 400, dispatch.CodeEnvelope, "input must be an object"},
 		{"input is a list", `{"input":[{}]}`, 400, dispatch.CodeEnvelope, "input must be an object"},
-		{"instruction is an object", `{"input":{"user_instruction":{}}}`, 400, dispatch.CodeJSON, "/input/user_instruction must be a string"},
+		{"instruction is an object", `{"input":{"user_instruction":{"a":1}}}`, 400, dispatch.CodeJSON, "/input/user_instruction must be a string"},
 		{"proxy URL is a number", `{"odyssey_proxy_url":5}`, 400, dispatch.CodeJSON, "/odyssey_proxy_url must be a string"},
 		{"proxy URL relative", `{"odyssey_proxy_url":"/runs/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
 		{"proxy URL file", `{"odyssey_proxy_url":"file:///etc/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
@@ -327,6 +327,7 @@ func TestBadBodies(t *testing.T) {
 func TestEmptyInputs(t *testing.T) {
 	for _, empty := range []string{"null", "false", "0", "-0.0e1", `""`, "[]", "[ ]", "{}", "{ }"} {
 		for body, instruction := range map[string]string{
+			`{"input":{"user_instruction":` + empty + `,"latest_user_prompt":` + empty + `},"odyssey_proxy_url":` + empty + `}`: "",
 			`{"input":` + empty + `}`: "", `{"input":{"user_instruction":"hi","input":` + empty + `}}`: "hi",
 		} {
 			var run *dispatch.Run
