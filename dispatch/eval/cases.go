@@ -81,17 +81,22 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 	return cases, nil
 }
 
-// name returns the row's number with its column name, if it has one, or else with its instruction.
+// name returns the row's id, or its number if it has none, with its column name or else its
+// instruction. So the name of a row with an id stays the same when other rows are added or moved.
 func (r *Row) name() string {
+	label := fmt.Sprintf("row %d", r.Number)
+	if id := strings.Join(strings.Fields(r.Extra["id"]), " "); id != "" {
+		label = terminal.Cut(id, 40)
+	}
 	name := r.Extra["name"]
 	if name == "" {
 		name = r.User
 	}
 	name = strings.Join(strings.Fields(name), " ")
 	if name == "" {
-		return fmt.Sprintf("row %d", r.Number)
+		return label
 	}
-	return fmt.Sprintf("row %d: %s", r.Number, terminal.Cut(name, 60))
+	return label + ": " + terminal.Cut(name, 60)
 }
 
 // ids returns the id of each row.

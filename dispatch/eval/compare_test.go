@@ -237,6 +237,10 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		part, err := (&eval.Options{Trials: tt.trials, Shard: "2/3"}).Plan(make([]eval.Case, tt.cases))
+		if err != nil || part.Detectable != plan.Detectable {
+			t.Errorf("a shard finds %v and all find %v, error %v", part.Detectable, plan.Detectable, err)
+		}
 		random, found := rand.New(rand.NewPCG(6, uint64(i))), 0
 		for range comparisons {
 			before := drawn(random, tt.cases, tt.trials, func() float64 { return 0.5 + plan.Detectable/2 })

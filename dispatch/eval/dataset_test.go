@@ -3,10 +3,12 @@ package eval_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 )
 
@@ -269,5 +271,27 @@ func TestDatasetLimits(t *testing.T) {
 	exact := eval.Limits{Cells: 4, Columns: 2, Rows: 1}
 	if _, err := eval.ReadWithin(strings.NewReader("user,a\nb,c\n"), exact); err != nil {
 		t.Errorf("a file that is as large as it may be: %v", err)
+	}
+}
+
+// The id of a row is in the name of its case, so that reports of two datasets tell the same row the same.
+func TestNamesOfRows(t *testing.T) {
+	names := func(csv string) (list []string) {
+		for _, c := range casesOf(t, csv, dispatchtest.Task{}) {
+			list = append(list, c.Name)
+		}
+		return list
+	}
+	long := strings.Repeat("x", 50)
+	for csv, want := range map[string][]string{
+		"user\nrefund\n":                         {"row 2: refund"},
+		"id,user\nlamp,refund\n,refund\n":        {"lamp: refund", "row 3: refund"},
+		"id,user\nnew,hello\nlamp,refund\n":      {"new: hello", "lamp: refund"},
+		"id,name,user\n a  b ,the lamp,refund\n": {"a b: the lamp"},
+		"id,user\n" + long + ",refund\n":         {long[:39] + "…: refund"},
+	} {
+		if got := names(csv); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", csv, got, want)
+		}
 	}
 }
