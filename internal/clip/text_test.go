@@ -30,6 +30,16 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestParagraph(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "\n", "a\n": "a\n", "a\nb: \x1b\n\n": "a\n  b: \uFFFD\n", strings.Repeat("x", 11): "xxxxxxxxxx… (11 bytes)\n",
+	} {
+		if got := clip.Paragraph(in, 10); got != want {
+			t.Errorf("Paragraph(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	known := []string{strings.Repeat("x", 301), "get_order", "get_orders", "refund_order", "state", "order"}
 	for name, want := range map[string]string{
