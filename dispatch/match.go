@@ -142,15 +142,16 @@ func (m *matcher) tell(actor string, messages []Message) (results [][]Message, o
 	for i, message := range messages {
 		for _, told := range message.ToolCalls {
 			m.ids[told.ID] = true
-			c := m.find(actor, told)
-			found = append(found, c)
-			open[told.ID] = append(open[told.ID], c)
+			found = append(found, m.find(actor, told))
+		}
+		for j, told := range slices.Backward(message.ToolCalls) {
+			open[told.ID] = append(open[told.ID], found[len(found)-len(message.ToolCalls)+j])
 		}
 		if message.Role != RoleTool {
 			continue
 		}
 		id := message.ToolCallID
-		n := len(open[id]) - 1 // a result belongs to the last call with its id
+		n := len(open[id]) - 1 // a result belongs to the last message with its id, and there to the first call
 		if n < 0 {
 			orphans = append(orphans, i)
 			continue

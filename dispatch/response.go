@@ -165,6 +165,13 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 	if len(messages) == 0 && strict {
 		messages, _ = sendable(t.Messages(), t)
 	}
+	if n := len(messages) - 1; n >= 0 && messages[n].isText() && len(messages[n].Content) > maxSentBytes/2 {
+		last := messages[n]
+		last.Content = cutText(last.Content.String())
+		messages = append(messages[:n:n], last)
+		problems = append(problems, Problem{Code: codeRepaired, Pointer: fmt.Sprintf("/messages/%d/content", n),
+			Message: "has more than 512 KiB: its first 64 KiB are sent"})
+	}
 	sent, rows := fit(messages)
 	if strict && !gradeable(sent) {
 		messages = append(slices.Clone(messages), Message{Role: RoleAssistant, Content: cutText(r.FinalResponse)})

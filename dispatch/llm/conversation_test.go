@@ -169,3 +169,66 @@ func ExampleMessages() {
 	// tool {"status":"shipped"} call_a 0
 	// assistant It is shipped.  0
 }
+
+// A request with many calls is read and written as fast as its size allows, in whichever order the
+// results come. Work that grows with the square of the calls takes minutes here.
+func TestManyCalls(t *testing.T) {
+	const n = 20_000
+	for name, result := range map[string]func(i int) int{
+		"in order": func(i int) int { return i }, "in reverse": func(i int) int { return n - 1 - i }, "none": nil,
+	} {
+		messages := []dispatch.Message{{Role: dispatch.RoleAssistant}}
+		for i := range n {
+			call := dispatch.ToolCall{ID: fmt.Sprint("c", i), Name: fmt.Sprint("f", i), Arguments: json.RawMessage(`{}`)}
+			messages[0].ToolCalls = append(messages[0].ToolCalls, call)
+			if result != nil {
+				id := fmt.Sprint("c", result(i))
+				messages = append(messages, dispatch.Message{Role: dispatch.RoleTool, ToolCallID: id, Content: dispatch.Text("of " + id)})
+			}
+		}
+		for _, f := range formats {
+			conversation, err := llm.Conversation(f, messages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := llm.Messages(f, conversation)
+			if err != nil || len(got) != n+1 || len(got[0].ToolCalls) != n {
+				t.Fatalf("%s, %s: %d messages, %v", f, name, len(got), err)
+			}
+			for i, m := range got[1:] {
+				if id := fmt.Sprint("c", i); m.ToolCallID != id || result != nil && m.Content.String() != "of "+id {
+					t.Fatalf("%s, %s: message %d is %s", f, name, i, m)
+				}
+			}
+		}
+	}
+	var calls, results, pieces strings.Builder
+	for i := range n {
+		fmt.Fprintf(&calls, `,{"functionCall":{"name":"f%d","args":{}}}`, i)
+		fmt.Fprintf(&results, `,{"functionResponse":{"name":"f%d","response":{"output":%d}}}`, n-1-i, n-1-i)
+		pieces.WriteString(`,{"role":"model","parts":[{"text":"ab"}]}`)
+	}
+	got, err := llm.Messages(llm.Gemini, []byte(`[{"role":"model","parts":[`+calls.String()[1:]+`]},{"role":"user","parts":[`+results.String()[1:]+`]}`+pieces.String()+`]`))
+	if err != nil || len(got) < n+1 || got[1].ToolCallID != got[0].ToolCalls[n-1].ID || got[n].ToolCallID != got[0].ToolCalls[0].ID {
+		t.Errorf("by names: %d messages, %v", len(got), err)
+	}
+	got, err = llm.Messages(llm.Gemini, []byte(`[{"role":"model","parts":[`+strings.Repeat(`{"text":"ab"},`, 5*n)+`{"text":"c"}]}]`))
+	if err != nil || len(got) != 1 || got[0].Content.String() != strings.Repeat("ab", 5*n)+"c" {
+		t.Errorf("in pieces: %d messages, %v", len(got), err)
+	}
+}
+
+// Results of calls with equal ids belong to the last message that has them, and there to the first
+// call.
+func TestConversationWithEqualIDsInAMessage(t *testing.T) {
+	a := dispatch.ToolCall{ID: "a", Name: "f"}
+	messages := []dispatch.Message{
+		{Role: "assistant", ToolCalls: []dispatch.ToolCall{a}}, {Role: "assistant", ToolCalls: []dispatch.ToolCall{a, a}},
+		{Role: "tool", ToolCallID: "a", Content: dispatch.Text("one")}, {Role: "tool", ToolCallID: "a", Content: dispatch.Text("two")},
+	}
+	got, err := llm.Conversation(llm.OpenAIChat, messages)
+	text := string(got)
+	if lost, one, two := strings.Index(text, "was not answered"), strings.Index(text, "one"), strings.Index(text, "two"); err != nil || lost < 0 || lost > one || one > two {
+		t.Errorf("%s, %v", got, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -23,14 +24,20 @@ type converter struct {
 	kept  bool             // the open message is emitted even if it is empty
 	cur   dispatch.Message // the open message, without its content
 	texts []string         // of its content
+	more  []string         // that belong to the last one of texts
 
-	calls   []openCall
-	ids     map[string]bool
-	numbers int // of ids that were made
+	unanswered map[openKey][]*openCall // calls that have no result yet, by id, by name, and all
+	ids        map[string]bool
+	numbers    int // of ids that were made
 }
 
-// openCall is a call that has no result yet.
-type openCall struct{ id, name string }
+// openCall is a call. It can be found until it has a result.
+type openCall struct {
+	id     string
+	closed bool
+}
+
+type openKey struct{ id, name string }
 
 // convert converts the conversation of a request.
 func (c *converter) convert(p prompt) ([]dispatch.Message, error) {
@@ -96,6 +103,7 @@ func (c *converter) end() {
 
 // emit emits what the open message has so far, and leaves it open.
 func (c *converter) emit() {
+	c.join()
 	if c.kept || len(c.texts) > 0 || c.cur.ToolCalls != nil || c.cur.Thinking != nil {
 		c.cur.Content = contentOf(c.texts)
 		c.out = append(c.out, c.cur)
@@ -107,7 +115,20 @@ func (c *converter) emit() {
 func (c *converter) drop() { c.kept = false }
 
 // say adds text to the open message.
-func (c *converter) say(text string) { c.texts = append(c.texts, text) }
+func (c *converter) say(text string) {
+	c.join()
+	c.texts = append(c.texts, text)
+}
+
+// goOn adds text to the last text of the open message, which must have one.
+func (c *converter) goOn(text string) { c.more = append(c.more, text) }
+
+func (c *converter) join() {
+	if c.more != nil {
+		c.texts[len(c.texts)-1] += strings.Join(c.more, "")
+		c.more = nil
+	}
+}
 
 // think adds a reasoning block to the open message.
 func (c *converter) think(text string) {
@@ -123,11 +144,17 @@ func (c *converter) call(id, name string, arguments json.RawMessage) {
 	if id == "" {
 		id = c.newID()
 	}
+	if c.unanswered == nil {
+		c.unanswered = map[openKey][]*openCall{}
+	}
 	if c.ids == nil {
 		c.ids = map[string]bool{}
 	}
 	c.ids[id] = true
-	c.calls = append(c.calls, openCall{id, name})
+	call := &openCall{id: id}
+	for _, key := range []openKey{{id: id}, {name: name}, {}} {
+		c.unanswered[key] = append(c.unanswered[key], call)
+	}
 	c.cur.ToolCalls = append(c.cur.ToolCalls, dispatch.ToolCall{ID: id, Name: name, Arguments: arguments})
 }
 
@@ -148,12 +175,19 @@ func (c *converter) result(id, name string, texts []string, failed bool) {
 		c.drop() // a message that has results only is nothing else
 		c.emit()
 	}
-	for i, call := range c.calls {
-		if id != "" && call.id == id || id == "" && (name == "" || call.name == name) {
-			id = call.id
-			c.calls = append(c.calls[:i], c.calls[i+1:]...)
-			break
-		}
+	key := openKey{id: id}
+	if id == "" {
+		key.name = name
+	}
+	calls := c.unanswered[key]
+	for len(calls) > 0 && calls[0].closed {
+		calls = calls[1:]
+	}
+	if len(calls) > 0 {
+		id, calls[0].closed = calls[0].id, true
+	}
+	if calls != nil {
+		c.unanswered[key] = calls
 	}
 	c.cur, c.texts = dispatch.Message{Role: dispatch.RoleTool, ToolCallID: id}, texts
 	if failed {
@@ -186,6 +220,7 @@ func failure(texts []string) []string {
 // content adds a value that is a string or a list of parts to the open message.
 func (c *converter) content(value json.RawMessage) error {
 	texts, err := c.textsOf(value)
+	c.join()
 	c.texts = append(c.texts, texts...)
 	return err
 }

@@ -56,7 +56,7 @@ func (c *converter) geminiPart(part json.RawMessage) {
 	switch n := len(c.texts); {
 	case !ok || text == "": // an empty one only carries a signature
 	case n > 0 && c.cur.Role == dispatch.RoleAssistant && member(part, "text") != nil:
-		c.texts[n-1] += text
+		c.goOn(text)
 	default:
 		c.say(text)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -21,8 +22,10 @@ type turnCall struct {
 	id, name  string
 	arguments json.RawMessage // an object, or text that is not one
 	result    string
-	answered  bool
 }
+
+// A place is that of a call in a list of turns.
+type place struct{ turn, call int }
 
 // unanswered is the result of a call that has none.
 var unanswered = string(toolresult.Failure("tool_call_failed", "the call was not answered", nil))
@@ -31,9 +34,14 @@ var unanswered = string(toolresult.Failure("tool_call_failed", "the call was not
 // and no result.
 func pair(messages []dispatch.Message) ([]turn, error) {
 	var turns []turn
+	open := map[string][]place{} // calls without a result, by id
 	for i, m := range messages {
 		if m.Role == dispatch.RoleTool {
-			settle(turns, m)
+			if calls := open[m.ToolCallID]; len(calls) > 0 {
+				last := calls[len(calls)-1]
+				turns[last.turn].calls[last.call].result = strings.Join(contentTexts(m.Content), "")
+				open[m.ToolCallID] = calls[:len(calls)-1]
+			}
 			continue
 		}
 		t := turn{role: m.Role, texts: contentTexts(m.Content)}
@@ -46,6 +54,9 @@ func pair(messages []dispatch.Message) ([]turn, error) {
 				}
 				t.calls = append(t.calls, turnCall{id: call.ID, name: call.Name, arguments: argumentsText(call.Arguments), result: unanswered})
 			}
+			for j, call := range slices.Backward(m.ToolCalls) { // the first of equal ids is taken first
+				open[call.ID] = append(open[call.ID], place{len(turns), j})
+			}
 		default:
 			return nil, malformed("/"+strconv.Itoa(i)+"/role", "must be system, user, assistant or tool")
 		}
@@ -57,21 +68,6 @@ func pair(messages []dispatch.Message) ([]turn, error) {
 		}
 	}
 	return turns, nil
-}
-
-// settle gives the result m to its call.
-func settle(turns []turn, m dispatch.Message) {
-	for _, t := range slices.Backward(turns) {
-		for i := range t.calls {
-			if call := &t.calls[i]; call.id == m.ToolCallID && !call.answered {
-				call.answered, call.result = true, ""
-				for _, text := range contentTexts(m.Content) {
-					call.result += text
-				}
-				return
-			}
-		}
-	}
 }
 
 // contentTexts returns the texts of a message. What is not text is a short text in brackets.
