@@ -59,7 +59,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/outside"
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -300,9 +300,9 @@ func (s *player) play(ctx context.Context) *Result {
 		if turn == nil {
 			break
 		}
-		before := outside.Requests()
+		before := observe.Outside()
 		result.take(s, turn, s.exchange(ctx, &turn.Exchange, turn.Request, s.Header()))
-		result.addOutside(outside.Requests() - before)
+		result.addOutside(observe.Outside() - before)
 	}
 	s.Run.End("")
 	result.Log, result.Waits = *s.Run.Log(), s.waits()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/observe"
-	"github.com/toolwire/toolwire/internal/outside"
 )
 
 // Transport is an [http.RoundTripper] for the HTTP client of a model's SDK. It reads what agents
@@ -76,7 +75,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	run, ok := dispatch.FromContext(ctx)
 	if !ok {
 		if dialect != nil {
-			outside.Count(ctx)
+			observe.CountOutside(ctx)
 		}
 		return base.RoundTrip(r)
 	}

@@ -8,7 +8,9 @@ package observe
 
 import (
 	"context"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 )
 
 type key[T any] struct{}
@@ -49,6 +51,20 @@ func (f Fault) Report(ctx context.Context) {
 		faults(f)
 	}
 }
+
+var outside atomic.Int64
+
+// CountOutside counts a request to a model that has no run in its context, because the agent did not
+// pass its context on. The first one of the process is logged.
+func CountOutside(ctx context.Context) {
+	if outside.Add(1) == 1 {
+		slog.WarnContext(ctx, "a request to a model has no run in its context, so the transcript lacks it, and it does not "+
+			"end with the run; pass the context of the agent to the SDK")
+	}
+}
+
+// Outside returns how many requests were counted in this process.
+func Outside() int64 { return outside.Load() }
 
 // Kept holds what packages keep for one run: one value of each type.
 type Kept struct {

@@ -1,7 +1,10 @@
 package observe_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/observe"
@@ -22,6 +25,20 @@ func TestValuesAreFoundByTheirType(t *testing.T) {
 	}
 	if got := observe.From[name](observe.With(ctx, name("b"))); got != "b" {
 		t.Errorf("the inner name is %q", got)
+	}
+}
+
+// Requests outside of runs are counted, and the first one is logged.
+func TestOutside(t *testing.T) {
+	var log bytes.Buffer
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	for range 3 {
+		observe.CountOutside(t.Context())
+	}
+	if got := log.String(); observe.Outside() != 3 || strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") ||
+		!strings.Contains(got, "pass the context of the agent to the SDK") {
+		t.Errorf("%d requests, logged %s", observe.Outside(), got)
 	}
 }
 
