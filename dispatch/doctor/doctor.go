@@ -42,6 +42,7 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
 )
 
 // Options adds to what [Check] examines.
@@ -56,9 +57,9 @@ type Options struct {
 	// Scenarios are the names of further dispatches of Task. Each needs the agent to call a tool,
 	// except for the sessions. [Scenarios] returns all names:
 	//
-	//	concurrent_runs    two runs at the same time: do their URLs, tokens and results stay apart?
-	//	unwrap             recognisable results: is the envelope removed, and the result not replaced?
-	//	result_kinds       results: text, a list, a number, null, HTML, 100 KB, not ASCII; 7 dispatches
+	//	concurrent_runs    a run alone, then two at the same time: do URLs, tokens and results stay apart?
+	//	unwrap             results with a mark: is the envelope removed, and the result not replaced?
+	//	result_kinds       results: text, a list, a number, null, HTML, 100 KB, not ASCII; up to 8 dispatches
 	//	retry_429          a 429 for the first attempt of each call: is it repeated, after a wait?
 	//	retry_503          two transient 503s: are they repeated, after a wait?
 	//	terminal_503       a 503 that is not transient: is it not repeated?
@@ -70,6 +71,10 @@ type Options struct {
 	//	memory_replay      the same dispatches: does the agent know what the first turn said?
 	//	session_stateful   a session of three turns, with its id only
 	//	memory_stateful    the same dispatches: does the agent know what the first turn said?
+	//
+	// Results are changed only as the output_schema of their tool allows. concurrent_runs makes up to
+	// six dispatches, and pings the endpoint while a run waits. It warns if the endpoint works on one
+	// run at a time. Any scenario fails if a run uses the token or the proxy URL of another run.
 	//
 	// The order of a report is that of [Scenarios], after the checks. If Scenarios is nil, Check
 	// runs none. OnRun of the Task is called for each dispatch.
@@ -197,6 +202,8 @@ type checkup struct {
 	secrets []*redact.Set // hide secrets in what the endpoint sends
 	visible bool          // the answer repeats the results of tools
 
+	outputs map[string]*schema.Validator // of the results of tools
+
 	hasAuth  bool                 // an auth value is sent
 	first    *answer              // to the first ping, with the right bearer
 	open     bool                 // whether dispatches are accepted without a bearer
@@ -209,6 +216,8 @@ type checkup struct {
 	refusal  int                  // the status of a ping without a bearer
 	result   *dispatchtest.Result // of the sample dispatch
 	sessions map[bool]*session    // those that were dispatched, by memoryMode.stateful
+	single   *trial               // the run alone with marked results
+	busy     bool                 // pings are not answered while a run waits
 
 	sampleMedia string                        // of the answer to the sample
 	run         atomic.Pointer[proxytest.Run] // of the sample, while it is in progress
@@ -246,6 +255,7 @@ func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
 	}
 	c.hasAuth = c.setup.Target.AuthValue != ""
 	c.secrets = append(c.secrets, c.setup.Secrets())
+	c.readOutputs()
 	c.connect()
 	return c, nil
 }
@@ -328,10 +338,17 @@ var ofEndpoints = []Name{
 	Reachable, TLS, Clock, Method, AuthBeforePing, WrongBearer, Ping, PingSpacing, BodyLimit, ContentType, MalformedBody, headersOnly, bodyOnly,
 }
 
-// examine executes a check. A panic is a fault of the doctor, and the check is skipped.
+// examine executes a check. A panic is a fault of the doctor, and the check is skipped, unless it is an
+// error of the caller's Conversation.User.
 func (c *checkup) examine(ctx context.Context, k check) (f Finding) {
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover().(type) {
+		case nil:
+		case userError:
+			f = failed("Correct the function User in the Conversation of the task.", "the task's user failed: %s", c.quote(p.Error()))
+			f.Rule = `The comment of dispatchtest.Conversation: User returns what the user says next, or ErrDone.`
+			f = c.note(k.name, f, "a dispatch")
+		default:
 			c.faults = append(c.faults, c.conceal(fmt.Sprintf("%s: %v", k.name, p)))
 			f = skipped("", "the doctor failed; see its faults")
 		}

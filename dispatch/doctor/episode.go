@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,15 +27,20 @@ type episode struct {
 	alter func(r *request) *reply
 
 	edit         func(body map[string]json.RawMessage, header http.Header) // of the dispatch
+	sending      func()                                                    // called when the agent is connected, before the body is sent
+	answered     func()                                                    // called at the end of the run, before its proxy closes
 	conversation *dispatchtest.Conversation
 	aside        string // follows the instruction
 
-	run    *proxytest.Run
-	result *dispatchtest.Result
+	run     *proxytest.Run
+	result  *dispatchtest.Result
+	began   time.Time
+	toFirst int // tool calls to the proxy of the sample, before this dispatch
 
-	mu       sync.Mutex
-	clock    int // counts arrivals and answers
-	requests []*request
+	mu         sync.Mutex
+	clock      int // counts arrivals and answers
+	open, most int // tool calls that wait for an answer, now and at most
+	requests   []*request
 }
 
 // request is one request to the proxy of an episode.
@@ -42,20 +48,57 @@ type request struct {
 	path      string // below the proxy URL, such as tools/get_order
 	tool      string // "" if it is not a tool call
 	arguments string
-	own       bool // it has the URL and the token of the run
-	attempt   int  // with the same path and arguments, from 1
-	number    int  // among the tool calls of the episode, from 1
-	status    int  // 0 until it is answered
+	own       bool            // it has the URL and the token of the run
+	attempt   int             // with the same path and arguments, from 1
+	number    int             // among the tool calls of the episode, from 1
+	status    int             // 0 until it is answered
+	response  json.RawMessage // nil unless the status is 200
 
 	at, answeredAt    time.Time
 	arrived, answered int // on the clock of the episode
 }
 
-// reply is what a scenario answers: an error, or the response of a successful call.
+// reply is what a scenario answers: an error, or the result of a successful call, made of the one
+// that the world has.
 type reply struct {
-	status   int
-	class    string
-	response json.RawMessage
+	status int
+	class  string
+	result func(q *request, result json.RawMessage) json.RawMessage
+}
+
+// patience is how long a scenario lets a request wait for an event. It is shorter than the 5 s after
+// which HTTP clients give up, and does not decide anything: what is judged is the order of events.
+const patience = 3 * time.Second
+
+// A gate lets requests wait until it opens, but not longer than patience after the first of them.
+type gate struct {
+	opened       chan struct{}
+	open         func()
+	startWaiting func()
+}
+
+func newGate() *gate {
+	g := &gate{opened: make(chan struct{})}
+	g.open = sync.OnceFunc(func() { close(g.opened) })
+	g.startWaiting = sync.OnceFunc(func() { time.AfterFunc(patience, g.open) })
+	return g
+}
+
+func (g *gate) isOpen() bool {
+	select {
+	case <-g.opened:
+		return true
+	default:
+		return false
+	}
+}
+
+func (g *gate) wait(ctx context.Context) {
+	g.startWaiting()
+	select {
+	case <-g.opened:
+	case <-ctx.Done():
+	}
 }
 
 // dispatchAgain dispatches the sample once more.
@@ -79,32 +122,63 @@ func (c *checkup) dispatchAgain(ctx context.Context, e *episode) *episode {
 	s, err := testrun.New(testrun.Target(c.target), testrun.Task{
 		ID: task.ID, AgentID: task.AgentID, Input: task.Input, Platform: task.Platform, MaxTurns: turns, WrapProxy: task.WrapProxy,
 	}, nil)
+	answered := e.answered
+	if answered == nil {
+		answered = func() {}
+	}
 	if err != nil {
+		answered()
 		panic(err) // a fault of the doctor
 	}
 	defer s.Close()
+	defer answered()
 	e.run = s.Run
 	if c.url != nil && c.opts.Transport != nil {
 		s.Caller.Transport = c.opts.Transport
 	}
-	if e.edit != nil {
-		s.Caller.Transport = editing{s.Caller.Transport, e.edit}
+	if e.edit != nil || e.sending != nil {
+		s.Caller.Transport = editing{s.Caller.Transport, e}
 	}
 	c.mu.Lock()
 	c.secrets = append(c.secrets, s.Secrets())
 	c.mu.Unlock()
+	e.toFirst, e.began = len(toolCalls(c.setup.Run.Log())), time.Now()
 	result, err := dispatchtest.Dispatch(testrun.With(ctx, s), c.target, task)
-	if err != nil {
-		panic(err)
-	}
 	e.result = result
+	if err != nil {
+		panic(userError{err}) // the setup is made
+	}
 	return e
+}
+
+// userError is an error of the Conversation.User of the caller's task, which ends a check.
+type userError struct{ error }
+
+// toolCalls returns all calls of tools in a log, also those that were refused.
+func toolCalls(log *proxytest.Log) (list []proxytest.Call) {
+	for _, call := range append(slices.Clone(log.Calls), log.Refused...) {
+		if !call.Trace {
+			list = append(list, call)
+		}
+	}
+	return list
 }
 
 // editing changes dispatches on their way to the agent, but not pings.
 type editing struct {
 	http.RoundTripper
-	edit func(body map[string]json.RawMessage, header http.Header)
+	episode *episode
+}
+
+// lateReader calls a function before the first byte is read.
+type lateReader struct {
+	io.Reader
+	first func()
+}
+
+func (r *lateReader) Read(b []byte) (int, error) {
+	r.first()
+	return r.Reader.Read(b)
 }
 
 func (t editing) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -114,13 +188,19 @@ func (t editing) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	_ = r.Body.Close()
 	r = r.Clone(r.Context())
+	first := func() {}
 	if body, ok := object(text); ok && body["odyssey_proxy_url"] != nil {
-		t.edit(body, r.Header)
-		if text, err = json.Marshal(body); err != nil {
-			return nil, err
+		if t.episode.edit != nil {
+			t.episode.edit(body, r.Header)
+			if text, err = json.Marshal(body); err != nil {
+				return nil, err
+			}
+		}
+		if t.episode.sending != nil {
+			first = sync.OnceFunc(t.episode.sending)
 		}
 	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	r.Body, r.ContentLength = io.NopCloser(&lateReader{bytes.NewReader(text), first}), int64(len(text))
 	r.GetBody = nil
 	return t.RoundTripper.RoundTrip(r)
 }
@@ -135,6 +215,7 @@ func (e *episode) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		answer = e.alter(q)
 	}
 	kept := &buffer{header: http.Header{}, status: http.StatusOK}
+	var response json.RawMessage
 	switch {
 	case answer != nil && answer.status != 0:
 		kept.status = answer.status
@@ -142,16 +223,21 @@ func (e *episode) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		fmt.Fprintf(&kept.body, `{"detail":{"error_class":%q,"message":"refused by a scenario of the doctor"}}`, answer.class)
 	default:
 		next.ServeHTTP(kept, r)
-		if answer != nil && kept.status == http.StatusOK {
-			kept.body.Reset()
-			kept.header.Del("Content-Length")
-			fmt.Fprintf(&kept.body, `{"tool_name":%q,"response":%s,"source":"odyssey","latency_ms":412,"matched_rule_index":null}`,
-				q.tool, answer.response)
+		if envelope, ok := object(kept.body.Bytes()); ok && q.tool != "" && kept.status == http.StatusOK {
+			response = envelope["response"]
+			if answer != nil {
+				response = answer.result(q, response)
+				envelope["response"] = response
+				kept.replace(envelope)
+			}
 		}
 	}
 	e.mu.Lock()
 	e.clock++
-	q.status, q.answered, q.answeredAt = kept.status, e.clock, time.Now()
+	q.status, q.response, q.answered, q.answeredAt = kept.status, response, e.clock, time.Now()
+	if q.tool != "" {
+		e.open--
+	}
 	e.mu.Unlock()
 	for name, values := range kept.header {
 		w.Header()[name] = values
@@ -180,6 +266,10 @@ func (e *episode) note(r *http.Request, body []byte) *request {
 		}
 	}
 	e.requests = append(e.requests, q)
+	if q.tool != "" {
+		e.open++
+		e.most = max(e.most, e.open)
+	}
 	return q
 }
 
@@ -218,10 +308,21 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.body.Write(p)
 }
 
+// replace writes another envelope instead of the response.
+func (b *buffer) replace(envelope map[string]json.RawMessage) {
+	text, err := rawjson.Encode(envelope)
+	if err != nil {
+		panic(err) // its values are JSON
+	}
+	b.body.Reset()
+	b.body.Write(text)
+	b.header.Del("Content-Length")
+}
+
 // toolRows returns the contents of the tool messages that the agent returned last. Malformed
 // messages count, too.
-func (e *episode) toolRows() (rows []string) {
-	body, _ := object([]byte(e.result.Dispatch.Body))
+func toolRows(r *dispatchtest.Result) (rows []string) {
+	body, _ := object([]byte(r.Dispatch.Body))
 	if rawjson.Kind(body["messages"]) != '[' {
 		return nil
 	}
@@ -239,9 +340,18 @@ func (e *episode) toolRows() (rows []string) {
 	return rows
 }
 
-// said returns all text of the answer that a result can be in.
-func (e *episode) said() string {
-	return strings.Join(append(e.toolRows(), e.result.FinalResponse), "\n")
+// said returns all text of a run that a result can be in: the answer, and the arguments of calls.
+func said(r *dispatchtest.Result) string {
+	texts := append(toolRows(r), r.FinalResponse)
+	for _, call := range toolCalls(&r.Log) {
+		texts = append(texts, string(call.Arguments))
+	}
+	return strings.Join(texts, "\n")
+}
+
+// enveloped reports whether text has the trace envelope of the proxy.
+func enveloped(text string) bool {
+	return strings.Contains(text, "matched_rule_index") || strings.Contains(text, "latency_ms") && strings.Contains(text, "tool_name")
 }
 
 // shows reports whether text has marker, as it is or in escaped JSON.

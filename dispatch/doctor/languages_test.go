@@ -16,19 +16,24 @@ import (
 // Endpoints in other languages have exactly the findings that they deserve.
 func TestCheckOfOtherLanguages(t *testing.T) {
 	t.Parallel()
+	python := []string{"python3", "/usr/bin/python3"} // the system's Python has the packages of the distribution
+	pythonNeeds := []string{"-c", "import fastapi, httpx, uvicorn"}
 	for _, tt := range []struct {
 		name           string
 		program        string
 		languages      []string // the first that has what the program imports runs it
 		needs          []string // arguments of the language, for a program that ends well if it has that
+		output         string   // the output_schema, if the agent reads what it requires
 		failed, warned names
 	}{
-		{"Node", "testdata/endpoint.mjs", []string{"node"}, []string{"-e", "if (typeof fetch !== 'function') process.exit(1)"}, nil, nil},
-		{ // It does not repeat a call, reads any body, and answers malformed JSON with 500.
-			"the reference wrapper in Python", "testdata/wrapper.py",
-			[]string{"python3", "/usr/bin/python3"}, // the system's Python has the packages of the distribution
-			[]string{"-c", "import fastapi, httpx, uvicorn"},
-			names{"retry_429"}, names{"body_limit", "malformed_body", "retry_503"},
+		{"Node", "testdata/endpoint.mjs", []string{"node"}, []string{"-e", "if (typeof fetch !== 'function') process.exit(1)"}, "", nil, nil},
+		{ // It does not repeat a call, reads any body, answers malformed JSON with 500, and nothing else during a run.
+			"the reference wrapper in Python", "testdata/wrapper.py", python, pythonNeeds, "",
+			names{"retry_429"}, names{"body_limit", "malformed_body", "concurrent_runs", "retry_503"},
+		},
+		{
+			"the reference wrapper with an agent that reads the status", "testdata/wrapper.py", python, pythonNeeds, orderOutput,
+			names{"retry_429"}, names{"body_limit", "malformed_body", "concurrent_runs", "retry_503"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,9 +51,14 @@ func TestCheckOfOtherLanguages(t *testing.T) {
 			if language == "" {
 				t.Skipf("%s cannot be run here: %s", tt.program, strings.Join(reasons, "; "))
 			}
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: serve(t, []string{language, tt.program}), AuthValue: "Bearer " + handToken}, &doctor.Options{
+			command, tools := []string{language, tt.program}, orderTool
+			if tt.output != "" {
+				command = append(command, "status")
+				tools = strings.TrimSuffix(tools, "}]") + `,"output_schema":{"anyOf":[` + tt.output + `,{"type":"object","required":["error"]}]}}]`
+			}
+			report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: serve(t, command), AuthValue: "Bearer " + handToken}, &doctor.Options{
 				Task:        &dispatchtest.Task{Instruction: "Where is order #4521?"},
-				ToolsSchema: []byte(orderTool), Scenarios: doctor.Scenarios(), Timeout: 5 * time.Minute, Linger: 10 * time.Millisecond,
+				ToolsSchema: []byte(tools), Scenarios: doctor.Scenarios(), Timeout: 5 * time.Minute, Linger: 10 * time.Millisecond,
 			})
 			if err != nil {
 				t.Fatal(err)

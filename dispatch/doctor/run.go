@@ -101,7 +101,7 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 			"the agent is elsewhere, where it cannot reach the proxy that is played on this machine")
 	}
 	c.run.Store(c.setup.Run)
-	result := c.play(ctx)
+	result, userErr := c.dispatchSample(ctx)
 	c.run.Store(nil) // what comes later is for the next check
 	c.trouble = len(c.target.Command) == 0 &&
 		(troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status))
@@ -110,6 +110,9 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 		if fault := disagreement([]byte(turn.Body), turn.Problems); fault != "" && turn.Status/100 == 2 {
 			c.faults = append(c.faults, fault)
 		}
+	}
+	if userErr != nil {
+		panic(userError{userErr})
 	}
 	took := time.Duration(result.Dispatch.TookMS * float64(time.Millisecond))
 	undeclared := c.undeclared()
@@ -149,13 +152,10 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	return f
 }
 
-// play dispatches the sample, with the setup of all checks.
-func (c *checkup) play(ctx context.Context) *dispatchtest.Result {
-	result, err := dispatchtest.Dispatch(testrun.With(ctx, c.setup), c.target, c.sample)
-	if err != nil {
-		panic("doctor: " + err.Error()) // the setup exists
-	}
-	return result
+// dispatchSample dispatches the sample, in the setup of all checks. An error is of the User of its
+// Conversation.
+func (c *checkup) dispatchSample(ctx context.Context) (*dispatchtest.Result, error) {
+	return dispatchtest.Dispatch(testrun.With(ctx, c.setup), c.target, c.sample)
 }
 
 // failure returns why a run failed, on one line.

@@ -99,14 +99,16 @@ func TestScenariosNameSharedResults(t *testing.T) {
 
 // The token expires at the second call of an agent that makes several.
 func TestScenariosLetTheTokenExpireLater(t *testing.T) {
-	for sent, agent := range map[string]dispatch.Agent{"from the second tool call on": five, "from the first tool call on": once} {
-		report, err := doctor.Check(t.Context(), endpoints(t, agent)["handler"], scenarios("expired_token"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f := find(t, report, "expired_token"); f.Status != doctor.StatusOK || !strings.Contains(f.Sent, sent) {
-			t.Errorf("%+v", f)
-		}
+	for sent, agent := range map[string]dispatch.Agent{"from the second tool call on": five, "each tool call": once} {
+		synctest.Test(t, func(t *testing.T) {
+			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: agent}, scenarios("expired_token"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f := find(t, report, "expired_token"); f.Status != doctor.StatusOK || !strings.Contains(f.Sent, sent) {
+				t.Errorf("%+v", f)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import hmac
 import json
 import os
 import socket
+import sys
 
 import fastapi
 import httpx
@@ -33,7 +34,10 @@ class Tools:
 
 
 def agent(instruction, state, tools):
-    return "The order: " + json.dumps(tools.call("get_order", {"order_id": "4521"}))
+    order = tools.call("get_order", {"order_id": "4521"})
+    if "status" in sys.argv and "error" not in order:
+        return "The order: " + order["status"]
+    return "The order: " + json.dumps(order)
 
 
 @app.post("/dispatch")

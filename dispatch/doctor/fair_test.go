@@ -1,0 +1,371 @@
+package doctor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// orders is a world whose get_order has an output_schema.
+func orders(output string) *dispatchtest.Task {
+	return &dispatchtest.Task{Instruction: "Where is order #4521?", World: proxytest.World{Tools: []schema.Tool{{
+		Name: "get_order", Description: "Looks an order up.", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(output),
+	}}}}
+}
+
+const orderOutput = `{"type":"object","required":["status","total"],"additionalProperties":false,
+	"properties":{"status":{"type":"string"},"total":{"type":"number"}}}`
+
+// reads is an agent that needs the members which the output_schema requires.
+func reads(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	run.Transcript()
+	order, err := proxy.Call[map[string]any](ctx, run.Proxy, "get_order", map[string]string{"order_id": "4521"})
+	if err != nil {
+		return nil, err
+	}
+	status, ok := order["status"].(string)
+	if !ok || order["total"] == nil {
+		return nil, errors.New("the order has no status or no total")
+	}
+	return &dispatch.Response{FinalResponse: "It is " + status + "."}, nil
+}
+
+// The results of scenarios are those that the output_schema allows, so an agent may rely on it.
+func TestScenariosKeepToTheOutputSchema(t *testing.T) {
+	for name, tt := range map[string]struct {
+		output  string
+		agent   dispatch.Agent
+		skipped names
+	}{
+		"closed":     {orderOutput, reads, nil},
+		"open":       {strings.Replace(orderOutput, `"additionalProperties":false,`, "", 1), reads, nil},
+		"no strings": {strings.Replace(orderOutput, `{"type":"string"}`, `{"enum":["open","shipped"]}`, 1), reads, names{"unwrap", "result_kinds"}},
+		"a list of orders": {`{"type":"array","minItems":1,"items":` + orderOutput + `}`, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			list, err := proxy.Call[[]map[string]any](ctx, run.Proxy, "get_order", nil)
+			if err != nil {
+				return nil, err
+			}
+			return &dispatch.Response{FinalResponse: list[0]["status"].(string)}, nil
+		}, nil},
+		"a text": {`{"type":"string"}`, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			text, err := proxy.Call[string](ctx, run.Proxy, "get_order", nil)
+			if err != nil {
+				return nil, err
+			}
+			return &dispatch.Response{FinalResponse: text}, nil
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := scenarios(doctor.Scenarios()...)
+				opts.Task = orders(tt.output)
+				report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: tt.agent}, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				assertNoWarning(t, report)
+				for _, scenario := range judged() {
+					want := doctor.StatusOK
+					if slices.Contains(tt.skipped, scenario) || scenario == "failing_tools" {
+						want = doctor.StatusSkipped
+					}
+					if f := find(t, report, scenario); f.Status != want && scenario != "failing_tools" {
+						t.Errorf("%s: %s: %s, want %s", scenario, f.Status, f.Seen, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An agent that an unusual text in a result makes fail gets its mark elsewhere.
+func TestScenariosMarkWhatTheAgentDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		picky := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			run.Transcript()
+			order, err := proxy.Call[map[string]any](ctx, run.Proxy, "get_order", nil)
+			if err != nil {
+				return nil, err
+			}
+			if order["status"] != "shipped" {
+				return nil, errors.New("the status is unknown")
+			}
+			return &dispatch.Response{FinalResponse: "It is shipped."}, nil
+		}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: picky}, scenarios("concurrent_runs", "unwrap"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertNoWarning(t, report)
+		for _, scenario := range []doctor.Name{"concurrent_runs", "unwrap"} {
+			if f := find(t, report, scenario); f.Status != doctor.StatusOK {
+				t.Errorf("%+v", f)
+			}
+		}
+	})
+}
+
+// An agent that fails with any change of a result is not accused of what it fails for.
+func TestScenariosSayWhatTheyCannotKnow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		exact := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			order, err := run.Proxy.Call(ctx, "get_order", nil)
+			if err == nil && string(order) != `{"status":"shipped"}` {
+				err = errors.New("another order")
+			}
+			if err != nil {
+				return nil, err
+			}
+			return &dispatch.Response{FinalResponse: "It is shipped."}, nil
+		}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: exact}, scenarios("concurrent_runs", "unwrap", "retry_429"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertNoWarning(t, report)
+		for scenario, want := range map[doctor.Name]doctor.Status{"concurrent_runs": "skipped", "unwrap": "skipped", "retry_429": "ok"} {
+			f := find(t, report, scenario)
+			if f.Status != want || want == "skipped" && !strings.Contains(f.Seen, "one run alone fails") {
+				t.Errorf("%+v", f)
+			}
+		}
+	})
+}
+
+// stops makes n equal calls at once and stops at the first refusal.
+func stops(n int) http.Handler {
+	return hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		var wait sync.WaitGroup
+		for range n {
+			wait.Go(func() { call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token")) })
+		}
+		wait.Wait()
+		say(w, 200, `{"final_response":"There was an error, or it is done."}`)
+	}}
+}
+
+// Calls that were on their way when the token expired are not sent after its end.
+func TestParallelCallersMayEndTogether(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{2, 4, 8} {
+		atOnce := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			results := make(chan error, n)
+			for i := range n {
+				go func() {
+					_, err := run.Proxy.Call(ctx, "get_order", map[string]int{"order_id": i})
+					results <- err
+				}()
+			}
+			var failed error
+			for range n {
+				failed = errors.Join(failed, <-results)
+			}
+			return &dispatch.Response{FinalResponse: fmt.Sprint("done, error: ", failed != nil)}, nil
+		}
+		for name, target := range map[string]dispatchtest.Target{
+			"a port":      {Handler: stops(n), AuthValue: "Bearer " + handToken},
+			"our handler": endpoints(t, atOnce)["handler"],
+		} {
+			t.Run(fmt.Sprintf("%s, %d calls", name, n), func(t *testing.T) {
+				t.Parallel()
+				report, err := doctor.Check(t.Context(), target, scenarios("expired_token"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				assertNoWarning(t, report)
+				if f := find(t, report, "expired_token"); f.Status != doctor.StatusOK {
+					t.Errorf("%+v", f)
+				}
+			})
+		}
+	}
+}
+
+// An agent that goes on one call after the other is still found.
+func TestCallsAfterTheTokenExpired(t *testing.T) {
+	t.Parallel()
+	goesOn := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		for range 4 {
+			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
+		}
+		say(w, 200, `{"final_response":"done"}`)
+	}}
+	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: goesOn, AuthValue: "Bearer " + handToken}, scenarios("expired_token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := expect(t, report, nil, names{"expired_token"}); !strings.Contains(said, "2 requests after") {
+		t.Errorf("%q", said)
+	}
+}
+
+// An agent may make the same call twice, on purpose.
+func TestASecondCallIsNotARepetition(t *testing.T) {
+	t.Parallel()
+	t.Run("one after the other", func(t *testing.T) {
+		t.Parallel()
+		twice := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
+			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
+			say(w, 200, `{"final_response":"An error, perhaps."}`)
+		}}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: twice, AuthValue: "Bearer " + handToken}, scenarios("terminal_503"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertNoWarning(t, report)
+	})
+	t.Run("at once, each repeated after a wait", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			atOnce := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				errs := make(chan error)
+				for range 2 {
+					go func() {
+						_, err := run.Proxy.Call(ctx, "get_order", nil)
+						errs <- err
+					}()
+				}
+				if err := errors.Join(<-errs, <-errs); err != nil {
+					return &dispatch.Response{FinalResponse: "An error: " + err.Error()}, nil
+				}
+				return &dispatch.Response{FinalResponse: "done"}, nil
+			}
+			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: atOnce}, scenarios("retry_429", "retry_503", "terminal_503"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			assertNoWarning(t, report)
+		})
+	})
+}
+
+// An agent that serves one run at a time makes the doctor wait once, not for each call.
+func TestConcurrentRunsWaitOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := make(chan struct{}, 1)
+		serial := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			one <- struct{}{}
+			defer func() { <-one }()
+			for i := range 20 {
+				if _, err := run.Proxy.Call(ctx, "get_order", map[string]int{"i": i}); err != nil {
+					return nil, err
+				}
+			}
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}
+		start := time.Now()
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: serial}, scenarios("concurrent_runs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 4*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if said := expect(t, report, nil, names{"concurrent_runs"}); !strings.Contains(said, "one run at a time") {
+			t.Errorf("%q", said)
+		}
+	})
+}
+
+// A model that thinks for long in one of two runs does not make them serial.
+func TestASlowModelIsNotABusyEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
+		slow := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			n := runs.Add(1)
+			time.Sleep(2 * time.Second)
+			if n == 4 { // the second of the two
+				time.Sleep(20 * time.Second)
+			}
+			if _, err := run.Proxy.Call(ctx, "get_order", nil); err != nil {
+				return nil, err
+			}
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: slow}, scenarios("concurrent_runs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertNoWarning(t, report)
+		if f := find(t, report, "concurrent_runs"); f.Status != doctor.StatusSkipped || !strings.Contains(f.Seen, "not known") {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// A run that fails once beside another one is no proof that they share something.
+func TestAFailureBesideAnotherRunIsRepeated(t *testing.T) {
+	for failures, want := range map[int64]doctor.Status{1: doctor.StatusWarning, 2: doctor.StatusFailed} {
+		synctest.Test(t, func(t *testing.T) {
+			var runs atomic.Int64
+			flaky := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				n := runs.Add(1)
+				if _, err := run.Proxy.Call(ctx, "get_order", nil); err != nil {
+					return nil, err
+				}
+				if n == 4 || n == 6 && failures == 2 { // 1 is the sample, 2 is alone, then two are at work at a time
+					return nil, errors.New("the model is away")
+				}
+				return &dispatch.Response{FinalResponse: "done"}, nil
+			}
+			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: flaky}, scenarios("concurrent_runs"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f := find(t, report, "concurrent_runs"); f.Status != want || !strings.Contains(f.Seen, "the model is away") {
+				t.Errorf("%d failures: %+v", failures, f)
+			}
+		})
+	}
+}
+
+// An error of the caller's user is reported as such.
+func TestAUserThatFails(t *testing.T) {
+	t.Parallel()
+	user := func(context.Context, []dispatchtest.Turn) (string, error) {
+		return "", errors.New("the user's model is away")
+	}
+	opts := scenarios("retry_429")
+	opts.Task.Conversation = &dispatchtest.Conversation{User: user}
+	report, err := doctor.Check(t.Context(), endpoints(t, once)["handler"], opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := expect(t, report, names{"dispatch"}, nil); !strings.Contains(said, "the user's model is away") || len(report.Faults) > 0 {
+		t.Errorf("%q, faults %q", said, report.Faults)
+	}
+}
+
+// An agent may admit a failure in any language.
+func TestFailuresAreAdmittedInAnyLanguage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		german := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			result, err := run.Proxy.Call(ctx, "get_order", nil)
+			if err != nil {
+				return &dispatch.Response{FinalResponse: "Das hat leider nicht geklappt."}, nil
+			}
+			return &dispatch.Response{FinalResponse: string(result)}, nil
+		}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: german}, scenarios("unwrap", "failing_tools"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertNoWarning(t, report)
+	})
+}

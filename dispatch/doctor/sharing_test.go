@@ -1,0 +1,224 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
+)
+
+// sharing is a port whose runs share what use returns of a run's URL and token, and of its results.
+type sharing struct {
+	calls  int           // of one tool, one after the other; 0 is one
+	thinks time.Duration // before the first call
+	quotes bool          // the answer has the results
+	use    func(*kept, string, string) (url, token string)
+	last   bool // the answer has the last result of all runs
+	all    bool // the answer has the results of all runs
+
+	mu   sync.Mutex
+	kept kept
+}
+
+type kept struct{ url, token, result, results string }
+
+func (s *sharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		locked := func(f func()) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			f()
+		}
+		var url, token string
+		access := func() { url, token = s.use(&s.kept, e.ProxyURL, r.Header.Get("X-Pipelines-Run-Token")) }
+		if s.use == nil {
+			access = func() { url, token = e.ProxyURL, r.Header.Get("X-Pipelines-Run-Token") }
+		}
+		locked(access)
+		time.Sleep(s.thinks)
+		answer := "I am done."
+		for range max(s.calls, 1) {
+			locked(func() {
+				if s.kept.url != "" && s.use != nil {
+					url, token = s.use(&s.kept, "", "")
+				}
+			})
+			result := fetch(url, token)
+			if s.quotes {
+				answer += result
+			}
+			locked(func() { s.kept.result, s.kept.results = result, s.kept.results+result })
+		}
+		if s.last {
+			time.Sleep(s.thinks)
+			locked(func() { answer = s.kept.result })
+		}
+		if s.all {
+			locked(func() { answer = s.kept.results })
+		}
+		text, _ := json.Marshal(map[string]string{"final_response": answer})
+		say(w, 200, string(text))
+	}}.ServeHTTP(w, r)
+}
+
+// fetch calls get_order, and returns the result as JSON, or the refusal.
+func fetch(url, token string) string {
+	req, err := http.NewRequest("POST", url+"/tools/get_order", strings.NewReader(`{"order_id":"4521"}`))
+	if err != nil {
+		return err.Error()
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, _ := io.ReadAll(response.Body)
+	var envelope struct {
+		Response json.RawMessage `json:"response"`
+	}
+	if json.Unmarshal(body, &envelope) != nil || response.StatusCode != 200 {
+		return "error"
+	}
+	return string(envelope.Response)
+}
+
+// Ways to share an URL or a token between runs. With "" nothing is set.
+var (
+	lastRun = func(k *kept, url, token string) (string, string) {
+		if url != "" {
+			k.url, k.token = url, token
+		}
+		return k.url, k.token
+	}
+	firstRun = func(k *kept, url, token string) (string, string) {
+		if k.url == "" {
+			k.url, k.token = url, token
+		}
+		return k.url, k.token
+	}
+)
+
+// Whatever two runs share, it is found, also if no answer quotes a result.
+func TestScenariosFindWhatRunsShare(t *testing.T) {
+	t.Parallel()
+	const ofOthers, ofFirst, mixed, ofOne = "with the token or the URL of another run", "a later run called the proxy of the first run",
+		"the answer of one run has the results of another", "with the token and the URL of one of them"
+	for name, tt := range map[string]struct {
+		port *sharing
+		seen string
+	}{
+		"URL and token of the last dispatch, one call":        {&sharing{use: lastRun, thinks: 300 * time.Millisecond}, ofOne},
+		"URL and token of the last dispatch, a quoted result": {&sharing{use: lastRun, thinks: 300 * time.Millisecond, quotes: true}, "of one"},
+		"URL and token of the last dispatch, two calls":       {&sharing{use: lastRun, calls: 2}, ofOne},
+		"URL and token of the first dispatch":                 {&sharing{use: firstRun}, ofFirst},
+		"the last result":                                     {&sharing{last: true, thinks: 300 * time.Millisecond}, mixed},
+		"all results":                                         {&sharing{all: true}, mixed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			judgeSharing(t, tt.port, tt.seen)
+		})
+	}
+	for name, keep := range map[string]func(url, token *string, keptURL, keptToken string){
+		"the URL of the first dispatch":   func(url, _ *string, kept, _ string) { *url = kept },
+		"the token of the first dispatch": func(_, token *string, _, kept string) { *token = kept },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			judgeSharing(t, keepsFirst(keep), ofOthers)
+		})
+	}
+}
+
+// keepsFirst is a port that keeps a part of the first dispatch.
+func keepsFirst(keep func(url, token *string, keptURL, keptToken string)) http.Handler {
+	var mu sync.Mutex
+	var keptURL, keptToken string
+	return hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		url, token := e.ProxyURL, r.Header.Get("X-Pipelines-Run-Token")
+		mu.Lock()
+		if keptURL == "" {
+			keptURL, keptToken = url, token
+		}
+		keep(&url, &token, keptURL, keptToken)
+		mu.Unlock()
+		fetch(url, token)
+		say(w, 200, `{"final_response":"I am done."}`)
+	}}
+}
+
+func judgeSharing(t *testing.T, port http.Handler, seen string) {
+	t.Helper()
+	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: port, AuthValue: "Bearer " + handToken}, scenarios(doctor.Scenarios()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := expect(t, report, names{"concurrent_runs"}, nil); !strings.Contains(said, seen) {
+		t.Errorf("%q is not said in %q", seen, said)
+	}
+	if len(report.Faults) > 0 {
+		t.Errorf("the doctor failed: %q", report.Faults)
+	}
+}
+
+// A scenario that is played without concurrent_runs names the shared URL too, instead of saying that
+// no tool was called.
+func TestEachScenarioFindsTheURLOfAnotherRun(t *testing.T) {
+	t.Parallel()
+	for _, name := range []doctor.Name{"unwrap", "retry_429", "retry_503", "terminal_503", "failing_tools", "expired_token", "body_only"} {
+		t.Run(string(name), func(t *testing.T) {
+			t.Parallel()
+			port := keepsFirst(func(url, _ *string, kept, _ string) { *url = kept })
+			report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: port, AuthValue: "Bearer " + handToken}, scenarios(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := expect(t, report, names{name}, nil); !strings.Contains(said, "the URL of another run") {
+				t.Errorf("%q", said)
+			}
+		})
+	}
+}
+
+// serially lets an endpoint work on one request or one dispatch at a time.
+func serially(agent http.Handler, pings bool) http.Handler {
+	var one sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if pings || r.Header.Get("X-Pipelines-Run-Token") != "" {
+			one.Lock()
+			defer one.Unlock()
+		}
+		agent.ServeHTTP(w, r)
+	})
+}
+
+// An endpoint that works on one run at a time gets a warning, which says whether it answers pings meanwhile.
+func TestScenariosNameEndpointsThatServeOneRun(t *testing.T) {
+	t.Parallel()
+	for pings, seen := range map[bool]string{true: "not even a ping is answered", false: "the second run began when the first had ended"} {
+		t.Run(fmt.Sprint("pings wait: ", pings), func(t *testing.T) {
+			t.Parallel()
+			target := dispatchtest.Target{Handler: serially(&sharing{quotes: true}, pings), AuthValue: "Bearer " + handToken}
+			report, err := doctor.Check(t.Context(), target, scenarios("concurrent_runs", "unwrap"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := expect(t, report, nil, names{"concurrent_runs"})
+			f := find(t, report, "concurrent_runs")
+			if !strings.Contains(said, "works on one run at a time") || !strings.Contains(said, seen) || f.Severity != doctor.Inferred {
+				t.Errorf("%+v, want %q", f, seen)
+			}
+			if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
