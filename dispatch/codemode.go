@@ -53,13 +53,13 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	if e.task.instruction == "" {
 		brief, err := readFile(environment("TASK_FILE"))
 		if err != nil {
-			problems = append(problems, fmt.Errorf("the file in TASK_FILE: %w", err))
+			problems = append(problems, fmt.Errorf("the file in PIPELINES_TASK_FILE: %w", err))
 		}
 		e.task.instruction = strings.TrimSpace(string(brief))
 	}
 	if e.task.instruction == "" && len(problems) == 0 && noTask(payload) {
 		problems = append(problems, errors.New(
-			"no task: neither PIPELINES_TASK_INPUT_JSON, PIPELINES_TASK_INPUT_FILE nor PIPELINES_TASK_FILE has one"))
+			"no task: _PIPELINES_TASK_INPUT_JSON is not set, and no file is named by PIPELINES_TASK_INPUT_FILE or PIPELINES_TASK_FILE, or they are empty"))
 	}
 	if e.taskID == "" {
 		e.taskID = e.task.id
@@ -107,7 +107,7 @@ func taskPayload() ([]byte, error) {
 	}
 	payload, err := readFile(environment("TASK_INPUT_FILE"))
 	if err != nil {
-		return nil, fmt.Errorf("the file in TASK_INPUT_FILE: %w", err)
+		return nil, fmt.Errorf("the file in PIPELINES_TASK_INPUT_FILE: %w", err)
 	}
 	return payload, nil
 }

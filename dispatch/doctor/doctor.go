@@ -361,15 +361,11 @@ func (c *checkup) describe(name Name, f *Finding) {
 	if len(c.sent) == 0 && c.first != nil && slices.Contains([]Name{TLS, Clock, AuthBeforePing, Ping, ContentType}, name) {
 		c.sent, c.commands = []string{c.first.sent}, []string{c.first.again}
 	}
-	if f.Sent == "" {
-		f.Sent = strings.Join(c.sent, "\n")
-	}
-	if f.Reproduce == "" {
-		f.Reproduce = strings.Join(c.commands, "\n")
-	}
 	if f.Reproduce == "" && c.result != nil && slices.Contains([]Name{Dispatch, LateCalls}, name) {
 		f.Sent, f.Reproduce = "a dispatch", c.again(name)
 	}
+	f.Sent = cmp.Or(f.Sent, strings.Join(c.sent, "\n"))
+	f.Reproduce = cmp.Or(f.Reproduce, strings.Join(c.commands, "\n"))
 }
 
 // conceal hides the secrets of all dispatches.

@@ -319,20 +319,24 @@ func (b *buffer) replace(envelope map[string]json.RawMessage) {
 	b.header.Del("Content-Length")
 }
 
-// toolRows returns the contents of the tool messages that the agent returned last. Malformed
-// messages count, too.
-func toolRows(r *dispatchtest.Result) (rows []string) {
+// toolRows returns the contents of the tool messages that the agent returned last.
+func toolRows(r *dispatchtest.Result) []string {
 	body, _ := object([]byte(r.Dispatch.Body))
-	if rawjson.Kind(body["messages"]) != '[' {
+	return rows(body["messages"], dispatch.RoleTool)
+}
+
+// rows returns the contents of the messages with a role. Malformed messages count, too.
+func rows(messages json.RawMessage, role dispatch.Role) (rows []string) {
+	if rawjson.Kind(messages) != '[' {
 		return nil
 	}
-	for row := range rawjson.Elements(body["messages"]) {
-		if rawjson.Kind(row) != '{' || rawjson.Text(rawjson.Member(row, "role")) != "tool" {
+	for row := range rawjson.Elements(messages) {
+		if rawjson.Kind(row) != '{' || rawjson.Text(rawjson.Member(row, "role")) != string(role) {
 			continue
 		}
 		content := rawjson.Member(row, "content")
 		text := dispatch.Content(content).String()
-		if text == "" {
+		if text == "" && rawjson.Kind(content) != '"' {
 			text = string(content)
 		}
 		rows = append(rows, text)

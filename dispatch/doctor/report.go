@@ -132,7 +132,7 @@ var styles = map[Status]terminal.Style{
 }
 
 // WriteTable writes the report as a table: for each check its status, name, observation and advice,
-// and the counts at the end. If colour is true, colour repeats the status. Control characters in
+// and the counts at the end, with the number of scenarios that were not run. If colour is true, colour repeats the status. Control characters in
 // texts of the endpoint are removed. It returns the first error of w.
 func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	var table terminal.Table
@@ -173,8 +173,20 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 			return err
 		}
 	}
+	if n := r.unplayed(); n > 0 {
+		sum = append(sum, count(n, "scenario")+" not run")
+	}
 	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(sum, ", "))
 	return err
+}
+
+// unplayed returns how many scenarios have no finding.
+func (r *Report) unplayed() int {
+	names := Scenarios()
+	for _, f := range r.Findings {
+		names = slices.DeleteFunc(names, func(name Name) bool { return name == f.Name })
+	}
+	return len(names)
 }
 
 // together returns the skipped checks by reason. The table has one line for each reason.

@@ -91,7 +91,10 @@ func (c *checkup) beyondFlags() bool {
 func (c *checkup) again(scenario Name) string {
 	if c.url == nil && len(c.target.Command) == 0 || c.beyondFlags() {
 		if scenario == Dispatch || scenario == LateCalls {
-			return "doctor.Check(ctx, target, opts)"
+			if c.beyondFlags() {
+				return "dispatchtest.Dispatch(ctx, target, task)"
+			}
+			return fmt.Sprintf("dispatchtest.Dispatch(ctx, target, dispatchtest.Task{Instruction: %q})", c.sample.Instruction)
 		}
 		return fmt.Sprintf("doctor.Check(ctx, target, &doctor.Options{Task: task, Scenarios: []doctor.Name{%q}})", scenario)
 	}

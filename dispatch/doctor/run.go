@@ -130,11 +130,18 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 		f = failed("Append /tools/ and the tool's name to odyssey_proxy_url.",
 			"no tool call reached the proxy, but the agent sent %s", c.quote(*c.astray.Load()))
 	case !result.WouldBeGraded() && len(undeclared) > 0:
-		f = warning("Give the tools_schema, or a task with a world that has these tools.",
+		f = warning("Give the tools_schema (the flag -tools, or Options.ToolsSchema), or a task with a world that has these tools.",
 			"the run failed after the agent had called tools that the sample's world does not have: %s; %s",
 			strings.Join(undeclared, ", "), c.failure(result))
 	case !result.WouldBeGraded():
 		f = failed(c.runAdvice(result), "%s", c.failure(result))
+	case enveloped(said(result)):
+		f = failed(unwrapAdvice, anEnvelope)
+		f.Rule = rules[unwrap].text
+	case len(result.Calls) == 0 && len(undeclared) == 0 && len(refused(result, http.StatusNotFound)) > 0:
+		f = failed("Keep the names of the tools as they are registered, in the path of each call too.",
+			"every tool call is refused: its tool is not declared")
+		f.Rule = porting + `"Keep tool names, signatures, model selection, and prompt content unchanged."`
 	case len(result.Calls) == 0 && len(refused(result, http.StatusUnprocessableEntity)) > 0:
 		f = failed("Send the tool's arguments as the body of the request, without a wrapper around them: the platform validates the body "+
 			"against the tool's input_schema.", "every tool call is refused: the arguments do not match the input_schema")
@@ -148,8 +155,23 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	default:
 		f = good("a sample run completes in %s, with %s", round(took), count(len(result.Calls), "tool call"))
 	}
-	f.Details = details
+	f.Details = append(details, c.written(result, f.Seen)...)
 	return f
+}
+
+// written returns the last 2 KiB that a program without a result wrote to standard error, except for
+// what the finding says already.
+func (c *checkup) written(r *dispatchtest.Result, seen string) (lines []string) {
+	_, text, _ := strings.Cut(r.AgentError, "\n")
+	if len(c.target.Command) == 0 || r.ErrorClass == "" {
+		return nil
+	}
+	for line := range strings.Lines(text[max(0, len(text)-2<<10):]) {
+		if line = c.quote(line); line != "" && !strings.Contains(seen, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // dispatchSample dispatches the sample, in the setup of all checks. An error is of the User of its
@@ -194,6 +216,9 @@ func (c *checkup) runAdvice(r *dispatchtest.Result) string {
 	case dispatchtest.AgentTimeout:
 		return "Answer before run_timeout_s is over, with what there is by then."
 	case dispatchtest.AgentBadResponse:
+		if len(c.target.Command) > 0 && !strings.Contains(r.AgentError, "exit status 0") {
+			return "Read what the program wrote. A variable that it needs is given by the flag -env NAME, or Target.Env."
+		}
 		if len(c.target.Command) > 0 {
 			return `Write {"final_response": "…"}, a text that is not empty, to the file that PIPELINES_RESULT_PATH names, before the program ends.`
 		}
@@ -223,6 +248,9 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 	if strings.TrimSpace(r.FinalResponse) == dispatch.NoFinalResponse {
 		list = append(list, "the final response is the stand-in for an empty one")
 	}
+	if found := c.lostPrompt(r); found != "" {
+		list = append(list, found)
+	}
 	if c.opts.Task != nil {
 		list = append(list, r.Warnings...) // the sample of Check asks for nothing
 	}
@@ -238,6 +266,27 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 		}
 	}
 	return list
+}
+
+// lostPrompt says that the messages of a run have user messages, and the instruction in none of
+// them; "" if they have it, or no user message.
+func (c *checkup) lostPrompt(r *dispatchtest.Result) string {
+	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	asked := words(c.sample.Instruction)
+	var others []string
+	for _, turn := range r.Turns[:min(len(r.Turns), 1)] {
+		body, _ := object([]byte(turn.Body))
+		for _, row := range rows(body["messages"], dispatch.RoleUser) {
+			if strings.Contains(words(row), asked) || shows(row, asked) {
+				return ""
+			}
+			others = append(others, row)
+		}
+	}
+	if len(others) == 0 || asked == "" {
+		return ""
+	}
+	return fmt.Sprintf("no user message has the instruction: the agent should read input.user_instruction; the first is %q", c.quote(others[0]))
 }
 
 // retried reports whether a refusal is one after which a client repeats the call.

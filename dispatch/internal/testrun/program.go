@@ -148,7 +148,8 @@ func readResult(file string) ([]byte, error) {
 	return data, err
 }
 
-// describe says how a program ended that left no result. The last line that it wrote is the reason.
+// describe says how a program ended that left no result. The reason is the record of the run that
+// failed, or the last line that it wrote.
 func describe(o process.Outcome, err error) string {
 	var b strings.Builder
 	switch {
@@ -171,8 +172,11 @@ func describe(o process.Outcome, err error) string {
 		b.WriteString("; what it wrote to standard output is not the result")
 	}
 	if text := strings.TrimSpace(string(o.Stderr.Bytes)); text != "" {
-		last := text[strings.LastIndexByte(text, '\n')+1:]
-		fmt.Fprintf(&b, "; standard error ends with: %s\n%s", last, text)
+		reason := text[strings.LastIndexByte(text, '\n')+1:]
+		if at := strings.LastIndex(text, "run failed"); at >= 0 {
+			reason, _, _ = strings.Cut(text[strings.LastIndexByte(text[:at], '\n')+1:], "\n")
+		}
+		fmt.Fprintf(&b, "; standard error ends with: %s\n%s", reason, text)
 	}
 	return b.String()
 }
