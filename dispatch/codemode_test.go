@@ -141,7 +141,7 @@ func TestCodeMode(t *testing.T) {
 			}, 0, `{"final_response":"hi  42  {\"order_id\":\"4521\"}"}` + "\n", "",
 		},
 		{"brief", with("PIPELINES_TASK_FILE", write("brief.txt", "  do it\n"), "_PIPELINES_TASK_INPUT_JSON", `{"input":{}}`), 0, `{"final_response":"do it    {}"}` + "\n", ""},
-		{"no task", with(), 2, "", `{"error":"invalid_envelope","message":"no task: neither PIPELINES_TASK_INPUT_JSON, `},
+		{"no task", with(), 2, "", `{"error":"invalid_envelope","message":"no task: _PIPELINES_TASK_INPUT_JSON is not set, `},
 		{"no task but null", with("_PIPELINES_TASK_INPUT_JSON", " null\n"), 2, "", "no task: "},
 		{"blank brief", with("PIPELINES_TASK_FILE", write("blank.txt", " \n")), 2, "", "no task: "},
 		{"a task that seeds nothing", with("_PIPELINES_TASK_INPUT_JSON", "{}"), 0, `{"final_response":"    {}"}` + "\n", ""},

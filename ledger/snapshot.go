@@ -37,6 +37,9 @@ func (s *State) Snapshot() Snapshot {
 	return copied
 }
 
+// MarshalJSON writes the [Snapshot] of a State.
+func (s *State) MarshalJSON() ([]byte, error) { return json.Marshal(s.Snapshot()) }
+
 // Hash returns a SHA-256 in hexadecimal. It covers one line ["type","id",{...}] per entity and then
 // one line ["name"] per flag, both sorted. The lines are JSON without white space, with sorted
 // members and every number in one form. So snapshots that are equal as JSON have equal hashes, in

@@ -280,6 +280,9 @@ func TestSnapshotAsJSON(t *testing.T) {
 	if err != nil || string(text) != want {
 		t.Fatalf("%s, %v, want %s", text, err, want)
 	}
+	if text, err := json.Marshal(state); err != nil || string(text) != want {
+		t.Errorf("the state itself: %s, %v, want %s", text, err, want)
+	}
 	var again ledger.Snapshot
 	if err := json.Unmarshal(text, &again); err != nil || again.Hash() != state.Snapshot().Hash() {
 		t.Errorf("the snapshot read again differs: %v", err)

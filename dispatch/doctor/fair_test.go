@@ -125,7 +125,7 @@ func TestScenariosMarkWhatTheAgentDoesNotRead(t *testing.T) {
 func TestScenariosSayWhatTheyCannotKnow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		exact := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			order, err := run.Proxy.Call(ctx, "get_order", nil)
+			order, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
 			if err == nil && string(order) != `{"status":"shipped"}` {
 				err = errors.New("another order")
 			}
@@ -168,7 +168,7 @@ func TestParallelCallersMayEndTogether(t *testing.T) {
 			results := make(chan error, n)
 			for i := range n {
 				go func() {
-					_, err := run.Proxy.Call(ctx, "get_order", map[string]int{"order_id": i})
+					_, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", map[string]int{"order_id": i})
 					results <- err
 				}()
 			}
@@ -237,7 +237,7 @@ func TestASecondCallIsNotARepetition(t *testing.T) {
 				errs := make(chan error)
 				for range 2 {
 					go func() {
-						_, err := run.Proxy.Call(ctx, "get_order", nil)
+						_, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
 						errs <- err
 					}()
 				}
@@ -263,7 +263,7 @@ func TestConcurrentRunsWaitOnce(t *testing.T) {
 			one <- struct{}{}
 			defer func() { <-one }()
 			for i := range 20 {
-				if _, err := run.Proxy.Call(ctx, "get_order", map[string]int{"i": i}); err != nil {
+				if _, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", map[string]int{"i": i}); err != nil {
 					return nil, err
 				}
 			}
@@ -293,7 +293,7 @@ func TestASlowModelIsNotABusyEndpoint(t *testing.T) {
 			if n == 4 { // the second of the two
 				time.Sleep(20 * time.Second)
 			}
-			if _, err := run.Proxy.Call(ctx, "get_order", nil); err != nil {
+			if _, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil); err != nil {
 				return nil, err
 			}
 			return &dispatch.Response{FinalResponse: "done"}, nil
@@ -316,7 +316,7 @@ func TestAFailureBesideAnotherRunIsRepeated(t *testing.T) {
 			var runs atomic.Int64
 			flaky := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 				n := runs.Add(1)
-				if _, err := run.Proxy.Call(ctx, "get_order", nil); err != nil {
+				if _, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil); err != nil {
 					return nil, err
 				}
 				if n == 4 || n == 6 && failures == 2 { // 1 is the sample, 2 is alone, then two are at work at a time
@@ -356,7 +356,7 @@ func TestAUserThatFails(t *testing.T) {
 func TestFailuresAreAdmittedInAnyLanguage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		german := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			result, err := run.Proxy.Call(ctx, "get_order", nil)
+			result, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
 			if err != nil {
 				return &dispatch.Response{FinalResponse: "Das hat leider nicht geklappt."}, nil
 			}

@@ -445,9 +445,17 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			o.Linger = 10 * time.Second // ends with the first call
 		}},
 		{name: "the ping before the dispatch", handler: hand{first: onDispatchPing()}, failed: names{"dispatch"}, seen: "agent_5xx: the endpoint answered 500: busy"},
+		{name: "ran out of time", handler: hand{run: answers(200, js, `{"final_response":"The agent ran out of time before it had an answer."}`)},
+			warned: names{"dispatch"}, seen: "the agent ran out of time; its handler answered in its place"},
+		{name: "an empty prompt", handler: hand{run: answers(200, js, `{"final_response":"done","messages":[{"role":"user","content":""},`+
+			`{"role":"assistant","content":"done"}]}`)}, warned: names{"dispatch"}, seen: `no user message has the instruction`},
+		{name: "a prompt within another text", handler: hand{run: func(w http.ResponseWriter, _ *http.Request, e *handEnvelope) {
+			text, _ := json.Marshal("The user says:\n" + strings.ReplaceAll(e.Input.Instruction, " ", "\n"))
+			say(w, 200, fmt.Sprintf(`{"final_response":"done","messages":[{"role":"user","content":%s},{"role":"assistant","content":"done"}]}`, text))
+		}}},
 		{name: "dropped messages", handler: hand{run: answers(200, js, `{"final_response":"done","messages":[{"role":"robot","content":"x"}]}`)},
 			warned: names{"dispatch"}, seen: "messages_malformed"},
-		{name: "stand-in", handler: hand{run: answers(200, js, `{"final_response":"(no final response)"}`)}, warned: names{"dispatch"}, seen: "stand-in"},
+		{name: "stand-in", handler: hand{run: answers(200, js, `{"final_response":"(no final response)"}`)}, warned: names{"dispatch"}, seen: "no final response; its handler answered in its place"},
 		{name: "no rich transcript", handler: hand{}, failed: names{"dispatch"}, seen: "response_contract_violation",
 			change: func(target *dispatchtest.Target, _ *doctor.Options) { target.Strict = true }},
 		{name: "no rich transcript, for a reason", handler: hand{run: answers(200, js, `{"final_response":"done","messages":[{"role":"robot"}]}`)},
@@ -461,7 +469,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "calls tools that are not declared", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
 			call(e, "get_ordre", r.Header.Get("X-Pipelines-Run-Token"))
 			say(w, 200, `{"final_response":"done"}`)
-		}}, warned: names{"dispatch"}, seen: `get_ordre, which is not declared (did you mean get_order?)`,
+		}}, failed: names{"dispatch"}, seen: `get_ordre, which is not declared (did you mean get_order?)`, do: "Keep the names of the tools",
 			change: func(_ *dispatchtest.Target, o *doctor.Options) {
 				o.Task = &dispatchtest.Task{World: proxytest.World{Behaviors: world.World.Behaviors}}
 			}},

@@ -219,7 +219,7 @@ func TestCheckJudgesPorts(t *testing.T) {
 		{"as the document says", &port{}, nil, nil, ""},
 		{"a label", &port{label: "supervisor/refunds"}, nil, nil, ""},
 		{"the scheme in lower case", &port{scheme: "bearer"}, nil, nil, ""},
-		{"hands the envelope on", &port{envelope: true}, names{"unwrap"}, nil, "the whole trace envelope"},
+		{"hands the envelope on", &port{envelope: true}, names{"dispatch"}, nil, "the whole trace envelope"},
 		{"decodes twice", &port{decodes: true}, names{"result_kinds"}, nil, "text: agent_5xx"},
 		{"keeps the tool's body as a fallback", &port{fallback: true}, nil, names{"failing_tools"}, "all tool calls were refused"},
 		{"keeps the tool's body", &port{original: true}, names{"unwrap"}, nil, "another content"},

@@ -2,7 +2,9 @@ package doctor_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +22,9 @@ func TestMain(m *testing.M) {
 		dispatch.Main(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) { return once(ctx, run) }, nil)
 	case "crash":
 		os.Exit(3)
+	case "no key":
+		fmt.Fprintln(os.Stderr, "level=INFO msg=starting\nlevel=ERROR msg=\"run failed\" error=\"there is no API key\"\nthe agent failed; its log says why")
+		os.Exit(1)
 	}
 }
 
@@ -50,6 +55,21 @@ func TestCheckOfAProgram(t *testing.T) {
 				t.Errorf("%q %q", report.Target, report.Faults)
 			}
 		})
+	}
+}
+
+// What a program wrote before it failed is in the finding, and the record of the failed run comes first.
+func TestAProgramSaysWhyItFailed(t *testing.T) {
+	t.Parallel()
+	target := dispatchtest.Target{Command: []string{os.Args[0]}, Env: []string{"TOOLWIRE_TEST_PROGRAM=no key"}}
+	report, err := doctor.Check(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := find(t, report, doctor.Dispatch)
+	if !strings.Contains(f.Seen, "there is no API key") || !strings.Contains(f.Do, "-env NAME") ||
+		!slices.Contains(f.Details, "level=INFO msg=starting") || !slices.Contains(f.Details, "the agent failed; its log says why") {
+		t.Errorf("%+v", f)
 	}
 }
 

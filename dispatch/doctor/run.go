@@ -245,8 +245,8 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 			list = append(list, p.String())
 		}
 	}
-	if strings.TrimSpace(r.FinalResponse) == dispatch.NoFinalResponse {
-		list = append(list, "the final response is the stand-in for an empty one")
+	if r.StandIn != "" {
+		list = append(list, r.Error)
 	}
 	if found := c.lostPrompt(r); found != "" {
 		list = append(list, found)
