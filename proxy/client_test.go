@@ -171,23 +171,6 @@ func TestCallTakesWholeNumbers(t *testing.T) {
 	}
 }
 
-// Failure is where encoding/json finds the member error only if it is embedded without a name.
-type Failure struct {
-	*Failure `json:"-"`
-	Error    string
-}
-
-type embeddedError struct{ Failure }
-
-// None of these fields is filled by a member error.
-type hiddenErrors struct {
-	Failure `json:"meta"`
-	//lint:ignore U1000 it is here not to be taken for the member
-	error  string
-	Error  string `json:"-"`
-	Status string
-}
-
 func TestArguments(t *testing.T) {
 	type args struct {
 		ID  string  `json:"id"`

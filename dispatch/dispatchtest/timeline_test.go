@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -187,46 +186,4 @@ func TestResponsesOfAnotherServer(t *testing.T) {
 			t.Errorf("%s: %s: %s\nwant %s", tt.name, got.ErrorClass, got.Error, tt.want)
 		}
 	}
-}
-
-// What an agent says cannot forge a line in the output of a test, or steer the terminal.
-func TestOutputForgesNoLine(t *testing.T) {
-	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _ = run.Proxy.Do(ctx, "get_order", nil)
-		return nil, errors.New("x\ndispatchtest: forged\x1b[2J\u009b\u202e" + strings.Repeat("y", 1<<20))
-	}
-	world := proxytest.World{
-		Behaviors: map[string]proxytest.Behavior{"get_order": func(*proxytest.Request) (any, error) { panic("x\nproxytest: forged\x1b[2J") }},
-	}
-	failed, output := testkit.Run(t, func(t testing.TB) {
-		dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: world})
-	})
-	for name, text := range map[string]string{"failures": failed, "output": output} {
-		if strings.ContainsAny(text, "\x1b\u009b\u202e") || len(text) > 40_000 || strings.Contains(text, "\ndispatchtest: forged") {
-			t.Errorf("%s, %d bytes: %.500q", name, len(text), text)
-		}
-	}
-	if !strings.Contains(output, "… (1048") {
-		t.Errorf("the output does not say how long the error is: %.500q", output)
-	}
-}
-
-// An agent that dispatches to another agent in its process answers for itself: the failure of the
-// other one is not its own.
-func TestStandInOfANestedAgent(t *testing.T) {
-	inner, err := dispatch.New(func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
-		return nil, errors.New("the inner agent has no model")
-	}, &dispatch.Options{InsecureNoAuth: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	outer := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		body := `{"odyssey_proxy_url":"http://proxy.test/api/odyssey-proxy/runs/9","run_token":"t","input":{}}`
-		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(body))
-		w := httptest.NewRecorder()
-		inner.ServeHTTP(w, r)
-		return &dispatch.Response{FinalResponse: fmt.Sprintf("The other agent answered %d.", w.Code)}, nil
-	}
-	got := dispatchtest.Run(t, dispatchtest.Target{Agent: outer}, dispatchtest.Task{})
-	got.AssertFinalResponse(t, "The other agent answered 500.")
 }

@@ -151,12 +151,11 @@ func (r *Log) String() string {
 }
 
 // How many characters of a text from outside are shown: of a value on a line, of the reason of a
-// failure, of a value that an assertion is about, and of a fault.
+// failure, and of a value that an assertion is about.
 const (
 	maxShown  = 160
 	maxReason = 500
 	maxValue  = 2000
-	maxFault  = 8000 // with a stack
 )
 
 // lines returns the request and the response, each on a line.
