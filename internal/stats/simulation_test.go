@@ -218,8 +218,8 @@ func settings(sparse, rows []int) (all []setting) {
 // compared with itself differs in at most 5 %. One percent more is allowed for chance. Every night
 // this holds in each setting, and in each run for the settings of one size together. The seeds are fixed.
 func TestSimulation(t *testing.T) {
-	if testkit.Race && !testkit.Nightly {
-		t.Skip("this code starts no goroutines")
+	if testkit.Race {
+		t.Skip("this code starts no goroutines, and takes minutes in the nightly")
 	}
 	suites := testkit.Size(12, 2000)
 	type size struct {
