@@ -213,10 +213,11 @@ func settings(sparse, rows []int) (all []setting) {
 	return all
 }
 
-// TestSimulation compares experiments whose true difference is known. At most 2.5 % may pass the gate
-// at a margin of that difference, and at least 93 % of the intervals hold it. An agent that is
-// compared with itself differs in at most 5 %. One percent more is allowed for chance. Every night
-// this holds in each setting, and in each run for the settings of one size together. The seeds are fixed.
+// TestSimulation compares experiments whose true difference is known. At most 3.5 % may pass the gate
+// at a margin of that difference, 2.5 % and chance, and at least 93 % of the intervals hold it. An agent
+// that is compared with itself differs in at most 7 %: a mid-p value may exceed its level of 5 % where
+// few totals are possible. Every night this holds in each setting, and in each run for the settings of
+// one size together. The seeds are fixed.
 func TestSimulation(t *testing.T) {
 	if testkit.Race {
 		t.Skip("this code starts no goroutines, and takes minutes in the nightly")
