@@ -440,7 +440,7 @@ func foreign(challenge string) string {
 // explain adds why the agent failed. The status says less.
 func (r *Result) explain(agentError string) {
 	r.AgentError = agentError
-	if agentError != "" && !r.WouldBeGraded() && r.ErrorClass != AgentTimeout && r.ErrorClass != AuthFailed {
+	if agentError != "" && !r.WouldBeGraded() {
 		r.Error = "the agent failed: " + reason(agentError)
 	}
 }

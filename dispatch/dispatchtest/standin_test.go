@@ -123,6 +123,9 @@ func TestStandInOfATurn(t *testing.T) {
 		if run.TurnID == "2" {
 			return nil, nil
 		}
+		if run.TurnID == "3" {
+			return &dispatch.Response{FinalResponse: dispatch.TimeoutFinalResponse}, nil
+		}
 		return &dispatch.Response{FinalResponse: "fine"}, nil
 	}
 	got := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{

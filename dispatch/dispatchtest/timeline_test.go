@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -185,5 +188,104 @@ func TestResponsesOfAnotherServer(t *testing.T) {
 		if got.ErrorClass != tt.class || got.Error != tt.want {
 			t.Errorf("%s: %s: %s\nwant %s", tt.name, got.ErrorClass, got.Error, tt.want)
 		}
+	}
+}
+
+// What an agent says cannot forge a line in the output of a test, or steer the terminal.
+func TestOutputForgesNoLine(t *testing.T) {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Do(ctx, "get_order", nil)
+		return nil, errors.New("x\ndispatchtest: forged\x1b[2J\u009b\u202e" + strings.Repeat("y", 1<<20))
+	}
+	world := proxytest.World{
+		Behaviors: map[string]proxytest.Behavior{"get_order": func(*proxytest.Request) (any, error) { panic("x\nproxytest: forged\x1b[2J") }},
+	}
+	failed, output := testkit.Run(t, func(t testing.TB) {
+		dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: world})
+	})
+	for name, text := range map[string]string{"failures": failed, "output": output} {
+		if strings.ContainsAny(text, "\x1b\u009b\u202e") || len(text) > 40_000 || strings.Contains(text, "\ndispatchtest: forged") {
+			t.Errorf("%s, %d bytes: %.500q", name, len(text), text)
+		}
+	}
+	if !strings.Contains(output, "… (1048") {
+		t.Errorf("the output does not say how long the error is: %.500q", output)
+	}
+}
+
+// An agent that dispatches to another agent in its process answers for itself: the failure of the
+// other one is not its own.
+func TestStandInOfANestedAgent(t *testing.T) {
+	inner, err := dispatch.New(func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return nil, errors.New("the inner agent has no model")
+	}, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outer := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		body := `{"odyssey_proxy_url":"http://proxy.test/api/odyssey-proxy/runs/9","run_token":"t","input":{}}`
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(body))
+		w := httptest.NewRecorder()
+		inner.ServeHTTP(w, r)
+		return &dispatch.Response{FinalResponse: fmt.Sprintf("The other agent answered %d.", w.Code)}, nil
+	}
+	got := dispatchtest.Run(t, dispatchtest.Target{Agent: outer}, dispatchtest.Task{})
+	got.AssertFinalResponse(t, "The other agent answered 500.")
+}
+
+// What Run has reported already is not repeated, and a printed verdict says what no line above it says.
+func TestWhatFailuresDoNotRepeat(t *testing.T) {
+	const undeclared = "the agent called get_oder, which is not declared (did you mean get_order?)"
+	world := proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Do(ctx, "get_oder", nil)
+		return nil, errors.New("no order")
+	}
+	failed := testkit.Failures(t, func(t testing.TB) {
+		dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: world}).AssertOK(t)
+	})
+	if want := "proxytest: " + undeclared + "\nthe run failed: agent_5xx: the agent failed: no order\n"; !strings.HasPrefix(failed, want) ||
+		strings.Count(failed, undeclared) != 1 {
+		t.Errorf("got\n%s\nwant once, first\n%s", failed, want)
+	}
+	long := strings.Repeat("x", 400)
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		want   string // the end of the printed result
+	}{
+		{"a server error", 500, long, "answer     500 " + long + "\nverdict    failed: agent_5xx\n"},
+		{"no final response", 200, `{}`, "contract   final_response_missing: /final_response must be a string\nverdict    failed: agent_bad_response\n"},
+		{"a redirect", 302, `{}`, "answer     302 {}\nverdict    failed: agent_bad_response: the endpoint answered 302; redirects are not followed\n"},
+		{"a 401", 401, "", "verdict    failed: auth_failed: the endpoint answered 401: compare the registered auth header with the agent's token\n"},
+	} {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); string(body) == `{"ping":true}` {
+				return
+			}
+			w.WriteHeader(tt.status)
+			_, _ = w.Write([]byte(tt.body))
+		})
+		got, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer x"}, dispatchtest.Task{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := regexp.MustCompile(`  \([0-9.]+ ms\)`).ReplaceAllString(got.String(), ""); !strings.HasSuffix(text, tt.want) {
+			t.Errorf("%s: got\n%s\nwant at its end\n%s", tt.name, text, tt.want)
+		}
+	}
+	// The error is that of the last turn: the answer of another turn is shown whole.
+	turns := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		if run.TurnID == "2" {
+			return nil, errors.New("forgot turn 1")
+		}
+		return &dispatch.Response{FinalResponse: "fine"}, nil
+	}
+	got, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: turns}, dispatchtest.Task{
+		Conversation: &dispatchtest.Conversation{UserTurns: []string{"one", "two"}},
+	})
+	if err != nil || strings.Count(got.String(), "forgot turn 1") != 1 || !strings.Contains(got.String(), "answer     500 agent_failed  (") {
+		t.Errorf("%v\n%s", err, got)
 	}
 }

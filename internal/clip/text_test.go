@@ -30,12 +30,22 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestParagraph(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "\n", "a\n": "a\n", "a\nb: \x1b\n\n": "a\n  b: \uFFFD\n", strings.Repeat("x", 11): "xxxxxxxxxx… (11 bytes)\n",
+	} {
+		if got := clip.Paragraph(in, 10); got != want {
+			t.Errorf("Paragraph(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
-	known := []string{"get_order", "get_orders", "refund_order", "state", "order"}
+	known := []string{strings.Repeat("x", 301), "get_order", "get_orders", "refund_order", "state", "order"}
 	for name, want := range map[string]string{
 		"get_oder": "get_order", "get_orderz": "get_order", "refund_ordr": "refund_order", "getOrder": "get_order",
 		"GET-ORDERS": "get_orders", "orders": "order", "stage": "", "delete": "", "": "", "oder": "order",
-		strings.Repeat("x", 300): "",
+		strings.Repeat("x", 300): "", // would take long
 	} {
 		if got := clip.Nearest(name, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
@@ -55,6 +65,7 @@ func TestUndeclared(t *testing.T) {
 		{"x", nil, ""},
 		{"a", []string{"b", "a"}, ""},
 		{"delete_all", many, "delete_all is not declared; declared: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 and 2 more"},
+		{strings.Repeat("a", 65), []string{"b"}, `"` + strings.Repeat("a", 64) + `"… (65 bytes) is not declared; declared: b`},
 		{"a\x1bb\n", []string{"c d"}, `"a\x1bb\n" is not declared; declared: "c d"`},
 	} {
 		if got := clip.Undeclared(tt.name, tt.declared); got != tt.want {

@@ -199,7 +199,9 @@ func TestAssertionsAboutUndeclaredNames(t *testing.T) {
 	declared := proxytest.World{LedgerSchema: schema, InitialState: `{"order":{"1":{"status":"paid"},"2":{"status":"open"}}}`,
 		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Get("order", "id", nil), "refund": proxytest.Canned("{}")}}
 	open := declared
-	open.LedgerSchema = nil
+	open.LedgerSchema, open.InitialState = nil, `{"order":{"1":{},"2":{}},"customer":{"7":{}}}`
+	openFlags := declared
+	openFlags.LedgerSchema = &ledger.Schema{Entities: schema.Entities, Flags: &ledger.FlagRule{Policy: ledger.PolicyOpen, Values: []string{"late"}}}
 	for _, tt := range []struct {
 		name   string
 		world  proxytest.World
@@ -232,7 +234,11 @@ func TestAssertionsAboutUndeclaredNames(t *testing.T) {
 		{"an entity without an id", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertNoEntity(t, "order") },
 			`AssertNoEntity: "order" is not an entity, such as "order/4521"`},
 		{"no such entity", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertState(t, "orders/1", "") },
-			"the ledger has no orders/1; it has order/1, order/2\nthe run changed nothing in the ledger"},
+			"the ledger has no orders/1; it has customer/7, order/1, order/2\nthe run changed nothing in the ledger"},
+		{"no such entity of a type", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertState(t, "order/9", "") },
+			"the ledger has no order/9; it has order/1, order/2\nthe run changed nothing in the ledger"},
+		{"no such open flag", openFlags, nil, func(t testing.TB, log *proxytest.Log) { log.AssertFlag(t, "lat") },
+			"the flag lat is not set; flags that are set: none\nthe run changed nothing in the ledger"},
 		{"no such flag", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertFlag(t, "late") },
 			"the flag late is not set; flags that are set: none\nthe run changed nothing in the ledger"},
 		{"no ledger schema", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertNoEntity(t, "orders/9") }, ""},
@@ -261,6 +267,8 @@ func TestAssertionsAboutRequestedTools(t *testing.T) {
 	}
 	run := platform.NewRun()
 	_, _ = run.Client(nil).Do(t.Context(), "get_orders", nil)
+	replayed := &proxytest.Log{Calls: []proxytest.Call{{Tool: "b"}}, Declared: proxytest.Declared{Tools: []string{"a"}}} // by a tape
+	replayed.AssertCalledTimes(t, "b", 1)
 	got := failures(t, func(t testing.TB) { run.Log().AssertNotCalled(t, "get_orders", "") })
 	want := "get_orders was called\nwhat happened:\n" +
 		"  call       get_orders {}\n" +
@@ -292,6 +300,9 @@ func TestTextFromOutsideIsBoundedAndClean(t *testing.T) {
 	}
 	_, _ = client.Trace(t.Context(), proxy.EventThinking, map[string]string{"text": forged})
 	send(t, platform, run.Path+"/tools/a%0Acall%20%20forged%1B", bearer(run), `{}`)
+	header := bearer(run)
+	header.Set("X-Pipelines-Actor-Id", strings.Repeat("a", 5000))
+	send(t, platform, run.Path+"/tools/"+strings.Repeat("t", 5000), header, `{}`)
 	log := run.Log()
 	for name, text := range map[string]string{
 		"log": log.String(),
@@ -317,6 +328,18 @@ func TestTextFromOutsideIsBoundedAndClean(t *testing.T) {
 		if !strings.Contains(text, "… (5") {
 			t.Errorf("%s does not say how long a text is:\n%s", name, text)
 		}
+	}
+}
+
+// The lines of a log are bounded, whatever its texts.
+func TestLinesOfALog(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	log := proxytest.Log{Refused: []proxytest.Call{
+		{Tool: long, Actor: long, Reason: long, Status: 500, ErrorClass: "x", Notes: []string{long}, Order: 1}, {Tool: "a", Reason: long, Order: 2},
+	}}
+	text := log.String()
+	if lines := strings.Split(text, "\n"); len(lines) != 6 || len(text) > 2200 || strings.Count(text, "… (5000 bytes)") != 5 {
+		t.Errorf("%d lines of %d bytes:\n%s", len(lines), len(text), text)
 	}
 }
 

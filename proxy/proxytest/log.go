@@ -151,11 +151,12 @@ func (r *Log) String() string {
 }
 
 // How many characters of a text from outside are shown: of a value on a line, of the reason of a
-// failure, and of a value that an assertion is about.
+// failure, of a value that an assertion is about, and of a fault.
 const (
 	maxShown  = 160
 	maxReason = 500
 	maxValue  = 2000
+	maxFault  = 8000 // with a stack
 )
 
 // lines returns the request and the response, each on a line.

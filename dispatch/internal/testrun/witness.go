@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runner"
@@ -56,7 +57,12 @@ func (w *Witness) Watch(handler http.Handler) http.Handler {
 	})
 }
 
+// runEnd records how a run ended. If the agent dispatched to another one in this process, its own run
+// ends last, and counts.
 func (w *Witness) runEnd(_ context.Context, end dispatch.RunEnd) {
+	w.mu.Lock()
+	w.seen = Seen{TimedOut: end.TimedOut}
+	w.mu.Unlock()
 	panicked, _ := errors.AsType[*runner.Panic](end.Err)
 	switch {
 	case end.Err == nil && end.TimedOut:
@@ -71,7 +77,6 @@ func (w *Witness) runEnd(_ context.Context, end dispatch.RunEnd) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen.TimedOut = w.seen.TimedOut || end.TimedOut
 	for _, p := range end.Problems {
 		p.Fatal = false // the handler has repaired it
 		w.seen.Problems = append(w.seen.Problems, p)
@@ -113,10 +118,14 @@ func (w *Witness) failed(reason string) {
 	w.show("the agent failed: " + reason + "\n")
 }
 
-// show writes to the test's output, without secrets.
+// maxOutputText is how many characters of a text are shown, such as a panic with its stack.
+const maxOutputText = 16_000
+
+// show writes to the test's output, without secrets. What an agent says cannot forge a line or steer
+// a terminal.
 func (w *Witness) show(text string) {
 	if w.output != nil {
-		_, _ = io.WriteString(w.output, "dispatchtest: "+w.secrets.Text(text))
+		_, _ = io.WriteString(w.output, "dispatchtest: "+clip.Paragraph(w.secrets.Text(text), maxOutputText))
 	}
 }
 
