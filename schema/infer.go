@@ -164,7 +164,8 @@ func (in *inferrer) checkStruct(t reflect.Type) {
 	names := map[string]bool{}
 	in.fields(t, func(f field) {
 		if names[f.name] {
-			in.fail("type_unsupported", "has a second field with the JSON name %q; rename one, or omit it with json:\"-\"", f.name)
+			in.fail("type_unsupported", "has a second field with the JSON name %q; rename one, or omit it with "+
+				"json:\"-\"", f.name)
 		}
 		names[f.name] = true
 		if f.hidden() || f.name == "-" || slices.Contains(f.options, "inline") {

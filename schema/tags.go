@@ -35,7 +35,8 @@ func (in *inferrer) tags(f field, p *invopop.Schema) {
 			"use letters, digits, - and _", clip.Text(f.name, 80))
 	}
 	if slices.Contains(f.options, "string") && !isScalar(f.Type) {
-		in.fail("tag_invalid", `has the option "string" in its json tag, which encoding/json ignores for %s; leave it out`, f.Type)
+		in.fail("tag_invalid", `has the option "string" in its json tag, which encoding/json ignores for %s; leave it out`,
+			f.Type)
 	}
 	if _, ok := f.Tag.Lookup("jsonschema_extras"); ok {
 		in.fail("tag_invalid", "has the tag jsonschema_extras, which is not supported; set the schema in InferOptions.Types")
@@ -68,8 +69,11 @@ func isScalar(t reflect.Type) bool {
 	if t.Name() == "" && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	kind := t.Kind()
-	return isInteger(kind) || slices.Contains([]reflect.Kind{reflect.Bool, reflect.String, reflect.Float32, reflect.Float64}, kind)
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64:
+		return true
+	}
+	return isInteger(t.Kind())
 }
 
 // validName reports whether encoding/json accepts a name in a tag.
@@ -126,7 +130,8 @@ func (in *inferrer) keyword(key, value string, p *invopop.Schema) {
 		allowed = listKeys
 	}
 	if !slices.Contains(allowed, key) {
-		in.fail("tag_invalid", "has the key %q in its jsonschema tag, which is not known for a field of the type %s; known are %s",
+		in.fail("tag_invalid", "has the key %q in its jsonschema tag, which is not known for a field of the type %s; "+
+			"known are %s",
 			clip.Text(key, 60), cmp.Or(jsonType, "any"), strings.Join(slices.Concat(anyKeys, allowed), ", "))
 	} else if problem := checkValue(key, value, jsonType); problem != "" {
 		in.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)

@@ -224,7 +224,8 @@ func (p *parser) bracket() (seg segment, err error) {
 			return seg, nil
 		}
 		if !p.take(",") {
-			return seg, p.malformed("has a bracket that is not closed after a selector; write [selector] or [selector, selector]")
+			return seg, p.malformed("has a bracket that is not closed after a selector; " +
+				"write [selector] or [selector, selector]")
 		}
 	}
 }
@@ -311,7 +312,9 @@ func (p *parser) numbers() (segment, error) {
 	p.rest = p.rest[len(parts[0]):]
 	switch start, end, step := n[0], n[1], n[2]; {
 	case parts[2] == "":
-		return segment{kind: index, backwards: start < 0, step: Step{Element: true}, selectors: []string{fmt.Sprint(start)}}, nil
+		seg := segment{kind: index, backwards: start < 0, step: Step{Element: true}}
+		seg.selectors = []string{fmt.Sprint(start)}
+		return seg, nil
 	case step == 0:
 		return segment{}, unsupported("has a slice with the step 0")
 	case step < 0 && parts[1]+parts[3] != "":

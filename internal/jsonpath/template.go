@@ -11,8 +11,9 @@ type Template struct {
 	literals []string // before, between and after the placeholders
 }
 
-// ParseTemplate parses a flag template. Braces cannot be escaped: a brace that is not part of {name} makes
-// the template malformed, {{name}} included. The error is the end of a sentence about the template.
+// ParseTemplate parses a flag template, such as "fetched_order:{order_id}". Braces cannot be escaped: a
+// brace that is not part of {name} makes the template malformed, {{name}} included. The error is the
+// end of a sentence about the template.
 func ParseTemplate(text string) (t Template, err error) {
 	if strings.TrimSpace(text) == "" {
 		return t, errors.New("is empty; write a flag such as fetched_order:{order_id}")
