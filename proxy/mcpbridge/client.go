@@ -28,6 +28,8 @@ const (
 	maxText   = 4 << 10 // bytes of the text of a failure
 )
 
+const textRejected = "the MCP server does not have the tool, or rejects the arguments; correct them and call the tool again"
+
 var argumentLimits = strictjson.Limits{Depth: 64}
 
 // Tools returns the declarations of all tools of an MCP server, in the server's order. Members of
@@ -199,8 +201,7 @@ func peerError(ctx context.Context, method string, err error) error {
 	answer, ok := errors.AsType[*jsonrpc.Error](err)
 	switch {
 	case ok && method == "tools/call" && answer.Code == jsonrpc.CodeInvalidParams:
-		return runner.Errorf("%w", httpcall.Quiet(
-			"the MCP server does not have the tool, or rejects the arguments; correct them and call the tool again", err))
+		return runner.Errorf("%w", httpcall.Quiet(textRejected, err))
 	case ok:
 		return httpcall.Quiet(fmt.Sprintf("mcpbridge: %s: the MCP server answered with the error %d of JSON-RPC", method, answer.Code), err)
 	case errors.Is(err, mcp.ErrConnectionClosed):

@@ -147,12 +147,6 @@ func TestHostileLists(t *testing.T) {
 }
 
 func TestCall(t *testing.T) {
-	texts := func(list ...string) (content []mcp.Content) {
-		for _, s := range list {
-			content = append(content, &mcp.TextContent{Text: s})
-		}
-		return content
-	}
 	for _, tt := range []struct {
 		name   string
 		result mcp.CallToolResult

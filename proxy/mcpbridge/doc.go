@@ -12,12 +12,13 @@
 //		…
 //	}
 //
-// [Tools] returns the tools of an MCP server as declarations. [Handler] makes them tools of a
-// toolbox, and [Call] makes them behaviors of a proxytest.World. See the examples.
+// [Tools] returns the tools of an MCP server as declarations, and [CallForModel] calls one for a
+// model. [Handler] makes them tools of a toolbox, and [Call] makes them behaviors of a
+// proxytest.World. See the examples.
 //
 // # Limits
 //
-// The SDK bounds one message to 16 MiB and 1,000 levels. [Tools] and [Call] have their own bounds
+// The SDK bounds one message to 16 MiB and 1,000 levels. [Tools], [Call] and [CallForModel] have their own bounds
 // below that. They have no time limit of their own; give them a context that ends.
 //
 // # Errors

@@ -125,6 +125,13 @@ func call(t *testing.T, session *mcp.ClientSession, name, args string, meta mcp.
 	return result
 }
 
+func texts(list ...string) (content []mcp.Content) {
+	for _, s := range list {
+		content = append(content, &mcp.TextContent{Text: s})
+	}
+	return content
+}
+
 func text(result *mcp.CallToolResult) string { return result.Content[0].(*mcp.TextContent).Text }
 
 // The test binary is the MCP server of a run on stdio if these variables are set.

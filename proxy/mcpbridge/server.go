@@ -18,10 +18,10 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// Members of "_meta" in a tools/call.
+// Members of "_meta" in a tools/call. Both are strings.
 const (
-	metaActor  = "toolwire/actor"
-	metaCallID = "toolwire/call_id"
+	MetaActor  = "toolwire/actor"   // the label of the sub-agent that makes the call
+	MetaCallID = "toolwire/call_id" // the id that the model gave the call; see [proxy.WithCallID]
 )
 
 // NewServer returns an MCP server that offers the tools of one run. Calls of the tools are calls of
@@ -43,9 +43,8 @@ const (
 // that needs [mcp.StreamableHTTPOptions.PropagateRequestCancellation].
 //
 // A call is attributed to the sub-agent that client names by [proxy.Client.As], or else the member
-// "toolwire/actor" of the call's "_meta", or else [proxy.WithActor] in the context of the request or
-// in ctx. The member "toolwire/call_id" is the id that the model gave the call; see
-// [proxy.WithCallID]. A label or an id that is not a string, and a label that cannot be sent, are
+// [MetaActor] of the call's "_meta", or else [proxy.WithActor] in the context of the request or in
+// ctx. The member [MetaCallID] is the id that the model gave the call. A label or an id that is not a string, and a label that cannot be sent, are
 // errors of the request.
 //
 // The error is a [*schema.Error] with all problems: what [schema.Validate] rejects, and schemas
@@ -224,7 +223,7 @@ func (b *bridge) attribute(ctx context.Context, meta mcp.Meta) (context.Context,
 	for _, member := range []struct {
 		key  string
 		with func(context.Context, string) context.Context
-	}{{metaActor, proxy.WithActor}, {metaCallID, proxy.WithCallID}} {
+	}{{MetaActor, proxy.WithActor}, {MetaCallID, proxy.WithCallID}} {
 		value, ok := meta[member.key]
 		if !ok {
 			continue
