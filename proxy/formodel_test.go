@@ -73,6 +73,26 @@ func TestCallForModel(t *testing.T) {
 	}
 }
 
+// SDKs that take text get a string without quotes, and SDKs that take values get the JSON as it came.
+func TestModelResult(t *testing.T) {
+	for response, want := range map[string]string{
+		`"Created contact: \"Ada\"\nShe lives in Ulm."`: "Created contact: \"Ada\"\nShe lives in Ulm.",
+		`"a,b\n1,\"2\"\n"`:           "a,b\n1,\"2\"\n",
+		`"{\"status\":\"shipped\"}"`: `{"status":"shipped"}`,
+		`{"n": 1.0}`:                 `{"n": 1.0}`,
+		`12345678901234567890`:       `12345678901234567890`,
+		`null`:                       `null`,
+		`""`:                         `""`, // some models' APIs reject a blank text
+		`{"error":"no such order"}`:  `{"error":"no such order"}`,
+	} {
+		c, _ := scripted(t, answer(200, `{"response":`+response+`,"source":"passthrough"}`))
+		got, err := c.CallForModel(t.Context(), "get_order", `{}`)
+		if err != nil || got.Text != want || string(got.JSON) != response || got.Failed != strings.Contains(response, "error") {
+			t.Errorf("%s: %+v, %v; want %s", response, got, err, want)
+		}
+	}
+}
+
 // Without Options.Tools every name is sent, and the proxy decides.
 func TestInventedToolsOfTheProxy(t *testing.T) {
 	c, s := scripted(t, answer(404, `{"detail":{"error_class":"tool_not_executable","message":"hunter2"}}`))

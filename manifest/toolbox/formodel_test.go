@@ -106,6 +106,50 @@ func TestCallForModelStops(t *testing.T) {
 	}
 }
 
+// A model reads the text of a handler as it is, also if it is JSON, and the response of a webhook.
+func TestModelResult(t *testing.T) {
+	for _, tt := range []struct{ handler, webhook, text, json string }{
+		{handler: "Created contact: \"Ada\"\nShe lives in Ulm.", text: "Created contact: \"Ada\"\nShe lives in Ulm.",
+			json: `"Created contact: \"Ada\"\nShe lives in Ulm."`},
+		{handler: `{"status":"shipped"}`, text: `{"status":"shipped"}`, json: `"{\"status\":\"shipped\"}"`},
+		{webhook: `"free at \"2pm\""`, text: `free at "2pm"`, json: `"free at \"2pm\""`},
+		{webhook: `{ "free": 1.0 }`, text: `{ "free": 1.0 }`, json: `{ "free": 1.0 }`},
+		{webhook: `null`, text: `null`, json: `null`},
+	} {
+		o := options(func(*http.Request) (int, string) { return 200, tt.webhook })
+		name := "check_schedule"
+		if tt.handler != "" {
+			name = "ping"
+			handler := func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
+				return tt.handler, nil
+			}
+			for key := range o.Handlers {
+				o.Handlers[key] = handler
+			}
+		}
+		got, err := parse(t, document, o).CallForModel(t.Context(), name, `{}`)
+		if err != nil || got.Text != tt.text || string(got.JSON) != tt.json || got.Failed {
+			t.Errorf("%+v, %v; want %+v", got, err, tt)
+		}
+	}
+}
+
+// A webhook that reports a failure is a failed call, for the caller and for OnCall.
+func TestCallFailsForAFailedWebhook(t *testing.T) {
+	const answer = `{"error":"no such day","free":[]}`
+	o := options(func(*http.Request) (int, string) { return 200, answer })
+	var ends []toolbox.CallEnd
+	o.OnCall = func(_ context.Context, end toolbox.CallEnd) { ends = append(ends, end) }
+	result, err := parse(t, document, o).Call(t.Context(), "check_schedule", nil)
+	e, ok := errors.AsType[*toolbox.Error](err)
+	if !ok || result != nil || e.Code != toolbox.CodeTool || string(e.ToolResult()) != answer || strings.Contains(err.Error(), "no such day") {
+		t.Errorf("%s, %v; want %s", result, err, toolbox.CodeTool)
+	}
+	if len(ends) != 1 || ends[0].Code != toolbox.CodeTool {
+		t.Errorf("OnCall received %+v", ends)
+	}
+}
+
 // If only the operator can correct a failure, the model reads no details.
 func TestToolResultOfTheOperatorsMistakes(t *testing.T) {
 	const want = `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`
