@@ -172,7 +172,8 @@ func customer(client *http.Client, url string) eval.User {
 		var completion struct {
 			Choices []struct{ Message message }
 		}
-		if err := json.NewDecoder(resp.Body).Decode(&completion); err != nil || len(completion.Choices) == 0 {
+		err = json.NewDecoder(resp.Body).Decode(&completion)
+		if err != nil || len(completion.Choices) == 0 || completion.Choices[0].Message.Content == "" {
 			return "", fmt.Errorf("status %d without a message: %v", resp.StatusCode, err)
 		}
 		text := completion.Choices[0].Message.Content

@@ -9,8 +9,13 @@
 //
 //	func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 //		completion, err := client.Chat.Completions.New(ctx, params) // with the context of the run
-//		…
-//		return &dispatch.Response{FinalResponse: completion.Choices[0].Message.Content}, err
+//		if err != nil || len(completion.Choices) == 0 {
+//			return nil, cmp.Or(err, errors.New("the model returned no choices"))
+//		}
+//		choice := completion.Choices[0]
+//		… // its tool calls
+//		text := llm.FinalResponse(choice.Message.Content+choice.Message.Refusal, choice.FinishReason)
+//		return &dispatch.Response{FinalResponse: text}, nil
 //	}
 //
 // [Messages] makes messages of a conversation that the agent has, instead of a Transport.

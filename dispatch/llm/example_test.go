@@ -2,8 +2,10 @@ package llm_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -104,8 +106,8 @@ func complete(ctx context.Context, client *http.Client, conversation []any) (*co
 	var answer struct {
 		Choices []struct{ Message completion }
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-		return nil, err
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Choices) == 0 {
+		return nil, cmp.Or(err, errors.New("the model returned no choices"))
 	}
 	return &answer.Choices[0].Message, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -52,6 +53,7 @@ func loopAgent(client anthropic.Client, model string) (dispatch.Agent, error) {
 				}
 			}
 			if calls == nil {
+				text = llm.FinalResponse(cmp.Or(text, message.StopDetails.Explanation), string(message.StopReason))
 				return &dispatch.Response{FinalResponse: text}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call anthropic.ToolUseBlock) (anthropic.ContentBlockParamUnion, error) {

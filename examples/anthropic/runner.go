@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,7 @@ func runnerAgent(client anthropic.Client, model string) (dispatch.Agent, error) 
 		for _, block := range message.Content {
 			text += block.Text
 		}
+		text = llm.FinalResponse(cmp.Or(text, message.StopDetails.Explanation), string(message.StopReason))
 		return &dispatch.Response{FinalResponse: text}, nil
 	}, nil
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"google.golang.org/genai"
 
@@ -43,12 +43,9 @@ func newAgent(client *genai.Client, model string) dispatch.Agent {
 			if err != nil {
 				return nil, err
 			}
-			if err := stopped(response); err != nil {
-				return nil, err
-			}
 			calls := response.FunctionCalls()
 			if calls == nil {
-				return &dispatch.Response{FinalResponse: response.Text()}, nil
+				return &dispatch.Response{FinalResponse: final(response)}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call *genai.FunctionCall) (*genai.Part, error) {
 				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Args)
@@ -62,20 +59,17 @@ func newAgent(client *genai.Client, model string) dispatch.Agent {
 	}
 }
 
-// stopped returns an error if the model gave no content: it refused the prompt or the response, or
-// its function call could not be read.
-func stopped(response *genai.GenerateContentResponse) error {
-	if len(response.Candidates) == 0 {
-		reason := genai.BlockedReasonUnspecified
-		if feedback := response.PromptFeedback; feedback != nil {
-			reason = feedback.BlockReason
-		}
-		return fmt.Errorf("the model gave no response: %s", reason)
+// final returns the answer of the model, or why there is none: it refused the prompt or the response,
+// or its function call could not be read.
+func final(response *genai.GenerateContentResponse) string {
+	if len(response.Candidates) > 0 {
+		candidate := response.Candidates[0]
+		return llm.FinalResponse(cmp.Or(response.Text(), candidate.FinishMessage), string(candidate.FinishReason))
 	}
-	if c := response.Candidates[0]; c.Content == nil {
-		return fmt.Errorf("the response of the model has no content: %s", c.FinishReason)
+	if blocked := response.PromptFeedback; blocked != nil {
+		return llm.FinalResponse(blocked.BlockReasonMessage, string(blocked.BlockReason))
 	}
-	return nil
+	return llm.FinalResponse("", "no candidates")
 }
 
 // answer is the result of a function call. Gemini tells a failure by the name of the member.

@@ -11,12 +11,12 @@ import (
 )
 
 func TestAgent(t *testing.T) {
-	shoptest.Test(t, start, &shoptest.Options{MalformedError: "MALFORMED_FUNCTION_CALL"})
+	shoptest.Test(t, start, &shoptest.Options{MalformedAnswer: "MALFORMED_FUNCTION_CALL", RefusalAnswer: "SAFETY"})
 }
 
 // The calls of older models have no ids.
 func TestCallsWithoutIDs(t *testing.T) {
-	shoptest.Test(t, start, &shoptest.Options{MalformedError: "MALFORMED_FUNCTION_CALL", NoCallIDs: true})
+	shoptest.Test(t, start, &shoptest.Options{MalformedAnswer: "MALFORMED_FUNCTION_CALL", RefusalAnswer: "SAFETY", NoCallIDs: true})
 }
 
 func start(t *testing.T, url string, client *http.Client) dispatch.Agent {

@@ -72,6 +72,18 @@ func TestRun(t *testing.T) {
 	})
 }
 
+// The refusal of a specialist's model is its report, and that of the supervisor's is the answer.
+func TestRefusals(t *testing.T) {
+	model := llmtest.New(t)
+	model.For(instruction,
+		llmtest.Call("call_1", "ask_orders", `{"task":"Find order 4522."}`),
+		llmtest.Refusal("I will not help.").Expect(llmtest.HasResult("call_1", "I cannot say that.")))
+	model.For("Find order 4522.", llmtest.Refusal("I cannot say that."))
+	got := dispatchtest.Run(t, target(t, model), dispatchtest.Task{Instruction: instruction, World: shop.World()})
+	got.AssertOK(t)
+	got.AssertFinalResponse(t, "I will not help.")
+}
+
 // checkLabels compares the labels that the platform saw with those that are declared.
 func checkLabels(t *testing.T, got *dispatchtest.Result) {
 	calls := map[string][]string{}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"github.com/openai/openai-go/v3"
 
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -13,12 +16,13 @@ import (
 func converse(ctx context.Context, client openai.Client, params openai.ChatCompletionNewParams, do func(ctx context.Context, tool, arguments string) (result string, err error)) (string, error) {
 	for {
 		completion, err := client.Chat.Completions.New(ctx, params)
-		if err != nil {
-			return "", err
+		if err != nil || len(completion.Choices) == 0 {
+			return "", cmp.Or(err, errors.New("the model returned no choices"))
 		}
-		message := completion.Choices[0].Message
+		choice := completion.Choices[0]
+		message := choice.Message
 		if len(message.ToolCalls) == 0 {
-			return message.Content, nil
+			return llm.FinalResponse(message.Content+message.Refusal, choice.FinishReason), nil
 		}
 		results, err := proxy.Each(ctx, message.ToolCalls, func(ctx context.Context, call openai.ChatCompletionMessageToolCallUnion) (openai.ChatCompletionMessageParamUnion, error) {
 			result, err := do(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/openai/openai-go/v3"
 
@@ -40,12 +42,14 @@ func chatAgent(client openai.Client, model string) (dispatch.Agent, error) {
 
 		for {
 			completion, err := client.Chat.Completions.New(ctx, params)
-			if err != nil {
-				return nil, err
+			if err != nil || len(completion.Choices) == 0 {
+				return nil, cmp.Or(err, errors.New("the model returned no choices"))
 			}
-			message := completion.Choices[0].Message
+			choice := completion.Choices[0]
+			message := choice.Message
 			if len(message.ToolCalls) == 0 {
-				return &dispatch.Response{FinalResponse: message.Content}, nil
+				text := llm.FinalResponse(message.Content+message.Refusal, choice.FinishReason)
+				return &dispatch.Response{FinalResponse: text}, nil
 			}
 			results, err := proxy.Each(ctx, message.ToolCalls, func(ctx context.Context, call openai.ChatCompletionMessageToolCallUnion) (openai.ChatCompletionMessageParamUnion, error) {
 				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)

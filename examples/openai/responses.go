@@ -48,16 +48,22 @@ func responsesAgent(client openai.Client, model string) (dispatch.Agent, error) 
 			if err != nil {
 				return nil, err
 			}
-			var calls []responses.ResponseFunctionToolCall
+			text, calls := "", []responses.ResponseFunctionToolCall(nil)
 			for _, item := range response.Output {
-				if item.Type == "function_call" {
+				switch item.Type {
+				case "message":
+					for _, content := range item.Content {
+						text += content.Text + content.Refusal
+					}
+				case "function_call":
 					calls = append(calls, item.AsFunctionCall())
 				}
 				again := param.Override[responses.ResponseInputItemUnionParam](json.RawMessage(item.RawJSON()))
 				params.Input.OfInputItemList = append(params.Input.OfInputItemList, again)
 			}
 			if calls == nil {
-				return &dispatch.Response{FinalResponse: response.OutputText()}, nil
+				text = llm.FinalResponse(text, string(response.IncompleteDetails.Reason))
+				return &dispatch.Response{FinalResponse: text}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call responses.ResponseFunctionToolCall) (responses.ResponseInputItemUnionParam, error) {
 				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.CallID), call.Name, call.Arguments)

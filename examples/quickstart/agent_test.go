@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/examples/internal/shop"
 )
 
@@ -21,4 +22,19 @@ func TestAgent(t *testing.T) {
 	got.AssertFinalResponse(t, "could not be found")
 	got.AssertNotCalled(t, "refund_order", "")
 	got.AssertOnlyChanged(t)
+}
+
+// A refusal and an answer that ends early are final responses.
+func TestModelAgentWithoutAnswer(t *testing.T) {
+	for want, step := range map[string]llmtest.Step{
+		"I will not help.": llmtest.Refusal("I will not help."), "ended early: length": llmtest.Text("I look").Incomplete(),
+	} {
+		model := llmtest.New(t, step)
+		agent, err := modelAgent(model.Client(), model.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "Refund order #4521.", World: shop.World()})
+		got.AssertFinalResponse(t, want)
+	}
 }

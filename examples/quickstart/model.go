@@ -32,6 +32,7 @@ type (
 	message struct {
 		Role       string     `json:"role"`
 		Content    string     `json:"content"`
+		Refusal    string     `json:"refusal,omitempty"`
 		ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 		ToolCallID string     `json:"tool_call_id,omitempty"`
 	}
@@ -57,12 +58,12 @@ func modelAgent(client *http.Client, url string) (dispatch.Agent, error) {
 	return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		conversation := []message{{Role: "system", Content: shop.System}, {Role: "user", Content: run.Instruction}}
 		for {
-			reply, err := complete(ctx, &watched, url, conversation, tools)
+			reply, reason, err := complete(ctx, &watched, url, conversation, tools)
 			if err != nil {
 				return nil, err
 			}
 			if len(reply.ToolCalls) == 0 {
-				return &dispatch.Response{FinalResponse: reply.Content}, nil
+				return &dispatch.Response{FinalResponse: llm.FinalResponse(reply.Content+reply.Refusal, reason)}, nil
 			}
 			results, err := proxy.Each(ctx, reply.ToolCalls, func(ctx context.Context, call toolCall) (message, error) {
 				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
@@ -76,33 +77,38 @@ func modelAgent(client *http.Client, url string) (dispatch.Agent, error) {
 	}, nil
 }
 
-// complete asks the model for the next message.
-func complete(ctx context.Context, client *http.Client, url string, conversation []message, tools json.RawMessage) (message, error) {
+// complete asks the model for the next message. reason is why the message ends.
+func complete(
+	ctx context.Context, client *http.Client, url string, conversation []message, tools json.RawMessage,
+) (reply message, reason string, err error) {
 	body, err := json.Marshal(map[string]any{"model": "scripted-1", "messages": conversation, "tools": tools})
 	if err != nil {
-		return message{}, err
+		return message{}, "", err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
-		return message{}, err
+		return message{}, "", err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(r)
 	if err != nil {
-		return message{}, err
+		return message{}, "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err = io.ReadAll(resp.Body)
 	if err != nil {
-		return message{}, err
+		return message{}, "", err
 	}
 	var completion struct {
-		Choices []struct{ Message message }
+		Choices []struct {
+			Message      message
+			FinishReason string `json:"finish_reason"`
+		}
 	}
 	if err := json.Unmarshal(body, &completion); err != nil || resp.StatusCode != http.StatusOK || len(completion.Choices) == 0 {
-		return message{}, fmt.Errorf("the model's response is %s: %s", resp.Status, body)
+		return message{}, "", fmt.Errorf("the model's response is %s: %s", resp.Status, body)
 	}
-	return completion.Choices[0].Message, nil
+	return completion.Choices[0].Message, completion.Choices[0].FinishReason, nil
 }
 
 // reportModel prints what the platform received beside the final response: transcript, model, tokens.

@@ -1,7 +1,9 @@
 package sdks
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -32,12 +35,14 @@ func modelAgent(client openai.Client) dispatch.Agent {
 		}
 		for {
 			completion, err := client.Chat.Completions.New(ctx, params)
-			if err != nil {
-				return nil, err
+			if err != nil || len(completion.Choices) == 0 {
+				return nil, cmp.Or(err, errors.New("the model returned no choices"))
 			}
-			message := completion.Choices[0].Message
+			choice := completion.Choices[0]
+			message := choice.Message
 			if len(message.ToolCalls) == 0 {
-				return &dispatch.Response{FinalResponse: message.Content}, nil
+				text := llm.FinalResponse(message.Content+message.Refusal, choice.FinishReason)
+				return &dispatch.Response{FinalResponse: text}, nil
 			}
 			params.Messages = append(params.Messages, message.ToParam())
 			results, err := proxy.Each(ctx, message.ToolCalls, func(ctx context.Context, call toolCall) (toolMessage, error) {

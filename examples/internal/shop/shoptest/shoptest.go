@@ -3,11 +3,15 @@
 package shoptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +19,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/examples/internal/shop"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -31,9 +36,13 @@ type Options struct {
 	// Repairs is for an SDK that makes {} of arguments that are not JSON.
 	Repairs bool
 
-	// MalformedError is for an API or an SDK that has no answer if arguments are not JSON. It is a part
-	// of the error of the agent.
-	MalformedError string
+	// MalformedAnswer is for an API or an SDK that has no answer if arguments are not JSON. It is a part
+	// of the final response.
+	MalformedAnswer string
+
+	// RefusalAnswer is for an SDK that does not have the text of a refusal. It is a part of the final
+	// response.
+	RefusalAnswer string
 }
 
 // id returns the id of a call in a script.
@@ -52,6 +61,7 @@ func Test(t *testing.T, agent New, opts *Options) {
 	}
 	for name, test := range map[string]func(*testing.T, New, Options){
 		"Run": testRun, "Mistakes": testMistakes, "RunOver": testRunOver, "Timeout": testTimeout, "Session": testSession, "ModelFails": testModelFails,
+		"Results": testResults, "NoAnswer": testNoAnswer,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, agent, o) })
@@ -137,16 +147,9 @@ func testMistakes(t *testing.T, agent New, o Options) {
 	switch {
 	case o.Repairs: // the agent cannot see what the model wrote
 		script[1] = answer.Expect(llmtest.HasResult(o.id("toolu_2"), ""))
-	case o.MalformedError != "":
+	case o.MalformedAnswer != "":
 		_, target := start(t, agent, malformed)
-		got, err := dispatchtest.Dispatch(t.Context(), target, task)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.AssertErrorClass(t, dispatchtest.Agent5xx)
-		if !strings.Contains(got.AgentError, o.MalformedError) {
-			t.Errorf("the error of the agent is %q", got.AgentError)
-		}
+		dispatchtest.Run(t, target, task).AssertFinalResponse(t, o.MalformedAnswer)
 		script = []llmtest.Step{invented, answer}
 	}
 	_, target := start(t, agent, script...)
@@ -247,4 +250,84 @@ func testModelFails(t *testing.T, agent New, _ Options) {
 	if !strings.Contains(got.AgentError, "401") {
 		t.Errorf("the error of the agent is %q", got.AgentError)
 	}
+}
+
+// testResults: the model reads the text of a string, and any other result as JSON.
+func testResults(t *testing.T, agent New, o Options) {
+	results := []struct{ json, text string }{
+		{`"Created contact: \"Ada\"\nShe lives in Ulm."`, "Created contact: \"Ada\"\nShe lives in Ulm."},
+		{`"a,b\n1,\"2\"\n"`, "a,b\n1,\"2\"\n"}, // the body of a live tool that is not JSON
+		{`"{\"status\":\"shipped\"}"`, `{"status":"shipped"}`},
+		{`{"status":"shipped"}`, `{"status":"shipped"}`}, {`7`, `7`}, {`null`, `null`},
+		{`{"error":"no such order"}`, `{"error":"no such order"}`},
+	}
+	world := shop.World()
+	answers, calls := map[string]string{}, []llmtest.Step{}
+	for i, r := range results {
+		number := strconv.Itoa(i)
+		answers[number] = r.json
+		calls = append(calls, llmtest.Call(o.id("toolu_"+number), "get_order", `{"order_id":"`+number+`"}`))
+	}
+	world.Behaviors["get_order"] = proxytest.Lookup("order_id", answers)
+	_, target := start(t, agent, llmtest.Turn(calls...), llmtest.Text("I have read them.").Expect(func(r *llmtest.Request) error {
+		for i, want := range results {
+			text := want.text
+			switch failed := i == len(results)-1; {
+			case r.Format == llm.Gemini && failed:
+				text = `{"error":` + want.json + `}`
+			case r.Format == llm.Gemini:
+				text = `{"output":` + want.json + `}`
+			}
+			if i >= len(r.Results) || r.Results[i].Content != text {
+				return fmt.Errorf("the results are %+v; want number %d to be %s", r.Results, i, text)
+			}
+		}
+		return nil
+	}))
+	got := dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Look up all orders.", World: world})
+	got.AssertOK(t)
+	var told []string
+	for _, m := range got.Messages {
+		if m.Role == dispatch.RoleTool {
+			told = append(told, m.Content.String())
+		}
+	}
+	for i, want := range results {
+		if i >= len(told) || told[i] != want.text {
+			t.Errorf("the transcript has the results %q; want number %d to be %s", told, i, want.text)
+		}
+	}
+}
+
+// testNoAnswer: the final response has the words of the model, or the reason why there are none.
+func testNoAnswer(t *testing.T, agent New, o Options) {
+	task := dispatchtest.Task{Instruction: "Refund order #4521.", World: shop.World()}
+	for want, step := range map[string]llmtest.Step{
+		cmp.Or(o.RefusalAnswer, "I will not help with that."): llmtest.Refusal("I will not help with that."),
+		"I looked\n\n[The model's answer ended early: ":       llmtest.Text("I looked").Incomplete(),
+	} {
+		_, target := start(t, agent, step)
+		got := dispatchtest.Run(t, target, task)
+		got.AssertOK(t)
+		got.AssertFinalResponse(t, want)
+	}
+
+	nothing := &http.Client{Transport: empty{}}
+	got, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent(t, "http://model.example.com", nothing)}, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.ToLower(got.FinalResponse + got.AgentError); !strings.Contains(text, "the model") {
+		t.Errorf("the response does not say why there is no answer: %s", text)
+	}
+}
+
+// empty is a model whose responses are empty, in any format.
+type empty struct{}
+
+func (empty) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.WriteString(`{"choices":[],"output":[],"content":[],"candidates":[]}`)
+	return w.Result(), nil
 }

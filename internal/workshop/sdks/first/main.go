@@ -2,8 +2,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log"
 	"net/http"
 	"os"
@@ -49,12 +51,14 @@ func (a *agent) answer(ctx context.Context, run *dispatch.Run) (*dispatch.Respon
 	params := openai.ChatCompletionNewParams{Model: "gpt-5.2", Tools: a.tools, Messages: []message{openai.UserMessage(run.Instruction)}}
 	for {
 		completion, err := a.client.Chat.Completions.New(ctx, params)
-		if err != nil {
-			return nil, err
+		if err != nil || len(completion.Choices) == 0 {
+			return nil, cmp.Or(err, errors.New("the model returned no choices"))
 		}
-		reply := completion.Choices[0].Message
+		choice := completion.Choices[0]
+		reply := choice.Message
 		if len(reply.ToolCalls) == 0 {
-			return &dispatch.Response{FinalResponse: reply.Content}, nil
+			text := llm.FinalResponse(reply.Content+reply.Refusal, choice.FinishReason)
+			return &dispatch.Response{FinalResponse: text}, nil
 		}
 		results, err := proxy.Each(ctx, reply.ToolCalls, func(ctx context.Context, call toolCall) (message, error) {
 			result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)

@@ -31,3 +31,19 @@ func TestAgent(t *testing.T) {
 		t.Errorf("the transcript is %v", got.Messages)
 	}
 }
+
+// A refusal and an answer that ends early are final responses.
+func TestAgentWithoutAnswer(t *testing.T) {
+	for want, step := range map[string]llmtest.Step{
+		"I will not help.": llmtest.Refusal("I will not help."), "ended early: length": llmtest.Text("I look").Incomplete(),
+	} {
+		model := llmtest.New(t, step)
+		a, err := newAgent(model.Client().Transport, option.WithBaseURL(model.URL), option.WithAPIKey("none"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := dispatchtest.Run(t, dispatchtest.Target{Agent: a.answer}, dispatchtest.Task{Instruction: "How is my order?", World: proxytest.World{Tools: tools}})
+		got.AssertOK(t)
+		got.AssertFinalResponse(t, want)
+	}
+}

@@ -1,8 +1,10 @@
 package guide
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log"
 	"net/http"
 	"os"
@@ -64,12 +66,14 @@ func newAgent(client openai.Client) (dispatch.Agent, error) {
 
 		for {
 			completion, err := client.Chat.Completions.New(ctx, params)
-			if err != nil {
-				return nil, err
+			if err != nil || len(completion.Choices) == 0 {
+				return nil, cmp.Or(err, errors.New("the model returned no choices"))
 			}
-			reply := completion.Choices[0].Message
+			choice := completion.Choices[0]
+			reply := choice.Message
 			if len(reply.ToolCalls) == 0 {
-				return &dispatch.Response{FinalResponse: reply.Content}, nil
+				text := llm.FinalResponse(reply.Content+reply.Refusal, choice.FinishReason)
+				return &dispatch.Response{FinalResponse: text}, nil
 			}
 			params.Messages = append(params.Messages, reply.ToParam())
 			results, err := proxy.Each(ctx, reply.ToolCalls, func(ctx context.Context, call toolCall) (message, error) {

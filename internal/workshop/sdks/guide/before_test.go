@@ -1,8 +1,10 @@
 package guide
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -38,8 +40,8 @@ func answer(ctx context.Context, client openai.Client, question string) (string,
 	}
 	for {
 		completion, err := client.Chat.Completions.New(ctx, params)
-		if err != nil {
-			return "", err
+		if err != nil || len(completion.Choices) == 0 {
+			return "", cmp.Or(err, errors.New("the model returned no choices"))
 		}
 		message := completion.Choices[0].Message
 		if len(message.ToolCalls) == 0 {

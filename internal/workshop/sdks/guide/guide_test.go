@@ -1,6 +1,7 @@
 package guide
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -158,10 +160,11 @@ func specialist(ctx context.Context, client openai.Client, question string) (str
 		Model:    "gpt-5.2",
 		Messages: []message{openai.SystemMessage("You judge refunds."), openai.UserMessage(question)},
 	})
-	if err != nil {
-		return "", err
+	if err != nil || len(completion.Choices) == 0 {
+		return "", cmp.Or(err, errors.New("the model returned no choices"))
 	}
-	return completion.Choices[0].Message.Content, nil
+	choice := completion.Choices[0]
+	return llm.FinalResponse(choice.Message.Content+choice.Message.Refusal, choice.FinishReason), nil
 }
 
 // The label keeps the two conversations apart; without it, no message is sent and a problem says why.
@@ -179,8 +182,8 @@ func TestSpecialist(t *testing.T) {
 			completion, err := client.Chat.Completions.New(ctx, openai.ChatCompletionNewParams{
 				Model: "gpt-5.2", Messages: []message{openai.SystemMessage(system), openai.UserMessage(run.Instruction)},
 			})
-			if err != nil {
-				return nil, err
+			if err != nil || len(completion.Choices) == 0 {
+				return nil, cmp.Or(err, errors.New("the model returned no choices"))
 			}
 			return &dispatch.Response{FinalResponse: completion.Choices[0].Message.Content}, nil
 		}
@@ -203,8 +206,8 @@ func ask(ctx context.Context, client openai.Client, params openai.ChatCompletion
 	for stream.Next() {
 		completion.AddChunk(stream.Current())
 	}
-	if err := stream.Err(); err != nil {
-		return openai.ChatCompletionMessage{}, err
+	if err := stream.Err(); err != nil || len(completion.Choices) == 0 {
+		return openai.ChatCompletionMessage{}, cmp.Or(err, errors.New("the model returned no choices"))
 	}
 	return completion.Choices[0].Message, nil
 }
