@@ -150,6 +150,25 @@ func TestGoMod(t *testing.T) {
 	}
 }
 
+// The program of a module has the name that go build gives it.
+func TestName(t *testing.T) {
+	for module, name := range map[string]string{
+		"example.com/agent/v2": "agent", "example.com/agent/v10": "agent", "example.com/agent/v1": "v1", "v2": "v2",
+		"example.com/agent.v2": "agent.v2", "agent/v02": "v02",
+	} {
+		files, err := (&port{Kind: "endpoint", Model: "none", Module: module}).files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			part := map[string]string{"README.md": "# " + name + "\n", ".gitignore": "/" + name + "\n", "go.mod": "module " + module + "\n"}[f.name]
+			if !strings.Contains(string(f.content), part) {
+				t.Errorf("%s: %q is missing in %s:\n%s", module, part, f.name, f.content)
+			}
+		}
+	}
+}
+
 // The versions are those that the examples are tested with.
 func TestVersions(t *testing.T) {
 	text, err := os.ReadFile("../../go.mod")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -99,9 +100,14 @@ func (p *port) layers() []string {
 	return layers
 }
 
+var majorVersion = regexp.MustCompile(`^v([2-9]|[1-9][0-9]+)$`)
+
 // fill puts in what depends on names: go.mod, the README, and the variables of an SDK.
 func (p *port) fill(contents map[string][]byte) error {
 	base := path.Base(p.Module)
+	if parent := path.Dir(p.Module); parent != "." && majorVersion.MatchString(base) {
+		base = path.Base(parent) // as go build names the program
+	}
 	values := struct {
 		*port
 		Name, SDK, KeyVariable string

@@ -82,12 +82,12 @@ func newHandler(agent dispatch.Agent, token string, logger *slog.Logger) (*dispa
 	})
 }
 
-// serve serves the agent at /dispatch until ctx ends. Then it accepts no more requests and waits for
-// the runs in progress.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+// serve serves the agent at /dispatch until ctx ends. Then it rejects new runs and waits for the runs
+// in progress.
+func serve(ctx context.Context, listener net.Listener, handler *dispatch.Handler) error {
 	mux := http.NewServeMux()
 	mux.Handle("/dispatch", handler)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -97,5 +97,5 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), runTimeout)
 	defer cancel()
-	return server.Shutdown(drain)
+	return errors.Join(handler.Drain(drain), server.Shutdown(drain))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"net/http"
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -32,13 +33,21 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
-	handler, err := newHandler(func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
-		stop()
-		for conn, err := net.Dial("tcp", address); err == nil; conn, err = net.Dial("tcp", address) {
-			conn.Close() // until the server accepts no more connections
+	endpoint := dispatchtest.Target{URL: "http://" + listener.Addr().String() + "/dispatch", AuthValue: "Bearer " + token}
+	handler, err := newHandler(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		if run.Instruction == "Are you there?" {
+			return &dispatch.Response{FinalResponse: "Yes."}, nil
 		}
-		return &dispatch.Response{FinalResponse: "I am done."}, nil
+		stop()
+		for { // until the server rejects new runs
+			got, err := dispatchtest.Dispatch(ctx, endpoint, dispatchtest.Task{Instruction: "Are you there?"})
+			if err != nil {
+				return nil, err
+			}
+			if got.Dispatch.Status == http.StatusServiceUnavailable {
+				return &dispatch.Response{FinalResponse: "I am done."}, nil
+			}
+		}
 	}, token, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +55,6 @@ func TestDrain(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ctx, listener, handler) }()
 
-	endpoint := dispatchtest.Target{URL: "http://" + address + "/dispatch", AuthValue: "Bearer " + token}
 	got := dispatchtest.Run(t, endpoint, dispatchtest.Task{Instruction: "Finish."})
 	got.AssertOK(t)
 	if err := <-ended; err != nil {
