@@ -19,7 +19,6 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/ledger"
-	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -38,11 +37,8 @@ func obedient(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error
 		_, _ = run.Proxy.Do(ctx, "get_ordre", nil)
 		_, _ = run.Proxy.Do(ctx, "get_order", nil)
 	case "call":
-		result, err := proxy.Call[json.RawMessage](ctx, run.Proxy, tool, map[string]string{"order_id": "4521"})
-		if err != nil && proxy.CodeOf(err) != proxy.CodeToolFailed {
-			result = proxy.ToolResult(err)
-		}
-		return &dispatch.Response{FinalResponse: string(result)}, nil
+		result, err := run.Proxy.CallForModel(ctx, tool, map[string]string{"order_id": "4521"})
+		return &dispatch.Response{FinalResponse: result.Text}, err
 	}
 	return &dispatch.Response{FinalResponse: "done: " + run.Instruction}, nil
 }
