@@ -157,7 +157,7 @@ func TestMatrixWorkflow(t *testing.T) {
 	dir := repository(t)
 	var rows strings.Builder
 	rows.WriteString("user,says\n")
-	for i := range 60 {
+	for i := range 80 {
 		fmt.Fprintf(&rows, "Where is order #4521? I have asked %d times.,shipped\n", i)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "testdata", "tasks.csv"), []byte(rows.String()), 0o600); err != nil {
@@ -217,7 +217,7 @@ func TestMatrixWorkflow(t *testing.T) {
 	if text, err := machines[1].step(run); err != nil || !strings.Contains(text, " stored already") {
 		t.Fatalf("the shard again: %v\n%s", err, text)
 	}
-	if text, err = merging.step(merge.runs[0]); err != nil || !strings.Contains(text, "60 cases, 300 trials in ") || !strings.Contains(text, "gate, margin 5 points: passed") {
+	if text, err = merging.step(merge.runs[0]); err != nil || !strings.Contains(text, "80 cases, 400 trials in ") || !strings.Contains(text, "gate, margin 5 points: passed") {
 		t.Errorf("the merge: %v\n%s", err, text)
 	}
 }
