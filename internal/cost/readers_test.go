@@ -42,24 +42,11 @@ var rows = slices.Concat(jsonRows, declarationRows, conversationRows, dispatchRo
 
 // known are the rows that grow faster than their input. Each is to be mended, and leaves the list then.
 var known = map[string]bool{
-	"schema.Lint/unmatched":                   true, // searches all warnings for each warning
-	"schema.Lint/two lists":                   true, // searches all declared fields, and all warnings, for each field
-	"registration.Validate/two lists":         true, // searches all tools for each name of a sub-agent
-	"ledger.Adapter.Validate/two lists":       true, // searches all flags of the schema for each flag
-	"llm.Messages openai_chat/two lists":      true, // searches all open calls for each result
-	"llm.Messages openai_chat/reversed":       true, // searches all open calls for each result
-	"llm.Messages openai_chat/unmatched":      true, // searches all open calls for each result
-	"llm.Messages openai_responses/two lists": true, // searches all open calls for each result
-	"llm.Messages openai_responses/reversed":  true, // searches all open calls for each result
-	"llm.Messages openai_responses/unmatched": true, // searches all open calls for each result
-	"llm.Messages anthropic/two lists":        true, // searches all open calls for each result
-	"llm.Messages anthropic/reversed":         true, // searches all open calls for each result
-	"llm.Messages anthropic/unmatched":        true, // searches all open calls for each result
-	"llm.Messages gemini/two lists":           true, // searches all open calls for each result
-	"llm.Messages gemini/reversed":            true, // searches all open calls for each result
-	"llm.Messages gemini/unmatched":           true, // searches all open calls for each result
-	"llm.Messages gemini/pieces":              true, // copies the text before each piece
-	"llm.Transport openai_chat/distinct":      true, // searches all calls for each event
+	"schema.Lint/unmatched":              true, // searches all warnings for each warning
+	"schema.Lint/two lists":              true, // searches all declared fields, and all warnings, for each field
+	"registration.Validate/two lists":    true, // searches all tools for each name of a sub-agent
+	"ledger.Adapter.Validate/two lists":  true, // searches all flags of the schema for each flag
+	"llm.Transport openai_chat/distinct": true, // searches all calls for each event
 }
 
 // list joins n pieces.
