@@ -40,7 +40,6 @@ func (r *Result) AssertOK(t testing.TB) {
 // Codes of problems that the handler of package dispatch has dealt with.
 const (
 	codeRepaired = "messages_repaired"
-	codeMissing  = "final_response_missing"
 	codeUnclear  = "conversation_unclear" // of package llm, as the next
 	codeLeftOut  = "request_left_out"
 	codeOutside  = "request_outside_run" // of this package

@@ -451,12 +451,12 @@ func (r *Result) standIn(turn *Turn, seen testrun.Seen) {
 		return
 	}
 	text := strings.TrimSpace(turn.FinalResponse)
-	switch missing := func(p dispatch.Problem) bool { return p.Code == codeMissing }; {
+	switch {
 	case seen.TimedOut, text == dispatch.TimeoutFinalResponse:
 		r.StandIn, r.Error = OutOfTime, "the agent ran out of time"
 	case seen.Failure != "":
 		r.StandIn, r.Error = AgentFailed, "the agent failed: "+reason(seen.Failure)
-	case slices.ContainsFunc(seen.Problems, missing), text == dispatch.NoFinalResponse:
+	case text == dispatch.NoFinalResponse:
 		r.StandIn, r.Error = NoAnswer, "the agent returned no final response"
 	default:
 		return

@@ -1,6 +1,7 @@
 package dispatchtest_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,7 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // An agent that repeats what it was sent puts no secret into a result, whatever it answers.
@@ -48,6 +53,31 @@ func TestResultShowsNoSecret(t *testing.T) {
 			if !strings.Contains(result.Dispatch.Body, "[redacted]") {
 				t.Errorf("%d %s: the body is %s", status, name, result.Dispatch.Body)
 			}
+		}
+	}
+}
+
+// A secret is hidden before a text is cut: half of it would not be found.
+func TestNoHalfOfASecretIsPrinted(t *testing.T) {
+	const secret = "s3cr-t0ken-0123456789"
+	for _, before := range []int{130, 140, 145, 150, 155, 1985, 1990, 1995} {
+		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			text := strings.Repeat("x", before) + secret + strings.Repeat("y", 100)
+			_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"a": text})
+			_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"a": text})
+			return &dispatch.Response{FinalResponse: text}, nil
+		}
+		world := proxytest.World{Behaviors: map[string]proxytest.Behavior{
+			"get_order": func(r *proxytest.Request) (any, error) { return r.Arguments, nil },
+		}}
+		got, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent, AuthValue: "Bearer " + secret,
+			Options: &dispatch.Options{Tokens: []string{secret}}}, dispatchtest.Task{World: world})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := testkit.Failures(t, func(t testing.TB) { got.AssertFinalResponse(t, "z") })
+		if text := got.String() + failed; strings.Contains(text, secret[:3]) {
+			t.Errorf("after %d characters:\n%s", before, text)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (r *Result) timeline(cause string) string {
 func (r *Result) verdict(cause string) string {
 	said := r.Error == cause || r.AgentError != "" && strings.Contains(r.Error, reason(r.AgentError)) ||
 		r.ErrorClass == Agent4xx || r.ErrorClass == Agent5xx ||
-		r.ErrorClass == AgentBadResponse && slices.ContainsFunc(r.Problems, func(p dispatch.Problem) bool { return p.Fatal })
+		slices.ContainsFunc(r.Problems, func(p dispatch.Problem) bool { return p.Fatal })
 	switch {
 	case r.OK():
 		return "ok: the run would be graded"

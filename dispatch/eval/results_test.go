@@ -603,6 +603,23 @@ func TestResultsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A stand-in is a cause that a file of results keeps.
+func TestStandInIsStored(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	nothing := func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, nil }
+	cases := casesOf(t, csvOf("a"), dispatchtest.Task{})
+	run(t, nothing, cases, &eval.Options{Results: file})
+	again, err := eval.Grade(t.Context(), cases, nil, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []*eval.Experiment{load(t, file), again} {
+		if got := e.Trials[0]; got.Verdict != eval.Failed || got.Cause != eval.Cause(dispatchtest.NoAnswer) {
+			t.Errorf("%s %s: %s", got.Verdict, got.Cause, got.Reason)
+		}
+	}
+}
+
 // A cause that this version does not write is refused with the line, the last line too: a report would
 // show it.
 func TestUnknownCause(t *testing.T) {

@@ -66,6 +66,7 @@ func TestUndeclared(t *testing.T) {
 		{"a", []string{"b", "a"}, ""},
 		{"delete_all", many, "delete_all is not declared; declared: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 and 2 more"},
 		{strings.Repeat("a", 65), []string{"b"}, `"` + strings.Repeat("a", 64) + `"… (65 bytes) is not declared; declared: b`},
+		{strings.Repeat("a/", 33), []string{"b"}, `"` + strings.Repeat("a/", 32) + `"… (66 bytes) is not declared; declared: b`},
 		{"a\x1bb\n", []string{"c d"}, `"a\x1bb\n" is not declared; declared: "c d"`},
 	} {
 		if got := clip.Undeclared(tt.name, tt.declared); got != tt.want {
