@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/strictjson"
-	"github.com/toolwire/toolwire/proxy"
 )
 
 // maxTaskFile is the limit of a file of code mode, in bytes. The platform writes the files, so the
@@ -32,15 +31,17 @@ func environment(name string) string {
 	return ""
 }
 
-// fillRunFromEnv makes the run of code mode. All mistakes of the environment are reported together.
-func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
+// decodeEnvironment returns the envelope of code mode. All mistakes of the environment are reported
+// together.
+func decodeEnvironment() (e envelope, err error) {
 	var problems []error
-	e := envelope{
+	e = envelope{
 		proxyURL: environment("ODYSSEY_PROXY_URL"), runToken: environment("RUN_TOKEN"),
 		tokenJTI: environment("RUN_TOKEN_JTI"),
 		runID:    environment("RUN_ID"), taskID: environment("TASK_ID"),
 	}
 	payload, err := taskPayload()
+	e.body = payload
 	if err != nil {
 		problems = append(problems, err)
 	}
@@ -69,29 +70,16 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 			*id = ""
 		}
 	}
-	switch {
-	case e.proxyURL == "":
+	if e.proxyURL == "" {
 		problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL is not set"))
-	case e.runToken != "":
-		if err := h.hosts.check(e.proxyURL); err != nil {
-			problems = append(problems, fmt.Errorf("PIPELINES_ODYSSEY_PROXY_URL %w", err))
-		}
 	}
 	if e.runToken == "" {
 		problems = append(problems, errors.New("PIPELINES_RUN_TOKEN is not set"))
 	}
-	var client *proxy.Client
-	if e.proxyURL != "" && e.runToken != "" {
-		if client, err = h.newClient(ctx, v, time.Now(), e.proxyURL, e.runToken); err != nil {
-			problems = append(problems, errors.Unwrap(err))
-		}
-	}
 	if len(problems) > 0 {
-		joined := sortedJoin(problems)
-		return &Error{Code: CodeEnvelope, Message: strings.ReplaceAll(joined.Error(), "\n", "; "), Err: joined}
+		return e, &Error{Code: CodeEnvelope, Message: oneLine(problems)}
 	}
-	v.run.set(&e, withoutToken(payload, &e), client)
-	return nil
+	return e, nil
 }
 
 // noTask reports whether a task input is missing, or empty and not an object. An empty object is a task
@@ -162,36 +150,46 @@ func Main(agent Agent, opts *Options) {
 	os.Exit(status)
 }
 
+// codeMode passes the stages of [Handler.ServeHTTP], except for admission.
 func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io.Writer) (status int) {
-	report := func(err error) {
-		_, _ = stderr.Write(append(agentError(err).body(), '\n'))
+	fail := func(status int, err *Error) int {
+		_, _ = stderr.Write(append(err.body(), '\n'))
+		return status
 	}
-	h := &Handler{agent: agent}
-	if err := h.configure(opts, checkAgent(agent)...); err != nil {
-		report(&Error{Code: CodeOptions, Message: strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")})
-		return 2
+	h, problems := newHandler(agent, opts)
+	if len(problems) > 0 {
+		return fail(2, &Error{Code: CodeOptions, Message: oneLine(problems)})
 	}
-	h.gate.enter(0)
-	v := newVisit(&h.gate)
-	if err := h.fillRunFromEnv(ctx, v); err != nil {
-		report(err)
-		return 2
-	}
-	start := time.Now()
-	h.startRun(v, nil)
-	out := h.await(v, start)
-	body, problems, err := h.answer(v, out, start)
-	h.hooks.Grace = h.opts.Reserve / 2
-	defer h.endRun(v, out, problems, start)
+	e, err := decodeEnvironment()
 	if err != nil {
-		report(err)
-		return 1
+		return fail(2, asError(err))
 	}
-	if err := deliver(append(body, '\n'), environment("RESULT_PATH"), stdout); err != nil {
-		report(&Error{Code: CodeResult, Message: "the answer cannot be written: " + err.Error(), Err: err})
-		return 2
+	t, err := h.gate.enter(0)
+	if err != nil {
+		return fail(2, asError(err))
+	}
+	s := h.newSession(t, time.Now())
+	defer s.release()
+	if err := h.openRun(ctx, s, e, nil); err != nil {
+		return fail(2, asError(err))
+	}
+	defer s.end(nil)
+	out := h.runAgent(s)
+	answer, found := h.answer(s, out)
+	h.hooks.Grace = h.opts.Reserve / 2
+	defer h.endRun(s, out, found)
+	if answer == nil {
+		return fail(1, out.failure)
+	}
+	if err := deliver(append(answer, '\n'), environment("RESULT_PATH"), stdout); err != nil {
+		return fail(2, &Error{Code: CodeResult, Message: "the answer cannot be written: " + err.Error()})
 	}
 	return 0
+}
+
+// oneLine joins problems in an order that does not depend on how they were found.
+func oneLine(problems []error) string {
+	return strings.ReplaceAll(sortedJoin(problems).Error(), "\n", "; ")
 }
 
 // deliver writes the answer to the file at path, by way of a second one beside it, or to stdout.

@@ -155,7 +155,7 @@ func TestCodeMode(t *testing.T) {
 		{"agent panics", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"panic"}`), 1, "", `"agent_panicked"`},
 		{"time is over", with("TOOLWIRE_TEST_HURRY", "1", "_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"wait"}`), 0, `{"final_response":"The agent ran out of time before it had an answer.","messages":[{"role":"user","content":"wait"},{"role":"assistant","content":"The agent ran out of time before it had an answer."}]}` + "\n", ""},
 		{"nothing set", map[string]string{"PIPELINES_RUN_ID": "1 2"}, 2, "", "PIPELINES_ODYSSEY_PROXY_URL is not set; PIPELINES_RUN_TOKEN is not set"},
-		{"bad URL", with("PIPELINES_ODYSSEY_PROXY_URL", "ftp://u:hunter2@h/"), 2, "", "must begin with https://"},
+		{"bad URL", with("PIPELINES_ODYSSEY_PROXY_URL", "ftp://u:hunter2@h/", "_PIPELINES_TASK_INPUT_JSON", "{}"), 2, "", "must begin with https://"},
 		{"bad task", with("_PIPELINES_TASK_INPUT_JSON", `{"input":1,"input":2}`), 2, "", "/input stands twice"},
 		{"task is a list", with("_PIPELINES_TASK_INPUT_JSON", `[{}]`), 2, "", "must be an object"},
 		{"task is an empty list", with("_PIPELINES_TASK_INPUT_JSON", `[]`), 2, "", "no task"},

@@ -11,7 +11,7 @@
 //	}
 //
 // A request passes these stages in order: method, authentication, size, [ping], admission,
-// envelope, agent, response ("[Porting without the SDK]", steps 3 to 5). [Handler] lists the
+// envelope, run, agent, response ("[Porting without the SDK]", steps 3 to 5). [Handler] lists the
 // responses to failures.
 //
 // The response to an authenticated ping, the body {"ping":true}, is 200 {"ok":true}. A run that

@@ -3,17 +3,12 @@ package dispatch
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
-	"time"
 
-	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
-	"github.com/toolwire/toolwire/proxy"
 )
 
 // The request headers of a dispatch. A header counts if the body does not have its member.
@@ -27,6 +22,7 @@ const (
 
 // envelope is the dispatch body. Its slices are parts of the body.
 type envelope struct {
+	body                         []byte
 	taskID, runID, agentID       string
 	proxyURL, runToken, tokenJTI string
 	tokenInBody                  bool
@@ -50,9 +46,11 @@ var (
 	taskMembers     = []string{"task_id", "user_instruction", "session_id", "turn_id", "latest_user_prompt"}
 )
 
-// decode reads the body in one pass. Unknown members are in the raw envelope only. The headers
-// usually have the same values, so that their strings serve instead of copies.
-func (e *envelope) decode(body []byte, header http.Header) error {
+// decode reads the body in one pass, and takes what it does not have from the headers. Unknown members
+// are in the raw envelope only. The headers usually have the same values, so that their strings serve
+// instead of copies.
+func decode(body []byte, header http.Header) (envelope, error) {
+	e := envelope{body: body}
 	err := strictjson.Read(body, liberal, func(r *strictjson.Reader) error {
 		return r.Object(envelopeMembers, func(name string) (err error) {
 			switch name {
@@ -79,14 +77,25 @@ func (e *envelope) decode(body []byte, header http.Header) error {
 	})
 	if err != nil {
 		if _, ok := errors.AsType[*Error](err); ok {
-			return err
+			return e, err
 		}
-		return &Error{Code: CodeJSON, Message: err.Error(), Err: err}
+		return e, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
 	}
 	if e.taskID == "" {
 		e.taskID = e.task.id
 	}
-	return nil
+	fillID(&e.runID, header, headerRunID)
+	fillID(&e.taskID, header, headerTaskID)
+	fillID(&e.tokenJTI, header, headerJTI)
+	err = cmp.Or(fillGap(&e.proxyURL, header, headerProxyURL), fillGap(&e.runToken, header, headerRunToken))
+	switch {
+	case err != nil:
+	case e.proxyURL == "":
+		err = envelopeError("no proxy URL: neither the member odyssey_proxy_url nor the header %s is set", headerProxyURL)
+	case e.runToken == "":
+		err = envelopeError("no run token: neither the header %s nor the member run_token is set", headerRunToken)
+	}
+	return e, err
 }
 
 // read reads the member input. knownID is the task id in the headers, or "".
@@ -199,43 +208,6 @@ func validID(id string) bool {
 // liberal is how envelopes are read, nested at most 256 levels deep.
 var liberal = strictjson.Limits{Mode: strictjson.Liberal}
 
-// fillRun makes the run of an authenticated request.
-func (h *Handler) fillRun(v *visit, r *http.Request, body []byte, arrived time.Time) error {
-	var e envelope
-	if err := e.decode(body, r.Header); err != nil {
-		return err
-	}
-	if err := e.fillGaps(r.Header); err != nil {
-		return err
-	}
-	if e.proxyURL == "" {
-		return envelopeError(
-			"no proxy URL: neither the member odyssey_proxy_url nor the header %s is set", headerProxyURL)
-	}
-	if e.runToken == "" {
-		return envelopeError("no run token: neither the header %s nor the member run_token is set", headerRunToken)
-	}
-	if err := h.hosts.check(e.proxyURL); err != nil {
-		return envelopeError("the proxy URL %s", err)
-	}
-	client, err := h.newClient(r.Context(), v, arrived, e.proxyURL, e.runToken)
-	if err != nil {
-		// The client's error names what is wrong without repeating the URL or the token.
-		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
-		return envelopeError("the proxy URL or run token cannot be used: %s", reasons)
-	}
-	v.run.set(&e, withoutToken(body, &e), client)
-	return nil
-}
-
-// fillGaps takes the members that the body does not have from the headers.
-func (e *envelope) fillGaps(header http.Header) error {
-	fillID(&e.runID, header, headerRunID)
-	fillID(&e.taskID, header, headerTaskID)
-	fillID(&e.tokenJTI, header, headerJTI)
-	return cmp.Or(fillGap(&e.proxyURL, header, headerProxyURL), fillGap(&e.runToken, header, headerRunToken))
-}
-
 // only returns the value of a header that is given once, or "".
 func only(header http.Header, name string) string {
 	if values := header[name]; len(values) == 1 {
@@ -262,36 +234,4 @@ func fillID(id *string, header http.Header, name string) {
 	if given := only(header, name); *id == "" && validID(given) {
 		*id = given
 	}
-}
-
-// newClient returns the client of a run. From then on the visit uses the state of the run token.
-func (h *Handler) newClient(
-	ctx context.Context, v *visit, arrived time.Time, proxyURL, runToken string,
-) (*proxy.Client, error) {
-	v.tokens, v.token = &h.state, h.state.enter(runToken, arrived)
-	v.record.transcript.run, v.record.transcript.numbers = &v.run, &v.token.numbers
-	v.run.transcript = &v.record.transcript
-	v.ctx = ctx
-	o := *h.opts.Proxy
-	o.Pacer, o.OnRunOver = &v.token.pacer, v.call.Cancel
-	if also := h.opts.Proxy.OnRunOver; also != nil {
-		o.OnRunOver = func(err error) {
-			v.call.Cancel(err)
-			also(err)
-		}
-	}
-	if observe.From[observe.Unpaced](ctx) {
-		o.Pacer = proxy.NewPacer(0, 0)
-	}
-	o.Observer = v.record.observer()
-	client, err := proxy.New(proxyURL, runToken, &o)
-	if err != nil {
-		return nil, err
-	}
-	for _, also := range []*proxy.Observer{h.opts.Proxy.Observer, observe.From[*proxy.Observer](ctx)} {
-		if also != nil {
-			client = client.Observe(also)
-		}
-	}
-	return client, nil
 }

@@ -27,6 +27,7 @@ const (
 	CodeAgent        Code = "agent_failed"       // 500: the agent returned an error
 	CodePanicked     Code = "agent_panicked"     // 500
 	CodeClientGone   Code = "client_gone"        // the platform closed the connection before the 500 was sent
+	CodeDeadline     Code = "deadline"           // 500: the context of the request ended before [Options.RunTimeout]
 	CodeResult       Code = "unwritable_result"  // [Main] cannot write the response
 	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: 500 if an agent returns it
 )
@@ -45,7 +46,7 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		s += ": " + e.Message
 	}
-	if _, said := errors.AsType[*Error](e.Err); e.Err != nil && !said && (e.Message == "" || e.Code == CodeAgent) {
+	if _, said := errors.AsType[*Error](e.Err); e.Err != nil && !said && (e.Message == "" || e.Code == CodeAgent || e.Code == CodeDeadline) {
 		s += ": " + e.Err.Error()
 	}
 	return s

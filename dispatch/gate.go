@@ -2,11 +2,12 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"sync"
-	"sync/atomic"
 
-	"github.com/toolwire/toolwire/internal/observe"
-	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 // gate counts the runs in progress and the bytes of their bodies. The zero gate accepts any number
@@ -28,22 +29,21 @@ var (
 	errBytes    = &Error{Code: CodeBusy, Message: "too many bytes of dispatches at once"}
 )
 
-// enter takes a place for a run and room for the bytes of its body. It returns nil, or the reason
-// for rejecting the run.
-func (g *gate) enter(bytes int64) *Error {
+// enter takes a place for a run and room for the bytes of its body. The error is an [*Error].
+func (g *gate) enter(bytes int64) (ticket, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.closed:
-		return errDraining
+		return ticket{}, errDraining
 	case g.limit > 0 && g.inside >= g.limit:
-		return errRuns
+		return ticket{}, errRuns
 	case bytes > g.byteLimit-g.bytes:
-		return errBytes
+		return ticket{}, errBytes
 	}
 	g.inside++
 	g.bytes += bytes
-	return nil
+	return ticket{gate: g, bytes: bytes}, nil
 }
 
 // expand takes room for more bytes of a run that has entered.
@@ -57,65 +57,91 @@ func (g *gate) expand(more int64) bool {
 	return true
 }
 
-func (g *gate) leave(bytes int64) {
+// ticket is the place of a run in the gate.
+type ticket struct {
+	gate  *gate
+	bytes int64 // of the body, for which there is room in the gate
+}
+
+// leave gives up the place.
+func (t ticket) leave() {
+	g := t.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.inside--
-	g.bytes -= bytes
+	g.bytes -= t.bytes
 	if g.inside == 0 && g.empty != nil {
 		close(g.empty)
 		g.empty = nil
 	}
 }
 
-// visit is one run in progress: its place in the gate and its use of the run token's state. The
-// request and the agent hold it; the agent may outlive the answer.
-type visit struct {
-	gate    *gate
-	bytes   int64 // of the body, for which there is room in the gate
-	holders atomic.Int32
-	run     Run
-	record  recorder
-
-	tokens *tokens
-	token  *token // nil until the run token is known
-
-	ctx     context.Context // of the request; the agent's context is derived from it
-	kept    observe.Kept
-	handler *Handler
-	call    runner.Call[outcome] // of the agent
+// read reads the rest of the body. If that fails or panics, the place is given up.
+func (t *ticket) read(in *httpserve.Body, head []byte) (body []byte, err error) {
+	whole := false
+	defer func() {
+		if !whole {
+			t.leave()
+		}
+	}()
+	body, err = in.Rest(head, t.room)
+	whole = err == nil
+	return body, err
 }
 
-// newVisit returns a visit to a gate that has been entered, held once.
-func newVisit(g *gate) *visit {
-	v := &visit{gate: g}
-	v.hold()
-	return v
-}
-
-func (v *visit) hold() { v.holders.Add(1) }
-
-// room reports whether the visit has room for n bytes, and takes it. It must not be called after
+// room reports whether the ticket has room for n bytes, and takes it. It must not be called after
 // the body was read.
-func (v *visit) room(n int64) bool {
-	if n <= v.bytes {
+func (t *ticket) room(n int64) bool {
+	if n <= t.bytes {
 		return true
 	}
-	ok := v.gate.expand(n - v.bytes)
+	ok := t.gate.expand(n - t.bytes)
 	if ok {
-		v.bytes = n
+		t.bytes = n
 	}
 	return ok
 }
 
-func (v *visit) release() {
-	if v.holders.Add(-1) > 0 {
-		return
+// unadmitted is the number of bytes of a body that are read before the dispatch has a place in the
+// gate. It is enough for a ping, which is always answered.
+const unadmitted = 64 << 10
+
+func (h *Handler) bodyError(err error) error {
+	switch err {
+	case httpserve.ErrNoRoom:
+		return errBytes
+	case httpserve.ErrTooLarge:
+		message := fmt.Sprintf("the body has more than %d bytes", h.opts.MaxBodyBytes)
+		return &Error{Code: CodeBodyTooLarge, Message: message}
+	case httpserve.ErrTimeout:
+		return &Error{Code: CodeBody, Message: fmt.Sprintf("the body did not arrive within %s", h.opts.BodyTimeout)}
 	}
-	if v.token != nil {
-		v.tokens.leave(v.token)
+	if limit, ok := errors.AsType[*http.MaxBytesError](err); ok { // of middleware in front of the handler
+		message := fmt.Sprintf("the body has more than %d bytes, the limit of an http.MaxBytesReader", limit.Limit)
+		return &Error{Code: CodeBodyTooLarge, Message: message}
 	}
-	v.gate.leave(v.bytes)
+	return &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}
+}
+
+// isPing reports whether body is {"ping":true} with any white space and nothing else. It is called
+// for every request before the body is parsed.
+func isPing(body []byte) bool {
+	rest := body
+	for _, part := range [...]string{"{", `"ping"`, ":", "true", "}"} {
+		rest = skipSpace(rest)
+		if len(rest) < len(part) || string(rest[:len(part)]) != part {
+			return false
+		}
+		rest = rest[len(part):]
+	}
+	return len(skipSpace(rest)) == 0
+}
+
+func skipSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
+		b = b[1:]
+	}
+	return b
 }
 
 // Drain rejects new runs with 503 and waits until the runs in progress have ended. If ctx ends

@@ -3,8 +3,11 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
@@ -17,7 +20,8 @@ import (
 // concurrently for runs that overlap. It must keep the state of a run in run and ctx only.
 //
 // ctx ends when the platform closes the connection, when the proxy reports that the run is over, or
-// [Options.Reserve] before the end of the run's time. The agent should then return what it has: the
+// [Options.Reserve] before the end of the run's time. It also ends with the request's context, which
+// a middleware may end early. The agent should then return what it has: the
 // handler waits for half of the reserve. [context.Cause] returns the reason, and [proxy.IsRunOver]
 // reports whether the reason is that the run is over.
 //
@@ -37,6 +41,7 @@ type Agent func(ctx context.Context, run *Run) (*Response, error)
 //	400  members that are missing or cannot be used           {"error":"invalid_envelope", …}
 //	503  over [Options.MaxRuns] or MaxBytesInFlight, draining {"error":"busy", …}, Retry-After
 //	500  the agent returned an error, or panicked             {"error":"agent_failed", …} or agent_panicked
+//	500  the request's context ended before the run's time    {"error":"deadline", …} or client_gone
 type Handler struct {
 	agent Agent
 	auth  authenticator
@@ -57,133 +62,204 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 		opts = &Options{}
 	}
 	auth, problems := newAuthenticator(opts)
-	h := &Handler{agent: agent, auth: auth}
-	if err := h.configure(opts, append(problems, checkAgent(agent)...)...); err != nil {
-		return nil, err
+	h, more := newHandler(agent, opts)
+	h.auth = auth
+	if problems = append(problems, more...); len(problems) > 0 {
+		return nil, &Error{Code: CodeOptions, Err: sortedJoin(problems)}
 	}
 	return h, nil
 }
 
-func checkAgent(agent Agent) []error {
-	if agent == nil {
-		return []error{errors.New("the agent must not be nil")}
-	}
-	return nil
-}
-
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. A request passes the stages in the order of the package comment.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		httpserve.LeaveBody(w, r)
-		h.refuse(w, r, &Error{Code: CodeMethod, Message: "use POST"})
-		return
-	}
-	if reason := httpserve.Contained(r, h.opts.Logger, "TokenFunc or Verify", h.auth.check); reason != "" {
-		httpserve.LeaveBody(w, r)
-		h.refuse(w, r, &Error{Code: CodeUnauthorized, Message: reason}) // the message is only logged
-		return
-	}
 	arrived := time.Now()
-	v, body, err := h.receive(w, r, arrived)
+	t, body, err := h.admit(w, r, arrived)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	if v == nil {
+	if t == aPing {
 		httpserve.WriteJSON(w, http.StatusOK, []byte(`{"ok":true}`))
 		return
 	}
-	defer v.release()
-	if err := h.fillRun(v, r, body, arrived); err != nil {
+	s := h.newSession(t, arrived)
+	defer s.release()
+	e, err := decode(body, r.Header)
+	if err == nil {
+		err = h.openRun(r.Context(), s, e, r.Header)
+	}
+	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	h.serve(w, r, v, arrived)
+	defer s.end(nil)
+	out := h.runAgent(s)
+	if out.aborts {
+		h.endRun(s, out, nil)
+		panic(http.ErrAbortHandler)
+	}
+	answer, problems := h.answer(s, out)
+	h.endRun(s, out, problems)
+	if answer == nil {
+		writeError(w, out.failure)
+		return
+	}
+	httpserve.WriteJSON(w, http.StatusOK, answer)
 }
 
+// refuse answers a request that does not reach the agent.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	httpserve.LogRefusal(r, h.opts.Logger, "dispatch refused", err.Error()) // as text: as JSON it leaves the cause out
 	h.observeRefusal(r, err)
 	writeError(w, err)
 }
 
+// aPing stands for a request that needs no place in the gate.
+var aPing = ticket{}
+
+// admit authenticates a request, reads its body, and takes a place in the gate for its run.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Time) (t ticket, body []byte, err error) {
+	if r.Method != http.MethodPost {
+		httpserve.LeaveBody(w, r)
+		return t, nil, &Error{Code: CodeMethod, Message: "use POST"}
+	}
+	if reason := httpserve.Contained(r, h.opts.Logger, "TokenFunc or Verify", h.auth.check); reason != "" {
+		httpserve.LeaveBody(w, r)
+		return t, nil, &Error{Code: CodeUnauthorized, Message: reason} // the message is only logged
+	}
+	in := httpserve.OpenBody(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
+	if body, err = in.Head(unadmitted); err != nil {
+		return t, nil, h.bodyError(err)
+	}
+	if in.Done() && isPing(body) {
+		return aPing, nil, nil
+	}
+	if t, err = h.gate.enter(max(int64(len(body)), r.ContentLength)); err != nil {
+		if !in.Done() {
+			httpserve.LeaveBody(w, r)
+		}
+		return t, nil, err
+	}
+	if in.Done() {
+		return t, body, nil
+	}
+	if body, err = t.read(&in, body); err != nil {
+		return t, nil, h.bodyError(err)
+	}
+	if isPing(body) {
+		t.leave()
+		return aPing, nil, nil
+	}
+	return t, body, nil
+}
+
+// session is a run: what the agent receives, and what the handler keeps for it. The request and the
+// agent hold it; the agent may outlive the response.
+type session struct {
+	run     Run
+	kept    observe.Kept[Run]
+	record  recorder
+	arrived time.Time
+
+	ctx context.Context         // the agent's context is derived from it
+	end context.CancelCauseFunc // of ctx
+
+	ticket  ticket
+	tokens  *tokens
+	token   *token // the state of the run token; nil until it is known
+	holders atomic.Int32
+}
+
+// newSession returns a session that the caller holds.
+func (h *Handler) newSession(t ticket, arrived time.Time) *session {
+	s := &session{ticket: t, tokens: &h.state, arrived: arrived}
+	s.hold()
+	return s
+}
+
+func (s *session) hold() { s.holders.Add(1) }
+
+// release gives up the place in the gate and the run token when nobody holds the session any more.
+func (s *session) release() {
+	if s.holders.Add(-1) > 0 {
+		return
+	}
+	if s.token != nil {
+		s.tokens.leave(s.token)
+	}
+	s.ticket.leave()
+}
+
+// openRun makes the run of an envelope. Its context ends when the proxy reports that the run is
+// over: the client calls OnRunOver, which is the function that cancels the context. header is that of
+// the request, and nil in code mode.
+func (h *Handler) openRun(ctx context.Context, s *session, e envelope, header http.Header) error {
+	if err := h.hosts.check(e.proxyURL); err != nil {
+		return envelopeError("the proxy URL %s", err)
+	}
+	s.token = s.tokens.enter(e.runToken, s.arrived)
+	s.record.init(&s.run, &s.token.numbers)
+	s.kept.Run = &s.run
+	ctx, s.end = context.WithCancelCause(ctx)
+	s.ctx = observe.With(ctx, &s.kept)
+
+	o := *h.opts.Proxy
+	o.Pacer, o.OnRunOver, o.Observer = &s.token.pacer, s.end, &s.record.observer
+	if observe.From[observe.Unpaced](ctx) {
+		o.Pacer = proxy.NewPacer(0, 0)
+	}
+	if also := h.opts.Proxy.OnRunOver; also != nil {
+		o.OnRunOver = func(err error) {
+			s.end(err)
+			also(err)
+		}
+	}
+	client, err := proxy.New(e.proxyURL, e.runToken, &o)
+	if err != nil {
+		s.end(nil)
+		// The client's error names what is wrong without repeating the URL or the token.
+		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
+		return envelopeError("the proxy URL or run token cannot be used: %s", reasons)
+	}
+	for _, also := range []*proxy.Observer{h.opts.Proxy.Observer, observe.From[*proxy.Observer](ctx)} {
+		if also != nil {
+			client = client.Observe(also)
+		}
+	}
+	s.run.set(&e, client, &s.record.transcript)
+	h.startRun(s, header)
+	return nil
+}
+
 // outcome is how a run of the agent ended.
 type outcome struct {
 	response *Response
-	host     bool // a function of the options made response, not the agent
-	timedOut bool // it is that of TimeoutResponse
-	err      error
-	ended    bool // err says only that the context has ended
-	aborts   bool // the agent panicked with http.ErrAbortHandler
+	host     bool   // a function of the options made response, not the agent
+	timedOut bool   // it is the response of TimeoutResponse
+	err      error  // of the agent, or why it has no response
+	failure  *Error // what the platform receives of err; nil if err is
+	ended    bool   // err says only that the context has ended
+	aborts   bool   // the agent panicked with http.ErrAbortHandler
 }
 
-// serve runs the agent and writes the response. It and await use little of the stack, because
-// thousands of runs wait there.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrived time.Time) {
-	h.startRun(v, r)
-	out := h.await(v, arrived)
-	if out.aborts {
-		h.endRun(v, out, nil, arrived)
-		panic(http.ErrAbortHandler)
-	}
-	body, problems, err := h.answer(v, out, arrived)
-	h.endRun(v, out, problems, arrived)
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	httpserve.WriteJSON(w, http.StatusOK, body)
-}
-
-// answer returns the body of the response, and the problems that were found in it. Its error is the
-// [*Error] with which a failed run is answered.
-func (h *Handler) answer(v *visit, out outcome, arrived time.Time) ([]byte, []Problem, error) {
-	ctx := v.ctx
-	if out.err != nil {
-		h.log(ctx, v, slog.LevelError, "run failed",
-			slog.Duration("took", time.Since(arrived)), slog.String("error", out.err.Error()))
-		failure := agentError(out.err)
-		if h.opts.FailureResponse == nil {
-			return nil, nil, failure
+// runAgent runs the agent and returns its outcome before the run's time is over, whatever the agent
+// does. The time counts from the arrival of the request, as the platform's does. The agent holds the
+// session until it returns.
+func (h *Handler) runAgent(s *session) outcome {
+	s.hold()
+	deadline := s.arrived.Add(h.opts.RunTimeout - h.opts.Reserve)
+	out := h.conclude(s, runner.Run(s.ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) (out outcome) {
+		defer s.release()
+		s.run.recording().start(ctx)
+		out.response, out.err = h.agent(ctx, &s.run)
+		if out.err != nil { // here, because the methods of the error may panic
+			_ = out.err.Error()
+			out.ended = endOfContext(out.err)
 		}
-		out.host = true
-		out.response = h.ask(ctx, &v.run, func() *Response { return h.opts.FailureResponse(&v.run, failure) })
-	}
-	body, problems := h.encode(&v.run, out)
-	for _, p := range problems {
-		h.log(ctx, v, slog.LevelWarn, "response contract", slog.String("code", p.Code),
-			slog.String("pointer", p.Pointer), slog.String("problem", p.Message))
-	}
-	if h.opts.Logger.Enabled(ctx, slog.LevelInfo) {
-		h.log(ctx, v, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(arrived)))
-	}
-	return body, problems, nil
-}
-
-// log writes a record that names the run.
-func (h *Handler) log(ctx context.Context, v *visit, level slog.Level, message string, attrs ...slog.Attr) {
-	attrs = append(attrs, slog.String("run_id", v.run.RunID), slog.String("task_id", v.run.TaskID),
-		slog.String("run_token_jti", v.run.TokenJTI))
-	h.opts.Logger.LogAttrs(ctx, level, message, attrs...)
-}
-
-// await runs the agent and returns its outcome before the run's time is over, whatever the agent
-// does. The time counts from the arrival of the request, as the platform's does.
-func (h *Handler) await(v *visit, arrived time.Time) outcome {
-	v.handler = h
-	v.hold()
-	return h.conclude(v, v.call.Run(observe.With(observe.With(v.ctx, &v.run), &v.kept), &h.runner, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), v.run.RunID, v))
-}
-
-// Do runs the agent. The agent has its place in the gate until it returns. The place is released
-// before the response is sent, so that the next run can take it.
-func (v *visit) Do(ctx context.Context) (out outcome) {
-	defer v.release()
-	v.run.recording().start(ctx)
-	out.response, out.err = v.handler.agent(ctx, &v.run)
-	if out.err != nil { // here, because the methods of the error may panic
-		_ = out.err.Error()
-		out.ended = endOfContext(out.err)
+		return out
+	}))
+	if out.err != nil {
+		out.failure = agentError(out.err)
 	}
 	return out
 }
@@ -192,7 +268,7 @@ var errRunTimeout = errors.New("the time for the run is over")
 
 // conclude decides the outcome of a run. A response of the agent counts, and so does an error of
 // its own. An error that only reports the end of the context is replaced by the reason of that end.
-func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
+func (h *Handler) conclude(s *session, end runner.Outcome[outcome]) outcome {
 	out := end.Value
 	switch {
 	case end.Panic != nil:
@@ -201,24 +277,58 @@ func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	case !end.Left && (end.Stop == runner.InTime || !out.ended):
 		return out
 	case end.Stop == runner.TimedOut:
-		h.opts.Logger.WarnContext(v.ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
-		late := h.ask(v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })
+		h.opts.Logger.WarnContext(s.ctx, "run timed out", "run_id", s.run.RunID, "timeout", h.opts.RunTimeout)
+		late := h.ask(s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
 		return outcome{host: true, timedOut: true, response: late}
 	case proxy.IsRunOver(end.Cause):
 		return outcome{err: end.Cause}
-	case !end.Left:
-		return out
+	case errors.Is(s.ctx.Err(), context.DeadlineExceeded):
+		deadline, _ := s.ctx.Deadline()
+		message := fmt.Sprintf(
+			"the request's context ended after %.1f s, before RunTimeout (%.0f s): a middleware or server timeout?",
+			deadline.Sub(s.arrived).Seconds(), h.opts.RunTimeout.Seconds())
+		return outcome{err: &Error{Code: CodeDeadline, Message: message, Err: out.err}}
 	}
-	message := "the platform closed the connection before the agent had a response"
-	return outcome{err: &Error{Code: CodeClientGone, Message: message}}
+	message := "the platform closed the connection, or stopped the program, before the agent had a response"
+	return outcome{err: &Error{Code: CodeClientGone, Message: message, Err: out.err}}
+}
+
+// answer returns the body of the response and the problems that were found in it. The body is nil if
+// the run is answered with out.failure.
+func (h *Handler) answer(s *session, out outcome) (body []byte, problems []Problem) {
+	response, host := out.response, out.host
+	if out.failure != nil {
+		h.log(s, slog.LevelError, "run failed",
+			slog.Duration("took", time.Since(s.arrived)), slog.String("error", out.err.Error()))
+		if h.opts.FailureResponse == nil {
+			return nil, nil
+		}
+		response, host = h.ask(s, func() *Response { return h.opts.FailureResponse(&s.run, out.failure) }), true
+	}
+	body, problems = h.encode(&s.run, response, host)
+	for _, p := range problems {
+		h.log(s, slog.LevelWarn, "response contract", slog.String("code", p.Code),
+			slog.String("pointer", p.Pointer), slog.String("problem", p.Message))
+	}
+	if h.opts.Logger.Enabled(s.ctx, slog.LevelInfo) {
+		h.log(s, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(s.arrived)))
+	}
+	return body, problems
+}
+
+// log writes a record that names the run.
+func (h *Handler) log(s *session, level slog.Level, message string, attrs ...slog.Attr) {
+	attrs = append(attrs, slog.String("run_id", s.run.RunID), slog.String("task_id", s.run.TaskID),
+		slog.String("run_token_jti", s.run.TokenJTI))
+	h.opts.Logger.LogAttrs(s.ctx, level, message, attrs...)
 }
 
 // ask calls a function of the options that makes a response. If the function panics, or does not
 // return within a quarter of the reserve, the response is empty.
-func (h *Handler) ask(ctx context.Context, run *Run, makeResponse func() *Response) *Response {
-	out := runner.Run(ctx, &h.asker, time.Now(), run.RunID, func(context.Context) *Response { return makeResponse() })
+func (h *Handler) ask(s *session, makeResponse func() *Response) *Response {
+	out := runner.Run(s.ctx, &h.asker, time.Now(), s.run.RunID, func(context.Context) *Response { return makeResponse() })
 	if out.Panic != nil {
-		h.asker.Report(ctx, out.Panic)
+		h.asker.Report(s.ctx, out.Panic)
 	}
 	return out.Value
 }

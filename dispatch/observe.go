@@ -46,8 +46,8 @@ type RunStart struct {
 type RunEnd struct {
 	Run *Run // must not be changed
 
-	// Err is the [*Error] of a run that failed, or nil. Its code is [CodeAgent], [CodePanicked] or
-	// [CodeClientGone], or that of an *Error that the agent returned. It unwraps to the agent's
+	// Err is the [*Error] of a run that failed, or nil. Its code is [CodeAgent], [CodePanicked],
+	// [CodeClientGone] or [CodeDeadline], or the code of an *Error that the agent returned. It unwraps to the agent's
 	// error, or to what the agent panicked with if that is an error; their texts may contain
 	// secrets. [Options.FailureResponse] may have turned the failure into a response.
 	Err error
@@ -77,47 +77,48 @@ type Refusal struct {
 	Header func(name string) string
 }
 
-// startRun makes the context of a run. r is nil in code mode.
-func (h *Handler) startRun(v *visit, r *http.Request) {
+// startRun reports the start of a run, and takes the context that the observer returns. header is nil
+// in code mode.
+func (h *Handler) startRun(s *session, header http.Header) {
 	o := h.opts.Observer
 	if o == nil || o.RunStart == nil {
 		return
 	}
-	start := RunStart{Run: &v.run}
-	if r != nil {
-		start.Header = h.publicHeader(r.Header)
+	start := RunStart{Run: &s.run}
+	if header != nil {
+		start.Header = h.publicHeader(header)
 	}
-	ctx, started := v.ctx, make(chan context.Context, 1)
-	h.hooks.Hook(ctx, v.run.RunID, func() { started <- o.RunStart(ctx, start) })
+	ctx, started := s.ctx, make(chan context.Context, 1)
+	h.hooks.Hook(ctx, s.run.RunID, func() { started <- o.RunStart(ctx, start) })
 	select {
 	case ctx = <-started:
 		if ctx != nil {
-			v.ctx = ctx
+			s.ctx = ctx
 		}
 	default:
 	}
 }
 
-func (h *Handler) endRun(v *visit, out outcome, problems []Problem, arrived time.Time) {
-	ctx, kit, o := v.ctx, observe.From[*Observer](v.ctx), h.opts.Observer
+func (h *Handler) endRun(s *session, out outcome, problems []Problem) {
+	ctx, kit, o := s.ctx, observe.From[*Observer](s.ctx), h.opts.Observer
 	if kit == nil && (o == nil || o.RunEnd == nil) {
 		return
 	}
 	end := RunEnd{
-		Run: &v.run, TimedOut: out.timedOut, Problems: problems, Metadata: v.run.recording().metadataCopy(),
-		Calls: int(v.record.calls.Load()), Duration: time.Since(arrived),
+		Run: &s.run, TimedOut: out.timedOut, Problems: problems, Metadata: s.run.recording().metadataCopy(),
+		Calls: int(s.record.calls.Load()), Duration: time.Since(s.arrived),
 	}
 	if out.response != nil {
 		end.Metadata = out.response.Metadata.with(end.Metadata)
 	}
-	if out.err != nil {
-		end.Err = agentError(out.err)
+	if out.failure != nil {
+		end.Err = out.failure
 	}
 	if kit != nil {
 		kit.RunEnd(ctx, end)
 	}
 	if o != nil && o.RunEnd != nil {
-		h.hooks.Hook(ctx, v.run.RunID, func() { o.RunEnd(ctx, end) })
+		h.hooks.Hook(ctx, s.run.RunID, func() { o.RunEnd(ctx, end) })
 	}
 }
 

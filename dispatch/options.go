@@ -115,15 +115,19 @@ const (
 	defaultReserve     = 2 * time.Second
 )
 
-// configure checks once the options that requests and code mode share, and fills the defaults in.
-// It reports problems, which the caller found, together with its own.
-func (h *Handler) configure(opts *Options, problems ...error) error {
+// newHandler returns a handler without authentication. It checks once the options that requests and
+// code mode share, and fills the defaults in.
+func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
+	h = &Handler{agent: agent}
 	if opts != nil {
 		h.opts = *opts
 	}
 	o := &h.opts
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	o.Tokens = nil // the authenticator has their digests
+	if agent == nil {
+		bad("the agent must not be nil")
+	}
 
 	for name, value := range map[string]int64{
 		"MaxBodyBytes": o.MaxBodyBytes, "MaxBytesInFlight": o.MaxBytesInFlight, "BodyTimeout": int64(o.BodyTimeout),
@@ -193,10 +197,7 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 		What: "a function of Options.Observer", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 4,
 	}
 	h.gate.limit, h.gate.byteLimit = o.MaxRuns, o.MaxBytesInFlight
-	if len(problems) > 0 {
-		return &Error{Code: CodeOptions, Err: sortedJoin(problems)}
-	}
-	return nil
+	return h, problems
 }
 
 func setDefault[T int64 | time.Duration](v *T, def T) {

@@ -21,11 +21,11 @@ func (o Options) Format(f fmt.State, verb rune) {
 
 // withoutToken returns the body without the run token, because agents log their envelopes. If the
 // token came in a header, it may still be in a member that this package does not know.
-func withoutToken(body []byte, e *envelope) json.RawMessage {
-	if !e.tokenInBody && !bytes.Contains(body, []byte(e.runToken)) {
-		return body
+func withoutToken(e *envelope) json.RawMessage {
+	if !e.tokenInBody && !bytes.Contains(e.body, []byte(e.runToken)) {
+		return e.body
 	}
-	without := json.RawMessage(redact.New(e.runToken).Text(string(body)))
+	without := json.RawMessage(redact.New(e.runToken).Text(string(e.body)))
 	if !json.Valid(without) { // a token of digits stands in a number, too
 		return json.RawMessage(`{"run_token":"` + redact.Placeholder + `"}`)
 	}

@@ -15,14 +15,15 @@ import (
 
 // call is a recorded tool call.
 type call struct {
-	group     *group
-	index     int    // in the turn of its group
-	id        string // in the transcript, if the agent does not tell the call
-	modelID   string // of proxy.WithCallID; "" for none
-	tool      string
-	arguments json.RawMessage
-	hash      string  // see hashOf; if there is no modelID
-	content   Content // of the result; empty until the call has ended
+	transcript *Transcript
+	group      *group
+	index      int    // in the turn of its group
+	id         string // in the transcript, if the agent does not tell the call
+	modelID    string // of proxy.WithCallID; "" for none
+	tool       string
+	arguments  json.RawMessage
+	hash       string  // see hashOf; if there is no modelID
+	content    Content // of the result; empty until the call has ended
 
 	told, answered bool // by the agent; see matcher
 }
@@ -46,7 +47,7 @@ func (g *group) place() place { return place{g.at, g.calls[0].index} }
 func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 	turn, index := actor.TakeTurn(ctx)
 	c := &call{
-		index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
+		transcript: t, index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
 		tool: clip.Text(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
 	}
 	if c.id == "" {
@@ -130,23 +131,23 @@ func cutText(s string) Content {
 type recorder struct {
 	transcript Transcript
 	calls      atomic.Int64 // that have begun
+	observer   proxy.Observer
 }
 
-func (r *recorder) observer() *proxy.Observer {
-	return &proxy.Observer{CallStart: r.callStart, CallEnd: r.callEnd}
+// init prepares the recorder of a run. numbers counts the ids that were made for the run token.
+func (r *recorder) init(run *Run, numbers *atomic.Int64) {
+	r.transcript.run, r.transcript.numbers = run, numbers
+	r.observer = proxy.Observer{CallStart: r.callStart, CallEnd: callEnd}
 }
 
 func (r *recorder) callStart(ctx context.Context, info proxy.CallInfo) context.Context {
 	r.calls.Add(1)
-	if c := r.transcript.begin(ctx, info); c != nil {
-		ctx = observe.With(ctx, c)
-	}
-	return ctx
+	return observe.With(ctx, r.transcript.begin(ctx, info))
 }
 
-func (r *recorder) callEnd(ctx context.Context, end proxy.CallEnd) {
+func callEnd(ctx context.Context, end proxy.CallEnd) {
 	c := observe.From[*call](ctx)
-	if c == nil {
+	if c == nil { // there was no room
 		return
 	}
 	var response json.RawMessage // as the model should see it
@@ -155,5 +156,5 @@ func (r *recorder) callEnd(ctx context.Context, end proxy.CallEnd) {
 	} else {
 		response = end.Result.Response
 	}
-	r.transcript.end(c, cutText(toolresult.Text(response)))
+	c.transcript.end(c, cutText(toolresult.Text(response)))
 }

@@ -101,10 +101,10 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 
 // encode returns the body of the response. The problems are what was changed or not sent, so that
 // the platform drops nothing.
-func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem) {
+func (h *Handler) encode(run *Run, response *Response, host bool) (body []byte, problems []Problem) {
 	var r Response
-	if out.response != nil {
-		r = *out.response
+	if response != nil {
+		r = *response
 	}
 	if p := checkFinalResponse(r.FinalResponse); p != nil {
 		problems = append(problems, *p)
@@ -112,7 +112,7 @@ func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem
 			r.FinalResponse = NoFinalResponse
 		}
 	}
-	rows, found := h.messages(run, out.host, &r)
+	rows, found := h.messages(run, host, &r)
 	problems = append(append(problems, found...), run.recording().foundProblems()...)
 	r.Metadata = r.Metadata.with(run.recording().metadataCopy())
 	body = append(make([]byte, 0, len(r.FinalResponse)+64), `{"final_response":`...)

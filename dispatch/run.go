@@ -50,16 +50,19 @@ type Run struct {
 // [http.RoundTripper] that serves all runs. If ctx is not derived from the context of an agent, ok
 // is false.
 func FromContext(ctx context.Context) (run *Run, ok bool) {
-	run = observe.From[*Run](ctx)
-	return run, run != nil
+	kept := observe.From[*observe.Kept[Run]](ctx)
+	if kept == nil {
+		return nil, false
+	}
+	return kept.Run, true
 }
 
 // set copies the envelope.
-func (r *Run) set(e *envelope, body []byte, client *proxy.Client) {
+func (r *Run) set(e *envelope, client *proxy.Client, transcript *Transcript) {
 	*r = Run{
 		TaskID: e.taskID, RunID: e.runID, AgentID: e.agentID, TokenJTI: e.tokenJTI, Proxy: client,
 		Instruction: e.task.instruction, Input: e.task.input, Messages: e.task.messages,
-		SessionID: e.task.sessionID, TurnID: e.task.turnID, Envelope: body, transcript: r.transcript,
+		SessionID: e.task.sessionID, TurnID: e.task.turnID, Envelope: withoutToken(e), transcript: transcript,
 	}
 	if r.Instruction == "" {
 		r.Instruction = e.task.latest

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -214,4 +215,74 @@ func TestOnRunOverOfTheOptions(t *testing.T) {
 	if !proxy.IsRunOver(told) {
 		t.Errorf("told %v", told)
 	}
+}
+
+// An observer may call a tool of the run before the agent begins, also while RunStart has been left
+// behind. If the proxy then says that the run is over, the agent's context ends with that cause,
+// whenever the answer comes.
+func TestTheRunEndsWhileItIsOpened(t *testing.T) {
+	over := func() roundTrip {
+		return func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{}`))}, nil
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		start func(ctx context.Context, run *dispatch.Run)
+	}{
+		{"before the agent", func(ctx context.Context, run *dispatch.Run) { _, _ = run.Proxy.Do(ctx, "get_order", nil) }},
+		{"on a goroutine", func(ctx context.Context, run *dispatch.Run) {
+			go func() { _, _ = run.Proxy.Do(ctx, "get_order", nil) }()
+		}},
+		{"in a hook that was left behind", func(ctx context.Context, run *dispatch.Run) {
+			time.Sleep(time.Second)
+			_, _ = run.Proxy.Do(ctx, "get_order", nil)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for range 50 {
+				synctest.Test(t, func(t *testing.T) {
+					h := newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}, func(o *dispatch.Options) {
+						o.Proxy = &proxy.Options{Transport: over()}
+						o.Observer = &dispatch.Observer{RunStart: func(ctx context.Context, start dispatch.RunStart) context.Context {
+							tt.start(ctx, start.Run)
+							return ctx
+						}}
+					})
+					begin := time.Now()
+					wantError(t, post(h, seedBody, nil), 500, dispatch.CodeAgent, "the run is over")
+					if took := time.Since(begin); took > time.Second {
+						t.Errorf("answered after %s", took)
+					}
+				})
+			}
+		})
+	}
+}
+
+// A call that a goroutine of the agent makes after the response learns that the run is over, and ends
+// nothing else.
+func TestTheRunEndsAfterItsResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := make(chan error, 1)
+		h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			go func() {
+				time.Sleep(time.Minute)
+				_, err := run.Proxy.Do(context.Background(), "get_order", nil)
+				late <- err
+			}()
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}, func(o *dispatch.Options) {
+			o.Proxy = &proxy.Options{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{}`))}, nil
+			})}
+		})
+		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"done"}`)
+		if err := <-late; !proxy.IsRunOver(err) {
+			t.Errorf("the late call: %v", err)
+		}
+	})
 }

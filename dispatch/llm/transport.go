@@ -88,7 +88,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if dialect == nil {
 		return base.RoundTrip(r)
 	}
-	x := newExchange(ctx, dialect, run, observe.Keep[runState](ctx))
+	x := newExchange(ctx, dialect, run, observe.Keep[runState](observe.From[*observe.Kept[dispatch.Run]](ctx)))
 	resp, err := base.RoundTrip(x.watchRequest(r))
 	if err != nil || resp.StatusCode/100 != 2 || resp.Body == nil {
 		return resp, err

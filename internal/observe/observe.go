@@ -66,19 +66,16 @@ func CountOutside(ctx context.Context) {
 // Outside returns how many requests were counted in this process.
 func Outside() int64 { return outside.Load() }
 
-// Kept holds what packages keep for one run: one value of each type.
-type Kept struct {
+// Kept is a run, and what other packages keep for it: one value of each type.
+type Kept[R any] struct {
+	Run *R
+
 	mu     sync.Mutex
 	values map[any]any
 }
 
-// Keep returns the T that is kept for the run of the context. The first call makes it. If the
-// context does not belong to a run, Keep returns nil.
-func Keep[T any](ctx context.Context) *T {
-	kept := From[*Kept](ctx)
-	if kept == nil {
-		return nil
-	}
+// Keep returns the T that is kept for the run. The first call makes it.
+func Keep[T, R any](kept *Kept[R]) *T {
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
 	v, ok := kept.values[key[T]{}].(*T)

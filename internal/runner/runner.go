@@ -70,94 +70,86 @@ func (p *Panic) Unwrap() error {
 // on to its server.
 func (p *Panic) Aborts() bool { return p != nil && p.Value == http.ErrAbortHandler }
 
-// A Job is the function of a [Call].
-type Job[T any] interface {
-	Do(ctx context.Context) T
+// Run calls f and waits for it as the package comment describes. name identifies the call in log
+// records. If f returns a value after its context has ended, Stop is not InTime, and the caller
+// decides whether to use the value.
+func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string, f func(context.Context) T) Outcome[T] {
+	c := &call[T]{limit: r.Cause}
+	if outer, ok := ctx.Deadline(); ok && outer.Before(deadline) {
+		c.limit = nil // the caller's deadline comes first, and may have the same cause
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, deadline, r.Cause)
+	go c.run(ctx, cancel, r, name, f)
+	<-ctx.Done() // also when f has returned
+	return c.wait(ctx, r.Grace)
 }
 
-// A Func is a [Job].
-type Func[T any] func(ctx context.Context) T
-
-// Do calls f.
-func (f Func[T]) Do(ctx context.Context) T { return f(ctx) }
-
-// Run calls f as [Call.Run] does.
-func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string, f Func[T]) Outcome[T] {
-	return new(Call[T]).Run(ctx, r, deadline, name, f)
-}
-
-// A Call is one call of a function. Use it once. A caller with many calls at the same time embeds
-// it in a struct that is a [Job], which saves allocations.
-type Call[T any] struct {
-	ctx jobContext
+// call is one call of a function.
+type call[T any] struct {
+	limit error // the cause of the context's end at the time limit
 
 	mu       sync.Mutex
 	returned bool          // out is set
-	done     chan struct{} // closed when out is set; nil until Run waits for it
+	late     chan struct{} // closed when out is set; nil until wait waits for it
 	out      Outcome[T]
 }
 
-// Run calls the job and waits for it as the package comment describes. name identifies the call in
-// log records. If the job returns a value after its context has ended, Stop is not InTime, and the
-// caller decides whether to use the value.
-//
-// Thousands of runs wait here at the same time, so Run uses little of the stack.
-func (c *Call[T]) Run(ctx context.Context, r *Runner, deadline time.Time, name string, job Job[T]) Outcome[T] {
-	c.ctx.start(ctx, deadline, r.Cause)
-	go c.call(r, name, job)
-	c.ctx.wait() // also until the job has returned
-	return c.wait(r)
-}
-
-// Cancel ends the context of the job with a cause, as if the caller's context had ended. It may be
-// called before Run, but not while Run begins.
-func (c *Call[T]) Cancel(cause error) { c.ctx.cancel(cause) }
-
-// wait waits for a job whose context has ended.
-func (c *Call[T]) wait(r *Runner) Outcome[T] {
+// wait waits for a function whose context has ended.
+func (c *call[T]) wait(ctx context.Context, grace time.Duration) Outcome[T] {
 	c.mu.Lock()
 	if c.returned {
 		c.mu.Unlock()
 		return c.out
 	}
-	c.done = make(chan struct{})
+	c.late = make(chan struct{})
 	c.mu.Unlock()
-	timer := time.NewTimer(r.Grace)
+	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case <-c.done:
+	case <-c.late:
 		return c.out
 	case <-timer.C:
-		stop, cause := c.ctx.state()
+		stop, cause := c.stop(ctx)
 		return Outcome[T]{Stop: stop, Cause: cause, Left: true}
 	}
 }
 
-// call runs the job and always sets the outcome. It does so in the outermost deferred function,
+// run runs the function and always sets the outcome. It does so in the outermost deferred function,
 // because the value of a panic and the logger are the user's code too.
-func (c *Call[T]) call(r *Runner, name string, job Job[T]) {
+func (c *call[T]) run(ctx context.Context, cancel func(), r *Runner, name string, f func(context.Context) T) {
 	var out Outcome[T]
 	defer func() {
 		_ = recover() // of the logger
 		c.mu.Lock()
 		c.out, c.returned = out, true
-		if c.done != nil {
-			close(c.done)
+		if c.late != nil {
+			close(c.late)
 		}
 		c.mu.Unlock()
-		c.ctx.end(InTime, context.Canceled, context.Canceled)
+		cancel()
 	}()
 	returned := false
 	defer func() {
-		c.ctx.check()
-		out.Stop, out.Cause = c.ctx.state() // before the context ends because the job has returned
+		out.Stop, out.Cause = c.stop(ctx) // before the context ends because f has returned
 		if !returned {
 			out.Panic = &Panic{Value: recover()}
-			r.describe(&c.ctx, name, out.Panic)
+			r.describe(ctx, name, out.Panic)
 		}
 	}()
-	out.Value = job.Do(&c.ctx)
+	out.Value = f(ctx)
 	returned = true
+}
+
+// stop returns why the context of the function has ended.
+func (c *call[T]) stop(ctx context.Context) (Stop, error) {
+	switch cause := context.Cause(ctx); cause {
+	case nil:
+		return InTime, nil
+	case c.limit:
+		return TimedOut, cause
+	default:
+		return Canceled, cause
+	}
 }
 
 // Hook calls a function that only observes. It waits for at most the grace period and never ends
