@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,7 +38,7 @@ type trial struct {
 	mark   string
 	inside bool // the mark is put into strings, if there are any
 
-	after bool // of a pair: the other run had ended when this one first called a tool
+	after atomic.Bool // of a pair: the other run had ended when this one first called a tool
 
 	mu     sync.Mutex
 	marked bool // a result carries the mark
@@ -146,7 +147,7 @@ func (c *checkup) pair(ctx context.Context) (runs [2]*trial) {
 	over := [2]*gate{newGate(), newGate()}
 	var ends [2]func()
 	for i := range runs {
-		first := sync.OnceFunc(func() { runs[i].after = over[1-i].isOpen() })
+		first := sync.OnceFunc(func() { runs[i].after.Store(over[1-i].isOpen()) })
 		runs[i] = c.newTrial(c.single.inside, func() {
 			first()
 			called[i].open()
@@ -247,6 +248,7 @@ func (c *checkup) compare(runs [2]*trial) (v verdict) {
 		return v
 	}
 	v.Finding = c.simultaneous(first, second)
+	v.repeat = !c.busy && v.Status == StatusWarning // a model may have thought for long
 	return v
 }
 
@@ -271,17 +273,13 @@ const (
 
 // simultaneous judges whether two runs that completed were at work at the same time.
 func (c *checkup) simultaneous(first, second *trial) (f Finding) {
-	inOrder := first.after || second.after
-	usual := c.single.firstCall().Sub(c.single.began)
 	switch none := first.firstCall().IsZero() || second.firstCall().IsZero(); {
 	case c.busy:
 		f = warning(busyAdvice, "the endpoint works on one run at a time: while a run waits for a tool, not even a ping is answered")
 	case none:
 		return noCall()
-	case inOrder && 4*usual < patience:
+	case first.after.Load() || second.after.Load():
 		f = warning(busyAdvice, "the endpoint works on one run at a time: of two dispatches, the second run began when the first had ended")
-	case inOrder:
-		return skipped("", "the second of two runs called its first tool after the end of the first, so it is not known whether they keep apart")
 	case !c.visible:
 		return good("two runs at the same time keep their tokens and URLs apart; their answers do not show their results")
 	default:

@@ -34,7 +34,6 @@ type episode struct {
 
 	run     *proxytest.Run
 	result  *dispatchtest.Result
-	began   time.Time
 	toFirst int // tool calls to the proxy of the sample, before this dispatch
 
 	mu         sync.Mutex
@@ -142,7 +141,7 @@ func (c *checkup) dispatchAgain(ctx context.Context, e *episode) *episode {
 	c.mu.Lock()
 	c.secrets = append(c.secrets, s.Secrets())
 	c.mu.Unlock()
-	e.toFirst, e.began = len(toolCalls(c.setup.Run.Log())), time.Now()
+	e.toFirst = len(toolCalls(c.setup.Run.Log()))
 	result, err := dispatchtest.Dispatch(testrun.With(ctx, s), c.target, task)
 	e.result = result
 	if err != nil {

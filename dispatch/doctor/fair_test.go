@@ -255,7 +255,8 @@ func TestASecondCallIsNotARepetition(t *testing.T) {
 	})
 }
 
-// An agent that serves one run at a time makes the doctor wait once, not for each call.
+// An agent that serves one run at a time makes the doctor wait once for each pair of runs, not for each
+// call.
 func TestConcurrentRunsWaitOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := make(chan struct{}, 1)
@@ -274,7 +275,7 @@ func TestConcurrentRunsWaitOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(start); took > 4*time.Second {
+		if took := time.Since(start); took > 7*time.Second {
 			t.Errorf("it took %s", took)
 		}
 		if said := expect(t, report, nil, names{"concurrent_runs"}); !strings.Contains(said, "one run at a time") {
@@ -303,7 +304,7 @@ func TestASlowModelIsNotABusyEndpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		assertNoWarning(t, report)
-		if f := find(t, report, "concurrent_runs"); f.Status != doctor.StatusSkipped || !strings.Contains(f.Seen, "not known") {
+		if f := find(t, report, "concurrent_runs"); f.Status != doctor.StatusOK {
 			t.Errorf("%+v", f)
 		}
 	})
