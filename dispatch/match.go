@@ -192,18 +192,18 @@ func (m *matcher) answer(added []addedMessage, orphans []int) {
 	}
 }
 
+// maxComparedDepth is the nesting of arguments that are compared as JSON. Clients refuse deeper ones.
+const maxComparedDepth = 64
+
 // hashOf returns what calls with the same tool and the same arguments have in common. Arguments are
-// the same if the JSON values are equal, as JSON or as JSON in a string. Large ones, and what is not
-// JSON, must have the same text.
+// the same if the JSON values are equal, as JSON or as JSON in a string. Large or deep ones, and what is
+// not JSON, must have the same text.
 func hashOf(tool string, arguments json.RawMessage) string {
 	if rawjson.Kind(arguments) == '"' && wellFormed(arguments) {
 		arguments = json.RawMessage(rawjson.Text(arguments))
 	}
-	text, kind := string(bytes.TrimSpace(arguments)), " text "
-	switch {
-	case text == "":
-		text, kind = rawjson.Key(json.RawMessage("{}")), " json "
-	case len(text) <= maxTranscriptText && wellFormed([]byte(text)):
+	text, kind := cmp.Or(string(bytes.TrimSpace(arguments)), "{}"), " text "
+	if len(text) <= maxTranscriptText && readable([]byte(text), maxComparedDepth) {
 		text, kind = rawjson.Key(json.RawMessage(text)), " json "
 	}
 	sum := sha256.Sum256([]byte(tool + kind + text))

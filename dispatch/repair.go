@@ -27,7 +27,7 @@ func sendable(messages []Message, t *Transcript) ([]Message, []Problem) {
 	if len(CheckMessages(messages)) == 0 {
 		return messages, nil
 	}
-	s := sender{transcript: t, ids: map[string]bool{}}
+	s := sender{transcript: t, ids: map[string]bool{}, calls: map[string][]*sentCall{}}
 	for _, m := range messages {
 		for _, c := range m.ToolCalls {
 			s.ids[c.ID] = true
@@ -47,8 +47,13 @@ type sender struct {
 	problems   []Problem
 	ids        map[string]bool // of all tool calls, so that made ids differ
 	transcript *Transcript
-	calls      map[string]bool // that have been sent
-	open       []string        // ids of calls that have been sent and not answered
+	calls      map[string][]*sentCall // that have been sent and not answered, by id
+	open       []*sentCall            // some of which have been answered
+}
+
+type sentCall struct {
+	id       string
+	answered bool
 }
 
 func (s *sender) report(code, at, text string) {
@@ -79,20 +84,25 @@ func (s *sender) send(m Message) {
 // answer pairs a tool message with its call. It returns false if there is no such call.
 func (s *sender) answer(m *Message) bool {
 	if m.ToolCallID == "" {
+		for len(s.open) > 0 && s.open[0].answered {
+			s.open = s.open[1:]
+		}
 		if len(s.open) == 0 {
 			s.report(codeRemoved, "/tool_call_id",
 				"is missing, and every tool call has a result: the message is not sent")
 			return false
 		}
-		m.ToolCallID = s.open[0]
+		m.ToolCallID = s.open[0].id
 		s.report(codeRepaired, "/tool_call_id", "was missing: that of the first tool call without a result is sent")
 	}
-	if !s.calls[m.ToolCallID] {
+	calls, ok := s.calls[m.ToolCallID]
+	if !ok {
 		s.report(codeRemoved, "/tool_call_id", "does not match an earlier tool call: the message is not sent")
 		return false
 	}
-	if i := slices.Index(s.open, m.ToolCallID); i >= 0 {
-		s.open = slices.Delete(s.open, i, i+1)
+	if len(calls) > 0 {
+		calls[0].answered = true
+		s.calls[m.ToolCallID] = calls[1:]
 	}
 	return true
 }
@@ -154,11 +164,9 @@ func (s *sender) toolCalls(m *Message) {
 				"were neither an object nor a JSON string: they are sent as a string")
 		}
 		m.ToolCalls = append(m.ToolCalls, c)
-		if s.calls == nil {
-			s.calls = map[string]bool{}
-		}
-		s.calls[c.ID] = true
-		s.open = append(s.open, c.ID)
+		sent := &sentCall{id: c.ID}
+		s.calls[c.ID] = append(s.calls[c.ID], sent)
+		s.open = append(s.open, sent)
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -251,5 +254,59 @@ func TestHistory(t *testing.T) {
 			})
 			wantAnswer(t, post(h, `{"input":{`+tt.input+`}}`, nil), 200, `{"final_response":"x"}`)
 		})
+	}
+}
+
+// Messages that need a repair are repaired as fast as their number allows, in whichever order the
+// results come.
+func TestRepairOfManyCalls(t *testing.T) {
+	const n = 50_000
+	var messages []dispatch.Message
+	for i := range n {
+		messages = append(messages, calling(call(strconv.Itoa(i), "f", "")))
+	}
+	for i := range n - 1 {
+		messages = append(messages, result(strconv.Itoa(n-1-i), `"x"`))
+	}
+	messages = append(messages, result("", `"last"`), result("", `"nobody's"`))
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "x", Messages: messages}, nil
+	}, func(o *dispatch.Options) {
+		o.Observer = &dispatch.Observer{RunEnd: func(_ context.Context, end dispatch.RunEnd) {
+			want := fmt.Sprintf("messages_repaired /messages/%d/tool_call_id, messages_removed /messages/%d/tool_call_id, messages_removed /messages", 2*n-1, 2*n)
+			var got []string
+			for _, p := range end.Problems {
+				got = append(got, p.Code+" "+p.Pointer)
+			}
+			if strings.Join(got, ", ") != want {
+				t.Errorf("problems %s", got)
+			}
+		}}
+	})
+	if w := post(h, seedBody, nil); w.Code != 200 || len(dispatch.CheckResponse(w.Body.Bytes()).Messages) != 1000 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+// The last text of the assistant is the final response. It is cut rather than removed.
+func TestLongLastMessage(t *testing.T) {
+	for size, want := range map[int]int{500_000: 500_000, 600_000: 64 << 10} {
+		var problems []dispatch.Problem
+		h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			text := strings.Repeat("x", size)
+			return &dispatch.Response{FinalResponse: text, Messages: []dispatch.Message{says("user", "hi"), says("assistant", text)}}, nil
+		}, func(o *dispatch.Options) {
+			o.Observer = &dispatch.Observer{RunEnd: func(_ context.Context, end dispatch.RunEnd) { problems = end.Problems }}
+		})
+		sent := dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes())
+		if len(sent.Messages) != 2 || len(sent.Messages[1].Content) > want+2 || len(sent.Messages[1].Content) < want-10 || !sent.Gradeable {
+			t.Errorf("%d bytes: %d messages", size, len(sent.Messages))
+		}
+		repaired := slices.ContainsFunc(problems, func(p dispatch.Problem) bool {
+			return p.Code == "messages_repaired" && p.Pointer == "/messages/1/content"
+		})
+		if repaired != (want < size) {
+			t.Errorf("%d bytes: problems %v", size, problems)
+		}
 	}
 }

@@ -55,7 +55,8 @@ type thread struct {
 // Bounds of what is kept of a run.
 const (
 	maxLabels   = 256
-	maxThreads  = 8 // of a label
+	maxThreads  = 8    // of a label
+	maxBefore   = 1000 // messages, which is as many as are sent
 	maxModels   = 8
 	maxModelLen = 100
 )
@@ -251,7 +252,8 @@ func (l *label) follow(run *dispatch.Run, messages []dispatch.Message) (th *thre
 // follows says that th comes after parent, whose messages th has no longer. The first ones of th,
 // as many as are known, are not new.
 func (th *thread) follows(parent *thread, known int) {
-	th.parent, th.before, th.known = parent, parent.whole(), known
+	before := parent.whole()
+	th.parent, th.before, th.known = parent, before[:min(len(before), maxBefore)], known
 }
 
 // isBefore reports whether messages begin with those of the last request.
