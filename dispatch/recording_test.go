@@ -800,3 +800,75 @@ func ExampleTranscript_Add() {
 	// Output:
 	// 200 {"final_response":"It has shipped.","messages":[{"role":"user","content":"Has it shipped?"},{"role":"assistant","content":"I look it up.","tool_calls":[{"id":"toolu_01","name":"get_order","arguments":{"order_id":"4521"}}]},{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"toolu_01"},{"role":"assistant","content":"It has shipped."}],"metadata":{"total_output_tokens":12}}
 }
+
+// A call without an id has its recorded result, and no other message takes its place.
+func TestCallsThatAreToldWithoutAnID(t *testing.T) {
+	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+		for _, n := range []string{`{"n":1}`, `{"n":2}`} {
+			_, _ = proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", json.RawMessage(n))
+		}
+		tr.SetConversation(ctx, []dispatch.Message{
+			says("user", run.Instruction), calling(call("", "get_order", `{"n":1}`)), says("user", "And the other?"),
+			calling(call("", "get_order", `{"n":2}`)),
+		})
+	}, slow)
+	want := `assistant [call_3 get_order {"n":1}]
+tool(call_3) {"n":1}
+user And the other?
+assistant [call_4 get_order {"n":2}]
+tool(call_4) {"n":2}
+assistant Done.
+`
+	if text := brief(got); !strings.HasSuffix(text, want) {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// A transcript keeps 4 MiB of what was recorded and added, of the agent's own conversation, and of those
+// of its sub-agents. Whatever is not kept is counted as not sent.
+func TestWhatATranscriptKeeps(t *testing.T) {
+	text := strings.Repeat("x", 50_000)
+	list := func(n int) (messages []dispatch.Message) {
+		for range n {
+			messages = append(messages, says("assistant", text))
+		}
+		return messages
+	}
+	const whole = 4 << 20 / 50_250 // messages that 4 MiB have room for
+	for _, tt := range []struct {
+		name      string
+		agent     func(context.Context, *dispatch.Run, *dispatch.Transcript)
+		all, kept int // messages, without the instruction and the final response
+	}{
+		{"added", func(_ context.Context, _ *dispatch.Run, tr *dispatch.Transcript) { tr.Add(list(100)...) }, 100, whole},
+		{"added after a message that is too large", func(_ context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
+			tr.Add(says("user", "a"), says("user", strings.Repeat("x", 5<<20)), says("user", "b"))
+		}, 3, 1},
+		{"recorded", func(ctx context.Context, run *dispatch.Run, _ *dispatch.Transcript) {
+			for i := range 50 {
+				_, _ = proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", map[string]any{"n": i, "text": text})
+			}
+		}, 100, whole/2*2 + 2}, // the last result is cut
+		{"a conversation", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
+			tr.SetConversation(ctx, list(100))
+			tr.SetConversation(ctx, list(90))
+		}, 90, whole},
+		{"conversations", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
+			tr.Add(list(80)...)
+			tr.SetConversation(proxy.WithActor(ctx, "a"), list(90))
+			tr.SetConversation(proxy.WithActor(ctx, "b"), list(60))
+			tr.SetConversation(proxy.WithActor(ctx, "a"), list(10))
+			tr.SetConversation(proxy.WithActor(ctx, "b"), list(80))
+			tr.SetConversation(ctx, list(80))
+		}, 250, 80 + 80 + whole},
+	} {
+		kept := 0
+		sent, removed := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			tt.agent(ctx, run, tr)
+			kept = len(tr.Messages()) - 1
+		}, slow)
+		if kept < tt.kept-1 || kept > tt.kept+1 || len(sent)+removed != tt.all+2 {
+			t.Errorf("%s: %d messages are kept, want %d; %d are sent and %d are not", tt.name, kept, tt.kept, len(sent), removed)
+		}
+	}
+}
