@@ -204,7 +204,7 @@ func (h *Handler) openRun(ctx context.Context, s *session, e envelope, header ht
 	s.ctx = observe.With(ctx, &s.kept)
 
 	o := *h.opts.Proxy
-	o.Pacer, o.OnRunOver, o.Observer = &s.token.pacer, s.end, &s.record.observer
+	o.Pacer, o.OnRunOver, o.Observer = s.token.pacer, s.end, &s.record.observer
 	if observe.From[observe.Unpaced](ctx) {
 		o.Pacer = proxy.NewPacer(0, 0)
 	}

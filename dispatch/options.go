@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,6 +64,12 @@ type Options struct {
 	// pacer for each run token, across the turns of a session.
 	Proxy *proxy.Options
 
+	// RateLimit is the number of requests that the clients of one run token send within RateWindow:
+	// tool calls, their repeats and trace events. Further requests wait. The defaults are the limit of
+	// the documents, 60 in one minute. A negative RateLimit means no limit.
+	RateLimit  int
+	RateWindow time.Duration
+
 	// RunTimeout is the agent's run_timeout_s at registration, after which the platform stops
 	// waiting. It counts from the arrival of the request. Defaults to 300 s; the maximum is 1800 s.
 	// The agent's context ends Reserve earlier, which defaults to 2 s. If the agent has not
@@ -113,6 +120,8 @@ const (
 	defaultRunTimeout  = 300 * time.Second
 	maxRunTimeout      = 1800 * time.Second
 	defaultReserve     = 2 * time.Second
+	defaultRateLimit   = 60
+	defaultRateWindow  = time.Minute
 )
 
 // newHandler returns a handler without authentication. It checks once the options that requests and
@@ -132,7 +141,7 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 	for name, value := range map[string]int64{
 		"MaxBodyBytes": o.MaxBodyBytes, "MaxBytesInFlight": o.MaxBytesInFlight, "BodyTimeout": int64(o.BodyTimeout),
 		"RunTimeout": int64(o.RunTimeout), "Reserve": int64(o.Reserve),
-		"MaxRuns": int64(o.MaxRuns),
+		"MaxRuns": int64(o.MaxRuns), "RateWindow": int64(o.RateWindow),
 	} {
 		if value < 0 {
 			bad("Options.%s must not be negative", name)
@@ -179,9 +188,10 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 	}
 	o.Proxy = &copied
 	if copied.Pacer != nil {
-		bad("Options.Proxy.Pacer must be nil: the handler has a pacer for each run token")
+		bad("Options.Proxy.Pacer must be nil: the handler has a pacer for each run token; see Options.RateLimit")
 	}
-	h.state.init()
+	limit, window := cmp.Or(o.RateLimit, defaultRateLimit), cmp.Or(o.RateWindow, defaultRateWindow)
+	h.state.init(func() *proxy.Pacer { return proxy.NewPacer(limit, window) })
 	// The client checks the other proxy options, with a URL that is valid.
 	if _, err := proxy.New("http://localhost", "token", o.Proxy); err != nil {
 		bad("Options.Proxy: %w", errors.Unwrap(err))

@@ -18,7 +18,8 @@ const (
 // tokens keeps the state of run tokens across dispatches, because the turns of a session have one
 // token. It stores keyed hashes of the tokens, never a token.
 type tokens struct {
-	seeds [2]maphash.Seed
+	seeds    [2]maphash.Seed
+	newPacer func() *proxy.Pacer
 
 	mu          sync.Mutex
 	states      map[tokenKey]*token
@@ -27,9 +28,9 @@ type tokens struct {
 
 type tokenKey [2]uint64
 
-// token is what the dispatches of one run token share. The zero pacer has the documented limit.
+// token is what the dispatches of one run token share.
 type token struct {
-	pacer   proxy.Pacer  // also remembers that the token has ended
+	pacer   *proxy.Pacer // also remembers that the token has ended
 	numbers atomic.Int64 // of the ids that transcripts have made
 
 	// The rest needs the mutex of tokens.
@@ -39,7 +40,8 @@ type token struct {
 	prev, next *token // among the idle ones
 }
 
-func (t *tokens) init() {
+func (t *tokens) init(newPacer func() *proxy.Pacer) {
+	t.newPacer = newPacer
 	t.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 	t.states = map[tokenKey]*token{}
 }
@@ -53,7 +55,7 @@ func (t *tokens) enter(runToken string, now time.Time) *token {
 	s := t.states[key]
 	switch {
 	case s == nil:
-		s = &token{key: key}
+		s = &token{key: key, pacer: t.newPacer()}
 		t.states[key] = s
 	case s.users == 0:
 		t.unlink(s)
