@@ -101,7 +101,10 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It
 // reports recursive types, types that encoding/json cannot write, two fields with one JSON name,
 // the option "string" where encoding/json ignores it, and tags with unknown keys or invalid values.
-// Tags are checked when the types are right. Provide the schemas of such types in
+// It also reports what the library reads differently from encoding/json: the JSON name "-", the
+// option inline, jsonschema:"-", the methods JSONSchemaAlias and JSONSchemaProperty, and an embedded
+// type that is neither exported nor a struct, if its schema cannot be inferred or its name is that
+// of a property. Tags are checked when the types are right. Provide the schemas of such types in
 // InferOptions.Types or in the [Tool].
 //
 // Results are cached by type, unless Types is set. The caller owns the result.

@@ -126,9 +126,9 @@ func (in *inferrer) check(t reflect.Type) {
 		in.fail("type_unsupported", "has the type %s, which embeds %s, whose MarshalJSON writes nothing else of it; use a "+
 			"field with a name", t, self)
 		return
-	case t.Kind() != reflect.Pointer && (t.Implements(typeAlias) || t.Implements(propertyAlias)):
+	case t.Kind() != reflect.Pointer && (t.Implements(typeAlias) || t.Implements(propertyAlias) && !in.opaque(t)):
 		in.fail("type_unsupported", "has the type %s with a method JSONSchemaAlias or JSONSchemaProperty; write the method "+
-			"JSONSchema, or set its schema in InferOptions.Types", t)
+			"JSONSchema instead", t)
 		return
 	case in.opaque(t):
 		return
@@ -224,7 +224,7 @@ func byHand(raw json.RawMessage) *invopop.Schema {
 func (in *inferrer) reflect(t reflect.Type) (s *invopop.Schema) {
 	defer func() {
 		if p := recover(); p != nil { // of a method of the type that the library calls
-			in.fail("type_unsupported", "has a method for the schema library that panics")
+			in.fail("type_unsupported", "has a method for the schema library that panics or deletes a property")
 			s = new(invopop.Schema)
 		}
 	}()
@@ -271,6 +271,9 @@ func (in *inferrer) refineStruct(s *invopop.Schema, t reflect.Type) {
 	inferred := s.Properties
 	s.Properties, s.Required = invopop.NewProperties(), nil
 	in.fields(t, func(f field) {
+		if f.ignored() {
+			return
+		}
 		p, _ := inferred.Get(f.name)
 		nullable := slices.Contains(f.words, "nullable")
 		if nullable {
@@ -359,7 +362,7 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// A field is a struct field that encoding/json writes.
+// A field is a struct field that encoding/json writes or the library reads.
 type field struct {
 	reflect.StructField
 	name    string   // its JSON name
@@ -389,7 +392,7 @@ func fieldsOf(t reflect.Type, maybe bool, way ...reflect.Type) (list []field, ok
 		}
 		embedded := f.Anonymous && inner.Kind() == reflect.Struct
 		switch {
-		case !f.IsExported() && !embedded:
+		case !f.IsExported() && !f.Anonymous && !slices.Contains(f.options, "inline"):
 		case embedded && f.name == "" && !f.hidden():
 			promoted, ok := fieldsOf(inner, maybe || inner != f.Type, append(way, t)...)
 			if !ok {
@@ -406,6 +409,9 @@ func fieldsOf(t reflect.Type, maybe bool, way ...reflect.Type) (list []field, ok
 
 // hidden reports whether a tag hides the field from the library.
 func (f *field) hidden() bool { return f.words[0] == "-" }
+
+// ignored reports whether encoding/json ignores the field: it is embedded, not exported and no struct.
+func (f *field) ignored() bool { return !f.IsExported() && deref(f.Type).Kind() != reflect.Struct }
 
 // optional reports whether the field may be omitted.
 func (f *field) optional() bool {

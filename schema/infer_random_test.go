@@ -173,3 +173,15 @@ func randomValue(r *rand.Rand, v reflect.Value) {
 		v.Set(reflect.ValueOf([]any{1, "x", []any{nil}}[r.IntN(3)]))
 	}
 }
+
+// The library reads the option inline of fields that are not exported. go vet allows no such type here.
+func TestInlineInFieldsThatAreNotExported(t *testing.T) {
+	typ := reflect.StructOf([]reflect.StructField{
+		{Name: "Leaf", Type: reflect.TypeFor[int]()},
+		{Name: "next", Type: reflect.TypeFor[struct{ Leaf string }](), PkgPath: "schema", Tag: `json:",inline"`},
+	})
+	raw, found := infer(typ, nil)
+	if len(found) != 1 || found[0].Code != "tag_invalid" || found[0].Pointer != "/next" {
+		t.Errorf("%s, %v", raw, found)
+	}
+}

@@ -256,13 +256,21 @@ type (
 	Panics  struct{ A int }
 	Said    struct{ A int }
 	Silent  struct{ Next *Silent }
+	Choosy  struct{ A int }
+
+	Extended   struct{ A int }
+	callback   func()
+	ListEmbed  struct{ listEmbeds }
+	listEmbeds []ListEmbed
 )
 
-func (Aliased) JSONSchemaAlias() any       { return "" }
-func (Panics) JSONSchema() *invopop.Schema { panic("no schema") }
-func (Silent) JSONSchema() *invopop.Schema { return nil }
-func (Said) MarshalJSON() ([]byte, error)  { return []byte(`"said"`), nil }
-func (Said) JSONSchema() *invopop.Schema   { return &invopop.Schema{Type: "string", Enum: []any{"said"}} }
+func (Aliased) JSONSchemaAlias() any                { return "" }
+func (Choosy) JSONSchemaProperty(string) any        { return nil }
+func (Extended) JSONSchemaExtend(s *invopop.Schema) { s.Properties.Delete("A") }
+func (Panics) JSONSchema() *invopop.Schema          { panic("no schema") }
+func (Silent) JSONSchema() *invopop.Schema          { return nil }
+func (Said) MarshalJSON() ([]byte, error)           { return []byte(`"said"`), nil }
+func (Said) JSONSchema() *invopop.Schema            { return &invopop.Schema{Type: "string", Enum: []any{"said"}} }
 
 func problemsOf[T any]() error {
 	_, err := schema.For[T](nil)
@@ -317,7 +325,15 @@ func TestInferRefuses(t *testing.T) {
 			B    Inner `json:",inline"`
 			Base `jsonschema:"-"`
 		}](), "tag_invalid /A\ntag_invalid /B\ntag_invalid /Base"},
+		{"embedding a list of itself", problemsOf[ListEmbed](), "type_recursive /ListEmbed/listEmbeds"},
+		{"embedding a function", problemsOf[struct{ callback }](), "type_unsupported /callback"},
+		{"an embedded list with the name of a field", problemsOf[struct {
+			Words string `json:"word"`
+			word
+		}](), "type_unsupported /word"},
+		{"a method that deletes a property", problemsOf[Extended](), "type_unsupported /Extended/A"},
 		{"another type for the schema", problemsOf[struct{ A Aliased }](), "type_unsupported /A"},
+		{"other types for properties", problemsOf[Choosy](), "type_unsupported "},
 		{"a method for the schema that panics", problemsOf[struct{ A Panics }](), "type_unsupported "},
 		{"too large", problemsOf[w4](), "type_too_large "},
 		{"several", problemsOf[struct {
@@ -629,6 +645,12 @@ func TestInferChecksWhatIsGivenByHand(t *testing.T) {
 		t.Errorf("problems = %q, want %q", got, want)
 	}
 	raw, err := schema.For[Tree](&schema.InferOptions{Types: map[reflect.Type]json.RawMessage{tree: json.RawMessage(" {\"type\":\"object\"}")}})
+	if err != nil || string(raw) != `{"type":"object"}` {
+		t.Errorf("schema = %s, %v", raw, err)
+	}
+	raw, err = schema.For[Choosy](&schema.InferOptions{Types: map[reflect.Type]json.RawMessage{
+		reflect.TypeFor[Choosy](): json.RawMessage(`{"type":"object"}`),
+	}})
 	if err != nil || string(raw) != `{"type":"object"}` {
 		t.Errorf("schema = %s, %v", raw, err)
 	}
