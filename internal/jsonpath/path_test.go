@@ -213,6 +213,15 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
+// The longest path, and one with as many combinations as are allowed.
+func TestGateAcceptsItsBounds(t *testing.T) {
+	for _, path := range []string{"$." + strings.Repeat("a", 254), "$" + strings.Repeat("[0,1]", 6), "$[-9007199254740991]"} {
+		if _, err := jsonpath.Compile(path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 func TestSteps(t *testing.T) {
 	for path, want := range map[string]string{
 		"$": "[]", "order-id": "[{order-id false}]", "$.a['b'][-1].c[*].d": "[{a false} {b false} { true} {c false}]",
