@@ -221,8 +221,9 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 			}
 		}
 	}
+	allowed := schema.allowedFlags()
 	for i, flag := range a.Flags {
-		if t, err := jsonpath.ParseTemplate(flag); err == nil && len(t.Names) == 0 && !schema.allowsFlag(flag) {
+		if t, err := jsonpath.ParseTemplate(flag); err == nil && len(t.Names) == 0 && !allowed.allows(flag) {
 			ps.add("undeclared", "/flags"+indexToken(i), "is not among the values of the ledger schema's closed flags")
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // contract is a copy of a valid schema, indexed by name. A nil contract allows everything.
 type contract struct {
 	entities map[string]*entityContract
-	flags    map[string]bool // if nil, any flag may be set
+	flags    allowedFlags
 }
 
 type entityContract struct {
@@ -44,13 +44,11 @@ func newContract(s *Schema) *contract {
 		}
 		c.entities[e.Type] = ec
 	}
-	if s.Flags != nil && s.Flags.Policy == PolicyClosed {
-		c.flags = flagSet(s.Flags.Values)
-	}
+	c.flags = s.allowedFlags()
 	return c
 }
 
-func (c *contract) allowsFlag(flag string) bool { return c == nil || c.flags == nil || c.flags[flag] }
+func (c *contract) allowsFlag(flag string) bool { return c == nil || c.flags.allows(flag) }
 
 // checkType reports an entity type that is not allowed. ok is true if it is allowed.
 func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool) {

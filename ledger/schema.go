@@ -209,9 +209,17 @@ func (s *Schema) closedFields(e *Entity) bool {
 	return s.FieldPolicy == PolicyClosed
 }
 
-func (s *Schema) allowsFlag(flag string) bool {
-	return s.Flags == nil || s.Flags.Policy != PolicyClosed || slices.Contains(s.Flags.Values, flag)
+// allowedFlags has the flags that may be set; if it is nil, all may be.
+type allowedFlags map[string]bool
+
+func (s *Schema) allowedFlags() allowedFlags {
+	if s.Flags == nil || s.Flags.Policy != PolicyClosed {
+		return nil
+	}
+	return flagSet(s.Flags.Values)
 }
+
+func (f allowedFlags) allows(flag string) bool { return f == nil || f[flag] }
 
 func (e *Entity) field(name string) *Field {
 	i := slices.IndexFunc(e.Fields, func(f Field) bool { return f.Name == name })

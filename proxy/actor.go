@@ -26,7 +26,7 @@ func (c *Client) checkActor(info CallInfo) *Error {
 		err = actor.Check(info.Actor)
 	}
 	if err != nil {
-		return localError(CodeActor, info.Tool, err.Error())
+		return localError(CodeActor, info.Tool, err)
 	}
 	return nil
 }

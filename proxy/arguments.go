@@ -18,14 +18,13 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 	}
 	if len(body) > maxBody {
 		return nil, localError(CodeTooLarge, tool,
-			fmt.Sprintf("the arguments have %d bytes, the limit is %d", len(body), maxBody))
+			fmt.Errorf("the arguments have %d bytes, the limit is %d", len(body), maxBody))
 	}
 	if r.checkArguments != nil {
 		if err := r.checkArguments(tool, body); err != nil {
-			return nil, &Error{
-				Code: CodeArguments, Delivery: NotSent, Tool: tool, Detail: cutDetail(err.Error()),
-				Err: httpcall.Quiet("the arguments do not fit the tool's schema", err),
-			}
+			e := localError(CodeArguments, tool, httpcall.Quiet("the arguments do not fit the tool's schema", err))
+			e.Detail = cutDetail(err.Error())
+			return nil, e
 		}
 	}
 	return body, nil

@@ -8,16 +8,16 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // run is what all clients of one run share. Only over and the pacer change after [New].
 type run struct {
 	base           *url.URL
-	authValue      atomic.Pointer[[1]string] // of the Authorization header; fmt does not follow such a pointer
+	authValue      redact.Hidden[string] // of the Authorization header
 	caller         httpcall.Client
 	repeats        httpcall.Policy
 	transient      []string
@@ -119,14 +119,15 @@ func (r *run) fill(out *http.Request, req *request) {
 	parts := &struct { // one allocation
 		url  url.URL
 		body bytes.Reader
-	}{url: *r.base}
+		auth [1]string
+	}{url: *r.base, auth: [1]string{r.authValue.Reveal()}}
 	u := &parts.url
 	u.Path += req.plane + req.name // both are plain ASCII without reserved characters
 	if u.RawPath != "" {
 		u.RawPath += req.plane + req.name
 	}
 	header := make(http.Header, 3)
-	header["Authorization"] = r.authValue.Load()[:]
+	header["Authorization"] = parts.auth[:]
 	header["Content-Type"] = jsonType
 	if req.actor != "" {
 		header["X-Pipelines-Actor-Id"] = []string{req.actor}

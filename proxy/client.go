@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -78,36 +79,45 @@ func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error)
 	if len(c.observers) > 0 {
 		start = time.Now()
 	}
-	result, err := c.do(ctx, info, body, argumentsErr)
-	if len(c.observers) > 0 {
-		c.endCall(ctx, info, result, err, time.Since(start))
+	var result *Result
+	failure := c.check(info)
+	switch {
+	case failure != nil:
+	case argumentsErr != nil:
+		failure = localError(CodeArguments, tool, argumentsErr)
+	default:
+		result, failure = c.call(ctx, info, body)
 	}
-	if err != nil {
-		return nil, err // err is an *Error; as a nil one it must not become a non-nil interface
+	if len(c.observers) > 0 {
+		c.endCall(ctx, info, result, failure, time.Since(start))
+	}
+	if failure != nil {
+		return nil, failure // a nil *Error must not become an error that is not nil
 	}
 	return result, nil
 }
 
-// do makes the call. body is the arguments, unless argumentsErr says why they cannot be sent.
-func (c *Client) do(ctx context.Context, info CallInfo, body json.RawMessage, argumentsErr error) (*Result, *Error) {
+// check reports what is wrong with the tool or the label of a call.
+func (c *Client) check(info CallInfo) *Error {
+	tools := c.run.tools
+	var e *Error
+	switch {
+	case toolresult.NameFault(info.Tool) >= 0:
+		e = localError(CodeToolName, "",
+			errors.New("a tool name begins with a letter or '_' and has at most 128 letters, digits, '_' and '-'"))
+	case len(tools) > 0 && !slices.Contains(tools, info.Tool):
+		e = localError(CodeUnknownTool, info.Tool,
+			errors.New("the agent declares no tool of this name; names are case-sensitive"))
+	default:
+		return c.checkActor(info)
+	}
+	e.tools = tools
+	return e
+}
+
+// call sends a call that was checked.
+func (c *Client) call(ctx context.Context, info CallInfo, body json.RawMessage) (*Result, *Error) {
 	r := c.run
-	if !validToolName(info.Tool) {
-		e := localError(CodeToolName, "",
-			"a tool name begins with a letter or '_' and has at most 128 letters, digits, '_' and '-'")
-		e.tools = r.tools
-		return nil, e
-	}
-	if len(r.tools) > 0 && !slices.Contains(r.tools, info.Tool) {
-		e := localError(CodeUnknownTool, info.Tool, "the agent declares no tool of this name; names are case-sensitive")
-		e.tools = r.tools
-		return nil, e
-	}
-	if err := c.checkActor(info); err != nil {
-		return nil, err
-	}
-	if argumentsErr != nil {
-		return nil, &Error{Code: CodeArguments, Delivery: NotSent, Tool: info.Tool, Err: argumentsErr}
-	}
 	body, err := r.checkBody(info.Tool, body)
 	if err != nil {
 		return nil, err
@@ -151,20 +161,4 @@ func (c *Client) Observe(o *Observer) *Client {
 	}
 	derived.observers = append(derived.observers[:len(derived.observers):len(derived.observers)], o)
 	return &derived
-}
-
-// validToolName is the pattern ^[A-Za-z_][A-Za-z0-9_-]{0,127}$ of "Tools schema".
-func validToolName(name string) bool {
-	if name == "" || len(name) > 128 {
-		return false
-	}
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
-		case i > 0 && (c >= '0' && c <= '9' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return true
 }

@@ -285,6 +285,7 @@ func ToolResult(err error) json.RawMessage {
 	return toolresult.Failure("tool_call_failed", "", nil)
 }
 
-func localError(code Code, tool, text string) *Error {
-	return &Error{Code: code, Delivery: NotSent, Tool: tool, Err: errors.New(text)}
+// localError is the error of a request that this client does not send.
+func localError(code Code, tool string, err error) *Error {
+	return &Error{Code: code, Delivery: NotSent, Tool: tool, Err: err}
 }

@@ -32,7 +32,7 @@ func (c *Client) CallForModel(ctx context.Context, tool string, args any) (Model
 	if !ok {
 		var err error
 		if text, err = marshalObject(args); err != nil {
-			return ModelResult{}, &Error{Code: CodeArguments, Delivery: NotSent, Tool: tool, Err: err}
+			return ModelResult{}, localError(CodeArguments, tool, err)
 		}
 	}
 	result, err := c.Do(ctx, tool, text)

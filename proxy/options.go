@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // Options configures a [Client]. The zero value of every field is its default. Options are copied
@@ -120,7 +121,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, &Error{Code: CodeOptions, Delivery: NotSent, Err: errors.Join(problems...)}
+		return nil, localError(CodeOptions, "", errors.Join(problems...))
 	}
 	r := &run{
 		base:           base,
@@ -132,7 +133,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		log:            o.Logger,
 		onRunOver:      o.OnRunOver,
 	}
-	r.authValue.Store(&[1]string{"Bearer " + token})
+	r.authValue = redact.Hide("Bearer " + token)
 	r.caller = httpcall.Client{
 		Transport: o.Transport, Peer: peer, Timeout: orDefault(o.AttemptTimeout, defaultAttemptTimeout),
 		MaxBytes: maxBody + httpcall.EnvelopeBytes,

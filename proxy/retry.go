@@ -15,7 +15,7 @@ import (
 func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 	if len(req.body) > maxBody {
 		return answer{}, localError(CodeTooLarge, req.name,
-			fmt.Sprintf("the body has %d bytes, the limit is %d", len(req.body), maxBody))
+			fmt.Errorf("the body has %d bytes, the limit is %d", len(req.body), maxBody))
 	}
 	var got answer
 	var last *Error   // nil after a success
@@ -91,7 +91,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		return answer{}, over
 	}
 	if ctx.Err() != nil {
-		return answer{}, &Error{Code: CodeCanceled, Delivery: NotSent, Tool: req.name, Err: httpcall.ContextError(ctx)}
+		return answer{}, localError(CodeCanceled, req.name, httpcall.ContextError(ctx))
 	}
 	place, w, err := r.pacer.enqueue(ctx)
 	if w != nil {
@@ -108,7 +108,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		if errors.Is(err, errWaitTooLong) {
 			code = CodeDeadline
 		}
-		return answer{}, &Error{Code: code, Delivery: NotSent, Tool: req.name, Err: err}
+		return answer{}, localError(code, req.name, err)
 	}
 	ans, failure := r.attempt(ctx, req, number, place)
 	if failure == nil {

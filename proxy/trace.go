@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,16 +51,13 @@ func (e Event) Reserved() bool {
 // [CodeRefused]. If a lost event need not fail the run, ignore the error: the client's logger
 // receives it as a warning.
 func (c *Client) Trace(ctx context.Context, event Event, payload any) (sequence int64, err error) {
-	return c.post(ctx, TraceEnd{Event: event}, payload, nil)
+	start := time.Now()
+	sequence, failure := c.trace(ctx, event, payload)
+	return c.endTrace(ctx, start, TraceEnd{Event: event, Sequence: sequence}, failure)
 }
 
-// post posts the event that end describes, unless refused says why it cannot be sent.
-func (c *Client) post(ctx context.Context, end TraceEnd, payload any, refused *Error) (int64, error) {
-	start := time.Now()
-	failure := refused
-	if failure == nil {
-		end.Sequence, failure = c.trace(ctx, end.Event, payload)
-	}
+// endTrace logs and reports the end of an event. It returns what [Client.Trace] returns.
+func (c *Client) endTrace(ctx context.Context, start time.Time, end TraceEnd, failure *Error) (int64, error) {
 	end.Actor, end.Duration = c.actorFor(ctx), time.Since(start)
 	if failure != nil {
 		end.Err = failure
@@ -78,14 +76,14 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 	info := CallInfo{Tool: string(event), Actor: c.actorFor(ctx)}
 	if !event.Reserved() {
 		return 0, localError(CodeEvent, clip.Code(info.Tool),
-			"the type is not one of the seven reserved ones; use EventCustom")
+			errors.New("the type is not one of the seven reserved ones; use EventCustom"))
 	}
 	if err := c.checkActor(info); err != nil {
 		return 0, err
 	}
 	body, err := marshalObject(payload)
 	if err != nil {
-		return 0, &Error{Code: CodeArguments, Delivery: NotSent, Tool: info.Tool, Err: err}
+		return 0, localError(CodeArguments, info.Tool, err)
 	}
 	body = withTime(body, time.Now())
 	ans, failure := c.run.send(ctx, &request{
@@ -134,17 +132,17 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 // The member names of this payload are not documented; from_sub_agent and to_sub_agent are those of
 // the platform's telemetry. Use [Client.Trace] with [EventHandoff] to send others.
 func (c *Client) Handoff(ctx context.Context, from, to string) (sequence int64, err error) {
-	var refused *Error
-	for _, id := range []string{from, to} {
-		if err := actor.Check(id); err != nil && refused == nil {
-			refused = localError(CodeActor, string(EventHandoff), err.Error())
-		}
+	start, end := time.Now(), TraceEnd{Event: EventHandoff, From: from, To: to}
+	if err := cmp.Or(actor.Check(from), actor.Check(to)); err != nil {
+		return c.endTrace(ctx, start, end, localError(CodeActor, string(EventHandoff), err))
 	}
-	return c.post(ctx, TraceEnd{Event: EventHandoff, From: from, To: to}, struct {
+	var failure *Error
+	end.Sequence, failure = c.trace(ctx, EventHandoff, struct {
 		From string `json:"from_sub_agent"`
 		To   string `json:"to_sub_agent"`
 		Text string `json:"text"`
-	}{from, to, from + " → " + to}, refused)
+	}{from, to, from + " → " + to})
+	return c.endTrace(ctx, start, end, failure)
 }
 
 // withTime puts __occurred_at in front of a JSON object that has none.

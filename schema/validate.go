@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -141,15 +143,13 @@ func (c *checker) name(ps *problems, name string) {
 		}
 		return
 	}
-	for i, r := range name {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
-		if !letter && (i == 0 || r != '-' && (r < '0' || r > '9')) {
-			ps.add("name_invalid", "/name", "%s; %s at byte %d is not allowed there", rule, strconv.QuoteToASCII(string(r)), i)
-			return
-		}
-	}
-	if len(name) > 128 {
+	switch at := toolresult.NameFault(name); {
+	case at < 0:
+	case at == 128:
 		ps.add("name_invalid", "/name", "%s; this one has %d bytes", rule, len(name))
+	default:
+		r, _ := utf8.DecodeRuneInString(name[at:])
+		ps.add("name_invalid", "/name", "%s; %s at byte %d is not allowed there", rule, strconv.QuoteToASCII(string(r)), at)
 	}
 }
 

@@ -92,7 +92,7 @@ func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
 	if len(r.Turns) > 0 {
 		answered = r.Turns[len(r.Turns)-1].last
 	}
-	if late := testrun.Between(r.run.Reveal().Log(), answered, math.MaxInt); late.LastOrder() > 0 {
+	if late := testrun.Between(r.run.Log(), answered, math.MaxInt); late.LastOrder() > 0 {
 		t.Errorf("the agent called the proxy after it had answered\n%s", late)
 		return
 	}

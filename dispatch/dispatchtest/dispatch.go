@@ -207,7 +207,7 @@ type Result struct {
 	// minute, and before it repeated a call. For a Target with a URL there are none.
 	Waits []Wait `json:"waits,omitempty"`
 
-	run        redact.Hidden[*proxytest.Run]
+	run        *proxytest.Run
 	secrets    *redact.Set
 	faultsTold bool // Faults have failed the test
 }
@@ -287,7 +287,7 @@ func Run(t testing.TB, target Target, task Task) *Result {
 
 // play runs the task, from the ping to the verdict.
 func (s *player) play(ctx context.Context) *Result {
-	result := &Result{run: redact.Hide(s.Run), secrets: s.Secrets()}
+	result := &Result{run: s.Run, secrets: s.Secrets()}
 	defer result.hideSecrets()
 	if s.task.OnRun != nil {
 		s.task.OnRun(s.Run)

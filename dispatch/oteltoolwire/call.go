@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -44,9 +45,7 @@ func (t *Telemetry) callAttributes(call proxy.CallInfo) attributes {
 // toolName returns the name of a tool, or "_OTHER" if a model has written something else in its
 // place.
 func toolName(name string) string {
-	if name == "" || len(name) > 128 || strings.ContainsFunc(name, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-')
-	}) {
+	if toolresult.NameFault(name) >= 0 {
 		return other
 	}
 	return name

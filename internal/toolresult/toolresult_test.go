@@ -77,3 +77,15 @@ func TestFailed(t *testing.T) {
 		}
 	}
 }
+
+func TestNameFault(t *testing.T) {
+	long := strings.Repeat("a", 128)
+	for name, want := range map[string]int{
+		"a": -1, "Z": -1, "_": -1, "_9-z": -1, long: -1,
+		"": 0, "9a": 0, "-a": 0, "a b": 1, "a.b": 1, "aé": 1, "a\x00": 1, "a\xff": 1, long + "a": 128, long + "é": 128,
+	} {
+		if got := toolresult.NameFault(name); got != want {
+			t.Errorf("%q: %d, want %d", name, got, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package cassette
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -35,11 +35,16 @@ type Recorder struct {
 	own  *http.Transport
 
 	mu     sync.Mutex
-	runs   redact.Hidden[map[string]*recording] // by run token
-	made   int                                  // tapes
+	runs   map[tokenHash]*recording
+	made   int // tapes
 	closed bool
 	errs   []error
 }
+
+// tokenHash stands for a run token: a recorder lives as long as the program and keeps no token.
+type tokenHash [sha256.Size]byte
+
+var none tokenHash
 
 // recording is the tape of one run.
 type recording struct {
@@ -49,8 +54,8 @@ type recording struct {
 	cassette *Cassette
 	err      error
 
-	token string // guarded by Recorder.mu, like those below
-	begun bool   // Begin has named the run, so its end function ends the run
+	token tokenHash // guarded by Recorder.mu, like those below
+	begun bool      // Begin has named the run, so its end function ends the run
 	ended bool
 	used  time.Time
 }
@@ -68,7 +73,7 @@ const maxUnbegun = 256
 // Begin ends with Close, or when 256 other runs without Begin are open and it has been idle for
 // longest. Existing files are not replaced: such a run is not recorded.
 func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
-	r := &Recorder{dir: dir, runs: redact.Hide(map[string]*recording{})}
+	r := &Recorder{dir: dir, runs: map[tokenHash]*recording{}}
 	if opts != nil {
 		r.opts = *opts
 	}
@@ -133,32 +138,33 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // find returns the run that a request belongs to; nil if it is not recorded.
-func (r *Recorder) find(ctx context.Context, token string) *recording {
+func (r *Recorder) find(ctx context.Context, runToken string) *recording {
+	token := tokenHash(sha256.Sum256([]byte(runToken)))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil
 	}
-	run := r.runs.Reveal()[token]
+	run := r.runs[token]
 	if begun, ok := ctx.Value(contextKey{r}).(*recording); ok {
 		switch {
-		case begun.token != "" && begun.token != token: // the token decides, not the context
+		case begun.token != none && begun.token != token: // the token decides, not the context
 			begun = run
 		case begun.ended:
 			return nil
-		case begun.token == "" && (run == nil || !run.begun):
+		case begun.token == none && (run == nil || !run.begun):
 			if run != nil {
 				r.close(run) // it has the requests before Begin
 			}
-			begun.token, r.runs.Reveal()[token] = token, begun
-		case begun.token == "" && run != begun:
+			begun.token, r.runs[token] = token, begun
+		case begun.token == none && run != begun:
 			return run // Begin was called twice for one run
 		}
 		run = begun
 	}
 	if run == nil {
 		run = &recording{recorder: r, token: token}
-		r.runs.Reveal()[token] = run
+		r.runs[token] = run
 		r.limit()
 	}
 	run.used = time.Now()
@@ -174,7 +180,7 @@ func (r *Recorder) find(ctx context.Context, token string) *recording {
 func (r *Recorder) limit() {
 	open := 0
 	var oldest *recording
-	for _, run := range r.runs.Reveal() {
+	for _, run := range r.runs {
 		if !run.begun {
 			open++
 			if !run.used.IsZero() && (oldest == nil || run.used.Before(oldest.used)) {
@@ -190,8 +196,8 @@ func (r *Recorder) limit() {
 // close ends the tape of a run. The caller must hold r.mu.
 func (r *Recorder) close(run *recording) {
 	run.ended = true
-	if r.runs.Reveal()[run.token] == run {
-		delete(r.runs.Reveal(), run.token)
+	if r.runs[run.token] == run {
+		delete(r.runs, run.token)
 	}
 	if err := run.finish(); err != nil && len(r.errs) < maxProblems {
 		r.errs = append(r.errs, err)
@@ -203,7 +209,7 @@ func (r *Recorder) close(run *recording) {
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, run := range r.runs.Reveal() {
+	for _, run := range r.runs {
 		r.close(run)
 	}
 	r.closed = true
@@ -219,8 +225,8 @@ func (run *recording) end() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.ended = true
-	if r.runs.Reveal()[run.token] == run {
-		delete(r.runs.Reveal(), run.token)
+	if r.runs[run.token] == run {
+		delete(r.runs, run.token)
 	}
 	return run.finish()
 }
