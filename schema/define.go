@@ -97,6 +97,8 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // MarshalText, such as netip.Addr, is a string. A type with the method MarshalJSON may be anything,
 // unless Types or its own method JSONSchema, as the library has it, provides the schema. So is a
 // type whose pointer alone has such a method, where encoding/json may have a value of it.
+// A struct that embeds a type with the method JSONSchema has that method too, and with it a schema
+// of the embedded type alone; give it its own.
 //
 // The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It
 // reports recursive types, types that encoding/json cannot write, two fields with one JSON name,

@@ -195,8 +195,11 @@ func (in *inferrer) mapped(t reflect.Type) *invopop.Schema {
 	case t == timeType:
 		return nil
 	case t.Implements(ownSchema): // the library would go on if it were nil, and might never end
-		s := reflect.Zero(t).Interface().(ownSchemer).JSONSchema()
-		return new(*cmp.Or(s, new(invopop.Schema)))
+		s := *cmp.Or(reflect.Zero(t).Interface().(ownSchemer).JSONSchema(), new(invopop.Schema))
+		if s.Items != nil { // the library writes a field's tag into the items
+			s.Items = new(*s.Items)
+		}
+		return &s
 	case t == reflect.TypeFor[json.Number]():
 		return &invopop.Schema{Type: "number"}
 	case t == reflect.TypeFor[big.Int](), t.Kind() == reflect.Uintptr:

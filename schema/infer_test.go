@@ -262,6 +262,7 @@ type (
 	Letters   []Letter
 	Tally     int
 	Described struct{ A int }
+	Shared    []string
 
 	Extended   struct{ A int }
 	callback   func()
@@ -277,6 +278,7 @@ func (Tally) MarshalJSON() ([]byte, error)          { return []byte("[]"), nil }
 func (Described) JSONSchema() *invopop.Schema {
 	return &invopop.Schema{Type: "object", MinProperties: new(uint64(1))}
 }
+func (Shared) JSONSchema() *invopop.Schema { return sharedSchema }
 func (Panics) JSONSchema() *invopop.Schema { panic("no schema") }
 func (Silent) JSONSchema() *invopop.Schema { return nil }
 func (Said) MarshalJSON() ([]byte, error)  { return []byte(`"said"`), nil }
@@ -286,6 +288,8 @@ func problemsOf[T any]() error {
 	_, err := schema.For[T](nil)
 	return err
 }
+
+var sharedSchema = &invopop.Schema{Type: "array", Items: &invopop.Schema{Type: "string"}}
 
 // Each of these types ends the process, panics or is wrong in the library.
 func TestInferRefuses(t *testing.T) {
@@ -488,6 +492,19 @@ func TestOwnSchema(t *testing.T) {
 	raw, err := infer[struct {
 		A Described
 		B *Described
+	}]()
+	if err != nil || string(raw) != want {
+		t.Errorf("%s, %v, want %s", raw, err, want)
+	}
+}
+
+// A tag does not change the schema that a method returns, so that other fields keep it.
+func TestOwnSchemaIsKept(t *testing.T) {
+	const want = `{"properties":{"A":{"items":{"type":"string","pattern":"x"},"type":"array"},` +
+		`"B":{"items":{"type":"string"},"type":"array"}},"additionalProperties":false,"type":"object","required":["A","B"]}`
+	raw, err := infer[struct {
+		A Shared `jsonschema:"pattern=x"`
+		B Shared
 	}]()
 	if err != nil || string(raw) != want {
 		t.Errorf("%s, %v, want %s", raw, err, want)
