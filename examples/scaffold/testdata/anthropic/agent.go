@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -15,8 +17,9 @@ import (
 )
 
 const (
-	model  = "claude-sonnet-4-5"
-	system = "You are the support agent of a shop. Look an order up before you refund it. " +
+	model       = "claude-sonnet-4-5"
+	maxRequests = 50 // to the model, in one run
+	system      = "You are the support agent of a shop. Look an order up before you refund it. " +
 		"Refund only orders that have shipped."
 )
 
@@ -44,7 +47,7 @@ func newAgent() (dispatch.Agent, error) {
 			return nil, err
 		}
 		params.Messages = history
-		for {
+		for range maxRequests {
 			reply, err := client.Messages.New(ctx, params)
 			if err != nil {
 				return nil, err
@@ -59,6 +62,7 @@ func newAgent() (dispatch.Agent, error) {
 				}
 			}
 			if calls == nil {
+				text = llm.FinalResponse(cmp.Or(text, reply.StopDetails.Explanation), string(reply.StopReason))
 				return &dispatch.Response{FinalResponse: text}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call toolCall) (block, error) {
@@ -70,6 +74,7 @@ func newAgent() (dispatch.Agent, error) {
 			}
 			params.Messages = append(params.Messages, reply.ToParam(), anthropic.NewUserMessage(results...))
 		}
+		return nil, fmt.Errorf("the model still calls tools in its response number %d", maxRequests)
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,8 +15,9 @@ import (
 )
 
 const (
-	model  = "gemini-2.5-flash"
-	system = "You are the support agent of a shop. Look an order up before you refund it. " +
+	model       = "gemini-2.5-flash"
+	maxRequests = 50 // to the model, in one run
+	system      = "You are the support agent of a shop. Look an order up before you refund it. " +
 		"Refund only orders that have shipped."
 )
 
@@ -40,17 +42,14 @@ func newAgent() (dispatch.Agent, error) {
 		if err != nil {
 			return nil, err
 		}
-		for {
+		for range maxRequests {
 			reply, err := client.Models.GenerateContent(ctx, model, contents, config)
 			if err != nil {
 				return nil, err
 			}
-			if len(reply.Candidates) == 0 || reply.Candidates[0].Content == nil {
-				return nil, fmt.Errorf("the model gave no content: %+v", reply.PromptFeedback)
-			}
 			calls := reply.FunctionCalls()
 			if calls == nil {
-				return &dispatch.Response{FinalResponse: reply.Text()}, nil
+				return &dispatch.Response{FinalResponse: final(reply)}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call *genai.FunctionCall) (*genai.Part, error) {
 				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Args)
@@ -61,7 +60,21 @@ func newAgent() (dispatch.Agent, error) {
 			}
 			contents = append(contents, reply.Candidates[0].Content, genai.NewContentFromParts(results, genai.RoleUser))
 		}
+		return nil, fmt.Errorf("the model still calls tools in its response number %d", maxRequests)
 	}, nil
+}
+
+// final returns the answer of the model, or why there is none: it refused the prompt or the response,
+// or its function call could not be read.
+func final(response *genai.GenerateContentResponse) string {
+	if len(response.Candidates) > 0 {
+		candidate := response.Candidates[0]
+		return llm.FinalResponse(cmp.Or(response.Text(), candidate.FinishMessage), string(candidate.FinishReason))
+	}
+	if blocked := response.PromptFeedback; blocked != nil {
+		return llm.FinalResponse(blocked.BlockReasonMessage, string(blocked.BlockReason))
+	}
+	return llm.FinalResponse("", "no candidates")
 }
 
 // answerTo returns the result of a call. Gemini tells a failure by the name of the member.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/openai/openai-go/v3"
@@ -15,8 +18,9 @@ import (
 )
 
 const (
-	model  = "gpt-5.2"
-	system = "You are the support agent of a shop. Look an order up before you refund it. " +
+	model       = "gpt-5.2"
+	maxRequests = 50 // to the model, in one run
+	system      = "You are the support agent of a shop. Look an order up before you refund it. " +
 		"Refund only orders that have shipped."
 )
 
@@ -44,14 +48,16 @@ func newAgent() (dispatch.Agent, error) {
 			return nil, err
 		}
 		params.Messages = append([]message{openai.SystemMessage(system)}, history...)
-		for {
+		for range maxRequests {
 			completion, err := client.Chat.Completions.New(ctx, params)
-			if err != nil {
-				return nil, err
+			if err != nil || len(completion.Choices) == 0 {
+				return nil, cmp.Or(err, errors.New("the model returned no choices"))
 			}
-			reply := completion.Choices[0].Message
+			choice := completion.Choices[0]
+			reply := choice.Message
 			if len(reply.ToolCalls) == 0 {
-				return &dispatch.Response{FinalResponse: reply.Content}, nil
+				text := llm.FinalResponse(reply.Content+reply.Refusal, choice.FinishReason)
+				return &dispatch.Response{FinalResponse: text}, nil
 			}
 			results, err := proxy.Each(ctx, reply.ToolCalls, func(ctx context.Context, call toolCall) (message, error) {
 				ctx = proxy.WithCallID(ctx, call.ID)
@@ -63,6 +69,7 @@ func newAgent() (dispatch.Agent, error) {
 			}
 			params.Messages = append(append(params.Messages, reply.ToParam()), results...)
 		}
+		return nil, fmt.Errorf("the model still calls tools in its response number %d", maxRequests)
 	}, nil
 }
 
