@@ -422,8 +422,8 @@ func (f *field) optional() bool {
 }
 
 // nilGone reports whether a nil value is omitted. "omitzero" calls the method IsZero of a slice or a
-// map, which may keep it. It omits a nil pointer without that call.
+// map, which may keep it. It omits a nil pointer without that call; a pointer to a pointer has no methods.
 func (f *field) nilGone() bool {
-	return slices.Contains(f.options, "omitempty") || slices.Contains(f.options, "omitzero") &&
-		(f.Type.Kind() == reflect.Pointer || !reflect.PointerTo(f.Type).Implements(zeroer))
+	return slices.Contains(f.options, "omitempty") ||
+		slices.Contains(f.options, "omitzero") && !reflect.PointerTo(f.Type).Implements(zeroer)
 }

@@ -498,6 +498,18 @@ func TestOwnSchema(t *testing.T) {
 	}
 }
 
+// What describes a value that may be null stands beside "anyOf", and only there.
+func TestDescriptionsOfWhatMayBeNull(t *testing.T) {
+	const want = `{"properties":{"A":{"anyOf":[{"type":"string"},{"type":"null"}],"title":"t","description":"d","default":"x",` +
+		`"examples":["y"]}},"additionalProperties":false,"type":"object","required":["A"]}`
+	raw, err := infer[struct {
+		A *string `jsonschema:"title=t,description=d,default=x,example=y"`
+	}]()
+	if err != nil || string(raw) != want {
+		t.Errorf("%s, %v, want %s", raw, err, want)
+	}
+}
+
 // A tag does not change the schema that a method returns, so that other fields keep it.
 func TestOwnSchemaIsKept(t *testing.T) {
 	const want = `{"properties":{"A":{"items":{"type":"string","pattern":"x"},"type":"array"},` +
