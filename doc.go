@@ -101,8 +101,8 @@
 // design.
 //
 // The program in examples/quickstart shows a whole run, with -model that of an agent with a
-// scripted model. examples/doctor checks an endpoint, examples/runset runs a dataset, and
-// examples/localplatform serves a page that shows runs.
+// scripted model. The program in examples/toolwire has commands: doctor checks an endpoint, eval runs
+// a dataset, new writes an agent with its tests, and page serves a page that shows runs.
 //
 // [tasks]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#task
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run

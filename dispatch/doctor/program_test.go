@@ -86,7 +86,7 @@ func TestProgramsSayHowToRepeatAScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "go run github.com/toolwire/toolwire/examples/doctor -env 'TOOLWIRE_TEST_PROGRAM' -env 'KEY' " +
+	want := "go run github.com/toolwire/toolwire/examples/toolwire doctor -env 'TOOLWIRE_TEST_PROGRAM' -env 'KEY' " +
 		"-tools tools_schema.json -instruction 'Refund order #4521.' -scenarios unwrap -- '" + os.Args[0] + `' 'it'\''s'`
 	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK || f.Reproduce != want {
 		t.Errorf("%+v\nwant\n%s", f, want)

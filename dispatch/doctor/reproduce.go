@@ -80,7 +80,7 @@ func shell(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// beyondFlags reports whether the task has more than the flags of examples/doctor can express.
+// beyondFlags reports whether the task has more than the flags of toolwire doctor can express.
 func (c *checkup) beyondFlags() bool {
 	t := c.opts.Task
 	return t != nil && (t.Input != nil || t.Platform != nil || t.Conversation != nil || t.WrapProxy != nil ||
@@ -98,7 +98,7 @@ func (c *checkup) again(scenario Name) string {
 		}
 		return fmt.Sprintf("doctor.Check(ctx, target, &doctor.Options{Task: task, Scenarios: []doctor.Name{%q}})", scenario)
 	}
-	command := []string{"go run github.com/toolwire/toolwire/examples/doctor"}
+	command := []string{"go run github.com/toolwire/toolwire/examples/toolwire doctor"}
 	switch {
 	case c.url == nil:
 	case c.url.RawQuery == "":

@@ -157,7 +157,7 @@ func TestScenariosSayHowToRepeatThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, report, names{"retry_429"}, nil)
-	want := fmt.Sprintf(`go run github.com/toolwire/toolwire/examples/doctor -url '%s/dispatch' -token-env AGENT_TOKEN `+
+	want := fmt.Sprintf(`go run github.com/toolwire/toolwire/examples/toolwire doctor -url '%s/dispatch' -token-env AGENT_TOKEN `+
 		`-tools tools_schema.json -instruction 'Where'\''s my order?' -scenarios retry_429`, server.URL)
 	if f := find(t, report, "retry_429"); f.Reproduce != want {
 		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
@@ -273,7 +273,7 @@ func TestDispatchSaysHowToRepeatIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `go run github.com/toolwire/toolwire/examples/doctor -url "$URL" -auth-header 'X-API-Key' -token-env AGENT_TOKEN`
+	want := `go run github.com/toolwire/toolwire/examples/toolwire doctor -url "$URL" -auth-header 'X-API-Key' -token-env AGENT_TOKEN`
 	if f := find(t, report, doctor.Dispatch); f.Reproduce != want {
 		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
 	}

@@ -1,6 +1,6 @@
 // Package runpage shows runs as HTML: what happened in their order, the messages, the changes of the
 // ledger. [Build] prepares a run, [Templates] has the templates that write it, and [Style] is their
-// style. The pages of examples/localplatform and the reports of dispatch/eval are made of it.
+// style. The pages of toolwire page and the reports of dispatch/eval are made of it.
 //
 // All text from outside passes [Texts], which hides secrets, bounds it and makes characters visible
 // that are not. The templates are those of html/template, which escapes the rest.

@@ -22,8 +22,7 @@ import (
 	"github.com/toolwire/toolwire/internal/testkit"
 )
 
-// repository is that of an agent: the port that examples/scaffold writes with these arguments, with
-// the programs of this module as tools.
+// repository is that of an agent: the port that toolwire new writes with these arguments.
 func repository(t *testing.T, args ...string) string {
 	t.Helper()
 	if testkit.Race {
@@ -39,20 +38,16 @@ func repository(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "agent")
-	command(t, root, "go", append(append([]string{"run", "./examples/scaffold", "-replace", "."}, args...), dir)...)
+	command(t, root, "go", append(append([]string{"run", "./examples/toolwire", "new"}, args...), dir)...)
 	// go mod tidy would ask for modules that only tests of dependencies need.
-	for from, to := range map[string]string{filepath.Join(root, "go.sum"): "go.sum", "testdata/world.json": "testdata/world.json"} {
-		text, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, to), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	const runset, doctor = "github.com/toolwire/toolwire/examples/runset", "github.com/toolwire/toolwire/examples/doctor"
-	command(t, dir, "go", "mod", "edit", "-tool="+runset, "-tool="+doctor)
-	command(t, dir, "go", "list", "-mod=mod", "-deps", "-test", "./...", runset, doctor)
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(t, dir, "go", "list", "-mod=mod", "-deps", "-test", "./...", "github.com/toolwire/toolwire/examples/toolwire")
 	return dir
 }
 
@@ -121,7 +116,7 @@ func (m *machine) kill() {
 	}
 }
 
-// The workflow of docs/deployment.md passes in the repository that the scaffold writes.
+// The workflow of docs/deployment.md passes in the repository that toolwire new writes.
 func TestAgentWorkflow(t *testing.T) {
 	t.Parallel()
 	agent := workflow(t, "deployment.md")["agent"]

@@ -1,8 +1,8 @@
-// Package browser drives localplatform's page, and the page that package eval writes, in headless
+// Package browser drives the page of toolwire page, and the page that package eval writes, in headless
 // Chromium: a click-through of each as a test, and the screenshot of the README as a program.
 //
 //	go test .
-//	go run ./screenshot -o ../../../../docs/localplatform.png
+//	go run ./screenshot -o ../../../../docs/page.png
 //
 // The browser is the one that the environment variable BROWSER_PATH names, or else the first of
 // Chromium's well-known names in PATH.
@@ -73,20 +73,20 @@ func Colours(scheme string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// StartPlatform builds localplatform into dir and starts it on a free port. It returns the URL of
+// StartPlatform builds toolwire into dir and starts toolwire page on a free port. It returns the URL of
 // the page. The process ends with ctx; stop waits for it.
 func StartPlatform(ctx context.Context, dir string) (url string, stop func() error, err error) {
-	program := filepath.Join(dir, "localplatform")
+	program := filepath.Join(dir, "toolwire")
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/localplatform")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/toolwire")
 	build.Dir = root()
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", nil, fmt.Errorf("build localplatform: %w\n%s", err, out)
+		return "", nil, fmt.Errorf("build toolwire: %w\n%s", err, out)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, program, "-addr", "127.0.0.1:0")
+	cmd := exec.CommandContext(ctx, program, "page", "-addr", "127.0.0.1:0")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
@@ -100,15 +100,15 @@ func StartPlatform(ctx context.Context, dir string) (url string, stop func() err
 	stop = func() error {
 		cancel()
 		if err := cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("localplatform did not stop as it should: %w", err)
+			return fmt.Errorf("toolwire page did not stop as it should: %w", err)
 		}
 		return nil
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')
-	_, rest, _ := strings.Cut(line, "localplatform: ")
+	_, rest, _ := strings.Cut(line, "toolwire page: ")
 	url, _, _ = strings.Cut(rest, " ")
 	if err != nil || url == "" {
-		return "", nil, errors.Join(fmt.Errorf("localplatform printed %q instead of its URL", line), err, stop())
+		return "", nil, errors.Join(fmt.Errorf("toolwire page printed %q instead of its URL", line), err, stop())
 	}
 	return url, stop, nil
 }

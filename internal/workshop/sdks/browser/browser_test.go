@@ -27,7 +27,7 @@ type visit struct {
 	requests []string
 }
 
-// open starts localplatform and the browser; without a browser the test is skipped.
+// open starts toolwire page and the browser; without a browser the test is skipped.
 func open(t *testing.T) *visit {
 	t.Helper()
 	browser := find(t)

@@ -1,8 +1,8 @@
-// Screenshot makes the picture of localplatform's page that the README shows: it starts
-// localplatform, lets the sample agent run, and takes the top of the run's page. Run it in the
+// Screenshot makes the picture of toolwire page that the README shows: it starts
+// toolwire page, lets the sample agent run, and takes the top of the run's page. Run it in the
 // folder above:
 //
-//	go run ./screenshot -o ../../../../docs/localplatform.png
+//	go run ./screenshot -o ../../../../docs/page.png
 //
 // The exit status is 0 when the picture is there, 1 when it could not be made, 2 for a mistake on
 // the command line.
@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	out := flag.String("o", "localplatform.png", "the PNG `file` to write")
+	out := flag.String("o", "page.png", "the PNG `file` to write")
 	dark := flag.Bool("dark", false, "in dark colours")
 	path := flag.String("page", "run", "which page: run, list or form")
 	width := flag.Int("width", 1280, "of the window, in CSS pixels")

@@ -1,0 +1,101 @@
+package commandline
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// Variables that name an agent where the flags do not.
+const (
+	URLVariable   = "TOOLWIRE_AGENT_URL"
+	TokenVariable = "TOOLWIRE_AGENT_TOKEN"
+)
+
+// An Agent is the endpoint that a command line names, with its token. No flag takes the token itself,
+// because others on the machine can see command lines.
+type Agent struct {
+	URL       string // "" if nothing names an endpoint
+	URLFrom   string // what names it, for messages: "-url" or URLVariable
+	Header    string // "" is Authorization
+	Value     string // of the header; "" if there is no token
+	TokenFile string
+
+	tokenEnv string
+}
+
+// AddFlags adds -url, -auth-header, -token-env and -token-file. use says what -url is for.
+func (a *Agent) AddFlags(set *flag.FlagSet, use string) {
+	set.StringVar(&a.URL, "url", "", use+" (default: the variable "+URLVariable+")")
+	set.StringVar(&a.Header, "auth-header", "",
+		"`name` of the header with the agent's token (default Authorization, where Bearer is put before a token without a scheme)")
+	set.StringVar(&a.tokenEnv, "token-env", "",
+		"`name` of the environment variable that contains the agent's token (default "+TokenVariable+", which may be unset)")
+	set.StringVar(&a.TokenFile, "token-file", "", "`file` that contains the agent's token")
+}
+
+// HasToken reports whether a flag is about the token.
+func (a *Agent) HasToken() bool { return a.Header != "" || a.tokenEnv != "" || a.TokenFile != "" }
+
+// Read checks the flags and reads the variables and the file. Errors never repeat what may be the
+// token.
+func (a *Agent) Read() error {
+	a.URLFrom = "-url"
+	if a.URL == "" {
+		a.URL, a.URLFrom = os.Getenv(URLVariable), URLVariable
+	}
+	if a.URL == "" {
+		if a.HasToken() {
+			return errors.New("-auth-header, -token-env and -token-file are for an agent with a -url")
+		}
+		return nil
+	}
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%s is not an http or https URL with a host, such as http://127.0.0.1:8000/dispatch", a.URLFrom)
+	}
+	if u.User != nil {
+		return fmt.Errorf("%s contains a user name or password, which the platform refuses: "+
+			"use -auth-header and -token-env or -token-file", a.URLFrom)
+	}
+	token, err := a.token()
+	if err != nil {
+		return err
+	}
+	if token == "" && a.Header != "" {
+		return fmt.Errorf("-auth-header needs a token: -token-env, -token-file or the variable %s", TokenVariable)
+	}
+	if token != "" && (a.Header == "" || strings.EqualFold(a.Header, "Authorization")) && !strings.Contains(token, " ") {
+		token = "Bearer " + token
+	}
+	a.Value = token
+	return nil
+}
+
+func (a *Agent) token() (string, error) {
+	switch {
+	case a.tokenEnv != "" && a.TokenFile != "":
+		return "", errors.New("there is one token: -token-env and -token-file exclude each other")
+	case a.tokenEnv != "":
+		token := strings.TrimSpace(os.Getenv(a.tokenEnv))
+		if token == "" {
+			// The name is not repeated: it may be the token.
+			return "", errors.New("-token-env: there is no environment variable of that name, or it is empty; give its name, not the token")
+		}
+		return token, nil
+	case a.TokenFile != "":
+		text, err := os.ReadFile(a.TokenFile)
+		if err != nil {
+			return "", fmt.Errorf("-token-file: %w", err)
+		}
+		token := strings.TrimSpace(string(text))
+		if token == "" {
+			return "", errors.New("-token-file: the file is empty")
+		}
+		return token, nil
+	}
+	return strings.TrimSpace(os.Getenv(TokenVariable)), nil
+}

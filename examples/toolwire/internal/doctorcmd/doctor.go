@@ -1,0 +1,241 @@
+// Package doctorcmd is the command toolwire doctor. It examines an agent from outside, as the platform
+// will use it, and what belongs to its registration: is the endpoint reachable, does it check the
+// bearer before the ping, does it answer a sample dispatch, would the platform accept the tools, the
+// manifest and the dataset.
+//
+//	AGENT_TOKEN=… toolwire doctor -url http://localhost:8080/dispatch -token-env AGENT_TOKEN
+//	toolwire doctor -url https://agents.example.com/dispatch -token-file token -tools tools_schema.json -json
+//
+// An agent on this machine works on one sample task. An agent elsewhere cannot reach the proxy that
+// is served here, so it only gets the task of -instruction.
+//
+// An agent in code mode is the command after the flags. Each dispatch starts it with the documented
+// variables, PATH, HOME, and the variables that -env names:
+//
+//	toolwire doctor -env OPENAI_API_KEY -instruction "Where is order #4521?" -- ./agent -verbose
+//
+// -scenarios dispatches the instruction again, while the proxy misbehaves in known ways: see
+// doctor.Options.Scenarios. Each finding cites the rule behind it and has commands that reproduce it.
+//
+//	toolwire doctor -url http://localhost:8080/dispatch -token-env AGENT_TOKEN -tools tools_schema.json \
+//		-instruction "Where is order #4521?" -scenarios all
+//
+// The exit status is 0 when nothing failed, 1 when a check failed (with -strict also when one
+// warned), was interrupted or the doctor itself has a fault, 2 for a mistake on the command line or a
+// file that cannot be read.
+package doctorcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/ledger"
+)
+
+// flags is the command line.
+type flags struct {
+	agent                                     commandline.Agent
+	tools, ledger, manifest, dataset, proxy   string
+	instruction, scenarios                    string
+	timeout, runTimeout                       time.Duration
+	noDispatch, transcript, strict, printJSON bool
+	rows                                      []byte   // of the dataset
+	env                                       []string // names of variables
+	command                                   []string // of code mode
+}
+
+const usage = `usage: toolwire doctor [flags] -url URL
+       toolwire doctor [flags] -- COMMAND [ARGUMENT…]
+
+Examine an agent from outside: an endpoint, or a program in code mode, which COMMAND starts.`
+
+// Run runs the command and returns its exit status.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var f flags
+	if status, ok := f.parse(args, stdout, stderr); !ok {
+		return status
+	}
+	mistake := func(problem string) int {
+		fmt.Fprintf(stderr, "toolwire doctor: %s\n", problem)
+		return commandline.Mistake
+	}
+	if problem := f.check(); problem != "" {
+		return mistake(problem + "; see toolwire doctor -h")
+	}
+	target, opts, err := f.read()
+	if err != nil {
+		return mistake(err.Error())
+	}
+	report, err := doctor.Check(ctx, target, opts)
+	if report == nil {
+		return mistake(flagNames.Replace(err.Error()))
+	}
+	report.Findings = append(report.Findings, f.documents()...)
+	warned := slices.ContainsFunc(report.Findings, func(found doctor.Finding) bool { return found.Status == doctor.StatusWarning })
+	failed := err != nil || !report.OK() || len(report.Faults) > 0 || f.strict && warned
+	if err != nil {
+		fmt.Fprintf(stderr, "toolwire doctor: interrupted: %v\n", err)
+	}
+	if err := f.print(stdout, report); err != nil {
+		fmt.Fprintf(stderr, "toolwire doctor: %v\n", err)
+		failed = true
+	}
+	if failed {
+		return commandline.NotWell
+	}
+	return commandline.OK
+}
+
+// flagNames replaces names of the API by flags in errors of Check.
+var flagNames = strings.NewReplacer(
+	"dispatchtest: ", "", "doctor: ", "",
+	"Target.Command", "the command", "Target.URL", "-url", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
+	"Options.ProxyBase", "-proxy", "Options.Scenarios", "-scenarios", "; Scenarios returns the names", "; see toolwire doctor -h", "Target.RunTimeout", "-run-timeout",
+)
+
+func scenarioNames() string {
+	var names []string
+	for _, name := range doctor.Scenarios() {
+		names = append(names, string(name))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok bool) {
+	set := flag.NewFlagSet("toolwire doctor", flag.ContinueOnError)
+	f.agent.AddFlags(set, "the agent's `endpoint`, as it will be registered")
+	set.Func("env", "`name` of an environment variable that the command gets too; may be repeated", func(name string) error {
+		f.env = append(f.env, name)
+		return nil
+	})
+	set.StringVar(&f.tools, "tools", "", "file with the tools_schema")
+	set.StringVar(&f.ledger, "ledger", "", "file with the ledger schema, if tools have adapters")
+	set.StringVar(&f.manifest, "manifest", "", "file with the tools manifest, tools.json")
+	set.StringVar(&f.dataset, "dataset", "", "file with the dataset, CSV")
+	set.StringVar(&f.proxy, "proxy", "", "base URL of the platform's proxy, to see whether it can be reached from here")
+	set.StringVar(&f.instruction, "instruction", "", "what the sample dispatch asks for (default: to say that the agent is ready)")
+	set.StringVar(&f.scenarios, "scenarios", "", "further dispatches of the instruction, by name and separated by commas, or all: "+scenarioNames())
+	set.BoolVar(&f.noDispatch, "no-dispatch", false, "make the agent do no work")
+	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one request may take, the sample dispatch excepted")
+	set.DurationVar(&f.runTimeout, "run-timeout", 300*time.Second, "how long the sample dispatch may take: the registration's run_timeout_s")
+	set.BoolVar(&f.transcript, "require-transcript", false, `the registration has "Require a gradeable rich transcript"`)
+	set.BoolVar(&f.strict, "strict", false, "exit with 1 for warnings too")
+	set.BoolVar(&f.printJSON, "json", false, "print the report as JSON")
+	status, ok = commandline.Parse(set, usage, args, stdout, stderr)
+	f.command = set.Args()
+	return status, ok
+}
+
+// check returns what is wrong with the combination of flags, or "".
+func (f *flags) check() string {
+	switch program := len(f.command) > 0; {
+	case program && f.agent.URL != "":
+		return fmt.Sprintf("unexpected argument %q: an agent is either a -url or a command", f.command[0])
+	case program && f.agent.HasToken():
+		return "-auth-header, -token-env and -token-file are for a -url: an agent in code mode receives no requests"
+	case !program && len(f.env) > 0:
+		return "-env is for an agent in code mode, whose command follows the flags"
+	case f.timeout <= 0 || f.runTimeout <= 0:
+		return "-timeout and -run-timeout must be positive"
+	case f.noDispatch && f.instruction != "":
+		return "-no-dispatch and -instruction exclude each other"
+	case f.scenarios != "" && f.instruction == "":
+		return "-scenarios needs an -instruction that makes the agent call a tool"
+	case f.ledger != "" && f.tools == "":
+		return "-ledger is for -tools, which is missing"
+	}
+	return ""
+}
+
+// environment returns the variables that -env names.
+func (f *flags) environment() (env []string, err error) {
+	for _, name := range f.env {
+		value, ok := os.LookupEnv(name)
+		if !ok { // the name is not repeated: it may be a value
+			return nil, errors.New("-env: there is no environment variable of that name; give its name, not its value")
+		}
+		env = append(env, name+"="+value)
+	}
+	return env, nil
+}
+
+// read makes what Check needs of the flags and the files that they name.
+func (f *flags) read() (target dispatchtest.Target, opts *doctor.Options, err error) {
+	opts = &doctor.Options{ProxyBase: f.proxy, Timeout: f.timeout, NoDispatch: f.noDispatch}
+	if f.instruction != "" {
+		opts.Task = &dispatchtest.Task{Instruction: f.instruction}
+	}
+	switch f.scenarios {
+	case "":
+	case "all":
+		opts.Scenarios = doctor.Scenarios()
+	default:
+		for name := range strings.SplitSeq(f.scenarios, ",") {
+			opts.Scenarios = append(opts.Scenarios, doctor.Name(strings.TrimSpace(name)))
+		}
+	}
+	target = dispatchtest.Target{Command: f.command, RunTimeout: f.runTimeout, Strict: f.transcript}
+	if target.Env, err = f.environment(); err != nil {
+		return target, opts, err
+	}
+	if len(f.command) == 0 {
+		if err := f.agent.Read(); err != nil {
+			return target, opts, err
+		}
+		if f.agent.URL == "" {
+			return target, opts, errors.New("-url is required, or the command of an agent in code mode after the flags")
+		}
+		target.URL, target.AuthHeader, target.AuthValue = f.agent.URL, f.agent.Header, f.agent.Value
+	}
+	if f.tools != "" {
+		if opts.ToolsSchema, err = os.ReadFile(f.tools); err != nil {
+			return target, opts, fmt.Errorf("-tools: %w", err)
+		}
+	}
+	if f.ledger != "" {
+		text, err := os.ReadFile(f.ledger)
+		if err != nil {
+			return target, opts, fmt.Errorf("-ledger: %w", err)
+		}
+		opts.LedgerSchema = new(ledger.Schema)
+		if err := json.Unmarshal(text, opts.LedgerSchema); err != nil {
+			return target, opts, fmt.Errorf("-ledger: %s: %w", f.ledger, err)
+		}
+		if err := opts.LedgerSchema.Validate(); err != nil {
+			return target, opts, fmt.Errorf("-ledger: %s: %w", f.ledger, err)
+		}
+	}
+	if f.manifest != "" { // documents reads it
+		if _, err := os.ReadFile(f.manifest); err != nil {
+			return target, opts, fmt.Errorf("-manifest: %w", err)
+		}
+	}
+	if f.dataset != "" {
+		if f.rows, err = os.ReadFile(f.dataset); err != nil {
+			return target, opts, fmt.Errorf("-dataset: %w", err)
+		}
+	}
+	return target, opts, nil
+}
+
+func (f *flags) print(w io.Writer, report *doctor.Report) error {
+	if !f.printJSON {
+		return report.WriteTable(w, terminal.Colour(w, os.Getenv))
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(report)
+}

@@ -1,0 +1,297 @@
+// Package evalcmd is the command toolwire eval. It runs a dataset, a CSV file of tasks as the platform
+// takes them, against an agent. This machine stands in for the platform: every row gets a proxy, a
+// world and a run of its own, many at once.
+//
+//	toolwire eval
+//	toolwire eval -dataset tasks.csv -junit report.xml -json report.json
+//	toolwire eval -dataset tasks.csv -world world.json -url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN
+//
+// Without -url the tasks go to a sample agent in this program. An agent behind -url has to run on
+// this machine, because the proxies of the runs are served on its loopback.
+//
+// On the platform a model grades what an agent did. Here, a row passes if the platform would grade
+// its run, and if the row's expectations that can be checked without a model are met: the final
+// response contains what is in a column "says", which is this program's own, and a run whose
+// expected_outcome is refusal changes nothing in the world.
+//
+// In rows with a persona a program plays the user, if -user names one. It is started for each message,
+// reads a line of JSON with persona, columns, case, trial, seed and turns, and writes {"say": "…"}, or
+// {"done": "why"} to end the session. A program that fails is the user's fault and not the agent's.
+//
+// One run of an agent that asks a model says little. With -trials each row runs several times; the
+// report has the rate of each row and of all, with intervals, and how often several trials of a row
+// would all pass. -plan says what that costs before anything runs.
+//
+// While it runs, standard error shows how far it is: on a terminal one line, elsewhere a line a minute.
+// Trials that fail are written there as they end.
+//
+// With -results every trial is written to a file as it ends, and the same command completes the file of
+// a run that was interrupted or killed. With -shard several machines run a part each:
+//
+//	toolwire eval -trials 5 -agent-version "$(git rev-parse HEAD)" -shard 2/4 -results shard-2.jsonl
+//	toolwire eval merge -o all.jsonl -baseline main.jsonl shard-*.jsonl
+//
+// -html writes a page for people: each case, the timelines of its runs, and the comparison with
+// -baseline:
+//
+//	toolwire eval -trials 3 -html report.html
+//
+// -baseline compares with the results of an earlier version. The exit status then is that of a gate,
+// which passes only if the agent is shown not to be worse by -margin.
+//
+// The exit status is
+//
+//	0  all trials that could be run passed, or the gate passed
+//	1  a trial did not pass, also because its user failed, and there is no gate; or a signal ended the run
+//	2  a mistake on the command line or in a file; shards that are missing or not complete
+//	3  the gate failed: the agent is worse than the baseline by more than -margin
+//	4  the gate is undecided: run more cases or more trials
+package evalcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// options are the command line.
+type options struct {
+	dataset, world          string
+	agent                   commandline.Agent
+	parallel, trials        int
+	firstFailure, plan      bool
+	timeout                 time.Duration
+	strict, stateAsInput    bool
+	junit, json, html       string
+	results, shard, version string
+	user, userVersion       string
+	baseline                string
+	before                  *eval.Experiment // in the file baseline
+	margin                  float64
+	budget                  eval.Budget
+}
+
+// reportFlags are those of a run and of merge.
+func (o *options) reportFlags(flags *flag.FlagSet) {
+	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this `file`")
+	flags.StringVar(&o.json, "json", "", "write a JSON report to this `file`")
+	flags.StringVar(&o.html, "html", "", "write a report to this `file`, as one HTML page; with -baseline it compares")
+	flags.StringVar(&o.baseline, "baseline", "", "compare with the results in this `file`, and make the comparison a gate")
+	flags.Float64Var(&o.margin, "margin", 0.05, "by how much the agent may be worse than the baseline, from 0 to 1")
+}
+
+const usage = `usage: toolwire eval [flags]
+       toolwire eval merge [flags] FILE…
+
+Run a dataset of tasks against an agent on this machine. Without -url the tasks go to a sample agent.
+merge puts the results of all shards together.`
+
+// Run runs the command and returns its exit status.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "merge" {
+		return merge(args[1:], stdout, stderr)
+	}
+	var o options
+	flags := flag.NewFlagSet("toolwire eval", flag.ContinueOnError)
+	flags.StringVar(&o.dataset, "dataset", "", "CSV `file` with the tasks (default: a small one about the sample agent)")
+	flags.StringVar(&o.world, "world", "", "JSON `file` with the world behind the tools: tools_schema, behaviors, initial_state, … (default: that of the sample agent; with -url a world without tools)")
+	o.agent.AddFlags(flags, "the agent's `endpoint`, on this machine; without one a sample agent in this program works on the tasks")
+	flags.IntVar(&o.parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
+	flags.IntVar(&o.trials, "trials", 1, "how often each row runs")
+	flags.BoolVar(&o.firstFailure, "first-failure", false, "stop the trials of a row at the first that does not pass; then there are verdicts and no rates")
+	flags.IntVar(&o.budget.Calls, "max-calls", 0, "begin no trial after this `number` of tool calls (default: no limit)")
+	flags.Int64Var(&o.budget.Tokens, "max-tokens", 0, "begin no trial after the agent has reported this `number` of tokens (default: no limit)")
+	flags.DurationVar(&o.budget.Time, "max-time", 0, "begin no trial after this time (default: no limit)")
+	flags.BoolVar(&o.plan, "plan", false, "print what would run, and run nothing")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
+	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
+	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
+	flags.StringVar(&o.results, "results", "", "write each trial to this `file` as it ends; a file that is not complete is completed")
+	flags.StringVar(&o.shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results")
+	flags.StringVar(&o.version, "agent-version", "", "`version` of the agent, such as a commit, for -results")
+	flags.StringVar(&o.user, "user", "", "`program` with arguments that plays the user in rows with a persona (default: these rows are skipped)")
+	flags.StringVar(&o.userVersion, "user-version", "", "`version` of the -user, such as its model and prompt, for -results")
+	o.reportFlags(flags)
+	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {
+		return status
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(stderr, "toolwire eval: unexpected argument %q; see toolwire eval -h\n", flags.Arg(0))
+		return commandline.Mistake
+	}
+	set, err := o.play(ctx, stdout, stderr)
+	if err != nil {
+		o.complain(stderr, err)
+		return commandline.Mistake
+	}
+	if set == nil {
+		return commandline.OK
+	}
+	return o.judge(set, stdout, stderr)
+}
+
+// play runs the set and reports on it. With -plan it returns no experiment. Its errors are mistakes
+// of the user's, and reports that cannot be written.
+func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Experiment, error) {
+	if o.parallel < 0 {
+		return nil, errors.New("-parallel is how many trials run at once, so at least 1")
+	}
+	if o.trials < 1 {
+		return nil, errors.New("-trials is how often each row runs, so at least 1")
+	}
+	if o.timeout < 0 || o.timeout > 30*time.Minute {
+		return nil, fmt.Errorf("-timeout is at most 30m and not negative, and %s was given", o.timeout)
+	}
+	target, err := o.target()
+	if err != nil {
+		return nil, err
+	}
+	cases, err := o.cases()
+	if err != nil {
+		return nil, err
+	}
+	if o.firstFailure && o.baseline != "" {
+		return nil, errors.New("-baseline compares rates, and -first-failure leaves none")
+	}
+	if o.shard != "" && (o.results == "" || o.baseline != "") {
+		return nil, errors.New("-shard needs -results, and -baseline is for merge, which has all shards")
+	}
+	users := &programs{}
+	defer users.end() // an interrupt ends the experiment before the programs have ended
+	user, err := o.playUser(users)
+	if err != nil {
+		return nil, err
+	}
+	options := &eval.Options{
+		User: user, UserVersion: o.userVersion,
+		Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade, GraderVersion: graderVersion,
+		Results: o.results, Shard: o.shard, AgentVersion: o.version, Budget: o.budget,
+	}
+	plan, err := options.Plan(cases)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.checkGate(&plan.Fingerprint); err != nil {
+		return nil, err
+	}
+	if o.plan {
+		_, err := fmt.Fprintln(stdout, plan)
+		return nil, err
+	}
+	if o.trials > 1 || plan.Stored > 0 {
+		fmt.Fprintf(stderr, "toolwire eval: %s\n", plan)
+	}
+	reports, err := o.openReports(named{"-dataset", o.dataset}, named{"-world", o.world}, named{"-token-file", o.agent.TokenFile},
+		named{"-results", o.results}, named{"-baseline", o.baseline})
+	if err != nil {
+		return nil, err
+	}
+	defer reports.close()
+	if elsewhere(o.agent.URL) {
+		fmt.Fprintf(stderr, "toolwire eval: %s is not on this machine; its tool calls will not find the proxies, which are on this one's loopback\n", o.agent.URLFrom)
+	}
+	progress := newProgress(stderr, os.Getenv, plan.Trials+plan.Skipped, o.trials)
+	options.OnTrial = progress.trial
+	set, err := eval.Run(ctx, target, cases, options)
+	progress.end()
+	if err != nil {
+		return nil, err
+	}
+	set.Name = nameOf(cmp.Or(o.dataset, "orders.csv"))
+	if o.agent.URL != "" && o.world == "" && progress.undeclared {
+		fmt.Fprintln(stderr, noWorld)
+	}
+	if ctx.Err() != nil && set.Count(eval.Cancelled) > 0 {
+		fmt.Fprintf(stderr, "toolwire eval: interrupted: %s\n", o.howToGoOn())
+	}
+	err = set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv))
+	return set, errors.Join(err, reports.write(set, o.before))
+}
+
+// howToGoOn says what to do after an interrupt.
+func (o *options) howToGoOn() string {
+	if o.results == "" {
+		return "the trials that ended are not kept; -results FILE keeps them, and the same command then goes on where it stopped"
+	}
+	return fmt.Sprintf("the trials that ended are in %s; run the same command again to go on where it stopped", o.results)
+}
+
+// target is the agent.
+func (o *options) target() (dispatchtest.Target, error) {
+	if err := o.agent.Read(); err != nil {
+		return dispatchtest.Target{}, err
+	}
+	target := dispatchtest.Target{
+		URL: o.agent.URL, AuthHeader: o.agent.Header, AuthValue: o.agent.Value, RunTimeout: o.timeout, Strict: o.strict,
+	}
+	switch {
+	case o.agent.URL == "":
+		target.Agent = sampleAgent
+	case o.dataset == "":
+		return target, fmt.Errorf("%s needs a -dataset; the built-in one is about the sample agent", o.agent.URLFrom)
+	}
+	return target, nil
+}
+
+// elsewhere reports whether an endpoint is not on this machine's loopback.
+func elsewhere(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil || endpoint == "" || u.Hostname() == "localhost" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return ip == nil || !ip.IsLoopback()
+}
+
+// flagNames replaces names of the API by flags in errors of package eval.
+var flagNames = strings.NewReplacer(
+	"eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
+	"Options.Results", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version", "Options.UserVersion", "-user-version",
+	"Options.Budget.Calls", "-max-calls", "Options.Budget.Tokens", "-max-tokens", "Options.Budget.Time", "-max-time",
+)
+
+const noWorld = "toolwire eval: there is no -world, so no tool is declared, and the proxy refuses each tool call with 404. " +
+	"Give a JSON file with tools_schema, behaviors and initial_state, such as the testdata/world.json that toolwire new writes"
+
+// complain says what is wrong: of a dataset as a table.
+func (o *options) complain(stderr io.Writer, err error) {
+	bad, ok := errors.AsType[*eval.Error](err)
+	if !ok || bad.Problems[0].Row == 0 {
+		fmt.Fprintf(stderr, "toolwire eval: %s\n", flagNames.Replace(err.Error()))
+		return
+	}
+	colour := terminal.Colour(stderr, os.Getenv)
+	var table terminal.Table
+	faint := func(text string) terminal.Cell { return terminal.Cell{Text: text, Style: terminal.Faint} }
+	table.Row(faint("row"), faint("line"), faint("column"), faint("what is wrong"))
+	number := func(n int) terminal.Cell {
+		if n == 0 {
+			return terminal.Text("")
+		}
+		return terminal.Cell{Text: fmt.Sprint(n), Right: true}
+	}
+	for _, p := range bad.Problems {
+		table.Row(number(p.Row), number(p.Line), terminal.Text(terminal.Cut(p.Column, 32)), terminal.Text(p.Message))
+	}
+	fmt.Fprintf(stderr, "toolwire eval: the dataset has problems (row as a spreadsheet shows it, line of the file):\n\n")
+	_ = table.Write(stderr, colour)
+	if bad.More > 0 {
+		fmt.Fprintf(stderr, "and %d more\n", bad.More)
+	}
+	if bad.Code == eval.CodeWorld && o.world == "" && o.agent.URL != "" {
+		fmt.Fprintln(stderr, "\n"+noWorld)
+	}
+}

@@ -1,0 +1,132 @@
+package evalcmd
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// Exit statuses of the gate.
+const (
+	statusWorse     = 3
+	statusUndecided = 4
+)
+
+const mergeUsage = `usage: toolwire eval merge [flags] FILE…
+
+Put the results of all shards together and report on them.`
+
+// merge puts the results of shards together and reports on them.
+func merge(args []string, stdout, stderr io.Writer) int {
+	var o options
+	flags := flag.NewFlagSet("toolwire eval merge", flag.ContinueOnError)
+	out := flags.String("o", "", "write the results of all shards to this `file`")
+	o.reportFlags(flags)
+	if status, ok := commandline.Parse(flags, mergeUsage, args, stdout, stderr); !ok {
+		return status
+	}
+	set, err := o.put(*out, flags.Args(), stdout)
+	if err != nil {
+		o.complain(stderr, err)
+		return commandline.Mistake
+	}
+	return o.judge(set, stdout, stderr)
+}
+
+// put loads the files, writes them as one, and reports.
+func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Experiment, error) {
+	if err := o.checkGate(nil); err != nil {
+		return nil, err
+	}
+	set, err := eval.Load(files...)
+	if err != nil {
+		return nil, err
+	}
+	set.Name = nameOf(files[0])
+	taken := []named{{"-o", out}, {"-baseline", o.baseline}}
+	for _, file := range files {
+		taken = append(taken, named{"the file " + file, file})
+	}
+	reports, err := o.openReports(taken...)
+	if err != nil {
+		return nil, err
+	}
+	defer reports.close()
+	if out != "" {
+		file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("-o: %w", err)
+		}
+		if err := errors.Join(eval.Merge(file, files...), file.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return set, errors.Join(set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)), reports.write(set, o.before))
+}
+
+// nameOf is the name of a file without folder and extension.
+func nameOf(file string) string {
+	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+}
+
+// checkGate loads the baseline and finds mistakes before anything runs. planned is the fingerprint of the run, or nil.
+func (o *options) checkGate(planned *eval.Fingerprint) error {
+	if !(o.margin >= 0 && o.margin <= 1) {
+		return errors.New("-margin is from 0 to 1")
+	}
+	if o.baseline == "" {
+		return nil
+	}
+	baseline, err := eval.Load(o.baseline)
+	if err != nil {
+		return fmt.Errorf("-baseline: %w", err)
+	}
+	if baseline.FirstFailure {
+		return errors.New("-baseline: it was run with -first-failure, so it has no rates")
+	}
+	o.before = baseline
+	if planned == nil {
+		return nil
+	}
+	for _, part := range [][3]string{
+		{"dataset", planned.Dataset, baseline.Fingerprint.Dataset}, {"world", planned.World, baseline.Fingerprint.World},
+		{"version of the graders", planned.Graders, baseline.Fingerprint.Graders},
+		{"version of the user", planned.User, baseline.Fingerprint.User},
+	} {
+		if part[1] != part[2] {
+			return fmt.Errorf("-baseline: its %s is another one, so the results cannot be compared: run the baseline again", part[0])
+		}
+	}
+	return nil
+}
+
+// judge compares with the baseline, if there is one, and returns the exit status.
+func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
+	switch {
+	case o.baseline == "" && !set.OK(), set.Count(eval.Cancelled) > 0:
+		return commandline.NotWell
+	case o.baseline == "":
+		return commandline.OK
+	}
+	c, err := eval.Compare(o.before, set)
+	if err != nil {
+		o.complain(stderr, err)
+		return commandline.Mistake
+	}
+	fmt.Fprintf(stdout, "\ncompared with %s:\n\n", o.baseline)
+	if err := c.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)); err != nil {
+		o.complain(stderr, err)
+		return commandline.Mistake
+	}
+	gate := c.NonInferior(o.margin)
+	fmt.Fprintf(stdout, "gate, margin %g points: %s\n", 100*o.margin, gate)
+	return map[eval.Gate]int{eval.GatePassed: commandline.OK, eval.GateFailed: statusWorse, eval.GateUndecided: statusUndecided}[gate]
+}

@@ -1,0 +1,148 @@
+package evalcmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/process"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// userInput is what the program of -user reads from standard input, as one line of JSON.
+type userInput struct {
+	Persona string            `json:"persona"`
+	Columns map[string]string `json:"columns,omitempty"` // of the row that the platform does not read
+	Case    string            `json:"case"`              // the id
+	Trial   int               `json:"trial"`
+	Seed    uint64            `json:"seed"` // of the trial, below 2^53
+	Turns   []userTurn        `json:"turns"`
+}
+
+type userTurn struct {
+	User  string `json:"user"`
+	Agent string `json:"agent"`
+}
+
+// userOutput is what the program writes to standard output: one of them.
+type userOutput struct {
+	Say  string  `json:"say"`
+	Done *string `json:"done"` // why
+}
+
+const (
+	mostSaid = 1 << 20 // bytes of the output
+	// longestUse ends a program that eval has not ended with its time limit for a message.
+	longestUse = 5 * time.Minute
+)
+
+// programs are those that play users.
+type programs struct {
+	mu      sync.Mutex
+	over    bool
+	running sync.WaitGroup
+}
+
+// begin reports whether a program may start. The caller calls running.Done when it has ended.
+func (p *programs) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.running.Add(1)
+	}
+	return !p.over
+}
+
+// end returns when all programs have ended. No other program starts.
+func (p *programs) end() {
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+// playUser returns the user of -user, which starts the program for each message; nil if there is no
+// -user.
+func (o *options) playUser(programs *programs) (eval.User, error) {
+	argv := strings.Fields(o.user)
+	if len(argv) == 0 {
+		if o.userVersion != "" {
+			return nil, errors.New("-user-version is for a -user")
+		}
+		return nil, nil
+	}
+	path, err := exec.LookPath(argv[0])
+	if err == nil {
+		argv[0], err = filepath.Abs(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-user: %w", err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("-user: %w", err)
+	}
+	return func(ctx context.Context, s eval.Session) (string, error) {
+		if !programs.begin() {
+			return "", context.Canceled
+		}
+		defer programs.running.Done()
+		in := userInput{
+			Persona: s.Case.Row.Persona, Columns: s.Case.Row.Extra, Case: s.Case.ID,
+			Trial: s.Trial, Seed: s.Seed >> 11, Turns: []userTurn{},
+		}
+		for _, turn := range s.Turns {
+			in.Turns = append(in.Turns, userTurn{turn.Instruction, turn.FinalResponse})
+		}
+		input, err := json.Marshal(in)
+		if err != nil {
+			return "", err
+		}
+		run, err := process.Start(&process.Command{
+			Argv: argv, Env: os.Environ(), Dir: dir, Stdin: append(input, '\n'), MaxStdout: mostSaid, MaxStderr: 64 << 10,
+			Timeout: longestUse, Grace: time.Second, PipeWait: time.Second,
+		})
+		if err != nil {
+			return "", fmt.Errorf("the program cannot be started: %w", err)
+		}
+		return readUser(run.Wait(ctx))
+	}, nil
+}
+
+// readUser reads what the program said.
+func readUser(outcome process.Outcome) (string, error) {
+	switch {
+	case outcome.End == process.Overflow:
+		return "", fmt.Errorf("the program wrote more than %d bytes", mostSaid)
+	case outcome.End != process.Exited:
+		return "", fmt.Errorf("the program was ended after %s", outcome.Duration.Round(time.Second))
+	case outcome.Signal != "":
+		return "", fmt.Errorf("the signal %s ended the program", outcome.Signal)
+	case outcome.ExitCode != 0:
+		lines := strings.Split(strings.TrimSpace(string(outcome.Stderr.Bytes)), "\n")
+		return "", fmt.Errorf("the program ended with exit status %d: %s",
+			outcome.ExitCode, terminal.Cut(lines[len(lines)-1], 200))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(outcome.Stdout.Bytes))
+	decoder.DisallowUnknownFields()
+	var out userOutput
+	err := decoder.Decode(&out)
+	if _, more := decoder.Token(); err != nil || !errors.Is(more, io.EOF) || (out.Say == "") == (out.Done == nil) {
+		return "", errors.New(`the program must write {"say": "…"} or {"done": "why"}`)
+	}
+	if out.Done != nil {
+		return "", fmt.Errorf("%w: %s", dispatchtest.ErrDone, *out.Done)
+	}
+	return out.Say, nil
+}

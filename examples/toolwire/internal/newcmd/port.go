@@ -1,0 +1,151 @@
+package newcmd
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+// The folder port is a whole program: an endpoint without a model, which the tests of this module
+// compile and run. The folders in testdata have the files that another kind or model replaces. The
+// go command ignores testdata, because this module does not have the SDKs; the gate writes the ports
+// and compiles them as modules of their own.
+//
+//go:embed all:port testdata
+var sample embed.FS
+
+const (
+	toolwire  = "github.com/toolwire/toolwire"
+	goVersion = "1.26.0"
+)
+
+// An sdk is a model's Go SDK. The sample code has the names of OpenAI's variables.
+type sdk struct {
+	model         string // the value of -model
+	name          string
+	module        string
+	version       string
+	key, endpoint string // the environment variables that it reads
+}
+
+var sdks = []sdk{
+	{"openai", "OpenAI's Go SDK", "github.com/openai/openai-go/v3", "v3.96.0", "OPENAI_API_KEY", "OPENAI_BASE_URL"},
+	{"anthropic", "Anthropic's Go SDK", "github.com/anthropics/anthropic-sdk-go", "v1.84.0", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"},
+	{"genai", "Google's Go SDK for Gemini", "google.golang.org/genai", "v1.77.0", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"},
+}
+
+func modelNames() []string {
+	names := []string{"none"}
+	for _, s := range sdks {
+		names = append(names, s.model)
+	}
+	return names
+}
+
+// A port is what the command line asks for.
+type port struct {
+	Kind, Model     string
+	Module, Replace string
+	Version         string // of Toolwire, if it is a release and there is no Replace
+}
+
+type file struct {
+	name    string // with slashes
+	content []byte
+}
+
+// files returns the files of the port, sorted by name.
+func (p *port) files() (files []file, err error) {
+	contents := map[string][]byte{}
+	for _, folder := range p.layers() {
+		err := fs.WalkDir(sample, folder, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := sample.ReadFile(name)
+			contents[strings.TrimPrefix(name, folder+"/")] = text
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := p.fill(contents); err != nil {
+		return nil, err
+	}
+	for name, content := range contents {
+		files = append(files, file{name, content})
+	}
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	return files, nil
+}
+
+// layers returns the folders of the port. Files of later folders replace those of earlier ones.
+func (p *port) layers() []string {
+	layers := []string{"port"}
+	if p.Kind == "codemode" {
+		layers = append(layers, "testdata/codemode")
+	}
+	if p.Model != "none" {
+		layers = append(layers, "testdata/model", "testdata/"+p.Model)
+	}
+	if p.Kind == "codemode" && p.Model != "none" {
+		layers = append(layers, "testdata/codemode-model")
+	}
+	return layers
+}
+
+var majorVersion = regexp.MustCompile(`^v([2-9]|[1-9][0-9]+)$`)
+
+// fill puts in what depends on names: go.mod, the README, and the variables of an SDK.
+func (p *port) fill(contents map[string][]byte) error {
+	base := path.Base(p.Module)
+	if parent := path.Dir(p.Module); parent != "." && majorVersion.MatchString(base) {
+		base = path.Base(parent) // as go build names the program
+	}
+	values := struct {
+		*port
+		Name, SDK, KeyVariable string
+		Endpoint               bool
+	}{port: p, Name: base, Endpoint: p.Kind == "endpoint"}
+	requirements := ""
+	for _, s := range sdks {
+		if s.model != p.Model {
+			continue
+		}
+		values.SDK, values.KeyVariable = s.name, s.key
+		requirements = fmt.Sprintf("\nrequire %s %s\n", s.module, s.version)
+		names := strings.NewReplacer("OPENAI_API_KEY", s.key, "OPENAI_BASE_URL", s.endpoint)
+		for name, text := range contents {
+			if strings.HasSuffix(name, ".go") {
+				contents[name] = []byte(names.Replace(string(text)))
+			}
+		}
+	}
+	requirements += fmt.Sprintf("\nrequire %s %s\n\ntool %[1]s/examples/toolwire\n", toolwire, cmp.Or(p.Version, "v0.0.0"))
+	if p.Replace != "" {
+		requirements += fmt.Sprintf("\nreplace %s => %q\n", toolwire, p.Replace)
+	}
+	contents["go.mod"] = fmt.Appendf(nil, "module %s\n\ngo %s\n%s", p.Module, goVersion, requirements)
+	contents[".gitignore"] = bytes.ReplaceAll(contents[".gitignore"], []byte("/agent"), []byte("/"+base))
+
+	const readme = "README.md.tmpl"
+	page, err := template.New(readme).Parse(string(contents[readme]))
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := page.Execute(&text, values); err != nil {
+		return err
+	}
+	delete(contents, readme)
+	contents["README.md"] = text.Bytes()
+	return nil
+}

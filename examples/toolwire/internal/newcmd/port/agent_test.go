@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/dispatch/eval"
+)
+
+func TestRefund(t *testing.T) {
+	got := dispatchtest.Run(t, target(t), dispatchtest.Task{Instruction: "Refund order #4521.", World: world(t)})
+	got.AssertOK(t)
+	got.AssertFinalResponse(t, "$79.50", "rf_1")
+	got.AssertOrder(t, "get_order", "refund_order")
+	got.AssertOnlyChanged(t, "/order/4521/status")
+}
+
+// Each row of the dataset is a case. Its column says has what the final response must contain.
+func TestTasks(t *testing.T) {
+	file, err := os.Open("testdata/tasks.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	dataset, err := eval.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := dataset.Cases(dispatchtest.Task{World: world(t)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(ctx context.Context, c eval.Case, got *dispatchtest.Result) error {
+		return eval.Says(c.Row.Extra["says"])(ctx, c, got)
+	}
+	eval.Test(t, target(t), cases, &eval.Options{Grader: eval.All(says, eval.RefusedWithoutWrite)})
+}
+
+// The doctor examines the agent as the platform will use it, also while the proxy misbehaves.
+func TestDoctor(t *testing.T) {
+	report, err := doctor.Check(t.Context(), target(t), &doctor.Options{
+		Task:        &dispatchtest.Task{Instruction: "Where is order #4521?", World: world(t)},
+		ToolsSchema: toolsSchema(t),
+		Scenarios:   doctor.Scenarios(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(report)
+	report.AssertOK(t)
+}

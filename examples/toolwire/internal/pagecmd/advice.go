@@ -1,0 +1,101 @@
+package pagecmd
+
+// severity is the platform's word for who must act: danger at the agent, amber for settings that
+// have drifted apart, warning for what may go well the next time.
+type severity string
+
+const (
+	danger  severity = "danger"
+	amber   severity = "amber"
+	warning severity = "warning"
+)
+
+// Meaning describes the severity for people.
+func (s severity) Meaning() string {
+	switch s {
+	case danger:
+		return "the agent needs attention"
+	case amber:
+		return "agent and registration do not agree"
+	default:
+		return "may go well when tried again"
+	}
+}
+
+// advice says what to do about an error class.
+type advice struct {
+	severity severity
+	text     string
+}
+
+// ofRun has the advice for each class of failed runs.
+var ofRun = map[string]advice{
+	"auth_failed": {danger,
+		"The endpoint refused the auth header. Compare the header's name and value with the token that the agent " +
+			"expects; a bearer token needs the word Bearer before it."},
+	"agent_timeout": {warning,
+		"No answer came within the run timeout. Look at the last call in the timeline, raise the timeout, or let the " +
+			"agent answer earlier with what it has."},
+	"no_answer": {warning,
+		"The agent returned no final response, and its handler sent a text in its place. The platform grades that text."},
+	"agent_5xx": {danger,
+		"The agent failed. Its log has the reason; the platform keeps the first 500 characters of the answer."},
+	"agent_4xx": {amber,
+		"The endpoint refused the request. Check the URL and its path, that POST is allowed, and that no middleware " +
+			"reads the body before the agent."},
+	"agent_bad_response": {warning,
+		"The platform needs a 2xx with a JSON object and a final_response that is not empty. Redirects are not " +
+			"followed. An HTML page is often a login page or a proxy in front of the agent."},
+	"agent_unreachable": {danger,
+		"No server answers at this address. Is the agent running, on this host and port? Inside a container, " +
+			"127.0.0.1 is the container itself."},
+	"response_contract_violation": {danger,
+		"The registration demands a gradeable transcript. Send messages with at least one assistant message that has " +
+			"text; see the contract report."},
+}
+
+// ofProxy has the advice for each class of refused requests.
+var ofProxy = map[string]string{
+	"lock_contention": "Transient: calls of one run contended for a lock. Repeat it after a moment; " +
+		"clients of this project do.",
+	"context_store_unavailable": "Transient: repeat it after a moment.",
+	"trace_sequence_contended":  "Transient: repeat it after a moment.",
+	"rate_limited":              "More than 60 requests in a minute with one run token. Pace the calls, retries included.",
+	"run_token_expired":         "The run is over. Stop the agent's loop; further calls are pointless.",
+	"run_token_invalid": "The run token is not the one of the dispatch. Build the client of every run with " +
+		"its own token.",
+	"run_token_rejected": "The run is over. Stop the agent's loop; further calls are pointless.",
+	"invalid_arguments": "The arguments do not fit the tool's input_schema. Leave optional members out " +
+		"instead of sending null.",
+	"tool_not_executable": "The tool is not declared in the world. Check its name, and that the tool list of " +
+		"the registration is the agent's.",
+	"actor_id_invalid": "The actor label is malformed: segments of letters, digits, _ - . : with / between.",
+	"tool_executes_in_sandbox": "The tool is declared as executed: it runs where the agent runs, and is not " +
+		"called through the proxy.",
+	"trace_event_type_invalid": "Only the seven reserved event types are accepted.",
+}
+
+// bySource has the advice for results that report a failure.
+var bySource = map[string]string{
+	"injected":        "A failure rule of the world answered instead of the tool. The agent is meant to cope with it.",
+	"error":           "The simulator found no valid response. Check the tool's behavior and its output_schema.",
+	"transport_error": "The live tool behind the platform could not be reached, or failed.",
+}
+
+// byStatus returns the advice for a refusal without a class.
+func byStatus(status int) string {
+	switch status {
+	case 0:
+		return "No whole answer was sent: the connection broke, or the call was still under way when the run ended. " +
+			"The tool may have run."
+	case 404:
+		return "No such path or tool: the base URL is followed by /tools/{name} or /traces/{type}."
+	case 413:
+		return "Bodies have at most 1 MiB."
+	case 422:
+		return "The body is not a JSON object. Send {} if the tool takes no arguments."
+	case 429:
+		return ofProxy["rate_limited"]
+	}
+	return "See the reason beside the request in the timeline. It is not repeated by the platform's own client."
+}

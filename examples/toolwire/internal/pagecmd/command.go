@@ -1,0 +1,168 @@
+// Package pagecmd is the command toolwire page. It is the platform's half of a run on one machine, with
+// a page to look at runs: it serves the proxy that agents call their tools through, dispatches tasks to
+// an agent's URL from a form, and shows every run as a timeline.
+//
+//	toolwire page
+//	toolwire page -world world.json -url http://127.0.0.1:8080/dispatch -token-env AGENT_TOKEN
+//
+// -url is what the form begins with. The token goes to this URL only, when the form has no auth value.
+//
+// Everything happens on loopback and nothing is loaded from elsewhere. Without -world there is a
+// sample agent, so that there is something to look at with one click. Runs are kept in memory, the
+// last -keep of them, fewer if they are large, and are gone when it stops.
+//
+// The exit status is 0 after an interrupt, 1 if it cannot serve, 2 for a mistake on the command
+// line or in the world.
+package pagecmd
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+const usage = `usage: toolwire page [flags]
+
+Serve a page that dispatches tasks to an agent and shows each run as a timeline.`
+
+// Run runs the command until ctx ends, and returns its exit status.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o options
+	flags := flag.NewFlagSet("toolwire page", flag.ContinueOnError)
+	o.agent.AddFlags(flags, "the agent's `endpoint`, which the form begins with")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8700", "the `address` to serve on; port 0 is any free one")
+	worldFile := flags.String("world", "",
+		"JSON `file` with the world that tasks meet (default: the sample's shop, with the sample agent)")
+	flags.IntVar(&o.keep, "keep", 200, "how many runs are kept beside those in progress; the oldest is dropped")
+	flags.BoolVar(&o.insecure, "insecure-listen", false,
+		"allow an -addr that others can reach: they can see every run, and dispatch tasks with the token")
+	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {
+		return status
+	}
+	err := o.check(flags)
+	if err == nil {
+		err = o.load(*worldFile)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "toolwire page: %v\n", err)
+		return commandline.Mistake
+	}
+	if err := serve(ctx, o, stdout); err != nil {
+		fmt.Fprintf(stderr, "toolwire page: %v\n", err)
+		return commandline.NotWell
+	}
+	return commandline.OK
+}
+
+// options has the values of the command line.
+type options struct {
+	addr     string
+	agent    commandline.Agent
+	world    proxytest.World
+	sample   bool // the world is the sample's
+	keep     int
+	insecure bool // others may reach the server
+}
+
+// check reports the mistakes of the command line.
+func (o *options) check(flags *flag.FlagSet) error {
+	host, _, err := net.SplitHostPort(o.addr)
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q; see toolwire page -h", flags.Arg(0))
+	case err != nil:
+		return fmt.Errorf("-addr %q is not a host and port such as 127.0.0.1:8700", o.addr)
+	case o.keep < 1:
+		return fmt.Errorf("-keep is 1 or more, not %d", o.keep)
+	case !o.insecure && !isLoopback(host):
+		return fmt.Errorf("-addr %s can be reached from other machines: anyone who reaches it sees every run and dispatches "+
+			"tasks; listen on 127.0.0.1, or add -insecure-listen if that is what you want", o.addr)
+	}
+	return o.checkAgent()
+}
+
+// checkAgent reports what the form would say about the agent of the command line.
+func (o *options) checkAgent() error {
+	if err := o.agent.Read(); err != nil || o.agent.URL == "" {
+		return err
+	}
+	f := formOfAgent(&o.agent)
+	f.checkURL()
+	f.checkAuth(o.agent.Value)
+	for _, p := range f.Problems {
+		return fmt.Errorf("%s: %s", p.Label, p.Text)
+	}
+	return nil
+}
+
+// load reads the world from a file; "" is the shop of the sample.
+func (o *options) load(file string) (err error) {
+	if file == "" {
+		o.sample = true
+		o.world, err = shop()
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("-world: %w", err)
+	}
+	if o.world, err = proxytest.ParseWorld(data); err != nil {
+		return fmt.Errorf("-world %s: %w", file, err)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// serve serves until ctx ends.
+func serve(ctx context.Context, o options, stdout io.Writer) error {
+	listener, err := net.Listen("tcp", o.addr)
+	if err != nil {
+		return fmt.Errorf("%s cannot be listened on: %w\nis another toolwire page, or another program, using the port? "+
+			"Choose another with -addr, such as -addr 127.0.0.1:0 for any free one", o.addr, err)
+	}
+	s, err := newServer(baseURL(listener.Addr()), o)
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }() // ends with Shutdown or Close
+	fmt.Fprintf(stdout, "toolwire page: %s/ (Ctrl-C stops it)\n", s.base)
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	s.runs.stop() // first, so that their requests do not delay the shutdown
+	if err != nil {
+		return err
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if server.Shutdown(last) != nil {
+		_ = server.Close()
+	}
+	return nil
+}
+
+// baseURL returns the URL of the listener for agents on this machine.
+func baseURL(addr net.Addr) string {
+	a := addr.(*net.TCPAddr).AddrPort()
+	if a.Addr().IsUnspecified() {
+		return fmt.Sprintf("http://127.0.0.1:%d", a.Port())
+	}
+	return "http://" + a.String()
+}

@@ -1,0 +1,198 @@
+package pagecmd
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// Limits of a task.
+const (
+	maxForm        = 1 << 20
+	maxURL         = 2048
+	maxAuth        = 8 << 10
+	maxInstruction = 100_000 // characters, about; in bytes
+	maxTurns       = 50      // with the first
+)
+
+// form has the values of the form as they were typed, without the auth value.
+type form struct {
+	URL         string
+	AuthHeader  string
+	Instruction string
+	Input       string
+	UserTurns   string
+	Timeout     string
+	Strict      bool
+
+	Problems []fieldProblem
+}
+
+// fieldProblem describes what is wrong with a field.
+type fieldProblem struct{ Field, Label, Text string }
+
+// Problem returns the text beside a field, or "" if the field is valid.
+func (f *form) Problem(field string) string {
+	for _, p := range f.Problems {
+		if p.Field == field {
+			return p.Text
+		}
+	}
+	return ""
+}
+
+var labels = map[string]string{
+	"url": "Agent URL", "auth_header": "Auth header name", "auth_value": "Auth header value", "instruction": "Instruction",
+	"input": "Input", "user_turns": "Further user turns", "timeout": "Run timeout",
+}
+
+func (f *form) wrong(field, format string, args ...any) {
+	if f.Problem(field) == "" {
+		f.Problems = append(f.Problems, fieldProblem{field, labels[field], fmt.Sprintf(format, args...)})
+	}
+}
+
+// emptyForm returns a form with the defaults of a registration.
+func emptyForm() *form { return &form{AuthHeader: "Authorization", Timeout: "300", Input: "{}"} }
+
+// formOfAgent returns a form for the agent of the command line.
+func formOfAgent(a *commandline.Agent) *form {
+	f := emptyForm()
+	f.URL, f.AuthHeader = a.URL, cmp.Or(a.Header, f.AuthHeader)
+	return f
+}
+
+// formOf returns the form of a task, to dispatch it again. The auth value is not kept, so it must
+// be typed again.
+func formOf(t task) *form {
+	return &form{
+		URL: t.URL, AuthHeader: t.AuthHeader, Instruction: t.Instruction, Input: string(t.Input),
+		UserTurns: strings.Join(t.UserTurns, "\n"),
+		Timeout:   strconv.Itoa(int(t.Timeout.Seconds())), Strict: t.Strict,
+	}
+}
+
+// read returns the task of the posted form, and the form with all its problems.
+func read(r *http.Request) (task, *form) {
+	value := func(name string) string { return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n") }
+	f := &form{
+		URL: strings.TrimSpace(value("url")), AuthHeader: strings.TrimSpace(value("auth_header")),
+		Instruction: value("instruction"),
+		Input:       value("input"), UserTurns: value("user_turns"), Timeout: strings.TrimSpace(value("timeout")),
+		Strict: value("strict") != "",
+	}
+	t := task{URL: f.URL, AuthHeader: f.AuthHeader, AuthValue: strings.TrimSpace(value("auth_value")),
+		Instruction: f.Instruction, Strict: f.Strict}
+	f.checkURL()
+	f.checkAuth(t.AuthValue)
+	switch {
+	case strings.TrimSpace(f.Instruction) == "":
+		f.wrong("instruction", "Describe what the agent should do.")
+	case len(f.Instruction) > maxInstruction:
+		f.wrong("instruction", "Shorten it to %d bytes; it has %d.", maxInstruction, len(f.Instruction))
+	}
+	t.Input = f.checkInput()
+	for line := range strings.Lines(f.UserTurns) {
+		if line = strings.TrimSpace(line); line != "" {
+			t.UserTurns = append(t.UserTurns, line)
+		}
+	}
+	if n := len(t.UserTurns) + 1; n > maxTurns {
+		f.wrong("user_turns", "A session has at most %d turns with the first; these are %d.", maxTurns, n)
+	}
+	t.Timeout = f.checkTimeout()
+	return t, f
+}
+
+func (f *form) checkURL() {
+	u, err := url.Parse(f.URL)
+	switch {
+	case f.URL == "":
+		f.wrong("url", "Enter the address of the agent's endpoint, such as http://127.0.0.1:8080/dispatch.")
+	case len(f.URL) > maxURL:
+		f.wrong("url", "Shorten it to %d characters; it has %d.", maxURL, len(f.URL))
+	case err != nil:
+		f.wrong("url", "This is not a URL. Enter one such as http://127.0.0.1:8080/dispatch.")
+	case u.Scheme != "http" && u.Scheme != "https":
+		f.wrong("url", "Begin with http:// or https://.")
+	case u.Hostname() == "":
+		f.wrong("url", "The host is missing.")
+	case u.User != nil:
+		f.wrong("url", "Leave the user and password out; put the secret into the auth header.")
+		// not to be shown again
+		f.URL = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawQuery: u.RawQuery}).String()
+	case strings.Contains(f.URL, "#"):
+		f.wrong("url", "Leave the part from # on out; it is not sent.")
+	}
+}
+
+// reserved has the headers that a dispatch or the connection sets.
+var reserved = []string{
+	"content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding", "upgrade", "te",
+	"trailer", "keep-alive",
+	"accept-encoding", "user-agent", "proxy-connection",
+}
+
+func (f *form) checkAuth(value string) {
+	name := strings.ToLower(f.AuthHeader)
+	switch {
+	case f.AuthHeader == "" && value != "":
+		f.wrong("auth_header", "Name the header, usually Authorization.")
+	case strings.ContainsFunc(f.AuthHeader, func(r rune) bool { return !isTokenRune(r) }) || len(name) > 128:
+		f.wrong("auth_header", "A header name has letters, digits and - only, such as X-API-Key.")
+	case slices.Contains(reserved, name) || strings.HasPrefix(name, "x-pipelines-"):
+		f.wrong("auth_header", "The dispatch sets this header itself; choose Authorization or a header of your own.")
+	}
+	switch {
+	case len(value) > maxAuth:
+		f.wrong("auth_value", "It has %d bytes; at most %d can be sent.", len(value), maxAuth)
+	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
+		f.wrong("auth_value", "A header value is printable ASCII on one line.")
+	}
+}
+
+func isTokenRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+		strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+}
+
+// checkInput reads the input as strictly as an agent.
+func (f *form) checkInput() json.RawMessage {
+	if strings.TrimSpace(f.Input) == "" {
+		return json.RawMessage("{}")
+	}
+	var raw json.RawMessage
+	err := strictjson.Read([]byte(f.Input), strictjson.Limits{}, func(read *strictjson.Reader) (err error) {
+		if kind := read.Kind(); kind != '{' && kind != 0 {
+			return fmt.Errorf("it is %s, not an object such as {\"order_id\": \"4521\"}", strictjson.KindName(kind))
+		}
+		raw, err = read.Value()
+		return err
+	})
+	if err != nil {
+		f.wrong("input", "This is not a JSON object: %v.", err)
+		return nil
+	}
+	return raw
+}
+
+func (f *form) checkTimeout() time.Duration {
+	if f.Timeout == "" {
+		return 300 * time.Second
+	}
+	n, err := strconv.Atoi(f.Timeout)
+	if err != nil || n < 1 || n > 1800 {
+		f.wrong("timeout", "Enter whole seconds from 1 to 1800.")
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}

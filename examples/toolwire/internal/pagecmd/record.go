@@ -1,0 +1,230 @@
+package pagecmd
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runpage"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// task is the task of the form. The auth value is removed when the run is over.
+type task struct {
+	URL         string
+	AuthHeader  string
+	AuthValue   string
+	Instruction string
+	Input       json.RawMessage // an object
+	UserTurns   []string
+	Timeout     time.Duration
+	Strict      bool
+	Sample      bool // dispatched to the built-in agent
+}
+
+// bounds limits what is kept.
+type bounds struct {
+	requests int   // to the proxy, of one run
+	bytes    int64 // likewise
+	kept     int   // bytes of all runs that are over, except for the last
+}
+
+// record is one run, in progress or over. It is safe for concurrent use.
+type record struct {
+	id      int
+	started time.Time
+	bounds  bounds
+
+	mu       sync.Mutex
+	task     task
+	platform *proxytest.Platform // nil when the run is over
+	run      *proxytest.Run      // likewise
+	token    httpserve.Secrets   // its token, also when it is over
+	before   ledger.Snapshot
+	legs     []runpage.Leg
+	waiting  bool // for the first byte of an answer
+	requests int
+	received int64
+	refused  int   // requests over the bounds
+	late     int   // requests after the end
+	page     *page // of a run that is over
+}
+
+// over reports whether the run is over, and how many bytes its page then takes.
+func (r *record) over() (bytes int, over bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.page == nil {
+		return 0, false
+	}
+	return r.page.bytes, true
+}
+
+// dispatch executes the run, from the ping to the page that is kept. It sends nil to staged when
+// the run has begun, or the error if it cannot begin.
+func (r *record) dispatch(ctx context.Context, base string, taskID int, staged chan<- error) {
+	// The progress of a run is known only from the connection. net/http replaces a stale connection
+	// and sends the request again, so only a request after an answer is a new exchange.
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:              func(string) { r.asking() },
+		GotFirstResponseByte: func() { r.answered() },
+	})
+	var talk *dispatchtest.Conversation
+	if len(r.task.UserTurns) > 0 {
+		talk = &dispatchtest.Conversation{UserTurns: r.task.UserTurns, MaxTurns: len(r.task.UserTurns) + 1}
+	}
+	result, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{
+		URL: r.task.URL, AuthHeader: r.task.AuthHeader, AuthValue: r.task.AuthValue,
+		RunTimeout: r.task.Timeout, Strict: r.task.Strict,
+	}, dispatchtest.Task{
+		ID: int64(taskID), Instruction: r.task.Instruction, Input: r.task.Input, Conversation: talk,
+		Platform: r.platform, ProxyURL: base, OnRun: func(run *proxytest.Run) { staged <- r.begin(run) },
+	})
+	if err != nil {
+		staged <- err
+		return
+	}
+	r.mu.Lock()
+	r.platform = nil // later requests are late
+	facts := r.facts()
+	r.mu.Unlock()
+	page := build(facts, result)
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.page, r.run, r.before, r.legs = page, nil, ledger.Snapshot{}, nil
+	r.task.AuthValue = ""
+}
+
+// begin keeps the run. Its number is that of the record.
+func (r *record) begin(run *proxytest.Run) (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.id, err = strconv.Atoi(run.ID)
+	r.started, r.run, r.before = time.Now(), run, run.Ledger().Snapshot()
+	r.token = httpserve.NewSecrets([]string{run.Token}, nil)
+	return err
+}
+
+// asking is called when an exchange with the agent begins.
+func (r *record) asking() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting {
+		return
+	}
+	r.waiting = true
+	if n := len(r.legs); n > 0 { // it succeeded, otherwise there is no next one
+		r.legs[n-1].Answer, r.legs[n-1].Last = &runpage.Reply{Status: http.StatusOK}, r.run.Log().LastOrder()
+	}
+	r.legs = append(r.legs, runpage.Leg{At: time.Since(r.started), Last: math.MaxInt})
+}
+
+func (r *record) answered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = false
+}
+
+// facts has what a page is built from.
+type facts struct {
+	id      int
+	task    task
+	started time.Time
+	ended   time.Time
+	before  ledger.Snapshot
+	record  *proxytest.Log
+	legs    []runpage.Leg // so far
+	secrets *redact.Set
+	refused int
+	bounds  bounds
+}
+
+// facts returns the facts of a run in progress. The caller holds r.mu.
+func (r *record) facts() facts {
+	return facts{
+		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Log(),
+		legs:    slices.Clone(r.legs),
+		secrets: redact.New(r.task.AuthValue, r.run.Token), refused: r.refused, bounds: r.bounds,
+	}
+}
+
+// view returns the page of the run as it is now.
+func (r *record) view() *page {
+	r.mu.Lock()
+	if r.page == nil {
+		facts := r.facts()
+		r.mu.Unlock()
+		return build(facts, nil)
+	}
+	defer r.mu.Unlock()
+	now := *r.page
+	now.Late = r.late
+	return &now
+}
+
+// summary returns the entry of the list of runs.
+func (r *record) summary() summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.page != nil {
+		return r.page.summary
+	}
+	f := r.facts()
+	return summarize(f, &runpage.Texts{Secrets: f.secrets})
+}
+
+// serveProxy serves the run's proxy.
+func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
+	platform, status, class, message := r.admit(req)
+	if platform == nil {
+		refuse(w, req, status, class, message)
+		return
+	}
+	platform.ServeHTTP(w, req)
+}
+
+// admit counts a request of the run. If the request is refused, p is nil and the rest is the
+// answer. A request without the run's token is refused and not counted.
+func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, class, message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if tokens, _ := httpserve.Presented(req.Header, "X-Pipelines-Run-Token"); !slices.ContainsFunc(tokens, r.token.Has) {
+		return nil, http.StatusUnauthorized, "run_token_invalid", "the run token is missing or not the run's"
+	}
+	if r.platform == nil {
+		r.late++
+		return nil, http.StatusUnauthorized, "run_token_expired", "the run is over"
+	}
+	r.requests++
+	r.received += max(req.ContentLength, 0)
+	if req.ContentLength < 0 {
+		r.received += 1 << 20 // of unknown length: the most that the proxy accepts
+	}
+	if r.requests > r.bounds.requests || r.received > r.bounds.bytes {
+		r.refused++
+		return nil, http.StatusTooManyRequests, "rate_limited", "the run has sent more than the page keeps of one run"
+	}
+	return r.platform, 0, "", ""
+}
+
+// refuse answers as the proxy does. It first reads a body of up to 2 MiB that arrives within a
+// second, because a client that is still writing may not read the answer.
+func refuse(w http.ResponseWriter, req *http.Request, status int, class, message string) {
+	body := httpserve.OpenBody(w, req, 2<<20, time.Now().Add(httpserve.RefusalTime))
+	_, _ = io.Copy(io.Discard, &body)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"detail": map[string]string{"error_class": class, "message": message}})
+}

@@ -1,0 +1,119 @@
+package pagecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// maxAtOnce is how many runs may be in progress. Those are never dropped, so they need a limit too.
+const maxAtOnce = 32
+
+var errBusy = errors.New("too many runs are in progress; wait until one has ended")
+
+// runs has the runs that are kept, the latest last. It is safe for concurrent use.
+type runs struct {
+	ctx      context.Context     // of the runs in progress
+	cancel   context.CancelFunc  // ends it
+	base     string              // URL of the server
+	platform *proxytest.Platform // of the world; each run has its own, made by With
+	state    string              // at the start of every run
+	keep     int                 // runs that are over
+	bounds   bounds
+
+	mu      sync.Mutex
+	last    int
+	kept    []*record
+	pending sync.WaitGroup
+}
+
+// start dispatches a task and returns when the run has begun. An error means that it has not.
+func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.ctx.Err() != nil {
+		return nil, errors.New("the server is stopping")
+	}
+	busy := 0
+	for _, r := range rs.kept {
+		if _, over := r.over(); !over {
+			busy++
+		}
+	}
+	if busy >= maxAtOnce {
+		return nil, errBusy
+	}
+	// A platform keeps its runs. With a platform for each run, dropping the run frees its memory.
+	platform, err := rs.platform.With(rs.state, rules, "")
+	if err != nil {
+		return nil, err
+	}
+	r := &record{task: task, platform: platform, bounds: rs.bounds}
+	staged := make(chan error, 1)
+	rs.pending.Go(func() {
+		r.dispatch(rs.ctx, rs.base, rs.last+1, staged)
+		rs.drop()
+	})
+	if err := <-staged; err != nil {
+		return nil, fmt.Errorf("the run could not be staged: %w", err)
+	}
+	rs.last = r.id
+	rs.kept = append(rs.kept, r)
+	return r, nil
+}
+
+// drop forgets the oldest runs that are over until the rest is within the bounds. Runs in progress
+// do not count, so that a run that has just ended is not dropped at once.
+func (rs *runs) drop() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	runs, bytes := 0, 0
+	for _, r := range rs.kept {
+		if n, over := r.over(); over {
+			runs, bytes = runs+1, bytes+n
+		}
+	}
+	rs.kept = slices.DeleteFunc(rs.kept, func(r *record) bool {
+		n, over := r.over()
+		if !over || runs == 1 || runs <= rs.keep && bytes <= rs.bounds.kept {
+			return false
+		}
+		runs, bytes = runs-1, bytes-n
+		return true
+	})
+}
+
+// get returns a run, or nil if it does not exist or was dropped.
+func (rs *runs) get(id int) *record {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	i := slices.IndexFunc(rs.kept, func(r *record) bool { return r.id == id })
+	if i < 0 {
+		return nil
+	}
+	return rs.kept[i]
+}
+
+// all returns the runs, the latest first.
+func (rs *runs) all() []*record {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	all := slices.Clone(rs.kept)
+	slices.Reverse(all)
+	return all
+}
+
+// wait waits until no run is in progress.
+func (rs *runs) wait() { rs.pending.Wait() }
+
+// stop ends the runs in progress and waits for them. No new run begins.
+func (rs *runs) stop() {
+	rs.mu.Lock()
+	rs.cancel()
+	rs.mu.Unlock()
+	rs.wait()
+}

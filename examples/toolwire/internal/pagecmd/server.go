@@ -1,0 +1,296 @@
+package pagecmd
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/runpage"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+//go:embed static
+var static embed.FS
+
+//go:embed templates
+var templateFiles embed.FS
+
+var templates = template.Must(runpage.Templates().Funcs(template.FuncMap{
+	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
+	"clock":   func(t time.Time) string { return t.Format("15:04:05") },
+	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
+	"symbol": func(status string) string {
+		return map[string]string{inProgress: "◔", completed: "✓", failed: "✕"}[status]
+	},
+	"class": func(status string) string { return strings.ReplaceAll(status, " ", "-") },
+	"join":  strings.Join,
+}).ParseFS(templateFiles, "templates/*.html"))
+
+// server serves the pages, the proxy and the sample agent.
+type server struct {
+	base     string // its URL
+	insecure bool   // others may reach it
+	rules    []proxytest.FailureRule
+	runs     *runs
+	sample   *sample // nil in a world that is not its own
+	agent    commandline.Agent
+}
+
+func newServer(base string, o options) (*server, error) {
+	platform, err := proxytest.New(o.world, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{base: base, insecure: o.insecure, agent: o.agent, rules: o.world.FailureRules}
+	if o.sample {
+		if s.sample, err = newSample(rand.Text()); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.runs = &runs{
+		ctx: ctx, cancel: cancel, base: base, platform: platform, state: o.world.InitialState, keep: o.keep,
+		bounds: bounds{requests: 2000, bytes: 64 << 20, kept: 512 << 20},
+	}
+	return s, nil
+}
+
+// handler returns the handler of all paths.
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.list)
+	mux.HandleFunc("GET /dispatch", s.showForm)
+	mux.HandleFunc("POST /runs", s.dispatch)
+	mux.HandleFunc("GET /runs/{id}", s.show)
+	mux.HandleFunc("GET /runs/{id}/text/{key}", s.whole)
+	files, _ := static.ReadDir("static") // embedded
+	for _, file := range files {
+		mux.Handle("GET /static/"+file.Name(), http.FileServerFS(static))
+	}
+	mux.HandleFunc("GET /static/run.css", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+		_, _ = io.WriteString(w, runpage.Style)
+	})
+	mux.HandleFunc("/api/odyssey-proxy/runs/{id}/", s.proxy)
+	mux.HandleFunc("/api/odyssey-proxy/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, r, http.StatusUnauthorized, "run_token_invalid", "the proxy of a run is at the URL that its dispatch names")
+	})
+	if s.sample != nil {
+		mux.HandleFunc("POST /runs/sample", s.dispatchSample)
+		mux.Handle("/sample/dispatch", s.sample)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		s.message(w, http.StatusNotFound, "There is no such page",
+			"The page keeps runs in memory until it stops, and drops the oldest ones.")
+	})
+	guarded := http.NewCrossOriginProtection()
+	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.message(w, http.StatusForbidden, "Refused", "The request came from another site. Use the form on this page.")
+	}))
+	return s.secure(guarded.Handler(mux))
+}
+
+// secure sets the security headers of every response. It refuses requests for other host names,
+// because the name of a hostile page could resolve to this address.
+func (s *server) secure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
+				"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin") // with no-referrer the forms of this page have the origin null
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if !s.knows(r.Host) {
+			s.message(w, http.StatusForbidden, "Refused", "This server does not serve this host name. Use its address: "+
+				s.base+"/")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// knows reports whether a Host header names this server by an address, or as localhost.
+func (s *server) knows(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return isLoopback(strings.Trim(host, "[]")) || s.insecure && err == nil
+}
+
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	var runs []summary
+	busy := 0
+	for _, run := range s.runs.all() {
+		shown := run.summary()
+		if shown.Status == inProgress {
+			busy++
+		}
+		runs = append(runs, shown)
+	}
+	s.render(w, http.StatusOK, "list.html", struct {
+		Runs   []summary
+		Busy   int
+		Keep   int
+		Sample bool
+		Live   bool
+	}{runs, busy, s.runs.keep, s.sample != nil, busy > 0})
+}
+
+func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
+	f := formOfAgent(&s.agent)
+	if again := s.find(r.URL.Query().Get("again")); again != nil {
+		again.mu.Lock()
+		f = formOf(again.task)
+		again.mu.Unlock()
+	}
+	s.form(w, http.StatusOK, f)
+}
+
+func (s *server) form(w http.ResponseWriter, status int, f *form) {
+	s.render(w, status, "form.html", struct {
+		*form
+		Tools []string
+		Token bool
+		Live  bool
+	}{f, s.runs.platform.Tools(), s.agent.Value != "", false})
+}
+
+func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
+	if !s.parse(w, r) {
+		return
+	}
+	task, f := read(r)
+	if len(f.Problems) > 0 {
+		s.form(w, http.StatusUnprocessableEntity, f)
+		return
+	}
+	if own := formOfAgent(&s.agent); task.AuthValue == "" && task.URL == own.URL &&
+		strings.EqualFold(task.AuthHeader, own.AuthHeader) {
+		task.AuthValue = s.agent.Value
+	}
+	run, err := s.runs.start(task, s.rules)
+	if err != nil {
+		f.Problems = append(f.Problems, fieldProblem{"submit", "Dispatch", sentence(err)})
+		s.form(w, http.StatusServiceUnavailable, f)
+		return
+	}
+	http.Redirect(w, r, "/runs/"+strconv.Itoa(run.id), http.StatusSeeOther)
+}
+
+func (s *server) dispatchSample(w http.ResponseWriter, r *http.Request) {
+	run, err := s.runs.start(s.sample.task(s.base), sampleRules())
+	if err != nil {
+		s.message(w, http.StatusServiceUnavailable, "Not now", sentence(err))
+		return
+	}
+	http.Redirect(w, r, "/runs/"+strconv.Itoa(run.id), http.StatusSeeOther)
+}
+
+// parse reads the form. If it returns false, it has answered the request.
+func (s *server) parse(w http.ResponseWriter, r *http.Request) bool {
+	body := r.Body
+	r.Body = http.MaxBytesReader(w, body, maxForm)
+	err := r.ParseForm()
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		_, _ = io.CopyN(io.Discard, body, 16*maxForm) // otherwise the connection breaks before the answer arrives
+		s.message(w, http.StatusRequestEntityTooLarge, "Too large",
+			"A task has at most 1 MiB. Go back, and shorten the input or the instruction.")
+		return false
+	}
+	if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		s.message(w, http.StatusBadRequest, "Unreadable", "The request is not one of the form of this page.")
+		return false
+	}
+	return true
+}
+
+func (s *server) find(id string) *record {
+	n, err := strconv.Atoi(id)
+	if err != nil {
+		return nil
+	}
+	return s.runs.get(n)
+}
+
+func (s *server) show(w http.ResponseWriter, r *http.Request) {
+	run := s.find(r.PathValue("id"))
+	if run == nil {
+		s.noRun(w)
+		return
+	}
+	s.render(w, http.StatusOK, "run.html", run.view())
+}
+
+// whole serves a text that is cut on the page of the run, without secrets.
+func (s *server) whole(w http.ResponseWriter, r *http.Request) {
+	run := s.find(r.PathValue("id"))
+	if run == nil {
+		s.noRun(w)
+		return
+	}
+	text, ok := run.view().whole[r.PathValue("key")]
+	if !ok {
+		s.message(w, http.StatusNotFound, "There is no such text",
+			"The page of the run shows all of its text of this name, or the run has none.")
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
+	_, _ = io.WriteString(w, text)
+}
+
+func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
+	run := s.find(r.PathValue("id"))
+	if run == nil {
+		refuse(w, r, http.StatusUnauthorized, "run_token_invalid", "there is no such run, or not any more")
+		return
+	}
+	run.serveProxy(w, r)
+}
+
+func (s *server) noRun(w http.ResponseWriter) {
+	s.message(w, http.StatusNotFound, "There is no such run",
+		fmt.Sprintf("The page keeps the last %d runs while it is served, "+
+			"fewer if they are large; the flag -keep says how many.", s.runs.keep))
+}
+
+// message renders a page with one message.
+func (s *server) message(w http.ResponseWriter, status int, title, text string) {
+	s.render(w, status, "message.html", struct {
+		Title, Text string
+		Live        bool
+	}{title, text, false})
+}
+
+func (s *server) render(w http.ResponseWriter, status int, name string, data any) {
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes())
+}
+
+func sentence(err error) string {
+	s := []rune(err.Error())
+	return strings.ToUpper(string(slices.Clip(s[:1]))) + string(s[1:]) + "."
+}

@@ -1,0 +1,702 @@
+package pagecmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// local is a server on loopback.
+type local struct {
+	*server
+	t *testing.T
+}
+
+func start(t *testing.T, keep int) *local {
+	t.Helper()
+	o := options{keep: keep}
+	if err := o.load(""); err != nil {
+		t.Fatal(err)
+	}
+	return startWith(t, o)
+}
+
+func startWorld(t *testing.T, world proxytest.World) *local {
+	t.Helper()
+	return startWith(t, options{world: world, keep: 10})
+}
+
+func startWith(t *testing.T, o options) *local {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	s, err := newServer(baseURL(server.Listener.Addr()), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Config.Handler = s.handler()
+	server.Start()
+	t.Cleanup(func() {
+		s.runs.stop()
+		server.Close()
+	})
+	return &local{s, t}
+}
+
+// do sends a request and follows no redirect.
+func (l *local) do(req *http.Request) (*http.Response, string) {
+	l.t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func (l *local) request(method, path, body string) *http.Request {
+	req, err := http.NewRequest(method, l.base+path, strings.NewReader(body))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return req
+}
+
+// get returns a page, checked.
+func (l *local) get(path string) *node {
+	l.t.Helper()
+	resp, body := l.do(l.request("GET", path, ""))
+	if resp.StatusCode != 200 {
+		l.t.Fatalf("GET %s: %d\n%s", path, resp.StatusCode, body)
+	}
+	return checkPage(l.t, body)
+}
+
+// post sends the form; "" values are left out.
+func (l *local) post(path string, fields map[string]string) (*http.Response, string) {
+	l.t.Helper()
+	values := url.Values{}
+	for name, value := range fields {
+		values.Set(name, value)
+	}
+	return l.do(l.request("POST", path, values.Encode()+"&"))
+}
+
+// dispatchTo posts a task for an agent and returns the path of the run.
+func (l *local) dispatchTo(agent http.Handler, fields map[string]string) string {
+	l.t.Helper()
+	server := httptest.NewServer(agent)
+	l.t.Cleanup(server.Close)
+	all := map[string]string{"url": server.URL + "/dispatch", "auth_header": "Authorization",
+		"instruction": "Do something.", "timeout": "300"}
+	for name, value := range fields {
+		all[name] = value
+	}
+	resp, body := l.post("/runs", all)
+	if resp.StatusCode != http.StatusSeeOther {
+		l.t.Fatalf("POST /runs: %d\n%s", resp.StatusCode, body)
+	}
+	return resp.Header.Get("Location")
+}
+
+// serveAgent is an agent without authentication.
+func serveAgent(t *testing.T, agent dispatch.Agent) http.Handler {
+	h, err := dispatch.New(agent, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func has(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		at := strings.Index(text, part)
+		if at < 0 {
+			t.Errorf("%q is missing, or stands before what should come first, in\n%s", part, text)
+			return
+		}
+		text = text[at+len(part):]
+	}
+}
+
+func hasNot(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%q should not be in\n%s", part, text)
+		}
+	}
+}
+
+func TestSample(t *testing.T) {
+	t.Parallel()
+	l := start(t, 10)
+	has(t, l.get("/").say(), "Run the sample agent", "Nothing has run yet")
+	resp, _ := l.post("/runs/sample", nil)
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/runs/1" {
+		t.Fatalf("%d %s", resp.StatusCode, resp.Header)
+	}
+	l.runs.wait()
+	page := l.get("/runs/1")
+	main := page.named("main")[0]
+	if _, live := main.attr["data-live"]; live {
+		t.Error("a run that is over is not live")
+	}
+	has(t, page.id("now").say(), "completed", "after")
+	has(t, page.id("facts").say(), "built-in sample agent", "Tool calls 4 + 1 refused", "Trace events 6", "60 s",
+		"required", "Authorization")
+	has(t, page.id("final").say(), "Order #4521 is refunded: $79.50, and the customer has been told.")
+	has(t, page.id("actors").say(), "supervisor, supervisor/orders, supervisor/refunds")
+	has(t, page.id("events").say(),
+		"Ping answered 200",
+		"Dispatch", "Order #4521 arrived broken", `{"customer_id":"cust_99","order_id":"4521"}`,
+		"supervisor system_prompt", "You look after the customers",
+		"Handoff supervisor", "supervisor/orders",
+		"supervisor/orders get_order odyssey", "ms", "arguments", `{"order_id":"4521"}`, "response", `"amount": 79.50`,
+		"track_parcel passthrough", "Ledger: 2 updates, by the policy adapter", "update parcel/pk_7", "changed", "set_flag",
+		"What the adapter decided",
+		"subagent_message", "Raw payload", `"to": "supervisor"`,
+		"thinking",
+		"Handoff",
+		"supervisor/refunds refund_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention by failure rule 0",
+		"Attempt 2", "answered",
+		`"reason":`, "Ledger: 1 update",
+		"send_message odyssey", "failure rule 1", `{"sent":true}`,
+		"subagent_final", "Refunded and told the customer.",
+		"Answer answered 200")
+	if text := page.id("events").say(); !regexp.MustCompile(`send_message odyssey ?[1-9][0-9.]* s`).MatchString(text) {
+		t.Errorf("the latency of send_message is missing in\n%s", text)
+	}
+	has(t, page.id("changes").say(), "added", "/message/message_1", "changed", "/order/4521/status", `"delivered"`,
+		`"refunded"`, "added", "flag tracked:pk_7")
+	has(t, page.id("before").say(), `"in transit"`)
+	has(t, page.id("after").say(), `"refunded"`, `"box damaged"`, "tracked:pk_7")
+	has(t, page.id("messages").say(), "user", "Order #4521", "assistant", "get_order call_1", `{"order_id":"4521"}`,
+		"tool answers call_1", "Thinking", "assistant", "is refunded")
+	has(t, page.id("contract").say(), "gradeable: an assistant message with text arrives", "requires one", "soft warning",
+		"/metadata", "is dropped", "metadata_malformed")
+	has(t, page.id("failures").say(), "lock_contention", "refund_order", "1", "Transient")
+	has(t, page.id("raw").say(), "Ping answered 200", `{"ping":true}`, `{"ok":true}`, "Dispatch answered 200",
+		`"run_id": 1`, `"odyssey_proxy_url": "`+l.base+`/api/odyssey-proxy/runs/1"`, `"gateway-eu-1"`)
+
+	list := l.get("/")
+	has(t, list.id("run-1").say(), "#1", "completed", "Order #4521 arrived broken", "built-in sample agent", "4")
+}
+
+// Two runs of the sample differ in their times and ids only, and in whether an event arrived late.
+func TestSampleIsDeterministic(t *testing.T) {
+	t.Parallel()
+	l := start(t, 10)
+	for range 2 {
+		l.post("/runs/sample", nil)
+	}
+	l.runs.wait()
+	// To the agent they have numbers of their own.
+	has(t, l.get("/runs/2").id("raw").say(), `"task_id": 2`, `"run_id": 2`, l.base+`/api/odyssey-proxy/runs/2"`)
+	varying := regexp.MustCompile(`[0-9.]+ (ms|s)\b|\d\d:\d\d:\d\d|runs/\d+|Runs / #\d|"(run_id|task_id)": ?\d+|"run_token_jti": ?"[0-9a-f]+"|20\d\d-[^"]*Z`)
+	late := regexp.MustCompile(` sent [0-9.]+ (ms|s) after it occurred`)
+	clean := func(path string) string {
+		return varying.ReplaceAllString(late.ReplaceAllString(l.get(path).named("main")[0].say(), ""), "…")
+	}
+	if one, two := clean("/runs/1"), clean("/runs/2"); one != two {
+		t.Errorf("the first run shows\n%s\n\nthe second\n%s", one, two)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	down := httptest.NewServer(nil)
+	down.Close()
+	answer := func(status int, contentType, body string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		})
+	}
+	wait := func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body) // only then is it seen that the platform has hung up
+		<-r.Context().Done()
+	}
+	for _, tt := range []struct {
+		name     string
+		agent    http.Handler
+		fields   map[string]string
+		class    string
+		severity string
+		said     []string
+	}{
+		{"down", http.NotFoundHandler(), map[string]string{"url": down.URL}, "agent_unreachable", "danger",
+			[]string{"cannot be reached", "Is the agent running"}},
+		{"slow", http.HandlerFunc(wait), map[string]string{"timeout": "1"}, "agent_timeout", "warning",
+			[]string{"within 1s", "raise the timeout"}},
+		{"HTML", answer(200, "text/html", "<!doctype html><title>Login</title><p>Hello"), nil, "agent_bad_response",
+			"warning", []string{"HTML page is often a login page"}},
+		{"redirect", http.RedirectHandler("/elsewhere", http.StatusFound), nil, "agent_bad_response", "warning",
+			[]string{"answered 302", "not followed"}},
+		{"wrong token", answer(401, "text/plain", ""), nil, "auth_failed", "danger",
+			[]string{"answered 401", "Compare the header's name and value"}},
+		{"broken", answer(500, "application/json", `{"error":"agent_failed","message":"out of <tokens>"}`), nil, "agent_5xx",
+			"danger", []string{"out of <tokens>", "Its log has the reason"}},
+		{"wrong path", http.NotFoundHandler(), nil, "agent_4xx", "amber",
+			[]string{"answered 404", "Check the URL and its path"}},
+		{"strict", serveAgent(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return &dispatch.Response{FinalResponse: "ok"}, nil
+		}), map[string]string{"strict": "yes"}, "response_contract_violation", "danger",
+			[]string{"registration requires one", "demands a gradeable transcript"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := start(t, 10)
+			l.t = t
+			path := l.dispatchTo(tt.agent, tt.fields)
+			l.runs.wait()
+			page := l.get(path)
+			has(t, page.id("now").say(), "failed", tt.class)
+			has(t, page.id("failure").say(), append([]string{tt.class, tt.severity}, tt.said...)...)
+			has(t, page.id("failures").say(), tt.class, "the run")
+			has(t, l.get("/").id("run-1").say(), "failed", tt.class, tt.severity)
+			if banner := page.id("failure").attr["class"]; banner != "banner "+tt.severity {
+				t.Errorf("the banner is %q", banner)
+			}
+		})
+	}
+}
+
+func TestCompletionWarning(t *testing.T) {
+	l := start(t, 10)
+	path := l.dispatchTo(serveAgent(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}), nil)
+	l.runs.wait()
+	page := l.get(path)
+	has(t, page.named("main")[0].say(), "Completion warning", "completed without a tool call", "Final response", "done")
+	has(t, page.id("ledger").say(), "The run changed nothing")
+	has(t, page.id("messages").say(), "None arrived")
+	has(t, page.id("failures").say(), "None")
+}
+
+// A run that is under way shows what has happened, without a script, and is marked to be brought up
+// to date by one.
+func TestInProgress(t *testing.T) {
+	l := start(t, 10)
+	reached, release := make(chan struct{}), make(chan struct{})
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": "Well."})
+		if _, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+			return nil, err
+		}
+		close(reached)
+		<-release
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}), nil)
+	<-reached
+	page := l.get(path)
+	if _, live := page.named("main")[0].attr["data-live"]; !live {
+		t.Error("a run in progress is live")
+	}
+	has(t, page.id("doing").say(), "waiting for the agent's answer", "1 call", "1 trace event")
+	if page.id("now").attr["role"] != "status" || page.id("refresh").named("a")[0].attr["href"] != path {
+		t.Error("no live region, or no link to refresh")
+	}
+	if said := page.id("now").say(); said != "◔ in progress" { // what changes all the time would be read out all the time
+		t.Errorf("the live region says %q", said)
+	}
+	has(t, page.id("events").say(), "Ping answered 200", "Dispatch", "thinking", "Well.", "get_order odyssey")
+	list := l.get("/")
+	has(t, list.named("main")[0].say(), "1 run in progress", "Refresh", "in progress")
+	if _, live := list.named("main")[0].attr["data-live"]; !live {
+		t.Error("a list with a run in progress is live")
+	}
+	close(release)
+	l.runs.wait()
+	page = l.get(path)
+	has(t, page.id("now").say(), "completed")
+	if page.id("refresh").name != "" {
+		t.Error("a run that is over needs no refreshing")
+	}
+}
+
+// A call that takes long is shown while it does, and attempts are one entry.
+func TestWaitingCall(t *testing.T) {
+	reached, release := make(chan struct{}), make(chan struct{})
+	world := proxytest.World{Behaviors: map[string]proxytest.Behavior{"slow": func(*proxytest.Request) (any, error) {
+		close(reached)
+		<-release
+		return "ok", nil
+	}}}
+	l := startWorld(t, world)
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Do(ctx, "slow", nil)
+		return &dispatch.Response{FinalResponse: "done"}, err
+	}), nil)
+	<-reached
+	page := l.get(path)
+	has(t, page.id("events").say(), "slow no answer yet", "arguments", "{}")
+	has(t, page.id("facts").say(), "Tool calls 0 Trace")
+	has(t, page.id("failures").say(), "None so far")
+	close(release)
+	l.runs.wait()
+	has(t, l.get(path).id("events").say(), "slow odyssey", `"ok"`)
+}
+
+func TestSession(t *testing.T) {
+	l := start(t, 10)
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "turn-" + run.TurnID})
+		return &dispatch.Response{FinalResponse: "reply to " + run.Instruction}, err
+	}), map[string]string{"instruction": "First.", "user_turns": "Second.\r\n\r\n Third. \r\n"})
+	l.runs.wait()
+	page := l.get(path)
+	has(t, page.id("events").say(), "Ping", "Dispatch, turn 1", "First.", "turn-1", "Answer to turn 1", "reply to First.",
+		"Dispatch, turn 2", "Second.", "turn-2", "reply to Second.", "Dispatch, turn 3", "Third.", "turn-3",
+		"reply to Third.")
+	has(t, page.id("raw").say(), "Dispatch of turn 1", "Dispatch of turn 2", "Dispatch of turn 3")
+	again := l.get("/dispatch?again=1")
+	has(t, again.id("user_turns").say(), "Second. Third.")
+}
+
+// The turns of a session stand apart while it is under way, too.
+func TestSessionInProgress(t *testing.T) {
+	l := start(t, 10)
+	reached, release := make(chan struct{}), make(chan struct{})
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "turn-" + run.TurnID})
+		if run.TurnID == "2" {
+			close(reached)
+			<-release
+		}
+		return &dispatch.Response{FinalResponse: "reply"}, err
+	}), map[string]string{"instruction": "First.", "user_turns": "Second.\nThird."})
+	<-reached
+	page := l.get(path)
+	has(t, page.id("doing").say(), "waiting for the agent's answer to turn 2 of 3", "2 calls")
+	has(t, page.id("events").say(), "Ping answered 200", "Dispatch, turn 1", "First.", "turn-1",
+		"Answer to turn 1 answered 200",
+		"Dispatch, turn 2", "Second.", "turn-2")
+	hasNot(t, page.id("events").say(), "Third.", "Answer to turn 2")
+	close(release)
+	l.runs.wait()
+	has(t, l.get(path).id("events").say(), "turn-2", "Answer to turn 2", "turn-3", "Answer to turn 3")
+}
+
+// What is shown comes from the agent, and may be anything.
+func TestHostileAgent(t *testing.T) {
+	const attack = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
+	long := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
+	l := start(t, 10)
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": attack})
+		_, _ = run.Proxy.Trace(ctx, proxy.EventHandoff, map[string]string{"from_sub_agent": attack, "to_sub_agent": attack,
+			"text": attack})
+		return &dispatch.Response{FinalResponse: attack + "\u202Egnp.exe\u0000\u001b[31m" + long,
+			Messages: []dispatch.Message{
+				{Role: "user", Content: dispatch.Text(attack)}, {Role: "assistant", Content: dispatch.Text(attack), Thinking: nil},
+			}}, nil
+	}), map[string]string{"instruction": attack + "\u202E", "input": `{"<b>":"` + strings.Repeat("x", 9000) + `"}`})
+	l.runs.wait()
+	_, body := l.do(l.request("GET", path, ""))
+	page := checkPage(t, body) // no script but ours, no inline handler, every element closed
+	hasNot(t, body, "<script>alert", "<img", "\u202e", "\x00", "\x1b", long[:20<<10])
+	has(t, page.id("final").say(), attack, "⟨U+202E⟩gnp.exe⟨U+0000⟩⟨U+001B⟩[31m", "Cut here.", "The whole text, 1.0 MiB")
+	if len(body) > 200<<10 {
+		t.Errorf("the page has %d bytes", len(body))
+	}
+	has(t, l.get("/").named("main")[0].say(), attack)
+
+	whole := page.id("final").named("a")[0].attr["href"]
+	resp, text := l.do(l.request("GET", whole, ""))
+	if want := attack + "\u202Egnp.exe\u0000\u001b[31m" + long; text != want {
+		t.Errorf("the whole text has %d bytes, want %d", len(text), len(want))
+	}
+	if got := resp.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" ||
+		!strings.Contains(resp.Header.Get("Content-Security-Policy"), "sandbox") {
+		t.Errorf("%v", resp.Header)
+	}
+	for _, path := range []string{"/runs/1/text/nope", "/runs/7/text/final", "/runs/7", "/runs/x", "/nope"} {
+		resp, body := l.do(l.request("GET", path, ""))
+		checkPage(t, body)
+		if resp.StatusCode != 404 {
+			t.Errorf("GET %s: %d", path, resp.StatusCode)
+		}
+	}
+}
+
+// The auth value is on no page, also if the agent repeats it, and not in the form that is shown
+// again.
+func TestSecret(t *testing.T) {
+	const secret = "s3cr3t-\"token\"-0001"
+	l := start(t, 10)
+	failing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(500)
+		fmt.Fprintf(w, "%v %s", r.Header, r.Header.Get("X-Api-Key"))
+	})
+	talking := serveAgent(t, nil2agent)
+	for i, agent := range []http.Handler{failing, talking} {
+		path := l.dispatchTo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if got := r.Header.Get("X-API-Key"); got != "Bearer "+secret {
+				t.Errorf("the agent got %q", got)
+			}
+			agent.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), headerKey{}, r.Header)))
+		}), map[string]string{"auth_header": "X-API-Key", "auth_value": "Bearer " + secret})
+		l.runs.wait()
+		for _, path := range []string{path, "/", "/dispatch?again=1"} {
+			resp, body := l.do(l.request("GET", path, ""))
+			hasNot(t, body+fmt.Sprint(resp.Header), "s3cr3t", "run-0", "token-0001")
+		}
+		if text := l.get(path).named("main")[0].say(); !strings.Contains(text, redact.Placeholder) {
+			t.Errorf("agent %d: the secret left no trace in\n%s", i, text)
+		}
+		if r := l.runs.get(i + 1); r.task.AuthValue != "" || r.run != nil {
+			t.Error("the secret is kept")
+		}
+	}
+	_, body := l.post("/runs", map[string]string{"url": "x", "auth_value": "Bearer " + secret})
+	hasNot(t, body, "s3cr3t")
+}
+
+type headerKey struct{}
+
+// nil2agent repeats all that it was sent, in every way that it has.
+func nil2agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	header, _ := ctx.Value(headerKey{}).(http.Header)
+	all := fmt.Sprint(header["X-Api-Key"], header["X-Pipelines-Run-Token"])
+	_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": all})
+	_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": all})
+	return &dispatch.Response{FinalResponse: all,
+		Messages: []dispatch.Message{{Role: "assistant", Content: dispatch.Text(all)}}}, nil
+}
+
+func TestHeaders(t *testing.T) {
+	l := start(t, 10)
+	for _, path := range []string{"/", "/dispatch", "/nope", "/static/style.css", "/static/live.js", "/static/icon.svg",
+		"/static/nope", "/static/"} {
+		resp, _ := l.do(l.request("GET", path, ""))
+		csp := resp.Header.Get("Content-Security-Policy")
+		has(t, csp, "default-src 'none'", "style-src 'self'", "script-src 'self'", "form-action 'self'", "base-uri 'none'",
+			"frame-ancestors 'none'")
+		hasNot(t, csp, "unsafe", "http:", "*")
+		if resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("Referrer-Policy") != "same-origin" ||
+			resp.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %v", path, resp.Header)
+		}
+	}
+	for path, contentType := range map[string]string{"/static/style.css": "text/css",
+		"/static/live.js": "text/javascript", "/static/icon.svg": "image/svg+xml"} {
+		resp, body := l.do(l.request("GET", path, ""))
+		has(t, resp.Header.Get("Content-Type"), contentType)
+		hasNot(t, body, "https://", "@import", "url(", "eval(", "innerHTML")
+	}
+}
+
+// Another site's page must not dispatch, whatever name it gives this address.
+func TestOtherSites(t *testing.T) {
+	l := start(t, 10)
+	for _, header := range []http.Header{
+		{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"http://evil.example"}},
+		{"Origin": {"null"}},
+	} {
+		for _, path := range []string{"/runs", "/runs/sample"} {
+			req := l.request("POST", path, "url=http%3A%2F%2F127.0.0.1%3A1%2F&instruction=x")
+			for name, values := range header {
+				req.Header[name] = values
+			}
+			if resp, body := l.do(req); resp.StatusCode != 403 {
+				t.Errorf("%v %s: %d\n%s", header, path, resp.StatusCode, body)
+			}
+		}
+	}
+	for host, status := range map[string]int{
+		"evil.example": 403, "evil.example:8700": 403, "127.0.0.1.evil.example": 403, "192.168.1.5": 403, "": 400,
+		"localhost": 200, "localhost:1234": 200, "127.0.0.1": 200, "[::1]:80": 200, "127.0.0.2:80": 200,
+	} {
+		req := httptest.NewRequest("GET", "/", nil)
+		req.Host = host
+		w := httptest.NewRecorder()
+		l.handler().ServeHTTP(w, req)
+		if host != "" && w.Code != status {
+			t.Errorf("Host %q: %d, want %d", host, w.Code, status)
+		}
+	}
+	if all := l.runs.all(); len(all) != 0 {
+		t.Errorf("%d runs were dispatched", len(all))
+	}
+	same := l.request("POST", "/runs/sample", "x=")
+	same.Header.Set("Sec-Fetch-Site", "same-origin")
+	if resp, _ := l.do(same); resp.StatusCode != http.StatusSeeOther {
+		t.Errorf("our own form: %d", resp.StatusCode)
+	}
+}
+
+// Only so many runs are kept, and one in progress always.
+func TestEviction(t *testing.T) {
+	l := start(t, 2)
+	release, reached := make(chan struct{}), make(chan struct{})
+	l.dispatchTo(serveAgent(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		close(reached)
+		<-release
+		return &dispatch.Response{FinalResponse: "late"}, nil
+	}), nil)
+	<-reached
+	for range 4 {
+		l.dispatchTo(http.NotFoundHandler(), nil)
+	}
+	for l.ids() != "5 4 1" && time.Since(l.runs.get(1).started) < 5*time.Minute {
+		time.Sleep(time.Millisecond) // the others end by themselves
+	}
+	if got := l.ids(); got != "5 4 1" {
+		t.Errorf("kept are %s, want the last two and the one in progress", got)
+	}
+	resp, body := l.do(l.request("GET", "/runs/2", ""))
+	if resp.StatusCode != 404 {
+		t.Errorf("%d", resp.StatusCode)
+	}
+	has(t, checkPage(t, body).say(), "There is no such run", "keeps the last 2 runs")
+	close(release)
+	l.runs.wait()
+	if got := l.ids(); got != "5 4" {
+		t.Errorf("kept are %s", got)
+	}
+	l.dispatchTo(http.NotFoundHandler(), nil)
+	l.runs.wait()
+	if got := l.ids(); got != "6 5" {
+		t.Errorf("kept are %s", got)
+	}
+	has(t, l.get("/").named("main")[0].say(), "#6", "#5", "The last 2 runs are kept")
+}
+
+// Large runs make room sooner, but the last one stays.
+func TestEvictionOfLargeRuns(t *testing.T) {
+	l := start(t, 10)
+	l.runs.bounds.kept = 250_000
+	sizes := map[string]int{"1": 20_000, "2": 50_000, "3": 50_000, "4": 300_000}
+	agent := serveAgent(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: strings.Repeat("x", sizes[run.RunID])}, nil
+	})
+	for i, want := range []string{"1", "2 1", "3 2", "4"} {
+		l.dispatchTo(agent, nil)
+		l.runs.wait()
+		if got := l.ids(); got != want {
+			t.Errorf("after %d runs, kept are %s, want %s", i+1, got, want)
+		}
+	}
+}
+
+func (l *local) ids() string {
+	var ids []string
+	for _, r := range l.runs.all() {
+		ids = append(ids, fmt.Sprint(r.id))
+	}
+	return strings.Join(ids, " ")
+}
+
+// Runs in progress are bounded too: what is too much is said beside the form, which keeps what was
+// typed.
+func TestBusy(t *testing.T) {
+	agent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(agent.Close)
+	l := start(t, 200) // stops before the agent, and with it the runs
+	fields := map[string]string{"url": agent.URL, "instruction": "Wait here."}
+	for i := range maxAtOnce {
+		if resp, _ := l.post("/runs", fields); resp.StatusCode != http.StatusSeeOther {
+			t.Fatalf("run %d: %d", i, resp.StatusCode)
+		}
+	}
+	resp, body := l.post("/runs", fields)
+	page := checkPage(t, body)
+	if resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("%d", resp.StatusCode)
+	}
+	has(t, page.id("problems").say(), "Nothing was dispatched", "Too many runs are in progress")
+	has(t, page.id("instruction").say(), "Wait here.")
+}
+
+// What a run sends to the proxy is kept, so it is bounded; and what it sends after its end is
+// counted only.
+func TestProxyBounds(t *testing.T) {
+	large := `{"order_id":"` + strings.Repeat("x", 1<<20-100) + `"}`
+	for _, tt := range []struct {
+		bounds bounds
+		body   string
+		sends  int
+		said   string
+	}{
+		{bounds{requests: 7, bytes: 1 << 20}, `{"order_id":"4521"}`, 7, "7 requests and 1.0 MiB of one run"},
+		{bounds{requests: 7, bytes: 3 << 20}, large, 3, "7 requests and 3.0 MiB of one run"},
+	} {
+		l := start(t, 10)
+		l.runs.bounds = tt.bounds
+		var base, token string
+		send := func(body string) (int, string) {
+			req, _ := http.NewRequest("POST", base+"/tools/get_order", strings.NewReader(body))
+			req.Header.Set("Authorization", "Bearer "+token)
+			resp, text := l.do(req)
+			return resp.StatusCode, text
+		}
+		stranger := func(base string) { // whose requests are none of the run's
+			for range 3 {
+				req, _ := http.NewRequest("POST", base+"/tools/get_order", strings.NewReader("{}"))
+				req.Header.Set("Authorization", "Bearer run-of-somebody-else")
+				if resp, text := l.do(req); resp.StatusCode != 401 || !strings.Contains(text, "run_token_invalid") {
+					t.Errorf("another token: %d %s", resp.StatusCode, text)
+				}
+			}
+		}
+		path := l.dispatchTo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if token = r.Header.Get("X-Pipelines-Run-Token"); token == "" {
+				fmt.Fprint(w, `{"ok":true}`)
+				return
+			}
+			base = r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")
+			stranger(base)
+			for range tt.sends {
+				if status, text := send(tt.body); status != 200 {
+					t.Errorf("%d %s", status, text)
+				}
+			}
+			if status, text := send(tt.body); status != 429 || !strings.Contains(text, "than the page keeps") {
+				t.Errorf("%d %s", status, text)
+			}
+			fmt.Fprint(w, `{"final_response":"done"}`)
+		}), nil)
+		l.runs.wait()
+		for range 3 {
+			if status, text := send(tt.body); status != 401 || !strings.Contains(text, "run_token_expired") {
+				t.Errorf("after the end: %d %s", status, text)
+			}
+		}
+		stranger(base)
+		page := l.get(path)
+		has(t, page.named("main")[0].say(), "3 requests after the end", "run_token_expired")
+		has(t, page.id("contract").say(), "Faults", "refused and not kept", tt.said)
+		for _, base = range []string{l.base + "/api/odyssey-proxy/runs/99", l.base + "/api/odyssey-proxy", l.base +
+			"/api/odyssey-proxy/runs/x"} {
+			if status, text := send("{}"); status != 401 || !strings.Contains(text, "run_token_invalid") {
+				t.Errorf("%s: %d %s", base, status, text)
+			}
+		}
+	}
+}
