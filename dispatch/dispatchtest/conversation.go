@@ -165,17 +165,29 @@ func transcript(turns []Turn, tools bool) []dispatch.Message {
 	return rows
 }
 
-// ownRows returns the messages after the last message of the user. Agents return the whole session
-// or only the turn.
+// ownRows returns the agent's messages of a turn: those that follow the prompt, up to the conversation
+// of a sub-agent, and the final response at the end. Agents return the whole session or only the turn.
 func ownRows(turn Turn) []dispatch.Message {
-	var own []dispatch.Message
-	for _, m := range turn.messages {
-		switch m.Role {
-		case dispatch.RoleUser:
-			own = nil
-		case dispatch.RoleAssistant, dispatch.RoleTool:
-			own = append(own, m)
+	rows, begin := turn.messages, 0
+	for i, m := range rows {
+		if m.Role == dispatch.RoleUser && m.Content.String() == turn.Instruction {
+			begin = i + 1
 		}
+	}
+	if begin == 0 { // the agent words the prompt itself
+		for i, m := range rows {
+			if m.Role == dispatch.RoleUser {
+				begin = i + 1
+			}
+		}
+	}
+	end := begin
+	for end < len(rows) && (rows[end].Role == dispatch.RoleAssistant || rows[end].Role == dispatch.RoleTool) {
+		end++
+	}
+	own := slices.Clone(rows[begin:end])
+	if last := len(rows) - 1; end <= last && rows[last].Role == dispatch.RoleAssistant && len(rows[last].ToolCalls) == 0 {
+		own = append(own, rows[last])
 	}
 	return own
 }

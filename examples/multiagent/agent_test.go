@@ -138,7 +138,8 @@ func checkLabels(t *testing.T, got *dispatchtest.Result) {
 }
 
 // checkTranscript compares the conversations of the transcript, each of which begins with a system
-// prompt. Ids and groups of calls are those of the model. The supervisor's conversation is last.
+// prompt. Ids and groups of calls are those of the model. The supervisor's conversation is first, and its
+// final response is last.
 func checkTranscript(t *testing.T, got *dispatchtest.Result) {
 	var conversations []string
 	for _, m := range got.Messages {
@@ -155,11 +156,10 @@ func checkTranscript(t *testing.T, got *dispatchtest.Result) {
 	if len(conversations) != 3 {
 		t.Fatalf("the transcript has %d conversations, want 3: %v", len(conversations), got.Messages)
 	}
-	slices.Sort(conversations[:2]) // the specialists end in either order
 	want := []string{
+		"user; assistant call_1 call_2; toolcall_1; toolcall_2; ",
 		"user; assistant call_3; toolcall_3; assistant; ",
-		"user; assistant call_4; toolcall_4; assistant call_5; toolcall_5; assistant; ",
-		"user; assistant call_1 call_2; toolcall_1; toolcall_2; assistant; ",
+		"user; assistant call_4; toolcall_4; assistant call_5; toolcall_5; assistant; assistant; ",
 	}
 	if !slices.Equal(conversations, want) {
 		t.Errorf("the transcript has the conversations\n%q, want\n%q", conversations, want)
