@@ -362,6 +362,9 @@ func TestInferRefuses(t *testing.T) {
 		{"unknown word", problemsOf[struct {
 			A string `jsonschema:"optional"`
 		}](), "tag_invalid /A"},
+		{"a description beside a keyword", problemsOf[struct {
+			A string `jsonschema:"two words,required"`
+		}](), "tag_invalid /A"},
 		{"key of another type", problemsOf[struct {
 			A int `jsonschema:"minLength=1"`
 		}](), "tag_invalid /A"},
@@ -507,6 +510,15 @@ func TestDescriptionsOfWhatMayBeNull(t *testing.T) {
 	}]()
 	if err != nil || string(raw) != want {
 		t.Errorf("%s, %v, want %s", raw, err, want)
+	}
+}
+
+func TestDescriptionOfWhatMayFail(t *testing.T) {
+	raw, err := infer[struct {
+		A schema.OrFailure[int] `jsonschema:"title=t,description=d"`
+	}]()
+	if err != nil || !bytes.Contains(raw, []byte(`,"title":"t","description":"d"}`)) {
+		t.Errorf("%s, %v", raw, err)
 	}
 }
 
