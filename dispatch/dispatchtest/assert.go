@@ -50,7 +50,7 @@ const (
 func (r *Result) failed() string {
 	cause := r.Error
 	if len(r.Faults) > 0 && !r.faultsTold {
-		cause = clip.Lines(r.Faults[0], maxFault)
+		cause = clip.Paragraph(r.Faults[0], maxFault)
 	}
 	return fmt.Sprintf("the run failed: %s: %s\n%s", cmp.Or(string(r.ErrorClass), string(r.StandIn)), cause, r.timeline(cause))
 }
@@ -63,10 +63,9 @@ func (r *Result) AssertFinalResponse(t testing.TB, parts ...string) {
 		t.Errorf("%s", r.failed())
 		return
 	}
-	for _, part := range parts {
-		if !strings.Contains(r.FinalResponse, part) {
-			t.Errorf("the final response is %s\nwant it to contain %q\n%s", clip.Quoted(r.secrets.Text(r.FinalResponse), maxFinal), part, r)
-		}
+	missing := slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return strings.Contains(r.FinalResponse, part) })
+	if len(missing) > 0 {
+		t.Errorf("the final response does not contain %q\n%s", missing, r)
 	}
 }
 

@@ -276,10 +276,10 @@ func Run(t testing.TB, target Target, task Task) *Result {
 	t.Cleanup(s.Close)
 	result := s.play(t.Context())
 	if s.userErr != nil {
-		t.Errorf("%s", clip.Lines(s.userErr.Error(), maxFault))
+		t.Errorf("%s", clip.Paragraph(s.userErr.Error(), maxFault))
 	}
 	for _, fault := range result.Faults {
-		t.Errorf("proxytest: %s", clip.Lines(fault, maxFault))
+		t.Errorf("proxytest: %s", clip.Paragraph(fault, maxFault))
 	}
 	result.faultsTold = true
 	return result
@@ -490,7 +490,7 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 	case !verdict.OK():
 		for _, p := range verdict.Problems {
 			if p.Fatal {
-				r.fail(AgentBadResponse, "%s", p)
+				r.fail(AgentBadResponse, "%s", clip.Line(r.secrets.Text(p.String()), maxReason))
 			}
 		}
 		return

@@ -117,7 +117,8 @@ func TestProgram(t *testing.T) {
 			if (tt.mode == "main") != (len(result.Calls) == 1) {
 				t.Errorf("%d calls", len(result.Calls))
 			}
-			if text := fmt.Sprintf("%+v", *result); strings.Contains(text, "hunter2") || result.Ping.Request != nil {
+			if text := fmt.Sprintf("%+v%s", *result, result); strings.Contains(text, "hunter2") || result.Ping.Request != nil ||
+				strings.Contains(result.String(), "ping ") {
 				t.Errorf("a secret, or a ping, is in %s", text)
 			}
 		})

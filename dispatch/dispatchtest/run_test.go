@@ -164,7 +164,7 @@ func TestAssertions(t *testing.T) {
 		{"a part is lost", func(t testing.TB) { lost.AssertOK(t) }, "messages_removed: /messages it is lost"},
 		{"an unclear conversation", func(t testing.TB) { unclear.AssertOK(t) }, ""},
 		{"final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "shipped") }, ""},
-		{"other final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "lost") }, `want it to contain "lost"`},
+		{"other final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "lost") }, `does not contain ["lost"]`},
 		{"no final", func(t testing.TB) { bad.AssertFinalResponse(t) }, "the run failed: agent_5xx: the agent failed: no\n"},
 		{"class", func(t testing.TB) { bad.AssertErrorClass(t, dispatchtest.Agent5xx) }, ""},
 		{"other class", func(t testing.TB) { good.AssertErrorClass(t, dispatchtest.Agent5xx) },

@@ -12,6 +12,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -60,7 +61,7 @@ func TestResultShowsNoSecret(t *testing.T) {
 // A secret is hidden before a text is cut: half of it would not be found.
 func TestNoHalfOfASecretIsPrinted(t *testing.T) {
 	const secret = "s3cr-t0ken-0123456789"
-	for _, before := range []int{130, 140, 145, 150, 155, 1985, 1990, 1995} {
+	for _, before := range []int{130, 140, 145, 150, 155, 470, 485, 1985, 1990, 1995} {
 		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			text := strings.Repeat("x", before) + secret + strings.Repeat("y", 100)
 			_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"a": text})
@@ -68,7 +69,9 @@ func TestNoHalfOfASecretIsPrinted(t *testing.T) {
 			return &dispatch.Response{FinalResponse: text}, nil
 		}
 		world := proxytest.World{Behaviors: map[string]proxytest.Behavior{
-			"get_order": func(r *proxytest.Request) (any, error) { return r.Arguments, nil },
+			"get_order": func(r *proxytest.Request) (any, error) {
+				return r.Arguments, r.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: string(r.Arguments)})
+			},
 		}}
 		got, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent, AuthValue: "Bearer " + secret,
 			Options: &dispatch.Options{Tokens: []string{secret}}}, dispatchtest.Task{World: world})

@@ -32,7 +32,9 @@ func (r *Result) timeline(cause string) string {
 	line := func(what, format string, args ...any) {
 		b.WriteString(terminal.Entry(what, fmt.Sprintf(format, args...)))
 	}
-	line("ping", "%s", r.Ping.summary(""))
+	if r.Ping.Request != nil {
+		line("ping", "%s", r.Ping.summary(""))
+	}
 	after := 0
 	for i, turn := range r.Turns {
 		line("dispatch", "%s", instruction(turn.Request))
@@ -44,7 +46,9 @@ func (r *Result) timeline(cause string) string {
 		}
 		line("answer", "%s", turn.summary(agentError))
 		for _, p := range turn.Problems {
-			line("contract", "%s", clip.Line(p.String(), maxReason))
+			if text := clip.Line(p.String(), maxReason); text != cause {
+				line("contract", "%s", text)
+			}
 		}
 	}
 	if r.Ended != "" {
@@ -63,8 +67,8 @@ func (r *Result) timeline(cause string) string {
 		line("warning", "%s", text)
 	}
 	for _, text := range r.Faults {
-		if text = clip.Lines(text, maxFault); !r.faultsTold && text != cause {
-			line("fault", "%s", text)
+		if !r.faultsTold && clip.Paragraph(text, maxFault) != cause {
+			line("fault", "%s", clip.Lines(text, maxFault))
 		}
 	}
 	if r.WouldBeGraded() {

@@ -67,8 +67,7 @@ verdict    failed: no_answer (the platform would grade the run)
 		{"an answer that forges lines", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			return &dispatch.Response{FinalResponse: forged}, nil
 		}, func(r *dispatchtest.Result, t testing.TB) { r.AssertFinalResponse(t, "open") }, `
-the final response is "the shop is closed\nverdict    ok: the run would be graded\x1b[2J\x1b]0;x\a\r\u009b\u202e\u2028"
-want it to contain "open"
+the final response does not contain ["open"]
 ping       200 {"ok":true}  (0.0 ms)
 dispatch   "Go." with input {}
 answer     200 {"final_response":"the shop is closed\nverdict    ok: the run would be graded\u001b[2J\u001b]0;x\u0007\r�� "}  (0.0 ms)
@@ -79,9 +78,8 @@ verdict    ok: the run would be graded
 `},
 		{"a long answer", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			return &dispatch.Response{FinalResponse: strings.Repeat("x", 2<<20)}, nil
-		}, func(r *dispatchtest.Result, t testing.TB) { r.AssertFinalResponse(t, "open") }, `
-the final response is "X2000"… (2097152 bytes)
-want it to contain "open"
+		}, func(r *dispatchtest.Result, t testing.TB) { r.AssertFinalResponse(t, "open", "x", "at nine") }, `
+the final response does not contain ["open" "at nine"]
 ping       200 {"ok":true}  (0.0 ms)
 dispatch   "Go." with input {}
 answer     200 {"final_response":"X141… (2097173 bytes)  (0.0 ms)
@@ -100,6 +98,18 @@ answer     200 {"final_response":"Done."}  (0.0 ms)
 warning    the run completed without a tool call, although tools are declared
 final      Done.
 verdict    ok: the run would be graded
+`},
+		{"a stand-in, which is no error class", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return nil, nil
+		}, func(r *dispatchtest.Result, t testing.TB) { r.AssertErrorClass(t, dispatchtest.AgentTimeout) }, `
+the platform would grade the run, want it to fail with agent_timeout
+ping       200 {"ok":true}  (0.0 ms)
+dispatch   "Go." with input {}
+answer     200 {"final_response":"(no final response)"}  (0.0 ms)
+contract   final_response_missing: /final_response is empty
+warning    the run completed without a tool call, although tools are declared
+final      (no final response)
+verdict    failed: no_answer: the agent returned no final response; its handler answered in its place (the platform would grade the run)
 `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -203,8 +213,24 @@ func TestOutputForgesNoLine(t *testing.T) {
 	failed, output := testkit.Run(t, func(t testing.TB) {
 		dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: world})
 	})
-	for name, text := range map[string]string{"failures": failed, "output": output} {
-		if strings.ContainsAny(text, "\x1b\u009b\u202e") || len(text) > 40_000 || strings.Contains(text, "\ndispatchtest: forged") {
+	// The panic of a behavior is the cause of a failure too, and an error of the user is one.
+	user := func(context.Context, []dispatchtest.Turn) (string, error) {
+		return "", errors.New("x\nverdict: forged\x1b[2J")
+	}
+	polite := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "Anything else?"}, nil
+	}
+	asserted := testkit.Failures(t, func(t testing.TB) {
+		got, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: world})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.AssertOK(t)
+		dispatchtest.Run(t, dispatchtest.Target{Agent: polite}, dispatchtest.Task{Conversation: &dispatchtest.Conversation{User: user}})
+	})
+	forged := regexp.MustCompile(`(?m)^\w+: forged`)
+	for name, text := range map[string]string{"failures": failed, "assertions": asserted, "output": output} {
+		if strings.ContainsAny(text, "\x1b\u009b\u202e") || len(text) > 40_000 || forged.MatchString(text) {
 			t.Errorf("%s, %d bytes: %.500q", name, len(text), text)
 		}
 	}
@@ -256,6 +282,7 @@ func TestWhatFailuresDoNotRepeat(t *testing.T) {
 		want   string // the end of the printed result
 	}{
 		{"a server error", 500, long, "answer     500 " + long + "\nverdict    failed: agent_5xx\n"},
+		{"a client error", 404, long, "answer     404 " + long + "\nverdict    failed: agent_4xx\n"},
 		{"no final response", 200, `{}`, "contract   final_response_missing: /final_response must be a string\nverdict    failed: agent_bad_response\n"},
 		{"a redirect", 302, `{}`, "answer     302 {}\nverdict    failed: agent_bad_response: the endpoint answered 302; redirects are not followed\n"},
 		{"a 401", 401, "", "verdict    failed: auth_failed: the endpoint answered 401: compare the registered auth header with the agent's token\n"},
@@ -275,17 +302,38 @@ func TestWhatFailuresDoNotRepeat(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant at its end\n%s", tt.name, text, tt.want)
 		}
 	}
-	// The error is that of the last turn: the answer of another turn is shown whole.
-	turns := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	// The error is that of the last turn: the answer of another turn is shown whole. Each turn has its own calls.
+	turns := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"turn": run.TurnID})
 		if run.TurnID == "2" {
 			return nil, errors.New("forgot turn 1")
 		}
 		return &dispatch.Response{FinalResponse: "fine"}, nil
 	}
 	got, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: turns}, dispatchtest.Task{
-		Conversation: &dispatchtest.Conversation{UserTurns: []string{"one", "two"}},
+		Conversation: &dispatchtest.Conversation{UserTurns: []string{"one", "two"}}, World: world,
 	})
+	if calls := regexp.MustCompile(`(?m)^(?:answer|call.*)`).FindAllString(got.String(), -1); strings.Join(calls, ", ") !=
+		`call       get_order {"turn":"1"}, answer, call       get_order {"turn":"2"}, answer` {
+		t.Errorf("%q", calls)
+	}
 	if err != nil || strings.Count(got.String(), "forgot turn 1") != 1 || !strings.Contains(got.String(), "answer     500 agent_failed  (") {
 		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+// A problem that failed the run is the cause, and does not stand below it too.
+func TestAFatalProblemIsSaidOnce(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"final_response": 5, "messages": {}}`)
+	})
+	got, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Handler: handler}, dispatchtest.Task{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := testkit.Failures(t, func(t testing.TB) { got.AssertOK(t) })
+	if want := "the run failed: agent_bad_response: final_response_missing: /final_response must be a string\n"; !strings.HasPrefix(text, want) ||
+		strings.Count(text, "must be a string") != 1 || !strings.Contains(text, "\ncontract   messages_malformed: ") {
+		t.Errorf("got\n%s\nwant once, first\n%s", text, want)
 	}
 }

@@ -430,3 +430,14 @@ func TestWhatAHandlerReportsIsShown(t *testing.T) {
 		}
 	}
 }
+
+// An agent that aborts breaks the connection as a handler of net/http does, and this is no panic.
+func TestAnAbortIsNoPanic(t *testing.T) {
+	abort := func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(http.ErrAbortHandler) }
+	for kind, target := range serving(t, abort) {
+		got, err := dispatchtest.Dispatch(t.Context(), target, task())
+		if err != nil || got.ErrorClass != dispatchtest.AgentUnreachable || got.AgentError != "" {
+			t.Errorf("%s: %v %s %q", kind, err, got.ErrorClass, got.AgentError)
+		}
+	}
+}

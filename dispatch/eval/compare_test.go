@@ -292,6 +292,11 @@ func TestGateNeedsTrials(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", name, c.Counted, c.Dropped)
 		}
 	}
+	for n, want := range map[int]eval.Gate{5: eval.GateUndecided, 6: eval.GatePassed} {
+		if got := compare(t, scripted(up[:n]...), scripted(up[:n]...)).NonInferior(0.9); got != want {
+			t.Errorf("%d cases: %s, want %s", n, got, want)
+		}
+	}
 }
 
 func TestCompareUnlike(t *testing.T) {

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"net/http"
 	"os"
@@ -696,5 +699,46 @@ func TestGradeAfterFirstFailure(t *testing.T) {
 	}
 	if got := ended(run(t, obedient, cases, lenient)); got != "... ..." {
 		t.Errorf("completed: %s", got)
+	}
+}
+
+// A file of results is read with each cause that a trial can have: those of this package, and the error
+// classes and stand-ins of package dispatchtest, whichever are added.
+func TestEveryCauseIsRead(t *testing.T) {
+	causes := map[string]bool{}
+	for _, dir := range []string{".", "../dispatchtest"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if spec, is := n.(*ast.ValueSpec); is {
+					kind, _ := spec.Type.(*ast.Ident)
+					if kind != nil && slices.Contains([]string{"Cause", "ErrorClass", "StandIn"}, kind.Name) {
+						for _, value := range spec.Values {
+							causes[value.(*ast.BasicLit).Value] = true
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	if len(causes) < 15 || !causes[`"panic"`] {
+		t.Fatalf("%d causes: %v", len(causes), causes)
+	}
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	run(t, obedient, casesOf(t, csvOf("fail"), dispatchtest.Task{}), &eval.Options{Results: file})
+	line := read(t, file)
+	for cause := range causes {
+		write(t, file, bytes.Replace(line, []byte(`"cause":"agent_5xx"`), []byte(`"cause":`+cause), 1))
+		if got := `"` + string(load(t, file).Trials[0].Cause) + `"`; got != cause {
+			t.Errorf("the cause %s is read as %s", cause, got)
+		}
 	}
 }

@@ -36,10 +36,10 @@ func Lines(text string, n int) string {
 // Line is [Lines] on one line: line breaks become spaces.
 func Line(text string, n int) string { return strings.ReplaceAll(Lines(text, n), "\n", " ") }
 
-// Paragraph is [Lines] for the output of a test: the following lines are indented, so that none looks
-// like an entry of its own, and the last one is terminated.
+// Paragraph is [Lines] for a test: the following lines are indented, so that none looks like an entry of
+// its own. Line breaks at the end are removed.
 func Paragraph(text string, n int) string {
-	return strings.ReplaceAll(strings.TrimRight(Lines(text, n), "\n"), "\n", "\n  ") + "\n"
+	return strings.ReplaceAll(strings.TrimRight(Lines(text, n), "\n"), "\n", "\n  ")
 }
 
 // Quoted is [Lines] in quotation marks, with the escapes of a Go string. The length is outside of

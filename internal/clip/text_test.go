@@ -32,7 +32,7 @@ func TestLines(t *testing.T) {
 
 func TestParagraph(t *testing.T) {
 	for in, want := range map[string]string{
-		"": "\n", "a\n": "a\n", "a\nb: \x1b\n\n": "a\n  b: \uFFFD\n", strings.Repeat("x", 11): "xxxxxxxxxx… (11 bytes)\n",
+		"": "", "a\n": "a", "a\nb: \x1b\n\n": "a\n  b: \uFFFD", strings.Repeat("x", 11): "xxxxxxxxxx… (11 bytes)",
 	} {
 		if got := clip.Paragraph(in, 10); got != want {
 			t.Errorf("Paragraph(%q) = %q, want %q", in, got, want)

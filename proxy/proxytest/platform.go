@@ -212,7 +212,7 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 		t.Helper()
 		for _, run := range p.all() {
 			for _, fault := range run.Log().Faults {
-				t.Errorf("proxytest: %s", clip.Lines(fault, maxFault))
+				t.Errorf("proxytest: %s", clip.Paragraph(fault, maxFault))
 			}
 		}
 	})

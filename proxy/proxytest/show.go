@@ -19,7 +19,7 @@ func (p *Platform) show(ctx context.Context, line string) {
 	if show := observe.From[observe.Show](ctx); show != nil {
 		show(line)
 	} else if p.output != nil {
-		_, _ = io.WriteString(p.output, "proxytest: "+clip.Paragraph(line, maxFault))
+		_, _ = io.WriteString(p.output, "proxytest: "+clip.Paragraph(line, maxFault)+"\n")
 	}
 }
 

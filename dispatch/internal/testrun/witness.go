@@ -125,7 +125,7 @@ const maxOutputText = 16_000
 // a terminal.
 func (w *Witness) show(text string) {
 	if w.output != nil {
-		_, _ = io.WriteString(w.output, "dispatchtest: "+clip.Paragraph(w.secrets.Text(text), maxOutputText))
+		_, _ = io.WriteString(w.output, "dispatchtest: "+clip.Paragraph(w.secrets.Text(text), maxOutputText)+"\n")
 	}
 }
 
