@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -25,8 +26,10 @@ type Problem struct {
 	Fatal bool `json:"fatal"`
 }
 
-// String returns code, pointer and message on one line.
-func (p Problem) String() string { return fmt.Sprintf("%s: %s %s", p.Code, p.Pointer, p.Message) }
+// String returns code, pointer and message on one line. Without a pointer the message is about the response.
+func (p Problem) String() string {
+	return fmt.Sprintf("%s: %s %s", p.Code, cmp.Or(p.Pointer, "the response"), p.Message)
+}
 
 // A ResponseCheck describes what the platform does with a response.
 type ResponseCheck struct {

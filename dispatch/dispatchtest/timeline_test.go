@@ -284,6 +284,8 @@ func TestWhatFailuresDoNotRepeat(t *testing.T) {
 		{"a server error", 500, long, "answer     500 " + long + "\nverdict    failed: agent_5xx\n"},
 		{"a client error", 404, long, "answer     404 " + long + "\nverdict    failed: agent_4xx\n"},
 		{"no final response", 200, `{}`, "contract   final_response_missing: /final_response must be a string\nverdict    failed: agent_bad_response\n"},
+		{"no JSON", 200, `<p>`, "contract   not_json: the response is not a JSON object: invalid JSON at byte 0: invalid character '<' where a value should begin\n" +
+			"verdict    failed: agent_bad_response\n"},
 		{"a redirect", 302, `{}`, "answer     302 {}\nverdict    failed: agent_bad_response: the endpoint answered 302; redirects are not followed\n"},
 		{"a 401", 401, "", "verdict    failed: auth_failed: the endpoint answered 401: compare the registered auth header with the agent's token\n"},
 	} {
