@@ -30,8 +30,9 @@ import (
 // added tool message replaces the recorded result.
 //
 // The transcript keeps 64 KiB of each text of a recorded call, and 4 MiB each of what was recorded and
-// added, of the agent's own conversation, and of those of its sub-agents. A response has at most 1 MiB of messages as JSON, and 1,000 messages.
-// A problem with the code messages_removed says how many were not kept or not sent.
+// added, of the agent's own conversation, and of those of its sub-agents. A response has at most 1 MiB
+// of messages as JSON, and 1,000 messages. A problem with the code messages_removed says how many were
+// not kept or not sent.
 type Transcript struct {
 	run     *Run
 	numbers *atomic.Int64 // of the ids that were made; shared by the dispatches of a run token
