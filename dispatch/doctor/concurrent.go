@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -37,8 +36,6 @@ type trial struct {
 	*episode
 	mark   string
 	inside bool // the mark is put into strings, if there are any
-
-	after atomic.Bool // of a pair: the other run had ended when this one first called a tool
 
 	mu     sync.Mutex
 	marked bool // a result carries the mark
@@ -147,9 +144,7 @@ func (c *checkup) pair(ctx context.Context) (runs [2]*trial) {
 	over := [2]*gate{newGate(), newGate()}
 	var ends [2]func()
 	for i := range runs {
-		first := sync.OnceFunc(func() { runs[i].after.Store(over[1-i].isOpen()) })
 		runs[i] = c.newTrial(c.single.inside, func() {
-			first()
 			called[i].open()
 			serial.startWaiting()
 			select {
@@ -271,6 +266,13 @@ const (
 		"each dispatch. In an async function, await an async client, or run the agent in a thread (in FastAPI, def instead of async def)."
 )
 
+// endsBefore reports whether all calls of a run were answered before the other one made a call. Two
+// runs at the same time wait for each other.
+func (t *trial) endsBefore(other *trial) bool {
+	calls := other.seen(isTool)
+	return len(calls) > 0 && len(t.seen(func(q *request) bool { return isTool(q) && q.answered > calls[0].arrived })) == 0
+}
+
 // simultaneous judges whether two runs that completed were at work at the same time.
 func (c *checkup) simultaneous(first, second *trial) (f Finding) {
 	switch none := first.firstCall().IsZero() || second.firstCall().IsZero(); {
@@ -278,7 +280,7 @@ func (c *checkup) simultaneous(first, second *trial) (f Finding) {
 		f = warning(busyAdvice, "the endpoint works on one run at a time: while a run waits for a tool, not even a ping is answered")
 	case none:
 		return noCall()
-	case first.after.Load() || second.after.Load():
+	case first.endsBefore(second):
 		f = warning(busyAdvice, "the endpoint works on one run at a time: of two dispatches, the second run began when the first had ended")
 	case !c.visible:
 		return good("two runs at the same time keep their tokens and URLs apart; their answers do not show their results")

@@ -216,6 +216,7 @@ type checkup struct {
 	refusal  int                  // the status of a ping without a bearer
 	result   *dispatchtest.Result // of the sample dispatch
 	sessions map[bool]*session    // those that were dispatched, by memoryMode.stateful
+	events   atomic.Int64         // counts requests to the proxy in scenarios, and the answers to them
 	single   *trial               // the run alone with marked results
 	busy     bool                 // pings are not answered while a run waits
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf16"
 
@@ -36,8 +37,9 @@ type episode struct {
 	result  *dispatchtest.Result
 	toFirst int // tool calls to the proxy of the sample, before this dispatch
 
+	clock *atomic.Int64 // of the checkup
+
 	mu         sync.Mutex
-	clock      int // counts arrivals and answers
 	open, most int // tool calls that wait for an answer, now and at most
 	requests   []*request
 }
@@ -54,7 +56,7 @@ type request struct {
 	response  json.RawMessage // nil unless the status is 200
 
 	at, answeredAt    time.Time
-	arrived, answered int // on the clock of the episode
+	arrived, answered int64 // on the clock of the checkup
 }
 
 // reply is what a scenario answers: an error, or the result of a successful call, made of the one
@@ -81,15 +83,6 @@ func newGate() *gate {
 	g.open = sync.OnceFunc(func() { close(g.opened) })
 	g.startWaiting = sync.OnceFunc(func() { time.AfterFunc(patience, g.open) })
 	return g
-}
-
-func (g *gate) isOpen() bool {
-	select {
-	case <-g.opened:
-		return true
-	default:
-		return false
-	}
 }
 
 func (g *gate) wait(ctx context.Context) {
@@ -141,7 +134,7 @@ func (c *checkup) dispatchAgain(ctx context.Context, e *episode) *episode {
 	c.mu.Lock()
 	c.secrets = append(c.secrets, s.Secrets())
 	c.mu.Unlock()
-	e.toFirst = len(toolCalls(c.setup.Run.Log()))
+	e.clock, e.toFirst = &c.events, len(toolCalls(c.setup.Run.Log()))
 	result, err := dispatchtest.Dispatch(testrun.With(ctx, s), c.target, task)
 	e.result = result
 	if err != nil {
@@ -232,8 +225,7 @@ func (e *episode) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		}
 	}
 	e.mu.Lock()
-	e.clock++
-	q.status, q.response, q.answered, q.answeredAt = kept.status, response, e.clock, time.Now()
+	q.status, q.response, q.answered, q.answeredAt = kept.status, response, e.clock.Add(1), time.Now()
 	if q.tool != "" {
 		e.open--
 	}
@@ -254,8 +246,7 @@ func (e *episode) note(r *http.Request, body []byte) *request {
 	q := &request{path: rest, tool: tool, arguments: string(body), own: below && hasToken(r, e.run.Token), attempt: 1, at: time.Now()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.clock++
-	q.arrived, q.number = e.clock, 1
+	q.arrived, q.number = e.clock.Add(1), 1
 	for _, other := range e.requests {
 		if other.path == q.path && other.arguments == q.arguments {
 			q.attempt++

@@ -370,3 +370,206 @@ func TestFailuresAreAdmittedInAnyLanguage(t *testing.T) {
 		assertNoWarning(t, report)
 	})
 }
+
+// An agent that does something else because of a text in a result gets its mark elsewhere, too.
+func TestScenariosLeaveTheWayOfTheAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		branches := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			order, err := proxy.Call[map[string]any](ctx, run.Proxy, "get_order", nil)
+			if err != nil {
+				return nil, err
+			}
+			if order["status"] != "shipped" {
+				return &dispatch.Response{FinalResponse: "I will ask somebody."}, nil
+			}
+			again, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
+			if err != nil {
+				return nil, err
+			}
+			return &dispatch.Response{FinalResponse: string(again)}, nil
+		}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: branches}, scenarios("concurrent_runs", "unwrap"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertNoWarning(t, report)
+		if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// The numbers of calls are evidence only if they come again and the agent makes the same number each
+// time. Calls that wait at the same place are enough.
+func TestTheNumbersOfCallsAsEvidence(t *testing.T) {
+	for name, tt := range map[string]struct {
+		calls []int // of the sample, the run alone, and the runs of the pairs
+		want  doctor.Status
+	}{
+		"the same":             {[]int{2, 2, 2, 2}, doctor.StatusOK},
+		"another number once":  {[]int{2, 2, 1, 3, 2, 2}, doctor.StatusOK},
+		"another number twice": {[]int{2, 2, 1, 3, 1, 3}, doctor.StatusFailed}, // no model does so by chance
+		"an unsteady agent":    {[]int{1, 2, 1, 3}, doctor.StatusOK},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var runs atomic.Int64
+			agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				for i := range tt.calls[runs.Add(1)-1] {
+					if _, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", map[string]int{"i": i}); err != nil {
+						return nil, err
+					}
+				}
+				return &dispatch.Response{FinalResponse: "done"}, nil
+			}
+			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: agent}, scenarios("concurrent_runs"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f := find(t, report, "concurrent_runs"); f.Status != tt.want || int(runs.Load()) != len(tt.calls) {
+				t.Errorf("%s: %d runs, %+v", name, runs.Load(), f)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
+		var client atomic.Pointer[proxy.Client] // of the last run
+		shares := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			runs.Add(1)
+			client.Store(run.Proxy)
+			time.Sleep(time.Second)
+			_, _ = proxy.Call[json.RawMessage](ctx, client.Load(), "get_order", nil)
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: shares}, scenarios("concurrent_runs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if expect(t, report, names{"concurrent_runs"}, nil); runs.Load() != 4 {
+			t.Errorf("%d runs, want 4", runs.Load())
+		}
+	})
+}
+
+// A mark leaves ids and repeated arguments as they are, and a long text is put in one place only.
+func TestScenariosMarkWithCare(t *testing.T) {
+	quotes := func(check func(order map[string]any) bool) dispatch.Agent {
+		return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			order, err := proxy.Call[map[string]any](ctx, run.Proxy, "get_order", map[string]string{"ref": "4521"})
+			if err == nil && !check(order) {
+				err = errors.New("another order")
+			}
+			if err != nil {
+				return nil, err
+			}
+			text, err := json.Marshal(order)
+			return &dispatch.Response{FinalResponse: string(text)}, err
+		}
+	}
+	lines := strings.Repeat(`"a line",`, 15)
+	for name, tt := range map[string]struct {
+		output, result string
+		check          func(order map[string]any) bool
+	}{
+		"ids": {`{"type":"object","additionalProperties":false,"properties":{"customer_id":{"type":"string"},"id":{"type":"string"},
+			"ref":{"type":"string"},"note":{"type":"string"}}}`, `{"customer_id":"c-7","id":"o-1","ref":"4521","note":"fragile"}`,
+			func(order map[string]any) bool {
+				return order["customer_id"] == "c-7" && order["id"] == "o-1" && order["ref"] == "4521"
+			}},
+		"many strings": {`{"type":"object"}`, `{"lines":[` + strings.TrimSuffix(lines, ",") + `]}`,
+			func(order map[string]any) bool { return len(order["lines"].([]any)) == 15 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := scenarios("unwrap", "result_kinds")
+				opts.Task = orders(tt.output)
+				opts.Task.World.Behaviors = map[string]proxytest.Behavior{"get_order": proxytest.Canned(tt.result)}
+				report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: quotes(tt.check)}, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				assertNoWarning(t, report)
+				if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
+					t.Errorf("%+v", f)
+				}
+			})
+		})
+	}
+}
+
+// A scenario in which the agent calls no tool judges nothing.
+func TestScenariosWithoutACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
+		first := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			if runs.Add(1) > 1 {
+				return ready(ctx, run)
+			}
+			return once(ctx, run)
+		}
+		names := []doctor.Name{"concurrent_runs", "unwrap", "result_kinds", "retry_429", "retry_503", "terminal_503", "failing_tools", "expired_token"}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: first}, scenarios(names...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertNoWarning(t, report)
+		for _, name := range names {
+			if f := find(t, report, name); f.Status != doctor.StatusSkipped || !strings.Contains(f.Seen, "called no tool this time") {
+				t.Errorf("%+v", f)
+			}
+		}
+	})
+}
+
+// A call that the sample had to repeat is not one that the agent makes twice on purpose.
+func TestARepetitionOfTheSampleIsNotASecondCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules, err := proxytest.ParseRules([]byte(`[{"tool":"get_order","nth":1,"status":503,"error_class":"lock_contention"}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			_, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
+			if err != nil {
+				time.Sleep(time.Second)
+				_, err = proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
+			}
+			return &dispatch.Response{FinalResponse: fmt.Sprint("done, error: ", err)}, nil
+		}
+		opts := scenarios("terminal_503")
+		opts.Task.World.FailureRules = rules
+		target := dispatchtest.Target{Agent: twice, Options: &dispatch.Options{Proxy: &proxy.Options{MaxAttempts: 1}}}
+		report, err := doctor.Check(t.Context(), target, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, report, nil, names{"terminal_503"})
+	})
+}
+
+// A tool message with a part of the result is not the answer of another body.
+func TestAPartOfAResultIsNotAnotherResult(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		row           string
+		want          doctor.Status
+		world, reason string
+	}{
+		{"the total is 4711", doctor.StatusSkipped, `{"status":"shipped","total":4711}`, "does not repeat"},
+		{"the total is 12", doctor.StatusFailed, `{"status":"shipped","total":4711}`, "another content"},
+	} {
+		partly := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
+			say(w, 200, fmt.Sprintf(`{"final_response":"done","messages":[{"role":"assistant","tool_calls":[{"id":"c","name":"get_order","arguments":{}}]},`+
+				`{"role":"tool","tool_call_id":"c","content":%q},{"role":"assistant","content":"done"}]}`, tt.row))
+		}}
+		opts := scenarios("unwrap")
+		opts.Task.World.Behaviors = map[string]proxytest.Behavior{"get_order": proxytest.Canned(tt.world)}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: partly, AuthValue: "Bearer " + handToken}, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := find(t, report, "unwrap"); f.Status != tt.want || !strings.Contains(f.Seen, tt.reason) {
+			t.Errorf("%s: %+v", tt.row, f)
+		}
+	}
+}

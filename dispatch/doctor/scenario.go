@@ -549,7 +549,7 @@ func (c *checkup) expired(e *episode) Finding {
 	if len(gone) == 0 {
 		return skipped("Give a task for which the agent always calls the same tools.", "the agent made fewer tool calls this time")
 	}
-	first := slices.MinFunc(gone, func(a, b request) int { return a.answered - b.answered }).answered
+	first := slices.MinFunc(gone, func(a, b request) int { return cmp.Compare(a.answered, b.answered) }).answered
 	over := first
 	for _, q := range e.seen(func(q *request) bool { return q.arrived < first }) {
 		over = max(over, q.answered)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ type sharing struct {
 	thinks time.Duration // before the first call
 	quotes bool          // the answer has the results
 	use    func(*kept, string, string) (url, token string)
+	before bool // the answer has the result of the run before
 	last   bool // the answer has the last result of all runs
 	all    bool // the answer has the results of all runs
 
@@ -42,8 +44,11 @@ func (s *sharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			access = func() { url, token = e.ProxyURL, r.Header.Get("X-Pipelines-Run-Token") }
 		}
 		locked(access)
-		time.Sleep(s.thinks)
 		answer := "I am done."
+		if s.before {
+			locked(func() { answer = s.kept.result })
+		}
+		time.Sleep(s.thinks)
 		for range max(s.calls, 1) {
 			locked(func() {
 				if s.kept.url != "" && s.use != nil {
@@ -127,6 +132,17 @@ func TestScenariosFindWhatRunsShare(t *testing.T) {
 			judgeSharing(t, tt.port, tt.seen)
 		})
 	}
+	t.Run("a slow ping before one of the dispatches", func(t *testing.T) {
+		t.Parallel()
+		var pings atomic.Int64
+		port := &sharing{use: lastRun, thinks: 300 * time.Millisecond}
+		judgeSharing(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-Pipelines-Run-Token") == "" && pings.Add(1)%2 == 0 {
+				time.Sleep(900 * time.Millisecond)
+			}
+			port.ServeHTTP(w, r)
+		}), ofOne)
+	})
 	for name, keep := range map[string]func(url, token *string, keptURL, keptToken string){
 		"the URL of the first dispatch":   func(url, _ *string, kept, _ string) { *url = kept },
 		"the token of the first dispatch": func(_, token *string, _, kept string) { *token = kept },
