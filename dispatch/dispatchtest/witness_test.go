@@ -441,3 +441,25 @@ func TestAnAbortIsNoPanic(t *testing.T) {
 		}
 	}
 }
+
+// A middleware that ends requests before the run's time is over is named, whatever it answers.
+func TestTheLimitOfAMiddlewareIsNamed(t *testing.T) {
+	handler, err := dispatch.New(func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
+		defer cancel()
+		handler.ServeHTTP(w, r.WithContext(ctx))
+	})
+	var got *dispatchtest.Result
+	_, output := testkit.Run(t, func(tb testing.TB) { got = dispatchtest.Run(tb, dispatchtest.Target{Handler: limited}, task()) })
+	const want = "the request's context ended after 0.2 s, before RunTimeout (300 s): a middleware or server timeout?"
+	if got.ErrorClass != dispatchtest.Agent5xx || !strings.Contains(got.AgentError, want) || !strings.Contains(output, want) {
+		t.Errorf("%s, AgentError %q\noutput %s", got.ErrorClass, got.AgentError, output)
+	}
+}
