@@ -264,8 +264,9 @@ type (
 	Described struct{ A int }
 	Shared    []string
 
-	Extended   struct{ A int }
-	callback   func()
+	Extended struct{ A int }
+	callback func()
+	//lint:ignore U1000 it is embedded
 	ListEmbed  struct{ listEmbeds }
 	listEmbeds []ListEmbed
 )
