@@ -119,8 +119,8 @@ func (p *port) check(args []string) (dir string, err error) {
 		p.Replace = here
 	case p.Version == "":
 		if p.Replace = checkout(here); p.Replace == "" {
-			bad("this toolwire is not a release, and %s is not in a checkout of Toolwire, which the go.mod of the agent needs: "+
-				"name a checkout with -replace", here)
+			bad("the agent's go.mod names a release or a checkout of Toolwire; this program is not a release, "+
+				"and %s is not in a checkout: name one with -replace", here)
 		}
 	}
 	switch len(args) {

@@ -221,8 +221,8 @@ func TestCheckout(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout.Reset()
-	if status := Run([]string{"agent"}, &stdout, &stderr); status != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "is not in a checkout of Toolwire") ||
-		!strings.Contains(stderr.String(), "name a checkout with -replace") {
+	if status := Run([]string{"agent"}, &stdout, &stderr); status != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), outside+" is not in a checkout") ||
+		!strings.Contains(stderr.String(), "name one with -replace") {
 		t.Errorf("status %d: %s%s", status, stdout.String(), stderr.String())
 	}
 	if got := read(t, outside); len(got) != 1 {
