@@ -178,6 +178,7 @@ func TestGateRefuses(t *testing.T) {
 		{"$[a]", false, "something"},
 		{"$['a]", false, "not closed"},
 		{"$['\x01']", false, "control character"},
+		{`$['\"']`, false, "with an escape that JSON does not know"},
 		{`$["\x"]`, false, "escape"},
 		{`$["\'"]`, false, "escape"},
 		{`$["\ud800"]`, false, "escape"},
