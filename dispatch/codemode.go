@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // maxTaskFile is the limit of a file of code mode, in bytes. The platform writes the files, so the
@@ -46,7 +46,7 @@ func decodeEnvironment() (e envelope, err error) {
 		problems = append(problems, err)
 	}
 	if len(payload) > 0 {
-		err := strictjson.Read(payload, liberal, func(r *strictjson.Reader) error { return e.task.read(r, "") })
+		err := rawjson.Read(payload, liberal, func(r *rawjson.Reader) error { return e.task.read(r, "") })
 		if err != nil {
 			problems = append(problems, fmt.Errorf("the task input: %w", err))
 		}

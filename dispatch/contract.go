@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // A Problem is one violation of the response contract.
@@ -72,8 +71,8 @@ func CheckResponse(body []byte) *ResponseCheck {
 	}
 	var messages, metadata json.RawMessage
 	final, found := "", false
-	limits := strictjson.Limits{Depth: maxAnswerDepth, Mode: strictjson.Liberal}
-	err := strictjson.Read(body, limits, func(r *strictjson.Reader) error {
+	limits := rawjson.Limits{Depth: maxAnswerDepth, Mode: rawjson.Liberal}
+	err := rawjson.Read(body, limits, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(name string) (err error) {
 			switch name {
 			case "final_response":
@@ -157,7 +156,7 @@ func readMessages(list json.RawMessage) (rows []Message, problems []Problem) {
 	for value := range rawjson.Elements(list) {
 		var m Message
 		if rawjson.Kind(value) != '{' {
-			add(fmt.Sprintf("/messages/%d", len(rows)), "must be an object, not "+rawjson.KindName(value))
+			add(fmt.Sprintf("/messages/%d", len(rows)), "must be an object, not "+rawjson.KindName(rawjson.Kind(value)))
 		} else if err := json.Unmarshal(value, &m); err != nil {
 			add(fmt.Sprintf("/messages/%d", len(rows)), "is not a message: "+err.Error())
 		}
@@ -270,8 +269,8 @@ func validArguments(raw json.RawMessage) bool {
 func wellFormed(value []byte) bool { return readable(value, maxValueDepth) }
 
 func readable(value []byte, depth int) bool {
-	limits := strictjson.Limits{Depth: depth, Mode: strictjson.Liberal}
-	return strictjson.Read(value, limits, func(*strictjson.Reader) error { return nil }) == nil
+	limits := rawjson.Limits{Depth: depth, Mode: rawjson.Liberal}
+	return rawjson.Read(value, limits, func(*rawjson.Reader) error { return nil }) == nil
 }
 
 func gradeable(messages []Message) bool {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // The request headers of a dispatch. A header counts if the body does not have its member.
@@ -51,7 +50,7 @@ var (
 // instead of copies.
 func decode(body []byte, header http.Header) (envelope, error) {
 	e := envelope{body: body}
-	err := strictjson.Read(body, liberal, func(r *strictjson.Reader) error {
+	err := rawjson.Read(body, liberal, func(r *rawjson.Reader) error {
 		return r.Object(envelopeMembers, func(name string) (err error) {
 			switch name {
 			case "task_id":
@@ -99,7 +98,7 @@ func decode(body []byte, header http.Header) (envelope, error) {
 }
 
 // read reads the member input. knownID is the task id in the headers, or "".
-func (t *task) read(r *strictjson.Reader, knownID string) error {
+func (t *task) read(r *rawjson.Reader, knownID string) error {
 	if r.Kind() != '{' {
 		if v, err := r.Value(); err != nil || isEmpty(v) {
 			return err
@@ -145,20 +144,20 @@ func isEmpty(v json.RawMessage) bool {
 
 // readText reads a string, or "" for a value that the documents' wrapper replaces. If the text equals
 // known, readText returns known.
-func readText(r *strictjson.Reader, known string) (string, error) {
+func readText(r *rawjson.Reader, known string) (string, error) {
 	if kind := r.Kind(); kind == '"' || kind == 'n' {
 		return r.Known(known)
 	}
 	v, err := r.Value()
 	if err == nil && !isEmpty(v) {
-		err = r.Errorf("must be a string, not %s", rawjson.KindName(v))
+		err = r.Errorf("must be a string, not %s", rawjson.KindName(rawjson.Kind(v)))
 	}
 	return "", err
 }
 
 // readID reads an id: an integer in plain digits, or a string. If the id equals known, readID returns
 // known. Ids are for correlation only, so a malformed one reads as "".
-func readID(r *strictjson.Reader, known string) (string, error) {
+func readID(r *rawjson.Reader, known string) (string, error) {
 	kind := r.Kind()
 	if kind == '"' || kind == 'n' {
 		id, err := r.Known(known)
@@ -206,7 +205,7 @@ func validID(id string) bool {
 }
 
 // liberal is how envelopes are read, nested at most 256 levels deep.
-var liberal = strictjson.Limits{Mode: strictjson.Liberal}
+var liberal = rawjson.Limits{Mode: rawjson.Liberal}
 
 // only returns the value of a header that is given once, or "".
 func only(header http.Header, name string) string {

@@ -6,7 +6,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 var variantMembers = []string{"snapshot_id", "variant_id", "name", "fingerprint", "knob_values"}
@@ -29,8 +29,8 @@ type HarnessVariant struct {
 // [CodeInput].
 func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	found := map[string]json.RawMessage{}
-	limits := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal} // the envelope was checked
-	err := strictjson.Read(r.Input, limits, func(read *strictjson.Reader) error {
+	limits := rawjson.Limits{Depth: math.MaxInt, Mode: rawjson.Liberal} // the envelope was checked
+	err := rawjson.Read(r.Input, limits, func(read *rawjson.Reader) error {
 		if read.Kind() != '{' {
 			return nil
 		}
@@ -51,7 +51,7 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 			continue
 		}
 		v := &HarnessVariant{Knobs: json.RawMessage("{}")}
-		err := strictjson.Read(block, limits, func(read *strictjson.Reader) error {
+		err := rawjson.Read(block, limits, func(read *rawjson.Reader) error {
 			return read.Object(variantMembers, func(name string) (err error) {
 				switch name {
 				case "snapshot_id":
@@ -91,7 +91,7 @@ func looksLikeVariant(block json.RawMessage) bool {
 // [CodeInput].
 func (v *HarnessVariant) DecodeKnobs(into any) error {
 	given := map[string]json.RawMessage{}
-	err := strictjson.Read(v.Knobs, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err := rawjson.Read(v.Knobs, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(name string) error {
 			value, err := r.Value()
 			if !isNull(value) {

@@ -51,7 +51,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 // counts.
 func readMembers(object []byte, into map[string]any) error {
 	if kind := rawjson.Kind(object); kind != '{' && kind != 'n' {
-		return errors.New("must be an object, not " + rawjson.KindName(object))
+		return errors.New("must be an object, not " + rawjson.KindName(rawjson.Kind(object)))
 	}
 	for name, value := range rawjson.Members(object) {
 		if v := into[name]; v != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/declaration"
 	"github.com/toolwire/toolwire/internal/jsonpath"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // An Op is what an adapter does with an entity.
@@ -75,7 +75,7 @@ func adapterFrom(doc json.RawMessage) (a Adapter) {
 
 // UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
 func (a *Adapter) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeAdapter, strictjson.Limits{})
+	doc, err := readStrict(data, CodeAdapter, rawjson.Limits{})
 	if err == nil {
 		*a = adapterFrom(doc)
 	}

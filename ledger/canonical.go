@@ -7,15 +7,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // The limits leave room for the objects around a field, so a state can write and read every field
 // that it accepts. A field may contain half of a surrogate pair, as live responses do. It must not
 // contain an object that repeats a name.
 var (
-	fieldLimits = strictjson.Limits{Depth: maxFieldDepth, Mode: strictjson.Unique}
-	stateLimits = strictjson.Limits{Depth: maxFieldDepth + 10, Mode: strictjson.Unique}
+	fieldLimits = rawjson.Limits{Depth: maxFieldDepth, Mode: rawjson.Unique}
+	stateLimits = rawjson.Limits{Depth: maxFieldDepth + 10, Mode: rawjson.Unique}
 )
 
 // maxNumber is how many characters a number may have when it is written without an exponent.
@@ -29,8 +28,8 @@ const (
 // tidy returns a copy of a JSON value with unique names in one form: without white space, members
 // sorted by name, strings without unnecessary escapes. Numbers keep their digits. Half of a
 // surrogate pair becomes U+FFFD.
-func tidy(value json.RawMessage, limits strictjson.Limits) (json.RawMessage, error) {
-	err := strictjson.Read(value, limits, func(r *strictjson.Reader) error {
+func tidy(value json.RawMessage, limits rawjson.Limits) (json.RawMessage, error) {
+	err := rawjson.Read(value, limits, func(r *rawjson.Reader) error {
 		_, err := r.Value()
 		return err
 	})
@@ -49,7 +48,7 @@ func tidy(value json.RawMessage, limits strictjson.Limits) (json.RawMessage, err
 func readField(value json.RawMessage) (json.RawMessage, error) {
 	tidied, err := tidy(value, fieldLimits)
 	if err == nil {
-		err = strictjson.Bound(tidied, maxStateValues, 0)
+		err = rawjson.Bound(tidied, maxStateValues, 0)
 	}
 	return tidied, err
 }

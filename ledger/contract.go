@@ -84,7 +84,7 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 			ps.add("undeclared", pointer+token(name), "is not a field that the ledger schema declares for %s", entityType)
 		case string(value) == "null": // a field may have no value
 		case !hasType(value, field.kind):
-			ps.add("wrong_type", pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(value))
+			ps.add("wrong_type", pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(rawjson.Kind(value)))
 		case field.enum != nil && !field.enum[string(canonical(nil, value))]:
 			ps.add("not_in_enum", pointer+token(name), "is not one of the values in the ledger schema's enum")
 		}

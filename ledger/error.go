@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // A Code names what is not valid. Codes are stable.
@@ -108,7 +107,7 @@ func (ps *problems) under(prefix string, part problems) {
 
 // unreadable adds an error of the strict reader.
 func (ps *problems) unreadable(pointer string, err error) {
-	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+	if e, ok := errors.AsType[*rawjson.Error](err); ok {
 		ps.add("invalid_json", pointer+e.Pointer, "is not strict JSON: %s", e.Problem)
 		return
 	}

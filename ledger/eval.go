@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // Eval evaluates the rule for one call, given its arguments object and the tool's response as JSON.
@@ -83,13 +82,13 @@ func readText(text json.RawMessage) (doc *jsonpath.Document, problem string) {
 	if len(text) > maxBytes {
 		return nil, fmt.Sprintf("it has more than %d bytes", maxBytes)
 	}
-	limits := strictjson.Limits{Depth: maxDepth, Mode: strictjson.Unique}
+	limits := rawjson.Limits{Depth: maxDepth, Mode: rawjson.Unique}
 	var value json.RawMessage
-	err := strictjson.Read(text, limits, func(reader *strictjson.Reader) (err error) {
+	err := rawjson.Read(text, limits, func(reader *rawjson.Reader) (err error) {
 		value, err = reader.Value()
 		return err
 	})
-	if e, ok := errors.AsType[*strictjson.Error](err); ok && e.Ambiguous {
+	if e, ok := errors.AsType[*rawjson.Error](err); ok && e.Ambiguous {
 		return nil, fmt.Sprintf("it is ambiguous: %s %s", e.Pointer, e.Problem)
 	}
 	if err != nil {
@@ -151,9 +150,9 @@ func (e *evaluation) findID() bool {
 	id, scalar := scalarText(value)
 	switch {
 	case value[0] == '{' || value[0] == '[':
-		e.step("id_not_scalar", "/id_from", e.rule.idWhere, rawjson.KindName(value))
+		e.step("id_not_scalar", "/id_from", e.rule.idWhere, rawjson.KindName(rawjson.Kind(value)))
 	case string(value) == "null":
-		e.step("id_empty", "/id_from", e.rule.idWhere, rawjson.KindName(value))
+		e.step("id_empty", "/id_from", e.rule.idWhere, rawjson.KindName(rawjson.Kind(value)))
 	case !scalar:
 		e.step("id_unusable", "/id_from", e.rule.idWhere, "matched too large a number")
 	case id == "":
@@ -162,7 +161,7 @@ func (e *evaluation) findID() bool {
 		e.step("id_unusable", "/id_from", e.rule.idWhere, fmt.Sprintf("matched a string of more than %d bytes", maxKey))
 	default:
 		e.id = id
-		e.step("id_found", "/id_from", e.rule.idWhere, rawjson.KindName(value))
+		e.step("id_found", "/id_from", e.rule.idWhere, rawjson.KindName(rawjson.Kind(value)))
 		return true
 	}
 	return false
@@ -184,7 +183,7 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 		case err == nil:
 			e.bytesLeft -= len(value)
 			fields[f.name] = value
-			e.step("field_set", f.pointer, f.where, rawjson.KindName(value))
+			e.step("field_set", f.pointer, f.where, rawjson.KindName(rawjson.Kind(value)))
 		case errors.Is(err, jsonpath.ErrNotFound):
 			e.step("field_not_found", f.pointer, f.where, "")
 		default:
@@ -247,7 +246,7 @@ func unusable(value json.RawMessage) string {
 	if rawjson.Kind(value) == '0' {
 		return "too large a number"
 	}
-	return rawjson.KindName(value)
+	return rawjson.KindName(rawjson.Kind(value))
 }
 
 // scalarText returns a string, number or boolean as ids and flags contain it.

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/toolwire/toolwire/internal/declaration"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Member is an unknown member of a declaration. The platform adds members over time; declarations
@@ -17,9 +17,9 @@ type Member struct {
 }
 
 // readStrict returns a copy of doc, which must be one strict JSON value.
-func readStrict(doc []byte, code Code, limits strictjson.Limits) (json.RawMessage, error) {
+func readStrict(doc []byte, code Code, limits rawjson.Limits) (json.RawMessage, error) {
 	var value json.RawMessage
-	err := strictjson.Read(bytes.Clone(doc), limits, func(r *strictjson.Reader) (err error) {
+	err := rawjson.Read(bytes.Clone(doc), limits, func(r *rawjson.Reader) (err error) {
 		value, err = r.Value()
 		return err
 	})

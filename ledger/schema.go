@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/declaration"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // maxEntities is how many entity types a ledger schema may declare.
@@ -123,7 +123,7 @@ func schemaFrom(doc json.RawMessage) (s Schema) {
 
 // UnmarshalJSON reads a ledger schema. See [Schema] for what is an error.
 func (s *Schema) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeSchema, strictjson.Limits{})
+	doc, err := readStrict(data, CodeSchema, rawjson.Limits{})
 	if err == nil {
 		*s = schemaFrom(doc)
 	}
@@ -142,7 +142,7 @@ func entityFrom(doc json.RawMessage) (e Entity) {
 
 // UnmarshalJSON reads one entity declaration.
 func (e *Entity) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeSchema, strictjson.Limits{})
+	doc, err := readStrict(data, CodeSchema, rawjson.Limits{})
 	if err == nil {
 		*e = entityFrom(doc)
 	}
@@ -161,7 +161,7 @@ func fieldFrom(doc json.RawMessage) (f Field) {
 
 // UnmarshalJSON reads one field declaration.
 func (f *Field) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeSchema, strictjson.Limits{})
+	doc, err := readStrict(data, CodeSchema, rawjson.Limits{})
 	if err == nil {
 		*f = fieldFrom(doc)
 	}
@@ -180,7 +180,7 @@ func flagRuleFrom(doc json.RawMessage) (f FlagRule) {
 
 // UnmarshalJSON reads the flags member of a ledger schema.
 func (f *FlagRule) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeSchema, strictjson.Limits{})
+	doc, err := readStrict(data, CodeSchema, rawjson.Limits{})
 	if err == nil {
 		*f = flagRuleFrom(doc)
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // A State is a world state in memory: entities by type and id, and flags. The zero value is empty
@@ -70,7 +69,7 @@ const contextStores = "_context_stores"
 func readEntities(initial json.RawMessage, ps *problems) map[string]map[string]fields {
 	doc, err := readStrict(initial, CodeState, stateLimits)
 	if err == nil {
-		err = strictjson.Bound(doc, maxStateValues, 0)
+		err = rawjson.Bound(doc, maxStateValues, 0)
 	}
 	if err != nil {
 		ps.unreadable("", err)
@@ -96,7 +95,7 @@ func readEntities(initial json.RawMessage, ps *problems) map[string]map[string]f
 // membersOf returns the members of an object. It reports other values.
 func (ps *problems) membersOf(pointer string, value json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	if rawjson.Kind(value) != '{' {
-		ps.add("wrong_type", pointer, "must be an object, not %s", rawjson.KindName(value))
+		ps.add("wrong_type", pointer, "must be an object, not %s", rawjson.KindName(rawjson.Kind(value)))
 	}
 	return rawjson.Members(value)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // checker checks the declarations in order and collects the problems of all tools.
@@ -30,7 +29,7 @@ func (c *checker) check(index int, d *declaration) *tool {
 	c.index, c.name = index, ""
 	t := &tool{timeout: c.options.Timeout}
 	if d.kind != '{' && d.kind != 'n' {
-		c.reject("", "wrong_type", "must be an object, not %s", strictjson.KindName(d.kind))
+		c.reject("", "wrong_type", "must be an object, not %s", rawjson.KindName(d.kind))
 		return t
 	}
 	for _, pair := range d.cased {
@@ -89,7 +88,7 @@ func (c *checker) text(d *declaration, member string) string {
 	switch rawjson.Kind(v) {
 	case '"', 0, 'n':
 	default:
-		c.reject("/"+member, "wrong_type", "%s must be a string, not %s", member, rawjson.KindName(v))
+		c.reject("/"+member, "wrong_type", "%s must be a string, not %s", member, rawjson.KindName(rawjson.Kind(v)))
 	}
 	return rawjson.Text(v)
 }
@@ -129,7 +128,7 @@ func (c *checker) strings(member string, v json.RawMessage, each func(k int, s s
 		return 0
 	case '[':
 	default:
-		c.reject("/"+member, "wrong_type", "%s must be an array of strings, not %s", member, rawjson.KindName(v))
+		c.reject("/"+member, "wrong_type", "%s must be an array of strings, not %s", member, rawjson.KindName(rawjson.Kind(v)))
 		return -1
 	}
 	for e := range rawjson.Elements(v) {
@@ -137,7 +136,7 @@ func (c *checker) strings(member string, v json.RawMessage, each func(k int, s s
 			each(n, rawjson.Text(e))
 		} else {
 			c.reject(fmt.Sprintf("/%s/%d", member, n), "wrong_type",
-				"%s[%d] must be a string, not %s", member, n, rawjson.KindName(e))
+				"%s[%d] must be a string, not %s", member, n, rawjson.KindName(rawjson.Kind(e)))
 		}
 		n++
 	}
@@ -165,7 +164,7 @@ func (c *checker) timeout(v json.RawMessage) time.Duration {
 		return c.options.Timeout
 	case '0':
 	default:
-		reject("timeoutSec must be a whole number of seconds, not %s", rawjson.KindName(v))
+		reject("timeoutSec must be a whole number of seconds, not %s", rawjson.KindName(rawjson.Kind(v)))
 		return 0
 	}
 	sec, err := strconv.ParseInt(string(v), 10, 64)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // declaration is one element of "tools", split into members but not checked. Its values are parts
@@ -33,7 +32,7 @@ func decode(data []byte) (tools []declaration, lint []Problem, err error) {
 		return nil, nil, &Error{Code: CodeParse, Message: "parse manifest: line 1, column 1: " +
 			"the document starts with a byte order mark; save it as UTF-8 without one"}
 	}
-	err = strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err = rawjson.Read(data, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		if r.Kind() == 'n' { // as in the original: null is a manifest without tools
 			_, err := r.Value()
 			return err
@@ -50,7 +49,7 @@ func decode(data []byte) (tools []declaration, lint []Problem, err error) {
 				return err
 			}
 			if kind != '[' {
-				return r.Errorf("must be an array of tools, not %s", strictjson.KindName(kind))
+				return r.Errorf("must be an array of tools, not %s", rawjson.KindName(kind))
 			}
 			for element := range rawjson.Elements(v) {
 				tools = append(tools, declare(element))
@@ -109,7 +108,7 @@ func unknownMember(index int, tool, member string, known []string) Problem {
 
 func parseError(data []byte, err error) *Error {
 	e := &Error{Code: CodeParse, Err: err, Message: "parse manifest: " + err.Error()}
-	if s, ok := errors.AsType[*strictjson.Error](err); ok {
+	if s, ok := errors.AsType[*rawjson.Error](err); ok {
 		before := data[:min(max(int(s.Offset), 0), len(data))]
 		line := 1 + bytes.Count(before, []byte{'\n'})
 		column := len(before) - bytes.LastIndexByte(before, '\n')

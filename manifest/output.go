@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // read returns the output of a program that exited with status 0.
@@ -19,11 +18,11 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 	if len(value) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	limits := strictjson.Limits{Mode: strictjson.Liberal}
-	err := strictjson.Read(value, limits, func(r *strictjson.Reader) error { _, err := r.Value(); return err })
+	limits := rawjson.Limits{Mode: rawjson.Liberal}
+	err := rawjson.Read(value, limits, func(r *rawjson.Reader) error { _, err := r.Value(); return err })
 	if err != nil {
 		position := ""
-		if e, ok := errors.AsType[*strictjson.Error](err); ok {
+		if e, ok := errors.AsType[*rawjson.Error](err); ok {
 			if e.Limit != "" {
 				return nil, &Error{Code: CodeOutput, Message: "tool output is nested too deep",
 					detail: "stdout " + e.Problem + "; print JSON of less depth, or set Options.Output to Text"}

@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
 
 // argumentLimits bounds the arguments of a call before their validation.
-var argumentLimits = strictjson.Limits{Depth: 64}
+var argumentLimits = rawjson.Limits{Depth: 64}
 
 // schema compiles the parameters of the tool.
 func (c *checker) schema(t *tool) {
@@ -23,7 +22,7 @@ func (c *checker) schema(t *tool) {
 		c.reject("/schema"+place, "invalid_schema", "schema must be a "+format, args...)
 	}
 	if rawjson.Kind(t.parameters) != '{' {
-		reject("", "JSON Schema for an object, not %s", rawjson.KindName(t.parameters))
+		reject("", "JSON Schema for an object, not %s", rawjson.KindName(rawjson.Kind(t.parameters)))
 		return
 	}
 	if !describesObject(t.parameters) {

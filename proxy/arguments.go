@@ -7,7 +7,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // checkBody returns the request body for arguments, which are a JSON object: within the limits, and
@@ -33,7 +32,7 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 // marshalObject writes args as a JSON object of its own: a transport may still read it when the
 // call has been given up.
 func marshalObject(args any) (json.RawMessage, error) {
-	body, err := rawjson.EncodeArguments(args, strictjson.Limits{})
+	body, err := rawjson.EncodeArguments(args, rawjson.Limits{})
 	switch args.(type) {
 	case json.RawMessage, []byte:
 		body = bytes.Clone(body)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -50,7 +49,7 @@ func (r *Result) Failed() bool {
 
 // liberal is how answers of the proxy are read: the agent gets a result in which two members have
 // one name.
-var liberal = strictjson.Limits{Mode: strictjson.Liberal}
+var liberal = rawjson.Limits{Mode: rawjson.Liberal}
 
 var envelopeMembers = []string{"tool_name", "response", "source", "latency_ms", "matched_rule_index", "validation"}
 
@@ -67,7 +66,7 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 	if r.legacyBare && !hasResponse(ans.body) {
 		return r.bareResult(result, ans)
 	}
-	err := strictjson.Read(ans.body, liberal, func(read *strictjson.Reader) error {
+	err := rawjson.Read(ans.body, liberal, func(read *rawjson.Reader) error {
 		return read.Object(nil, func(name string) (err error) { // later members may differ from these by case
 			switch name {
 			case "response":
@@ -130,7 +129,7 @@ func badResponse(tool string, ans answer, err error) *Error {
 
 // hasResponse reports whether an answer is an object with the member response.
 func hasResponse(body []byte) (found bool) {
-	_ = strictjson.Read(body, liberal, func(read *strictjson.Reader) error {
+	_ = rawjson.Read(body, liberal, func(read *rawjson.Reader) error {
 		if read.Kind() != '{' {
 			return nil
 		}
@@ -144,7 +143,7 @@ func hasResponse(body []byte) (found bool) {
 
 // bareResult takes the whole answer as the tool's result.
 func (r *run) bareResult(result *Result, ans answer) (*Result, *Error) {
-	err := strictjson.Read(ans.body, liberal, func(read *strictjson.Reader) (err error) {
+	err := rawjson.Read(ans.body, liberal, func(read *rawjson.Reader) (err error) {
 		result.Response, err = read.Value()
 		return err
 	})

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // secrets returns what must not be shown where the proxy repeats it.
@@ -16,7 +16,7 @@ func (r *run) secrets() *redact.Set { return redact.New(r.authValue.Reveal()) }
 // withoutSecrets returns err, with another text if its own text repeats a secret.
 func (r *run) withoutSecrets(err error) error {
 	// A pointer that was cut may end in half a secret.
-	if e, ok := errors.AsType[*strictjson.Error](err); ok && strings.HasSuffix(e.Pointer, "…") {
+	if e, ok := errors.AsType[*rawjson.Error](err); ok && strings.HasSuffix(e.Pointer, "…") {
 		return httpcall.Quiet(fmt.Sprintf("invalid JSON at byte %d", e.Offset), err)
 	}
 	said := err.Error()

@@ -9,8 +9,8 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // statusError classifies an answer that is not a 2xx, by status and error_class; see "Porting
@@ -79,7 +79,7 @@ func (r *run) mayRepeat(req *request, e *Error) bool {
 func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {
 		m := map[string]json.RawMessage{}
-		err := strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
+		err := rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Liberal}, func(r *rawjson.Reader) error {
 			member := func(name string) (err error) { m[name], err = r.Value(); return err }
 			return r.Object(nil, member, "detail", "error_class")
 		})

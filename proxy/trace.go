@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // An Event is the type of a trace event. The proxy refuses any type that is not listed here.
@@ -95,7 +95,7 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 		return 0, &e
 	}
 	refused := false
-	err = strictjson.Read(ans.body, liberal, func(r *strictjson.Reader) error {
+	err = rawjson.Read(ans.body, liberal, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(name string) error { // later members may differ from these by case
 			switch name {
 			case "accepted":

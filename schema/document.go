@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -16,14 +15,14 @@ import (
 // read its parts without checking the syntax again.
 func readDocument(data []byte) (json.RawMessage, error) {
 	var doc json.RawMessage
-	err := strictjson.Read(bytes.Clone(data), strictjson.Limits{}, func(r *strictjson.Reader) (err error) {
+	err := rawjson.Read(bytes.Clone(data), rawjson.Limits{}, func(r *rawjson.Reader) (err error) {
 		doc, err = r.Value()
 		return err
 	})
 	if err == nil {
 		return doc, nil
 	}
-	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+	if e, ok := errors.AsType[*rawjson.Error](err); ok {
 		return nil, oneProblem("not_json", e.Pointer, fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem))
 	}
 	return nil, oneProblem("not_json", "", "is not strict JSON")

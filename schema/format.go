@@ -189,7 +189,7 @@ func readPlatform(data []byte) ([]Tool, error) {
 	if rawjson.Kind(list) != '[' {
 		what := "is missing"
 		if list != nil {
-			what = "is " + rawjson.KindName(list)
+			what = "is " + rawjson.KindName(rawjson.Kind(list))
 		}
 		return nil, oneProblem("not_list", pointer, what+`; a list of tools is expected, alone or as "tools_schema"`)
 	}
@@ -243,7 +243,7 @@ func findList(data []byte) (toolList, error) {
 // read reads one entry.
 func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 	if rawjson.Kind(entry) != '{' {
-		ps.add("not_object", "", "must be an object, not %s", rawjson.KindName(entry))
+		ps.add("not_object", "", "must be an object, not %s", rawjson.KindName(rawjson.Kind(entry)))
 		return t
 	}
 	list, at := members(entry), ""
@@ -251,7 +251,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 	extra := &extras{ps: ps, into: &t.Extra, known: toolMembers}
 	if inner := member(list, d.wrapper); d.wrapper != "" && inner != nil {
 		if rawjson.Kind(inner) != '{' {
-			ps.add("wrong_type", "/"+d.wrapper, "must be an object, not %s", rawjson.KindName(inner))
+			ps.add("wrong_type", "/"+d.wrapper, "must be an object, not %s", rawjson.KindName(rawjson.Kind(inner)))
 			return t
 		}
 		for _, m := range list {
@@ -285,7 +285,7 @@ func isFunctionType(m ledger.Member) bool {
 func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.Member) {
 	isText := func(into *string) {
 		if *into = rawjson.Text(m.Value); rawjson.Kind(m.Value) != '"' && rawjson.Kind(m.Value) != 'n' {
-			ps.add("wrong_type", at+"/"+m.Name, "must be a string, not %s", rawjson.KindName(m.Value))
+			ps.add("wrong_type", at+"/"+m.Name, "must be a string, not %s", rawjson.KindName(rawjson.Kind(m.Value)))
 		}
 	}
 	switch {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Set validates the arguments and results of calls by tool name. It is immutable and safe for
@@ -95,8 +95,8 @@ func validatePart(name, part string, known bool, v *Validator, document []byte) 
 		}
 		e = documentError(err)
 	default:
-		limits := strictjson.Limits{Mode: strictjson.Unique} // as for a document with a schema
-		if strictjson.Read(document, limits, func(*strictjson.Reader) error { return nil }) == nil {
+		limits := rawjson.Limits{Mode: rawjson.Unique} // as for a document with a schema
+		if rawjson.Read(document, limits, func(*rawjson.Reader) error { return nil }) == nil {
 			return nil
 		}
 		e = notDocument(CodeNotJSON, "is not strict JSON")

@@ -13,7 +13,6 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/ledger"
@@ -181,7 +180,7 @@ func (c *checker) schemas(ps *problems, t *Tool) {
 		found := c.faults(part.raw)
 		if !slices.ContainsFunc(found, func(f jsonschema.Fault) bool { return f.Code == "not_json" }) {
 			if kind := rawjson.Kind(part.raw); kind != '{' {
-				ps.add("schema_not_object", part.pointer, "must be a JSON Schema object, not %s", strictjson.KindName(kind))
+				ps.add("schema_not_object", part.pointer, "must be a JSON Schema object, not %s", rawjson.KindName(kind))
 				continue
 			}
 			if part.pointer == "/input_schema" {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -168,12 +168,12 @@ func (r *rowReader) choice(i int, cell string, values ...string) string {
 // json checks that a cell is strict JSON of a kind.
 func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
 	got := byte(0)
-	err := strictjson.Read([]byte(cell), strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err := rawjson.Read([]byte(cell), rawjson.Limits{}, func(r *rawjson.Reader) error {
 		got = r.Kind()
 		_, err := r.Value()
 		return err
 	})
-	if bad, ok := errors.AsType[*strictjson.Error](err); ok {
+	if bad, ok := errors.AsType[*rawjson.Error](err); ok {
 		where := position(cell, int(bad.Offset))
 		if bad.Pointer != "" {
 			where += ", in " + shown(bad.Pointer)
@@ -182,7 +182,7 @@ func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
 		return false
 	}
 	if got != kind {
-		r.problem(invalidCell, i, "the cell is JSON, but %s and not %s", strictjson.KindName(got), kindName)
+		r.problem(invalidCell, i, "the cell is JSON, but %s and not %s", rawjson.KindName(got), kindName)
 		return false
 	}
 	return true

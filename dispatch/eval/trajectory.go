@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -46,7 +45,7 @@ func TrajectoryOf(result *dispatchtest.Result) Trajectory {
 
 // ParseTrajectory reads a trajectory from JSON, such as the cell of a dataset.
 func ParseTrajectory(data []byte) (Trajectory, error) {
-	if err := strictjson.Read(data, strictjson.Limits{}, func(*strictjson.Reader) error { return nil }); err != nil {
+	if err := rawjson.Read(data, rawjson.Limits{}, func(*rawjson.Reader) error { return nil }); err != nil {
 		return nil, fmt.Errorf("eval: the trajectory is not valid JSON: %w", err)
 	}
 	if rawjson.Kind(data) != '[' {

@@ -19,7 +19,7 @@ func anthropicRequest(doc json.RawMessage) prompt {
 // anthropic converts a message of Anthropic's Messages.
 func (c *converter) anthropic(message json.RawMessage) error {
 	if rawjson.Kind(message) != '{' {
-		return c.fail("", "must be an object, not %s", rawjson.KindName(message))
+		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(message)))
 	}
 	switch textOf(message, "role") {
 	case "system":

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -294,7 +293,7 @@ func argumentsOf(value json.RawMessage) json.RawMessage {
 		if len(text) == 0 {
 			return json.RawMessage("{}")
 		}
-		if rawjson.Kind(text) == '{' && strictjson.Read(text, readable, func(*strictjson.Reader) error { return nil }) == nil {
+		if rawjson.Kind(text) == '{' && rawjson.Read(text, readable, func(*rawjson.Reader) error { return nil }) == nil {
 			return text
 		}
 	default:

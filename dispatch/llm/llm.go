@@ -5,7 +5,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // A Format is the form in which a model's API takes conversations.
@@ -34,7 +33,7 @@ const (
 const maxDepth = 500
 
 // readable are the limits for JSON of a model, its SDK or its API.
-var readable = strictjson.Limits{Depth: maxDepth, Mode: strictjson.Liberal}
+var readable = rawjson.Limits{Depth: maxDepth, Mode: rawjson.Liberal}
 
 // Messages converts a conversation to messages of a transcript. The conversation is a Go value that
 // marshals to JSON, such as the parameters of an SDK, or JSON as a json.RawMessage or a []byte: a
@@ -156,7 +155,7 @@ func encode(v any) (json.RawMessage, error) {
 }
 
 func validate(doc json.RawMessage) error {
-	if err := strictjson.Read(doc, readable, func(*strictjson.Reader) error { return nil }); err != nil {
+	if err := rawjson.Read(doc, readable, func(*rawjson.Reader) error { return nil }); err != nil {
 		return &Error{Code: CodeConversation, Message: "is not valid: " + err.Error(), Err: err}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (c *converter) responses(item json.RawMessage) error {
 		return c.content(item)
 	case '{':
 	default:
-		return c.fail("", "must be an object, not %s", rawjson.KindName(item))
+		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(item)))
 	}
 	kind := textOf(item, "type")
 	switch {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -18,7 +18,7 @@ import (
 // The error is an [*Error] with [CodeInvalid]. It lists every member of the wrong JSON type, or
 // says why the text is not strict JSON. r does not change then.
 func (r *Registration) UnmarshalJSON(data []byte) error {
-	all, err := objectMembers(bytes.Clone(data), strictjson.Strict)
+	all, err := objectMembers(bytes.Clone(data), rawjson.Strict)
 	if err != nil {
 		return invalid(problems{{Code: "not_json", Message: "is not one strict JSON object: " + err.Error()}}, err)
 	}
@@ -49,7 +49,7 @@ func (r *Registration) UnmarshalJSON(data []byte) error {
 		seconds != nil && (*seconds < 1 || *seconds > int64(maxRunTimeout/time.Second))) {
 		ps.add("run_timeout_invalid", "/run_timeout_s", "must be %s", runTimeoutRule)
 	}
-	configs, err := objectMembers(config, strictjson.Strict)
+	configs, err := objectMembers(config, rawjson.Strict)
 	if err != nil && len(config) > 0 && config[0] != 'n' {
 		ps.add("wrong_type", "/config", "must be an object")
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -41,7 +40,7 @@ func (a *response) agent(body []byte) (*Agent, error) {
 	if a.method == http.MethodPut && strings.TrimSpace(string(body)) == "" {
 		return &Agent{}, nil
 	}
-	all, err := objectMembers(body, strictjson.Liberal, "id", "status")
+	all, err := objectMembers(body, rawjson.Liberal, "id", "status")
 	agent := &Agent{ID: text(all.first("id")), Status: text(all.first("status")), Raw: body}
 	switch {
 	case err != nil:
@@ -79,8 +78,8 @@ func (a *response) refusal(body []byte) *Error {
 		e.Code = CodeStatus
 	}
 	e.unsure = !documented && a.method == http.MethodPost
-	top, err := objectMembers(body, strictjson.Liberal)
-	if inner, err := objectMembers(top.first("detail", "error"), strictjson.Liberal); err == nil {
+	top, err := objectMembers(body, rawjson.Liberal)
+	if inner, err := objectMembers(top.first("detail", "error"), rawjson.Liberal); err == nil {
 		top = slices.Concat(inner, top)
 	}
 	e.Class = a.code(top.first("error_class"))
@@ -115,7 +114,7 @@ func (a *response) collect(v json.RawMessage, p Problem, depth int) {
 			a.collect(element, p, depth+1)
 		}
 	}
-	all, _ := objectMembers(v, strictjson.Liberal)
+	all, _ := objectMembers(v, rawjson.Liberal)
 	before, entry := len(a.problems), a.locate(all, p)
 	for _, name := range []string{"detail", "error", "errors", "tools", "problems"} {
 		if nested := all.first(name); len(nested) > 0 && (nested[0] == '{' || nested[0] == '[') {
@@ -175,8 +174,8 @@ func (a *response) code(v json.RawMessage) string { return clip.Code(a.scrub.tex
 
 // objectMembers returns the members of an object. It fails if doc is not an object that the mode
 // accepts.
-func objectMembers(doc json.RawMessage, mode strictjson.Mode, known ...string) (all members, err error) {
-	err = strictjson.Read(doc, strictjson.Limits{Mode: mode}, func(r *strictjson.Reader) error {
+func objectMembers(doc json.RawMessage, mode rawjson.Mode, known ...string) (all members, err error) {
+	err = rawjson.Read(doc, rawjson.Limits{Mode: mode}, func(r *rawjson.Reader) error {
 		return r.Object(known, func(name string) error {
 			v, err := r.Value()
 			all.raw(name, v)

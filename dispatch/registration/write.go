@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -166,7 +165,7 @@ func (ps *problems) extra(at string, extra []ledger.Member, known []string) {
 
 // strict reports whether v is one strict JSON value.
 func strict(v json.RawMessage) bool {
-	return strictjson.Read(v, strictjson.Limits{}, func(*strictjson.Reader) error { return nil }) == nil
+	return rawjson.Read(v, rawjson.Limits{}, func(*rawjson.Reader) error { return nil }) == nil
 }
 
 func unwritable(pointer string, err error) error {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // bodyMembers are the members of a body that parse reads, besides the arguments. If several name
@@ -29,7 +28,7 @@ const unranked = 1 << 20
 // parse reads a body in one pass.
 func (h *Handler) parse(body []byte) (envelope, error) {
 	e := envelope{toolRank: unranked, rank: unranked}
-	err := strictjson.Read(body, h.json, func(r *strictjson.Reader) error { return h.object(r, &e, 0, 0) })
+	err := rawjson.Read(body, h.json, func(r *rawjson.Reader) error { return h.object(r, &e, 0, 0) })
 	if err != nil {
 		return e, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
 	}
@@ -44,7 +43,7 @@ func (h *Handler) parse(body []byte) (envelope, error) {
 // object reads the body or an object in it that can have the name and the arguments. holder is 0
 // for the body, otherwise the index of the object in bodyMembers. depth bounds the nesting of such
 // objects.
-func (h *Handler) object(r *strictjson.Reader, e *envelope, holder, depth int) error {
+func (h *Handler) object(r *rawjson.Reader, e *envelope, holder, depth int) error {
 	return r.Object(h.known, func(name string) error {
 		if key := slices.Index(h.opts.ArgumentKeys, name); key >= 0 {
 			value, err := r.Value()
@@ -112,5 +111,5 @@ func (h *Handler) normalize(e *envelope) error {
 	if kind == '-' || kind >= '0' && kind <= '9' {
 		kind = '0'
 	}
-	return errorf(CodeEnvelope, "the arguments must be an object, not %s", strictjson.KindName(kind))
+	return errorf(CodeEnvelope, "the arguments must be an object, not %s", rawjson.KindName(kind))
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/internal/runner"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -41,7 +41,7 @@ import (
 type Handler struct {
 	opts   Options // defaults filled in
 	guard  httpserve.Guard
-	json   strictjson.Limits
+	json   rawjson.Limits
 	known  []string // the members of a body that parse reads
 	tools  map[string]*tool
 	only   *tool // if there is one tool

@@ -14,9 +14,9 @@ import (
 	"github.com/toolwire/toolwire/internal/defaults"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/internal/runner"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -116,7 +116,7 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	}
 	h.runner = runner.Runner{What: "tool", Key: "tool", Logger: o.Logger, Cause: errTimeout, Grace: runner.Grace}
 	h.hooks = runner.Runner{What: "OnCall", Key: "tool", Logger: o.Logger, Grace: runner.Grace}
-	h.json = strictjson.Limits{Mode: strictjson.Liberal}
+	h.json = rawjson.Limits{Mode: rawjson.Liberal}
 	h.configureSecrets(&ps)
 	if len(o.ArgumentKeys) == 0 {
 		o.ArgumentKeys = []string{"arguments", "args", "input", "params"}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // An ImageResult is the result of a tool that returns a text and images. It is sent as
@@ -20,7 +19,7 @@ type ImageResult struct {
 // encodeResult returns the response body for the result of a tool.
 func encodeResult(result any, harness bool) ([]byte, error) {
 	if raw, ok := result.(json.RawMessage); ok && raw != nil { // nil is null
-		if err := strictjson.Read(raw, strictjson.Limits{}, func(*strictjson.Reader) error { return nil }); err != nil {
+		if err := rawjson.Read(raw, rawjson.Limits{}, func(*rawjson.Reader) error { return nil }); err != nil {
 			return nil, errors.New("the raw result of the tool is not one strict JSON value")
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/manifest/catalog"
@@ -85,9 +84,9 @@ func between(open string, piece func(i int) string, end string) func(n int) stri
 	return func(n int) string { return open + list(n, piece) + end }
 }
 
-func readAll(doc []byte) { _ = strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Unique}, value) }
+func readAll(doc []byte) { _ = rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Unique}, value) }
 
-func value(r *strictjson.Reader) error {
+func value(r *rawjson.Reader) error {
 	if r.Kind() == '{' {
 		return r.Object(nil, func(string) error { return value(r) })
 	}
@@ -111,9 +110,9 @@ var (
 )
 
 var jsonRows = []row{
-	{"strictjson.Read", "one list", 20000, over(between("[", same("1.5"), "]"), readAll)},
-	{"strictjson.Read", "distinct", 20000, over(objectOf, readAll)},
-	{"strictjson.Read", "nested", 1000, over(between("[", same(deep), "]"), readAll)},
+	{"rawjson.Read", "one list", 20000, over(between("[", same("1.5"), "]"), readAll)},
+	{"rawjson.Read", "distinct", 20000, over(objectOf, readAll)},
+	{"rawjson.Read", "nested", 1000, over(between("[", same(deep), "]"), readAll)},
 	{"rawjson.Diff", "two lists", 8000, twoLists(between("[", numbered("%d"), "]"), between("[", numbered("%d1"), "]"))},
 	{"rawjson.Diff", "reversed", 8000, twoLists(objectOf, func(n int) string { return "{" + reversed(n, numbered(`"m%d":%d`)) + "}" })},
 	{"rawjson.Diff", "unmatched", 8000, twoLists(objectOf, between("{", numbered(`"x%d":1`), "}"))},

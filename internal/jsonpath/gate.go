@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 const (
@@ -278,11 +278,11 @@ func (p *parser) quoted() (segment, error) {
 	if literal[0] == '\'' {
 		text = []byte(`"` + singleQuoted.Replace(literal[1:len(literal)-1]) + `"`)
 	}
-	if strictjson.Read(text, strictjson.Limits{}, func(*strictjson.Reader) error { return nil }) != nil {
+	if rawjson.Read(text, rawjson.Limits{}, func(*rawjson.Reader) error { return nil }) != nil {
 		return segment{}, p.malformed("has a name with a control character or with an escape that JSON does not know")
 	}
 	p.rest = p.rest[len(literal):]
-	return named(strictjson.Text(text))
+	return named(rawjson.Text(text))
 }
 
 // singleQuoted rewrites what stands in single quotes. An escaped double quote stays an error.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/jsonpath"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 const (
@@ -363,8 +363,8 @@ func FuzzCost(f *testing.F) {
 		if err != nil || len(piece) > 1<<10 {
 			return
 		}
-		limits := strictjson.Limits{Mode: strictjson.Unique, Depth: 32}
-		if strictjson.Read(piece, limits, func(*strictjson.Reader) error { return nil }) != nil {
+		limits := rawjson.Limits{Mode: rawjson.Unique, Depth: 32}
+		if rawjson.Read(piece, limits, func(*rawjson.Reader) error { return nil }) != nil {
 			return
 		}
 		const steps, times = 10_000, 3
@@ -732,7 +732,7 @@ func FuzzFind(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q passed the gate but not the library", path)
 		}
-		err = strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) (err error) {
+		err = rawjson.Read(doc, rawjson.Limits{}, func(r *rawjson.Reader) (err error) {
 			doc, err = r.Value()
 			return err
 		})

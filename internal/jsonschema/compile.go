@@ -16,7 +16,7 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // Limits bounds schemas and the documents checked against them. The zero value of a field means its
@@ -214,7 +214,7 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 		return nil, unreadable(raw, Fault{Code: "too_large", Message: fmt.Sprintf(
 			"is %d bytes long; schemas of at most %d are checked", len(raw), l.SchemaBytes)})
 	}
-	doc, _, err := decode(raw, strictjson.Strict, l.SchemaDepth, maxSchemaValues)
+	doc, _, err := decode(raw, rawjson.Strict, l.SchemaDepth, maxSchemaValues)
 	if err != nil {
 		return nil, unreadable(raw, documentFault(err))
 	}
@@ -245,7 +245,7 @@ const deepest = 10_000
 // strict JSON is reported as that, whatever its size.
 func unreadable(raw []byte, f Fault) error {
 	if f.Unchecked() {
-		err := strictjson.Read(raw, strictjson.Limits{Depth: deepest}, func(r *strictjson.Reader) error {
+		err := rawjson.Read(raw, rawjson.Limits{Depth: deepest}, func(r *rawjson.Reader) error {
 			_, err := r.Value()
 			return err
 		})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 const (
@@ -25,16 +25,16 @@ type size struct {
 }
 
 // decode reads a document into the library's form: map[string]any, []any, string, json.Number, bool
-// and nil. strictjson must accept it in a mode without duplicate names. Strings and numbers share
+// and nil. [rawjson.Read] must accept it in a mode without duplicate names. Strings and numbers share
 // one copy of the document. The cost of a document grows with its values and names, and faster than
 // linearly with the length of a number, so decode bounds both.
-func decode(raw []byte, mode strictjson.Mode, depth, values int) (any, size, error) {
-	err := strictjson.Read(raw, strictjson.Limits{Depth: depth, Mode: mode}, func(r *strictjson.Reader) error {
+func decode(raw []byte, mode rawjson.Mode, depth, values int) (any, size, error) {
+	err := rawjson.Read(raw, rawjson.Limits{Depth: depth, Mode: mode}, func(r *rawjson.Reader) error {
 		_, err := r.Value()
 		return err
 	})
 	if err == nil {
-		err = strictjson.Bound(raw, values, maxNumberLen)
+		err = rawjson.Bound(raw, values, maxNumberLen)
 	}
 	if err != nil {
 		return nil, size{}, err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // Fault is one reason for which a schema cannot be used.
@@ -88,7 +88,7 @@ func limitError(format string, args ...any) *InvalidError {
 
 // documentFault returns the fault of a schema that cannot be read.
 func documentFault(err error) Fault {
-	if own, ok := errors.AsType[*strictjson.Error](err); ok {
+	if own, ok := errors.AsType[*rawjson.Error](err); ok {
 		return Fault{Code: documentCode(own), Pointer: own.Pointer, Message: documentProblem(own)}
 	}
 	if own, ok := errors.AsType[*InvalidError](err); ok {
@@ -99,7 +99,7 @@ func documentFault(err error) Fault {
 
 // documentError returns the error for a document that cannot be read.
 func documentError(err error) error {
-	own, ok := errors.AsType[*strictjson.Error](err)
+	own, ok := errors.AsType[*rawjson.Error](err)
 	if !ok {
 		return err
 	}
@@ -110,17 +110,17 @@ func documentError(err error) error {
 	return &InvalidError{Code: code, Issues: []Issue{{Pointer: own.Pointer, Message: documentProblem(own)}}}
 }
 
-func documentCode(e *strictjson.Error) string {
+func documentCode(e *rawjson.Error) string {
 	switch e.Limit {
-	case strictjson.LimitDepth:
+	case rawjson.LimitDepth:
 		return "too_deep"
-	case strictjson.LimitValues, strictjson.LimitNumberLen:
+	case rawjson.LimitValues, rawjson.LimitNumberLen:
 		return "too_complex"
 	}
 	return "not_json"
 }
 
-func documentProblem(e *strictjson.Error) string {
+func documentProblem(e *rawjson.Error) string {
 	if documentCode(e) == "not_json" {
 		return fmt.Sprintf("is not valid JSON at byte %d: %s", e.Offset, e.Problem)
 	}

@@ -5,7 +5,7 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // Validate validates a JSON document. The error is an [*InvalidError].
@@ -16,7 +16,7 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	if s.root == nil {
 		return s.readable(raw)
 	}
-	doc, size, err := decode(raw, strictjson.Unique, s.limits.Depth, s.limits.Values)
+	doc, size, err := decode(raw, rawjson.Unique, s.limits.Depth, s.limits.Values)
 	if err != nil {
 		return documentError(err)
 	}
@@ -42,8 +42,8 @@ func (s *Schema) Validate(raw []byte) (err error) {
 
 // readable checks a document of which nothing is required.
 func (s *Schema) readable(raw []byte) error {
-	limits := strictjson.Limits{Depth: s.limits.Depth, Mode: strictjson.Unique}
-	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error {
+	limits := rawjson.Limits{Depth: s.limits.Depth, Mode: rawjson.Unique}
+	err := rawjson.Read(raw, limits, func(r *rawjson.Reader) error {
 		_, err := r.Value()
 		return err
 	})

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // EncodeArguments writes the arguments of a tool call as a JSON object. Raw JSON, a json.RawMessage
 // or a []byte, is checked within limits and taken byte for byte. Nil, nil maps and pointers, and
 // raw JSON that is blank or null are {}. The error names types and members but never values.
-func EncodeArguments(args any, limits strictjson.Limits) (json.RawMessage, error) {
+func EncodeArguments(args any, limits Limits) (json.RawMessage, error) {
 	var raw []byte
 	switch v := args.(type) {
 	case nil:
@@ -42,11 +40,11 @@ func EncodeArguments(args any, limits strictjson.Limits) (json.RawMessage, error
 }
 
 // CheckArguments makes sure that raw is one JSON object within limits.
-func CheckArguments(raw json.RawMessage, limits strictjson.Limits) error {
-	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error {
+func CheckArguments(raw json.RawMessage, limits Limits) error {
+	err := Read(raw, limits, func(r *Reader) error {
 		return r.Object(nil, func(string) error { return nil })
 	})
-	if e, ok := errors.AsType[*strictjson.Error](err); ok && e.Ambiguous {
+	if e, ok := errors.AsType[*Error](err); ok && e.Ambiguous {
 		return fmt.Errorf("the arguments are ambiguous: %w; name each member once", err)
 	}
 	if err != nil {

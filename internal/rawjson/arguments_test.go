@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 type order struct {
@@ -48,7 +47,7 @@ func TestEncode(t *testing.T) {
 		{"marshaler", map[string]any{"a": failing{}}, "!failing whose marshal method failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := rawjson.EncodeArguments(tt.args, strictjson.Limits{Depth: 64})
+			got, err := rawjson.EncodeArguments(tt.args, rawjson.Limits{Depth: 64})
 			if part, fails := strings.CutPrefix(tt.want, "!"); fails {
 				if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "secret") {
 					t.Errorf("%s, error %v, want %q", got, err, part)

@@ -60,7 +60,7 @@ func plainIntegers(doc json.RawMessage) json.RawMessage {
 	for at := 0; at < len(doc); {
 		switch c := doc[at]; {
 		case c == '"':
-			at = stringEnd(doc, at)
+			at = quotedEnd(doc, at)
 		case c == '-' || c >= '0' && c <= '9':
 			end := End(doc, at)
 			if n := ParseNumber(string(doc[at:end])); n.Integer() {

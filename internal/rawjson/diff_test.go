@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 func TestDiff(t *testing.T) {
@@ -86,7 +85,7 @@ func FuzzDiff(f *testing.F) {
 }
 
 func valid(doc []byte) bool {
-	return strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Unique}, func(r *strictjson.Reader) error {
+	return rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Unique}, func(r *rawjson.Reader) error {
 		_, err := r.Value()
 		return err
 	}) == nil

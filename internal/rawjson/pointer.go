@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // Token returns "/" and name as a token of a JSON Pointer (RFC 6901).
-func Token(name string) string { return strictjson.PointerToken(name) }
+func Token(name string) string { return "/" + escaper.Replace(name) }
+
+var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
 

@@ -52,7 +52,7 @@ func TestKindAndText(t *testing.T) {
 			t.Errorf("%q: %q, want %q", doc, got, want)
 		}
 	}
-	if got := rawjson.KindName([]byte(" -1")); got != "a number" {
+	if got := rawjson.KindName(rawjson.Kind([]byte(" -1"))); got != "a number" {
 		t.Errorf("KindName = %s", got)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/reasoning"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -191,7 +191,7 @@ func FuzzTake(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, doc string) {
-		err := strictjson.Read([]byte(doc), strictjson.Limits{}, func(r *strictjson.Reader) error {
+		err := rawjson.Read([]byte(doc), rawjson.Limits{}, func(r *rawjson.Reader) error {
 			return r.Object(nil, func(string) error { return nil })
 		})
 		if err != nil {

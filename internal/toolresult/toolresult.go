@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // NameFault returns the index of the first byte with which a tool's name breaks the pattern
@@ -112,8 +111,8 @@ func Failed(result json.RawMessage) (failed bool) {
 		return false // most results have no such member; its name may contain escapes
 	}
 	// The caller has checked the result against its own limits.
-	unlimited := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal}
-	_ = strictjson.Read(result, unlimited, func(read *strictjson.Reader) error {
+	unlimited := rawjson.Limits{Depth: math.MaxInt, Mode: rawjson.Liberal}
+	_ = rawjson.Read(result, unlimited, func(read *rawjson.Reader) error {
 		if read.Kind() != '{' {
 			return nil
 		}

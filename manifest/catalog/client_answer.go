@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
@@ -21,7 +21,7 @@ type response struct {
 }
 
 // answerLimits admits a list of 40,000 tools.
-var answerLimits = strictjson.Limits{Depth: 64, Mode: strictjson.Liberal}
+var answerLimits = rawjson.Limits{Depth: 64, Mode: rawjson.Liberal}
 
 // bad returns the error for a 2xx response that a catalog does not send.
 func (a *response) bad(why string) *Error {
@@ -33,7 +33,7 @@ func (a *response) bad(why string) *Error {
 // text has no names of members, which the server chose. The offset is that within what was read.
 func (a *response) badJSON(where string, err error) *Error {
 	why := err.Error()
-	if wrong, ok := errors.AsType[*strictjson.Error](err); ok {
+	if wrong, ok := errors.AsType[*rawjson.Error](err); ok {
 		why = fmt.Sprintf("at byte %d: %s", wrong.Offset, wrong.Problem)
 	}
 	return a.bad(where + ": " + why)
@@ -43,7 +43,7 @@ func (a *response) badJSON(where string, err error) *Error {
 // data it returns the envelope, and without an envelope the body. The result is valid JSON.
 func (a *response) data() (json.RawMessage, error) {
 	var success, data json.RawMessage
-	err := strictjson.Read(a.body, answerLimits, func(r *strictjson.Reader) error {
+	err := rawjson.Read(a.body, answerLimits, func(r *rawjson.Reader) error {
 		if r.Kind() != '{' {
 			_, err := r.Value()
 			return err
@@ -131,7 +131,7 @@ func (a *response) script() (string, error) {
 		return "", err
 	}
 	var script, content string
-	err = strictjson.Read(data, answerLimits, func(r *strictjson.Reader) error {
+	err = rawjson.Read(data, answerLimits, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(name string) (err error) {
 			switch name {
 			case "script":

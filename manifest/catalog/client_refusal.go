@@ -10,7 +10,6 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 const (
@@ -131,8 +130,8 @@ func (s *statement) read() {
 	case strings.IndexByte(`{["`, body[0]) < 0:
 		s.part(body)
 	default:
-		strict := strictjson.Read(s.response.body, strictjson.Limits{Depth: answerLimits.Depth},
-			func(r *strictjson.Reader) error {
+		strict := rawjson.Read(s.response.body, rawjson.Limits{Depth: answerLimits.Depth},
+			func(r *rawjson.Reader) error {
 				_, err := r.Value()
 				return err
 			})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // UnmarshalJSON reads a record. It does not validate it: fields may be absent and have any text.
@@ -69,13 +69,13 @@ type textMember struct {
 
 // origin says who wrote a record. A list is read record by record.
 type origin struct {
-	limits strictjson.Limits
+	limits rawjson.Limits
 	folded bool // a name that differs from a known one by case only is an error
 }
 
 var (
-	ours   = origin{strictjson.Limits{Depth: 64}, true} // a caller of this package or of the handler
-	theirs = origin{answerLimits, false}                // another catalog
+	ours   = origin{rawjson.Limits{Depth: 64}, true} // a caller of this package or of the handler
+	theirs = origin{answerLimits, false}             // another catalog
 )
 
 // readPatch reads the members that are present. The problems are members with the wrong type.
@@ -91,7 +91,7 @@ func readPatch(data []byte, from origin, more ...textMember) (Patch, problems, e
 	if !from.folded {
 		known, exact = nil, known
 	}
-	err := strictjson.Read(data, from.limits, func(r *strictjson.Reader) error {
+	err := rawjson.Read(data, from.limits, func(r *rawjson.Reader) error {
 		return r.Object(known, func(name string) error {
 			switch name {
 			case "name":
@@ -135,7 +135,7 @@ func readPatch(data []byte, from origin, more ...textMember) (Patch, problems, e
 }
 
 // readRequired reads the text of a field that may be absent but not null.
-func readRequired[T ~string](r *strictjson.Reader, ps *problems, name string, field **T) error {
+func readRequired[T ~string](r *rawjson.Reader, ps *problems, name string, field **T) error {
 	if r.Kind() == 'n' {
 		_, err := r.Value()
 		ps.add(name, ruleType, "must be a string, not null")
@@ -145,7 +145,7 @@ func readRequired[T ~string](r *strictjson.Reader, ps *problems, name string, fi
 }
 
 // readText reads a string; null is "".
-func readText[T ~string](r *strictjson.Reader, ps *problems, name string, field **T) error {
+func readText[T ~string](r *rawjson.Reader, ps *problems, name string, field **T) error {
 	switch kind := r.Kind(); kind {
 	case '"', 'n':
 		text, err := r.String()
@@ -154,13 +154,13 @@ func readText[T ~string](r *strictjson.Reader, ps *problems, name string, field 
 		return err
 	default:
 		_, err := r.Value()
-		ps.add(name, ruleType, "must be a string, not "+strictjson.KindName(kind))
+		ps.add(name, ruleType, "must be a string, not "+rawjson.KindName(kind))
 		return err
 	}
 }
 
 // readTags reads a list of strings, or one string with commas. null is nil.
-func readTags(r *strictjson.Reader, ps *problems, field **[]string) error {
+func readTags(r *rawjson.Reader, ps *problems, field **[]string) error {
 	kind := r.Kind()
 	raw, err := r.Value()
 	if err != nil {
@@ -187,7 +187,7 @@ func readTags(r *strictjson.Reader, ps *problems, field **[]string) error {
 			tags = append(tags, *tag)
 		}
 	default:
-		ps.add("tags", ruleType, "must be a list of strings, or one string with commas, not "+strictjson.KindName(kind))
+		ps.add("tags", ruleType, "must be a list of strings, or one string with commas, not "+rawjson.KindName(kind))
 	}
 	*field = &tags
 	return nil
@@ -207,7 +207,7 @@ func splitTags(text string) []string {
 // jsonError reports that the document is not strict JSON.
 func jsonError(err error) error {
 	message := "invalid JSON"
-	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+	if e, ok := errors.AsType[*rawjson.Error](err); ok {
 		message = e.Error()
 	}
 	return &Error{Code: CodeInvalid, Message: "the document is not valid", Err: err,

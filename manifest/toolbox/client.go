@@ -12,7 +12,6 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // Client lists the adapters and tools of an organisation over the platform's API. It is immutable
@@ -212,14 +211,14 @@ type page struct {
 func (p *page) parse(body []byte, offset int) string {
 	var whole, next json.RawMessage
 	found := false
-	entries := func(r *strictjson.Reader, at place) error {
+	entries := func(r *rawjson.Reader, at place) error {
 		found = r.Kind() == '['
 		if p.kind == "adapters" {
 			return p.document.list(r, at, p.adapter)
 		}
 		return p.toolList(r, at, -1)
 	}
-	err := p.read(body, func(r *strictjson.Reader) error {
+	err := p.read(body, func(r *rawjson.Reader) error {
 		if r.Kind() == '[' {
 			return entries(r, place{"", ""})
 		}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/publicaddr"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runner"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // details fetches and caches the details of all tools, with one fetch per URL at a time.
@@ -211,7 +211,7 @@ func (d *details) timeout(status int, cause error) *Error {
 
 func readDetail(body []byte) (text string, err error) {
 	found := false
-	err = strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
+	err = rawjson.Read(body, rawjson.Limits{Mode: rawjson.Liberal}, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(name string) (err error) {
 			if name == "detail" {
 				found = r.Kind() == '"'

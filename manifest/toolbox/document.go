@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // document is a document of the right form, whose contents are not checked.
@@ -64,7 +63,7 @@ var (
 // that is not strict JSON is an error.
 func decode(data []byte) (*document, error) {
 	d := &document{}
-	err := d.read(data, func(r *strictjson.Reader) error {
+	err := d.read(data, func(r *rawjson.Reader) error {
 		_, err := r.Value()
 		return err
 	})
@@ -78,9 +77,9 @@ func decode(data []byte) (*document, error) {
 }
 
 // root returns what reads a valid document of one of the four forms.
-func (d *document) root(data json.RawMessage) func(r *strictjson.Reader) error {
+func (d *document) root(data json.RawMessage) func(r *rawjson.Reader) error {
 	if rawjson.Kind(data) == '[' {
-		return func(r *strictjson.Reader) error { return d.toolList(r, place{"tools", ""}, -1) }
+		return func(r *rawjson.Reader) error { return d.toolList(r, place{"tools", ""}, -1) }
 	}
 	var names []string
 	for name := range rawjson.Members(data) {
@@ -95,9 +94,9 @@ func (d *document) root(data json.RawMessage) func(r *strictjson.Reader) error {
 	case has(listingMembers[:1]):
 		return d.listing
 	case has(toolMembers):
-		return func(r *strictjson.Reader) error { return d.tool(r, place{"tool", ""}, -1) }
+		return func(r *rawjson.Reader) error { return d.tool(r, place{"tool", ""}, -1) }
 	}
-	return func(r *strictjson.Reader) error {
+	return func(r *rawjson.Reader) error {
 		d.problems = append(d.problems, Problem{Code: "tools_missing",
 			Message: "the document has no tools: it must be one definition, a list of them, " +
 				"or an object with tools, adapters or results"})
@@ -106,7 +105,7 @@ func (d *document) root(data json.RawMessage) func(r *strictjson.Reader) error {
 }
 
 // whole reads a document with adapters and tools.
-func (d *document) whole(r *strictjson.Reader) error {
+func (d *document) whole(r *rawjson.Reader) error {
 	return r.Object(rootMembers, func(name string) error {
 		at := place{name, "/" + name}
 		switch name {
@@ -120,7 +119,7 @@ func (d *document) whole(r *strictjson.Reader) error {
 }
 
 // listing reads a response of the platform's API, which must have all tools.
-func (d *document) listing(r *strictjson.Reader) error {
+func (d *document) listing(r *rawjson.Reader) error {
 	return r.Object(listingMembers, func(name string) error {
 		if name == "results" {
 			if r.Kind() == 'n' {
@@ -139,16 +138,16 @@ func (d *document) listing(r *strictjson.Reader) error {
 }
 
 // read reads a value of the document.
-func (d *document) read(raw []byte, walk func(r *strictjson.Reader) error) error {
-	limits := strictjson.Limits{}
+func (d *document) read(raw []byte, walk func(r *rawjson.Reader) error) error {
+	limits := rawjson.Limits{}
 	if d.peer {
-		limits.Mode = strictjson.Liberal
+		limits.Mode = rawjson.Liberal
 	}
-	return strictjson.Read(raw, limits, walk)
+	return rawjson.Read(raw, limits, walk)
 }
 
 // object reads an object. Names in another case are problems, unless the platform wrote them.
-func (d *document) object(r *strictjson.Reader, names []string, member func(name string) error) error {
+func (d *document) object(r *rawjson.Reader, names []string, member func(name string) error) error {
 	if d.peer {
 		return r.Object(nil, member, names...)
 	}
@@ -156,7 +155,7 @@ func (d *document) object(r *strictjson.Reader, names []string, member func(name
 }
 
 // list reads an array of objects, each with a reader of its own.
-func (d *document) list(r *strictjson.Reader, at place, each func(r *strictjson.Reader, at place) error) error {
+func (d *document) list(r *rawjson.Reader, at place, each func(r *rawjson.Reader, at place) error) error {
 	kind := r.Kind()
 	raw, err := r.Value()
 	if err != nil {
@@ -172,7 +171,7 @@ func (d *document) list(r *strictjson.Reader, at place, each func(r *strictjson.
 	for entry := range rawjson.Elements(raw) {
 		at := at.element(i)
 		i++
-		err := d.read(entry, func(r *strictjson.Reader) error {
+		err := d.read(entry, func(r *rawjson.Reader) error {
 			if kind := r.Kind(); kind != '{' {
 				d.wrongType(at, "", "must be an object", kind)
 				return nil
@@ -187,13 +186,13 @@ func (d *document) list(r *strictjson.Reader, at place, each func(r *strictjson.
 }
 
 func problemOf(err error) string {
-	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+	if e, ok := errors.AsType[*rawjson.Error](err); ok {
 		return e.Problem
 	}
 	return err.Error()
 }
 
-func (d *document) adapter(r *strictjson.Reader, at place) error {
+func (d *document) adapter(r *rawjson.Reader, at place) error {
 	i := len(d.adapters)
 	d.adapters = append(d.adapters, adapterEntry{place: at})
 	return d.object(r, adapterMembers, func(name string) (err error) {
@@ -216,11 +215,11 @@ func (d *document) adapter(r *strictjson.Reader, at place) error {
 	})
 }
 
-func (d *document) toolList(r *strictjson.Reader, at place, adapter int) error {
-	return d.list(r, at, func(r *strictjson.Reader, at place) error { return d.tool(r, at, adapter) })
+func (d *document) toolList(r *rawjson.Reader, at place, adapter int) error {
+	return d.list(r, at, func(r *rawjson.Reader, at place) error { return d.tool(r, at, adapter) })
 }
 
-func (d *document) tool(r *strictjson.Reader, at place, adapter int) error {
+func (d *document) tool(r *rawjson.Reader, at place, adapter int) error {
 	t := toolEntry{place: at, in: adapter}
 	err := d.object(r, toolMembers, func(name string) (err error) {
 		switch name {
@@ -249,7 +248,7 @@ func (d *document) tool(r *strictjson.Reader, at place, adapter int) error {
 }
 
 // text reads a string. Null means "".
-func (d *document) text(r *strictjson.Reader, at place, member string, into *string) (err error) {
+func (d *document) text(r *rawjson.Reader, at place, member string, into *string) (err error) {
 	if kind := r.Kind(); kind != '"' && kind != 'n' {
 		d.wrongType(at, "/"+member, "must be a string", kind)
 		_, err = r.Value()
@@ -260,7 +259,7 @@ func (d *document) text(r *strictjson.Reader, at place, member string, into *str
 }
 
 // id reads a string or a number, whose digits are the id.
-func (d *document) id(r *strictjson.Reader, at place, member string, into *string) error {
+func (d *document) id(r *rawjson.Reader, at place, member string, into *string) error {
 	if r.Kind() == '0' {
 		raw, err := r.Value()
 		*into = string(raw)
@@ -270,7 +269,7 @@ func (d *document) id(r *strictjson.Reader, at place, member string, into *strin
 }
 
 // reference reads what a tool says about its adapter: a name or an id, or an object with both.
-func (d *document) reference(r *strictjson.Reader, at place, into *Adapter) error {
+func (d *document) reference(r *rawjson.Reader, at place, into *Adapter) error {
 	if r.Kind() != '{' {
 		return d.id(r, at, "adapter", &into.Name)
 	}
@@ -290,7 +289,7 @@ func (d *document) reference(r *strictjson.Reader, at place, into *Adapter) erro
 }
 
 // schemaOf reads a schema. Null means that there is none.
-func schemaOf(r *strictjson.Reader, into *json.RawMessage) error {
+func schemaOf(r *rawjson.Reader, into *json.RawMessage) error {
 	raw, err := r.Value()
 	if string(raw) != "null" {
 		*into = slices.Clone(raw)
@@ -299,5 +298,5 @@ func schemaOf(r *strictjson.Reader, into *json.RawMessage) error {
 }
 
 func (d *document) wrongType(at place, pointer, must string, kind byte) {
-	d.problems = append(d.problems, at.problem("", pointer, "wrong_type", must+", not "+strictjson.KindName(kind)))
+	d.problems = append(d.problems, at.problem("", pointer, "wrong_type", must+", not "+rawjson.KindName(kind)))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/publicaddr"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -90,7 +90,7 @@ func (b *Toolbox) exchange(
 		return nil, b.failed(got.Status, failure)
 	}
 	response := bytes.Trim(got.Body, " \t\r\n")
-	err = strictjson.Read(response, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error {
+	err = rawjson.Read(response, rawjson.Limits{Mode: rawjson.Liberal}, func(*rawjson.Reader) error {
 		return nil
 	})
 	if err != nil {
@@ -137,7 +137,7 @@ func (b *Toolbox) failed(status int, failure *httpcall.Failure) *Error {
 
 // malformed hides the names of members, which the peer chose.
 func malformed(err error) error {
-	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+	if e, ok := errors.AsType[*rawjson.Error](err); ok {
 		return httpcall.Quiet(fmt.Sprintf("it is not valid at byte %d", e.Offset), err)
 	}
 	return err // of this package

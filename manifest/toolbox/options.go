@@ -15,7 +15,6 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
@@ -135,7 +134,7 @@ func (a Agent) problem() string {
 	if a.ID != "" && !uuid.Valid(a.ID) {
 		return "has an ID that is not a UUID"
 	}
-	if a.Context != nil && rawjson.CheckArguments(a.Context, strictjson.Limits{}) != nil {
+	if a.Context != nil && rawjson.CheckArguments(a.Context, rawjson.Limits{}) != nil {
 		return "has a Context that is not one strict JSON object"
 	}
 	return ""

@@ -6,9 +6,9 @@ import (
 
 	"github.com/toolwire/toolwire/internal/defaults"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runner"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // Toolbox runs the tools of one document for one agent. It is immutable and safe for concurrent
@@ -47,7 +47,7 @@ type tool struct {
 const maxDocument = 4 << 20 // bytes
 
 // argumentLimits bounds the arguments of a call before their validation.
-var argumentLimits = strictjson.Limits{Depth: 64}
+var argumentLimits = rawjson.Limits{Depth: 64}
 
 // Parse reads a document of at most 4 MiB in one of the forms of the package comment. It does not
 // keep data. If options is nil, all options have their defaults; a document with tools needs Handlers

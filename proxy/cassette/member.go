@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // object has, for each member that an object on a tape may have, the function that reads it.
-type object map[string]func(*strictjson.Reader) error
+type object map[string]func(*rawjson.Reader) error
 
 func (o object) read(text []byte) error {
 	names := make([]string, 0, len(o))
@@ -16,7 +16,7 @@ func (o object) read(text []byte) error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return strictjson.Read(text, tapeLimits, func(read *strictjson.Reader) error {
+	return rawjson.Read(text, tapeLimits, func(read *rawjson.Reader) error {
 		return read.Object(names, func(name string) error {
 			member, ok := o[name]
 			if !ok {
@@ -27,20 +27,20 @@ func (o object) read(text []byte) error {
 	})
 }
 
-func readString(to *string) func(*strictjson.Reader) error {
-	return func(read *strictjson.Reader) (err error) { *to, err = read.String(); return err }
+func readString(to *string) func(*rawjson.Reader) error {
+	return func(read *rawjson.Reader) (err error) { *to, err = read.String(); return err }
 }
 
-func readRaw(to *json.RawMessage) func(*strictjson.Reader) error {
-	return func(read *strictjson.Reader) (err error) { *to, err = read.Value(); return err }
+func readRaw(to *json.RawMessage) func(*rawjson.Reader) error {
+	return func(read *rawjson.Reader) (err error) { *to, err = read.Value(); return err }
 }
 
-func readFloat(to *float64) func(*strictjson.Reader) error {
-	return func(read *strictjson.Reader) (err error) { *to, err = read.Float(); return err }
+func readFloat(to *float64) func(*rawjson.Reader) error {
+	return func(read *rawjson.Reader) (err error) { *to, err = read.Float(); return err }
 }
 
-func readInt(to *int) func(*strictjson.Reader) error {
-	return func(read *strictjson.Reader) error {
+func readInt(to *int) func(*rawjson.Reader) error {
+	return func(read *rawjson.Reader) error {
 		n, err := read.Int()
 		if err == nil && n != nil {
 			if *n < 0 || *n > 1<<31-1 {

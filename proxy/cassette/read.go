@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // Limits of a tape: the bytes of the file and of one line, and the number of interactions.
@@ -55,7 +55,7 @@ func cause(err error) error {
 }
 
 // tapeLimits are the limits of one line. A line has two bodies within the limits of package proxy.
-var tapeLimits = strictjson.Limits{Depth: 260}
+var tapeLimits = rawjson.Limits{Depth: 260}
 
 const maxProblems = 100
 
@@ -164,7 +164,7 @@ func (r *reading) one(text []byte, unfinished bool) {
 	if err == nil {
 		return
 	}
-	if unfinished && r.line > 1 && strictjson.Read(text, tapeLimits, walkAny) != nil {
+	if unfinished && r.line > 1 && rawjson.Read(text, tapeLimits, walkAny) != nil {
 		r.truncate(r.line, "the tape breaks off in the middle of this line")
 		return
 	}
@@ -180,11 +180,11 @@ type outOfSequence string
 
 func (e outOfSequence) Error() string { return string(e) }
 
-func walkAny(r *strictjson.Reader) error { _, err := r.Value(); return err }
+func walkAny(r *rawjson.Reader) error { _, err := r.Value(); return err }
 
 // isEnd reports whether a line, which may be incomplete, is the last line of a tape.
 func (r *reading) isEnd(text []byte) (is bool) {
-	_ = strictjson.Read(text, tapeLimits, func(read *strictjson.Reader) error {
+	_ = rawjson.Read(text, tapeLimits, func(read *rawjson.Reader) error {
 		return read.Object(nil, func(name string) error {
 			is = is || name == "end"
 			return nil
@@ -196,7 +196,7 @@ func (r *reading) isEnd(text []byte) (is bool) {
 // version reads the version and ignores all other members, because a later version may have members
 // that this release does not know.
 func (r *reading) version(text []byte) (version int, err error) {
-	err = strictjson.Read(text, tapeLimits, func(read *strictjson.Reader) error {
+	err = rawjson.Read(text, tapeLimits, func(read *rawjson.Reader) error {
 		return read.Object(nil, func(name string) error {
 			if name == "cassette" {
 				return readInt(&version)(read)
@@ -220,7 +220,7 @@ func (r *reading) header(text []byte) {
 	}
 	members := object{
 		"cassette": readInt(&found),
-		"created": func(read *strictjson.Reader) error {
+		"created": func(read *rawjson.Reader) error {
 			at, err := read.String()
 			if err == nil && at != "" {
 				if r.tape.Created, err = time.Parse(time.RFC3339Nano, at); err != nil {
@@ -232,7 +232,7 @@ func (r *reading) header(text []byte) {
 		"name":        readString(&r.tape.Task.Name),
 		"instruction": readString(&r.tape.Task.Instruction),
 		"input":       readRaw(&r.tape.Task.Input),
-		"tools": func(read *strictjson.Reader) error {
+		"tools": func(read *rawjson.Reader) error {
 			raw, err := read.Value()
 			if err == nil && json.Unmarshal(raw, &r.tape.Task.Tools) != nil {
 				err = read.Errorf("must be a list of names")

@@ -12,13 +12,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // value is a JSON value that keeps the order of members, so that the rest of a text stays unchanged
 // when one member is redacted.
 type value struct {
-	kind  byte     // as strictjson.Reader.Kind returns it
+	kind  byte     // as rawjson.Reader.Kind returns it
 	text  string   // the content of a string, or a number, true, false or null as written
 	names []string // of an object's members
 	items []*value // the members' values, or an array's elements
@@ -26,7 +25,7 @@ type value struct {
 
 // parseValue reads one strict JSON value. Bodies that are not strict are kept as text.
 func parseValue(doc []byte) (*value, error) {
-	if err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	if err := rawjson.Read(doc, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		_, err := r.Value()
 		return err
 	}); err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runner"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -30,7 +29,7 @@ const (
 
 const textRejected = "the MCP server does not have the tool, or rejects the arguments; correct them and call the tool again"
 
-var argumentLimits = strictjson.Limits{Depth: 64}
+var argumentLimits = rawjson.Limits{Depth: 64}
 
 // Tools returns the declarations of all tools of an MCP server, in the server's order. Members of
 // MCP that the platform does not know, such as title and annotations, are in [schema.Tool.Extra].
@@ -189,8 +188,8 @@ func resultOf(result *mcp.CallToolResult) (json.RawMessage, error) {
 }
 
 func isJSON(text string) bool {
-	limits := strictjson.Limits{Mode: strictjson.Liberal}
-	return strictjson.Read([]byte(text), limits, func(*strictjson.Reader) error { return nil }) == nil
+	limits := rawjson.Limits{Mode: rawjson.Liberal}
+	return rawjson.Read([]byte(text), limits, func(*rawjson.Reader) error { return nil }) == nil
 }
 
 // peerError describes an error of the SDK in fixed words.

@@ -18,7 +18,6 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/replayed"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -96,7 +95,7 @@ func (v *visit) serve(r *http.Request) {
 const bodyTimeout = 30 * time.Second
 
 func checkObject(body []byte) error {
-	return strictjson.Read(body, strictjson.Limits{}, func(read *strictjson.Reader) error {
+	return rawjson.Read(body, rawjson.Limits{}, func(read *rawjson.Reader) error {
 		return read.Object(nil, func(string) error { _, err := read.Value(); return err })
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // Forward makes an HTTP endpoint the live tool. It POSTs the arguments to address and answers with
@@ -53,7 +53,7 @@ func Forward(address string, client *http.Client) Behavior {
 			return nil, httpcall.Quiet(liveText(got.Status, failure), failure)
 		}
 		body := got.Body
-		if strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error {
+		if rawjson.Read(body, rawjson.Limits{Mode: rawjson.Liberal}, func(*rawjson.Reader) error {
 			return nil
 		}) == nil {
 			return json.RawMessage(body), nil

@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // ParseRules reads failure rules from JSON: a list in the format that [FailureRule] shows. Names
@@ -16,7 +16,7 @@ import (
 func ParseRules(data []byte) ([]FailureRule, error) {
 	var list []json.RawMessage
 	problems := problems{code: CodeRules}
-	err := strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err := rawjson.Read(data, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		if r.Kind() != '[' {
 			return r.Errorf("failure rules must be a list")
 		}
@@ -53,7 +53,7 @@ var ruleMembers = []string{
 }
 
 func (f *FailureRule) read(raw json.RawMessage) error {
-	return strictjson.Read(raw, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	return rawjson.Read(raw, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		if r.Kind() != '{' {
 			return r.Errorf("must be an object")
 		}
@@ -98,7 +98,7 @@ func (f *FailureRule) read(raw json.RawMessage) error {
 	})
 }
 
-func readInt(r *strictjson.Reader) (int, error) {
+func readInt(r *rawjson.Reader) (int, error) {
 	n, err := r.Int()
 	if err != nil {
 		return 0, err
@@ -110,7 +110,7 @@ func readInt(r *strictjson.Reader) (int, error) {
 }
 
 // readInts reads a list of integers, or one.
-func readInts(r *strictjson.Reader) ([]int, error) {
+func readInts(r *rawjson.Reader) ([]int, error) {
 	if r.Kind() != '[' {
 		n, err := readInt(r)
 		return []int{n}, err

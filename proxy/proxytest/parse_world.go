@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -65,7 +64,7 @@ func ParseWorld(data []byte) (World, error) {
 		problems.add(err, code, rawjson.Token(name), "%v", err)
 	}
 	whole := true // tools and behaviors have been understood, so that what refers to them can be looked at
-	err := strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err := rawjson.Read(data, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		return r.Object(worldMembers, func(name string) error {
 			raw, err := r.Value()
 			if err != nil {
@@ -127,7 +126,7 @@ var worldMembers = []string{"tools_schema", "ledger_schema", "initial_state", "f
 func parseBehaviors(raw json.RawMessage) (map[string]Behavior, error) {
 	behaviors := map[string]Behavior{}
 	problems := problems{code: CodeWorld}
-	err := strictjson.Read(raw, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err := rawjson.Read(raw, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		if r.Kind() != '{' {
 			return errors.New("must be an object, with a member per tool")
 		}
@@ -191,7 +190,7 @@ type declaration struct {
 // parseBehavior makes a behavior and says what is wrong with it. The error is one of JSON.
 func parseBehavior(raw json.RawMessage) (b Behavior, mistakes []string, err error) {
 	d := declaration{}
-	err = strictjson.Read(raw, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err = rawjson.Read(raw, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		if r.Kind() != '{' {
 			d.mistake("must be an object")
 			_, err := r.Value()

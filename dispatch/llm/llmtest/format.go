@@ -14,7 +14,6 @@ import (
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // A format is the wire format of one API.
@@ -90,7 +89,7 @@ func newAnswer(q *Request, s Step, n int) *answer {
 // arguments returns the arguments of a call, or nil if they are not JSON.
 func (p part) arguments() json.RawMessage {
 	doc := bytes.TrimSpace([]byte(p.text))
-	if strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil }) != nil {
+	if rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Liberal}, func(*rawjson.Reader) error { return nil }) != nil {
 		return nil
 	}
 	return doc

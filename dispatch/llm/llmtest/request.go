@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // A Request is one request that the model received, in terms that all formats share. It has no
@@ -64,7 +63,7 @@ const maxBody = 32 << 20
 // read reads a request of the format.
 func read(f format, path string, body []byte, previous func(id string) ([]message, bool)) (*Request, error) {
 	q := &Request{Format: f.name(), Body: body, path: path}
-	err := strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal, Depth: 1000}, func(r *strictjson.Reader) error {
+	err := rawjson.Read(body, rawjson.Limits{Mode: rawjson.Liberal, Depth: 1000}, func(r *rawjson.Reader) error {
 		if r.Kind() != '{' {
 			return r.Errorf("the request is not an object")
 		}

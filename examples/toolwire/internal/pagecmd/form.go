@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // Limits of a task.
@@ -171,9 +171,9 @@ func (f *form) checkInput() json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	var raw json.RawMessage
-	err := strictjson.Read([]byte(f.Input), strictjson.Limits{}, func(read *strictjson.Reader) (err error) {
+	err := rawjson.Read([]byte(f.Input), rawjson.Limits{}, func(read *rawjson.Reader) (err error) {
 		if kind := read.Kind(); kind != '{' && kind != 0 {
-			return fmt.Errorf("it is %s, not an object such as {\"order_id\": \"4521\"}", strictjson.KindName(kind))
+			return fmt.Errorf("it is %s, not an object such as {\"order_id\": \"4521\"}", rawjson.KindName(kind))
 		}
 		raw, err = read.Value()
 		return err

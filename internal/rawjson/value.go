@@ -1,14 +1,9 @@
-// Package rawjson reads, writes and compares JSON values as text. It keeps the order of members and
-// the digits of numbers. It reads values that are known to be valid, such as those that package
-// strictjson has accepted in any mode; with others it may panic.
 package rawjson
 
 import (
 	"bytes"
 	"encoding/json"
 	"iter"
-
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // Kind tells what a value is by its first character: '{', '[', '"', '0' for a number, 't', 'f',
@@ -23,9 +18,6 @@ func Kind(value []byte) byte {
 	}
 	return '0'
 }
-
-// KindName is the word for the kind of a value, for messages: "an object".
-func KindName(value []byte) string { return strictjson.KindName(Kind(value)) }
 
 // Members returns the members of an object in their order. Other values have none. The values are
 // sub-slices.
@@ -73,24 +65,17 @@ func Member(object json.RawMessage, name string) json.RawMessage {
 	return nil
 }
 
-// Text returns what a string stands for; "" for other values.
+// Text returns what a string stands for, with U+FFFD for half of a surrogate pair; "" for other
+// values.
 func Text(value json.RawMessage) string {
 	value = bytes.Trim(value, whitespace)
 	if Kind(value) != '"' {
 		return ""
 	}
-	return strictjson.Text(value)
+	return unquote(value)
 }
 
 const whitespace = " \t\r\n"
-
-// space returns where the white space ends that begins at value[at].
-func space(value []byte, at int) int {
-	for at < len(value) && (value[at] == ' ' || value[at] == '\t' || value[at] == '\r' || value[at] == '\n') {
-		at++
-	}
-	return at
-}
 
 // next moves over white space and one separator to what follows.
 func next(value []byte, at int) int {
@@ -105,12 +90,12 @@ func next(value []byte, at int) int {
 func End(doc []byte, at int) int {
 	switch doc[at] {
 	case '"':
-		return stringEnd(doc, at)
+		return quotedEnd(doc, at)
 	case '{', '[':
 		for depth := 0; ; at++ {
 			switch doc[at] {
 			case '"':
-				at = stringEnd(doc, at) - 1
+				at = quotedEnd(doc, at) - 1
 			case '{', '[':
 				depth++
 			case '}', ']':
@@ -126,15 +111,8 @@ func End(doc []byte, at int) int {
 	return at
 }
 
-func stringEnd(doc []byte, at int) int {
-	at++
-	if n := bytes.IndexByte(doc[at:], '"'); bytes.IndexByte(doc[at:at+n], '\\') < 0 {
-		return at + n + 1
-	}
-	for ; doc[at] != '"'; at++ {
-		if doc[at] == '\\' {
-			at++
-		}
-	}
-	return at + 1
+// quotedEnd returns where the string ends that begins with the quote at doc[at].
+func quotedEnd(doc []byte, at int) int {
+	end, _ := stringEnd(doc, at+1, true)
+	return end + 1
 }

@@ -1,4 +1,4 @@
-package strictjson
+package rawjson
 
 import (
 	"bytes"
@@ -204,9 +204,9 @@ var hexValue = func() (values [256]rune) {
 	return values
 }()
 
-// Text returns what a valid string, with its quotes, stands for. Half of a surrogate pair stands
+// unquote returns what a valid string, with its quotes, stands for. Half of a surrogate pair stands
 // for U+FFFD.
-func Text(quoted []byte) string {
+func unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner)

@@ -1,4 +1,4 @@
-package strictjson
+package rawjson
 
 // Bound returns an [*Error] if doc, which [Read] has accepted in any mode, has more than the given
 // number of values and names, or a number of more than numberLen characters. 0 means no bound. It

@@ -1,4 +1,4 @@
-package strictjson_test
+package rawjson_test
 
 import (
 	"slices"
@@ -6,11 +6,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/testkit"
 )
 
-func value(r *strictjson.Reader) error { _, err := r.Value(); return err }
+func value(r *rawjson.Reader) error { _, err := r.Value(); return err }
 
 // BenchmarkValid checks documents of 64 KiB, strictly and in the liberal mode, beside
 // jsontext.Value.IsValid. Neither makes a copy.
@@ -19,14 +19,14 @@ func BenchmarkValid(b *testing.B) {
 		doc := []byte(kind.Document(64 << 10))
 		for _, mode := range []struct {
 			name string
-			mode strictjson.Mode
-		}{{"strict", strictjson.Strict}, {"liberal", strictjson.Liberal}} {
+			mode rawjson.Mode
+		}{{"strict", rawjson.Strict}, {"liberal", rawjson.Liberal}} {
 			for _, way := range []struct {
 				name  string
 				valid func() bool
 			}{
 				{"jsontext", func() bool { return jsontext.Value(doc).IsValid() }},
-				{"toolwire", func() bool { return strictjson.Read(doc, strictjson.Limits{Mode: mode.mode}, value) == nil }},
+				{"toolwire", func() bool { return rawjson.Read(doc, rawjson.Limits{Mode: mode.mode}, value) == nil }},
 			} {
 				b.Run(kind.Name+"/"+mode.name+"/"+way.name, func(b *testing.B) {
 					b.ReportAllocs()

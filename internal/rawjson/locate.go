@@ -1,4 +1,4 @@
-package strictjson
+package rawjson
 
 import (
 	"strconv"
@@ -102,8 +102,3 @@ func pointer(levels []level) string {
 	}
 	return b.String()
 }
-
-var escaper = strings.NewReplacer("~", "~0", "/", "~1")
-
-// PointerToken returns "/" and name as a token of a JSON Pointer (RFC 6901).
-func PointerToken(name string) string { return "/" + escaper.Replace(name) }

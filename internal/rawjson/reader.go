@@ -1,10 +1,14 @@
-// Package strictjson reads JSON documents that come from outside. It validates a document in one
-// pass and hands parts of it out as sub-slices, so it copies nothing and numbers keep their digits.
+// Package rawjson reads, writes and compares JSON as text. Parts of a document are sub-slices of it:
+// nothing is copied, members keep their order and numbers their digits.
 //
-// Every mode accepts exactly one value of RFC 8259 in valid UTF-8, nested no deeper than the limit.
-// The caller bounds the bytes; the scanner bounds neither the count of values nor the length of
-// numbers. A package whose cost depends on those calls [Bound].
-package strictjson
+// [Read] is for documents from outside. It validates a document in one pass. Every mode accepts
+// exactly one value of RFC 8259 in valid UTF-8, nested no deeper than the limit. The caller bounds
+// the bytes; Read bounds neither the count of values nor the length of numbers. A package whose cost
+// depends on those calls [Bound].
+//
+// All other functions take values that are known to be valid, such as those that Read has accepted
+// in any mode; with others they may panic.
+package rawjson
 
 import (
 	"bytes"
@@ -265,7 +269,7 @@ func (r *Reader) Known(known string) (string, error) {
 	case kind == '"' && string(v[1:len(v)-1]) == known && strings.IndexByte(known, '\\') < 0:
 		return known, nil
 	case kind == '"':
-		return Text(v), nil
+		return unquote(v), nil
 	}
 	return "", r.Errorf("must be a string, not %s", KindName(kind))
 }

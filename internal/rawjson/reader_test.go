@@ -1,4 +1,4 @@
-package strictjson_test
+package rawjson_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/toolwire/toolwire/internal/cost"
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/testkit"
 )
 
@@ -29,8 +29,8 @@ type document struct {
 
 // read is a small document type of the kind the packages have: known members, a nested object,
 // unknown members.
-func read(doc []byte, limits strictjson.Limits) (d document, err error) {
-	err = strictjson.Read(doc, limits, func(r *strictjson.Reader) error {
+func read(doc []byte, limits rawjson.Limits) (d document, err error) {
+	err = rawjson.Read(doc, limits, func(r *rawjson.Reader) error {
 		return r.Object([]string{"id", "name", "score", "raw", "nested"}, func(name string) (err error) {
 			switch name {
 			case "id":
@@ -64,7 +64,7 @@ func TestReadKeepsEverything(t *testing.T) {
 	doc := []byte(` {"id":9007199254740993, "name":"é\"x", "score":1.5,
 		"raw" : {"big": 12345678901234567890.000 ,"a":[1 , 2]}, "nested":{"inner":[true],"other":null},
 		"unknown":1, "n\u0061me2":2} `)
-	d, err := read(doc, strictjson.Limits{})
+	d, err := read(doc, rawjson.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +127,10 @@ func TestReadRefuses(t *testing.T) {
 		{"nested is null", `{"nested":null}`, "/nested", "must be an object, not null"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := read([]byte(tt.doc), strictjson.Limits{})
-			e, ok := errors.AsType[*strictjson.Error](err)
+			_, err := read([]byte(tt.doc), rawjson.Limits{})
+			e, ok := errors.AsType[*rawjson.Error](err)
 			if !ok {
-				t.Fatalf("err = %v, want a *strictjson.Error", err)
+				t.Fatalf("err = %v, want a *rawjson.Error", err)
 			}
 			if e.Pointer != tt.pointer || !strings.Contains(e.Problem, tt.problem) {
 				t.Errorf("got pointer %q, problem %q; want %q, %q", e.Pointer, e.Problem, tt.pointer, tt.problem)
@@ -143,19 +143,19 @@ func TestLimits(t *testing.T) {
 	deep := func(n int) string { return `{"raw":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}` }
 	for _, tt := range []struct {
 		name, doc string
-		limits    strictjson.Limits
+		limits    rawjson.Limits
 		problem   string // "" means accepted
 	}{
-		{"default depth", deep(256), strictjson.Limits{}, ""},
-		{"over default depth", deep(257), strictjson.Limits{}, "more than 256 levels"},
-		{"far over", deep(100_000), strictjson.Limits{}, "more than 256 levels"},
-		{"own depth", deep(3), strictjson.Limits{Depth: 3}, ""},
-		{"over own depth", deep(4), strictjson.Limits{Depth: 3}, "more than 3 levels"},
-		{"brackets in a string", `{"raw":"` + strings.Repeat(`[\"{`, 300) + `"}`, strictjson.Limits{}, ""},
-		{"wide is not deep", `{"raw":[` + strings.Repeat("[],", 300) + `[]]}`, strictjson.Limits{}, ""},
-		{"a million values", `{"raw":[` + strings.Repeat("1,", 1_000_000) + `1]}`, strictjson.Limits{}, ""},
-		{"a long number", `{"raw":` + strings.Repeat("1", 100_000) + `}`, strictjson.Limits{}, ""},
-		{"digits in a string", `{"name":"` + strings.Repeat("1", 5000) + `"}`, strictjson.Limits{}, ""},
+		{"default depth", deep(256), rawjson.Limits{}, ""},
+		{"over default depth", deep(257), rawjson.Limits{}, "more than 256 levels"},
+		{"far over", deep(100_000), rawjson.Limits{}, "more than 256 levels"},
+		{"own depth", deep(3), rawjson.Limits{Depth: 3}, ""},
+		{"over own depth", deep(4), rawjson.Limits{Depth: 3}, "more than 3 levels"},
+		{"brackets in a string", `{"raw":"` + strings.Repeat(`[\"{`, 300) + `"}`, rawjson.Limits{}, ""},
+		{"wide is not deep", `{"raw":[` + strings.Repeat("[],", 300) + `[]]}`, rawjson.Limits{}, ""},
+		{"a million values", `{"raw":[` + strings.Repeat("1,", 1_000_000) + `1]}`, rawjson.Limits{}, ""},
+		{"a long number", `{"raw":` + strings.Repeat("1", 100_000) + `}`, rawjson.Limits{}, ""},
+		{"digits in a string", `{"name":"` + strings.Repeat("1", 5000) + `"}`, rawjson.Limits{}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := read([]byte(tt.doc), tt.limits)
@@ -165,11 +165,11 @@ func TestLimits(t *testing.T) {
 				}
 				return
 			}
-			e, ok := errors.AsType[*strictjson.Error](err)
+			e, ok := errors.AsType[*rawjson.Error](err)
 			if !ok || !strings.Contains(e.Problem, tt.problem) {
 				t.Fatalf("err = %v, want %q", err, tt.problem)
 			}
-			if e.Limit != strictjson.LimitDepth {
+			if e.Limit != rawjson.LimitDepth {
 				t.Errorf("Limit = %q: %v", e.Limit, err)
 			}
 		})
@@ -181,23 +181,23 @@ func TestBound(t *testing.T) {
 	for _, tt := range []struct {
 		doc               string
 		values, numberLen int
-		limit             strictjson.Limit
+		limit             rawjson.Limit
 		pointer           string
 	}{
 		{`{"a":[1,"x",true,false,null,{"b":{}},[]]}`, 12, 64, "", ""},
-		{`{"a":[1,"x",true,false,null,{"b":{}},[]]}`, 11, 64, strictjson.LimitValues, ""},
+		{`{"a":[1,"x",true,false,null,{"b":{}},[]]}`, 11, 64, rawjson.LimitValues, ""},
 		{` [ "a,[1,2]\"{}" , "\\" ] `, 3, 64, "", ""},
-		{` [ "a,[1,2]\"{}" , "\\" ] `, 2, 64, strictjson.LimitValues, ""},
+		{` [ "a,[1,2]\"{}" , "\\" ] `, 2, 64, rawjson.LimitValues, ""},
 		{`{"a":[1,` + long[:64] + `]}`, 10, 64, "", ""},
-		{`{"a":[1,` + long + `]}`, 10, 64, strictjson.LimitNumberLen, "/a/1"},
-		{`-` + long[:64], 10, 64, strictjson.LimitNumberLen, ""},
+		{`{"a":[1,` + long + `]}`, 10, 64, rawjson.LimitNumberLen, "/a/1"},
+		{`-` + long[:64], 10, 64, rawjson.LimitNumberLen, ""},
 		{`{"a":"` + long + `"}`, 10, 64, "", ""},
-		{`{"\ud800":"\ud800","a":` + long + `,"a":1}`, 10, 64, strictjson.LimitNumberLen, "/a"},
+		{`{"\ud800":"\ud800","a":` + long + `,"a":1}`, 10, 64, rawjson.LimitNumberLen, "/a"},
 		{`[` + long + `,1,1]`, 0, 65, "", ""},
 		{`[` + long + `,1,1]`, 4, 0, "", ""},
 	} {
-		err := strictjson.Bound([]byte(tt.doc), tt.values, tt.numberLen)
-		e, _ := errors.AsType[*strictjson.Error](err)
+		err := rawjson.Bound([]byte(tt.doc), tt.values, tt.numberLen)
+		e, _ := errors.AsType[*rawjson.Error](err)
 		if (err == nil) != (tt.limit == "") || err != nil && (e.Limit != tt.limit || e.Pointer != tt.pointer) {
 			t.Errorf("%s: %v, want limit %q at %q", tt.doc, err, tt.limit, tt.pointer)
 		}
@@ -206,7 +206,7 @@ func TestBound(t *testing.T) {
 
 func TestErrorsOfTheWalkAreReturnedAsTheyAre(t *testing.T) {
 	mine := errors.New("mine")
-	err := strictjson.Read([]byte(`{"a":1}`), strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err := rawjson.Read([]byte(`{"a":1}`), rawjson.Limits{}, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(string) error { return mine })
 	})
 	if err != mine {
@@ -216,7 +216,7 @@ func TestErrorsOfTheWalkAreReturnedAsTheyAre(t *testing.T) {
 
 func TestErrorsAreBounded(t *testing.T) {
 	name := strings.Repeat("k", 100_000)
-	_, err := read([]byte(`{"`+name+`":1,"`+name+`":2}`), strictjson.Limits{})
+	_, err := read([]byte(`{"`+name+`":1,"`+name+`":2}`), rawjson.Limits{})
 	if err == nil || len(err.Error()) > 1000 {
 		t.Fatalf("error of %d bytes", len(fmt.Sprint(err)))
 	}
@@ -229,9 +229,9 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		d, err := read(doc, strictjson.Limits{})
+		d, err := read(doc, rawjson.Limits{})
 		if err != nil {
-			if _, ok := errors.AsType[*strictjson.Error](err); !ok {
+			if _, ok := errors.AsType[*rawjson.Error](err); !ok {
 				t.Fatalf("untyped error %T: %v", err, err)
 			}
 			return
@@ -255,28 +255,28 @@ func FuzzRead(f *testing.F) {
 // a surrogate pair and for bytes that are not UTF-8. This package accepts the former only, so the
 // bytes are looked at apart from it. Both decode such an escape to U+FFFD before they compare
 // names.
-func accepted(doc []byte, mode strictjson.Mode) bool {
+func accepted(doc []byte, mode rawjson.Mode) bool {
 	v := jsontext.Value(doc)
 	switch mode {
-	case strictjson.Unique:
+	case rawjson.Unique:
 		return utf8.Valid(doc) && v.IsValid(jsontext.AllowInvalidUTF8(true))
-	case strictjson.Liberal:
+	case rawjson.Liberal:
 		return utf8.Valid(doc) && v.IsValid(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	}
 	return v.IsValid()
 }
 
-var modes = []strictjson.Mode{strictjson.Strict, strictjson.Unique, strictjson.Liberal}
+var modes = []rawjson.Mode{rawjson.Strict, rawjson.Unique, rawjson.Liberal}
 
 // agree checks that every mode accepts exactly what the other parser accepts, whole and member by
 // member.
 func agree(t *testing.T, doc []byte) {
 	t.Helper()
 	for _, mode := range modes {
-		limits := strictjson.Limits{Depth: 9000, Mode: mode}
+		limits := rawjson.Limits{Depth: 9000, Mode: mode}
 		want := accepted(doc, mode)
 		var got json.RawMessage
-		err := strictjson.Read(doc, limits, func(r *strictjson.Reader) (err error) {
+		err := rawjson.Read(doc, limits, func(r *rawjson.Reader) (err error) {
 			got, err = r.Value()
 			return err
 		})
@@ -286,14 +286,14 @@ func agree(t *testing.T, doc []byte) {
 		if err == nil && string(got) != string(bytes.Trim(doc, " \t\r\n")) {
 			t.Fatalf("mode %d: value %.200q of document %.200q", mode, got, doc)
 		}
-		if err := strictjson.Read(doc, limits, members); (err == nil) != want {
+		if err := rawjson.Read(doc, limits, members); (err == nil) != want {
 			t.Fatalf("mode %d, document %.200q: err of the walk = %v; the other parser accepts it: %t", mode, doc, err, want)
 		}
 	}
 }
 
 // members reads objects member by member and all else whole.
-func members(r *strictjson.Reader) error {
+func members(r *rawjson.Reader) error {
 	if r.Kind() == '{' {
 		return r.Object(nil, func(string) error { return members(r) })
 	}
@@ -313,8 +313,8 @@ func FuzzAgreement(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		agree(t, doc)
 		for _, mode := range modes {
-			limits := strictjson.Limits{Mode: mode}
-			read := func(doc []byte) { _ = strictjson.Read(doc, limits, members) }
+			limits := rawjson.Limits{Mode: mode}
+			read := func(doc []byte) { _ = rawjson.Read(doc, limits, members) }
 			cost.Within(t, "Read", len(doc), 200, func() { read(doc) })
 			cost.Linear(t, "Read", doc, cost.List("[", doc, "]"), read)
 			cost.Linear(t, "Read", doc, cost.Members("", doc, ""), read)
@@ -389,30 +389,30 @@ func TestNames(t *testing.T) {
 func TestDepthOfAWalk(t *testing.T) {
 	for depth, want := range map[int]bool{3: true, 4: false} {
 		doc := strings.Repeat(`{"a":`, depth) + "0" + strings.Repeat("}", depth)
-		err := strictjson.Read([]byte(doc), strictjson.Limits{Depth: 3}, members)
-		e, _ := errors.AsType[*strictjson.Error](err)
-		if (err == nil) != want || err != nil && (e == nil || e.Limit != strictjson.LimitDepth) {
+		err := rawjson.Read([]byte(doc), rawjson.Limits{Depth: 3}, members)
+		e, _ := errors.AsType[*rawjson.Error](err)
+		if (err == nil) != want || err != nil && (e == nil || e.Limit != rawjson.LimitDepth) {
 			t.Errorf("depth %d: %v", depth, err)
 		}
 	}
 }
 
 func TestModes(t *testing.T) {
-	const S, U, L = strictjson.Strict, strictjson.Unique, strictjson.Liberal
+	const S, U, L = rawjson.Strict, rawjson.Unique, rawjson.Liberal
 	for _, tt := range []struct {
 		name, doc string
-		accepted  []strictjson.Mode
+		accepted  []rawjson.Mode
 	}{
-		{"plain", `{"id":1,"x":{"y":2},"z":{"y":2}}`, []strictjson.Mode{S, U, L}},
-		{"many long numbers", `{"raw":[` + strings.Repeat(strings.Repeat("7", 100)+",", 1000) + `7]}`, []strictjson.Mode{S, U, L}},
-		{"first half of a pair", `{"x":"\ud83d"}`, []strictjson.Mode{U, L}},
-		{"second half of a pair", `{"x":"\ude00 a"}`, []strictjson.Mode{U, L}},
-		{"two first halves", `{"x":"\ud83d\ud83d\ude00"}`, []strictjson.Mode{U, L}},
-		{"half a pair in a name", `{"\ud83d":1}`, []strictjson.Mode{U, L}},
-		{"unknown member twice", `{"x":1,"x":2}`, []strictjson.Mode{L}},
-		{"twice, by an escape", `{"x":1,"\u0078":2}`, []strictjson.Mode{L}},
-		{"twice inside a value", `{"x":[{"id":1,"id":2}]}`, []strictjson.Mode{L}},
-		{"names that decode to the same text", `{"x":{"\ud800":1,"\ud801":2}}`, []strictjson.Mode{L}},
+		{"plain", `{"id":1,"x":{"y":2},"z":{"y":2}}`, []rawjson.Mode{S, U, L}},
+		{"many long numbers", `{"raw":[` + strings.Repeat(strings.Repeat("7", 100)+",", 1000) + `7]}`, []rawjson.Mode{S, U, L}},
+		{"first half of a pair", `{"x":"\ud83d"}`, []rawjson.Mode{U, L}},
+		{"second half of a pair", `{"x":"\ude00 a"}`, []rawjson.Mode{U, L}},
+		{"two first halves", `{"x":"\ud83d\ud83d\ude00"}`, []rawjson.Mode{U, L}},
+		{"half a pair in a name", `{"\ud83d":1}`, []rawjson.Mode{U, L}},
+		{"unknown member twice", `{"x":1,"x":2}`, []rawjson.Mode{L}},
+		{"twice, by an escape", `{"x":1,"\u0078":2}`, []rawjson.Mode{L}},
+		{"twice inside a value", `{"x":[{"id":1,"id":2}]}`, []rawjson.Mode{L}},
+		{"names that decode to the same text", `{"x":{"\ud800":1,"\ud801":2}}`, []rawjson.Mode{L}},
 		{"known member twice", `{"id":1,"id":2}`, nil},
 		{"known member twice, by an escape", `{"id":1,"\u0069d":2}`, nil},
 		{"known member in another case", `{"ID":1}`, nil},
@@ -421,7 +421,7 @@ func TestModes(t *testing.T) {
 		{"truncated escape", `{"x":"\ud83"}`, nil},
 	} {
 		for _, mode := range modes {
-			_, err := read([]byte(tt.doc), strictjson.Limits{Mode: mode})
+			_, err := read([]byte(tt.doc), rawjson.Limits{Mode: mode})
 			if want := slices.Contains(tt.accepted, mode); (err == nil) != want {
 				t.Errorf("%s, mode %d: %v, accepted should be %t", tt.name, mode, err, want)
 			}
@@ -433,8 +433,8 @@ func TestAmbiguousNamesAreMarked(t *testing.T) {
 	for doc, want := range map[string]bool{
 		`{"x":1,"x":2}`: true, `{"id":1,"id":2}`: true, `{"raw":{"a":1,"\u0061":2}}`: true, `{"x":1,"x"`: true, `{"x":1,}`: false, `{"ID":1}`: false,
 	} {
-		_, err := read([]byte(doc), strictjson.Limits{})
-		if e, ok := errors.AsType[*strictjson.Error](err); !ok || e.Ambiguous != want {
+		_, err := read([]byte(doc), rawjson.Limits{})
+		if e, ok := errors.AsType[*rawjson.Error](err); !ok || e.Ambiguous != want {
 			t.Errorf("%s: %v; Ambiguous should be %t", doc, err, want)
 		}
 	}
@@ -447,7 +447,7 @@ func TestExactNames(t *testing.T) {
 		`{"token":1,"Token":2}`:                     "",
 	} {
 		got := ""
-		err := strictjson.Read([]byte(doc), strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
+		err := rawjson.Read([]byte(doc), rawjson.Limits{Mode: rawjson.Liberal}, func(r *rawjson.Reader) error {
 			return r.Object([]string{"token"}, func(name string) error {
 				v, err := r.Value()
 				got += name + "=" + string(v) + " "
@@ -469,7 +469,7 @@ func TestManyKnownNames(t *testing.T) {
 	}
 	for i := range 101 {
 		again := fmt.Sprintf(`{%s"n%d":0}`, doc.String(), i)
-		err := strictjson.Read([]byte(again), strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
+		err := rawjson.Read([]byte(again), rawjson.Limits{Mode: rawjson.Liberal}, func(r *rawjson.Reader) error {
 			return r.Object(known, func(string) error { return nil })
 		})
 		if (err == nil) != (i == 100) {
@@ -482,25 +482,25 @@ func TestManyKnownNames(t *testing.T) {
 // valid.
 func TestReadChecksWhatWalkIgnores(t *testing.T) {
 	mine := errors.New("mine")
-	walks := map[string]func(*strictjson.Reader) error{
-		"reads nothing":           func(r *strictjson.Reader) error { return nil },
-		"ignores errors":          func(r *strictjson.Reader) error { _, _ = r.Value(); return nil },
-		"ignores them in objects": func(r *strictjson.Reader) error { _ = r.Object(nil, func(string) error { return nil }); return nil },
-		"ignores them in members": func(r *strictjson.Reader) error {
+	walks := map[string]func(*rawjson.Reader) error{
+		"reads nothing":           func(r *rawjson.Reader) error { return nil },
+		"ignores errors":          func(r *rawjson.Reader) error { _, _ = r.Value(); return nil },
+		"ignores them in objects": func(r *rawjson.Reader) error { _ = r.Object(nil, func(string) error { return nil }); return nil },
+		"ignores them in members": func(r *rawjson.Reader) error {
 			return r.Object(nil, func(string) error { _ = members(r); return nil })
 		},
-		"stops in the first member": func(r *strictjson.Reader) error {
+		"stops in the first member": func(r *rawjson.Reader) error {
 			_ = r.Object(nil, func(string) error { return mine })
 			return nil
 		},
-		"stops after the first member": func(r *strictjson.Reader) error {
+		"stops after the first member": func(r *rawjson.Reader) error {
 			_ = r.Object(nil, func(string) error { _, _ = r.Value(); return mine })
 			return nil
 		},
-		"stops in a member of a member": func(r *strictjson.Reader) error {
+		"stops in a member of a member": func(r *rawjson.Reader) error {
 			return r.Object(nil, func(string) error { _ = r.Object(nil, func(string) error { return mine }); return nil })
 		},
-		"goes on after errors": func(r *strictjson.Reader) error {
+		"goes on after errors": func(r *rawjson.Reader) error {
 			for range 3 {
 				_ = r.Object(nil, func(string) error { _, _ = r.Value(); _, _ = r.Value(); return nil })
 				_, _ = r.Value()
@@ -511,20 +511,20 @@ func TestReadChecksWhatWalkIgnores(t *testing.T) {
 	const whole = `{"a":{"b":[1,"x"]},"c":{"d":2}}`
 	for name, walk := range walks {
 		for n := range len(whole) {
-			if err := strictjson.Read([]byte(whole[:n]), strictjson.Limits{}, walk); err == nil {
+			if err := rawjson.Read([]byte(whole[:n]), rawjson.Limits{}, walk); err == nil {
 				t.Errorf("a walk that %s: %s is accepted", name, whole[:n])
 			}
 		}
 		for _, doc := range []string{`{"a":1}x`, `{"a":1,"a":2}`, `{"a":{"b":1},"c":tru}`, `{"a":1 "b":2}`, `{"a":[1}`} {
-			if err := strictjson.Read([]byte(doc), strictjson.Limits{}, walk); err == nil {
+			if err := rawjson.Read([]byte(doc), rawjson.Limits{}, walk); err == nil {
 				t.Errorf("a walk that %s: %s is accepted", name, doc)
 			}
 		}
 		if name == "goes on after errors" {
 			continue // it reads beyond the document
 		}
-		err := strictjson.Read([]byte(whole), strictjson.Limits{}, walk)
-		if _, ok := errors.AsType[*strictjson.Error](err); ok {
+		err := rawjson.Read([]byte(whole), rawjson.Limits{}, walk)
+		if _, ok := errors.AsType[*rawjson.Error](err); ok {
 			t.Errorf("a walk that %s: %v", name, err)
 		}
 	}
@@ -537,13 +537,13 @@ func TestWideObjects(t *testing.T) {
 			fmt.Fprintf(&b, `"n%d":{"n%d":%d},`, i, i, i)
 		}
 		accept := func(doc string) error {
-			return strictjson.Read([]byte(doc), strictjson.Limits{}, func(r *strictjson.Reader) error { _, err := r.Value(); return err })
+			return rawjson.Read([]byte(doc), rawjson.Limits{}, func(r *rawjson.Reader) error { _, err := r.Value(); return err })
 		}
 		if err := accept("{" + b.String() + `"last":0}`); err != nil {
 			t.Errorf("%d names: %v", n, err)
 		}
 		for _, again := range []string{"n0", fmt.Sprintf("n%d", n-1), fmt.Sprintf("n%d", n/2), `\u006e0`} {
-			e, ok := errors.AsType[*strictjson.Error](accept("{" + b.String() + `"` + again + `":0}`))
+			e, ok := errors.AsType[*rawjson.Error](accept("{" + b.String() + `"` + again + `":0}`))
 			if want := "/" + strings.Replace(again, `\u006e`, "n", 1); !ok || e.Pointer != want || !strings.Contains(e.Problem, "twice") {
 				t.Errorf("%d names and %s again: %v", n, again, e)
 			}
@@ -570,8 +570,8 @@ func TestPointers(t *testing.T) {
 		`[[],[[],[x]]]`:                   "/1/1/0",
 		`{"a":{"b":1},"c":{"d":1,"d":2}}`: "/c/d",
 	} {
-		err := strictjson.Read([]byte(doc), strictjson.Limits{}, func(r *strictjson.Reader) error { _, err := r.Value(); return err })
-		e, ok := errors.AsType[*strictjson.Error](err)
+		err := rawjson.Read([]byte(doc), rawjson.Limits{}, func(r *rawjson.Reader) error { _, err := r.Value(); return err })
+		e, ok := errors.AsType[*rawjson.Error](err)
 		if !ok || e.Pointer != want {
 			t.Errorf("%s: %v, want pointer %q", doc, err, want)
 		}
@@ -602,7 +602,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(size.name+"/toolwire", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := read(doc, strictjson.Limits{}); err != nil {
+				if _, err := read(doc, rawjson.Limits{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -621,7 +621,7 @@ func TestKnown(t *testing.T) {
 		{`"\u0061"`, `\u0061`, "a"},
 		{`"\\"`, `\\`, `\`},
 	} {
-		err := strictjson.Read([]byte(tt.doc), strictjson.Limits{}, func(r *strictjson.Reader) error {
+		err := rawjson.Read([]byte(tt.doc), rawjson.Limits{}, func(r *rawjson.Reader) error {
 			got, err := r.Known(tt.known)
 			if got != tt.want {
 				t.Errorf("Known(%q) of %s is %q, want %q", tt.known, tt.doc, got, tt.want)
@@ -632,7 +632,7 @@ func TestKnown(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	err := strictjson.Read([]byte(`1`), strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err := rawjson.Read([]byte(`1`), rawjson.Limits{}, func(r *rawjson.Reader) error {
 		_, err := r.Known("1")
 		return err
 	})
