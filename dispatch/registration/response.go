@@ -27,7 +27,8 @@ const (
 // response is the platform's response to one request.
 type response struct {
 	method   string
-	tools    []schema.Tool // of the request
+	tools    []schema.Tool   // of the request
+	names    map[string]bool // of tools; set by refusal
 	scrub    scrubber
 	status   int
 	header   http.Header
@@ -85,6 +86,7 @@ func (a *response) refusal(body []byte) *Error {
 	e.Class = a.code(top.first("error_class"))
 	e.Detail = a.scrub.text(top.message())
 	if err == nil && e.Code == CodeRejected {
+		a.names = toolNames(a.tools)
 		a.collect(body, Problem{Code: "rejected_by_platform"}, 0)
 		e.Problems = a.problems
 	}
@@ -125,7 +127,7 @@ func (a *response) collect(v json.RawMessage, p Problem, depth int) {
 	said := all.message()
 	for _, m := range all {
 		q := p
-		if slices.ContainsFunc(a.tools, func(t schema.Tool) bool { return t.Name == m.Name }) {
+		if a.names[m.Name] {
 			q.Tool = m.Name
 		} else if q.Pointer += token(m.Name); said != "" || !slices.Contains(rootMembers, m.Name) {
 			continue

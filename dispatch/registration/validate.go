@@ -46,25 +46,40 @@ func (r *Registration) validate(
 	}
 	checkEndpoint(&ps, r.EndpointURL)
 	r.checkAuth(&ps, update)
-	unchecked, causes := r.checkTools(ctx, &ps, o)
+	others := r.replacements()
+	unchecked, causes := r.checkTools(ctx, &ps, o, others)
 	if t := r.RunTimeout; t != 0 && (t < time.Second || t > maxRunTimeout || t%time.Second != 0) {
 		ps.add("run_timeout_invalid", "/run_timeout_s", "must be %s", runTimeoutRule)
 	}
-	r.checkTopology(&ps)
-	ps = slices.DeleteFunc(ps, func(p Problem) bool {
-		return replaced(p.Pointer, "", r.Extra) || replaced(p.Pointer, "/config", r.Config)
-	})
+	r.checkTopology(&ps, others)
+	ps = slices.DeleteFunc(ps, func(p Problem) bool { return others.include(p.Pointer) })
 	return unchecked, invalid(append(ps, r.extraProblems()...), causes...)
 }
 
 const runTimeoutRule = "whole seconds from 1 to 1800, or absent for the default of 300"
 
-// replaced reports whether a pointer leads into a member that Extra or Config replaces.
-func replaced(pointer, at string, extra []ledger.Member) bool {
-	return slices.ContainsFunc(extra, func(m ledger.Member) bool {
-		rest, ok := strings.CutPrefix(pointer, at+token(m.Name))
-		return ok && (rest == "" || rest[0] == '/')
-	})
+// replacements are the pointers of the members that Extra and Config replace.
+type replacements map[string]bool
+
+func (r *Registration) replacements() replacements {
+	all := make(replacements, len(r.Extra)+len(r.Config))
+	for _, m := range r.Extra {
+		all[token(m.Name)] = true
+	}
+	for _, m := range r.Config {
+		all["/config"+token(m.Name)] = true
+	}
+	return all
+}
+
+// include reports whether a pointer leads into a member that is replaced.
+func (all replacements) include(pointer string) bool {
+	for i := range pointer {
+		if i > 0 && pointer[i] == '/' && all[pointer[:i]] {
+			return true
+		}
+	}
+	return all[pointer]
 }
 
 func checkText(ps *problems, pointer, text string, most int) {
@@ -106,14 +121,14 @@ func (r *Registration) checkAuth(ps *problems, update bool) {
 // checkTools adds the problems that packages schema and ledger find. It returns what package schema
 // lists as unchecked, and the errors of both. It ignores members that Extra replaces.
 func (r *Registration) checkTools(
-	ctx context.Context, ps *problems, o *schema.ValidateOptions,
+	ctx context.Context, ps *problems, o *schema.ValidateOptions, others replacements,
 ) (unchecked problems, causes []error) {
 	var opts schema.ValidateOptions
 	if o != nil {
 		opts = *o
 	}
 	opts.LedgerSchema = r.LedgerSchema
-	if !replaced("/tools_schema", "", r.Extra) {
+	if !others.include("/tools_schema") {
 		list, err := schema.Validate(ctx, r.Tools, &opts)
 		unchecked.tools(list)
 		if e, ok := errors.AsType[*schema.Error](err); ok {
@@ -122,7 +137,7 @@ func (r *Registration) checkTools(
 		}
 	}
 	err := r.LedgerSchema.Validate()
-	if e, ok := errors.AsType[*ledger.Error](err); ok && !replaced("/ledger_schema", "", r.Extra) {
+	if e, ok := errors.AsType[*ledger.Error](err); ok && !others.include("/ledger_schema") {
 		for _, p := range e.Problems {
 			*ps = append(*ps, Problem{Code: p.Code, Pointer: "/ledger_schema" + p.Pointer, Message: p.Message})
 		}
@@ -142,7 +157,7 @@ func (ps *problems) tools(list []schema.Problem) {
 	}
 }
 
-func (r *Registration) checkTopology(ps *problems) {
+func (r *Registration) checkTopology(ps *problems, others replacements) {
 	actors := make(map[string]int, len(r.SubAgents))
 	for i, s := range r.SubAgents {
 		at := fmt.Sprintf("/config/sub_agents/%d/actor_id", i)
@@ -155,10 +170,10 @@ func (r *Registration) checkTopology(ps *problems) {
 		}
 		actors[s.ActorID] = i
 	}
-	toolsReplaced := replaced("/tools_schema", "", r.Extra)
+	toolsKnown, tools := !others.include("/tools_schema"), toolNames(r.Tools)
 	for i, s := range r.SubAgents {
 		for j, name := range s.Tools {
-			if !toolsReplaced && !slices.ContainsFunc(r.Tools, func(t schema.Tool) bool { return t.Name == name }) {
+			if toolsKnown && !tools[name] {
 				ps.add("undeclared", fmt.Sprintf("/config/sub_agents/%d/tools/%d", i, j),
 					"%q is not a tool of the agent", clip.Text(name, 80))
 			}
@@ -176,4 +191,12 @@ func (r *Registration) checkTopology(ps *problems) {
 				clip.Text(entry, 80))
 		}
 	}
+}
+
+func toolNames(tools []schema.Tool) map[string]bool {
+	names := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		names[t.Name] = true
+	}
+	return names
 }

@@ -43,7 +43,6 @@ var rows = slices.Concat(jsonRows, declarationRows, conversationRows, dispatchRo
 var known = map[string]bool{
 	"schema.Lint/unmatched":              true, // searches all warnings for each warning
 	"schema.Lint/two lists":              true, // searches all declared fields, and all warnings, for each field
-	"registration.Validate/two lists":    true, // searches all tools for each name of a sub-agent
 	"ledger.Adapter.Validate/two lists":  true, // searches all flags of the schema for each flag
 	"llm.Transport openai_chat/distinct": true, // searches all calls for each event
 }
@@ -153,6 +152,13 @@ func adapter(entries func(n int) string, against func(n int) *ledger.Schema) fun
 	}
 }
 
+// refusing is a transport that answers every request with 422 and this body.
+type refusing string
+
+func (body refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusUnprocessableEntity, Body: io.NopCloser(strings.NewReader(string(body)))}, nil
+}
+
 func compile(doc []byte) { _, _ = schema.Compile(doc, nil) }
 
 var box = &toolbox.Options{Secret: "a-secret"}
@@ -198,6 +204,26 @@ var declarationRows = []row{
 			panic(err)
 		}
 		return func() { _, _ = r.Validate(context.Background(), nil) }
+	}},
+	{"registration.Validate", "unmatched", 1000, func(n int) func() {
+		var r registration.Registration
+		if err := json.Unmarshal([]byte(`{"config":{"sub_agents":[{"actor_id":"a","tools":[`+list(n, numbered(`"t%d"`))+`]}]},`+
+			list(n, numbered(`"x%d":1`))+`}`), &r); err != nil {
+			panic(err)
+		}
+		return func() { _, _ = r.Validate(context.Background(), nil) }
+	}},
+	{"registration.Client", "two lists", 2500, func(n int) func() {
+		r := registration.Registration{Name: "a", EndpointURL: "https://agents.example.com"}
+		for i := range n {
+			r.Tools = append(r.Tools, schema.Tool{Name: fmt.Sprint("t", i), Description: "d", InputSchema: []byte(`{"type":"object"}`)})
+		}
+		refusal := refusing("{" + reversed(n, numbered(`"t%d":0`)) + "}")
+		client, err := registration.NewClient("https://api.example.com", "key", &registration.Options{Transport: refusal})
+		if err != nil {
+			panic(err)
+		}
+		return func() { _, _ = client.Create(context.Background(), &r) }
 	}},
 	{"manifest.Parse", "one list", 300, over(between(`{"tools":[`, numbered(`{"name":"t%d","command":["/a"],"schema":{"type":"object"}}`), "]}"), parseManifest)},
 	{"manifest.Parse", "distinct", 2000, over(between(`{"tools":[{"name":"t","command":["/a"],"envPassthrough":[`, numbered(`"V%d"`), "]}]}"), parseManifest)},
