@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/pipenet"
+	"github.com/toolwire/toolwire/internal/memhttp"
 )
 
 // serve mounts the handler in a real server, under a prefix and behind a mux, and returns its
@@ -105,7 +105,7 @@ func TestOnTheWire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				conn, err := pipenet.Serve(t, newHandler(t, answering("done"), func(o *dispatch.Options) { o.BodyTimeout = 20 * time.Second })).Dial(t.Context(), "", "")
+				conn, err := memhttp.Serve(t, newHandler(t, answering("done"), func(o *dispatch.Options) { o.BodyTimeout = 20 * time.Second })).Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -129,7 +129,7 @@ func TestRunsOutliveTheBodyTimeout(t *testing.T) {
 				return &dispatch.Response{FinalResponse: "done"}, nil
 			}
 		}, func(o *dispatch.Options) { o.BodyTimeout = time.Minute })
-		transport := &http.Transport{DialContext: pipenet.Serve(t, h).Dial}
+		transport := &http.Transport{DialContext: memhttp.Serve(t, h).Dial}
 		defer transport.CloseIdleConnections()
 		r, err := http.NewRequest("POST", "http://localhost/agents/refund/dispatch", strings.NewReader(seedBody))
 		if err != nil {

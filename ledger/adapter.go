@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/declaration"
 	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -51,25 +51,25 @@ type Adapter struct {
 	// list_append, list_remove and when. They are kept and not evaluated.
 	Extra []Member
 
-	kept declaration.Kept
+	kept members.Kept
 }
 
 // laterMembers change what an adapter does in later releases of the platform. A rule that ignored
 // one would write something else than the platform does, so a rule that has one writes nothing.
 var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 
-func (a *Adapter) fields() []declaration.Field {
-	return []declaration.Field{
-		declaration.String("op", &a.Op),
-		declaration.String("entity_type", &a.EntityType),
-		declaration.String("id_from", &a.IDFrom),
-		declaration.StringMap("field_map", &a.FieldMap),
-		declaration.Strings("flags", &a.Flags),
+func (a *Adapter) fields() []members.Field {
+	return []members.Field{
+		members.String("op", &a.Op),
+		members.String("entity_type", &a.EntityType),
+		members.String("id_from", &a.IDFrom),
+		members.StringMap("field_map", &a.FieldMap),
+		members.Strings("flags", &a.Flags),
 	}
 }
 
 func adapterFrom(doc json.RawMessage) (a Adapter) {
-	a.kept = declaration.Read(doc, a.fields(), add(&a.Extra))
+	a.kept = members.Read(doc, a.fields(), add(&a.Extra))
 	return a
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/toolwire/toolwire/internal/declaration"
+	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -35,9 +35,9 @@ func add(to *[]Member) func(name string, value json.RawMessage) {
 }
 
 // write writes a declaration with the given code.
-func write(code Code, k *declaration.Kept, fields []declaration.Field, extra []Member) ([]byte, error) {
-	out, err := declaration.Write(k, fields, extra)
-	if name, ok := errors.AsType[declaration.Clash](err); ok {
+func write(code Code, k *members.Kept, fields []members.Field, extra []Member) ([]byte, error) {
+	out, err := members.Write(k, fields, extra)
+	if name, ok := errors.AsType[members.Clash](err); ok {
 		var ps problems
 		ps.add("duplicate", token(string(name)), "is in Extra too; keep one of them")
 		return nil, ps.err(code)
@@ -47,8 +47,8 @@ func write(code Code, k *declaration.Kept, fields []declaration.Field, extra []M
 
 // kept adds the problems of members that the fields cannot hold. It returns false if the
 // declaration is not an object.
-func (ps *problems) kept(k *declaration.Kept, fields []declaration.Field, extra []Member) (isObject bool) {
-	found := declaration.Problems(k, fields, extra)
+func (ps *problems) kept(k *members.Kept, fields []members.Field, extra []Member) (isObject bool) {
+	found := members.Problems(k, fields, extra)
 	for _, p := range found {
 		*ps = append(*ps, Problem(p))
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/declaration"
+	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -40,7 +40,7 @@ type Schema struct {
 	FieldPolicy string    // open (the default) or closed; an entity may override it
 	Extra       []Member  // unknown members, in order
 
-	kept declaration.Kept
+	kept members.Kept
 }
 
 // An Entity declares one entity type.
@@ -52,7 +52,7 @@ type Entity struct {
 	FieldPolicy string   // open or closed; defaults to the schema's
 	Extra       []Member // unknown members, in order
 
-	kept declaration.Kept
+	kept members.Kept
 }
 
 // A Field declares one field of an entity.
@@ -67,7 +67,7 @@ type Field struct {
 	Ref         string   // the type of the entity that the field's value identifies; "" if none
 	Extra       []Member // unknown members, in order
 
-	kept declaration.Kept
+	kept members.Kept
 }
 
 // A FlagRule restricts the flags that may be set.
@@ -76,48 +76,48 @@ type FlagRule struct {
 	Values []string // if Policy is closed, the flags that may be set
 	Extra  []Member // unknown members, in order
 
-	kept declaration.Kept
+	kept members.Kept
 }
 
 var fieldTypes = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeObject, TypeArray}
 
-func (s *Schema) fields() []declaration.Field {
-	return []declaration.Field{
-		declaration.List("entities", &s.Entities, entityFrom),
-		declaration.Object("flags", &s.Flags, flagRuleFrom, nil),
-		declaration.String("field_policy", &s.FieldPolicy),
+func (s *Schema) fields() []members.Field {
+	return []members.Field{
+		members.List("entities", &s.Entities, entityFrom),
+		members.Object("flags", &s.Flags, flagRuleFrom, nil),
+		members.String("field_policy", &s.FieldPolicy),
 	}
 }
 
-func (e *Entity) fields() []declaration.Field {
-	return []declaration.Field{
-		declaration.String("type", &e.Type),
-		declaration.String("id_field", &e.IDField),
-		declaration.String("description", &e.Description),
-		declaration.List("fields", &e.Fields, fieldFrom),
-		declaration.String("field_policy", &e.FieldPolicy),
+func (e *Entity) fields() []members.Field {
+	return []members.Field{
+		members.String("type", &e.Type),
+		members.String("id_field", &e.IDField),
+		members.String("description", &e.Description),
+		members.List("fields", &e.Fields, fieldFrom),
+		members.String("field_policy", &e.FieldPolicy),
 	}
 }
 
-func (f *Field) fields() []declaration.Field {
-	return []declaration.Field{
-		declaration.String("name", &f.Name),
-		declaration.String("type", &f.Type),
-		declaration.Scalars("enum", &f.Enum),
-		declaration.String("description", &f.Description),
-		declaration.String("ref", &f.Ref),
+func (f *Field) fields() []members.Field {
+	return []members.Field{
+		members.String("name", &f.Name),
+		members.String("type", &f.Type),
+		members.Scalars("enum", &f.Enum),
+		members.String("description", &f.Description),
+		members.String("ref", &f.Ref),
 	}
 }
 
-func (f *FlagRule) fields() []declaration.Field {
-	return []declaration.Field{
-		declaration.String("policy", &f.Policy),
-		declaration.Strings("values", &f.Values),
+func (f *FlagRule) fields() []members.Field {
+	return []members.Field{
+		members.String("policy", &f.Policy),
+		members.Strings("values", &f.Values),
 	}
 }
 
 func schemaFrom(doc json.RawMessage) (s Schema) {
-	s.kept = declaration.Read(doc, s.fields(), add(&s.Extra))
+	s.kept = members.Read(doc, s.fields(), add(&s.Extra))
 	return s
 }
 
@@ -136,7 +136,7 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 }
 
 func entityFrom(doc json.RawMessage) (e Entity) {
-	e.kept = declaration.Read(doc, e.fields(), add(&e.Extra))
+	e.kept = members.Read(doc, e.fields(), add(&e.Extra))
 	return e
 }
 
@@ -155,7 +155,7 @@ func (e Entity) MarshalJSON() ([]byte, error) {
 }
 
 func fieldFrom(doc json.RawMessage) (f Field) {
-	f.kept = declaration.Read(doc, f.fields(), add(&f.Extra))
+	f.kept = members.Read(doc, f.fields(), add(&f.Extra))
 	return f
 }
 
@@ -174,7 +174,7 @@ func (f Field) MarshalJSON() ([]byte, error) {
 }
 
 func flagRuleFrom(doc json.RawMessage) (f FlagRule) {
-	f.kept = declaration.Read(doc, f.fields(), add(&f.Extra))
+	f.kept = members.Read(doc, f.fields(), add(&f.Extra))
 	return f
 }
 

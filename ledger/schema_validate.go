@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/declaration"
+	"github.com/toolwire/toolwire/internal/members"
 )
 
 // Validate reports everything that is wrong with the schema, as one [*Error] with CodeSchema. Its
@@ -113,7 +113,7 @@ func checkPolicy(ps *problems, pointer, policy string) {
 	}
 }
 
-func checkName(ps *problems, kept *declaration.Kept, member, name string) {
+func checkName(ps *problems, kept *members.Kept, member, name string) {
 	switch {
 	case name == "" && !kept.Wrong(member):
 		ps.add("missing", "/"+member, "is required")

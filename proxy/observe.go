@@ -3,6 +3,8 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -100,6 +102,17 @@ type WaitInfo struct {
 	Err    error
 	Limit  int
 	Window time.Duration
+}
+
+// Reason says in words why the client waits. It has no text of a peer but the code of a refusal.
+func (w WaitInfo) Reason() string {
+	if w.Err == nil {
+		return fmt.Sprintf("a run token may make %d requests in %s", w.Limit, w.Window)
+	}
+	if e, _ := errors.AsType[*Error](w.Err); e != nil && e.Status != 0 {
+		return strings.TrimSpace(fmt.Sprintf("the proxy answered %d %s", e.Status, e.Class))
+	}
+	return "the proxy did not answer"
 }
 
 // WaitEnd describes the end of a wait.

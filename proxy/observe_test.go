@@ -264,3 +264,16 @@ func TestObserverOfTheEndsOfAttempts(t *testing.T) {
 		t.Errorf("%d ends", len(ends))
 	}
 }
+
+func TestReasonOfAWait(t *testing.T) {
+	for want, wait := range map[string]proxy.WaitInfo{
+		"a run token may make 60 requests in 1m0s": {Limit: 60, Window: time.Minute},
+		"the proxy answered 429 rate_limited":      {Err: &proxy.Error{Status: 429, Class: "rate_limited"}},
+		"the proxy answered 503":                   {Err: &proxy.Error{Status: 503}},
+		"the proxy did not answer":                 {Err: &proxy.Error{Err: errors.New("reset")}},
+	} {
+		if got := wait.Reason(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func Define[In, Out any](name, description string, o *InferOptions) (Tool, error
 	c.name(ps, name)
 	if tool.InputSchema != nil {
 		c.schemas(ps, &tool)
-		if member(members(tool.InputSchema), "type") == nil {
+		if member(membersOf(tool.InputSchema), "type") == nil {
 			ps.add("schema_not_object", "/input_schema", "must describe an object; use a struct or a map for the "+
 				"arguments, not %s",
 				reflect.TypeFor[In]())

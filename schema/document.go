@@ -28,8 +28,8 @@ func readDocument(data []byte) (json.RawMessage, error) {
 	return nil, oneProblem("not_json", "", "is not strict JSON")
 }
 
-// members returns the members of an object. Other values have none.
-func members(value json.RawMessage) (list []ledger.Member) {
+// membersOf returns the members of an object. Other values have none.
+func membersOf(value json.RawMessage) (list []ledger.Member) {
 	for name, v := range rawjson.Members(value) {
 		list = append(list, ledger.Member{Name: name, Value: v})
 	}

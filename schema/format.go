@@ -154,7 +154,7 @@ func read(entries []json.RawMessage, f Format) ([]Tool, error) {
 	var all []Problem
 	for i, entry := range entries {
 		of := flat
-		if hasNested && member(members(entry), nested.wrapper) != nil {
+		if hasNested && member(membersOf(entry), nested.wrapper) != nil {
 			of = nested
 		}
 		ps := problemsOf(i, "")
@@ -177,7 +177,7 @@ func readPlatform(data []byte) ([]Tool, error) {
 	list, pointer := doc, ""
 	if rawjson.Kind(doc) == '{' {
 		list, pointer = nil, "/tools_schema"
-		for _, m := range members(doc) {
+		for _, m := range membersOf(doc) {
 			if m.Name == "tools_schema" {
 				list = m.Value
 			} else if strings.EqualFold(m.Name, "tools_schema") {
@@ -216,9 +216,9 @@ func findList(data []byte) (toolList, error) {
 	if err != nil {
 		return toolList{}, err
 	}
-	holder := members(doc)
+	holder := membersOf(doc)
 	if result := member(holder, "result"); rawjson.Kind(result) == '{' { // a JSON-RPC response
-		holder = append(members(result), holder...)
+		holder = append(membersOf(result), holder...)
 	}
 	list := doc
 	if rawjson.Kind(doc) == '{' {
@@ -246,7 +246,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		ps.add("not_object", "", "must be an object, not %s", rawjson.KindName(rawjson.Kind(entry)))
 		return t
 	}
-	list, at := members(entry), ""
+	list, at := membersOf(entry), ""
 	t.foreign = d.own
 	extra := &extras{ps: ps, into: &t.Extra, known: toolMembers}
 	if inner := member(list, d.wrapper); d.wrapper != "" && inner != nil {
@@ -259,7 +259,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 				extra.add(pointerTo(m.Name), m)
 			}
 		}
-		list, at = members(inner), "/"+d.wrapper
+		list, at = membersOf(inner), "/"+d.wrapper
 	}
 	ps.tool = clip.Text(rawjson.Text(member(list, "name")), 128)
 	for _, m := range list {
@@ -307,7 +307,7 @@ func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.
 func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json.RawMessage) {
 	value := m.Value
 	if d.inJSON && rawjson.Kind(value) == '{' {
-		if value = member(members(value), "json"); value == nil {
+		if value = member(membersOf(value), "json"); value == nil {
 			ps.add("wrong_type", at+"/"+m.Name, `must be {"json": ...} around a schema`)
 			return
 		}

@@ -77,7 +77,7 @@ func (l *linter) input() {
 	if err != nil || rawjson.Kind(raw) != '{' {
 		return
 	}
-	list := members(raw)
+	list := membersOf(raw)
 	if member(list, "type") == nil {
 		l.add("no_type", at, `has no "type"; write "type": "object", which providers ask for`)
 	}
@@ -86,7 +86,7 @@ func (l *linter) input() {
 			l.add("root_keyword", at+"/"+keyword, "is at the root, where providers reject it; move it into a property")
 		}
 	}
-	if len(members(member(list, "properties"))) == 0 && member(list, "$ref") == nil && member(list, "allOf") == nil &&
+	if len(membersOf(member(list, "properties"))) == 0 && member(list, "$ref") == nil && member(list, "allOf") == nil &&
 		string(member(list, "additionalProperties")) != "false" && member(list, "patternProperties") == nil {
 		l.add("empty_object", at, `has no properties, so the model may send anything; declare some, or write `+
 			`"additionalProperties": false if there are none`)
@@ -96,8 +96,8 @@ func (l *linter) input() {
 
 // schema adds the warnings about a schema and those in it.
 func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
-	list := members(raw)
-	properties := members(member(list, "properties"))
+	list := membersOf(raw)
+	properties := membersOf(member(list, "properties"))
 	if rawjson.Kind(member(list, "type")) == '[' && arguments {
 		l.add("type_list", at+"/type", `is a list of types, which some providers reject; use "anyOf"`)
 	}
@@ -110,7 +110,7 @@ func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 	}
 	if arguments {
 		for _, p := range properties {
-			inner := members(p.Value)
+			inner := membersOf(p.Value)
 			text := rawjson.Text(member(inner, "description")) + rawjson.Text(member(inner, "title"))
 			if text == "" && member(inner, "$ref") == nil && member(inner, "const") == nil {
 				l.add("property_undescribed", at+"/properties"+pointerTo(p.Name), "has no description; the model must guess "+
@@ -143,7 +143,7 @@ func (l *linter) inside(at string, m ledger.Member, arguments bool) {
 	at += pointerTo(m.Name)
 	switch m.Name {
 	case "properties", "$defs", "definitions", "patternProperties", "dependentSchemas":
-		for _, inner := range members(m.Value) {
+		for _, inner := range membersOf(m.Value) {
 			l.schema(at+pointerTo(inner.Name), inner.Value, arguments)
 		}
 	case "items", "additionalProperties", "not", "if", "then", "else", "contains":
@@ -179,7 +179,7 @@ func (l *linter) output() {
 
 func nesting(raw json.RawMessage) int {
 	deepest := 0
-	for _, m := range members(raw) {
+	for _, m := range membersOf(raw) {
 		deepest = max(deepest, nesting(m.Value))
 	}
 	for _, item := range slices.Collect(rawjson.Elements(raw)) {

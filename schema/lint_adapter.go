@@ -92,7 +92,7 @@ var anything = json.RawMessage("{}")
 // part returns the schema of a part of what a schema describes. It returns {} if it does not know,
 // and nil if the schema does not describe such a part.
 func part(schema json.RawMessage, step jsonpath.Step) json.RawMessage {
-	list := members(schema)
+	list := membersOf(schema)
 	for _, keyword := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties",
 		"prefixItems", "dependentSchemas"} {
 		if member(list, keyword) != nil {

@@ -22,7 +22,7 @@ func recognize(list toolList) (Format, error) {
 	}
 	var sure, likely []Format
 	for _, entry := range list.entries {
-		f, isSure := recognizeEntry(members(entry))
+		f, isSure := recognizeEntry(membersOf(entry))
 		switch {
 		case f == "":
 		case isSure && !slices.Contains(sure, f):
@@ -63,7 +63,7 @@ func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 	case has("toolSpec"):
 		return Strands, true
 	case has("inputSchema"):
-		if inner := members(member(list, "inputSchema")); len(inner) == 1 && inner[0].Name == "json" {
+		if inner := membersOf(member(list, "inputSchema")); len(inner) == 1 && inner[0].Name == "json" {
 			return Strands, true
 		}
 		return MCP, true

@@ -30,7 +30,7 @@ type typeAt struct {
 // first type that excludes objects, or the first type of all if none is that of objects alone. It
 // returns "" if there is no such place.
 func notObject(root json.RawMessage) string {
-	list := members(root)
+	list := membersOf(root)
 	own := member(list, "type")
 	leads := member(list, "$ref") != nil || member(list, "allOf") != nil
 	if !leads && (own == nil || rawjson.Text(own) == "object") {

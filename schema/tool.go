@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/declaration"
+	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -61,7 +61,7 @@ type Tool struct {
 	Extra []ledger.Member
 
 	foreign []string // names in Extra that belong to the format from which the tool was imported
-	kept    declaration.Kept
+	kept    members.Kept
 }
 
 // A Binding names a tool of a registered endpoint. It names the endpoint by id or by name, not
@@ -72,44 +72,44 @@ type Binding struct {
 	ToolName     string // required: the tool's name as the endpoint's discovery lists it
 	Extra        []ledger.Member
 
-	kept declaration.Kept
+	kept members.Kept
 }
 
 // fields binds the members of the Tools schema, in its order.
-func (t *Tool) fields() []declaration.Field {
-	return []declaration.Field{
-		declaration.String("name", &t.Name),
-		declaration.String("description", &t.Description),
-		declaration.Raw("input_schema", &t.InputSchema),
-		declaration.Raw("output_schema", &t.OutputSchema),
-		declaration.String("default_execution_mode", &t.DefaultExecutionMode),
-		declaration.Object("passthrough_binding", &t.PassthroughBinding, bindingFrom, (*Binding).wrong),
-		declaration.String("ledger_write_policy", &t.LedgerWritePolicy),
-		declaration.Object("ledger_adapter", &t.LedgerAdapter, adapterFrom, nil),
+func (t *Tool) fields() []members.Field {
+	return []members.Field{
+		members.String("name", &t.Name),
+		members.String("description", &t.Description),
+		members.Raw("input_schema", &t.InputSchema),
+		members.Raw("output_schema", &t.OutputSchema),
+		members.String("default_execution_mode", &t.DefaultExecutionMode),
+		members.Object("passthrough_binding", &t.PassthroughBinding, bindingFrom, (*Binding).wrong),
+		members.String("ledger_write_policy", &t.LedgerWritePolicy),
+		members.Object("ledger_adapter", &t.LedgerAdapter, adapterFrom, nil),
 	}
 }
 
-func (b *Binding) fields() []declaration.Field {
-	return []declaration.Field{
-		declaration.String("endpoint_id", &b.EndpointID),
-		declaration.String("endpoint_name", &b.EndpointName),
-		declaration.String("tool_name", &b.ToolName),
+func (b *Binding) fields() []members.Field {
+	return []members.Field{
+		members.String("endpoint_id", &b.EndpointID),
+		members.String("endpoint_name", &b.EndpointName),
+		members.String("tool_name", &b.ToolName),
 	}
 }
 
 // wrong returns what is wrong with the members that were read, those of the binding included.
-func (t *Tool) wrong() []declaration.Problem {
-	return declaration.Problems(&t.kept, t.fields(), t.Extra)
+func (t *Tool) wrong() []members.Problem {
+	return members.Problems(&t.kept, t.fields(), t.Extra)
 }
 
-func (b *Binding) wrong() []declaration.Problem {
-	return declaration.Problems(&b.kept, b.fields(), b.Extra)
+func (b *Binding) wrong() []members.Problem {
+	return members.Problems(&b.kept, b.fields(), b.Extra)
 }
 
 // toolMembers are the names of the members of the Tools schema, in its order.
 var toolMembers = names(new(Tool).fields())
 
-func names(fields []declaration.Field) []string {
+func names(fields []members.Field) []string {
 	list := make([]string, len(fields))
 	for i, f := range fields {
 		list[i] = f.Name
@@ -145,12 +145,12 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 
 // toolFrom reads an entry of a document that is known to be strict JSON.
 func toolFrom(doc json.RawMessage) (t Tool) {
-	t.kept = declaration.Read(doc, t.fields(), addTo(&t.Extra))
+	t.kept = members.Read(doc, t.fields(), addTo(&t.Extra))
 	return t
 }
 
 func bindingFrom(doc json.RawMessage) (b Binding) {
-	b.kept = declaration.Read(doc, b.fields(), addTo(&b.Extra))
+	b.kept = members.Read(doc, b.fields(), addTo(&b.Extra))
 	return b
 }
 
@@ -182,12 +182,12 @@ func (t Tool) MarshalJSON() ([]byte, error) {
 	if err := invalid(t.checkRaw(noTool)); err != nil {
 		return nil, err
 	}
-	return declaration.Write(&t.kept, t.fields(), t.Extra)
+	return members.Write(&t.kept, t.fields(), t.Extra)
 }
 
 // MarshalJSON writes the members that are set, then Extra.
 func (b Binding) MarshalJSON() ([]byte, error) {
-	return declaration.Write(&b.kept, b.fields(), b.Extra)
+	return members.Write(&b.kept, b.fields(), b.Extra)
 }
 
 // checkRaw reports raw members that are not one strict JSON value each, and names that repeat.

@@ -14,7 +14,6 @@ import (
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
-	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -226,7 +225,7 @@ func (c *checker) binding(ps *problems, b *Binding, used bool) {
 		return
 	}
 	wrong := ps.has(at+"/endpoint_id") || ps.has(at+"/endpoint_name")
-	id, isUUID := uuid.Canonical(b.EndpointID)
+	id, isUUID := clip.CanonicalUUID(b.EndpointID)
 	switch {
 	case b.EndpointID != "" && b.EndpointName != "":
 		ps.add("binding_both_ids", at, "has both endpoint_id and endpoint_name; keep one")

@@ -40,7 +40,7 @@ type Wait struct {
 
 func (s *player) waits() (list []Wait) {
 	for _, w := range s.Witness.Waits() {
-		list = append(list, Wait{w.Name, w.Expected, testkit.WaitReason(w)})
+		list = append(list, Wait{w.Name, w.Expected, testkit.WaitReason(w.Reason(), w.Err == nil)})
 	}
 	return list
 }

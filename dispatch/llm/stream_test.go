@@ -17,7 +17,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/llm"
-	"github.com/toolwire/toolwire/internal/pipenet"
+	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -49,7 +49,7 @@ func TestStreamsAreNotHeldBack(t *testing.T) {
 	for _, w := range wires {
 		synctest.Test(t, func(t *testing.T) {
 			seen := make(chan struct{})
-			l := pipenet.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			l := memhttp.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Content-Type", "text/event-stream")
 				for event := range strings.SplitAfterSeq(string(w.calls[1]), "\n\n") {
 					_, _ = io.WriteString(rw, event)
@@ -117,7 +117,7 @@ func TestCompressedResponses(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%t", w.name, kind, explicit), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						bodies := []exch{w.calls[i], w.final[i]}
-						l := pipenet.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+						l := memhttp.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 							if r.Header.Get("Accept-Encoding") != "gzip" {
 								t.Errorf("Accept-Encoding is %q", r.Header.Get("Accept-Encoding"))
 							}

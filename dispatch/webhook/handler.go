@@ -14,7 +14,6 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/internal/runner"
-	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -118,7 +117,7 @@ func (h *Handler) identity(r *http.Request) (string, error) {
 		return "", nil
 	}
 	values := r.Header["X-Agent-Identity"]
-	if len(values) != 1 || !uuid.Valid(values[0]) {
+	if len(values) != 1 || !clip.ValidUUID(values[0]) {
 		return "", errorf(CodeIdentity, "the header X-Agent-Identity must hold the agent's UUID, once")
 	}
 	return values[0], nil

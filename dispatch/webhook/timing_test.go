@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/webhook"
-	"github.com/toolwire/toolwire/internal/pipenet"
+	"github.com/toolwire/toolwire/internal/memhttp"
 )
 
 func TestDeadline(t *testing.T) {
@@ -298,7 +298,7 @@ func TestToolsOutliveTheBodyTimeout(t *testing.T) {
 				return "done", nil
 			}
 		})
-		server := pipenet.Serve(t, newHandler(t, &webhook.Options{BodyTimeout: 10 * time.Second}, slow))
+		server := memhttp.Serve(t, newHandler(t, &webhook.Options{BodyTimeout: 10 * time.Second}, slow))
 		transport := &http.Transport{DialContext: server.Dial}
 		defer transport.CloseIdleConnections()
 		r, err := http.NewRequest("POST", "http://localhost/", strings.NewReader(`{"arguments":{}}`))
@@ -319,7 +319,7 @@ func TestToolsOutliveTheBodyTimeout(t *testing.T) {
 
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn, err := pipenet.Serve(t, newHandler(t, &webhook.Options{BodyTimeout: 10 * time.Second},
+		conn, err := memhttp.Serve(t, newHandler(t, &webhook.Options{BodyTimeout: 10 * time.Second},
 			schedule())).Dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)

@@ -1,14 +1,11 @@
 package testkit
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"testing"
-
-	"github.com/toolwire/toolwire/proxy"
+	"time"
 )
 
 // Output returns a writer to the output of the test, which discards what is written after the test
@@ -40,19 +37,15 @@ func (w *output) close() {
 	w.to = nil
 }
 
-// WaitReason says in words why a client waits, and what to do about it.
-func WaitReason(w proxy.WaitInfo) string {
-	if w.Err == nil {
-		return fmt.Sprintf("a run token may make %d requests in %s. In a testing/synctest bubble the wait takes no time; "+
-			"proxytest.Options{RatePerMinute: -1} lifts the limit", w.Limit, w.Window)
+// WaitReason returns the reason of a client's wait, and for a wait for the rate limit how a test avoids it.
+func WaitReason(reason string, rateLimit bool) string {
+	if rateLimit {
+		reason += ". In a testing/synctest bubble the wait takes no time; proxytest.Options{RatePerMinute: -1} lifts the limit"
 	}
-	if e, _ := errors.AsType[*proxy.Error](w.Err); e != nil && e.Status != 0 {
-		return strings.TrimSpace(fmt.Sprintf("the proxy answered %d %s", e.Status, e.Class))
-	}
-	return "the proxy did not answer"
+	return reason
 }
 
 // WaitLine is the line of a wait for the output of a test.
-func WaitLine(w proxy.WaitInfo) string {
-	return fmt.Sprintf("%s waits %s: %s\n", w.Name, w.Expected, WaitReason(w))
+func WaitLine(name string, expected time.Duration, reason string) string {
+	return fmt.Sprintf("%s waits %s: %s\n", name, expected, reason)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/uuid"
 )
 
 // ClientOptions configures a [Client]. The zero value of every field selects its default.
@@ -302,7 +301,7 @@ func texts(said ...string) func() []string { return func() []string { return sai
 
 // checkID rejects everything but a UUID, so that nothing else gets into a path.
 func checkID(id string) error {
-	if uuid.Valid(id) {
+	if clip.ValidUUID(id) {
 		return nil
 	}
 	return &Error{Code: CodeInvalid, Message: "the tool's id is not valid", Problems: []Problem{

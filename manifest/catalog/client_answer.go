@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/uuid"
 )
 
 // response is the whole response of a catalog to one request.
@@ -166,7 +166,7 @@ func readItem(doc []byte, known ListItem) (ListItem, error) {
 		return ListItem{}, err
 	case len(ps) > 0:
 		return ListItem{}, errors.New(ps[0].field() + " " + ps[0].Message)
-	case !uuid.Valid(item.ID):
+	case !clip.ValidUUID(item.ID):
 		return ListItem{}, errors.New("its id is not a UUID")
 	case item.Name == "" && known.ID == "":
 		return ListItem{}, errors.New("it has no name")

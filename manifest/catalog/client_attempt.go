@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/uuid"
 )
 
 // request is one request of the API, whatever the number of attempts.
@@ -129,7 +129,7 @@ func (c *Client) logAttempt(ctx context.Context, r *request, number int, f *fail
 
 // logID returns the tool's id, or "" if only its name is known.
 func (r *request) logID() string {
-	if uuid.Valid(r.tool) {
+	if clip.ValidUUID(r.tool) {
 		return r.tool
 	}
 	return ""

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/pipenet"
+	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -276,7 +276,7 @@ func TestClientRepeatsOverConnections(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked atomic.Int32
-				p := pipenet.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				p := memhttp.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					asked.Add(1)
 					conn, _, _ := http.NewResponseController(w).Hijack()
 					_ = conn.Close()
@@ -296,7 +296,7 @@ func TestClientRepeatsOverConnections(t *testing.T) {
 func TestClientRepeatsPostsThatWereNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		p := pipenet.Serve(t, answerWith(200, calculatorItem))
+		p := memhttp.Serve(t, answerWith(200, calculatorItem))
 		transport := &http.Transport{DisableKeepAlives: true,
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				if tries++; tries == 1 {

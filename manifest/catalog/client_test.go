@@ -23,7 +23,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/pipenet"
+	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -451,7 +451,7 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 			t.Run(what+" "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					arrived := make(chan struct{}, 1)
-					server := pipenet.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					server := memhttp.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client has gone
 						handler(w, r, func() {
 							arrived <- struct{}{}

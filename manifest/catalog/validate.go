@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/uuid"
 )
 
 // The rules, in [Problem.Code].
@@ -111,7 +110,7 @@ func (ps *problems) check(p Patch) {
 	if p.Type != nil && *p.Type != Native && *p.Type != Custom {
 		ps.add("tool_type", ruleEnum, "must be native or custom")
 	}
-	if p.AccountID != nil && *p.AccountID != "" && !uuid.Valid(*p.AccountID) {
+	if p.AccountID != nil && *p.AccountID != "" && !clip.ValidUUID(*p.AccountID) {
 		ps.add("account_id", ruleUUID, textUUID)
 	}
 	if p.Description != nil && !utf8.ValidString(*p.Description) {

@@ -15,7 +15,6 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/uuid"
 )
 
 // Options configures a [Toolbox]. The zero value of every field means its default. [Parse] copies
@@ -131,7 +130,7 @@ type Agent struct {
 
 // problem says why the agent is not valid, or returns "".
 func (a Agent) problem() string {
-	if a.ID != "" && !uuid.Valid(a.ID) {
+	if a.ID != "" && !clip.ValidUUID(a.ID) {
 		return "has an ID that is not a UUID"
 	}
 	if a.Context != nil && rawjson.CheckArguments(a.Context, rawjson.Limits{}) != nil {

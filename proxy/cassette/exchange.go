@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -83,7 +83,7 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 	s.LatencyMS = milliseconds(time.Since(began))
 	c.complete(s, answer, tapeAfter, redact)
 	if answer.local {
-		replayed.Tell(r, body, replayed.Answer{Status: answer.status, Body: answer.body, Broken: answer.broken})
+		memhttp.TellReplay(r, body, memhttp.Replayed{Status: answer.status, Body: answer.body, Broken: answer.broken})
 	}
 	return answer
 }

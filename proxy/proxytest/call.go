@@ -17,7 +17,6 @@ import (
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -50,7 +49,7 @@ func (v *visit) serve(r *http.Request) {
 	v.key = v.call.Tool + "\x00" + v.call.Actor + "\x00" + string(v.call.Arguments)
 	v.run.arrive(&v.call, v.key)
 	memhttp.Arrived(v.w)
-	if answer := replayed.From(v.ctx); answer != nil {
+	if answer := memhttp.ReplayedFrom(v.ctx); answer != nil {
 		v.replay(*answer)
 		return
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -16,7 +16,7 @@ import (
 // The ledger changes as if the world had answered: a behavior of World.Behaviors makes its writes,
 // and the ledger adapter of a tool in passthrough mode gets the recorded response. Failure rules and
 // the rate limit do not apply, because the tape has their effects.
-func (v *visit) replay(a replayed.Answer) {
+func (v *visit) replay(a memhttp.Replayed) {
 	v.call.Notes = append(v.call.Notes, "answered from a tape")
 	switch {
 	case a.Broken != "" || a.Status == 0:

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/replayed"
+	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -36,8 +36,8 @@ func TestWritesOfAnswersFromATape(t *testing.T) {
 			r := httptest.NewRequest("POST", run.Path+"/tools/"+tt.tool, strings.NewReader(`{"order_id":"4521"}`))
 			r.Header = bearer(run)
 			body := `{"tool_name":"` + tt.tool + `","response":` + tt.response + `,"source":"` + tt.source + `"}`
-			p.ServeHTTP(httptest.NewRecorder(), r.WithContext(replayed.With(r.Context(),
-				replayed.Answer{Status: 200, Body: []byte(body)})))
+			p.ServeHTTP(httptest.NewRecorder(), r.WithContext(memhttp.WithReplayed(r.Context(),
+				memhttp.Replayed{Status: 200, Body: []byte(body)})))
 			log := run.Log()
 			log.AssertState(t, "order/4521", `{"status":"`+tt.status+`"}`)
 			if len(log.Calls) != 1 || string(log.Calls[0].Response) != tt.response || string(log.Calls[0].Source) != tt.source {

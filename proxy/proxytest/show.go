@@ -35,5 +35,7 @@ func (p *Platform) showRefused(ctx context.Context, call Call) {
 
 // showing shows the waits of a client.
 func (p *Platform) showing() *proxy.Observer {
-	return &proxy.Observer{WaitStart: func(ctx context.Context, wait proxy.WaitInfo) { p.show(ctx, testkit.WaitLine(wait)) }}
+	return &proxy.Observer{WaitStart: func(ctx context.Context, wait proxy.WaitInfo) {
+		p.show(ctx, testkit.WaitLine(wait.Name, wait.Expected, testkit.WaitReason(wait.Reason(), wait.Err == nil)))
+	}}
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -204,8 +203,8 @@ func (s *Setup) proxy() http.Handler {
 	if s.Task.WrapProxy == nil {
 		return s.Platform
 	}
-	return replayed.Watch(s.Task.WrapProxy(s.Platform), func(r *http.Request, a replayed.Answer) {
-		s.Platform.ServeHTTP(discard{}, r.WithContext(replayed.With(r.Context(), a)))
+	return memhttp.WatchReplays(s.Task.WrapProxy(s.Platform), func(r *http.Request, a memhttp.Replayed) {
+		s.Platform.ServeHTTP(discard{}, r.WithContext(memhttp.WithReplayed(r.Context(), a)))
 	})
 }
 

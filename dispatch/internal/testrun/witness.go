@@ -92,7 +92,7 @@ func (w *Witness) waitStart(_ context.Context, wait proxy.WaitInfo) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waits = append(w.waits, wait)
-	w.show(testkit.WaitLine(wait))
+	w.show(testkit.WaitLine(wait.Name, wait.Expected, testkit.WaitReason(wait.Reason(), wait.Err == nil)))
 }
 
 func (w *Witness) traceEnd(_ context.Context, event proxy.TraceEnd) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/pipenet"
+	"github.com/toolwire/toolwire/internal/memhttp"
 )
 
 // Server serves a handler over HTTP/1 and unencrypted HTTP/2 and notes the read deadlines that are
@@ -40,7 +40,7 @@ func NewServer(t testing.TB, handler http.Handler) *Server {
 // NewMemoryServer serves handler in memory, for bubbles of testing/synctest.
 func NewMemoryServer(t testing.TB, handler http.Handler) *Server {
 	t.Helper()
-	listener := pipenet.Listen()
+	listener := memhttp.Listen()
 	s := &Server{Address: "memory", dial: func() (net.Conn, error) { return listener.Dial(t.Context(), "", "") }}
 	s.start(t, listener, handler)
 	return s

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/pipenet"
+	"github.com/toolwire/toolwire/internal/memhttp"
 )
 
 // The code of docs/deployment.md.
@@ -73,7 +73,7 @@ func TestServe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listener := pipenet.Listen()
+		listener := memhttp.Listen()
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- serve(ctx, listener, agent) }()

@@ -1,17 +1,15 @@
-// Package pipenet connects net/http's client and server in memory, for tests. In a bubble of
-// testing/synctest their time-outs take no time, and hold on a busy machine too.
-package pipenet
+package memhttp
 
 import (
 	"context"
 	"net"
 	"net/http"
 	"sync"
-	"testing"
 	"time"
 )
 
-// Listener is a net.Listener whose connections are pipes. A write waits until the other side reads.
+// Listener is a net.Listener whose connections are pipes, for tests of net/http itself: a write waits until the
+// other side reads. In a bubble of testing/synctest their time-outs take no time, and hold on a busy machine too.
 type Listener struct {
 	dialled chan net.Conn
 	closed  chan struct{}
@@ -23,7 +21,7 @@ func Listen() *Listener { return &Listener{dialled: make(chan net.Conn), closed:
 
 // Serve starts a server that stops when the test ends, and returns its listener. Call it within the
 // bubble.
-func Serve(t testing.TB, handler http.Handler) *Listener {
+func Serve(t interface{ Cleanup(func()) }, handler http.Handler) *Listener {
 	l := Listen()
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Hour}
 	go func() { _ = server.Serve(l) }()

@@ -1,4 +1,4 @@
-package declaration
+package members
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-// Package declaration reads and writes the JSON objects that declare tools and ledgers, and keeps
+// Package members reads and writes the JSON objects that declare tools and ledgers, and keeps
 // everything: unknown members in order, and known members that their fields cannot hold.
-package declaration
+package members
 
 import (
 	"encoding/json"

@@ -1,20 +1,19 @@
-// Package uuid recognizes UUIDs. Nothing here makes any.
-package uuid
+package clip
 
 import "strings"
 
-// Canonical returns a UUID in lower case with hyphens. It also accepts 32 digits without hyphens.
-func Canonical(s string) (id string, ok bool) {
+// CanonicalUUID returns a UUID in lower case with hyphens. It also accepts 32 digits without hyphens.
+func CanonicalUUID(s string) (id string, ok bool) {
 	id = strings.ToLower(s)
 	if len(id) == 32 {
 		id = id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:]
 	}
-	return id, Valid(id)
+	return id, ValidUUID(id)
 }
 
-// Valid reports whether s is a UUID in its usual text form: 8-4-4-4-12 hexadecimal digits of either
+// ValidUUID reports whether s is a UUID in its usual text form: 8-4-4-4-12 hexadecimal digits of either
 // case.
-func Valid(s string) bool {
+func ValidUUID(s string) bool {
 	if len(s) != 36 {
 		return false
 	}

@@ -1,12 +1,12 @@
-package uuid_test
+package clip_test
 
 import (
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/uuid"
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
-func TestValid(t *testing.T) {
+func TestValidUUID(t *testing.T) {
 	for s, want := range map[string]bool{
 		"6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11":   true,
 		"6F1C1A5E-3C1B-4A53-9D7E-0C5F2B8A9E11":   true,
@@ -20,8 +20,8 @@ func TestValid(t *testing.T) {
 		"6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e1é":   false,
 		" 6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e1":   false,
 	} {
-		if uuid.Valid(s) != want {
-			t.Errorf("Valid(%q) = %t", s, !want)
+		if clip.ValidUUID(s) != want {
+			t.Errorf("ValidUUID(%q) = %t", s, !want)
 		}
 	}
 }
