@@ -213,8 +213,9 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 			ps.add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema",
 				clip.Text(a.EntityType, maxShown))
 		} else if schema.closedFields(entity) {
+			declared := entity.declared()
 			for _, field := range sortedKeys(a.FieldMap) {
-				if !entity.declares(field) {
+				if !declared[field] {
 					ps.add("undeclared", "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
 						entity.Type)
 				}

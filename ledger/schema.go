@@ -221,12 +221,11 @@ func (s *Schema) allowedFlags() allowedFlags {
 
 func (f allowedFlags) allows(flag string) bool { return f == nil || f[flag] }
 
-func (e *Entity) field(name string) *Field {
-	i := slices.IndexFunc(e.Fields, func(f Field) bool { return f.Name == name })
-	if i < 0 {
-		return nil
+// declared returns the names of the fields of an entity.
+func (e *Entity) declared() map[string]bool {
+	names := map[string]bool{e.IDField: true}
+	for _, f := range e.Fields {
+		names[f.Name] = true
 	}
-	return &e.Fields[i]
+	return names
 }
-
-func (e *Entity) declares(name string) bool { return name == e.IDField || e.field(name) != nil }

@@ -41,9 +41,6 @@ var rows = slices.Concat(jsonRows, declarationRows, conversationRows, dispatchRo
 
 // known are the rows that grow faster than their input. Each is to be mended, and leaves the list then.
 var known = map[string]bool{
-	"schema.Lint/unmatched":              true, // searches all warnings for each warning
-	"schema.Lint/two lists":              true, // searches all declared fields, and all warnings, for each field
-	"ledger.Adapter.Validate/two lists":  true, // searches all flags of the schema for each flag
 	"llm.Transport openai_chat/distinct": true, // searches all calls for each event
 }
 
