@@ -202,6 +202,10 @@ const faint = `(() => {
 	return seen < 8 ? ["only " + seen + " texts were seen"] : found;
 })()`
 
+// widest names elements that end beyond 320 pixels.
+const widest = `[...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > 320).
+	map((e) => e.tagName + "." + e.className + " " + e.textContent.slice(0, 30)).slice(-5)`
+
 // looks checks the page in both colours, and on a narrow screen.
 func (v *visit) looks(name string) {
 	v.t.Helper()
@@ -218,7 +222,7 @@ func (v *visit) looks(name string) {
 	}
 	v.do(Colours("light"), chromedp.EmulateViewport(320, 640))
 	if wide := eval[int](v, "document.documentElement.scrollWidth"); wide > 320 {
-		v.t.Errorf("%s: on a screen of 320 pixels the page is %d wide", name, wide)
+		v.t.Errorf("%s: on a screen of 320 pixels the page is %d wide: %q", name, wide, eval[[]string](v, widest))
 	}
 	v.do(chromedp.ResetViewport())
 }

@@ -68,7 +68,7 @@ func TestReport(t *testing.T) {
 	v.looks("the report")
 
 	v.do(chromedp.Navigate(v.base), chromedp.KeyEvent("j"))
-	if got := eval[string](v, at); got != "row 2: refund the lamp" {
+	if got := eval[string](v, at); got != "refund: refund the lamp" {
 		t.Errorf("the first case is %q", got)
 	}
 	v.do(chromedp.KeyEvent("o"))
@@ -76,7 +76,7 @@ func TestReport(t *testing.T) {
 	v.do(chromedp.KeyEvent("o"))
 	v.until(`!document.activeElement.parentElement.open`)
 	v.do(chromedp.KeyEvent("jj"))
-	if got := eval[string](v, at); got != "row 4: flaky but not worse" {
+	if got := eval[string](v, at); got != "flaky: flaky but not worse" {
 		t.Errorf("two further is %q", got)
 	}
 	v.do(chromedp.KeyEvent("k"))
@@ -86,21 +86,21 @@ func TestReport(t *testing.T) {
 
 	// The filter and the order.
 	const visible = `[...document.querySelectorAll(".case")].filter((c) => c.checkVisibility()).map((c) => c.querySelector(".title").textContent)`
-	v.do(press("/", "/", 191), chromedp.KeyEvent("refund jo"))
+	v.do(press("/", "/", 191), chromedp.KeyEvent("the lampjo"))
 	if n := eval[int](v, visible+`.length`); n != 0 { // the keys are text here
 		t.Errorf("%d cases are shown", n)
 	}
 	v.says("#found", "0 of 10 cases")
 	v.do(chromedp.KeyEvent(kb.Backspace), chromedp.KeyEvent(kb.Backspace), chromedp.KeyEvent(kb.Escape))
-	if got := eval[[]string](v, visible); len(got) != 1 || got[0] != "row 2: refund the lamp" {
+	if got := eval[[]string](v, visible); len(got) != 1 || got[0] != "refund: refund the lamp" {
 		t.Errorf("%q are shown with the filter %q", got, eval[string](v, `filter.value`))
 	}
 	v.do(chromedp.Evaluate[chromedp.Void](`filter.value = ""; show.value = "improved"; show.dispatchEvent(new Event("change"))`))
-	if got := eval[[]string](v, visible); len(got) != 1 || got[0] != "row 3: improve the search" {
+	if got := eval[[]string](v, visible); len(got) != 1 || got[0] != "improve: improve the search" {
 		t.Errorf("%q are shown", got)
 	}
 	v.do(chromedp.Evaluate[chromedp.Void](`show.value = ""; show.dispatchEvent(new Event("change")); sort.value = "name"; sort.dispatchEvent(new Event("change"))`))
-	if got := eval[[]string](v, visible); len(got) != 10 || got[1] != "row 2: refund the lamp" || got[9] != "row 11: say 3" {
+	if got := eval[[]string](v, visible); len(got) != 10 || got[0] != "flaky: flaky but not worse" || got[9] != "talk: say a" {
 		t.Errorf("by name: %q", got)
 	}
 	v.do(chromedp.Evaluate[chromedp.Void](`keys.checked = false; document.activeElement.blur()`), chromedp.KeyEvent("j"))
@@ -152,7 +152,7 @@ func TestReportWithoutScripts(t *testing.T) {
 	if eval[bool](v, `document.getElementById("controls").checkVisibility()`) {
 		t.Fatal("the script has run")
 	}
-	v.says("#list", "row 2: refund the lamp", "wrong: the amount", "Timeline", "list_orders", "Dispatch, turn 2")
+	v.says("#list", "refund: refund the lamp", "wrong: the amount", "Timeline", "list_orders", "Dispatch, turn 2")
 	v.tabTo("#list summary")
 	v.do(enter)
 	v.until(`document.activeElement.parentElement.open && document.querySelector(".trials").checkVisibility()`)
