@@ -164,16 +164,12 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 	if err != nil {
 		return fail(2, asError(err))
 	}
-	t, err := h.gate.enter(0)
-	if err != nil {
-		return fail(2, asError(err))
-	}
-	s := h.newSession(t, time.Now())
+	t, _ := h.gate.enter(0) // the first one, which the gate cannot refuse
+	s := h.newSession(ctx, t, time.Now())
 	defer s.release()
-	if err := h.openRun(ctx, s, e, nil); err != nil {
+	if err := h.openRun(s, e, nil); err != nil {
 		return fail(2, asError(err))
 	}
-	defer s.end(nil)
 	out := h.runAgent(s)
 	answer, found := h.answer(s, out)
 	h.hooks.Grace = h.opts.Reserve / 2

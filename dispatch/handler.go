@@ -82,17 +82,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		httpserve.WriteJSON(w, http.StatusOK, []byte(`{"ok":true}`))
 		return
 	}
-	s := h.newSession(t, arrived)
+	s := h.newSession(r.Context(), t, arrived)
 	defer s.release()
 	e, err := decode(body, r.Header)
 	if err == nil {
-		err = h.openRun(r.Context(), s, e, r.Header)
+		err = h.openRun(s, e, r.Header)
 	}
 	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	defer s.end(nil)
 	out := h.runAgent(s)
 	if out.aborts {
 		h.endRun(s, out, nil)
@@ -163,6 +162,7 @@ type session struct {
 
 	ctx context.Context         // the agent's context is derived from it
 	end context.CancelCauseFunc // of ctx
+	kit *testKit                // nil in production
 
 	ticket  ticket
 	tokens  *tokens
@@ -170,42 +170,47 @@ type session struct {
 	holders atomic.Int32
 }
 
-// newSession returns a session that the caller holds.
-func (h *Handler) newSession(t ticket, arrived time.Time) *session {
-	s := &session{ticket: t, tokens: &h.state, arrived: arrived}
+// newSession returns a session that the caller holds. Its context ends before ctx if the proxy reports
+// that the run is over.
+func (h *Handler) newSession(ctx context.Context, t ticket, arrived time.Time) *session {
+	s := &session{ticket: t, tokens: &h.state, arrived: arrived, kit: observe.From[*testKit](ctx)}
+	if s.kit != nil {
+		ctx = observe.With[*testKit](ctx, nil) // it is not the kit of a run inside of this run
+	}
+	s.kept.Run = &s.run
+	ctx, s.end = context.WithCancelCause(ctx)
+	s.ctx = observe.With(ctx, &s.kept)
 	s.hold()
 	return s
 }
 
 func (s *session) hold() { s.holders.Add(1) }
 
-// release gives up the place in the gate and the run token when nobody holds the session any more.
+// release ends the context, and gives up the run token and the place in the gate, when nobody holds
+// the session any more.
 func (s *session) release() {
 	if s.holders.Add(-1) > 0 {
 		return
 	}
+	s.end(nil)
 	if s.token != nil {
 		s.tokens.leave(s.token)
 	}
 	s.ticket.leave()
 }
 
-// openRun makes the run of an envelope. Its context ends when the proxy reports that the run is
-// over: the client calls OnRunOver, which is the function that cancels the context. header is that of
-// the request, and nil in code mode.
-func (h *Handler) openRun(ctx context.Context, s *session, e envelope, header http.Header) error {
+// openRun makes the run of an envelope. When the proxy reports that the run is over, the client calls
+// OnRunOver, which is the function that ends the context of the session. header is that of the request,
+// and nil in code mode.
+func (h *Handler) openRun(s *session, e envelope, header http.Header) error {
 	if err := h.hosts.check(e.proxyURL); err != nil {
 		return envelopeError("the proxy URL %s", err)
 	}
 	s.token = s.tokens.enter(e.runToken, s.arrived)
 	s.record.init(&s.run, &s.token.numbers)
-	s.kept.Run = &s.run
-	ctx, s.end = context.WithCancelCause(ctx)
-	s.ctx = observe.With(ctx, &s.kept)
-
 	o := *h.opts.Proxy
 	o.Pacer, o.OnRunOver, o.Observer = s.token.pacer, s.end, &s.record.observer
-	if observe.From[observe.Unpaced](ctx) {
+	if s.kit != nil && s.kit.Unpaced {
 		o.Pacer = proxy.NewPacer(0, 0)
 	}
 	if also := h.opts.Proxy.OnRunOver; also != nil {
@@ -216,15 +221,15 @@ func (h *Handler) openRun(ctx context.Context, s *session, e envelope, header ht
 	}
 	client, err := proxy.New(e.proxyURL, e.runToken, &o)
 	if err != nil {
-		s.end(nil)
 		// The client's error names what is wrong without repeating the URL or the token.
 		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
 		return envelopeError("the proxy URL or run token cannot be used: %s", reasons)
 	}
-	for _, also := range []*proxy.Observer{h.opts.Proxy.Observer, observe.From[*proxy.Observer](ctx)} {
-		if also != nil {
-			client = client.Observe(also)
-		}
+	if also := h.opts.Proxy.Observer; also != nil {
+		client = client.Observe(also)
+	}
+	if s.kit != nil {
+		client = client.Observe(s.kit.Calls)
 	}
 	s.run.set(&e, client, &s.record.transcript)
 	h.startRun(s, header)
@@ -277,7 +282,7 @@ func (h *Handler) conclude(s *session, end runner.Outcome[outcome]) outcome {
 	case !end.Left && (end.Stop == runner.InTime || !out.ended):
 		return out
 	case end.Stop == runner.TimedOut:
-		h.opts.Logger.WarnContext(s.ctx, "run timed out", "run_id", s.run.RunID, "timeout", h.opts.RunTimeout)
+		h.log(s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))
 		late := h.ask(s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
 		return outcome{host: true, timedOut: true, response: late}
 	case proxy.IsRunOver(end.Cause):
@@ -310,14 +315,16 @@ func (h *Handler) answer(s *session, out outcome) (body []byte, problems []Probl
 		h.log(s, slog.LevelWarn, "response contract", slog.String("code", p.Code),
 			slog.String("pointer", p.Pointer), slog.String("problem", p.Message))
 	}
-	if h.opts.Logger.Enabled(s.ctx, slog.LevelInfo) {
-		h.log(s, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(s.arrived)))
-	}
+	h.log(s, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(s.arrived)))
 	return body, problems
 }
 
-// log writes a record that names the run.
+// log writes a record that names the run. A logger that panics does not break the run.
 func (h *Handler) log(s *session, level slog.Level, message string, attrs ...slog.Attr) {
+	defer func() { _ = recover() }()
+	if !h.opts.Logger.Enabled(s.ctx, level) {
+		return
+	}
 	attrs = append(attrs, slog.String("run_id", s.run.RunID), slog.String("task_id", s.run.TaskID),
 		slog.String("run_token_jti", s.run.TokenJTI))
 	h.opts.Logger.LogAttrs(s.ctx, level, message, attrs...)

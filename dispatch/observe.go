@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/proxy"
 )
 
 // An Observer has functions that are called for the runs and the rejected requests of a handler, for
@@ -77,6 +78,9 @@ type Refusal struct {
 	Header func(name string) string
 }
 
+// A testKit observes the run of a request that it has sent.
+type testKit = observe.Kit[Observer, proxy.Observer]
+
 // startRun reports the start of a run, and takes the context that the observer returns. header is nil
 // in code mode.
 func (h *Handler) startRun(s *session, header http.Header) {
@@ -99,9 +103,10 @@ func (h *Handler) startRun(s *session, header http.Header) {
 	}
 }
 
+// endRun reports the end of a run. It must be called once for every run that startRun has reported.
 func (h *Handler) endRun(s *session, out outcome, problems []Problem) {
-	ctx, kit, o := s.ctx, observe.From[*Observer](s.ctx), h.opts.Observer
-	if kit == nil && (o == nil || o.RunEnd == nil) {
+	ctx, o := s.ctx, h.opts.Observer
+	if s.kit == nil && (o == nil || o.RunEnd == nil) {
 		return
 	}
 	end := RunEnd{
@@ -114,8 +119,8 @@ func (h *Handler) endRun(s *session, out outcome, problems []Problem) {
 	if out.failure != nil {
 		end.Err = out.failure
 	}
-	if kit != nil {
-		kit.RunEnd(ctx, end)
+	if s.kit != nil {
+		s.kit.Runs.RunEnd(ctx, end)
 	}
 	if o != nil && o.RunEnd != nil {
 		h.hooks.Hook(ctx, s.run.RunID, func() { o.RunEnd(ctx, end) })
@@ -124,13 +129,13 @@ func (h *Handler) endRun(s *session, out outcome, problems []Problem) {
 
 func (h *Handler) observeRefusal(r *http.Request, err error) {
 	ctx, o := r.Context(), h.opts.Observer
-	kit := observe.From[*Observer](ctx)
+	kit := observe.From[*testKit](ctx)
 	if kit == nil && (o == nil || o.Refused == nil) {
 		return
 	}
 	refusal := Refusal{Err: err, Status: asError(err).status(), Header: h.publicHeader(r.Header)}
 	if kit != nil {
-		kit.Refused(ctx, refusal)
+		kit.Runs.Refused(ctx, refusal)
 	}
 	if o != nil && o.Refused != nil {
 		hooks := h.hooks

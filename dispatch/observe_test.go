@@ -385,3 +385,49 @@ func TestObserverInCodeMode(t *testing.T) {
 		}
 	}
 }
+
+// A logger that panics does not keep a run from being answered, and its observer from seeing the end.
+func TestALoggerThatPanics(t *testing.T) {
+	for name, tt := range map[string]struct {
+		agent  dispatch.Agent
+		status int
+	}{
+		"an answer": {answering("done"), 200},
+		"an answer with problems": {
+			func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, nil }, 200,
+		},
+		"an error": {
+			func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("no") }, 500,
+		},
+		"a panic": {func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("no") }, 500},
+		"a timeout": {func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				observer, kept := ends(t)
+				h := newHandler(t, tt.agent, func(o *dispatch.Options) {
+					o.Observer = observer
+					o.Logger = slog.New(inContext{see: func(context.Context, string) { panic("the logger") }})
+				})
+				if w := post(h, seedBody, nil); w.Code != tt.status || len(*kept) != 1 {
+					t.Errorf("answered %d %s; %d ends", w.Code, w.Body, len(*kept))
+				}
+			})
+		})
+	}
+}
+
+// The same holds for the record of an observer that does not return.
+func TestALoggerThatPanicsOfAnObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, answering("done"), func(o *dispatch.Options) {
+			o.Observer = &dispatch.Observer{RunEnd: func(context.Context, dispatch.RunEnd) { time.Sleep(time.Hour) }}
+			o.Logger = slog.New(inContext{see: func(context.Context, string) { panic("the logger") }})
+		})
+		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"done"}`)
+		time.Sleep(2 * time.Hour) // so that the observer returns
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -285,4 +286,64 @@ func TestTheRunEndsAfterItsResponse(t *testing.T) {
 			t.Errorf("the late call: %v", err)
 		}
 	})
+}
+
+// The context of a run ends when it is answered and the agent has returned, whichever is last,
+// although the context of the request goes on.
+func TestTheContextOfARunEndsWithIt(t *testing.T) {
+	for name, overtime := range map[string]time.Duration{"answered last": 0, "returned last": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var run context.Context
+				agent := func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+					if overtime > 0 {
+						<-ctx.Done()
+						time.Sleep(overtime)
+					}
+					return &dispatch.Response{FinalResponse: "done"}, nil
+				}
+				h := newHandler(t, agent, func(o *dispatch.Options) {
+					o.Observer = &dispatch.Observer{
+						RunStart: func(ctx context.Context, _ dispatch.RunStart) context.Context { run = ctx; return ctx },
+						RunEnd: func(ctx context.Context, _ dispatch.RunEnd) {
+							if ctx.Err() != nil {
+								t.Errorf("the context has ended before the run: %v", ctx.Err())
+							}
+						},
+					}
+				})
+				post(h, seedBody, nil)
+				if ended := run.Err() != nil; ended == (overtime > 0) {
+					t.Errorf("after the response the context has ended: %t", ended)
+				}
+				time.Sleep(overtime)
+				synctest.Wait()
+				if run.Err() == nil {
+					t.Error("the context of the run goes on")
+				}
+			})
+		})
+	}
+	t.Run("refused", func(t *testing.T) { // after the session of the run was made
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		children := &counting{Context: ctx}
+		h := newHandler(t, answering("done"), func(o *dispatch.Options) { o.ProxyHosts = []string{"other.example.com"} })
+		wantError(t, post(h, seedBody, func(r *http.Request) { *r = *r.WithContext(children) }), 400, dispatch.CodeEnvelope, "")
+		if n := children.n.Load(); n != 0 {
+			t.Errorf("%d contexts still wait for the end of the request", n)
+		}
+	})
+}
+
+// counting is a context that counts the contexts that have not ended.
+type counting struct {
+	context.Context
+	n atomic.Int64
+}
+
+func (c *counting) AfterFunc(f func()) (stop func() bool) {
+	c.n.Add(1)
+	end := context.AfterFunc(c.Context, f)
+	return func() bool { c.n.Add(-1); return end() }
 }

@@ -463,3 +463,18 @@ func TestTheLimitOfAMiddlewareIsNamed(t *testing.T) {
 		t.Errorf("%s, AgentError %q\noutput %s", got.ErrorClass, got.AgentError, output)
 	}
 }
+
+// An agent that breaks the connection, as http.ErrAbortHandler does, has not failed.
+func TestAnAbortIsNoFailureOfTheAgent(t *testing.T) {
+	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(http.ErrAbortHandler) }
+	for kind, target := range serving(t, agent) {
+		t.Run(kind, func(t *testing.T) {
+			var got *dispatchtest.Result
+			_, output := testkit.Run(t, func(tb testing.TB) { got = dispatchtest.Run(tb, target, task()) })
+			got.AssertErrorClass(t, dispatchtest.AgentUnreachable)
+			if got.AgentError != "" || strings.Contains(output, "the agent failed") {
+				t.Errorf("AgentError %q, output %s", got.AgentError, output)
+			}
+		})
+	}
+}

@@ -1,8 +1,7 @@
 // Package observe passes values through contexts by their type: what a test kit wants to see of a
 // run that it dispatches in its own process, and what packages keep for the duration of a run.
 //
-// A kit puts a *dispatch.Observer, a *proxy.Observer and the types of this package into the context
-// of the request. A handler calls them beside the observers of its options. In production no context
+// A kit puts a [Kit], a [Show] and [Faults] into the context of the request. In production no context
 // has them.
 package observe
 
@@ -26,9 +25,14 @@ func From[T any](ctx context.Context) T {
 	return v
 }
 
-// Unpaced is true if the proxy of the run has no rate limit. The clients of the run then send
-// without waiting.
-type Unpaced bool
+// A Kit observes the run of one request. R is dispatch.Observer, and C is proxy.Observer. The handler
+// of the run calls them beside the observers of its options. It takes the kit out of the context of
+// the run, so that a run inside of that run has none.
+type Kit[R, C any] struct {
+	Runs    *R
+	Calls   *C
+	Unpaced bool // the proxy of the run has no rate limit: its clients send without waiting
+}
 
 // Show writes a line to the output of the test that dispatched the run.
 type Show func(line string)

@@ -13,14 +13,14 @@ import (
 type name string
 
 func TestValuesAreFoundByTheirType(t *testing.T) {
-	ctx := observe.With(observe.With(observe.With(context.Background(), name("a")), "text"), observe.Unpaced(true))
+	ctx := observe.With(observe.With(observe.With(context.Background(), name("a")), "text"), true)
 	if got := observe.From[name](ctx); got != "a" {
 		t.Errorf("the name is %q", got)
 	}
 	if got := observe.From[string](ctx); got != "text" {
 		t.Errorf("the string is %q", got)
 	}
-	if observe.From[*int](ctx) != nil || !observe.From[observe.Unpaced](ctx) || observe.From[observe.Unpaced](context.Background()) {
+	if observe.From[*int](ctx) != nil || !observe.From[bool](ctx) || observe.From[bool](context.Background()) {
 		t.Error("a value of another type, or no value")
 	}
 	if got := observe.From[name](observe.With(ctx, name("b"))); got != "b" {

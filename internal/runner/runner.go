@@ -177,9 +177,10 @@ func (r *Runner) Hook(ctx context.Context, name string, f func()) {
 	select {
 	case <-done:
 	case <-timer.C:
+		defer func() { _ = recover() }() // of the logger
 		const problem = "did not return in time and still runs"
-		r.log(name).WarnContext(ctx, r.What+" "+problem, "waited", r.Grace)
 		observe.Fault{Function: r.What, Problem: problem, Detail: "waited " + r.Grace.String()}.Report(ctx)
+		r.log(name).WarnContext(ctx, r.What+" "+problem, "waited", r.Grace)
 	}
 }
 

@@ -259,14 +259,14 @@ func (s *Setup) inMemory() error {
 		return fmt.Errorf("dispatchtest: Target.Options: %w", err)
 	}
 	s.URL, s.ProxyURL = "http://agent.test/dispatch", "http://proxy.test"+s.Run.Path
-	s.connect(memhttp.NewTransport(s.Witness.Watch(handler)))
+	s.connect(memhttp.NewTransport(s.Witness.WatchAgent(handler)))
 	return nil
 }
 
 // onLoopback serves the handler, if there is one, and the proxy on 127.0.0.1.
 func (s *Setup) onLoopback() error {
 	if s.Target.Handler != nil {
-		base, err := s.serve(s.Target.Handler)
+		base, err := s.serve(s.Witness.WatchAgent(s.Target.Handler))
 		if err != nil {
 			return err
 		}
@@ -275,7 +275,7 @@ func (s *Setup) onLoopback() error {
 	base := strings.TrimRight(s.Task.ProxyURL, "/")
 	if base == "" {
 		var err error
-		if base, err = s.serve(s.proxy()); err != nil {
+		if base, err = s.serve(s.Witness.Watch(s.proxy())); err != nil {
 			return err
 		}
 	}
@@ -286,14 +286,13 @@ func (s *Setup) onLoopback() error {
 	return nil
 }
 
-// serve serves a handler on a free port until the setup is closed. The witness receives its log and
-// panics.
+// serve serves a handler on a free port until the setup is closed.
 func (s *Setup) serve(handler http.Handler) (base string, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("dispatchtest: %w", err)
 	}
-	server := &http.Server{Handler: s.Witness.Watch(handler), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	s.closers = append(s.closers, func() { _ = server.Close() })
 	return "http://" + listener.Addr().String(), nil

@@ -33,10 +33,20 @@ type Witness struct {
 	waits []proxy.WaitInfo // of the whole run
 }
 
-// Watch returns a handler whose requests, runs and panics the witness sees.
+// WatchAgent returns the handler of an agent. The witness sees its requests, panics and runs.
+func (w *Witness) WatchAgent(handler http.Handler) http.Handler {
+	kit := &observe.Kit[dispatch.Observer, proxy.Observer]{
+		Runs:    &dispatch.Observer{RunEnd: w.runEnd, Refused: w.refused},
+		Calls:   &proxy.Observer{WaitStart: w.waitStart, TraceEnd: w.traceEnd},
+		Unpaced: w.unpaced,
+	}
+	return w.Watch(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(rw, r.WithContext(observe.With(r.Context(), kit)))
+	}))
+}
+
+// Watch returns a handler whose requests and panics the witness sees.
 func (w *Witness) Watch(handler http.Handler) http.Handler {
-	runs := &dispatch.Observer{RunEnd: w.runEnd, Refused: w.refused}
-	calls := &proxy.Observer{WaitStart: w.waitStart, TraceEnd: w.traceEnd}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		defer func() {
 			switch p := recover(); p {
@@ -48,8 +58,7 @@ func (w *Witness) Watch(handler http.Handler) http.Handler {
 				panic(http.ErrAbortHandler)
 			}
 		}()
-		ctx := observe.With(observe.With(r.Context(), runs), calls)
-		ctx = observe.With(observe.With(ctx, observe.Faults(w.fault)), observe.Unpaced(w.unpaced))
+		ctx := observe.With(r.Context(), observe.Faults(w.fault))
 		if w.output != nil {
 			ctx = observe.With(ctx, observe.Show(w.show))
 		}
@@ -57,11 +66,15 @@ func (w *Witness) Watch(handler http.Handler) http.Handler {
 	})
 }
 
-// runEnd records how a run ended. If the agent dispatched to another one in this process, its own run
-// ends last, and counts.
+// runEnd records how the run of a request ended. If a handler makes several of one request, the last
+// one counts.
 func (w *Witness) runEnd(_ context.Context, end dispatch.RunEnd) {
+	seen := Seen{TimedOut: end.TimedOut, Problems: slices.Clone(end.Problems)}
+	for i := range seen.Problems {
+		seen.Problems[i].Fatal = false // the handler has repaired it
+	}
 	w.mu.Lock()
-	w.seen = Seen{TimedOut: end.TimedOut}
+	w.seen = seen
 	w.mu.Unlock()
 	panicked, _ := errors.AsType[*runner.Panic](end.Err)
 	switch {
@@ -75,11 +88,7 @@ func (w *Witness) runEnd(_ context.Context, end dispatch.RunEnd) {
 	default:
 		w.failed(errors.Unwrap(end.Err).Error())
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, p := range end.Problems {
-		p.Fatal = false // the handler has repaired it
-		w.seen.Problems = append(w.seen.Problems, p)
+	for _, p := range seen.Problems {
 		w.show(fmt.Sprintf("response contract: %s\n", p))
 	}
 }
