@@ -70,8 +70,9 @@ type Options struct {
 	//
 	// If the file exists, Run completes it: it runs only the trials that the file does not have, and
 	// removes a line that a killed program has not written whole. A file of another experiment is an
-	// error that names what differs. Only one Run at a time may write a file. If Results is "",
-	// nothing is written.
+	// error that names what differs. Run locks the file: while one Run writes it, another Run, in any
+	// process, returns an error that names the file. Linux, macOS, the BSDs, illumos and Windows have such
+	// locks; elsewhere Results is an error. If Results is "", nothing is written.
 	Results string
 
 	// Shard "i/n" runs the part i of n of the cases, from 1. The ids of the cases decide which belong

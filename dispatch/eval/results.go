@@ -340,7 +340,7 @@ type results struct {
 // openResults opens a file for the results of an experiment, or makes it. It calls see with each
 // trial that the file has already, and removes a torn end.
 func openResults(name string, h header, see func(r *record, at span)) (_ *results, err error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := openExclusive(name)
 	if err != nil {
 		return nil, fmt.Errorf("eval: Options.Results: %w", err)
 	}
@@ -372,6 +372,11 @@ func openResults(name string, h header, see func(r *record, at span)) (_ *result
 		s.header.Started = l.header.Started
 	}
 	return s, nil
+}
+
+// inUse is the error for a file that a run has open for writing, in this process or another.
+func inUse(name string) error {
+	return fmt.Errorf("another run is writing %s: wait until it ends, or use another file", name)
 }
 
 // readResults reads a file and checks that it is a part of the experiment with the header h. It calls
