@@ -39,15 +39,10 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	e := &Experiment{
-		Name: "eval", Started: l.header.Started, PerCase: l.header.Trials, FirstFailure: l.header.FirstFailure, Fingerprint: l.header.Fingerprint,
-		Trials: make([]Trial, len(l.trials)),
-	}
+	e := l.header.experiment(l.trials)
 	e.Fingerprint.Graders = o.GraderVersion
-	for i, t := range l.trials {
-		e.Trials[i] = t.Trial
-		e.Trials[i].Case = byID[t.ID]
-		e.Took += t.Took
+	for i := range e.Trials {
+		e.Trials[i].Case = byID[e.Trials[i].ID]
 	}
 	order := inFileOrder(l.trials, files)
 	var out *os.File
@@ -123,7 +118,7 @@ func withUnrun(trials []Trial, each int) (all []Trial) {
 }
 
 // inFileOrder returns the indexes of the trials in the order of files and lines.
-func inFileOrder(trials []loadedTrial, files []string) []int {
+func inFileOrder(trials []Trial, files []string) []int {
 	order := make([]int, len(trials))
 	for i := range order {
 		order[i] = i
@@ -137,22 +132,21 @@ func inFileOrder(trials []loadedTrial, files []string) []int {
 
 // gradeAgain decides about a stored trial and returns its new line.
 func (t *Trial) gradeAgain(ctx context.Context, grade Grader, f Fingerprint) ([]byte, error) {
-	r, stored, err := t.read()
+	whole, err := t.result()
 	if err != nil {
 		return nil, err
 	}
-	if stored != nil && t.Cause != CauseUser { // a session that the user broke off is not graded
+	if whole.Result != nil && t.Cause != CauseUser { // a session that the user broke off is not graded
 		c := t.Case
 		t.vary()
 		if t.Task.Platform != nil {
-			stored.Declared = t.Task.Platform.Declared()
+			whole.Declared = t.Task.Platform.Declared()
 		}
-		t.judge(ctx, stored.Result, grade)
+		t.judge(ctx, whole.Result, grade)
 		t.Case = c
 		if t.Verdict == Cancelled {
 			return nil, context.Cause(ctx)
 		}
 	}
-	r.Verdict, r.Cause, r.Reason, r.Fingerprint = t.Verdict, t.Cause, t.Reason, f
-	return encodeLine(r)
+	return t.line(f, nil)
 }

@@ -392,25 +392,6 @@ func TestWriteHTMLHasNoSecrets(t *testing.T) {
 	}
 }
 
-// Files of results that do not say when a run began, and where its turns end, can be shown too.
-func TestWriteHTMLOfOlderFiles(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "results.jsonl")
-	cases := rows(t)
-	run(t, refunder(true), append(cases[:3:3], cases[4:]...), &eval.Options{Results: file, Grader: notWrong}) // without large texts
-	text := regexp.MustCompile(`"started":"[^"]*","took`).ReplaceAll(read(t, file), []byte(`"took`))
-	text = regexp.MustCompile(`,"turns":\[[0-9,]*\]\}`).ReplaceAll(text, []byte("}"))
-	if bytes.Count(text, []byte(`"started"`)) != 1 { // of the header
-		t.Fatal("the file has been written in another way")
-	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	page := written(t, load(t, file), nil)
-	if late := regexp.MustCompile(`\+\d+ min|\+-`).FindString(html.UnescapeString(page)); late != "" || strings.Count(page, "get_order</span>") < 10 {
-		t.Errorf("an event is at %q, or calls are missing", late)
-	}
-}
-
 // What cannot be written is an error: experiments that cannot be compared, a writer that fails, a
 // file of results that is gone.
 func TestWriteHTMLErrors(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runpage"
 	"github.com/toolwire/toolwire/internal/terminal"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // Bounds of a run that is shown in full.
@@ -89,7 +88,8 @@ func (p *htmlPage) fill(c *htmlCase) error {
 
 // run prepares the run of a trial; nil if nothing was dispatched.
 func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
-	result, started, last, err := t.whole()
+	whole, err := t.result()
+	result := whole.Result
 	if result == nil || err != nil {
 		return nil, err
 	}
@@ -98,7 +98,11 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	if r.Path, err = p.path(c, t, result, texts); err != nil {
 		return nil, err
 	}
-	source := runpage.Source{Started: started, Log: &result.Log, Legs: runpage.LegsOf(result, last), Result: result}
+	began := t.began
+	if requests := runpage.Requests(&result.Log); began.IsZero() && len(requests) > 0 { // a trial that Run did not make
+		began = requests[0].At
+	}
+	source := runpage.Source{Started: began, Log: &result.Log, Legs: runpage.LegsOf(result, whole.Ends), Result: result}
 	for i, turn := range result.Turns {
 		if i == 0 {
 			source.Instruction, source.Input = turn.Instruction, inputOf(turn.Request)
@@ -140,44 +144,6 @@ func inputOf(envelope json.RawMessage) json.RawMessage {
 	return e.Input.Input
 }
 
-// whole returns the result of a trial, which may be in a file, when its run began, and the last event
-// of each turn. The result is nil if nothing was dispatched.
-func (t *Trial) whole() (result *dispatchtest.Result, started time.Time, last []int, err error) {
-	started = t.began
-	switch {
-	case t.Result != nil:
-		result, last = t.Result, ordersOf(t.Result).Turns
-	case t.at.file != "":
-		_, stored, err := t.read()
-		if err != nil {
-			return nil, started, nil, err
-		}
-		if stored != nil {
-			result, last = stored.Result, stored.Orders.Turns
-		}
-	}
-	if result != nil && started.IsZero() { // the file does not have it
-		started = firstEvent(&result.Log).Add(-runpage.Milliseconds(result.Ping.TookMS))
-	}
-	return result, started, last, nil
-}
-
-// firstEvent returns when the first event of a run arrived, which is shortly after the ping.
-func firstEvent(log *proxytest.Log) (first time.Time) {
-	see := func(at time.Time) {
-		if first.IsZero() || at.Before(first) {
-			first = at
-		}
-	}
-	for _, c := range runpage.Requests(log) {
-		see(c.At)
-	}
-	for _, t := range slices.Concat(log.Traces, log.Telemetry) {
-		see(t.At)
-	}
-	return first
-}
-
 // htmlPath is how the calls of a run differ from those of another one.
 type htmlPath struct {
 	Of      string // which other
@@ -213,12 +179,12 @@ func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, text
 	if other == nil {
 		return nil, nil
 	}
-	before, _, _, err := other.whole()
-	if before == nil || err != nil {
+	before, err := other.result()
+	if before.Result == nil || err != nil {
 		return nil, err
 	}
 	path.Verdict = other.Verdict
-	from, to := TrajectoryOf(before), TrajectoryOf(result)
+	from, to := TrajectoryOf(before.Result), TrajectoryOf(result)
 	d := from.Diff(to)
 	path.Same = len(d) == 0
 	path.add(func(s string) string { return texts.Line(p.before.Text(s)) }, from, d)

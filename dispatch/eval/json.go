@@ -3,16 +3,11 @@ package eval
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"io"
-	"slices"
 	"time"
 
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // experimentJSON is an experiment as JSON. Members may be added. They keep their meaning.
@@ -24,7 +19,7 @@ type experimentJSON struct {
 	Counts   countsJSON   `json:"counts"`
 	Causes   []causeCount `json:"causes"`
 	Stats    Stats        `json:"stats"`
-	CaseList []caseJSON   `json:"cases"` // one for each trial; written one by one
+	CaseList []record     `json:"cases"` // one for each trial; written one by one
 
 	// of an experiment with several trials of each case
 	PerCase      int          `json:"trials_per_case,omitempty"`
@@ -42,31 +37,6 @@ type countsJSON struct {
 	Skipped   int `json:"skipped"`
 }
 
-type caseJSON struct {
-	ID              string     `json:"id"`
-	Name            string     `json:"name"`
-	Trial           int        `json:"trial"`
-	Row             int        `json:"row,omitempty"`
-	Line            int        `json:"line,omitempty"`
-	Verdict         Verdict    `json:"verdict"`
-	Cause           Cause      `json:"cause,omitempty"`
-	Reason          string     `json:"reason,omitempty"`
-	TookMS          float64    `json:"took_ms"`
-	ExpectedOutcome string     `json:"expected_outcome,omitempty"`
-	Turns           int        `json:"turns"`
-	Ended           string     `json:"ended,omitempty"` // who ended the session, and why
-	FinalResponse   string     `json:"final_response,omitempty"`
-	Calls           []callJSON `json:"calls"`
-	Warnings        []string   `json:"warnings,omitempty"`
-}
-
-type callJSON struct {
-	Tool       string `json:"tool"`
-	Source     string `json:"source,omitempty"` // of a call that was answered with a result
-	Status     int    `json:"status,omitempty"` // of one that was refused; 0 if there was no whole answer
-	ErrorClass string `json:"error_class,omitempty"`
-}
-
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
 // verdict, cause, reason, final response and tool calls. It does not contain arguments and results
 // of calls; they are in [Trial].Result and in the file of results. The secrets of the target are
@@ -80,7 +50,7 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 			Cases: len(caseTrials(e.Trials)), Trials: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
 			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
 		},
-		CaseList: []caseJSON{},
+		CaseList: []record{},
 	}
 	if e.PerCase > 1 {
 		doc.PerCase, doc.FirstFailure, doc.Results = e.PerCase, e.FirstFailure, e.Cases()
@@ -98,10 +68,11 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	_, _ = out.Write(head) // a Writer keeps its first error for Flush
 	_, _ = out.WriteString(`"cases": [`)
 	for i := range e.Trials {
-		trial, err := e.Trials[i].document(e.secrets)
+		trial, err := e.Trials[i].record(e.secrets)
 		if err != nil {
 			return err
 		}
+		trial.stored = stored{}
 		if text, err = indented(trial, "    "); err != nil {
 			return err
 		}
@@ -138,55 +109,6 @@ func indented(v any, prefix string) ([]byte, error) {
 	var b bytes.Buffer
 	_ = json.Indent(&b, text, prefix, "  ") // was just written
 	return b.Bytes(), nil
-}
-
-func (t *Trial) document(secrets *redact.Set) (caseJSON, error) {
-	doc := caseJSON{
-		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took),
-		Calls: []callJSON{},
-	}
-	if t.Row != nil {
-		doc.Row, doc.Line, doc.ExpectedOutcome = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
-	}
-	result, _, err := t.known(secrets)
-	if result == nil || err != nil {
-		return doc, err
-	}
-	doc.Ended = t.whoEnded()
-	doc.Turns, doc.FinalResponse, doc.Warnings = len(result.Turns), secrets.Text(result.FinalResponse), slices.Clone(result.Warnings)
-	for _, p := range result.Problems {
-		if !p.Fatal {
-			doc.Warnings = append(doc.Warnings, p.String())
-		}
-	}
-	calls := slices.Concat(result.Calls, result.Refused)
-	slices.SortFunc(calls, func(a, b proxytest.Call) int { return cmp.Compare(a.Order, b.Order) })
-	for _, call := range calls {
-		switch {
-		case call.Trace:
-		case call.Source != "":
-			doc.Calls = append(doc.Calls, callJSON{Tool: call.Tool, Source: string(call.Source)})
-		default:
-			doc.Calls = append(doc.Calls, callJSON{Tool: call.Tool, Status: call.Status, ErrorClass: call.ErrorClass})
-		}
-	}
-	return doc, nil
-}
-
-// known returns the result and its timeline, which may be in a file. The timeline has no secrets. The
-// result is nil if nothing was dispatched.
-func (t *Trial) known(secrets *redact.Set) (result *dispatchtest.Result, timeline string, err error) {
-	if t.Result != nil {
-		return t.Result, cutBytes(secrets.Text(t.Result.String()), maxOutput), nil
-	}
-	if t.at.file == "" {
-		return nil, "", nil
-	}
-	r, stored, err := t.read()
-	if stored == nil || err != nil {
-		return nil, "", err
-	}
-	return stored.Result, r.Timeline, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

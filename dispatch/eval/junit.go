@@ -115,12 +115,11 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	_, _ = out.WriteString(xml.Header) // a Writer keeps its first error for Flush
 	_, _ = out.Write(head)
 	for i := range e.Trials {
-		trial, err := e.Trials[i].junit(e)
+		r, err := e.Trials[i].record(e.secrets)
 		if err != nil {
 			return err
 		}
-		trial.Name += e.numbered(&e.Trials[i])
-		if text, err = xml.MarshalIndent(trial, "    ", "  "); err != nil {
+		if text, err = xml.MarshalIndent(e.junitOf(&r), "    ", "  "); err != nil {
 			return err
 		}
 		_, _ = out.Write(text)
@@ -164,10 +163,10 @@ func (e *Experiment) junitProperties() []junitProperty {
 	return list
 }
 
-func (t *Trial) junit(e *Experiment) (junitCase, error) {
-	out := junitCase{Name: t.Name, ClassName: e.Name, Time: seconds(t.Took)}
-	reason := &junitReason{Message: terminal.Cut(oneLine(t.Reason), 300), Type: string(t.Cause), junitText: newJUnitText(t.Reason)}
-	switch t.Verdict {
+func (e *Experiment) junitOf(r *record) junitCase {
+	out := junitCase{Name: r.Name + e.numbered(r.Trial), ClassName: e.Name, Time: fmt.Sprintf("%.3f", r.TookMS/1000)}
+	reason := &junitReason{Message: terminal.Cut(oneLine(r.Reason), 300), Type: string(r.Cause), junitText: newJUnitText(r.Reason)}
+	switch r.Verdict {
 	case Passed:
 	case Skipped:
 		out.Skipped = &junitReason{Message: reason.Message}
@@ -179,12 +178,11 @@ func (t *Trial) junit(e *Experiment) (junitCase, error) {
 	default:
 		out.Error = reason
 	}
-	result, timeline, err := t.known(e.secrets)
-	if result != nil {
-		text := newJUnitText(timeline)
+	if r.Timeline != "" {
+		text := newJUnitText(r.Timeline)
 		out.SystemOut = &text
 	}
-	return out, err
+	return out
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

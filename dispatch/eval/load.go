@@ -10,16 +10,21 @@ import (
 	"strings"
 )
 
-// loadedTrial is a trial in a file, and its place among all.
-type loadedTrial struct {
-	Trial
-	place int // of its case
-}
-
 // loaded are the files of one experiment, checked.
 type loaded struct {
 	header header // of the whole
-	trials []loadedTrial
+	trials []Trial
+}
+
+// experiment returns an experiment of these trials.
+func (h *header) experiment(trials []Trial) *Experiment {
+	e := &Experiment{
+		Name: "eval", Started: h.Started, PerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, Trials: trials,
+	}
+	for i := range trials {
+		e.Took += trials[i].Took
+	}
+	return e
 }
 
 // Load reads an experiment from its files of results: one, or those of all shards. The results stay
@@ -34,15 +39,7 @@ func Load(files ...string) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Experiment{
-		Name: "eval", Started: l.header.Started, PerCase: l.header.Trials, FirstFailure: l.header.FirstFailure,
-		Fingerprint: l.header.Fingerprint, Trials: make([]Trial, len(l.trials)),
-	}
-	for i, t := range l.trials {
-		e.Trials[i] = t.Trial
-		e.Took += t.Took
-	}
-	return e, nil
+	return l.header.experiment(l.trials), nil
 }
 
 // Merge writes the results of all shards as one file of results, with the cases in the order of the
@@ -87,7 +84,7 @@ func Merge(w io.Writer, files ...string) error {
 // load reads the files and checks that they are one whole experiment.
 func load(files []string) (*loaded, error) {
 	c := collector{
-		problems: problems{most: defaultLimits.problems}, trials: map[string]map[int]*loadedTrial{},
+		problems: problems{most: defaultLimits.problems}, trials: map[string]map[int]*Trial{},
 		shards: map[shard]string{}, texts: map[string]string{},
 	}
 	if len(files) == 0 {
@@ -108,7 +105,7 @@ type collector struct {
 	problems problems
 	first    header // of the first file, with the cases of all
 	from     string // the first file
-	trials   map[string]map[int]*loadedTrial
+	trials   map[string]map[int]*Trial
 	shards   map[shard]string  // the file of each
 	texts    map[string]string // equal texts once
 }
@@ -126,17 +123,17 @@ func (c *collector) read(file string) {
 	}
 	defer func() { _ = f.Close() }()
 	before := len(c.problems.found) + c.problems.more
-	own := map[string]map[int]*loadedTrial{}
+	own := map[string]map[int]*Trial{}
 	var foreign []Problem
 	strange := func(code string, line int, format string, args ...any) {
 		foreign = append(foreign, Problem{Code: code, File: file, Line: line, Message: fmt.Sprintf(format, args...)})
 	}
 	l := scan(file, f, &c.problems, func(h *header, n int, r *record, at span) {
-		t := &loadedTrial{Trial: r.trial(Case{})}
-		t.at = at
-		c.share(&t.Trial)
+		trial := r.trial(Case{}, at)
+		t := &trial
+		c.share(t)
 		if own[t.ID] == nil {
-			own[t.ID] = map[int]*loadedTrial{}
+			own[t.ID] = map[int]*Trial{}
 		} else if own[t.ID][t.Number] != nil {
 			strange(doubledResult, n, "case %s, trial %d is in the file twice", shown(t.ID), t.Number)
 		}
@@ -163,7 +160,7 @@ func (c *collector) read(file string) {
 }
 
 // take adds a file to those before it.
-func (c *collector) take(l *lines, own map[string]map[int]*loadedTrial, foreign []Problem) {
+func (c *collector) take(l *lines, own map[string]map[int]*Trial, foreign []Problem) {
 	h := &l.header
 	part, _ := parseShard(h.Shard)
 	whole, _ := parseShard(c.first.Shard)
@@ -207,7 +204,7 @@ func (c *collector) take(l *lines, own map[string]map[int]*loadedTrial, foreign 
 }
 
 // missing returns the trials of a case that are missing.
-func (h *header) missing(trials map[int]*loadedTrial) (list []int) {
+func (h *header) missing(trials map[int]*Trial) (list []int) {
 	for k := 1; k <= h.Trials; k++ {
 		t := trials[k]
 		if t == nil {
@@ -258,14 +255,13 @@ func (c *collector) complete() {
 func (c *collector) whole() *loaded {
 	c.first.Shard = shard{1, 1}.String()
 	l := &loaded{header: c.first}
-	for id, trials := range c.trials {
+	for _, trials := range c.trials {
 		for _, t := range trials {
-			t.place = c.first.Cases[id]
 			l.trials = append(l.trials, *t)
 		}
 	}
-	slices.SortFunc(l.trials, func(a, b loadedTrial) int {
-		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Number, b.Number))
+	slices.SortFunc(l.trials, func(a, b Trial) int {
+		return cmp.Or(cmp.Compare(c.first.Cases[a.ID], c.first.Cases[b.ID]), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Number, b.Number))
 	})
 	return l
 }

@@ -82,7 +82,7 @@ func (o *Options) stored(h header) (map[string]int, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("eval: Options.Results: %s is a folder", o.Results)
 	}
-	_, err = readResults(o.Results, f, &h, func(r *record, _ span) { known[r.Case]++ })
+	_, err = readResults(o.Results, f, &h, func(r *record, _ span) { known[r.ID]++ })
 	return known, err
 }
 

@@ -167,7 +167,7 @@ func TestBadResults(t *testing.T) {
 	stored("other.jsonl", func(o *eval.Options) {
 		o.Shard, o.Trials, o.AgentVersion, o.GraderVersion = "2/2", 2, "v2", "g2"
 	})
-	var first struct{ Case string }
+	var first struct{ ID string }
 	if err := json.Unmarshal(two[1], &first); err != nil {
 		t.Fatal(err)
 	}
@@ -206,12 +206,12 @@ func TestBadResults(t *testing.T) {
 	for _, b := range []badInput{
 		{"shards", load("1.jsonl", "bad.jsonl"), []string{
 			garbage,
-			fmt.Sprintf(`bad.jsonl, line 4: case %q, trial 1 is in the file twice`, first.Case),
+			fmt.Sprintf(`bad.jsonl, line 4: case %q, trial 1 is in the file twice`, first.ID),
 			`bad.jsonl, line 6: the result is of another experiment: the version of the graders is "g" and not "", ` +
 				`the version of the agent is "a" and not ""`,
 			fmt.Sprintf(`bad.jsonl: case %q is not part of shard 2/2`, stray),
 			fmt.Sprintf("bad.jsonl: shard 2/2 is not complete: case %q has no trial 3; run the shard again with this file",
-				first.Case),
+				first.ID),
 		}},
 		{"a shard of another experiment", load("1.jsonl", "other.jsonl", "diary.jsonl", "empty.jsonl", "nope"), []string{
 			`other.jsonl, line 1: shard 2/2 is of another experiment than 1.jsonl: the version of the graders is "g2" and not "", ` +
@@ -224,7 +224,7 @@ func TestBadResults(t *testing.T) {
 		{"no file", load(), []string{"files: no file of results is given"}},
 		{"resume", again(eval.Options{Trials: 3, Shard: "2/2", Results: at("bad.jsonl"), FirstFailure: true}), []string{
 			garbage,
-			fmt.Sprintf(`bad.jsonl, line 4: case %q, trial 1 is in line 3 too`, first.Case),
+			fmt.Sprintf(`bad.jsonl, line 4: case %q, trial 1 is in line 3 too`, first.ID),
 			fmt.Sprintf(`bad.jsonl, line 5: case %q, trial 1 is not part of this experiment`, stray),
 			`bad.jsonl, line 6: the result is of another experiment: the version of the graders is "g" and not "", ` +
 				`the version of the agent is "a" and not ""`,

@@ -259,7 +259,7 @@ func TestSummary(t *testing.T) {
 	b.Reset()
 	if err := errors.Join(set.WriteSummary(&b, false), set.WriteJSON(&b)); err != nil || !set.OK() ||
 		!strings.HasPrefix(b.String(), "warning  1 case: the answer misses the response contract: messages_malformed\n") ||
-		!strings.Contains(b.String(), `"warnings": [`) {
+		!strings.Contains(b.String(), `"problems": [`) {
 		t.Errorf("error %v\n%s", err, b.String())
 	}
 	malformed := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
@@ -297,12 +297,17 @@ func TestWriteJSONWarnings(t *testing.T) {
 	result.Problems = []dispatch.Problem{{Code: "bad", Fatal: true}, {Code: "odd", Message: "two"}}
 	e := &eval.Experiment{Trials: []eval.Trial{{Verdict: eval.Failed, Result: result}}}
 	var b bytes.Buffer
-	var doc struct{ Cases []struct{ Warnings []string } }
+	var doc struct {
+		Cases []struct {
+			Warnings []string
+			Problems []dispatch.Problem
+		}
+	}
 	if err := errors.Join(e.WriteJSON(&b), json.Unmarshal(b.Bytes(), &doc)); err != nil {
 		t.Fatal(err)
 	}
-	if got := doc.Cases[0].Warnings; len(got) != 2 || got[0] != "one" || !strings.Contains(got[1], "two") {
-		t.Errorf("%q", got)
+	if got := doc.Cases[0]; len(got.Warnings) != 1 || got.Warnings[0] != "one" || len(got.Problems) != 1 || got.Problems[0].Message != "two" {
+		t.Errorf("%+v", got)
 	}
 }
 

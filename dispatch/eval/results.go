@@ -12,15 +12,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/ledger"
 )
 
 // resultsFormat is the first member of a file of results.
-const resultsFormat = "toolwire eval results 1"
+const resultsFormat = "toolwire eval results 2"
 
 // header is the first line of a file of results.
 type header struct {
@@ -32,207 +27,6 @@ type header struct {
 	Started      time.Time      `json:"started"`
 	Total        int            `json:"total"` // cases of all shards
 	Cases        map[string]int `json:"cases"` // ids of this shard, and the place of each in the dataset
-}
-
-// record is one trial, a line of a file of results.
-type record struct {
-	Case        string      `json:"case"`
-	Trial       int         `json:"trial"`
-	Name        string      `json:"name"`
-	Row         int         `json:"row,omitempty"`
-	Line        int         `json:"line,omitempty"`
-	Expected    string      `json:"expected_outcome,omitempty"`
-	Fingerprint Fingerprint `json:"fingerprint"`
-	Verdict     Verdict     `json:"verdict"`
-	Cause       Cause       `json:"cause,omitempty"`
-	Reason      string      `json:"reason,omitempty"`
-	Started     time.Time   `json:"started,omitzero"` // of the run
-	TookMS      float64     `json:"took_ms"`
-	Notes       []string    `json:"notes,omitempty"`
-	Ended       string      `json:"ended,omitempty"`
-	Timeline    string      `json:"timeline,omitempty"`
-
-	Result json.RawMessage `json:"result,omitempty"` // a storedResult
-}
-
-// storedResult is a result with what its JSON leaves out.
-type storedResult struct {
-	*dispatchtest.Result
-	State  ledger.Snapshot `json:"state"`
-	Orders orders          `json:"order"`
-}
-
-// orders are the places of the events in the run, in the order of the lists of a log.
-type orders struct {
-	Calls     []int `json:"calls,omitempty"`
-	Refused   []int `json:"refused,omitempty"`
-	Traces    []int `json:"traces,omitempty"`
-	Telemetry []int `json:"telemetry,omitempty"`
-
-	Turns []int `json:"turns,omitempty"` // the last event of each turn
-}
-
-func ordersOf(result *dispatchtest.Result) (o orders) {
-	log := &result.Log
-	for i := range log.Calls {
-		o.Calls = append(o.Calls, log.Calls[i].Order)
-	}
-	for i := range log.Refused {
-		o.Refused = append(o.Refused, log.Refused[i].Order)
-	}
-	for i := range log.Traces {
-		o.Traces = append(o.Traces, log.Traces[i].Order)
-	}
-	for i := range log.Telemetry {
-		o.Telemetry = append(o.Telemetry, log.Telemetry[i].Order)
-	}
-	for _, turn := range result.Turns {
-		if turn.Log == nil { // a stored result
-			return o
-		}
-		o.Turns = append(o.Turns, turn.Log.LastOrder())
-	}
-	return o
-}
-
-// line writes the trial as a line of a file of results, without secrets.
-func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
-	r := record{
-		Case: t.ID, Trial: t.Number, Name: t.Name, Fingerprint: f, Verdict: t.Verdict, Cause: t.Cause,
-		Reason: t.Reason, Started: t.began.UTC(), TookMS: milliseconds(t.Took), Notes: t.remarks(), Ended: t.whoEnded(),
-	}
-	for i, note := range r.Notes {
-		r.Notes[i] = secrets.Text(note)
-	}
-	if t.Row != nil {
-		r.Row, r.Line, r.Expected = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
-	}
-	if t.Result != nil {
-		var err error
-		if r.Result, err = rawjson.Encode(storedResult{t.Result, t.Result.State, ordersOf(t.Result)}); err != nil {
-			return nil, fmt.Errorf("eval: %s, trial %d: the result cannot be written: %w", t.ID, t.Number, err)
-		}
-		r.Result = hide(r.Result, secrets)
-		r.Timeline = cutBytes(secrets.Text(t.Result.String()), maxOutput)
-	}
-	return encodeLine(r)
-}
-
-// hide returns compact JSON without the secrets in its strings. Names of members that consist of
-// lower-case letters and underscores stay: all names of this format do.
-func hide(raw json.RawMessage, secrets *redact.Set) json.RawMessage {
-	out := make([]byte, 0, len(raw))
-	for {
-		begin := bytes.IndexByte(raw, '"') + 1
-		if begin == 0 {
-			return append(out, raw...)
-		}
-		end := begin
-		for raw[end] != '"' {
-			if raw[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		out = append(out, raw[:begin]...)
-		if text := string(raw[begin:end]); raw[end+1] == ':' && strings.Trim(text, formatLetters) == "" {
-			out = append(out, text...)
-		} else {
-			out = append(out, secrets.Text(text)...)
-		}
-		raw = raw[end:]
-		out, raw = append(out, '"'), raw[1:]
-	}
-}
-
-// formatLetters are those of the names in a file of results.
-const formatLetters = "abcdefghijklmnopqrstuvwxyz_"
-
-func encodeLine(v any) ([]byte, error) {
-	text, err := rawjson.Encode(v)
-	if err != nil {
-		return nil, fmt.Errorf("eval: %w", err)
-	}
-	return append(text, '\n'), nil
-}
-
-// trial returns what the line holds, without the result.
-func (r *record) trial(c Case) Trial {
-	if c.ID == "" {
-		c = Case{ID: r.Case, Name: r.Name}
-		if r.Row > 0 {
-			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected}
-		}
-	}
-	return Trial{
-		Case: c, Number: r.Trial, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
-		Took: time.Duration(r.TookMS * float64(time.Millisecond)), began: r.Started, notes: r.Notes, ended: r.Ended,
-	}
-}
-
-// stored decodes the result with the places of its events; nil if nothing was dispatched.
-func (r *record) stored() (*storedResult, error) {
-	if r.Result == nil {
-		return nil, nil
-	}
-	stored := &storedResult{Result: &dispatchtest.Result{}}
-	if err := json.Unmarshal(r.Result, stored); err != nil {
-		return nil, err
-	}
-	log := &stored.Log
-	log.State = stored.State
-	for i := range min(len(log.Calls), len(stored.Orders.Calls)) {
-		log.Calls[i].Order = stored.Orders.Calls[i]
-	}
-	for i := range min(len(log.Refused), len(stored.Orders.Refused)) {
-		log.Refused[i].Order = stored.Orders.Refused[i]
-	}
-	for i := range min(len(log.Traces), len(stored.Orders.Traces)) {
-		log.Traces[i].Order = stored.Orders.Traces[i]
-	}
-	for i := range min(len(log.Telemetry), len(stored.Orders.Telemetry)) {
-		log.Telemetry[i].Order = stored.Orders.Telemetry[i]
-	}
-	return stored, nil
-}
-
-// span is where a line is: in a file, from a byte on.
-type span struct {
-	file   string
-	offset int64
-	size   int
-}
-
-// read returns the trial's line.
-func (s span) read() (*record, error) {
-	f, err := os.Open(s.file)
-	if err != nil {
-		return nil, fmt.Errorf("eval: the stored result cannot be read: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	text := make([]byte, s.size)
-	if _, err := f.ReadAt(text, s.offset); err != nil {
-		return nil, fmt.Errorf("eval: the stored result cannot be read: %s, byte %d: %w", s.file, s.offset, err)
-	}
-	var r record
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("eval: the stored result cannot be read: %s has changed: %w", s.file, err)
-	}
-	return &r, nil
-}
-
-// read returns the line of a trial whose result is in a file, and the result, which is nil if nothing
-// was dispatched.
-func (t *Trial) read() (*record, *storedResult, error) {
-	r, err := t.at.read()
-	if err != nil {
-		return nil, nil, err
-	}
-	result, err := r.stored()
-	if err != nil {
-		return nil, nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
-	}
-	return r, result, nil
 }
 
 // lines reads a file of results.
@@ -272,7 +66,7 @@ func scan(file string, in io.Reader, problems *problems, see func(h *header, n i
 			}
 		} else {
 			var r record
-			if err := json.Unmarshal(text, &r); err != nil || r.Case == "" || r.Trial < 1 || !slices.Contains(stored, r.Verdict) {
+			if err := json.Unmarshal(text, &r); err != nil || !r.valid() {
 				if !reader.more() { // what a machine that lost power may leave
 					l.torn = true
 					return l
@@ -287,18 +81,6 @@ func scan(file string, in io.Reader, problems *problems, see func(h *header, n i
 		l.end += int64(len(text)) + 1
 	}
 }
-
-// stored are the verdicts of trials that ended, and causes why they did not pass.
-var (
-	stored = []Verdict{Passed, Failed, Errored, Skipped}
-	causes = []Cause{
-		"", CauseFault, CauseGrader, CauseNotGraded, CauseNotStaged, CausePanic, CauseUser,
-		Cause(dispatchtest.NoAnswer), Cause(dispatchtest.OutOfTime), Cause(dispatchtest.AgentFailed),
-		Cause(dispatchtest.AuthFailed), Cause(dispatchtest.AgentTimeout), Cause(dispatchtest.Agent5xx),
-		Cause(dispatchtest.Agent4xx), Cause(dispatchtest.AgentBadResponse), Cause(dispatchtest.AgentUnreachable),
-		Cause(dispatchtest.ContractViolation),
-	}
-)
 
 func (h *header) valid() bool {
 	_, ok := parseShard(h.Shard)
@@ -385,18 +167,18 @@ func readResults(name string, in io.Reader, h *header, see func(r *record, at sp
 	problems := problems{most: defaultLimits.problems}
 	seen := map[string]int{}
 	l := scan(name, in, &problems, func(_ *header, n int, r *record, at span) {
-		key := fmt.Sprintf("%s/%d", r.Case, r.Trial)
-		_, known := h.Cases[r.Case]
+		key := fmt.Sprintf("%s/%d", r.ID, r.Trial)
+		_, known := h.Cases[r.ID]
 		bad := func(format string, args ...any) {
 			problems.add(Problem{Code: foreignResult, File: name, Line: n, Message: fmt.Sprintf(format, args...)})
 		}
 		switch differ := r.Fingerprint.differences(h.Fingerprint); {
 		case seen[key] > 0:
-			bad("case %s, trial %d is in line %d too", shown(r.Case), r.Trial, seen[key])
+			bad("case %s, trial %d is in line %d too", shown(r.ID), r.Trial, seen[key])
 		case len(differ) > 0:
 			bad("the result is of another experiment: %s", strings.Join(differ, ", "))
 		case !known || r.Trial > h.Trials:
-			bad("case %s, trial %d is not part of this experiment", shown(r.Case), r.Trial)
+			bad("case %s, trial %d is not part of this experiment", shown(r.ID), r.Trial)
 		default:
 			see(r, at)
 		}

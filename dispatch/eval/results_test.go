@@ -230,7 +230,7 @@ func TestForeignFiles(t *testing.T) {
 		"shard":      {whole, cases, func(o *eval.Options) { o.Shard = "1/2" }, "the shard is 1/1 and not 1/2"},
 		"early":      {whole, cases, func(o *eval.Options) { o.FirstFailure = true }, "FirstFailure is false and not true"},
 		"twice":      {bytes.Join([][]byte{whole, lines[2]}, nil), cases, nil, "line 6: case "},
-		"other line": {bytes.Replace(whole, []byte(`"agent":"v1"},"verdict`), []byte(`"agent":"v0"},"verdict`), 1), cases, nil, "line 2: the result is of another experiment"},
+		"other line": {bytes.Replace(whole, []byte(`"agent":"v1"},"started`), []byte(`"agent":"v0"},"started`), 1), cases, nil, "line 2: the result is of another experiment"},
 		"garbage":    {bytes.Join([][]byte{lines[0], lines[1], []byte("garbage\n"), lines[2]}, nil), cases, nil, "line 3: the line is not a result"},
 		"a diary":    {[]byte("Dear diary"), cases, nil, "line 1: the file does not begin as a file of results"},
 		"too many":   {bytes.Replace(whole, []byte(`"trials":2`), []byte(`"trials":10001`), 1), cases, nil, "line 1: the line is not the header of a file of results"},
@@ -599,6 +599,9 @@ func TestResultsThatCannotBeRead(t *testing.T) {
 		for name, err := range map[string]error{
 			"JSON": e.WriteJSON(io.Discard), "JUnit": e.WriteJUnit(io.Discard), "page": e.WriteHTML(io.Discard, nil),
 		} {
+			if name != "page" && want == ": the result of case " { // they show the outcome, which can be read
+				continue
+			}
 			if err == nil || !strings.Contains(err.Error(), file+want) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
@@ -17,12 +16,6 @@ import (
 // maxListed is how many trials that neither passed nor were skipped the summary lists. JSON has
 // all.
 const maxListed = 20
-
-// Codes of problems that the handler of package dispatch has dealt with.
-const (
-	codeRepaired = "messages_repaired"
-	codeRemoved  = "messages_removed"
-)
 
 var verdicts = []struct {
 	verdict Verdict
@@ -77,7 +70,7 @@ func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 			continue
 		}
 		listed++
-		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.Text(terminal.Cut(oneLine(c.Name), 48)+e.numbered(c)),
+		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.Text(terminal.Cut(oneLine(c.Name), 48)+e.numbered(c.Number)),
 			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(string(c.Cause)+": "+terminal.Cut(oneLine(c.Reason), 200)))
 	}
 	if listed == 0 {
@@ -160,36 +153,6 @@ func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
 	}
 }
 
-// remarks returns what the platform would warn of.
-func (t *Trial) remarks() []string {
-	if t.Result == nil {
-		return t.notes
-	}
-	return slices.Concat(t.Result.Warnings, lost(t.Result.Problems))
-}
-
-// lost returns one text for each kind of problem that changed an answer.
-func lost(problems []dispatch.Problem) (texts []string) {
-	for _, p := range problems {
-		text := "the answer misses the response contract: " + p.Code
-		if p.Code == codeRepaired || p.Code == codeRemoved {
-			text = "the handler has changed what the agent answered: " + p.Code
-		}
-		if !p.Fatal && !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	return texts
-}
-
-// whoEnded returns who ended the session of the trial and why; "" if it was none.
-func (t *Trial) whoEnded() string {
-	if t.Result == nil {
-		return t.ended
-	}
-	return t.Result.Ended
-}
-
 // writeEnded counts who ended the sessions.
 func (e *Experiment) writeEnded(b *bytes.Buffer) {
 	counts := map[string]int{}
@@ -223,7 +186,7 @@ func (e *Experiment) writeSlowest(b *bytes.Buffer, colour bool) {
 	var table terminal.Table
 	table.Row(terminal.Cell{Text: "slowest", Style: terminal.Faint})
 	for _, c := range ran[:3] {
-		table.Row(terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(terminal.Cut(oneLine(c.Name), 72)+e.numbered(c)))
+		table.Row(terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(terminal.Cut(oneLine(c.Name), 72)+e.numbered(c.Number)))
 	}
 	_ = table.Write(b, colour)
 	b.WriteByte('\n')
@@ -256,9 +219,9 @@ func (e *Experiment) unit() string {
 }
 
 // numbered tells the trials of a case apart.
-func (e *Experiment) numbered(t *Trial) string {
+func (e *Experiment) numbered(trial int) string {
 	if e.PerCase > 1 {
-		return fmt.Sprintf(" (trial %d of %d)", t.Number, e.PerCase)
+		return fmt.Sprintf(" (trial %d of %d)", trial, e.PerCase)
 	}
 	return ""
 }

@@ -59,7 +59,7 @@ func show(t *testing.T, e *Experiment, trials []Trial) {
 		case trial.Verdict == Skipped:
 			t.Skip(trial.Reason)
 		default:
-			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial), why(trial))
+			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial.Number), why(trial))
 		}
 	}
 }

@@ -139,9 +139,8 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		return r, nil
 	}
 	r.file, err = openResults(opts.Results, h, func(known *record, at span) {
-		if i := first[known.Case] + known.Trial - 1; i < len(r.e.Trials) && r.e.Trials[i].ID == known.Case {
-			r.e.Trials[i] = known.trial(r.e.Trials[i].Case)
-			r.e.Trials[i].at = at
+		if i := first[known.ID] + known.Trial - 1; i < len(r.e.Trials) && r.e.Trials[i].ID == known.ID {
+			r.e.Trials[i] = known.trial(r.e.Trials[i].Case, at)
 		}
 	})
 	if err != nil {

@@ -45,7 +45,7 @@ type Call struct {
 	Notes []string `json:"notes,omitempty"`
 
 	Sequence int64 `json:"sequence,omitempty"` // shared with trace events; 0 if the request was refused
-	Order    int   `json:"-"`                  // place of its arrival among all events of the run, from 1
+	Order    int   `json:"order,omitempty"`    // place of its arrival among all events of the run, from 1
 
 	answered int // place of its response
 }
@@ -57,7 +57,7 @@ type Trace struct {
 	Payload  json.RawMessage `json:"payload"`
 	At       time.Time       `json:"at"` // of its arrival
 	Sequence int64           `json:"sequence"`
-	Order    int             `json:"-"` // of its arrival, among everything that happened
+	Order    int             `json:"order,omitempty"` // of its arrival, among everything that happened
 }
 
 // A Log is what the platform saw of a run up to one moment: calls, trace events and the changes of
@@ -86,7 +86,7 @@ type Log struct {
 	Faults []string `json:"faults,omitempty"`
 
 	// State is the ledger as it was when the log was made.
-	State ledger.Snapshot `json:"-"`
+	State ledger.Snapshot `json:"state"`
 
 	// Declared are the names of the world. An assertion about any other name fails.
 	Declared Declared `json:"-"`

@@ -1,0 +1,291 @@
+package eval
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runpage"
+)
+
+// record is a trial as it is stored and reported: a line of a file of results, an element of the JSON
+// report, and what the other reports show. It has no secrets of the target.
+type record struct {
+	ID       string  `json:"id"`
+	Name     string  `json:"name"`
+	Trial    int     `json:"trial"`
+	Row      int     `json:"row,omitempty"`
+	Line     int     `json:"line,omitempty"`
+	Verdict  Verdict `json:"verdict"`
+	Cause    Cause   `json:"cause,omitempty"`
+	Reason   string  `json:"reason,omitempty"`
+	TookMS   float64 `json:"took_ms"`
+	Expected string  `json:"expected_outcome,omitempty"`
+	outcome
+	stored
+}
+
+// outcome is what a record shows of the result of a run.
+type outcome struct {
+	Turns         int                `json:"turns"`
+	Ended         string             `json:"ended,omitempty"` // who ended the session, and why
+	FinalResponse string             `json:"final_response,omitempty"`
+	Calls         []callRecord       `json:"calls"`
+	Warnings      []string           `json:"warnings,omitempty"`
+	Problems      []dispatch.Problem `json:"problems,omitempty"` // that are not fatal
+}
+
+type callRecord struct {
+	Tool       string `json:"tool"`
+	Source     string `json:"source,omitempty"` // of a call that was answered with a result
+	Status     int    `json:"status,omitempty"` // of one that was refused; 0 if there was no whole answer
+	ErrorClass string `json:"error_class,omitempty"`
+}
+
+// stored is what only a file of results has.
+type stored struct {
+	Fingerprint *Fingerprint    `json:"fingerprint,omitempty"`
+	Started     time.Time       `json:"started,omitzero"` // of the run
+	Timeline    string          `json:"timeline,omitempty"`
+	Result      json.RawMessage `json:"result,omitempty"` // a storedResult
+}
+
+// storedResult is a result with the order of the last event of each turn, which its JSON leaves out.
+type storedResult struct {
+	*dispatchtest.Result
+	Ends []int `json:"ends,omitempty"`
+}
+
+// record returns the record of the trial, with its timeline.
+func (t *Trial) record(secrets *redact.Set) (record, error) {
+	r := record{outcome: outcome{Calls: []callRecord{}}}
+	switch {
+	case t.Result != nil:
+		r.outcome = outcomeOf(t.Result, secrets)
+		r.Timeline = cutBytes(secrets.Text(t.Result.String()), maxOutput)
+	case t.at.file != "":
+		known, err := t.at.read()
+		if err != nil {
+			return r, err
+		}
+		r = *known
+	}
+	r.ID, r.Name, r.Trial, r.Verdict, r.Cause, r.Reason = t.ID, t.Name, t.Number, t.Verdict, t.Cause, t.Reason
+	r.Started, r.TookMS = t.began.UTC(), milliseconds(t.Took)
+	if t.Row != nil {
+		r.Row, r.Line, r.Expected = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
+	}
+	return r, nil
+}
+
+func outcomeOf(result *dispatchtest.Result, secrets *redact.Set) outcome {
+	o := outcome{
+		Turns: len(result.Turns), Ended: secrets.Text(result.Ended), FinalResponse: secrets.Text(result.FinalResponse), Calls: []callRecord{},
+	}
+	for _, text := range result.Warnings {
+		o.Warnings = append(o.Warnings, secrets.Text(text))
+	}
+	for _, p := range result.Problems {
+		if !p.Fatal {
+			p.Pointer, p.Message = secrets.Text(p.Pointer), secrets.Text(p.Message)
+			o.Problems = append(o.Problems, p)
+		}
+	}
+	for _, c := range runpage.Requests(&result.Log) {
+		switch {
+		case c.Trace:
+		case c.Source != "":
+			o.Calls = append(o.Calls, callRecord{Tool: secrets.Text(c.Tool), Source: string(c.Source)})
+		default:
+			o.Calls = append(o.Calls, callRecord{Tool: secrets.Text(c.Tool), Status: c.Status, ErrorClass: c.ErrorClass})
+		}
+	}
+	return o
+}
+
+// Codes of problems that the handler of package dispatch has dealt with.
+const (
+	codeRepaired = "messages_repaired"
+	codeRemoved  = "messages_removed"
+)
+
+// notes returns what the platform would warn of, and one text for each kind of problem that changed
+// an answer.
+func (o *outcome) notes() []string {
+	texts := slices.Clone(o.Warnings)
+	for _, p := range o.Problems {
+		text := "the answer misses the response contract: " + p.Code
+		if p.Code == codeRepaired || p.Code == codeRemoved {
+			text = "the handler has changed what the agent answered: " + p.Code
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// line returns the trial as a line of a file of results.
+func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
+	r, err := t.record(secrets)
+	if err != nil {
+		return nil, err
+	}
+	r.Fingerprint = &f
+	if t.Result != nil {
+		if r.Result, err = rawjson.Encode(storedResult{t.Result, ends(t.Result)}); err != nil {
+			return nil, fmt.Errorf("eval: %s, trial %d: the result cannot be written: %w", t.ID, t.Number, err)
+		}
+		r.Result = hide(r.Result, secrets)
+	}
+	return encodeLine(r)
+}
+
+// ends returns the order of the last event of each turn.
+func ends(result *dispatchtest.Result) (list []int) {
+	for _, turn := range result.Turns {
+		if turn.Log == nil { // a stored result
+			return list
+		}
+		list = append(list, turn.Log.LastOrder())
+	}
+	return list
+}
+
+// hide returns compact JSON without the secrets in its strings. Names of members that consist of
+// lower-case letters and underscores stay: all names of this format do.
+func hide(raw json.RawMessage, secrets *redact.Set) json.RawMessage {
+	out := make([]byte, 0, len(raw))
+	for {
+		begin := bytes.IndexByte(raw, '"') + 1
+		if begin == 0 {
+			return append(out, raw...)
+		}
+		end := begin
+		for raw[end] != '"' {
+			if raw[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		out = append(out, raw[:begin]...)
+		if text := string(raw[begin:end]); raw[end+1] == ':' && strings.Trim(text, formatLetters) == "" {
+			out = append(out, text...)
+		} else {
+			out = append(out, secrets.Text(text)...)
+		}
+		raw = raw[end:]
+		out, raw = append(out, '"'), raw[1:]
+	}
+}
+
+// formatLetters are those of the names in a file of results.
+const formatLetters = "abcdefghijklmnopqrstuvwxyz_"
+
+func encodeLine(v any) ([]byte, error) {
+	text, err := rawjson.Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("eval: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// valid reports whether a line that was read is one of a trial that ended.
+func (r *record) valid() bool {
+	return r.ID != "" && r.Trial >= 1 && r.Fingerprint != nil && slices.Contains([]Verdict{Passed, Failed, Errored, Skipped}, r.Verdict)
+}
+
+// causes are those that a line may have.
+var causes = []Cause{
+	"", CauseFault, CauseGrader, CauseNotGraded, CauseNotStaged, CausePanic, CauseUser,
+	Cause(dispatchtest.NoAnswer), Cause(dispatchtest.OutOfTime), Cause(dispatchtest.AgentFailed),
+	Cause(dispatchtest.AuthFailed), Cause(dispatchtest.AgentTimeout), Cause(dispatchtest.Agent5xx),
+	Cause(dispatchtest.Agent4xx), Cause(dispatchtest.AgentBadResponse), Cause(dispatchtest.AgentUnreachable),
+	Cause(dispatchtest.ContractViolation),
+}
+
+// trial returns the trial of a line at a place of a file. If c is zero, the case is the line's.
+func (r *record) trial(c Case, at span) Trial {
+	if c.ID == "" {
+		c = Case{ID: r.ID, Name: r.Name}
+		if r.Row > 0 {
+			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected}
+		}
+	}
+	t := Trial{
+		Case: c, Number: r.Trial, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
+		Took: time.Duration(r.TookMS * float64(time.Millisecond)), began: r.Started, at: at,
+	}
+	t.notes, t.ended = r.notes(), r.Ended
+	return t
+}
+
+// remarks returns the notes of the trial.
+func (t *Trial) remarks() []string {
+	if t.Result == nil {
+		return t.notes
+	}
+	o := outcomeOf(t.Result, nil)
+	return o.notes()
+}
+
+// whoEnded returns who ended the session of the trial and why; "" if it was none.
+func (t *Trial) whoEnded() string {
+	if t.Result == nil {
+		return t.ended
+	}
+	return t.Result.Ended
+}
+
+// span is where a line is: in a file, from a byte on.
+type span struct {
+	file   string
+	offset int64
+	size   int
+}
+
+// read returns the trial's line.
+func (s span) read() (*record, error) {
+	f, err := os.Open(s.file)
+	if err != nil {
+		return nil, fmt.Errorf("eval: the stored result cannot be read: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	text := make([]byte, s.size)
+	if _, err := f.ReadAt(text, s.offset); err != nil {
+		return nil, fmt.Errorf("eval: the stored result cannot be read: %s, byte %d: %w", s.file, s.offset, err)
+	}
+	var r record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("eval: the stored result cannot be read: %s has changed: %w", s.file, err)
+	}
+	return &r, nil
+}
+
+// result returns the result of the trial and the ends of its turns, which may be in a file. The
+// result is nil if nothing was dispatched.
+func (t *Trial) result() (storedResult, error) {
+	if t.Result != nil || t.at.file == "" {
+		if t.Result == nil {
+			return storedResult{}, nil
+		}
+		return storedResult{t.Result, ends(t.Result)}, nil
+	}
+	r, err := t.at.read()
+	if err != nil || r.Result == nil {
+		return storedResult{}, err
+	}
+	s := storedResult{Result: &dispatchtest.Result{}}
+	if err := json.Unmarshal(r.Result, &s); err != nil {
+		return storedResult{}, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
+	}
+	return s, nil
+}
