@@ -8,9 +8,6 @@ var keywords = map[string]bool{
 	"or": true, "pass": true, "raise": true, "return": true, "try": true, "while": true, "with": true, "yield": true,
 }
 
-// softKeywords begin statements and are names elsewhere.
-var softKeywords = map[string]bool{"match": true, "case": true, "type": true, "lazy": true}
-
 // compound are the keywords whose statements have a colon.
 var compound = map[string]bool{
 	"class": true, "def": true, "if": true, "elif": true, "else": true, "for": true, "while": true, "try": true,
@@ -22,24 +19,16 @@ const maxTokens = 4096
 
 // line is the current logical line.
 type line struct {
-	tokens  []token
-	cut     bool // tokens were dropped
-	begins  int  // the first token of the current statement
-	pending bool // the next token begins a statement
+	tokens []token
+	cut    bool // tokens were dropped
 }
 
 func (l *line) reset() { *l = line{tokens: l.tokens[:0]} }
 
 func (l *line) add(t token) {
-	if len(l.tokens) == 0 || l.pending {
-		l.begins, l.pending = t.start, false
-	}
 	if len(l.tokens) < maxTokens {
 		l.tokens = append(l.tokens, t)
 	} else {
 		l.cut = true
 	}
 }
-
-// first tells whether a token begins a statement.
-func (l *line) first(t token) bool { return t.start == l.begins }

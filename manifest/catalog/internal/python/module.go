@@ -106,7 +106,7 @@ func (m *structure) take(s *scanner, tokens []token, colon bool) error {
 		now.decorators = append(now.decorators, dotted(s, tokens[1:]))
 		return nil
 	case head == "class" || head == "def":
-		if len(tokens) < begin+2 || tokens[begin+1].kind != name || keywords[word(begin+1)] {
+		if len(tokens) < begin+2 || tokens[begin+1].kind != name || isDigit(word(begin + 1)[0]) || keywords[word(begin+1)] {
 			return s.fail(tokens[begin].start, "after %q there must be a name", head)
 		}
 		after := word(begin + 2)

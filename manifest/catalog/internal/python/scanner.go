@@ -1,7 +1,7 @@
-// Package python reads Python source without running it: a tokenizer that follows CPython's, and
-// the facts that follow from tokens alone. It rejects a source only if every CPython since 3.10
-// rejects it. It accepts much that is malformed. Older versions of Python 3 read backslashes
-// between lines differently.
+// Package python reads Python source without running it: its strings, brackets and indentation, and
+// the classes and functions that they show. It rejects a source only if every CPython since 3.10
+// rejects it, and accepts much that is malformed: it knows no grammar of numbers and operators.
+// Older versions of Python 3 read backslashes between lines differently.
 //
 // Time and memory are linear in the source. The bounds of nesting are CPython's.
 package python
@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -26,12 +25,10 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Mes
 type kind byte
 
 const (
-	name    kind = iota // identifiers and keywords
-	number              //
-	text                // a string
-	data                // bytes, and strings with fields, whose text is not known
-	op                  // everything else
-	newline             // the end of a logical line
+	name kind = iota // identifiers, keywords and numbers
+	text             // a string
+	data             // bytes, and strings with fields, whose text is not known
+	op               // everything else
 )
 
 // token is a piece of the source. The depth of a bracket is that of its surroundings.
@@ -184,50 +181,27 @@ func (s *scanner) code() error {
 		return nil
 	case c == '"' || c == '\'':
 		return s.string(s.pos)
-	case c == '_' || c >= 0x80 || isLetter(c):
+	case isWord(c):
 		return s.name()
-	case isDigit(c) || c == '.' && isDigit(s.at(1)):
-		return s.emit(token{kind: number, start: s.pos, end: s.number()})
 	}
 	return s.operator(c)
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isWord(c byte) bool   { return c == '_' || c >= utf8.RuneSelf || isLetter(c) || isDigit(c) }
 
-// name reads an identifier, a keyword, or the prefix of a string.
+// name reads an identifier, a keyword, a number, or the prefix of a string.
 func (s *scanner) name() error {
 	start := s.pos
-	for s.pos < len(s.src) {
-		c := s.src[s.pos]
-		if c == '_' || isLetter(c) || isDigit(c) {
-			s.pos++
-			continue
-		}
-		if c < 0x80 {
-			break
-		}
-		r, size := utf8.DecodeRune(s.src[s.pos:])
-		if !identifier(r) {
-			return s.fail(s.pos, "the character %U is not Python; it may stand in strings and comments only", r)
-		}
-		s.pos += size
+	for isWord(s.at(0)) {
+		s.pos++
 	}
 	if c := s.at(0); (c == '"' || c == '\'') && isPrefix(s.src[start:s.pos]) {
 		return s.string(start)
 	}
-	return s.emit(token{kind: name, start: start, end: s.pos})
-}
-
-// identifier reports whether a character can be in a name. Characters that this version of Unicode
-// does not know may be letters in a later one.
-func identifier(r rune) bool {
-	switch r {
-	case 0x00b7, 0x0387, 0x2118, 0x212e, 0x30fb, 0xff65, 0x200c, 0x200d: // allowed although they look otherwise
-		return true
-	}
-	return !unicode.In(r, unicode.P, unicode.S, unicode.Z, unicode.Cf, unicode.Cc, unicode.Co) ||
-		unicode.Is(unicode.Pc, r) || unicode.In(r, unicode.Other_ID_Start, unicode.Other_ID_Continue)
+	s.emit(token{kind: name, start: start, end: s.pos})
+	return nil
 }
 
 // isPrefix reports whether a word is a prefix of strings.
@@ -242,70 +216,28 @@ func isPrefix(p []byte) bool {
 	return false
 }
 
-// number reads a number and returns its end. It does not check the number.
-func (s *scanner) number() int {
-	digits := func(is func(byte) bool) {
-		for is(s.at(0)) || s.at(0) == '_' {
-			s.pos++
-		}
-	}
-	if base := s.at(1) | 0x20; s.at(0) == '0' && (base == 'x' || base == 'o' || base == 'b') {
-		s.pos += 2
-		if base == 'x' {
-			digits(func(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' })
-		} else {
-			digits(isDigit) // a keyword may follow at once, as in 0b1and x
-		}
-		return s.pos
-	}
-	digits(isDigit)
-	if s.at(0) == '.' {
-		s.pos++
-		digits(isDigit)
-	}
-	if s.at(0)|0x20 == 'e' {
-		if next := s.at(1); isDigit(next) || (next == '+' || next == '-') && isDigit(s.at(2)) {
-			s.pos += 2
-			digits(isDigit)
-		}
-	}
-	if s.at(0)|0x20 == 'j' {
-		s.pos++
-	}
-	return s.pos
-}
-
 // operator reads an operator or a bracket.
 func (s *scanner) operator(c byte) error {
 	start, top := s.pos, s.top()
 	switch c {
 	case '(', '[', '{':
 		s.pos++
-		if err := s.emit(token{kind: op, start: start, end: s.pos}); err != nil {
-			return err
-		}
+		s.emit(token{kind: op, start: start, end: s.pos})
 		return s.push(frame{what: c, pos: start})
 	case ')', ']', '}':
 		return s.closing(c)
-	case ':':
-		if top != nil && top.what == '}' { // what follows is a format
-			s.pos++
-			outer := s.open[len(s.open)-2]
-			return s.push(frame{what: ':', pos: start, quote: outer.quote, triple: outer.triple, raw: outer.raw})
-		}
-	case '!':
-		if s.at(1) != '=' && (top == nil || top.what != '}') {
-			return s.fail(start, "a %q alone means nothing", c)
-		}
-	case '+', '-', '*', '/', '%', '@', '&', '|', '^', '~', '<', '>', '=', '.', ',', ';':
-	default:
-		return s.fail(start, "the character %q is not Python; it may stand in strings and comments only", c)
+	}
+	if c == ':' && top != nil && top.what == '}' { // what follows is a format
+		s.pos++
+		outer := s.open[len(s.open)-2]
+		return s.push(frame{what: ':', pos: start, quote: outer.quote, triple: outer.triple, raw: outer.raw})
 	}
 	s.pos++
-	if s.at(0) == '=' && strings.IndexByte("=!<>:+-*/%@&|^", c) >= 0 || c == '-' && s.at(0) == '>' {
+	if s.at(0) == '=' && strings.IndexByte("=!<>:+-*/%@&|^", c) >= 0 {
 		s.pos++
 	}
-	return s.emit(token{kind: op, start: start, end: s.pos})
+	s.emit(token{kind: op, start: start, end: s.pos})
+	return nil
 }
 
 func (s *scanner) push(f frame) error {
@@ -346,56 +278,20 @@ func (s *scanner) closing(c byte) error {
 	field := top.what == '}'
 	s.pop()
 	s.pos++
-	if field {
-		return nil
+	if !field {
+		s.emit(token{kind: op, start: start, end: s.pos})
 	}
-	return s.emit(token{kind: op, start: start, end: s.pos})
-}
-
-// emit adds a token to the logical line. Of tokens inside strings it checks the form only.
-func (s *scanner) emit(t token) error {
-	if s.strings > 0 {
-		return nil
-	}
-	t.depth = s.brackets
-	if s.any && s.operandEnds(s.last) && s.operandBegins(t) && !s.joins(t) {
-		return s.fail(t.start, "two words or values stand side by side with nothing between them; "+
-			"if this is Python 2, it must be Python 3")
-	}
-	s.line.add(t)
-	if t.depth == 0 && t.kind == op && (s.src[t.start] == ';' || t.end == t.start+1 && s.src[t.start] == ':') {
-		s.line.pending = true
-	}
-	s.last, s.any = t, true
 	return nil
 }
 
-// operandEnds reports whether an operand can end with the token.
-func (s *scanner) operandEnds(t token) bool {
-	switch t.kind {
-	case name:
-		return !keywords[string(s.src[t.start:t.end])]
-	case op:
-		return strings.IndexByte(")]}", s.src[t.start]) >= 0
+// emit adds a token to the logical line, unless it is inside a string.
+func (s *scanner) emit(t token) {
+	if s.strings > 0 {
+		return
 	}
-	return true
-}
-
-// operandBegins reports whether the token can only begin an operand.
-func (s *scanner) operandBegins(t token) bool {
-	return t.kind == name && !keywords[string(s.src[t.start:t.end])] || t.kind == number || t.kind == text ||
-		t.kind == data
-}
-
-// joins reports whether two operands may be adjacent: strings, and words that are keywords only at
-// the start of a statement.
-func (s *scanner) joins(t token) bool {
-	if t.kind == text || t.kind == data {
-		if s.last.kind == text || s.last.kind == data {
-			return true
-		}
-	}
-	return s.last.kind == name && s.line.first(s.last) && softKeywords[string(s.src[s.last.start:s.last.end])]
+	t.depth = s.brackets
+	s.line.add(t)
+	s.last, s.any = t, true
 }
 
 // endLine ends a logical line.

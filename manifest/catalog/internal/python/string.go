@@ -16,9 +16,7 @@ func (s *scanner) string(start int) error {
 		s.pos += 2
 	}
 	if strings.ContainsAny(prefix, "ft") {
-		if err := s.emit(token{kind: data, start: start, end: s.pos}); err != nil {
-			return err
-		}
+		s.emit(token{kind: data, start: start, end: s.pos})
 		return s.push(frame{what: '"', pos: start, quote: quote, triple: triple, raw: strings.Contains(prefix, "r")})
 	}
 	for s.pos < len(s.src) {
@@ -28,10 +26,12 @@ func (s *scanner) string(start int) error {
 			s.pos += max(1, s.eol())
 		case c == quote && !triple:
 			s.pos++
-			return s.emitString(start, prefix)
+			s.emitString(start, prefix)
+			return nil
 		case c == quote && s.at(1) == quote && s.at(2) == quote:
 			s.pos += 3
-			return s.emitString(start, prefix)
+			s.emitString(start, prefix)
+			return nil
 		case !triple && s.eol() > 0:
 			return s.fail(start, "the string that begins here is not closed on its line")
 		default:
@@ -41,12 +41,12 @@ func (s *scanner) string(start int) error {
 	return s.fail(start, "the string that begins here is not closed")
 }
 
-func (s *scanner) emitString(start int, prefix string) error {
+func (s *scanner) emitString(start int, prefix string) {
 	k := text
 	if strings.Contains(prefix, "b") {
 		k = data
 	}
-	return s.emit(token{kind: k, start: start, end: s.pos})
+	s.emit(token{kind: k, start: start, end: s.pos})
 }
 
 // inString reads on in a string with fields, or in a format: one character, an end, or the
