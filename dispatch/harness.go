@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"math"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -90,21 +88,18 @@ func looksLikeVariant(block json.RawMessage) bool {
 // so the agent's default stays. Names are case-sensitive. The error is an [*Error] with
 // [CodeInput].
 func (v *HarnessVariant) DecodeKnobs(into any) error {
-	given := map[string]json.RawMessage{}
+	var knobs rawjson.Object
 	err := rawjson.Read(v.Knobs, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(name string) error {
 			value, err := r.Value()
 			if !isNull(value) {
-				given[name] = value
+				knobs.Put(name, value)
 			}
 			return err
 		})
 	})
 	if err == nil {
-		var knobs []byte
-		if knobs, err = json.Marshal(given); err == nil {
-			err = jsonv2.Unmarshal(knobs, into, jsonv2.RejectUnknownMembers(true))
-		}
+		err = rawjson.DecodeExact(knobs.Bytes(), into, "the knobs")
 	}
 	if err != nil {
 		message := "a knob of the harness variant is unknown or has the wrong type"

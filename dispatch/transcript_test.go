@@ -141,6 +141,8 @@ func TestHarnessVariant(t *testing.T) {
 		{"repeated data without a variant", `{"a":1,"a":2}`, `null`},
 		{"two variants", `{"harness_variant":{"snapshot_id":"s"},"harness_variant":{"snapshot_id":"t"}}`, `the task input cannot be read`},
 		{"unknown knob", `{"harness_variant":{"knob_values":{"top_p":1}}}`, `a knob of the harness variant is unknown`},
+		{"knob in another case", `{"harness_variant":{"knob_values":{"Model":"m"}}}`, `a knob of the harness variant is unknown`},
+		{"knob twice", `{"harness_variant":{"knob_values":{"model":"m","model":"n"}}}`, `a knob of the harness variant is unknown`},
 		{"knob of the wrong kind", `{"harness_variant":{"knob_values":{"model":5}}}`, `a knob of the harness variant is unknown or has the wrong type`},
 		{"knobs are a list", `{"harness_variant":{"knob_values":[]}}`, `a knob of the harness variant is unknown or has the wrong type`},
 		{"not an object", `{"harness_variant":"x"}`, `harness_variant cannot be read`},

@@ -1,10 +1,7 @@
 package ledger
 
 import (
-	"bytes"
 	"encoding/json"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -17,7 +14,7 @@ var (
 	stateLimits = rawjson.Limits{Depth: maxFieldDepth + 10, Mode: rawjson.Unique}
 )
 
-// maxNumber is how many characters a number may have when it is written without an exponent.
+// maxNumber is how many characters the number of an id may have, written without an exponent.
 const maxNumber = 64
 
 const (
@@ -36,12 +33,7 @@ func tidy(value json.RawMessage, limits rawjson.Limits) (json.RawMessage, error)
 	if err != nil {
 		return nil, err
 	}
-	v := jsontext.Value(bytes.Clone(value))
-	err = v.Format(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return nil, err
-	}
-	return json.RawMessage(v), nil
+	return rawjson.Tidy(value), nil
 }
 
 // readField is tidy for a field that a caller provides.
@@ -51,43 +43,6 @@ func readField(value json.RawMessage) (json.RawMessage, error) {
 		err = rawjson.Bound(tidied, maxStateValues, 0)
 	}
 	return tidied, err
-}
-
-// canonical appends a tidy value with every number in one form, so equal values have equal texts.
-func canonical(dst []byte, tidied json.RawMessage) []byte {
-	for i := 0; i < len(tidied); {
-		c := tidied[i]
-		end := i + 1
-		switch {
-		case c == '"':
-			for tidied[end] != '"' {
-				if tidied[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end++
-			dst = append(dst, tidied[i:end]...)
-		case c == '-' || c >= '0' && c <= '9':
-			for end < len(tidied) && isNumberByte(tidied[end]) {
-				end++
-			}
-			dst = append(dst, rawjson.ParseNumber(string(tidied[i:end])).Canonical(maxNumber)...)
-		default:
-			dst = append(dst, c)
-		}
-		i = end
-	}
-	return dst
-}
-
-func isNumberByte(c byte) bool {
-	return c >= '0' && c <= '9' || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-'
-}
-
-// equalValues reports whether two tidy values are equal. 1, 1.0 and 10e-1 are equal.
-func equalValues(a, b json.RawMessage) bool {
-	return bytes.Equal(a, b) || bytes.Equal(canonical(nil, a), canonical(nil, b))
 }
 
 // tidied is tidy for a value that may not be JSON; it returns such a text as a JSON string.

@@ -38,7 +38,7 @@ func newContract(s *Schema) *contract {
 					fc.enum = make(map[string]bool, len(f.Enum))
 				}
 				text, _ := json.Marshal(v) // a valid schema's enum has scalars only
-				fc.enum[string(canonical(nil, tidied(text)))] = true
+				fc.enum[rawjson.Key(text)] = true
 			}
 			ec.fields[f.Name] = fc
 		}
@@ -85,7 +85,7 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 		case string(value) == "null": // a field may have no value
 		case !hasType(value, field.kind):
 			ps.add("wrong_type", pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(rawjson.Kind(value)))
-		case field.enum != nil && !field.enum[string(canonical(nil, value))]:
+		case field.enum != nil && !field.enum[rawjson.Key(value)]:
 			ps.add("not_in_enum", pointer+token(name), "is not one of the values in the ledger schema's enum")
 		}
 	}

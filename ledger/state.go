@@ -207,7 +207,7 @@ func (s *State) merge(entityType, id string, given fields) string {
 	if exists {
 		differs := func(name string) bool {
 			was, had := old[name]
-			return !had || !equalValues(was, given[name])
+			return !had || !rawjson.Equal(was, given[name])
 		}
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(given)), differs) {
 			return "unchanged"

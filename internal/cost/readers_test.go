@@ -80,6 +80,8 @@ func between(open string, piece func(i int) string, end string) func(n int) stri
 	return func(n int) string { return open + list(n, piece) + end }
 }
 
+func key(doc []byte) { rawjson.Key(doc) }
+
 func readAll(doc []byte) { _ = rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Unique}, value) }
 
 func value(r *rawjson.Reader) error {
@@ -109,6 +111,11 @@ var jsonRows = []row{
 	{"rawjson.Read", "one list", 20000, over(between("[", same("1.5"), "]"), readAll)},
 	{"rawjson.Read", "distinct", 20000, over(objectOf, readAll)},
 	{"rawjson.Read", "nested", 1000, over(between("[", same(deep), "]"), readAll)},
+	{"rawjson.Key", "one list", 20000, over(between("[", numbered("%d.5e1"), "]"), key)},
+	{"rawjson.Key", "sorted", 20000, over(objectOf, key)},
+	{"rawjson.Key", "reversed", 20000, over(func(n int) string { return "{" + reversed(n, numbered(`"m%d":%d`)) + "}" }, key)},
+	{"rawjson.Key", "repeated", 20000, over(between("{", same(`"m":1`), "}"), key)},
+	{"rawjson.Key", "nested", 1000, over(between("[", same(deep), "]"), key)},
 	{"rawjson.Diff", "two lists", 8000, twoLists(between("[", numbered("%d"), "]"), between("[", numbered("%d1"), "]"))},
 	{"rawjson.Diff", "reversed", 8000, twoLists(objectOf, func(n int) string { return "{" + reversed(n, numbered(`"m%d":%d`)) + "}" })},
 	{"rawjson.Diff", "unmatched", 8000, twoLists(objectOf, between("{", numbered(`"x%d":1`), "}"))},

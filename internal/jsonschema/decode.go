@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -123,8 +121,7 @@ func (b *builder) escaped(start int) string {
 		}
 	}
 	b.at++
-	s, _ := jsontext.AppendUnquote(nil, b.doc[start:b.at]) // cannot fail: the text is valid
-	return string(s)
+	return rawjson.Text(json.RawMessage(b.doc[start:b.at]))
 }
 
 func (b *builder) number() json.Number {

@@ -154,3 +154,60 @@ func TestDecodeReadsIntoAnEmptyValue(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// hidden is a struct that reads its members itself.
+type hidden struct{ Text string }
+
+func (h *hidden) UnmarshalJSON(text []byte) error { h.Text = string(text); return nil }
+
+func TestDecodeExact(t *testing.T) {
+	type level struct {
+		High bool `json:"high,omitempty"`
+		Low  int
+	}
+	type Base struct {
+		Model string `json:"model"`
+		Shown string `json:"-"`
+	}
+	type knobs struct {
+		Base
+		Level  *level            `json:"level"`
+		Levels []level           `json:"levels"`
+		ByName map[string]*level `json:"by_name"`
+		Pair   [2]level          `json:"pair"`
+		Own    hidden            `json:"own"`
+		Any    any               `json:"any"`
+		Two    int               `json:"two"`
+		TWO    int               `json:"TWO"`
+	}
+	const unknown = "the knobs cannot be decoded into a Go *rawjson_test.knobs"
+	for raw, want := range map[string]string{
+		`{}`: "",
+		`{"model":"m","level":{"high":true,"Low":1},"levels":[{"high":true}],"by_name":{"X":{"Low":2}},"pair":[{"Low":3}],"two":1,"TWO":2}`: "",
+		`{"own":{"TEXT":1},"any":{"Model":1},"level":null}`: "",
+
+		`{"top_p":1}`:                     unknown,
+		`{"level":{"middle":1}}`:          unknown,
+		`{"Shown":"x"}`:                   unknown,
+		`{"-":"x"}`:                       unknown,
+		`{"Base":{"model":"m"}}`:          unknown,
+		`{"Model":"m"}`:                   `"Model" must be spelled "model"; names are case-sensitive`,
+		`{"level":{"low":1}}`:             `"low" must be spelled "Low"; names are case-sensitive`,
+		`{"levels":[{},{"High":true}]}`:   `"High" must be spelled "high"; names are case-sensitive`,
+		`{"by_name":{"a":{"HIGH":true}}}`: `"HIGH" must be spelled "high"; names are case-sensitive`,
+		`{"pair":[{},{"LOW":1}]}`:         `"LOW" must be spelled "Low"; names are case-sensitive`,
+		`{"Two":1}`:                       `"Two" must be spelled "TWO"; names are case-sensitive`,
+		`{"levels":[{"high":5}]}`:         "/levels/high cannot be decoded from a JSON number into a Go bool",
+		`[]`:                              "the knobs cannot be decoded from a JSON array into a Go rawjson_test.knobs",
+	} {
+		var got knobs
+		err := rawjson.DecodeExact(json.RawMessage(raw), &got, "the knobs")
+		if text := fmt.Sprint(err); err == nil && want != "" || err != nil && text != want {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+	got := knobs{Base: Base{Model: "default"}, Two: 7}
+	if err := rawjson.DecodeExact(json.RawMessage(`{"two":8}`), &got, "the knobs"); err != nil || got.Model != "default" || got.Two != 8 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

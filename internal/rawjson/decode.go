@@ -1,12 +1,16 @@
 package rawjson
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // Decode reads a value, which must be valid JSON, into a T as encoding/json does. Integers of Go may
@@ -20,10 +24,75 @@ func Decode[T any](raw json.RawMessage, what string) (T, error) {
 		v = zero
 		err = json.Unmarshal(plainIntegers(raw), &v)
 	}
-	if err == nil {
-		return v, nil
+	if err != nil {
+		return zero, decodeError(err, reflect.TypeFor[T](), what)
 	}
-	text := fmt.Sprintf("%s cannot be decoded into a Go %s", what, reflect.TypeFor[T]())
+	return v, nil
+}
+
+// DecodeExact reads a value, which must be valid JSON, into what into points to, as encoding/json
+// does. But a member without a field is an error, also if its name differs only by case from the
+// name of a field. Errors are as in [Decode].
+func DecodeExact(raw json.RawMessage, into any, what string) error {
+	t := reflect.TypeOf(into)
+	if err := checkNames(t, Parse(raw)); err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return decodeError(err, t, what)
+	}
+	return nil
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// checkNames refuses names that encoding/json would take for names of fields in another case.
+func checkNames(t reflect.Type, n *Node) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(unmarshaler) {
+		return nil
+	}
+	for _, inner := range n.Nodes {
+		var of reflect.Type
+		var err error
+		switch t.Kind() {
+		case reflect.Slice, reflect.Array, reflect.Map:
+			of = t.Elem()
+		case reflect.Struct:
+			of, err = fieldNamed(t, inner.Name)
+		}
+		if err == nil && of != nil {
+			err = checkNames(of, inner)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fieldNamed returns the type of the field of a struct that has the name in JSON. It returns nil if
+// there is none, with an error if a name differs only by case.
+func fieldNamed(t reflect.Type, name string) (of reflect.Type, err error) {
+	for _, field := range reflect.VisibleFields(t) {
+		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch known := cmp.Or(tag, field.Name); {
+		case known == name:
+			return field.Type, nil
+		case strings.EqualFold(known, name):
+			err = fmt.Errorf("%q must be spelled %q; names are case-sensitive", clip.Text(name, maxShown), known)
+		}
+	}
+	return nil, err
+}
+
+// decodeError words an error of encoding/json for a value that was to become a t.
+func decodeError(err error, t reflect.Type, what string) error {
+	text := fmt.Sprintf("%s cannot be decoded into a Go %s", what, t)
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		at := what
 		if t.Field != "" {
@@ -35,7 +104,7 @@ func Decode[T any](raw json.RawMessage, what string) (T, error) {
 			text = at + " must be a whole number " + integerBounds(t.Type)
 		}
 	}
-	return zero, &quietError{text, err}
+	return &quietError{text, err}
 }
 
 func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr }

@@ -5,7 +5,10 @@ go 1.26.0
 
 replace github.com/toolwire/toolwire => ../..
 
-require github.com/toolwire/toolwire v0.0.0
+require (
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+	github.com/toolwire/toolwire v0.0.0
+)
 
 require (
 	github.com/PaesslerAG/gval v1.2.4 // indirect
@@ -13,7 +16,6 @@ require (
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
 	github.com/buger/jsonparser v1.6.1 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
-	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/invopop/jsonschema v0.14.0 // indirect
 	github.com/pb33f/ordered-map/v2 v2.3.1 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect

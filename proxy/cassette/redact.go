@@ -36,13 +36,13 @@ func (r *redactor) withTokens(tokens []string) *redactor {
 
 // body redacts a body: JSON as its value, anything else as text. raw is the compact JSON. If
 // nothing was redacted, raw has the spelling of the body.
-func (r *redactor) body(body []byte) (v *value, raw json.RawMessage, text string) {
+func (r *redactor) body(body []byte) (v *rawjson.Node, raw json.RawMessage, text string) {
 	v, err := parseValue(body)
 	if err != nil {
 		return nil, nil, r.text(string(body))
 	}
 	changed := r.value("", v)
-	encoded := v.encode()
+	encoded := json.RawMessage(v.Append(nil))
 	if !changed {
 		encoded = compact(body)
 	}
@@ -50,19 +50,20 @@ func (r *redactor) body(body []byte) (v *value, raw json.RawMessage, text string
 }
 
 // value redacts v in place and reports whether it changed.
-func (r *redactor) value(at string, v *value) (changed bool) {
-	switch v.kind {
+func (r *redactor) value(at string, v *rawjson.Node) (changed bool) {
+	switch rawjson.Kind(v.Text) {
 	case '{':
 		secretValue := r.pair(at, v)
-		for i, name := range v.names {
-			here := r.at(at, name)
-			hides := v.items[i].kind != 'n' && v.items[i].kind != 't' && v.items[i].kind != 'f'
+		for _, member := range v.Nodes {
+			here := r.at(at, member.Name)
+			kind := rawjson.Kind(member.Text)
+			hides := kind != 'n' && kind != 't' && kind != 'f'
 			switch {
-			case hides && (r.secret(here, name) || secretValue && isValue(name)):
-				if v.items[i].kind != '"' || v.items[i].text != Redacted {
-					v.items[i], changed = &value{kind: '"', text: Redacted}, true
+			case hides && (r.secret(here, member.Name) || secretValue && isValue(member.Name)):
+				if rawjson.Text(member.Text) != Redacted {
+					*member, changed = rawjson.Node{Name: member.Name, Text: rawjson.Quote(Redacted)}, true
 				}
-			case r.value(here, v.items[i]):
+			case r.value(here, member):
 				changed = true
 			}
 		}
@@ -70,35 +71,36 @@ func (r *redactor) value(at string, v *value) (changed bool) {
 			changed = true
 		}
 	case '[':
-		for i, item := range v.items {
-			if r.value(r.at(at, strconv.Itoa(i)), item) {
+		for i, element := range v.Nodes {
+			if r.value(r.at(at, strconv.Itoa(i)), element) {
 				changed = true
 			}
 		}
 	case '"':
-		if clean := r.string(v.text); clean != v.text {
-			v.text, changed = clean, true
+		text := rawjson.Text(v.Text)
+		if clean := r.string(text); clean != text {
+			v.Text, changed = rawjson.Quote(clean), true
 		}
 	case '0':
-		if clean := r.tokens.Text(v.text); clean != v.text {
-			*v, changed = value{kind: '"', text: Redacted}, true
+		if number := string(v.Text); r.tokens.Text(number) != number {
+			v.Text, changed = rawjson.Quote(Redacted), true
 		}
 	}
 	return changed
 }
 
 // rename redacts the names of the members of an object. The names stay unique.
-func (r *redactor) rename(object *value) (changed bool) {
+func (r *redactor) rename(object *rawjson.Node) (changed bool) {
 	var taken map[string]int // how often a name has been given
-	for i, name := range object.names {
-		clean := r.text(name)
-		if clean == name {
+	for _, member := range object.Nodes {
+		clean := r.text(member.Name)
+		if clean == member.Name {
 			continue
 		}
 		if taken == nil {
-			taken = make(map[string]int, len(object.names))
-			for _, other := range object.names {
-				taken[other] = 1
+			taken = make(map[string]int, len(object.Nodes))
+			for _, other := range object.Nodes {
+				taken[other.Name] = 1
 			}
 		}
 		unique, n := clean, taken[clean]
@@ -106,7 +108,7 @@ func (r *redactor) rename(object *value) (changed bool) {
 			n++
 		}
 		taken[clean], taken[unique] = max(n, 1), max(taken[unique], 1)
-		object.names[i], changed = unique, true
+		member.Name, changed = unique, true
 	}
 	return changed
 }
@@ -118,11 +120,11 @@ func isValue(name string) bool {
 
 // pair reports whether an object is a header or parameter in the form {"name": "Authorization",
 // "value": …}.
-func (r *redactor) pair(at string, object *value) bool {
-	for i, name := range object.names {
-		switch strings.ToLower(name) {
+func (r *redactor) pair(at string, object *rawjson.Node) bool {
+	for _, m := range object.Nodes {
+		switch strings.ToLower(m.Name) {
 		case "name", "key", "header":
-			if of := object.items[i]; of.kind == '"' && r.secret(r.at(at, "value"), of.text) {
+			if rawjson.Kind(m.Text) == '"' && r.secret(r.at(at, "value"), rawjson.Text(m.Text)) {
 				return true
 			}
 		}
@@ -137,7 +139,7 @@ func (r *redactor) string(s string) string {
 			if !r.value("", v) {
 				return s
 			}
-			return string(v.encode())
+			return string(v.Append(nil))
 		}
 	}
 	return r.text(s)

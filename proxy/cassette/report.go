@@ -341,12 +341,12 @@ func (s *settings) comparedAnswer(i *Interaction) json.RawMessage {
 	if i.Answer != nil {
 		// It is redacted again, because the recording may have had other settings.
 		if v, _, _ := s.redact.body(i.Answer); v != nil {
-			v.without([]pointer{{"latency_ms"}, {"validation"}, {"detail", "message"}})
+			without(v, []pointer{{"latency_ms"}, {"validation"}, {"detail", "message"}})
 			if i.Kind != kindTool {
-				v.without([]pointer{{"sequence"}})
+				without(v, []pointer{{"sequence"}})
 			}
-			v.without(s.ignore)
-			return v.encode()
+			without(v, s.ignore)
+			return v.Append(nil)
 		}
 	}
 	if body := i.body(); len(body) > 0 {

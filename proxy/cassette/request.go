@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // planes are the first segments of paths below a proxy base URL.
@@ -62,7 +63,7 @@ type identity struct {
 func (s *settings) identify(i *Interaction, redact *redactor) identity {
 	var id identity
 	text := i.ArgumentsText
-	var v *value
+	var v *rawjson.Node
 	if i.Arguments != nil {
 		v, i.Arguments, text = redact.body(i.Arguments)
 	}
@@ -72,7 +73,8 @@ func (s *settings) identify(i *Interaction, redact *redactor) identity {
 	parts := []string{string(i.Kind), i.method(), i.Name, i.Actor, i.ArgumentsText}
 	if v != nil {
 		s.prune(i, v)
-		parts[4], id.compared = "json "+v.canonical(), v.encode()
+		id.compared = v.Append(nil)
+		parts[4] = "json " + rawjson.Key(id.compared)
 	}
 	key, _ := json.Marshal(parts)
 	id.key = string(key)
@@ -80,13 +82,13 @@ func (s *settings) identify(i *Interaction, redact *redactor) identity {
 }
 
 // prune removes the parts of the arguments that are not compared.
-func (s *settings) prune(i *Interaction, v *value) {
-	v.without(s.ignore)
+func (s *settings) prune(i *Interaction, v *rawjson.Node) {
+	without(v, s.ignore)
 	switch {
 	case i.Kind == kindTrace:
-		v.without([]pointer{{"__occurred_at"}})
+		without(v, []pointer{{"__occurred_at"}})
 	case i.telemetry():
-		v.without([]pointer{{"occurred_at"}})
+		without(v, []pointer{{"occurred_at"}})
 	}
 }
 

@@ -1,122 +1,23 @@
 package cassette
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// value is a JSON value that keeps the order of members, so that the rest of a text stays unchanged
-// when one member is redacted.
-type value struct {
-	kind  byte     // as rawjson.Reader.Kind returns it
-	text  string   // the content of a string, or a number, true, false or null as written
-	names []string // of an object's members
-	items []*value // the members' values, or an array's elements
-}
-
 // parseValue reads one strict JSON value. Bodies that are not strict are kept as text.
-func parseValue(doc []byte) (*value, error) {
+func parseValue(doc []byte) (*rawjson.Node, error) {
 	if err := rawjson.Read(doc, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		_, err := r.Value()
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	return build(jsontext.NewDecoder(bytes.NewBuffer(doc)))
-}
-
-// build reads one value. The text is valid JSON.
-func build(decoder *jsontext.Decoder) (*value, error) {
-	token, err := decoder.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	v := &value{kind: byte(token.Kind())}
-	if v.kind != '{' && v.kind != '[' {
-		v.text = token.String()
-		return v, nil
-	}
-	for {
-		switch decoder.PeekKind() {
-		case '}', ']':
-			_, err := decoder.ReadToken()
-			return v, err
-		case 0:
-			_, err := decoder.ReadToken()
-			return nil, cmp.Or(err, io.ErrUnexpectedEOF)
-		}
-		if v.kind == '{' {
-			name, err := decoder.ReadToken()
-			if err != nil {
-				return nil, err
-			}
-			v.names = append(v.names, name.String())
-		}
-		item, err := build(decoder)
-		if err != nil {
-			return nil, err
-		}
-		v.items = append(v.items, item)
-	}
-}
-
-// encode returns the value without white space, with its own order and digits.
-func (v *value) encode() json.RawMessage { return v.append(nil, false) }
-
-// canonical returns one text for all equal values: members are sorted, and numbers have one
-// spelling.
-func (v *value) canonical() string { return string(v.append(nil, true)) }
-
-func (v *value) append(to []byte, canonical bool) []byte {
-	switch v.kind {
-	case '{':
-		to = append(to, '{')
-		for n, i := range v.order(canonical) {
-			if n > 0 {
-				to = append(to, ',')
-			}
-			to = append(rawjson.AppendQuote(to, v.names[i]), ':')
-			to = v.items[i].append(to, canonical)
-		}
-		return append(to, '}')
-	case '[':
-		to = append(to, '[')
-		for i, item := range v.items {
-			if i > 0 {
-				to = append(to, ',')
-			}
-			to = item.append(to, canonical)
-		}
-		return append(to, ']')
-	case '"':
-		return rawjson.AppendQuote(to, v.text)
-	case '0':
-		if canonical {
-			return append(to, rawjson.ParseNumber(v.text).Canonical(64)...)
-		}
-	}
-	return append(to, v.text...)
-}
-
-// order returns the order in which the members of an object are written.
-func (v *value) order(sorted bool) []int {
-	order := make([]int, len(v.names))
-	for i := range order {
-		order[i] = i
-	}
-	if sorted {
-		slices.SortFunc(order, func(a, b int) int { return strings.Compare(v.names[a], v.names[b]) })
-	}
-	return order
+	return rawjson.Parse(doc), nil
 }
 
 // pointer has the segments of a JSON Pointer. The segment * stands for any member or element.
@@ -139,26 +40,27 @@ func parsePointer(text string) (pointer, bool) {
 
 // without removes the values at the pointers. Elements of arrays become null, so that the other
 // elements keep their indexes.
-func (v *value) without(pointers []pointer) {
+func without(v *rawjson.Node, pointers []pointer) {
 	for _, p := range pointers {
-		v.remove(p)
+		remove(v, p)
 	}
 }
 
-func (v *value) remove(p pointer) {
-	for i := len(v.items) - 1; i >= 0; i-- {
+func remove(v *rawjson.Node, p pointer) {
+	object := rawjson.Kind(v.Text) == '{'
+	for i := len(v.Nodes) - 1; i >= 0; i-- {
 		segment := strconv.Itoa(i)
-		if v.kind == '{' {
-			segment = v.names[i]
+		if object {
+			segment = v.Nodes[i].Name
 		}
 		switch {
 		case p[0] != "*" && p[0] != segment:
 		case len(p) > 1:
-			v.items[i].remove(p[1:])
-		case v.kind == '{':
-			v.names, v.items = slices.Delete(v.names, i, i+1), slices.Delete(v.items, i, i+1)
+			remove(v.Nodes[i], p[1:])
+		case object:
+			v.Nodes = slices.Delete(v.Nodes, i, i+1)
 		default:
-			v.items[i] = &value{kind: 'n', text: "null"}
+			v.Nodes[i] = &rawjson.Node{Text: json.RawMessage("null")}
 		}
 	}
 }
