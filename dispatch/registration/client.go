@@ -1,17 +1,15 @@
 package registration
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/restclient"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -29,9 +27,7 @@ type Options struct {
 // Client is safe for concurrent use and does not need to be closed. Formatting a Client never
 // reveals its API key.
 type Client struct {
-	agents   url.URL
-	apiKey   redact.Hidden[string]
-	caller   httpcall.Client
+	rest     *restclient.Client
 	validate *schema.ValidateOptions
 }
 
@@ -57,35 +53,29 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 	if o != nil {
 		opts = *o
 	}
+	if opts.Transport == nil {
+		t := httpcall.NewTransport()
+		t.DisableKeepAlives = true // calls are rare, and a Client has no Close
+		opts.Transport = t
+	}
+	rest, url, key := restclient.New(restclient.Options{
+		BaseURL: baseURL, Example: "https://api.pipelines.tech", Path: "api", Key: apiKey, Header: "Authorization",
+		Peer: "the platform", Transport: opts.Transport,
+	})
 	var mistakes []error
-	mistake := func(text string) { mistakes = append(mistakes, errors.New(text)) }
-	base, wrong := httpcall.ParseBase(baseURL, "https://api.pipelines.tech")
-	for _, must := range wrong {
-		mistake("the base URL " + must)
+	for _, must := range url {
+		mistakes = append(mistakes, errors.New("the base URL "+must))
 	}
-	if strings.HasSuffix(base.Path, "/api/") {
-		mistake("the base URL must not end in /api; the client adds it")
-	}
-	if must := httpcall.CheckKey(apiKey); must != "" {
-		mistake("the API key " + must)
+	for _, must := range key {
+		mistakes = append(mistakes, errors.New("the API key "+must))
 	}
 	if len(mistakes) > 0 {
 		return nil, &Error{Code: CodeOptions, Err: errors.Join(mistakes...)}
 	}
-	c := &Client{
-		agents:   *base.JoinPath("api", "agents"),
-		apiKey:   redact.Hide(apiKey),
-		caller:   httpcall.Client{Transport: opts.Transport, Peer: "the platform"},
-		validate: opts.Validate,
-	}
+	c := &Client{rest: rest}
 	if opts.Validate != nil {
 		validate := *opts.Validate
 		c.validate = &validate
-	}
-	if c.caller.Transport == nil {
-		t := httpcall.NewTransport()
-		t.DisableKeepAlives = true // calls are rare, and a Client has no Close
-		c.caller.Transport = t
 	}
 	return c, nil
 }
@@ -96,7 +86,7 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 //
 // If ctx has no deadline, Create returns after at most 30 seconds.
 func (c *Client) Create(ctx context.Context, r *Registration) (*Agent, error) {
-	return c.send(ctx, http.MethodPost, c.agents, r)
+	return c.send(ctx, http.MethodPost, "agents", r)
 }
 
 // Update validates r and puts it to /api/agents/{id}. It sends the whole registration, with all
@@ -107,10 +97,10 @@ func (c *Client) Update(ctx context.Context, id string, r *Registration) (*Agent
 		err := errors.New("the id of an agent must be 1 to 128 letters, digits, '-' and '_'")
 		return nil, &Error{Code: CodeOptions, Err: err}
 	}
-	return c.send(ctx, http.MethodPut, *c.agents.JoinPath(id), r)
+	return c.send(ctx, http.MethodPut, "agents/"+id, r)
 }
 
-func (c *Client) send(ctx context.Context, method string, target url.URL, r *Registration) (*Agent, error) {
+func (c *Client) send(ctx context.Context, method, path string, r *Registration) (agent *Agent, err error) {
 	if _, err := r.validate(ctx, c.validate, method == http.MethodPut); err != nil {
 		if ctx.Err() != nil { // endpoints may not have been looked up
 			return nil, &Error{Code: CodeCanceled, Err: httpcall.ContextError(ctx)}
@@ -121,44 +111,19 @@ func (c *Client) send(ctx context.Context, method string, target url.URL, r *Reg
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequest(method, target.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, &Error{Code: CodeOptions, Err: errors.New("the base URL is not valid for a request")}
+	request := &restclient.Request{
+		Method: method, Path: path, Body: body, Secrets: r.secrets(), MaxBytes: maxResponseBytes + int64(len(body)),
+		Words: restclient.Words{Tools: toolNames(r.Tools), List: "/tools_schema", Members: rootMembers},
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("Authorization", "Bearer "+c.apiKey.Reveal())
-	caller := c.caller
-	caller.MaxBytes = maxResponseBytes + int64(len(body))
 	if _, ok := ctx.Deadline(); !ok {
-		caller.Timeout = defaultTimeout
+		request.Timeout = defaultTimeout
 	}
-	got, failure := caller.Do(ctx, req, nil)
-	a := &response{
-		method: method, tools: r.Tools, status: got.Status, header: got.Header,
-		scrub: scrubber{redact.New(append(r.secrets(), c.apiKey.Reveal())...)},
+	failure := c.rest.Do(ctx, request, func(a *restclient.Response) (f *restclient.Failure) {
+		agent, f = readAgent(a, method)
+		return f
+	})
+	if failure != nil {
+		return nil, failed(failure, method, r.Tools)
 	}
-	switch {
-	case a.status != 0 && (a.status < 200 || a.status > 299):
-		if failure != nil {
-			got.Body = nil // an incomplete text may end in a part of a secret, which redact does not find
-		}
-		return nil, a.refusal(got.Body)
-	case failure != nil:
-		return nil, a.failed(failure)
-	}
-	return a.agent(got.Body)
-}
-
-// failed describes a call without a complete response.
-func (a *response) failed(failure *httpcall.Failure) *Error {
-	return &Error{
-		Code: failureCodes[failure.Kind], Status: a.status, Err: failure.Err,
-		unsure: a.method == http.MethodPost && !failure.NotSent,
-	}
-}
-
-var failureCodes = map[httpcall.Kind]Code{
-	httpcall.Canceled: CodeCanceled, httpcall.TimedOut: CodeTimeout,
-	httpcall.TooLarge: CodeBadResponse, httpcall.Broken: CodeTransport,
+	return agent, nil
 }

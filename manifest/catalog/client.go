@@ -6,11 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/restclient"
 )
 
 // ClientOptions configures a [Client]. The zero value of every field selects its default.
@@ -58,19 +57,11 @@ type ClientOptions struct {
 // context's deadline is before the end of a wait, the client does not wait and returns the last
 // attempt's error.
 type Client struct {
-	base       *url.URL
-	authorize  func(http.Header) // holds the key where formatting a Client does not reach it
-	hideKey    func(text string) string
-	caller     httpcall.Client
-	repeats    httpcall.Policy
+	rest       *restclient.Client
 	maxRequest int
 	typeField  string
 	plugin     PluginOptions
-	log        *slog.Logger
 }
-
-// peer is the other side in the texts of errors.
-const peer = "the catalog"
 
 // The fields that a type can be sent as.
 const (
@@ -90,49 +81,25 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if o != nil {
 		opts = *o
 	}
-	base, found := checkBaseURL(baseURL)
-	found = append(found, checkKey(apiKey)...)
-	found = append(found, opts.configure()...)
-	if len(found) > 0 {
+	mistakes := opts.configure()
+	rest, url, key := restclient.New(restclient.Options{
+		BaseURL: baseURL, Example: "https://aip.example.com", Path: "tools", Key: apiKey, Header: "X-Api-Key",
+		Peer: "the catalog", Transport: opts.Transport, Timeout: opts.Timeout, MaxBytes: int64(opts.MaxResponseBytes),
+		MaxAttempts: opts.MaxAttempts, Logger: opts.Logger, Name: "catalog",
+	})
+	var found []Problem
+	for _, must := range url {
+		found = append(found, at("baseURL", "url", must))
+	}
+	for _, must := range key {
+		found = append(found, at("apiKey", "header", must))
+	}
+	if found = append(found, mistakes...); len(found) > 0 {
 		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: found}
 	}
 	return &Client{
-		base:      base,
-		authorize: func(h http.Header) { h["X-Api-Key"] = []string{apiKey} },
-		hideKey:   newHider(apiKey),
-		caller: httpcall.Client{
-			Transport: opts.Transport, Peer: peer, Timeout: opts.Timeout, MaxBytes: int64(opts.MaxResponseBytes),
-		},
-		repeats:    httpcall.Policy{Peer: peer, MaxAttempts: opts.MaxAttempts, MaxRetryAfter: time.Minute},
-		maxRequest: requestRoom + opts.Plugin.maxBytes(),
-		typeField:  opts.TypeField,
-		plugin:     opts.Plugin,
-		log:        opts.Logger,
+		rest: rest, maxRequest: requestRoom + opts.Plugin.maxBytes(), typeField: opts.TypeField, plugin: opts.Plugin,
 	}, nil
-}
-
-// checkBaseURL parses a base URL and reports all its mistakes.
-func checkBaseURL(text string) (*url.URL, []Problem) {
-	base, mistakes := httpcall.ParseBase(text, "https://aip.example.com")
-	if strings.HasSuffix(strings.TrimRight(base.Path, "/"), "/tools") {
-		mistakes = append(mistakes, "must not end in /tools; the client appends it")
-	}
-	found := make([]Problem, len(mistakes))
-	for i, message := range mistakes {
-		found[i] = at("baseURL", "url", message)
-	}
-	return base, found
-}
-
-func checkKey(key string) []Problem {
-	var found []Problem
-	if len(key) > 4096 {
-		found = append(found, at("apiKey", ruleTooLong, "must have at most 4096 bytes"))
-	}
-	if problem := httpcall.CheckKey(key); problem != "" {
-		found = append(found, at("apiKey", "header", problem))
-	}
-	return found
 }
 
 // configure reports all mistakes and fills the defaults in.
@@ -156,12 +123,6 @@ func (o *ClientOptions) configure() []Problem {
 	o.Timeout = or(o.Timeout, 30*time.Second)
 	o.MaxAttempts = or(o.MaxAttempts, 4)
 	o.MaxResponseBytes = or(o.MaxResponseBytes, 16<<20)
-	if o.Transport == nil {
-		o.Transport = httpcall.NewTransport()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	return found
 }
 
@@ -172,11 +133,10 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	return c.writeTool(ctx, &request{
-		name: "create", method: http.MethodPost, path: "tools/", tool: clip.Text(t.Name, maxShown),
-		said:   texts(t.Description),
-		unsure: "the tool may have been created: look for its name before creating it again",
-	}, c.createBody(&t), ListItem{Tool: t})
+	r := newRequest("create", http.MethodPost, "/", clip.Text(t.Name, maxShown))
+	r.said = []string{t.Description}
+	r.unsure = "the tool may have been created: look for its name before creating it again"
+	return c.writeTool(ctx, r, c.createBody(&t), ListItem{Tool: t})
 }
 
 // List returns the tools of the account, in the server's order: GET /tools/. If t is not "", it
@@ -185,24 +145,16 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 // callers never take a missing tool for a deleted one. Entries may contain ScriptContent; do not
 // log them as JSON.
 func (c *Client) List(ctx context.Context, t Type) ([]ListItem, error) {
-	r := &request{name: "list", method: http.MethodGet, path: "tools/", safe: true}
+	r := newRequest("list", http.MethodGet, "/", "")
 	if t != "" {
 		if t != Native && t != Custom {
 			return nil, &Error{Code: CodeInvalid, Message: "the list cannot be requested", Problems: []Problem{
 				at("type", ruleEnum, "must be native or custom"),
 			}}
 		}
-		r.query = url.Values{"type": {string(t)}}.Encode()
+		r.Query = url.Values{"type": {string(t)}}.Encode()
 	}
-	var list []ListItem
-	err := c.do(ctx, r, func(a *response) (err error) {
-		list, err = a.list()
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
+	return do(ctx, c, r, readList)
 }
 
 // Get returns one tool: GET /tools/{id}. If the id is unknown, or the tool is deleted or of another
@@ -211,20 +163,10 @@ func (c *Client) Get(ctx context.Context, id string) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
-	var item ListItem
-	err := c.do(ctx, getRequest(id), func(a *response) (err error) {
-		item, err = a.item(ListItem{}, id)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &item, nil
+	return do(ctx, c, getRequest(id), itemOver(ListItem{}, id))
 }
 
-func getRequest(id string) *request {
-	return &request{name: "get", method: http.MethodGet, path: "tools/" + id, tool: id, safe: true}
-}
+func getRequest(id string) *request { return newRequest("get", http.MethodGet, id, id) }
 
 // Update replaces the metadata of a tool: PUT /tools/{id}. It sends all members: an empty
 // description, tags and version as "", [] and [DefaultVersion]. So the result is the same whether
@@ -241,10 +183,9 @@ func (c *Client) Update(ctx context.Context, id string, t Tool) (*ListItem, erro
 }
 
 func putRequest(id string, t *Tool) *request {
-	return &request{
-		name: "update", method: http.MethodPut, path: "tools/" + id, tool: id, said: texts(t.Description), safe: true,
-		unsure: "the tool may have been updated",
-	}
+	r := newRequest("update", http.MethodPut, id, id)
+	r.said, r.Safe, r.unsure = []string{t.Description}, true, "the tool may have been updated"
+	return r
 }
 
 // Delete deletes a tool: DELETE /tools/{id}. The catalog keeps it for [Client.Restore] only: to
@@ -253,9 +194,10 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
-	return c.do(ctx, &request{
-		name: "delete", method: http.MethodDelete, path: "tools/" + id, tool: id, unsure: "the tool may have been deleted",
-	}, (*response).confirmed)
+	r := newRequest("delete", http.MethodDelete, id, id)
+	r.unsure = "the tool may have been deleted"
+	_, err := do(ctx, c, r, confirm)
+	return err
 }
 
 // Restore restores a deleted tool: POST /tools/{id}/restore. If the tool is not deleted, the error
@@ -264,10 +206,10 @@ func (c *Client) Restore(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
-	return c.do(ctx, &request{
-		name: "restore", method: http.MethodPost, path: "tools/" + id + "/restore", tool: id,
-		unsure: "the tool may have been restored",
-	}, (*response).confirmed)
+	r := newRequest("restore", http.MethodPost, id+"/restore", id)
+	r.unsure = "the tool may have been restored"
+	_, err := do(ctx, c, r, confirm)
+	return err
 }
 
 // Script returns the source code of a tool: GET /tools/{id}/source, the path of the document
@@ -278,26 +220,12 @@ func (c *Client) Script(ctx context.Context, id string) (string, error) {
 	if err := checkID(id); err != nil {
 		return "", err
 	}
-	script, err := c.script(ctx, id, "source")
+	script, err := do(ctx, c, newRequest("script", http.MethodGet, id+"/source", id), readScript)
 	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusNotFound {
-		return c.script(ctx, id, "script")
+		return do(ctx, c, newRequest("script", http.MethodGet, id+"/script", id), readScript)
 	}
 	return script, err
 }
-
-// script requests the source code at one of its paths.
-func (c *Client) script(ctx context.Context, id, part string) (script string, err error) {
-	err = c.do(ctx, &request{
-		name: "script", method: http.MethodGet, path: "tools/" + id + "/" + part, tool: id, safe: true,
-	}, func(a *response) (err error) {
-		script, err = a.script()
-		return err
-	})
-	return script, err
-}
-
-// texts returns a value for [request.said].
-func texts(said ...string) func() []string { return func() []string { return said } }
 
 // checkID rejects everything but a UUID, so that nothing else gets into a path.
 func checkID(id string) error {
@@ -311,14 +239,6 @@ func checkID(id string) error {
 
 // writeTool sends a tool and reads the response. sent holds what the response may leave out.
 func (c *Client) writeTool(ctx context.Context, r *request, body []byte, sent ListItem) (*ListItem, error) {
-	r.body, r.contentType = body, jsonType
-	item := sent
-	err := c.do(ctx, r, func(a *response) (err error) {
-		item, err = a.item(sent, sent.ID)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &item, nil
+	r.Body = body
+	return do(ctx, c, r, itemOver(sent, sent.ID))
 }

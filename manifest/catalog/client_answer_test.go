@@ -316,7 +316,7 @@ func TestClientErrorBodies(t *testing.T) {
 		"empty list": {401, `[]`, nil, "the server rejected the API key", nil},
 		"over 1 MiB": {500, `{"detail":"hunter2","pad":"` + strings.Repeat(" ", 1<<20) + `"}`, nil,
 			"the server failed", nil},
-		"nested far": {400, `{"error":{"error":{"error":{"error":{"error":{"error":"hunter2"}}}}}}`, nil,
+		"nested far": {400, strings.Repeat(`{"error":`, 20) + `"hunter2"` + strings.Repeat("}", 20), nil,
 			"the server rejected the request", nil},
 		"success false":    {200, `{"success":false,"message":"No","error":{"message":"quota"}}`, nil, "No: quota", nil},
 		"success, no text": {200, `{"success":false}`, nil, "the server rejected the request", nil},

@@ -134,7 +134,7 @@ func ExampleNewClient() {
 	// Output:
 	// catalog: the client cannot be created
 	// 	/baseURL: must begin with https://, to protect the API key
-	// 	/baseURL: must not end in /tools; the client appends it
+	// 	/baseURL: must not end in /tools; the client adds it
 	// 	/apiKey: must be visible ASCII; check that its environment variable is set
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/restclient"
 )
 
 // Patch changes the fields of a tool that are not nil in p. The API has no such request. The client
@@ -26,13 +27,14 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 		return c.Get(ctx, id)
 	}
 	var item ListItem
-	err := c.repeat(ctx, putRequest(id, &Tool{}), func() *failedAttempt {
-		failed := c.attempt(ctx, getRequest(id), func(a *response) (err error) {
-			item, err = a.item(ListItem{}, id)
-			return err
+	whole := putRequest(id, &Tool{})
+	failure := c.rest.Repeat(ctx, &whole.Request, func() *restclient.Failure {
+		failed := c.attempt(ctx, getRequest(id), func(a *restclient.Response) (f *restclient.Failure) {
+			item, f = itemOf(a, ListItem{}, id)
+			return f
 		})
 		if failed != nil {
-			failed.unsure = false // no request that writes was sent
+			failed.Unsure = false // no request that writes was sent
 			return failed
 		}
 		item.Tool = p.apply(item.Tool)
@@ -42,22 +44,20 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 		}
 		if e, invalid := errors.AsType[*Error](sent.Validate()); invalid {
 			e.Tool, e.Message = id, "the tool of the catalog with the patch applied is not valid"
-			return &failedAttempt{Error: e}
+			return &restclient.Failure{Err: e}
 		}
 		put := putRequest(id, &sent)
-		put.body, put.contentType = c.updateBody(&sent), jsonType
-		return c.attempt(ctx, put, func(a *response) (err error) {
-			item, err = a.item(item, id)
-			return err
+		put.Body = c.updateBody(&sent)
+		return c.attempt(ctx, put, func(a *restclient.Response) (f *restclient.Failure) {
+			item, f = itemOf(a, item, id)
+			return f
 		})
 	})
-	if err != nil {
-		return nil, err
+	if failure != nil {
+		return nil, c.failed(whole, failure)
 	}
 	return &item, nil
 }
-
-const jsonType = "application/json"
 
 // toolBody is a tool as it is sent. One of the two members for the type is set.
 type toolBody struct {

@@ -32,11 +32,10 @@ func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte)
 	}
 	var ps problems
 	ps.require(patchOf(t))
-	return c.upload(ctx, &request{
-		name: "upload", method: http.MethodPost, path: "tools/upload", tool: clip.Text(t.Name, maxShown),
-		said:   func() []string { return []string{string(source), t.Description} },
-		unsure: "the tool may have been created: look for its name before uploading it again",
-	}, &upload{patch: patchOf(t), known: ListItem{Tool: t}, file: file, source: source, problems: ps, pluginErr: err})
+	r := newRequest("upload", http.MethodPost, "upload", clip.Text(t.Name, maxShown))
+	r.said = []string{string(source), t.Description}
+	r.unsure = "the tool may have been created: look for its name before uploading it again"
+	return c.upload(ctx, r, &upload{patch: patchOf(t), known: ListItem{Tool: t}, file: file, source: source, problems: ps, pluginErr: err})
 }
 
 // UploadUpdate replaces the source code of a tool: PUT /tools/{id}/upload. It sends the fields of
@@ -47,16 +46,10 @@ func (c *Client) UploadUpdate(ctx context.Context, id string, p Patch, file stri
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
-	r := &request{
-		name: "upload update", method: http.MethodPut, path: "tools/" + id + "/upload", tool: id,
-		said: func() []string {
-			said := []string{string(source)}
-			if p.Description != nil {
-				said = append(said, *p.Description)
-			}
-			return said
-		},
-		unsure: "the source may have been replaced",
+	r := newRequest("upload update", http.MethodPut, id+"/upload", id)
+	r.said, r.unsure = []string{string(source)}, "the source may have been replaced"
+	if p.Description != nil {
+		r.said = append(r.said, *p.Description)
 	}
 	_, err := CheckPlugin(file, source, &c.plugin)
 	known := ListItem{ID: id, Tool: p.apply(Tool{})}
@@ -78,16 +71,9 @@ func (c *Client) upload(ctx context.Context, r *request, u *upload) (*ListItem, 
 		return nil, err
 	}
 	r.plugin = true
-	r.body, r.contentType = c.form(u)
-	var item ListItem
-	err := c.do(ctx, r, func(a *response) (err error) {
-		item, err = a.item(u.known, u.known.ID)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &item, nil
+	r.Proofs = append(r.Proofs, http.StatusInternalServerError) // documented for plugins that cannot be registered
+	r.Body, r.Type = c.form(u)
+	return do(ctx, c, r, itemOver(u.known, u.known.ID))
 }
 
 // check finds all problems of the fields and of the source.

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/restclient"
 )
 
 // Client lists the adapters and tools of an organisation over the platform's API. It is immutable
@@ -20,10 +20,8 @@ import (
 // Each request has a time limit of 30 s. The client does not follow redirects and does not repeat
 // requests.
 type Client struct {
-	base   *url.URL
-	key    redact.Hidden[string]
-	hide   *redact.Set
-	caller httpcall.Client
+	rest *restclient.Client
+	hide *redact.Set
 }
 
 // ClientOptions configures a [Client]. The zero value of every field means its default. [NewClient]
@@ -56,25 +54,21 @@ func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 	if opts.BaseURL == "" {
 		opts.BaseURL = defaultBase
 	}
-	if opts.Transport == nil {
-		opts.Transport = httpcall.NewTransport()
-	}
-	base, mistakes := httpcall.ParseBase(opts.BaseURL, defaultBase)
+	rest, url, key := restclient.New(restclient.Options{
+		BaseURL: opts.BaseURL, Example: defaultBase, Path: "api", Key: apiKey, Header: "Authorization", Peer: "the platform",
+		Transport: opts.Transport, Timeout: listTimeout, MaxBytes: maxPageBytes,
+	})
 	var problems []Problem
-	for _, must := range mistakes {
+	for _, must := range url {
 		problems = append(problems, Problem{Code: "invalid_option", Message: "ClientOptions.BaseURL " + must})
 	}
-	if must := httpcall.CheckKey(apiKey); must != "" {
+	for _, must := range key {
 		problems = append(problems, Problem{Code: "invalid_option", Message: "apiKey " + must})
 	}
 	if len(problems) > 0 {
 		return nil, &Error{Code: CodeInvalid, Message: "the client cannot be created", Problems: problems}
 	}
-	return &Client{
-		base: base, key: redact.Hide(apiKey), hide: redact.New(apiKey),
-		caller: httpcall.Client{Transport: opts.Transport, Peer: "the platform", Timeout: listTimeout,
-			MaxBytes: maxPageBytes},
-	}, nil
+	return &Client{rest: rest, hide: redact.New(apiKey)}, nil
 }
 
 // Adapters lists the adapters in the order of the platform: GET /api/toolbox/adapters/. See
@@ -154,48 +148,47 @@ func (c *Client) list(ctx context.Context, kind string, query url.Values, collec
 }
 
 // get sends one request.
-func (c *Client) get(ctx context.Context, kind string, query url.Values) ([]byte, error) {
-	u := c.base.JoinPath("api", "toolbox", kind, "/")
-	u.RawQuery = query.Encode()
-	request := &http.Request{
-		Method: http.MethodGet, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Accept": {"application/json"}, "Authorization": {"Bearer " + c.key.Reveal()}},
-	}
-	got, failure := c.caller.Do(ctx, request, nil)
-	switch {
-	case got.Status != 0 && got.Status != http.StatusOK:
-		if failure != nil {
-			got.Body = nil // an incomplete text may end in a part of the key
+func (c *Client) get(ctx context.Context, kind string, query url.Values) (page []byte, err error) {
+	request := &restclient.Request{Method: http.MethodGet, Path: "toolbox/" + kind + "/", Query: query.Encode()}
+	failure := c.rest.Do(ctx, request, func(a *restclient.Response) *restclient.Failure {
+		page = a.Body
+		if a.Status != http.StatusOK {
+			return a.Refusal(a.Status)
 		}
-		return nil, c.refusal(got.Status, got.Body)
-	case failure == nil:
-		return got.Body, nil
+		return nil
+	})
+	if failure != nil {
+		return nil, c.failed(failure)
 	}
-	e := &Error{Code: CodeTransport, Status: got.Status, Message: "the list cannot be requested", Err: failure.Err}
-	switch failure.Kind {
-	case httpcall.Canceled:
-		e.Code, e.Message = CodeCanceled, "the list was canceled"
-	case httpcall.TimedOut:
-		e.Code, e.Message = CodeTimeout, "the platform did not respond within "+c.caller.Timeout.String()
-	case httpcall.TooLarge:
-		e.Code, e.Err = CodeAnswerSize, nil
-		e.Message = fmt.Sprintf("a page of the list has more than %d bytes", c.caller.MaxBytes)
-	}
-	return nil, e
+	return page, nil
 }
 
-// refusal describes a response with another status than 200.
-func (c *Client) refusal(status int, answer []byte) *Error {
-	advice := map[int]string{
-		http.StatusUnauthorized: ": it does not accept the API key",
-		http.StatusForbidden:    ": the API key does not permit it",
-		http.StatusNotFound:     "; check ClientOptions.BaseURL and the id of the adapter",
-	}[status]
-	if status >= 300 && status < 400 {
-		advice = ", a redirect, which is not followed to protect the API key; correct ClientOptions.BaseURL"
+// failed returns the error for a failure.
+func (c *Client) failed(f *restclient.Failure) *Error {
+	e := &Error{Status: f.Status, Err: f.Err}
+	switch f.Code {
+	case restclient.Canceled, restclient.Deadline:
+		e.Code, e.Message = CodeCanceled, "the list was canceled"
+	case restclient.Timeout:
+		e.Code, e.Message = CodeTimeout, "the platform did not respond within "+listTimeout.String()
+	case restclient.Transport:
+		e.Code, e.Message = CodeTransport, "the list cannot be requested"
+	case restclient.TooLarge:
+		e.Code, e.Err = CodeAnswerSize, nil
+		e.Message = fmt.Sprintf("a page of the list has more than %d bytes", maxPageBytes)
+	default:
+		advice := map[int]string{
+			http.StatusUnauthorized: ": it does not accept the API key",
+			http.StatusForbidden:    ": the API key does not permit it",
+			http.StatusNotFound:     "; check ClientOptions.BaseURL and the id of the adapter",
+		}[f.Status]
+		if f.Status >= 300 && f.Status < 400 {
+			advice = ", a redirect, which is not followed to protect the API key; correct ClientOptions.BaseURL"
+		}
+		e.Code, e.Detail = CodeStatus, detailOf(f.Body, c.hide)
+		e.Message = fmt.Sprintf("the platform answered with HTTP status %d%s", f.Status, advice)
 	}
-	return &Error{Code: CodeStatus, Status: status, Detail: detailOf(answer, c.hide),
-		Message: fmt.Sprintf("the platform answered with HTTP status %d%s", status, advice)}
+	return e
 }
 
 // page is one response with a list.

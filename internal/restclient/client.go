@@ -1,0 +1,284 @@
+// Package restclient is common to the clients of REST APIs that are called with a key. It checks base
+// URL and key, sends requests, repeats them where that is safe, and reads what a server says about a
+// failure.
+package restclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/redact"
+)
+
+// Options describes an API and how it is called.
+type Options struct {
+	BaseURL string
+	Example string // a valid BaseURL, for the texts of mistakes
+	Path    string // the element that every path begins with, such as "api"; BaseURL must not end in it
+	Key     string
+	Header  string // carries Key; the header Authorization carries it as Bearer
+	Peer    string // names the server in errors, such as "the platform"
+
+	Transport   http.RoundTripper // if it is nil, the client has one of its own
+	Timeout     time.Duration     // of one attempt; 0 for none
+	MaxBytes    int64             // of a response
+	MaxAttempts int               // 1 or less means that nothing is repeated
+	Logger      *slog.Logger      // receives attempts (debug) and waits (info) after their Name; may be nil
+	Name        string            // begins the messages of Logger
+}
+
+// A Client calls one API. It is immutable and safe for concurrent use.
+type Client struct {
+	Caller  httpcall.Client
+	base    *url.URL
+	key     redact.Hidden[string] // the value of the header
+	header  string
+	hide    *redact.Set
+	repeats httpcall.Policy
+	log     *slog.Logger
+	name    string
+}
+
+// maxKey bounds a key, in bytes.
+const maxKey = 4096
+
+// New returns a client, or what is wrong with the base URL and the key, such as "must be visible
+// ASCII".
+func New(o Options) (c *Client, url, key []string) {
+	base, url := httpcall.ParseBase(o.BaseURL, o.Example)
+	if strings.HasSuffix(base.Path, "/"+o.Path+"/") {
+		url = append(url, "must not end in /"+o.Path+"; the client adds it")
+	}
+	if len(o.Key) > maxKey {
+		key = append(key, fmt.Sprintf("must have at most %d bytes", maxKey))
+	}
+	if must := httpcall.CheckKey(o.Key); must != "" {
+		key = append(key, must)
+	}
+	if o.Transport == nil {
+		o.Transport = httpcall.NewTransport()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	value := o.Key
+	if o.Header == "Authorization" {
+		value = "Bearer " + value
+	}
+	return &Client{
+		Caller: httpcall.Client{Transport: o.Transport, Peer: o.Peer, Timeout: o.Timeout, MaxBytes: o.MaxBytes},
+		base:   base.JoinPath(o.Path), key: redact.Hide(value), header: o.Header, hide: redact.New(o.Key),
+		repeats: httpcall.Policy{Peer: o.Peer, MaxAttempts: o.MaxAttempts, MaxRetryAfter: time.Minute},
+		log:     o.Logger, name: o.Name,
+	}, url, key
+}
+
+// A Request is one request, whatever the number of its attempts.
+type Request struct {
+	Method string
+	Path   string // below the path of the API; plain ASCII
+	Query  string
+	Body   []byte
+	Type   string // of the body; defaults to application/json
+
+	Safe   bool  // may be repeated even if the server acted on it
+	Proofs []int // statuses that prove that the server did nothing, beside those of every API
+
+	Secrets   []string      // more texts that an error must not show
+	Timeout   time.Duration // replaces Options.Timeout if it is not 0
+	MaxBytes  int64         // replaces Options.MaxBytes if it is not 0
+	Words     Words
+	Operation string // for the log
+	ID        string // for the log
+}
+
+// A Response is a whole response with a status of 2xx.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	r      *Request
+	hide   *redact.Set
+}
+
+// The codes of a [Failure].
+const (
+	Canceled     = "canceled"
+	Deadline     = "deadline" // of the caller's context
+	Timeout      = "timeout"  // of an attempt
+	Transport    = "transport"
+	TooLarge     = "response_too_large"
+	BadResponse  = "bad_response" // 2xx, but not what the API sends
+	Unauthorized = "unauthorized"
+	Forbidden    = "forbidden"
+	NotFound     = "not_found"
+	Conflict     = "conflict"
+	RequestSize  = "too_large" // 413
+	Rejected     = "rejected"  // 422
+	RateLimited  = "rate_limited"
+	Refused      = "refused" // any other 4xx
+	ServerError  = "server_error"
+	OtherStatus  = "unexpected_status"
+)
+
+// A Failure is why a call has no usable response.
+type Failure struct {
+	Code   string
+	Status int   // 0 if no response arrived
+	Err    error // of the context, of the transport, or about the response; nil for a refusal
+
+	// Of a refusal.
+	Said Said
+	Body []byte // nil if it is incomplete, because a part of a secret is not recognized as one
+	Text string // the beginning of the body, without secrets
+
+	RetryAfter time.Duration
+	RequestID  string // the header X-Request-Id; it is not documented for any API
+
+	Unsure   bool // the server may have acted on the request, or on an earlier attempt
+	Attempts int
+	Stop     httpcall.Stop // why there was no further attempt
+
+	unsent  bool // the server cannot have received the whole request
+	passing bool // another attempt may succeed
+}
+
+// Attempt sends r once. It calls read with a complete response whose status is 2xx.
+func (c *Client) Attempt(ctx context.Context, r *Request, read func(*Response) *Failure) *Failure {
+	caller := c.Caller
+	if r.Timeout > 0 {
+		caller.Timeout = r.Timeout
+	}
+	if r.MaxBytes > 0 {
+		caller.MaxBytes = r.MaxBytes
+	}
+	got, failure := caller.Do(ctx, c.request(r), nil)
+	a := &Response{Status: got.Status, Header: got.Header, Body: got.Body, r: r, hide: c.hide}
+	if len(r.Secrets) > 0 {
+		a.hide = redact.New(append(r.Secrets, strings.TrimPrefix(c.key.Reveal(), "Bearer "))...)
+	}
+	switch {
+	case a.Status != 0 && (a.Status < 200 || a.Status > 299):
+		if failure != nil {
+			a.Body = nil
+		}
+		return a.Refusal(a.Status)
+	case failure != nil:
+		return a.failed(failure)
+	}
+	return read(a)
+}
+
+func (c *Client) request(r *Request) *http.Request {
+	u := c.base.JoinPath(r.Path)
+	u.RawQuery = r.Query
+	header := http.Header{"Accept": {"application/json"}, "User-Agent": {"toolwire"}}
+	header.Set(c.header, c.key.Reveal())
+	request := &http.Request{
+		Method: r.Method, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if r.Body != nil {
+		header.Set("Content-Type", "application/json")
+		if r.Type != "" {
+			header.Set("Content-Type", r.Type)
+		}
+		request.ContentLength = int64(len(r.Body))
+		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
+		request.Body, _ = request.GetBody()
+	}
+	return request
+}
+
+// failed describes an attempt without a complete response.
+func (a *Response) failed(failure *httpcall.Failure) *Failure {
+	f := &Failure{Status: a.Status, Err: failure.Err, Unsure: !failure.NotSent, unsent: failure.NotSent}
+	switch failure.Kind {
+	case httpcall.TooLarge:
+		f.Code = TooLarge
+	case httpcall.Canceled:
+		f.Code = Ended(failure.Err)
+	case httpcall.TimedOut:
+		f.Code = Timeout
+	default:
+		f.Code, f.passing = Transport, !failure.Lasting()
+	}
+	return f
+}
+
+// Ended returns the code for the error of a context.
+func Ended(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return Deadline
+	}
+	return Canceled
+}
+
+// Bad returns the failure for a response with the status 2xx that the API does not send.
+func (a *Response) Bad(why string) *Failure {
+	return &Failure{Code: BadResponse, Status: a.Status, Err: errors.New(a.Hide(why)), RequestID: a.requestID(), Unsure: true}
+}
+
+// Refusal describes a response that refuses the request. status is the one that decides about code
+// and repetition, usually that of the response.
+func (a *Response) Refusal(status int) *Failure {
+	f := &Failure{Code: codeOf(status), Status: a.Status, Body: a.Body, RequestID: a.requestID(), Unsure: !a.r.proves(status)}
+	f.RetryAfter, _ = httpcall.RetryAfter(a.Header)
+	if len(a.Body) <= maxBody {
+		f.Said, f.Text = a.said(), clip.Text(a.Hide(string(a.Body)), maxMessage)
+	}
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		f.passing = true
+	}
+	return f
+}
+
+// statusCodes are the refusals that prove that the server did nothing. An intermediary can send any
+// other after it has passed the request on.
+var statusCodes = map[int]string{
+	http.StatusUnauthorized: Unauthorized, http.StatusForbidden: Forbidden, http.StatusNotFound: NotFound,
+	http.StatusConflict: Conflict, http.StatusRequestEntityTooLarge: RequestSize,
+	http.StatusUnprocessableEntity: Rejected, http.StatusTooManyRequests: RateLimited,
+}
+
+func codeOf(status int) string {
+	code, known := statusCodes[status]
+	switch {
+	case known:
+		return code
+	case status >= 500:
+		return ServerError
+	case status >= 400:
+		return Refused
+	}
+	return OtherStatus
+}
+
+func (r *Request) proves(status int) bool {
+	for _, proof := range r.Proofs {
+		if proof == status {
+			return true
+		}
+	}
+	_, proof := statusCodes[status]
+	return proof
+}
+
+// requestID returns the server's id of the request, or "" if it is not an id.
+func (a *Response) requestID() string {
+	id := a.Hide(a.Header.Get("X-Request-Id"))
+	if len(id) > 128 || httpcall.CheckKey(id) != "" {
+		return ""
+	}
+	return id
+}

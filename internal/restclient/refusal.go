@@ -1,0 +1,259 @@
+package restclient
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// Words are what a server may use in a failure to name a place of the request.
+type Words struct {
+	Tools   map[string]bool // names of tools; nil if the server says nothing about single tools
+	List    string          // the pointer to the list that a member index counts in
+	Members []string        // members of the body; a failure may have messages under their names
+}
+
+// Said is what a server says about a failure.
+type Said struct {
+	Class      string // the first member error_class
+	Statements []Statement
+}
+
+// A Statement is one message.
+type Statement struct {
+	Tool    string // the tool that it is about, if the server names one
+	Code    string // of the server
+	Pointer string // a JSON Pointer into the request, as the server says it; "" if it names no place
+	Message string
+	Summary bool // other statements say what it is about
+}
+
+const (
+	maxBody       = 1 << 20 // bytes of a body that is read
+	maxMessage    = 1 << 10 // bytes of one message
+	maxPointer    = 512     // bytes
+	maxStep       = 80      // bytes of one token of a pointer
+	maxName       = 128     // bytes of the name of a tool
+	maxStatements = 100
+	maxParts      = 8      // messages that Text joins
+	maxNesting    = 16     // levels of a body that are examined
+	maxValues     = 10_000 // values of a body that are examined
+)
+
+// Text returns the messages that name no place, joined in order.
+func (s *Said) Text() string {
+	var parts []string
+	for _, one := range s.Statements {
+		if one.Pointer == "" && one.Tool == "" && len(parts) < maxParts && !slices.Contains(parts, one.Message) {
+			parts = append(parts, one.Message)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Hide returns a text of the server on one line, without secrets.
+func (a *Response) Hide(text string) string { return a.hide.Text(OneLine(text)) }
+
+// OneLine returns a text on one line of valid UTF-8, without control characters and invisible ones.
+func OneLine(text string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r):
+			return ' '
+		case unicode.Is(unicode.Cf, r): // includes changes of the writing direction
+			return -1
+		}
+		return r
+	}, text)), " ")
+}
+
+// said reads the body of a refusal. The documents hardly define such bodies, so said searches JSON for
+// messages. It takes other text as a message, except HTML and text that is almost JSON, which may
+// contain anything. It does not read an object that repeats a member with a meaning.
+func (a *Response) said() Said {
+	s := search{response: a}
+	body := strings.TrimSpace(string(a.Body))
+	switch {
+	case body == "" || body[0] == '<' || strings.Contains(a.Header.Get("Content-Type"), "html"):
+	case strings.IndexByte(`{["`, body[0]) < 0:
+		s.add(Statement{Message: body})
+	case rawjson.Read(a.Body, rawjson.Limits{Mode: rawjson.Liberal}, anything) == nil:
+		s.value(json.RawMessage(body), Statement{}, 0)
+	}
+	return s.said
+}
+
+func anything(*rawjson.Reader) error { return nil }
+
+// search collects the statements of a body. It examines no value twice.
+type search struct {
+	response *Response
+	said     Said
+	values   int
+}
+
+// The members with messages, and those that contain more statements. "detail" is FastAPI's.
+var (
+	messages   = []string{"message", "msg", "reason", "error", "errors", "detail", "details"}
+	containers = []string{"error", "errors", "detail", "details", "tools", "problems"}
+	meaningful = slices.Concat(messages, []string{"tools", "problems", "error_class", "code", "type", "tool", "tool_name",
+		"name", "index", "loc", "pointer", "field"})
+)
+
+// value reads a value. at has what is known about its statements.
+func (s *search) value(v json.RawMessage, at Statement, depth int) {
+	if depth > maxNesting || len(s.said.Statements) >= maxStatements || s.values >= maxValues {
+		return
+	}
+	s.values++
+	switch rawjson.Kind(v) {
+	case '"':
+		at.Message = rawjson.Text(v)
+		s.add(at)
+	case '[':
+		for element := range rawjson.Elements(v) {
+			s.value(element, at, depth+1)
+		}
+	case '{':
+		if o, ok := membersOf(v); ok {
+			s.object(o, at, depth+1)
+		}
+	}
+}
+
+func (s *search) add(one Statement) {
+	if one.Message = clip.Text(s.response.Hide(one.Message), maxMessage); one.Message != "" {
+		s.said.Statements = append(s.said.Statements, one)
+	}
+}
+
+// object reads an entry as FastAPI sends it, {"loc": […], "msg": "…", "type": "…"}, an entry for a tool
+// with its name or index, or messages by the name of a tool or of a member. It skips members that
+// repeat the request.
+func (s *search) object(o object, at Statement, depth int) {
+	words := &s.response.r.Words
+	if s.said.Class == "" {
+		s.said.Class = s.code(o.text("error_class"))
+	}
+	entry, before := s.locate(o, at), len(s.said.Statements)
+	var own []string
+	for _, name := range messages {
+		if text := s.response.Hide(o.text(name)); text != "" && !words.Tools[name] && !slices.Contains(own, text) {
+			own = append(own, text)
+		}
+	}
+	inner := func(m member) bool {
+		kind := rawjson.Kind(m.value)
+		return (kind == '{' || kind == '[') && slices.Contains(containers, m.name)
+	}
+	for _, m := range o {
+		if inner(m) {
+			s.value(m.value, entry, depth)
+		}
+	}
+	for _, m := range o {
+		at := at
+		switch {
+		case inner(m):
+			continue
+		case words.Tools[m.name]:
+			at.Tool = m.name
+		case len(own) == 0 && slices.Contains(words.Members, m.name):
+			at.Pointer += rawjson.Token(m.name)
+		default:
+			continue
+		}
+		s.value(m.value, at, depth)
+	}
+	if len(own) > 0 {
+		entry.Summary = len(s.said.Statements) > before
+		entry.Message = clip.Text(strings.Join(own, ": "), maxMessage)
+		s.said.Statements = slices.Insert(s.said.Statements, before, entry)
+	}
+}
+
+// locate returns at with the code, the tool and the pointer of an object. It hides secrets before it
+// cuts and escapes the tokens.
+func (s *search) locate(o object, at Statement) Statement {
+	hide, words := s.response.Hide, &s.response.r.Words
+	if code := s.code(o.text("code", "type")); code != "" {
+		at.Code = code
+	}
+	if name := o.text("tool", "tool_name", "name"); name != "" && words.Tools != nil {
+		at.Tool = clip.Text(hide(name), maxName)
+	}
+	if i := o.text("index"); i != "" && words.List != "" {
+		at.Pointer = words.List + "/" + i
+	}
+	if steps := o.steps(); len(steps) > 0 {
+		at.Pointer = ""
+		for _, step := range steps {
+			at.Pointer += rawjson.Token(clip.Text(hide(step), maxStep))
+		}
+	}
+	place := o.text("pointer", "field")
+	if place != "" && place[0] != '/' {
+		place = rawjson.Token(place)
+	}
+	at.Pointer = clip.Text(hide(at.Pointer+place), maxPointer)
+	return at
+}
+
+// code returns a text that looks like a code, or "".
+func (s *search) code(text string) string { return clip.Code(s.response.Hide(text)) }
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+type object []member
+
+// membersOf returns the members of an object. If it repeats a member with a meaning, ok is false.
+func membersOf(v json.RawMessage) (o object, ok bool) {
+	for name, value := range rawjson.Members(v) {
+		if slices.Contains(meaningful, name) && slices.ContainsFunc(o, func(m member) bool { return m.name == name }) {
+			return nil, false
+		}
+		o = append(o, member{name, value})
+	}
+	return o, true
+}
+
+// text returns the content of the first member of these names, if that is a string or a number.
+func (o object) text(names ...string) string {
+	for _, name := range names {
+		for _, m := range o {
+			if m.name == name {
+				return textOf(m.value)
+			}
+		}
+	}
+	return ""
+}
+
+// steps returns the steps of a location: names and indexes.
+func (o object) steps() (steps []string) {
+	for _, m := range o {
+		if m.name == "loc" && rawjson.Kind(m.value) == '[' {
+			for step := range rawjson.Elements(m.value) {
+				if text := textOf(step); text != "" && len(steps) < maxNesting {
+					steps = append(steps, text)
+				}
+			}
+		}
+	}
+	return steps
+}
+
+// textOf returns the content of a string, the digits of a number, and "" for anything else.
+func textOf(v json.RawMessage) string {
+	if rawjson.Kind(v) == '0' {
+		return string(v)
+	}
+	return rawjson.Text(v)
+}

@@ -1,0 +1,220 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/restclient"
+)
+
+// request is one request of the API.
+type request struct {
+	restclient.Request
+	tool   string   // the id or name for errors
+	plugin bool     // has source code: a 400 concerns the source
+	said   []string // texts of the body that an error must not repeat
+	unsure string   // what may have happened without a response; "" if the request only reads
+}
+
+func newRequest(operation, method, path, tool string) *request {
+	r := &request{tool: tool, Request: restclient.Request{
+		Operation: operation, Method: method, Path: path, Safe: method == http.MethodGet,
+		Proofs: []int{http.StatusBadRequest}, // documented
+	}}
+	if clip.ValidUUID(tool) { // names are not logged
+		r.ID = tool
+	}
+	return r
+}
+
+// do sends r, repeats it if that is allowed, and reads the response.
+func do[T any](
+	ctx context.Context, c *Client, r *request, read func(*restclient.Response) (T, *restclient.Failure),
+) (value T, err error) {
+	failure := c.rest.Repeat(ctx, &r.Request, func() *restclient.Failure {
+		return c.attempt(ctx, r, func(a *restclient.Response) (f *restclient.Failure) {
+			value, f = read(a)
+			return f
+		})
+	})
+	if failure != nil {
+		return *new(T), c.failed(r, failure)
+	}
+	return value, nil
+}
+
+// attempt sends r once.
+func (c *Client) attempt(
+	ctx context.Context, r *request, read func(*restclient.Response) *restclient.Failure,
+) *restclient.Failure {
+	if len(r.Body) > c.maxRequest {
+		return &restclient.Failure{Err: &Error{Code: CodeTooLarge, Tool: r.tool, Message: fmt.Sprintf(
+			"the body of the request has %d bytes; at most %d are sent", len(r.Body), c.maxRequest)}}
+	}
+	return c.rest.Attempt(ctx, &r.Request, read)
+}
+
+// codes are the codes of this package that differ from those of the failure.
+var codes = map[string]Code{
+	restclient.Deadline: CodeTimeout, restclient.Transport: CodeUnreachable, restclient.TooLarge: CodeBadAnswer,
+	restclient.BadResponse: CodeBadAnswer, restclient.Rejected: CodeInvalid, restclient.Refused: CodeBadRequest,
+	restclient.ServerError: CodeServer, restclient.OtherStatus: CodeBadAnswer,
+}
+
+// messages are the messages for responses without a usable text, and for calls without a response.
+var messages = map[Code]string{
+	CodeBadRequest:   "the server rejected the request",
+	CodePlugin:       "the server rejected the uploaded source",
+	CodeInvalid:      "the server rejected fields",
+	CodeUnauthorized: "the server rejected the API key",
+	CodeForbidden:    "the API key does not permit the operation",
+	CodeNotFound:     "the tool does not exist, or the base URL is not that of a catalog",
+	CodeConflict:     "the name is taken",
+	CodeTooLarge:     "the request is larger than the server accepts",
+	CodeRateLimited:  "too many requests",
+	CodeTimeout:      "the server did not finish in time",
+	CodeServer:       "the server failed",
+	CodeBadAnswer:    "the response is not one that a catalog sends",
+	CodeCanceled:     "the call was canceled",
+}
+
+// failed returns the error of a call. Only the status decides the code, because the texts of servers
+// differ.
+func (c *Client) failed(r *request, f *restclient.Failure) *Error {
+	if own, ok := errors.AsType[*Error](f.Err); ok {
+		return own
+	}
+	e := &Error{Code: Code(f.Code), Status: f.Status, Tool: r.tool, RetryAfter: f.RetryAfter, RequestID: f.RequestID, Err: f.Err}
+	if code, ok := codes[f.Code]; ok {
+		e.Code = code
+	}
+	switch f.Status {
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		e.Code = CodeTimeout
+	case http.StatusOK, http.StatusBadRequest: // 200 with success: false
+		if f.Code == restclient.Refused && r.plugin {
+			e.Code = CodePlugin
+		}
+	}
+	r.explain(e, f)
+	switch f.Stop.Reason {
+	case httpcall.Stopped:
+		ended := f.Stop.Err
+		e.Code, e.Err = CodeCanceled, errors.Join(ended, e.Err)
+		if restclient.Ended(ended) == restclient.Deadline {
+			e.Code = CodeTimeout
+		}
+		e.Message = contextText(ended) + " while waiting to repeat; before that: " + e.Message
+	case httpcall.TooLong, httpcall.TooLate:
+		e.Message = fmt.Sprintf("%s (gave up after %s: %s)", e.Message, attempts(f.Attempts), f.Stop.Err)
+	case httpcall.Exhausted:
+		if f.Attempts > 1 {
+			e.Message = fmt.Sprintf("%s (gave up after %s)", e.Message, attempts(f.Attempts))
+		}
+	}
+	if f.Unsure && r.unsure != "" {
+		e.Message += "; " + r.unsure
+	}
+	return e
+}
+
+// explain sets the message and the problems of an error.
+func (r *request) explain(e *Error, f *restclient.Failure) {
+	switch f.Code {
+	case restclient.Canceled, restclient.Deadline:
+		e.Message = contextText(f.Err)
+	case restclient.Timeout:
+		e.Message = f.Err.Error() + " (ClientOptions.Timeout)"
+	case restclient.Transport:
+		e.Message = f.Err.Error()
+	case restclient.TooLarge:
+		e.Message = f.Err.Error() + " (ClientOptions.MaxResponseBytes)"
+	case restclient.BadResponse:
+		e.Message, e.Err = "the response cannot be used: "+f.Err.Error(), nil
+	default:
+		e.Message, e.Problems = r.read(&f.Said)
+	}
+	if f.Status >= 300 && f.Status <= 399 {
+		e.Message = "the server redirects; the client does not follow, to protect the API key; correct the base URL"
+	}
+	if e.Message == "" {
+		e.Message = messages[e.Code]
+	}
+}
+
+const maxMessage = 1 << 10 // bytes of the server's text about the whole request
+
+// read returns what the server says, without what the client sent.
+func (r *request) read(said *restclient.Said) (message string, problems []Problem) {
+	texts := []string{said.Text()}
+	for _, one := range said.Statements {
+		if one.Pointer != "" {
+			texts = append(texts, one.Pointer, one.Message)
+			problems = append(problems, Problem{Code: one.Code})
+		}
+	}
+	texts = r.hideSaid(texts)
+	for i := range problems {
+		problems[i].Pointer, problems[i].Message = texts[1+2*i], texts[2+2*i]
+	}
+	return clip.Text(texts[0], maxMessage), problems
+}
+
+// contextText describes the end of the caller's context.
+func contextText(err error) string {
+	if restclient.Ended(err) == restclient.Deadline {
+		return "the context's deadline has passed"
+	}
+	return messages[CodeCanceled]
+}
+
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
+// quotedBytes is the shortest run of a sent text that counts as repeated, in bytes.
+const quotedBytes = 16
+
+// hideSaid removes from texts of one line every run of quotedBytes or more that also occurs in a text
+// that was sent. Each of those counts as one line and is read once.
+func (r *request) hideSaid(texts []string) []string {
+	text := strings.Join(texts, "\n")
+	if len(text) < quotedBytes || len(r.said) == 0 {
+		return texts
+	}
+	quoted := make(map[string]bool, len(text))
+	for i := range len(text) - quotedBytes + 1 {
+		quoted[text[i:i+quotedBytes]] = false
+	}
+	for _, source := range r.said {
+		source = restclient.OneLine(source)
+		for i := range len(source) - quotedBytes + 1 {
+			if _, said := quoted[source[i:i+quotedBytes]]; said {
+				quoted[source[i:i+quotedBytes]] = true
+			}
+		}
+	}
+	var b strings.Builder
+	end := 0 // of the run that is being hidden
+	for i := range len(text) {
+		if i+quotedBytes <= len(text) && quoted[text[i:i+quotedBytes]] {
+			if i >= end {
+				b.WriteString(redact.Placeholder)
+			}
+			end = i + quotedBytes
+		}
+		if i >= end {
+			b.WriteByte(text[i])
+		}
+	}
+	return strings.Split(strings.ToValidUTF8(b.String(), ""), "\n")
+}
