@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -192,17 +193,7 @@ const maxID = 128
 
 // validID accepts at most maxID bytes of visible ASCII, so that ids can appear in logs and headers.
 // Today's ids are decimal.
-func validID(id string) bool {
-	if len(id) > maxID {
-		return false
-	}
-	for _, c := range []byte(id) {
-		if c <= ' ' || c >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
+func validID(id string) bool { return id == "" || len(id) <= maxID && httpcall.VisibleASCII(id) }
 
 // liberal is how envelopes are read, nested at most 256 levels deep.
 var liberal = rawjson.Limits{Mode: rawjson.Liberal}

@@ -307,7 +307,7 @@ func TestNewReportsEverythingAtOnceAndNoSecret(t *testing.T) {
 		{"", "", nil, []string{"https://", "host", "token"}},
 		{"https://example.com/runs/1/tools/", "t", nil, []string{"must end before /tools and /traces"}},
 		{"ftp://user:hunter2@/x?y#z", "hunter2 b", nil, []string{"https://", "host", "user name", "query", "token"}},
-		{"https://api.example.com/%zz?hunter2", "t", nil, []string{"not a URL"}},
+		{"https://api.example.com/%zz?hunter2", "t", nil, []string{"must be a URL"}},
 		{"/relative", "t", nil, []string{"https://", "host"}},
 		{"file:///etc/passwd", "t", nil, []string{"https://", "host"}},
 		{"http://h", "hunter2\nbreak", nil, []string{"token"}},

@@ -232,7 +232,7 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// proxy: invalid_options: the proxy base URL must begin with https:// or http://
-	// the proxy base URL must not have a user name or password; the run token is sent as a header
+	// the proxy base URL must not have a user name or password, a query or a fragment; the run token is sent as a header
 	// the run token must be a non-empty string of visible ASCII characters
 }
 

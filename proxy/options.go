@@ -107,7 +107,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		o = *opts
 	}
 	base, problems := parseBase(baseURL)
-	if !visibleASCII(token) {
+	if !httpcall.VisibleASCII(token) {
 		problems = append(problems, errors.New("the run token must be a non-empty string of visible ASCII characters"))
 	}
 	for _, n := range []struct {
@@ -168,41 +168,21 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	return r, nil
 }
 
-// parseBase returns errors that do not repeat the URL, which may contain credentials.
-func parseBase(baseURL string) (*url.URL, []error) {
-	u, err := url.Parse(baseURL)
-	if err != nil {
-		return nil, []error{errors.New("the proxy base URL is not a URL")}
-	}
-	var problems []error
-	if u.Scheme != "http" && u.Scheme != "https" {
-		problems = append(problems, errors.New("the proxy base URL must begin with https:// or http://"))
-	}
-	if u.Hostname() == "" {
-		problems = append(problems, errors.New("the proxy base URL must name a host"))
-	}
-	if u.User != nil {
-		problems = append(problems,
-			errors.New("the proxy base URL must not have a user name or password; the run token is sent as a header"))
-	}
-	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		problems = append(problems, errors.New("the proxy base URL must not have a query or a fragment"))
-	}
-	u.Path = strings.TrimRight(u.Path, "/")
-	if strings.HasSuffix(u.Path, "/tools") || strings.HasSuffix(u.Path, "/traces") {
-		problems = append(problems, errors.New("the proxy base URL must end before /tools and /traces; the client adds them"))
-	}
-	u.RawPath = strings.TrimRight(u.RawPath, "/")
-	return u, problems
+var proxyBase = httpcall.Base{
+	Example: "https://api.example.com/api/odyssey-proxy/runs/4711", Secret: "the run token", Plain: true,
 }
 
-func visibleASCII(s string) bool {
-	for _, c := range []byte(s) {
-		if c <= ' ' || c >= 0x7f {
-			return false
-		}
+// parseBase returns errors that do not repeat the URL, which may contain credentials.
+func parseBase(baseURL string) (u *url.URL, problems []error) {
+	u, mistakes := proxyBase.Parse(baseURL)
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	if strings.HasSuffix(u.Path, "/tools") || strings.HasSuffix(u.Path, "/traces") {
+		mistakes = append(mistakes, "must end before /tools and /traces; the client adds them")
 	}
-	return s != ""
+	for _, must := range mistakes {
+		problems = append(problems, errors.New("the proxy base URL "+must))
+	}
+	return u, problems
 }
 
 func orDefault[T int | time.Duration](v, def T) T {

@@ -39,6 +39,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -265,9 +266,9 @@ func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
 func (c *checkup) mistakes(target dispatchtest.Target) (list []error) {
 	bad := func(format string, args ...any) { list = append(list, fmt.Errorf("doctor: "+format, args...)) }
 	if target.URL != "" {
-		u, err := url.Parse(target.URL)
+		u, ok := httpcall.ParseLink(target.URL)
 		switch {
-		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		case !ok:
 			bad("Target.URL is not an http or https URL with a host")
 		case u.User != nil:
 			bad("Target.URL has a user name or password, which the platform rejects: use AuthHeader and AuthValue")
@@ -275,9 +276,11 @@ func (c *checkup) mistakes(target dispatchtest.Target) (list []error) {
 			c.url = u
 		}
 	}
-	if base := c.opts.ProxyBase; base != "" {
-		if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-			bad("Options.ProxyBase is not an http or https URL with a host and without user info")
+	if c.opts.ProxyBase != "" {
+		base := httpcall.Base{Example: "https://api.example.com/api/odyssey-proxy", Secret: "the run token", Plain: true}
+		_, mistakes := base.Parse(c.opts.ProxyBase)
+		for _, must := range mistakes {
+			bad("Options.ProxyBase %s", must)
 		}
 	}
 	if c.opts.Timeout < 0 || c.opts.Linger < 0 {

@@ -564,6 +564,7 @@ func TestCheckRefusesUnusableOptions(t *testing.T) {
 		{"all at once", dispatchtest.Target{URL: "http://127.0.0.1/", AuthHeader: "X API", AuthValue: "geheim\n", RunTimeout: -1}, &doctor.Options{
 			ProxyBase: "api.example.com", Timeout: -1, Task: &dispatchtest.Task{Input: 1, Conversation: &dispatchtest.Conversation{MaxTurns: 51}},
 		}, []string{"AuthHeader", "AuthValue begins or ends with white space", "ProxyBase", "Timeout", "RunTimeout", "Task.Input", "MaxTurns"}},
+		{"a query of the proxy", agent, &doctor.Options{ProxyBase: "https://api.example.com/api?x=1"}, []string{"ProxyBase must not have", "a query"}},
 		{"a task", agent, &doctor.Options{Task: &dispatchtest.Task{Input: 1}}, []string{"Task.Input is not a JSON object"}},
 		{"a proxy URL", agent, &doctor.Options{Task: &dispatchtest.Task{ProxyURL: "http://x"}}, []string{"Task.ProxyURL"}},
 		{"options", dispatchtest.Target{Agent: ready, Options: &dispatch.Options{MaxRuns: -1}}, nil, []string{"MaxRuns"}},

@@ -535,8 +535,10 @@ func TestNewClient(t *testing.T) {
 			t.Errorf("%s: got %v", base, err)
 		}
 	}
-	if _, err := registration.NewClient("https://api.example.com", "key\nX-Other: 1", nil); err == nil {
-		t.Error("a key with a line break is accepted")
+	for _, key := range []string{"key\nX-Other: 1", "k y", "k\u00e9y", strings.Repeat("k", 4097)} {
+		if _, err := registration.NewClient("https://api.example.com", key, nil); err == nil {
+			t.Errorf("the key %.20q is accepted", key)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -108,7 +109,7 @@ func (r *Registration) checkAuth(ps *problems, update bool) {
 	case strings.TrimSpace(value) != value:
 		ps.add("auth_value_invalid", "/auth_header_value",
 			"begins or ends with white space; is its environment variable set?")
-	case strings.ContainsFunc(value, func(c rune) bool { return c != '\t' && (c < ' ' || c > '~') }):
+	case value != "" && !httpcall.VisibleASCII(strings.NewReplacer(" ", "", "\t", "").Replace(value)):
 		ps.add("auth_value_invalid", "/auth_header_value",
 			"has a character that is not allowed in a header; use visible ASCII")
 	case strings.EqualFold(r.AuthHeader, "Authorization") && value != "" && !strings.ContainsAny(value, " \t"):

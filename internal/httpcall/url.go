@@ -2,40 +2,67 @@ package httpcall
 
 import (
 	"net/url"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/publicaddr"
 )
 
-// ParseBase parses the base URL of an API that is called with a key. Each mistake says what the text
-// must be, such as "must begin with https://, to protect the API key". Mistakes do not repeat the
-// text. They show example as a valid base URL. The path of the result ends in a slash.
-func ParseBase(text, example string) (base *url.URL, mistakes []string) {
+// Base says what the base URL of an API must be.
+type Base struct {
+	Example string // a valid one
+	Secret  string // what is sent there in a header, such as "the API key"
+	Plain   bool   // http is valid for every host, not only for loopback hosts
+}
+
+// Parse parses a base URL. Each mistake says what the text must be, such as "must begin with https://".
+// Mistakes do not repeat the text.
+func (b Base) Parse(text string) (base *url.URL, mistakes []string) {
 	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Hostname() == "":
-		mistakes = append(mistakes, "must be a URL such as "+example)
+	if err != nil {
 		u = &url.URL{}
-	case u.Scheme != "https" && !(u.Scheme == "http" && publicaddr.Loopback(u.Hostname())):
-		mistakes = append(mistakes, "must begin with https://, to protect the API key")
+	}
+	switch {
+	case u.Hostname() == "":
+		mistakes = append(mistakes, "must be a URL with a host, such as "+b.Example)
+	case u.Scheme == "https" || u.Scheme == "http" && (b.Plain || publicaddr.Loopback(u.Hostname())):
+	case b.Plain:
+		mistakes = append(mistakes, "must begin with https:// or http://")
+	default:
+		mistakes = append(mistakes, "must begin with https://, to protect "+b.Secret)
 	}
 	if u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		mistakes = append(mistakes, "must not have a user name, query or fragment")
+		mistakes = append(mistakes, "must not have a user name or password, a query or a fragment; "+
+			b.Secret+" is sent as a header")
 	}
-	return u.JoinPath("/"), mistakes
+	return u, mistakes
+}
+
+// ParseLink parses an absolute http or https URL.
+func ParseLink(text string) (link *url.URL, ok bool) {
+	u, err := url.Parse(text)
+	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+}
+
+// IsLink reports whether a text is an absolute http or https URL without user and fragment.
+func IsLink(text string) bool {
+	u, ok := ParseLink(text)
+	return ok && u.User == nil && u.Fragment == ""
 }
 
 // CheckKey returns what an API key must be, such as "must be visible ASCII …", or "".
 func CheckKey(key string) string {
-	if key == "" || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
+	if !VisibleASCII(key) {
 		return "must be visible ASCII; check that its environment variable is set"
 	}
 	return ""
 }
 
-// IsLink reports whether a text is an absolute http or https URL without user and fragment.
-func IsLink(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil &&
-		u.Fragment == ""
+// VisibleASCII reports whether a text is not empty and consists of visible ASCII, so that it can be a
+// token in a header, a log and a path.
+func VisibleASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] >= 0x7f {
+			return false
+		}
+	}
+	return text != ""
 }

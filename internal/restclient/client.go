@@ -55,8 +55,9 @@ const maxKey = 4096
 // New returns a client, or what is wrong with the base URL and the key, such as "must be visible
 // ASCII".
 func New(o Options) (c *Client, url, key []string) {
-	base, url := httpcall.ParseBase(o.BaseURL, o.Example)
-	if strings.HasSuffix(base.Path, "/"+o.Path+"/") {
+	base, url := httpcall.Base{Example: o.Example, Secret: "the API key"}.Parse(o.BaseURL)
+	base = base.JoinPath("/")
+	if base.Host != "" && strings.HasSuffix(base.Path, "/"+o.Path+"/") {
 		url = append(url, "must not end in /"+o.Path+"; the client adds it")
 	}
 	if len(o.Key) > maxKey {
@@ -277,7 +278,7 @@ func (r *Request) proves(status int) bool {
 // requestID returns the server's id of the request, or "" if it is not an id.
 func (a *Response) requestID() string {
 	id := a.Hide(a.Header.Get("X-Request-Id"))
-	if len(id) > 128 || httpcall.CheckKey(id) != "" {
+	if len(id) > 128 || !httpcall.VisibleASCII(id) {
 		return ""
 	}
 	return id

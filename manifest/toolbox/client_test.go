@@ -246,7 +246,10 @@ func TestNewClientReportsEverything(t *testing.T) {
 		{"", "", []string{"apiKey must be visible ASCII"}},
 		{"hunter2\n", "http://user:hunter2@api.example.com?a=1", []string{"ClientOptions.BaseURL must begin with https://",
 			"ClientOptions.BaseURL must not have a user name", "apiKey must be visible ASCII"}},
-		{apiKey, "api.example.com", []string{"ClientOptions.BaseURL must be a URL such as https://api.bedrock.orinlabs.org"}},
+		{strings.Repeat("k", 4096), "https://api.example.com/apis", nil},
+		{strings.Repeat("k", 4097), "https://eu.example.com/bedrock/api/", []string{
+			"ClientOptions.BaseURL must not end in /api; the client adds it", "apiKey must have at most 4096 bytes"}},
+		{apiKey, "api.example.com", []string{"ClientOptions.BaseURL must be a URL with a host, such as https://api.bedrock.orinlabs.org"}},
 	} {
 		_, err := toolbox.NewClient(tt.key, &toolbox.ClientOptions{BaseURL: tt.base})
 		e, _ := errors.AsType[*toolbox.Error](err)

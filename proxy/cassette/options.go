@@ -110,11 +110,12 @@ func newSettings(path string, opts *Options) (*settings, error) {
 		wrong("Options.Mode is not one of the modes")
 	}
 	if s.Upstream != "" {
-		var err error
-		s.upstream, err = url.Parse(s.Upstream)
-		if err != nil || s.upstream.Scheme != "http" && s.upstream.Scheme != "https" || s.upstream.Host == "" ||
-			s.upstream.User != nil || s.upstream.RawQuery != "" || s.upstream.Fragment != "" {
-			wrong("Options.Upstream must be an absolute http or https URL without user info, query or fragment")
+		var mistakes []string
+		s.upstream, mistakes = httpcall.Base{
+			Example: "https://api.example.com/api/odyssey-proxy/runs/4711", Secret: "the run token", Plain: true,
+		}.Parse(s.Upstream)
+		for _, must := range mistakes {
+			wrong("Options.Upstream %s", must)
 		}
 	}
 	if s.Task.Input != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -298,9 +299,5 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 // validActor accepts more than package proxy sends, because the platform's pattern is not
 // documented.
 func validActor(id string) bool {
-	if id == "" || len(id) > 256 || strings.HasPrefix(id, "/") || strings.HasSuffix(id, "/") ||
-		strings.Contains(id, "//") {
-		return false
-	}
-	return !strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c >= 0x7f })
+	return len(id) <= 256 && httpcall.VisibleASCII(id) && !strings.Contains("/"+id+"/", "//")
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 	"unicode/utf8"
 
@@ -86,6 +85,6 @@ func liveText(status int, failure *httpcall.Failure) string {
 }
 
 func forwardable(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+	_, ok := httpcall.ParseLink(address)
+	return ok
 }

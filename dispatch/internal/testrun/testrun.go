@@ -181,8 +181,7 @@ func (t *Target) checkAuth(bad func(format string, args ...any)) {
 	if t.AuthHeader != "" && !httpserve.ValidHeaderName(t.AuthHeader) {
 		bad("Target.AuthHeader is not a header name")
 	}
-	control := func(r rune) bool { return r < ' ' || r == 0x7f }
-	if v := t.AuthValue; strings.ContainsFunc(v, control) || strings.TrimSpace(v) != v {
+	if t.AuthValue != "" && !httpserve.UsableSecret(t.AuthValue) {
 		bad("Target.AuthValue begins or ends with white space, or contains control characters: " +
 			"does the token end with a line break?")
 	}

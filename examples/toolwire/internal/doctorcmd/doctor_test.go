@@ -136,7 +136,7 @@ func TestDoctor(t *testing.T) {
 		{"no URL", nil, 2, []string{"-url is required, or the command of an agent"}},
 		{"unusable URL", []string{"-url", "localhost"}, 2, []string{"toolwire doctor: -url is not an http or https URL with a host, such as http"}},
 		{"password", []string{"-url", "http://u:p@127.0.0.1/"}, 2, []string{"toolwire doctor: -url contains a user name or password", "use -auth-header and -token-env"}},
-		{"unusable proxy", with("-proxy", "x"), 2, []string{"toolwire doctor: -proxy is not an http or https URL"}},
+		{"unusable proxy", with("-proxy", "x"), 2, []string{"toolwire doctor: -proxy must be a URL with a host, such as https:"}},
 		{"unusable header", []string{"-url", byKey, "-auth-header", "X Key", "-token-file", tokenFile}, 2, []string{"toolwire doctor: -auth-header is not a header name"}},
 		{"two lines of token", []string{"-url", byBearer, "-token-file", file("lines", token+"\n"+token)}, 2, []string{"toolwire doctor: the token begins or ends with white space"}},
 		{"a folder as manifest", with("-manifest", dir), 2, []string{"-manifest: "}},
