@@ -15,8 +15,7 @@ type answer interface {
 	// read reads the body of a response, or the data of an event, which is valid JSON.
 	read(doc json.RawMessage)
 
-	// elements returns what the response adds to the conversation, or nil if it is not known: the
-	// response is not whole, or has several alternatives.
+	// elements returns what a finished response adds to the conversation.
 	elements() []json.RawMessage
 
 	// common returns what all formats have.
@@ -28,14 +27,45 @@ type facts struct {
 	model string
 	id    string
 	usage usage
-	ended bool // the last event has come
-	kept  int  // how many bytes of the response are kept
+
+	known    bool // it is a response of this API, or an error
+	finished bool // the model has said why it ended
+	lost     bool // its content is not used: there are several alternatives, or an error
+	unread   bool // its content cannot be read
+	ended    bool // the last event has come
+	kept     int  // how many bytes of the response are kept
 }
 
 func (f *facts) common() *facts { return f }
 
-// maxCalls is more calls, or blocks, than a response has.
-const maxCalls = 4096
+// maxParts is more calls, blocks, items or parts than a response has.
+const maxParts = 4096
+
+// room reports whether one more part than n can be kept. Otherwise the response is too large.
+func (f *facts) room(n int) bool {
+	if n >= maxParts {
+		f.kept = maxAnswer + 1
+	}
+	return n < maxParts
+}
+
+// finish takes the reason why the model ended, which is empty or null until it has.
+func (f *facts) finish(reason json.RawMessage) {
+	switch rawjson.Text(reason) {
+	case "":
+	case "error":
+		f.lost = true
+	default:
+		f.finished = true
+	}
+}
+
+// fail takes the error that ends a response, if it is one.
+func (f *facts) fail(err json.RawMessage) {
+	if isSet(err) {
+		f.known, f.lost = true, true
+	}
+}
 
 // add keeps a piece of a text.
 func (f *facts) add(to *strings.Builder, text string) {
@@ -93,23 +123,28 @@ func (u *usage) read(object json.RawMessage, names []string) {
 	}
 }
 
-// total returns the tokens of the input and of the output.
+// total returns the tokens of the input and of the output. Gateways to models that think may count
+// thinking in the sum only.
 func (u *usage) total() (input, output int64) {
+	var sum int64
 	for i, name := range u.names {
-		if slices.Contains(outputTokens, name) {
+		switch {
+		case name == "total_tokens":
+			sum = u.counts[i]
+		case slices.Contains(outputTokens, name):
 			output += u.counts[i]
-		} else {
+		default:
 			input += u.counts[i]
 		}
 	}
-	return input, output
+	return input, max(output, sum-input)
 }
 
 // Names of the counters in each format. Tokens that were read from a cache or written to it are
 // input. A format reads only its own names, because a gateway may add those of another format for
 // the same tokens.
 var (
-	chatTokens      = []string{"prompt_tokens", "completion_tokens"}
+	chatTokens      = []string{"prompt_tokens", "completion_tokens", "total_tokens"}
 	responsesTokens = []string{"input_tokens", "output_tokens"}
 	anthropicTokens = []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"}
 	geminiTokens    = []string{"promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"}

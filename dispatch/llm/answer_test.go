@@ -3,10 +3,12 @@ package llm_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
@@ -51,7 +53,39 @@ func TestAnswers(t *testing.T) {
 		{"no end", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`), none},
 		{"comments and data of two lines", chat, exch(": wait\n\nretry: 3\ndata: {\"choices\":[{\"index\":0,\r\ndata:\"delta\":{\"content\":\"a\"},\r\ndata: \"finish_reason\":\"stop\"}]}\r\n\r\n"),
 			`{"role":"assistant","content":"a"}`},
-		{"an event that is not JSON", chat, "data: {\n\n" + chatStream(`{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}`), `{"role":"assistant","content":"a"}`},
+		{"reasoning under two names", chat, chatStream(
+			`{"index":0,"delta":{"reasoning":"Let me ","reasoning_content":"Let me "}}`, `{"index":0,"delta":{"reasoning":"think.","reasoning_content":null}}`,
+			`{"index":0,"delta":{"content":"Done."},"finish_reason":"stop"}`,
+		), `{"role":"assistant","content":"Done.","thinking":[{"type":"text","text":"Let me think."}]}`},
+		{"reasoning under the newer name", chat, `{"choices":[{"index":0,"message":{"role":"assistant","content":"a","reasoning_content":"","reasoning":"hm"}}]}`,
+			`{"role":"assistant","content":"a","thinking":[{"type":"text","text":"hm"}]}`},
+		{"a custom call", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","type":"custom","custom":{"name":"run","input":""}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"custom":{"input":"SELECT "}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"custom":{"input":"1"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"run","arguments":"SELECT 1"}]}`},
+		{"parts in deltas", chat, chatStream(
+			`{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Two "}]}]}}`, `{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"words."}]}]}}`,
+			`{"index":0,"delta":{"content":[{"type":"text","text":"Hello"}]}}`, `{"index":0,"delta":{"content":" there"},"finish_reason":"stop"}`,
+		), `{"role":"assistant","content":"Hello there","thinking":[{"type":"text","text":"Two words."}]}`},
+		{"parts with thinking", chat, `{"choices":[{"index":0,"message":{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Hello"}]}}]}`,
+			`{"role":"assistant","content":"Hello","thinking":[{"type":"text","text":"hm"}]}`},
+		{"sound", chat, chatStream(
+			`{"index":0,"delta":{"audio":{"id":"a","transcript":"Hel"}}}`, `{"index":0,"delta":{"audio":{"data":"AAAA","transcript":"lo."}}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`,
+		), `{"role":"assistant","content":"Hello."}`},
+		{"calls without index and id", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"function":{"name":"a","arguments":"{"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"function":{"arguments":"}"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"function":{"name":"a","arguments":"{}"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"function":{"name":"b","arguments":""}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"call_1","name":"a","arguments":{}},{"id":"call_2","name":"a","arguments":{}},{"id":"call_3","name":"b","arguments":{}}]}`},
+		{"pieces of calls with one index in turn", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}},{"index":0,"id":"y","function":{"name":"f","arguments":"{\"a\""}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"arguments":"}"}},{"index":0,"id":"y","function":{"arguments":":1}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{}},{"id":"y","name":"f","arguments":{"a":1}}]}`},
+		{"an empty reason on the way", chat, chatStream(`{"index":0,"delta":{"content":"a"},"finish_reason":""}`), none},
+		{"an error as the reason", chat, sse(`{"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}`,
+			`{"error":{"code":502,"message":"no"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`, "[DONE]"), none},
+		{"an error as the reason, later", chat, chatStream(`{"index":0,"delta":{"content":"Hel"},"finish_reason":"stop"}`, `{"index":0,"delta":{},"finish_reason":"error"}`), none},
+		{"no alternatives", chat, `{"model":"m","choices":[]}`, none},
+		{"an error with the status 200", chat, `{"error":{"message":"no"}}`, none},
 
 		{"an error in the stream", anthropic, sse(`{"type":"message_start","message":{"model":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}`,
 			`{"type":"error","error":{"type":"overloaded_error"}}`), none},
@@ -66,6 +100,12 @@ func TestAnswers(t *testing.T) {
 {"role":"tool","content":"[]","tool_call_id":"s"}
 {"role":"assistant","content":"a"}`},
 
+		{"pieces of blocks in turn", anthropic, sse(
+			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}`, `{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"b"}}`,
+			`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"lost"}}`, `{"type":"message_delta","delta":{"stop_reason":""}}`, `{"type":"message_stop"}`,
+		), `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`},
+
 		{"items but no output", responses, sse(`{"type":"response.output_item.done","item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}}`,
 			`{"type":"response.completed","response":{"id":"r","status":"completed"}}`), `{"role":"assistant","content":"a"}`},
 		{"cut by the limit of tokens", responses, `{"id":"r","status":"incomplete","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`,
@@ -76,6 +116,24 @@ func TestAnswers(t *testing.T) {
 		{"a list", google, exch("[" + gemini(`{"text":"a"}`, "") + ",\n" + gemini(`{"text":"b"}`, finish) + "]"), `{"role":"assistant","content":"ab"}`},
 		{"several candidates", google, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]}}]}`, none},
 		{"an event without an end", google, exch("data: " + gemini(`{"text":"a"}`, finish)), `{"role":"assistant","content":"a"}`},
+		{"a thought and the answer", google, sse(gemini(`{"text":"Hm","thought":true}`, ""), gemini(`{"text":".","thought":true},{"text":"Yes"}`, ""), gemini(`{"text":"."}`, finish)),
+			`{"role":"assistant","content":"Yes.","thinking":[{"type":"text","text":"Hm."}]}`},
+		{"arguments in pieces", google, sse(
+			gemini(`{"text":"I look."},{"functionCall":{"id":"x","name":"f","willContinue":true}}`, ""),
+			gemini(`{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"New ","willContinue":true}],"willContinue":true}}`, ""),
+			gemini(`{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"Delhi"},{"jsonPath":"$.of[0]['the days'].n","numberValue":2}],"willContinue":true}}`, ""),
+			gemini(`{"functionCall":{"partialArgs":[{"jsonPath":"$.of[1]","boolValue":true},{"jsonPath":"$[\"unit\"]","nullValue":"NULL_VALUE"}],"willContinue":true}}`, ""),
+			gemini(`{"functionCall":{}}`, ""),
+			gemini(`{"functionCall":{"name":"g","willContinue":true}}`, ""), gemini(`{"functionCall":{"name":"h","partialArgs":[{"jsonPath":"$.a","stringValue":"b"}],"willContinue":true}}`, finish),
+		), `{"role":"assistant","content":"I look.","tool_calls":[{"id":"x","name":"f","arguments":{"city":"New Delhi","of":[{"the days":{"n":2}},true],"unit":null}},` +
+			`{"id":"call_1","name":"g","arguments":{}},{"id":"call_2","name":"h","arguments":{"a":"b"}}]}`},
+		{"tools of the provider", google, exch(gemini(`{"toolCall":{"id":"t","toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["q"]}}},{"toolResponse":{"id":"t","toolType":"GOOGLE_SEARCH_WEB","response":{"hits":1}}},`+
+			`{"executableCode":{"language":"PYTHON","code":"1/0"}},{"codeExecutionResult":{"outcome":"OUTCOME_FAILED","output":"division by zero"}},{"text":"a"}`, finish)),
+			`{"role":"assistant","tool_calls":[{"id":"t","name":"google_search_web","arguments":{"queries":["q"]}}]}
+{"role":"tool","content":"{\"hits\":1}","tool_call_id":"t"}
+{"role":"assistant","tool_calls":[{"id":"call_1","name":"code_execution","arguments":{"language":"PYTHON","code":"1/0"}}]}
+{"role":"tool","content":"{\"error\":\"division by zero\"}","tool_call_id":"call_1"}
+{"role":"assistant","content":"a"}`},
 		{"blocked", google, `{"promptFeedback":{"blockReason":"SAFETY"}}`, none},
 	} {
 		t.Run(tt.wire.name+"/"+tt.name, func(t *testing.T) {
@@ -96,6 +154,146 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%v, got\n%swant\n%s", result.Problems, got, want)
 			}
 		})
+	}
+}
+
+// What a response is, its first bytes tell. What cannot be read is reported.
+func TestUnreadableResponses(t *testing.T) {
+	w := wires[0]
+	stream, whole := string(w.final[1]), string(w.final[0])
+	for _, tt := range []struct {
+		name, body, contentType, encoding string
+		problem                           string
+		lost                              bool // the answer
+	}{
+		{"a stream as text", stream, "text/plain", "", "", false},
+		{"a stream as JSON", stream, "application/json", "", "", false},
+		{"a stream without a type", stream, "", "", "", false},
+		{"a stream after a comment", ": wait\n\n" + stream, "", "", "", false},
+		{"a stream after white space and a byte order mark", "\ufeff\r\n" + stream, "", "", "", false},
+		{"a body as a stream", whole, "text/event-stream", "", "", false},
+		{"a body after white space and a byte order mark", "\ufeff\n" + whole, "", "", "", false},
+		{"gzip that no header announces", string(zipped(t, stream)), "text/event-stream", "", "", false},
+		{"white space in an event", "data:  \n\n" + stream, "", "", "", false},
+
+		{"another encoding", "\x1b\x03\x00" + stream, "text/event-stream", "br", "it is neither JSON nor a stream of events, in the Content-Encoding br", true},
+		{"a page", "<html></html>", "text/html", "", "it is neither JSON nor a stream of events", true},
+		{"gzip in gzip", string(zipped(t, string(zipped(t, whole)))), "", "gzip", "it is neither JSON nor a stream of events, in the Content-Encoding gzip", true},
+		{"nothing", " \n", "application/json", "", "it is empty", true},
+		{"invalid JSON", strings.Replace(whole, ":", ";", 1), "application/json", "", "it is not valid JSON", true},
+		{"another API", string(wires[1].final[0]), "application/json", "", "it is not a response of this API", true},
+		{"a stream of another API", string(wires[1].final[1]), "text/event-stream", "", "it has no event of this API", true},
+		{"an event that is not JSON", "data: {\n\n" + stream, "", "", "an event in a response of the model was not read", false},
+		{"content that is none", `{"choices":[{"index":0,"message":{"role":"assistant","content":7}}]}`, "", "", "neither a string nor a list of parts", true},
+
+		{"a body that breaks off", whole[:len(whole)/2], "", "", "", true},
+		{"a stream that breaks off", stream[:len(stream)/3], "", "", "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+				_, err := io.Copy(io.Discard, r.Body)
+				resp := response(exch(tt.body))
+				resp.Header.Set("Content-Type", tt.contentType)
+				resp.Header.Set("Content-Encoding", tt.encoding)
+				resp.Body = io.NopCloser(iotest.OneByteReader(resp.Body))
+				return resp, err
+			})}
+			result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+				got, err := send(ctx, transport, w.path, w.ask)
+				if got != tt.body {
+					t.Errorf("arrived %q", got)
+				}
+				return err
+			})
+			if problem := fmt.Sprint(result.Problems); !strings.Contains(problem, tt.problem) || len(result.Problems) > 1 || (problem == "[]") != (tt.problem == "") {
+				t.Errorf("problems %v, want %q", result.Problems, tt.problem)
+			}
+			if m := metadata(t, result); (m.Output == 0) != tt.lost {
+				t.Errorf("metadata %+v", m)
+			}
+		})
+	}
+}
+
+// Arguments in pieces that do not make a value are reported.
+func TestArgumentsThatDoNotBelongTogether(t *testing.T) {
+	w := wires[3]
+	for _, path := range []string{"", "city", "$..a", "$.a[", "$['a", "$.a[-1]", "$" + strings.Repeat(".a", 200)} {
+		transport := &llm.Transport{Base: model(exch(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"` + path +
+			`","stringValue":"b"}]}}]},"finishReason":"STOP"}]}`))}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			_, err := send(ctx, transport, w.path, w.ask)
+			return err
+		})
+		if len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, "arguments that do not belong together") || len(result.Messages) != 3 {
+			t.Errorf("%.20s: %v, %s", path, result.Problems, brief(result.Messages))
+		}
+	}
+}
+
+// What an API does not read of a model's responses is no problem of other traffic under the same path.
+func TestOtherTraffic(t *testing.T) {
+	transport := &llm.Transport{Base: model("ok", "<a>")}
+	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+		for _, body := range []string{`To=1&Body=hi`, `{"text":"hi"}`} {
+			if _, err := send(ctx, transport, "/2010/messages", body); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if len(result.Problems) > 0 {
+		t.Errorf("%v", result.Problems)
+	}
+}
+
+// A response with more parts than a model makes is not kept, and reported.
+func TestManyParts(t *testing.T) {
+	const n = 5000
+	list := func(piece string) string { return strings.Repeat(piece+",", n-1) + piece }
+	numbered := func(format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format+",", i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	for _, tt := range []struct {
+		wire wire
+		body exch
+	}{
+		{wires[0], sse(`{"choices":[{"index":0,"delta":{"tool_calls":[`+numbered(`{"index":0,"id":"c%d","function":{"name":"f"}}`)+`]},"finish_reason":"stop"}],"usage":{"prompt_tokens":7}}`, "[DONE]")},
+		{wires[1], exch(strings.Repeat(string(sse(`{"type":"content_block_start","index":0,"content_block":{"type":"text"}}`)), n)) +
+			sse(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":7}}`, `{"type":"message_stop"}`)},
+		{wires[2], exch(`{"id":"r","status":"completed","output":[` + list(`{}`) + `],"usage":{"input_tokens":7}}`)},
+		{wires[2], exch(strings.Repeat(string(sse(`{"type":"response.output_item.done","item":{"type":"reasoning"}}`)), n)) +
+			sse(`{"type":"response.completed","response":{"id":"r","status":"completed","usage":{"input_tokens":7}}}`)},
+		{wires[3], exch(`{"candidates":[{"content":{"parts":[` + list(`{"functionCall":{"name":"f"}}`) + `]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7}}`)},
+		{wires[3], exch(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[` + numbered(`{"jsonPath":"$.a%d","nullValue":"N"}`) + `]}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7}}`)},
+	} {
+		transport := &llm.Transport{Base: model(tt.body)}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			_, err := send(ctx, transport, tt.wire.path, tt.wire.ask)
+			return err
+		})
+		if len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, "more than 4096 parts") || len(result.Messages) != 3 || metadata(t, result).Input != 7 {
+			t.Errorf("%s: %v, %d messages, %+v", tt.wire.name, result.Problems, len(result.Messages), metadata(t, result))
+		}
+	}
+}
+
+// A stream that breaks off has told the model's id.
+func TestModelOfABrokenStream(t *testing.T) {
+	for _, w := range wires[:3] {
+		broken := string(w.calls[1])[:len(w.calls[1])/2]
+		transport := &llm.Transport{Base: model(exch(broken))}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			_, err := send(ctx, transport, w.path, w.ask)
+			return err
+		})
+		if m := metadata(t, result); m.Model != "m-1-2026" {
+			t.Errorf("%s: %+v", w.name, m)
+		}
 	}
 }
 
@@ -208,6 +406,8 @@ func TestTokens(t *testing.T) {
 	}{
 		{wires[0], `{"model":"m","usage":{"prompt_tokens":50,"completion_tokens":5,"cache_read_input_tokens":40,"input_tokens":50,"output_tokens":5}}`, 50, 5},
 		{wires[0], sse(`{"usage":{"prompt_tokens":50,"completion_tokens":5}}`, `{"usage":{"prompt_tokens":0,"completion_tokens":4}}`), 50, 5},
+		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112}}`, 10, 102},
+		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":0}}`, 10, 2},
 		{wires[0], `{"usage":{"prompt_tokens":99999999999999,"completion_tokens":-5}}`, 0, 0},
 		{wires[1], `{"type":"message","usage":{"input_tokens":10,"cache_read_input_tokens":40,"cache_creation_input_tokens":7,"output_tokens":5,"prompt_tokens":57}}`, 57, 5},
 		{wires[2], `{"id":"r","usage":{"input_tokens":50,"output_tokens":5,"prompt_tokens":50,"completion_tokens":5}}`, 50, 5},

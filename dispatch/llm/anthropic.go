@@ -81,7 +81,7 @@ func writeAnthropic(turns []turn) (out []json.RawMessage) {
 		for _, call := range t.calls {
 			var o rawjson.Object
 			o.PutText("type", "tool_use")
-			o.PutText("id", anthropicID(call.id))
+			o.PutText("id", call.id)
 			o.PutText("name", call.name)
 			o.Put("input", call.object())
 			blocks = append(blocks, o.Bytes())
@@ -96,7 +96,7 @@ func writeAnthropic(turns []turn) (out []json.RawMessage) {
 		for _, call := range t.calls {
 			var o rawjson.Object
 			o.PutText("type", "tool_result")
-			o.PutText("tool_use_id", anthropicID(call.id))
+			o.PutText("tool_use_id", call.id)
 			o.Put("content", rawjson.Quote(call.result))
 			if call.failed() {
 				o.Put("is_error", json.RawMessage("true"))
@@ -112,10 +112,10 @@ func writeAnthropic(turns []turn) (out []json.RawMessage) {
 	return out
 }
 
-// anthropicTexts returns text blocks. The API rejects empty ones.
+// anthropicTexts returns text blocks. The API rejects those of white space only.
 func anthropicTexts(texts []string) (blocks []json.RawMessage) {
 	for _, text := range texts {
-		if text != "" {
+		if strings.TrimSpace(text) != "" {
 			blocks = append(blocks, textPart("text", text))
 		}
 	}

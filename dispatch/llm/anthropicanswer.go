@@ -10,36 +10,38 @@ import (
 // anthropicAnswer is a response of Messages: one message, or events that build one block by block.
 type anthropicAnswer struct {
 	facts
-	finished bool
-	content  json.RawMessage // of a response that is not streamed
-	blocks   []*anthropicBlock
+	content json.RawMessage // of a response that is not streamed
+	blocks  []*anthropicBlock
+	found   map[int]*anthropicBlock // the last one of each index
 }
 
 type anthropicBlock struct {
-	index int
 	start json.RawMessage
 	text  strings.Builder // of the deltas: text, thinking or JSON
 }
 
 func (a *anthropicAnswer) read(doc json.RawMessage) {
-	switch textOf(doc, "type") {
+	kind := textOf(doc, "type")
+	switch kind {
 	case "message": // not streamed
 		a.message(doc)
 		a.content, a.finished = a.keep(member(doc, "content")), true
 	case "message_start":
 		a.message(member(doc, "message"))
 	case "content_block_start":
-		if len(a.blocks) < maxCalls {
-			a.blocks = append(a.blocks, &anthropicBlock{index: index(member(doc, "index")), start: a.keep(member(doc, "content_block"))})
-		}
+		a.block(index(member(doc, "index")), member(doc, "content_block"))
 	case "content_block_delta":
 		a.delta(index(member(doc, "index")), member(doc, "delta"))
 	case "message_delta":
 		a.usage.read(member(doc, "usage"), anthropicTokens)
-		a.finished = a.finished || rawjson.Kind(member(member(doc, "delta"), "stop_reason")) == '"'
+		a.finish(member(member(doc, "delta"), "stop_reason"))
 	case "message_stop":
 		a.ended, a.finished = true, true
+	default:
+		a.fail(member(doc, "error"))
+		return
 	}
+	a.known = true
 }
 
 func (a *anthropicAnswer) message(message json.RawMessage) {
@@ -47,26 +49,33 @@ func (a *anthropicAnswer) message(message json.RawMessage) {
 	a.usage.read(member(message, "usage"), anthropicTokens)
 }
 
+func (a *anthropicAnswer) block(index int, start json.RawMessage) {
+	if start == nil || !a.room(len(a.blocks)) {
+		return
+	}
+	if a.found == nil {
+		a.found = map[int]*anthropicBlock{}
+	}
+	block := &anthropicBlock{start: a.keep(start)}
+	a.blocks, a.found[index] = append(a.blocks, block), block
+}
+
 func (a *anthropicAnswer) delta(index int, delta json.RawMessage) {
-	for i := len(a.blocks) - 1; i >= 0; i-- {
-		if block := a.blocks[i]; block.index == index {
-			switch textOf(delta, "type") {
-			case "text_delta":
-				a.add(&block.text, textOf(delta, "text"))
-			case "thinking_delta":
-				a.add(&block.text, textOf(delta, "thinking"))
-			case "input_json_delta":
-				a.add(&block.text, textOf(delta, "partial_json"))
-			}
-			return
-		}
+	block := a.found[index]
+	if block == nil {
+		return
+	}
+	switch textOf(delta, "type") {
+	case "text_delta":
+		a.add(&block.text, textOf(delta, "text"))
+	case "thinking_delta":
+		a.add(&block.text, textOf(delta, "thinking"))
+	case "input_json_delta":
+		a.add(&block.text, textOf(delta, "partial_json"))
 	}
 }
 
 func (a *anthropicAnswer) elements() []json.RawMessage {
-	if !a.finished || len(a.blocks) == maxCalls {
-		return nil
-	}
 	content := a.content
 	if content == nil {
 		var blocks []json.RawMessage

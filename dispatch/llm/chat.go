@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -35,10 +37,13 @@ func (c *converter) chat(message json.RawMessage) error {
 
 func (c *converter) chatAssistant(message, content json.RawMessage) error {
 	c.begin(dispatch.RoleAssistant)
-	c.think(textOf(message, "reasoning_content", "reasoning"))
-	texts, err := c.textsOf(content)
+	c.think(chatReasoning(message))
+	texts, thinking, err := c.chatContent(content)
 	if err != nil {
 		return err
+	}
+	for _, text := range thinking {
+		c.think(text)
 	}
 	if len(texts) > 1 || len(texts) == 1 && texts[0] != "" {
 		c.texts = texts
@@ -52,16 +57,48 @@ func (c *converter) chatAssistant(message, content json.RawMessage) error {
 		}
 	}
 	for call := range rawjson.Elements(member(message, "tool_calls")) {
-		function, arguments := member(call, "function"), "arguments"
-		if textOf(call, "type") == "custom" {
-			function, arguments = member(call, "custom"), "input"
-		}
-		c.call(textOf(call, "id"), textOf(function, "name"), argumentsOf(member(function, arguments)))
+		name, arguments := chatFunction(call)
+		c.call(textOf(call, "id"), name, argumentsOf(arguments))
 	}
 	if call := member(message, "function_call"); textOf(call, "name") != "" { // an SDK may write an empty one
 		c.call("", textOf(call, "name"), argumentsOf(member(call, "arguments")))
 	}
 	return nil
+}
+
+// chatReasoning returns the reasoning in a message or a delta. Servers that write it under two names
+// write the same text.
+func chatReasoning(message json.RawMessage) string {
+	return cmp.Or(textOf(message, "reasoning_content"), textOf(message, "reasoning"))
+}
+
+// chatContent returns the texts of the assistant, and the thinking that some models put among them.
+func (c *converter) chatContent(content json.RawMessage) (texts, thinking []string, err error) {
+	if rawjson.Kind(content) != '[' {
+		texts, err = c.textsOf(content)
+		return texts, nil, err
+	}
+	for part := range rawjson.Elements(content) {
+		if textOf(part, "type") == "thinking" {
+			thoughts, err := c.textsOf(member(part, "thinking"))
+			if err != nil {
+				return nil, nil, err
+			}
+			thinking = append(thinking, strings.Join(thoughts, ""))
+		} else if text, ok := partText(part); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts, thinking, nil
+}
+
+// chatFunction returns the name and the arguments of a call, or of a piece of one.
+func chatFunction(call json.RawMessage) (name string, arguments json.RawMessage) {
+	function, custom := member(call, "function"), member(call, "custom")
+	if custom != nil && (function == nil || textOf(call, "type") == "custom") {
+		return textOf(custom, "name"), member(custom, "input")
+	}
+	return textOf(function, "name"), member(function, "arguments")
 }
 
 func writeChat(turns []turn) (out []json.RawMessage) {

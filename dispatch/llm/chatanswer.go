@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -10,16 +11,19 @@ import (
 // chatAnswer is a response of Chat Completions: one object with a message, or chunks with deltas.
 type chatAnswer struct {
 	facts
-	message   json.RawMessage // of a response that is not streamed
-	finished  bool
-	ambiguous bool // there are several choices
+	message json.RawMessage // of a response that is not streamed
 
-	content, refusal, reasoning strings.Builder
-	calls                       []*chatCall
+	content, refusal, reasoning, heard strings.Builder
+	calls                              []*chatCall
+	found                              map[chatKey]*chatCall // by index and id, and the last one of each index
+}
+
+type chatKey struct {
+	index int
+	id    string
 }
 
 type chatCall struct {
-	index     int
 	id, name  string
 	arguments strings.Builder
 }
@@ -32,16 +36,21 @@ func (a *chatAnswer) read(doc json.RawMessage) {
 		case "usage":
 			a.usage.read(value, chatTokens)
 		case "choices":
+			a.known = true
 			for choice := range rawjson.Elements(value) {
 				a.choice(choice)
 			}
+		case "error":
+			a.fail(value)
 		}
 	}
 }
 
 func (a *chatAnswer) choice(choice json.RawMessage) {
 	if index(member(choice, "index")) != 0 {
-		a.ambiguous = true
+		a.lost = true
+	}
+	if a.lost {
 		return
 	}
 	for name, value := range rawjson.Members(choice) {
@@ -51,75 +60,71 @@ func (a *chatAnswer) choice(choice json.RawMessage) {
 		case "delta":
 			a.delta(value)
 		case "finish_reason":
-			a.finished = a.finished || rawjson.Kind(value) == '"'
+			a.finish(value)
 		}
 	}
 }
 
 func (a *chatAnswer) delta(delta json.RawMessage) {
+	a.add(&a.reasoning, chatReasoning(delta))
+	a.add(&a.heard, textOf(member(delta, "audio"), "transcript"))
 	for name, value := range rawjson.Members(delta) {
 		switch name {
 		case "content":
-			a.add(&a.content, rawjson.Text(value))
+			texts, thinking, _ := (&converter{}).chatContent(value)
+			a.add(&a.content, strings.Join(texts, ""))
+			a.add(&a.reasoning, strings.Join(thinking, ""))
 		case "refusal":
 			a.add(&a.refusal, rawjson.Text(value))
-		case "reasoning_content", "reasoning":
-			a.add(&a.reasoning, rawjson.Text(value))
 		case "tool_calls":
 			for call := range rawjson.Elements(value) {
-				a.call(call)
+				name, arguments := chatFunction(call)
+				a.call(index(member(call, "index")), textOf(call, "id"), name, rawjson.Text(arguments))
 			}
 		case "function_call":
-			a.function(a.at(-1, ""), value)
+			a.call(-1, "", textOf(value, "name"), textOf(value, "arguments"))
 		}
 	}
 }
 
-func (a *chatAnswer) call(delta json.RawMessage) {
-	id := textOf(delta, "id")
-	call := a.at(index(member(delta, "index")), id)
-	if call.id == "" {
-		call.id = id
+// call adds a piece of a call, which is found by its index. Some servers give all calls one index,
+// but never one id.
+func (a *chatAnswer) call(index int, id, name, arguments string) {
+	call := a.found[chatKey{index, id}]
+	if last := a.found[chatKey{index, ""}]; call == nil && last != nil && last.id == "" {
+		call = last
 	}
-	a.function(call, member(delta, "function"))
-}
-
-// at returns the call of an index. Some servers give all calls one index, but never one id. After
-// [maxCalls] all are one, and the answer is not used.
-func (a *chatAnswer) at(index int, id string) *chatCall {
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		if call := a.calls[i]; call.index == index && (id == "" || call.id == "" || call.id == id) {
-			return call
+	if call == nil || id == "" && name != "" && call.whole(name) {
+		if !a.room(len(a.calls)) {
+			return
 		}
+		call = &chatCall{}
+		a.calls = append(a.calls, call)
 	}
-	call := &chatCall{index: index}
-	if len(a.calls) == maxCalls {
-		a.ambiguous = true
-		return call
+	call.id, call.name = cmp.Or(call.id, id), cmp.Or(call.name, name)
+	a.add(&call.arguments, arguments)
+	if a.found == nil {
+		a.found = map[chatKey]*chatCall{}
 	}
-	a.calls = append(a.calls, call)
-	return call
+	a.found[chatKey{index, ""}], a.found[chatKey{index, call.id}] = call, call
 }
 
-func (a *chatAnswer) function(call *chatCall, function json.RawMessage) {
-	if call.name == "" {
-		call.name = textOf(function, "name")
-	}
-	a.add(&call.arguments, textOf(function, "arguments"))
+// whole reports whether a name begins another call, where no id tells.
+func (c *chatCall) whole(next string) bool {
+	return c.name != "" && (c.name != next || strings.HasSuffix(c.arguments.String(), "}"))
 }
 
 func (a *chatAnswer) elements() []json.RawMessage {
-	if !a.finished || a.ambiguous {
-		return nil
-	}
 	if a.message != nil {
 		return []json.RawMessage{a.message}
 	}
-	var m rawjson.Object
+	var m, audio rawjson.Object
 	m.PutText("role", "assistant")
 	m.PutText("content", a.content.String())
 	m.PutText("refusal", a.refusal.String())
 	m.PutText("reasoning_content", a.reasoning.String())
+	audio.PutText("transcript", a.heard.String())
+	m.Put("audio", audio.Bytes())
 	var calls []json.RawMessage
 	for _, call := range a.calls {
 		var function, entry rawjson.Object

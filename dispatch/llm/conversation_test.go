@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 )
 
 // history is a conversation as runs leave it: a call without a result, results apart from their
@@ -45,8 +46,8 @@ func TestConversation(t *testing.T) {
 {"role":"tool","tool_call_id":"c","content":"` + lost + `"}
 {"role":"assistant","content":"I wait."}
 {"role":"user","content":"Again."}
-{"role":"assistant","tool_calls":[{"id":"b","type":"function","function":{"name":"g","arguments":"{\"a\":2}"}}]}
-{"role":"tool","tool_call_id":"b","content":"{\"n\":1.00}"}
+{"role":"assistant","tool_calls":[{"id":"b_2","type":"function","function":{"name":"g","arguments":"{\"a\":2}"}}]}
+{"role":"tool","tool_call_id":"b_2","content":"{\"n\":1.00}"}
 {"role":"user","content":"And now?"}
 `,
 		llm.Anthropic: `{"role":"user","content":[{"type":"text","text":"Both"},{"type":"text","text":"orders."},{"type":"text","text":"[image]"}]}
@@ -54,8 +55,8 @@ func TestConversation(t *testing.T) {
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_f_0","content":"fine"},{"type":"tool_result","tool_use_id":"b","content":"{\"error\":\"no such order\"}","is_error":true},{"type":"tool_result","tool_use_id":"c","content":"` + lost + `","is_error":true}]}
 {"role":"assistant","content":[{"type":"text","text":"I wait."}]}
 {"role":"user","content":[{"type":"text","text":"Again."}]}
-{"role":"assistant","content":[{"type":"tool_use","id":"b","name":"g","input":{"a":2}}]}
-{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"{\"n\":1.00}"},{"type":"text","text":"And now?"}]}
+{"role":"assistant","content":[{"type":"tool_use","id":"b_2","name":"g","input":{"a":2}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"b_2","content":"{\"n\":1.00}"},{"type":"text","text":"And now?"}]}
 `,
 		llm.OpenAIResponses: `{"type":"message","role":"system","content":"Be brief."}
 {"type":"message","role":"user","content":"Both\n\norders.\n\n[image]"}
@@ -68,8 +69,8 @@ func TestConversation(t *testing.T) {
 {"type":"function_call_output","call_id":"c","output":"` + lost + `"}
 {"type":"message","role":"assistant","content":"I wait."}
 {"type":"message","role":"user","content":"Again."}
-{"type":"function_call","call_id":"b","name":"g","arguments":"{\"a\":2}"}
-{"type":"function_call_output","call_id":"b","output":"{\"n\":1.00}"}
+{"type":"function_call","call_id":"b_2","name":"g","arguments":"{\"a\":2}"}
+{"type":"function_call_output","call_id":"b_2","output":"{\"n\":1.00}"}
 {"type":"message","role":"user","content":"And now?"}
 `,
 		llm.Gemini: `{"role":"user","parts":[{"text":"Both"},{"text":"orders."},{"text":"[image]"}]}
@@ -77,8 +78,8 @@ func TestConversation(t *testing.T) {
 {"role":"user","parts":[{"functionResponse":{"id":"functions.f:0","name":"f","response":{"output":"fine"}}},{"functionResponse":{"id":"b","name":"g","response":{"error":{"error":"no such order"}}}},{"functionResponse":{"id":"c","name":"h","response":{"error":{"error":"tool_call_failed","detail":"the call was not answered"}}}}]}
 {"role":"model","parts":[{"text":"I wait."}]}
 {"role":"user","parts":[{"text":"Again."}]}
-{"role":"model","parts":[{"functionCall":{"id":"b","name":"g","args":{"a":2}}}]}
-{"role":"user","parts":[{"functionResponse":{"id":"b","name":"g","response":{"output":{"n":1.00}}}}]}
+{"role":"model","parts":[{"functionCall":{"id":"b_2","name":"g","args":{"a":2}}}]}
+{"role":"user","parts":[{"functionResponse":{"id":"b_2","name":"g","response":{"output":{"n":1.00}}}}]}
 {"role":"user","parts":[{"text":"And now?"}]}
 `,
 	} {
@@ -230,5 +231,55 @@ func TestConversationWithEqualIDsInAMessage(t *testing.T) {
 	text := string(got)
 	if lost, one, two := strings.Index(text, "was not answered"), strings.Index(text, "one"), strings.Index(text, "two"); err != nil || lost < 0 || lost > one || one > two {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// A provider takes what Conversation writes, whatever ids and texts the messages of a run have.
+func TestConversationOfOddMessages(t *testing.T) {
+	call := func(id string) dispatch.ToolCall { return dispatch.ToolCall{ID: id, Name: "f"} }
+	result := func(id, text string) dispatch.Message {
+		return dispatch.Message{Role: "tool", ToolCallID: id, Content: dispatch.Text(text)}
+	}
+	long := strings.Repeat("x", 100)
+	messages := []dispatch.Message{
+		{Role: "user", Content: dispatch.Text("hi")},
+		{Role: "user", Content: dispatch.Text(" \n")},
+		{Role: "assistant", Content: dispatch.Text("\n\n"), ToolCalls: []dispatch.ToolCall{call("x.1"), call("x:1"), call("call_1"), call(long + "a"), call(long + "b")}},
+		result("x:1", "second"), result("x.1", "first"), result("call_1", "third"), result(long+"b", "fifth"), result(long+"a", "fourth"),
+		{Role: "assistant", Content: dispatch.Content(`[{"type":"text","text":" "},{"type":"text","text":"So."}]`)},
+		{Role: "user", Content: dispatch.Text("again")},
+		{Role: "assistant", ToolCalls: []dispatch.ToolCall{call("call_1"), call("call_1"), call("call_1_2")}},
+		result("call_1", "sixth"), result("call_1", "seventh"), result("call_1_2", "eighth"),
+		{Role: "user", Content: dispatch.Text("thanks")},
+	}
+	for _, f := range formats {
+		conversation, err := llm.Conversation(f, messages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := llmtest.New(t, llmtest.Text("yes"))
+		path, body := request(t, f, false, messages)
+		if got, err := send(t.Context(), model.Client().Transport, path, body); err != nil || !strings.Contains(got, "yes") {
+			t.Errorf("%s: %s, %v", f, got, err)
+		}
+		back, err := llm.Messages(f, conversation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, got := map[string]bool{}, ""
+		for _, m := range back {
+			for _, c := range m.ToolCalls {
+				if ids[c.ID] || len(c.ID) > 64 || f == llm.OpenAIChat && len(c.ID) > 40 {
+					t.Errorf("%s: the id %s is not accepted", f, c.ID)
+				}
+				ids[c.ID] = true
+			}
+			if m.Role == "tool" {
+				got += m.Content.String() + " "
+			}
+		}
+		if want := "first second third fourth fifth sixth seventh eighth "; got != want {
+			t.Errorf("%s: results %s", f, got)
+		}
 	}
 }

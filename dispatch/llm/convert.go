@@ -69,7 +69,29 @@ func (c *converter) convert(p prompt) ([]dispatch.Message, error) {
 
 func (c *converter) element(element json.RawMessage, at string) error {
 	c.at = at
+	if f := formatOf(element); f != "" && dialects[f] != c.dialect {
+		return c.fail("", "is of another format: %s", f)
+	}
 	return c.dialect.message(c, element)
+}
+
+// formatOf returns the only format that an element can be of, or "" if there is no telling.
+func formatOf(element json.RawMessage) Format {
+	kind := textOf(element, "type")
+	switch {
+	case member(element, "parts") != nil:
+		return Gemini
+	case rawjson.Kind(member(element, "tool_calls")) == '[':
+		return OpenAIChat
+	case strings.HasPrefix(kind, "function_call"):
+		return OpenAIResponses
+	}
+	for part := range rawjson.Elements(member(element, "content")) {
+		if kind := textOf(part, "type"); kind == "tool_use" || kind == "tool_result" {
+			return Anthropic
+		}
+	}
+	return ""
 }
 
 // fail returns an error about a member of the element that is read.
@@ -139,6 +161,13 @@ func (c *converter) think(text string) {
 // call adds a tool call to the open message, or to a new one if the open message is not the
 // assistant's. An empty id is replaced.
 func (c *converter) call(id, name string, arguments json.RawMessage) {
+	call := c.providerCall(id, name, arguments)
+	c.unanswered[openKey{}] = append(c.unanswered[openKey{}], call)
+}
+
+// providerCall is call for a tool that the provider runs. A result without an id and a name is not
+// for it.
+func (c *converter) providerCall(id, name string, arguments json.RawMessage) *openCall {
 	c.assist(false)
 	if id == "" {
 		id = c.newID()
@@ -151,10 +180,19 @@ func (c *converter) call(id, name string, arguments json.RawMessage) {
 	}
 	c.ids[id] = true
 	call := &openCall{id: id}
-	for _, key := range []openKey{{id: id}, {name: name}, {}} {
+	for _, key := range []openKey{{id: id}, {name: name}} {
 		c.unanswered[key] = append(c.unanswered[key], call)
 	}
 	c.cur.ToolCalls = append(c.cur.ToolCalls, dispatch.ToolCall{ID: id, Name: name, Arguments: arguments})
+	return call
+}
+
+// knownID returns the id of a result if a call has it. Otherwise the name tells the call.
+func (c *converter) knownID(result json.RawMessage, names ...string) string {
+	if id := textOf(result, names...); c.ids[id] {
+		return id
+	}
+	return ""
 }
 
 func (c *converter) newID() string {
@@ -302,10 +340,10 @@ func argumentsOf(value json.RawMessage) json.RawMessage {
 	return bytes.Clone(value)
 }
 
-// member returns the member of the first name that an object has.
+// member returns the member of the first name that an object has. A member that is null is none.
 func member(object json.RawMessage, names ...string) json.RawMessage {
 	for _, name := range names {
-		if value := rawjson.Member(object, name); value != nil {
+		if value := rawjson.Member(object, name); value != nil && rawjson.Kind(value) != 'n' {
 			return value
 		}
 	}

@@ -5,14 +5,16 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // Bounds of what is kept of one exchange, in bytes.
@@ -36,10 +38,46 @@ type exchange struct {
 	ended  bool
 
 	answer   answer
-	events   *events      // of a stream; nil otherwise
-	body     bytes.Buffer // of a response that is not streamed
-	gzipped  bool
+	form     form         // of the response
+	encoding string       // its Content-Encoding
+	events   events       // of a stream
+	garbled  bool         // an event was not JSON
+	body     bytes.Buffer // of a response that is not a stream
 	tooLarge bool
+}
+
+// A form is what the body of a response is. Its first bytes tell, as they do for SDKs, which do not
+// look at its media type.
+type form uint8
+
+const (
+	unknown  form = iota // nothing has come yet
+	document             // JSON
+	stream               // server-sent events
+	zipped               // gzip, of one of these
+	foreign              // anything else
+)
+
+// formOf returns the form of a body, and what has come of the body without the byte order mark and
+// the white space before it.
+func formOf(body []byte) (form, []byte) {
+	const mark = "\ufeff"
+	if len(body) < len(mark) && strings.HasPrefix(mark, string(body)) {
+		return unknown, body
+	}
+	body = bytes.TrimLeft(bytes.TrimPrefix(body, []byte(mark)), " \t\r\n")
+	if len(body) == 0 {
+		return unknown, nil
+	}
+	switch body[0] {
+	case '{', '[':
+		return document, body
+	case 'd', 'e', 'i', 'r', ':': // data, event, id, retry or a comment
+		return stream, body
+	case 0x1f:
+		return zipped, body
+	}
+	return foreign, body
 }
 
 func newExchange(ctx context.Context, d *dialect, run *dispatch.Run, state *runState) *exchange {
@@ -69,11 +107,7 @@ func (x *exchange) watchRequest(r *http.Request) *http.Request {
 
 // watchResponse reads the body of a response along.
 func (x *exchange) watchResponse(resp *http.Response) {
-	encoding := resp.Header.Get("Content-Encoding")
-	x.gzipped = strings.EqualFold(encoding, "gzip")
-	if mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mediaType == "text/event-stream" {
-		x.events = &events{}
-	}
+	x.encoding = resp.Header.Get("Content-Encoding")
 	x.ask()
 	resp.Body = &watched{ReadCloser: resp.Body, x: x}
 }
@@ -106,33 +140,53 @@ func (x *exchange) ask() {
 
 // feed takes the next bytes of the response.
 func (x *exchange) feed(p []byte) {
-	if x.ended {
-		return
+	if !x.ended {
+		x.take(p)
 	}
-	if x.events == nil || x.gzipped {
+}
+
+func (x *exchange) take(p []byte) {
+	if x.form == unknown {
+		var start []byte
+		x.form, start = formOf(append(x.body.Bytes(), p...))
+		x.body = bytes.Buffer{}
+		if p = start; x.form == unknown {
+			x.body.Write(p)
+			return
+		}
+	}
+	switch x.form {
+	case stream:
+		x.events.feed(p, x.event)
+		if x.answer.common().ended {
+			x.end(true)
+		}
+	case document, zipped:
 		if x.body.Len()+len(p) > maxAnswer {
 			x.tooLarge, x.body = true, bytes.Buffer{}
 		}
 		if !x.tooLarge {
 			x.body.Write(p)
 		}
-		return
-	}
-	x.events.feed(p, x.event)
-	if x.answer.common().ended {
-		x.end(true)
 	}
 }
 
 // event takes the data of an event.
 func (x *exchange) event(data []byte) {
-	if string(data) == "[DONE]" {
+	switch {
+	case string(data) == "[DONE]":
 		x.answer.common().ended = true
-		return
+	case len(bytes.TrimSpace(data)) == 0: // it keeps the connection open
+	case validate(data) != nil:
+		x.garbled = true
+	default:
+		x.read(data)
 	}
-	if validate(data) == nil {
-		x.answer.read(data)
-	}
+}
+
+// read reads a document or the data of an event.
+func (x *exchange) read(doc json.RawMessage) {
+	x.answer.read(doc)
 	if known := *x.answer.common(); known.kept > maxAnswer { // from here on, only the tokens count
 		known.kept, x.tooLarge = 0, true
 		x.answer = x.dialect.answer()
@@ -147,46 +201,81 @@ func (x *exchange) end(whole bool) {
 	}
 	x.ended = true
 	x.ask()
-	if x.gzipped {
+	if x.form == zipped {
 		x.unzip()
 	}
-	switch {
-	case x.events == nil:
-		if body := x.body.Bytes(); validate(body) == nil {
-			x.answer.read(body)
-		}
-	case whole:
-		x.events.end(x.event)
-	}
-	x.tooLarge = x.tooLarge || x.events != nil && x.events.tooLarge
+	problem := x.readRest(whole)
 	x.body = bytes.Buffer{}
 	if !x.begun {
 		return
 	}
+	if problem != "" {
+		report(x.run.Transcript(), codeUnclear, "a response of the model was not read: "+problem)
+	} else if x.garbled {
+		report(x.run.Transcript(), codeUnclear, "an event in a response of the model was not read: it is not valid JSON")
+	}
 	var elements []json.RawMessage
-	if !x.tooLarge {
+	if known := x.answer.common(); known.finished && !known.lost && problem == "" {
 		elements = x.answer.elements()
-	} else {
-		report(x.run.Transcript(), codeUnclear, "a response of more than 8 MiB was not read")
 	}
 	x.state.finish(x, elements)
+}
+
+// readRest reads what is only read at the end, and returns why the response cannot be read. A
+// response that breaks off can.
+func (x *exchange) readRest(whole bool) (problem string) {
+	switch x.form {
+	case unknown:
+		problem = "it is empty, or its compression is broken"
+	case document:
+		body := x.body.Bytes()
+		invalid, _ := errors.AsType[*rawjson.Error](validate(body))
+		if invalid == nil {
+			x.read(body)
+			whole, problem = true, "it is not a response of this API" // an SDK may not wait for the end
+		} else {
+			whole, problem = invalid.Offset < int64(len(body)), "it is not valid JSON"
+		}
+	case stream:
+		if garbled := x.garbled; whole {
+			x.garbled = false
+			x.events.end(x.event)
+			whole, x.garbled = !x.garbled, garbled // an event without an end may have broken off
+		}
+		x.tooLarge = x.tooLarge || x.events.tooLarge
+		problem = "it has no event of this API"
+	default:
+		whole, problem = true, "it is neither JSON nor a stream of events"
+		if x.encoding != "" {
+			problem += ", in the Content-Encoding " + clip.Text(x.encoding, maxShown)
+		}
+	}
+	switch known := x.answer.common(); {
+	case x.tooLarge:
+		return "it has more than 8 MiB, or more than 4096 parts"
+	case known.unread:
+		return "it has arguments that do not belong together"
+	case !whole, known.known:
+		return ""
+	}
+	return problem
 }
 
 // unzip reads a compressed response, as far as it has come.
 func (x *exchange) unzip() {
 	compressed := x.body
-	x.body = bytes.Buffer{}
+	x.form, x.body = unknown, bytes.Buffer{}
 	r, err := gzip.NewReader(&compressed)
 	if err != nil {
 		return
 	}
-	n, _ := io.Copy(&x.body, io.LimitReader(r, maxAnswer+1)) // what has come of a broken stream counts
+	var body bytes.Buffer
+	n, _ := io.Copy(&body, io.LimitReader(r, maxAnswer+1)) // what has come of a broken stream counts
 	if n > maxAnswer {
-		x.tooLarge, x.body = true, bytes.Buffer{}
+		x.tooLarge = true
+		return
 	}
-	if x.events != nil {
-		x.events.feed(x.body.Bytes(), x.event)
-	}
+	x.take(body.Bytes())
 }
 
 // watched is the body of a response. Reading it reads for the exchange too.

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -14,6 +15,7 @@ func geminiRequest(doc json.RawMessage) prompt {
 		if p.system = member(doc, "systemInstruction"); p.system == nil {
 			p.system, p.at = member(doc, "system_instruction"), "/system_instruction"
 		}
+		p.cached = textOf(doc, "cachedContent", "cached_content") != ""
 	}
 	return p
 }
@@ -35,7 +37,13 @@ func (c *converter) gemini(content json.RawMessage) error {
 	default:
 		return c.fail("/role", "must be user or model")
 	}
-	for part := range rawjson.Elements(member(content, "parts")) {
+	parts := member(content, "parts")
+	for name := range rawjson.Members(content) {
+		if parts == nil && name != "role" && name != "parts" {
+			return c.fail("", "has no parts, as a content of Gemini has")
+		}
+	}
+	for part := range rawjson.Elements(parts) {
 		c.geminiPart(part)
 	}
 	return nil
@@ -71,27 +79,34 @@ func (c *converter) geminiCall(part json.RawMessage) bool {
 	}
 	if result := member(part, "functionResponse", "function_response"); result != nil {
 		text, failed := geminiResult(member(result, "response"))
-		c.result(c.geminiID(result), textOf(result, "name"), []string{text}, failed)
+		c.result(c.knownID(result, "id"), textOf(result, "name"), []string{text}, failed)
+		return true
+	}
+	if call := member(part, "toolCall", "tool_call"); call != nil {
+		c.providerCall(textOf(call, "id"), geminiTool(call), argumentsOf(member(call, "args")))
+		return true
+	}
+	if result := member(part, "toolResponse", "tool_response"); result != nil {
+		text, failed := geminiResult(member(result, "response"))
+		c.result(c.knownID(result, "id"), geminiTool(result), []string{text}, failed)
 		return true
 	}
 	if code := member(part, "executableCode", "executable_code"); code != nil {
-		c.call(textOf(code, "id"), "code_execution", argumentsOf(code))
+		c.providerCall(textOf(code, "id"), "code_execution", argumentsOf(code))
 		return true
 	}
 	if result := member(part, "codeExecutionResult", "code_execution_result"); result != nil {
-		c.result(textOf(result, "id"), "code_execution", []string{textOf(result, "output")}, false)
+		outcome := textOf(result, "outcome")
+		failed := outcome == "OUTCOME_FAILED" || outcome == "OUTCOME_DEADLINE_EXCEEDED"
+		c.result(c.knownID(result, "id"), "code_execution", []string{textOf(result, "output")}, failed)
 		return true
 	}
 	return false
 }
 
-// geminiID returns the id of a result if a call has it. Otherwise the name tells the call.
-func (c *converter) geminiID(result json.RawMessage) string {
-	id := textOf(result, "id")
-	if !c.ids[id] {
-		return ""
-	}
-	return id
+// geminiTool returns the name of a tool that the provider runs.
+func geminiTool(call json.RawMessage) string {
+	return strings.ToLower(textOf(call, "toolType", "tool_type"))
 }
 
 // geminiResult returns what a tool has returned. The SDKs wrap it in {"output": …} or {"error": …},

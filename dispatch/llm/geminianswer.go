@@ -11,12 +11,14 @@ import (
 // parts.
 type geminiAnswer struct {
 	facts
-	finished  bool
-	ambiguous bool // there are several candidates
-	parts     []json.RawMessage
+	parts []json.RawMessage
 
 	text    strings.Builder // of parts that follow each other and have the same kind
 	thought bool
+
+	call json.RawMessage // the beginning of a call that goes on in the next part
+	args partial         // of that call
+	made int             // values in arguments that came in pieces
 }
 
 func (a *geminiAnswer) read(doc json.RawMessage) {
@@ -37,36 +39,84 @@ func (a *geminiAnswer) response(doc json.RawMessage) {
 		case "usageMetadata":
 			a.usage.read(value, geminiTokens)
 		case "candidates":
+			a.known = true
 			for candidate := range rawjson.Elements(value) {
 				a.candidate(candidate)
 			}
+		case "promptFeedback":
+			a.known = true
+		case "error":
+			a.fail(value)
 		}
 	}
 }
 
 func (a *geminiAnswer) candidate(candidate json.RawMessage) {
 	if index(member(candidate, "index")) != 0 {
-		a.ambiguous = true
+		a.lost = true
+	}
+	if a.lost {
 		return
 	}
 	for part := range rawjson.Elements(member(member(candidate, "content"), "parts")) {
 		a.part(part)
 	}
-	a.finished = a.finished || rawjson.Kind(member(candidate, "finishReason")) == '"'
+	a.finish(member(candidate, "finishReason"))
 }
 
 func (a *geminiAnswer) part(part json.RawMessage) {
-	text := member(part, "text")
-	if rawjson.Kind(text) != '"' {
-		a.flush()
-		a.parts = append(a.parts, a.keep(part))
+	if text := member(part, "text"); rawjson.Kind(text) == '"' {
+		if thought := isTrue(member(part, "thought")); thought != a.thought {
+			a.flush()
+			a.thought = thought
+		}
+		a.add(&a.text, rawjson.Text(text))
 		return
 	}
-	if thought := isTrue(member(part, "thought")); thought != a.thought {
-		a.flush()
-		a.thought = thought
+	a.flush()
+	call := member(part, "functionCall")
+	goesOn, pieces := isTrue(member(call, "willContinue")), member(call, "partialArgs")
+	if a.call != nil && textOf(call, "name") != "" {
+		a.endCall()
 	}
-	a.add(&a.text, rawjson.Text(text))
+	switch {
+	case call == nil, a.call == nil && !goesOn && pieces == nil:
+		a.put(part)
+		return
+	case a.call == nil:
+		a.call = a.keep(call)
+	}
+	for piece := range rawjson.Elements(pieces) {
+		made, ok := a.args.add(piece)
+		a.kept += len(piece)
+		a.made += made
+		a.unread = a.unread || !ok || !a.room(a.made)
+	}
+	if !goesOn {
+		a.endCall()
+	}
+}
+
+// endCall adds a call that has come in pieces.
+func (a *geminiAnswer) endCall() {
+	if a.call == nil {
+		return
+	}
+	var call rawjson.Object
+	call.PutText("id", textOf(a.call, "id"))
+	call.PutText("name", textOf(a.call, "name"))
+	if a.args.children != nil {
+		call.Put("args", a.args.whole())
+	}
+	a.call, a.args = nil, partial{}
+	a.put(geminiPart("functionCall", call.Bytes()))
+}
+
+// put adds a part.
+func (a *geminiAnswer) put(part json.RawMessage) {
+	if a.room(len(a.parts)) {
+		a.parts = append(a.parts, a.keep(part))
+	}
 }
 
 // flush ends a text.
@@ -79,14 +129,12 @@ func (a *geminiAnswer) flush() {
 	if a.thought {
 		o.Put("thought", json.RawMessage("true"))
 	}
-	a.parts = append(a.parts, o.Bytes())
 	a.text.Reset()
+	a.put(o.Bytes())
 }
 
 func (a *geminiAnswer) elements() []json.RawMessage {
-	if !a.finished || a.ambiguous {
-		return nil
-	}
 	a.flush()
+	a.endCall()
 	return []json.RawMessage{geminiContent("model", a.parts)}
 }

@@ -78,7 +78,10 @@ func Messages(f Format, conversation any) ([]dispatch.Message, error) {
 // results behind their calls, writes a failure for a call that has no result, and leaves out a
 // result that has no call. It leaves out thinking, which an API takes only with its own signature,
 // and messages without text and tool calls. [Anthropic] and [Gemini] have no system messages: they
-// are left out too, because the SDKs take the system prompt as another parameter.
+// are left out too, because the SDKs take the system prompt as another parameter. Anthropic rejects
+// texts of white space, which are left out as well. A call has its own id, unless another call has
+// it too, or the API does not take its length or its characters: then the call and its result get
+// a similar id.
 //
 // The error is an [*Error] with [CodeFormat], or with [CodeConversation] if a message is malformed;
 // see [dispatch.CheckMessages].
@@ -91,6 +94,7 @@ func Conversation(f Format, messages []dispatch.Message) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
+	renameCalls(turns, dialect)
 	return rawjson.Array(dialect.write(turns)), nil
 }
 
@@ -105,6 +109,9 @@ type dialect struct {
 	// write returns the elements of a conversation.
 	write func(turns []turn) []json.RawMessage
 
+	maxID    int  // how many bytes the id of a call may have
+	plainIDs bool // ids have only letters, digits, _ and -
+
 	// prefills reports that a response continues a text of the assistant with which a request ends.
 	prefills bool
 
@@ -116,10 +123,22 @@ var dialects map[Format]*dialect
 
 func init() { // not in the declaration: the functions refer to it
 	dialects = map[Format]*dialect{
-		OpenAIChat:      {request: chatRequest, message: (*converter).chat, write: writeChat, answer: func() answer { return &chatAnswer{} }},
-		OpenAIResponses: {request: responsesRequest, message: (*converter).responses, write: writeResponses, answer: func() answer { return &responsesAnswer{} }},
-		Anthropic:       {request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, prefills: true, answer: func() answer { return &anthropicAnswer{} }},
-		Gemini:          {request: geminiRequest, message: (*converter).gemini, write: writeGemini, answer: func() answer { return &geminiAnswer{} }},
+		OpenAIChat: {
+			request: chatRequest, message: (*converter).chat, write: writeChat, maxID: 40,
+			answer: func() answer { return &chatAnswer{} },
+		},
+		OpenAIResponses: {
+			request: responsesRequest, message: (*converter).responses, write: writeResponses, maxID: 64,
+			answer: func() answer { return &responsesAnswer{} },
+		},
+		Anthropic: {
+			request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, maxID: 64, plainIDs: true, prefills: true,
+			answer: func() answer { return &anthropicAnswer{} },
+		},
+		Gemini: {
+			request: geminiRequest, message: (*converter).gemini, write: writeGemini, maxID: 64,
+			answer: func() answer { return &geminiAnswer{} },
+		},
 	}
 }
 
@@ -131,6 +150,7 @@ type prompt struct {
 	listAt   string          // JSON Pointer of list
 	previous string          // the id of the response that the list continues; [OpenAIResponses]
 	stored   bool            // the conversation is kept by the server; [OpenAIResponses]
+	cached   bool            // its beginning is in a cache of the server; [Gemini]
 	found    bool            // the document is a request
 }
 

@@ -196,6 +196,36 @@ func TestMessages(t *testing.T) {
 {"role":"tool","content":"[{\"stdout\":\"a\"}]","tool_call_id":"e"}
 `},
 
+		{"programs, searches and interpreters", llm.OpenAIResponses, `[
+			{"type":"web_search_call","id":"ws1","action":{"type":"search"}},
+			{"type":"program","id":"p","call_id":"pc1","code":"1+1","fingerprint":"x"},
+			{"type":"program_output","id":"po","call_id":"pc1","result":"42"},
+			{"type":"tool_search_call","id":"ts1","call_id":null,"arguments":{"query":"q"},"execution":"server"},
+			{"type":"tool_search_output","id":"to1","call_id":null,"tools":[{"type":"function","name":"f"}]},
+			{"type":"local_shell_call","id":"ls1","call_id":"lc1","action":{"command":["ls"]}},
+			{"type":"local_shell_call_output","id":"lc1","output":"a.txt"},
+			{"type":"code_interpreter_call","id":"ci1","code":"print(1)","outputs":[{"type":"logs","logs":"1"},{"type":"image","url":"https://a.example.com/?key=secret"}]},
+			{"type":"code_interpreter_call","id":"ci2","code":"x","outputs":null},
+			{"type":"file_search_call","id":"fs1","queries":["a","b"],"results":[{"file_id":"f","text":"t"}]},
+			{"type":"computer_call","call_id":"cc1","actions":[{"type":"click"}]},
+			{"type":"image_generation_call","id":"ig1","revised_prompt":"a cat","output_format":"png","result":"QUJDRA=="},
+			{"type":"image_generation_call","id":"ig2","result":null,"error":{"code":"moderation_blocked"}}]`,
+			`{"role":"assistant","tool_calls":[{"id":"ws1","name":"web_search","arguments":{"type":"search"}},{"id":"pc1","name":"program","arguments":{"code":"1+1"}}]}
+{"role":"tool","content":"42","tool_call_id":"pc1"}
+{"role":"assistant","tool_calls":[{"id":"ts1","name":"tool_search","arguments":{"query":"q"}}]}
+{"role":"tool","content":"[{\"type\":\"function\",\"name\":\"f\"}]","tool_call_id":"ts1"}
+{"role":"assistant","tool_calls":[{"id":"lc1","name":"local_shell","arguments":{"command":["ls"]}}]}
+{"role":"tool","content":"a.txt","tool_call_id":"lc1"}
+{"role":"assistant","tool_calls":[{"id":"ci1","name":"code_interpreter","arguments":{"code":"print(1)"}}]}
+{"role":"tool","content":[{"type":"text","text":"1"},{"type":"text","text":"[image]"}],"tool_call_id":"ci1"}
+{"role":"assistant","tool_calls":[{"id":"ci2","name":"code_interpreter","arguments":{"code":"x"}},{"id":"fs1","name":"file_search","arguments":{"queries":["a","b"]}}]}
+{"role":"tool","content":"[{\"file_id\":\"f\",\"text\":\"t\"}]","tool_call_id":"fs1"}
+{"role":"assistant","tool_calls":[{"id":"cc1","name":"computer","arguments":{"actions":[{"type":"click"}]}},{"id":"ig1","name":"image_generation","arguments":{"revised_prompt":"a cat"}}]}
+{"role":"tool","content":"[image png, 4 bytes]","tool_call_id":"ig1"}
+{"role":"assistant","tool_calls":[{"id":"ig2","name":"image_generation","arguments":{}}]}
+{"role":"tool","content":"{\"error\":\"{\\\"code\\\":\\\"moderation_blocked\\\"}\"}","tool_call_id":"ig2"}
+`},
+
 		{"a session", llm.Gemini, `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[
 			{"parts":[{"text":"Both orders."}]},
 			{"role":"model","parts":[{"text":"Two calls.","thought":true},{"text":"I look.","thoughtSignature":"c2ln"},{"functionCall":{"name":"get_order","args":{"order_id":"1"}}},{"functionCall":{"name":"refund","args":{}}},{"functionCall":{"name":"get_order"}}]},
@@ -269,6 +299,56 @@ func TestMessagesOfGoValues(t *testing.T) {
 		if err != nil || rows(t, got) != `{"role":"user","content":"a\u003cb"}`+"\n" {
 			t.Errorf("%T: %v, %v", v, got, err)
 		}
+	}
+}
+
+// A result without an id is not given to a call of a tool that the provider runs.
+func TestResultWithoutID(t *testing.T) {
+	for _, call := range []string{
+		`{"type":"web_search_call","id":"ws1"}`, `{"type":"tool_search_call","id":"ts1","call_id":null}`, `{"type":"mcp_call","id":"m1","name":"f"}`,
+	} {
+		got, err := llm.Messages(llm.OpenAIResponses, []byte(`[`+call+`,{"type":"function_call","call_id":"c","name":"f"},{"type":"function_call_output","output":"of c"}]`))
+		if err != nil || len(got) != 2 || got[1].ToolCallID != "c" {
+			t.Errorf("%s: %v, %v", call, got, err)
+		}
+	}
+}
+
+// A conversation of another format is refused, and its format named.
+func TestWrongFormats(t *testing.T) {
+	conversations := map[llm.Format][]string{
+		llm.OpenAIChat:      {`[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}]`},
+		llm.OpenAIResponses: {`[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]`, `[{"type":"function_call_output","call_id":"a","output":"x"}]`},
+		llm.Anthropic: {
+			`[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"a","name":"f","input":{}}]}]`,
+			`[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}]`,
+		},
+		llm.Gemini: {`[{"role":"user","parts":[{"text":"hi"}]}]`, `[{"parts":[{"functionCall":{"name":"f"}}]}]`},
+	}
+	for is, texts := range conversations {
+		for _, text := range texts {
+			for _, f := range formats {
+				got, err := llm.Messages(f, []byte(text))
+				if f == is {
+					if err != nil {
+						t.Errorf("%s: %v", f, err)
+					}
+				} else if llm.CodeOf(err) != llm.CodeConversation || !strings.Contains(err.Error(), "/0 is of another format: "+string(is)) {
+					t.Errorf("%s of %s: %v, %v", f, is, got, err)
+				}
+			}
+		}
+	}
+	// Documents that are of no format.
+	for f, text := range map[llm.Format]string{
+		llm.Gemini: `{"messages":[{"role":"user","content":"a"}]}`, llm.OpenAIResponses: `{"messages":[]}`, llm.OpenAIChat: `{"contents":[]}`, llm.Anthropic: `{"input":"a"}`,
+	} {
+		if got, err := llm.Messages(f, []byte(text)); llm.CodeOf(err) != llm.CodeConversation {
+			t.Errorf("%s: %v, %v", f, got, err)
+		}
+	}
+	if got, err := llm.Messages(llm.Gemini, []byte(`[{"role":"user","parts":[{"text":"a"}]},{"role":"model"},{"role":"user","parts":null}]`)); err != nil || len(got) != 3 {
+		t.Errorf("contents without parts: %v, %v", got, err)
 	}
 }
 

@@ -21,6 +21,8 @@ func partText(part json.RawMessage) (text string, ok bool) {
 	switch kind := textOf(part, "type"); kind {
 	case "text", "input_text", "output_text", "summary_text", "reasoning_text":
 		return textOf(part, "text"), true
+	case "logs": // of a code interpreter
+		return textOf(part, "logs"), true
 	case "refusal":
 		return textOf(part, "refusal"), true
 	case "image_url", "input_image":

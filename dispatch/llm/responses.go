@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -45,18 +46,17 @@ func (c *converter) responses(item json.RawMessage) error {
 		}
 	case kind == "function_call", kind == "custom_tool_call":
 		c.call(textOf(item, "call_id", "id"), textOf(item, "name"), argumentsOf(member(item, "arguments", "input")))
-	case kind == "mcp_call":
-		c.mcpCall(item)
+	case kind == "function_call_output", kind == "custom_tool_call_output":
+		return c.responsesResult(textOf(item, "call_id", "id"), "", item)
 	case strings.HasSuffix(kind, "_output"):
-		texts, err := c.textsOf(responsesOutput(item))
-		c.end()
-		c.result(textOf(item, "call_id", "id"), "", texts, false)
-		return err
-	case strings.HasSuffix(kind, "_call"): // a tool of the provider, which may run it too
-		name := strings.TrimSuffix(kind, "_call")
-		c.call(textOf(item, "call_id", "id"), name, argumentsOf(member(item, "action", "operation")))
+		tool := strings.TrimSuffix(strings.TrimSuffix(kind, "_output"), "_call")
+		return c.responsesResult(cmp.Or(textOf(item, "call_id"), c.knownID(item, "id")), tool, item)
+	case kind == "program", strings.HasSuffix(kind, "_call"): // a tool of the provider, which may run it too
+		return c.responsesCall(strings.TrimSuffix(kind, "_call"), item)
 	case kind == "item_reference", kind == "" && member(item, "id") != nil:
 		return c.fail("", "refers to an item that the server keeps; pass the item itself")
+	case kind == "":
+		return c.fail("", "has neither a type nor a role, as an item of Responses has")
 	default: // lists of tools, approvals and the like say nothing to a reader
 	}
 	return nil
@@ -76,28 +76,45 @@ func (c *converter) responsesMessage(item json.RawMessage) error {
 	return c.content(member(item, "content"))
 }
 
-// mcpCall converts a call that the provider has made, which holds its own result.
-func (c *converter) mcpCall(item json.RawMessage) {
-	id := textOf(item, "id")
-	c.call(id, textOf(item, "name"), argumentsOf(member(item, "arguments")))
-	output, failed := member(item, "output"), member(item, "error")
-	if isSet(failed) {
-		text := rawjson.Text(failed)
-		if rawjson.Kind(failed) != '"' {
-			text = string(failed)
+// responsesCall converts a call of a tool of the provider. If the provider has run it, the call may
+// hold its own result.
+func (c *converter) responsesCall(tool string, item json.RawMessage) error {
+	arguments := member(item, "arguments", "action", "operation")
+	for _, name := range []string{"code", "queries", "actions", "revised_prompt"} {
+		if value := member(item, name); value != nil && arguments == nil {
+			var o rawjson.Object
+			o.Put(name, value)
+			arguments = o.Bytes()
 		}
-		c.result(id, "", []string{text}, true)
-	} else if rawjson.Kind(output) == '"' {
-		c.result(id, "", []string{rawjson.Text(output)}, false)
 	}
+	call := c.providerCall(textOf(item, "call_id", "id"), cmp.Or(textOf(item, "name"), tool), argumentsOf(arguments))
+	switch failed, image := member(item, "error"), member(item, "result"); {
+	case rawjson.Kind(failed) == '"':
+		c.result(call.id, "", []string{rawjson.Text(failed)}, true)
+	case failed != nil:
+		c.result(call.id, "", []string{string(failed)}, true)
+	case image != nil:
+		c.result(call.id, "", []string{media("image", nil, textOf(item, "output_format"), image)}, false)
+	case responsesOutput(item) != nil:
+		return c.responsesResult(call.id, "", item)
+	}
+	return nil
+}
+
+// responsesResult converts the result of a call.
+func (c *converter) responsesResult(id, tool string, item json.RawMessage) error {
+	texts, err := c.textsOf(responsesOutput(item))
+	c.end()
+	c.result(id, tool, texts, false)
+	return err
 }
 
 // responsesOutput returns the output of a call: a string, a list of parts, or one of the
 // provider's own values as a string.
 func responsesOutput(item json.RawMessage) json.RawMessage {
-	output := member(item, "output")
-	if rawjson.Kind(output) == '{' {
-		return rawjson.Quote(string(output))
+	output := member(item, "output", "outputs", "result", "results")
+	if tools := member(item, "tools"); output == nil && tools != nil || rawjson.Kind(output) == '{' {
+		return rawjson.Quote(cmp.Or(string(output), string(tools)))
 	}
 	for part := range rawjson.Elements(output) {
 		if rawjson.Kind(part) == '{' && member(part, "type") == nil {

@@ -10,24 +10,35 @@ import (
 // last has that object.
 type responsesAnswer struct {
 	facts
-	finished bool
-	output   []json.RawMessage
-	items    []json.RawMessage // of events, for servers whose last event has no output
+	output []json.RawMessage
+	items  []json.RawMessage // of events, for servers whose last event has no output
 }
 
 func (a *responsesAnswer) read(doc json.RawMessage) {
-	switch textOf(doc, "type") {
+	switch kind := textOf(doc, "type"); kind {
 	case "": // not streamed
 		a.response(doc)
 	case "response.created", "response.in_progress":
 		response := member(doc, "response")
+		a.known = true
 		a.setModel(member(response, "model"))
 	case "response.completed", "response.incomplete", "response.failed":
+		a.known, a.ended = true, true
 		a.response(member(doc, "response"))
-		a.ended = true
 	case "response.output_item.done":
-		a.items = append(a.items, a.keep(member(doc, "item")))
+		a.known = true
+		a.items = a.item(a.items, member(doc, "item"))
+	case "error":
+		a.fail(doc)
 	}
+}
+
+// item adds an item to those of the response.
+func (a *responsesAnswer) item(items []json.RawMessage, item json.RawMessage) []json.RawMessage {
+	if item == nil || !a.room(len(items)) {
+		return items
+	}
+	return append(items, a.keep(item))
 }
 
 func (a *responsesAnswer) response(response json.RawMessage) {
@@ -40,21 +51,21 @@ func (a *responsesAnswer) response(response json.RawMessage) {
 		case "usage":
 			a.usage.read(value, responsesTokens)
 		case "output":
+			a.known = true
 			for item := range rawjson.Elements(value) {
-				a.output = append(a.output, a.keep(item))
+				a.output = a.item(a.output, item)
 			}
 		case "status":
 			status := rawjson.Text(value)
-			a.finished = status == "completed" || status == "incomplete"
+			a.known, a.finished = true, status == "completed" || status == "incomplete"
+		case "error":
+			a.fail(value)
 		}
 	}
 }
 
 func (a *responsesAnswer) elements() []json.RawMessage {
-	switch {
-	case !a.finished:
-		return nil
-	case a.output != nil:
+	if a.output != nil {
 		return a.output
 	}
 	return a.items

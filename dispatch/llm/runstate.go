@@ -118,6 +118,9 @@ func (s *runState) begin(ctx context.Context, run *dispatch.Run, d *dialect, p p
 			"or a summary; it is left out unless a later request goes on with it; "+
 			"give it a label with proxy.WithActor to have it sent")
 	}
+	if p.cached {
+		report(t, codeUnclear, "what a cachedContent of "+who(ctx)+" holds is not sent: only the provider has it")
+	}
 	th.take(r)
 	l.requests++
 	if th.last = l.requests; th.first == 0 {
@@ -152,7 +155,8 @@ func (s *runState) finish(x *exchange, elements []json.RawMessage) {
 	}
 	answer, err := th.read(x.dialect, elements)
 	if err != nil {
-		return // the next request tells
+		report(t, codeUnclear, "a response of the model was not read: "+err.Error())
+		return
 	}
 	if x.dialect.prefills && len(th.prefill) > 0 && len(answer) > 0 {
 		answer[0].Content = dispatch.Text(th.prefill[0].Content.String() + answer[0].Content.String())

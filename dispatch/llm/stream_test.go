@@ -196,11 +196,11 @@ func TestLimits(t *testing.T) {
 		input    int64
 	}{
 		{"a request", chat("user "+large, "user "+large), says("yes"), false, "a request of more than 16 MiB", 0},
-		{"a response", w.ask, says(large), false, "a response of more than 8 MiB", 0},
-		{"a stream", w.ask, sse(append(events, "[DONE]")...), false, "a response of more than 8 MiB", 3},
-		{"an event", w.ask, sse(`{"x":"`+large+`"}`, delta), false, "a response of more than 8 MiB", 3},
-		{"a line without an end", w.ask, sse(delta) + exch("data: "+large), false, "a response of more than 8 MiB", 3},
-		{"a compressed response", w.ask, says(large), true, "a response of more than 8 MiB", 0},
+		{"a response", w.ask, says(large), false, "it has more than 8 MiB", 0},
+		{"a stream", w.ask, sse(append(events, "[DONE]")...), false, "it has more than 8 MiB", 3},
+		{"an event", w.ask, sse(`{"x":"`+large+`"}`, delta), false, "it has more than 8 MiB", 3},
+		{"a line without an end", w.ask, sse(delta) + exch("data: "+large), false, "it has more than 8 MiB", 3},
+		{"a compressed response", w.ask, says(large), true, "it has more than 8 MiB", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := string(tt.response)

@@ -40,22 +40,27 @@ import (
 // then reports a problem with the code conversation_unclear and sets no messages for the label: only
 // the run's recording of tool calls is sent. The same holds for a conversation that the server keeps,
 // except that a previous_response_id of OpenAI's Responses may name the response before. In a session,
-// the request with the prompt of a turn may name a response of an earlier turn.
+// the request with the prompt of a turn may name a response of an earlier turn. What Gemini's
+// cachedContent holds is not sent, and a problem says so.
 //
-// Failed requests and responses other than 2xx add nothing. A response that breaks off counts its
-// tokens but adds no message. If a response has several choices, no message is added until the agent
-// sends one back. The same holds if a request is sent again before its response has come. If it is
-// sent again afterwards, the last response counts. Tokens are added up over all labels. Tokens that are
-// read from or written to a cache count as input. If there are several models, their ids are listed.
-// Streams of Chat Completions report tokens only if the agent sets stream_options.include_usage.
+// Failed requests and responses other than 2xx add nothing. A response that breaks off, or ends with
+// an error, counts its tokens but adds no message. The first bytes of a response tell whether it is
+// JSON, a stream of events or gzip of one of these, whatever its headers say. A 2xx response that is
+// something else, or of another API, is reported as a problem with the code conversation_unclear.
+//
+// If a response has several choices, no message is added until the agent sends one back. The same
+// holds if a request is sent again before its response has come. If it is sent again afterwards, the
+// last response counts. Tokens are added up over all labels. Tokens that are read from or written to a
+// cache count as input. If there are several models, their ids are listed. Streams of Chat Completions
+// report tokens only if the agent sets stream_options.include_usage.
 //
 // # Limits
 //
 // Transport does not change requests and responses. It reads a response only while the SDK does,
 // and passes on what it has read before it waits for more. It does not keep headers. It keeps at
-// most 16 MiB of a request and 8 MiB of a response. The framing of a stream's events does not
-// count. Larger ones are passed on without being read, and a problem reports them. The only
-// Content-Encoding that it decodes is gzip, when the response has ended.
+// most 16 MiB of a request, and 8 MiB or 4,096 calls, blocks, items or parts of a response. The
+// framing of a stream's events does not count. Larger ones are passed on without being read, and a
+// problem reports them. A response in gzip is read when it has ended.
 //
 // Once the run or the context of a request has ended, Transport does not send the request, even if
 // the context does not end with the run. The error is an [*Error] with [CodeStopped]. It wraps the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -410,4 +411,63 @@ func TestTransportChangesNothing(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Sub-agents that ask their models at the same time each have their own conversation.
+func TestRequestsAtOnce(t *testing.T) {
+	const labels, turns = 16, 3
+	transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+		_, err := io.Copy(io.Discard, r.Body)
+		return response(says("yes")), err
+	})}
+	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+		errs := make(chan error, labels)
+		for label := range labels {
+			go func() {
+				ctx := proxy.WithActor(ctx, fmt.Sprint("agent/", label))
+				var err error
+				said := []string{fmt.Sprint("user I am ", label)}
+				for turn := range turns {
+					_, failed := send(ctx, transport, chatPath, chat(said...))
+					err = errors.Join(err, failed)
+					said = append(said, "assistant yes", fmt.Sprint("user go on ", turn))
+				}
+				errs <- err
+			}()
+		}
+		var err error
+		for range labels {
+			err = errors.Join(err, <-errs)
+		}
+		return err
+	})
+	got := brief(result.Messages) + ";"
+	for label := range labels {
+		if want := fmt.Sprintf("user I am %d; assistant yes; user go on 0; assistant yes; user go on 1; assistant yes;", label); !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+	if m := metadata(t, result); len(result.Problems) > 0 || m.Input != labels*turns || m.Model != "m" {
+		t.Errorf("%v, %+v", result.Problems, m)
+	}
+}
+
+// Only the provider has what a request takes from a cache of Gemini's.
+func TestCachedContent(t *testing.T) {
+	w := wires[3]
+	transport := &llm.Transport{Base: model(w.calls[0], w.final[0])}
+	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+		for _, ask := range []string{w.ask, w.again} {
+			if _, err := send(ctx, transport, w.path, `{"cachedContent":"cachedContents/1",`+ask[1:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if got := rows(t, result.Messages); got != w.messages {
+		t.Errorf("got\n%s", got)
+	}
+	if len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, "cachedContent of the agent") {
+		t.Errorf("%v", result.Problems)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -68,6 +69,27 @@ func pair(messages []dispatch.Message) ([]turn, error) {
 		}
 	}
 	return turns, nil
+}
+
+// renameCalls gives the calls ids that an API accepts: with characters that it takes, not longer than
+// it takes, and none twice.
+func renameCalls(turns []turn, d *dialect) {
+	const room = 8 // for what tells ids apart
+	used, copies := map[string]bool{}, map[string]int{}
+	for _, t := range turns {
+		for i := range t.calls {
+			id := t.calls[i].id
+			if d.plainIDs {
+				id = anthropicID(id)
+			}
+			stem := clip.Prefix(id, d.maxID-room)
+			for len(id) > d.maxID || used[id] {
+				copies[stem]++
+				id = stem + "_" + strconv.Itoa(copies[stem]+1)
+			}
+			used[id], t.calls[i].id = true, id
+		}
+	}
 }
 
 // contentTexts returns the texts of a message. What is not text is a short text in brackets.
