@@ -69,25 +69,30 @@ func TestALongSessionIsServed(t *testing.T) {
 	}
 }
 
-// A thousand dispatches of the largest size at once: those in flight stay within 256 MiB, and the
-// rest is refused after 64 KiB each. Pings are answered meanwhile.
+// A thousand dispatches of the largest size at once: what has arrived stays within 256 MiB, and the rest
+// is refused. What is only announced takes no room. Pings and small dispatches pass meanwhile.
 func TestBytesInFlightAreBounded(t *testing.T) {
-	const dispatches, size, unadmitted, bound = 1000, 16 << 20, 64 << 10, 256 << 20
-	for _, announced := range []bool{true, false} {
-		t.Run(fmt.Sprintf("announced=%t", announced), func(t *testing.T) {
+	const dispatches, size, bound = 1000, 16 << 20, 256 << 20
+	for _, tt := range []struct {
+		name     string
+		length   int64
+		arrived  int
+		inFlight int64
+	}{
+		{"announced", size, 64 << 10, dispatches},
+		{"announced, and a part has arrived", size, 5 << 20, bound/(8<<20) - 1}, // in buffers of a little more than 8 MiB
+		{"not announced", -1, 5 << 20, bound/(8<<20) - 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHandler(t, answering("x"))
 				release := make(chan struct{})
 				var read, waiting, busy, broken atomic.Int64
 				var group sync.WaitGroup
-				head, length := unadmitted, int64(size)
-				if !announced { // the buffer grows with what comes, twice as fast
-					head, length = 4<<20+1, -1
-				}
 				for range dispatches {
 					group.Go(func() {
 						w := post(h, "", func(r *http.Request) {
-							r.Body, r.ContentLength = io.NopCloser(&heldBody{head, release, &read, &waiting}), length
+							r.Body, r.ContentLength = io.NopCloser(&heldBody{tt.arrived, release, &read, &waiting}), tt.length
 						})
 						switch w.Code {
 						case 503:
@@ -101,32 +106,28 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 							t.Errorf("%d %s", w.Code, w.Body)
 						}
 					})
-					if !announced {
-						synctest.Wait() // one after the other, so that there is a number to expect
-					}
+					synctest.Wait() // one after the other, so that there is a number to expect
 				}
-				synctest.Wait()
-				inFlight := int64(bound / size)
-				if !announced {
-					inFlight = bound / (8 << 20)
+				if waiting.Load() != tt.inFlight || busy.Load() != dispatches-tt.inFlight {
+					t.Errorf("%d in flight, %d refused; want %d and %d", waiting.Load(), busy.Load(), tt.inFlight, dispatches-tt.inFlight)
 				}
-				if waiting.Load() != inFlight || busy.Load() != dispatches-inFlight {
-					t.Errorf("%d in flight, %d refused; want %d and %d", waiting.Load(), busy.Load(), inFlight, dispatches-inFlight)
-				}
-				if most := inFlight*int64(head) + (dispatches-inFlight)*max(unadmitted, int64(head)); read.Load() > most {
+				if most := int64(dispatches * tt.arrived); read.Load() > most {
 					t.Errorf("%d bytes have been read, want at most %d", read.Load(), most)
 				}
-				if announced && read.Load() != dispatches*unadmitted {
-					t.Errorf("%d bytes have been read before admission, want %d", read.Load(), dispatches*unadmitted)
-				}
 				wantAnswer(t, post(h, `{"ping":true}`, nil), 200, `{"ok":true}`)
-				wantError(t, post(h, seedBody, nil), 503, dispatch.CodeBusy, "bytes")
+				wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
+				wantAnswer(t, post(h, bodyOf(64<<10), nil), 200, `{"final_response":"x"}`)
+				if large := bodyOf(9 << 20); tt.inFlight < dispatches {
+					wantError(t, post(h, large, nil), 503, dispatch.CodeBusy, "bytes")
+				} else {
+					wantAnswer(t, post(h, large, nil), 200, `{"final_response":"x"}`)
+				}
 				close(release)
 				group.Wait()
-				if broken.Load() != inFlight {
-					t.Errorf("%d bodies broke off, want %d", broken.Load(), inFlight)
+				if broken.Load() != tt.inFlight {
+					t.Errorf("%d bodies broke off, want %d", broken.Load(), tt.inFlight)
 				}
-				wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`) // all room is free again
+				wantAnswer(t, post(h, sizedBody(1<<20), nil), 200, `{"final_response":"x"}`) // all room is free again
 			})
 		})
 	}
@@ -162,7 +163,7 @@ func (b *growingBody) Read(p []byte) (int, error) {
 
 // Bodies that have been admitted while they were small need room to grow, too.
 func TestBodiesThatGrowTogetherAreBounded(t *testing.T) {
-	const dispatches, bound = 8, 1 << 20 // so that each has a buffer of 128 KiB at first
+	const dispatches, bound = 8, 8 * (128<<10 + 2) // so that each has a buffer of 128 KiB at first
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.MaxBytesInFlight = bound })
 		grow, end := make(chan struct{}), make(chan struct{})
@@ -238,7 +239,7 @@ func TestLargeBodiesWaitForAdmission(t *testing.T) {
 			r.Body, r.ContentLength = io.NopCloser(&heldBody{1 << 20, nil, &read, &waiting}), 1<<20
 		})
 		wantError(t, w, 503, dispatch.CodeBusy, "shutting down")
-		if read.Load() != 64<<10 {
+		if read.Load() != 64<<10+1 {
 			t.Errorf("%d bytes have been read of a refused body", read.Load())
 		}
 		for _, ping := range []string{`{"ping":true}`, strings.Repeat(" ", 64<<10-14) + `{"ping":true}`} {
@@ -252,8 +253,10 @@ func TestLargeBodiesWaitForAdmission(t *testing.T) {
 	}
 }
 
+// bodyOf returns a dispatch of n bytes.
+func bodyOf(n int) string { return `{"x":"` + strings.Repeat("x", n-8) + `"}` }
+
 func TestLimitsOfBodies(t *testing.T) {
-	size := func(n int) string { return `{"x":"` + strings.Repeat("x", n-8) + `"}` }
 	for _, tt := range []struct {
 		name           string
 		body, inFlight int64
@@ -271,8 +274,8 @@ func TestLimitsOfBodies(t *testing.T) {
 						r.ContentLength = length
 					}
 				}
-				wantAnswer(t, post(h, size(tt.largest), change), 200, `{"final_response":"x"}`)
-				wantError(t, post(h, size(tt.largest+1), change), 413, dispatch.CodeBodyTooLarge, fmt.Sprint(tt.largest))
+				wantAnswer(t, post(h, bodyOf(tt.largest), change), 200, `{"final_response":"x"}`)
+				wantError(t, post(h, bodyOf(tt.largest+1), change), 413, dispatch.CodeBodyTooLarge, fmt.Sprint(tt.largest))
 			}
 		})
 	}

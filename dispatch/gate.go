@@ -29,7 +29,8 @@ var (
 	errBytes    = &Error{Code: CodeBusy, Message: "too many bytes of dispatches at once"}
 )
 
-// enter takes a place for a run and room for the bytes of its body. The error is an [*Error].
+// enter takes a place for a run, and counts the bytes of its body that have been read: at most
+// [unadmitted], which are never too many. The error is an [*Error].
 func (g *gate) enter(bytes int64) (ticket, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -38,8 +39,6 @@ func (g *gate) enter(bytes int64) (ticket, error) {
 		return ticket{}, errDraining
 	case g.limit > 0 && g.inside >= g.limit:
 		return ticket{}, errRuns
-	case bytes > g.byteLimit-g.bytes:
-		return ticket{}, errBytes
 	}
 	g.inside++
 	g.bytes += bytes
@@ -103,8 +102,8 @@ func (t *ticket) room(n int64) bool {
 }
 
 // unadmitted is the number of bytes of a body that are read before the dispatch has a place in the
-// gate. It is enough for a ping, which is always answered.
-const unadmitted = 64 << 10
+// gate: 64 KiB, and one more to see their end. It is enough for a ping, which is always answered.
+const unadmitted = 64<<10 + 1
 
 func (h *Handler) bodyError(err error) error {
 	switch err {

@@ -133,7 +133,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Tim
 	if in.Done() && isPing(body) {
 		return aPing, nil, nil
 	}
-	if t, err = h.gate.enter(max(int64(len(body)), r.ContentLength)); err != nil {
+	if t, err = h.gate.enter(int64(len(body))); err != nil {
 		if !in.Done() {
 			httpserve.LeaveBody(w, r)
 		}

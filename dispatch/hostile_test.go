@@ -75,7 +75,7 @@ func TestAPeerThatIsNotAdmittedLosesItsConnectionInTime(t *testing.T) {
 				})
 				go post(h, sizedBody(120_000), nil)
 				synctest.Wait()
-				if body := hostiletest.Withhold(t, h, head+tt.head+white[:64<<10], 503); !strings.Contains(body, tt.problem) {
+				if body := hostiletest.Withhold(t, h, head+tt.head+white[:64<<10+1], 503); !strings.Contains(body, tt.problem) {
 					t.Errorf("the answer is %s", body)
 				}
 				close(release)

@@ -42,9 +42,10 @@ type Options struct {
 	// the dispatch is admitted.
 	MaxBodyBytes int64
 
-	// MaxBytesInFlight bounds the bodies of all admitted dispatches together, in bytes. A body
-	// counts until the agent has returned, also if that is after the answer. A dispatch beyond the
-	// bound is rejected with 503. Defaults to 256 MiB, or to MaxBodyBytes if that is more.
+	// MaxBytesInFlight bounds the bodies of all admitted dispatches together, in bytes. A body counts
+	// as it arrives, and until the agent has returned, even if that is after the answer. A body that
+	// grows beyond the bound is rejected with 503; one of at most 64 KiB never is. Defaults to
+	// 256 MiB, or to MaxBodyBytes if that is more.
 	MaxBytesInFlight int64
 
 	// BodyTimeout is the time limit for the arrival of the body. Defaults to 30 s. It replaces the

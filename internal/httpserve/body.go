@@ -135,16 +135,16 @@ func (b *Body) Head(n int) ([]byte, error) {
 	return body, b.Err()
 }
 
-// Rest reads the body to its end and returns it with what has been read before. Before the buffer
-// grows to n bytes, Rest calls room(n). If that returns false, Rest returns [ErrNoRoom]. room may
-// be nil.
+// Rest reads the body to its end and returns it with what has been read before. The buffer grows with
+// what arrives, not with what is announced, to at most twice as much. Before it grows to n bytes, Rest
+// calls room(n). If that returns false, Rest returns [ErrNoRoom]. room may be nil.
 func (b *Body) Rest(body []byte, room func(n int64) bool) ([]byte, error) {
 	for b.err == nil {
 		if len(body) == cap(body) {
 			most := int64(len(body)) + b.left + 1
 			size := min(max(2*int64(cap(body)), minBuffer), most)
 			if length := b.r.ContentLength; length >= int64(cap(body)) {
-				size = min(max(size, maxTrusted), length+1)
+				size = min(size, length+1)
 			}
 			if room != nil && !room(min(size, most-1)) {
 				LeaveBody(b.w, b.r)
@@ -165,8 +165,8 @@ const (
 	// announced.
 	minBuffer = 512
 
-	// maxTrusted is the largest buffer in bytes that is made for an announced length. A larger one
-	// grows with the body.
+	// maxTrusted is the largest buffer in bytes that ReadBody makes for an announced length. A larger
+	// one grows with the body.
 	maxTrusted = 64 << 20
 )
 
