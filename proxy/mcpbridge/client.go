@@ -22,7 +22,7 @@ import (
 const (
 	maxTools  = 1000
 	maxPages  = 100
-	maxList   = 4 << 20 // bytes of all declarations
+	maxList   = 4 << 20 // bytes of all declarations and cursors
 	maxResult = 1 << 20 // bytes of one result
 	maxText   = 4 << 10 // bytes of the text of a failure
 )
@@ -37,7 +37,7 @@ var argumentLimits = rawjson.Limits{Depth: 64}
 // The SDK decodes schemas before Tools sees them. Therefore the members of a schema are sorted by
 // name, and integers above 2^53 are rounded.
 //
-// A list of more than 1,000 tools, 100 pages or 4 MiB, and a cursor that repeats, are rejected with
+// A list of more than 1,000 tools, 100 pages or 4 MiB with its cursors, and a cursor that repeats, are rejected with
 // a [*schema.Error] that has CodeLimit. Declarations that [schema.Validate] rejects are a
 // [*schema.Error] with CodeInvalid and all problems. If the server does not answer, or answers with
 // an error, errors.As finds the error of the SDK. The text of that error is not shown, because it may
@@ -57,12 +57,13 @@ func Tools(ctx context.Context, session *mcp.ClientSession) ([]schema.Tool, erro
 					Index: len(list), Code: "not_json", Message: "cannot be written as JSON"}}}
 			}
 			list = append(list, text)
-			if size += len(text); size > maxList {
-				return nil, limitError("the tools of the MCP server have more than %d bytes", maxList)
-			}
+			size += len(text)
 		}
 		cursor := result.NextCursor
+		size += len(cursor)
 		switch {
+		case size > maxList:
+			return nil, limitError("the list of the MCP server has more than %d bytes", maxList)
 		case len(list) > maxTools:
 			return nil, limitError("the MCP server has more than %d tools", maxTools)
 		case cursor == "":

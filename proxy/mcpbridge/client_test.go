@@ -63,8 +63,13 @@ func TestTools(t *testing.T) {
 				}
 			}
 			want := `{"properties":{"order_id":{"type":"string"}},"type":"object"}` // sorted by the SDK
-			if string(got[1].InputSchema) != want || got[1].OutputSchema == nil || got[2].OutputSchema != nil {
-				t.Errorf("%s %s %s", got[1].InputSchema, got[1].OutputSchema, got[2].OutputSchema)
+			if string(got[1].InputSchema) != want {
+				t.Errorf("%s", got[1].InputSchema)
+			}
+			for _, want := range []string{`{title "Look up"}`, `{annotations {`, `"readOnlyHint":true`} {
+				if extra := fmt.Sprintf("%s", got[1].Extra); !strings.Contains(extra, want) {
+					t.Errorf("the further members %s do not have %s", extra, want)
+				}
 			}
 		})
 	}
@@ -105,6 +110,10 @@ func TestHostileLists(t *testing.T) {
 		}, schema.CodeLimit, "more than 1000 tools"},
 		{"large", func(string) (*mcp.ListToolsResult, error) {
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", Description: strings.Repeat("x", 5<<20), InputSchema: object}}}, nil
+		}, schema.CodeLimit, "more than 4194304 bytes"},
+		{"cursors", func(string) (*mcp.ListToolsResult, error) {
+			page++
+			return &mcp.ListToolsResult{NextCursor: fmt.Sprint(page) + strings.Repeat("x", 1<<20)}, nil
 		}, schema.CodeLimit, "more than 4194304 bytes"},
 		{"no schema", func(string) (*mcp.ListToolsResult, error) {
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a"}}}, nil

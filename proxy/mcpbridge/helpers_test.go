@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/mcpbridge"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -30,7 +31,8 @@ func tools() []schema.Tool {
 	return []schema.Tool{
 		{Name: "refund_order", Description: "Refund <an> order.", InputSchema: json.RawMessage(refundSchema)},
 		{Name: "get_order", Description: "Look up an order.", InputSchema: json.RawMessage(getSchema),
-			OutputSchema: json.RawMessage(resultSchema)},
+			OutputSchema: json.RawMessage(resultSchema), Extra: []ledger.Member{
+				{Name: "title", Value: json.RawMessage(`"Look up"`)}, {Name: "annotations", Value: json.RawMessage(`{"readOnlyHint":true}`)}}},
 		{Name: "block", Description: "Wait.", InputSchema: json.RawMessage(`{"type":"object"}`),
 			OutputSchema: json.RawMessage(`{"type":"array"}`)},
 	}

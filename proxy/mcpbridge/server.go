@@ -33,8 +33,9 @@ const (
 // calls that are in flight, answers every request with an error, and closes each session after its
 // last answer.
 //
-// The list has the order of tools, and the schemas keep their order and digits. An OutputSchema is
-// listed only if it has "type": "object", because versions of MCP before 2026-07-28 allow no other.
+// The list has the order of tools, and the schemas keep their order and digits. The members "title" and
+// "annotations" of [schema.Tool.Extra] are listed. An OutputSchema is not: MCP requires that every
+// result matches a listed one, and clients refuse a result that does not.
 //
 // The result of a call is one text: the Text that [proxy.Client.CallForModel] returns. A result that
 // is a JSON object is the structured content, too, because versions of MCP before 2026-07-28 allow no
@@ -85,25 +86,33 @@ func declarations(ctx context.Context, tools []schema.Tool) ([]*mcp.Tool, error)
 	var problems []schema.Problem
 	list := make([]*mcp.Tool, len(tools))
 	for i, tool := range tools {
-		if !hasTypeObject(tool.InputSchema) {
+		if rawjson.Text(rawjson.Member(tool.InputSchema, "type")) != "object" {
 			problems = append(problems, schema.Problem{
 				Index: i, Tool: tool.Name, Code: "no_type", Pointer: "/input_schema",
 				Message: `must have "type": "object" at its root, which MCP requires; add it`,
 			})
 		}
 		list[i] = &mcp.Tool{Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema}
-		if hasTypeObject(tool.OutputSchema) {
-			list[i].OutputSchema = tool.OutputSchema
+		for _, member := range tool.Extra {
+			var err error
+			switch member.Name {
+			case "title":
+				err = json.Unmarshal(member.Value, &list[i].Title)
+			case "annotations":
+				err = json.Unmarshal(member.Value, &list[i].Annotations)
+			}
+			if err != nil {
+				problems = append(problems, schema.Problem{
+					Index: i, Tool: tool.Name, Code: "wrong_type", Pointer: "/" + member.Name,
+					Message: "is not what MCP declares; correct it or leave it out",
+				})
+			}
 		}
 	}
 	if problems != nil {
 		return nil, &schema.Error{Code: schema.CodeInvalid, Problems: problems}
 	}
 	return list, nil
-}
-
-func hasTypeObject(s json.RawMessage) bool {
-	return rawjson.Text(rawjson.Member(s, "type")) == "object"
 }
 
 // add adds a tool. The SDK panics on declarations that it does not accept; add returns why.
