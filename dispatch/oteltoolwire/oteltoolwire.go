@@ -71,9 +71,10 @@ type Options struct {
 	NoToolSpans bool
 }
 
-// Telemetry makes the observers. It is immutable.
+// Telemetry makes the observers. It is safe for concurrent use.
 type Telemetry struct {
 	opts       Options
+	models     models
 	propagator propagation.TextMapPropagator
 	tracer     trace.Tracer
 

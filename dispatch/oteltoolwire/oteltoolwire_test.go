@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -454,6 +455,54 @@ func TestTokens(t *testing.T) {
 		if got := c.tree(); !strings.Contains(got, "invoke_agent"+tt.span+" toolwire") || points != tt.points {
 			t.Errorf("%s: %d metrics, and the span\n%s", name, points, got)
 		}
+	}
+}
+
+// A peer that names its models as it likes makes no time series of them. A run with several models counts
+// for the first; its span names all.
+func TestModelsInMetrics(t *testing.T) {
+	c := newCollector()
+	model := ""
+	h, err := dispatch.New(func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Model: model, TotalOutputTokens: 1}}, nil
+	}, options(c.telemetry(t, oteltoolwire.Options{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(name string) {
+		model = name
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", "/", strings.NewReader(`{"task_id":1,"input":{"user_instruction":"a"}}`))
+		r.Header.Set("Authorization", "Bearer "+agentToken)
+		r.Header.Set("X-Pipelines-Run-Token", "a-run-token")
+		r.Header.Set("X-Pipelines-Odyssey-Proxy-Url", "https://api.example.com/runs/abc")
+		if h.ServeHTTP(w, r); w.Code != 200 {
+			t.Fatal(w.Code, w.Body)
+		}
+	}
+	for _, name := range []string{"", "a, b", "a", "a, c"} {
+		run(name)
+	}
+	for i := range 300 {
+		run(fmt.Sprint("model-", i))
+	}
+	run("model-98")
+	run("a, model-299")
+	points := c.points(t)
+	tokens := slices.DeleteFunc(points, func(p string) bool { return !strings.HasPrefix(p, "gen_ai.client.token.usage") })
+	text := strings.Join(tokens, "\n")
+	if len(tokens) != 102 { // one without a name, 100, and what is left
+		t.Errorf("%d time series", len(tokens))
+	}
+	for _, want := range []string{" 4× 4{token} gen_ai.operation.name=invoke_agent gen_ai.response.model=a ",
+		" 2× 2{token} gen_ai.operation.name=invoke_agent gen_ai.response.model=model-98 ",
+		" 201× 201{token} gen_ai.operation.name=invoke_agent gen_ai.response.model=_OTHER "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no%s in\n%s", want, text)
+		}
+	}
+	if spans := c.tree(); !strings.Contains(spans, "gen_ai.response.model=a, c ") || !strings.Contains(spans, "gen_ai.response.model=model-299 ") {
+		t.Error("the spans do not name the models")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -133,6 +134,7 @@ func (t *Telemetry) runEnd(ctx context.Context, end dispatch.RunEnd) {
 	t.toolCalls.Record(ctx, int64(end.Calls), agent.set())
 	t.runDuration.Record(ctx, took, agent.text(attrError, failure).set())
 	if m := end.Metadata; m != nil {
+		model = t.models.name(model)
 		t.recordTokens(ctx, tokenInput, m.TotalInputTokens, model)
 		t.recordTokens(ctx, tokenOutput, m.TotalOutputTokens, model)
 	}
@@ -146,6 +148,33 @@ func (t *Telemetry) recordTokens(ctx context.Context, kind string, n int64, mode
 		t.tokens.Record(ctx, n, attributes{}.text(attrOperation, operationRun).text(attrAgentName, t.opts.AgentName).
 			text(attrProvider, t.opts.Provider).text(attrModel, model).text(attrTokenType, kind).set())
 	}
+}
+
+// models are the names of models in metrics. Each is a time series, and the peer writes them.
+type models struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+const maxModels = 100
+
+// name returns the first name of a list as llm.Transport writes it, or "_OTHER" if it is new and
+// there are maxModels already.
+func (m *models) name(listed string) string {
+	first, _, _ := strings.Cut(listed, ", ")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if first == "" || m.known[first] {
+		return first
+	}
+	if len(m.known) == maxModels {
+		return other
+	}
+	if m.known == nil {
+		m.known = make(map[string]bool)
+	}
+	m.known[first] = true
+	return first
 }
 
 // runFailure returns the value of error.type: "timeout", the code of the tool call that the agent's
