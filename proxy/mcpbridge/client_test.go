@@ -162,7 +162,7 @@ func TestCall(t *testing.T) {
 		want   string
 	}{
 		{"JSON", mcp.CallToolResult{Content: texts(` {"n":9007199254740993} `)}, `{"n":9007199254740993}`},
-		{"JSON twice", mcp.CallToolResult{Content: texts(`{"n":9007199254740993}`), StructuredContent: map[string]any{"n": 9007199254740993}}, `{"n":9007199254740993}`},
+		{"JSON twice", mcp.CallToolResult{Content: texts(`{"n":9007199254740993}`), StructuredContent: map[string]any{"n": int64(9007199254740993)}}, `{"n":9007199254740993}`},
 		{"text", mcp.CallToolResult{Content: texts("Order <4521> has shipped.")}, `"Order <4521> has shipped."`},
 		{"texts", mcp.CallToolResult{Content: texts("{}", "two")}, `"{}\ntwo"`},
 		{"none", mcp.CallToolResult{Content: texts()}, `""`},
