@@ -9,7 +9,7 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -49,15 +49,13 @@ type Error struct {
 	// in order. Index is the index of the tool, or -1 for an option. Code is a code of package
 	// schema, or one of option_invalid, tools_missing, func_missing and url_invalid.
 	Problems []schema.Problem
-
-	misfit bool // the arguments do not fit the Go type of [Define]
 }
 
 // Errorf makes an error of a [Tool.Func] whose text the agent reads. The text says what went wrong
 // and what to do instead. It must not contain a secret. The function may wrap the error. errors.Is
 // and errors.As find an operand of %w.
 func Errorf(format string, args ...any) error {
-	err := runner.Errorf(format, args...)
+	err := toolresult.Errorf(format, args...)
 	return &Error{Code: CodeTool, Message: err.Error(), Err: err}
 }
 
@@ -80,7 +78,7 @@ func (e *Error) Error() string {
 	case e.Message != "":
 		b.WriteString(": " + e.Message)
 	}
-	if e.Err != nil && (e.Message == "" || e.private() || e.Message == runner.TextBroken) {
+	if e.Err != nil && (e.Message == "" || e.private() || e.Message == toolresult.TextBroken) {
 		b.WriteString(": " + e.Err.Error())
 	}
 	return b.String()
@@ -130,4 +128,4 @@ func errorf(code Code, format string, args ...any) *Error {
 }
 
 // private reports whether the tool failed without a text for the agent.
-func (e *Error) private() bool { return e != nil && e.Message == runner.TextFailed }
+func (e *Error) private() bool { return e != nil && e.Message == toolresult.TextFailed }

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,9 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/reasoning"
-	"github.com/toolwire/toolwire/internal/runner"
-	"github.com/toolwire/toolwire/schema"
+	"github.com/toolwire/toolwire/internal/toolcall"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // Handler is the http.Handler for external tools. It is immutable and safe for concurrent use. Its
@@ -38,14 +36,13 @@ import (
 // what the model can read and correct with 200. It uses other statuses for mistakes in the setup
 // and for broken tools.
 type Handler struct {
-	opts   Options // defaults filled in
-	guard  httpserve.Guard
-	json   rawjson.Limits
-	known  []string // the members of a body that parse reads
-	tools  map[string]*tool
-	only   *tool // if there is one tool
-	runner runner.Runner
-	hooks  runner.Runner // for Options.OnCall
+	opts  Options // defaults filled in
+	guard httpserve.Guard
+	json  rawjson.Limits
+	known []string // the members of a body that parse reads
+	tools map[string]*tool
+	only  *tool // if there is one tool
+	loop  *toolcall.Loop
 }
 
 // New returns a handler for one or more tools. The error is an [*Error] with [CodeOptions] whose
@@ -96,8 +93,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.opts.StandaloneHarness {
 		agentID = e.agentID
 	}
-	call := &Call{Tool: t.name, AgentID: agentID, Body: body}
-	result, failure := h.serve(r.Context(), t, call, e.arguments)
+	arguments := t.Arguments(e.arguments)
+	call := &Call{Tool: t.name, AgentID: agentID, Reasoning: arguments.Reasoning, Body: body}
+	result, failure := h.run(r.Context(), t, call, arguments)
 	h.report(r.Context(), call, failure, time.Since(start))
 	if failure != nil {
 		h.writeError(w, failure)
@@ -162,87 +160,42 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	return t, nil
 }
 
-// serve validates the arguments, runs the tool and returns the response body.
-func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawMessage) ([]byte, *Error) {
-	if !t.reasoning {
-		args, call.Reasoning = reasoning.Take(args)
-	}
-	if err := t.validate(args); err != nil {
-		return nil, argumentsError(t, err)
-	}
-	out := h.run(ctx, t, call, t.defaults.Fill(args, t.validate))
-	return out.body, out.failure
-}
-
-func argumentsError(t *tool, err error) *Error {
-	message := err.Error()
-	if e, ok := errors.AsType[*schema.Error](err); ok {
-		e.Part = "arguments" // a validator does not know it
-		message = e.Error()
-		if e.Code == schema.CodeMismatch {
-			message += "; correct them and call the tool again"
-		}
-	}
-	return &Error{Code: CodeArguments, Tool: t.name, Message: message, Err: err}
-}
-
-// outcome is the end of a call.
-type outcome struct {
-	body    []byte // the response body
-	failure *Error
-}
-
-var errTimeout = errors.New("the call exceeded Options.Timeout")
-
-// run calls the tool with its deadline.
-func (h *Handler) run(ctx context.Context, t *tool, call *Call, args json.RawMessage) outcome {
-	deadline := time.Now().Add(h.opts.Timeout)
-	end := runner.Run(NewContext(ctx, call), &h.runner, deadline, t.name, func(ctx context.Context) outcome {
-		return h.call(ctx, t, args)
-	})
-	out := end.Value
-	switch {
-	case end.Panic.Aborts():
-		panic(http.ErrAbortHandler)
-	case end.Panic != nil:
-		err := errors.New("the tool panicked; see the log")
-		out.failure = &Error{Code: CodeInternal, Message: runner.TextBroken, Err: err}
-	case end.Stop == runner.InTime || !end.Left && !out.failure.private():
-		// What the tool returned counts, even if it is late.
-	case end.Stop == runner.TimedOut:
-		out.failure = errorf(CodeTimeout, "%s", runner.TimeoutText(h.opts.Timeout))
-	default:
-		out.failure = &Error{Code: CodeClientGone, Message: "the caller hung up before the tool had a result", Err: ctx.Err()}
-	}
-	if out.failure != nil {
-		out.failure.Tool = t.name
-	}
-	return out
-}
-
-// call runs the function and encodes its result. It calls methods of the result and of the error,
+// run runs the tool and returns the response body. What runs in the loop calls methods of the result,
 // which are code of the tool.
-func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage) (out outcome) {
-	result, err := t.run(ctx, args)
-	if err != nil {
-		out.failure = toolError(err)
-		return out
+func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments *toolcall.Arguments) ([]byte, *Error) {
+	body, failure := toolcall.Run(NewContext(ctx, call), h.loop, arguments, func(ctx context.Context) ([]byte, error) {
+		result, err := t.run(ctx, arguments.Filled())
+		if err != nil {
+			return nil, err
+		}
+		body, err := encodeResult(result, h.opts.StandaloneHarness)
+		if err != nil {
+			err = &toolcall.OwnError{Err: &Error{Code: CodeInternal, Tool: t.name, Message: toolresult.TextBroken, Err: err}}
+		}
+		return body, err
+	})
+	if failure == nil {
+		return body, nil
 	}
-	if out.body, err = encodeResult(result, h.opts.StandaloneHarness); err != nil {
-		out.failure = &Error{Code: CodeInternal, Message: runner.TextBroken, Err: err}
+	e := &Error{Tool: t.name, Message: failure.Message, Err: failure.Err}
+	switch failure.Kind {
+	case toolcall.Invalid:
+		e.Code = CodeArguments
+	case toolcall.Failed:
+		e.Code = CodeTool
+	case toolcall.TimedOut:
+		e.Code = CodeTimeout
+	case toolcall.Canceled:
+		e.Code, e.Message = CodeClientGone, "the caller hung up before the tool had a result"
+	case toolcall.Own:
+		e, _ = errors.AsType[*Error](failure.Err)
+	case toolcall.Panicked:
+		if failure.Aborts {
+			panic(http.ErrAbortHandler)
+		}
+		e.Code, e.Err = CodeInternal, errors.New("the tool panicked; see the log")
 	}
-	return out
-}
-
-// toolError returns the failure with the text of err if it was made for the agent.
-func toolError(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok && e.misfit {
-		return &Error{Code: CodeArguments, Message: e.Message, Err: err}
-	}
-	if text, ok := runner.TextOf(err); ok {
-		return &Error{Code: CodeTool, Message: text, Err: err}
-	}
-	return &Error{Code: CodeTool, Message: runner.TextFailed, Err: err}
+	return nil, e
 }
 
 // report calls the hook and logs the call.
@@ -257,7 +210,7 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 		}
 	}
 	if h.opts.OnCall != nil {
-		h.hooks.Hook(ctx, call.Tool, func() { h.opts.OnCall(ctx, end) })
+		h.loop.OnCall(ctx, call.Tool, func() { h.opts.OnCall(ctx, end) })
 	}
 	if !h.opts.Logger.Enabled(ctx, level) {
 		return

@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/defaults"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/reasoning"
-	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -85,11 +83,9 @@ const (
 
 // tool is a [Tool] that is ready to run.
 type tool struct {
-	name      string
-	validate  func(document []byte) error
-	defaults  *defaults.Plan
-	reasoning bool // the tool declares reasoning as an argument
-	run       func(ctx context.Context, arguments json.RawMessage) (any, error)
+	*toolcall.Tool
+	name string
+	run  func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
 // configure checks the tools and the options, and fills in the defaults.
@@ -114,8 +110,7 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	if o.Logger == nil {
 		o.Logger = discardLogger
 	}
-	h.runner = runner.Runner{What: "tool", Key: "tool", Logger: o.Logger, Cause: errTimeout, Grace: runner.Grace}
-	h.hooks = runner.Runner{What: "OnCall", Key: "tool", Logger: o.Logger, Grace: runner.Grace}
+	h.loop = toolcall.NewLoop(o.Timeout, o.Logger)
 	h.json = rawjson.Limits{Mode: rawjson.Liberal}
 	h.configureSecrets(&ps)
 	if len(o.ArgumentKeys) == 0 {
@@ -206,10 +201,7 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 			})
 			return
 		}
-		h.only = &tool{
-			name: t.Name, validate: validator.Validate, defaults: defaults.Of(t.InputSchema),
-			reasoning: reasoning.Declared(t.InputSchema), run: tools[i].Func,
-		}
+		h.only = &tool{toolcall.New(t.Name, t.InputSchema, validator.Validate), t.Name, tools[i].Func}
 		h.tools[t.Name] = h.only
 	}
 	if len(tools) > 1 {

@@ -82,6 +82,21 @@ func TestClosedConnection(t *testing.T) {
 	})
 }
 
+// A tool does not run for a caller that has gone before.
+func TestClosedConnectionBeforeTheCall(t *testing.T) {
+	ran := false
+	var end webhook.CallEnd
+	h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, e webhook.CallEnd) { end = e }},
+		webhook.Define("act", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	serve(h, request(`{"arguments":{}}`).WithContext(ctx))
+	if ran || end.Code != webhook.CodeClientGone || !errors.Is(end.Err, gone) || !errors.Is(end.Err, context.Canceled) {
+		t.Errorf("ran %t, %v", ran, end.Err)
+	}
+}
+
 func TestGoexitIsContained(t *testing.T) {
 	h := newHandler(t, nil, webhook.Define("exit", "", func(context.Context, struct{}) (string, error) {
 		runtime.Goexit()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -60,10 +60,9 @@ func Define[In, Out any](name, description string, f func(ctx context.Context, i
 	}
 	if f != nil {
 		t.Func = func(ctx context.Context, raw json.RawMessage) (any, error) {
-			in, err := rawjson.Decode[In](raw, "the arguments")
+			in, err := toolcall.Decode[In](raw)
 			if err != nil {
-				message := err.Error() + "; correct them and call the tool again"
-				return nil, &Error{Code: CodeArguments, Message: message, Err: err, misfit: true}
+				return nil, err
 			}
 			return f(ctx, in)
 		}

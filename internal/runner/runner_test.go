@@ -142,22 +142,3 @@ func TestPanics(t *testing.T) {
 		})
 	}
 }
-
-func TestTexts(t *testing.T) {
-	cause := errors.New("cause")
-	made := runner.Errorf("ask for less: %w", cause)
-	for _, tt := range []struct {
-		err  error
-		want string // "" if the text is private
-	}{
-		{made, "ask for less: cause"}, {fmt.Errorf("private: %w", made), "ask for less: cause"},
-		{errors.Join(cause, made), "ask for less: cause"}, {cause, ""}, {nil, ""},
-	} {
-		if text, ok := runner.TextOf(tt.err); text != tt.want || ok != (tt.want != "") {
-			t.Errorf("%v: %q, %t; want %q", tt.err, text, ok, tt.want)
-		}
-	}
-	if !errors.Is(made, cause) {
-		t.Error("the operand of %w is lost")
-	}
-}

@@ -2,6 +2,8 @@ package toolresult_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -87,5 +89,24 @@ func TestNameFault(t *testing.T) {
 		if got := toolresult.NameFault(name); got != want {
 			t.Errorf("%q: %d, want %d", name, got, want)
 		}
+	}
+}
+
+func TestErrorsForModels(t *testing.T) {
+	cause := errors.New("cause")
+	made := toolresult.Errorf("ask for less: %w", cause)
+	for _, tt := range []struct {
+		err  error
+		want string // "" if the text is private
+	}{
+		{made, "ask for less: cause"}, {fmt.Errorf("private: %w", made), "ask for less: cause"},
+		{errors.Join(cause, made), "ask for less: cause"}, {cause, ""}, {nil, ""},
+	} {
+		if text, ok := toolresult.TextOf(tt.err); text != tt.want || ok != (tt.want != "") {
+			t.Errorf("%v: %q, %t; want %q", tt.err, text, ok, tt.want)
+		}
+	}
+	if !errors.Is(made, cause) {
+		t.Error("the operand of %w is lost")
 	}
 }

@@ -9,12 +9,9 @@ import (
 
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/reasoning"
-	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
-	"github.com/toolwire/toolwire/schema"
 )
 
 // Call runs a tool and returns its result: the text of a handler as a JSON string, or the response
@@ -44,7 +41,7 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	}
 	if b.options.OnCall != nil {
 		end.Duration = time.Since(start)
-		b.hooks.Hook(ctx, t.Name, func() { b.options.OnCall(ctx, end) })
+		b.loop.OnCall(ctx, t.Name, func() { b.options.OnCall(ctx, end) })
 	}
 	if failure != nil {
 		return nil, failure
@@ -96,81 +93,43 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 		return nil, &Error{Code: CodeArguments, Message: err.Error() + toolresult.Advice, Err: err}
 	}
 	whole = slices.Clone(whole) // a tool may read it after the call has returned
-	bare := whole
-	if !t.reasoning {
-		bare, end.Reasoning = reasoning.Take(whole)
-	}
-	if err := t.validate(bare); err != nil {
-		return nil, argumentsError(err)
-	}
-	if ctx.Err() != nil {
-		return nil, canceled(ctx)
-	}
+	a := t.called.Arguments(whole)
+	end.Reasoning = a.Reasoning
 	// Handlers and Options.Transport are the host's code.
-	ran := runner.Run(ctx, &b.runner, time.Now().Add(b.options.Timeout), t.Name, func(ctx context.Context) outcome {
+	result, failure := toolcall.Run(ctx, b.loop, a, func(ctx context.Context) (json.RawMessage, error) {
 		if t.run != nil {
-			return b.handle(ctx, t, t.defaults.Fill(bare, t.validate))
+			text, err := t.run(ctx, a.Filled(), b.agent, t.Tool)
+			return encode(text), err
 		}
+		definition, sent := t.bare, a.Bare
 		if rawjson.Kind(rawjson.Member(whole, "reasoning")) == '"' {
-			return b.post(ctx, t.reasoned, t.URL, whole)
+			definition, sent = t.reasoned, whole
 		}
-		return b.post(ctx, t.bare, t.URL, bare)
+		result, failed := b.post(ctx, definition, t.URL, sent)
+		if failed != nil {
+			return nil, &toolcall.OwnError{Err: failed, Stopped: failed.Message == textStopped}
+		}
+		return result, nil
 	})
-	out := ran.Value
-	switch {
-	case ran.Panic != nil:
-		return nil, errorf(CodePanicked, "", runner.TextBroken)
-	case ran.Stop == runner.InTime || !ran.Left && !out.failure.private():
-		return out.result, out.failure
-	case ran.Stop == runner.TimedOut:
-		return nil, &Error{Code: CodeTimeout, Message: runner.TimeoutText(b.options.Timeout), Err: errTimeout}
+	if failure == nil {
+		return result, nil
 	}
-	return nil, canceled(ctx)
-}
-
-// outcome is the result or the failure of a tool.
-type outcome struct {
-	result  json.RawMessage
-	failure *Error
-}
-
-func argumentsError(err error) *Error {
-	message := err.Error()
-	if e, ok := errors.AsType[*schema.Error](err); ok {
-		e.Part = "arguments" // Compile does not know what it validates
-		message = e.Error()
-		if e.Code == schema.CodeMismatch {
-			message += "; correct them and call the tool again"
-		}
+	e := &Error{Message: failure.Message, Err: failure.Err}
+	switch failure.Kind {
+	case toolcall.Invalid:
+		e.Code = CodeArguments
+	case toolcall.Failed:
+		e.Code = CodeTool
+	case toolcall.Panicked:
+		e.Code = CodePanicked
+	case toolcall.TimedOut:
+		e.Code = CodeTimeout
+	case toolcall.Canceled:
+		e.Code, e.Message = CodeCanceled, "the call was canceled"
+	case toolcall.Own:
+		e, _ = errors.AsType[*Error](failure.Err)
 	}
-	return &Error{Code: CodeArguments, Message: message, Err: err}
-}
-
-// handle runs an internal tool. It also calls the methods of the tool's error, which may panic.
-func (b *Toolbox) handle(ctx context.Context, t *tool, args json.RawMessage) outcome {
-	text, err := t.run(ctx, args, b.agent, t.Tool)
-	if err != nil {
-		return outcome{failure: toolError(err)}
-	}
-	return outcome{result: encode(text)}
-}
-
-// toolError chooses the text for the model.
-func toolError(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok && e.misfit {
-		return &Error{Code: CodeArguments, Message: e.Message, Err: err}
-	}
-	if text, ok := runner.TextOf(err); ok {
-		return &Error{Code: CodeTool, Message: text, Err: err}
-	}
-	return &Error{Code: CodeTool, Message: runner.TextFailed, Err: err}
-}
-
-var errTimeout = errors.New("the tool took too long")
-
-// canceled describes the end of the caller's context.
-func canceled(ctx context.Context) *Error {
-	return &Error{Code: CodeCanceled, Message: "the call was canceled", Err: httpcall.ContextError(ctx)}
+	return nil, e
 }
 
 // encode writes a value that JSON can represent, compact and without escapes for HTML.

@@ -10,9 +10,8 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/defaults"
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/reasoning"
+	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -214,8 +213,8 @@ func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
 		c.tool(entry, "/parameters"+p.Pointer, p.Code, "%s", p.Message)
 	}
 	t := &tool{
-		Tool: entry.Tool, validate: validate, defaults: defaults.Of(parameters), reasoning: reasoning.Declared(parameters),
-		forModel: reasoning.Inject(entry.Parameters), run: c.options.Handlers[entry.Handler], adapter: -1,
+		Tool: entry.Tool, called: toolcall.New(entry.Name, parameters, validate),
+		forModel: toolcall.WithReasoning(entry.Parameters), run: c.options.Handlers[entry.Handler], adapter: -1,
 	}
 	if i, known := c.known[entry.Adapter]; known {
 		t.adapter = i

@@ -15,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolcall"
 )
 
 // details fetches and caches the details of all tools, with one fetch per URL at a time.
@@ -53,7 +54,7 @@ func newDetails(s *shared, transport http.RoundTripper) *details {
 	d := &details{logger: s.options.Logger, known: make(map[string]*detail), caller: httpcall.Client{
 		Transport: transport, Redirect: followWithin, Peer: "the server", Timeout: detailTimeout, MaxBytes: maxDetailBytes,
 	}}
-	d.runner = runner.Runner{What: "the fetch of a detail", Key: "tool", Logger: s.options.Logger, Cause: errTimeout,
+	d.runner = runner.Runner{What: "the fetch of a detail", Key: "tool", Logger: s.options.Logger, Cause: toolcall.ErrTimeout,
 		Grace: runner.Grace}
 	for _, t := range s.tools {
 		if t.DetailURL != "" && d.known[t.DetailURL] == nil {
@@ -133,7 +134,7 @@ func (d *details) run(ctx context.Context, f *fetch, url, tool string) {
 		err = errorf(CodeTransport, "",
 			"the detail_url cannot be reached: Options.Transport panicked or ended its goroutine")
 	case end.Left:
-		err = d.timeout(0, errTimeout)
+		err = d.timeout(0, toolcall.ErrTimeout)
 	}
 	d.remember(f, url, text, err)
 	if err != nil && end.Stop != runner.Canceled {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -53,7 +52,6 @@ type Error struct {
 	Err error
 
 	tools    []string        // all names of tools, for CodeUnknownTool
-	misfit   bool            // the arguments do not fit the Go type of Typed
 	response json.RawMessage // of a webhook that reports a failure
 }
 
@@ -61,7 +59,7 @@ type Error struct {
 // and what to do instead. It must not contain a secret. The handler may wrap the error. errors.Is
 // and errors.As find an operand of %w.
 func Errorf(format string, args ...any) error {
-	err := runner.Errorf(format, args...)
+	err := toolresult.Errorf(format, args...)
 	return &Error{Code: CodeTool, Message: err.Error(), Err: err}
 }
 
@@ -70,7 +68,7 @@ const textStopped = "the call was stopped"
 // private reports whether a tool failed without a text for the model, or only because its context
 // ended.
 func (e *Error) private() bool {
-	return e != nil && (e.Message == runner.TextFailed || e.Message == textStopped)
+	return e != nil && (e.Message == toolresult.TextFailed || e.Message == textStopped)
 }
 
 // Problem is one rule that a document or the options break. Codes, beside those of package schema:
@@ -134,7 +132,7 @@ func (e *Error) ToolResult() json.RawMessage {
 	default: // only the operator can correct it
 		code = CodeTool
 		if e.Code != CodeTool {
-			detail = runner.TextFailed
+			detail = toolresult.TextFailed
 		}
 	}
 	if e.Detail != "" {

@@ -54,12 +54,7 @@ func followWithin(next *http.Request, via []*http.Request) error {
 
 // post calls an external tool. The definition and the arguments both have reasoning, or neither has
 // it.
-func (b *Toolbox) post(ctx context.Context, definition json.RawMessage, url string, args json.RawMessage) outcome {
-	result, failure := b.exchange(ctx, definition, url, args)
-	return outcome{result, failure}
-}
-
-func (b *Toolbox) exchange(
+func (b *Toolbox) post(
 	ctx context.Context, definition json.RawMessage, url string, args json.RawMessage,
 ) (json.RawMessage, *Error) {
 	if b.agent.ID == "" {

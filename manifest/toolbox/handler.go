@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolcall"
 )
 
 // Handler runs an internal tool. It is the Go form of the documented signature (args, agent, tool)
@@ -25,10 +25,9 @@ type Handler func(ctx context.Context, args json.RawMessage, agent Agent, tool T
 // does. If In does not accept arguments that match the schema, the call fails with CodeArguments.
 func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) (string, error)) Handler {
 	return func(ctx context.Context, raw json.RawMessage, agent Agent, tool Tool) (string, error) {
-		in, err := rawjson.Decode[In](raw, "the arguments")
+		in, err := toolcall.Decode[In](raw)
 		if err != nil {
-			message := err.Error() + "; correct them and call the tool again"
-			return "", &Error{Code: CodeArguments, Message: message, Err: err, misfit: true}
+			return "", err
 		}
 		return f(ctx, in, agent, tool)
 	}

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/defaults"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolcall"
 )
 
 // Toolbox runs the tools of one document for one agent. It is immutable and safe for concurrent
@@ -27,21 +26,18 @@ type shared struct {
 	adapters []Adapter
 	caller   httpcall.Client // for external tools
 	details  *details
-	runner   runner.Runner
-	hooks    runner.Runner // for Options.OnCall
+	loop     *toolcall.Loop
 }
 
 // tool is a [Tool] that is ready to run.
 type tool struct {
 	Tool
-	adapter   int             // the index of its adapter, or -1
-	forModel  json.RawMessage // the parameters with reasoning
-	reasoned  json.RawMessage // the definition for a webhook beside arguments with reasoning
-	bare      json.RawMessage // the definition for a webhook beside other arguments
-	validate  func(arguments []byte) error
-	defaults  *defaults.Plan
-	reasoning bool    // the tool declares reasoning itself
-	run       Handler // nil for external tools
+	adapter  int             // the index of its adapter, or -1
+	forModel json.RawMessage // the parameters with reasoning
+	reasoned json.RawMessage // the definition for a webhook beside arguments with reasoning
+	bare     json.RawMessage // the definition for a webhook beside other arguments
+	called   *toolcall.Tool
+	run      Handler // nil for external tools
 }
 
 const maxDocument = 4 << 20 // bytes
@@ -78,8 +74,7 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 	for _, t := range tools {
 		s.byName[t.Name] = t
 	}
-	s.runner = runner.Runner{What: "tool", Key: "tool", Logger: o.Logger, Cause: errTimeout, Grace: runner.Grace}
-	s.hooks = runner.Runner{What: "OnCall", Key: "tool", Logger: o.Logger, Grace: runner.Grace}
+	s.loop = toolcall.NewLoop(o.Timeout, o.Logger)
 	s.connect()
 	return &Toolbox{shared: s, agent: o.Agent}, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -111,7 +111,7 @@ func declared(ctx context.Context, list []json.RawMessage) ([]schema.Tool, error
 func Call(ctx context.Context, session *mcp.ClientSession, tool string, args json.RawMessage) (json.RawMessage, error) {
 	args, err := rawjson.EncodeArguments(args, argumentLimits)
 	if err != nil {
-		return nil, runner.Errorf("%w", err)
+		return nil, toolresult.Errorf("%w", err)
 	}
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
@@ -119,13 +119,13 @@ func Call(ctx context.Context, session *mcp.ClientSession, tool string, args jso
 	}
 	switch {
 	case result.NeedsInput():
-		return nil, runner.Errorf("the tool asks for input from a user; there is none")
+		return nil, toolresult.Errorf("the tool asks for input from a user; there is none")
 	case result.IsError:
 		text, _ := texts(result.Content)
 		if text == "" {
 			text = "the tool failed and does not say why"
 		}
-		return nil, runner.Errorf("%s", clip.Text(text, maxText))
+		return nil, toolresult.Errorf("%s", clip.Text(text, maxText))
 	}
 	out, err := resultOf(result)
 	if err == nil && len(out) > maxResult {
@@ -201,7 +201,7 @@ func peerError(ctx context.Context, method string, err error) error {
 	answer, ok := errors.AsType[*jsonrpc.Error](err)
 	switch {
 	case ok && method == "tools/call" && answer.Code == jsonrpc.CodeInvalidParams:
-		return runner.Errorf("%w", httpcall.Quiet(textRejected, err))
+		return toolresult.Errorf("%w", httpcall.Quiet(textRejected, err))
 	case ok:
 		return httpcall.Quiet(fmt.Sprintf("mcpbridge: %s: the MCP server answered with the error %d of JSON-RPC", method, answer.Code), err)
 	case errors.Is(err, mcp.ErrConnectionClosed):

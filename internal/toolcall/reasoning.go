@@ -1,7 +1,4 @@
-// Package reasoning adds the parameter "reasoning" to the schemas of tools and removes it from the
-// arguments of calls. The page Bedrock tools describes it. A tool whose own schema declares
-// reasoning keeps both its schema and its arguments.
-package reasoning
+package toolcall
 
 import (
 	"bytes"
@@ -12,21 +9,24 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
+// The parameter reasoning is described by the page Bedrock tools. It is added to the schemas of tools and
+// removed from the arguments of calls. A tool whose own schema declares reasoning keeps both its
+// schema and its arguments.
 const (
-	name       = "reasoning"
-	whitespace = " \t\r\n"
-	property   = `{"type":"string","description":"The reasoning for the tool call."}`
+	reasoningName = "reasoning"
+	reasoning     = `"` + reasoningName + `":{"type":"string","description":"The reasoning for the tool call."}`
+	whitespace    = " \t\r\n"
 )
 
-// Declared reports whether a schema declares a property reasoning: at its root, or in a schema that
+// declared reports whether a schema declares a property reasoning: at its root, or in a schema that
 // applies to the same object ("allOf" and similar keywords, local "$ref"). The schema must be valid
 // JSON. nil and null declare nothing.
-func Declared(schema json.RawMessage) bool {
+func declared(schema json.RawMessage) bool {
 	w := &walker{root: schema, left: maxFollowed}
 	return w.declares(schema, 0)
 }
 
-// Inject returns the schema for the model. The property is the first one and the first in
+// WithReasoning returns the schema for the model. The property is the first one and the first in
 // "required", so the model writes it before the arguments. If schema is nil or null, the result
 // describes an object with this property only. A schema that declares reasoning is returned
 // unchanged.
@@ -37,11 +37,11 @@ func Declared(schema json.RawMessage) bool {
 // It is not modified; the result is a copy.
 //
 // A pattern of "patternProperties" that matches the name is not changed.
-func Inject(schema json.RawMessage) json.RawMessage {
+func WithReasoning(schema json.RawMessage) json.RawMessage {
 	switch {
 	case rawjson.Kind(schema) != '{':
 		schema = json.RawMessage("{}")
-	case Declared(schema):
+	case declared(schema):
 		return slices.Clone(schema)
 	}
 	self, schema := detached(schema)
@@ -50,18 +50,18 @@ func Inject(schema json.RawMessage) json.RawMessage {
 	if self != nil {
 		root = prepend(root, "$defs", '{', string(self))
 	}
-	root = prepend(root, "properties", '{', `"`+name+`":`+property)
-	root = prepend(root, "required", '[', `"`+name+`"`)
+	root = prepend(root, "properties", '{', reasoning)
+	root = prepend(root, "required", '[', `"`+reasoningName+`"`)
 	if !slices.ContainsFunc(root, func(m member) bool { return m.name == "type" }) {
 		root = slices.Insert(root, 0, member{"type", json.RawMessage(`"object"`)})
 	}
 	return object(root)
 }
 
-// Take removes the member reasoning from arguments, which must be a valid JSON object, and returns
+// take removes the member reasoning from arguments, which must be a valid JSON object, and returns
 // its text: the value of a string, "" for null, the JSON of anything else. The other members keep
 // their order and their bytes.
-func Take(arguments json.RawMessage) (rest json.RawMessage, text string) {
+func take(arguments json.RawMessage) (rest json.RawMessage, text string) {
 	from, to, value := find(arguments)
 	if value == nil {
 		return arguments, ""

@@ -1,4 +1,4 @@
-package reasoning
+package toolcall
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ func find(object json.RawMessage) (from, to int, value json.RawMessage) {
 		quoted := object[at:nameEnd]
 		at = skip(object, nameEnd) // behind the colon
 		valueEnd := rawjson.End(object, at)
-		if rawjson.Text(quoted) != name {
+		if rawjson.Text(quoted) != reasoningName {
 			at = valueEnd
 			continue
 		}

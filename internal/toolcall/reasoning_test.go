@@ -1,4 +1,4 @@
-package reasoning_test
+package toolcall_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/reasoning"
+	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -62,7 +62,7 @@ func TestInject(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			before := strings.Clone(tt.schema)
 			in := json.RawMessage(tt.schema)
-			got := reasoning.Inject(in)
+			got := toolcall.WithReasoning(in)
 			if string(got) != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
@@ -103,7 +103,7 @@ func TestInjectedSchemasMeanTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
-		injected := reasoning.Inject(json.RawMessage(raw))
+		injected := toolcall.WithReasoning(json.RawMessage(raw))
 		model, err := schema.Compile(injected, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", injected, err)
@@ -115,14 +115,20 @@ func TestInjectedSchemasMeanTheSame(t *testing.T) {
 			if got := model.Validate([]byte(with)) == nil; got != want {
 				t.Errorf("%s\nbecame %s\n%s is valid: %t; with reasoning: %t", raw, injected, call, want, got)
 			}
-			if rest, text := reasoning.Take(json.RawMessage(with)); string(rest) != call || text != "because" {
-				t.Errorf("Take(%s) = %s, %q", with, rest, text)
+			if rest, text := take(json.RawMessage(with)); string(rest) != call || text != "because" {
+				t.Errorf("%s = %s, %q", with, rest, text)
 			}
 			if model.Validate([]byte(call)) == nil {
 				t.Errorf("%s lets the reasoning out", injected)
 			}
 		}
 	}
+}
+
+// take returns arguments without the reasoning, and the reasoning.
+func take(arguments json.RawMessage) (rest json.RawMessage, text string) {
+	a := toolcall.New("t", nil, valid).Arguments(arguments)
+	return a.Bare, a.Reasoning
 }
 
 func TestTake(t *testing.T) {
@@ -146,9 +152,9 @@ func TestTake(t *testing.T) {
 	} {
 		before := strings.Clone(tt.arguments)
 		in := json.RawMessage(tt.arguments)
-		rest, text := reasoning.Take(in)
+		rest, text := take(in)
 		if string(rest) != tt.rest || text != tt.text {
-			t.Errorf("Take(%s) = %s, %q; want %s, %q", tt.arguments, rest, text, tt.rest, tt.text)
+			t.Errorf("%s = %s, %q; want %s, %q", tt.arguments, rest, text, tt.rest, tt.text)
 		}
 		if string(in) != before {
 			t.Errorf("%s was modified", before)
@@ -163,7 +169,7 @@ func TestInjectIsBounded(t *testing.T) {
 		fmt.Fprintf(&defs, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
 	}
 	raw := `{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{` + defs.String() + `"d40":{"additionalProperties":false}}}`
-	if got := reasoning.Inject(json.RawMessage(raw)); len(got) > 100*len(raw) {
+	if got := toolcall.WithReasoning(json.RawMessage(raw)); len(got) > 100*len(raw) {
 		t.Errorf("%d bytes became %d", len(raw), len(got))
 	}
 }
@@ -175,7 +181,7 @@ func FuzzInject(f *testing.F) {
 		if _, err := schema.Compile(json.RawMessage(raw), nil); err != nil {
 			return
 		}
-		injected := reasoning.Inject(json.RawMessage(raw))
+		injected := toolcall.WithReasoning(json.RawMessage(raw))
 		if !json.Valid(injected) {
 			t.Fatalf("%s became %s", raw, injected)
 		}
@@ -201,7 +207,7 @@ func FuzzTake(f *testing.F) {
 		if err := json.Unmarshal([]byte(doc), &before); err != nil {
 			t.Fatal(err)
 		}
-		rest, text := reasoning.Take(json.RawMessage(doc))
+		rest, text := take(json.RawMessage(doc))
 		if err := json.Unmarshal(rest, &after); err != nil {
 			t.Fatalf("%s became %s: %v", doc, rest, err)
 		}
@@ -226,7 +232,7 @@ func TestInjectRedirectsDeepReferences(t *testing.T) {
 	for range 10 {
 		deep = `{"properties":{"a":` + deep + `}}`
 	}
-	if got := string(reasoning.Inject(json.RawMessage(deep))); strings.Contains(got, `"$ref":"#"`) ||
+	if got := string(toolcall.WithReasoning(json.RawMessage(deep))); strings.Contains(got, `"$ref":"#"`) ||
 		!strings.Contains(got, `"$ref":"#/$defs/arguments"`) {
 		t.Errorf("got %s", got)
 	}

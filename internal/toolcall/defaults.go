@@ -1,6 +1,4 @@
-// Package defaults adds the default values of a schema to the arguments of a tool. The page Bedrock
-// tools describes them: a model may leave out a property, and the tool then works with the default.
-package defaults
+package toolcall
 
 import (
 	"bytes"
@@ -11,9 +9,9 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A Plan knows the defaults of one schema. The nil Plan has none. A Plan is immutable and safe for
-// concurrent use.
-type Plan struct{ root *node }
+// A plan knows the defaults of one schema. The page Bedrock tools describes them: a model may leave out
+// a property, and the tool then works with the default. The nil plan has none.
+type plan struct{ root *node }
 
 // node is what a schema says about one value.
 type node struct {
@@ -29,11 +27,11 @@ type property struct {
 	node  *node           // of the first schema
 }
 
-// Of returns the defaults of a schema, which must be valid. It follows "properties", "items",
+// planOf returns the defaults of a schema, which must be valid. It follows "properties", "items",
 // "allOf" and local references. It ignores schemas that apply under a condition, such as those of
-// "anyOf", and "items" beside "prefixItems". Of several schemas for one property, the first with a default counts. A default of null is
-// ignored, because it means the same as an absent property.
-func Of(schema json.RawMessage) *Plan {
+// "anyOf", and "items" beside "prefixItems". Of several schemas for one property, the first with a
+// default counts. A default of null is ignored, because it means the same as an absent property.
+func planOf(schema json.RawMessage) *plan {
 	schema = bytes.TrimSpace(schema)
 	b := &builder{
 		schema: schema, parts: map[*byte]*part{}, nodes: map[*byte]*node{}, defaults: map[*byte]json.RawMessage{},
@@ -44,14 +42,11 @@ func Of(schema json.RawMessage) *Plan {
 	if !b.found {
 		return nil
 	}
-	return &Plan{root}
+	return &plan{root}
 }
 
-// Fill returns arguments with the defaults of the properties that they leave out. The arguments must
-// be a valid JSON object that matches the schema. If they would not match it with the defaults, or
-// if the defaults have more than 1 MiB together, Fill returns them as they are. Members keep their
-// order and their values; those that are added follow.
-func (p *Plan) Fill(arguments json.RawMessage, matches func(arguments []byte) error) json.RawMessage {
+// fill adds the defaults to arguments that match the schema, as [Arguments.Filled] says.
+func (p *plan) fill(arguments json.RawMessage, matches func(arguments []byte) error) json.RawMessage {
 	if p == nil {
 		return arguments
 	}

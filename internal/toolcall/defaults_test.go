@@ -1,4 +1,4 @@
-package defaults_test
+package toolcall_test
 
 import (
 	"encoding/json"
@@ -7,9 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/defaults"
+	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
+
+func valid([]byte) error { return nil }
+
+// filled returns arguments with the defaults of a schema.
+func filled(schema, arguments string, matches func([]byte) error) json.RawMessage {
+	a := toolcall.New("t", json.RawMessage(schema), matches).Arguments(json.RawMessage(arguments))
+	return a.Filled()
+}
 
 func TestFill(t *testing.T) {
 	const limit = `{"type":"object","properties":{"limit":{"type":"integer","default":50}}}`
@@ -49,7 +57,7 @@ func TestFill(t *testing.T) {
 		{"too many members", `{"maxProperties":1,"properties":{"a":{"default":1}}}`, `{"b":1}`, `{"b":1}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			matches := func([]byte) error { return nil }
+			matches := valid
 			if tt.name == "a wrong default" || tt.name == "too many members" {
 				validator, err := schema.Compile(json.RawMessage(tt.schema), nil)
 				if err != nil {
@@ -57,8 +65,7 @@ func TestFill(t *testing.T) {
 				}
 				matches = validator.Validate
 			}
-			got := defaults.Of(json.RawMessage(tt.schema)).Fill(json.RawMessage(tt.arguments), matches)
-			if string(got) != tt.want {
+			if got := filled(tt.schema, tt.arguments, matches); string(got) != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -67,12 +74,12 @@ func TestFill(t *testing.T) {
 
 // Arguments without a default to add are not validated again, and are not copied.
 func TestNothingToFill(t *testing.T) {
-	plan := defaults.Of(json.RawMessage(`{"properties":{"a":{"default":1}}}`))
 	arguments := json.RawMessage(`{"a":2}`)
-	got := plan.Fill(arguments, func([]byte) error {
+	tool := toolcall.New("t", json.RawMessage(`{"properties":{"a":{"default":1}}}`), func([]byte) error {
 		t.Error("validated again")
 		return errors.New("no")
 	})
+	got := tool.Arguments(arguments).Filled()
 	if &got[0] != &arguments[0] {
 		t.Error("copied")
 	}
@@ -88,7 +95,7 @@ func TestManyReferences(t *testing.T) {
 			i, i+1, i+1, i+1, i+1)
 	}
 	b.WriteString(`"100":{"properties":{"a":{"default":1}}}}}`)
-	got := defaults.Of(json.RawMessage(b.String())).Fill(json.RawMessage(`{"p":{}}`), func([]byte) error { return nil })
+	got := filled(b.String(), `{"p":{}}`, valid)
 	if string(got) != `{"p":{"a":1},"a":1}` {
 		t.Errorf("got %s", got)
 	}
@@ -103,11 +110,11 @@ func TestTheWorkIsBounded(t *testing.T) {
 	}
 	b.WriteString(`}}`)
 	schema := json.RawMessage(b.String())
-	allocated := testing.AllocsPerRun(1, func() { defaults.Of(schema) })
+	allocated := testing.AllocsPerRun(1, func() { toolcall.New("t", schema, valid) })
 	if allocated > 300_000 {
 		t.Errorf("%g allocations", allocated)
 	}
-	got := string(defaults.Of(schema).Fill(json.RawMessage(`{}`), func([]byte) error { return nil }))
+	got := string(filled(b.String(), `{}`, valid))
 	if !strings.HasPrefix(got, `{"first":1,"p0":0,`) {
 		t.Errorf("got %.100s", got)
 	}
@@ -115,19 +122,18 @@ func TestTheWorkIsBounded(t *testing.T) {
 
 // Short arguments do not become long: the defaults of all objects together are bounded.
 func TestLongDefaults(t *testing.T) {
-	plan := defaults.Of(json.RawMessage(`{"properties":{"l":{"items":{"properties":{"a":{"default":"` +
-		strings.Repeat("x", 1<<10) + `"}}}}}}`))
+	tool := toolcall.New("t", json.RawMessage(`{"properties":{"l":{"items":{"properties":{"a":{"default":"`+
+		strings.Repeat("x", 1<<10)+`"}}}}}}`), valid)
 	list := func(n int) json.RawMessage {
 		return json.RawMessage(`{"l":[` + strings.Repeat("{},", n) + `{}]}`)
 	}
-	matches := func([]byte) error { return nil }
-	if got := plan.Fill(list(1000), matches); len(got) < 1000<<10 {
+	if got := tool.Arguments(list(1000)).Filled(); len(got) < 1000<<10 {
 		t.Errorf("%d bytes for 1000 objects", len(got))
 	}
-	if got := plan.Fill(list(1100), matches); string(got) != string(list(1100)) {
+	if got := tool.Arguments(list(1100)).Filled(); string(got) != string(list(1100)) {
 		t.Errorf("%d bytes for 1100 objects", len(got))
 	}
-	allocated := testing.AllocsPerRun(1, func() { plan.Fill(list(100_000), matches) })
+	allocated := testing.AllocsPerRun(1, func() { tool.Arguments(list(100_000)).Filled() })
 	if allocated > 20_000 {
 		t.Errorf("%g allocations for 100,000 objects", allocated)
 	}
@@ -139,11 +145,11 @@ func FuzzFill(f *testing.F) {
 		if !json.Valid([]byte(schema)) || !json.Valid([]byte(arguments)) || !strings.HasPrefix(arguments, "{") {
 			t.Skip("not JSON")
 		}
-		got := defaults.Of(json.RawMessage(schema)).Fill(json.RawMessage(arguments), func([]byte) error { return nil })
+		got := filled(schema, arguments, valid)
 		if !json.Valid(got) {
 			t.Errorf("%s with %s gives %s", arguments, schema, got)
 		}
-		again := defaults.Of(json.RawMessage(schema)).Fill(got, func([]byte) error { return nil })
+		again := filled(schema, string(got), valid)
 		if len(got) > len(again) {
 			t.Errorf("filled again: %s from %s", again, got)
 		}

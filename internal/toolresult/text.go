@@ -1,4 +1,4 @@
-package runner
+package toolresult
 
 import (
 	"errors"
@@ -18,23 +18,23 @@ func TimeoutText(limit time.Duration) string {
 		"the tool did not finish within %s and may or may not have had an effect; check that before you call it again", limit)
 }
 
-// A Text is an error whose text a model may read. The text of any other error of a user's function
+// A TextError is an error whose text a model may read. The text of any other error of a user's function
 // may contain anything, so it appears in the log only.
-type Text struct{ err error }
+type TextError struct{ err error }
 
-// Errorf makes a [Text]. errors.Is and errors.As find an operand of %w.
-func Errorf(format string, args ...any) *Text { return &Text{fmt.Errorf(format, args...)} }
+// Errorf makes a [TextError]. errors.Is and errors.As find an operand of %w.
+func Errorf(format string, args ...any) *TextError { return &TextError{fmt.Errorf(format, args...)} }
 
 // Error implements error.
-func (t *Text) Error() string { return t.err.Error() }
+func (t *TextError) Error() string { return t.err.Error() }
 
 // Unwrap returns the error with the operands of %w.
-func (t *Text) Unwrap() error { return t.err }
+func (t *TextError) Unwrap() error { return t.err }
 
-// TextOf returns the text of the first [Text] in the chain of err. It calls methods of err, which
+// TextOf returns the text of the first [TextError] in the chain of err. It calls methods of err, which
 // may panic.
 func TextOf(err error) (text string, ok bool) {
-	t, ok := errors.AsType[*Text](err)
+	t, ok := errors.AsType[*TextError](err)
 	if !ok {
 		return "", false
 	}

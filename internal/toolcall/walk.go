@@ -1,4 +1,4 @@
-package reasoning
+package toolcall
 
 import (
 	"bytes"
@@ -60,10 +60,10 @@ func (w *walker) declares(schema json.RawMessage, level int) bool {
 func namesProperty(m member) bool {
 	switch m.name {
 	case "properties":
-		return slices.ContainsFunc(members(m.value), func(p member) bool { return p.name == name })
+		return slices.ContainsFunc(members(m.value), func(p member) bool { return p.name == reasoningName })
 	case "required":
 		var required []string
-		return json.Unmarshal(m.value, &required) == nil && slices.Contains(required, name)
+		return json.Unmarshal(m.value, &required) == nil && slices.Contains(required, reasoningName)
 	}
 	return false
 }
@@ -143,7 +143,7 @@ func (w *walker) opened(list []member, level int) []member {
 		case m.name == "maxProperties" || m.name == "minProperties":
 			list[i].value = plusOne(m.value)
 		case m.name == "propertyNames":
-			list[i].value = json.RawMessage(`{"anyOf":[{"const":"` + name + `"},` + string(m.value) + `]}`)
+			list[i].value = json.RawMessage(`{"anyOf":[{"const":"` + reasoningName + `"},` + string(m.value) + `]}`)
 		case slices.Contains(lists, m.name):
 			list[i].value = array(rawjson.Elements(m.value), func(b json.RawMessage) json.RawMessage {
 				return w.branch(b, level+1)
@@ -171,7 +171,7 @@ func (w *walker) branch(schema json.RawMessage, level int) json.RawMessage {
 	if slices.ContainsFunc(list, func(m member) bool {
 		return m.name == "additionalProperties" || m.name == "unevaluatedProperties"
 	}) {
-		list = prepend(list, "properties", '{', `"`+name+`":`+property)
+		list = prepend(list, "properties", '{', reasoning)
 	}
 	if after := object(list); string(after) != string(object(before)) {
 		return after

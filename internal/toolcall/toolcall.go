@@ -1,0 +1,187 @@
+// Package toolcall is the loop around a call of a tool that is written in Go. It takes the reasoning of
+// the model out of the arguments, validates them, adds the defaults of the schema, runs the tool with
+// a time limit, contains its panics, and says what the model reads about a failure.
+//
+//	a := tool.Arguments(raw)
+//	result, failure := toolcall.Run(ctx, loop, a, func(ctx context.Context) (string, error) {
+//		return function(ctx, a.Filled())
+//	})
+package toolcall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolresult"
+)
+
+// A Tool is a tool that is ready to be called. It is immutable and safe for concurrent use.
+type Tool struct {
+	name      string
+	validate  func(arguments []byte) error
+	defaults  *plan
+	reasoning bool // an argument of the tool
+}
+
+// New prepares a tool. parameters is a valid schema of an object, and validate checks arguments by it.
+func New(name string, parameters json.RawMessage, validate func(arguments []byte) error) *Tool {
+	return &Tool{name: name, validate: validate, defaults: planOf(parameters), reasoning: declared(parameters)}
+}
+
+// Arguments are the arguments of one call.
+type Arguments struct {
+	Bare      json.RawMessage // without the model's reasoning, unless the tool declares that parameter
+	Reasoning string          // of the model: a string as its text, "" for null, the JSON of anything else
+	tool      *Tool
+}
+
+// Arguments takes the reasoning out of arguments, which must be a valid JSON object.
+func (t *Tool) Arguments(whole json.RawMessage) *Arguments {
+	a := &Arguments{Bare: whole, tool: t}
+	if !t.reasoning {
+		a.Bare, a.Reasoning = take(whole)
+	}
+	return a
+}
+
+// Filled returns Bare with the defaults of the properties that it leaves out. If the arguments would not
+// be valid with them, or if the defaults have more than 1 MiB together, it returns Bare. Members keep
+// their order and their values; those that are added follow.
+func (a *Arguments) Filled() json.RawMessage { return a.tool.defaults.fill(a.Bare, a.tool.validate) }
+
+// A Loop runs tools. It is safe for concurrent use.
+type Loop struct {
+	timeout time.Duration
+	tools   runner.Runner
+	hooks   runner.Runner
+}
+
+// ErrTimeout is the cause of the context of a tool that exceeds its time limit.
+var ErrTimeout = errors.New("the tool took too long")
+
+// NewLoop returns a loop. The logger receives panics.
+func NewLoop(timeout time.Duration, logger *slog.Logger) *Loop {
+	return &Loop{
+		timeout: timeout,
+		tools:   runner.Runner{What: "tool", Key: "tool", Logger: logger, Cause: ErrTimeout, Grace: runner.Grace},
+		hooks:   runner.Runner{What: "OnCall", Key: "tool", Logger: logger, Grace: runner.Grace},
+	}
+}
+
+// OnCall calls a hook that describes a call of a tool, as [runner.Runner.Hook] says.
+func (l *Loop) OnCall(ctx context.Context, tool string, hook func()) { l.hooks.Hook(ctx, tool, hook) }
+
+// A Kind is a way in which a call fails.
+type Kind int
+
+const (
+	Invalid  Kind = iota // the arguments do not match the schema or the Go type of the tool
+	Failed               // the tool returned an error
+	Panicked             // the tool panicked or ended its goroutine
+	TimedOut             // the time limit passed
+	Canceled             // the caller's context ended
+	Own                  // the tool returned an [*OwnError]
+)
+
+// A Failure is why a call has no result.
+type Failure struct {
+	Kind    Kind
+	Message string // for the model; "" for Canceled and Own
+	Err     error  // the cause; nil for Panicked, the [*OwnError] for Own
+	Aborts  bool   // the tool panicked with http.ErrAbortHandler
+}
+
+// An OwnError is an error that a function for [Run] has described itself.
+type OwnError struct {
+	Err     error
+	Stopped bool // the function failed only because its context ended
+}
+
+// Error implements error.
+func (e *OwnError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *OwnError) Unwrap() error { return e.Err }
+
+const correct = "; correct them and call the tool again"
+
+// A misfit is an error of arguments that match a schema but not a Go type.
+type misfit struct{ error }
+
+// Decode decodes arguments into a Go type, as encoding/json does. A tool that returns the error fails
+// with Invalid.
+func Decode[In any](arguments json.RawMessage) (In, error) {
+	in, err := rawjson.Decode[In](arguments, "the arguments")
+	if err != nil {
+		err = &misfit{err}
+	}
+	return in, err
+}
+
+// Run validates the arguments, runs the tool, and waits for it. What the tool returns counts even if it
+// is late, but not if it failed without a text for the model, which is what the end of its context
+// looks like. f runs on a goroutine of its own.
+func Run[T any](
+	ctx context.Context, l *Loop, a *Arguments, f func(ctx context.Context) (T, error),
+) (result T, failure *Failure) {
+	if err := a.tool.validate(a.Bare); err != nil {
+		return result, &Failure{Kind: Invalid, Message: "arguments: " + err.Error() + correct, Err: err}
+	}
+	if ctx.Err() != nil {
+		return result, canceled(ctx)
+	}
+	type returned struct {
+		result  T
+		failure *Failure
+	}
+	end := runner.Run(ctx, &l.tools, time.Now().Add(l.timeout), a.tool.name, func(ctx context.Context) (r returned) {
+		result, err := f(ctx)
+		if err != nil {
+			return returned{failure: failureOf(err)}
+		}
+		return returned{result: result}
+	})
+	out := end.Value
+	switch {
+	case end.Panic != nil:
+		return result, &Failure{Kind: Panicked, Message: toolresult.TextBroken, Aborts: end.Panic.Aborts()}
+	case end.Stop == runner.InTime || !end.Left && !out.failure.silent():
+		return out.result, out.failure
+	case end.Stop == runner.TimedOut:
+		return result, &Failure{Kind: TimedOut, Message: toolresult.TimeoutText(l.timeout), Err: ErrTimeout}
+	}
+	return result, canceled(ctx)
+}
+
+func canceled(ctx context.Context) *Failure {
+	return &Failure{Kind: Canceled, Err: httpcall.ContextError(ctx)}
+}
+
+// failureOf chooses the text for the model. It calls methods of the error, which may panic.
+func failureOf(err error) *Failure {
+	if own, ok := errors.AsType[*OwnError](err); ok {
+		return &Failure{Kind: Own, Err: own}
+	}
+	if m, ok := errors.AsType[*misfit](err); ok {
+		return &Failure{Kind: Invalid, Message: m.Error() + correct, Err: m.error}
+	}
+	if text, ok := toolresult.TextOf(err); ok {
+		return &Failure{Kind: Failed, Message: text, Err: err}
+	}
+	return &Failure{Kind: Failed, Message: toolresult.TextFailed, Err: err}
+}
+
+// silent reports whether the tool failed without a text for the model.
+func (f *Failure) silent() bool {
+	if f == nil {
+		return false
+	}
+	own, ok := f.Err.(*OwnError)
+	return f.Message == toolresult.TextFailed || ok && own.Stopped
+}
