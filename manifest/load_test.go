@@ -510,6 +510,28 @@ func TestParseKeepsNothingOfTheDocument(t *testing.T) {
 	}
 }
 
+// A schema of another draft that does not name it is accepted only on request, and checked by the
+// rules of that draft.
+func TestSchemaOfAnotherDraft(t *testing.T) {
+	doc := one(`"schema":{"type":"object","properties":{"at":{"items":[{"type":"number"},{"type":"number"}]}},"required":null}`)
+	_, err := parse(doc)
+	e, ok := errors.AsType[*manifest.Error](err)
+	if !ok || len(e.Problems) != 2 || e.Problems[0].Code != "unchecked_schema" ||
+		e.Problems[0].Pointer != "/tools/0/schema/properties/at/items" || e.Problems[1].Pointer != "/tools/0/schema/required" {
+		t.Errorf("got %v", err)
+	}
+	m, err := manifest.Parse([]byte(doc), &manifest.Options{AllowUnchecked: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, wrong := range map[string]bool{`{"at":[1,2]}`: false, `{}`: false, `{"at":[1,"2"]}`: true} {
+		_, err := m.Call(t.Context(), "n", json.RawMessage(arguments))
+		if refused := manifest.CodeOf(err) == manifest.CodeArguments; refused != wrong {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+}
+
 // A schema that cannot be checked completely is accepted only on request. What can be checked still
 // is.
 func TestUncheckedSchemas(t *testing.T) {

@@ -69,11 +69,16 @@ type Validator struct {
 // Compile compiles a JSON Schema of draft 2020-12 (the default), 2019-09, 7, 6 or 4. The root need
 // not describe an object; only a [Tool] requires that. If o is nil, the defaults apply.
 //
+// A schema without "$schema" that is not valid in draft 2020-12 is read as draft 7 or 4 if it is
+// valid there. Pydantic 1 and OpenAPI 3.0 write such schemas. In a schema without "$schema", a
+// keyword that is null counts as absent.
+//
 // The error is an [*Error]. Its code is CodeInvalid if the schema or o is not valid. It is
 // CodeUnchecked if the schema may be valid and exceeds what this package checks. Such a schema is
-// larger than the limits, of another draft, refers to a schema outside, or has a regular expression
-// that Go does not support (RE2: no look-around, no back-references). The pointers start at the
-// schema. The codes begin with "schema_" unless they are about o.
+// larger than the limits, of an unknown or unnamed draft, refers to a schema outside, has a keyword
+// that is null, or has a regular expression that Go does not support (RE2: no look-around, no
+// back-references). The pointers start at the schema. The codes begin with "schema_" unless they are
+// about o.
 func Compile(schema json.RawMessage, o *CompileOptions) (*Validator, error) {
 	var opts CompileOptions
 	if o != nil {
@@ -113,9 +118,10 @@ func schemaProblems(faults []jsonschema.Fault) []Problem {
 	return list
 }
 
-// Unchecked returns what the validator ignores. It is empty unless CompileOptions.AllowUnchecked is
-// set. If all problems are regular expressions, the validator ignores only those and checks
-// everything else. Otherwise every document is valid that is strict JSON within the limits. The
+// Unchecked returns what the validator ignores or had to guess. It is empty unless
+// CompileOptions.AllowUnchecked is set. The validator applies the rules of an assumed draft, ignores
+// a keyword that is null and a regular expression that Go does not support, and checks everything
+// else. With any other problem, every document is valid that is strict JSON within the limits. The
 // latter also holds if the schema has a regular expression in patternProperties that Go does not
 // support, or any beside not, if, oneOf or maxContains, because no answer would be safe there.
 func (v *Validator) Unchecked() []Problem { return schemaProblems(v.compiled.Unchecked()) }

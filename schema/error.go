@@ -59,8 +59,9 @@ type Error struct {
 //	                adapter_undeclared adapter_invalid adapter_unsupported
 //	other formats   built_in list_incomplete format_unknown format_mixed member_clash
 //	schemas         schema_not_object schema_invalid schema_not_json schema_too_large
-//	                schema_too_deep schema_too_complex schema_draft_unknown schema_ref_broken
-//	                schema_ref_remote schema_ref_cycle schema_pattern_unsupported
+//	                schema_too_deep schema_too_complex schema_draft_unknown schema_draft_assumed
+//	                schema_member_null schema_ref_broken schema_ref_remote schema_ref_cycle
+//	                schema_pattern_unsupported
 //	options         limits_invalid
 //	Go types        type_unsupported type_recursive type_too_large tag_invalid
 //	documents       the schema keyword that failed, such as type or required; mismatch if there is

@@ -41,6 +41,8 @@ func TestLint(t *testing.T) {
 		{"output that cannot fail", output(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`), "output_no_failure /output_schema"},
 		{"output of a string", output(`{"type":"string"}`), "output_no_failure /output_schema"},
 		{"output that can fail", output(`{"anyOf":[{"type":"string"},{"type":"object","required":["error"]}]}`), ``},
+		{"output of another draft that cannot fail", output(`{"type":"object","properties":{"at":{"items":[{}]}},"required":["at"]}`),
+			"schema_draft_assumed /output_schema/properties/at/items\noutput_no_failure /output_schema"},
 		{"output 24 levels deep", output(strings.Repeat(`{"not":`, 23) + `{}` + strings.Repeat(`}`, 23)), "output_no_failure /output_schema"},
 		{"output 25 levels deep", output(strings.Repeat(`{"not":`, 24) + `{}` + strings.Repeat(`}`, 24)), "output_deep /output_schema"},
 		{"binding in the sandbox", with(`,"passthrough_binding":{"endpoint_name":"e","tool_name":"t"}`), "binding_unused /passthrough_binding"},

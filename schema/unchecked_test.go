@@ -16,6 +16,17 @@ const lookAhead = `"^(?=.*[0-9]).{8,}$"`
 // tooLarge is a valid schema of more than 64 KiB.
 var tooLarge = `{"type":"object","required":["a"],"description":"` + strings.Repeat("x", 65<<10) + `"}`
 
+// pydantic is what args_schema.schema() of Pydantic 1 returns.
+const pydantic = `{"title":"Args","type":"object","properties":{
+	"point":{"title":"Point","type":"array","minItems":2,"maxItems":2,"items":[{"type":"number"},{"type":"number"}]},
+	"owner":{"$ref":"#/definitions/Owner"}},"required":["point"],"definitions":{
+	"Owner":{"title":"Owner","type":"object","properties":{"name":{"title":"Name","type":"string"}},"required":["name"]}}}`
+
+// openAPI is a schema object of OpenAPI 3.0.
+const openAPI = `{"type":"object","properties":{
+	"amount":{"type":"number","minimum":0,"exclusiveMinimum":true,"example":1.5},
+	"note":{"type":"string","nullable":true}},"required":["amount"]}`
+
 // TestUnchecked has schemas that are valid and that this package cannot check in full, with
 // documents that every validator accepts or rejects.
 func TestUnchecked(t *testing.T) {
@@ -55,6 +66,24 @@ func TestUnchecked(t *testing.T) {
 		{"elsewhere", `{"properties":{"a":{"$ref":"https://schemas.example.com/a.json"}}}`, "schema_ref_remote", "/properties/a/$ref",
 			[]string{`{"a":1}`}, nil},
 		{"another draft", `{"$schema":"https://json-schema.org/draft/2099/schema"}`, "schema_draft_unknown", "/$schema", []string{`{}`}, nil},
+		{"Pydantic 1, a tuple", pydantic, "schema_draft_assumed", "/properties/point/items",
+			[]string{`{"point":[1,2]}`, `{"point":[1,2],"owner":{"name":"x"}}`},
+			[]string{`{}`, `{"point":[1,"2"]}`, `{"point":[1,2],"owner":{}}`}},
+		{"OpenAPI 3.0, a boolean beside minimum", openAPI, "schema_draft_assumed", "/properties/amount/exclusiveMinimum",
+			[]string{`{"amount":0.5}`, `{"amount":1,"note":"x"}`}, []string{`{"amount":0}`, `{}`, `{"amount":1,"note":3}`}},
+		{"a closed tuple", `{"properties":{"a":{"items":[{"type":"string"}],"additionalItems":false}}}`, "schema_draft_assumed", "/properties/a/items",
+			[]string{`{"a":["x"]}`}, []string{`{"a":["x","y"]}`, `{"a":[1]}`}},
+		{"draft 4 only", `{"properties":{"a":{"items":[{"maximum":3,"exclusiveMaximum":true}]}}}`, "schema_draft_assumed", "/properties/a/items",
+			[]string{`{"a":[2]}`}, []string{`{"a":[3]}`}},
+		{"oneOf in another draft", `{"properties":{"a":{"items":[{}],"oneOf":[{"maxItems":1},{"minItems":3}]}}}`, "schema_draft_assumed", "/properties/a/items",
+			[]string{`{"a":[2]}`}, []string{`{"a":[3,3]}`}},
+		{"required is null", `{"properties":{"a":{"type":"string"}},"required":null}`, "schema_member_null", "/required",
+			[]string{`{}`}, []string{`{"a":1}`}},
+		{"properties is null", `{"properties":null,"required":["a"]}`, "schema_member_null", "/properties",
+			[]string{`{"a":1}`}, []string{`{}`}},
+		{"a type is null beside oneOf", `{"properties":{"a":{"type":null,"oneOf":[{"type":"string"},{"type":"null"}]}}}`, "schema_member_null", "/properties/a/type",
+			[]string{`{"a":"x"}`, `{"a":null}`}, []string{`{"a":1}`}},
+		{"the draft is null", `{"$schema":null,"required":["a"]}`, "schema_member_null", "/$schema", []string{`{"a":1}`}, []string{`{}`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(test.schema)}}
@@ -173,5 +202,44 @@ func TestInvalidBeforeUnchecked(t *testing.T) {
 	tools[0].InputSchema = json.RawMessage(`{"x-note":{"pattern":` + lookAhead + `},"examples":[{"pattern":` + lookAhead + `}]}`)
 	if got := verdict(t, tools, nil); got != "" {
 		t.Errorf("expressions that are not part of the schema:\n%s", got)
+	}
+}
+
+// A schema without "$schema" is read in the newest draft in which it is valid. One that names its
+// draft is not read in another, and one that is valid in none is rejected by the rules of 2020-12.
+func TestDrafts(t *testing.T) {
+	const tuple = `"properties":{"a":{"items":[{}]}}`
+	for _, test := range []struct{ name, schema, want string }{
+		{"definitions", `{"properties":{"a":{"$ref":"#/definitions/d"}},"definitions":{"d":{"type":"string"}}}`, ""},
+		{"nullable and example", `{"properties":{"a":{"type":"string","nullable":true,"example":null,"x-order":null}}}`, ""},
+		{"null that is a value", `{"properties":{"a":{"const":null,"default":null,"enum":[null]},"type":{"type":"null"}}}`, ""},
+		{"null in data", `{"default":{"required":null},"properties":{"a":{"examples":[{"type":null}]}},"x-b":{"type":null}}`, ""},
+		{"the draft is named", `{"$schema":"https://json-schema.org/draft/2020-12/schema",` + tuple + `}`,
+			"0 schema_invalid /input_schema/properties/a/items"},
+		{"its own draft is named", `{"$schema":"http://json-schema.org/draft-07/schema#",` + tuple + `}`, ""},
+		{"null and the draft is named", `{"$schema":"http://json-schema.org/draft-07/schema#","required":null}`,
+			"0 schema_invalid /input_schema/required"},
+		{"in no draft", `{` + tuple + `,"required":"a"}`,
+			"0 schema_invalid /input_schema/properties/a/items\n0 schema_invalid /input_schema/required"},
+		{"a property is null", `{"properties":{"a":null}}`, "0 schema_invalid /input_schema/properties/a"},
+		{"null and not valid", `{"title":null,"required":"a"}`,
+			"0 schema_invalid /input_schema/required\n? 0 schema_member_null /input_schema/title"},
+		{"in another draft with what is elsewhere", `{"properties":{"a":{"items":[{}]},"b":{"$ref":"https://schemas.example.com/b.json"}}}`,
+			"? 0 schema_draft_assumed /input_schema/properties/a/items\n? 0 schema_ref_remote /input_schema/properties/b/$ref"},
+		{"in another draft with a broken reference", `{"properties":{"a":{"items":[{}]},"b":{"$ref":"#/definitions/b"}}}`,
+			"0 schema_invalid /input_schema/properties/a/items\n0 schema_ref_broken /input_schema/properties/b/$ref"},
+		{"in another draft with an expression", `{"properties":{"a":{"items":[{}]},"b":{"pattern":` + lookAhead + `}}}`,
+			"? 0 schema_draft_assumed /input_schema/properties/a/items\n? 0 schema_pattern_unsupported /input_schema/properties/b/pattern"},
+	} {
+		tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(test.schema)}}
+		if got := verdict(t, tools, nil); got != test.want {
+			t.Errorf("%s: problems:\n%s\nwant:\n%s", test.name, got, test.want)
+		}
+	}
+	_, err := schema.Compile(json.RawMessage(`{`+tuple+`}`), nil)
+	const want = `/properties/a/items must be a boolean or an object, not an array in draft 2020-12; the schema is read as draft 7, ` +
+		`in which it is valid, so add "$schema": "http://json-schema.org/draft-07/schema#" [schema_draft_assumed]`
+	if schema.CodeOf(err) != schema.CodeUnchecked || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
 	}
 }

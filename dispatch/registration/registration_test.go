@@ -306,6 +306,21 @@ func TestValidateLimits(t *testing.T) {
 	}
 }
 
+// Schemas of other drafts that do not name them are listed as unchecked, and sent.
+func TestSchemasOfOtherDrafts(t *testing.T) {
+	r := full()
+	r.Tools[0].InputSchema = json.RawMessage(`{"type":"object","properties":{"at":{"items":[{"type":"number"}]}},"required":null}`)
+	unchecked, err := r.Validate(t.Context(), nil)
+	if err != nil || len(unchecked) != 2 || unchecked[0].Code != "schema_draft_assumed" || unchecked[1].Code != "schema_member_null" {
+		t.Errorf("unchecked %v, error %v", unchecked, err)
+	}
+	a := &responses{status: 201, body: `{"id":1}`}
+	if _, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).
+		Create(t.Context(), r); err != nil || a.calls != 1 {
+		t.Errorf("%v, %d requests", err, a.calls)
+	}
+}
+
 // What the platform accepts and this library cannot check is listed, with and without an error, and
 // sent.
 func TestUnchecked(t *testing.T) {

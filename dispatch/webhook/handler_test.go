@@ -501,6 +501,27 @@ func TestUncheckedSchemas(t *testing.T) {
 	}
 }
 
+// A schema of another draft that does not name it is accepted only on request, and checked by the
+// rules of that draft.
+func TestSchemaOfAnotherDraft(t *testing.T) {
+	tool := webhook.Tool{Name: "move", Func: func(_ context.Context, args json.RawMessage) (any, error) {
+		return args, nil
+	}, Parameters: json.RawMessage(`{"type":"object","properties":{"at":{"items":[{"minimum":0,"exclusiveMinimum":true}]}}}`)}
+	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
+	e, ok := errors.AsType[*webhook.Error](err)
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "schema_draft_assumed" ||
+		!strings.HasPrefix(e.Problems[0].Pointer, "/parameters/properties/at/items") {
+		t.Errorf("got %v", err)
+	}
+	h := newHandler(t, &webhook.Options{AllowUnchecked: true}, tool)
+	if status, got, _ := serve(h, request(`{"arguments":{"at":[1]}}`)); status != 200 || got != `{"at":[1]}` {
+		t.Errorf("%d %s", status, got)
+	}
+	if _, got, _ := serve(h, request(`{"arguments":{"at":[0]}}`)); !strings.Contains(got, "/at/0 must be more than 0") {
+		t.Errorf("the schema is not read as draft 4: %s", got)
+	}
+}
+
 func TestASecretHasNoScheme(t *testing.T) {
 	for _, harness := range []bool{true, false} {
 		_, err := webhook.New([]webhook.Tool{schedule()}, &webhook.Options{Secrets: []string{"bearer hunter2"},

@@ -102,8 +102,7 @@ type Schema struct {
 	root      *lib.Schema // nil if every document matches
 	unchecked []Fault
 	limits    Limits
-	bound     bound
-	meter     *graph // for the exact count of steps; nil if no document can need it
+	dynamic   dynamic
 }
 
 // Compile compiles a schema document. The error is a [*CompileError] with every fault.
@@ -114,9 +113,9 @@ func Compile(raw []byte, o *Options) (*Schema, error) {
 	switch {
 	case e == nil:
 		return s, nil
-	case !c.opts.AllowUnchecked || slices.ContainsFunc(e.Faults, func(f Fault) bool { return !f.Unchecked() }):
+	case !c.opts.AllowUnchecked || e.invalid():
 		return nil, e
-	case s == nil || c.counted.bothWays:
+	case s == nil || c.counted.bothWays && len(c.counted.ignored) > 0:
 		s = &Schema{limits: c.opts.Limits}
 	}
 	s.unchecked = e.Faults
@@ -136,7 +135,7 @@ func (c *compiler) compile(raw []byte) (_ *Schema, err error) {
 }
 
 func newCompiler(o *Options) *compiler {
-	c := &compiler{}
+	c := &compiler{loaded: map[string]any{}}
 	if o != nil {
 		c.opts = *o
 	}
@@ -158,16 +157,15 @@ type compiler struct {
 	opts     Options
 	patterns *patterns
 	counted  scan
-	anchors  []string // absolute URLs of every "$dynamicAnchor"
-	beside   []Fault  // found without the library
+	loaded   map[string]any // documents of Resources, which count once in all drafts that are tried
+	anchors  []string       // absolute URLs of every "$dynamicAnchor" and "$recursiveAnchor"
+	beside   []Fault        // found without the library
 }
 
-func (c *compiler) compileDocument(doc any) (*Schema, error) {
-	if err := c.checkDraft(doc); err != nil {
-		return nil, err
-	}
+// compileAs compiles a document. A draft applies to all documents without a "$schema".
+func (c *compiler) compileAs(draft *lib.Draft, doc any) (*Schema, error) {
 	lc := lib.NewCompiler()
-	lc.DefaultDraft(lib.Draft2020)
+	lc.DefaultDraft(draft)
 	lc.UseLoader(loader{c})
 	lc.UseRegexpEngine(c.patterns.compile)
 	if c.opts.AssertFormats {
@@ -181,30 +179,26 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	g := newGraph(root)
+	l := newLinks(root)
 	for _, at := range c.anchors {
-		// The target of a "$dynamicRef" may not be reachable otherwise. A place that is not a
+		// The target of a dynamic reference may not be reachable otherwise. A place that is not a
 		// schema fails, which is ignored.
 		if s, err := lc.Compile(at); err == nil {
-			g.add(s)
+			l.add(s)
 		}
 	}
-	g.finish(&c.opts)
-	if cycle := g.cycle(); cycle != nil {
+	l.adapt(&c.opts)
+	if cycle := l.cycle(); cycle != nil {
 		return nil, faults(Fault{Code: "ref_cycle", Pointer: pointerOf(cycle.Location),
 			Message: `refers back to itself before it looks at any property or item, so it can never be decided; break the ` +
 				`"$ref" cycle`})
 	}
-	if n := g.expandedRefs(); n > int64(c.opts.Limits.ExpandedRefs) {
+	if most := c.opts.Limits.ExpandedRefs; l.expandedRefs(most+1) > most {
 		return nil, faults(Fault{Code: "too_complex", Message: fmt.Sprintf(
-			"its references expand to more than %d schemas; use each definition fewer times inside the others",
-			c.opts.Limits.ExpandedRefs)})
+			"its references expand to more than %d schemas; use each definition fewer times inside the others", most)})
 	}
-	s := &Schema{root: root, limits: c.opts.Limits, bound: g.bound()}
-	if s.bound.mayExceed(c.opts.Limits) {
-		s.meter = g
-	}
-	return s, nil
+	c.beside = nil // the library found the targets
+	return &Schema{root: root, limits: c.opts.Limits, dynamic: l.dynamic}, nil
 }
 
 // read decodes one schema document and checks it before the library reads it.
@@ -214,7 +208,7 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 		return nil, unreadable(raw, Fault{Code: "too_large", Message: fmt.Sprintf(
 			"is %d bytes long; schemas of at most %d are checked", len(raw), l.SchemaBytes)})
 	}
-	doc, _, err := decode(raw, rawjson.Strict, l.SchemaDepth, maxSchemaValues)
+	doc, err := decode(raw, rawjson.Strict, l.SchemaDepth, maxSchemaValues)
 	if err != nil {
 		return nil, unreadable(raw, documentFault(err))
 	}
@@ -257,46 +251,24 @@ func unreadable(raw []byte, f Fault) error {
 	return faults(f)
 }
 
-// checkDraft reports an unknown "$schema". The library would only report that it could not load
-// something.
-func (c *compiler) checkDraft(doc any) error {
-	obj, _ := doc.(map[string]any)
-	draft, ok := obj["$schema"].(string)
-	if !ok || isDraft(draft) {
-		return nil
-	}
-	if _, ok := c.opts.Resources[strings.TrimSuffix(draft, "#")]; ok {
-		return nil
-	}
-	return faults(Fault{Code: "draft_unknown", Pointer: "/$schema",
-		Message: `is not a draft that is known here; use "https://json-schema.org/draft/2020-12/schema" or leave ` +
-			`"$schema" out`})
-}
-
-func isDraft(s string) bool {
-	rest, ok := strings.CutPrefix(strings.TrimSuffix(s, "#"), "https://")
-	if !ok {
-		rest, _ = strings.CutPrefix(rest, "http://")
-	}
-	switch rest {
-	case "json-schema.org/schema", "json-schema.org/draft/2020-12/schema", "json-schema.org/draft/2019-09/schema",
-		"json-schema.org/draft-07/schema", "json-schema.org/draft-06/schema", "json-schema.org/draft-04/schema":
-		return true
-	}
-	return false
-}
-
 // loader returns only the documents in Options.Resources.
 type loader struct{ c *compiler }
 
 var errNotLoaded = errors.New("nothing is loaded")
 
 func (l loader) Load(at string) (any, error) {
+	if doc, ok := l.c.loaded[at]; ok {
+		return doc, nil
+	}
 	raw, ok := l.c.opts.Resources[at]
 	if !ok {
 		return nil, errNotLoaded
 	}
-	return l.c.read(raw, at)
+	doc, err := l.c.read(raw, at)
+	if err == nil {
+		l.c.loaded[at] = doc
+	}
+	return doc, err
 }
 
 // explain converts the library's errors.
@@ -388,4 +360,9 @@ func safeURL(s string) string {
 		maxText) + `"`
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil // without the allocations of an iterator
+	}
+	return slices.Sorted(maps.Keys(m))
+}

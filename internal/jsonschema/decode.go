@@ -14,19 +14,11 @@ const (
 	maxExponent     = 400     // with larger exponents, exact arithmetic on a short number takes milliseconds
 )
 
-// size contains the measures of a document.
-type size struct {
-	bytes   int
-	values  int // values, names not counted
-	depth   int
-	numbers int // numbers with an exponent, which cost more than others to compare
-}
-
 // decode reads a document into the library's form: map[string]any, []any, string, json.Number, bool
 // and nil. [rawjson.Read] must accept it in a mode without duplicate names. Strings and numbers share
 // one copy of the document. The cost of a document grows with its values and names, and faster than
 // linearly with the length of a number, so decode bounds both.
-func decode(raw []byte, mode rawjson.Mode, depth, values int) (any, size, error) {
+func decode(raw []byte, mode rawjson.Mode, depth, values int) (any, error) {
 	err := rawjson.Read(raw, rawjson.Limits{Depth: depth, Mode: mode}, func(r *rawjson.Reader) error {
 		_, err := r.Value()
 		return err
@@ -35,22 +27,20 @@ func decode(raw []byte, mode rawjson.Mode, depth, values int) (any, size, error)
 		err = rawjson.Bound(raw, values, maxNumberLen)
 	}
 	if err != nil {
-		return nil, size{}, err
+		return nil, err
 	}
 	b := builder{doc: string(raw)}
-	b.size.bytes = len(raw)
-	v := b.value(1)
+	v := b.value()
 	if b.tooBig {
-		return nil, size{}, limitError("has a number with an exponent beyond %d", maxExponent)
+		return nil, limitError("has a number with an exponent beyond %d", maxExponent)
 	}
-	return v, b.size, nil
+	return v, nil
 }
 
 // builder turns valid JSON into values. It checks only exponents.
 type builder struct {
 	doc    string
 	at     int
-	size   size
 	tooBig bool
 }
 
@@ -65,25 +55,22 @@ func (b *builder) next() byte {
 	}
 }
 
-func (b *builder) value(depth int) any {
-	b.size.values++
+func (b *builder) value() any {
 	switch b.next() {
 	case '{':
-		b.size.depth = max(b.size.depth, depth)
 		b.at++
 		obj := map[string]any{}
 		for b.next() != '}' {
 			name := b.text()
-			obj[name] = b.value(depth + 1)
+			obj[name] = b.value()
 		}
 		b.at++
 		return obj
 	case '[':
-		b.size.depth = max(b.size.depth, depth)
 		b.at++
 		arr := []any{}
 		for b.next() != ']' {
-			arr = append(arr, b.value(depth+1))
+			arr = append(arr, b.value())
 		}
 		b.at++
 		return arr
@@ -136,7 +123,6 @@ func (b *builder) number() json.Number {
 	}
 	n := b.doc[start:b.at]
 	if i := strings.IndexAny(n, "eE"); i >= 0 {
-		b.size.numbers++
 		if exp, err := strconv.Atoi(n[i+1:]); err != nil || exp > maxExponent || exp < -maxExponent {
 			b.tooBig = true
 		}

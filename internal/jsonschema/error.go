@@ -3,6 +3,7 @@ package jsonschema
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -10,8 +11,8 @@ import (
 
 // Fault is one reason for which a schema cannot be used.
 type Fault struct {
-	// Code is invalid, not_json, too_large, too_deep, too_complex, draft_unknown, ref_broken,
-	// ref_remote, ref_cycle or pattern_unsupported.
+	// Code is invalid, not_json, too_large, too_deep, too_complex, draft_unknown, draft_assumed,
+	// member_null, ref_broken, ref_remote, ref_cycle or pattern_unsupported.
 	Code    string
 	Pointer string // JSON Pointer into the schema; "" is its root
 	Message string
@@ -20,7 +21,8 @@ type Fault struct {
 // Unchecked reports whether f is a limit of this package. Another validator may accept the schema.
 func (f Fault) Unchecked() bool {
 	switch f.Code {
-	case "too_large", "too_deep", "too_complex", "draft_unknown", "ref_remote", "pattern_unsupported":
+	case "too_large", "too_deep", "too_complex", "draft_unknown", "draft_assumed", "member_null", "ref_remote",
+		"pattern_unsupported":
 		return true
 	}
 	return false
@@ -38,6 +40,11 @@ func (e *CompileError) Error() string {
 		fmt.Fprintf(&b, "%s %s", place(f.Pointer), f.Message)
 	}
 	return b.String()
+}
+
+// invalid reports whether no validator can use the schema.
+func (e *CompileError) invalid() bool {
+	return slices.ContainsFunc(e.Faults, func(f Fault) bool { return !f.Unchecked() })
 }
 
 func faults(f ...Fault) *CompileError { return &CompileError{Faults: f} }

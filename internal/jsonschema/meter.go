@@ -1,166 +1,255 @@
 package jsonschema
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strings"
 
-// meter counts the steps of validating one document. It never counts too few. It is used for
-// documents whose measures do not give the answer. Its own work is at most the steps that it
-// allows.
+	lib "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// meter counts the steps of a validation before the library begins it, because the library cannot
+// be stopped. It applies the same schemas to the same values without asking whether they match, so
+// it never counts too few. A step is about the time in which the library applies an empty schema to
+// a value: a quarter of a microsecond. Counting is cheaper than validating, and ends when no step is
+// left.
 type meter struct {
-	known map[pair]int64
-	left  int64 // visits that are left
-	most  int64
-
-	unevaluated bool // the schema has "unevaluatedItems" somewhere
+	schema *Schema
+	left   int
+	path   []*lib.Schema // the schemas that led to the present one, from the root
 }
 
-type pair struct {
-	schema *node
-	value  *part
+// What can be done in the time of a step.
+const (
+	bytesPerStep        = 128 // bytes of a string that are looked at
+	instructionsPerStep = 32  // instructions of a regular expression on one byte
+	namesPerStep        = 8   // members or items that are visited
+	schemasPerStep      = 128 // schemas on the path that are compared
+	anchorsPerStep      = 4   // schemas on the path whose anchors are looked up
+	valuesPerStep       = 16  // values of an enumeration that are compared
+)
+
+// Steps beyond the first.
+const (
+	numberSteps   = 2 // comparing two numbers as fractions
+	multipleSteps = 4 // dividing a number
+	exponentSteps = 8 // expanding an exponent
+	formatPasses  = 2 // the most expensive format reads a string so often
+)
+
+// spend panics if fewer than n steps are left. [Schema.Validate] recovers it.
+func (m *meter) spend(n int) {
+	if n > m.left {
+		panic(limitError("would take more than %d steps to check against its schema; send less at once", m.schema.limits.Steps))
+	}
+	m.left -= n
 }
 
-// part is a value of a document with an identity of its own.
-type part struct {
-	value any
-	props map[string]*part
-	items []*part
-	below int64 // values in it, itself included
-}
-
-func newPart(v any) *part {
-	p := &part{value: v, below: 1}
+// apply counts the steps of applying s, and everything that it leads to, to v. The schemas on the
+// path from from on have been applied to v before.
+func (m *meter) apply(s *lib.Schema, v any, from int) {
+	m.spend(1)
+	if s.Bool != nil {
+		return
+	}
+	m.spend((len(m.path) - from) / schemasPerStep)
+	if slices.Contains(m.path[from:], s) {
+		return // a dynamic reference led back; the library stops here too
+	}
+	m.path = append(m.path, s)
+	m.equal(s, v)
 	switch v := v.(type) {
-	case map[string]any:
-		p.props = make(map[string]*part, len(v))
-		for name, value := range v {
-			p.props[name] = newPart(value)
-			p.below += p.props[name].below
-		}
-	case []any:
-		p.items = make([]*part, len(v))
-		for i, value := range v {
-			p.items[i] = newPart(value)
-			p.below += p.items[i].below
-		}
-	}
-	return p
-}
-
-// exceeds reports whether validating v takes more than most steps.
-func (g *graph) exceeds(v any, most int) bool {
-	m := meter{known: map[pair]int64{}, left: int64(most), most: int64(most), unevaluated: g.unevaluated}
-	return m.price(g.order[0], newPart(v)) > m.most
-}
-
-func (m *meter) price(n *node, p *part) int64 {
-	if m.left--; m.left < 0 {
-		return m.most + 1
-	}
-	if len(n.same) == 0 && len(n.late) == 0 && len(n.kids) == 0 {
-		return m.own(n, p)
-	}
-	at := pair{n, p}
-	if price, ok := m.known[at]; ok {
-		return price
-	}
-	m.known[at] = 1 // the cost of a dynamic reference that leads back here; the library stops at it
-	total := m.own(n, p)
-	for _, next := range n.same {
-		if total = add(total, m.price(next, p)); total > m.most {
-			return total
-		}
-	}
-	for _, targets := range n.late {
-		worst := int64(0)
-		for _, t := range targets {
-			worst = max(worst, m.price(t, p))
-		}
-		total = add(total, worst)
-	}
-	if total <= m.most {
-		total = add(total, m.properties(n, p, m.most-total))
-	}
-	if total <= m.most {
-		total = add(total, m.items(n, p, m.most-total))
-	}
-	m.known[at] = total
-	return total
-}
-
-func (m *meter) own(n *node, p *part) int64 {
-	total := add(n.own.steps, mul(n.own.unique, p.below))
-	switch v := p.value.(type) {
 	case string:
-		total = add(total, mul(int64(len(v)), n.own.text)/bytesPerStep)
-		if re, ok := n.schema.Pattern.(*pattern); ok {
-			total = add(total, int64(len(v))*re.instructions/instructionsPerStep)
-		}
-		if isRegexFormat(n.schema) {
-			total = add(total, regexSteps(v))
-		}
+		m.text(s, v)
 	case json.Number:
-		for _, c := range v {
-			if c == 'e' || c == 'E' {
-				total = add(total, 8)
+		m.number(s, v)
+	case map[string]any:
+		m.object(s, v)
+	case []any:
+		m.array(s, v, from)
+	}
+	for _, next := range same(s) {
+		m.apply(next, v, from)
+	}
+	if s.DynamicRef != nil || s.RecursiveRef != nil {
+		m.spend(len(m.path) / anchorsPerStep)
+		for _, next := range m.schema.dynamic.targets(s, m.path) {
+			m.apply(next, v, from)
+		}
+	}
+	m.path = m.path[:len(m.path)-1]
+}
+
+// below applies a schema to a part of the value. It may be nil.
+func (m *meter) below(s *lib.Schema, part any) {
+	if s != nil {
+		m.apply(s, part, len(m.path))
+	}
+}
+
+func (m *meter) equal(s *lib.Schema, v any) {
+	if s.Enum != nil {
+		m.spend(len(s.Enum.Values) / valuesPerStep)
+		for _, value := range s.Enum.Values {
+			m.compare(value, v)
+		}
+	}
+	if s.Const != nil {
+		m.spend(1)
+		m.compare(*s.Const, v)
+	}
+}
+
+// compare counts the steps of comparing two values, and reports whether they may be equal. The
+// library stops at the first difference. Members of objects have no order, so all of them count.
+func (m *meter) compare(a, b any) (equal bool) {
+	switch a := a.(type) {
+	case json.Number:
+		b, ok := b.(json.Number)
+		if !ok {
+			return false
+		}
+		m.spend(numberSteps)
+		x, _ := a.Float64()
+		y, _ := b.Float64()
+		return x == y
+	case []any:
+		b, ok := b.([]any)
+		equal = ok && len(a) == len(b)
+		for i := 0; equal && i < len(a); i++ {
+			m.spend(1)
+			equal = m.compare(a[i], b[i])
+		}
+		return equal
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		m.spend(len(a))
+		equal = true
+		for name := range a {
+			value, ok := b[name]
+			equal = m.compare(a[name], value) && ok && equal
+		}
+		return equal
+	}
+	return a == b // null, a boolean or a string, if a is
+}
+
+func (m *meter) text(s *lib.Schema, v string) {
+	passes := 0
+	for _, length := range []*int{s.MinLength, s.MaxLength} {
+		if length != nil {
+			passes++
+		}
+	}
+	if s.Format != nil {
+		passes += formatPasses
+		m.spend(1)
+	}
+	m.spend(len(v) * passes / bytesPerStep)
+	if re, ok := s.Pattern.(*pattern); ok {
+		m.spend(re.steps(v))
+	}
+	if isRegexFormat(s) {
+		m.spend(regexSteps(v))
+	}
+}
+
+func (m *meter) number(s *lib.Schema, v json.Number) {
+	if s.MultipleOf != nil {
+		m.spend(multipleSteps)
+	}
+	if strings.ContainsAny(string(v), "eE") {
+		m.spend(exponentSteps)
+	}
+}
+
+func (m *meter) object(s *lib.Schema, v map[string]any) {
+	m.spend(len(v)/namesPerStep + len(s.Required)) // each required name may be missing, and is reported then
+	for name, required := range s.DependentRequired {
+		if _, ok := v[name]; ok {
+			m.spend(len(required))
+		}
+	}
+	for name, dependency := range s.Dependencies {
+		if _, ok := v[name]; ok {
+			required, _ := dependency.([]string)
+			m.spend(len(required))
+		}
+	}
+	for name, value := range v {
+		to := s.Properties[name]
+		known := to != nil
+		m.below(to, value)
+		for re, to := range s.PatternProperties {
+			p := re.(*pattern) // every expression comes from our engine
+			m.spend(1 + p.steps(name))
+			if len(name) <= p.maxInput && p.MatchString(name) {
+				known = true
+				m.below(to, value)
 			}
+		}
+		if rest, ok := s.AdditionalProperties.(*lib.Schema); ok && !known {
+			m.below(rest, value)
+		}
+		m.below(s.UnevaluatedProperties, value)
+		m.below(namesOf(s), name)
+	}
+}
+
+func (m *meter) array(s *lib.Schema, v []any, from int) {
+	if slices.ContainsFunc(m.path[from:], func(s *lib.Schema) bool { return s.UnevaluatedItems != nil }) {
+		m.spend(len(v) / namesPerStep) // each schema gets a set of the items
+	}
+	if s.UniqueItems {
+		m.unique(v)
+	}
+	first, rest := itemsOf(s)
+	if len(first) == 0 && rest == nil && s.Contains == nil && s.UnevaluatedItems == nil {
+		return // the library does not visit the items either
+	}
+	for i, item := range v {
+		if i < len(first) {
+			m.below(first[i], item)
+		} else {
+			m.below(rest, item)
+		}
+		m.below(s.Contains, item)
+		m.below(s.UnevaluatedItems, item)
+	}
+}
+
+// unique counts the steps of finding equal items. The library compares a few with each other and
+// hashes many.
+func (m *meter) unique(items []any) {
+	if len(items) > 20 {
+		m.hash(items)
+		return
+	}
+	for i, a := range items {
+		for _, b := range items[:i] {
+			m.compare(a, b)
+		}
+	}
+}
+
+func (m *meter) hash(v any) {
+	m.spend(1)
+	switch v := v.(type) {
+	case string:
+		m.spend(len(v) / bytesPerStep)
+	case json.Number:
+		m.spend(numberSteps)
+	case []any:
+		for _, item := range v {
+			m.hash(item)
 		}
 	case map[string]any:
-		total = add(total, int64(len(v))/8)
-	case []any:
-		if m.unevaluated { // every schema that is applied to the array gets a set of its items
-			total = add(total, int64(len(v))/8)
+		for name, value := range v {
+			m.hash(name)
+			m.hash(value)
 		}
 	}
-	return total
-}
-
-func (m *meter) properties(n *node, p *part, most int64) int64 {
-	total := int64(0)
-	for name, child := range p.props {
-		if total > most {
-			return total
-		}
-		taken := false
-		if to := n.props[name]; to != nil {
-			taken = true
-			total = add(total, m.price(to, child))
-		}
-		for _, pn := range n.match {
-			total = add(total, 1+int64(len(name))*pn.re.instructions/instructionsPerStep)
-			if len(name) <= pn.re.maxInput && pn.re.Regexp.MatchString(name) {
-				taken = true
-				total = add(total, m.price(pn.to, child))
-			}
-		}
-		if n.rest != nil && !taken {
-			total = add(total, m.price(n.rest, child))
-		}
-		if n.uneval[0] != nil {
-			total = add(total, m.price(n.uneval[0], child))
-		}
-		if n.names != nil {
-			total = add(total, m.price(n.names, &part{value: name, below: 1}))
-		}
-	}
-	return total
-}
-
-func (m *meter) items(n *node, p *part, most int64) int64 {
-	total := int64(0)
-	for i, child := range p.items {
-		if total > most {
-			return total
-		}
-		if i < len(n.items) {
-			total = add(total, m.price(n.items[i], child))
-		} else if n.more != nil {
-			total = add(total, m.price(n.more, child))
-		}
-		for _, to := range n.every {
-			total = add(total, m.price(to, child))
-		}
-		if n.uneval[1] != nil {
-			total = add(total, m.price(n.uneval[1], child))
-		}
-	}
-	return total
 }

@@ -24,19 +24,12 @@ type patterns struct {
 // pattern is a regular expression with its cost. It rejects strings that would cost too much.
 type pattern struct {
 	*regexp.Regexp
-	instructions int64
+	instructions int
 	maxInput     int
 }
 
 // errTooComplex is the error for expressions that are valid but too large together.
 var errTooComplex = errors.New("the expressions of the schema are too large when their repetitions are written out")
-
-// tooLong is the panic with which an expression stops a validation. The library accepts only match
-// and no match, and both would be wrong. The validation recovers it.
-type tooLong struct {
-	most  int
-	where string // what the schema has there
-}
 
 func (p *patterns) compile(s string) (lib.Regexp, error) {
 	if known, ok := p.done[s]; ok {
@@ -76,7 +69,7 @@ func (p *patterns) compileNew(s string) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pattern{Regexp: re, instructions: int64(len(prog.Inst)), maxInput: p.limits.PatternInput}, nil
+	return &pattern{Regexp: re, instructions: len(prog.Inst), maxInput: p.limits.PatternInput}, nil
 }
 
 // unsupported is the message for a regular expression that does not compile. Other engines may
@@ -98,12 +91,23 @@ func regexpProblem(err error) string {
 	return clip.Text(err.Error(), maxText)
 }
 
-// MatchString implements the library's interface.
+// MatchString implements the library's interface. The library accepts only match and no match, and
+// both would be wrong for a string that is too long.
 func (p *pattern) MatchString(s string) bool {
 	if len(s) > p.maxInput {
-		panic(tooLong{p.maxInput, "a pattern"})
+		panic(tooLong(p.maxInput, "a pattern"))
 	}
 	return p.Regexp.MatchString(s)
+}
+
+// tooLong returns the error with which a validation is stopped. [Schema.Validate] recovers it.
+func tooLong(most int, what string) error {
+	return limitError("has a string of more than %d bytes where the schema has %s", most, what)
+}
+
+// steps is the cost of matching a string. One that is too long is never matched.
+func (p *pattern) steps(s string) int {
+	return min(len(s), p.maxInput) * p.instructions / instructionsPerStep
 }
 
 // regexFormat is the format "regex" for strings of at most most bytes. It has no state.
@@ -114,7 +118,7 @@ func regexFormat(most int) *lib.Format {
 			return nil
 		}
 		if len(s) > most {
-			panic(tooLong{most, `the format "regex"`})
+			panic(tooLong(most, `the format "regex"`))
 		}
 		_, err := syntax.Parse(s, syntax.Perl)
 		return err
@@ -127,10 +131,7 @@ func isRegexFormat(s *lib.Schema) bool { return s.Format != nil && s.Format.Name
 // others.
 const classSteps = 512
 
-// regexInstructions is the highest cost per byte of [regexSteps], in instructions.
-const regexInstructions = (1 + classSteps/2) * instructionsPerStep
-
 // regexSteps is the cost of parsing a regular expression.
-func regexSteps(s string) int64 {
-	return int64(len(s)) + classSteps*int64(strings.Count(s, `\p`)+strings.Count(s, `\P`))
+func regexSteps(s string) int {
+	return len(s) + classSteps*(strings.Count(s, `\p`)+strings.Count(s, `\P`))
 }

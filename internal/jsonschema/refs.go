@@ -75,7 +75,7 @@ func exists(doc any, fragment string) bool {
 // order of the document. It returns nil if there are none. For kinds of faults that were searched
 // for, it omits the library's, which stops at the first.
 func (c *compiler) merge(err error) *CompileError {
-	beside := slices.Clone(c.counted.patterns)
+	beside := slices.Clone(c.counted.unchecked)
 	all := beside
 	if e, ok := err.(*CompileError); ok {
 		beside = append(beside, c.beside...)

@@ -16,13 +16,14 @@ type scan struct {
 	properties int
 	subschemas int // at least as many as the library can find
 	faults     []Fault
-	anchors    []string        // pointers of objects with a "$dynamicAnchor"
+	anchors    []string        // pointers of objects with a "$dynamicAnchor" or "$recursiveAnchor"
 	places     map[string]bool // "#" and pointer of every schema under a keyword that contains schemas
 	refs       []refUse
 	names      map[string]bool // anchors
 	nestedIDs  bool            // a part of the document has its own "$id"
-	patterns   []Fault         // of regular expressions that do not compile
-	ignored    []memberOf      // the members that have them
+	lenient    bool            // the document does not name its draft
+	unchecked  []Fault         // of regular expressions that do not compile, and of null
+	ignored    []memberOf      // the members that have such expressions
 	bothWays   bool            // ignoring them may reject a document that matches
 	engine     *patterns
 }
@@ -40,6 +41,7 @@ const maxStrange = 100_000
 // document scans a whole schema document.
 func (s *scan) document(doc any, l *Limits, engine *patterns) {
 	s.places, s.names, s.refs, s.engine = map[string]bool{}, map[string]bool{}, nil, engine
+	s.lenient = !namesDraft(doc)
 	s.walk(doc, "", schemaHere, l)
 	strange := map[string]bool{}
 	for _, ref := range s.refs {
@@ -94,6 +96,12 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 		s.walk(v, at, childPosition(pos), l)
 		return
 	}
+	if v == nil && pos == schemaHere && s.lenient && neverNull[name] {
+		s.unchecked = append(s.unchecked, Fault{Code: "member_null", Pointer: at,
+			Message: "must not be null; it is read as absent, so leave it out"})
+		delete(obj, name)
+		return
+	}
 	switch name {
 	case "not", "if", "oneOf", "maxContains":
 		s.bothWays = true // a schema that matches more may make the one around it match less
@@ -127,9 +135,9 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 		if n, ok := v.(json.Number); ok {
 			obj[name] = clamp(n)
 		}
-	case "uniqueItems", "readOnly", "writeOnly", "deprecated", "exclusiveMaximum", "exclusiveMinimum", "$recursiveAnchor":
-	case "$dynamicAnchor":
-		s.anchors = append(s.anchors, strings.TrimSuffix(at, "/$dynamicAnchor"))
+	case "uniqueItems", "readOnly", "writeOnly", "deprecated", "exclusiveMaximum", "exclusiveMinimum":
+	case "$dynamicAnchor", "$recursiveAnchor":
+		s.anchors = append(s.anchors, strings.TrimSuffix(at, "/"+name))
 		if name, ok := v.(string); ok {
 			s.names[name] = true
 		}
@@ -172,7 +180,7 @@ func (s *scan) pattern(pattern, at string, pos position, l *Limits) (ok bool) {
 	}
 	_, err := s.engine.compile(pattern)
 	if err != nil {
-		s.patterns = append(s.patterns, Fault{Code: "pattern_unsupported", Pointer: at, Message: unsupported(err)})
+		s.unchecked = append(s.unchecked, Fault{Code: "pattern_unsupported", Pointer: at, Message: unsupported(err)})
 	}
 	return err == nil
 }

@@ -16,22 +16,21 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	if s.root == nil {
 		return s.readable(raw)
 	}
-	doc, size, err := decode(raw, rawjson.Unique, s.limits.Depth, s.limits.Values)
+	doc, err := decode(raw, rawjson.Unique, s.limits.Depth, s.limits.Values)
 	if err != nil {
 		return documentError(err)
 	}
-	if s.meter != nil && s.bound.of(size) > int64(s.limits.Steps) && s.meter.exceeds(doc, s.limits.Steps) {
-		return limitError("would take more than %d steps to check against its schema; send less at once", s.limits.Steps)
-	}
 	defer func() {
-		if p := recover(); p != nil {
-			if long, ok := p.(tooLong); ok {
-				err = limitError("has a string of more than %d bytes where the schema has %s", long.most, long.where)
-				return
-			}
+		switch p := recover().(type) {
+		case nil:
+		case *InvalidError:
+			err = p
+		default:
 			err = limitError("cannot be checked against its schema")
 		}
 	}()
+	m := meter{schema: s, left: s.limits.Steps}
+	m.apply(s.root, doc, 0)
 	verr, ok := errors.AsType[*lib.ValidationError](s.root.Validate(doc))
 	if !ok {
 		return nil

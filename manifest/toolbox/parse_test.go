@@ -333,6 +333,29 @@ func TestUncheckedSchemas(t *testing.T) {
 	}
 }
 
+// A schema of another draft that does not name it is accepted only on request, and checked by the
+// rules of that draft.
+func TestSchemaOfAnotherDraft(t *testing.T) {
+	const doc = `{"tools":[{"name":"login","handler":"ping",
+		"parameters":{"type":"object","properties":{"at":{"items":[{"type":"number"}]}}}}]}`
+	_, err := toolbox.Parse([]byte(doc), options(nil))
+	e, ok := errors.AsType[*toolbox.Error](err)
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/tools/0/parameters/properties/at/items" ||
+		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
+		t.Errorf("got %v", err)
+	}
+	opts := options(nil)
+	opts.AllowUnchecked = true
+	box := parse(t, doc, opts)
+	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"at":[7]}`))); got != `pong <{"at":[7]}>` {
+		t.Error(got)
+	}
+	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"at":["7"]}`))); !strings.Contains(got,
+		"/at/0 must be a number") {
+		t.Errorf("the schema is not read as draft 7: %s", got)
+	}
+}
+
 // The work is proportional to the document. If each adapter or tool were compared with all others,
 // this test would take minutes.
 func TestParseOfManyAdapters(t *testing.T) {
