@@ -101,6 +101,14 @@ func hostileCases() []hostile {
 		{"enum and values", `{"items":{"enum":` + listOf(1_000, `1234567`) + `}}`, listOf(1_500, `7654321`), "limit"},
 		{"uniqueItems in every level", `{"$defs":{"u":{"uniqueItems":true,"items":{"$ref":"#/$defs/u"}}},"$ref":"#/$defs/u"}`,
 			nested(60, `[`, listOf(20_000, `1.5`), `]`), "limit"},
+		{"uniqueItems of a few large items", `{"uniqueItems":true}`, `[` + strings.TrimSuffix(strings.Repeat(listOf(2_300, `1.5`)+",", 20), ",") + `]`, "limit"},
+		{"uniqueItems of a few items", `{"uniqueItems":true}`, `[` + likeOrders(20, 60) + `]`, ""},
+		{"uniqueItems of many items", `{"uniqueItems":true}`, `[` + likeOrders(500, 60) + `]`, ""},
+		{"recursive and doubled inside a part with its own id", `{"$schema":"https://json-schema.org/draft/2019-09/schema","$ref":"a#/$defs/in",` +
+			`"$defs":{"a":{"$id":"a","$recursiveAnchor":true,"$defs":{"in":{"anyOf":[{"properties":{"x":{"$recursiveRef":"#"}},"required":["y"]},` +
+			`{"properties":{"x":{"$recursiveRef":"#"}},"required":["z"]}]}}}}}`, nested(40, `{"x":`, `{}`, `}`), "limit"},
+		{"chain of references", chain(1_000), listOf(200, `"a"`), "limit"},
+		{"shorter chain of references", chain(100), listOf(500, `"a"`), ""},
 		{"large document", `{}`, `"` + strings.Repeat("a", 1<<20) + `"`, "limit"},
 		{"many unwanted properties", `{"additionalProperties":false}`, manyProperties(24_000), "mismatch"},
 		{"many unwanted properties many times", `{"allOf":` + listOf(30, `{"additionalProperties":false}`) + `}`, manyProperties(24_000), "mismatch"},
@@ -112,6 +120,31 @@ func hostileCases() []hostile {
 		{"many dependencies many times", `{"$schema":"http://json-schema.org/draft-07/schema#","items":{"dependencies":{"a":` + names(5_000) + `}}}`,
 			listOf(600, `{"a":1}`), "limit"},
 	}
+}
+
+// likeOrders returns objects with numbers that differ in one member.
+func likeOrders(n, members int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":"o%d"`, i)
+		for m := range members {
+			fmt.Fprintf(&b, `,"n%d":%d`, m, m)
+		}
+		b.WriteByte('}')
+	}
+	return b.String()
+}
+
+// chain returns a schema whose items meet n references in a row.
+func chain(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"%d":{"$ref":"#/$defs/%d"},`, i, i+1)
+	}
+	return fmt.Sprintf(`{"items":{"$ref":"#/$defs/0"},"$defs":{%s"%d":{"type":"string"}}}`, b.String(), n)
 }
 
 func refs(n int) string {

@@ -241,14 +241,15 @@ func (m *meter) hash(v any) {
 	case string:
 		m.spend(len(v) / bytesPerStep)
 	case json.Number:
-		m.spend(numberSteps)
+		m.spend(1)
 	case []any:
 		for _, item := range v {
 			m.hash(item)
 		}
 	case map[string]any:
+		m.spend(len(v) / namesPerStep)
 		for name, value := range v {
-			m.hash(name)
+			m.spend(len(name) / bytesPerStep)
 			m.hash(value)
 		}
 	}
