@@ -74,3 +74,31 @@ func ExampleFromContext() {
 	fmt.Println(result.FinalResponse, err)
 	// Output: The order: {"order_id":"4521","status":"shipped"} <nil>
 }
+
+// Err says why a run has ended, also to code whose context does not end with it.
+func TestErrOfARun(t *testing.T) {
+	platform := orders(t, proxytest.FailureRule{Nth: []int{1}, Status: 401})
+	for _, over := range []bool{false, true} {
+		var kept *dispatch.Run
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			kept = run
+			if err := run.Err(); err != nil {
+				t.Errorf("at the start: %v", err)
+			}
+			if over {
+				_, _ = run.Proxy.Do(context.WithoutCancel(ctx), "get_order", nil)
+			}
+			if err := run.Err(); proxy.IsRunOver(err) != over || err != context.Cause(ctx) {
+				t.Errorf("before the return: %v", err)
+			}
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}, toPlatform(platform))
+		dispatchRun(h, platform.NewRun(), "")
+		if err := kept.Err(); err == nil || proxy.IsRunOver(err) != over {
+			t.Errorf("after the return: %v", err)
+		}
+	}
+	if err := new(dispatch.Run).Err(); err != nil {
+		t.Errorf("of a run made by hand: %v", err)
+	}
+}

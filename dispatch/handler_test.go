@@ -262,10 +262,11 @@ func TestPing(t *testing.T) {
 		w := post(h, body, func(r *http.Request) { r.Header = http.Header{"Authorization": {"Bearer " + agentToken}} })
 		wantAnswer(t, w, 200, `{"ok":true}`)
 	}
-	for _, body := range []string{`{"ping":false}`, `{"ping":"true"}`, `{"ping":1}`, `{"Ping":true}`, `{"ping":true,"x":1}`, `{"ping":true,"ping":true}`, `{"ping":true}{}`, `["ping",true]`, `{"ping":true`, `{"ping":truex}`} {
+	for _, body := range []string{`{"ping":false}`, `{"ping":"true"}`, `{"ping":1}`, `{"Ping":true}`, `{"ping":true,"x":1}`, `{"ping":true,"ping":true}`, `{"ping":true}{}`, `["ping",true]`,
+		`{"ping":true`, `{"ping":truex}`, `{"ping":true}` + strings.Repeat(" ", 64<<10) + "x"} {
 		w := post(h, body, func(r *http.Request) { r.Header = http.Header{"Authorization": {"Bearer " + agentToken}} })
 		if w.Code != 400 {
-			t.Errorf("%s: status %d, want 400", body, w.Code)
+			t.Errorf("%.50s: status %d, want 400", body, w.Code)
 		}
 	}
 }
@@ -307,7 +308,8 @@ func TestBadBodies(t *testing.T) {
 		{"proxy URL relative", `{"odyssey_proxy_url":"/runs/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
 		{"proxy URL file", `{"odyssey_proxy_url":"file:///etc/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
 		{"proxy URL with password", `{"odyssey_proxy_url":"http://user:hunter2@h/"}`, 400, dispatch.CodeEnvelope, "user name or password"},
-		{"proxy URL with query", `{"odyssey_proxy_url":"http://h/?token=hunter2"}`, 400, dispatch.CodeEnvelope, "query"},
+		{"proxy URL with query", `{"odyssey_proxy_url":"http://h/?token=hunter2"}`, 400, dispatch.CodeEnvelope,
+			"the proxy URL or run token cannot be used: the proxy base URL must not have a query or a fragment"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wantError(t, post(h, tt.body, nil), tt.status, tt.code, tt.text)

@@ -101,7 +101,7 @@ func newMatcher(groups []*group) *matcher {
 			for _, actor := range []string{g.actor, anyActor} {
 				keys := []callKey{{actor, c.modelID, c.tool}}
 				if c.modelID == "" {
-					keys = []callKey{{actor, c.id, c.hash}, {actor, "", c.hash}}
+					keys = []callKey{{actor, c.id, c.callHash()}, {actor, "", c.callHash()}}
 				}
 				for _, k := range keys {
 					m.calls[k] = append(m.calls[k], c)

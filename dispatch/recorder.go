@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -22,7 +23,7 @@ type call struct {
 	modelID    string // of proxy.WithCallID; "" for none
 	tool       string
 	arguments  json.RawMessage
-	hash       string  // see hashOf; if there is no modelID
+	hash       string  // see callHash
 	content    Content // of the result; empty until the call has ended
 
 	told, answered bool // by the agent; see matcher
@@ -51,7 +52,10 @@ func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 		tool: clip.Text(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
 	}
 	if c.id == "" {
-		c.id, c.hash = t.newID(ctx, nil), hashOf(c.tool, info.Arguments)
+		c.id = t.newID(ctx, nil)
+		if !bytes.Equal(c.arguments, info.Arguments) { // what is recorded is not what was passed
+			c.hash = hashOf(c.tool, info.Arguments)
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,6 +102,15 @@ func (c *call) result(id string) Message {
 		content = unfinished
 	}
 	return Message{Role: RoleTool, ToolCallID: id, Content: content}
+}
+
+// callHash returns the hash by which a call without an id of the model is found; see hashOf. It is made
+// when it is asked for, because most runs send no transcript. It must be called with t.mu held.
+func (c *call) callHash() string {
+	if c.hash == "" {
+		c.hash = hashOf(c.tool, c.arguments)
+	}
+	return c.hash
 }
 
 // unfinished is the result of a call that has not ended.

@@ -189,11 +189,12 @@ func TestTranscriptIsNeverDoubled(t *testing.T) {
 // A call and the model's message about it are one call, whichever comes first, also if the client
 // refuses the arguments or the agent writes them in another way.
 func TestTranscriptKnowsTheArgumentsOfTheModel(t *testing.T) {
+	large := `{"note":"` + strings.Repeat("x", 70<<10) + `"}`
 	for _, tt := range []struct {
 		told string // the model's arguments
 		args any    // what the agent passes
 		sent string // the arguments in the transcript; the model's if ""
-		with string // the arguments in the transcript without the model's message
+		with string // the arguments in the transcript without the model's message; "" if they are cut
 	}{
 		{`{"order_id":`, json.RawMessage(`{"order_id":`), `"{\"order_id\":"`, `"{\"order_id\":"`},
 		{`"{\"order_id\":"`, json.RawMessage(`{"order_id":`), ``, `"{\"order_id\":"`},
@@ -203,6 +204,7 @@ func TestTranscriptKnowsTheArgumentsOfTheModel(t *testing.T) {
 		{`{"a":5.0,"b":"\u0041"}`, map[string]any{"b": "A", "a": 5}, ``, `{"a":5,"b":"A"}`},
 		{`""`, json.RawMessage(``), ``, `{}`},
 		{`{"a":` + string(deep(300)) + `}`, json.RawMessage(`{"a":` + string(deep(300)) + `}`), ``, `{"a":` + string(deep(300)) + `}`},
+		{large, json.RawMessage(large), ``, ``},
 	} {
 		if tt.sent == "" {
 			tt.sent = tt.told
@@ -222,6 +224,9 @@ func TestTranscriptKnowsTheArgumentsOfTheModel(t *testing.T) {
 			_, _ = run.Proxy.Do(ctx, "get_order", tt.args)
 			tell(run)
 		}), want)
+		if tt.with == "" {
+			continue
+		}
 		check("not told", in(t, func(ctx context.Context, run *dispatch.Run) { _, _ = run.Proxy.Do(ctx, "get_order", tt.args) }),
 			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":`+tt.with+`}]}`)
 	}
