@@ -59,8 +59,9 @@ func (n *nopResponse) WriteHeader(int)             {}
 func (n *nopResponse) SetReadDeadline(time.Time) error { return nil }
 
 // BenchmarkDispatch serves requests without a network: the ping, the example of the document, and
-// larger task inputs. The agent answers at once. The floor has the documented steps only. On two
-// cores, the agent's goroutine begins on the other core.
+// larger task inputs. The agent answers at once. The floor has the documented steps only, and the
+// careful floor the promises of the library about them. On two cores, the agent's goroutine begins on
+// the other core.
 func BenchmarkDispatch(b *testing.B) {
 	const final = "The refund of $79.50 has been issued for order #4521."
 	handler, err := dispatch.New(func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
@@ -74,13 +75,16 @@ func BenchmarkDispatch(b *testing.B) {
 		handler http.Handler
 	}{
 		{"floor", floor.Handler(agentToken, func(context.Context, floor.Run) string { return final })},
+		{"careful", floor.NewCareful(agentToken, nil, func(context.Context, floor.Run, *floor.CarefulClient) (string, error) {
+			return final, nil
+		})},
 		{"toolwire", handler},
 	}
 	run := func(name, body string) {
 		for _, way := range ways {
 			b.Run(name+"/"+way.name, func(b *testing.B) {
 				r := httptest.NewRequest("POST", "/dispatch", nil)
-				r.Header = headers
+				r.Header, r.ContentLength = headers, int64(len(body))
 				reader := strings.NewReader(body)
 				b.ReportAllocs()
 				for b.Loop() {

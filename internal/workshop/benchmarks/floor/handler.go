@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 )
@@ -39,26 +40,8 @@ func Handler(token string, agent func(ctx context.Context, run Run) (final strin
 			_, _ = io.WriteString(w, `{"ok":true}`)
 			return
 		}
-		var envelope struct {
-			TaskID   int64  `json:"task_id"`
-			RunID    int64  `json:"run_id"`
-			AgentID  int64  `json:"agent_id"`
-			ProxyURL string `json:"odyssey_proxy_url"`
-			JTI      string `json:"run_token_jti"`
-			Input    struct {
-				Instruction string          `json:"user_instruction"`
-				Input       json.RawMessage `json:"input"`
-			} `json:"input"`
-		}
-		if err := json.Unmarshal(body, &envelope); err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		if envelope.ProxyURL == "" {
-			envelope.ProxyURL = r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")
-		}
-		run := Run{envelope.Input.Instruction, envelope.Input.Input, envelope.ProxyURL, r.Header.Get("X-Pipelines-Run-Token")}
-		if run.ProxyURL == "" || run.Token == "" {
+		run, err := readRun(body, r.Header)
+		if err != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
@@ -69,4 +52,30 @@ func Handler(token string, agent func(ctx context.Context, run Run) (final strin
 		}
 		_, _ = w.Write(answer)
 	})
+}
+
+// readRun reads the envelope of a dispatch.
+func readRun(body []byte, header http.Header) (Run, error) {
+	var envelope struct {
+		TaskID   int64  `json:"task_id"`
+		RunID    int64  `json:"run_id"`
+		AgentID  int64  `json:"agent_id"`
+		ProxyURL string `json:"odyssey_proxy_url"`
+		JTI      string `json:"run_token_jti"`
+		Input    struct {
+			Instruction string          `json:"user_instruction"`
+			Input       json.RawMessage `json:"input"`
+		} `json:"input"`
+	}
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		return Run{}, err
+	}
+	if envelope.ProxyURL == "" {
+		envelope.ProxyURL = header.Get("X-Pipelines-Odyssey-Proxy-Url")
+	}
+	run := Run{envelope.Input.Instruction, envelope.Input.Input, envelope.ProxyURL, header.Get("X-Pipelines-Run-Token")}
+	if run.ProxyURL == "" || run.Token == "" {
+		return Run{}, errors.New("no proxy URL or run token")
+	}
+	return run, nil
 }

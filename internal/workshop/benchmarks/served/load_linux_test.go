@@ -52,16 +52,18 @@ func (s *server) request(b *testing.B, body string) *http.Request {
 }
 
 // load sends the body over so many connections until the time is over and each has sent it once. It
-// returns the number of requests.
-func (s *server) load(b *testing.B, connections int, lasts time.Duration, body string) int {
+// returns how long each request took.
+func (s *server) load(b *testing.B, connections int, lasts time.Duration, body string) (took []time.Duration) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
 	defer client.CloseIdleConnections()
-	var done atomic.Int64
+	var mu sync.Mutex
 	var all sync.WaitGroup
 	begin := time.Now()
 	for range connections {
 		all.Go(func() {
+			var own []time.Duration
 			for first := true; first || time.Since(begin) < lasts; first = false {
+				sent := time.Now()
 				resp, err := client.Do(s.request(b, body))
 				if err != nil {
 					b.Error(err)
@@ -73,15 +75,18 @@ func (s *server) load(b *testing.B, connections int, lasts time.Duration, body s
 					b.Errorf("%d %s %v", resp.StatusCode, answer, err)
 					return
 				}
-				done.Add(1)
+				own = append(own, time.Since(sent))
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			took = append(took, own...)
 		})
 	}
 	all.Wait()
 	if b.Failed() {
 		b.FailNow()
 	}
-	return int(done.Load())
+	return took
 }
 
 // park sends dispatches whose agents wait for ever, and returns when all of them do.

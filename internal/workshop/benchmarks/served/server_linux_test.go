@@ -53,9 +53,7 @@ func serve(name string) {
 	var handler http.Handler
 	switch name {
 	case "floor":
-		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 4096, 4096
-		client := &http.Client{Transport: transport}
+		client := &http.Client{Transport: pooled()}
 		handler = floor.Handler(agentToken, func(ctx context.Context, run floor.Run) string {
 			calls := floor.Client{HTTP: client, ProxyURL: run.ProxyURL, Token: run.Token}
 			switch run.Instruction {
@@ -70,6 +68,21 @@ func serve(name string) {
 			}
 			return final
 		})
+	case "careful":
+		handler = floor.NewCareful(agentToken, pooled(),
+			func(ctx context.Context, run floor.Run, client *floor.CarefulClient) (string, error) {
+				switch run.Instruction {
+				case "five calls":
+					for range 5 {
+						if _, err := client.Call(ctx, "get_order", order); err != nil {
+							return "", err
+						}
+					}
+				case "wait":
+					wait()
+				}
+				return final, nil
+			})
 	case "toolwire":
 		var err error
 		handler, err = dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -102,6 +115,13 @@ func serve(name string) {
 	panic(http.Serve(listener, mux))
 }
 
+// pooled returns a transport that keeps its connections.
+func pooled() *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 4096, 4096
+	return transport
+}
+
 var order = map[string]string{"order_id": "4521"}
 
 // A server is a process that serves an agent, on one core.
@@ -110,7 +130,7 @@ type server struct {
 	host string
 }
 
-// start starts a server: floor, toolwire, or one in Python.
+// start starts a server: floor, careful, toolwire, or one in Python.
 func start(b *testing.B, name string) *server {
 	b.Helper()
 	cmd := exec.Command("/proc/self/exe")
