@@ -126,21 +126,15 @@ const longestInteger = 20
 func plainIntegers(doc json.RawMessage) json.RawMessage {
 	var out []byte
 	done := 0
-	for at := 0; at < len(doc); {
-		switch c := doc[at]; {
-		case c == '"':
-			at = quotedEnd(doc, at)
-		case c == '-' || c >= '0' && c <= '9':
-			end := End(doc, at)
-			if n := ParseNumber(string(doc[at:end])); n.Integer() {
-				if text, ok := n.Plain(longestInteger); ok {
-					out = append(append(out, doc[done:at]...), text...)
-					done = end
-				}
+	for at, end := 0, 0; at < len(doc); at = end {
+		if end = tokenEnd(doc, at); kinds[doc[at]] != '0' {
+			continue
+		}
+		if n := ParseNumber(string(doc[at:end])); n.Integer() {
+			if text, ok := n.Plain(longestInteger); ok {
+				out = append(append(out, doc[done:at]...), text...)
+				done = end
 			}
-			at = end
-		default:
-			at++
 		}
 	}
 	return append(out, doc[done:]...)

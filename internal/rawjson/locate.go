@@ -14,12 +14,12 @@ type level struct {
 }
 
 // pointerAt finds the value or name that begins at offset, or else the innermost one around it. It
-// reads the document a second time, for errors only.
+// reads the document a second time, for errors only. What is before offset is valid.
 func pointerAt(doc []byte, offset int) string {
 	var levels []level
 	for i := space(doc, 0); i < len(doc); i = space(doc, i) {
 		end := tokenEnd(doc, i)
-		here := end < 0 || end > offset
+		here := end > offset
 		c, top := doc[i], &level{next: 'v'}
 		if len(levels) > 0 {
 			top = &levels[len(levels)-1]
@@ -42,8 +42,8 @@ func pointerAt(doc []byte, offset int) string {
 			default:
 				top.next = 'n'
 			}
-		case is == 'n' && c == '"' && end > 0:
-			top.name, top.next = string(appendText(nil, doc[i+1:end-1])), ':'
+		case is == 'n' && c == '"' && end-i > 1 && end <= len(doc) && doc[end-1] == '"':
+			top.name, top.next = unquote(doc[i:end]), ':'
 			if here {
 				return pointer(levels)
 			}
@@ -66,27 +66,6 @@ func pointerAt(doc []byte, offset int) string {
 		levels = levels[:n]
 	}
 	return pointer(levels)
-}
-
-// tokenEnd returns where the token ends that begins at doc[i], or -1 if it is a string or number
-// that is not valid.
-func tokenEnd(doc []byte, i int) int {
-	end, ok := i+1, true
-	switch kinds[doc[i]] {
-	case '"':
-		end, ok = stringEnd(doc, i+1, true)
-		end++
-	case '0':
-		end, ok = numberEnd(doc, i)
-	case 't', 'f', 'n':
-		for end < len(doc) && doc[end] >= 'a' && doc[end] <= 'z' {
-			end++
-		}
-	}
-	if !ok {
-		return -1
-	}
-	return end
 }
 
 // pointer returns the JSON Pointer of the value or name where the innermost level stands.

@@ -14,7 +14,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,12 +138,16 @@ func (r *Reader) Object(known []string, member func(name string) error, exact ..
 		}
 		return r.Errorf("must be an object, not %s", KindName(kind))
 	}
-	var once seen
+	var few [64]bool
+	seen := few[:] // which names of known and exact the object has had
+	if count := len(known) + len(exact); count > len(few) {
+		seen = make([]bool, count)
+	}
 	more, err := r.enter()
 	depth := len(r.frames)
 	for err == nil && more {
 		var name string
-		if name, err = r.member(known, exact, &once); err != nil {
+		if name, err = r.member(known, exact, seen); err != nil {
 			return err
 		}
 		start := r.pos
@@ -197,7 +200,7 @@ func (r *Reader) next() (more bool, err error) {
 
 // member reads a member's name and the colon. It returns the string of known or exact that the name
 // equals, so that the usual case allocates nothing.
-func (r *Reader) member(known, exact []string, once *seen) (string, error) {
+func (r *Reader) member(known, exact []string, seen []bool) (string, error) {
 	r.last = r.pos
 	start := r.pos
 	end, ok := 0, false
@@ -219,9 +222,10 @@ func (r *Reader) member(known, exact []string, once *seen) (string, error) {
 	for _, names := range [...][]string{known, exact} {
 		for _, n := range names {
 			if string(content) == n {
-				if once.again(i) {
+				if seen[i] {
 					return "", r.failTwice(r.last)
 				}
+				seen[i] = true
 				return n, nil
 			}
 			i++
@@ -234,25 +238,6 @@ func (r *Reader) member(known, exact []string, once *seen) (string, error) {
 		}
 	}
 	return name, nil
-}
-
-// seen holds the indices of the known names that an object has had.
-type seen struct {
-	low  uint64
-	rest []int
-}
-
-func (s *seen) again(i int) bool {
-	if i >= 64 {
-		if slices.Contains(s.rest, i) {
-			return true
-		}
-		s.rest = append(s.rest, i)
-		return false
-	}
-	again := s.low>>i&1 == 1
-	s.low |= 1 << i
-	return again
 }
 
 // String reads a string; null reads as "".

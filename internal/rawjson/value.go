@@ -88,31 +88,15 @@ func next(value []byte, at int) int {
 
 // End returns where the value ends that begins at doc[at].
 func End(doc []byte, at int) int {
-	switch doc[at] {
-	case '"':
-		return quotedEnd(doc, at)
-	case '{', '[':
-		for depth := 0; ; at++ {
-			switch doc[at] {
-			case '"':
-				at = quotedEnd(doc, at) - 1
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth--; depth == 0 {
-					return at + 1
-				}
-			}
+	for depth := 0; ; {
+		switch doc[at] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if at = tokenEnd(doc, at); depth == 0 {
+			return at
 		}
 	}
-	for at < len(doc) && doc[at] > ' ' && doc[at] != ',' && doc[at] != ']' && doc[at] != '}' && doc[at] != ':' {
-		at++
-	}
-	return at
-}
-
-// quotedEnd returns where the string ends that begins with the quote at doc[at].
-func quotedEnd(doc []byte, at int) int {
-	end, _ := stringEnd(doc, at+1, true)
-	return end + 1
 }
