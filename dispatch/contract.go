@@ -102,7 +102,7 @@ func CheckResponse(body []byte) *ResponseCheck {
 		v.Problems = append(v.Problems, *p)
 	}
 	v.FinalResponse = final
-	if !isNull(messages) {
+	if !rawjson.IsNull(messages) {
 		rows, found := readMessages(messages)
 		if found == nil {
 			found = CheckMessages(rows)
@@ -123,7 +123,7 @@ func checkMetadata(metadata json.RawMessage) (problems []Problem) {
 	add := func(key, text string) {
 		problems = append(problems, Problem{"metadata_malformed", "/metadata" + key, text, false})
 	}
-	if isNull(metadata) {
+	if rawjson.IsNull(metadata) {
 		return nil
 	}
 	if metadata[0] != '{' {

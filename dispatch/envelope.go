@@ -140,7 +140,7 @@ func isEmpty(v json.RawMessage) bool {
 	case '[', '{':
 		return len(bytes.TrimSpace(v[1:len(v)-1])) == 0
 	}
-	return isNull(v) || string(v) == "false" || string(v) == `""`
+	return rawjson.IsNull(v) || string(v) == "false" || string(v) == `""`
 }
 
 // readText reads a string, or "" for a value that the documents' wrapper replaces. If the text equals

@@ -45,7 +45,7 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	}
 	for _, name := range []string{"harness_variant", "configuration", "harness_config"} {
 		block := found[name]
-		if isNull(block) || name != "harness_variant" && !looksLikeVariant(block) {
+		if rawjson.IsNull(block) || name != "harness_variant" && !looksLikeVariant(block) {
 			continue
 		}
 		v := &HarnessVariant{Knobs: json.RawMessage("{}")}
@@ -62,7 +62,7 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 					v.Fingerprint, err = read.String()
 				case "knob_values":
 					var knobs json.RawMessage
-					if knobs, err = read.Value(); !isNull(knobs) {
+					if knobs, err = read.Value(); !rawjson.IsNull(knobs) {
 						v.Knobs = knobs
 					}
 				}
@@ -92,7 +92,7 @@ func (v *HarnessVariant) DecodeKnobs(into any) error {
 	err := rawjson.Read(v.Knobs, rawjson.Limits{}, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(name string) error {
 			value, err := r.Value()
-			if !isNull(value) {
+			if !rawjson.IsNull(value) {
 				knobs.Put(name, value)
 			}
 			return err

@@ -1,7 +1,7 @@
 package dispatch
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,11 +130,7 @@ func (c Content) String() string {
 
 // kind is the first character of the JSON: '"', '[', 'n' or what is not allowed.
 func (c Content) kind() byte {
-	trimmed := bytes.TrimLeft(c, " \t\r\n")
-	if len(trimmed) == 0 {
-		return 'n'
-	}
-	return trimmed[0]
+	return cmp.Or(rawjson.Kind(c), 'n')
 }
 
 // ToolCall is one call in an assistant message. It is written in the flat form, {"id", "name",
@@ -174,7 +170,7 @@ func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	var function json.RawMessage
 	members := map[string]any{"id": &c.ID, "name": &c.Name, "arguments": &c.Arguments, "function": &function}
 	err := readMembers(b, members)
-	if err != nil || isNull(function) {
+	if err != nil || rawjson.IsNull(function) {
 		return err
 	}
 	if c.Name != "" {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -67,10 +68,10 @@ func (r *Run) set(e *envelope, client *proxy.Client, transcript *Transcript) {
 	if r.Instruction == "" {
 		r.Instruction = e.task.latest
 	}
-	if isNull(r.Input) {
+	if rawjson.IsNull(r.Input) {
 		r.Input = json.RawMessage("{}")
 	}
-	if isNull(r.Messages) {
+	if rawjson.IsNull(r.Messages) {
 		r.Messages = nil
 	}
 	if r.Instruction == "" && r.Messages != nil {
@@ -79,8 +80,6 @@ func (r *Run) set(e *envelope, client *proxy.Client, transcript *Transcript) {
 		}
 	}
 }
-
-func isNull(v json.RawMessage) bool { return len(v) == 0 || v[0] == 'n' }
 
 // DecodeInput decodes the task input into v with encoding/json. Its error is an [*Error] with
 // [CodeInput].

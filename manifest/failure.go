@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -61,11 +60,9 @@ func (e *Error) read(stderr []byte) bool {
 		e.say(reason)
 		return true
 	}
-	var line bytes.Buffer
-	_ = json.Compact(&line, reason) // valid JSON
-	if line.Len() <= maxMessage {
-		e.object = line.Bytes()
-		e.Message = line.String()
+	if line := rawjson.Compact(reason); len(line) <= maxMessage {
+		e.object = line
+		e.Message = string(line)
 		return true
 	}
 	var large map[string]json.RawMessage // not a struct, because encoding/json ignores the case of its names

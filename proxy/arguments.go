@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -45,66 +46,17 @@ func dropNulls(body json.RawMessage) json.RawMessage {
 	if !bytes.Contains(body, []byte("null")) {
 		return body
 	}
-	var out bytes.Buffer
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	if err := copyWithoutNulls(dec, &out); err != nil {
-		return body // unreachable: body was checked, or written by encoding/json
-	}
-	return out.Bytes()
+	tree := rawjson.Parse(body)
+	prune(tree)
+	return tree.Append(nil)
 }
 
-// copyWithoutNulls copies one value. The depth is bounded by the limits that the body has passed.
-func copyWithoutNulls(dec *json.Decoder, out *bytes.Buffer) error {
-	token, err := dec.Token()
-	if err != nil {
-		return err
+// prune removes null members. The depth is bounded by the limits that the body has passed.
+func prune(n *rawjson.Node) {
+	if rawjson.Kind(n.Text) == '{' {
+		n.Nodes = slices.DeleteFunc(n.Nodes, func(member *rawjson.Node) bool { return rawjson.IsNull(member.Text) })
 	}
-	switch token {
-	case json.Delim('{'):
-		out.WriteByte('{')
-		for first := true; dec.More(); {
-			name, err := dec.Token()
-			if err != nil {
-				return err
-			}
-			mark := out.Len()
-			if !first {
-				out.WriteByte(',')
-			}
-			writeToken(out, name)
-			out.WriteByte(':')
-			start := out.Len()
-			if err := copyWithoutNulls(dec, out); err != nil {
-				return err
-			}
-			if string(out.Bytes()[start:]) == "null" {
-				out.Truncate(mark)
-				continue
-			}
-			first = false
-		}
-		out.WriteByte('}')
-	case json.Delim('['):
-		out.WriteByte('[')
-		for first := true; dec.More(); first = false {
-			if !first {
-				out.WriteByte(',')
-			}
-			if err := copyWithoutNulls(dec, out); err != nil {
-				return err
-			}
-		}
-		out.WriteByte(']')
-	default:
-		writeToken(out, token)
-		return nil
+	for _, inner := range n.Nodes {
+		prune(inner)
 	}
-	_, err = dec.Token() // the closing bracket
-	return err
-}
-
-func writeToken(out *bytes.Buffer, token json.Token) {
-	b, _ := json.Marshal(token) // a string, json.Number, bool or nil: cannot fail
-	out.Write(b)
 }

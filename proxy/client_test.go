@@ -243,7 +243,7 @@ func TestDropNulls(t *testing.T) {
 		`{"a":1,"b":null}`: `{"a":1}`,
 		`{"a":null,"b":[null,{"c":null,"d":2}],"e":{"f":null}}`:   `{"b":[null,{"d":2}],"e":{}}`,
 		`{"a":"null","b":12345678901234567890.10,"c":null,"d":3}`: `{"a":"null","b":12345678901234567890.10,"d":3}`,
-		`{"x": "<&> null"}`: "{\"x\":\"\\u003c\\u0026\\u003e null\"}",
+		`{"x": "<&> null"}`: `{"x":"<&> null"}`,
 	} {
 		s := &script{steps: []step{answer(200, seedAnswer)}}
 		c := newClient(t, s, func(o *proxy.Options) { o.DropNulls = true })

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"maps"
@@ -43,12 +42,10 @@ const (
 // they are, because the agent may look them up. If inside is false, or no string may change, the
 // text becomes a further member of the result. put reports whether the text is in the result.
 func (c *checkup) put(q *request, result json.RawMessage, text string, inside bool) (json.RawMessage, bool) {
-	decoder := json.NewDecoder(bytes.NewReader(result))
-	decoder.UseNumber()
-	var root any
-	if len(result) > maxMarked || decoder.Decode(&root) != nil {
+	if len(result) > maxMarked || !json.Valid(result) {
 		return result, false
 	}
+	root := rawjson.Any(result)
 	allowed := func() bool {
 		marked, err := rawjson.Encode(root)
 		return err == nil && c.allows(q.tool, marked)

@@ -8,7 +8,6 @@
 package jsonpath
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -64,10 +63,7 @@ type Document struct {
 // NewDocument decodes a valid JSON text. All paths together take at most maxSteps steps in it: see
 // [Path.Find].
 func NewDocument(text []byte, maxSteps int64) *Document {
-	d := &Document{budget: maxSteps}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	_ = decoder.Decode(&d.value)
+	d := &Document{value: rawjson.Any(text), budget: maxSteps}
 	d.count(d.value, 0, 0)
 	return d
 }

@@ -1,7 +1,6 @@
 package members
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -193,9 +192,7 @@ func (h scalars) read(value json.RawMessage) (wrong []Problem) {
 			wrong = append(wrong,
 				wrongType("/"+strconv.Itoa(len(list)), "a string, number, boolean or null", element)...)
 		} else {
-			dec := json.NewDecoder(bytes.NewReader(element))
-			dec.UseNumber()
-			_ = dec.Decode(&v) // cannot fail: the element is a valid scalar
+			v = rawjson.Any(element)
 		}
 		list = append(list, v)
 	}

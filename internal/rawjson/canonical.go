@@ -26,7 +26,7 @@ func canonical(value json.RawMessage, numbers bool) []byte {
 		return nil
 	}
 	w := canonicalWriter{doc: value, numbers: numbers}
-	w.value(space(value, 0))
+	w.value(Space(value, 0))
 	return w.out
 }
 
@@ -35,9 +35,6 @@ type canonicalWriter struct {
 	doc, out []byte
 	numbers  bool // numbers have one form, too
 }
-
-// longestNumber is how many characters a number may have that is written without an exponent.
-const longestNumber = 64
 
 // value writes the value that begins at doc[at] and returns where it ends.
 func (w *canonicalWriter) value(at int) (end int) {
@@ -58,7 +55,7 @@ func (w *canonicalWriter) value(at int) (end int) {
 	case text[0] == '"':
 		w.out = AppendQuote(w.out, unquote(text))
 	case w.numbers && kinds[text[0]] == '0':
-		w.out = append(w.out, ParseNumber(string(text)).Canonical(longestNumber)...)
+		w.out = append(w.out, ParseNumber(string(text)).canonical()...)
 	default:
 		w.out = append(w.out, text...)
 	}

@@ -17,7 +17,7 @@ type level struct {
 // reads the document a second time, for errors only. What is before offset is valid.
 func pointerAt(doc []byte, offset int) string {
 	var levels []level
-	for i := space(doc, 0); i < len(doc); i = space(doc, i) {
+	for i := Space(doc, 0); i < len(doc); i = Space(doc, i) {
 		end := tokenEnd(doc, i)
 		here := end > offset
 		c, top := doc[i], &level{next: 'v'}

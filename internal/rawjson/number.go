@@ -93,10 +93,12 @@ func (n Number) Plain(most int) (text string, ok bool) {
 	return text, len(text) <= most
 }
 
-// Canonical writes every number in one way only: plain, or with an exponent if that takes more than
-// most characters.
-func (n Number) Canonical(most int) string {
-	if text, ok := n.Plain(most); ok {
+// longestNumber is how many characters a number may have that is written without an exponent.
+const longestNumber = 64
+
+// canonical writes every number in one way only: plain, or with an exponent if that is too long.
+func (n Number) canonical() string {
+	if text, ok := n.Plain(longestNumber); ok {
 		return text
 	}
 	sign, point := "", n.far

@@ -73,7 +73,7 @@ func (r *Reader) document(walk func(*Reader) error) error {
 	if len(doc) > math.MaxInt32 {
 		return r.fail(0, "is longer than 2 GiB")
 	}
-	r.pos = space(doc, 0)
+	r.pos = Space(doc, 0)
 	r.last = r.pos
 	start := r.pos
 	if err := walk(r); err != nil {
@@ -82,7 +82,7 @@ func (r *Reader) document(walk func(*Reader) error) error {
 	if err := r.finish(start, 0); err != nil {
 		return err
 	}
-	if r.pos = space(doc, r.pos); r.pos < len(doc) {
+	if r.pos = Space(doc, r.pos); r.pos < len(doc) {
 		return r.failAt(r.pos, "after top-level value")
 	}
 	return nil
@@ -172,7 +172,7 @@ func (r *Reader) enter() (more bool, err error) {
 		return false, r.failDeep(r.pos)
 	}
 	r.frames = append(r.frames, frame{first: int32(len(r.names)), text: int32(len(r.texts))})
-	r.pos = space(r.doc, r.pos+1)
+	r.pos = Space(r.doc, r.pos+1)
 	if r.pos < len(r.doc) && r.doc[r.pos] == '}' {
 		r.pos++
 		r.leave()
@@ -183,11 +183,11 @@ func (r *Reader) enter() (more bool, err error) {
 
 // next follows a member and reports whether there is another; if not, the object is left.
 func (r *Reader) next() (more bool, err error) {
-	r.pos = space(r.doc, r.pos)
+	r.pos = Space(r.doc, r.pos)
 	if r.pos < len(r.doc) {
 		switch r.doc[r.pos] {
 		case ',':
-			r.pos = space(r.doc, r.pos+1)
+			r.pos = Space(r.doc, r.pos+1)
 			return true, nil
 		case '}':
 			r.pos++
@@ -210,10 +210,10 @@ func (r *Reader) member(known, exact []string, seen []bool) (string, error) {
 	if !ok {
 		return "", r.failName(start, end)
 	}
-	if r.pos = space(r.doc, end); r.pos >= len(r.doc) || r.doc[r.pos] != ':' {
+	if r.pos = Space(r.doc, end); r.pos >= len(r.doc) || r.doc[r.pos] != ':' {
 		return "", r.failAt(r.pos, "where a colon should be")
 	}
-	r.pos = space(r.doc, r.pos+1)
+	r.pos = Space(r.doc, r.pos+1)
 	content := r.doc[start+1 : end-1]
 	if bytes.IndexByte(content, '\\') >= 0 {
 		content = appendText(nil, content)

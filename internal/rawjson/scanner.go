@@ -77,7 +77,7 @@ func (s *scanner) skip() error {
 			}
 			i = end
 			if uint(i) < uint(len(doc)) && doc[i] <= ' ' {
-				i = space(doc, i)
+				i = Space(doc, i)
 			}
 			if uint(i) >= uint(len(doc)) || doc[i] != ':' {
 				return s.failAt(i, "where a colon should be")
@@ -87,7 +87,7 @@ func (s *scanner) skip() error {
 				i++
 			}
 			if uint(i) < uint(len(doc)) && doc[i] <= ' ' {
-				i = space(doc, i)
+				i = Space(doc, i)
 			}
 		}
 		if uint(i) >= uint(len(doc)) { // a value begins at i
@@ -119,7 +119,7 @@ func (s *scanner) skip() error {
 			level++
 			i++
 			if uint(i) < uint(len(doc)) && doc[i] <= ' ' {
-				i = space(doc, i)
+				i = Space(doc, i)
 			}
 			if uint(i) < uint(len(doc)) && (object && doc[i] == '}' || !object && doc[i] == ']') {
 				break // empty: it is left below
@@ -149,7 +149,7 @@ func (s *scanner) skip() error {
 				return nil
 			}
 			if uint(i) < uint(len(doc)) && doc[i] <= ' ' {
-				i = space(doc, i)
+				i = Space(doc, i)
 			}
 			if uint(i) >= uint(len(doc)) {
 				return s.failAt(i, "")
@@ -169,7 +169,7 @@ func (s *scanner) skip() error {
 			}
 		}
 		if uint(i) < uint(len(doc)) && doc[i] <= ' ' {
-			i = space(doc, i)
+			i = Space(doc, i)
 		}
 	}
 }
@@ -186,8 +186,8 @@ func (s *scanner) leave() {
 	}
 }
 
-// space returns where the white space ends that begins at doc[i].
-func space(doc []byte, i int) int {
+// Space returns where the white space ends that begins at doc[i].
+func Space(doc []byte, i int) int {
 	for uint(i) < uint(len(doc)) {
 		if c := doc[i]; c > ' ' || c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 			return i

@@ -20,7 +20,7 @@ func Parse(value json.RawMessage) *Node {
 	if Kind(value) == 0 {
 		return &Node{}
 	}
-	n, _ := parse(value, space(value, 0))
+	n, _ := parse(value, Space(value, 0))
 	return n
 }
 

@@ -9,7 +9,7 @@ import (
 // Kind tells what a value is by its first character: '{', '[', '"', '0' for a number, 't', 'f',
 // 'n'; 0 for an empty text. White space may stand before the value.
 func Kind(value []byte) byte {
-	at := space(value, 0)
+	at := Space(value, 0)
 	if at == len(value) {
 		return 0
 	}
@@ -19,6 +19,24 @@ func Kind(value []byte) byte {
 	return '0'
 }
 
+// IsNull reports whether a value is null or there is none.
+func IsNull(value json.RawMessage) bool {
+	kind := Kind(value)
+	return kind == 0 || kind == 'n'
+}
+
+// Any returns a value as encoding/json decodes it, with numbers as json.Number; nil if the text is no
+// JSON.
+func Any(text []byte) any {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var v any
+	if decoder.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
 // Members returns the members of an object in their order. Other values have none. The values are
 // sub-slices.
 func Members(value json.RawMessage) iter.Seq2[string, json.RawMessage] {
@@ -26,7 +44,7 @@ func Members(value json.RawMessage) iter.Seq2[string, json.RawMessage] {
 		if Kind(value) != '{' {
 			return
 		}
-		for at := next(value, space(value, 0)+1); value[at] != '}'; at = next(value, at) {
+		for at := next(value, Space(value, 0)+1); value[at] != '}'; at = next(value, at) {
 			end := End(value, at)
 			name := Text(value[at:end])
 			at = next(value, end)
@@ -45,7 +63,7 @@ func Elements(value json.RawMessage) iter.Seq[json.RawMessage] {
 		if Kind(value) != '[' {
 			return
 		}
-		for at := next(value, space(value, 0)+1); value[at] != ']'; at = next(value, at) {
+		for at := next(value, Space(value, 0)+1); value[at] != ']'; at = next(value, at) {
 			end := End(value, at)
 			if !yield(value[at:end:end]) {
 				return
@@ -79,9 +97,9 @@ const whitespace = " \t\r\n"
 
 // next moves over white space and one separator to what follows.
 func next(value []byte, at int) int {
-	at = space(value, at)
+	at = Space(value, at)
 	if value[at] == ',' || value[at] == ':' {
-		at = space(value, at+1)
+		at = Space(value, at+1)
 	}
 	return at
 }

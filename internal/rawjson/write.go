@@ -18,6 +18,15 @@ func Encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
+// Compact returns a text without the white space of JSON; nil if the text is no JSON.
+func Compact(text []byte) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return nil
+	}
+	return b.Bytes()
+}
+
 // AppendQuote appends s as a JSON string, with U+FFFD for each run of bytes that are not UTF-8.
 func AppendQuote(dst []byte, s string) []byte {
 	s = strings.ToValidUTF8(s, "\ufffd")

@@ -29,24 +29,17 @@ func find(object json.RawMessage) (from, to int, value json.RawMessage) {
 		if !first { // start is at the comma before
 			return start, valueEnd, value
 		}
-		if to = skipSpace(object, valueEnd); object[to] == ',' {
+		if to = rawjson.Space(object, valueEnd); object[to] == ',' {
 			to++
 		}
 		return start, to, value
 	}
 }
 
-func skipSpace(doc []byte, at int) int {
-	for at < len(doc) && (doc[at] == ' ' || doc[at] == '\t' || doc[at] == '\n' || doc[at] == '\r') {
-		at++
-	}
-	return at
-}
-
 // skip returns the offset after white space and separators.
 func skip(doc []byte, at int) int {
 	for {
-		at = skipSpace(doc, at)
+		at = rawjson.Space(doc, at)
 		if at >= len(doc) || doc[at] != ',' && doc[at] != ':' {
 			return at
 		}

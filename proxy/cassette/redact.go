@@ -44,7 +44,7 @@ func (r *redactor) body(body []byte) (v *rawjson.Node, raw json.RawMessage, text
 	changed := r.value("", v)
 	encoded := json.RawMessage(v.Append(nil))
 	if !changed {
-		encoded = compact(body)
+		encoded = rawjson.Compact(body)
 	}
 	return v, encoded, ""
 }

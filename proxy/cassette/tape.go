@@ -1,7 +1,6 @@
 package cassette
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -163,13 +162,4 @@ func (t *Tape) Encode() ([]byte, error) {
 		all = append(all, text)
 	}
 	return slices.Concat(all...), nil
-}
-
-// compact returns valid JSON without white space.
-func compact(raw []byte) json.RawMessage {
-	var b bytes.Buffer
-	if err := json.Compact(&b, raw); err != nil {
-		return raw
-	}
-	return b.Bytes()
 }

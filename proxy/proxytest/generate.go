@@ -22,11 +22,11 @@ type generator struct {
 	schema any // decoded, numbers as json.Number; nil if there is none
 }
 
-func newGenerator(schema json.RawMessage) *generator { return &generator{schema: decoded(schema)} }
+func newGenerator(schema json.RawMessage) *generator { return &generator{schema: rawjson.Any(schema)} }
 
 // sample begins a result about the subjects, which may be nil.
 func (g *generator) sample(r *Request, about *subjects) *sample {
-	arguments := decoded(r.Arguments)
+	arguments := rawjson.Any(r.Arguments)
 	s := &sample{request: r, root: g.schema, about: about, invented: map[string]any{}}
 	s.random = s.randomOf(r.Tool + string(marshal(arguments))) // with sorted names
 	// The last attempt ignores the arguments, in case they are what does not match.

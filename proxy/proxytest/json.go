@@ -1,7 +1,6 @@
 package proxytest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -34,15 +33,4 @@ func marshal(v any) json.RawMessage {
 		panic(fmt.Sprintf("proxytest: %v", err))
 	}
 	return raw
-}
-
-// decoded reads a JSON value with its numbers as json.Number; nil if it is none.
-func decoded(value json.RawMessage) any {
-	decoder := json.NewDecoder(bytes.NewReader(value))
-	decoder.UseNumber()
-	var v any
-	if decoder.Decode(&v) != nil {
-		return nil
-	}
-	return v
 }
