@@ -97,6 +97,7 @@ func (b *Body) fail(err error) error {
 	switch {
 	case err == ErrTooLarge:
 		LeaveBody(b.w, b.r)
+		b.readOn()
 	case err == io.EOF || b.r.ProtoMajor >= 2:
 		unsetDeadline(b.w)
 	}
@@ -105,6 +106,24 @@ func (b *Body) fail(err error) error {
 	}
 	b.err = err
 	return err
+}
+
+// Of a body that is too large at most maxRefused bytes are read before it is refused. After more than
+// maxReused, which is net/http's own limit, the connection ends.
+const (
+	maxRefused = 32 << 20
+	maxReused  = 256 << 10
+)
+
+// readOn reads on for [RefusalTime] at most. Many clients of HTTP/1 read the answer only when they have
+// sent the whole body; they would see a broken connection instead.
+func (b *Body) readOn() {
+	closing := b.w.Header().Get("Connection") == "close" // the time is not bounded
+	if waits := b.r.Header.Get("Expect") != ""; b.r.ProtoMajor < 2 && b.r.Body != nil && !closing && !waits {
+		if n, _ := io.CopyN(io.Discard, b.r.Body, maxRefused); n > maxReused {
+			b.w.Header().Set("Connection", "close")
+		}
+	}
 }
 
 // Done reports whether reading has ended, at the end of the body or with an error. If it has not,

@@ -1,9 +1,12 @@
 package httpserve_test
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -146,3 +149,30 @@ type deadlines struct {
 }
 
 func (d *deadlines) SetReadDeadline(at time.Time) error { d.set = append(d.set, at); return nil }
+
+// A client that sends its whole body before it reads sees the refusal and not a broken connection.
+func TestRefusalOfALargeBodyArrives(t *testing.T) {
+	const size = 8 << 20
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := httpserve.ReadBody(w, r, 1<<20, time.Now().Add(time.Minute)); errors.Is(err, httpserve.ErrTooLarge) {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		}
+	}))
+	defer server.Close()
+	for name, header := range map[string]string{
+		"announced": fmt.Sprintf("Content-Length: %d\r\n\r\n", size), "chunked": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size),
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			_, sent := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\n"+header+strings.Repeat("x", size)+"\r\n0\r\n\r\n")
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if sent != nil || err != nil || response.StatusCode != http.StatusRequestEntityTooLarge {
+				t.Errorf("sent: %v, answered: %v, %v", sent, response, err)
+			}
+		})
+	}
+}
