@@ -23,7 +23,12 @@ type Case struct {
 	// [Run] uses Name, with a number if several cases have it.
 	ID   string
 	Name string // for reports
-	Row  *Row   // of the dataset; nil for a case that was not made of a row
+
+	// Group is the same for cases that belong together, such as paraphrases of one task. If it is "",
+	// the case stands alone. See [Stats].
+	Group string
+
+	Row  *Row // of the dataset; nil for a case that was not made of a row
 	Task dispatchtest.Task
 
 	world    string // a hash of the base world; "" if Task has it
@@ -36,7 +41,8 @@ type Case struct {
 // number of the row. Of base.Conversation only ReplayTools is used, for rows that are sessions.
 //
 // The id of a case is the row's cell in the column id. A row without one gets an id made of its
-// content, which stays the same when other rows are added, moved or removed.
+// content, which stays the same when other rows are added, moved or removed. The group of a case is
+// the cell in the column group.
 //
 // The agent does not see the state of a row. To send the state as the input of rows without a
 // current_state, set Task.Input of each case to Row.State.
@@ -76,7 +82,7 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 		if base.Platform == nil {
 			task.World, task.Platform = proxytest.World{}, worlds[i]
 		}
-		cases[i] = Case{ID: ids[i], Name: row.name(), Row: row, Task: task, world: world, baseSeed: base.World.Seed}
+		cases[i] = Case{ID: ids[i], Name: row.name(), Group: strings.TrimSpace(row.Extra["group"]), Row: row, Task: task, world: world, baseSeed: base.World.Seed}
 	}
 	return cases, nil
 }
@@ -99,11 +105,20 @@ func (r *Row) name() string {
 	return label + ": " + terminal.Cut(name, 60)
 }
 
+// maxID is the limit of the cells id and group in bytes: they are in addresses, and in each result.
+const maxID = 200
+
 // ids returns the id of each row.
 func (d *Dataset) ids(problems *problems) []string {
 	ids, rows := make([]string, len(d.Rows)), map[string]int{}
 	for i := range d.Rows {
 		row := &d.Rows[i]
+		for _, column := range []string{"id", "group"} {
+			if n := len(row.Extra[column]); n > maxID {
+				problems.add(Problem{Code: invalidCell, Row: row.Number, Line: row.Line, Column: column,
+					Message: fmt.Sprintf("the cell has %d bytes, at most %d are allowed in this column", n, maxID)})
+			}
+		}
 		if ids[i] = strings.TrimSpace(row.Extra["id"]); ids[i] == "" {
 			continue
 		}

@@ -174,11 +174,7 @@ func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
 		return err
 	})
 	if bad, ok := errors.AsType[*rawjson.Error](err); ok {
-		where := position(cell, int(bad.Offset))
-		if bad.Pointer != "" {
-			where += ", in " + shown(bad.Pointer)
-		}
-		r.problem(invalidCell, i, "the cell is not valid JSON at %s: %s%s", where, bad.Problem, jsonHint(cell, int(bad.Offset)))
+		r.problem(invalidCell, i, "the cell is not valid JSON at %s", invalidAt(cell, bad))
 		return false
 	}
 	if got != kind {
@@ -186,6 +182,15 @@ func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
 		return false
 	}
 	return true
+}
+
+// invalidAt says where JSON is not valid and why.
+func invalidAt(text string, bad *rawjson.Error) string {
+	where := position(text, int(bad.Offset))
+	if bad.Pointer != "" {
+		where += ", in " + shown(bad.Pointer)
+	}
+	return where + ": " + bad.Problem + jsonHint(text, int(bad.Offset))
 }
 
 // jsonHint returns advice about common mistakes of JSON in cells.

@@ -39,7 +39,8 @@ type Effect struct {
 	// not say how much changes in others.
 	Rate
 
-	Pairs int `json:"pairs"` // cases with trials in both experiments
+	Pairs  int `json:"pairs"`            // cases with trials in both experiments
+	Groups int `json:"groups,omitempty"` // of these cases, as in [Stats]
 
 	// P tests that nothing has changed in these cases: that each case passes as often as before.
 	P float64 `json:"p"`
@@ -75,7 +76,8 @@ const (
 // Compare compares two experiments with the same cases, paired by id. Whether something has changed
 // in these cases is decided by a permutation of the trials inside each case: the exact test of Mantel
 // and Haenszel, with the mid-p value. With one trial per case it is McNemar's mid-p test. It takes the
-// trials of a case as independent of each other, and the interval takes the cases as independent.
+// trials of a case as independent of each other, and the interval takes the cases as independent, or
+// the groups if cases have one.
 //
 // The error is an [*Error] if the fingerprints differ in something other than the version of the
 // agent, if no case ran in both experiments, or if one of them was stopped at first failures, which
@@ -155,11 +157,14 @@ func changeOf(r Rate) Change {
 // returns nil if there are none.
 func effect(all [][2]CaseResult, trials func(CaseResult) int) (*Effect, Change) {
 	var pairs []stats.Pair
+	var differences units
 	total := 0
 	for _, pair := range all {
 		a, b := trials(pair[0]), trials(pair[1])
 		if a > 0 && b > 0 {
-			pairs = append(pairs, stats.Pair{TrialsA: a, PassedA: pair[0].Passed, TrialsB: b, PassedB: pair[1].Passed})
+			p := stats.Pair{TrialsA: a, PassedA: pair[0].Passed, TrialsB: b, PassedB: pair[1].Passed}
+			pairs = append(pairs, p)
+			differences.add(pair[1].Group, p.Difference())
 			total += min(a, b)
 		}
 	}
@@ -167,7 +172,11 @@ func effect(all [][2]CaseResult, trials func(CaseResult) int) (*Effect, Change) 
 		return nil, CannotTell
 	}
 	p, excess, variance := stats.Changed(pairs)
-	e := &Effect{Rate: rate(stats.Difference(pairs)), Pairs: len(pairs), P: p, Detectable: stats.Detectable(variance, total)}
+	means := differences.values()
+	e := &Effect{Rate: rate(stats.Difference(means, total)), Pairs: len(pairs), P: p, Detectable: stats.Detectable(variance, total)}
+	if len(means) < len(pairs) {
+		e.Groups = len(means)
+	}
 	switch {
 	case p < 0.05 && excess > 0 && e.Value > 0:
 		return e, Improved
@@ -205,16 +214,16 @@ const gateCases = 6
 // worse by margin, such as 0.05 for five points. It passes only if the whole interval lies above
 // -margin, so an experiment that is too small does not pass. It uses the worse of the two treatments
 // of infrastructure faults. Cases that did not run in both experiments leave it undecided, and so do
-// fewer than 6 cases with trials that are not such faults.
+// fewer than 6 cases, or groups of cases, with trials that are not such faults.
 func (c *Comparison) NonInferior(margin float64) Gate {
-	low, high, pairs := c.Counted.Low, c.Counted.High, 0
+	low, high, units := c.Counted.Low, c.Counted.High, 0
 	if c.Dropped != nil {
-		low, high, pairs = min(low, c.Dropped.Low), min(high, c.Dropped.High), c.Dropped.Pairs
+		low, high, units = min(low, c.Dropped.Low), min(high, c.Dropped.High), c.Dropped.units()
 	}
 	switch {
 	case high < -margin:
 		return GateFailed
-	case low > -margin && len(c.Missing) == 0 && pairs >= gateCases:
+	case low > -margin && len(c.Missing) == 0 && units >= gateCases:
 		return GatePassed
 	}
 	return GateUndecided
@@ -260,19 +269,26 @@ func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
 	return err
 }
 
+// units is the number of cases or groups that the interval rests on.
+func (e *Effect) units() int { return cmp.Or(e.Groups, e.Pairs) }
+
 // String returns the effect as one line.
 func (e Effect) String() string {
-	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these %s", signed(e.Value), plural(e.Pairs, "case"), e.P, e.interval()) +
-		size(e.Detectable, e.Pairs)
+	cases, unit := plural(e.Pairs, "case"), "case"
+	if e.Groups > 0 {
+		cases, unit = cases+" of "+plural(e.Groups, "group"), "group"
+	}
+	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these %s", signed(e.Value), cases, e.P, e.interval()) +
+		size(e.Detectable, e.units(), unit)
 }
 
 // size says what a comparison of this size can find.
-func size(detectable float64, cases int) (text string) {
+func size(detectable float64, units int, unit string) (text string) {
 	if detectable < 1 {
 		text = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*detectable)
 	}
-	if cases < gateCases {
-		text += fmt.Sprintf("; a gate needs at least %d cases", gateCases)
+	if units < gateCases {
+		text += fmt.Sprintf("; a gate needs at least %s", plural(gateCases, unit))
 	}
 	return text
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// Dataset is the rows of a CSV file of tasks, as the platform accepts it.
+// Dataset is the rows of a CSV file of tasks, as the platform accepts it, or of the same as JSON Lines.
 type Dataset struct {
-	Columns []string // the header, as in the file
+	Columns []string // the header, as in the file; of JSON Lines the members in the order of their first lines
 	Rows    []Row    // in the order of the file
 }
 
 // Row is one task of a [Dataset]. Names in parentheses are columns. A cell without text is the zero
 // value.
 type Row struct {
-	Number int // as a spreadsheet shows it: the header is row 1
+	Number int // as a spreadsheet shows it: the header is row 1; of JSON Lines the line
 	Line   int // of the file, where the row begins; it differs from Number if cells have line breaks
 
 	User     string // (user) what the user asks for: the axis user_instruction
@@ -74,7 +74,7 @@ type limits struct {
 
 var defaultLimits = limits{bytes: 64 << 20, cell: 4 << 20, rows: 100_000, columns: 1000, cells: 2_000_000, problems: 100}
 
-// Read reads a dataset from a CSV file in UTF-8, with or without a byte order mark. Lines end in LF
+// Read reads a dataset from a file of CSV or JSON Lines in UTF-8, with or without a byte order mark. Lines end in LF
 // or CRLF. The column user is required; see [Row] for the others. A column whose name is that of an
 // axis, or is similar to that of a known column, is a problem, because the platform would read it
 // as an unknown column.
@@ -82,6 +82,10 @@ var defaultLimits = limits{bytes: 64 << 20, cell: 4 << 20, rows: 100_000, column
 // Read is as strict as the platform's upload may be: each row has as many cells as the header, and
 // JSON has exact names and no duplicates. A file has at most 64 MiB, 100,000 rows, 1,000 columns
 // and 2,000,000 cells, and a cell at most 4 MiB.
+//
+// A file that begins with { is JSON Lines: one object per line, whose members are the columns. A string
+// is the text of a cell, null is an empty cell, and other values are the JSON of a cell. A line that is
+// not valid does not keep the others from being read.
 //
 // The error is an [*Error] with all problems in the file. Read stops early only if the rest of the
 // file cannot be read as cells: because of another separator or encoding, a quote that is not

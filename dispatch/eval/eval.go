@@ -9,7 +9,7 @@
 //	…
 //	err = experiment.WriteJUnit(report)
 //
-// A [Dataset] is a CSV file of tasks, as the platform accepts it. [Dataset.Cases] makes a [Case] of
+// A [Dataset] is a CSV file of tasks, as the platform accepts it, or JSON Lines. [Dataset.Cases] makes a [Case] of
 // each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
 // [trials]. A [Grader] is a function that decides about a trial, a [User] one that plays the user of
 // a session. [Experiment.Cases] and [Experiment.Stats] say what the trials of a case, and of all
@@ -75,6 +75,14 @@ type Options struct {
 	// locks; elsewhere Results is an error. If Results is "", nothing is written.
 	Results string
 
+	// RetryFaults runs stored trials again that are faults, see [Stats], such as those of an outage.
+	// The file keeps the old lines, and [Trial].Retries counts them.
+	RetryFaults bool
+
+	// Command is a command line, for reports: with -case and the id of a case behind it, it runs
+	// this case again. Reports name it for each trial that did not pass. May be "".
+	Command string
+
 	// Shard "i/n" runs the part i of n of the cases, from 1. The ids of the cases decide which belong
 	// to it, and the sizes of parts differ by at most one. Defaults to "1/1", all cases. [Load] and [Merge] put the results together.
 	Shard string
@@ -120,6 +128,7 @@ type Experiment struct {
 	FirstFailure bool // as in [Options]
 
 	Fingerprint Fingerprint
+	Command     string // as in [Options]
 
 	// Trials are the trials of the first case, then those of the next. If FirstFailure is set, the
 	// trials after the first that did not pass are absent. A case that was skipped has one trial.
@@ -144,10 +153,14 @@ type Trial struct {
 	Result *dispatchtest.Result // nil if nothing was dispatched, or if it is in a file: see Options.Results
 	Took   time.Duration
 
+	// Retries is how often the trial ran before and was a fault: see Options.RetryFaults.
+	Retries int
+
 	began time.Time
 	at    span     // the stored result; zero if there is none
 	notes []string // of a stored result, for the summary
 	ended string   // of a stored result, as Result.Ended
+	again bool     // the stored trial is a fault that is to run again
 }
 
 // A Verdict is how a trial ended.

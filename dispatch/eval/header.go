@@ -36,6 +36,7 @@ func (d *reader) readHeader(header []string) bool {
 	}
 	found := map[string]bool{}
 	for i, name := range header {
+		d.locate(i)
 		d.columns[i].name = name
 		switch {
 		case !utf8.ValidString(name):
@@ -56,6 +57,7 @@ func (d *reader) readHeader(header []string) bool {
 		if c.known != "" || slices.Index(header, name) < i {
 			continue
 		}
+		d.locate(i)
 		meant, why := didYouMean(name, func(known string) bool { return found[known] })
 		if meant == "" {
 			continue
@@ -66,10 +68,13 @@ func (d *reader) readHeader(header []string) bool {
 		}
 	}
 	if !found["user"] {
+		d.locate(-1)
 		coding := slices.ContainsFunc(codingColumns, func(name string) bool { return found[name] })
 		switch {
 		case coding:
 			d.problem(invalidHeader, -1, "the column user is missing: this appears to be a dataset of coding tasks, which need the platform")
+		case d.first != nil:
+			d.problem(invalidHeader, -1, "the member user is missing in all lines; it is what the user asks for")
 		default:
 			d.problem(invalidHeader, -1, "the column user is missing; the first row is the header, such as "+
 				"user,behavior,state,failure_rules,expected_outcome")

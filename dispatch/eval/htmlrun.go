@@ -32,6 +32,7 @@ type htmlTrial struct {
 	Reason   string // on one line
 	Took     time.Duration
 	Expected string
+	Repeat   string // the command that runs the case again
 	Ended    string // who ended the session, and why
 	Anchor   string
 	Link     string
@@ -69,6 +70,7 @@ func (p *htmlPage) fill(c *htmlCase) error {
 		shown := &htmlTrial{
 			Number: t.Number, Verdict: t.Verdict, Cause: p.texts.Line(string(t.Cause)), Reason: p.texts.Line(oneLine(t.Reason)),
 			Took: t.Took, Ended: p.texts.Line(t.whoEnded()), Anchor: c.Anchor + strconv.Itoa(t.Number),
+			Repeat: p.texts.Line(p.e.repeat(t)),
 		}
 		shown.Link = "#" + shown.Anchor
 		if t.Row != nil {

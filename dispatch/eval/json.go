@@ -68,7 +68,7 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	_, _ = out.Write(head) // a Writer keeps its first error for Flush
 	_, _ = out.WriteString(`"cases": [`)
 	for i := range e.Trials {
-		trial, err := e.Trials[i].record(e.secrets)
+		trial, err := e.report(&e.Trials[i])
 		if err != nil {
 			return err
 		}

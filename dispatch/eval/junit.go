@@ -115,7 +115,7 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	_, _ = out.WriteString(xml.Header) // a Writer keeps its first error for Flush
 	_, _ = out.Write(head)
 	for i := range e.Trials {
-		r, err := e.Trials[i].record(e.secrets)
+		r, err := e.report(&e.Trials[i])
 		if err != nil {
 			return err
 		}
@@ -157,6 +157,9 @@ func (e *Experiment) junitProperties() []junitProperty {
 		}
 		add("_faults_dropped", s.Dropped)
 	}
+	if s.Retries > 0 {
+		list = append(list, junitProperty{"retries", fmt.Sprint(s.Retries)})
+	}
 	if text := e.untried(); text != "" {
 		list = append(list, junitProperty{"not_tried", text})
 	}
@@ -165,7 +168,11 @@ func (e *Experiment) junitProperties() []junitProperty {
 
 func (e *Experiment) junitOf(r *record) junitCase {
 	out := junitCase{Name: r.Name + e.numbered(r.Trial), ClassName: e.Name, Time: fmt.Sprintf("%.3f", r.TookMS/1000)}
-	reason := &junitReason{Message: terminal.Cut(oneLine(r.Reason), 300), Type: string(r.Cause), junitText: newJUnitText(r.Reason)}
+	text := r.Reason
+	if r.Repeat != "" {
+		text += "\n\nrun it again: " + r.Repeat
+	}
+	reason := &junitReason{Message: terminal.Cut(oneLine(r.Reason), 300), Type: string(r.Cause), junitText: newJUnitText(text)}
 	switch r.Verdict {
 	case Passed:
 	case Skipped:

@@ -19,7 +19,7 @@ type loaded struct {
 // experiment returns an experiment of these trials.
 func (h *header) experiment(trials []Trial) *Experiment {
 	e := &Experiment{
-		Name: "eval", Started: h.Started, PerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, Trials: trials,
+		Name: "eval", Started: h.Started, PerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, Command: h.Command, Trials: trials,
 	}
 	for i := range trials {
 		e.Took += trials[i].Took
@@ -134,7 +134,7 @@ func (c *collector) read(file string) {
 		c.share(t)
 		if own[t.ID] == nil {
 			own[t.ID] = map[int]*Trial{}
-		} else if own[t.ID][t.Number] != nil {
+		} else if known := own[t.ID][t.Number]; known != nil && known.Retries >= t.Retries {
 			strange(doubledResult, n, "case %s, trial %d is in the file twice", shown(t.ID), t.Number)
 		}
 		own[t.ID][t.Number] = t

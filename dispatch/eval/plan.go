@@ -18,6 +18,7 @@ type Plan struct {
 	Turns   int // at most: dispatches to the agent, of which a session has several
 	Asked   int // at most: calls of the [User], which has to see each response
 	Stored  int // trials that Options.Results has already; Trials and Turns are without them
+	Faults  int // trials in Options.Results that are faults; with Options.RetryFaults they are in Trials and not in Stored
 
 	// Fingerprint is that of the experiment, to compare it with that of a baseline before the run.
 	Fingerprint Fingerprint
@@ -54,7 +55,15 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 			p.Skipped++
 		default:
 			p.Cases++
-			known := min(stored[c.ID], opts.Trials)
+			known := 0
+			for _, fault := range stored[c.ID] {
+				if fault {
+					p.Faults++
+				}
+				if !fault || !opts.RetryFaults {
+					known++
+				}
+			}
 			p.Stored += known
 			p.Trials += opts.Trials - known
 			p.Turns += (opts.Trials - known) * opts.turns(c)
@@ -65,9 +74,9 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 	return p, nil
 }
 
-// stored returns how many trials of each case Results has.
-func (o *Options) stored(h header) (map[string]int, error) {
-	known := map[string]int{}
+// stored returns the trials of each case that Results has, and which are faults.
+func (o *Options) stored(h header) (map[string]map[int]bool, error) {
+	known := map[string]map[int]bool{}
 	if o.Results == "" {
 		return known, nil
 	}
@@ -82,7 +91,13 @@ func (o *Options) stored(h header) (map[string]int, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("eval: Options.Results: %s is a folder", o.Results)
 	}
-	_, err = readResults(o.Results, f, &h, func(r *record, _ span) { known[r.ID]++ })
+	_, err = readResults(o.Results, f, &h, func(r *record, at span) {
+		if known[r.ID] == nil {
+			known[r.ID] = map[int]bool{}
+		}
+		t := r.trial(Case{}, at)
+		known[r.ID][r.Trial] = t.fault()
+	})
 	return known, err
 }
 
@@ -114,8 +129,11 @@ func (p Plan) String() string {
 	if p.Stored > 0 {
 		text += fmt.Sprintf(", %d stored already", p.Stored)
 	}
+	if p.Faults > 0 {
+		text += ", " + plural(p.Faults, "fault") + " stored"
+	}
 	if p.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", p.Skipped)
 	}
-	return text + size(p.Detectable, p.all)
+	return text + size(p.Detectable, p.all, "case")
 }

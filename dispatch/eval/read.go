@@ -20,6 +20,7 @@ type reader struct {
 	data    []byte
 	csv     *csv.Reader
 	columns []column
+	first   []int // of JSON Lines: the line in which each column is first
 	offset  int64 // of the first byte that has not been read as CSV
 
 	row, line int       // of the record last read
@@ -29,6 +30,10 @@ type reader struct {
 
 func (d *reader) read(r io.Reader) {
 	if !d.readText(r) {
+		return
+	}
+	if bytes.TrimSpace(d.data)[0] == '{' {
+		d.readLines()
 		return
 	}
 	d.csv = csv.NewReader(bytes.NewReader(d.data))
@@ -54,10 +59,9 @@ func (d *reader) read(r io.Reader) {
 	}
 }
 
-// readText reads the file and reports whether it can be CSV in UTF-8.
+// readText reads the file and reports whether it can be CSV or JSON Lines in UTF-8.
 func (d *reader) readText(r io.Reader) bool {
 	data, err := io.ReadAll(io.LimitReader(r, d.limits.bytes+1))
-	start := data[:min(len(data), 1024)]
 	switch {
 	case err != nil:
 		d.whole(unreadable, "the file cannot be read: %v", err)
@@ -66,9 +70,11 @@ func (d *reader) readText(r io.Reader) bool {
 		d.whole(tooLarge, "the file has more than %d bytes", d.limits.bytes)
 	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
 		d.whole(unreadable, "the file is a spreadsheet or an archive, not CSV: save the sheet as CSV in UTF-8")
+	case bytes.HasPrefix(data, []byte{0xFF, 0xFE, 0, 0}), bytes.HasPrefix(data, []byte{0, 0, 0xFE, 0xFF}):
+		d.whole(unreadable, "the file is in UTF-32: save it as CSV in UTF-8")
 	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}), bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
 		d.whole(unreadable, "the file is in UTF-16: save it as CSV in UTF-8")
-	case bytes.IndexByte(start, 0) >= 0:
+	case bytes.IndexByte(data, 0) >= 0:
 		d.whole(unreadable, "the file has NUL characters, as UTF-16 has: save it as CSV in UTF-8")
 	default:
 		d.data = bytes.TrimPrefix(data, []byte("\uFEFF"))
@@ -76,6 +82,16 @@ func (d *reader) readText(r io.Reader) bool {
 			d.whole(unreadable, "the file is empty: it begins with a header such as "+
 				"user,behavior,state,failure_rules,expected_outcome")
 			break
+		}
+		switch first, _, _ := bytes.Cut(bytes.TrimSpace(d.data), []byte("\n")); {
+		case first[0] == '[':
+			d.whole(unreadable, "the file is a JSON array: write JSON Lines, one object per line, or CSV")
+			return false
+		case first[0] == '{':
+			return true
+		case bytes.HasPrefix(first, []byte("sep=")):
+			d.whole(unreadable, "the first line is for a spreadsheet and not the header: remove %s", shown(string(bytes.TrimSpace(first))))
+			return false
 		}
 		if !bytes.Contains(d.data, []byte("\n")) && bytes.Contains(d.data, []byte("\r")) {
 			d.whole(unreadable, "the lines end in CR alone: save the file with LF or CRLF")

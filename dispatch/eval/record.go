@@ -29,8 +29,12 @@ type record struct {
 	Reason   string  `json:"reason,omitempty"`
 	TookMS   float64 `json:"took_ms"`
 	Expected string  `json:"expected_outcome,omitempty"`
+	Group    string  `json:"group,omitempty"`
+	Retries  int     `json:"retries,omitempty"`
 	outcome
 	stored
+
+	Repeat string `json:"repeat,omitempty"` // the command that runs the case again; only in reports
 }
 
 // outcome is what a record shows of the result of a run.
@@ -64,6 +68,21 @@ type storedResult struct {
 	Ends []int `json:"ends,omitempty"`
 }
 
+// report returns the record of a trial for reports.
+func (e *Experiment) report(t *Trial) (record, error) {
+	r, err := t.record(e.secrets)
+	r.Repeat = e.repeat(t)
+	return r, err
+}
+
+// repeat returns the command that runs the case of a trial again, or "" if it passed.
+func (e *Experiment) repeat(t *Trial) string {
+	if e.Command == "" || t.Verdict == Passed || t.Verdict == Skipped || t.Verdict == Cancelled {
+		return ""
+	}
+	return e.Command + " -case '" + strings.ReplaceAll(t.ID, "'", `'\''`) + "'"
+}
+
 // record returns the record of the trial, with its timeline.
 func (t *Trial) record(secrets *redact.Set) (record, error) {
 	r := record{outcome: outcome{Calls: []callRecord{}}}
@@ -79,6 +98,7 @@ func (t *Trial) record(secrets *redact.Set) (record, error) {
 		r = *known
 	}
 	r.ID, r.Name, r.Trial, r.Verdict, r.Cause, r.Reason = t.ID, t.Name, t.Number, t.Verdict, t.Cause, t.Reason
+	r.Group, r.Retries = t.Group, t.Retries
 	r.Started, r.TookMS = t.began.UTC(), milliseconds(t.Took)
 	if t.Row != nil {
 		r.Row, r.Line, r.Expected = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
@@ -215,13 +235,13 @@ var causes = []Cause{
 // trial returns the trial of a line at a place of a file. If c is zero, the case is the line's.
 func (r *record) trial(c Case, at span) Trial {
 	if c.ID == "" {
-		c = Case{ID: r.ID, Name: r.Name}
+		c = Case{ID: r.ID, Name: r.Name, Group: r.Group}
 		if r.Row > 0 {
 			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected}
 		}
 	}
 	t := Trial{
-		Case: c, Number: r.Trial, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
+		Case: c, Number: r.Trial, Retries: r.Retries, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
 		Took: time.Duration(r.TookMS * float64(time.Millisecond)), began: r.Started, at: at,
 	}
 	t.notes, t.ended = r.notes(), r.Ended

@@ -25,6 +25,7 @@ type header struct {
 	Trials       int            `json:"trials"` // of each case
 	FirstFailure bool           `json:"first_failure"`
 	Started      time.Time      `json:"started"`
+	Command      string         `json:"command,omitempty"`
 	Total        int            `json:"total"` // cases of all shards
 	Cases        map[string]int `json:"cases"` // ids of this shard, and the place of each in the dataset
 }
@@ -151,7 +152,7 @@ func openResults(name string, h header, see func(r *record, at span)) (_ *result
 			return nil, err
 		}
 	} else {
-		s.header.Started = l.header.Started
+		s.header = l.header
 	}
 	return s, nil
 }
@@ -165,7 +166,7 @@ func inUse(name string) error {
 // see with each trial.
 func readResults(name string, in io.Reader, h *header, see func(r *record, at span)) (lines, error) {
 	problems := problems{most: defaultLimits.problems}
-	seen := map[string]int{}
+	seen, retries := map[string]int{}, map[string]int{}
 	l := scan(name, in, &problems, func(_ *header, n int, r *record, at span) {
 		key := fmt.Sprintf("%s/%d", r.ID, r.Trial)
 		_, known := h.Cases[r.ID]
@@ -173,7 +174,7 @@ func readResults(name string, in io.Reader, h *header, see func(r *record, at sp
 			problems.add(Problem{Code: foreignResult, File: name, Line: n, Message: fmt.Sprintf(format, args...)})
 		}
 		switch differ := r.Fingerprint.differences(h.Fingerprint); {
-		case seen[key] > 0:
+		case seen[key] > 0 && r.Retries <= retries[key]:
 			bad("case %s, trial %d is in line %d too", shown(r.ID), r.Trial, seen[key])
 		case len(differ) > 0:
 			bad("the result is of another experiment: %s", strings.Join(differ, ", "))
@@ -182,7 +183,7 @@ func readResults(name string, in io.Reader, h *header, see func(r *record, at sp
 		default:
 			see(r, at)
 		}
-		seen[key] = n
+		seen[key], retries[key] = n, r.Retries
 	})
 	if l.header.Format != "" {
 		for _, text := range l.header.differences(h) {

@@ -41,6 +41,8 @@ type CaseResult struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 
+	Group string `json:"group,omitempty"`
+
 	// Verdict is [Failed] if a trial failed, or else [Cancelled] or [Errored] if one was, or else
 	// [Passed] or [Skipped].
 	Verdict Verdict `json:"verdict"`
@@ -68,7 +70,7 @@ func (e *Experiment) Cases() []CaseResult {
 }
 
 func (e *Experiment) together(trials []Trial) CaseResult {
-	c := CaseResult{ID: trials[0].ID, Name: trials[0].Name}
+	c := CaseResult{ID: trials[0].ID, Name: trials[0].Name, Group: trials[0].Group}
 	seen := map[Verdict]bool{}
 	for i := range trials {
 		t := &trials[i]
@@ -80,7 +82,7 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 		if t.Verdict == Passed {
 			c.Passed++
 		}
-		if t.infrastructure() {
+		if t.fault() {
 			c.Faults++
 		}
 	}
@@ -98,26 +100,29 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 	return c
 }
 
-// infrastructure reports whether the trial says nothing certain about the agent.
-func (t *Trial) infrastructure() bool {
+// fault reports whether the trial says nothing certain about the agent.
+func (t *Trial) fault() bool {
 	return t.Verdict == Errored ||
 		t.Verdict == Failed && (t.Cause == Cause(dispatchtest.AgentUnreachable) || t.Cause == Cause(dispatchtest.AuthFailed))
 }
 
 // Stats sums up all trials of an experiment. The case is the unit: the trials of one case are not
 // independent. Rates are means over cases, and their intervals depend on how much the cases differ
-// (Miller, arXiv 2411.00640).
+// (Miller, arXiv 2411.00640). If cases have a group, the group is the unit: a rate is the mean over
+// groups of the mean over their cases, so that each group counts the same.
 //
 // A fault is a trial that [Errored], also because its [User] failed, or that failed because the
 // endpoint could not be reached or refused the credentials. If such trials are left out, an agent that
 // causes them looks too good. If they count as failures, an agent that does not cause them looks
 // too bad. Stats therefore has both estimates.
 type Stats struct {
-	Cases  int `json:"cases"`  // with a trial that ended
-	Trials int `json:"trials"` // that ended
-	Faults int `json:"faults"` // of the infrastructure and of the user
+	Cases  int `json:"cases"`            // with a trial that ended
+	Groups int `json:"groups,omitempty"` // of these cases, if cases have one; a case without counts as one
+	Trials int `json:"trials"`           // that ended
+	Faults int `json:"faults"`           // of the infrastructure and of the user
 
 	UserFaults int `json:"user_faults,omitempty"` // those of Faults with [CauseUser]
+	Retries    int `json:"retries,omitempty"`     // runs that were faults and ran again, see Options.RetryFaults
 
 	// Always is the share of cases of which all trials passed, with its interval. A fault of the
 	// infrastructure counts as a failure.
@@ -150,25 +155,31 @@ type Power struct {
 // Stats returns the estimates for all cases. Trials that were skipped or cancelled do not count.
 func (e *Experiment) Stats() Stats {
 	var s Stats
-	var always []float64
+	var always units
 	cases := e.Cases()
+	grouped := false
 	for _, c := range cases {
 		if c.Trials == 0 {
 			continue
 		}
 		s.Cases, s.Trials, s.Faults = s.Cases+1, s.Trials+c.Trials, s.Faults+c.Faults
 		if c.Passed == c.Trials {
-			always = append(always, 1)
+			always.add(c.Group, 1)
 		} else {
-			always = append(always, 0)
+			always.add(c.Group, 0)
 		}
+		grouped = grouped || c.Group != ""
+	}
+	if grouped {
+		s.Groups = len(always.values())
 	}
 	for i := range e.Trials {
 		if e.Trials[i].Cause == CauseUser {
 			s.UserFaults++
 		}
+		s.Retries += e.Trials[i].Retries
 	}
-	s.Always = rate(stats.Mean(always, len(always)))
+	s.Always = rate(stats.Mean(always.values(), always.cases))
 	if !e.FirstFailure {
 		s.Counted = estimate(cases, func(c CaseResult) int { return c.Trials })
 		s.Dropped = estimate(cases, func(c CaseResult) int { return c.Trials - c.Faults })
@@ -187,17 +198,50 @@ func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
 	}
 	e := &Estimate{}
 	for k := 1; k <= most; k++ {
-		var all, any []float64
+		var all, any units
 		groups := 0 // of k trials
 		for _, c := range cases {
 			if n := trials(c); n >= k {
-				all, any = append(all, stats.PassAll(n, c.Passed, k)), append(any, stats.PassAny(n, c.Passed, k))
+				all.add(c.Group, stats.PassAll(n, c.Passed, k))
+				any.add(c.Group, stats.PassAny(n, c.Passed, k))
 				groups += n / k
 			}
 		}
-		e.AllOf = append(e.AllOf, Power{rate(stats.Mean(all, groups)), len(all)})
-		e.AnyOf = append(e.AnyOf, Power{rate(stats.Mean(any, groups)), len(any)})
+		e.AllOf = append(e.AllOf, Power{rate(stats.Mean(all.values(), groups)), all.cases})
+		e.AnyOf = append(e.AnyOf, Power{rate(stats.Mean(any.values(), groups)), any.cases})
 	}
 	e.Rate = e.AllOf[0].Rate
 	return e
+}
+
+// units collects a value of each case. A group of cases is one unit, and so is a case without a group.
+type units struct {
+	cases  int
+	sums   []float64
+	sizes  []int
+	places map[string]int // of groups
+}
+
+func (u *units) add(group string, value float64) {
+	u.cases++
+	at, known := u.places[group]
+	if group == "" || !known {
+		at = len(u.sums)
+		u.sums, u.sizes = append(u.sums, 0), append(u.sizes, 0)
+		if u.places == nil {
+			u.places = map[string]int{}
+		}
+		u.places[group] = at
+	}
+	u.sums[at] += value
+	u.sizes[at]++
+}
+
+// values returns the mean of each unit.
+func (u *units) values() []float64 {
+	means := make([]float64, len(u.sums))
+	for i, sum := range u.sums {
+		means[i] = sum / float64(u.sizes[i])
+	}
+	return means
 }

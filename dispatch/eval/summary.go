@@ -51,6 +51,9 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	e.writeSlowest(&b, colour)
 	e.writeRates(&b, colour)
 	e.writeEnded(&b)
+	if n := e.Stats().Retries; n > 0 {
+		fmt.Fprintf(&b, "%s that ended in a fault ran again\n", plural(n, "run"))
+	}
 	e.writeCounts(&b, colour)
 	_, err := w.Write(b.Bytes())
 	return err
@@ -59,7 +62,7 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 // writeBad lists the trials that failed or could not be run. Cancelled trials are only counted.
 func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 	var table terminal.Table
-	listed, more := 0, 0
+	listed, more, repeat := 0, 0, ""
 	for i := range e.Trials {
 		c := &e.Trials[i]
 		if c.Verdict == Passed || c.Verdict == Skipped || c.Verdict == Cancelled {
@@ -70,6 +73,7 @@ func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 			continue
 		}
 		listed++
+		repeat = cmp.Or(repeat, e.repeat(c))
 		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.Text(terminal.Cut(oneLine(c.Name), 48)+e.numbered(c.Number)),
 			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(string(c.Cause)+": "+terminal.Cut(oneLine(c.Reason), 200)))
 	}
@@ -79,6 +83,9 @@ func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 	_ = table.Write(b, colour) // a Buffer has no errors
 	if more > 0 {
 		fmt.Fprintf(b, "and %d more\n", more)
+	}
+	if repeat != "" {
+		fmt.Fprintf(b, "run the first again: %s\n", clip.Clean(repeat))
 	}
 	b.WriteByte('\n')
 }

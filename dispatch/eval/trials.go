@@ -124,6 +124,8 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		secrets: r.secrets,
 	}
 	h, first := opts.header(cases, r.e.Fingerprint, r.begun), map[string]int{}
+	h.Command = r.secrets.Text(opts.Command)
+	r.e.Command = h.Command
 	for _, c := range cases {
 		if _, is := h.Cases[c.ID]; !is {
 			continue
@@ -140,13 +142,15 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	}
 	r.file, err = openResults(opts.Results, h, func(known *record, at span) {
 		if i := first[known.ID] + known.Trial - 1; i < len(r.e.Trials) && r.e.Trials[i].ID == known.ID {
-			r.e.Trials[i] = known.trial(r.e.Trials[i].Case, at)
+			t := known.trial(r.e.Trials[i].Case, at)
+			t.again = opts.RetryFaults && t.fault()
+			r.e.Trials[i] = t
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.e.Started = r.file.header.Started
+	r.e.Started, r.e.Command = r.file.header.Started, cmp.Or(r.e.Command, r.file.header.Command)
 	return r, nil
 }
 
@@ -210,12 +214,17 @@ func (r *runner) untilFailure(ctx context.Context, trials []Trial) {
 
 // one runs a trial and reports it, unless a file has it already.
 func (r *runner) one(ctx context.Context, t *Trial) {
-	if ctx.Err() != nil || t.at.file != "" {
+	if ctx.Err() != nil || t.at.file != "" && !t.again {
 		return
 	}
 	if reason := r.spent.spent(); reason != "" && r.opts.skip(&t.Case) == "" {
-		t.Reason = reason
+		if !t.again {
+			t.Reason = reason
+		}
 		return
+	}
+	if t.again {
+		*t = Trial{Case: t.Case, Number: t.Number, Retries: t.Retries + 1}
 	}
 	c := t.Case
 	defer func() { // also if the grader ends the goroutine

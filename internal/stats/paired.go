@@ -5,8 +5,14 @@ import "math"
 // A Pair is the trials of one case in two experiments, A and B. Both have at least one.
 type Pair struct{ TrialsA, PassedA, TrialsB, PassedB int }
 
-// Difference returns the mean difference of the rates of the cases, B minus A, and its interval. The
-// interval is about cases like these: the pairs are a sample of them.
+// Difference returns the difference of the rates, B minus A.
+func (p Pair) Difference() float64 {
+	return float64(p.PassedB)/float64(p.TrialsB) - float64(p.PassedA)/float64(p.TrialsA)
+}
+
+// Difference returns the mean of the differences of cases, each from -1 to 1, and its interval. The
+// interval is about cases like these: they are a sample. trials is the number of trials of one
+// experiment.
 //
 // The mean difference is the mean gain minus the mean loss. Each has an interval of its own, and MOVER
 // combines them: the square of the distance to the lower bound is x² + y² - 2rxy, where x is the
@@ -14,21 +20,19 @@ type Pair struct{ TrialsA, PassedA, TrialsB, PassedB int }
 // correlation, which is negative because no case both gains and loses. Zou and Donner, Statistics in
 // Medicine 27:1693, 2008. With one trial per case this is close to Newcombe's method 10, ibid.
 // 17:2635, 1998.
-func Difference(pairs []Pair) (mean float64, interval Interval) {
-	if len(pairs) == 0 {
+func Difference(differences []float64, trials int) (mean float64, interval Interval) {
+	if len(differences) == 0 {
 		return 0, Interval{-1, 1}
 	}
-	gains, losses, trials := make([]float64, len(pairs)), make([]float64, len(pairs)), 0
-	for i, p := range pairs {
-		d := float64(p.PassedB)/float64(p.TrialsB) - float64(p.PassedA)/float64(p.TrialsA)
+	gains, losses := make([]float64, len(differences)), make([]float64, len(differences))
+	for i, d := range differences {
 		gains[i], losses[i] = max(0, d), max(0, -d)
-		trials += min(p.TrialsA, p.TrialsB)
 	}
 	gain, g := part(gains, trials)
 	loss, l := part(losses, trials)
 	r := 0.0
 	if gain > 0 && loss > 0 {
-		n := float64(len(pairs))
+		n := float64(len(differences))
 		_, gainVariance := moments(gains)
 		_, lossVariance := moments(losses)
 		r = -gain * loss * n / (n - 1) / math.Sqrt(gainVariance*lossVariance)

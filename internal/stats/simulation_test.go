@@ -103,6 +103,16 @@ func (t *tally) judge(truth, lost float64, intervals [2]stats.Interval, verdicts
 	}
 }
 
+// difference is [stats.Difference] of the rates of pairs.
+func difference(pairs []stats.Pair) (mean float64, i stats.Interval) {
+	differences, trials := make([]float64, len(pairs)), 0
+	for k, p := range pairs {
+		differences[k] = p.Difference()
+		trials += min(p.TrialsA, p.TrialsB)
+	}
+	return stats.Difference(differences, trials)
+}
+
 // simulate compares suites: now as package eval does, and usual by the t interval of the differences.
 func (s setting) simulate(r *rand.Rand, suites int) (now, usual tally) {
 	lost := 0.0
@@ -114,7 +124,7 @@ func (s setting) simulate(r *rand.Rand, suites int) (now, usual tally) {
 		var verdicts, usualVerdicts [2]int
 		counted, dropped := s.suite(r)
 		for i, pairs := range [][]stats.Pair{counted, dropped} {
-			_, intervals[i] = stats.Difference(pairs)
+			_, intervals[i] = difference(pairs)
 			if p, excess, _ := stats.Changed(pairs); p < 0.05 {
 				verdicts[i] = sign(excess, excess)
 			}

@@ -173,7 +173,7 @@ func TestDifference(t *testing.T) {
 		"everything lost":              {alike(30, down), -1, -1, -0.833088},
 		"a loss in each of two cases":  {alike(2, stats.Pair{2, 2, 2, 1}), -0.5, -0.993882, 0.547926},
 	} {
-		mean, i := stats.Difference(row.pairs)
+		mean, i := difference(row.pairs)
 		near(t, name+": mean", mean, row.mean, 1e-12)
 		near(t, name+": low", i.Low, row.low, 2e-6)
 		near(t, name+": high", i.High, row.high, 2e-6)
@@ -181,7 +181,7 @@ func TestDifference(t *testing.T) {
 		for k, p := range back {
 			back[k] = stats.Pair{TrialsA: p.TrialsB, PassedA: p.PassedB, TrialsB: p.TrialsA, PassedB: p.PassedA}
 		}
-		_, j := stats.Difference(back)
+		_, j := difference(back)
 		near(t, name+": the other way", j.Low, -i.High, 1e-12)
 	}
 }

@@ -3,9 +3,12 @@ package evalcmd
 import (
 	"context"
 	_ "embed"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -64,6 +67,72 @@ func (o *options) cases() ([]eval.Case, error) {
 		}
 	}
 	return cases, nil
+}
+
+// chosen returns the cases that -case, -failed and -limit leave.
+func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
+	if o.limit < 0 {
+		return nil, errors.New("-limit is a number of rows, so at least 1")
+	}
+	if o.baseline != "" && (len(o.only) > 0 || o.failed != "" || o.limit > 0) {
+		return nil, errors.New("-baseline compares all rows, and -case, -failed and -limit leave rows out")
+	}
+	known := make([]string, len(cases))
+	for i, c := range cases {
+		known[i] = c.ID
+	}
+	for _, id := range o.only {
+		if !slices.Contains(known, id) {
+			return nil, fmt.Errorf("-case: no row has the id %q; ids are the column id, or those in the file of results and in the JSON report", id)
+		}
+	}
+	if o.failed != "" {
+		e, err := eval.Load(o.failed)
+		if err != nil {
+			return nil, fmt.Errorf("-failed: %w", err)
+		}
+		var failed []string
+		for _, c := range e.Cases() {
+			if c.Verdict != eval.Passed && c.Verdict != eval.Skipped {
+				failed = append(failed, c.ID)
+			}
+		}
+		cases = slices.DeleteFunc(cases, func(c eval.Case) bool { return !slices.Contains(failed, c.ID) })
+		if len(cases) == 0 {
+			return nil, fmt.Errorf("-failed: no row of the dataset has failed in %s", o.failed)
+		}
+	}
+	if len(o.only) > 0 {
+		cases = slices.DeleteFunc(cases, func(c eval.Case) bool { return !slices.Contains(o.only, c.ID) })
+	}
+	if o.limit > 0 {
+		cases = cases[:min(len(cases), o.limit)]
+	}
+	return cases, nil
+}
+
+// repeated returns the command line without the flags that are about the run as a whole. The program
+// that plays the user is left out, because its arguments may be secret.
+func repeated(flags *flag.FlagSet) string {
+	command := "toolwire eval"
+	flags.Visit(func(f *flag.Flag) {
+		switch {
+		case slices.Contains(ofTheRun, f.Name):
+		case f.Name == "user":
+			command += " -user '…'"
+		case f.Value.String() == "true":
+			command += " -" + f.Name
+		default:
+			command += " -" + f.Name + " '" + strings.ReplaceAll(f.Value.String(), "'", `'\''`) + "'"
+		}
+	})
+	return command
+}
+
+// ofTheRun are the flags that a command for one row leaves out.
+var ofTheRun = []string{
+	"case", "failed", "limit", "results", "retry-faults", "shard", "plan", "parallel", "max-calls", "max-tokens", "max-time",
+	"junit", "json", "html", "baseline", "margin",
 }
 
 // graderVersion changes with grade.

@@ -1,5 +1,5 @@
 // Package evalcmd is the command toolwire eval. It runs a dataset, a CSV file of tasks as the platform
-// takes them, against an agent. This machine stands in for the platform: every row gets a proxy, a
+// takes them or the same as JSON Lines, against an agent. This machine stands in for the platform: every row gets a proxy, a
 // world and a run of its own, many at once.
 //
 //	toolwire eval
@@ -25,8 +25,11 @@
 // While it runs, standard error shows how far it is: on a terminal one line, elsewhere a line a minute.
 // Trials that fail are written there as they end.
 //
+// -case, -failed and -limit run some of the rows. Reports have the command that runs a row again.
+//
 // With -results every trial is written to a file as it ends, and the same command completes the file of
-// a run that was interrupted or killed. With -shard several machines run a part each:
+// a run that was interrupted or killed. -retry-faults also runs its faults again, such as those of an
+// outage. With -shard several machines run a part each:
 //
 //	toolwire eval -trials 5 -agent-version "$(git rev-parse HEAD)" -shard 2/4 -results shard-2.jsonl
 //	toolwire eval merge -o all.jsonl -baseline main.jsonl shard-*.jsonl
@@ -81,6 +84,11 @@ type options struct {
 	baseline                string
 	before                  *eval.Experiment // in the file baseline
 	margin                  float64
+	only                    []string // ids of cases
+	failed                  string   // a file of results
+	limit                   int
+	retryFaults             bool
+	command                 string // that repeats the run
 	budget                  eval.Budget
 }
 
@@ -106,7 +114,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	var o options
 	flags := flag.NewFlagSet("toolwire eval", flag.ContinueOnError)
-	flags.StringVar(&o.dataset, "dataset", "", "CSV `file` with the tasks (default: a small one about the sample agent)")
+	flags.StringVar(&o.dataset, "dataset", "", "`file` with the tasks, CSV or JSON Lines (default: a small one about the sample agent)")
 	flags.StringVar(&o.world, "world", "", "JSON `file` with the world behind the tools: tools_schema, behaviors, initial_state, … (default: that of the sample agent; with -url a world without tools)")
 	o.agent.AddFlags(flags, "the agent's `endpoint`, on this machine; without one a sample agent in this program works on the tasks")
 	flags.IntVar(&o.parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
@@ -120,6 +128,13 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
 	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
 	flags.StringVar(&o.results, "results", "", "write each trial to this `file` as it ends; a file that is not complete is completed")
+	flags.BoolVar(&o.retryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as those of an outage")
+	flags.Func("case", "run the row with this `id` alone; may be repeated", func(id string) error {
+		o.only = append(o.only, id)
+		return nil
+	})
+	flags.StringVar(&o.failed, "failed", "", "run the rows alone that did not pass in this `file` of results")
+	flags.IntVar(&o.limit, "limit", 0, "run the first `number` of rows alone (default: all)")
 	flags.StringVar(&o.shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results")
 	flags.StringVar(&o.version, "agent-version", "", "`version` of the agent, such as a commit, for -results")
 	flags.StringVar(&o.user, "user", "", "`program` with arguments that plays the user in rows with a persona (default: these rows are skipped)")
@@ -132,6 +147,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "toolwire eval: unexpected argument %q; see toolwire eval -h\n", flags.Arg(0))
 		return commandline.Mistake
 	}
+	o.command = repeated(flags)
 	set, err := o.play(ctx, stdout, stderr)
 	if err != nil {
 		o.complain(stderr, err)
@@ -160,6 +176,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		return nil, err
 	}
 	cases, err := o.cases()
+	if err == nil {
+		cases, err = o.chosen(cases)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +197,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	options := &eval.Options{
 		User: user, UserVersion: o.userVersion,
 		Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade, GraderVersion: graderVersion,
-		Results: o.results, Shard: o.shard, AgentVersion: o.version, Budget: o.budget,
+		Results: o.results, RetryFaults: o.retryFaults, Shard: o.shard, AgentVersion: o.version, Budget: o.budget, Command: o.command,
 	}
 	plan, err := options.Plan(cases)
 	if err != nil {
@@ -191,11 +210,14 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		_, err := fmt.Fprintln(stdout, plan)
 		return nil, err
 	}
-	if o.trials > 1 || plan.Stored > 0 {
+	if o.trials > 1 || plan.Stored > 0 || plan.Faults > 0 {
 		fmt.Fprintf(stderr, "toolwire eval: %s\n", plan)
 	}
+	if plan.Faults > 0 && !o.retryFaults {
+		fmt.Fprintf(stderr, "toolwire eval: %d trials in %s are faults; -retry-faults runs them again\n", plan.Faults, o.results)
+	}
 	reports, err := o.openReports(named{"-dataset", o.dataset}, named{"-world", o.world}, named{"-token-file", o.agent.TokenFile},
-		named{"-results", o.results}, named{"-baseline", o.baseline})
+		named{"-results", o.results}, named{"-baseline", o.baseline}, named{"-failed", o.failed})
 	if err != nil {
 		return nil, err
 	}

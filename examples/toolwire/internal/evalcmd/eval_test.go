@@ -86,6 +86,7 @@ func TestEval(t *testing.T) {
 	t.Setenv("TOOLWIRE_TEST_OTHER", "other")
 	served := []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", agent.URL}
 	with := func(args ...string) []string { return append(served[:6:6], args...) }
+	ids := file("ids.csv", "user,id,says\nRefund order #4521.,it's,nothing like it\nRefund order #4521.,b,has been issued\nCancel order #4521.,c,\n")
 
 	for _, tt := range []struct {
 		name   string
@@ -106,6 +107,16 @@ func TestEval(t *testing.T) {
 			"0 of 1  stopped at the first failure  row 3", "5 cases, 7 trials in "}},
 		{"budget", []string{"-trials", "10", "-parallel", "1", "-max-calls", "5"}, 1, []string{" cancelled, 1 skipped\n"}},
 		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases with 40 turns, 1 skipped; a comparison of this size finds a difference of about 36 points\n"}},
+		{"one case", []string{"-dataset", "testdata/failing.csv", "-case", "bb0b0e8dd1f2"}, 2, []string{`toolwire eval: -case: no row has the id "bb0b0e8dd1f2"`}},
+		{"two cases", []string{"-dataset", ids, "-case", "b", "-case", "it's", "-trials", "2"}, 1, []string{
+			"\n2 cases, 4 trials in ", `run the first again: toolwire eval -dataset '` + ids + `' -trials '2' -case 'it'\''s'` + "\n"}},
+		{"a limit", []string{"-dataset", ids, "-limit", "2"}, 1, []string{"\n2 cases in ", `run the first again: toolwire eval -dataset '` + ids + `' -case 'it'\''s'` + "\n"}},
+		{"a limit of a case", []string{"-dataset", ids, "-limit", "9", "-case", "b"}, 0, []string{"\n1 case in "}},
+		{"a negative limit", []string{"-limit", "-1"}, 2, []string{"toolwire eval: -limit is a number of rows"}},
+		{"some rows and a baseline", []string{"-limit", "1", "-baseline", "nope.jsonl"}, 2, []string{"toolwire eval: -baseline compares all rows"}},
+		{"no file of failures", []string{"-failed", "nope.jsonl"}, 2, []string{"toolwire eval: -failed: ", "nope.jsonl: the file cannot be read"}},
+		{"JSON Lines", []string{"-dataset", file("tasks.jsonl", `{"user":"Refund order #4521.","says":"has been issued"}`)}, 0, []string{"\n1 case in ", ": 1 passed\n"}},
+		{"bad JSON Lines", []string{"-dataset", file("bad.jsonl", `{"user":"Refund","state":[]}`)}, 2, []string{"  1     1  state   the cell is JSON, but an array and not an object"}},
 		{"no trials", []string{"-trials", "0"}, 2, []string{"toolwire eval: -trials is how often each row runs"}},
 		{"too many trials", []string{"-trials", "10001"}, 2, []string{"toolwire eval: -trials: 10001 is not from 1 to 10000"}},
 		{"shard without results", []string{"-shard", "1/2"}, 2, []string{"toolwire eval: -shard needs -results"}},
@@ -568,4 +579,45 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("%q is elsewhere: %v", endpoint, got)
 		}
 	}
+}
+
+// The rows that failed run again, and so do the trials that an outage has made faults.
+func TestRowsAgain(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	var down atomic.Bool
+	handler, err := dispatch.New(sampleAgent, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(agent.Close)
+	served := []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", agent.URL, "-results", file("all.jsonl")}
+	run := func(status int, args []string, parts ...string) {
+		t.Helper()
+		var printed bytes.Buffer
+		if got := Run(t.Context(), args, &printed, &printed); got != status {
+			t.Errorf("%q: status %d, want %d", args, got, status)
+		}
+		for _, part := range parts {
+			if !strings.Contains(printed.String(), part) {
+				t.Errorf("%q: %q is missing in\n%s", args, part, printed.String())
+			}
+		}
+	}
+	down.Store(true)
+	run(1, served, "auth_failed      5\n")
+	down.Store(false)
+	run(1, served, ", 5 stored already, 5 faults stored", "toolwire eval: 5 trials in "+file("all.jsonl")+" are faults; -retry-faults runs them again\n", "auth_failed      5\n")
+	run(1, append(served, "-retry-faults"), "at most 5 trials of 5 cases", "5 runs that ended in a fault ran again\n", ": 1 passed, 4 failed\n")
+	run(1, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl")}, "\n4 cases in ", ": 0 passed, 4 failed\n")
+	run(2, []string{"-failed", file("all.jsonl")}, "-failed: no row of the dataset has failed in ")
+	run(2, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl"), "-json", file("all.jsonl")}, "-json and -failed name the same file")
+	run(1, []string{"merge", file("all.jsonl")}, "run the first again: toolwire eval -dataset 'testdata/failing.csv' -url '"+agent.URL+"' -world 'testdata/world.json' -case '")
 }

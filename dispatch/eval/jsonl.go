@@ -1,0 +1,97 @@
+package eval
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// jsonLine is a line of JSON Lines: its cells, or what is wrong with it.
+type jsonLine struct {
+	number int
+	cells  []string // in the order of the columns
+	bad    string
+}
+
+// readLines reads JSON Lines. The members of an object are the cells of a row: a string is the text of
+// the cell, null is an empty cell, and other values are their JSON.
+func (d *reader) readLines() {
+	var lines []jsonLine
+	columns, places, cells := []string{}, map[string]int{}, 0
+	number := 0
+	d.first = []int{}
+	for text := range strings.SplitSeq(string(d.data), "\n") {
+		if number++; strings.TrimSpace(text) == "" {
+			continue
+		}
+		line := jsonLine{number: number}
+		err := rawjson.Read([]byte(text), rawjson.Limits{}, func(*rawjson.Reader) error { return nil })
+		if bad, ok := errors.AsType[*rawjson.Error](err); ok {
+			line.bad = "the line is not valid JSON at " + invalidAt(text, bad)
+		} else if kind := rawjson.Kind([]byte(text)); kind != '{' {
+			line.bad = "the line is JSON, but " + rawjson.KindName(kind) + " and not an object"
+		} else {
+			for name, value := range rawjson.Members(json.RawMessage(text)) {
+				at, known := places[name]
+				if !known {
+					at = len(columns)
+					places[name], columns, d.first = at, append(columns, name), append(d.first, number)
+				}
+				line.cells = append(line.cells, slices.Repeat([]string{""}, max(0, at+1-len(line.cells)))...)
+				line.cells[at] = cellOf(value)
+			}
+			cells += len(line.cells)
+		}
+		if len(columns) > d.limits.columns {
+			d.whole(tooLarge, "the lines have more than %d different members", d.limits.columns)
+			return
+		}
+		if lines = append(lines, line); len(lines) > d.limits.rows {
+			d.whole(tooLarge, "the file has more than %d rows", d.limits.rows)
+			return
+		}
+		if cells > d.limits.cells {
+			d.whole(tooLarge, "the file has more than %d cells", d.limits.cells)
+			return
+		}
+	}
+	bad := slices.ContainsFunc(lines, func(l jsonLine) bool { return l.bad != "" })
+	if len(columns) > 0 || !bad {
+		d.readHeader(columns)
+	}
+	for _, line := range lines {
+		d.row, d.line = line.number, line.number
+		if line.bad != "" {
+			d.problem(invalidRow, -1, "%s", line.bad)
+		} else {
+			d.set.Rows = append(d.set.Rows, d.readRow(append(line.cells, slices.Repeat([]string{""}, len(columns)-len(line.cells))...)))
+		}
+		d.flush()
+	}
+}
+
+// cellOf returns the cell that a member stands for.
+func cellOf(value json.RawMessage) string {
+	switch rawjson.Kind(value) {
+	case '"':
+		return rawjson.Text(value)
+	case 'n':
+		return ""
+	}
+	return string(value)
+}
+
+// locate sets the place of problems to the line in which a column is first, or to the whole file for
+// -1. The header of a CSV file is one line.
+func (d *reader) locate(column int) {
+	switch {
+	case d.first == nil:
+	case column < 0:
+		d.row, d.line = 0, 0
+	default:
+		d.row, d.line = d.first[column], d.first[column]
+	}
+}

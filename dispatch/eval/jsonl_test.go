@@ -1,0 +1,91 @@
+package eval_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// JSON Lines and CSV with the same cells are the same dataset: results of one go on with the other.
+func TestReadJSONLines(t *testing.T) {
+	const csv = "user,id,state,max_turns,turn_mode,scripted_user_turns,simulator_mode,note\n" +
+		"Refund it.,a,\"{\"\"order\"\":{\"\"1\"\":{\"\"total\"\":1.50}}}\",,,,,\n" +
+		"\"Talk,\nplease.\",b,,2,model_as_user,\"[\"\"more\"\"]\",scripted,true\n"
+	const lines = "\uFEFF" + `{"user":"Refund it.","id":"a","state":{"order":{"1":{"total":1.50}}},"note":null}` + "\r\n\r\n" +
+		`{"id":"b","user":"Talk,\nplease.","note":true,"max_turns":2,"turn_mode":"model_as_user","scripted_user_turns":["more"],"simulator_mode":"scripted"}`
+	want, got := readDataset(t, csv), readDataset(t, lines)
+	if !slices.Equal(got.Columns, []string{"user", "id", "state", "note", "max_turns", "turn_mode", "scripted_user_turns", "simulator_mode"}) ||
+		len(got.Rows) != 2 || got.Rows[0].Number != 1 || got.Rows[1].Number != 3 || got.Rows[1].Line != 3 {
+		t.Fatalf("%q, %+v", got.Columns, got.Rows)
+	}
+	var prints []eval.Fingerprint
+	for _, d := range []*eval.Dataset{want, got} {
+		cases, err := d.Cases(dispatchtest.Task{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := new(eval.Options).Plan(cases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prints = append(prints, plan.Fingerprint)
+	}
+	if prints[0] != prints[1] {
+		for i := range got.Rows {
+			a, _ := rawjson.Encode(want.Rows[i])
+			b, _ := rawjson.Encode(got.Rows[i])
+			t.Errorf("%s\n%s", a, b)
+		}
+	}
+}
+
+// The mistakes of CSV have the same texts in JSON Lines. A line that is not valid does not hide others.
+func TestBadJSONLines(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		code       string
+		want       []string // beginnings of the problems
+	}{
+		{"an array", "[\n{\"user\":\"a\"}]", "unreadable", []string{"the file is a JSON array: write JSON Lines, one object per line, or CSV"}},
+		{"no user", `{"id":"a"}`, "invalid_header", []string{"the member user is missing in all lines"}},
+		{"empty object", "{\"user\":\"a\"}\n{}\n", "invalid_row", []string{"row 2: the row is empty: delete it"}},
+		{"no lines of rows", "{}", "invalid_header", []string{"the member user is missing", "row 1: the row is empty"}},
+		{"not JSON", "{\"user\":\"a\"}\n{\"user\":'b'}\nuser\n[1]\n{\"user\":\"c\",\"user\":\"d\"}\n{\"user\":1} x\n", "invalid_row", []string{
+			`row 2: the line is not valid JSON at character 9, in "/user": `, "row 3: the line is not valid JSON at character 1: ",
+			"row 4: the line is JSON, but an array and not an object", `row 5: the line is not valid JSON at character `, "row 6: the line is not valid JSON at character 12"}},
+		{"only broken lines", "{\"user\n{'user':1}\n", "invalid_row", []string{"row 1: the line is not valid JSON", "row 2: the line is not valid JSON"}},
+		{"misspelt later", "{\"user\":\"a\"}\n{\"user\":\"b\",\"stat\":{}}\n{\"user\":\"c\",\"user_instruction\":1}", "invalid_header", []string{
+			"row 2, column stat: did you mean state? ", "row 3, column user_instruction: did you mean user? "}},
+		{"cells", "{\"user\":\"\",\"state\":[],\"max_turns\":51,\"expected_outcome\":\"refused\"}\n{\"user\":\"b\",\"state\":{\"order\":1}}\n", "invalid_cell", []string{
+			"row 1, column user: the cell is empty", "row 1, column state: the cell is JSON, but an array and not an object",
+			"row 1, column max_turns: \"51\" is not a number from 1 to 50", "row 1, column expected_outcome: \"refused\" is not completion or refusal",
+			"row 2, column state: /order"}},
+		{"UTF-32", "\xFF\xFE\x00\x00u\x00\x00\x00", "unreadable", []string{"the file is in UTF-32: save it as CSV in UTF-8"}},
+		{"a late NUL", "user\n" + strings.Repeat("a", 2000) + "\x00\n", "unreadable", []string{"the file has NUL characters"}},
+		{"for a spreadsheet", "sep=,\r\nuser\r\na\r\n", "unreadable", []string{`the first line is for a spreadsheet and not the header: remove "sep=,"`}},
+	} {
+		_, err := eval.Read(strings.NewReader(tt.text))
+		bad, _ := err.(*eval.Error)
+		if bad == nil || len(bad.Problems) != len(tt.want) || bad.Problems[0].Code != tt.code {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		for i, p := range bad.Problems {
+			if !strings.HasPrefix(p.String(), tt.want[i]) {
+				t.Errorf("%s: %s, want %s", tt.name, p, tt.want[i])
+			}
+		}
+	}
+	lines := strings.Repeat("{\"user\":\"a\",\"b\":1}\n", 4)
+	for want, limits := range map[string]eval.Limits{
+		"the file has more than 3 rows": {Rows: 3}, "the file has more than 7 cells": {Cells: 7}, "the lines have more than 1 different members": {Columns: 1},
+	} {
+		if _, err := eval.ReadWithin(strings.NewReader(lines), limits); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
