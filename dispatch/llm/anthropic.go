@@ -72,6 +72,11 @@ func (c *converter) block(block json.RawMessage) error {
 }
 
 func writeAnthropic(turns []turn) (out []json.RawMessage) {
+	if n := len(turns); n > 0 && turns[n-1].role == dispatch.RoleAssistant && turns[n-1].calls == nil {
+		for i, text := range turns[n-1].texts { // the API rejects white space where its answer goes on
+			turns[n-1].texts[i] = strings.TrimRight(text, " \t\r\n")
+		}
+	}
 	for i := 0; i < len(turns); i++ {
 		t := turns[i]
 		if t.role == dispatch.RoleSystem {

@@ -3,6 +3,7 @@ package llm_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -265,6 +266,12 @@ func TestConversationOfOddMessages(t *testing.T) {
 		back, err := llm.Messages(f, conversation)
 		if err != nil {
 			t.Fatal(err)
+		}
+		prefill := append(slices.Clone(messages), dispatch.Message{Role: "assistant", Content: dispatch.Content(`[{"type":"text","text":"{ "},{"type":"text","text":" "}]`)})
+		model = llmtest.New(t, llmtest.Text("yes"))
+		path, body = request(t, f, false, prefill)
+		if got, err := send(t.Context(), model.Client().Transport, path, body); err != nil || !strings.Contains(got, "yes") {
+			t.Errorf("%s: %s, %v", f, got, err)
 		}
 		ids, got := map[string]bool{}, ""
 		for _, m := range back {

@@ -2,7 +2,10 @@ package llmtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -29,17 +32,42 @@ func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range messages {
+	if err := texts(rawjson.Member(q.Body, "system"), "system"); err != nil {
+		return err
+	}
+	ids := make(map[string]bool)
+	for i, m := range messages {
 		content := rawjson.Member(m, "content")
 		says := message{role: user, text: text(content)}
-		if str(m, "role") == "assistant" {
-			says.role = assistant
+		final := false
+		switch role := str(m, "role"); role {
+		case "user":
+		case "system":
+			says.role = system
+		case "assistant":
+			says.role, final = assistant, i == len(messages)-1
+		default:
+			return fmt.Errorf("messages.%d.role: %q is not one of user, assistant and system", i, role)
+		}
+		if err := texts(content, fmt.Sprint("messages.", i)); err != nil && !(final && says.text == "") {
+			return err
+		}
+		if final && strings.TrimRight(says.text, " \t\r\n") != says.text {
+			return errors.New("messages: final assistant content cannot end with trailing whitespace")
 		}
 		others := rawjson.Kind(content) == '"'
 		for b := range rawjson.Elements(content) {
 			switch str(b, "type") {
 			case "tool_use":
-				says.calls = append(says.calls, part{id: str(b, "id"), name: str(b, "name")})
+				call := part{id: str(b, "id"), name: str(b, "name")}
+				if !plainID.MatchString(call.id) {
+					return fmt.Errorf("messages.%d: the tool_use id %q should match the pattern %s", i, call.id, plainID)
+				}
+				if ids[call.id] {
+					return fmt.Errorf("messages.%d: tool_use ids must be unique; %q is not", i, call.id)
+				}
+				ids[call.id] = true
+				says.calls = append(says.calls, call)
 			case "tool_result":
 				says.results = append(says.results, Result{
 					CallID: str(b, "tool_use_id"), Content: text(rawjson.Member(b, "content")), IsError: yes(b, "is_error"),
@@ -54,26 +82,48 @@ func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 	return q.unanswered(true)
 }
 
+// plainID is what an id of a call looks like.
+var plainID = regexp.MustCompile("^[a-zA-Z0-9_-]+$")
+
+// texts checks the texts of a content: none may be empty or of white space only.
+func texts(content json.RawMessage, where string) error {
+	blank := func(text json.RawMessage) bool {
+		return rawjson.Kind(text) == '"' && strings.TrimSpace(rawjson.Text(text)) == ""
+	}
+	for b := range rawjson.Elements(content) {
+		if str(b, "type") == "text" && blank(rawjson.Member(b, "text")) {
+			return fmt.Errorf("%s: text content blocks must contain non-whitespace text", where)
+		}
+	}
+	if blank(content) {
+		return fmt.Errorf("%s: content must contain non-whitespace text", where)
+	}
+	return nil
+}
+
 // stop returns the stop_reason and the stop_details.
 func (anthropic) stop(a *answer) (reason string, details any) {
 	why, refuses := a.joined(refusalPart)
 	switch {
 	case refuses:
-		return "refusal", object("type", "refusal", "category", nil, "explanation", why)
+		return a.reason("refusal"), object("type", "refusal", "category", nil, "explanation", why)
 	case a.incomplete:
-		return "max_tokens", nil
+		return a.reason("max_tokens"), nil
 	case len(a.of(callPart)) > 0:
-		return "tool_use", nil
+		return a.reason("tool_use"), nil
 	}
-	return "end_turn", nil
+	return a.reason("end_turn"), nil
 }
 
 func (anthropic) signature(a *answer, i int) string { return a.id("sig_", i) }
 
+func (anthropic) usage(a *answer, output int) json.RawMessage {
+	return object("input_tokens", a.input-a.cached, "cache_creation_input_tokens", 0, "cache_read_input_tokens", a.cached, "output_tokens", output)
+}
+
 func (f anthropic) message(a *answer, content []json.RawMessage, reason, details any, output int) json.RawMessage {
 	return object("id", a.id("msg_"), "type", "message", "role", "assistant", "model", a.Model, "content", content,
-		"stop_reason", reason, "stop_sequence", nil, "stop_details", details,
-		"usage", object("input_tokens", a.input, "cache_creation_input_tokens", 0, "cache_read_input_tokens", 0, "output_tokens", output))
+		"stop_reason", reason, "stop_sequence", nil, "stop_details", details, "usage", f.usage(a, output))
 }
 
 func (f anthropic) whole(a *answer) json.RawMessage {
@@ -90,6 +140,8 @@ func (f anthropic) whole(a *answer) json.RawMessage {
 				input = object()
 			}
 			content = append(content, object("type", "tool_use", "id", p.id, "name", p.name, "input", input))
+		case rawPart:
+			content = append(content, p.arguments())
 		}
 	}
 	reason, details := f.stop(a)
@@ -126,6 +178,19 @@ func (f anthropic) events(a *answer) (events []event) {
 			start("type", "tool_use", "id", p.id, "name", p.name, "input", object())
 			send("content_block_delta", "index", index, "delta", object("type", "input_json_delta", "partial_json", ""))
 			deltas("input_json_delta", "partial_json")
+		case rawPart:
+			var block []any
+			var input json.RawMessage
+			for name, value := range rawjson.Members(p.arguments()) {
+				if name == "input" {
+					input, value = value, object()
+				}
+				block = append(block, name, value)
+			}
+			start(block...)
+			for _, s := range pieces(string(input)) {
+				send("content_block_delta", "index", index, "delta", object("type", "input_json_delta", "partial_json", s))
+			}
 		default:
 			continue
 		}
@@ -134,7 +199,7 @@ func (f anthropic) events(a *answer) (events []event) {
 	}
 	reason, details := f.stop(a)
 	send("message_delta", "delta", object("stop_reason", reason, "stop_sequence", nil, "stop_details", details),
-		"usage", object("input_tokens", a.input, "cache_creation_input_tokens", 0, "cache_read_input_tokens", 0, "output_tokens", a.output))
+		"usage", f.usage(a, a.output))
 	send("message_stop")
 	return events
 }

@@ -2,6 +2,9 @@ package llmtest
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -25,19 +28,29 @@ func (chat) read(q *Request, _ func(string) ([]message, bool)) error {
 	}
 	for _, m := range messages {
 		content := text(rawjson.Member(m, "content"))
-		switch str(m, "role") {
+		switch role := str(m, "role"); role {
 		case "system", "developer":
 			q.messages = append(q.messages, message{role: system, text: content})
 		case "tool":
 			q.messages = append(q.messages, message{role: tool, results: []Result{{CallID: str(m, "tool_call_id"), Content: content}}})
+		case "function":
+			q.messages = append(q.messages, message{role: tool, results: []Result{{Name: str(m, "name"), Content: content}}})
 		case "assistant":
 			says := message{role: assistant, text: content}
+			if call := rawjson.Member(m, "function_call"); rawjson.Kind(call) == '{' {
+				says.calls = append(says.calls, part{name: str(call, "name")})
+			}
 			for c := range rawjson.Elements(rawjson.Member(m, "tool_calls")) {
+				if n := len(str(c, "id")); n > 40 {
+					return fmt.Errorf("the id of a tool call has %d bytes; the most are 40", n)
+				}
 				says.calls = append(says.calls, part{id: str(c, "id"), name: str(rawjson.Member(c, str(c, "type")), "name")})
 			}
 			q.messages = append(q.messages, says)
-		default:
+		case "user":
 			q.messages = append(q.messages, message{role: user, text: content})
+		default:
+			return fmt.Errorf("the role %q of a message is not known", role)
 		}
 	}
 	return q.unanswered(true)
@@ -45,20 +58,29 @@ func (chat) read(q *Request, _ func(string) ([]message, bool)) error {
 
 func (chat) usage(a *answer) json.RawMessage {
 	return object("prompt_tokens", a.input, "completion_tokens", a.output, "total_tokens", a.input+a.output,
-		"completion_tokens_details", object("reasoning_tokens", a.reasoning))
+		"prompt_tokens_details", object("cached_tokens", a.cached), "completion_tokens_details", object("reasoning_tokens", a.reasoning))
 }
 
 func (chat) finish(a *answer) string {
 	switch {
 	case a.incomplete:
-		return "length"
+		return a.reason("length")
 	case len(a.of(callPart)) > 0:
-		return "tool_calls"
+		return a.reason("tool_calls")
 	}
-	return "stop"
+	return a.reason("stop")
 }
 
 func (c chat) whole(a *answer) json.RawMessage {
+	var choices []json.RawMessage
+	for i, choice := range a.all() {
+		choices = append(choices, object("index", i, "message", c.message(choice), "logprobs", nil, "finish_reason", c.finish(choice)))
+	}
+	return object("id", a.id("chatcmpl-"), "object", "chat.completion", "created", created, "model", a.Model,
+		"choices", choices, "usage", c.usage(a))
+}
+
+func (c chat) message(a *answer) json.RawMessage {
 	var content, refusal any
 	if t, ok := a.joined(textPart); ok {
 		content = t
@@ -70,16 +92,27 @@ func (c chat) whole(a *answer) json.RawMessage {
 	if t, ok := a.joined(thinkingPart); ok {
 		says = append(says, "reasoning_content", t)
 	}
-	var calls []json.RawMessage
+	if calls := c.calls(a); calls != nil {
+		says = append(says, "tool_calls", calls)
+	}
+	for _, p := range a.of(rawPart) {
+		for name, value := range rawjson.Members(p.arguments()) {
+			if i := slices.Index(says, any(name)); i >= 0 && i%2 == 0 {
+				says[i+1] = value
+			} else {
+				says = append(says, name, value)
+			}
+		}
+	}
+	return object(says...)
+}
+
+// calls returns the whole calls of a choice.
+func (chat) calls(a *answer) (calls []json.RawMessage) {
 	for _, p := range a.of(callPart) {
 		calls = append(calls, object("id", p.id, "type", "function", "function", object("name", p.name, "arguments", p.text)))
 	}
-	if calls != nil {
-		says = append(says, "tool_calls", calls)
-	}
-	return object("id", a.id("chatcmpl-"), "object", "chat.completion", "created", created, "model", a.Model,
-		"choices", []json.RawMessage{object("index", 0, "message", object(says...), "logprobs", nil, "finish_reason", c.finish(a))},
-		"usage", c.usage(a))
+	return calls
 }
 
 func (c chat) events(a *answer) (events []event) {
@@ -90,33 +123,49 @@ func (c chat) events(a *answer) (events []event) {
 		}
 		events = append(events, event{data: object(pairs...)})
 	}
-	say := func(finish any, delta ...any) {
-		chunk([]json.RawMessage{object("index", 0, "delta", object(delta...), "logprobs", nil, "finish_reason", finish)}, nil)
+	for i, choice := range a.all() {
+		c.deltas(choice, func(finish any, delta json.RawMessage) {
+			chunk([]json.RawMessage{object("index", i, "delta", delta, "logprobs", nil, "finish_reason", finish)}, nil)
+		})
 	}
-	say(nil, "role", "assistant", "content", "", "refusal", nil)
+	if a.usage {
+		chunk([]json.RawMessage{}, c.usage(a))
+	}
+	return append(events, event{data: json.RawMessage("[DONE]")})
+}
+
+// deltas says a choice piece by piece.
+func (c chat) deltas(a *answer, say func(finish any, delta json.RawMessage)) {
+	say(nil, object("role", "assistant", "content", "", "refusal", nil))
 	call := 0
 	for _, p := range a.parts {
-		if p.kind == callPart {
+		switch {
+		case p.kind == rawPart:
+			say(nil, p.arguments())
+		case p.kind == callPart && a.together:
+		case p.kind == callPart:
 			delta := func(pairs ...any) {
-				say(nil, "tool_calls", []json.RawMessage{object(append([]any{"index", call}, pairs...)...)})
+				say(nil, object("tool_calls", []json.RawMessage{object(append([]any{"index", call}, pairs...)...)}))
 			}
 			delta("id", p.id, "type", "function", "function", object("name", p.name, "arguments", ""))
 			for _, s := range pieces(p.text) {
 				delta("function", object("arguments", s))
 			}
 			call++
-			continue
-		}
-		member := map[partKind]string{textPart: "content", refusalPart: "refusal", thinkingPart: "reasoning_content"}[p.kind]
-		for _, s := range pieces(p.text) {
-			say(nil, member, s)
+		default:
+			member := map[partKind]string{textPart: "content", refusalPart: "refusal", thinkingPart: "reasoning_content"}[p.kind]
+			for _, s := range pieces(p.text) {
+				say(nil, object(member, s))
+			}
 		}
 	}
-	say(c.finish(a))
-	if a.usage {
-		chunk([]json.RawMessage{}, c.usage(a))
+	if calls := c.calls(a); a.together && calls != nil {
+		for i, call := range calls {
+			calls[i] = append(append(json.RawMessage(`{"index":`), strconv.Itoa(i)+","...), call[1:]...)
+		}
+		say(nil, object("tool_calls", calls))
 	}
-	return append(events, event{data: json.RawMessage("[DONE]")})
+	say(c.finish(a), object())
 }
 
 func (chat) failure(f failure) json.RawMessage { return openAIError(f) }

@@ -79,7 +79,7 @@ func ExampleStep_Expect() {
 		{"role":"tool","tool_call_id":"call_1","content":"{\"status\":\"lost\"}"}]}`)
 	fmt.Println(model.Err())
 	// Output:
-	// 200 {"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"done","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"completion_tokens_details":{"reasoning_tokens":0}}} <nil>
+	// 200 {"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"done","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}} <nil>
 	// llmtest: step 1 (text) of the conversation: the model was offered the tools [], want ["get_order"]
 	//   the first user message: "Refund #4521."
 	//   the result of the tool call "call_1": "{\"status\":\"lost\"}"
@@ -96,7 +96,7 @@ func ExampleModel_For() {
 	send(model, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"Ask shipping about #4521."}]}`)
 	fmt.Println(model.Err())
 	// Output:
-	// 200 {"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"The parcel is on its way.","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"completion_tokens_details":{"reasoning_tokens":0}}} <nil>
+	// 200 {"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"The parcel is on its way.","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}} <nil>
 	// llmtest: step 1 (text) of the conversation for "billing" has not been used; 1 of 1 steps are left
 }
 

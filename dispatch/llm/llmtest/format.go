@@ -58,22 +58,21 @@ func (e event) bytes() []byte {
 	return append(append(append(b, "data: "...), e.data...), "\n\n"...)
 }
 
-// answer is a response to a request.
+// answer is a response to a request, or one of its choices.
 type answer struct {
 	*Request
-	parts         []part
+	Step
 	n             int // the number of the response, for ids
 	input, output int // tokens
 	reasoning     int // those of the output that are for thinking
-	incomplete    bool
+	others        []*answer
 }
 
 // newAnswer returns the response of a step with content.
 func newAnswer(q *Request, s Step, n int) *answer {
-	a := &answer{Request: q, n: n, input: s.input, output: s.output, incomplete: s.incomplete}
-	if a.input == 0 && a.output == 0 {
-		a.input, a.output = 100, 20
-	}
+	a := &answer{Request: q, Step: s, n: n}
+	a.input, a.output = s.tokens()
+	a.parts = nil
 	for i, p := range s.parts {
 		if p.kind == callPart && p.id == "" && q.Format != llm.Gemini {
 			p.id = fmt.Sprintf("call_%d_%d", n, i)
@@ -83,7 +82,21 @@ func newAnswer(q *Request, s Step, n int) *answer {
 		}
 		a.parts = append(a.parts, p)
 	}
+	for _, choice := range s.choices {
+		a.others = append(a.others, newAnswer(q, choice, n))
+	}
 	return a
+}
+
+// all returns the choices.
+func (a *answer) all() []*answer { return append([]*answer{a}, a.others...) }
+
+// reason returns the reason why the response ended: the one that the step sets, or else usual.
+func (a *answer) reason(usual string) string {
+	if a.stop != nil {
+		return *a.stop
+	}
+	return usual
 }
 
 // arguments returns the arguments of a call, or nil if they are not JSON.

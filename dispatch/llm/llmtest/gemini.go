@@ -3,6 +3,7 @@ package llmtest
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,12 +20,12 @@ func (gemini) requestID() string { return "X-Request-Id" }
 func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 	model, method, _ := strings.Cut(q.path[strings.LastIndexByte(q.path, '/')+1:], ":")
 	q.Model, q.Stream = model, method == "streamGenerateContent"
-	if s := rawjson.Member(q.Body, "systemInstruction"); s != nil {
+	if s := camel(q.Body, "systemInstruction"); s != nil {
 		q.messages = append(q.messages, message{role: system, text: text(rawjson.Member(s, "parts"))})
 	}
 	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
 		for name, declared := range rawjson.Members(t) {
-			if name != "functionDeclarations" {
+			if name != "functionDeclarations" && name != "function_declarations" {
 				q.Tools = append(q.Tools, name) // a tool of the provider
 				continue
 			}
@@ -40,17 +41,21 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 	var open []part // calls of the model's last turn that have no result yet
 	for _, c := range contents {
 		m := message{role: user, text: text(rawjson.Member(c, "parts"))}
-		if str(c, "role") == "model" {
+		switch role := str(c, "role"); role {
+		case "", "user", "function":
+		default:
+			return fmt.Errorf("the role %q of a content is not known: use user or model", role)
+		case "model":
 			m.role = assistant
 			if n := len(q.messages); n > 0 && q.messages[n-1].role == assistant {
 				m.calls, open = open, nil // the SDK's chats keep each event of a stream as a content of its own
 			}
 		}
 		for p := range rawjson.Elements(rawjson.Member(c, "parts")) {
-			if call := rawjson.Member(p, "functionCall"); call != nil {
+			if call := camel(p, "functionCall"); call != nil {
 				m.calls = append(m.calls, part{id: str(call, "id"), name: str(call, "name")})
 			}
-			result := rawjson.Member(p, "functionResponse")
+			result := camel(p, "functionResponse")
 			if result == nil {
 				continue
 			}
@@ -74,6 +79,17 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 	}
 	return nil
 }
+
+// camel returns a member that may also have the name of the API's protocol buffers.
+func camel(object json.RawMessage, name string) json.RawMessage {
+	if value := rawjson.Member(object, name); value != nil {
+		return value
+	}
+	snake := upper.ReplaceAllStringFunc(name, func(c string) string { return "_" + strings.ToLower(c) })
+	return rawjson.Member(object, snake)
+}
+
+var upper = regexp.MustCompile("[A-Z]")
 
 // belongs returns which of the calls a result is for: the one with its id, or the first one of its
 // tool if it has no id; -1 if there is none.
@@ -115,57 +131,84 @@ func (gemini) finish(a *answer) (parts []json.RawMessage, reason string, why jso
 				signature, signed = json.RawMessage(`"c2ln`+fmt.Sprintf("%04d", (a.n*100+i)%10_000)+`"`), false
 			}
 			parts = append(parts, object("functionCall", object("id", id, "name", p.name, "args", arguments), "thoughtSignature", signature))
+		case rawPart:
+			parts = append(parts, p.arguments())
 		}
 	}
 	if a.incomplete {
-		return parts, "MAX_TOKENS", nil
+		return parts, a.reason("MAX_TOKENS"), nil
 	}
-	return parts, "STOP", nil
+	return parts, a.reason("STOP"), nil
 }
 
-// response returns a response or an event of a stream, which have the same form. An empty reason
-// means that more events follow.
-func (gemini) response(a *answer, parts []json.RawMessage, reason string, why json.RawMessage) json.RawMessage {
+// candidate returns a candidate. An empty reason means that more events follow.
+func (gemini) candidate(index int, parts []json.RawMessage, reason string, why json.RawMessage) json.RawMessage {
 	var content, finish json.RawMessage
-	usage := []any{"promptTokenCount", a.input}
 	if parts != nil {
 		content = object("role", "model", "parts", parts)
 	}
 	if reason != "" {
 		finish = rawjson.Quote(reason)
+	}
+	return object("content", content, "finishReason", finish, "finishMessage", why, "index", index)
+}
+
+// response returns a response or an event of a stream, which have the same form. last tells that no
+// more events follow.
+func (gemini) response(a *answer, last bool, candidates ...json.RawMessage) json.RawMessage {
+	usage := []any{"promptTokenCount", a.input}
+	if a.cached > 0 {
+		usage = append(usage, "cachedContentTokenCount", a.cached)
+	}
+	if last {
 		usage = append(usage, "candidatesTokenCount", a.output-a.reasoning, "thoughtsTokenCount", a.reasoning)
 		usage = append(usage, "totalTokenCount", a.input+a.output)
 	} else {
 		usage = append(usage, "totalTokenCount", a.input)
 	}
-	return object("candidates", []json.RawMessage{object("content", content, "finishReason", finish, "finishMessage", why, "index", 0)},
+	return object("candidates", candidates,
 		"usageMetadata", object(usage...), "modelVersion", a.Model, "responseId", "response-"+strconv.Itoa(a.n))
 }
 
 func (f gemini) whole(a *answer) json.RawMessage {
-	parts, reason, why := f.finish(a)
-	return f.response(a, parts, reason, why)
+	var candidates []json.RawMessage
+	for i, choice := range a.all() {
+		parts, reason, why := f.finish(choice)
+		candidates = append(candidates, f.candidate(i, parts, reason, why))
+	}
+	return f.response(a, true, candidates...)
 }
 
 func (f gemini) events(a *answer) (events []event) {
-	send := func(part json.RawMessage) {
-		events = append(events, event{data: f.response(a, []json.RawMessage{part}, "", nil)})
-	}
-	parts, reason, why := f.finish(a)
-	for _, p := range parts {
-		t := rawjson.Member(p, "text")
-		if t == nil {
-			send(p) // calls are not divided
+	for i, choice := range a.all() {
+		send := func(parts ...json.RawMessage) {
+			events = append(events, event{data: f.response(a, false, f.candidate(i, parts, "", nil))})
 		}
-		for _, s := range pieces(rawjson.Text(t)) {
-			send(object("text", s, "thought", rawjson.Member(p, "thought")))
+		parts, reason, why := f.finish(choice)
+		var calls []json.RawMessage
+		for _, p := range parts {
+			text := func(s string) json.RawMessage { return object("text", s, "thought", rawjson.Member(p, "thought")) }
+			switch whole := rawjson.Text(rawjson.Member(p, "text")); {
+			case choice.together && rawjson.Member(p, "functionCall") != nil:
+				calls = append(calls, p)
+			case string(p) != string(text(whole)): // only texts are divided
+				send(p)
+			default:
+				for _, s := range pieces(whole) {
+					send(text(s))
+				}
+			}
 		}
+		if calls != nil {
+			send(calls...)
+		}
+		var end []json.RawMessage
+		if parts != nil {
+			end = []json.RawMessage{object("text", "")}
+		}
+		events = append(events, event{data: f.response(a, i == len(a.others), f.candidate(i, end, reason, why))})
 	}
-	var last []json.RawMessage
-	if parts != nil {
-		last = []json.RawMessage{object("text", "")}
-	}
-	return append(events, event{data: f.response(a, last, reason, why)})
+	return events
 }
 
 func (gemini) failure(f failure) json.RawMessage {

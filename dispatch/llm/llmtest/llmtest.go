@@ -1,4 +1,4 @@
-// Package llmtest plays the model in tests of [agents]. It speaks the APIs of model providers, so
+// Package llmtest stands in for the model in tests of [agents]. It speaks the APIs of model providers, so
 // an agent runs with the provider's own SDK, without a key, a network or a model.
 //
 //	model := llmtest.New(t,
@@ -7,8 +7,8 @@
 //	)
 //	client := openai.NewClient(option.WithBaseURL(model.URL), option.WithHTTPClient(model.Client()), option.WithAPIKey("none"))
 //
-// A script is a list of steps. A [Step] is one response of the model: text, thinking, tool calls or
-// an error. The model answers in the format of the request, and streams if the request asks for it.
+// A script is a list of steps. A [Step] is one response of the model: text, thinking, tool calls,
+// choices, whatever else the format has, or an error. The model answers in the format of the request, and streams if the request asks for it.
 // The end of the path selects the format:
 //
 //	/chat/completions                            OpenAI Chat Completions
@@ -18,13 +18,17 @@
 //
 // A [Model] is safe for concurrent use.
 //
+// The package knows the formats on its own, from the documents of the providers: it shares no reading
+// or writing of them with package llm. What one of the two gets wrong, the other one does not repeat.
+//
 // # What fails a test
 //
 // A model made by [New] or [NewServer] fails its test when
 //
 //   - a request has no step: the script is over, or no script is for its conversation;
 //   - a request is one that the provider refuses, for example because the result of a tool call is
-//     missing, or one that has more than 32 MiB. Such a request does not use a step;
+//     missing, ids of calls repeat, or a text for Anthropic has white space only, or one that has more
+//     than 32 MiB. Such a request does not use a step;
 //   - an expectation of a step is not met (see [Step.Expect]). The step is played all the same;
 //   - a step has not been used when the test ends.
 //

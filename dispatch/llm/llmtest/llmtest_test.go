@@ -173,12 +173,15 @@ func TestWhatFailsATest(t *testing.T) {
 			"mistakes in a script", []llmtest.Step{
 				llmtest.Error(200), llmtest.Turn(), llmtest.Turn(llmtest.Error(429), llmtest.Text("x")), llmtest.Turn(llmtest.Drop(), llmtest.Text("x")),
 				llmtest.Turn(llmtest.Refusal("x"), llmtest.Text("x")), llmtest.Text("x").Fail(1), llmtest.Error(500).Cut(), llmtest.Text("x").RetryAfter(1), llmtest.Call("a", "", "{}"),
+				llmtest.Raw("[]"), llmtest.Text("x").Usage(5, 1).Cached(6), llmtest.Choices(), llmtest.Choices(llmtest.Text("x"), llmtest.Drop(), llmtest.Call("a", "", "{}")),
 			},
 			func(testing.TB, *llmtest.Model) {},
 			[]string{
 				"step 1 (error 200) of the conversation: the status 200 is not an error; use 400 to 599", `step 2 () of the conversation: the step has no content; Text("") is an empty response`,
 				"step 3", "Error cannot be joined", "step 4", "Drop cannot be joined", "step 5", "Refusal cannot be joined",
 				"step 6", "the status 1 of Fail", "step 7", "only a response with content", "step 8", "RetryAfter is for Error", "step 9", "a call has no tool name",
+				"step 10", "the argument of Raw is not a JSON object", "step 11", "6 tokens are cached of 5", "step 12", "the step has no content",
+				"step 13 (text, or drop, or call )", "a choice after the first has content only", "step 13", "a call has no tool name",
 			},
 		},
 	} {
@@ -319,6 +322,25 @@ func TestConversationsThatProvidersRefuse(t *testing.T) {
 		{"chat: without a call", chatPath, chatAll(chatTool("a")), `the result for \"a\" does not belong`},
 		{"chat: no messages", chatPath, `{"model":"m","messages":[]}`, `messages must be an array`},
 		{"chat: a message is not an object", chatPath, `{"model":"m","messages":[1]}`, `messages[0] must be an object`},
+		{"chat: the old form", chatPath, chatAll(`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`, `{"role":"function","name":"f","content":"x"}`), ""},
+		{"chat: another role", chatPath, chatAll(`{"role":"robot","content":"x"}`), `the role \"robot\" of a message is not known`},
+		{"chat: a long id", chatPath, chatAll(strings.ReplaceAll(`{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`, `"a"`, `"`+strings.Repeat("a", 41)+`"`)), `the most are 40`},
+		{"chat: the longest id", chatPath, chatAll(strings.Replace(strings.Replace(chatCall, `"a"`, `"`+strings.Repeat("a", 40)+`"`, 1), "}}]", "}}]", 1), chatTool("b"), chatTool(strings.Repeat("a", 40))), ""},
+		{"responses: a long id", "/v1/responses", `{"input":[{"type":"function_call","call_id":"` + strings.Repeat("a", 65) + `","name":"f","arguments":"{}"}]}`, `the most are 64`},
+		{"responses: another role", "/v1/responses", `{"input":[{"role":"robot","content":"x"}]}`, `the role \"robot\" of a message is not known`},
+		{"gemini: another role", geminiPath, `{"contents":[{"role":"assistant","parts":[{"text":"x"}]}]}`, `the role \"assistant\" of a content is not known`},
+		{"gemini: the names of protocol buffers", geminiPath, `{"contents":[{"parts":[{"text":"x"}]},{"role":"model","parts":[{"function_call":{"name":"f"}}]}]}`, `the function response for \"f\" is missing`},
+		{"anthropic: a system message", anthropicPath, claudeAll(`{"role":"user","content":"x"}`, `{"role":"system","content":"y"}`, `{"role":"user","content":"z"}`), ""},
+		{"anthropic: another role", anthropicPath, claudeAll(`{"role":"tool","content":"x"}`), `is not one of user, assistant and system`},
+		{"anthropic: an empty text", anthropicPath, claudeAll(claudeUser(`{"type":"text","text":""}`)), `must contain non-whitespace text`},
+		{"anthropic: a blank text", anthropicPath, claudeAll(claudeUser(`{"type":"text","text":"x"}`, `{"type":"text","text":" \n"}`)), `must contain non-whitespace text`},
+		{"anthropic: a blank message", anthropicPath, claudeAll(`{"role":"user","content":" "}`), `must contain non-whitespace text`},
+		{"anthropic: a blank system prompt", anthropicPath, `{"model":"m","max_tokens":9,"system":[{"type":"text","text":" "}],"messages":[{"role":"user","content":"x"}]}`, `must contain non-whitespace text`},
+		{"anthropic: a prefill", anthropicPath, claudeAll(`{"role":"user","content":"x"}`, `{"role":"assistant","content":"{"}`), ""},
+		{"anthropic: an empty prefill", anthropicPath, claudeAll(`{"role":"user","content":"x"}`, `{"role":"assistant","content":""}`), ""},
+		{"anthropic: a prefill with a space", anthropicPath, claudeAll(`{"role":"user","content":"x"}`, `{"role":"assistant","content":"a "}`), `cannot end with trailing whitespace`},
+		{"anthropic: a repeated id", anthropicPath, claudeAll(claudeUs, claudeUser(claudeTool("a"), claudeTool("b")), claudeUs, claudeUser(claudeTool("a"), claudeTool("b"))), `tool_use ids must be unique`},
+		{"anthropic: an odd id", anthropicPath, claudeAll(strings.Replace(claudeUs, `"a"`, `"x.1"`, 1), claudeUser(claudeTool("x.1"), claudeTool("b"))), `the tool_use id \"x.1\" should match`},
 		{"anthropic: in order", anthropicPath, claudeAll(claudeUs, claudeUser(claudeTool("b"), claudeTool("a"), `{"type":"text","text":"x"}`)), ""},
 		{"anthropic: one is missing", anthropicPath, claudeAll(claudeUs, claudeUser(claudeTool("b"))), `\"a\" is missing`},
 		{"anthropic: two messages", anthropicPath, claudeAll(claudeUs, claudeUser(claudeTool("b")), claudeUser(claudeTool("a"))), `\"a\" is missing`},
@@ -332,6 +354,38 @@ func TestConversationsThatProvidersRefuse(t *testing.T) {
 				t.Errorf("%d %s, want %q; %v", status, answer, tt.want, m.Err())
 			}
 		})
+	}
+}
+
+// The names of Gemini's protocol buffers mean the same as those of its API.
+func TestNamesOfProtocolBuffers(t *testing.T) {
+	m := llmtest.New(t, llmtest.Text("hi").Expect(llmtest.HasSystem("Be brief."), llmtest.HasTools("f", "google_search"), llmtest.HasResult("", "sun")))
+	_, _, answer, err := post(t, m, geminiPath, `{"system_instruction":{"parts":[{"text":"Be brief."}]},"tools":[{"function_declarations":[{"name":"f"}]},{"google_search":{}}],
+		"contents":[{"parts":[{"text":"x"}]},{"role":"model","parts":[{"function_call":{"name":"f"}}]},{"role":"function","parts":[{"function_response":{"name":"f","response":{"output":"sun"}}}]}]}`)
+	if err != nil || !strings.Contains(answer, "hi") {
+		t.Errorf("%s, %v", answer, err)
+	}
+}
+
+// The result of a call that Raw has made is expected like that of any other.
+func TestRawCall(t *testing.T) {
+	m := llmtest.New(t, llmtest.Raw(`{"type":"custom_tool_call","id":"ct_1","call_id":"c","name":"run","input":"SELECT 1"}`), llmtest.Text("hi").Expect(llmtest.HasResult("c", "one")))
+	_, _, _, _ = post(t, m, "/v1/responses", `{"model":"m","input":"a"}`)
+	_, _, answer, err := post(t, m, "/v1/responses", `{"model":"m","previous_response_id":"resp_1","input":[{"type":"custom_tool_call_output","call_id":"c","output":"one"}]}`)
+	if err != nil || !strings.Contains(answer, "hi") {
+		t.Errorf("%s, %v", answer, err)
+	}
+}
+
+// A format with one choice cannot have several.
+func TestChoicesOfAFormatWithOne(t *testing.T) {
+	for path, body := range map[string]string{anthropicPath: `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]}`, "/v1/responses": `{"model":"m","input":"x"}`} {
+		got := testkit.Failures(t, func(t testing.TB) {
+			_, _, _, _ = post(t, llmtest.New(t, llmtest.Choices(llmtest.Text("a"), llmtest.Text("b"))), path, body)
+		})
+		if !strings.Contains(got, "step 1 (text, or text) of the conversation: the format") || !strings.Contains(got, "has one choice") {
+			t.Errorf("%s: %s", path, got)
+		}
 	}
 }
 

@@ -47,36 +47,57 @@ func (responses) read(q *Request, previous func(id string) ([]message, bool)) er
 		return err
 	}
 	for _, i := range items {
-		switch str(i, "type") {
-		case "function_call", "custom_tool_call":
-			q.messages = append(q.messages, message{role: assistant, calls: []part{{id: str(i, "call_id"), name: str(i, "name")}}})
-		case "function_call_output", "custom_tool_call_output":
-			result := Result{CallID: str(i, "call_id"), Content: text(rawjson.Member(i, "output"))}
-			q.messages = append(q.messages, message{role: tool, results: []Result{result}})
-		case "message", "":
-			who := map[string]role{"assistant": assistant, "system": system, "developer": system, "user": user}
-			r, ok := who[str(i, "role")]
-			if !ok {
-				return fmt.Errorf("the role %q of a message is not known", str(i, "role"))
-			}
-			q.messages = append(q.messages, message{role: r, text: text(rawjson.Member(i, "content"))})
+		m, ok, err := itemMessage(i)
+		if err != nil {
+			return err
+		}
+		if ok {
+			q.messages = append(q.messages, m)
 		}
 	}
 	return q.unanswered(false)
+}
+
+// itemMessage returns what an item says; ok is false if the model does not read it here.
+func itemMessage(i json.RawMessage) (m message, ok bool, err error) {
+	if n := len(str(i, "call_id")); n > 64 {
+		return m, false, fmt.Errorf("a call_id has %d bytes; the most are 64", n)
+	}
+	switch str(i, "type") {
+	case "function_call", "custom_tool_call":
+		return message{role: assistant, calls: []part{{id: str(i, "call_id"), name: str(i, "name")}}}, true, nil
+	case "function_call_output", "custom_tool_call_output":
+		result := Result{CallID: str(i, "call_id"), Content: text(rawjson.Member(i, "output"))}
+		return message{role: tool, results: []Result{result}}, true, nil
+	case "message", "":
+		who := map[string]role{"assistant": assistant, "system": system, "developer": system, "user": user}
+		r, known := who[str(i, "role")]
+		if !known {
+			return m, false, fmt.Errorf("the role %q of a message is not known", str(i, "role"))
+		}
+		return message{role: r, text: text(rawjson.Member(i, "content"))}, true, nil
+	}
+	return m, false, nil
 }
 
 // conversation returns the messages of the request and the answer, for a request that continues it.
 func (a *answer) conversation() []message {
 	messages := slices.DeleteFunc(slices.Clone(a.messages), func(m message) bool { return m.role == instructions })
 	said, _ := a.joined(textPart)
-	return append(messages, message{role: assistant, text: said, calls: a.of(callPart)})
+	messages = append(messages, message{role: assistant, text: said, calls: a.of(callPart)})
+	for _, p := range a.of(rawPart) {
+		if m, ok, _ := itemMessage(p.arguments()); ok {
+			messages = append(messages, m)
+		}
+	}
+	return messages
 }
 
 // response returns the object of the whole response. usage and failure may be nil.
 func (responses) response(a *answer, status string, output []json.RawMessage, usage, failure any) json.RawMessage {
 	var why, previous any
 	if status == "incomplete" {
-		why = object("reason", "max_output_tokens")
+		why = object("reason", a.reason("max_output_tokens"))
 	}
 	if a.previous != "" {
 		previous = a.previous
@@ -89,12 +110,12 @@ func (responses) response(a *answer, status string, output []json.RawMessage, us
 }
 
 func (responses) usage(a *answer) json.RawMessage {
-	return object("input_tokens", a.input, "input_tokens_details", object("cached_tokens", 0),
+	return object("input_tokens", a.input, "input_tokens_details", object("cached_tokens", a.cached),
 		"output_tokens", a.output, "output_tokens_details", object("reasoning_tokens", a.reasoning), "total_tokens", a.input+a.output)
 }
 
 func (responses) status(a *answer) string {
-	if a.incomplete {
+	if a.incomplete || a.stop != nil {
 		return "incomplete"
 	}
 	return "completed"
@@ -113,6 +134,8 @@ func (f responses) item(a *answer, i int, p part, done bool) json.RawMessage {
 			arguments = p.text
 		}
 		return object("id", a.id("fc_", i), "type", "function_call", "status", status, "call_id", p.id, "name", p.name, "arguments", arguments)
+	case rawPart:
+		return p.arguments()
 	case thinkingPart:
 		if done {
 			content = append(content, object("type", "summary_text", "text", p.text))
@@ -171,6 +194,7 @@ func (f responses) events(a *answer) (events []event) {
 			at(kind+".done", id, append(slices.Clip(more), member, p.text)...)
 		}
 		switch p.kind {
+		case rawPart:
 		case callPart:
 			streamed("function_call_arguments", "fc_", "arguments")
 		case thinkingPart:

@@ -71,6 +71,9 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			m.fail("%s: %s%s", where, hide.Text(err.Error()), q.about(hide))
 		}
 	}
+	if step.choices != nil && (q.Format == llm.Anthropic || q.Format == llm.OpenAIResponses) {
+		m.fail("%s: the format %s has one choice; Choices is for Chat Completions and Gemini", where, q.Format)
+	}
 	m.play(w, r.Context(), f, q, step, n)
 }
 

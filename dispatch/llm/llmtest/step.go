@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Step is one response of the model. The functions of this package make steps. The methods return
@@ -18,7 +20,11 @@ type Step struct {
 	every      time.Duration
 	input      int
 	output     int
+	cached     int // of input
 	incomplete bool
+	stop       *string // the reason why the response ended; nil for the one that its content has
+	together   bool    // calls come in one event
+	choices    []Step  // after this one
 	end        end
 	failure    int // the status of the error in the middle
 	expect     []func(*Request) error
@@ -27,7 +33,7 @@ type Step struct {
 // part is a piece of a response.
 type part struct {
 	kind     partKind
-	text     string // of a call: the arguments
+	text     string // of a call: the arguments; of a raw part: JSON
 	id, name string // of a call
 }
 
@@ -38,6 +44,7 @@ const (
 	thinkingPart partKind = "thinking"
 	callPart     partKind = "call"
 	refusalPart  partKind = "refusal"
+	rawPart      partKind = "raw"
 )
 
 // end says how a response ends.
@@ -77,6 +84,33 @@ func Call(id, name, arguments string) Step {
 // finishReason SAFETY and text as the finishMessage; both have no content.
 func Refusal(text string) Step { return Step{parts: []part{{kind: refusalPart, text: text}}} }
 
+// Raw returns a step with a JSON object that the format of the request has and this package does not
+// make, such as a tool that the provider runs. It is a content block of Anthropic, an output item of
+// Responses, a part of Gemini, or members of the message or the delta of Chat Completions:
+//
+//	llmtest.Turn(
+//		llmtest.Raw(`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"shoes"}}`),
+//		llmtest.Raw(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`),
+//		llmtest.Text("I found none."),
+//	)
+//
+// A stream delivers it whole, but for the input of an Anthropic block.
+func Raw(object string) Step { return Step{parts: []part{{kind: rawPart, text: object}}} }
+
+// Choices returns a step with several choices or candidates, of Chat Completions and Gemini. Tokens
+// and the end of the response are those of the first one.
+func Choices(steps ...Step) Step {
+	if len(steps) == 0 {
+		return Step{}
+	}
+	s := steps[0]
+	s.choices = slices.Clone(steps[1:])
+	for _, other := range s.choices {
+		s.expect = slices.Concat(s.expect, other.expect)
+	}
+	return s
+}
+
 // Turn joins steps to one response, for example text with parallel calls. A setting of a later step
 // replaces that of an earlier one. The expectations of all steps apply.
 func Turn(steps ...Step) Step {
@@ -86,6 +120,14 @@ func Turn(steps ...Step) Step {
 		s.expect = append(s.expect, next.expect...)
 		s.drop = s.drop || next.drop
 		s.incomplete = s.incomplete || next.incomplete
+		s.together = s.together || next.together
+		s.choices = append(s.choices, next.choices...)
+		if next.stop != nil {
+			s.stop = next.stop
+		}
+		if next.cached != 0 {
+			s.cached = next.cached
+		}
 		if next.end != whole {
 			s.end, s.failure = next.end, next.failure
 		}
@@ -128,6 +170,18 @@ func (s Step) Every(d time.Duration) Step { s.every = d; return s }
 // Usage sets how many tokens the response reports. Defaults to 100 and 20. If the response contains
 // thinking, a quarter of the output is reported as reasoning, in formats that have such a member.
 func (s Step) Usage(input, output int) Step { s.input, s.output = input, output; return s }
+
+// Cached sets how many tokens of the input the response reports as read from a cache.
+func (s Step) Cached(tokens int) Step { s.cached = tokens; return s }
+
+// Stop sets the reason why the response ended, as the format words it: Anthropic's stop_reason, such
+// as pause_turn, the finish_reason of Chat Completions, Gemini's finishReason, or the reason why a
+// response of Responses is incomplete.
+func (s Step) Stop(reason string) Step { s.stop = &reason; return s }
+
+// InOneChunk delivers all calls of a streamed response whole in one event, as some servers do that
+// offer Chat Completions or Gemini's format. The other formats have an event for each call.
+func (s Step) InOneChunk() Step { s.together = true; return s }
 
 // Incomplete marks the response as ended by the limit of output tokens.
 func (s Step) Incomplete() Step { s.incomplete = true; return s }
@@ -176,12 +230,32 @@ func (s Step) mistakes() (mistakes []string) {
 	if s.retryAfter != 0 && s.status == 0 {
 		wrong("RetryAfter is for Error")
 	}
+	if input, _ := s.tokens(); s.cached > input {
+		wrong("%d tokens are cached of %d", s.cached, input)
+	}
 	for _, p := range s.parts {
-		if p.kind == callPart && p.name == "" {
+		switch {
+		case p.kind == callPart && p.name == "":
 			wrong("a call has no tool name")
+		case p.kind == rawPart && rawjson.Kind(p.arguments()) != '{':
+			wrong("the argument of Raw is not a JSON object")
 		}
 	}
+	for _, choice := range s.choices {
+		if choice.drop || choice.status != 0 || choice.end != whole || choice.choices != nil {
+			wrong("a choice after the first has content only")
+		}
+		mistakes = append(mistakes, choice.mistakes()...)
+	}
 	return mistakes
+}
+
+// tokens returns what the response reports.
+func (s Step) tokens() (input, output int) {
+	if s.input == 0 && s.output == 0 {
+		return 100, 20
+	}
+	return s.input, s.output
 }
 
 // String describes the step without its contents: texts may be long, and arguments belong to the
@@ -203,6 +277,12 @@ func (s Step) String() string {
 	}
 	if s.incomplete {
 		words = append(words, "incomplete")
+	}
+	if s.stop != nil {
+		words = append(words, "stop "+*s.stop)
+	}
+	for _, choice := range s.choices {
+		words = append(words, "or "+choice.String())
 	}
 	switch s.end {
 	case cut:

@@ -97,6 +97,74 @@ func TestWire(t *testing.T) {
 	}
 }
 
+// What formats have beside text and calls.
+func TestWireOfOtherSteps(t *testing.T) {
+	calls := llmtest.Turn(llmtest.Call("a", "f", `{"x":1}`), llmtest.Call("b", "g", ``))
+	choices := llmtest.Choices(llmtest.Text("1").Usage(7, 8), llmtest.Call("a", "f", "{}"))
+	for _, tt := range []struct {
+		name   string
+		format int // of wires
+		step   llmtest.Step
+		want   []string // in the response, whole and streamed
+	}{
+		{"cached", 0, llmtest.Text("a").Cached(40), []string{`"prompt_tokens":100,`, `"prompt_tokens_details":{"cached_tokens":40}`}},
+		{"cached", 1, llmtest.Text("a").Cached(40), []string{`"input_tokens":100,"input_tokens_details":{"cached_tokens":40}`}},
+		{"cached", 2, llmtest.Text("a").Cached(40), []string{`"input_tokens":60,"cache_creation_input_tokens":0,"cache_read_input_tokens":40,"output_tokens":20`}},
+		{"cached", 3, llmtest.Text("a").Cached(40), []string{`"promptTokenCount":100,"cachedContentTokenCount":40`}},
+
+		{"stop", 0, llmtest.Text("a").Stop("content_filter"), []string{`"finish_reason":"content_filter"`}},
+		{"stop", 1, llmtest.Text("a").Stop("content_filter"), []string{`"status":"incomplete"`, `"incomplete_details":{"reason":"content_filter"}`}},
+		{"stop", 2, llmtest.Text("a").Stop("pause_turn"), []string{`"stop_reason":"pause_turn"`}},
+		{"stop", 2, llmtest.Turn(llmtest.Text("a").Stop("pause_turn"), llmtest.Call("a", "f", "{}")), []string{`"stop_reason":"pause_turn"`}},
+		{"stop", 3, llmtest.Text("a").Stop("LANGUAGE"), []string{`"finishReason":"LANGUAGE"`}},
+		{"an empty stop", 0, llmtest.Text("a").Stop(""), []string{`"finish_reason":""`}},
+
+		{"raw", 0, llmtest.Turn(llmtest.Text("a"), llmtest.Raw(`{"reasoning":"hm"}`)), []string{`"reasoning":"hm"`}},
+		{"raw", 0, llmtest.Raw(`{"content":[{"type":"text","text":"a"}]}`), []string{`"content":[{"type":"text","text":"a"}]`}},
+		{"raw", 1, llmtest.Raw(`{"type":"web_search_call","id":"ws"}`), []string{`"output":[{"type":"web_search_call","id":"ws"}]`}},
+		{"raw", 2, llmtest.Raw(`{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`), []string{`{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`}},
+		{"raw", 3, llmtest.Raw(`{"text":"a","thoughtSignature":"c2ln"}`), []string{`"parts":[{"text":"a","thoughtSignature":"c2ln"}]`}},
+
+		{"choices", 0, choices, []string{`"index":0`, `1"`, `"finish_reason":"stop"`, `"index":1`, `"name":"f"`, `"finish_reason":"tool_calls"`, `"total_tokens":15`}},
+		{"choices", 3, choices, []string{`1"`, `"index":0`, `"name":"f"`, `"index":1`, `"totalTokenCount":15`}},
+
+		{"in one chunk", 0, calls.InOneChunk(), []string{`"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},{`, `"id":"b","type":"function"`}},
+		{"in one chunk", 1, calls.InOneChunk(), []string{`"call_id":"a"`, `"call_id":"b"`}},
+		{"in one chunk", 2, calls.InOneChunk(), []string{`"id":"a","name":"f"`, `"id":"b","name":"g"`}},
+		{"in one chunk", 3, calls.InOneChunk(), []string{`"parts":[{"functionCall":{"id":"a","name":"f","args":{"x":1}}},{"functionCall":{"id":"b","name":"g","args":{}}}]`}},
+	} {
+		wire := wires[tt.format]
+		m := llmtest.New(t, tt.step, tt.step)
+		for _, ask := range [][2]string{{wire.path, wire.whole}, {wire.streamPath, wire.stream}} {
+			_, _, answer, err := post(t, m, ask[0], ask[1])
+			rest := answer
+			for _, want := range tt.want {
+				_, after, found := strings.Cut(rest, want)
+				if !found {
+					t.Errorf("%s/%s: no %s in order in %s, %v", wire.name, tt.name, want, answer, err)
+					break
+				}
+				rest = after
+			}
+		}
+	}
+	// An index tells the calls of one chunk apart, and the input of a raw block comes as that of others.
+	for i, tt := range []struct {
+		step llmtest.Step
+		want string
+	}{
+		0: {calls.InOneChunk(), `"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},{"index":1,"id":"b",`},
+		2: {llmtest.Raw(`{"type":"server_tool_use","id":"s","input":{"q":1},"name":"web_search"}`), `"content_block":{"type":"server_tool_use","id":"s","input":{},"name":"web_search"}}`},
+	} {
+		if tt.want == "" {
+			continue
+		}
+		if _, _, answer, err := post(t, llmtest.New(t, tt.step), wires[i].streamPath, wires[i].stream); !strings.Contains(answer, tt.want) || i == 2 && !strings.Contains(answer, `"partial_json":"{\"q\""`) {
+			t.Errorf("%s, %v", answer, err)
+		}
+	}
+}
+
 // Every event of a stream ends with an empty line, the last one too: SDKs lose one that does not.
 func TestEveryEventEndsWithAnEmptyLine(t *testing.T) {
 	for _, wire := range wires {
