@@ -177,23 +177,18 @@ func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments *toolc
 	if failure == nil {
 		return body, nil
 	}
-	e := &Error{Tool: t.name, Message: failure.Message, Err: failure.Err}
-	switch failure.Kind {
-	case toolcall.Invalid:
-		e.Code = CodeArguments
-	case toolcall.Failed:
-		e.Code = CodeTool
-	case toolcall.TimedOut:
-		e.Code = CodeTimeout
-	case toolcall.Canceled:
-		e.Code, e.Message = CodeClientGone, "the caller hung up before the tool had a result"
-	case toolcall.Own:
-		e, _ = errors.AsType[*Error](failure.Err)
-	case toolcall.Panicked:
-		if failure.Aborts {
-			panic(http.ErrAbortHandler)
-		}
+	if failure.Own != nil {
+		e, _ := failure.Own.Err.(*Error)
+		return nil, e
+	}
+	e := &Error{Code: Code(failure.Code), Tool: t.name, Message: failure.Message, Err: failure.Err}
+	switch {
+	case failure.Aborts:
+		panic(http.ErrAbortHandler)
+	case failure.Code == toolcall.Panicked:
 		e.Code, e.Err = CodeInternal, errors.New("the tool panicked; see the log")
+	case failure.Code == toolcall.Canceled:
+		e.Code = CodeClientGone
 	}
 	return nil, e
 }

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -232,7 +233,9 @@ func (a *Response) Bad(why string) *Failure {
 // Refusal describes a response that refuses the request. status is the one that decides about code
 // and repetition, usually that of the response.
 func (a *Response) Refusal(status int) *Failure {
-	f := &Failure{Code: codeOf(status), Status: a.Status, Body: a.Body, RequestID: a.requestID(), Unsure: !a.r.proves(status)}
+	code, proof := codeOf(status)
+	f := &Failure{Code: code, Status: a.Status, Body: a.Body, RequestID: a.requestID()}
+	f.Unsure = !proof && !slices.Contains(a.r.Proofs, status)
 	f.RetryAfter, _ = httpcall.RetryAfter(a.Header)
 	if len(a.Body) <= maxBody {
 		f.Said, f.Text = a.said(), clip.Text(a.Hide(string(a.Body)), maxMessage)
@@ -252,27 +255,18 @@ var statusCodes = map[int]string{
 	http.StatusUnprocessableEntity: Rejected, http.StatusTooManyRequests: RateLimited,
 }
 
-func codeOf(status int) string {
-	code, known := statusCodes[status]
+func codeOf(status int) (code string, proof bool) {
+	code, proof = statusCodes[status]
 	switch {
-	case known:
-		return code
+	case proof:
 	case status >= 500:
-		return ServerError
+		code = ServerError
 	case status >= 400:
-		return Refused
+		code = Refused
+	default:
+		code = OtherStatus
 	}
-	return OtherStatus
-}
-
-func (r *Request) proves(status int) bool {
-	for _, proof := range r.Proofs {
-		if proof == status {
-			return true
-		}
-	}
-	_, proof := statusCodes[status]
-	return proof
+	return code, proof
 }
 
 // requestID returns the server's id of the request, or "" if it is not an id.

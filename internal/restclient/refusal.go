@@ -1,6 +1,7 @@
 package restclient
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -73,21 +74,19 @@ func OneLine(text string) string {
 
 // said reads the body of a refusal. The documents hardly define such bodies, so said searches JSON for
 // messages. It takes other text as a message, except HTML and text that is almost JSON, which may
-// contain anything. It does not read an object that repeats a member with a meaning.
+// contain anything. Of members with the same name it reads the first.
 func (a *Response) said() Said {
 	s := search{response: a}
-	body := strings.TrimSpace(string(a.Body))
+	body := bytes.TrimSpace(a.Body)
 	switch {
-	case body == "" || body[0] == '<' || strings.Contains(a.Header.Get("Content-Type"), "html"):
+	case len(body) == 0 || body[0] == '<' || strings.Contains(a.Header.Get("Content-Type"), "html"):
 	case strings.IndexByte(`{["`, body[0]) < 0:
-		s.add(Statement{Message: body})
-	case rawjson.Read(a.Body, rawjson.Limits{Mode: rawjson.Liberal}, anything) == nil:
-		s.value(json.RawMessage(body), Statement{}, 0)
+		s.add(Statement{Message: string(body)})
+	case rawjson.Read(body, rawjson.Limits{Mode: rawjson.Liberal}, func(*rawjson.Reader) error { return nil }) == nil:
+		s.value(body, Statement{}, 0)
 	}
 	return s.said
 }
-
-func anything(*rawjson.Reader) error { return nil }
 
 // search collects the statements of a body. It examines no value twice.
 type search struct {
@@ -100,8 +99,6 @@ type search struct {
 var (
 	messages   = []string{"message", "msg", "reason", "error", "errors", "detail", "details"}
 	containers = []string{"error", "errors", "detail", "details", "tools", "problems"}
-	meaningful = slices.Concat(messages, []string{"tools", "problems", "error_class", "code", "type", "tool", "tool_name",
-		"name", "index", "loc", "pointer", "field"})
 )
 
 // value reads a value. at has what is known about its statements.
@@ -119,9 +116,7 @@ func (s *search) value(v json.RawMessage, at Statement, depth int) {
 			s.value(element, at, depth+1)
 		}
 	case '{':
-		if o, ok := membersOf(v); ok {
-			s.object(o, at, depth+1)
-		}
+		s.object(v, at, depth+1)
 	}
 }
 
@@ -134,8 +129,8 @@ func (s *search) add(one Statement) {
 // object reads an entry as FastAPI sends it, {"loc": […], "msg": "…", "type": "…"}, an entry for a tool
 // with its name or index, or messages by the name of a tool or of a member. It skips members that
 // repeat the request.
-func (s *search) object(o object, at Statement, depth int) {
-	words := &s.response.r.Words
+func (s *search) object(v json.RawMessage, at Statement, depth int) {
+	o, words := objectOf(v), &s.response.r.Words
 	if s.said.Class == "" {
 		s.said.Class = s.code(o.text("error_class"))
 	}
@@ -146,28 +141,24 @@ func (s *search) object(o object, at Statement, depth int) {
 			own = append(own, text)
 		}
 	}
-	inner := func(m member) bool {
-		kind := rawjson.Kind(m.value)
-		return (kind == '{' || kind == '[') && slices.Contains(containers, m.name)
-	}
-	for _, m := range o {
-		if inner(m) {
-			s.value(m.value, entry, depth)
+	for _, name := range containers {
+		if kind := rawjson.Kind(o[name]); kind == '{' || kind == '[' {
+			s.value(o[name], entry, depth)
+			delete(o, name)
 		}
 	}
-	for _, m := range o {
-		at := at
+	for name := range rawjson.Members(v) {
+		at, value := at, o[name]
+		delete(o, name)
 		switch {
-		case inner(m):
-			continue
-		case words.Tools[m.name]:
-			at.Tool = m.name
-		case len(own) == 0 && slices.Contains(words.Members, m.name):
-			at.Pointer += rawjson.Token(m.name)
-		default:
-			continue
+		case value == nil: // read before
+		case words.Tools[name]:
+			at.Tool = name
+			s.value(value, at, depth)
+		case len(own) == 0 && slices.Contains(words.Members, name):
+			at.Pointer += rawjson.Token(name)
+			s.value(value, at, depth)
 		}
-		s.value(m.value, at, depth)
 	}
 	if len(own) > 0 {
 		entry.Summary = len(s.said.Statements) > before
@@ -189,10 +180,12 @@ func (s *search) locate(o object, at Statement) Statement {
 	if i := o.text("index"); i != "" && words.List != "" {
 		at.Pointer = words.List + "/" + i
 	}
-	if steps := o.steps(); len(steps) > 0 {
+	if loc := o["loc"]; rawjson.Kind(loc) == '[' && string(loc) != "[]" {
 		at.Pointer = ""
-		for _, step := range steps {
-			at.Pointer += rawjson.Token(clip.Text(hide(step), maxStep))
+		for step := range rawjson.Elements(loc) {
+			if text := textOf(step); text != "" && len(at.Pointer) < maxPointer {
+				at.Pointer += rawjson.Token(clip.Text(hide(text), maxStep))
+			}
 		}
 	}
 	place := o.text("pointer", "field")
@@ -206,48 +199,26 @@ func (s *search) locate(o object, at Statement) Statement {
 // code returns a text that looks like a code, or "".
 func (s *search) code(text string) string { return clip.Code(s.response.Hide(text)) }
 
-type member struct {
-	name  string
-	value json.RawMessage
-}
+type object map[string]json.RawMessage
 
-type object []member
-
-// membersOf returns the members of an object. If it repeats a member with a meaning, ok is false.
-func membersOf(v json.RawMessage) (o object, ok bool) {
+func objectOf(v json.RawMessage) object {
+	o := object{}
 	for name, value := range rawjson.Members(v) {
-		if slices.Contains(meaningful, name) && slices.ContainsFunc(o, func(m member) bool { return m.name == name }) {
-			return nil, false
+		if o[name] == nil {
+			o[name] = value
 		}
-		o = append(o, member{name, value})
 	}
-	return o, true
+	return o
 }
 
-// text returns the content of the first member of these names, if that is a string or a number.
+// text returns the content of the first of these members that is there, if that is a string or a number.
 func (o object) text(names ...string) string {
 	for _, name := range names {
-		for _, m := range o {
-			if m.name == name {
-				return textOf(m.value)
-			}
+		if v := o[name]; v != nil {
+			return textOf(v)
 		}
 	}
 	return ""
-}
-
-// steps returns the steps of a location: names and indexes.
-func (o object) steps() (steps []string) {
-	for _, m := range o {
-		if m.name == "loc" && rawjson.Kind(m.value) == '[' {
-			for step := range rawjson.Elements(m.value) {
-				if text := textOf(step); text != "" && len(steps) < maxNesting {
-					steps = append(steps, text)
-				}
-			}
-		}
-	}
-	return steps
 }
 
 // textOf returns the content of a string, the digits of a number, and "" for anything else.

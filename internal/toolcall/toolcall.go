@@ -77,23 +77,21 @@ func NewLoop(timeout time.Duration, logger *slog.Logger) *Loop {
 // OnCall calls a hook that describes a call of a tool, as [runner.Runner.Hook] says.
 func (l *Loop) OnCall(ctx context.Context, tool string, hook func()) { l.hooks.Hook(ctx, tool, hook) }
 
-// A Kind is a way in which a call fails.
-type Kind int
-
+// The codes of a [Failure].
 const (
-	Invalid  Kind = iota // the arguments do not match the schema or the Go type of the tool
-	Failed               // the tool returned an error
-	Panicked             // the tool panicked or ended its goroutine
-	TimedOut             // the time limit passed
-	Canceled             // the caller's context ended
-	Own                  // the tool returned an [*OwnError]
+	Invalid  = "invalid_arguments" // they do not match the schema or the Go type of the tool
+	Failed   = "tool_failed"       // the tool returned an error
+	Panicked = "tool_panicked"     // the tool panicked or ended its goroutine
+	TimedOut = "timeout"           // the time limit passed
+	Canceled = "canceled"          // the caller's context ended
 )
 
 // A Failure is why a call has no result.
 type Failure struct {
-	Kind    Kind
-	Message string // for the model; "" for Canceled and Own
-	Err     error  // the cause; nil for Panicked, the [*OwnError] for Own
+	Own     *OwnError // of the function; the other fields are empty if it is not nil
+	Code    string
+	Message string // for the model
+	Err     error  // the cause; nil for Panicked
 	Aborts  bool   // the tool panicked with http.ErrAbortHandler
 }
 
@@ -115,7 +113,7 @@ const correct = "; correct them and call the tool again"
 type misfit struct{ error }
 
 // Decode decodes arguments into a Go type, as encoding/json does. A tool that returns the error fails
-// with Invalid.
+// with [Invalid].
 func Decode[In any](arguments json.RawMessage) (In, error) {
 	in, err := rawjson.Decode[In](arguments, "the arguments")
 	if err != nil {
@@ -131,7 +129,7 @@ func Run[T any](
 	ctx context.Context, l *Loop, a *Arguments, f func(ctx context.Context) (T, error),
 ) (result T, failure *Failure) {
 	if err := a.tool.validate(a.Bare); err != nil {
-		return result, &Failure{Kind: Invalid, Message: "arguments: " + err.Error() + correct, Err: err}
+		return result, &Failure{Code: Invalid, Message: "arguments: " + err.Error() + correct, Err: err}
 	}
 	if ctx.Err() != nil {
 		return result, canceled(ctx)
@@ -150,38 +148,34 @@ func Run[T any](
 	out := end.Value
 	switch {
 	case end.Panic != nil:
-		return result, &Failure{Kind: Panicked, Message: toolresult.TextBroken, Aborts: end.Panic.Aborts()}
+		return result, &Failure{Code: Panicked, Message: toolresult.TextBroken, Aborts: end.Panic.Aborts()}
 	case end.Stop == runner.InTime || !end.Left && !out.failure.silent():
 		return out.result, out.failure
 	case end.Stop == runner.TimedOut:
-		return result, &Failure{Kind: TimedOut, Message: toolresult.TimeoutText(l.timeout), Err: ErrTimeout}
+		return result, &Failure{Code: TimedOut, Message: toolresult.TimeoutText(l.timeout), Err: ErrTimeout}
 	}
 	return result, canceled(ctx)
 }
 
 func canceled(ctx context.Context) *Failure {
-	return &Failure{Kind: Canceled, Err: httpcall.ContextError(ctx)}
+	return &Failure{Code: Canceled, Message: "the call was canceled", Err: httpcall.ContextError(ctx)}
 }
 
 // failureOf chooses the text for the model. It calls methods of the error, which may panic.
 func failureOf(err error) *Failure {
 	if own, ok := errors.AsType[*OwnError](err); ok {
-		return &Failure{Kind: Own, Err: own}
+		return &Failure{Own: own}
 	}
 	if m, ok := errors.AsType[*misfit](err); ok {
-		return &Failure{Kind: Invalid, Message: m.Error() + correct, Err: m.error}
+		return &Failure{Code: Invalid, Message: m.Error() + correct, Err: m.error}
 	}
 	if text, ok := toolresult.TextOf(err); ok {
-		return &Failure{Kind: Failed, Message: text, Err: err}
+		return &Failure{Code: Failed, Message: text, Err: err}
 	}
-	return &Failure{Kind: Failed, Message: toolresult.TextFailed, Err: err}
+	return &Failure{Code: Failed, Message: toolresult.TextFailed, Err: err}
 }
 
 // silent reports whether the tool failed without a text for the model.
 func (f *Failure) silent() bool {
-	if f == nil {
-		return false
-	}
-	own, ok := f.Err.(*OwnError)
-	return f.Message == toolresult.TextFailed || ok && own.Stopped
+	return f != nil && (f.Message == toolresult.TextFailed || f.Own != nil && f.Own.Stopped)
 }

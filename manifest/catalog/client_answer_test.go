@@ -309,7 +309,7 @@ func TestClientErrorBodies(t *testing.T) {
 			"upstream connect error [31m", nil},
 		"HTML":             {502, `<!DOCTYPE html><title>hunter2</title>`, nil, "the server failed", nil},
 		"HTML by its type": {502, `hunter2`, []string{"Content-Type", "text/html; charset=utf-8"}, "the server failed", nil},
-		"not strict":       {422, `{"detail":"a","detail":"hunter2"}`, nil, "the server rejected fields", nil},
+		"repeated names":   {422, `{"detail":"a","detail":"hunter2"}`, nil, "a", nil},
 		"broken":           {429, `{"detail":"hunter2`, nil, "too many requests", nil},
 		"no words": {401, `{"detail":{"input":"hunter2"},"success":false,"error":null}`, nil,
 			"the server rejected the API key", nil},

@@ -114,22 +114,11 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 	if failure == nil {
 		return result, nil
 	}
-	e := &Error{Message: failure.Message, Err: failure.Err}
-	switch failure.Kind {
-	case toolcall.Invalid:
-		e.Code = CodeArguments
-	case toolcall.Failed:
-		e.Code = CodeTool
-	case toolcall.Panicked:
-		e.Code = CodePanicked
-	case toolcall.TimedOut:
-		e.Code = CodeTimeout
-	case toolcall.Canceled:
-		e.Code, e.Message = CodeCanceled, "the call was canceled"
-	case toolcall.Own:
-		e, _ = errors.AsType[*Error](failure.Err)
+	if failure.Own != nil {
+		e, _ := failure.Own.Err.(*Error)
+		return nil, e
 	}
-	return nil, e
+	return nil, &Error{Code: Code(failure.Code), Message: failure.Message, Err: failure.Err}
 }
 
 // encode writes a value that JSON can represent, compact and without escapes for HTML.
