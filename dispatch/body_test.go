@@ -283,8 +283,14 @@ func TestLimitsOfBodies(t *testing.T) {
 	if dispatch.CodeOf(err) != dispatch.CodeOptions || !strings.Contains(err.Error(), "MaxBytesInFlight") {
 		t.Errorf("%v", err)
 	}
-	if _, err := dispatch.New(answering("x"), &dispatch.Options{Tokens: []string{"a"}, MaxBodyBytes: 1 << 30}); err != nil {
-		t.Errorf("a limit beyond the default of the bound: %v", err)
+	for name, o := range map[string]dispatch.Options{
+		"a limit beyond the default of the bound": {MaxBodyBytes: 1 << 30},
+		"a limit that is the bound":               {MaxBodyBytes: 100, MaxBytesInFlight: 100},
+	} {
+		o.Tokens = []string{"a"}
+		if _, err := dispatch.New(answering("x"), &o); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/proxy"
 )
 
 // A middleware or a server that ends the request before the run's time is over is named in the error
@@ -55,6 +56,12 @@ func TestTheContextOfTheRequestEndsEarly(t *testing.T) {
 		"a timeout with a cause": {limited(func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeoutCause(ctx, time.Second, errors.New("slow down"))
 		}), waits, dispatch.CodeDeadline, message, message},
+		"a cause that the agent returns": {limited(func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(ctx, time.Second, errors.New("slow down"))
+		}), func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			<-ctx.Done()
+			return nil, fmt.Errorf("model call 3: %w", context.Cause(ctx))
+		}, dispatch.CodeDeadline, message, message + ": model call 3: slow down"},
 		"a peer that closes the connection": {limited(func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(ctx)
 			time.AfterFunc(time.Second, cancel)
@@ -92,18 +99,57 @@ func TestTheContextOfTheRequestEndsEarly(t *testing.T) {
 	}
 }
 
-// The deadline of the handler counts first.
+// The deadline of the handler counts first, whatever error the agent returns for it.
 func TestTheRunTimesOutBeforeTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
+	for name, reason := range map[string]func(context.Context, *dispatch.Run) error{
+		"the error of the context": func(ctx context.Context, _ *dispatch.Run) error { return ctx.Err() },
+		"its cause":                func(ctx context.Context, _ *dispatch.Run) error { return context.Cause(ctx) },
+		"the error of a call": func(ctx context.Context, run *dispatch.Run) error {
+			_, err := run.Proxy.Do(ctx, "get_order", nil)
+			return err
+		},
+		"the error of a call that was canceled by the agent": func(_ context.Context, run *dispatch.Run) error {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			cancel(errors.New("enough"))
+			_, err := run.Proxy.Do(ctx, "get_order", nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+					<-ctx.Done()
+					return nil, fmt.Errorf("step 3: %w", reason(ctx, run))
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 400*time.Second)
+				defer cancel()
+				w := post(h, seedBody, func(r *http.Request) { *r = *r.WithContext(ctx) })
+				if w.Code != 200 || !strings.Contains(w.Body.String(), dispatch.TimeoutFinalResponse) {
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+			})
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Second)
-		defer cancel()
-		w := post(h, seedBody, func(r *http.Request) { *r = *r.WithContext(ctx) })
-		if w.Code != 200 || !strings.Contains(w.Body.String(), dispatch.TimeoutFinalResponse) {
-			t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// So it does for an agent that has had too little time for a call, and waits for the end.
+func TestTooLittleTimeForACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		platform := orders(t)
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			var err error
+			for range 61 { // the last one would have to wait for a minute
+				_, err = run.Proxy.Do(ctx, "get_order", nil)
+			}
+			if proxy.CodeOf(err) != proxy.CodeDeadline || ctx.Err() != nil {
+				t.Errorf("%v; %v", err, ctx.Err())
+			}
+			<-ctx.Done()
+			return nil, err
+		}, toPlatform(platform), func(o *dispatch.Options) { o.RunTimeout = 30 * time.Second })
+		w := dispatchRun(h, platform.NewRun(), "")
+		if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `{"final_response":"`+dispatch.TimeoutFinalResponse+`"`) {
+			t.Errorf("%d %.200s", w.Code, w.Body)
 		}
 	})
 }

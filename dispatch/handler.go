@@ -259,7 +259,7 @@ func (h *Handler) runAgent(s *session) outcome {
 		out.response, out.err = h.agent(ctx, &s.run)
 		if out.err != nil { // here, because the methods of the error may panic
 			_ = out.err.Error()
-			out.ended = endOfContext(out.err)
+			out.ended = endOfContext(ctx, out.err)
 		}
 		return out
 	}))
@@ -340,12 +340,11 @@ func (h *Handler) ask(s *session, makeResponse func() *Response) *Response {
 	return out.Value
 }
 
-func endOfContext(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errRunTimeout) {
-		return true
-	}
-	code := proxy.CodeOf(err)
-	return code == proxy.CodeDeadline || code == proxy.CodeCanceled
+// endOfContext reports whether an error of the agent only says that its context has ended, or that too
+// little time was left for a call.
+func endOfContext(ctx context.Context, err error) bool {
+	return errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) || proxy.CodeOf(err) == proxy.CodeDeadline
 }
 
 // agentError returns what the platform receives of an agent's error, to which it unwraps. Its code

@@ -29,7 +29,7 @@ func BenchmarkCall(b *testing.B) {
 		args := map[string]string{"order_id": "4521"}
 		b.Run(name+"/floor", func(b *testing.B) {
 			hand := &floor.Client{HTTP: &http.Client{Transport: transport}, ProxyURL: url, Token: runToken}
-			b.ReportAllocs()
+			measure(b)
 			for b.Loop() {
 				if _, err := hand.Call(context.Background(), "get_order", args); err != nil {
 					b.Fatal(err)
@@ -37,7 +37,7 @@ func BenchmarkCall(b *testing.B) {
 			}
 		})
 		b.Run(name+"/toolwire", func(b *testing.B) {
-			b.ReportAllocs()
+			measure(b)
 			var c *proxy.Client
 			for i := 0; b.Loop(); i++ {
 				if i%callsPerRun == 0 {
