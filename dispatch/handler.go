@@ -333,7 +333,8 @@ func (h *Handler) log(s *session, level slog.Level, message string, attrs ...slo
 // ask calls a function of the options that makes a response. If the function panics, or does not
 // return within a quarter of the reserve, the response is empty.
 func (h *Handler) ask(s *session, makeResponse func() *Response) *Response {
-	out := runner.Run(s.ctx, &h.asker, time.Now(), s.run.RunID, func(context.Context) *Response { return makeResponse() })
+	atOnce := time.Now() // the function has no context: it has the grace period only
+	out := runner.Run(s.ctx, &h.asker, atOnce, s.run.RunID, func(context.Context) *Response { return makeResponse() })
 	if out.Panic != nil {
 		h.asker.Report(s.ctx, out.Panic)
 	}

@@ -892,6 +892,8 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 		{"verifier and tokens", agent, &dispatch.Options{Tokens: []string{"a"}, Verify: func(*http.Request) bool { return true }}, []string{"replaces"}},
 		{"numbers", agent, &dispatch.Options{Tokens: []string{"a"}, MaxRuns: -1, RunTimeout: time.Hour}, []string{"MaxRuns", "1800 s", "1h0m0s"}},
 		{"reserve", agent, &dispatch.Options{Tokens: []string{"a"}, RunTimeout: time.Second}, []string{"Reserve"}},
+		{"reserve that is the whole time", agent, &dispatch.Options{Tokens: []string{"a"}, RunTimeout: time.Second, Reserve: time.Second},
+			[]string{"Reserve (1s) must be shorter than RunTimeout (1s)"}},
 		{"header", agent, &dispatch.Options{Tokens: []string{"a"}, AuthHeader: "X Key:"}, []string{"header name"}},
 		{"hosts", agent, &dispatch.Options{Tokens: []string{"a"}, ProxyHosts: []string{"https://x/", "user:hunter2@x"}}, []string{"ProxyHosts[0]", "ProxyHosts[1]"}},
 		{"proxy", agent, &dispatch.Options{Tokens: []string{"a"}, Proxy: &proxy.Options{MaxAttempts: -1, Pacer: proxy.NewPacer(1, 1)}}, []string{"MaxAttempts", "Pacer"}},

@@ -200,13 +200,12 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h.runner = runner.Runner{What: "agent", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 2}
-	h.asker = runner.Runner{
-		What: "a function of the options", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 4,
+	run := func(what string, grace time.Duration) runner.Runner {
+		return runner.Runner{What: what, Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: grace}
 	}
-	h.hooks = runner.Runner{
-		What: "a function of Options.Observer", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 4,
-	}
+	h.runner = run("agent", o.Reserve/2)
+	h.asker = run("a function of the options", o.Reserve/4)
+	h.hooks = run("a function of Options.Observer", o.Reserve/4)
 	h.gate.limit, h.gate.byteLimit = o.MaxRuns, o.MaxBytesInFlight
 	return h, problems
 }

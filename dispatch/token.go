@@ -33,7 +33,7 @@ type token struct {
 	pacer   *proxy.Pacer // also remembers that the token has ended
 	numbers atomic.Int64 // of the ids that transcripts have made
 
-	// The rest needs the mutex of tokens.
+	// The rest must be used with the mutex of tokens held.
 	key        tokenKey
 	users      int // dispatches in progress
 	idle       time.Time
@@ -83,7 +83,7 @@ func (t *tokens) leave(s *token) {
 }
 
 // evict removes states that are idle for too long, and the longest idle ones if there are too many.
-// It needs t.mu.
+// It must be called with t.mu held.
 func (t *tokens) evict(now time.Time) {
 	for t.first != nil && (len(t.states) > maxTokens || now.Sub(t.first.idle) >= maxTokenIdle) {
 		delete(t.states, t.first.key)
