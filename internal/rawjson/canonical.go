@@ -7,12 +7,6 @@ import (
 	"strings"
 )
 
-// Equal reports whether two values are equal: members in any order, of one name the last, strings
-// with any escapes, numbers by exact value.
-func Equal(a, b json.RawMessage) bool {
-	return bytes.Equal(a, b) || Kind(a) == Kind(b) && bytes.Equal(canonical(a, true), canonical(b, true))
-}
-
 // Key returns a JSON text that two values have in common if they are equal, see [Equal], and only
 // then. To find equal values among many, compare keys: each value is read once.
 func Key(value json.RawMessage) string { return string(canonical(value, true)) }

@@ -87,15 +87,23 @@ func Diff(before, after json.RawMessage) []Difference {
 	return new(comparison).list(before, after)
 }
 
+// Equal reports whether two values are equal: members in any order, of one name the last, strings
+// with any escapes, numbers by exact value.
+func Equal(a, b json.RawMessage) bool {
+	c := comparison{first: true}
+	return bytes.Equal(a, b) || len(c.list(a, b)) == 0
+}
+
 // Contains reports whether got has everything that want has: its objects may have more members, all
 // else is equal.
 func Contains(got, want json.RawMessage) bool {
-	c := comparison{more: true}
+	c := comparison{first: true, more: true}
 	return bytes.Equal(got, want) || len(c.list(got, want)) == 0
 }
 
 // comparison collects differences.
 type comparison struct {
+	first bool   // only whether there is one is asked for
 	more  bool   // objects may have more members before than after
 	at    []byte // the pointer of the values that are compared
 	found []Difference
@@ -117,6 +125,8 @@ func (c *comparison) inside(token string, before, after *Node) {
 // compare adds the differences of two values. One that does not exist has no text.
 func (c *comparison) compare(before, after *Node) {
 	switch kind := Kind(before.Text); {
+	case c.first && len(c.found) > 0:
+		return
 	case kind != Kind(after.Text):
 	case kind == '{':
 		c.members(before.members(), after.members())
@@ -126,10 +136,22 @@ func (c *comparison) compare(before, after *Node) {
 			c.inside("/"+strconv.Itoa(i), before.element(i), after.element(i))
 		}
 		return
-	case Equal(before.Text, after.Text):
+	case equalScalars(kind, before.Text, after.Text):
 		return
 	}
 	c.found = append(c.found, Difference{string(c.at), before.Text, after.Text})
+}
+
+func equalScalars(kind byte, a, b json.RawMessage) bool {
+	switch {
+	case bytes.Equal(a, b):
+		return true
+	case kind == '"':
+		return unquote(a) == unquote(b)
+	case kind == '0':
+		return ParseNumber(string(a)) == ParseNumber(string(b))
+	}
+	return false
 }
 
 // members compares members in the order of their names.

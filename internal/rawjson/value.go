@@ -106,15 +106,37 @@ func next(value []byte, at int) int {
 
 // End returns where the value ends that begins at doc[at].
 func End(doc []byte, at int) int {
-	for depth := 0; ; {
-		switch doc[at] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		}
-		if at = tokenEnd(doc, at); depth == 0 {
-			return at
+	switch kinds[doc[at]] {
+	case '"':
+		return quotedEnd(doc, at)
+	case '{', '[':
+		for depth := 0; ; at++ {
+			switch doc[at] {
+			case '"':
+				at = quotedEnd(doc, at) - 1
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return at + 1
+				}
+			}
 		}
 	}
+	return tokenEnd(doc, at)
+}
+
+// quotedEnd returns where the string ends that begins at doc[at]. It is valid, so only its quotes
+// and escapes are looked for.
+func quotedEnd(doc []byte, at int) int {
+	at++
+	if n := bytes.IndexByte(doc[at:], '"'); bytes.IndexByte(doc[at:at+n], '\\') < 0 {
+		return at + n + 1
+	}
+	for ; doc[at] != '"'; at++ {
+		if doc[at] == '\\' {
+			at++
+		}
+	}
+	return at + 1
 }
