@@ -270,7 +270,7 @@ func wellFormed(value []byte) bool { return readable(value, maxValueDepth) }
 
 func readable(value []byte, depth int) bool {
 	limits := rawjson.Limits{Depth: depth, Mode: rawjson.Liberal}
-	return rawjson.Read(value, limits, func(*rawjson.Reader) error { return nil }) == nil
+	return rawjson.Check(value, limits) == nil
 }
 
 func gradeable(messages []Message) bool {

@@ -26,10 +26,7 @@ const (
 // sorted by name, strings without unnecessary escapes. Numbers keep their digits. Half of a
 // surrogate pair becomes U+FFFD.
 func tidy(value json.RawMessage, limits rawjson.Limits) (json.RawMessage, error) {
-	err := rawjson.Read(value, limits, func(r *rawjson.Reader) error {
-		_, err := r.Value()
-		return err
-	})
+	err := rawjson.Check(value, limits)
 	if err != nil {
 		return nil, err
 	}

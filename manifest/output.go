@@ -19,7 +19,7 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 		return json.RawMessage("{}"), nil
 	}
 	limits := rawjson.Limits{Mode: rawjson.Liberal}
-	err := rawjson.Read(value, limits, func(r *rawjson.Reader) error { _, err := r.Value(); return err })
+	err := rawjson.Check(value, limits)
 	if err != nil {
 		position := ""
 		if e, ok := errors.AsType[*rawjson.Error](err); ok {

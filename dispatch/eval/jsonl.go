@@ -28,7 +28,7 @@ func (d *reader) readLines() {
 			continue
 		}
 		line := jsonLine{number: number}
-		err := rawjson.Read([]byte(text), rawjson.Limits{}, func(*rawjson.Reader) error { return nil })
+		err := rawjson.Check([]byte(text), rawjson.Limits{})
 		if bad, ok := errors.AsType[*rawjson.Error](err); ok {
 			line.bad = "the line is not valid JSON at " + invalidAt(text, bad)
 		} else if kind := rawjson.Kind([]byte(text)); kind != '{' {

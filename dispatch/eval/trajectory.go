@@ -45,7 +45,7 @@ func TrajectoryOf(result *dispatchtest.Result) Trajectory {
 
 // ParseTrajectory reads a trajectory from JSON, such as the cell of a dataset.
 func ParseTrajectory(data []byte) (Trajectory, error) {
-	if err := rawjson.Read(data, rawjson.Limits{}, func(*rawjson.Reader) error { return nil }); err != nil {
+	if err := rawjson.Check(data, rawjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("eval: the trajectory is not valid JSON: %w", err)
 	}
 	if rawjson.Kind(data) != '[' {

@@ -331,7 +331,7 @@ func argumentsOf(value json.RawMessage) json.RawMessage {
 		if len(text) == 0 {
 			return json.RawMessage("{}")
 		}
-		if rawjson.Kind(text) == '{' && rawjson.Read(text, readable, func(*rawjson.Reader) error { return nil }) == nil {
+		if rawjson.Kind(text) == '{' && rawjson.Check(text, readable) == nil {
 			return text
 		}
 	default:

@@ -175,7 +175,7 @@ func encode(v any) (json.RawMessage, error) {
 }
 
 func validate(doc json.RawMessage) error {
-	if err := rawjson.Read(doc, readable, func(*rawjson.Reader) error { return nil }); err != nil {
+	if err := rawjson.Check(doc, readable); err != nil {
 		return &Error{Code: CodeConversation, Message: "is not valid: " + err.Error(), Err: err}
 	}
 	return nil

@@ -165,7 +165,7 @@ func (ps *problems) extra(at string, extra []ledger.Member, known []string) {
 
 // strict reports whether v is one strict JSON value.
 func strict(v json.RawMessage) bool {
-	return rawjson.Read(v, rawjson.Limits{}, func(*rawjson.Reader) error { return nil }) == nil
+	return rawjson.Check(v, rawjson.Limits{}) == nil
 }
 
 func unwritable(pointer string, err error) error {

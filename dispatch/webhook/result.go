@@ -19,7 +19,7 @@ type ImageResult struct {
 // encodeResult returns the response body for the result of a tool.
 func encodeResult(result any, harness bool) ([]byte, error) {
 	if raw, ok := result.(json.RawMessage); ok && raw != nil { // nil is null
-		if err := rawjson.Read(raw, rawjson.Limits{}, func(*rawjson.Reader) error { return nil }); err != nil {
+		if err := rawjson.Check(raw, rawjson.Limits{}); err != nil {
 			return nil, errors.New("the raw result of the tool is not one strict JSON value")
 		}
 	}

@@ -278,7 +278,7 @@ func (p *parser) quoted() (segment, error) {
 	if literal[0] == '\'' {
 		text = []byte(`"` + singleQuoted.Replace(literal[1:len(literal)-1]) + `"`)
 	}
-	if rawjson.Read(text, rawjson.Limits{}, func(*rawjson.Reader) error { return nil }) != nil {
+	if rawjson.Check(text, rawjson.Limits{}) != nil {
 		return segment{}, p.malformed("has a name with a control character or with an escape that JSON does not know")
 	}
 	p.rest = p.rest[len(literal):]

@@ -239,10 +239,7 @@ const deepest = 10_000
 // strict JSON is reported as that, whatever its size.
 func unreadable(raw []byte, f Fault) error {
 	if f.Unchecked() {
-		err := rawjson.Read(raw, rawjson.Limits{Depth: deepest}, func(r *rawjson.Reader) error {
-			_, err := r.Value()
-			return err
-		})
+		err := rawjson.Check(raw, rawjson.Limits{Depth: deepest})
 		if err != nil {
 			f = documentFault(err)
 			f.Code = "not_json"

@@ -19,10 +19,7 @@ const (
 // one copy of the document. The cost of a document grows with its values and names, and faster than
 // linearly with the length of a number, so decode bounds both.
 func decode(raw []byte, mode rawjson.Mode, depth, values int) (any, error) {
-	err := rawjson.Read(raw, rawjson.Limits{Depth: depth, Mode: mode}, func(r *rawjson.Reader) error {
-		_, err := r.Value()
-		return err
-	})
+	err := rawjson.Check(raw, rawjson.Limits{Depth: depth, Mode: mode})
 	if err == nil {
 		err = rawjson.Bound(raw, values, maxNumberLen)
 	}

@@ -42,10 +42,7 @@ func (s *Schema) Validate(raw []byte) (err error) {
 // readable checks a document of which nothing is required.
 func (s *Schema) readable(raw []byte) error {
 	limits := rawjson.Limits{Depth: s.limits.Depth, Mode: rawjson.Unique}
-	err := rawjson.Read(raw, limits, func(r *rawjson.Reader) error {
-		_, err := r.Value()
-		return err
-	})
+	err := rawjson.Check(raw, limits)
 	if err != nil {
 		return documentError(err)
 	}

@@ -85,8 +85,5 @@ func FuzzDiff(f *testing.F) {
 }
 
 func valid(doc []byte) bool {
-	return rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Unique}, func(r *rawjson.Reader) error {
-		_, err := r.Value()
-		return err
-	}) == nil
+	return rawjson.Check(doc, rawjson.Limits{Mode: rawjson.Unique}) == nil
 }

@@ -64,6 +64,11 @@ func Read(doc []byte, limits Limits, walk func(*Reader) error) error {
 	return err
 }
 
+// Check reads a document whole, as [Read] does.
+func Check(doc []byte, limits Limits) error {
+	return Read(doc, limits, func(*Reader) error { return nil })
+}
+
 // readers saves most documents the allocation of a Reader.
 var readers = sync.Pool{New: func() any { return new(Reader) }}
 
@@ -266,15 +271,13 @@ func (r *Reader) Int() (*int64, error) {
 	if err != nil || kind == 'n' {
 		return nil, err
 	}
-	if kind == '0' && len(v) <= maxInt64Len {
+	if kind == '0' {
 		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 			return &n, nil
 		}
 	}
 	return nil, r.Errorf("must be an integer of at most 64 bits")
 }
-
-const maxInt64Len = len("-9223372036854775808")
 
 // Float reads a number; null reads as 0.
 func (r *Reader) Float() (float64, error) {

@@ -571,7 +571,7 @@ func TestWideObjects(t *testing.T) {
 			fmt.Fprintf(&b, `"n%d":{"n%d":%d},`, i, i, i)
 		}
 		accept := func(doc string) error {
-			return rawjson.Read([]byte(doc), rawjson.Limits{}, func(r *rawjson.Reader) error { _, err := r.Value(); return err })
+			return rawjson.Check([]byte(doc), rawjson.Limits{})
 		}
 		if err := accept("{" + b.String() + `"last":0}`); err != nil {
 			t.Errorf("%d names: %v", n, err)
@@ -604,7 +604,7 @@ func TestPointers(t *testing.T) {
 		`[[],[[],[x]]]`:                   "/1/1/0",
 		`{"a":{"b":1},"c":{"d":1,"d":2}}`: "/c/d",
 	} {
-		err := rawjson.Read([]byte(doc), rawjson.Limits{}, func(r *rawjson.Reader) error { _, err := r.Value(); return err })
+		err := rawjson.Check([]byte(doc), rawjson.Limits{})
 		e, ok := errors.AsType[*rawjson.Error](err)
 		if !ok || e.Pointer != want {
 			t.Errorf("%s: %v, want pointer %q", doc, err, want)

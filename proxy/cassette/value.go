@@ -11,10 +11,7 @@ import (
 
 // parseValue reads one strict JSON value. Bodies that are not strict are kept as text.
 func parseValue(doc []byte) (*rawjson.Node, error) {
-	if err := rawjson.Read(doc, rawjson.Limits{}, func(r *rawjson.Reader) error {
-		_, err := r.Value()
-		return err
-	}); err != nil {
+	if err := rawjson.Check(doc, rawjson.Limits{}); err != nil {
 		return nil, err
 	}
 	return rawjson.Parse(doc), nil

@@ -190,7 +190,7 @@ func resultOf(result *mcp.CallToolResult) (json.RawMessage, error) {
 
 func isJSON(text string) bool {
 	limits := rawjson.Limits{Mode: rawjson.Liberal}
-	return rawjson.Read([]byte(text), limits, func(*rawjson.Reader) error { return nil }) == nil
+	return rawjson.Check([]byte(text), limits) == nil
 }
 
 // peerError describes an error of the SDK in fixed words.

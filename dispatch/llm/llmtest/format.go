@@ -102,7 +102,7 @@ func (a *answer) reason(usual string) string {
 // arguments returns the arguments of a call, or nil if they are not JSON.
 func (p part) arguments() json.RawMessage {
 	doc := bytes.TrimSpace([]byte(p.text))
-	if rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Liberal}, func(*rawjson.Reader) error { return nil }) != nil {
+	if rawjson.Check(doc, rawjson.Limits{Mode: rawjson.Liberal}) != nil {
 		return nil
 	}
 	return doc
