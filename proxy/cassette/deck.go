@@ -158,12 +158,12 @@ func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
 }
 
 const (
-	// maxCompared bounds the bytes that are compared to find one nearest call: some hundred calls, or
+	// maxCompared bounds the bytes that are compared to find one nearest call: a hundred calls, or
 	// fewer if they are large.
-	maxCompared = 16 << 20
+	maxCompared = 4 << 20
 	// maxReported bounds the bytes that are compared for a report. The calls that are not on the tape
 	// have equal shares of it.
-	maxReported = 1 << 30
+	maxReported = 64 << 20
 	// comparison is the cost of comparing two calls, in addition to their bytes.
 	comparison = 32 << 10
 )
@@ -175,15 +175,16 @@ func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Differen
 	if at := d.stacks[id.key]; at != nil && len(at.cards) > 0 {
 		return at.cards[0], nil
 	}
-	return mostLike(i, id, d.alike[i.target()], most)
+	return mostLike(i, id, d.alike[i.target()], most, func(c *card) bool { return !c.dropped })
 }
 
 // mostLike returns the card with the fewest differences from a request, and the differences. It
-// compares at most most bytes, but always one card. It returns nil if there is none.
-func mostLike(i *Interaction, id identity, cards []*card, most int) (best *card, least []Difference) {
+// compares at most most bytes, but always one card, and only those that may be chosen. It returns nil
+// if there is none.
+func mostLike(i *Interaction, id identity, cards []*card, most int, may func(*card) bool) (best *card, least []Difference) {
 	compared := 0
 	for _, c := range cards {
-		if c.dropped {
+		if !may(c) {
 			continue
 		}
 		if compared += comparison + len(c.id.key) + len(id.key); best != nil && compared > most {

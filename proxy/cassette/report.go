@@ -199,11 +199,12 @@ func (c *Cassette) Report() *Report {
 // leftOver are the calls on the tape that the run did not make.
 type leftOver struct {
 	has   map[*card]bool
-	alike map[target][]*card // the same, in the order of the tape
+	alike map[target][]*card // the same, in the order of the tape, and some that were taken
+	taken map[target]int     // how many of alike were taken
 }
 
 func newLeftOver(c *Cassette) *leftOver {
-	left := &leftOver{has: map[*card]bool{}, alike: map[target][]*card{}}
+	left := &leftOver{has: map[*card]bool{}, alike: map[target][]*card{}, taken: map[target]int{}}
 	if c.set.Mode == ReplayOrForward {
 		return left
 	}
@@ -226,12 +227,15 @@ func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Diffe
 	}
 	of := s.target()
 	if best == nil {
-		best, changes = mostLike(&s.Interaction, s.id, l.alike[of], most)
+		best, changes = mostLike(&s.Interaction, s.id, l.alike[of], most, func(c *card) bool { return l.has[c] })
 	}
-	if best != nil {
-		delete(l.has, best)
-		n := slices.Index(l.alike[of], best)
-		l.alike[of] = slices.Delete(l.alike[of], n, n+1)
+	if best == nil {
+		return nil, nil
+	}
+	delete(l.has, best)
+	if l.taken[of]++; 2*l.taken[of] > len(l.alike[of]) { // not each time, which would be quadratic
+		l.alike[of] = slices.DeleteFunc(l.alike[of], func(c *card) bool { return !l.has[c] })
+		l.taken[of] = 0
 	}
 	return best, changes
 }
