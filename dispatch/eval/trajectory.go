@@ -159,17 +159,10 @@ func (m Match) strict(got, want Trajectory) error {
 	return nil
 }
 
-// pair finds a largest set of pairs of calls that match, by augmenting paths. It returns the partner
-// of each wanted call, or -1.
+// pair finds a largest set of pairs of calls that match. It returns the partner of each wanted call,
+// or -1. Equal calls are paired first and wanted calls without arguments last: no pair is lost by
+// that, because a call that matches more than another one matches all that the other one does.
 func (m Match) pair(got, want Trajectory) []int {
-	fits := make([][]int, len(want))
-	for i := range want {
-		for g := range got {
-			if m.same(got[g], want[i]) {
-				fits[i] = append(fits[i], g)
-			}
-		}
-	}
 	partner, owner := make([]int, len(want)), make([]int, len(got))
 	for i := range partner {
 		partner[i] = -1
@@ -177,10 +170,51 @@ func (m Match) pair(got, want Trajectory) []int {
 	for g := range owner {
 		owner[g] = -1
 	}
+	keys, tools := map[int][]int{}, map[string][]int{} // calls of got, in order
+	numbers := map[string]int{}
+	for g, n := range numbered(got, numbers) {
+		keys[n] = append(keys[n], g)
+	}
+	for i, n := range numbered(want, numbers) {
+		if equal := keys[n]; len(equal) > 0 {
+			partner[i], owner[equal[0]], keys[n] = equal[0], i, equal[1:]
+		}
+	}
+	for g, c := range got {
+		tools[c.Tool] = append(tools[c.Tool], g)
+	}
+	if m.Partial || len(m.Ignore) > 0 {
+		m.augment(got, want, partner, owner)
+	}
+	for i, c := range want {
+		for partner[i] < 0 && c.Arguments == nil && len(tools[c.Tool]) > 0 {
+			if g := tools[c.Tool][0]; owner[g] < 0 {
+				partner[i], owner[g] = g, i
+			}
+			tools[c.Tool] = tools[c.Tool][1:]
+		}
+	}
+	return partner
+}
+
+// augment finds partners by augmenting paths, for wanted calls with arguments that have none.
+func (m Match) augment(got, want Trajectory, partner, owner []int) {
+	fits := make(map[int][]int)
+	fit := func(i int) []int {
+		if _, known := fits[i]; !known {
+			fits[i] = []int{}
+			for g := range got {
+				if m.same(got[g], want[i]) {
+					fits[i] = append(fits[i], g)
+				}
+			}
+		}
+		return fits[i]
+	}
 	var tried []bool
 	var find func(i int) bool
 	find = func(i int) bool {
-		for _, g := range fits[i] {
+		for _, g := range fit(i) {
 			if tried[g] {
 				continue
 			}
@@ -192,11 +226,12 @@ func (m Match) pair(got, want Trajectory) []int {
 		}
 		return false
 	}
-	for i := range want {
-		tried = make([]bool, len(got))
-		find(i)
+	for i, c := range want {
+		if partner[i] < 0 && c.Arguments != nil {
+			tried = make([]bool, len(got))
+			find(i)
+		}
 	}
-	return partner
 }
 
 // same reports whether a call is as wanted.
