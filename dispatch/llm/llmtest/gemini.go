@@ -38,7 +38,7 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 	if err != nil {
 		return err
 	}
-	var open []part // calls of the model's last turn that have no result yet
+	var open openCalls // of the model's last turn
 	for _, c := range contents {
 		m := message{role: user, text: text(rawjson.Member(c, "parts"))}
 		switch role := str(c, "role"); role {
@@ -48,7 +48,7 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 		case "model":
 			m.role = assistant
 			if n := len(q.messages); n > 0 && q.messages[n-1].role == assistant {
-				m.calls, open = open, nil // the SDK's chats keep each event of a stream as a content of its own
+				m.calls, open = open.calls, openCalls{} // the SDK's chats keep each event of a stream as a content of its own
 			}
 		}
 		for p := range rawjson.Elements(rawjson.Member(c, "parts")) {
@@ -60,22 +60,21 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 				continue
 			}
 			r := Result{CallID: str(result, "id"), Name: str(result, "name"), Content: string(rawjson.Member(result, "response"))}
-			at := belongs(open, r)
-			if at < 0 {
+			call, ok := open.take(r)
+			if !ok {
 				return fmt.Errorf("the function response for %q does not belong to a function call of the turn before it", r.Name)
 			}
-			r.CallID = open[at].id
-			open = append(open[:at:at], open[at+1:]...)
+			r.CallID = call.id
 			m.results = append(m.results, r)
 		}
-		if len(open) > 0 {
-			return fmt.Errorf("the function response for %q is missing: a turn must have as many function responses as the turn before it has function calls", open[0].name)
+		if call, ok := open.first(); ok {
+			return fmt.Errorf("the function response for %q is missing: a turn must have as many function responses as the turn before it has function calls", call.name)
 		}
-		open = m.calls
+		open = openCalls{calls: m.calls}
 		q.messages = append(q.messages, m)
 	}
-	if len(open) > 0 {
-		return fmt.Errorf("the function response for %q is missing", open[0].name)
+	if call, ok := open.first(); ok {
+		return fmt.Errorf("the function response for %q is missing", call.name)
 	}
 	return nil
 }
@@ -91,15 +90,43 @@ func camel(object json.RawMessage, name string) json.RawMessage {
 
 var upper = regexp.MustCompile("[A-Z]")
 
-// belongs returns which of the calls a result is for: the one with its id, or the first one of its
-// tool if it has no id; -1 if there is none.
-func belongs(calls []part, r Result) int {
-	for i, c := range calls {
-		if r.Name == c.name && (r.CallID == "" || r.CallID == c.id) {
-			return i
+// openCalls are the calls of a turn, and which of them have no result yet.
+type openCalls struct {
+	calls    []part
+	answered []bool         // of calls; nil before the first result
+	places   map[part][]int // of calls that may be open, by name, and by name and id
+}
+
+// take returns the call that a result is for: the one with its id, or the first one of its tool if the
+// result has no id.
+func (o *openCalls) take(r Result) (call part, ok bool) {
+	if o.answered == nil {
+		o.answered, o.places = make([]bool, len(o.calls)), make(map[part][]int)
+		for i, c := range o.calls {
+			o.places[part{name: c.name}] = append(o.places[part{name: c.name}], i)
+			if c.id != "" {
+				o.places[part{name: c.name, id: c.id}] = append(o.places[part{name: c.name, id: c.id}], i)
+			}
 		}
 	}
-	return -1
+	wanted := part{name: r.Name, id: r.CallID}
+	for i := range o.places[wanted] {
+		if at := o.places[wanted][i]; !o.answered[at] {
+			o.answered[at], o.places[wanted] = true, o.places[wanted][i+1:]
+			return o.calls[at], true
+		}
+	}
+	return part{}, false
+}
+
+// first returns the first call without a result.
+func (o *openCalls) first() (call part, ok bool) {
+	for i, c := range o.calls {
+		if o.answered == nil || !o.answered[i] {
+			return c, true
+		}
+	}
+	return part{}, false
 }
 
 // finish returns the parts of the response, the finishReason and the finishMessage. Without content

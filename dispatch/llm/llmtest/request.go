@@ -108,20 +108,23 @@ func (q *Request) summarize() {
 // unanswered checks that the messages after each message with calls have one result for each call,
 // and that there are no others. adjacent tells that other messages may not come between.
 func (q *Request) unanswered(adjacent bool) error {
-	var open []string
+	open := make(map[string]int) // calls of an id that wait for a result
+	var ids []string             // in order, also of calls that have one
 	missing := func() error {
-		if len(open) > 0 {
-			return fmt.Errorf("the result of the tool call %q is missing", open[0])
+		for _, id := range ids {
+			if open[id] > 0 {
+				return fmt.Errorf("the result of the tool call %q is missing", id)
+			}
 		}
+		ids = nil
 		return nil
 	}
 	for _, m := range q.messages {
 		for _, r := range m.results {
-			at := slices.Index(open, r.CallID)
-			if at < 0 {
+			if open[r.CallID] == 0 {
 				return fmt.Errorf("the result for %q does not belong to a tool call that waits for one", r.CallID)
 			}
-			open = slices.Delete(open, at, at+1)
+			open[r.CallID]--
 		}
 		if m.late {
 			return fmt.Errorf("results of tools must come before other content of a message")
@@ -132,7 +135,8 @@ func (q *Request) unanswered(adjacent bool) error {
 			}
 		}
 		for _, c := range m.calls {
-			open = append(open, c.id)
+			open[c.id]++
+			ids = append(ids, c.id)
 		}
 	}
 	return missing()
