@@ -80,10 +80,10 @@ func ExampleStep_Expect() {
 	fmt.Println(model.Err())
 	// Output:
 	// 200 {"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"done","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}} <nil>
-	// llmtest: step 1 (text) of the conversation: the model was offered the tools [], want ["get_order"]
+	// llmtest: example_test.go:64: step 1 (text) of the conversation: the model was offered the tools [], want ["get_order"]
 	//   the first user message: "Refund #4521."
 	//   the result of the tool call "call_1": "{\"status\":\"lost\"}"
-	// llmtest: step 1 (text) of the conversation: the result of the tool call "call_1" is "{\"status\":\"lost\"}", want it to contain "\"shipped\""
+	// llmtest: example_test.go:64: step 1 (text) of the conversation: the result of the tool call "call_1" is "{\"status\":\"lost\"}", want it to contain "\"shipped\""
 	//   the first user message: "Refund #4521."
 	//   the result of the tool call "call_1": "{\"status\":\"lost\"}"
 }
@@ -97,7 +97,7 @@ func ExampleModel_For() {
 	fmt.Println(model.Err())
 	// Output:
 	// 200 {"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"The parcel is on its way.","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}} <nil>
-	// llmtest: step 1 (text) of the conversation for "billing" has not been used; 1 of 1 steps are left
+	// llmtest: example_test.go:94: step 1 (text) of the conversation for "billing" has not been used; 1 of 1 steps are left
 }
 
 // A provider that is overloaded, and a connection that breaks in the middle of a response.

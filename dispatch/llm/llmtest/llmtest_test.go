@@ -2,10 +2,13 @@ package llmtest_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/internal/testkit"
@@ -398,5 +401,26 @@ func TestFailuresAreBoundedAndClean(t *testing.T) {
 	})
 	if len(got) > 40_000 || strings.ContainsAny(got, "\x1b\u009b\u202e") || !strings.Contains(got, "… (1048") {
 		t.Errorf("%d bytes: %.300q", len(got), got)
+	}
+}
+
+// A failure names the line of the script whose step it is about.
+func TestFailuresNameTheScript(t *testing.T) {
+	_, _, line, _ := runtime.Caller(0)
+	for i, step := range []llmtest.Step{
+		llmtest.Text("hi"),
+		llmtest.Thinking("hm"),
+		llmtest.Call("", "get_order", "{}"),
+		llmtest.Refusal("no").After(time.Second),
+		llmtest.Raw("{}"),
+		llmtest.Error(500),
+		llmtest.Drop(),
+		llmtest.Turn(llmtest.Text("hi")),
+		llmtest.Choices(llmtest.Text("hi"), llmtest.Text("ho")),
+	} {
+		want := fmt.Sprintf("llmtest: llmtest_test.go:%d: step 1 (", line+2+i)
+		if err := llmtest.NewModel(step).Err(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

@@ -262,9 +262,9 @@ func (m *Model) unused() (problems []error) {
 
 func (c *conversation) title() string { return strings.TrimSpace("conversation " + c.name) }
 
-// step names a step for messages.
+// step names a step for messages, after the place where the script makes it.
 func (c *conversation) step(i int) string {
-	return fmt.Sprintf("step %d (%s) of the %s", i+1, c.steps[i], c.title())
+	return fmt.Sprintf("%sstep %d (%s) of the %s", c.steps[i].at, i+1, c.steps[i], c.title())
 }
 
 // about describes a request for messages: what distinguishes conversations.

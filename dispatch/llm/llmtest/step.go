@@ -2,6 +2,8 @@ package llmtest
 
 import (
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +30,7 @@ type Step struct {
 	end        end
 	failure    int // the status of the error in the middle
 	expect     []func(*Request) error
+	at         string // file and line of the script, for messages
 }
 
 // part is a piece of a response.
@@ -57,14 +60,22 @@ const (
 	failed     // with an error, in the middle
 )
 
+// here returns the step with the place where the script makes it.
+func here(s Step) Step {
+	if _, file, line, ok := runtime.Caller(2); ok {
+		s.at = fmt.Sprintf("%s:%d: ", filepath.Base(file), line)
+	}
+	return s
+}
+
 // Text returns a step that says text.
-func Text(text string) Step { return Step{parts: []part{{kind: textPart, text: text}}} }
+func Text(text string) Step { return here(Step{parts: []part{{kind: textPart, text: text}}}) }
 
 // Thinking returns a step that thinks, to be joined with others by [Turn]. Anthropic's format has it
 // as a thinking block with a signature, Responses as the summary of a reasoning item, Gemini as a
 // thought. Chat Completions has no field for it; it is sent as reasoning_content, as servers do that
 // offer models with open reasoning.
-func Thinking(text string) Step { return Step{parts: []part{{kind: thinkingPart, text: text}}} }
+func Thinking(text string) Step { return here(Step{parts: []part{{kind: thinkingPart, text: text}}}) }
 
 // Call returns a step that calls a tool. The model does not check that the request offers the tool,
 // so a script can invent one. An empty id stands for one that the model chooses; in Gemini's format
@@ -76,13 +87,13 @@ func Thinking(text string) Step { return Step{parts: []part{{kind: thinkingPart,
 // arguments that are not an object ends as MALFORMED_FUNCTION_CALL without a call, as that of the
 // provider does. Empty arguments are {} there.
 func Call(id, name, arguments string) Step {
-	return Step{parts: []part{{kind: callPart, text: arguments, id: id, name: name}}}
+	return here(Step{parts: []part{{kind: callPart, text: arguments, id: id, name: name}}})
 }
 
 // Refusal returns a step that declines to answer. Chat Completions and Responses have text as the
 // refusal. Anthropic's response has the stop_reason refusal and text as its explanation, Gemini's the
 // finishReason SAFETY and text as the finishMessage; both have no content.
-func Refusal(text string) Step { return Step{parts: []part{{kind: refusalPart, text: text}}} }
+func Refusal(text string) Step { return here(Step{parts: []part{{kind: refusalPart, text: text}}}) }
 
 // Raw returns a step with a JSON object that the format of the request has and this package does not
 // make, such as a tool that the provider runs. It is a content block of Anthropic, an output item of
@@ -95,7 +106,7 @@ func Refusal(text string) Step { return Step{parts: []part{{kind: refusalPart, t
 //	)
 //
 // A stream delivers it whole, but for the input of an Anthropic block.
-func Raw(object string) Step { return Step{parts: []part{{kind: rawPart, text: object}}} }
+func Raw(object string) Step { return here(Step{parts: []part{{kind: rawPart, text: object}}}) }
 
 // Choices returns a step with several choices or candidates, of Chat Completions and Gemini. Tokens
 // and the end of the response are those of the first one.
@@ -108,7 +119,7 @@ func Choices(steps ...Step) Step {
 	for _, other := range s.choices {
 		s.expect = slices.Concat(s.expect, other.expect)
 	}
-	return s
+	return here(s)
 }
 
 // Turn joins steps to one response, for example text with parallel calls. A setting of a later step
@@ -145,16 +156,16 @@ func Turn(steps ...Step) Step {
 			s.status = next.status
 		}
 	}
-	return s
+	return here(s)
 }
 
 // Error returns a step that answers with an error, in the format of the provider. status is 400 to
 // 599. Official SDKs of OpenAI and Anthropic repeat a request after 408, 409, 429 and 5xx, unless
 // they are configured otherwise: each attempt uses a step.
-func Error(status int) Step { return Step{status: status} }
+func Error(status int) Step { return here(Step{status: status}) }
 
 // Drop returns a step that breaks the connection before a response.
-func Drop() Step { return Step{drop: true} }
+func Drop() Step { return here(Step{drop: true}) }
 
 // RetryAfter gives an error the header Retry-After, in whole seconds, and retry-after-ms if d has a
 // fraction of a second. Gemini's format has it in the body too.
