@@ -105,9 +105,6 @@ func prepare(root, version string, now time.Time) ([]module, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := date(filepath.Join(root, "CHANGELOG.md"), version, now); err != nil {
-		return nil, err
-	}
 	if len(all[0].Mod.Replace) > 0 {
 		return nil, fmt.Errorf("go.mod has a replace; go install and go run refuse such a module")
 	}
@@ -131,7 +128,7 @@ func prepare(root, version string, now time.Time) ([]module, error) {
 			public = append(public, m)
 		}
 	}
-	return public, nil
+	return public, date(filepath.Join(root, "CHANGELOG.md"), version, now) // last, because it cannot be done twice
 }
 
 // date writes the day of the release into the heading of the version. The heading of a rehearsal is

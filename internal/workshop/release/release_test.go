@@ -159,6 +159,19 @@ git push --atomic origin main v0.2.0 a/b/v0.2.0
 	}
 }
 
+// What fails can be prepared again: the changelog has its day when everything else is done.
+func TestPrepareAgain(t *testing.T) {
+	root := repository(t, map[string]string{"go.mod": "module github.com/example/lib\n\nreplace example.com/x => ./x\n"})
+	for range 2 {
+		if _, err := prepare(root, "v0.2.0", time.Now()); err == nil || !strings.Contains(err.Error(), "go.mod has a replace") {
+			t.Errorf("%v", err)
+		}
+	}
+	if got := read(t, root, "CHANGELOG.md"); got != files["CHANGELOG.md"] {
+		t.Errorf("CHANGELOG.md:\n%s", got)
+	}
+}
+
 // The go command makes no such zip files; a change of its rules, or of the tree's, must be seen.
 func TestCheckZip(t *testing.T) {
 	root, nested := module{Dir: ".", Path: "example.com/m"}, module{Dir: "a/b", Path: "example.com/m/a/b"}
