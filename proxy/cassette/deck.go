@@ -158,9 +158,9 @@ func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
 }
 
 const (
-	// maxCompared bounds the bytes that are compared to find one nearest call: a hundred calls, or
+	// maxCompared bounds the bytes that are compared to find one nearest call: 64 calls, or
 	// fewer if they are large.
-	maxCompared = 4 << 20
+	maxCompared = 2 << 20
 	// maxReported bounds the bytes that are compared for a report. The calls that are not on the tape
 	// have equal shares of it.
 	maxReported = 64 << 20
