@@ -37,7 +37,7 @@ type row struct {
 }
 
 // rows are every reader of foreign input. A new reader gets a row for each shape that its input has.
-var rows = slices.Concat(jsonRows, declarationRows, conversationRows, dispatchRows, fileRows)
+var rows = slices.Concat(jsonRows, declarationRows, toolRows, conversationRows, dispatchRows, modelRows, runRows, fileRows)
 
 // known are the rows that grow faster than their input. Each is to be mended, and leaves the list then.
 var known = map[string]bool{}
