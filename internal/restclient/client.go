@@ -203,7 +203,9 @@ func (c *Client) request(r *Request) *http.Request {
 
 // failed describes an attempt without a complete response.
 func (a *Response) failed(failure *httpcall.Failure) *Failure {
-	f := &Failure{Status: a.Status, Err: failure.Err, Unsure: !failure.NotSent, unsent: failure.NotSent}
+	f := &Failure{
+		Status: a.Status, Err: failure.Err, RequestID: a.requestID(), Unsure: !failure.NotSent, unsent: failure.NotSent,
+	}
 	switch failure.Kind {
 	case httpcall.TooLarge:
 		f.Code = TooLarge

@@ -238,7 +238,7 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 
 func TestClientErrorsByStatus(t *testing.T) {
 	for status, want := range map[int]catalog.Code{
-		200: catalog.CodeBadRequest, // with success: false
+		200: catalog.CodeBadRequest, 201: catalog.CodeBadRequest, // with success: false
 		400: catalog.CodeBadRequest, 401: catalog.CodeUnauthorized, 403: catalog.CodeForbidden, 404: catalog.CodeNotFound,
 		302: catalog.CodeBadAnswer, 451: catalog.CodeBadRequest, 499: catalog.CodeBadRequest,
 		405: catalog.CodeBadRequest, 408: catalog.CodeTimeout, 409: catalog.CodeConflict, 413: catalog.CodeTooLarge,
@@ -260,7 +260,7 @@ func TestClientErrorsByStatus(t *testing.T) {
 				t.Errorf("%s, %d: %#v", operation, status, e)
 			}
 			// Only documented refusals prove that nothing was written.
-			proof := slices.Contains([]int{200, 400, 401, 403, 404, 409, 413, 422, 429}, status) ||
+			proof := slices.Contains([]int{200, 201, 400, 401, 403, 404, 409, 413, 422, 429}, status) ||
 				status == 500 && strings.HasPrefix(operation, "upload")
 			writes := !slices.Contains([]string{"list", "get", "script", "find", "patch"}, operation)
 			if strings.Contains(err.Error(), "may have been") != (writes && !proof) {

@@ -94,13 +94,11 @@ func (c *Client) failed(r *request, f *restclient.Failure) *Error {
 	if code, ok := codes[f.Code]; ok {
 		e.Code = code
 	}
-	switch f.Status {
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+	switch {
+	case f.Status == http.StatusRequestTimeout || f.Status == http.StatusGatewayTimeout:
 		e.Code = CodeTimeout
-	case http.StatusOK, http.StatusBadRequest: // 200 with success: false
-		if f.Code == restclient.Refused && r.plugin {
-			e.Code = CodePlugin
-		}
+	case f.Code == restclient.Refused && r.plugin && f.Status <= http.StatusBadRequest: // or 2xx with success: false
+		e.Code = CodePlugin
 	}
 	r.explain(e, f)
 	switch f.Stop.Reason {

@@ -543,6 +543,13 @@ func TestClientBrokenAnswers(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the id of a response that is too large", func(t *testing.T) {
+		c := serveClient(t, &catalog.ClientOptions{MaxResponseBytes: 10}, answerWith(200, "[           ]", "X-Request-Id", "r-1"))
+		err := clientCalls["list"](t.Context(), c)
+		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.RequestID != "r-1" {
+			t.Errorf("got %v", err)
+		}
+	})
 	t.Run("nobody listens", func(t *testing.T) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
