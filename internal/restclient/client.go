@@ -40,7 +40,7 @@ type Options struct {
 
 // A Client calls one API. It is immutable and safe for concurrent use.
 type Client struct {
-	Caller  httpcall.Client
+	Caller  httpcall.Client // may be changed before the first call
 	base    *url.URL
 	key     redact.Hidden[string] // the value of the header
 	header  string
@@ -167,7 +167,7 @@ func (c *Client) Attempt(ctx context.Context, r *Request, read func(*Response) *
 	got, failure := caller.Do(ctx, c.request(r), nil)
 	a := &Response{Status: got.Status, Header: got.Header, Body: got.Body, r: r, hide: c.hide}
 	if len(r.Secrets) > 0 {
-		a.hide = redact.New(append(r.Secrets, strings.TrimPrefix(c.key.Reveal(), "Bearer "))...)
+		a.hide = redact.New(append(r.Secrets, c.key.Reveal())...)
 	}
 	switch {
 	case a.Status != 0 && (a.Status < 200 || a.Status > 299):
@@ -229,7 +229,8 @@ func Ended(err error) string {
 
 // Bad returns the failure for a response with the status 2xx that the API does not send.
 func (a *Response) Bad(why string) *Failure {
-	return &Failure{Code: BadResponse, Status: a.Status, Err: errors.New(a.Hide(why)), RequestID: a.requestID(), Unsure: true}
+	err := errors.New(a.Hide(why))
+	return &Failure{Code: BadResponse, Status: a.Status, Err: err, RequestID: a.requestID(), Unsure: true}
 }
 
 // Refusal describes a response that refuses the request. status is the one that decides about code

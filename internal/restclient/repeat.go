@@ -23,7 +23,8 @@ func (c *Client) Repeat(ctx context.Context, r *Request, attempt func() *Failure
 		start := time.Now()
 		made, last = number, attempt()
 		if c.log.Enabled(ctx, slog.LevelDebug) {
-			c.log.LogAttrs(ctx, slog.LevelDebug, c.name+" attempt", r.attrs(number, last, slog.Duration("took", time.Since(start)))...)
+			took := slog.Duration("took", time.Since(start))
+			c.log.LogAttrs(ctx, slog.LevelDebug, c.name+" attempt", r.attrs(number, last, took)...)
 		}
 		if last == nil {
 			return httpcall.Next{}
@@ -32,7 +33,8 @@ func (c *Client) Repeat(ctx context.Context, r *Request, attempt func() *Failure
 		again := last.passing && (last.unsent || last.Code == RateLimited || r.Safe)
 		return httpcall.Next{Again: again, After: last.RetryAfter}
 	}, func(number int, wait time.Duration) {
-		c.log.LogAttrs(ctx, slog.LevelInfo, c.name+" waits before repeating", r.attrs(number, last, slog.Duration("wait", wait))...)
+		attrs := r.attrs(number, last, slog.Duration("wait", wait))
+		c.log.LogAttrs(ctx, slog.LevelInfo, c.name+" waits before repeating", attrs...)
 	})
 	if last == nil {
 		return nil
@@ -42,12 +44,12 @@ func (c *Client) Repeat(ctx context.Context, r *Request, attempt func() *Failure
 }
 
 // attrs are the attributes of a log record. They contain no key and no text of the server.
-func (r *Request) attrs(number int, f *Failure, took slog.Attr) []slog.Attr {
+func (r *Request) attrs(number int, f *Failure, extra slog.Attr) []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String("operation", r.Operation), slog.String("tool", r.ID), slog.Int("attempt", number),
 	}
 	if f != nil {
 		attrs = append(attrs, slog.Int("status", f.Status), slog.String("code", f.Code))
 	}
-	return append(attrs, took)
+	return append(attrs, extra)
 }

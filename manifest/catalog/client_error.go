@@ -90,7 +90,9 @@ func (c *Client) failed(r *request, f *restclient.Failure) *Error {
 	if own, ok := errors.AsType[*Error](f.Err); ok {
 		return own
 	}
-	e := &Error{Code: Code(f.Code), Status: f.Status, Tool: r.tool, RetryAfter: f.RetryAfter, RequestID: f.RequestID, Err: f.Err}
+	e := &Error{
+		Code: Code(f.Code), Status: f.Status, Tool: r.tool, RetryAfter: f.RetryAfter, RequestID: f.RequestID, Err: f.Err,
+	}
 	if code, ok := codes[f.Code]; ok {
 		e.Code = code
 	}

@@ -35,7 +35,9 @@ func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte)
 	r := newRequest("upload", http.MethodPost, "upload", clip.Text(t.Name, maxShown))
 	r.said = []string{string(source), t.Description}
 	r.unsure = "the tool may have been created: look for its name before uploading it again"
-	return c.upload(ctx, r, &upload{patch: patchOf(t), known: ListItem{Tool: t}, file: file, source: source, problems: ps, pluginErr: err})
+	return c.upload(ctx, r, &upload{
+		patch: patchOf(t), known: ListItem{Tool: t}, file: file, source: source, problems: ps, pluginErr: err,
+	})
 }
 
 // UploadUpdate replaces the source code of a tool: PUT /tools/{id}/upload. It sends the fields of
