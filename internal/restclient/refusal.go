@@ -137,7 +137,7 @@ func (s *search) object(v json.RawMessage, at Statement, depth int) {
 	entry, before := s.locate(o, at), len(s.said.Statements)
 	var own []string
 	for _, name := range messages {
-		if text := s.response.Hide(o.text(name)); text != "" && !words.Tools[name] && !slices.Contains(own, text) {
+		if text := s.response.Hide(o.text(name)); text != "" && !slices.Contains(own, text) {
 			own = append(own, text)
 		}
 	}
