@@ -235,8 +235,12 @@ func TestStatus(t *testing.T) {
 			`registration: refused (HTTP 400): the platform says "bad"`},
 		{401, `{"detail":{"error_class":"missing_api_key","message":"no key"}}`, "", registration.CodeUnauthorized,
 			`registration: unauthorized (HTTP 401, missing_api_key): the platform says "no key"; check the API key`},
+		{400, `{"detail":["a","b","a"],"error":"c"}`, "", registration.CodeRefused, `the platform says "c: a: b"`},
+		{400, `{"get_order":"no"}`, "", registration.CodeRefused, `the platform says "{\"get_order\":\"no\"}"`},
 		{403, ``, "", registration.CodeForbidden, "admins"},
 		{404, `{"detail":"Not Found"}`, "", registration.CodeNotFound, "check the agent's id"},
+		{400, `{"errors":["` + strings.Repeat("a", 900) + `","` + strings.Repeat("b", 900) + `"]}`, "", registration.CodeRefused,
+			"aaa: bbb"},
 		{409, `{"detail":"name taken"}`, "", registration.CodeConflict, "name taken"},
 		{413, `too big`, "", registration.CodeTooLarge, "too big"},
 		{429, `{}`, "17", registration.CodeRateLimited, "try again in 17s"},
@@ -266,8 +270,8 @@ func TestStatus(t *testing.T) {
 			if !ok || e.Code != test.want || e.Status != test.status || !strings.Contains(e.Error(), test.text) {
 				t.Errorf("%d %.20s: got %v", test.status, test.body, err)
 			}
-			if a.calls != 1 {
-				t.Errorf("%d was repeated", test.status)
+			if a.calls != 1 || len(e.Detail) > 1024 {
+				t.Errorf("%d: %d calls, %d bytes of detail", test.status, a.calls, len(e.Detail))
 			}
 		})
 	}
@@ -524,6 +528,7 @@ func TestNewClient(t *testing.T) {
 	for base, mistakes := range map[string]int{
 		"": 1, "api.example.com": 1, "/api": 1, "http://api.example.com": 1, "ftp://localhost": 1,
 		"https://api.example.com/api":  1,
+		"https://api.example.com?":     1,
 		"https://api.example.com/api/": 1, "https://u:s3cret@api.example.com": 1, "https://api.example.com?x=1#y": 1,
 		"http://u@example.com/api": 3,
 		"https://%zz":              1,

@@ -299,6 +299,27 @@ func TestValidateUnwrapsAndTakesOptions(t *testing.T) {
 }
 
 // A problem of the options belongs to the whole list of tools.
+// A member of Extra or Config replaces the field of its whole name, and no other.
+func TestOtherMembersReplaceNothing(t *testing.T) {
+	r := minimal()
+	r.Name, r.RunTimeout, r.SubAgents, r.Entry = "", -1, []registration.SubAgent{{}}, "x"
+	r.Extra = []ledger.Member{{Name: "nam", Value: json.RawMessage(`1`)}, {Name: "run", Value: json.RawMessage(`1`)},
+		{Name: "sub_agents", Value: json.RawMessage(`1`)}, {Name: "conf", Value: json.RawMessage(`1`)}}
+	r.Config = []ledger.Member{{Name: "sub", Value: json.RawMessage(`1`)}, {Name: "name", Value: json.RawMessage(`1`)}}
+	_, err := r.Validate(t.Context(), nil)
+	const want = "missing /name, run_timeout_invalid /run_timeout_s, actor_id_invalid /config/sub_agents/0/actor_id, " +
+		"undeclared /config/topology/entry"
+	if got := strings.Join(problemsOf(t, err), ", "); got != want {
+		t.Errorf("problems %s", got)
+	}
+	r.Extra = []ledger.Member{{Name: "config", Value: json.RawMessage(`{}`)}}
+	r.Config = nil
+	_, err = r.Validate(t.Context(), nil)
+	if got := strings.Join(problemsOf(t, err), ", "); got != "missing /name, run_timeout_invalid /run_timeout_s" {
+		t.Errorf("problems %s", got)
+	}
+}
+
 func TestValidateLimits(t *testing.T) {
 	_, err := minimal().Validate(t.Context(), &schema.ValidateOptions{Limits: schema.Limits{Bytes: -1}})
 	if got := strings.Join(problemsOf(t, err), ", "); got != "limits_invalid /tools_schema" {

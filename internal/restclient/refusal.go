@@ -40,20 +40,19 @@ const (
 	maxStep       = 80      // bytes of one token of a pointer
 	maxName       = 128     // bytes of the name of a tool
 	maxStatements = 100
-	maxParts      = 8      // messages that Text joins
 	maxNesting    = 16     // levels of a body that are examined
 	maxValues     = 10_000 // values of a body that are examined
 )
 
-// Text returns the messages that name no place, joined in order.
+// Text returns the messages that name no place, joined in order, at most 1 KiB.
 func (s *Said) Text() string {
 	var parts []string
 	for _, one := range s.Statements {
-		if one.Pointer == "" && one.Tool == "" && len(parts) < maxParts && !slices.Contains(parts, one.Message) {
+		if one.Pointer == "" && one.Tool == "" && !slices.Contains(parts, one.Message) {
 			parts = append(parts, one.Message)
 		}
 	}
-	return strings.Join(parts, ": ")
+	return clip.Text(strings.Join(parts, ": "), maxMessage)
 }
 
 // Hide returns a text of the server on one line, without secrets.

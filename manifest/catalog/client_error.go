@@ -148,8 +148,6 @@ func (r *request) explain(e *Error, f *restclient.Failure) {
 	}
 }
 
-const maxMessage = 1 << 10 // bytes of the server's text about the whole request
-
 // read returns what the server says, without what the client sent.
 func (r *request) read(said *restclient.Said) (message string, problems []Problem) {
 	texts := []string{said.Text()}
@@ -163,7 +161,7 @@ func (r *request) read(said *restclient.Said) (message string, problems []Proble
 	for i := range problems {
 		problems[i].Pointer, problems[i].Message = texts[1+2*i], texts[2+2*i]
 	}
-	return clip.Text(texts[0], maxMessage), problems
+	return texts[0], problems
 }
 
 // contextText describes the end of the caller's context.
