@@ -612,3 +612,24 @@ func TestAPacerAtRestIsSmall(t *testing.T) {
 	}
 	runtime.KeepAlive(kept)
 }
+
+// A request that gets no answer counts as sent, and gives its place back like any other, even if the
+// transport does not tell when it has written the request.
+func TestAFailedRequestKeepsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{failing(errors.New("connection reset")), answer(200, seedAnswer)}}
+		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, time.Minute) })
+		if _, err := c.Do(background, "get_order", nil); proxy.CodeOf(err) != proxy.CodeTransport {
+			t.Fatalf("got %v", err)
+		}
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(background, time.Hour)
+		defer cancel()
+		if _, err := c.Do(ctx, "get_order", nil); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(start); waited < time.Minute || waited > 2*time.Minute {
+			t.Errorf("waited %s", waited)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -456,4 +457,35 @@ func TestARepeatWithoutAPlace(t *testing.T) {
 			t.Errorf("%+v after %d requests, want the 503 of the one attempt", e, len(s.requests()))
 		}
 	})
+}
+
+// The error of a call that is not repeated any more says why, and what the last attempt said.
+func TestReasonToStop(t *testing.T) {
+	refused := failing(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
+	for _, tt := range []struct {
+		name  string
+		steps []step
+		limit time.Duration
+		want  []string
+	}{
+		{"too long", []step{answer(429, `{}`, "Retry-After", "120")}, time.Hour, []string{"asks to wait 2m0s, more than the limit of 1m0s"}},
+		{"too late", []step{refused, answer(429, `{}`, "Retry-After", "50")}, 30 * time.Second, []string{"the next attempt is due in", "after the call's deadline"}},
+		{"too late after a failure", []step{refused, refused, refused, refused}, 100 * time.Millisecond, []string{"the next attempt is due in", "before that: ", "connection refused"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClient(t, &script{steps: tt.steps})
+			ctx, cancel := context.WithTimeout(background, tt.limit)
+			defer cancel()
+			_, err := c.Do(ctx, "get_order", nil)
+			e, ok := errors.AsType[*proxy.Error](err)
+			if !ok || e.Err == nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(e.Err.Error(), want) {
+					t.Errorf("%s: the reason is %q, want %q", tt.name, e.Err, want)
+				}
+			}
+		})
+	}
 }
