@@ -109,7 +109,7 @@ func TestValidate(t *testing.T) {
 		{"name empty", named(``), "0 name_missing /name"},
 		{"name 128", named(strings.Repeat("a", 128)), ``},
 		{"name 129", named(strings.Repeat("a", 129)), "0 name_invalid /name"},
-		{"name with digit", named(`a1`), ``},
+		{"name with the first and last letters and digits", named(`azAZ09`), ``},
 		{"name with leading digit", named(`1a`), "0 name_invalid /name"},
 		{"name with hyphen", named(`a-b`), ``},
 		{"name with leading hyphen", named(`-a`), "0 name_invalid /name"},

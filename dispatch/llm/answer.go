@@ -62,7 +62,7 @@ func (f *facts) finish(reason json.RawMessage) {
 
 // fail takes the error that ends a response, if it is one.
 func (f *facts) fail(err json.RawMessage) {
-	if isSet(err) {
+	if rawjson.Kind(err) == '{' || rawjson.Text(err) != "" {
 		f.known, f.lost = true, true
 	}
 }

@@ -85,6 +85,8 @@ func TestAnswers(t *testing.T) {
 			`{"error":{"code":502,"message":"no"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`, "[DONE]"), none},
 		{"an error as the reason, later", chat, chatStream(`{"index":0,"delta":{"content":"Hel"},"finish_reason":"stop"}`, `{"index":0,"delta":{},"finish_reason":"error"}`), none},
 		{"no alternatives", chat, `{"model":"m","choices":[]}`, none},
+		{"an error that is none", chat, `{"error":"","choices":[{"index":0,"message":{"role":"assistant","content":"a"}}]}`, `{"role":"assistant","content":"a"}`},
+		{"white space after the end", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, "[DONE] "), `{"role":"assistant","content":"a"}`},
 		{"an error with the status 200", chat, `{"error":{"message":"no"}}`, none},
 
 		{"an error in the stream", anthropic, sse(`{"type":"message_start","message":{"model":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}`,

@@ -77,18 +77,21 @@ func (c *converter) element(element json.RawMessage, at string) error {
 
 // formatOf returns the only format that an element can be of, or "" if there is no telling.
 func formatOf(element json.RawMessage) Format {
-	kind := textOf(element, "type")
-	switch {
-	case member(element, "parts") != nil:
-		return Gemini
-	case rawjson.Kind(member(element, "tool_calls")) == '[':
-		return OpenAIChat
-	case strings.HasPrefix(kind, "function_call"):
-		return OpenAIResponses
-	}
-	for part := range rawjson.Elements(member(element, "content")) {
-		if kind := textOf(part, "type"); kind == "tool_use" || kind == "tool_result" {
-			return Anthropic
+	for name, value := range rawjson.Members(element) {
+		switch {
+		case name == "parts" && isSet(value):
+			return Gemini
+		case name == "tool_calls" && isSet(value):
+			return OpenAIChat
+		case name == "type" && strings.HasPrefix(rawjson.Text(value), "function_call"):
+			return OpenAIResponses
+		case name == "content":
+			for part := range rawjson.Elements(value) {
+				switch textOf(part, "type") {
+				case "tool_use", "tool_result":
+					return Anthropic
+				}
+			}
 		}
 	}
 	return ""

@@ -174,7 +174,7 @@ func (x *exchange) take(p []byte) {
 // event takes the data of an event.
 func (x *exchange) event(data []byte) {
 	switch {
-	case string(data) == "[DONE]":
+	case bytes.HasPrefix(data, []byte("[DONE]")):
 		x.answer.common().ended = true
 	case len(bytes.TrimSpace(data)) == 0: // it keeps the connection open
 	case validate(data) != nil:
