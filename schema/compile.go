@@ -42,9 +42,7 @@ type Limits struct {
 
 // inner returns the limits of the validator.
 func (l Limits) inner() jsonschema.Limits {
-	return jsonschema.Limits{
-		SchemaBytes: l.SchemaBytes, SchemaDepth: l.Depth, Bytes: l.Bytes, Depth: l.Depth,
-	}.Scaled()
+	return jsonschema.Limits{SchemaBytes: l.SchemaBytes, Bytes: l.Bytes, Depth: l.Depth}
 }
 
 func (l Limits) problems() (list []Problem) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,23 +17,6 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
-
-// Limits bounds schemas and the documents checked against them. The zero value of a field means its
-// default.
-type Limits struct {
-	SchemaBytes  int // size of one schema document; default 64 KiB
-	SchemaDepth  int // nesting of one schema document; default 64
-	Properties   int // properties in all; default 1,000. There may be three times as many subschemas
-	Pattern      int // bytes of one regular expression, also of a string with the format "regex"; default 1 KiB
-	ExpandedRefs int // "$ref"s met when every reference is written out; default 10,000
-
-	Bytes        int // size of a document; default 1 MiB
-	Depth        int // nesting of a document; default 64
-	Values       int // values and names of a document; default 50,000
-	Steps        int // schemas applied to values; default 100,000
-	PatternInput int // bytes of a string that a regular expression is applied to; default 16 KiB
-	Issues       int // issues reported; default 20
-}
 
 // Options configures Compile.
 type Options struct {
@@ -46,62 +28,15 @@ type Options struct {
 	AllowUnchecked bool
 }
 
-// maxInstructions bounds the compiled size of all regular expressions of a schema together.
-const maxInstructions = 20_000
-
 // base is the URL of the schema itself. It is absolute, because the library resolves relative names
 // against the working directory. Nothing loads its scheme.
 const base = "mem:///schema"
-
-// limit is a field of Limits.
-type limit struct {
-	name  string
-	value *int
-	def   int
-}
-
-func (l *Limits) fields() [11]limit {
-	return [...]limit{
-		{"SchemaBytes", &l.SchemaBytes, 64 << 10}, {"SchemaDepth", &l.SchemaDepth, 64}, {"Properties", &l.Properties, 1000},
-		{"Pattern", &l.Pattern, 1 << 10}, {"ExpandedRefs", &l.ExpandedRefs, 10_000},
-		{"Bytes", &l.Bytes, 1 << 20}, {"Depth", &l.Depth, 64}, {"Values", &l.Values, 50_000}, {"Steps", &l.Steps, 100_000},
-		{"PatternInput", &l.PatternInput, 16 << 10}, {"Issues", &l.Issues, 20},
-	}
-}
-
-func (l Limits) orDefaults() Limits {
-	for _, f := range l.fields() {
-		if *f.value <= 0 {
-			*f.value = f.def
-		}
-	}
-	return l
-}
-
-// Scaled returns limits whose counts grow with the sizes: properties and references with
-// SchemaBytes, values and steps with Bytes. Counts do not shrink below their defaults.
-func (l Limits) Scaled() Limits {
-	for _, f := range l.fields() {
-		size, def := l.SchemaBytes, 64<<10
-		switch f.name {
-		case "Values", "Steps":
-			size, def = l.Bytes, 1<<20
-		case "Properties", "ExpandedRefs":
-		default:
-			continue
-		}
-		if *f.value == 0 && size > def {
-			*f.value = int(min(float64(f.def)*float64(size)/float64(def), math.MaxInt32))
-		}
-	}
-	return l
-}
 
 // Schema is a compiled schema. It is immutable and safe for concurrent use.
 type Schema struct {
 	root      *lib.Schema // nil if every document matches
 	unchecked []Fault
-	limits    Limits
+	bounds    bounds
 	dynamic   dynamic
 }
 
@@ -116,7 +51,7 @@ func Compile(raw []byte, o *Options) (*Schema, error) {
 	case !c.opts.AllowUnchecked || e.invalid():
 		return nil, e
 	case s == nil || c.counted.bothWays && len(c.counted.ignored) > 0:
-		s = &Schema{limits: c.opts.Limits}
+		s = &Schema{bounds: c.bounds}
 	}
 	s.unchecked = e.Faults
 	return s, nil
@@ -139,8 +74,9 @@ func newCompiler(o *Options) *compiler {
 	if o != nil {
 		c.opts = *o
 	}
-	c.opts.Limits = c.opts.Limits.orDefaults()
-	c.patterns = &patterns{limits: c.opts.Limits, done: map[string]*pattern{}, failed: map[string]error{}}
+	c.bounds = c.opts.Limits.bounds()
+	c.patterns = &patterns{done: map[string]*pattern{}, failed: map[string]error{}}
+	c.counted = scan{engine: c.patterns, most: c.bounds.properties}
 	return c
 }
 
@@ -155,6 +91,7 @@ func contain(err *error) {
 // so each compilation has its own.
 type compiler struct {
 	opts     Options
+	bounds   bounds
 	patterns *patterns
 	counted  scan
 	loaded   map[string]any // documents of Resources, which count once in all drafts that are tried
@@ -187,28 +124,27 @@ func (c *compiler) compileAs(draft *lib.Draft, doc any) (*Schema, error) {
 			l.add(s)
 		}
 	}
-	l.adapt(&c.opts)
+	l.adapt(c.opts.AssertFormats)
 	if cycle := l.cycle(); cycle != nil {
 		return nil, faults(Fault{Code: "ref_cycle", Pointer: pointerOf(cycle.Location),
 			Message: `refers back to itself before it looks at any property or item, so it can never be decided; break the ` +
 				`"$ref" cycle`})
 	}
-	if most := c.opts.Limits.ExpandedRefs; l.expandedRefs(most+1) > most {
+	if most := c.bounds.expandedRefs; l.expandedRefs(most+1) > most {
 		return nil, faults(Fault{Code: "too_complex", Message: fmt.Sprintf(
 			"its references expand to more than %d schemas; use each definition fewer times inside the others", most)})
 	}
 	c.beside = nil // the library found the targets
-	return &Schema{root: root, limits: c.opts.Limits, dynamic: l.dynamic}, nil
+	return &Schema{root: root, bounds: c.bounds, dynamic: l.dynamic}, nil
 }
 
 // read decodes one schema document and checks it before the library reads it.
 func (c *compiler) read(raw []byte, at string) (any, error) {
-	l := c.opts.Limits
-	if len(raw) > l.SchemaBytes {
+	if len(raw) > c.bounds.SchemaBytes {
 		return nil, unreadable(raw, Fault{Code: "too_large", Message: fmt.Sprintf(
-			"is %d bytes long; schemas of at most %d are checked", len(raw), l.SchemaBytes)})
+			"is %d bytes long; schemas of at most %d are checked", len(raw), c.bounds.SchemaBytes)})
 	}
-	doc, err := decode(raw, rawjson.Strict, l.SchemaDepth, maxSchemaValues)
+	doc, err := decode(raw, rawjson.Strict, c.bounds.Depth, maxSchemaValues)
 	if err != nil {
 		return nil, unreadable(raw, documentFault(err))
 	}
@@ -217,7 +153,7 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 	default:
 		return nil, faults(Fault{Code: "invalid", Message: "a schema must be an object or a boolean, not " + kindOf(doc)})
 	}
-	c.counted.document(doc, &c.opts.Limits, c.patterns)
+	c.counted.document(doc)
 	for _, ptr := range c.counted.anchors {
 		c.anchors = append(c.anchors, at+"#"+(&url.URL{Fragment: ptr}).EscapedFragment())
 	}
@@ -313,7 +249,7 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 	}
 	at := pointerOf(invalid.URL)
 	e := &CompileError{}
-	leaves, _ := leavesOf(verr, c.opts.Limits.Issues)
+	leaves, _ := leavesOf(verr, maxIssues)
 	for _, l := range leaves {
 		issue := l.issue()
 		f := Fault{Code: "invalid", Pointer: at + issue.Pointer, Message: issue.Message}
@@ -324,7 +260,7 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 		if !slices.Contains(e.Faults, f) {
 			e.Faults = append(e.Faults, f)
 		}
-		if len(e.Faults) == c.opts.Limits.Issues {
+		if len(e.Faults) == maxIssues {
 			break
 		}
 	}

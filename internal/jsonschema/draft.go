@@ -61,23 +61,6 @@ func namesDraft(doc any) bool {
 	return obj["$schema"] != nil
 }
 
-// neverNull are the keywords whose value is not null in any draft. Encoders of Go structs write null
-// for those that are not set.
-var neverNull = wordsOf(`$schema $id $ref $anchor $dynamicRef $dynamicAnchor $vocabulary $comment $defs definitions
-	type enum properties patternProperties additionalProperties propertyNames required dependencies dependentRequired
-	dependentSchemas unevaluatedProperties minProperties maxProperties items prefixItems contains minContains
-	maxContains unevaluatedItems uniqueItems minItems maxItems allOf anyOf oneOf not if then else multipleOf minimum
-	maximum exclusiveMinimum exclusiveMaximum minLength maxLength pattern format contentEncoding contentMediaType
-	contentSchema title description examples deprecated readOnly writeOnly`)
-
-func wordsOf(text string) map[string]bool {
-	words := map[string]bool{}
-	for word := range strings.FieldsSeq(text) {
-		words[word] = true
-	}
-	return words
-}
-
 // checkDraft reports an unknown "$schema". The library would only report that it could not load
 // something.
 func (c *compiler) checkDraft(doc any) error {

@@ -169,13 +169,13 @@ func (l *links) expandedRefs(most int) int {
 // adapt changes the compiled schemas. Formats are assertions only on request, in every draft. The
 // format "regex" does not use the engine of the compilation, which is not safe for concurrent use.
 // Property names are checked by [nameCheck].
-func (l *links) adapt(o *Options) {
+func (l *links) adapt(assertFormats bool) {
 	for _, s := range l.all {
-		if !o.AssertFormats {
+		if !assertFormats {
 			s.Format = nil
 		}
 		if isRegexFormat(s) {
-			s.Format = regexFormat(o.Limits.Pattern)
+			s.Format = regexFormat
 		}
 		if s.PropertyNames != nil {
 			s.Extensions = append(s.Extensions, nameCheck{s.PropertyNames})

@@ -40,7 +40,7 @@ const (
 // spend panics if fewer than n steps are left. [Schema.Validate] recovers it.
 func (m *meter) spend(n int) {
 	if n > m.left {
-		panic(limitError("would take more than %d steps to check against its schema; send less at once", m.schema.limits.Steps))
+		panic(limitError("would take more than %d steps to check against its schema; send less at once", m.schema.bounds.Steps))
 	}
 	m.left -= n
 }
@@ -186,7 +186,7 @@ func (m *meter) object(s *lib.Schema, v map[string]any) {
 		for re, to := range s.PatternProperties {
 			p := re.(*pattern) // every expression comes from our engine
 			m.spend(1 + p.steps(name))
-			if len(name) <= p.maxInput && p.MatchString(name) {
+			if len(name) <= maxPatternInput && p.MatchString(name) {
 				known = true
 				m.below(to, value)
 			}

@@ -12,10 +12,15 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 )
 
+const (
+	maxPattern      = 1 << 10  // bytes of a regular expression, also of a string with the format "regex"
+	maxPatternInput = 16 << 10 // bytes of a string that a regular expression is applied to
+	maxInstructions = 20_000   // compiled size of all regular expressions of a schema together
+)
+
 // patterns compiles the regular expressions of one schema, each once, and bounds their total size.
 // It is used only while compiling. It is not safe for concurrent use.
 type patterns struct {
-	limits       Limits
 	done         map[string]*pattern
 	failed       map[string]error
 	instructions int
@@ -25,7 +30,6 @@ type patterns struct {
 type pattern struct {
 	*regexp.Regexp
 	instructions int
-	maxInput     int
 }
 
 // errTooComplex is the error for expressions that are valid but too large together.
@@ -51,8 +55,8 @@ func (p *patterns) compileNew(s string) (*pattern, error) {
 	if p.instructions > maxInstructions {
 		return nil, errTooComplex
 	}
-	if len(s) > p.limits.Pattern {
-		return nil, fmt.Errorf("it is longer than %d bytes", p.limits.Pattern)
+	if len(s) > maxPattern {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxPattern)
 	}
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
@@ -69,7 +73,7 @@ func (p *patterns) compileNew(s string) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pattern{Regexp: re, instructions: len(prog.Inst), maxInput: p.limits.PatternInput}, nil
+	return &pattern{Regexp: re, instructions: len(prog.Inst)}, nil
 }
 
 // unsupported is the message for a regular expression that does not compile. Other engines may
@@ -94,8 +98,8 @@ func regexpProblem(err error) string {
 // MatchString implements the library's interface. The library accepts only match and no match, and
 // both would be wrong for a string that is too long.
 func (p *pattern) MatchString(s string) bool {
-	if len(s) > p.maxInput {
-		panic(tooLong(p.maxInput, "a pattern"))
+	if len(s) > maxPatternInput {
+		panic(tooLong(maxPatternInput, "a pattern"))
 	}
 	return p.Regexp.MatchString(s)
 }
@@ -107,23 +111,21 @@ func tooLong(most int, what string) error {
 
 // steps is the cost of matching a string. One that is too long is never matched.
 func (p *pattern) steps(s string) int {
-	return min(len(s), p.maxInput) * p.instructions / instructionsPerStep
+	return min(len(s), maxPatternInput) * p.instructions / instructionsPerStep
 }
 
-// regexFormat is the format "regex" for strings of at most most bytes. It has no state.
-func regexFormat(most int) *lib.Format {
-	return &lib.Format{Name: "regex", Validate: func(v any) error {
-		s, ok := v.(string)
-		if !ok {
-			return nil
-		}
-		if len(s) > most {
-			panic(tooLong(most, `the format "regex"`))
-		}
-		_, err := syntax.Parse(s, syntax.Perl)
-		return err
-	}}
-}
+// regexFormat is the format "regex" without state.
+var regexFormat = &lib.Format{Name: "regex", Validate: func(v any) error {
+	s, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	if len(s) > maxPattern {
+		panic(tooLong(maxPattern, `the format "regex"`))
+	}
+	_, err := syntax.Parse(s, syntax.Perl)
+	return err
+}}
 
 func isRegexFormat(s *lib.Schema) bool { return s.Format != nil && s.Format.Name == "regex" }
 

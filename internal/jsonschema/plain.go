@@ -69,68 +69,53 @@ func (c *compiler) plain(v any) bool {
 }
 
 // plainKeyword follows the meta-schemas of drafts 7 and 2020-12.
-func (c *compiler) plainKeyword(name string, v any) bool {
-	switch name {
-	case "type":
-		return plainType(v)
-	case "properties":
-		return c.plainAll(v)
-	case "required":
-		return uniqueTexts(v)
-	case "items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else":
+func (c *compiler) plainKeyword(name string, v any) (ok bool) {
+	switch shapes[name] {
+	case anything:
+		return true
+	case schemaOf:
 		return c.plain(v)
-	case "anyOf", "oneOf", "allOf":
+	case schemas:
+		members, ok := v.(map[string]any)
+		for _, one := range members {
+			ok = ok && c.plain(one)
+		}
+		return ok
+	case listOf:
 		list, ok := v.([]any)
 		for _, one := range list {
 			ok = ok && c.plain(one)
 		}
 		return ok && len(list) > 0
-	case "title", "description", "format", "$comment", "contentEncoding", "contentMediaType":
-		_, ok := v.(string)
-		return ok
-	case "enum", "examples":
-		_, ok := v.([]any)
-		return ok
-	case "const", "default":
-		return true
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
-		_, ok := v.(json.Number)
-		return ok
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
-		n, ok := v.(json.Number)
-		return ok && strings.Trim(string(n), "0123456789") == ""
-	case "uniqueItems", "readOnly", "writeOnly", "deprecated":
-		_, ok := v.(bool)
-		return ok
-	case "pattern":
-		text, ok := v.(string)
-		if !ok {
+	case values:
+		_, ok = v.([]any)
+	case names:
+		return uniqueTexts(v)
+	case typeName:
+		word, _ := v.(string)
+		return strings.Contains(" object string integer number boolean array null ", " "+word+" ") && word != ""
+	case text:
+		_, ok = v.(string)
+	case expression:
+		word, isText := v.(string)
+		if !isText {
 			return false
 		}
-		_, err := c.patterns.compile(text)
+		_, err := c.patterns.compile(word)
 		return err == nil
-	case "multipleOf", "patternProperties", "dependencies", "dependentRequired", "dependentSchemas", "definitions", "id",
-		"prefixItems", "additionalItems", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties",
-		"contentSchema":
+	case number:
+		_, ok = v.(json.Number)
+	case count:
+		n, isNumber := v.(json.Number)
+		return isNumber && strings.Trim(string(n), "0123456789") == ""
+	case truth:
+		_, ok = v.(bool)
+	case listed:
 		return false
-	}
-	return !strings.HasPrefix(name, "$") // other members are unknown to every draft and may be anything
-}
-
-func (c *compiler) plainAll(v any) bool {
-	schemas, ok := v.(map[string]any)
-	for _, one := range schemas {
-		ok = ok && c.plain(one)
+	default: // other members are unknown to every draft and may be anything
+		return !strings.HasPrefix(name, "$")
 	}
 	return ok
-}
-
-func plainType(v any) bool {
-	switch v {
-	case "object", "string", "integer", "number", "boolean", "array", "null":
-		return true
-	}
-	return false
 }
 
 func uniqueTexts(v any) bool {

@@ -93,7 +93,7 @@ func (c *compiler) merge(err error) *CompileError {
 		return cmp.Or(comparePaths(strings.Split(a.Pointer, "/"), strings.Split(b.Pointer, "/")),
 			strings.Compare(a.Message, b.Message))
 	})
-	if most := c.opts.Limits.Issues; len(all) > most {
+	if most := maxIssues; len(all) > most {
 		slices.SortStableFunc(all, func(a, b Fault) int { return boolRank(a.Unchecked()) - boolRank(b.Unchecked()) })
 		all = all[:most]
 	}

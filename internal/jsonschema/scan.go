@@ -13,6 +13,8 @@ import (
 // scan examines a schema document before the library reads it, because parts of the library's work
 // are quadratic.
 type scan struct {
+	engine     *patterns
+	most       int // properties in all; there may be three times as many subschemas
 	properties int
 	subschemas int // at least as many as the library can find
 	faults     []Fault
@@ -25,7 +27,6 @@ type scan struct {
 	unchecked  []Fault         // of regular expressions that do not compile, and of null
 	ignored    []memberOf      // the members that have such expressions
 	bothWays   bool            // ignoring them may reject a document that matches
-	engine     *patterns
 }
 
 // memberOf is a member of an object in a document.
@@ -39,10 +40,10 @@ type memberOf struct {
 const maxStrange = 100_000
 
 // document scans a whole schema document.
-func (s *scan) document(doc any, l *Limits, engine *patterns) {
-	s.places, s.names, s.refs, s.engine = map[string]bool{}, map[string]bool{}, nil, engine
+func (s *scan) document(doc any) {
+	s.places, s.names, s.refs = map[string]bool{}, map[string]bool{}, nil
 	s.lenient = !namesDraft(doc)
-	s.walk(doc, "", schemaHere, l)
+	s.walk(doc, "", schemaHere)
 	strange := map[string]bool{}
 	for _, ref := range s.refs {
 		if strings.Contains(ref.target, "#/") && !s.places[ref.target] {
@@ -65,7 +66,7 @@ const (
 	unknownHere          // below an unknown keyword: a schema if something refers to it
 )
 
-func (s *scan) walk(v any, pointer string, pos position, l *Limits) {
+func (s *scan) walk(v any, pointer string, pos position) {
 	if len(s.faults) > 0 {
 		return
 	}
@@ -74,7 +75,7 @@ func (s *scan) walk(v any, pointer string, pos position, l *Limits) {
 		s.subschemas++
 	case []any:
 		for i, item := range v {
-			s.walk(item, pointer+"/"+strconv.Itoa(i), pos, l)
+			s.walk(item, pointer+"/"+strconv.Itoa(i), pos)
 		}
 	case map[string]any:
 		s.subschemas++
@@ -82,21 +83,21 @@ func (s *scan) walk(v any, pointer string, pos position, l *Limits) {
 			s.places["#"+pointer] = true
 		}
 		for _, name := range sortedKeys(v) {
-			s.member(v, name, pointer+rawjson.Token(name), pos, l)
+			s.member(v, name, pointer+rawjson.Token(name), pos)
 		}
 	}
-	if most := 3 * l.Properties; s.subschemas > most && len(s.faults) == 0 {
+	if most := 3 * s.most; s.subschemas > most && len(s.faults) == 0 {
 		s.fault("too_complex", pointer, fmt.Sprintf("brings the schema to more than %d subschemas", most))
 	}
 }
 
-func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limits) {
+func (s *scan) member(obj map[string]any, name, at string, pos position) {
 	v := obj[name]
 	if pos == schemasHere || pos == dataHere {
-		s.walk(v, at, childPosition(pos), l)
+		s.walk(v, at, childPosition(pos))
 		return
 	}
-	if v == nil && pos == schemaHere && s.lenient && neverNull[name] {
+	if v == nil && pos == schemaHere && s.lenient && neverNull(name) {
 		s.unchecked = append(s.unchecked, Fault{Code: "member_null", Pointer: at,
 			Message: "must not be null; it is read as absent, so leave it out"})
 		delete(obj, name)
@@ -110,25 +111,25 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 	case "properties", "patternProperties":
 		members, _ := v.(map[string]any)
 		s.properties += len(members)
-		if s.properties > l.Properties {
-			s.fault("too_complex", at, fmt.Sprintf("brings the schema to more than %d properties", l.Properties))
+		if s.properties > s.most {
+			s.fault("too_complex", at, fmt.Sprintf("brings the schema to more than %d properties", s.most))
 			return
 		}
 		if name == "patternProperties" {
 			for _, pattern := range sortedKeys(members) {
-				if !s.pattern(pattern, at+rawjson.Token(pattern), pos, l) {
+				if !s.pattern(pattern, at+rawjson.Token(pattern), pos) {
 					s.ignored = append(s.ignored, memberOf{members, pattern})
 					s.bothWays = true
 				}
 			}
 		}
-		s.walk(v, at, schemasHere, l)
+		s.walk(v, at, schemasHere)
 	case "$defs", "definitions", "dependentSchemas", "dependencies":
-		s.walk(v, at, schemasHere, l)
+		s.walk(v, at, schemasHere)
 	case "const", "enum", "default", "examples", "required", "type":
-		s.walk(v, at, dataHere, l)
+		s.walk(v, at, dataHere)
 	case "pattern":
-		if pattern, ok := v.(string); ok && !s.pattern(pattern, at, pos, l) {
+		if pattern, ok := v.(string); ok && !s.pattern(pattern, at, pos) {
 			s.ignored = append(s.ignored, memberOf{obj, name})
 		}
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
@@ -159,9 +160,9 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 	case "additionalProperties", "propertyNames", "unevaluatedProperties", "items", "prefixItems", "additionalItems",
 		"contains",
 		"unevaluatedItems", "allOf", "anyOf", "oneOf", "not", "if", "then", "else":
-		s.walk(v, at, pos, l)
+		s.walk(v, at, pos)
 	default:
-		s.walk(v, at, unknownHere, l)
+		s.walk(v, at, unknownHere)
 	}
 }
 
@@ -174,7 +175,7 @@ func childPosition(pos position) position {
 
 // pattern compiles a regular expression, in the order of the names. The expressions of a schema
 // share a limit, and the same ones must exceed it each time.
-func (s *scan) pattern(pattern, at string, pos position, l *Limits) (ok bool) {
+func (s *scan) pattern(pattern, at string, pos position) (ok bool) {
 	if pos != schemaHere {
 		return true
 	}

@@ -10,13 +10,13 @@ import (
 
 // Validate validates a JSON document. The error is an [*InvalidError].
 func (s *Schema) Validate(raw []byte) (err error) {
-	if len(raw) > s.limits.Bytes {
-		return limitError("is %d bytes long; at most %d are checked", len(raw), s.limits.Bytes)
+	if len(raw) > s.bounds.Bytes {
+		return limitError("is %d bytes long; at most %d are checked", len(raw), s.bounds.Bytes)
 	}
 	if s.root == nil {
 		return s.readable(raw)
 	}
-	doc, err := decode(raw, rawjson.Unique, s.limits.Depth, s.limits.Values)
+	doc, err := decode(raw, rawjson.Unique, s.bounds.Depth, s.bounds.values)
 	if err != nil {
 		return documentError(err)
 	}
@@ -29,20 +29,19 @@ func (s *Schema) Validate(raw []byte) (err error) {
 			err = limitError("cannot be checked against its schema")
 		}
 	}()
-	m := meter{schema: s, left: s.limits.Steps}
+	m := meter{schema: s, left: s.bounds.Steps}
 	m.apply(s.root, doc, 0)
 	verr, ok := errors.AsType[*lib.ValidationError](s.root.Validate(doc))
 	if !ok {
 		return nil
 	}
-	issues, more := collect(verr, s.limits.Issues)
+	issues, more := collect(verr, maxIssues)
 	return &InvalidError{Code: "mismatch", Issues: issues, More: more}
 }
 
 // readable checks a document of which nothing is required.
 func (s *Schema) readable(raw []byte) error {
-	limits := rawjson.Limits{Depth: s.limits.Depth, Mode: rawjson.Unique}
-	err := rawjson.Check(raw, limits)
+	err := rawjson.Check(raw, rawjson.Limits{Depth: s.bounds.Depth, Mode: rawjson.Unique})
 	if err != nil {
 		return documentError(err)
 	}
