@@ -1,0 +1,87 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+// A step is a schema that is applied to a value. What costs more than that counts as several. Whether
+// something matches does not matter.
+func TestSteps(t *testing.T) {
+	long := `"` + strings.Repeat("a", 1280) + `"`
+	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
+	inItems := func(keyword string) string { return `{"items":{` + keyword + `}}` }
+	for _, test := range []struct {
+		name, schema, document string
+		want                   int
+	}{
+		{"true", `true`, `1`, 1},
+		{"a type", `{"type":"string"}`, `1`, 1},
+		{"properties that are there", `{"properties":{"a":{"type":"string"},"b":{"type":"string"}}}`, `{"a":1,"c":1}`, 2},
+		{"other properties", `{"properties":{"a":{"type":"string"}},"additionalProperties":{"type":"string"}}`, `{"a":1,"c":1,"d":1}`, 4},
+		{"required names", `{"required":["a","b","c"]}`, `{"a":1}`, 4},
+		{"required names of another kind of value", `{"required":["a","b","c"]}`, `1`, 1},
+		{"dependent names", `{"dependentRequired":{"a":["b","c"],"d":["e"]}}`, `{"a":1}`, 3},
+		{"dependencies", `{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b","c"],"d":["e"]}}`, `{"a":null}`, 3},
+		{"dependent schemas", `{"dependentSchemas":{"a":{"type":"object"}}}`, `{"a":1}`, 2},
+		{"dependencies that are schemas", `{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":{"type":"object"}}}`, `{"a":1}`, 2},
+		{"many members", `{"type":"object"}`, manyProperties(80), 11},
+		{"property names", `{"propertyNames":{"minLength":1}}`, `{"a":1,"b":1}`, 3},
+		{"names that match", `{"patternProperties":{"^a":{"type":"string"}},"additionalProperties":{"type":"string"}}`, `{"a":1,"b":1}`, 5},
+		{"long names are matched", `{"patternProperties":{"^a{300}":{}}}`, `{"` + strings.Repeat("a", 320) + `":1}`, 3033},
+		{"unevaluated properties", `{"unevaluatedProperties":{"type":"string"}}`, `{"a":1,"b":1}`, 3},
+		{"alternatives", `{"anyOf":[{"type":"string"},{"type":"number"}],"oneOf":[{"type":"null"}],"allOf":[{"type":"null"}],"not":{"type":"null"}}`, `1`, 6},
+		{"conditions", `{"if":{"type":"string"},"then":{"type":"number"},"else":{"type":"number"}}`, `1`, 4},
+		{"a reference", `{"$defs":{"a":{"type":"string"}},"$ref":"#/$defs/a"}`, `1`, 2},
+		{"items", inItems(`"type":"string"`), `[1,2,3]`, 4},
+		{"first items", `{"prefixItems":[{"type":"string"},{"type":"string"}],"items":{"type":"string"}}`, `[1,2,3,4]`, 5},
+		{"first items only", `{"prefixItems":[{"type":"string"},{"type":"string"}]}`, `[1,2,3,4]`, 3},
+		{"a tuple", `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"string"}],"additionalItems":{"type":"string"}}`, `[1,2,3]`, 4},
+		{"contains", `{"contains":{"type":"string"}}`, `[1,2]`, 3},
+		{"unevaluated items", `{"unevaluatedItems":{"type":"string"}}`, `[1,2]`, 3},
+		{"sets of unevaluated items", `{"allOf":[{"minItems":1}],"unevaluatedItems":{"type":"string"}}`, list(16, `1`), 22},
+		{"no sets", `{"allOf":[{"minItems":1}]}`, list(16, `1`), 2},
+		{"an enumeration", `{"enum":` + list(32, `"a"`) + `}`, `"b"`, 3},
+		{"numbers in an enumeration", `{"enum":[1,2,3]}`, `5`, 7},
+		{"numbers in an enumeration and a string", `{"enum":[1,2,3]}`, `"5"`, 1},
+		{"a constant", `{"const":"a"}`, `"a"`, 2},
+		{"a constant list", `{"const":[1,2,[3]]}`, `[1,2,[3]]`, 12},
+		{"a constant list of another length", `{"const":[1,2,3]}`, `[1,2]`, 2},
+		{"a constant list and a difference", `{"const":[1,2,3]}`, `[2,2,3]`, 5},
+		{"a constant object", `{"const":{"a":1,"b":2}}`, `{"a":3,"b":4}`, 8},
+		{"a constant object with other names", `{"const":{"a":1,"b":2}}`, `{"c":3,"b":4}`, 6},
+		{"lengths", `{"minLength":1,"maxLength":2}`, long, 21},
+		{"a pattern", `{"pattern":"^a"}`, long, 161},
+		{"a multiple", `{"multipleOf":2}`, `3`, 5},
+		{"an exponent", `{"minimum":2}`, `3e1`, 9},
+		{"a few equal items", `{"uniqueItems":true}`, `["a",1,2]`, 3},
+		{"many equal items", `{"uniqueItems":true}`, list(21, `1`), 44},
+		{"many long items", `{"uniqueItems":true}`, list(21, long), 233},
+		{"many objects", `{"uniqueItems":true}`, list(21, manyProperties(8)), 380},
+		{"20 items are compared", `{"uniqueItems":true}`, list(20, `1`), 381},
+		{"a chain of references", chain(300), `["a"]`, 523},
+		{"a recursive schema", `{"properties":{"a":{"$ref":"#"}}}`, `{"a":{"a":{}}}`, 5},
+		{"a dynamic reference", `{"$dynamicAnchor":"n","properties":{"a":{"$dynamicRef":"#n"}}}`, `{"a":{"a":{}}}`, 6},
+		{"a recursive reference", `{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,"properties":{"a":{"$recursiveRef":"#"}}}`, `{"a":{"a":{}}}`, 6},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			limited := func(steps int) bool {
+				v, err := schema.CompileWithSteps(json.RawMessage(test.schema), &schema.CompileOptions{}, steps)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return schema.CodeOf(v.Validate([]byte(test.document))) == schema.CodeLimit
+			}
+			if limited(test.want) || !limited(test.want-1) && test.want > 1 {
+				least := 1
+				for limited(least) {
+					least++
+				}
+				t.Errorf("takes %d steps, want %d", least, test.want)
+			}
+		})
+	}
+}
