@@ -186,6 +186,23 @@ func TestFormatsAreAssertedOnlyOnRequest(t *testing.T) {
 	}
 }
 
+// Formats are annotations behind every kind of reference.
+func TestFormatsBehindReferences(t *testing.T) {
+	for _, raw := range []string{
+		`{"$ref":"#/$defs/a","$defs":{"a":{"format":"uuid"}}}`,
+		`{"$dynamicRef":"a","$defs":{"a":{"$id":"a","$schema":"http://json-schema.org/draft-07/schema#","format":"uuid"}}}`,
+		`{"$dynamicRef":"#a","$defs":{"a":{"$dynamicAnchor":"a","format":"uuid"}}}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","items":{"$ref":"#/definitions/a"},"definitions":{"a":{"format":"uuid"}}}`,
+	} {
+		v := mustCompile(t, raw)
+		for _, document := range []string{`"x"`, `["x"]`} {
+			if err := v.Validate([]byte(document)); err != nil {
+				t.Errorf("%s: %v", raw, err)
+			}
+		}
+	}
+}
+
 func TestCompileSaysWhatIsWrong(t *testing.T) {
 	for _, test := range []struct{ name, schema, want string }{
 		{"text", `"string"`, `schema_invalid||a schema must be an object or a boolean, not a string`},

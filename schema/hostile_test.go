@@ -54,6 +54,7 @@ func hostileCases() []hostile {
 		{"doubled anyOf", doubled("anyOf", 24, `{"type":"string"}`), `1`, "schema_too_complex"},
 		{"doubled allOf", doubled("allOf", 24, `{"type":"string"}`), `"a"`, "schema_too_complex"},
 		{"doubled oneOf", doubled("oneOf", 60, `{"type":"string"}`), `"a"`, "schema_too_complex"},
+		{"doubled properties", doubledProperties(24), `{}`, "schema_too_complex"},
 		{"recursive and doubled", recursive, nested(40, `{"x":`, `{}`, `}`), "limit"},
 		{"dynamic and doubled", strings.ReplaceAll(strings.Replace(recursive, `{"anyOf"`, `{"$dynamicAnchor":"n","anyOf"`, 1), `{"$ref":"#/$defs/n"}}`, `{"$dynamicRef":"#n"}}`),
 			nested(40, `{"x":`, `{}`, `}`), "limit"},
@@ -136,6 +137,15 @@ func likeOrders(n, members int) string {
 		b.WriteByte('}')
 	}
 	return b.String()
+}
+
+// doubledProperties returns a schema that has 2^n properties when its references are written out.
+func doubledProperties(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"%d":{"properties":{"a":{"$ref":"#/$defs/%d"},"b":{"$ref":"#/$defs/%d"}}},`, i, i+1, i+1)
+	}
+	return fmt.Sprintf(`{"$ref":"#/$defs/0","$defs":{%s"%d":{}}}`, b.String(), n)
 }
 
 // chain returns a schema whose items meet n references in a row.

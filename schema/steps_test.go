@@ -65,6 +65,12 @@ func TestSteps(t *testing.T) {
 		{"a chain of references", chain(300), `["a"]`, 523},
 		{"a recursive schema", `{"properties":{"a":{"$ref":"#"}}}`, `{"a":{"a":{}}}`, 5},
 		{"a dynamic reference", `{"$dynamicAnchor":"n","properties":{"a":{"$dynamicRef":"#n"}}}`, `{"a":{"a":{}}}`, 6},
+		{"a dynamic reference with an anchor outside", `{"$ref":"tree","$defs":{"n":{"$dynamicAnchor":"n","type":"null"},
+			"tree":{"$id":"tree","$defs":{"f":{"$dynamicAnchor":"n","type":"null"}},"items":{"$dynamicRef":"#n"}}}}`, `[1,2]`, 8},
+		{"a dynamic reference with an anchor in a place without keyword", `{"$ref":"#/x/a","x":{"a":{"$dynamicAnchor":"n","properties":{"k":{"$ref":"in"}}}},
+			"$defs":{"in":{"$id":"in","$dynamicAnchor":"n","properties":{"k":{"$dynamicRef":"#n"}}}}}`, `{"k":{"k":1}}`, 8},
+		{"a recursive reference inside a part with its own id", `{"$schema":"https://json-schema.org/draft/2019-09/schema","$ref":"a#/$defs/in","$defs":{
+			"a":{"$id":"a","$recursiveAnchor":true,"$defs":{"in":{"items":{"$recursiveRef":"#"}}}}}}`, `[1]`, 8},
 		{"a recursive reference", `{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,"properties":{"a":{"$recursiveRef":"#"}}}`, `{"a":{"a":{}}}`, 6},
 	} {
 		t.Run(test.name, func(t *testing.T) {

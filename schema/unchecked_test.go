@@ -243,3 +243,28 @@ func TestDrafts(t *testing.T) {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }
+
+// A draft is assumed for the schema and for the resources that do not name theirs. Each resource
+// counts once, whatever drafts are tried.
+func TestDraftsOfResources(t *testing.T) {
+	var properties strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&properties, `,"p%d":{}`, i)
+	}
+	const ref = `"properties":{"a":{"$ref":"https://schemas.example.com/a"}}`
+	for _, test := range []struct {
+		name, schema, resource string
+		want                   schema.Code
+	}{
+		{"the resource", `{` + ref + `}`, `{"items":[{}]}`, schema.CodeUnchecked},
+		{"the draft is named", `{"$schema":"https://json-schema.org/draft/2020-12/schema",` + ref + `}`, `{"items":[{}]}`, schema.CodeInvalid},
+		{"the resource names its draft", `{` + ref + `}`, `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}]}`, ""},
+		{"many properties", `{` + ref + `,"items":[{}]}`, `{"minimum":0,"exclusiveMinimum":true,"properties":{` + properties.String()[1:] + `}}`, schema.CodeUnchecked},
+	} {
+		o := &schema.CompileOptions{Resources: map[string]json.RawMessage{"https://schemas.example.com/a": json.RawMessage(test.resource)}}
+		_, err := schema.Compile(json.RawMessage(test.schema), o)
+		if schema.CodeOf(err) != test.want || test.want == schema.CodeUnchecked && !strings.Contains(err.Error(), "schema_draft_assumed") {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
