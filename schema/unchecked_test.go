@@ -228,6 +228,10 @@ func TestDrafts(t *testing.T) {
 			"? 0 schema_draft_assumed /input_schema/properties/a/items\n? 0 schema_ref_remote /input_schema/properties/b/$ref"},
 		{"in another draft with a broken reference", `{"properties":{"a":{"items":[{}]},"b":{"$ref":"#/definitions/b"}}}`,
 			"0 schema_invalid /input_schema/properties/a/items\n0 schema_ref_broken /input_schema/properties/b/$ref"},
+		{"in another draft that ignores what is beside $ref", `{"properties":{"t":{"items":[{}]},"a":{"$ref":"#/definitions/a","not":{"$ref":"#/none"}}},"definitions":{"a":{}}}`,
+			"? 0 schema_draft_assumed /input_schema/properties/t/items"},
+		{"in another draft and too complex", strings.Replace(doubledProperties(24), `"24":{}`, `"24":{"items":[{}]}`, 1),
+			"? 0 schema_too_complex /input_schema\n? 0 schema_draft_assumed /input_schema/$defs/24/items"},
 		{"in another draft with an expression", `{"properties":{"a":{"items":[{}]},"b":{"pattern":` + lookAhead + `}}}`,
 			"? 0 schema_draft_assumed /input_schema/properties/a/items\n? 0 schema_pattern_unsupported /input_schema/properties/b/pattern"},
 	} {
