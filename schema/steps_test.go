@@ -91,3 +91,21 @@ func TestSteps(t *testing.T) {
 		})
 	}
 }
+
+// A recursive reference may lead into a document whose root nothing else refers to.
+func TestStepsOfRecursiveReferencesAcrossDocuments(t *testing.T) {
+	const draft = `"$schema":"https://json-schema.org/draft/2019-09/schema"`
+	o := &schema.CompileOptions{Resources: map[string]json.RawMessage{
+		"https://x.test/b": json.RawMessage(`{` + draft + `,"$recursiveAnchor":true,"$defs":{"in":{"anyOf":[
+			{"properties":{"k":{"$ref":"https://x.test/c"}},"required":["y"]},{"properties":{"k":{"$ref":"https://x.test/c"}},"required":["z"]}]}}}`),
+		"https://x.test/c": json.RawMessage(`{` + draft + `,"$recursiveAnchor":true,"properties":{"k":{"$recursiveRef":"#"}}}`),
+	}}
+	v, err := schema.Compile(json.RawMessage(`{`+draft+`,"$ref":"https://x.test/b#/$defs/in"}`), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := strings.Repeat(`{"k":`, 60) + `{}` + strings.Repeat(`}`, 60)
+	if err := v.Validate([]byte(document)); schema.CodeOf(err) != schema.CodeLimit {
+		t.Errorf("error = %v, want a limit", err)
+	}
+}
