@@ -28,7 +28,7 @@ func (s *scanner) scanName(i, first int) (end int, ok bool) {
 	var key uint64
 	for j := i + 1; len(doc)-j >= 8; j += 8 {
 		v := binary.LittleEndian.Uint64(doc[j:])
-		m := (special(v) | v) & highs
+		m := special(v)
 		if m == 0 {
 			key = chain(key, v)
 			continue

@@ -185,6 +185,8 @@ func TestBound(t *testing.T) {
 	}{
 		{`{"a":[1,"x",true,false,null,{"b":{}},[]]}`, 12, 64, "", ""},
 		{`{"a":[1,"x",true,false,null,{"b":{}},[]]}`, 11, 64, rawjson.LimitValues, ""},
+		{`[false,12]`, 3, 1, rawjson.LimitNumberLen, "/1"},
+		{`[false,1]`, 2, 0, rawjson.LimitValues, ""},
 		{` [ "a,[1,2]\"{}" , "\\" ] `, 3, 64, "", ""},
 		{` [ "a,[1,2]\"{}" , "\\" ] `, 2, 64, rawjson.LimitValues, ""},
 		{`{"a":[1,` + long[:64] + `]}`, 10, 64, "", ""},

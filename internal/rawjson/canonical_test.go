@@ -1,0 +1,82 @@
+package rawjson_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+func TestTidyKeyAndAppend(t *testing.T) {
+	for _, tt := range []struct{ doc, tidy, key, written string }{
+		{` { "b" : [ 1.50 , {} , [ ] , "x,\u000a" ] , "a\u0062" : -0 , "A" : 1e2 , "" : {"z":true,"y":null} } `,
+			`{"":{"y":null,"z":true},"A":1e2,"ab":-0,"b":[1.50,{},[],"x,\n"]}`,
+			`{"":{"y":null,"z":true},"A":100,"ab":0,"b":[1.5,{},[],"x,\n"]}`,
+			`{"b":[1.50,{},[],"x,\n"],"ab":-0,"A":1e2,"":{"z":true,"y":null}}`},
+		{`{"a":1,"b":2,"a":3}`, `{"a":3,"b":2}`, `{"a":3,"b":2}`, `{"a":1,"b":2,"a":3}`},
+		{"{\"\U0001f600\":1,\"\uff5e\":2}", "{\"\uff5e\":2,\"\U0001f600\":1}", "{\"\uff5e\":2,\"\U0001f600\":1}", "{\"\U0001f600\":1,\"\uff5e\":2}"},
+		{`"\ud800<\/"`, "\"\ufffd</\"", "\"\ufffd</\"", "\"\ufffd</\""},
+		{` false `, `false`, `false`, `false`},
+		{`1e70`, `1e70`, `0.1e71`, `1e70`},
+		{` `, ``, ``, ``},
+	} {
+		doc := json.RawMessage(tt.doc)
+		if got := string(rawjson.Tidy(doc)); got != tt.tidy {
+			t.Errorf("Tidy of %s = %s, want %s", doc, got, tt.tidy)
+		}
+		if got := rawjson.Key(doc); got != tt.key {
+			t.Errorf("Key of %s = %s, want %s", doc, got, tt.key)
+		}
+		if got := string(rawjson.Parse(doc).Append(nil)); got != tt.written {
+			t.Errorf("%s is written as %s, want %s", doc, got, tt.written)
+		}
+	}
+}
+
+// Of members with one name the last counts, also among so many that sorting is no insertion.
+func TestTheLastOfRepeatedMembersCounts(t *testing.T) {
+	var b strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&b, `"m%d":%d,`, i%7, i)
+	}
+	doc := json.RawMessage("{" + strings.TrimSuffix(b.String(), ",") + "}")
+	last := json.RawMessage(`{"m0":399,"m1":393,"m2":394,"m3":395,"m4":396,"m5":397,"m6":398}`)
+	if got := rawjson.Key(doc); got != string(last) {
+		t.Errorf("Key = %s, want %s", got, last)
+	}
+	if got := rawjson.Diff(doc, last); len(got) != 0 || !rawjson.Equal(doc, last) || !rawjson.Contains(doc, last) {
+		t.Errorf("Diff = %s, Equal = %t", got, rawjson.Equal(doc, last))
+	}
+}
+
+// Whoever asks only whether values differ does not pay for a list of all differences.
+func TestEqualStopsAtTheFirstDifference(t *testing.T) {
+	a := json.RawMessage("[" + strings.Repeat("1,", 1000) + "1]")
+	b := json.RawMessage("[" + strings.Repeat("2,", 1000) + "2]")
+	all := testing.AllocsPerRun(5, func() { rawjson.Diff(a, b) })
+	if first := testing.AllocsPerRun(5, func() { rawjson.Equal(a, b) }); first > all-900 {
+		t.Errorf("Equal allocates %v times, Diff %v", first, all)
+	}
+}
+
+func TestCompactAnyAndIsNull(t *testing.T) {
+	if got := string(rawjson.Compact([]byte(` { "a" : [ 1.0 , "\u0061 b" ] } `))); got != `{"a":[1.0,"\u0061 b"]}` {
+		t.Errorf("Compact = %s", got)
+	}
+	if got := rawjson.Compact([]byte(`{`)); got != nil {
+		t.Errorf("Compact of no JSON = %s", got)
+	}
+	if got, ok := rawjson.Any([]byte(`[12345678901234567890.10]`)).([]any); !ok || got[0] != json.Number("12345678901234567890.10") {
+		t.Errorf("Any = %v", got)
+	}
+	if got := rawjson.Any([]byte(`[`)); got != nil {
+		t.Errorf("Any of no JSON = %v", got)
+	}
+	for text, want := range map[string]bool{"": true, " ": true, "null": true, " null ": true, "0": false, "{}": false, `"null"`: false, "false": false} {
+		if got := rawjson.IsNull(json.RawMessage(text)); got != want {
+			t.Errorf("IsNull(%q) = %t", text, got)
+		}
+	}
+}
