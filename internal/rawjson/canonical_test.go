@@ -10,6 +10,7 @@ import (
 )
 
 func TestTidyKeyAndAppend(t *testing.T) {
+	digits := strings.Repeat("7", 64) // as many as are written without an exponent
 	for _, tt := range []struct{ doc, tidy, key, written string }{
 		{` { "b" : [ 1.50 , {} , [ ] , "x,\u000a" ] , "a\u0062" : -0 , "A" : 1e2 , "" : {"z":true,"y":null} } `,
 			`{"":{"y":null,"z":true},"A":1e2,"ab":-0,"b":[1.50,{},[],"x,\n"]}`,
@@ -18,6 +19,9 @@ func TestTidyKeyAndAppend(t *testing.T) {
 		{`{"a":1,"b":2,"a":3}`, `{"a":3,"b":2}`, `{"a":3,"b":2}`, `{"a":1,"b":2,"a":3}`},
 		{"{\"\U0001f600\":1,\"\uff5e\":2}", "{\"\uff5e\":2,\"\U0001f600\":1}", "{\"\uff5e\":2,\"\U0001f600\":1}", "{\"\U0001f600\":1,\"\uff5e\":2}"},
 		{`"\ud800<\/"`, "\"\ufffd</\"", "\"\ufffd</\"", "\"\ufffd</\""},
+		{`"a\u0020\u001f\u007f\/"`, "\"a \\u001f\u007f/\"", "\"a \\u001f\u007f/\"", "\"a \\u001f\u007f/\""},
+		{digits + "0e-1", digits + "0e-1", digits, digits + "0e-1"},
+		{digits + "0", digits + "0", "0." + digits + "e65", digits + "0"},
 		{` false `, `false`, `false`, `false`},
 		{`1e70`, `1e70`, `0.1e71`, `1e70`},
 		{` `, ``, ``, ``},

@@ -42,7 +42,7 @@ func pointerAt(doc []byte, offset int) string {
 			default:
 				top.next = 'n'
 			}
-		case is == 'n' && c == '"' && end-i > 1 && end <= len(doc) && doc[end-1] == '"':
+		case is == 'n' && c == '"' && end <= len(doc) && doc[end-1] == '"':
 			top.name, top.next = unquote(doc[i:end]), ':'
 			if here {
 				return pointer(levels)

@@ -187,11 +187,24 @@ func TestFarNumbers(t *testing.T) {
 	for a, b := range map[string]string{
 		"10e99999999999999999998": "1e99999999999999999999", "0.1e-99999999999999999998": "1e-99999999999999999999",
 		"100e9223372036854775806": "1e9223372036854775808", "1e0000000000000000000000000000002": "100",
-		"1E+99999999999999999999": "1e99999999999999999999",
+		"1E+99999999999999999999":              "1e99999999999999999999",
+		"10e" + strings.Repeat("9", 999) + "8": "1e" + strings.Repeat("9", 1000),
 	} {
 		n, m := rawjson.ParseNumber(a), rawjson.ParseNumber(b)
 		if x, y := rawjson.Key(json.RawMessage(a)), rawjson.Key(json.RawMessage(b)); n != m || x != y {
 			t.Errorf("%s is not %s: %s, %s", a, b, x, y)
+		}
+	}
+}
+
+func TestLocal(t *testing.T) {
+	for reference, want := range map[string]string{
+		"#": "", "#/$defs/order": "/$defs/order", "#/a%20b~1": "/a b~1", "#%2Fa": "/a",
+		"": "-", "/a": "-", "#a": "-", "#a/b": "-", "other#/a": "-", "#/%zz": "-",
+	} {
+		pointer, ok := rawjson.Local(reference)
+		if ok != (want != "-") || ok && pointer != want {
+			t.Errorf("%q: %q, %t, want %q", reference, pointer, ok, want)
 		}
 	}
 }
