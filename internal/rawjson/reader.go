@@ -200,7 +200,7 @@ func (r *Reader) next() (more bool, err error) {
 			return false, nil
 		}
 	}
-	return false, r.failAt(r.pos, "where a comma or '}' should be")
+	return false, r.failNext(r.pos, true)
 }
 
 // member reads a member's name and the colon. It returns the string of known or exact that the name
