@@ -19,7 +19,7 @@ func canonical(value json.RawMessage, numbers bool) []byte {
 	if Kind(value) == 0 {
 		return nil
 	}
-	w := canonicalWriter{doc: value, numbers: numbers}
+	w := canonicalWriter{doc: value, out: make([]byte, 0, len(value)), numbers: numbers}
 	w.value(Space(value, 0))
 	return w.out
 }
