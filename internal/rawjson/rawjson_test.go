@@ -45,7 +45,8 @@ func TestMembersAndElements(t *testing.T) {
 
 func TestKindAndText(t *testing.T) {
 	for doc, want := range map[string]string{
-		` {}`: "{ ", `[]`: "[ ", ` "a\n\u00e4" `: "\" a\nä", `"\ud83d"`: "\" \ufffd", `-1`: "0 ", "\n7": "0 ", `true`: "t ",
+		` {}`: "{ ", `[]`: "[ ", ` "a\n\u00e4" `: "\" a\nä", `"\ud83d"`: "\" \ufffd",
+		`"\ud800\udc00\uDBFF\uDFFF"`: "\" \U00010000\U0010ffff", `"\ud7ff\ue000\udfff\ud800"`: "\" \xed\x9f\xbf\ue000\ufffd\ufffd", `-1`: "0 ", "\n7": "0 ", `true`: "t ",
 		`false`: "f ", `null`: "n ", ` `: "\x00 ",
 	} {
 		if got := string(rawjson.Kind([]byte(doc))) + " " + rawjson.Text(json.RawMessage(doc)); got != want {

@@ -441,6 +441,8 @@ func TestModes(t *testing.T) {
 	}{
 		{"plain", `{"id":1,"x":{"y":2},"z":{"y":2}}`, []rawjson.Mode{S, U, L}},
 		{"many long numbers", `{"raw":[` + strings.Repeat(strings.Repeat("7", 100)+",", 1000) + `7]}`, []rawjson.Mode{S, U, L}},
+		{"the first and the last pair", `{"x":"\ud800\udc00\udbff\udfff\ud7ff\ue000"}`, []rawjson.Mode{S, U, L}},
+		{"the last half of a pair", `{"x":"\udfff"}`, []rawjson.Mode{U, L}},
 		{"first half of a pair", `{"x":"\ud83d"}`, []rawjson.Mode{U, L}},
 		{"second half of a pair", `{"x":"\ude00 a"}`, []rawjson.Mode{U, L}},
 		{"two first halves", `{"x":"\ud83d\ud83d\ude00"}`, []rawjson.Mode{U, L}},
