@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -34,36 +33,14 @@ func (s *spending) add(result *dispatchtest.Result) {
 	if result == nil {
 		return
 	}
-	calls, tokens := len(result.Calls), int64(0)
-	for _, c := range result.Refused {
-		if !c.Trace {
-			calls++
-		}
-	}
+	calls, tokens := callsOf(result), int64(0)
 	for _, turn := range result.Turns {
-		tokens += tokensOf(turn.Body)
+		u, _, _ := usageOf(turn.Body)
+		tokens += u.Input + u.Output
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls, s.tokens = s.calls+calls, s.tokens+tokens
-}
-
-// tokensOf returns the tokens that a response reports.
-func tokensOf(body string) int64 {
-	var response struct {
-		Metadata struct {
-			Input  json.Number `json:"total_input_tokens"`
-			Output json.Number `json:"total_output_tokens"`
-		} `json:"metadata"`
-	}
-	_ = json.Unmarshal([]byte(body), &response) // a response that is not valid reports nothing
-	return count(response.Metadata.Input) + count(response.Metadata.Output)
-}
-
-// count reads a number of tokens, which may be written as 1842.0. Sums of counts do not overflow.
-func count(tokens json.Number) int64 {
-	n, _ := tokens.Float64() // 0 if it is absent, infinite if it is too large
-	return int64(min(max(n, 0), 1<<40))
 }
 
 // spent returns which limit is reached, or "".

@@ -31,8 +31,9 @@ type Case struct {
 	Row  *Row // of the dataset; nil for a case that was not made of a row
 	Task dispatchtest.Task
 
-	world    string // a hash of the base world; "" if Task has it
-	baseSeed uint64 // of that world
+	world    string    // a hash of the base world; "" if Task has it
+	baseSeed uint64    // of that world
+	recorder *recorder // of scores, while a trial is graded
 }
 
 // Cases makes a case of each row. Its task is a copy of base with the row's instruction, input,

@@ -25,6 +25,12 @@ type Comparison struct {
 	Counted Effect  `json:"counted"`
 	Dropped *Effect `json:"dropped,omitempty"`
 
+	// Scores are the differences of the scores that both experiments have, as in [Experiment.Scores].
+	Scores []ScoreChange `json:"scores,omitempty"`
+
+	// Slices are the differences of the parts that the candidate's SliceBy names.
+	Slices []SliceChange `json:"slices,omitempty"`
+
 	// Cases are the cases that ran in both experiments, the worst regression first.
 	Cases []CaseChange `json:"cases"`
 
@@ -138,6 +144,7 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 	for _, pair := range pairs {
 		c.Cases = append(c.Cases, caseChange(pair[0], pair[1]))
 	}
+	c.Scores, c.Slices = compareScores(baseline, candidate), compareSlices(baseline, candidate)
 	slices.SortStableFunc(c.Cases, func(a, b CaseChange) int { return cmp.Compare(a.Effect.Value, b.Effect.Value) })
 	return c, nil
 }
@@ -257,6 +264,7 @@ func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
 	if changed > 0 {
 		b.WriteByte('\n')
 	}
+	writeTables(&b, colour, c.tables())
 	if n := len(c.Missing); n > 0 {
 		fmt.Fprintf(&b, "%s ran in one experiment only\n", plural(n, "case"))
 	}

@@ -57,6 +57,8 @@ type Row struct {
 	// Extra has the cells of all other columns that have a name and text, by column. The platform
 	// does not read them.
 	Extra map[string]string
+
+	cells map[string]string // that have slices, of all columns
 }
 
 // Values of [Row].ExpectedOutcome.

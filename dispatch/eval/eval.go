@@ -29,6 +29,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -130,6 +131,10 @@ type Experiment struct {
 	Fingerprint Fingerprint
 	Command     string // as in [Options]
 
+	// SliceBy are columns by which reports and [Compare] show parts of the experiment. [Run] and [Load]
+	// leave it nil. See [Experiment.Slices].
+	SliceBy []string
+
 	// Trials are the trials of the first case, then those of the next. If FirstFailure is set, the
 	// trials after the first that did not pass are absent. A case that was skipped has one trial.
 	Trials []Trial
@@ -153,10 +158,15 @@ type Trial struct {
 	Result *dispatchtest.Result // nil if nothing was dispatched, or if it is in a file: see Options.Results
 	Took   time.Duration
 
+	// Scores are what a grader recorded with [Case.Score], and measures such as [ScoreCalls]. A score
+	// that is not in it is unknown.
+	Scores map[string]float64
+
 	// Retries is how often the trial ran before and was a fault: see Options.RetryFaults.
 	Retries int
 
 	began time.Time
+	usage []usage  // as the responses report it; nil if one does not
 	at    span     // the stored result; zero if there is none
 	notes []string // of a stored result, for the summary
 	ended string   // of a stored result, as Result.Ended
@@ -227,6 +237,7 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Optio
 		t.end(Errored, CauseNotStaged, err.Error())
 		return
 	}
+	defer func() { t.measure(result) }()
 	t.decide(ctx, result, opts.Grader, err)
 }
 
@@ -268,7 +279,13 @@ func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade G
 	case grade == nil:
 		t.end(Passed, "", "")
 	default:
-		switch err := grade(ctx, t.Case, result); {
+		c := t.Case
+		c.recorder = &recorder{}
+		err := grade(ctx, c, result)
+		c.recorder.mu.Lock()
+		defer c.recorder.mu.Unlock()
+		t.Scores, err = maps.Clone(c.recorder.scores), cmp.Or(c.recorder.err, err)
+		switch {
 		case err == nil:
 			t.end(Passed, "", "")
 		case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):

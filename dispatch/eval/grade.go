@@ -142,7 +142,9 @@ func (t *Trial) gradeAgain(ctx context.Context, grade Grader, f Fingerprint) ([]
 		if t.Task.Platform != nil {
 			whole.Declared = t.Task.Platform.Declared()
 		}
+		t.Scores = nil
 		t.judge(ctx, whole.Result, grade)
+		t.measure(whole.Result)
 		t.Case = c
 		if t.Verdict == Cancelled {
 			return nil, context.Cause(ctx)

@@ -85,6 +85,8 @@ type htmlPage struct {
 	Causes      []causeCount
 	Notes       []htmlCount
 	MoreNotes   int
+	Tables      []reportTable
+	Compared    []reportTable
 	Comparison  *Comparison
 	Changes     map[string]int
 	Missing     []string
@@ -92,6 +94,7 @@ type htmlPage struct {
 	Shown, Ran  int // runs in full, and trials that could be
 
 	cases []htmlCase
+	names []string // of scores
 }
 
 // htmlCount is how many trials something is true of.
@@ -159,7 +162,7 @@ func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Comparison = c
+		p.Comparison, p.Compared = c, p.clean(c.tables())
 		before := p.fingerprint(baseline.Fingerprint)
 		p.Before = &before
 		for i := range c.Cases {
@@ -180,6 +183,7 @@ func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 			p.Counts = append(p.Counts, htmlCount{v.verdict, n, v.word})
 		}
 	}
+	p.Tables, p.names = p.clean(e.tables()), e.scoreNames()
 	p.addPowers()
 	p.addNotes()
 	for i, trials := range caseTrials(e.Trials) {
@@ -196,6 +200,20 @@ func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 func (p *htmlPage) fingerprint(f Fingerprint) Fingerprint {
 	line := func(s string) string { return p.texts.Line(p.before.Text(s)) }
 	return Fingerprint{line(f.Dataset), line(f.World), line(f.Graders), line(f.Agent), line(f.User)}
+}
+
+// clean prepares the texts of tables.
+func (p *htmlPage) clean(tables []reportTable) []reportTable {
+	for i := range tables {
+		t := &tables[i]
+		t.Title = p.texts.Line(t.Title)
+		for _, cells := range append(t.Rows, t.Head) {
+			for k, text := range cells {
+				cells[k] = p.texts.Line(p.before.Text(text))
+			}
+		}
+	}
+	return tables
 }
 
 // addPowers adds pass^k and pass@k, for few k if there are many.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -33,6 +34,7 @@ type htmlTrial struct {
 	Took     time.Duration
 	Expected string
 	Repeat   string // the command that runs the case again
+	Scores   string
 	Ended    string // who ended the session, and why
 	Anchor   string
 	Link     string
@@ -73,6 +75,12 @@ func (p *htmlPage) fill(c *htmlCase) error {
 			Repeat: p.texts.Line(p.e.repeat(t)),
 		}
 		shown.Link = "#" + shown.Anchor
+		for _, name := range p.names {
+			if v, known := t.Scores[name]; known && c.full[i] {
+				shown.Scores += ", " + p.texts.Line(name) + " " + amount(v)
+			}
+		}
+		shown.Scores = strings.TrimPrefix(shown.Scores, ", ")
 		if t.Row != nil {
 			shown.Expected = p.texts.Line(t.Row.ExpectedOutcome)
 		}

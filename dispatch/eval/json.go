@@ -19,12 +19,21 @@ type experimentJSON struct {
 	Counts   countsJSON   `json:"counts"`
 	Causes   []causeCount `json:"causes"`
 	Stats    Stats        `json:"stats"`
+	Scores   []Score      `json:"scores,omitempty"`
+	Slices   []sliceJSON  `json:"slices,omitempty"`
 	CaseList []record     `json:"cases"` // one for each trial; written one by one
 
 	// of an experiment with several trials of each case
 	PerCase      int          `json:"trials_per_case,omitempty"`
 	FirstFailure bool         `json:"first_failure,omitempty"`
 	Results      []CaseResult `json:"case_results,omitempty"`
+}
+
+type sliceJSON struct {
+	Column string  `json:"column"`
+	Value  string  `json:"value"`
+	Stats  Stats   `json:"stats"`
+	Scores []Score `json:"scores,omitempty"`
 }
 
 type countsJSON struct {
@@ -45,7 +54,7 @@ type countsJSON struct {
 // reading the file of results, after which the document is not complete.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
-		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Stats: e.Stats(),
+		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Stats: e.Stats(), Scores: e.Scores(),
 		Counts: countsJSON{
 			Cases: len(caseTrials(e.Trials)), Trials: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
 			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
@@ -54,6 +63,11 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	}
 	if e.PerCase > 1 {
 		doc.PerCase, doc.FirstFailure, doc.Results = e.PerCase, e.FirstFailure, e.Cases()
+	}
+	for _, column := range e.SliceBy {
+		for _, s := range e.Slices(column) {
+			doc.Slices = append(doc.Slices, sliceJSON{s.Column, s.Value, s.Stats(), s.Scores()})
+		}
 	}
 	text, err := indented(doc, "")
 	if err != nil {

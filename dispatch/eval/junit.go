@@ -157,6 +157,9 @@ func (e *Experiment) junitProperties() []junitProperty {
 		}
 		add("_faults_dropped", s.Dropped)
 	}
+	for _, score := range e.Scores() {
+		list = append(list, junitProperty{"score_" + score.Name, score.String()})
+	}
 	if s.Retries > 0 {
 		list = append(list, junitProperty{"retries", fmt.Sprint(s.Retries)})
 	}

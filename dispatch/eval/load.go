@@ -85,7 +85,7 @@ func Merge(w io.Writer, files ...string) error {
 func load(files []string) (*loaded, error) {
 	c := collector{
 		problems: problems{most: defaultLimits.problems}, trials: map[string]map[int]*Trial{},
-		shards: map[shard]string{}, texts: map[string]string{},
+		shards: map[shard]string{}, texts: map[string]string{}, rows: map[string]*Row{},
 	}
 	if len(files) == 0 {
 		c.problems.member(incomplete, "files", "no file of results is given")
@@ -108,6 +108,7 @@ type collector struct {
 	trials   map[string]map[int]*Trial
 	shards   map[shard]string  // the file of each
 	texts    map[string]string // equal texts once
+	rows     map[string]*Row   // of cases, once for all trials
 }
 
 func (c *collector) bad(code, file string, line int, format string, args ...any) {
@@ -266,8 +267,12 @@ func (c *collector) whole() *loaded {
 	return l
 }
 
-// share keeps equal texts once.
+// share keeps equal texts and rows once.
 func (c *collector) share(t *Trial) {
+	if row := c.rows[t.ID]; row != nil {
+		t.Row = row
+	}
+	c.rows[t.ID] = t.Row
 	for _, text := range []*string{&t.ID, &t.Name, &t.Reason, &t.ended, (*string)(&t.Verdict), (*string)(&t.Cause)} {
 		if known, is := c.texts[*text]; is {
 			*text = known

@@ -19,20 +19,24 @@ import (
 // record is a trial as it is stored and reported: a line of a file of results, an element of the JSON
 // report, and what the other reports show. It has no secrets of the target.
 type record struct {
-	ID       string  `json:"id"`
-	Name     string  `json:"name"`
-	Trial    int     `json:"trial"`
-	Row      int     `json:"row,omitempty"`
-	Line     int     `json:"line,omitempty"`
-	Verdict  Verdict `json:"verdict"`
-	Cause    Cause   `json:"cause,omitempty"`
-	Reason   string  `json:"reason,omitempty"`
-	TookMS   float64 `json:"took_ms"`
-	Expected string  `json:"expected_outcome,omitempty"`
-	Group    string  `json:"group,omitempty"`
-	Retries  int     `json:"retries,omitempty"`
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Trial    int               `json:"trial"`
+	Row      int               `json:"row,omitempty"`
+	Line     int               `json:"line,omitempty"`
+	Verdict  Verdict           `json:"verdict"`
+	Cause    Cause             `json:"cause,omitempty"`
+	Reason   string            `json:"reason,omitempty"`
+	TookMS   float64           `json:"took_ms"`
+	Expected string            `json:"expected_outcome,omitempty"`
+	Group    string            `json:"group,omitempty"`
+	Columns  map[string]string `json:"columns,omitempty"`
+	Retries  int               `json:"retries,omitempty"`
 	outcome
 	stored
+
+	Scores map[string]float64 `json:"scores,omitempty"`
+	Usage  []usage            `json:"usage,omitempty"`
 
 	Repeat string `json:"repeat,omitempty"` // the command that runs the case again; only in reports
 }
@@ -98,10 +102,10 @@ func (t *Trial) record(secrets *redact.Set) (record, error) {
 		r = *known
 	}
 	r.ID, r.Name, r.Trial, r.Verdict, r.Cause, r.Reason = t.ID, t.Name, t.Number, t.Verdict, t.Cause, t.Reason
-	r.Group, r.Retries = t.Group, t.Retries
+	r.Group, r.Retries, r.Scores, r.Usage = t.Group, t.Retries, t.Scores, t.usage
 	r.Started, r.TookMS = t.began.UTC(), milliseconds(t.Took)
 	if t.Row != nil {
-		r.Row, r.Line, r.Expected = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
+		r.Row, r.Line, r.Expected, r.Columns = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome, t.Row.sliced()
 	}
 	return r, nil
 }
@@ -237,14 +241,14 @@ func (r *record) trial(c Case, at span) Trial {
 	if c.ID == "" {
 		c = Case{ID: r.ID, Name: r.Name, Group: r.Group}
 		if r.Row > 0 {
-			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected}
+			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected, cells: r.Columns}
 		}
 	}
 	t := Trial{
 		Case: c, Number: r.Trial, Retries: r.Retries, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
 		Took: time.Duration(r.TookMS * float64(time.Millisecond)), began: r.Started, at: at,
 	}
-	t.notes, t.ended = r.notes(), r.Ended
+	t.notes, t.ended, t.Scores, t.usage = r.notes(), r.Ended, r.Scores, r.Usage
 	return t
 }
 

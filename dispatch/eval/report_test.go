@@ -72,6 +72,7 @@ func reported(t *testing.T) *eval.Experiment {
 	for i := range set.Trials {
 		if set.Trials[i].Took > 0 {
 			set.Trials[i].Took = time.Duration(i+1) * 5 * time.Millisecond
+			delete(set.Trials[i].Scores, eval.ScoreSeconds)
 		}
 	}
 	return set

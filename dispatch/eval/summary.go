@@ -49,6 +49,7 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	e.writeCauses(&b, colour)
 	e.writeNotes(&b, colour)
 	e.writeSlowest(&b, colour)
+	writeTables(&b, colour, e.tables())
 	e.writeRates(&b, colour)
 	e.writeEnded(&b)
 	if n := e.Stats().Retries; n > 0 {

@@ -39,8 +39,12 @@
 //
 //	toolwire eval -trials 3 -html report.html
 //
+// The reports have the calls, tokens and time of the trials, and their cost if -prices names a file with
+// the prices of models. -slice shows them, and the rates, for each value of a column.
+//
 // -baseline compares with the results of an earlier version. The exit status then is that of a gate,
-// which passes only if the agent is shown not to be worse by -margin.
+// which passes only if the agent is shown not to be worse by -margin. -gate cost=0.1 makes it one about
+// cost too: it fails if the cost of a trial is not known.
 //
 // The exit status is
 //
@@ -84,6 +88,10 @@ type options struct {
 	baseline                string
 	before                  *eval.Experiment // in the file baseline
 	margin                  float64
+	prices                  eval.Prices
+	pricesFile              string
+	slices                  []string
+	bounds                  []bound
 	only                    []string // ids of cases
 	failed                  string   // a file of results
 	limit                   int
@@ -99,6 +107,12 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.html, "html", "", "write a report to this `file`, as one HTML page; with -baseline it compares")
 	flags.StringVar(&o.baseline, "baseline", "", "compare with the results in this `file`, and make the comparison a gate")
 	flags.Float64Var(&o.margin, "margin", 0.05, "by how much the agent may be worse than the baseline, from 0 to 1")
+	flags.Func("gate", "`score=margin` that the gate bounds too: cost=0.1 for at most 10 % more than the baseline, or a score of the grader that may be lower by margin; may be repeated", o.addBound)
+	flags.StringVar(&o.pricesFile, "prices", "", "JSON `file` with the prices of a million tokens, {\"model\": {\"input\": 3, \"output\": 15}}, for the score cost")
+	flags.Func("slice", "show the parts of the rows with each value in this `column`; may be repeated", func(column string) error {
+		o.slices = append(o.slices, column)
+		return nil
+	})
 }
 
 const usage = `usage: toolwire eval [flags]
@@ -217,7 +231,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		fmt.Fprintf(stderr, "toolwire eval: %d trials in %s are faults; -retry-faults runs them again\n", plan.Faults, o.results)
 	}
 	reports, err := o.openReports(named{"-dataset", o.dataset}, named{"-world", o.world}, named{"-token-file", o.agent.TokenFile},
-		named{"-results", o.results}, named{"-baseline", o.baseline}, named{"-failed", o.failed})
+		named{"-results", o.results}, named{"-baseline", o.baseline}, named{"-failed", o.failed}, named{"-prices", o.pricesFile})
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +246,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err != nil {
 		return nil, err
 	}
-	set.Name = nameOf(cmp.Or(o.dataset, "orders.csv"))
+	o.dress(set, nameOf(cmp.Or(o.dataset, "orders.csv")))
 	if o.agent.URL != "" && o.world == "" && progress.undeclared {
 		fmt.Fprintln(stderr, noWorld)
 	}

@@ -621,3 +621,61 @@ func TestRowsAgain(t *testing.T) {
 	run(2, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl"), "-json", file("all.jsonl")}, "-json and -failed name the same file")
 	run(1, []string{"merge", file("all.jsonl")}, "run the first again: toolwire eval -dataset 'testdata/failing.csv' -url '"+agent.URL+"' -world 'testdata/world.json' -case '")
 }
+
+// The gate is also about calls and cost, and fails if a cost is not known. Slices are in all reports.
+func TestScoresAndSlices(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if content != "" {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return path
+	}
+	priced, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		response, err := sampleAgent(ctx, run)
+		if response != nil {
+			response.Metadata = &dispatch.Metadata{Model: "small", TotalInputTokens: 1000, TotalOutputTokens: 100}
+		}
+		return response, err
+	}, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := httptest.NewServer(priced)
+	t.Cleanup(agent.Close)
+	var rows strings.Builder
+	rows.WriteString("user,says,topic\n")
+	for i := range 80 {
+		fmt.Fprintf(&rows, "Refund order #4521.,has been issued,topic %d\n", i%2)
+	}
+	dataset, prices := file("tasks.csv", rows.String()), file("prices.json", `{"small":{"input":1,"output":10}}`)
+	served := []string{"-dataset", dataset, "-world", "testdata/world.json", "-url", agent.URL}
+	run := func(status int, args []string, parts ...string) {
+		t.Helper()
+		var printed bytes.Buffer
+		if got := Run(t.Context(), args, &printed, &printed); got != status {
+			t.Errorf("%q: status %d, want %d", args, got, status)
+		}
+		for _, part := range parts {
+			if !strings.Contains(printed.String(), part) {
+				t.Errorf("%q: %q is missing in\n%s", args, part, printed.String())
+			}
+		}
+	}
+	before, after := file("before.jsonl", ""), file("after.jsonl", "")
+	run(0, append(served, "-results", before, "-prices", prices, "-slice", "topic"),
+		"cost        0.002 [0.002, 0.002] ", "calls       2 [2, 2]", "\ntopic 0  40     100 % [", "2 values: one interval in 20 misses the truth")
+	run(4, append(served, "-results", after, "-baseline", before, "-prices", prices, "-gate", "cost=0.1", "-gate", "calls=0", "-slice", "topic"),
+		"cost        0.002 to 0.002: 0 % [0, 0]", "\ntopic 1  40     0 [", "gate, margin 5 points: passed\ngate, cost, margin 0.1: passed\ngate, calls, margin 0: undecided\n") // exactly at its margin
+	run(3, []string{"merge", "-baseline", before, "-gate", "cost=0.1", after}, "gate, cost, margin 0.1: failed: the score cost is not known in any case of both experiments\n")
+	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0", after}, "gate, calls, margin 0: undecided\n")
+	run(0, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-prices", prices, after}, "gate, calls, margin 0.1: passed\n")
+	run(2, []string{"-gate", "calls=0.1"}, "-gate compares with a -baseline")
+	run(2, []string{"-gate", "calls"}, "it is a score and a margin, such as cost=0.1")
+	run(2, []string{"-prices", file("bad.json", "{}")}, "-prices: the prices are not an object of models")
+	run(2, []string{"-prices", prices, "-json", prices}, "-json and -prices name the same file")
+	run(2, []string{"-prices", file("nope.json", "")}, "-prices: open ")
+}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/eval"
@@ -50,8 +52,8 @@ func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Exper
 	if err != nil {
 		return nil, err
 	}
-	set.Name = nameOf(files[0])
-	taken := []named{{"-o", out}, {"-baseline", o.baseline}}
+	o.dress(set, nameOf(files[0]))
+	taken := []named{{"-o", out}, {"-baseline", o.baseline}, {"-prices", o.pricesFile}}
 	for _, file := range files {
 		taken = append(taken, named{"the file " + file, file})
 	}
@@ -82,7 +84,13 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 	if !(o.margin >= 0 && o.margin <= 1) {
 		return errors.New("-margin is from 0 to 1")
 	}
+	if err := o.readPrices(); err != nil {
+		return err
+	}
 	if o.baseline == "" {
+		if len(o.bounds) > 0 {
+			return errors.New("-gate compares with a -baseline")
+		}
 		return nil
 	}
 	baseline, err := eval.Load(o.baseline)
@@ -93,6 +101,7 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 		return errors.New("-baseline: it was run with -first-failure, so it has no rates")
 	}
 	o.before = baseline
+	o.before.SetPrices(o.prices)
 	if planned == nil {
 		return nil
 	}
@@ -128,5 +137,56 @@ func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 	}
 	gate := c.NonInferior(o.margin)
 	fmt.Fprintf(stdout, "gate, margin %g points: %s\n", 100*o.margin, gate)
-	return map[eval.Gate]int{eval.GatePassed: commandline.OK, eval.GateFailed: statusWorse, eval.GateUndecided: statusUndecided}[gate]
+	gates := []eval.Gate{gate}
+	for _, b := range o.bounds {
+		gate, reason := c.Bound(b.score, b.margin)
+		if reason != "" {
+			reason = ": " + reason
+		}
+		fmt.Fprintf(stdout, "gate, %s, margin %g: %s%s\n", b.score, b.margin, gate, reason)
+		gates = append(gates, gate)
+	}
+	switch {
+	case slices.Contains(gates, eval.GateFailed):
+		return statusWorse
+	case slices.Contains(gates, eval.GateUndecided):
+		return statusUndecided
+	}
+	return commandline.OK
+}
+
+// bound is a score and by how much the gate lets it be worse.
+type bound struct {
+	score  string
+	margin float64
+}
+
+func (o *options) addBound(text string) error {
+	score, number, _ := strings.Cut(text, "=")
+	margin, err := strconv.ParseFloat(number, 64)
+	if score == "" || err != nil || !(margin >= 0 && margin <= 100) {
+		return errors.New("it is a score and a margin, such as cost=0.1")
+	}
+	o.bounds = append(o.bounds, bound{score, margin})
+	return nil
+}
+
+func (o *options) readPrices() error {
+	if o.pricesFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(o.pricesFile)
+	if err == nil {
+		o.prices, err = eval.ParsePrices(text)
+	}
+	if err != nil {
+		return fmt.Errorf("-prices: %w", err)
+	}
+	return nil
+}
+
+// dress sets what reports show of an experiment.
+func (o *options) dress(set *eval.Experiment, name string) {
+	set.Name, set.SliceBy = name, o.slices
+	set.SetPrices(o.prices)
 }

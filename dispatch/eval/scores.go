@@ -1,0 +1,415 @@
+package eval
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/stats"
+)
+
+// Names of the scores that need no grader. They are measures: less is better, and they have no upper
+// bound. A trial that did not reach the agent, or whose user failed, has none of them.
+const (
+	ScoreCalls     = "calls"      // requests for tools, with or without a result
+	ScoreTokensIn  = "tokens_in"  // total_input_tokens that the responses report
+	ScoreTokensOut = "tokens_out" // total_output_tokens that the responses report
+	ScoreSeconds   = "seconds"    // from the dispatches to the responses, all turns together
+	ScoreCost      = "cost"       // of the tokens: see [Experiment.SetPrices]
+)
+
+var measures = []string{ScoreCalls, ScoreTokensIn, ScoreTokensOut, ScoreSeconds, ScoreCost}
+
+// recorder collects the scores of one trial.
+type recorder struct {
+	mu     sync.Mutex
+	scores map[string]float64
+	err    error
+}
+
+// Score records a score of the trial that is being graded, from 0 to 1, where more is better. A
+// [Grader] calls it on its Case, at any time before it returns and on any goroutine. A later score of
+// the same name replaces an earlier one. A value that is not from 0 to 1, a name that is empty, has
+// more than 60 bytes or belongs to a measure, such as [ScoreCalls], makes the trial one that is not
+// graded: see [ErrNotGraded]. Outside of a Grader, Score does nothing.
+func (c Case) Score(name string, value float64) {
+	r := c.recorder
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case name == "" || len(name) > 60 || slices.Contains(measures, name):
+		r.err = fmt.Errorf("%w: a score cannot have the name %s", ErrNotGraded, shown(name))
+	case !(value >= 0 && value <= 1):
+		r.err = fmt.Errorf("%w: the score %s is %v and not from 0 to 1", ErrNotGraded, shown(name), value)
+	default:
+		if r.scores == nil {
+			r.scores = map[string]float64{}
+		}
+		r.scores[name] = value
+	}
+}
+
+// usage is the tokens that the responses of a run report for a model.
+type usage struct {
+	Model  string `json:"model,omitempty"`
+	Input  int64  `json:"input"`
+	Output int64  `json:"output"`
+}
+
+// measure sets the scores of a run that need no grader. What a response does not report is unknown.
+func (t *Trial) measure(result *dispatchtest.Result) {
+	t.usage = nil
+	for _, name := range measures {
+		delete(t.Scores, name)
+	}
+	unreached := []Cause{Cause(dispatchtest.AgentUnreachable), Cause(dispatchtest.AuthFailed), CauseUser}
+	if slices.Contains(unreached, t.Cause) || len(result.Turns) == 0 {
+		return
+	}
+	if t.Scores == nil {
+		t.Scores = map[string]float64{}
+	}
+	t.Scores[ScoreCalls] = float64(callsOf(result))
+	in, out, took, allIn, allOut := 0.0, 0.0, 0.0, true, true
+	for _, turn := range result.Turns {
+		u, hasIn, hasOut := usageOf(turn.Body)
+		in, out, took = in+float64(u.Input), out+float64(u.Output), took+turn.TookMS/1000
+		allIn, allOut = allIn && hasIn, allOut && hasOut
+		t.usage = append(t.usage, u)
+	}
+	t.Scores[ScoreSeconds] = took
+	if allIn {
+		t.Scores[ScoreTokensIn] = in
+	}
+	if allOut {
+		t.Scores[ScoreTokensOut] = out
+	}
+	if !allIn || !allOut {
+		t.usage = nil
+	}
+}
+
+// callsOf counts the requests for tools.
+func callsOf(result *dispatchtest.Result) int {
+	calls := len(result.Calls)
+	for _, c := range result.Refused {
+		if !c.Trace {
+			calls++
+		}
+	}
+	return calls
+}
+
+// usageOf returns the tokens that a response reports, and which of them it does.
+func usageOf(body string) (u usage, in, out bool) {
+	var response struct {
+		Metadata struct {
+			Model  any         `json:"model"`
+			Input  json.Number `json:"total_input_tokens"`
+			Output json.Number `json:"total_output_tokens"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal([]byte(body), &response) // a response that is not valid reports nothing
+	u.Model, _ = response.Metadata.Model.(string)
+	u.Input, in = count(response.Metadata.Input)
+	u.Output, out = count(response.Metadata.Output)
+	return u, in, out
+}
+
+// count reads a number of tokens, which may be written as 1842.0. Sums of counts do not overflow.
+func count(tokens json.Number) (n int64, known bool) {
+	v, err := tokens.Float64() // infinite if it is too large
+	if v < 0 || err != nil && !math.IsInf(v, 1) {
+		return 0, false
+	}
+	return int64(min(v, 1<<40)), true
+}
+
+// Price is what a million tokens of a model cost, in any currency.
+type Price struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+}
+
+// Prices are the prices of models, by the name that responses report in metadata.model. The price of
+// "*" is that of all others, and of responses that name no model.
+type Prices map[string]Price
+
+// ParsePrices reads prices: {"small-2": {"input": 0.25, "output": 2}, "*": {"input": 3, "output": 15}}.
+func ParsePrices(data []byte) (Prices, error) {
+	var prices Prices
+	err := rawjson.Read(data, rawjson.Limits{}, func(*rawjson.Reader) error { return nil })
+	if err == nil {
+		for model, price := range rawjson.Members(data) {
+			p := Price{-1, -1}
+			if err := json.Unmarshal(price, &p); err != nil || !(p.Input >= 0 && p.Output >= 0) {
+				return nil, fmt.Errorf(`eval: the price of %s is not {"input": …, "output": …} with numbers that are not negative`, shown(model))
+			}
+			if prices == nil {
+				prices = Prices{}
+			}
+			prices[model] = p
+		}
+	}
+	if err != nil || len(prices) == 0 {
+		return nil, fmt.Errorf(`eval: the prices are not an object of models, such as {"*": {"input": 3, "output": 15}}`)
+	}
+	return prices, nil
+}
+
+// SetPrices sets [ScoreCost] of each trial whose responses report all tokens, and whose models have a
+// price. The cost of other trials is unknown. To compare costs, set the prices of both experiments.
+func (e *Experiment) SetPrices(prices Prices) {
+	for i := range e.Trials {
+		t := &e.Trials[i]
+		delete(t.Scores, ScoreCost)
+		cost, known := 0.0, len(t.usage) > 0
+		for _, u := range t.usage {
+			price, listed := prices[u.Model]
+			if !listed {
+				price, listed = prices["*"]
+			}
+			known = known && listed
+			cost += (float64(u.Input)*price.Input + float64(u.Output)*price.Output) / 1e6
+		}
+		if known {
+			t.Scores[ScoreCost] = cost
+		}
+	}
+}
+
+// Bounds are an interval of 95 %.
+type Bounds struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+func bounds(i stats.Interval, ok bool) *Bounds {
+	if !ok {
+		return nil
+	}
+	return &Bounds{i.Low, i.High}
+}
+
+// Score is what the trials of an experiment tell about one score. The mean is that over cases, or
+// groups of cases, of the mean over the trials in which the score is known.
+type Score struct {
+	Name     string  `json:"name"`
+	Mean     float64 `json:"mean"`
+	Interval *Bounds `json:"interval,omitempty"` // nil for a measure in fewer than two cases
+	Known    int     `json:"known"`              // trials
+	Unknown  int     `json:"unknown,omitempty"`  // trials that ended; they are not in the mean
+}
+
+// Scores returns the scores of graders by name, then the measures, such as [ScoreCalls]. It returns
+// none for an experiment with FirstFailure.
+func (e *Experiment) Scores() []Score {
+	var list []Score
+	for _, name := range e.scoreNames() {
+		cases, known, unknown := e.scored(name)
+		var means units
+		for _, c := range cases {
+			means.add(c.group, c.mean)
+		}
+		s := Score{Name: name, Known: known, Unknown: unknown}
+		var i stats.Interval
+		ok := true
+		if slices.Contains(measures, name) {
+			s.Mean, i, ok = stats.Amount(means.values())
+			i.Low = max(0, i.Low)
+		} else {
+			s.Mean, i = stats.Mean(means.values(), known)
+		}
+		s.Interval = bounds(i, ok)
+		list = append(list, s)
+	}
+	return list
+}
+
+// scoreNames returns the names of all scores that are known in a trial.
+func (e *Experiment) scoreNames() []string {
+	found := map[string]bool{}
+	if !e.FirstFailure {
+		for i := range e.Trials {
+			for name := range e.Trials[i].Scores {
+				found[name] = true
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(found))
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(measures, a) - slices.Index(measures, b) })
+	return names
+}
+
+// scored is a score of one case: the mean over its trials.
+type scored struct {
+	id, group string
+	mean      float64
+	trials    int
+}
+
+// scored returns a score of the cases in which it is known, and how many trials that ended have it.
+func (e *Experiment) scored(name string) (cases []scored, known, unknown int) {
+	for _, trials := range caseTrials(e.Trials) {
+		c := scored{id: trials[0].ID, group: trials[0].Group}
+		for i := range trials {
+			t := &trials[i]
+			if t.Verdict == Skipped || t.Verdict == Cancelled {
+				continue
+			}
+			if v, is := t.Scores[name]; is {
+				c.mean, c.trials = c.mean+v, c.trials+1
+			} else {
+				unknown++
+			}
+		}
+		if c.trials > 0 {
+			c.mean /= float64(c.trials)
+			cases, known = append(cases, c), known+c.trials
+		}
+	}
+	return cases, known, unknown
+}
+
+// String returns the mean and its interval.
+func (s Score) String() string {
+	text := amount(s.Mean)
+	if s.Interval != nil {
+		text += fmt.Sprintf(" [%s, %s]", amount(s.Interval.Low), amount(s.Interval.High))
+	}
+	return text
+}
+
+// amount writes a number with at least three digits, without an exponent.
+func amount(v float64) string {
+	digits := 0
+	if v != 0 {
+		digits = min(max(2-int(math.Floor(math.Log10(math.Abs(v)))), 0), 8)
+	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', digits, 64), 64)
+	return strconv.FormatFloat(rounded+0, 'f', -1, 64)
+}
+
+// ScoreChange is the difference of a score in the cases in which both experiments know it.
+type ScoreChange struct {
+	Name      string  `json:"name"`
+	Change    Change  `json:"change"` // by the interval; more of a measure is a regression
+	Baseline  float64 `json:"baseline"`
+	Candidate float64 `json:"candidate"`
+
+	// Difference is candidate minus baseline. Its interval is set for scores of graders. For measures
+	// Relative is set, the difference as a share of the baseline: 0.1 is ten percent more. It is nil if
+	// the cases do not bound it.
+	Difference float64 `json:"difference"`
+	Interval   *Bounds `json:"interval,omitempty"`
+	Relative   *Rate   `json:"relative,omitempty"`
+
+	Pairs   int `json:"pairs"`
+	Groups  int `json:"groups,omitempty"`
+	Unknown int `json:"unknown,omitempty"` // trials of both experiments
+}
+
+// compareScores compares all scores that both experiments have.
+func compareScores(baseline, candidate *Experiment) (list []ScoreChange) {
+	for _, name := range candidate.scoreNames() {
+		before := map[string]scored{}
+		old, _, unknown := baseline.scored(name)
+		for _, c := range old {
+			before[c.id] = c
+		}
+		now, _, more := candidate.scored(name)
+		var a, b, d units
+		trials := 0
+		for _, c := range now {
+			if other, is := before[c.id]; is {
+				a.add(c.group, other.mean)
+				b.add(c.group, c.mean)
+				d.add(c.group, c.mean-other.mean)
+				trials += min(c.trials, other.trials)
+			}
+		}
+		if d.cases == 0 {
+			continue
+		}
+		list = append(list, changeOfScore(name, &a, &b, &d, trials))
+		list[len(list)-1].Unknown = unknown + more
+	}
+	return list
+}
+
+func changeOfScore(name string, a, b, d *units, trials int) ScoreChange {
+	c := ScoreChange{Name: name, Change: CannotTell, Pairs: d.cases}
+	before, now, differences := a.values(), b.values(), d.values()
+	if len(differences) < d.cases {
+		c.Groups = len(differences)
+	}
+	c.Baseline, _, _ = stats.Amount(before)
+	c.Candidate, _, _ = stats.Amount(now)
+	if !slices.Contains(measures, name) {
+		r := rate(stats.Difference(differences, trials))
+		c.Difference, c.Interval, c.Change = r.Value, &Bounds{r.Low, r.High}, changeOf(r)
+		return c
+	}
+	c.Difference = c.Candidate - c.Baseline
+	if ratio, i, ok := stats.Ratio(before, now); ok {
+		c.Relative = &Rate{ratio - 1, i.Low - 1, i.High - 1}
+		c.Change = changeOf(Rate{-c.Relative.Value, -c.Relative.High, -c.Relative.Low})
+	}
+	return c
+}
+
+// String returns both means and the difference: in percent of the baseline for a measure.
+func (c ScoreChange) String() string {
+	text := fmt.Sprintf("%s to %s", amount(c.Baseline), amount(c.Candidate))
+	switch {
+	case c.Relative != nil:
+		text += fmt.Sprintf(": %s %% %s", signed(c.Relative.Value), c.Relative.interval())
+	case c.Interval != nil:
+		text += fmt.Sprintf(": %s [%s, %s]", amount(c.Difference), amount(c.Interval.Low), amount(c.Interval.High))
+	}
+	return text
+}
+
+// Bound decides whether the candidate is within a margin of the baseline in one score. For a measure,
+// such as [ScoreCost], it passes only if the candidate is shown not to need more by margin, as a share
+// of the baseline: 0.1 for ten percent. For a score of a grader, it passes only if the candidate is
+// shown not to be lower by margin. It fails, with a reason, if the score is unknown in a trial.
+func (c *Comparison) Bound(name string, margin float64) (gate Gate, reason string) {
+	at := slices.IndexFunc(c.Scores, func(s ScoreChange) bool { return s.Name == name })
+	if at < 0 {
+		return GateFailed, fmt.Sprintf("the score %s is not known in any case of both experiments", name)
+	}
+	s := &c.Scores[at]
+	if s.Unknown > 0 {
+		return GateFailed, fmt.Sprintf("the score %s is unknown in %s", name, plural(s.Unknown, "trial"))
+	}
+	worse := Rate{} // by how much the candidate is worse
+	switch {
+	case s.Relative != nil:
+		worse = *s.Relative
+	case slices.Contains(measures, name):
+		return GateUndecided, ""
+	default:
+		worse = Rate{-s.Difference, -s.Interval.High, -s.Interval.Low}
+	}
+	units := s.Pairs
+	if s.Groups > 0 {
+		units = s.Groups
+	}
+	switch {
+	case worse.Low > margin:
+		return GateFailed, ""
+	case worse.High < margin && len(c.Missing) == 0 && units >= gateCases:
+		return GatePassed, ""
+	}
+	return GateUndecided, ""
+}

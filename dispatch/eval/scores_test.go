@@ -1,0 +1,357 @@
+package eval_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// spender calls get_order as often as its instruction has letters, and reports ten tokens in and one
+// out for each. A question mark hides the tokens out, an exclamation mark is a failure.
+func spender(factor int) dispatch.Agent {
+	return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		n := len(strings.TrimRight(run.Instruction, "?!")) * factor
+		for range n {
+			if _, err := proxy.Call[any](ctx, run.Proxy, "get_order", nil); err != nil {
+				return nil, err
+			}
+		}
+		if strings.HasSuffix(run.Instruction, "!") {
+			return nil, fmt.Errorf("told to")
+		}
+		m := &dispatch.Metadata{Model: "small", TotalInputTokens: int64(10 * n), TotalOutputTokens: int64(n)}
+		if strings.HasSuffix(run.Instruction, "?") {
+			m.TotalOutputTokens = 0
+		}
+		return &dispatch.Response{FinalResponse: "done", Metadata: m}, nil
+	}
+}
+
+func spenderCases(t *testing.T, csv string) []eval.Case {
+	return casesOf(t, csv, dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}})
+}
+
+// polite records a score that depends on the row.
+func polite(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
+	c.Score("polite", float64(len(c.Row.User))/10)
+	return nil
+}
+
+func scoreOf(e *eval.Experiment, name string) eval.Score {
+	scores := e.Scores()
+	if i := slices.IndexFunc(scores, func(s eval.Score) bool { return s.Name == name }); i >= 0 {
+		return scores[i]
+	}
+	return eval.Score{}
+}
+
+// Scores of graders and measures have a mean and an interval by case. What a response does not report
+// is unknown, in memory, in a file, loaded and graded again.
+func TestScores(t *testing.T) {
+	cases := spenderCases(t, csvOf("a", "bbb", "cc?", "d!"))
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	opts := &eval.Options{Trials: 2, Grader: polite, Results: file}
+	inFile := run(t, spender(1), cases, opts)
+	opts.Results = ""
+	inMemory := run(t, spender(1), cases, opts)
+	graded, err := eval.Grade(t.Context(), cases, &eval.Options{Grader: polite}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	regraded, err := eval.Grade(t.Context(), cases, nil, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range map[string]*eval.Experiment{"memory": inMemory, "file": inFile, "loaded": load(t, file), "graded": graded} {
+		e.SetPrices(eval.Prices{"small": {Input: 1e6, Output: 1e7}})
+		for _, want := range []struct {
+			score          string
+			mean           float64
+			known, unknown int
+		}{
+			{"polite", 0.2333333, 6, 2}, {eval.ScoreCalls, 1.75, 8, 0}, {eval.ScoreTokensIn, 20, 6, 2}, {eval.ScoreTokensOut, 2, 4, 4}, {eval.ScoreCost, 40, 4, 4},
+		} {
+			got := scoreOf(e, want.score)
+			if math.Abs(got.Mean-want.mean) > 1e-6 || got.Known != want.known || got.Unknown != want.unknown || got.Interval == nil ||
+				!(got.Interval.Low < got.Mean && got.Mean < got.Interval.High) {
+				t.Errorf("%s: %+v, want %+v", name, got, want)
+			}
+		}
+		if s := e.Trials[6].Scores; len(s) != 2 || s[eval.ScoreCalls] != 1 || s[eval.ScoreSeconds] <= 0 {
+			t.Errorf("%s: a run that failed has the scores %v", name, s)
+		}
+		text := reports(t, e)
+		for _, part := range []string{
+			"\npolite      0.233 [", "  6, unknown in 2\n", "\ncost        40 [", `"cost": 20`, `<property name="score_calls" value="1.75 [`, `"name": "tokens_out",` + "\n      \"mean\": 2,\n",
+		} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: %q is missing in\n%s", name, part, text)
+			}
+		}
+		if page := written(t, e, nil); !strings.Contains(page, `<th scope="row">tokens_out</th><td class="number">2 [`) ||
+			!strings.Contains(page, "Scores: polite 0.1, calls 1, tokens_in 10, tokens_out 1, seconds ") {
+			t.Errorf("%s: the page has no scores", name)
+		}
+	}
+	if got := scoreOf(regraded, "polite"); got.Known != 0 || scoreOf(regraded, eval.ScoreCalls).Known != 8 {
+		t.Errorf("a grader that records nothing leaves %+v", got)
+	}
+}
+
+// What the agent did not cause has no measures: an endpoint that refuses. A price that is not listed
+// makes the cost unknown, and "*" is for all models.
+func TestUnknownScores(t *testing.T) {
+	refuses := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: refuses}, spenderCases(t, csvOf("a", "b")), nil)
+	if err != nil || len(e.Scores()) != 0 {
+		t.Errorf("%+v, %v", e.Scores(), err)
+	}
+	e = run(t, spender(1), spenderCases(t, csvOf("a", "b")), nil)
+	for _, tt := range []struct {
+		prices eval.Prices
+		known  int
+	}{{eval.Prices{"large": {}}, 0}, {eval.Prices{"*": {}}, 2}, {eval.Prices{"small": {}, "*": {Input: 1}}, 2}, {nil, 0}} {
+		if e.SetPrices(tt.prices); scoreOf(e, eval.ScoreCost).Known != tt.known || scoreOf(e, eval.ScoreCost).Mean != 0 {
+			t.Errorf("%v: %+v", tt.prices, scoreOf(e, eval.ScoreCost))
+		}
+	}
+	first := run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{FirstFailure: true})
+	if got := first.Scores(); got != nil {
+		t.Errorf("an experiment with FirstFailure has %+v", got)
+	}
+}
+
+func TestParsePrices(t *testing.T) {
+	got, err := eval.ParsePrices([]byte(`{"small-2": {"input": 0.25, "output": 2}, "*": {"output": 15, "input": 0}}`))
+	if want := (eval.Prices{"small-2": {0.25, 2}, "*": {0, 15}}); err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"", "{}", "[]", "null", `{"a":1}`, `{"a":{"input":1}}`, `{"a":{"input":1,"output":-1}}`, `{"a":{"input":"1","output":1}}`, `{"a":{"input":1,"output":1},"a":{"input":1,"output":1}}`} {
+		if got, err := eval.ParsePrices([]byte(bad)); err == nil || !strings.HasPrefix(err.Error(), "eval: the price") {
+			t.Errorf("%s: %v, %v", bad, got, err)
+		}
+	}
+}
+
+// A score that cannot be recorded makes a trial that is not graded, and does not touch other trials.
+func TestBadScores(t *testing.T) {
+	cases := casesOf(t, csvOf("a"), dispatchtest.Task{})
+	for want, record := range map[string]func(eval.Case){
+		`the score "s" is 1.1 and not from 0 to 1`:         func(c eval.Case) { c.Score("s", 1.1) },
+		`the score "s" is NaN and not from 0 to 1`:         func(c eval.Case) { c.Score("s", math.NaN()) },
+		`a score cannot have the name ""`:                  func(c eval.Case) { c.Score("", 1) },
+		`a score cannot have the name "cost"`:              func(c eval.Case) { c.Score(eval.ScoreCost, 1) },
+		`a score cannot have the name "` + "xxxxxxxxxxxxx": func(c eval.Case) { c.Score(strings.Repeat("x", 61), 1) },
+	} {
+		e := run(t, obedient, cases, &eval.Options{Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
+			record(c)
+			c.Score("good", 1)
+			return nil
+		}})
+		if got := e.Trials[0]; got.Verdict != eval.Errored || got.Cause != eval.CauseNotGraded || !strings.Contains(got.Reason, want) {
+			t.Errorf("%s: %s", got.Cause, got.Reason)
+		}
+	}
+	cases[0].Score("s", 1) // no trial is graded: nothing happens
+	e := run(t, obedient, cases, &eval.Options{Trials: 3, Parallel: 3, Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
+		var group sync.WaitGroup
+		for i := range 10 {
+			group.Go(func() { c.Score(fmt.Sprint("s", i), 0.5) })
+		}
+		group.Wait()
+		c.Score("s1", 1)
+		return fmt.Errorf("not good")
+	}})
+	if s := e.Trials[2].Scores; len(s) != 12 || s["s1"] != 1 || s["s2"] != 0.5 {
+		t.Errorf("%v", s)
+	}
+}
+
+// valued is an experiment of passed trials with these scores, a case for each list.
+func valued(name string, values ...[]float64) *eval.Experiment {
+	e := scripted(slices.Repeat([]string{strings.Repeat(".", len(values[0]))}, len(values))...)
+	for i := range e.Trials {
+		e.Trials[i].Scores = map[string]float64{}
+		if v := values[i/len(values[0])][i%len(values[0])]; v >= 0 {
+			e.Trials[i].Scores[name] = v
+		}
+	}
+	return e
+}
+
+// A candidate that passes as often with twice the calls does not look equal, and fails the gate.
+func TestCompareScores(t *testing.T) {
+	instructions := csvOf("a", "bb", "ccc", "dd", "e", "ff", "ggg", "hhhh")
+	before, after := run(t, spender(1), spenderCases(t, instructions), nil), run(t, spender(2), spenderCases(t, instructions), nil)
+	c := compare(t, before, after)
+	calls := c.Scores[slices.IndexFunc(c.Scores, func(s eval.ScoreChange) bool { return s.Name == eval.ScoreCalls })]
+	if c.Change != eval.CannotTell || calls.Change != eval.Regressed || calls.Baseline != 2.25 || calls.Candidate != 4.5 || calls.Difference != 2.25 ||
+		calls.Relative == nil || math.Abs(calls.Relative.Low-1) > 1e-6 || math.Abs(calls.Relative.High-1) > 1e-6 || calls.Pairs != 8 {
+		t.Errorf("%+v, %+v", calls, calls.Relative)
+	}
+	var b bytes.Buffer
+	if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\ncalls       2.25 to 4.5: +100 % [+100, +100]") ||
+		!strings.Contains(b.String(), "  8      regressed\n") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	for margin, want := range map[float64]eval.Gate{0.1: eval.GateFailed, 1.5: eval.GatePassed} {
+		if gate, reason := c.Bound(eval.ScoreCalls, margin); gate != want || reason != "" {
+			t.Errorf("margin %v: %s, %s", margin, gate, reason)
+		}
+	}
+	if gate, reason := c.Bound("charm", 1); gate != eval.GateFailed || reason != "the score charm is not known in any case of both experiments" {
+		t.Errorf("%s, %s", gate, reason)
+	}
+	if back := compare(t, after, before); back.Scores[0].Change != eval.Improved {
+		t.Errorf("%+v", back.Scores)
+	}
+	page := written(t, after, before)
+	if !strings.Contains(page, "<caption>Scores compared</caption>") || !strings.Contains(page, ">+100 % [+100, +100]</td>") && !strings.Contains(page, "2.25 to 4.5: &#43;100 % [&#43;100, &#43;100]") {
+		t.Error("the page does not compare the scores")
+	}
+	var doc struct {
+		Scores []struct {
+			Name   string
+			Change string
+		}
+	}
+	b.Reset()
+	if err := c.WriteJSON(&b); err != nil || json.Unmarshal(b.Bytes(), &doc) != nil || doc.Scores[0].Change != "regressed" {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// The gate of a score passes only if the candidate is shown to be within the margin.
+func TestGateOfScores(t *testing.T) {
+	same := slices.Repeat([][]float64{{1}, {0.5}}, 50)
+	lower := slices.Repeat([][]float64{{0.8}, {0.3}}, 50)
+	unknown := slices.Concat(same[:99], [][]float64{{-1}})
+	dear, cheap := slices.Repeat([][]float64{{30}, {10}, {20}}, 4), slices.Repeat([][]float64{{10}, {20}, {30}}, 4)
+	for _, tt := range []struct {
+		name, score   string
+		before, after [][]float64
+		margin        float64
+		want          eval.Gate
+		reason        string
+	}{
+		{"no difference", "s", same, same, 0.05, eval.GatePassed, ""},
+		{"too few cases", "s", same[:40], same[:40], 0.05, eval.GateUndecided, ""},
+		{"lower by more", "s", same, lower, 0.05, eval.GateFailed, ""},
+		{"higher", "s", lower, same, 0, eval.GatePassed, ""},
+		{"unknown in one", "s", same, unknown, 0.5, eval.GateFailed, "the score s is unknown in 1 trial"},
+		{"unknown before", "s", unknown, same, 0.5, eval.GateFailed, "the score s is unknown in 1 trial"},
+		{"the same cost", eval.ScoreCost, cheap, cheap, 0.1, eval.GatePassed, ""},
+		{"another order", eval.ScoreCost, dear, cheap, 0.1, eval.GateUndecided, ""},
+		{"five cases", eval.ScoreCost, cheap[:5], cheap[:5], 0.1, eval.GateUndecided, ""},
+		{"free before", eval.ScoreCost, [][]float64{{0}, {0}, {0}, {0}, {0}, {0}, {0}}, cheap[:7], 0.1, eval.GateUndecided, ""},
+	} {
+		gate, reason := compare(t, valued(tt.score, tt.before...), valued(tt.score, tt.after...)).Bound(tt.score, tt.margin)
+		if gate != tt.want || reason != tt.reason {
+			t.Errorf("%s: %s %q, want %s %q", tt.name, gate, reason, tt.want, tt.reason)
+		}
+	}
+}
+
+// A gate that bounds cost passes a candidate that is dearer by the margin in at most 3.5 % of
+// comparisons, from 30 cases with 1 or 3 trials on, and its interval holds the truth in 93 %.
+func TestGateOfCostAtItsMargin(t *testing.T) {
+	const margin = 0.1
+	comparisons := testkit.Size(150, 3000)
+	for i, tt := range []struct{ cases, trials int }{{30, 1}, {30, 3}, {100, 1}} {
+		random := rand.New(rand.NewPCG(13, uint64(i)))
+		passed, held := 0, 0
+		for range comparisons {
+			before, after := make([][]float64, tt.cases), make([][]float64, tt.cases)
+			for i := range before {
+				size := math.Exp(0.8 * random.NormFloat64())
+				for range tt.trials {
+					before[i] = append(before[i], size*math.Exp(0.4*random.NormFloat64()))
+					after[i] = append(after[i], (1+margin)*size*math.Exp(0.4*random.NormFloat64()))
+				}
+			}
+			c := compare(t, valued(eval.ScoreCost, before...), valued(eval.ScoreCost, after...))
+			if gate, _ := c.Bound(eval.ScoreCost, margin); gate == eval.GatePassed {
+				passed++
+			}
+			if r := c.Scores[0].Relative; r != nil && r.Low <= margin && margin <= r.High {
+				held++
+			}
+		}
+		share := func(n int) float64 { return 100 * float64(n) / float64(comparisons) }
+		t.Logf("%d cases x %d: %.1f %% pass, %.1f %% of the intervals hold the truth", tt.cases, tt.trials, share(passed), share(held))
+		slack := testkit.Size(3.0, 0.0)
+		if share(passed) > 3.5+slack || share(held) < 93-slack {
+			t.Errorf("%d cases x %d: %.1f %% pass, %.1f %% of the intervals hold the truth", tt.cases, tt.trials, share(passed), share(held))
+		}
+	}
+}
+
+// Each value of a column has the rates, scores and differences of its rows, in memory and loaded.
+func TestSlices(t *testing.T) {
+	const csv = "user,topic,expected_outcome,long\na,refund,,\nbb!,refund,,\nccc,order,refusal," + "LONG" + "\nd,,,\nee,\u202eodd,,\n"
+	cases := spenderCases(t, strings.ReplaceAll(csv, "LONG", strings.Repeat("x", 101)))
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	inFile := run(t, spender(1), cases, &eval.Options{Trials: 2, Results: file})
+	worse := run(t, spender(2), cases, &eval.Options{Trials: 2})
+	for name, e := range map[string]*eval.Experiment{"run": inFile, "loaded": load(t, file)} {
+		e.SliceBy = []string{"topic", "expected_outcome"}
+		var got []string
+		for _, column := range []string{"topic", "expected_outcome", "long", "user", "nope"} {
+			for _, s := range e.Slices(column) {
+				got = append(got, fmt.Sprintf("%s=%s %d %.2f %.1f", s.Column, s.Value, s.Stats().Cases, s.Stats().Counted.Rate.Value, scoreOf(s.Experiment, eval.ScoreCalls).Mean))
+			}
+		}
+		if want := []string{
+			"topic=refund 2 0.50 1.5", "topic= 1 1.00 1.0", "topic=order 1 1.00 3.0", "topic=\u202eodd 1 1.00 2.0",
+			"expected_outcome=completion 4 0.75 1.5", "expected_outcome=refusal 1 1.00 3.0", "long= 5 0.80 1.8", "user= 5 0.80 1.8", "nope= 5 0.80 1.8",
+		}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q", name, got)
+		}
+		text := reports(t, e)
+		for _, part := range []string{
+			"\nrefund  2      50 % [", "\n(none)  1      100 % [", "\n4 values: one interval in 20 misses the truth", `"column": "expected_outcome",`, `"value": "refusal",`,
+		} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: %q is missing in\n%s", name, part, text)
+			}
+		}
+		worse.SliceBy = e.SliceBy
+		c := compare(t, e, worse)
+		if len(c.Slices) != 6 || c.Slices[2].Value != "order" || c.Slices[2].Counted.Pairs != 1 || c.Slices[2].Scores[0].Difference != 3 {
+			t.Errorf("%s: %+v", name, c.Slices)
+		}
+		var b bytes.Buffer
+		if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\nrefund  2      0 [") || strings.Contains(b.String(), "\u202e") {
+			t.Errorf("%v\n%s", err, b.String())
+		}
+		page := written(t, worse, e)
+		if strings.Contains(page, "\u202e") || !strings.Contains(page, "<caption>By topic</caption>") || !strings.Contains(page, "<caption>By topic, compared</caption>") {
+			t.Error("the page has no slices, or a character that cannot be seen")
+		}
+	}
+	many := scripted(slices.Repeat([]string{"."}, 50)...)
+	for i := range many.Trials {
+		many.Trials[i].Row = &eval.Row{Extra: map[string]string{"n": fmt.Sprint(i)}}
+	}
+	many.SliceBy = []string{"n"}
+	if text := reports(t, many); !strings.Contains(text, "\nand 30 more\n50 values: ") {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,75 @@
+package stats
+
+import "math"
+
+// Amount returns the mean of amounts that have no upper bound, such as numbers of calls and costs, and
+// its interval. The values are those of cases, a sample of others like them. ok
+// is false if there are fewer than two, which say nothing about others.
+//
+// Amounts are skewed: a few cases need much more than the others. Student's interval then is too low.
+// Hall's transformation of it (J R Stat Soc B 54:221, 1992) corrects that, and is too short where the
+// skewness of the sample is by chance. The interval is that of both together.
+func Amount(values []float64) (mean float64, interval Interval, ok bool) {
+	mean, variance := moments(values)
+	n := float64(len(values))
+	if n < 2 {
+		return mean, Interval{}, false
+	}
+	third := 0.0
+	for _, v := range values {
+		third += (v - mean) * (v - mean) * (v - mean) / n
+	}
+	s := math.Sqrt(variance)
+	t := Quantile(0.975, len(values)-1) / math.Sqrt(n)
+	low, high := -t, t
+	if deviation := math.Sqrt(variance * (n - 1) / n); deviation > 0 {
+		if g := third / (deviation * deviation * deviation); math.Abs(g) > 1e-6 {
+			inverse := func(y float64) float64 { return 3 / g * (math.Cbrt(1+g*(y-g/(6*n))) - 1) }
+			low, high = min(low, -inverse(t)), max(high, -inverse(-t))
+		}
+	}
+	return mean, Interval{mean + s*low, mean + s*high}, true
+}
+
+// Ratio returns the mean of b divided by the mean of a, for the values of the same cases, and its
+// interval: the ratios r for which the interval of b - r·a contains 0, which is Fieller's idea. ok is
+// false if a has no positive mean, or if the cases do not bound the ratio.
+func Ratio(a, b []float64) (ratio float64, interval Interval, ok bool) {
+	meanA, _ := moments(a)
+	meanB, _ := moments(b)
+	if len(a) < 2 || !(meanA > 0) {
+		return 0, Interval{}, false
+	}
+	ratio = meanB / meanA
+	contrast := make([]float64, len(a))
+	at := func(r float64) Interval {
+		for i := range a {
+			contrast[i] = b[i] - r*a[i]
+		}
+		_, i, _ := Amount(contrast)
+		return i
+	}
+	bound := func(inside, outside float64, is func(Interval) bool) float64 {
+		for range 40 {
+			if middle := (inside + outside) / 2; is(at(middle)) {
+				outside = middle
+			} else {
+				inside = middle
+			}
+		}
+		return inside
+	}
+	below := func(i Interval) bool { return i.High < 0 }
+	above := func(i Interval) bool { return i.Low > 0 }
+	far := 2*ratio + 1
+	for !below(at(far)) {
+		if far *= 2; far > 1e6*(ratio+1) {
+			return ratio, Interval{}, false
+		}
+	}
+	interval.High = bound(ratio, far, below)
+	if above(at(0)) {
+		interval.Low = bound(ratio, 0, above)
+	}
+	return ratio, interval, true
+}

@@ -1,0 +1,140 @@
+package stats_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/toolwire/toolwire/internal/stats"
+	"github.com/toolwire/toolwire/internal/testkit"
+)
+
+// lognormal draws an amount whose mean is 1.
+func lognormal(r *rand.Rand, sigma float64) float64 {
+	return math.Exp(sigma*r.NormFloat64() - sigma*sigma/2)
+}
+
+// An amounts draws what a case needs. mean is the mean of all cases.
+type amounts struct {
+	name string
+	mean float64
+	draw func(*rand.Rand) float64
+}
+
+var amountModels = []amounts{
+	{"even", 2, func(r *rand.Rand) float64 { return 1 + 2*r.Float64() }},
+	{"spread", 1, func(r *rand.Rand) float64 { return lognormal(r, 0.5) }},
+	{"wide", 1, func(r *rand.Rand) float64 { return lognormal(r, 1) }},
+	{"until it works", 3, func(r *rand.Rand) float64 {
+		n := 1.0
+		for r.Float64() < 2.0/3 {
+			n++
+		}
+		return n
+	}},
+	{"one in ten needs ten times as much", 1.9, func(r *rand.Rand) float64 { return either(r, 0.1, 10, 1) * lognormal(r, 0.3) }},
+	{"one in ten needs three times as much", 1.2, func(r *rand.Rand) float64 { return either(r, 0.1, 3, 1) * lognormal(r, 0.3) }},
+}
+
+// The intervals of amounts and of their ratios hold the truth in at least 93 % of
+// suites, from 30 cases on.
+func TestIntervalsOfAmounts(t *testing.T) {
+	suites := testkit.Size(100, 3000)
+	least := 0.93 - 3*math.Sqrt(0.93*0.07/float64(suites))
+	if testkit.Nightly {
+		least = 0.93
+	}
+	for i, m := range amountModels {
+		for k, n := range []int{30, 100} {
+			r := rand.New(rand.NewPCG(11, uint64(10*i+k)))
+			var held [2]int
+			for range suites {
+				const change = 1.2 // of the candidate
+				a, b := make([]float64, n), make([]float64, n)
+				for i := range a {
+					size := m.draw(r)
+					a[i], b[i] = size*lognormal(r, 0.3), change*size*lognormal(r, 0.3)
+				}
+				_, mean, ok := stats.Amount(a)
+				_, ratio, ok2 := stats.Ratio(a, b)
+				for i, in := range []bool{
+					ok && mean.Low <= m.mean && m.mean <= mean.High,
+					ok2 && ratio.Low <= change && change <= ratio.High,
+				} {
+					if in {
+						held[i]++
+					}
+				}
+			}
+			for i, what := range []string{"mean", "ratio"} {
+				share := float64(held[i]) / float64(suites)
+				t.Logf("%s, %d cases, %s: %.1f %%", m.name, n, what, 100*share)
+				if share < least {
+					t.Errorf("%s, %d cases: the interval of the %s holds the truth in %.1f %%", m.name, n, what, 100*share)
+				}
+			}
+		}
+	}
+}
+
+// The intervals of scores from 0 to 1 are those of rates: they hold the truth whatever the scores are.
+func TestIntervalsOfScores(t *testing.T) {
+	suites := testkit.Size(400, 6000)
+	for i, m := range []amounts{
+		{"narrow", 0.7, func(r *rand.Rand) float64 { return 0.6 + 0.2*r.Float64() }},
+		{"steps", 0.6, func(r *rand.Rand) float64 { return []float64{0, 0.25, 0.75, 1, 1}[r.IntN(5)] }},
+		{"nearly always 1", 0.95, func(r *rand.Rand) float64 { return either(r, 0.9, 1, 0.5) }},
+		{"spread", 0.7, func(r *rand.Rand) float64 { return beta(r, 0.7*7/3, 0.3*7/3) }},
+	} {
+		r := rand.New(rand.NewPCG(12, uint64(i)))
+		var held [2]int
+		for range suites {
+			a, d := make([]float64, 30), make([]float64, 30)
+			for k := range a {
+				a[k] = m.draw(r)
+				d[k] = m.draw(r) - a[k]
+			}
+			_, mean := stats.Mean(a, 30)
+			_, difference := stats.Difference(d, 30)
+			if mean.Low <= m.mean && m.mean <= mean.High {
+				held[0]++
+			}
+			if difference.Low <= 0 && 0 <= difference.High {
+				held[1]++
+			}
+		}
+		for i, what := range []string{"mean", "difference"} {
+			share := float64(held[i]) / float64(suites)
+			t.Logf("%s, %s: %.1f %%", m.name, what, 100*share)
+			if share < 0.93 {
+				t.Errorf("%s: the interval of the %s holds the truth in %.1f %%", m.name, what, 100*share)
+			}
+		}
+	}
+}
+
+func TestAmounts(t *testing.T) {
+	for _, few := range [][]float64{nil, {3}} {
+		if _, _, ok := stats.Amount(few); ok {
+			t.Errorf("%v has an interval", few)
+		}
+	}
+	if mean, i, ok := stats.Amount([]float64{2, 2, 2}); !ok || mean != 2 || i != (stats.Interval{Low: 2, High: 2}) {
+		t.Error(mean, i, ok)
+	}
+	// Without skewness it is Student's: 2 ± 4.303·1/√3.
+	if _, i, _ := stats.Amount([]float64{1, 2, 3}); math.Abs(i.High-4.484) > 0.001 || math.Abs(i.Low+0.484) > 0.001 {
+		t.Error(i)
+	}
+	if ratio, i, ok := stats.Ratio([]float64{5, 6, 5, 6}, []float64{10, 12, 10, 12}); !ok || ratio != 2 || math.Abs(i.Low-2) > 1e-6 || math.Abs(i.High-2) > 1e-6 {
+		t.Error(ratio, i, ok)
+	}
+	if ratio, i, ok := stats.Ratio([]float64{5, 6, 5, 6}, []float64{0, 0, 1, 0}); !ok || i.Low != 0 || i.High < ratio {
+		t.Error(ratio, i, ok)
+	}
+	for _, unbounded := range [][2][]float64{{{0, 0}, {1, 2}}, {{1}, {1}}, {{0, 0, 9}, {1, 2, 3}}} {
+		if _, i, ok := stats.Ratio(unbounded[0], unbounded[1]); ok {
+			t.Errorf("%v has the bounds %v", unbounded, i)
+		}
+	}
+}
