@@ -162,7 +162,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 
 // run runs the tool and returns the response body. What runs in the loop calls methods of the result,
 // which are code of the tool.
-func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments *toolcall.Arguments) ([]byte, *Error) {
+func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments toolcall.Arguments) ([]byte, *Error) {
 	body, failure := toolcall.Run(NewContext(ctx, call), h.loop, arguments, func(ctx context.Context) ([]byte, error) {
 		result, err := t.run(ctx, arguments.Filled())
 		if err != nil {

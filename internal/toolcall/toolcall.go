@@ -42,8 +42,8 @@ type Arguments struct {
 }
 
 // Arguments takes the reasoning out of arguments, which must be a valid JSON object.
-func (t *Tool) Arguments(whole json.RawMessage) *Arguments {
-	a := &Arguments{Bare: whole, tool: t}
+func (t *Tool) Arguments(whole json.RawMessage) Arguments {
+	a := Arguments{Bare: whole, tool: t}
 	if !t.reasoning {
 		a.Bare, a.Reasoning = take(whole)
 	}
@@ -53,7 +53,7 @@ func (t *Tool) Arguments(whole json.RawMessage) *Arguments {
 // Filled returns Bare with the defaults of the properties that it leaves out. If the arguments would not
 // be valid with them, or if the defaults have more than 1 MiB together, it returns Bare. Members keep
 // their order and their values; those that are added follow.
-func (a *Arguments) Filled() json.RawMessage { return a.tool.defaults.fill(a.Bare, a.tool.validate) }
+func (a Arguments) Filled() json.RawMessage { return a.tool.defaults.fill(a.Bare, a.tool.validate) }
 
 // A Loop runs tools. It is safe for concurrent use.
 type Loop struct {
@@ -126,7 +126,7 @@ func Decode[In any](arguments json.RawMessage) (In, error) {
 // is late, but not if it failed without a text for the model, which is what the end of its context
 // looks like. f runs on a goroutine of its own.
 func Run[T any](
-	ctx context.Context, l *Loop, a *Arguments, f func(ctx context.Context) (T, error),
+	ctx context.Context, l *Loop, a Arguments, f func(ctx context.Context) (T, error),
 ) (result T, failure *Failure) {
 	if err := a.tool.validate(a.Bare); err != nil {
 		return result, &Failure{Code: Invalid, Message: "arguments: " + err.Error() + correct, Err: err}
@@ -138,7 +138,7 @@ func Run[T any](
 		result  T
 		failure *Failure
 	}
-	end := runner.Run(ctx, &l.tools, time.Now().Add(l.timeout), a.tool.name, func(ctx context.Context) (r returned) {
+	end := runner.Run(ctx, &l.tools, time.Now().Add(l.timeout), a.tool.name, func(ctx context.Context) returned {
 		result, err := f(ctx)
 		if err != nil {
 			return returned{failure: failureOf(err)}
