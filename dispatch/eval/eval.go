@@ -45,10 +45,11 @@ type Options struct {
 	// Parallel is how many trials run at the same time. Defaults to GOMAXPROCS.
 	Parallel int
 
-	// Trials is how often each case runs, at most 10,000. Defaults to 1. Each trial has a world of
-	// its own, whose seed is derived from the seed of the case's world, the id of the case and the
-	// number of the trial, so all trials can be reproduced. A world that is served elsewhere, see
-	// [dispatchtest.Task].ProxyURL, keeps its seed. The seed of a model is not set.
+	// Trials is how often each case runs, at most 10,000. Defaults to 1. All trials of a shard together
+	// are at most 1,000,000. Each trial has a world of its own, whose seed is derived from the seed of
+	// the case's world, the id of the case and the number of the trial, so all trials can be
+	// reproduced. A world that is served elsewhere, see [dispatchtest.Task].ProxyURL, keeps its seed.
+	// The seed of a model is not set.
 	Trials int
 
 	// FirstFailure stops a case after its first trial that did not pass. It saves trials if the

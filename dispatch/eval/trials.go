@@ -19,6 +19,9 @@ import (
 
 const maxTrials = 10_000
 
+// maxTogether is the limit of the trials of all cases in one Run, which are in memory together.
+const maxTogether = 1_000_000
+
 // runner runs the trials of an experiment.
 type runner struct {
 	target dispatchtest.Target
@@ -124,6 +127,12 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		secrets: r.secrets,
 	}
 	h, first := opts.header(cases, r.e.Fingerprint, r.begun), map[string]int{}
+	if n := len(h.Cases) * opts.Trials; n > maxTogether {
+		problems := problems{most: 1}
+		problems.member(invalidOptions, "Options.Trials",
+			"%d trials of %s are more than %d together: divide the cases by Options.Shard", opts.Trials, plural(len(h.Cases), "case"), maxTogether)
+		return nil, problems.err()
+	}
 	h.Command = r.secrets.Text(opts.Command)
 	r.e.Command = h.Command
 	for _, c := range cases {

@@ -335,3 +335,33 @@ func TestReportsOfTrials(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Trials are in memory together. Very many are divided into shards, and refused before they are there.
+func TestVeryManyTrials(t *testing.T) {
+	cases := make([]eval.Case, 201)
+	for i := range cases {
+		cases[i].Name = fmt.Sprint(i)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // nothing runs
+	for _, tt := range []struct {
+		name  string
+		opts  eval.Options
+		cases int
+		want  string
+	}{
+		{"whole", eval.Options{Trials: 10_000}, 101, "Options.Trials: 10000 trials of 101 cases are more than 1000000 together: divide the cases by Options.Shard"},
+		{"in shards", eval.Options{Trials: 10_000, Shard: "2/201"}, 201, ""},
+		{"in too few shards", eval.Options{Trials: 10_000, Shard: "1/2"}, 201, "of 101 cases"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := eval.Run(ctx, dispatchtest.Target{Agent: obedient}, cases[:tt.cases], &tt.opts)
+			switch {
+			case tt.want != "" && (e != nil || eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("%v, want %s", err, tt.want)
+			case tt.want == "" && (err != nil || e.Count(eval.Cancelled) != len(e.Trials)):
+				t.Error(err)
+			}
+		})
+	}
+}
