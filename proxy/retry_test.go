@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -251,7 +252,8 @@ func TestRetryAfter(t *testing.T) {
 			c, s := scripted(t, answer(429, ``, "Retry-After", tt.header()), answer(200, seedAnswer))
 			_, err := c.Do(background, "x", nil)
 			if tt.high == 0 {
-				if e := wantError(t, err, proxy.CodeRateLimited, proxy.Refused); e.Attempts != 1 || e.RetryAfter == 0 {
+				if e := wantError(t, err, proxy.CodeRateLimited, proxy.Refused); e.Attempts != 1 || e.RetryAfter == 0 ||
+					!strings.Contains(fmt.Sprint(e.Err), "asks to wait ") || !strings.Contains(e.Error(), "more than the limit of 1m0s") {
 					t.Errorf("%s: %+v", tt.name, e)
 				}
 				continue
@@ -278,6 +280,20 @@ func TestNoWaitBeyondTheDeadline(t *testing.T) {
 		}
 		if took := time.Since(start); took != 0 || len(s.requests()) != 1 {
 			t.Errorf("took %s and %d requests, want an answer at once", took, len(s.requests()))
+		}
+	})
+}
+
+// An error that ends the repeats keeps the failure before it.
+func TestTheFailureBeforeTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(background, 100*ms)
+		defer cancel()
+		c := newClient(t, &script{steps: []step{failing(io.ErrUnexpectedEOF)}}, func(o *proxy.Options) { o.Repeatable = []string{"x"} })
+		_, err := c.Do(ctx, "x", nil)
+		e := wantError(t, err, proxy.CodeDeadline, proxy.Unknown)
+		if !strings.Contains(e.Error(), "after the call's deadline; before that: the connection was closed") {
+			t.Errorf("err = %v", err)
 		}
 	})
 }

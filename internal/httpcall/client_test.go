@@ -127,6 +127,26 @@ type idle struct{}
 
 func (idle) Read([]byte) (int, error) { time.Sleep(time.Second); return 0, nil }
 
+// A body that is cut short by the end of the call is not taken for a whole one, even if its reader has
+// no error. Which of the two the call sees first is open, so it is tried often.
+func TestABodyThatStopsWithTheCall(t *testing.T) {
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		reads := 0
+		body := io.NopCloser(reader(func(p []byte) (int, error) {
+			if reads++; reads == 1 {
+				return copy(p, "part"), nil
+			}
+			cancel()
+			return 0, nil
+		}))
+		c := httpcall.Client{Transport: answering(200, body), Peer: "the peer", MaxBytes: 10}
+		if answer, failure := c.Do(ctx, request(t).WithContext(ctx), nil); failure == nil || failure.Kind != httpcall.Canceled {
+			t.Fatalf("%+v, %v", answer, failure)
+		}
+	}
+}
+
 func TestSwitchingProtocolsIsAnAnswerWithoutBody(t *testing.T) {
 	b := newBody(true)
 	c := httpcall.Client{Transport: answering(101, b), Peer: "the peer", MaxBytes: 10}
