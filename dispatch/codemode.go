@@ -62,13 +62,13 @@ func decodeEnvironment() (e envelope, err error) {
 		problems = append(problems, errors.New(
 			"no task: _PIPELINES_TASK_INPUT_JSON is not set, and no file is named by PIPELINES_TASK_INPUT_FILE or PIPELINES_TASK_FILE, or they are empty"))
 	}
-	if e.taskID == "" {
-		e.taskID = e.task.id
-	}
 	for _, id := range []*string{&e.tokenJTI, &e.runID, &e.taskID} {
 		if !validID(*id) {
 			*id = ""
 		}
+	}
+	if e.taskID == "" {
+		e.taskID = e.task.id
 	}
 	if e.proxyURL == "" {
 		problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL is not set"))

@@ -141,6 +141,12 @@ func TestCodeMode(t *testing.T) {
 			}, 0, `{"final_response":"hi  42  {\"order_id\":\"4521\"}"}` + "\n", "",
 		},
 		{"brief", with("PIPELINES_TASK_FILE", write("brief.txt", "  do it\n"), "_PIPELINES_TASK_INPUT_JSON", `{"input":{}}`), 0, `{"final_response":"do it    {}"}` + "\n", ""},
+		{
+			"ids that cannot be used", with("PIPELINES_RUN_TOKEN_JTI", "1\n2", "PIPELINES_RUN_ID", "1 2", "PIPELINES_TASK_ID", "4 2", "_PIPELINES_TASK_INPUT_JSON", payload), 0,
+			`{"final_response":"hi  42  {\"order_id\":\"4521\"}"}` + "\n", "",
+		},
+		{"a brief of more than 16 MiB", with("PIPELINES_TASK_FILE", write("large.txt", strings.Repeat("x", 16<<20+1))), 2, "",
+			"the file in PIPELINES_TASK_FILE: it has more than 16777216 bytes"},
 		{"no task", with(), 2, "", `{"error":"invalid_envelope","message":"no task: _PIPELINES_TASK_INPUT_JSON is not set, `},
 		{"no task but null", with("_PIPELINES_TASK_INPUT_JSON", " null\n"), 2, "", "no task: "},
 		{"blank brief", with("PIPELINES_TASK_FILE", write("blank.txt", " \n")), 2, "", "no task: "},

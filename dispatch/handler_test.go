@@ -792,6 +792,17 @@ func TestOptionsAreCopied(t *testing.T) {
 	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"\"from the first\""}`)
 }
 
+// A handler that is printed, as by a debugger or a log, shows no token.
+func TestAPrintedHandlerHasNoToken(t *testing.T) {
+	h := newHandler(t, answering("done"))
+	post(h, seedBody, nil)
+	for _, verb := range []string{"%v", "%+v", "%#v"} {
+		if text := fmt.Sprintf(verb, h); strings.Contains(text, "hunter2") || strings.Contains(text, runToken) {
+			t.Errorf("%s shows a token", verb)
+		}
+	}
+}
+
 // answers is a transport that always answers the same.
 type answers string
 
