@@ -131,6 +131,13 @@ func TestTheDeadlineOfAStreamIsTakenBack(t *testing.T) {
 	if b.Done() || len(w.set) != 2 || !w.set[1].IsZero() {
 		t.Errorf("refused: deadlines %v", w.set)
 	}
+	w = &deadlines{ResponseWriter: httptest.NewRecorder()}
+	r = httptest.NewRequest("POST", "/", strings.NewReader("01234567"))
+	r.ProtoMajor = 2
+	b = httpserve.OpenBody(w, r, 10, time.Now().Add(time.Hour))
+	if _, err := b.Rest(nil, func(int64) bool { return false }); err != httpserve.ErrNoRoom || len(w.set) != 2 || !w.set[1].IsZero() {
+		t.Errorf("no room: %v, deadlines %v", err, w.set)
+	}
 }
 
 func TestTheDeadlineIsTakenBack(t *testing.T) {
