@@ -392,4 +392,10 @@ func TestLimitsGrowTogether(t *testing.T) {
 	if _, err := schema.Compile(many, &schema.CompileOptions{Limits: schema.Limits{SchemaBytes: 128 << 10}}); err != nil {
 		t.Errorf("1,500 properties exceed twice the default limits: %v", err)
 	}
+	for size, want := range map[int]schema.Code{64 << 10: schema.CodeUnchecked, 128 << 10: ""} {
+		_, err := schema.Compile(json.RawMessage(doubledProperties(13)), &schema.CompileOptions{Limits: schema.Limits{SchemaBytes: size}})
+		if schema.CodeOf(err) != want {
+			t.Errorf("16,383 references at %d bytes: %v", size, err)
+		}
+	}
 }

@@ -109,3 +109,11 @@ func TestStepsOfRecursiveReferencesAcrossDocuments(t *testing.T) {
 		t.Errorf("error = %v, want a limit", err)
 	}
 }
+
+// A string that is too long for any expression is reported as that, whatever matching it would cost.
+func TestLongStringsAndPatterns(t *testing.T) {
+	err := mustCompile(t, `{"pattern":"^[a-z]+$"}`).Validate([]byte(`"` + strings.Repeat("a", 1<<20-2) + `"`))
+	if err == nil || err.Error() != "has a string of more than 16384 bytes where the schema has a pattern" {
+		t.Errorf("error = %v", err)
+	}
+}
