@@ -68,7 +68,7 @@ func declared(doc []byte) []byte {
 
 // almostPlain are schemas at the edge of what Validate accepts without compiling.
 var almostPlain = []string{
-	`{"type":"object","properties":{"a":true,"b":{"type":"string","pattern":"("}}}`, `{"type":["string"]}`, `{"type":"text"}`, `{"type":null}`,
+	`{"type":"object","properties":{"a":true,"b":{"type":"string","pattern":"("}}}`, `{"type":["string"]}`, `{"type":"text"}`, `{"type":"string integer"}`, `{"type":""}`, `{"$other":1}`, `{"type":null}`,
 	`{"required":["a","a"]}`, `{"required":[1]}`, `{"required":"a"}`, `{"anyOf":[]}`, `{"anyOf":{}}`, `{"allOf":[1]}`, `{"not":1}`, `{"items":[]}`,
 	`{"items":[{}]}`, `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}]}`, `{"$schema":null}`, `{"$schema":1}`, `{"$id":"a"}`,
 	`{"$schema":"http://json-schema.org/draft-04/schema#","exclusiveMinimum":true,"minimum":1}`, `{"exclusiveMinimum":true}`, `{"minLength":-1}`,

@@ -92,8 +92,11 @@ func (c *compiler) plainKeyword(name string, v any) (ok bool) {
 	case names:
 		return uniqueTexts(v)
 	case typeName:
-		word, _ := v.(string)
-		return strings.Contains(" object string integer number boolean array null ", " "+word+" ") && word != ""
+		switch v {
+		case "object", "string", "integer", "number", "boolean", "array", "null":
+			return true
+		}
+		return false
 	case text:
 		_, ok = v.(string)
 	case expression:
@@ -113,7 +116,7 @@ func (c *compiler) plainKeyword(name string, v any) (ok bool) {
 	case listed:
 		return false
 	default: // other members are unknown to every draft and may be anything
-		return !strings.HasPrefix(name, "$")
+		return true
 	}
 	return ok
 }
