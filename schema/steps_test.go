@@ -117,3 +117,21 @@ func TestLongStringsAndPatterns(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 }
+
+// A format that is asserted reads the string.
+func TestStepsOfFormats(t *testing.T) {
+	document := []byte(`"` + strings.Repeat("a", 1280) + `"`)
+	for _, test := range []struct {
+		format string
+		steps  int
+		want   schema.Code
+	}{{"email", 21, schema.CodeLimit}, {"email", 22, schema.CodeMismatch}, {"unknown", 1, ""}} {
+		v, err := schema.CompileWithSteps(json.RawMessage(`{"format":"`+test.format+`"}`), &schema.CompileOptions{AssertFormats: true}, test.steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Validate(document); schema.CodeOf(err) != test.want {
+			t.Errorf("%s with %d steps: %v, want %q", test.format, test.steps, err, test.want)
+		}
+	}
+}
