@@ -65,7 +65,7 @@ func checkNames(t reflect.Type, n *Node) error {
 		case reflect.Struct:
 			of, err = fieldNamed(t, inner.Name)
 		}
-		if err == nil && of != nil {
+		if of != nil {
 			err = checkNames(of, inner)
 		}
 		if err != nil {

@@ -178,6 +178,11 @@ func TestFarNumbers(t *testing.T) {
 		"1e9223372036854775807",
 		"1e9223372036854775808", "1e99999999999999999998", "1e99999999999999999999", "2e99999999999999999999", "1e" + beyond,
 	}
+	for literal, want := range map[string]bool{"1e99999999999999999999": true, "1e-99999999999999999999": false} {
+		if got := rawjson.ParseNumber(literal).Integer(); got != want {
+			t.Errorf("Integer of %s = %t", literal, got)
+		}
+	}
 	for i, a := range ordered {
 		for j, b := range ordered {
 			if got := rawjson.ParseNumber(a).Compare(rawjson.ParseNumber(b)); got != slices.Compare([]int{i}, []int{j}) {

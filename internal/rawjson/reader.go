@@ -271,10 +271,8 @@ func (r *Reader) Int() (*int64, error) {
 	if err != nil || kind == 'n' {
 		return nil, err
 	}
-	if kind == '0' {
-		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-			return &n, nil
-		}
+	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+		return &n, nil
 	}
 	return nil, r.Errorf("must be an integer of at most 64 bits")
 }
@@ -286,10 +284,8 @@ func (r *Reader) Float() (float64, error) {
 	if err != nil || kind == 'n' {
 		return 0, err
 	}
-	if kind == '0' {
-		if f, err := strconv.ParseFloat(string(v), 64); err == nil {
-			return f, nil
-		}
+	if f, err := strconv.ParseFloat(string(v), 64); err == nil {
+		return f, nil
 	}
 	return 0, r.Errorf("must be a number in the range of a float64")
 }
