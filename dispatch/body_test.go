@@ -59,13 +59,13 @@ func TestALongSessionIsServed(t *testing.T) {
 	wantAnswer(t, post(h, body, func(r *http.Request) { r.ContentLength = -1 }), 200, want)
 
 	open := newHandler(t, answering("x"), func(o *dispatch.Options) { o.Tokens, o.InsecureNoAuth = nil, true })
-	wantError(t, post(open, body, nil), 413, dispatch.CodeBodyTooLarge, "1048576 bytes")
+	wantError(t, post(open, body, nil), 413, dispatch.CodeTooLarge, "1048576 bytes")
 
 	// The limit of middleware is named.
 	for _, limit := range []int64{100, 200 << 10} {
 		limited := http.MaxBytesHandler(h, limit)
 		w := post(limited, body, func(r *http.Request) { r.ContentLength = -1 })
-		wantError(t, w, 413, dispatch.CodeBodyTooLarge, fmt.Sprintf("%d bytes, the limit of an http.MaxBytesReader", limit))
+		wantError(t, w, 413, dispatch.CodeTooLarge, fmt.Sprintf("%d bytes, the limit of an http.MaxBytesReader", limit))
 	}
 }
 
@@ -275,7 +275,7 @@ func TestLimitsOfBodies(t *testing.T) {
 					}
 				}
 				wantAnswer(t, post(h, bodyOf(tt.largest), change), 200, `{"final_response":"x"}`)
-				wantError(t, post(h, bodyOf(tt.largest+1), change), 413, dispatch.CodeBodyTooLarge, fmt.Sprint(tt.largest))
+				wantError(t, post(h, bodyOf(tt.largest+1), change), 413, dispatch.CodeTooLarge, fmt.Sprint(tt.largest))
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // A Code classifies an [Error]. Codes are stable, messages are not.
@@ -19,7 +20,7 @@ const (
 	CodeOptions      Code = "invalid_options"    // an argument of [New] is not valid
 	CodeMethod       Code = "method_not_allowed" // 405
 	CodeUnauthorized Code = "unauthorized"       // 401
-	CodeBodyTooLarge Code = "body_too_large"     // 413
+	CodeTooLarge     Code = "request_too_large"  // 413
 	CodeBody         Code = "unreadable_body"    // 400: it is incomplete or arrives too slowly
 	CodeJSON         Code = "invalid_json"       // 400: not one JSON object with unambiguous members
 	CodeEnvelope     Code = "invalid_envelope"   // 400: a member is missing, of the wrong kind or not allowed
@@ -95,10 +96,7 @@ func asError(err error) *Error {
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 func envelopeError(format string, args ...any) error {

@@ -111,13 +111,13 @@ func (h *Handler) bodyError(err error) error {
 		return errBytes
 	case httpserve.ErrTooLarge:
 		message := fmt.Sprintf("the body has more than %d bytes", h.opts.MaxBodyBytes)
-		return &Error{Code: CodeBodyTooLarge, Message: message}
+		return &Error{Code: CodeTooLarge, Message: message}
 	case httpserve.ErrTimeout:
 		return &Error{Code: CodeBody, Message: fmt.Sprintf("the body did not arrive within %s", h.opts.BodyTimeout)}
 	}
 	if limit, ok := errors.AsType[*http.MaxBytesError](err); ok { // of middleware in front of the handler
 		message := fmt.Sprintf("the body has more than %d bytes, the limit of an http.MaxBytesReader", limit.Limit)
-		return &Error{Code: CodeBodyTooLarge, Message: message}
+		return &Error{Code: CodeTooLarge, Message: message}
 	}
 	return &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}
 }

@@ -35,7 +35,7 @@ type Agent func(ctx context.Context, run *Run) (*Response, error)
 //
 //	405  not a POST                                           {"error":"method_not_allowed", …}, Allow: POST
 //	401  no token, a wrong one or more than one               an empty body
-//	413  body over [Options.MaxBodyBytes]                     {"error":"body_too_large", …}
+//	413  body over [Options.MaxBodyBytes]                     {"error":"request_too_large", …}
 //	400  the body is incomplete or arrives too slowly         {"error":"unreadable_body", …}
 //	400  not a JSON object, or an ambiguous one               {"error":"invalid_json", …}
 //	400  members that are missing or cannot be used           {"error":"invalid_envelope", …}

@@ -280,7 +280,7 @@ func TestBadBodies(t *testing.T) {
 		code       dispatch.Code
 		text       string
 	}{
-		{"over 1 MiB", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, 413, dispatch.CodeBodyTooLarge, "1048576 bytes"},
+		{"over 1 MiB", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, 413, dispatch.CodeTooLarge, "1048576 bytes"},
 		{"empty", ``, 400, dispatch.CodeJSON, "ends before"},
 		{"no JSON", `hunter2`, 400, dispatch.CodeJSON, "invalid character 'h'"},
 		{"array", `[1]`, 400, dispatch.CodeJSON, "must be an object, not an array"},
@@ -317,7 +317,7 @@ func TestBadBodies(t *testing.T) {
 	}
 	t.Run("chunked over 1 MiB", func(t *testing.T) {
 		w := post(h, `{"x":"`+strings.Repeat("x", 1<<20)+`"}`, func(r *http.Request) { r.ContentLength = -1 })
-		wantError(t, w, 413, dispatch.CodeBodyTooLarge, "bytes")
+		wantError(t, w, 413, dispatch.CodeTooLarge, "bytes")
 	})
 	t.Run("exactly 1 MiB", func(t *testing.T) {
 		body := strings.Replace(seedBody, "cust_99", strings.Repeat("x", 1<<20-len(seedBody)+len("cust_99")), 1)

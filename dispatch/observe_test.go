@@ -252,7 +252,7 @@ func TestObserverOfRefusals(t *testing.T) {
 	_ = h.Drain(ctx)
 	send(seedBody, func(*http.Request) {})
 	want := []string{
-		"method_not_allowed 405 parent", "unauthorized 401 parent", "body_too_large 413 parent", "invalid_json 400 parent",
+		"method_not_allowed 405 parent", "unauthorized 401 parent", "request_too_large 413 parent", "invalid_json 400 parent",
 		"invalid_envelope 400 parent", "busy 503 parent",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {

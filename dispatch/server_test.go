@@ -85,7 +85,7 @@ func TestOnTheWire(t *testing.T) {
 		{"ping", []string{head(auth, "Content-Length: 17"), `{ "ping": true }` + "\n"}, 200, `{"ok":true}`},
 		{"ping without auth", []string{head("Content-Length: 13"), `{"ping":true}`}, 401, ``},
 		{"401 before the body is sent", []string{head(length)}, 401, ``},
-		{"413 before the body is sent", []string{head(auth, "Content-Length: 99999999")}, 413, `body_too_large`},
+		{"413 before the body is sent", []string{head(auth, "Content-Length: 99999999")}, 413, `request_too_large`},
 		{"another content type", []string{strings.Replace(head(auth, length), "application/json", "text/plain; charset=x", 1), seedBody}, 200, `done`},
 		{"expect", []string{head(auth, length, "Expect: 100-continue"), seedBody}, 200, `done`},
 		{"chunked", []string{head(auth, "Transfer-Encoding: chunked"), fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(seedBody), seedBody)}, 200, `done`},

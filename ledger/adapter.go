@@ -116,11 +116,11 @@ func (a *Adapter) Validate(schema *Schema) (unchecked []Problem, err error) {
 			unchecked = append(unchecked, p)
 		}
 	}
-	return unchecked, rejected.err(CodeAdapter)
+	return unchecked, errorOf(CodeAdapter, rejected)
 }
 
 func (a *Adapter) problems(schema *Schema) (ps problems) {
-	if !ps.kept(&a.kept, a.fields(), a.Extra) {
+	if !addKept(&ps, &a.kept, a.fields(), a.Extra) {
 		return ps
 	}
 	hasEffects := slices.ContainsFunc(a.Extra, func(m Member) bool { return m.Name == "effects" })
@@ -133,17 +133,17 @@ func (a *Adapter) problems(schema *Schema) (ps problems) {
 	case OpSetFlag:
 		a.flagOnlyProblems(&ps)
 	default:
-		ps.add("unsupported", "/op", "must be add, update, remove or set_flag; ops of later releases are not evaluated here")
+		ps.Add("unsupported", "/op", "must be add, update, remove or set_flag; ops of later releases are not evaluated here")
 	}
 	for _, m := range a.Extra {
 		if slices.Contains(laterMembers, m.Name) {
-			ps.add("unsupported", token(m.Name), "belongs to a later release and is not evaluated here")
+			ps.Add("unsupported", token(m.Name), "belongs to a later release and is not evaluated here")
 		}
 	}
 	a.pathProblems(&ps)
 	for i, flag := range a.Flags {
 		if _, err := jsonpath.ParseTemplate(flag); err != nil {
-			ps.add("invalid_template", "/flags"+indexToken(i), "%v", err)
+			ps.Add("invalid_template", "/flags"+indexToken(i), "%v", err)
 		}
 	}
 	if schema != nil {
@@ -154,10 +154,10 @@ func (a *Adapter) problems(schema *Schema) (ps problems) {
 
 func (a *Adapter) entityProblems(ps *problems) {
 	if a.EntityType == "" && !a.kept.Wrong("entity_type") {
-		ps.add("missing", "/entity_type", "is required with op %s; name an entity type of the ledger schema", a.op())
+		ps.Add("missing", "/entity_type", "is required with op %s; name an entity type of the ledger schema", a.op())
 	}
 	if a.IDFrom == "" && !a.kept.Wrong("id_from") {
-		ps.add("missing", "/id_from", "is required with op %s; give the path of the id, such as $.order_id", a.op())
+		ps.Add("missing", "/id_from", "is required with op %s; give the path of the id, such as $.order_id", a.op())
 	}
 }
 
@@ -167,33 +167,33 @@ func (a *Adapter) flagOnlyProblems(ps *problems) {
 		set  bool
 	}{{"entity_type", a.EntityType != ""}, {"id_from", a.IDFrom != ""}, {"field_map", a.FieldMap != nil}} {
 		if m.set {
-			ps.add("forbidden", "/"+m.name, "must be left out: set_flag writes no entity")
+			ps.Add("forbidden", "/"+m.name, "must be left out: set_flag writes no entity")
 		}
 	}
 	if len(a.Flags) == 0 && !a.kept.Wrong("flags") {
-		ps.add("missing", "/flags", "is required with op set_flag; list at least one flag template")
+		ps.Add("missing", "/flags", "is required with op set_flag; list at least one flag template")
 	}
 }
 
 func (a *Adapter) pathProblems(ps *problems) {
 	if a.IDFrom != "" {
-		if path := ps.path("/id_from", a.IDFrom); path != nil && path.Many() {
-			ps.add("invalid_path", "/id_from", "can match several values, and a list is not an id; name one value")
+		if path := addPath(ps, "/id_from", a.IDFrom); path != nil && path.Many() {
+			ps.Add("invalid_path", "/id_from", "can match several values, and a list is not an id; name one value")
 		}
 	}
 	if len(a.FieldMap) > maxFields {
-		ps.add("too_many", "/field_map", "has %d entries; at most %d are allowed", len(a.FieldMap), maxFields)
+		ps.Add("too_many", "/field_map", "has %d entries; at most %d are allowed", len(a.FieldMap), maxFields)
 	}
 	for _, field := range sortedKeys(a.FieldMap) {
 		if field == "" {
-			ps.add("missing", "/field_map/", "has an entry without a field name")
+			ps.Add("missing", "/field_map/", "has an entry without a field name")
 		}
-		ps.path("/field_map"+token(field), a.FieldMap[field])
+		addPath(ps, "/field_map"+token(field), a.FieldMap[field])
 	}
 }
 
 // path compiles a path. It adds a problem and returns nil if it cannot.
-func (ps *problems) path(pointer, text string) *jsonpath.Path {
+func addPath(ps *problems, pointer, text string) *jsonpath.Path {
 	path, err := jsonpath.Compile(text)
 	if err == nil {
 		return path
@@ -202,7 +202,7 @@ func (ps *problems) path(pointer, text string) *jsonpath.Path {
 	if e, ok := errors.AsType[*jsonpath.Error](err); ok && e.Unsupported {
 		code = "unsupported"
 	}
-	ps.add(code, pointer, "%v", err)
+	ps.Add(code, pointer, "%v", err)
 	return nil
 }
 
@@ -210,13 +210,13 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 	if a.EntityType != "" {
 		entity := schema.entity(a.EntityType)
 		if entity == nil {
-			ps.add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema",
+			ps.Add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema",
 				clip.Text(a.EntityType, maxShown))
 		} else if schema.closedFields(entity) {
 			declared := entity.declared()
 			for _, field := range sortedKeys(a.FieldMap) {
 				if !declared[field] {
-					ps.add("undeclared", "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
+					ps.Add("undeclared", "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
 						entity.Type)
 				}
 			}
@@ -225,7 +225,7 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 	allowed := schema.allowedFlags()
 	for i, flag := range a.Flags {
 		if t, err := jsonpath.ParseTemplate(flag); err == nil && len(t.Names) == 0 && !allowed.allows(flag) {
-			ps.add("undeclared", "/flags"+indexToken(i), "is not among the values of the ledger schema's closed flags")
+			ps.Add("undeclared", "/flags"+indexToken(i), "is not among the values of the ledger schema's closed flags")
 		}
 	}
 }

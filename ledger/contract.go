@@ -54,9 +54,9 @@ func (c *contract) allowsFlag(flag string) bool { return c == nil || c.flags.all
 func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool) {
 	switch {
 	case entityType == "":
-		ps.add("missing", pointer, "the entity type is empty")
+		ps.Add("missing", pointer, "the entity type is empty")
 	case c != nil && c.entities[entityType] == nil:
-		ps.add("undeclared", pointer, "%q is not an entity type of the ledger schema", clip.Text(entityType, maxShown))
+		ps.Add("undeclared", pointer, "%q is not an entity type of the ledger schema", clip.Text(entityType, maxShown))
 	default:
 		return true
 	}
@@ -70,7 +70,7 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 		return
 	}
 	if id == "" {
-		ps.add("missing", pointer, "the id is empty")
+		ps.Add("missing", pointer, "the id is empty")
 		return
 	}
 	if c == nil {
@@ -81,12 +81,12 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 		field, declared := entity.fields[name]
 		switch value := given[name]; {
 		case !declared && entity.closed:
-			ps.add("undeclared", pointer+token(name), "is not a field that the ledger schema declares for %s", entityType)
+			ps.Add("undeclared", pointer+token(name), "is not a field that the ledger schema declares for %s", entityType)
 		case string(value) == "null": // a field may have no value
 		case !hasType(value, field.kind):
-			ps.add("wrong_type", pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(rawjson.Kind(value)))
+			ps.Add("wrong_type", pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(rawjson.Kind(value)))
 		case field.enum != nil && !field.enum[rawjson.Key(value)]:
-			ps.add("not_in_enum", pointer+token(name), "is not one of the values in the ledger schema's enum")
+			ps.Add("not_in_enum", pointer+token(name), "is not one of the values in the ledger schema's enum")
 		}
 	}
 }

@@ -2,9 +2,8 @@ package ledger
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -45,18 +44,14 @@ type Error struct {
 //	unsupported       a path, or a member or op of a later release, is kept and not evaluated
 //	invalid_json      a document is not one strict JSON value within its limits
 type Problem struct {
+	Tool    string `json:"tool,omitempty"` // "": declarations of ledgers are not of one tool
 	Code    string `json:"code"`
 	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the declaration; "" is the whole of it
 	Message string `json:"message"` // what is wrong and what to do; contains no value of a call
 }
 
-// String returns "pointer: message".
-func (p Problem) String() string {
-	if p.Pointer == "" {
-		return p.Message
-	}
-	return p.Pointer + ": " + p.Message
-}
+// String returns pointer, message and code on one line.
+func (p Problem) String() string { return problem.Problem(p).String() }
 
 // Error returns all problems, one per line if there are several.
 func (e *Error) Error() string {
@@ -67,16 +62,7 @@ func (e *Error) Error() string {
 	case CodeState:
 		subject = "initial state"
 	}
-	if len(e.Problems) == 1 {
-		return fmt.Sprintf("invalid %s: %s", subject, e.Problems[0])
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "invalid %s: %d problems", subject, len(e.Problems))
-	for _, p := range e.Problems {
-		b.WriteString("\n  ")
-		b.WriteString(p.String())
-	}
-	return b.String()
+	return "invalid " + subject + ": " + problem.Lines(e.Problems, 0)
 }
 
 // Unwrap returns Err.
@@ -84,38 +70,23 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 // problems collects what is wrong under one place of a document.
-type problems []Problem
+type problems = problem.List[Problem]
 
-func (ps *problems) add(code, pointer, format string, args ...any) {
-	*ps = append(*ps, Problem{Code: code, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
-}
-
-// under adds the problems of a part, whose pointers start at the part, below prefix.
-func (ps *problems) under(prefix string, part problems) {
-	for _, p := range part {
-		p.Pointer = prefix + p.Pointer
-		*ps = append(*ps, p)
-	}
-}
-
-// unreadable adds an error of the strict reader.
-func (ps *problems) unreadable(pointer string, err error) {
+// addUnreadable adds an error of the strict reader.
+func addUnreadable(ps *problems, pointer string, err error) {
 	if e, ok := errors.AsType[*rawjson.Error](err); ok {
-		ps.add("invalid_json", pointer+e.Pointer, "is not strict JSON: %s", e.Problem)
+		ps.Add("invalid_json", pointer+e.Pointer, "is not strict JSON: %s", e.Problem)
 		return
 	}
-	ps.add("invalid_json", pointer, "is not strict JSON")
+	ps.Add("invalid_json", pointer, "is not strict JSON")
 }
 
-// err returns nil if there are no problems. A nil *Error in an error would not be nil.
-func (ps problems) err(code Code) error {
+// errorOf returns nil if there are no problems. A nil *Error in an error would not be nil.
+func errorOf(code Code, ps problems) error {
 	if len(ps) == 0 {
 		return nil
 	}
@@ -125,7 +96,7 @@ func (ps problems) err(code Code) error {
 // unreadable returns the error for a document that the strict reader rejects.
 func unreadable(code Code, err error) error {
 	var ps problems
-	ps.unreadable("", err)
+	addUnreadable(&ps, "", err)
 	return &Error{Code: code, Problems: ps, Err: err}
 }
 

@@ -113,10 +113,10 @@ func ExampleAdapter_Validate() {
 		fmt.Println("unchecked:", p)
 	}
 	// Output:
-	// invalid ledger adapter: /entity_type: "orders" is not an entity type of the ledger schema
-	// unchecked: /id_from: is required with op update; give the path of the id, such as $.order_id
-	// unchecked: /field_map/total: has a filter, which is not evaluated here; the platform may evaluate it
-	// unchecked: /flags/0: has a brace that does not belong to a {name}; braces cannot be escaped
+	// invalid ledger adapter: /entity_type "orders" is not an entity type of the ledger schema [undeclared]
+	// unchecked: /id_from is required with op update; give the path of the id, such as $.order_id [missing]
+	// unchecked: /field_map/total has a filter, which is not evaluated here; the platform may evaluate it [unsupported]
+	// unchecked: /flags/0 has a brace that does not belong to a {name}; braces cannot be escaped [invalid_template]
 }
 
 func ExampleSchema_Validate() {
@@ -127,10 +127,10 @@ func ExampleSchema_Validate() {
 	}
 	fmt.Println(schema.Validate())
 	// Output:
-	// invalid ledger schema: 3 problems
-	//   /entities/0/type: "Order" must be lower case letters, digits and _, beginning with a letter
-	//   /entities/0/id_field: is required
-	//   /entities/0/fields/0/type: must be string, number, integer, boolean, object or array
+	// invalid ledger schema: 3 problems:
+	//   - /entities/0/type "Order" must be lower case letters, digits and _, beginning with a letter [invalid_name]
+	//   - /entities/0/id_field is required [missing]
+	//   - /entities/0/fields/0/type must be string, number, integer, boolean, object or array [invalid_value]
 }
 
 func ExampleState_Apply() {
@@ -150,7 +150,7 @@ func ExampleState_Apply() {
 	// Output:
 	// update order/4521: status - created
 	// update order/4521: status - violation
-	//   /order/4521/status: is not one of the values in the ledger schema's enum
+	//   /order/4521/status is not one of the values in the ledger schema's enum [not_in_enum]
 }
 
 func ExampleCompile() {
@@ -176,7 +176,7 @@ func ExampleNewState() {
 	fmt.Println(err)
 	// Output:
 	// {"status":"paid"} true
-	// invalid initial state: /refund/1: "refund" is not an entity type of the ledger schema
+	// invalid initial state: /refund/1 "refund" is not an entity type of the ledger schema [undeclared]
 }
 
 func ExampleCodeOf() {

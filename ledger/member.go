@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/toolwire/toolwire/internal/members"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -39,18 +40,16 @@ func write(code Code, k *members.Kept, fields []members.Field, extra []Member) (
 	out, err := members.Write(k, fields, extra)
 	if name, ok := errors.AsType[members.Clash](err); ok {
 		var ps problems
-		ps.add("duplicate", token(string(name)), "is in Extra too; keep one of them")
-		return nil, ps.err(code)
+		ps.Add("duplicate", token(string(name)), "is in Extra too; keep one of them")
+		return nil, errorOf(code, ps)
 	}
 	return out, err
 }
 
-// kept adds the problems of members that the fields cannot hold. It returns false if the
+// addKept adds the problems of members that the fields cannot hold. It returns false if the
 // declaration is not an object.
-func (ps *problems) kept(k *members.Kept, fields []members.Field, extra []Member) (isObject bool) {
+func addKept(ps *problems, k *members.Kept, fields []members.Field, extra []Member) (isObject bool) {
 	found := members.Problems(k, fields, extra)
-	for _, p := range found {
-		*ps = append(*ps, Problem(p))
-	}
+	problem.Under(ps, "", found)
 	return len(found) == 0 || found[0].Pointer != ""
 }

@@ -78,7 +78,7 @@ func Compile(a *Adapter) (*Rule, error) {
 	if len(r.refused) == 0 {
 		r.compile(a, paths)
 	}
-	return r, ps.err(CodeAdapter)
+	return r, errorOf(CodeAdapter, ps)
 }
 
 // compile fills in a rule for an adapter without problems except malformed flag templates and those

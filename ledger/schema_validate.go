@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/members"
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // Validate reports everything that is wrong with the schema, as one [*Error] with CodeSchema. Its
@@ -14,18 +15,18 @@ func (s *Schema) Validate() error {
 	if s == nil {
 		return nil
 	}
-	return s.problems().err(CodeSchema)
+	return errorOf(CodeSchema, s.problems())
 }
 
 func (s *Schema) problems() (ps problems) {
-	if !ps.kept(&s.kept, s.fields(), s.Extra) {
+	if !addKept(&ps, &s.kept, s.fields(), s.Extra) {
 		return ps
 	}
 	if s.Entities == nil && !s.kept.Wrong("entities") {
-		ps.add("missing", "/entities", "is required; list the entity types")
+		ps.Add("missing", "/entities", "is required; list the entity types")
 	}
 	if len(s.Entities) > maxEntities {
-		ps.add("too_many", "/entities", "has %d entity types; at most %d are allowed", len(s.Entities), maxEntities)
+		ps.Add("too_many", "/entities", "has %d entity types; at most %d are allowed", len(s.Entities), maxEntities)
 	}
 	types := make(map[string]bool, len(s.Entities))
 	for i := range s.Entities {
@@ -36,72 +37,72 @@ func (s *Schema) problems() (ps problems) {
 		e := &s.Entities[i]
 		part := e.problems(types)
 		if e.Type != "" && seen[e.Type] {
-			part.add("duplicate", "/type", "%q is declared twice; declare each entity type once", clip.Text(e.Type, maxShown))
+			part.Add("duplicate", "/type", "%q is declared twice; declare each entity type once", clip.Text(e.Type, maxShown))
 		}
 		seen[e.Type] = true
-		ps.under("/entities"+indexToken(i), part)
+		problem.Under(&ps, "/entities"+indexToken(i), part)
 	}
 	if s.Flags != nil {
-		ps.under("/flags", s.Flags.problems())
+		problem.Under(&ps, "/flags", s.Flags.problems())
 	}
 	checkPolicy(&ps, "/field_policy", s.FieldPolicy)
 	return ps
 }
 
 func (e *Entity) problems(types map[string]bool) (ps problems) {
-	if !ps.kept(&e.kept, e.fields(), e.Extra) {
+	if !addKept(&ps, &e.kept, e.fields(), e.Extra) {
 		return ps
 	}
 	checkName(&ps, &e.kept, "type", e.Type)
 	checkName(&ps, &e.kept, "id_field", e.IDField)
 	if len(e.Fields) > maxFields {
-		ps.add("too_many", "/fields", "has %d fields; at most %d are allowed", len(e.Fields), maxFields)
+		ps.Add("too_many", "/fields", "has %d fields; at most %d are allowed", len(e.Fields), maxFields)
 	}
 	seen := make(map[string]bool, len(e.Fields))
 	for i := range e.Fields {
 		f := &e.Fields[i]
 		part := f.problems(types)
 		if f.Name != "" && seen[f.Name] {
-			part.add("duplicate", "/name", "%q is declared twice; declare each field once", clip.Text(f.Name, maxShown))
+			part.Add("duplicate", "/name", "%q is declared twice; declare each field once", clip.Text(f.Name, maxShown))
 		}
 		seen[f.Name] = true
-		ps.under("/fields"+indexToken(i), part)
+		problem.Under(&ps, "/fields"+indexToken(i), part)
 	}
 	checkPolicy(&ps, "/field_policy", e.FieldPolicy)
 	return ps
 }
 
 func (f *Field) problems(types map[string]bool) (ps problems) {
-	if !ps.kept(&f.kept, f.fields(), f.Extra) {
+	if !addKept(&ps, &f.kept, f.fields(), f.Extra) {
 		return ps
 	}
 	checkName(&ps, &f.kept, "name", f.Name)
 	switch {
 	case f.Type == "" && !f.kept.Wrong("type"):
-		ps.add("missing", "/type", "is required; write string, number, integer, boolean, object or array")
+		ps.Add("missing", "/type", "is required; write string, number, integer, boolean, object or array")
 	case f.Type != "" && !slices.Contains(fieldTypes, f.Type):
-		ps.add("invalid_value", "/type", "must be string, number, integer, boolean, object or array")
+		ps.Add("invalid_value", "/type", "must be string, number, integer, boolean, object or array")
 	}
 	if f.Enum != nil && len(f.Enum) == 0 {
-		ps.add("missing", "/enum", "is empty; list the values or leave enum out")
+		ps.Add("missing", "/enum", "is empty; list the values or leave enum out")
 	}
 	for i, v := range f.Enum {
 		if !isScalar(v) {
-			ps.add("invalid_value", "/enum"+indexToken(i), "must be a string, number, boolean or null")
+			ps.Add("invalid_value", "/enum"+indexToken(i), "must be a string, number, boolean or null")
 		}
 	}
 	if f.Ref != "" && !types[f.Ref] {
-		ps.add("undeclared", "/ref", "%q is not an entity type of this schema", clip.Text(f.Ref, maxShown))
+		ps.Add("undeclared", "/ref", "%q is not an entity type of this schema", clip.Text(f.Ref, maxShown))
 	}
 	return ps
 }
 
 func (f *FlagRule) problems() (ps problems) {
-	if !ps.kept(&f.kept, f.fields(), f.Extra) {
+	if !addKept(&ps, &f.kept, f.fields(), f.Extra) {
 		return ps
 	}
 	if f.Policy == "" && !f.kept.Wrong("policy") {
-		ps.add("missing", "/policy", "is required; write open or closed")
+		ps.Add("missing", "/policy", "is required; write open or closed")
 	}
 	checkPolicy(&ps, "/policy", f.Policy)
 	return ps
@@ -109,16 +110,16 @@ func (f *FlagRule) problems() (ps problems) {
 
 func checkPolicy(ps *problems, pointer, policy string) {
 	if policy != "" && policy != PolicyOpen && policy != PolicyClosed {
-		ps.add("invalid_value", pointer, "must be open or closed")
+		ps.Add("invalid_value", pointer, "must be open or closed")
 	}
 }
 
 func checkName(ps *problems, kept *members.Kept, member, name string) {
 	switch {
 	case name == "" && !kept.Wrong(member):
-		ps.add("missing", "/"+member, "is required")
+		ps.Add("missing", "/"+member, "is required")
 	case name != "" && !validName(name):
-		ps.add("invalid_name", "/"+member, "%q must be lower case letters, digits and _, beginning with a letter",
+		ps.Add("invalid_name", "/"+member, "%q must be lower case letters, digits and _, beginning with a letter",
 			clip.Text(name, maxShown))
 	}
 }

@@ -56,7 +56,7 @@ func NewState(initial json.RawMessage, schema *Schema) (*State, error) {
 	entities := readEntities(initial, &ps)
 	s.check(entities, &ps)
 	s.entities = entities
-	if err := ps.err(CodeState); err != nil {
+	if err := errorOf(CodeState, ps); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -72,17 +72,17 @@ func readEntities(initial json.RawMessage, ps *problems) map[string]map[string]f
 		err = rawjson.Bound(doc, maxStateValues, 0)
 	}
 	if err != nil {
-		ps.unreadable("", err)
+		addUnreadable(ps, "", err)
 		return nil
 	}
 	entities := map[string]map[string]fields{}
-	for entityType, ids := range ps.membersOf("", doc) {
+	for entityType, ids := range membersOf(ps, "", doc) {
 		byID := map[string]fields{}
-		for id, attributes := range ps.membersOf(token(entityType), ids) {
+		for id, attributes := range membersOf(ps, token(entityType), ids) {
 			f := fields{}
-			for name, value := range ps.membersOf(token(entityType)+token(id), attributes) {
+			for name, value := range membersOf(ps, token(entityType)+token(id), attributes) {
 				if f[name], err = readField(value); err != nil {
-					ps.unreadable(token(entityType)+token(id)+token(name), err)
+					addUnreadable(ps, token(entityType)+token(id)+token(name), err)
 				}
 			}
 			byID[id] = f
@@ -93,9 +93,9 @@ func readEntities(initial json.RawMessage, ps *problems) map[string]map[string]f
 }
 
 // membersOf returns the members of an object. It reports other values.
-func (ps *problems) membersOf(pointer string, value json.RawMessage) iter.Seq2[string, json.RawMessage] {
+func membersOf(ps *problems, pointer string, value json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	if rawjson.Kind(value) != '{' {
-		ps.add("wrong_type", pointer, "must be an object, not %s", rawjson.KindName(rawjson.Kind(value)))
+		ps.Add("wrong_type", pointer, "must be an object, not %s", rawjson.KindName(rawjson.Kind(value)))
 	}
 	return rawjson.Members(value)
 }
@@ -181,14 +181,14 @@ func (s *State) apply(u Update) (string, problems) {
 		return s.remove(u)
 	case OpAdd, OpUpdate:
 	default:
-		ps.add("invalid_value", "", "op must be add, update, remove or set_flag")
+		ps.Add("invalid_value", "", "op must be add, update, remove or set_flag")
 		return "", ps
 	}
 	given := make(fields, len(u.Fields))
 	for _, name := range sortedKeys(u.Fields) {
 		value, err := readField(u.Fields[name])
 		if err != nil {
-			ps.unreadable(token(u.EntityType)+token(u.ID)+token(name), err)
+			addUnreadable(&ps, token(u.EntityType)+token(u.ID)+token(name), err)
 		}
 		given[name] = value
 	}
@@ -245,9 +245,9 @@ func (s *State) setFlag(flag string) (string, problems) {
 	var ps problems
 	switch {
 	case flag == "":
-		ps.add("missing", "", "the flag is empty")
+		ps.Add("missing", "", "the flag is empty")
 	case !s.contract.allowsFlag(flag):
-		ps.add("undeclared", "", "the flag is not among the values of the ledger schema's closed flags")
+		ps.Add("undeclared", "", "the flag is not among the values of the ledger schema's closed flags")
 	case s.flags[flag]:
 		return "unchanged", nil
 	default:

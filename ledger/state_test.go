@@ -407,7 +407,7 @@ func TestRulesAndState(t *testing.T) {
 		{"refund_order", `{"order_id":"4521"}`, `{"status":"refunded"}`,
 			"update order/4521: status - changed\nset_flag refunded:4521 - flag_set"},
 		{"refund_order", `{"order_id":"4521"}`, `{"status":"unheard of"}`, "update order/4521: status - violation\n" +
-			"  /order/4521/status: is not one of the values in the ledger schema's enum\nset_flag refunded:4521 - unchanged"},
+			"  /order/4521/status is not one of the values in the ledger schema's enum [not_in_enum]\nset_flag refunded:4521 - unchanged"},
 		{"cancel_order", `{}`, `{"order_id":"7"}`, "remove order/7 - removed"},
 	} {
 		outcome := rules[call.tool].Eval(json.RawMessage(call.args), json.RawMessage(call.response))

@@ -118,7 +118,7 @@ func TestUnknownTool(t *testing.T) {
 
 func TestCodeOf(t *testing.T) {
 	m := load(t, nil, tool("say", "not JSON", "", "0"), tool("say", "", "", "1").with("name", "exit"))
-	for name, want := range map[string]manifest.Code{"t": manifest.CodeOutput, "exit": manifest.CodeExit,
+	for name, want := range map[string]manifest.Code{"t": manifest.CodeBadResponse, "exit": manifest.CodeExit,
 		"x": manifest.CodeUnknownTool} {
 		_, err := m.Call(t.Context(), name, nil)
 		e, ok := errors.AsType[*manifest.Error](err)

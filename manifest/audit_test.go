@@ -51,7 +51,7 @@ func TestAuditTellsOfEveryRun(t *testing.T) {
 		"fail":    {Tool: "fail", Exit: 3, StdoutBytes: 11, StderrBytes: 199691, Truncated: true, Code: manifest.CodeExit},
 		"slow":    {Tool: "slow", Exit: -1, Code: manifest.CodeTimeout},
 		"missing": {Tool: "missing", Exit: -1, Code: manifest.CodeUnavailable},
-		"flood":   {Tool: "flood", Exit: -1, Truncated: true, Code: manifest.CodeOutputTooLarge},
+		"flood":   {Tool: "flood", Exit: -1, Truncated: true, Code: manifest.CodeResponseTooLarge},
 	} {
 		got, ok := records[id]
 		if !ok {

@@ -243,7 +243,7 @@ func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Re
 	case o.End == process.Canceled:
 		failure = contextError(ctx, t.name)
 	case o.End == process.Overflow:
-		failure = &Error{Code: CodeOutputTooLarge,
+		failure = &Error{Code: CodeResponseTooLarge,
 			Message: fmt.Sprintf("tool output is larger than %d bytes", m.options.MaxStdout),
 			detail: fmt.Sprintf("printed more than %d bytes to stdout; print less or raise Options.MaxStdout",
 				m.options.MaxStdout)}

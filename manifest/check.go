@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -16,7 +17,7 @@ import (
 type checker struct {
 	options  *Options
 	names    map[string]bool
-	problems []Problem
+	problems problem.List[Problem]
 	lint     []Problem
 
 	index int    // of the current tool
@@ -66,8 +67,7 @@ func (c *checker) check(index int, d *declaration) *tool {
 
 // reject adds a problem of the current tool. place is a JSON Pointer into the tool.
 func (c *checker) reject(place, code, format string, args ...any) {
-	c.problems = append(c.problems, Problem{Tool: c.name, Code: code, Pointer: pointer(c.index, place),
-		Message: at(c.index, c.name) + fmt.Sprintf(format, args...)})
+	c.problems.AddTool(c.name, code, pointer(c.index, place), "%s"+format, append([]any{at(c.index, c.name)}, args...)...)
 }
 
 func pointer(index int, place string) string { return "/tools/" + strconv.Itoa(index) + place }
@@ -145,9 +145,9 @@ func (c *checker) strings(member string, v json.RawMessage, each func(k int, s s
 
 // program checks and resolves command[0].
 func (c *checker) program(declared string) string {
-	clean, code, problem := programPath(declared, onWindows)
+	clean, code, message := programPath(declared, onWindows)
 	if code != "" {
-		c.reject("/command/0", code, "%s", problem)
+		c.reject("/command/0", code, "%s", message)
 		return ""
 	}
 	abs, err := resolveProgram(c.options.Dir, clean)

@@ -25,11 +25,11 @@ var memberNames = [...]string{"name", "description", "schema", "command", "timeo
 // decode splits a document into declarations. Its errors are about the document as a whole.
 func decode(data []byte) (tools []declaration, lint []Problem, err error) {
 	if len(data) > maxManifest {
-		return nil, nil, &Error{Code: CodeParse,
+		return nil, nil, &Error{Code: CodeJSON,
 			Message: fmt.Sprintf("parse manifest: the document is larger than %d bytes", maxManifest)}
 	}
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
-		return nil, nil, &Error{Code: CodeParse, Message: "parse manifest: line 1, column 1: " +
+		return nil, nil, &Error{Code: CodeJSON, Message: "parse manifest: line 1, column 1: " +
 			"the document starts with a byte order mark; save it as UTF-8 without one"}
 	}
 	err = rawjson.Read(data, rawjson.Limits{}, func(r *rawjson.Reader) error {
@@ -107,7 +107,7 @@ func unknownMember(index int, tool, member string, known []string) Problem {
 }
 
 func parseError(data []byte, err error) *Error {
-	e := &Error{Code: CodeParse, Err: err, Message: "parse manifest: " + err.Error()}
+	e := &Error{Code: CodeJSON, Err: err, Message: "parse manifest: " + err.Error()}
 	if s, ok := errors.AsType[*rawjson.Error](err); ok {
 		before := data[:min(max(int(s.Offset), 0), len(data))]
 		line := 1 + bytes.Count(before, []byte{'\n'})

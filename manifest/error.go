@@ -2,10 +2,10 @@ package manifest
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -15,24 +15,24 @@ type Code string
 // Codes of [Load] and [Parse].
 const (
 	CodeOptions Code = "invalid_options"  // fields of Options are not valid; see Problems
-	CodeRead    Code = "read_manifest"    // the file cannot be read
-	CodeParse   Code = "parse_manifest"   // the document is not strict JSON of the documented shape
+	CodeRead    Code = "unreadable"       // the file cannot be read
+	CodeJSON    Code = "invalid_json"     // the document is not strict JSON of the documented shape
 	CodeInvalid Code = "invalid_manifest" // tools break rules; see Problems
 )
 
 // Codes of calls. For the last six the program of the tool is at fault.
 const (
-	CodeUnknownTool    Code = "unknown_tool"        // the manifest has no tool of that name
-	CodeArguments      Code = "invalid_arguments"   // not a JSON object, or not valid by the schema
-	CodeUnavailable    Code = "program_unavailable" // program or working directory cannot be used
-	CodeCanceled       Code = "canceled"            // the caller's context was canceled
-	CodeDeadline       Code = "deadline_exceeded"   // the caller's deadline passed
-	CodeTimeout        Code = "timeout"             // timeoutSec or Options.Timeout passed
-	CodeExit           Code = "exit_status"         // the program exited with a status other than 0
-	CodeSignal         Code = "killed_by_signal"    // a signal of another sender ended it
-	CodeOutputTooLarge Code = "output_too_large"    // stdout exceeds Options.MaxStdout
-	CodeOutput         Code = "invalid_output"      // stdout does not have the format Options.Output
-	CodeToolFailed     Code = "tool_failed"         // [Manifest.Call] only: the output reports a failure
+	CodeUnknownTool      Code = "unknown_tool"        // the manifest has no tool of that name
+	CodeArguments        Code = "invalid_arguments"   // not a JSON object, or not valid by the schema
+	CodeUnavailable      Code = "program_unavailable" // program or working directory cannot be used
+	CodeCanceled         Code = "canceled"            // the caller's context was canceled
+	CodeDeadline         Code = "deadline"            // the caller's deadline passed
+	CodeTimeout          Code = "timeout"             // timeoutSec or Options.Timeout passed
+	CodeExit             Code = "exit_status"         // the program exited with a status other than 0
+	CodeSignal           Code = "killed_by_signal"    // a signal of another sender ended it
+	CodeResponseTooLarge Code = "response_too_large"  // stdout exceeds Options.MaxStdout
+	CodeBadResponse      Code = "bad_response"        // stdout does not have the format Options.Output
+	CodeToolFailed       Code = "tool_failed"         // [Manifest.Call] only: the output reports a failure
 )
 
 // Error is the error type of this package. It contains no argument and no value of an environment
@@ -88,10 +88,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of the first [*Error] in the chain of err, or "".
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 const (
@@ -166,8 +163,11 @@ func appendText(dst []byte, text string) []byte {
 //	no_tools               the manifest declares no tools
 //	name_refused_by_models the APIs of models reject the name
 type Problem struct {
-	Tool    string // the name of the tool; "" if it has none or the problem is not about a tool
-	Code    string
-	Pointer string // JSON Pointer (RFC 6901) into the manifest; "" for the whole manifest or an option
-	Message string // one sentence with place and name, in the documented words if there are any
+	Tool    string `json:"tool,omitempty"` // the name of the tool; "" if it has none or the problem is not about a tool
+	Code    string `json:"code"`
+	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the manifest; "" for the whole manifest or an option
+	Message string `json:"message"` // one sentence with place and name, in the documented words if there are any
 }
+
+// String returns message and code on one line.
+func (p Problem) String() string { return p.Message + " [" + p.Code + "]" }

@@ -20,7 +20,7 @@ func TestOutput(t *testing.T) {
 		name    string
 		format  manifest.OutputFormat
 		stdout  string
-		output  string // "" means CodeOutput
+		output  string // "" means CodeBadResponse
 		message string
 	}{
 		{"object", manifest.SingleLineJSON, `{"a":1}` + "\n", `{"a":1}`, `{"a":1}`},
@@ -63,7 +63,7 @@ func TestOutput(t *testing.T) {
 				t.Errorf("stdout %q, exit %d", r.Stdout, r.ExitCode)
 			}
 			if tt.output == "" {
-				if code(t, r.Err) != manifest.CodeOutput || r.Output != nil {
+				if code(t, r.Err) != manifest.CodeBadResponse || r.Output != nil {
 					t.Errorf("output %s, err %v", r.Output, r.Err)
 				}
 				return
@@ -96,7 +96,7 @@ func TestLargeOutputIsValid(t *testing.T) {
 func TestOutputLimits(t *testing.T) {
 	deep := strings.Repeat("[", 300) + strings.Repeat("]", 300)
 	r := run(t, tool("say", deep, "", "0"), nil, nil)
-	if code(t, r.Err) != manifest.CodeOutput || strings.Contains(r.Err.Error(), "not valid") ||
+	if code(t, r.Err) != manifest.CodeBadResponse || strings.Contains(r.Err.Error(), "not valid") ||
 		!strings.Contains(r.Err.Error(), "nested more than 256 levels deep") {
 		t.Errorf("err %v", r.Err)
 	}

@@ -257,7 +257,7 @@ func TestRootDocument(t *testing.T) {
 				return
 			}
 			e, ok := errors.AsType[*manifest.Error](err)
-			if !ok || e.Code != manifest.CodeParse {
+			if !ok || e.Code != manifest.CodeJSON {
 				t.Fatalf("err = %v", err)
 			}
 			if !strings.HasPrefix(e.Error(), tt.want) {

@@ -39,7 +39,7 @@ const pipeWait = 2 * time.Second
 // of the file, unless [Options.Dir] is set; a later change of the working directory has no effect.
 // A manifest without tools is valid.
 //
-// The error is an [*Error]: CodeRead, CodeParse with line and column, CodeInvalid with all problems
+// The error is an [*Error]: CodeRead, CodeJSON with line and column, CodeInvalid with all problems
 // of all tools, or CodeOptions.
 func Load(name string, options *Options) (*Manifest, error) {
 	f, err := os.Open(name)

@@ -1,10 +1,11 @@
 package manifest
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // Options configures a [Manifest]. The zero value of every field means its default, and nil
@@ -74,10 +75,9 @@ func (o *Options) withDefaults() (Options, []Problem) {
 	if o != nil {
 		c = *o
 	}
-	var problems []Problem
+	var problems problem.List[Problem]
 	reject := func(field, format string, args ...any) {
-		problems = append(problems, Problem{Code: "invalid_option",
-			Message: "Options." + field + " " + fmt.Sprintf(format, args...)})
+		problems.Add("invalid_option", "", "Options."+field+" "+format, args...)
 	}
 	duration := func(field string, d *time.Duration, def time.Duration) {
 		if *d < 0 {

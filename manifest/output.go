@@ -24,7 +24,7 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 		position := ""
 		if e, ok := errors.AsType[*rawjson.Error](err); ok {
 			if e.Limit != "" {
-				return nil, &Error{Code: CodeOutput, Message: "tool output is nested too deep",
+				return nil, &Error{Code: CodeBadResponse, Message: "tool output is nested too deep",
 					detail: "stdout " + e.Problem + "; print JSON of less depth, or set Options.Output to Text"}
 			}
 			position = fmt.Sprintf(" (byte %d)", e.Offset)
@@ -43,7 +43,7 @@ func (f OutputFormat) reject(detail string) *Error {
 	if f == AnyJSON {
 		want = "JSON"
 	}
-	return &Error{Code: CodeOutput, Message: "tool output is not " + want, detail: detail + advice}
+	return &Error{Code: CodeBadResponse, Message: "tool output is not " + want, detail: detail + advice}
 }
 
 // plainText returns printed text as valid UTF-8 without trailing line ends.

@@ -410,7 +410,7 @@ func TestOutputCaps(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		r := run(t, tool("flood"), nil, nil)
 		runtime.ReadMemStats(&after)
-		if code(t, r.Err) != manifest.CodeOutputTooLarge || len(r.Stdout) != 1<<20 || !r.Truncated || r.Output != nil {
+		if code(t, r.Err) != manifest.CodeResponseTooLarge || len(r.Stdout) != 1<<20 || !r.Truncated || r.Output != nil {
 			t.Errorf("%d bytes, truncated %v, err %v", len(r.Stdout), r.Truncated, r.Err)
 		}
 		if got := shown(r); got != `{"error":"tool output is larger than 1048576 bytes"}` {
@@ -428,7 +428,7 @@ func TestOutputCaps(t *testing.T) {
 	})
 	t.Run("one byte over", func(t *testing.T) {
 		r := run(t, tool("print", "1001"), nil, &manifest.Options{MaxStdout: 1000})
-		if code(t, r.Err) != manifest.CodeOutputTooLarge || len(r.Stdout) != 1000 {
+		if code(t, r.Err) != manifest.CodeResponseTooLarge || len(r.Stdout) != 1000 {
 			t.Errorf("%d bytes, err %v", len(r.Stdout), r.Err)
 		}
 	})

@@ -98,7 +98,7 @@ func (r *run) classify(
 	}
 	if failure != nil {
 		e := &Error{
-			Code: failureCodes[failure.Kind], Delivery: Unknown, Tool: req.name, Status: got.Status, Err: failure.Err,
+			Code: Code(failure.Code()), Delivery: Unknown, Tool: req.name, Status: got.Status, Err: failure.Err,
 		}
 		if failure.NotSent {
 			e.Delivery = NotSent
@@ -106,11 +106,6 @@ func (r *run) classify(
 		return answer{}, e
 	}
 	return answer{status: got.Status, body: got.Body}, nil
-}
-
-var failureCodes = map[httpcall.Kind]Code{
-	httpcall.Canceled: CodeCanceled, httpcall.TimedOut: CodeTimeout,
-	httpcall.TooLarge: CodeResponseTooLarge, httpcall.Broken: CodeTransport,
 }
 
 // fill makes the request of an attempt. It is not a function that returns one, because out is copied

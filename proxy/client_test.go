@@ -673,7 +673,7 @@ func TestProbe(t *testing.T) {
 		{answer(200, `{}`), proxy.CodeStatus, "not the proxy"},
 		{answer(302, ``, "Location", "/login"), proxy.CodeStatus,
 			"check that the base URL is the proxy's address without a run"},
-		{answer(404, `<html>`), proxy.CodeRefused, "check that the base URL is the proxy's address without a run"},
+		{answer(404, `<html>`), proxy.CodeNotFound, "check that the base URL is the proxy's address without a run"},
 		{answer(422, `{"detail":"x"}`), proxy.CodeArguments, "the expected answer is 401"},
 		{answer(429, ``), proxy.CodeRateLimited, "probe again later"},
 		{answer(500, ``), proxy.CodeServer, "probe again later"},

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -16,22 +18,23 @@ type Code string
 
 const (
 	// Found here, before anything was sent.
-	CodeOptions     Code = "invalid_options"    // an argument of [New] is not valid
-	CodeToolName    Code = "invalid_tool_name"  // outside the documented pattern
-	CodeUnknownTool Code = "unknown_tool"       // not in [Options.Tools]
-	CodeActor       Code = "actor_id_invalid"   // a sub-agent label that cannot be sent, found here or by the proxy
-	CodeArguments   Code = "invalid_arguments"  // not a JSON object, or refused by [Options.CheckArguments] or with 422
-	CodeTooLarge    Code = "request_too_large"  // over 1 MiB, or a 413 from the proxy
-	CodeEvent       Code = "invalid_event"      // a trace event type that is not reserved, found here or by the proxy
-	CodeDeadline    Code = "deadline_too_close" // a wait, for pacing or a repeat, would end after the deadline
-	CodeCanceled    Code = "canceled"           // the call's context ended; [Error] unwraps to its cause
+	CodeOptions     Code = "invalid_options"   // an argument of [New] is not valid
+	CodeToolName    Code = "invalid_tool_name" // outside the documented pattern
+	CodeUnknownTool Code = "unknown_tool"      // not in [Options.Tools]
+	CodeActor       Code = "actor_id_invalid"  // a sub-agent label that cannot be sent, found here or by the proxy
+	CodeArguments   Code = "invalid_arguments" // not a JSON object, or refused by [Options.CheckArguments] or with 422
+	CodeTooLarge    Code = "request_too_large" // over 1 MiB, or a 413 from the proxy
+	CodeEvent       Code = "invalid_event"     // a trace event type that is not reserved, found here or by the proxy
 
 	// No answer arrived.
+	CodeCanceled  Code = "canceled"  // the call's context was canceled; [Error] unwraps to its cause
+	CodeDeadline  Code = "deadline"  // its deadline passed, or a wait, for pacing or a repeat, would end after it
 	CodeTransport Code = "transport" // no connection, or it broke
 	CodeTimeout   Code = "timeout"   // the attempt took longer than [Options.AttemptTimeout]
 
 	// The proxy answered, but not with a result.
 	CodeRunOver     Code = "run_over"          // 401: the run token is refused, stop the agent
+	CodeNotFound    Code = "not_found"         // 404: the tool did not run
 	CodeRateLimited Code = "rate_limited"      // 429 on every attempt
 	CodeUnavailable Code = "unavailable"       // 503
 	CodeRefused     Code = "refused"           // any other 4xx; see [Error.Delivery]
@@ -140,10 +143,10 @@ func (e *Error) advice() string {
 		if e.Delivery == Unknown {
 			return "the tool may have run: do not repeat the call unless the tool is safe to repeat"
 		}
+	case CodeNotFound:
+		return "check that the tool is declared in tools_schema and that the base URL is the run's"
 	case CodeRefused:
 		switch {
-		case e.Status == http.StatusNotFound:
-			return "check that the tool is declared in tools_schema and that the base URL is the run's"
 		case e.Class == "tool_executes_in_sandbox":
 			return "the tool runs in the platform's sandbox and cannot be called through the proxy"
 		case e.Class == "tool_not_executable":
@@ -160,7 +163,7 @@ func (e *Error) advice() string {
 
 func (e *Error) adviceOnEvent() string {
 	switch e.Code {
-	case CodeRefused, CodeArguments:
+	case CodeRefused, CodeNotFound, CodeArguments:
 		if e.Status >= 400 {
 			return e.seeDetail()
 		}
@@ -176,7 +179,7 @@ func (e *Error) adviceOnProbe() string {
 	switch e.Code {
 	case CodeTransport, CodeTimeout:
 		return checkEgress
-	case CodeStatus, CodeRefused, CodeArguments, CodeActor, CodeTooLarge, CodeBadResponse, CodeResponseTooLarge:
+	case CodeStatus, CodeRefused, CodeNotFound, CodeArguments, CodeActor, CodeTooLarge, CodeBadResponse, CodeResponseTooLarge:
 		return "the expected answer is 401: check that the base URL is the proxy's address without a run, " +
 			"such as https://api.pipelines.tech/api/odyssey-proxy"
 	case CodeServer, CodeUnavailable, CodeRateLimited:
@@ -220,10 +223,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 // IsRunOver reports whether an [*Error] in err's chain has [CodeRunOver]. The agent should then
@@ -264,7 +264,7 @@ func (e *Error) ToolResult() json.RawMessage {
 		code, detail = string(e.Code), toolresult.NoTool(e.Tool)
 	case e.Class == "tool_not_executable":
 		detail = toolresult.NoTool(e.Tool)
-	case e.Code == CodeDeadline:
+	case e.Code == CodeDeadline && !errors.Is(e.Err, context.DeadlineExceeded): // the context has not ended
 		code, detail = string(e.Code), "there is no time left for this call; answer with what you have"
 	}
 	return toolresult.Failure(code, detail, e.tools)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -40,7 +41,8 @@ func (c *Client) CallForModel(ctx context.Context, tool string, args any) (Model
 		return toolresult.ForModel(result.Response, result.Failed()), nil
 	}
 	switch code := CodeOf(err); {
-	case code == CodeRunOver, code == CodeCanceled, code == CodeActor, IsRunOver(err), ctx.Err() != nil:
+	case code == CodeRunOver, code == CodeCanceled, code == CodeActor, IsRunOver(err), ctx.Err() != nil,
+		code == CodeDeadline && errors.Is(err, context.DeadlineExceeded): // a wait that was too long is not one
 		return ModelResult{}, err
 	}
 	return toolresult.ForModel(ToolResult(err), true), nil

@@ -179,7 +179,7 @@ func TestCallForModelWithoutTime(t *testing.T) {
 		defer cancel()
 		_, _ = c.CallForModel(ctx, "get_order", `{}`)
 		result, err := c.CallForModel(ctx, "get_order", `{}`)
-		want := `{"error":"deadline_too_close","detail":"there is no time left for this call; answer with what you have"}`
+		want := `{"error":"deadline","detail":"there is no time left for this call; answer with what you have"}`
 		if result.Text != want || !result.Failed || err != nil {
 			t.Errorf("%s, %t, %v; want %s", result.Text, result.Failed, err, want)
 		}

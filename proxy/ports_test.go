@@ -140,7 +140,7 @@ func TestErrorShapesOfPorts(t *testing.T) {
 		{422, `{"detail":"None is not of type 'string'"}`, 1, proxy.CodeArguments, "", "None is not of type 'string'"},
 		{422, `{"detail":[{"loc":["body","id"],"msg":"field required","type":"value_error.missing"}]}`, 1,
 			proxy.CodeArguments, "", "field required"},
-		{404, `{"detail":"Not Found"}`, 1, proxy.CodeRefused, "", "Not Found"},
+		{404, `{"detail":"Not Found"}`, 1, proxy.CodeNotFound, "", "Not Found"},
 		{502, `<html>Bad gateway</html>`, 1, proxy.CodeServer, "", "<html>Bad gateway</html>"},
 		{429, `Too Many Requests`, 4, proxy.CodeRateLimited, "", "Too Many Requests"},
 	} {

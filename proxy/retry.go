@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // send makes the attempts of one request. Each attempt passes these stages in order: end of the
@@ -42,7 +43,7 @@ func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 		last = stopped(last, CodeDeadline, stop.Err)
 	case httpcall.Stopped:
 		waited()
-		last = stopped(last, CodeCanceled, stop.Err)
+		last = stopped(last, problem.ContextCode[Code](stop.Err), stop.Err)
 	}
 	return got, last
 }
@@ -91,7 +92,8 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		return answer{}, over
 	}
 	if ctx.Err() != nil {
-		return answer{}, localError(CodeCanceled, req.name, httpcall.ContextError(ctx))
+		err := httpcall.ContextError(ctx)
+		return answer{}, localError(problem.ContextCode[Code](err), req.name, err)
 	}
 	place, w, err := r.pacer.enqueue(ctx)
 	if w != nil {
@@ -104,7 +106,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		return answer{}, over
 	}
 	if err != nil {
-		code := CodeCanceled
+		code := problem.ContextCode[Code](err)
 		if errors.Is(err, errWaitTooLong) {
 			code = CodeDeadline
 		}

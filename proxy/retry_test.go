@@ -115,7 +115,7 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		{"401 over", answer(401, class("run_token_expired")), 1, proxy.CodeRunOver, proxy.Refused},
 		{"403", answer(403, ``), 1, proxy.CodeRefused, proxy.Unknown},
 		{"401 undocumented", answer(401, class("x")), 1, proxy.CodeRunOver, proxy.Refused},
-		{"404", answer(404, class("tool_not_executable")), 1, proxy.CodeRefused, proxy.Refused},
+		{"404", answer(404, class("tool_not_executable")), 1, proxy.CodeNotFound, proxy.Refused},
 		{"408", answer(408, ``), 1, proxy.CodeRefused, proxy.Unknown},
 		{"499", answer(499, ``), 1, proxy.CodeRefused, proxy.Unknown},
 		{"409 undocumented", answer(409, class("conflict")), 1, proxy.CodeRefused, proxy.Unknown},
@@ -338,7 +338,7 @@ func TestAttemptTimeoutAndDeadlineAreToldApart(t *testing.T) {
 		ctx, cancel := context.WithTimeout(background, 3*time.Second)
 		defer cancel()
 		_, err = c.Do(ctx, "x", nil)
-		wantError(t, err, proxy.CodeCanceled, proxy.Unknown)
+		wantError(t, err, proxy.CodeDeadline, proxy.Unknown)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 3*time.Second {
 			t.Errorf("err = %v after %s", err, time.Since(start))
 		}

@@ -42,7 +42,9 @@ func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 		e.Code, e.Delivery = CodeEvent, Refused
 	case status == http.StatusUnauthorized:
 		e.Code, e.Delivery = CodeRunOver, Refused
-	case status == http.StatusNotFound, e.Class == "tool_executes_in_sandbox", e.Class == "tool_not_executable":
+	case status == http.StatusNotFound:
+		e.Code, e.Delivery = CodeNotFound, Refused
+	case e.Class == "tool_executes_in_sandbox", e.Class == "tool_not_executable":
 		e.Delivery = Refused
 	case status == http.StatusRequestEntityTooLarge:
 		e.Code, e.Delivery = CodeTooLarge, Refused

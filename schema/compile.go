@@ -51,7 +51,7 @@ func (l Limits) problems() (list []Problem) {
 		value int
 	}{{"SchemaBytes", l.SchemaBytes}, {"Bytes", l.Bytes}, {"Depth", l.Depth}} {
 		if field.value < 0 {
-			list = append(list, Problem{Index: noTool, Code: "limits_invalid",
+			list = append(list, Problem{Code: "limits_invalid",
 				Message: "Limits." + field.name + " must not be negative; use 0 for the default"})
 		}
 	}
@@ -111,7 +111,7 @@ func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.
 func schemaProblems(faults []jsonschema.Fault) []Problem {
 	var list []Problem
 	for _, f := range faults {
-		list = append(list, Problem{Index: noTool, Code: "schema_" + f.Code, Pointer: f.Pointer, Message: f.Message})
+		list = append(list, Problem{Code: "schema_" + f.Code, Pointer: f.Pointer, Message: f.Message})
 	}
 	return list
 }

@@ -24,7 +24,7 @@ type InferOptions struct {
 // and the name; see [For] and [Validate].
 func Define[In, Out any](name, description string, o *InferOptions) (Tool, error) {
 	tool := Tool{Name: name, Description: description}
-	ps := problemsOf(0, name)
+	ps := problemsAt("", name)
 	tool.InputSchema = ps.infer("/input_schema", reflect.TypeFor[In](), o)
 	if out := reflect.TypeFor[Out](); out != reflect.TypeFor[any]() {
 		tool.OutputSchema = ps.infer("/output_schema", out, o)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // A Code says why a call of this package failed. Codes are stable.
@@ -73,41 +74,25 @@ type Error struct {
 //	                Validate lists
 //	Export          left_out required
 type Problem struct {
-	Index int    // the tool's place in the list, from 0; -1 if the problem is not about one tool
-	Tool  string // the tool's name, cut to 128 bytes; "" if it has none
-	Code  string
-	// Pointer is a JSON Pointer (RFC 6901) into the tool. If Index is -1 it points into the list,
-	// the schema or the document. For a Go type it is a path of Go names, such as /Order/Items.
-	// Names longer than 80 bytes are cut.
-	Pointer string
-	Message string // what is wrong and what to do, without the tool and the place
+	// Tool is the tool's name, cut to 128 bytes. It is "" if the tool has none or the problem is not
+	// about one tool.
+	Tool string `json:"tool,omitempty"`
+	Code string `json:"code"`
+	// Pointer is a JSON Pointer (RFC 6901) into the list of tools, the schema or the document. In a
+	// list it begins with the place of the tool, from 0: /2/input_schema. For a Go type it is a path
+	// of Go names, such as /Order/Items. Names longer than 80 bytes are cut.
+	Pointer string `json:"pointer"`
+	Message string `json:"message"` // what is wrong and what to do, without the tool and the place
 }
 
-// noTool is the index of problems that are not about one tool.
-const noTool = -1
-
-// String returns tool, place and message on one line.
-func (p Problem) String() string {
-	var b strings.Builder
-	if p.Index >= 0 {
-		fmt.Fprintf(&b, "tool[%d]", p.Index)
-		if p.Tool != "" {
-			fmt.Fprintf(&b, " %q", p.Tool)
-		}
-		b.WriteString(": ")
-	}
-	if p.Pointer != "" {
-		b.WriteString(p.Pointer + " ")
-	}
-	b.WriteString(p.Message)
-	return b.String()
-}
+// String returns tool, pointer, message and code on one line.
+func (p Problem) String() string { return problem.Problem(p).String() }
 
 // Error returns the problems. For a document it is one line. For a declaration with several
 // problems it is one line per problem.
 func (e *Error) Error() string {
 	if e.Code == CodeInvalid || e.Code == CodeUnchecked {
-		return e.declaration()
+		return problem.Lines(e.Problems, 0)
 	}
 	var b strings.Builder
 	if e.Tool != "" {
@@ -120,22 +105,10 @@ func (e *Error) Error() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(p.String())
+		b.WriteString(problem.Problem(p).Text())
 	}
 	if e.More > 0 {
 		fmt.Fprintf(&b, "; and %d more", e.More)
-	}
-	return b.String()
-}
-
-func (e *Error) declaration() string {
-	if len(e.Problems) == 1 {
-		return e.Problems[0].String() + " [" + e.Problems[0].Code + "]"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d problems:", len(e.Problems))
-	for _, p := range e.Problems {
-		fmt.Fprintf(&b, "\n  - %s [%s]", p, p.Code)
 	}
 	return b.String()
 }
@@ -145,10 +118,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 // invalid returns the error for problems of declarations. It returns nil if list is empty.
@@ -161,7 +131,7 @@ func invalid(list []Problem) error {
 
 // oneProblem returns the error for one problem that is not about one tool.
 func oneProblem(code, pointer, message string) error {
-	return invalid([]Problem{{Index: noTool, Code: code, Pointer: pointer, Message: message}})
+	return invalid([]Problem{{Code: code, Pointer: pointer, Message: message}})
 }
 
 // documentError returns the error for a document that a compiled schema rejects.
@@ -176,12 +146,12 @@ func documentError(err error) *Error {
 		if code == "" {
 			code = rejected.Code
 		}
-		e.Problems[i] = Problem{Index: noTool, Code: code, Pointer: issue.Pointer, Message: issue.Message}
+		e.Problems[i] = Problem{Code: code, Pointer: issue.Pointer, Message: issue.Message}
 	}
 	return e
 }
 
 // notDocument returns the error for a document that no schema was applied to.
 func notDocument(code Code, message string) *Error {
-	return &Error{Code: code, Problems: []Problem{{Index: noTool, Code: string(code), Message: message}}}
+	return &Error{Code: code, Problems: []Problem{{Code: string(code), Message: message}}}
 }

@@ -90,10 +90,10 @@ func ExampleValidate() {
 	}
 	// Output:
 	// 3 problems:
-	//   - tool[0] "get-order": /input_schema/properties/id/type must be one of "array", "boolean", "integer", "null", "number", "object", "string" [schema_invalid]
-	//   - tool[1] "2nd": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "2" at byte 0 is not allowed there [name_invalid]
-	//   - tool[1] "2nd": /passthrough_binding is required in passthrough mode: name an endpoint and one of its tools [binding_missing]
-	// unchecked: tool[0] "get-order": /input_schema/properties/pin/pattern is a regular expression that cannot be checked here: look-ahead and look-behind are not available (RE2 syntax)
+	//   - tool "get-order": /0/input_schema/properties/id/type must be one of "array", "boolean", "integer", "null", "number", "object", "string" [schema_invalid]
+	//   - tool "2nd": /1/name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "2" at byte 0 is not allowed there [name_invalid]
+	//   - tool "2nd": /1/passthrough_binding is required in passthrough mode: name an endpoint and one of its tools [binding_missing]
+	// unchecked: tool "get-order": /0/input_schema/properties/pin/pattern is a regular expression that cannot be checked here: look-ahead and look-behind are not available (RE2 syntax) [schema_pattern_unsupported]
 }
 
 func ExampleExport() {
@@ -115,7 +115,7 @@ func ExampleExport() {
 	}
 	// Output:
 	// {"tools":[{"name":"get_order","description":"Look an order up.","inputSchema":{"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}]}
-	// tool[0] "get_order": /strict is left out; MCP does not have it
+	// tool "get_order": /0/strict is left out; MCP does not have it [left_out]
 }
 
 func ExampleNewSet() {
@@ -172,8 +172,8 @@ func ExampleLint() {
 		fmt.Println(w)
 	}
 	// Output:
-	// tool[0] "get_order": /description is missing; the model chooses tools by it, so say what the tool does and when to use it
-	// tool[0] "get_order": /input_schema has no properties, so the model may send anything; declare some, or write "additionalProperties": false if there are none
+	// tool "get_order": /0/description is missing; the model chooses tools by it, so say what the tool does and when to use it [no_description]
+	// tool "get_order": /0/input_schema has no properties, so the model may send anything; declare some, or write "additionalProperties": false if there are none [empty_object]
 }
 
 func ExampleImport() {
@@ -225,7 +225,7 @@ func ExampleValidateOptions_endpoint() {
 		},
 	})
 	fmt.Println(err)
-	// Output: tool[0] "refund_order": /passthrough_binding/tool_name is not among the tools discovered on the endpoint: refund_order [endpoint_tool]
+	// Output: tool "refund_order": /0/passthrough_binding/tool_name is not among the tools discovered on the endpoint: refund_order [endpoint_tool]
 }
 
 // The output schema of an OrFailure allows a failure, so that the simulator can make the tool fail.

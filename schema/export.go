@@ -34,7 +34,7 @@ func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err
 	}
 	var all []Problem
 	for i := range tools {
-		all = append(all, tools[i].checkRaw(i)...)
+		all = append(all, tools[i].checkRaw(element(i))...)
 	}
 	if err := invalid(all); err != nil {
 		return nil, nil, err
@@ -45,7 +45,7 @@ func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err
 	}
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
-		e := &exporter{dialect: d, format: f, tool: &tools[i], losses: problemsOf(i, tools[i].Name)}
+		e := &exporter{dialect: d, format: f, tool: &tools[i], losses: problemsAt(element(i), tools[i].Name)}
 		entries[i] = e.entry()
 		losses = append(losses, e.losses.list...)
 	}
@@ -63,7 +63,7 @@ func uncheckedSchemas(tools []Tool) []Problem {
 	var all []Problem
 	c := newChecker(context.Background(), &ValidateOptions{})
 	for i := range tools {
-		ps := problemsOf(i, tools[i].Name)
+		ps := problemsAt(element(i), tools[i].Name)
 		for j, raw := range []json.RawMessage{tools[i].InputSchema, tools[i].OutputSchema} {
 			if len(raw) > 0 {
 				ps.faults([]string{"/input_schema", "/output_schema"}[j], c.faults(raw))
@@ -78,7 +78,7 @@ func uncheckedSchemas(tools []Tool) []Problem {
 func writePlatform(tools []Tool) (doc []byte, losses []Problem, err error) {
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
-		ps, t := problemsOf(i, tools[i].Name), tools[i]
+		ps, t := problemsAt(element(i), tools[i].Name), tools[i]
 		t.Extra = nil
 		for _, m := range tools[i].Extra {
 			if slices.Contains(t.foreign, m.Name) {

@@ -157,7 +157,7 @@ func read(entries []json.RawMessage, f Format) ([]Tool, error) {
 		if hasNested && member(membersOf(entry), nested.wrapper) != nil {
 			of = nested
 		}
-		ps := problemsOf(i, "")
+		ps := problemsAt(element(i), "")
 		tools[i] = of.read(ps, entry)
 		all = append(all, ps.list...)
 	}

@@ -71,7 +71,7 @@ func TestExportToThePlatformDropsMembersOfOtherFormats(t *testing.T) {
 		}
 		for _, p := range losses {
 			if p.Code == "left_out" {
-				left = append(left, strings.TrimPrefix(p.Pointer, "/"))
+				left = append(left, p.Pointer[strings.LastIndexByte(p.Pointer, '/')+1:])
 			}
 		}
 		if strings.Join(extra, " ") != "x_own" || strings.Join(left, " ") != l.extra {
@@ -181,7 +181,7 @@ func TestEveryFormatToEveryOther(t *testing.T) {
 
 func lost(losses []schema.Problem, index int, member string) bool {
 	for _, l := range losses {
-		if l.Index == index && l.Code == "left_out" && l.Pointer == "/"+member {
+		if l.Code == "left_out" && l.Pointer == fmt.Sprintf("/%d/%s", index, member) {
 			return true
 		}
 	}
@@ -216,7 +216,7 @@ func TestModelsSeeNoRegistrationMembers(t *testing.T) {
 func TestExportSaysWhatIsMissing(t *testing.T) {
 	tools := []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{}`)}}
 	for f, want := range map[schema.Format]string{
-		schema.AgentCLI: "/command", schema.Bedrock: "/description,handler or url ", schema.Strands: "/description", schema.Anthropic: "",
+		schema.AgentCLI: "/0/command", schema.Bedrock: "/0/description,/0 handler or url", schema.Strands: "/0/description", schema.Anthropic: "",
 	} {
 		_, losses, err := schema.Export(tools, f)
 		if err != nil {
@@ -224,17 +224,17 @@ func TestExportSaysWhatIsMissing(t *testing.T) {
 		}
 		var members []string
 		for _, l := range losses {
-			members = append(members, l.Pointer+l.Message[:strings.Index(l.Message, "is missing")])
+			members = append(members, strings.TrimSpace(l.Pointer+" "+l.Message[:strings.Index(l.Message, "is missing")]))
 		}
 		if got := strings.Join(members, ","); got != want {
 			t.Errorf("%s: losses = %q, want %q", f, got, want)
 		}
 	}
-	if _, _, err := schema.Export(tools, "yaml"); found(t, err) != "-1 format_unknown " {
+	if _, _, err := schema.Export(tools, "yaml"); found(t, err) != "format_unknown " {
 		t.Errorf("unknown format: %v", err)
 	}
 	broken := []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{`)}}
-	if _, _, err := schema.Export(broken, schema.MCP); found(t, err) != "0 not_json /input_schema" {
+	if _, _, err := schema.Export(broken, schema.MCP); found(t, err) != "not_json /0/input_schema" {
 		t.Errorf("broken schema: %v", err)
 	}
 }
@@ -246,33 +246,33 @@ func TestImportReportsWhatItCannotRead(t *testing.T) {
 		doc  string
 		want string
 	}{
-		{"not JSON", schema.MCP, `{"tools":[`, "-1 not_json /tools"},
-		{"no list", schema.MCP, `{"tools":{}}`, "-1 not_list "},
-		{"no object", schema.OpenAIResponses, `[1,{"name":"a"},null]`, "0 not_object \n2 not_object "},
-		{"built-in of OpenAI", schema.OpenAIResponses, `[{"type":"web_search"},{"type":"function","name":"a"}]`, "0 built_in /type"},
-		{"built-in of Anthropic", schema.Anthropic, `[{"type":"web_search_20250305","name":"web_search"}]`, "0 built_in /type"},
+		{"not JSON", schema.MCP, `{"tools":[`, "not_json /tools"},
+		{"no list", schema.MCP, `{"tools":{}}`, "not_list "},
+		{"no object", schema.OpenAIResponses, `[1,{"name":"a"},null]`, "not_object /0\nnot_object /2"},
+		{"built-in of OpenAI", schema.OpenAIResponses, `[{"type":"web_search"},{"type":"function","name":"a"}]`, "built_in /0/type"},
+		{"built-in of Anthropic", schema.Anthropic, `[{"type":"web_search_20250305","name":"web_search"}]`, "built_in /0/type"},
 		{"name no string", schema.OpenAIResponses, `[{"type":"function","function":{"name":1,"description":[]}}]`,
-			"0 wrong_type /function/name\n0 wrong_type /function/description"},
-		{"function no object", schema.OpenAIResponses, `[{"type":"function","function":"x"}]`, "0 wrong_type /function"},
-		{"inputSchema without json", schema.Strands, `[{"name":"a","inputSchema":{"type":"object"}}]`, "0 wrong_type /inputSchema"},
+			"wrong_type /0/function/name\nwrong_type /0/function/description"},
+		{"function no object", schema.OpenAIResponses, `[{"type":"function","function":"x"}]`, "wrong_type /0/function"},
+		{"inputSchema without json", schema.Strands, `[{"name":"a","inputSchema":{"type":"object"}}]`, "wrong_type /0/inputSchema"},
 		{"strict outside and inside", schema.OpenAIResponses, `[{"type":"function","strict":true,"function":{"name":"a","strict":false}}]`,
-			"0 member_clash /function/strict"},
+			"member_clash /0/function/strict"},
 		{"strict under two names", schema.OpenAIResponses, `[{"type":"function","name":"a","strict":false,"strict_json_schema":true}]`,
-			"0 member_clash /strict_json_schema"},
-		{"name outside", schema.OpenAIResponses, `[{"type":"function","name":"b","function":{"name":"a"}}]`, "0 member_clash /name"},
+			"member_clash /0/strict_json_schema"},
+		{"name outside", schema.OpenAIResponses, `[{"type":"function","name":"b","function":{"name":"a"}}]`, "member_clash /0/name"},
 		{"schema under the platform's name", schema.MCP, `[{"name":"a","inputSchema":{},"input_schema":{"type":"object"}}]`,
-			"0 member_clash /input_schema"},
+			"member_clash /0/input_schema"},
 		{"registration members", schema.Anthropic, `[{"name":"a","input_schema":{},"default_execution_mode":"passthrough","ledger_adapter":{}}]`,
-			"0 member_clash /default_execution_mode\n0 member_clash /ledger_adapter"},
+			"member_clash /0/default_execution_mode\nmember_clash /0/ledger_adapter"},
 		{"two schemas of LangChain", schema.LangChain, `[{"name":"a","args_schema":{"title":"A"},"parameters":{"title":"P"}}]`,
-			"0 member_clash /parameters"},
-		{"two schemas of OpenAI", schema.OpenAIResponses, `[{"name":"a","params_json_schema":{},"parameters":{}}]`, "0 member_clash /parameters"},
+			"member_clash /0/parameters"},
+		{"two schemas of OpenAI", schema.OpenAIResponses, `[{"name":"a","params_json_schema":{},"parameters":{}}]`, "member_clash /0/parameters"},
 		{"a schema and a null", schema.OpenAIResponses, `[{"name":"a","parameters":{},"params_json_schema":null}]`, ""},
-		{"custom of OpenAI", schema.OpenAIResponses, `[{"type":"custom","name":"code","format":{"type":"grammar"}}]`, "0 built_in /type"},
-		{"custom of OpenAI's Chat Completions", schema.OpenAIResponses, `[{"type":"custom","custom":{"name":"code"}}]`, "0 built_in /type"},
+		{"custom of OpenAI", schema.OpenAIResponses, `[{"type":"custom","name":"code","format":{"type":"grammar"}}]`, "built_in /0/type"},
+		{"custom of OpenAI's Chat Completions", schema.OpenAIResponses, `[{"type":"custom","custom":{"name":"code"}}]`, "built_in /0/type"},
 		{"custom of Anthropic", schema.Anthropic, `[{"type":"custom","name":"a","input_schema":{}}]`, ""},
 		{"custom of Anthropic without schema", schema.Anthropic, `[{"type":"custom","name":"a"}]`, ""},
-		{"page of several", schema.MCP, `{"tools":[],"nextCursor":"abc"}`, "-1 list_incomplete /nextCursor"},
+		{"page of several", schema.MCP, `{"tools":[],"nextCursor":"abc"}`, "list_incomplete /nextCursor"},
 		{"last page", schema.MCP, `{"tools":[],"nextCursor":""}`, ""},
 	} {
 		_, _, err := schema.Import([]byte(test.doc), test.from)
@@ -311,11 +311,11 @@ func TestRecognize(t *testing.T) {
 		{`{"tools":[{"name":"a","inputSchema":{"json":{}}}],"toolChoice":{}}`, "strands"},
 		{`{"tools":[{"name":"a","inputSchema":{"type":"object","json":1}}]}`, "mcp"},
 		{`{"tools":[{"name":"a","command":["x"]}]}`, "agentcli"},
-		{`[{"name":"a"}]`, "-1 format_unknown "},
-		{`[1]`, "-1 format_unknown "},
-		{`[{"name":"a","inputSchema":{}},{"name":"b","args_schema":{}}]`, "-1 format_mixed "},
-		{`[{"name":"a","input_schema":{}},{"name":"b","parameters":{}}]`, "-1 format_mixed "},
-		{`[{"name":"a","input_schema":{}},{"name":"b","inputSchema":{}}]`, "-1 format_mixed "},
+		{`[{"name":"a"}]`, "format_unknown "},
+		{`[1]`, "format_unknown "},
+		{`[{"name":"a","inputSchema":{}},{"name":"b","args_schema":{}}]`, "format_mixed "},
+		{`[{"name":"a","input_schema":{}},{"name":"b","parameters":{}}]`, "format_mixed "},
+		{`[{"name":"a","input_schema":{}},{"name":"b","inputSchema":{}}]`, "format_mixed "},
 	} {
 		_, f, err := schema.Import([]byte(test.doc), "")
 		if got := fmt.Sprint(f) + found(t, err); got != test.want {

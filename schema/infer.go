@@ -81,7 +81,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 }
 
 func (in *inferrer) fail(code, format string, args ...any) {
-	p := Problem{Index: noTool, Code: code, Message: fmt.Sprintf(format, args...)}
+	p := Problem{Code: code, Message: fmt.Sprintf(format, args...)}
 	for _, name := range in.path {
 		p.Pointer += pointerTo(name)
 	}

@@ -32,8 +32,8 @@ func Lint(tools []Tool, o *ValidateOptions) []Problem {
 	c := newChecker(context.Background(), &opts)
 	folded := map[string]int{}
 	for i := range tools {
-		l := &linter{tool: &tools[i], problems: *problemsOf(i, tools[i].Name)}
-		checked := problemsOf(i, tools[i].Name)
+		l := &linter{tool: &tools[i], problems: *problemsAt(element(i), tools[i].Name)}
+		checked := problemsAt(element(i), tools[i].Name)
 		c.tool(checked, l.tool)
 		l.list = checked.unchecked
 		l.names()

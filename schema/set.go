@@ -35,7 +35,7 @@ func NewSet(ctx context.Context, tools []Tool, o *ValidateOptions) (*Set, error)
 	s := &Set{tools: make(map[string]compiledTool, len(tools)), unchecked: unchecked}
 	for i := range tools {
 		t := &tools[i]
-		ps := problemsOf(i, t.Name)
+		ps := problemsAt(element(i), t.Name)
 		s.tools[t.Name] = compiledTool{
 			input:  ps.compile("/input_schema", t.InputSchema, &options),
 			output: ps.compile("/output_schema", t.OutputSchema, &options),

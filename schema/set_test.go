@@ -52,7 +52,7 @@ func TestSet(t *testing.T) {
 			t.Errorf("%s: %v, want code %s and %q", test.name, test.err, test.code, test.text)
 		}
 	}
-	if _, err := schema.NewSet(t.Context(), parse(t, `[{"name":"a"}]`), nil); found(t, err) != "0 input_schema_missing /input_schema" {
+	if _, err := schema.NewSet(t.Context(), parse(t, `[{"name":"a"}]`), nil); found(t, err) != "input_schema_missing /0/input_schema" {
 		t.Errorf("problems = %v", err)
 	}
 }

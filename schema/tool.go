@@ -179,7 +179,7 @@ func (b *Binding) UnmarshalJSON(data []byte) error {
 // MarshalJSON writes the members that are set, in the order of the Tools schema, then Extra. The
 // error is that of [Export]. encoding/json compacts what MarshalJSON returns; Export does not.
 func (t Tool) MarshalJSON() ([]byte, error) {
-	if err := invalid(t.checkRaw(noTool)); err != nil {
+	if err := invalid(t.checkRaw("")); err != nil {
 		return nil, err
 	}
 	return members.Write(&t.kept, t.fields(), t.Extra)
@@ -190,9 +190,10 @@ func (b Binding) MarshalJSON() ([]byte, error) {
 	return members.Write(&b.kept, b.fields(), b.Extra)
 }
 
-// checkRaw reports raw members that are not one strict JSON value each, and names that repeat.
-func (t *Tool) checkRaw(index int) []Problem {
-	ps := problemsOf(index, t.Name)
+// checkRaw reports raw members that are not one strict JSON value each, and names that repeat. at is
+// the place of the tool.
+func (t *Tool) checkRaw(at string) []Problem {
+	ps := problemsAt(at, t.Name)
 	ps.raw("/input_schema", t.InputSchema)
 	ps.raw("/output_schema", t.OutputSchema)
 	ps.extra("", t.Extra, toolMembers)

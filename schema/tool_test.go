@@ -13,7 +13,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// found returns the problems of a list, one per line: tool, code, pointer.
+// found returns the problems of a list, one per line: code, pointer.
 func found(t testing.TB, err error) string {
 	t.Helper()
 	if err == nil {
@@ -25,7 +25,7 @@ func found(t testing.TB, err error) string {
 	}
 	var lines []string
 	for _, p := range e.Problems {
-		lines = append(lines, fmt.Sprintf("%d %s %s", p.Index, p.Code, p.Pointer))
+		lines = append(lines, fmt.Sprintf("%s %s", p.Code, p.Pointer))
 		if p.Message == "" || strings.Contains(p.Message, "%!") {
 			t.Errorf("bad message %q of %s", p.Message, p.Code)
 		}
@@ -98,56 +98,56 @@ func TestValidate(t *testing.T) {
 	for _, test := range []struct{ name, tools, want string }{
 		{"the least", tool(``), ``},
 		{"no tools", `[]`, ``},
-		{"no object", `[1,null,"x",[]]`, "0 not_object \n1 not_object \n2 not_object \n3 not_object "},
-		{"empty object", `[{}]`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
-		{"nulls", `[{"name":null,"input_schema":null}]`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
+		{"no object", `[1,null,"x",[]]`, "not_object /0\nnot_object /1\nnot_object /2\nnot_object /3"},
+		{"empty object", `[{}]`, "name_missing /0/name\ninput_schema_missing /0/input_schema"},
+		{"nulls", `[{"name":null,"input_schema":null}]`, "name_missing /0/name\ninput_schema_missing /0/input_schema"},
 		{"wrong types", `[{"name":1,"description":2,"input_schema":{},"default_execution_mode":3,"ledger_write_policy":4}]`,
-			"0 wrong_type /name\n0 wrong_type /default_execution_mode\n? 0 wrong_type /description\n? 0 wrong_type /ledger_write_policy"},
-		{"wrong case", tool(`,"Description":"x"`), "? 0 wrong_case /Description"},
+			"wrong_type /0/name\nwrong_type /0/default_execution_mode\n? wrong_type /0/description\n? wrong_type /0/ledger_write_policy"},
+		{"wrong case", tool(`,"Description":"x"`), "? wrong_case /0/Description"},
 		{"unknown members", tool(`,"x_later":{"a":1}`), ``},
 
-		{"name empty", named(``), "0 name_missing /name"},
+		{"name empty", named(``), "name_missing /0/name"},
 		{"name 128", named(strings.Repeat("a", 128)), ``},
-		{"name 129", named(strings.Repeat("a", 129)), "0 name_invalid /name"},
+		{"name 129", named(strings.Repeat("a", 129)), "name_invalid /0/name"},
 		{"name with the first and last letters and digits", named(`azAZ09`), ``},
-		{"name with leading digit", named(`1a`), "0 name_invalid /name"},
+		{"name with leading digit", named(`1a`), "name_invalid /0/name"},
 		{"name with hyphen", named(`a-b`), ``},
-		{"name with leading hyphen", named(`-a`), "0 name_invalid /name"},
+		{"name with leading hyphen", named(`-a`), "name_invalid /0/name"},
 		{"name with leading underscore", named(`_a`), ``},
-		{"name with dot", named(`a.b`), "0 name_invalid /name"},
-		{"name with space", named(`a b`), "0 name_invalid /name"},
-		{"name with line break", named(`ab\n`), "0 name_invalid /name"},
-		{"name with Cyrillic a", named("get_\u0430"), "0 name_invalid /name"},
-		{"name with Kelvin sign", named("\u212a"), "0 name_invalid /name"},
-		{"name with long s", named("get_\u017f"), "0 name_invalid /name"},
-		{"name with full-width a", named("\uff41"), "0 name_invalid /name"},
+		{"name with dot", named(`a.b`), "name_invalid /0/name"},
+		{"name with space", named(`a b`), "name_invalid /0/name"},
+		{"name with line break", named(`ab\n`), "name_invalid /0/name"},
+		{"name with Cyrillic a", named("get_\u0430"), "name_invalid /0/name"},
+		{"name with Kelvin sign", named("\u212a"), "name_invalid /0/name"},
+		{"name with long s", named("get_\u017f"), "name_invalid /0/name"},
+		{"name with full-width a", named("\uff41"), "name_invalid /0/name"},
 		{"names that differ by case", `[{"name":"a","input_schema":{}},{"name":"A","input_schema":{}}]`, ``},
 		{"same name", `[{"name":"a","input_schema":{}},{"name":"b","input_schema":{}},{"name":"a","input_schema":{}}]`,
-			"2 name_duplicate /name"},
+			"name_duplicate /2/name"},
 
-		{"input schema true", input(`true`), "0 schema_not_object /input_schema"},
-		{"input schema string", input(`"object"`), "0 schema_not_object /input_schema"},
-		{"input schema array", input(`[]`), "0 schema_not_object /input_schema"},
-		{"input schema of an array", input(`{"type":"array"}`), "0 schema_not_object /input_schema/type"},
-		{"input schema of an object or null", input(`{"type":["object","null"]}`), "0 schema_not_object /input_schema/type"},
+		{"input schema true", input(`true`), "schema_not_object /0/input_schema"},
+		{"input schema string", input(`"object"`), "schema_not_object /0/input_schema"},
+		{"input schema array", input(`[]`), "schema_not_object /0/input_schema"},
+		{"input schema of an array", input(`{"type":"array"}`), "schema_not_object /0/input_schema/type"},
+		{"input schema of an object or null", input(`{"type":["object","null"]}`), "schema_not_object /0/input_schema/type"},
 		{"input schema of an object as list", input(`{"type":["object"]}`), ``},
 		{"input schema of an object or null as list", input(`{"type":["object","object"]}`),
-			"0 schema_invalid /input_schema/type\n0 schema_invalid /input_schema/type"},
+			"schema_invalid /0/input_schema/type\nschema_invalid /0/input_schema/type"},
 		{"input schema without type", input(`{}`), ``},
 		{"input schema of an unknown type", input(`{"type":"objct"}`),
-			"0 schema_invalid /input_schema/type"},
+			"schema_invalid /0/input_schema/type"},
 		{"input schema by ref", input(`{"$ref":"#/$defs/x","$defs":{"x":{"type":"object"}}}`), ``},
 		{"input schema by ref to an array", input(`{"$ref":"#/$defs/x","$defs":{"x":{"type":"array"}}}`),
-			"0 schema_not_object /input_schema/$defs/x/type"},
+			"schema_not_object /0/input_schema/$defs/x/type"},
 		{"input schema by ref through names with escapes", input(`{"$ref":"#/$defs/a~1b%20c","$defs":{"a/b c":{"type":"array"}}}`),
-			"0 schema_not_object /input_schema/$defs/a~1b c/type"},
-		{"input schema by ref into a list", input(`{"$ref":"#/anyOf/1","anyOf":[{},{"type":"string"}]}`), "0 schema_not_object /input_schema/anyOf/1/type"},
+			"schema_not_object /0/input_schema/$defs/a~1b c/type"},
+		{"input schema by ref into a list", input(`{"$ref":"#/anyOf/1","anyOf":[{},{"type":"string"}]}`), "schema_not_object /0/input_schema/anyOf/1/type"},
 		{"input schema by refs in a row", input(`{"$ref":"#/$defs/x","$defs":{"x":{"allOf":[{},{"$ref":"#/$defs/y"}]},"y":{"type":"string"}}}`),
-			"0 schema_not_object /input_schema/$defs/y/type"},
-		{"input schema of all of a text", input(`{"allOf":[{"type":"string"}]}`), "0 schema_not_object /input_schema/allOf/0/type"},
+			"schema_not_object /0/input_schema/$defs/y/type"},
+		{"input schema of all of a text", input(`{"allOf":[{"type":"string"}]}`), "schema_not_object /0/input_schema/allOf/0/type"},
 		{"input schema of an object and all of a text", input(`{"type":"object","allOf":[{},{"type":"string"}]}`),
-			"0 schema_not_object /input_schema/allOf/1/type"},
-		{"input schema of all of an object or null", input(`{"allOf":[{"type":["object","null"]}]}`), "0 schema_not_object /input_schema/allOf/0/type"},
+			"schema_not_object /0/input_schema/allOf/1/type"},
+		{"input schema of all of an object or null", input(`{"allOf":[{"type":["object","null"]}]}`), "schema_not_object /0/input_schema/allOf/0/type"},
 		{"input schema of an object, and of an object or null", input(`{"type":"object","allOf":[{"type":["object","null"]}]}`), ``},
 		{"input schema of all of an object, or null of it", input(`{"allOf":[{"type":["object","null"]},{"type":"object"}]}`), ``},
 		{"input schema of any of a text", input(`{"anyOf":[{"type":"string"},{"type":"object"}]}`), ``},
@@ -157,88 +157,88 @@ func TestValidate(t *testing.T) {
 		{"input schema by ref through another document", input(`{"$ref":"#/$defs/x/$defs/z","$defs":{"x":{"$id":"https://x.test/y",` +
 			`"$defs":{"z":{"$ref":"#/$defs/w"},"w":{"type":"object"}}},"w":{"type":"array"}}}`), ``},
 		{"input schema by a long row of refs", input(`{"$ref":"#/$defs/l0","$defs":{` + chain.String() + `"l40":{"type":"string"}}}`), ``},
-		{"input schema by ref to itself", input(`{"$ref":"#"}`), "0 schema_ref_cycle /input_schema"},
+		{"input schema by ref to itself", input(`{"$ref":"#"}`), "schema_ref_cycle /0/input_schema"},
 		{"input schema by ref to a cycle", input(`{"$ref":"#/$defs/x","$defs":{"x":{"type":"string","allOf":[{"$ref":"#/$defs/x"}]}}}`),
-			"0 schema_not_object /input_schema/$defs/x/type\n0 schema_ref_cycle /input_schema/$defs/x"},
+			"schema_not_object /0/input_schema/$defs/x/type\nschema_ref_cycle /0/input_schema/$defs/x"},
 		{"input schema of many", input(`{"allOf":[` + strings.Repeat(`{},`, 40) + `{"type":"string"}]}`), ``},
-		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "0 schema_ref_broken /input_schema/properties/a/$ref"},
+		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "schema_ref_broken /0/input_schema/properties/a/$ref"},
 		{"input schema with a bad regex", input(`{"properties":{"a":{"pattern":"("}}}`),
-			"? 0 schema_pattern_unsupported /input_schema/properties/a/pattern"},
+			"? schema_pattern_unsupported /0/input_schema/properties/a/pattern"},
 		{"input schema of an unknown draft", input(`{"$schema":"http://json-schema.org/draft-99/schema"}`),
-			"? 0 schema_draft_unknown /input_schema/$schema"},
+			"? schema_draft_unknown /0/input_schema/$schema"},
 		{"input schema with two problems", input(`{"required":"a","properties":{"a":{"type":1}}}`),
-			"0 schema_invalid /input_schema/properties/a/type\n0 schema_invalid /input_schema/required"},
+			"schema_invalid /0/input_schema/properties/a/type\nschema_invalid /0/input_schema/required"},
 		{"output schema", tool(`,"output_schema":{"type":"array"}`), ``},
 		{"output schema null", tool(`,"output_schema":null`), ``},
-		{"output schema true", tool(`,"output_schema":true`), "0 schema_not_object /output_schema"},
-		{"output schema broken", tool(`,"output_schema":{"minimum":"1"}`), "0 schema_invalid /output_schema/minimum"},
+		{"output schema true", tool(`,"output_schema":true`), "schema_not_object /0/output_schema"},
+		{"output schema broken", tool(`,"output_schema":{"minimum":"1"}`), "schema_invalid /0/output_schema/minimum"},
 
 		{"mode sandbox", tool(`,"default_execution_mode":"sandbox"`), ``},
 		{"mode null", tool(`,"default_execution_mode":null`), ``},
 		{"mode empty", tool(`,"default_execution_mode":""`), ``},
-		{"mode of a later release", tool(`,"default_execution_mode":"executed"`), "? 0 later_release /default_execution_mode"},
-		{"mode in capitals", tool(`,"default_execution_mode":"Sandbox"`), "0 mode_invalid /default_execution_mode"},
-		{"mode unknown", tool(`,"default_execution_mode":"simulated"`), "0 mode_invalid /default_execution_mode"},
-		{"passthrough without binding", tool(`,"default_execution_mode":"passthrough"`), "0 binding_missing /passthrough_binding"},
-		{"binding null", pass(`null`), "0 binding_missing /passthrough_binding"},
-		{"binding no object", pass(`"e"`), "0 wrong_type /passthrough_binding"},
-		{"binding empty", pass(`{}`), "0 binding_no_endpoint /passthrough_binding\n0 binding_tool_name /passthrough_binding/tool_name"},
+		{"mode of a later release", tool(`,"default_execution_mode":"executed"`), "? later_release /0/default_execution_mode"},
+		{"mode in capitals", tool(`,"default_execution_mode":"Sandbox"`), "mode_invalid /0/default_execution_mode"},
+		{"mode unknown", tool(`,"default_execution_mode":"simulated"`), "mode_invalid /0/default_execution_mode"},
+		{"passthrough without binding", tool(`,"default_execution_mode":"passthrough"`), "binding_missing /0/passthrough_binding"},
+		{"binding null", pass(`null`), "binding_missing /0/passthrough_binding"},
+		{"binding no object", pass(`"e"`), "wrong_type /0/passthrough_binding"},
+		{"binding empty", pass(`{}`), "binding_no_endpoint /0/passthrough_binding\nbinding_tool_name /0/passthrough_binding/tool_name"},
 		{"binding by name", pass(`{"endpoint_name":"e","tool_name":"t"}`), ``},
 		{"binding by id", pass(`{"endpoint_id":"` + uuid + `","tool_name":"t"}`), ``},
 		{"binding by id in capitals", pass(`{"endpoint_id":"` + strings.ToUpper(uuid) + `","tool_name":"t"}`), ``},
 		{"binding by what is not an id", pass(`{"endpoint_id":"orders-api","tool_name":"t"}`),
-			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
+			"binding_endpoint_id /0/passthrough_binding/endpoint_id"},
 		{"binding by id without hyphens", pass(`{"endpoint_id":"` + strings.ReplaceAll(uuid, "-", "") + `","tool_name":"t"}`), ``},
 		{"binding by id with one hyphen", pass(`{"endpoint_id":"` + strings.Replace(strings.ReplaceAll(uuid, "-", ""), "b", "-", 1) + `","tool_name":"t"}`),
-			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
+			"binding_endpoint_id /0/passthrough_binding/endpoint_id"},
 		{"binding by name and an empty id", pass(`{"endpoint_id":"","endpoint_name":"e","tool_name":"t"}`), ``},
 		{"binding by id and an empty name", pass(`{"endpoint_id":"` + uuid + `","endpoint_name":"","tool_name":"t"}`), ``},
 		{"binding by both", pass(`{"endpoint_id":"` + uuid + `","endpoint_name":"e","tool_name":"t"}`),
-			"0 binding_both_ids /passthrough_binding"},
+			"binding_both_ids /0/passthrough_binding"},
 		{"binding by id and a null name", pass(`{"endpoint_id":"` + uuid + `","endpoint_name":null,"tool_name":"t"}`), ``},
 		{"binding with empty strings", pass(`{"endpoint_id":"","endpoint_name":"","tool_name":""}`),
-			"0 binding_no_endpoint /passthrough_binding\n0 binding_tool_name /passthrough_binding/tool_name"},
-		{"binding with a null tool", pass(`{"endpoint_name":"e","tool_name":null}`), "0 binding_tool_name /passthrough_binding/tool_name"},
+			"binding_no_endpoint /0/passthrough_binding\nbinding_tool_name /0/passthrough_binding/tool_name"},
+		{"binding with a null tool", pass(`{"endpoint_name":"e","tool_name":null}`), "binding_tool_name /0/passthrough_binding/tool_name"},
 		{"binding with wrong types", pass(`{"endpoint_name":1,"tool_name":[]}`),
-			"0 wrong_type /passthrough_binding/endpoint_name\n0 wrong_type /passthrough_binding/tool_name"},
+			"wrong_type /0/passthrough_binding/endpoint_name\nwrong_type /0/passthrough_binding/tool_name"},
 		{"binding with wrong case", pass(`{"endpoint_name":"e","tool_name":"t","Endpoint_ID":"x"}`),
-			"? 0 wrong_case /passthrough_binding/Endpoint_ID"},
+			"? wrong_case /0/passthrough_binding/Endpoint_ID"},
 		{"binding on a sandbox tool", tool(`,"passthrough_binding":{"endpoint_name":"e","tool_name":"t"}`), ``},
 		{"binding on a sandbox tool, incomplete", tool(`,"passthrough_binding":{"endpoint_id":"","tool_name":null}`), ``},
 		{"binding on a sandbox tool, empty", tool(`,"passthrough_binding":{}`), ``},
 		{"binding on a sandbox tool, null", tool(`,"passthrough_binding":null`), ``},
-		{"binding on a sandbox tool, no object", tool(`,"passthrough_binding":5`), "0 wrong_type /passthrough_binding"},
+		{"binding on a sandbox tool, no object", tool(`,"passthrough_binding":5`), "wrong_type /0/passthrough_binding"},
 		{"binding on a sandbox tool, wrong types", tool(`,"default_execution_mode":"sandbox","passthrough_binding":{"endpoint_id":[],"tool_name":1,"Tool_Name":"t"}`),
-			"0 wrong_type /passthrough_binding/endpoint_id\n0 wrong_type /passthrough_binding/tool_name\n? 0 wrong_case /passthrough_binding/Tool_Name"},
-		{"binding on a sandbox tool, both", tool(`,"passthrough_binding":{"endpoint_id":"x","endpoint_name":"y"}`), "0 binding_both_ids /passthrough_binding"},
+			"wrong_type /0/passthrough_binding/endpoint_id\nwrong_type /0/passthrough_binding/tool_name\n? wrong_case /0/passthrough_binding/Tool_Name"},
+		{"binding on a sandbox tool, both", tool(`,"passthrough_binding":{"endpoint_id":"x","endpoint_name":"y"}`), "binding_both_ids /0/passthrough_binding"},
 		{"binding on a sandbox tool, no id", tool(`,"passthrough_binding":{"endpoint_id":"x"}`),
-			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
+			"binding_endpoint_id /0/passthrough_binding/endpoint_id"},
 		{"binding in an unknown mode", tool(`,"default_execution_mode":"x","passthrough_binding":[]`),
-			"0 wrong_type /passthrough_binding\n0 mode_invalid /default_execution_mode"},
+			"wrong_type /0/passthrough_binding\nmode_invalid /0/default_execution_mode"},
 
 		{"policy record_only", tool(`,"ledger_write_policy":"record_only"`), ``},
 		{"policy on a sandbox tool", tool(`,"ledger_write_policy":"none"`), ``},
-		{"policy unknown", tool(`,"ledger_write_policy":"adapt"`), "? 0 policy_invalid /ledger_write_policy"},
+		{"policy unknown", tool(`,"ledger_write_policy":"adapt"`), "? policy_invalid /0/ledger_write_policy"},
 		{"policy empty", tool(`,"ledger_write_policy":""`), ``},
-		{"policy adapter without adapter", tool(`,"ledger_write_policy":"adapter"`), "0 adapter_missing /ledger_adapter"},
+		{"policy adapter without adapter", tool(`,"ledger_write_policy":"adapter"`), "adapter_missing /0/ledger_adapter"},
 		{"adapter without policy", tool(`,"ledger_adapter":{"entity_type":"order","id_from":"$.id"}`), ``},
 		{"adapter without policy for an undeclared entity", tool(`,"ledger_adapter":{"entity_type":"refund","id_from":"$.id"}`),
-			"? 0 adapter_undeclared /ledger_adapter/entity_type"},
+			"? adapter_undeclared /0/ledger_adapter/entity_type"},
 		{"adapter", adapted(`{"op":"update","entity_type":"order","id_from":"$.order_id","field_map":{"status":"$.status"},"flags":["f:{id}"]}`), ``},
 		{"adapter without op", adapted(`{"entity_type":"order","id_from":"$.order_id"}`), ``},
-		{"adapter no object", adapted(`"x"`), "? 0 adapter_invalid /ledger_adapter"},
-		{"adapter empty", adapted(`{}`), "? 0 adapter_invalid /ledger_adapter/entity_type\n? 0 adapter_invalid /ledger_adapter/id_from"},
-		{"adapter with unknown op", adapted(`{"op":"upsert","entity_type":"order","id_from":"$.id"}`), "? 0 adapter_unsupported /ledger_adapter/op"},
-		{"adapter with bad path", adapted(`{"entity_type":"order","id_from":"$[?(@.a)]"}`), "? 0 adapter_unsupported /ledger_adapter/id_from"},
+		{"adapter no object", adapted(`"x"`), "? adapter_invalid /0/ledger_adapter"},
+		{"adapter empty", adapted(`{}`), "? adapter_invalid /0/ledger_adapter/entity_type\n? adapter_invalid /0/ledger_adapter/id_from"},
+		{"adapter with unknown op", adapted(`{"op":"upsert","entity_type":"order","id_from":"$.id"}`), "? adapter_unsupported /0/ledger_adapter/op"},
+		{"adapter with bad path", adapted(`{"entity_type":"order","id_from":"$[?(@.a)]"}`), "? adapter_unsupported /0/ledger_adapter/id_from"},
 		{"adapter for an undeclared entity", adapted(`{"entity_type":"refund","id_from":"$.id"}`),
-			"0 adapter_undeclared /ledger_adapter/entity_type"},
+			"adapter_undeclared /0/ledger_adapter/entity_type"},
 		{"set_flag", adapted(`{"op":"set_flag","flags":["seen"]}`), ``},
-		{"set_flag without flags", adapted(`{"op":"set_flag"}`), "? 0 adapter_invalid /ledger_adapter/flags"},
+		{"set_flag without flags", adapted(`{"op":"set_flag"}`), "? adapter_invalid /0/ledger_adapter/flags"},
 		{"set_flag with entity members", adapted(`{"op":"set_flag","entity_type":"order","id_from":"$.id","field_map":{},"flags":["seen"]}`),
-			"? 0 adapter_invalid /ledger_adapter/entity_type\n? 0 adapter_invalid /ledger_adapter/id_from\n? 0 adapter_invalid /ledger_adapter/field_map"},
+			"? adapter_invalid /0/ledger_adapter/entity_type\n? adapter_invalid /0/ledger_adapter/id_from\n? adapter_invalid /0/ledger_adapter/field_map"},
 
 		{"all problems of all tools", `[{"name":"1","input_schema":true},{"name":"b","input_schema":{}},{"input_schema":{},"default_execution_mode":"x"}]`,
-			"0 name_invalid /name\n0 schema_not_object /input_schema\n2 name_missing /name\n2 mode_invalid /default_execution_mode"},
+			"name_invalid /0/name\nschema_not_object /0/input_schema\nname_missing /2/name\nmode_invalid /2/default_execution_mode"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tools := parse(t, test.tools)
@@ -253,7 +253,7 @@ func TestValidateWithoutLedgerSchema(t *testing.T) {
 	tools := parse(t, `[{"name":"a","input_schema":{},"ledger_write_policy":"adapter","ledger_adapter":{"entity_type":"order","id_from":"$.id"}},
 		{"name":"b","input_schema":{},"ledger_write_policy":"adapter","ledger_adapter":{"op":"set_flag","flags":["f"]}},
 		{"name":"c","input_schema":{},"ledger_write_policy":"none","ledger_adapter":{"entity_type":"order","id_from":"$.id"}}]`)
-	if got, want := found(t, rejected(t.Context(), tools, nil)), "0 adapter_undeclared /ledger_adapter/entity_type"; got != want {
+	if got, want := found(t, rejected(t.Context(), tools, nil)), "adapter_undeclared /0/ledger_adapter/entity_type"; got != want {
 		t.Errorf("problems = %q, want %q", got, want)
 	}
 }
@@ -292,7 +292,7 @@ func TestValidateContext(t *testing.T) {
 	type key struct{}
 	r := &countingResolver{}
 	err := rejected(context.WithValue(t.Context(), key{}, "ours"), tools, &schema.ValidateOptions{Endpoint: r.endpoint})
-	const unchecked = "1 endpoint_lookup /passthrough_binding/endpoint_name\n4 endpoint_lookup /passthrough_binding/endpoint_name"
+	const unchecked = "endpoint_lookup /1/passthrough_binding/endpoint_name\nendpoint_lookup /4/passthrough_binding/endpoint_name"
 	if got := found(t, err); got != unchecked {
 		t.Errorf("problems = %q", got)
 	}
@@ -314,7 +314,7 @@ func TestValidateContext(t *testing.T) {
 // A negative limit is an error, not the default.
 func TestNegativeLimitsAreReported(t *testing.T) {
 	limits := schema.Limits{Depth: -1, SchemaBytes: -5, Bytes: 7}
-	const want = "-1 limits_invalid \n-1 limits_invalid "
+	const want = "limits_invalid \nlimits_invalid "
 	_, err := schema.Compile(json.RawMessage(`{"type":1}`), &schema.CompileOptions{Limits: limits})
 	if got := found(t, err); got != want {
 		t.Errorf("Compile: problems = %q", got)
@@ -324,7 +324,7 @@ func TestNegativeLimitsAreReported(t *testing.T) {
 		t.Errorf("Compile: %v", err)
 	}
 	tools := parse(t, `[{"name":"1","input_schema":{"type":"object"}}]`)
-	if got := found(t, rejected(t.Context(), tools, &schema.ValidateOptions{Limits: limits})); got != want+"\n0 name_invalid /name" {
+	if got := found(t, rejected(t.Context(), tools, &schema.ValidateOptions{Limits: limits})); got != want+"\nname_invalid /0/name" {
 		t.Errorf("Validate: problems = %q", got)
 	}
 	if _, err := schema.NewSet(t.Context(), nil, &schema.ValidateOptions{Limits: limits}); found(t, err) != want {
@@ -361,15 +361,15 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		{`{"endpoint_name":"api","tool_name":"u"}`, endpoints, ``},
 		{`{"endpoint_name":"later","tool_name":"x"}`, endpoints, ``},
 		{`{"endpoint_name":"code","tool_name":"t"}`, endpoints, ``},
-		{`{"endpoint_name":"none","tool_name":"t"}`, endpoints, `0 endpoint_missing /passthrough_binding/endpoint_name`},
-		{`{"endpoint_id":"1` + uuid[1:] + `","tool_name":"t"}`, endpoints, `0 endpoint_missing /passthrough_binding/endpoint_id`},
-		{`{"endpoint_name":"queue","tool_name":"t"}`, endpoints, `0 endpoint_type /passthrough_binding/endpoint_name`},
-		{`{"endpoint_name":"theirs","tool_name":"t"}`, endpoints, `0 endpoint_foreign /passthrough_binding/endpoint_name`},
-		{`{"endpoint_name":"code","tool_name":"x"}`, endpoints, `0 endpoint_tool /passthrough_binding/tool_name`},
-		{`{"endpoint_name":"empty","tool_name":"x"}`, endpoints, `0 endpoint_tool /passthrough_binding/tool_name`},
-		{`{"endpoint_name":"code"}`, endpoints, `0 binding_tool_name /passthrough_binding/tool_name`},
-		{`{"endpoint_name":"code","tool_name":"t"}`, failing, `0 endpoint_lookup /passthrough_binding/endpoint_name`},
-		{`{"endpoint_id":"x","tool_name":"t"}`, failing, `0 binding_endpoint_id /passthrough_binding/endpoint_id`},
+		{`{"endpoint_name":"none","tool_name":"t"}`, endpoints, `endpoint_missing /0/passthrough_binding/endpoint_name`},
+		{`{"endpoint_id":"1` + uuid[1:] + `","tool_name":"t"}`, endpoints, `endpoint_missing /0/passthrough_binding/endpoint_id`},
+		{`{"endpoint_name":"queue","tool_name":"t"}`, endpoints, `endpoint_type /0/passthrough_binding/endpoint_name`},
+		{`{"endpoint_name":"theirs","tool_name":"t"}`, endpoints, `endpoint_foreign /0/passthrough_binding/endpoint_name`},
+		{`{"endpoint_name":"code","tool_name":"x"}`, endpoints, `endpoint_tool /0/passthrough_binding/tool_name`},
+		{`{"endpoint_name":"empty","tool_name":"x"}`, endpoints, `endpoint_tool /0/passthrough_binding/tool_name`},
+		{`{"endpoint_name":"code"}`, endpoints, `binding_tool_name /0/passthrough_binding/tool_name`},
+		{`{"endpoint_name":"code","tool_name":"t"}`, failing, `endpoint_lookup /0/passthrough_binding/endpoint_name`},
+		{`{"endpoint_id":"x","tool_name":"t"}`, failing, `binding_endpoint_id /0/passthrough_binding/endpoint_id`},
 	} {
 		tools := parse(t, `[{"name":"a","input_schema":{},"default_execution_mode":"passthrough","passthrough_binding":`+test.binding+`}]`)
 		err := rejected(t.Context(), tools, &schema.ValidateOptions{Endpoint: test.resolver, Org: "ours"})
@@ -393,10 +393,10 @@ func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 	tools := parse(t, `[{"name":"a","input_schema":{}},{"name":"1","default_execution_mode":"x"},{"name":"b"}]`)
 	err := rejected(t.Context(), tools, nil)
 	want := `4 problems:
-  - tool[1] "1": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "1" at byte 0 is not allowed there [name_invalid]
-  - tool[1] "1": /input_schema is required: the JSON Schema of the arguments object [input_schema_missing]
-  - tool[1] "1": /default_execution_mode must be sandbox or passthrough, not "x" [mode_invalid]
-  - tool[2] "b": /input_schema is required: the JSON Schema of the arguments object [input_schema_missing]`
+  - tool "1": /1/name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "1" at byte 0 is not allowed there [name_invalid]
+  - tool "1": /1/input_schema is required: the JSON Schema of the arguments object [input_schema_missing]
+  - tool "1": /1/default_execution_mode must be sandbox or passthrough, not "x" [mode_invalid]
+  - tool "b": /2/input_schema is required: the JSON Schema of the arguments object [input_schema_missing]`
 	if err.Error() != want {
 		t.Errorf("error:\n%v\nwant:\n%s", err, want)
 	}
@@ -410,9 +410,9 @@ func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 
 func TestParseRefusesWhatIsNoList(t *testing.T) {
 	for _, test := range []struct{ doc, want string }{
-		{``, "-1 not_json "}, {`[`, "-1 not_json "}, {`[{"name":"a","name":"b"}]`, "-1 not_json /0/name"}, {`[] []`, "-1 not_json "},
-		{`null`, "-1 not_list "}, {`"x"`, "-1 not_list "}, {`{}`, "-1 not_list /tools_schema"},
-		{`{"tools_schema":{}}`, "-1 not_list /tools_schema"}, {`{"Tools_Schema":[]}`, "-1 wrong_case /Tools_Schema"},
+		{``, "not_json "}, {`[`, "not_json "}, {`[{"name":"a","name":"b"}]`, "not_json /0/name"}, {`[] []`, "not_json "},
+		{`null`, "not_list "}, {`"x"`, "not_list "}, {`{}`, "not_list /tools_schema"},
+		{`{"tools_schema":{}}`, "not_list /tools_schema"}, {`{"Tools_Schema":[]}`, "wrong_case /Tools_Schema"},
 	} {
 		_, err := importAs([]byte(test.doc), schema.Platform)
 		if got := found(t, err); got != test.want {
@@ -452,7 +452,7 @@ func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
 		{Name: "b", InputSchema: json.RawMessage(`{}},{"name":"smuggled","input_schema":{}`)},
 		{Name: "c", Extra: []ledger.Member{{Name: "x", Value: json.RawMessage(`1,"name":"d"`)}}},
 	}
-	const want = "0 not_json /input_schema\n1 not_json /input_schema\n2 not_json /x"
+	const want = "not_json /0/input_schema\nnot_json /1/input_schema\nnot_json /2/x"
 	if _, err := writePlatform(broken); found(t, err) != want {
 		t.Errorf("Marshal: problems = %q", found(t, err))
 	}
@@ -463,11 +463,11 @@ func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
 		t.Error("json.Marshal wrote it")
 	}
 	err := rejected(t.Context(), []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}}, nil)
-	if got := found(t, err); got != "0 schema_not_json /input_schema/type" {
+	if got := found(t, err); got != "schema_not_json /0/input_schema/type" {
 		t.Errorf("problems = %q", got)
 	}
 	err = rejected(t.Context(), []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"` + strings.Repeat("x", 70_000))}}, nil)
-	if got := found(t, err); got != "0 schema_not_json /input_schema/type" {
+	if got := found(t, err); got != "schema_not_json /0/input_schema/type" {
 		t.Errorf("problems = %q", got)
 	}
 }
@@ -481,7 +481,7 @@ func TestWritingRefusesAMemberTwice(t *testing.T) {
 		{Name: "c", PassthroughBinding: &schema.Binding{Extra: []ledger.Member{{Name: "tool_name", Value: one}}}},
 		{Name: "d", Extra: []ledger.Member{{Name: "tool_name", Value: one}, {Name: "Name", Value: one}, {Name: "x"}, {Name: "x", Value: one}}},
 	}
-	const want = "0 member_clash /x\n1 member_clash /description\n2 member_clash /passthrough_binding/tool_name"
+	const want = "member_clash /0/x\nmember_clash /1/description\nmember_clash /2/passthrough_binding/tool_name"
 	if _, err := writePlatform(tools); found(t, err) != want {
 		t.Errorf("Marshal: problems = %q", found(t, err))
 	}
@@ -519,14 +519,14 @@ func TestToolReadFromAnotherValue(t *testing.T) {
 		want   string
 		found  string
 	}{
-		"unchanged": {func(*schema.Tool) {}, `5`, "0 not_object "},
-		"a field":   {func(tool *schema.Tool) { tool.Name = "a" }, `{"name":"a"}`, "0 input_schema_missing /input_schema"},
-		"extra":     {func(tool *schema.Tool) { tool.Extra = []ledger.Member{{Name: "x", Value: json.RawMessage(`1`)}} }, `{"x":1}`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
+		"unchanged": {func(*schema.Tool) {}, `5`, "not_object /0"},
+		"a field":   {func(tool *schema.Tool) { tool.Name = "a" }, `{"name":"a"}`, "input_schema_missing /0/input_schema"},
+		"extra":     {func(tool *schema.Tool) { tool.Extra = []ledger.Member{{Name: "x", Value: json.RawMessage(`1`)}} }, `{"x":1}`, "name_missing /0/name\ninput_schema_missing /0/input_schema"},
 		"extra with the name of a field": {func(tool *schema.Tool) {
 			tool.Name, tool.InputSchema = "a", json.RawMessage(`{}`)
 			tool.Extra = []ledger.Member{{Name: "name"}}
 		}, `{"name":"a","input_schema":{}}`, ""},
-		"without text": {func(tool *schema.Tool) { tool.Name, tool.Extra = "a", []ledger.Member{{Name: "name"}} }, `{"name":"a"}`, "0 input_schema_missing /input_schema"},
+		"without text": {func(tool *schema.Tool) { tool.Name, tool.Extra = "a", []ledger.Member{{Name: "name"}} }, `{"name":"a"}`, "input_schema_missing /0/input_schema"},
 	} {
 		var tool schema.Tool
 		if err := json.Unmarshal([]byte(`5`), &tool); err != nil {

@@ -88,7 +88,7 @@ func TestUnchecked(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(test.schema)}}
 			unchecked, err := schema.Validate(t.Context(), tools, nil)
-			if err != nil || len(unchecked) != 1 || unchecked[0].Code != test.code || unchecked[0].Pointer != "/input_schema"+test.at {
+			if err != nil || len(unchecked) != 1 || unchecked[0].Code != test.code || unchecked[0].Pointer != "/0/input_schema"+test.at {
 				t.Fatalf("Validate = %.300v, %v; want %s %s", unchecked, err, test.code, test.at)
 			}
 			set, err := schema.NewSet(t.Context(), tools, nil)
@@ -151,15 +151,15 @@ func TestCompileUnchecked(t *testing.T) {
 func TestUncheckedAndInvalid(t *testing.T) {
 	for _, test := range []struct{ name, schema, want string }{
 		{"beside a pattern", `{"type":"object","properties":{"a":{"pattern":` + lookAhead + `},"b":{"type":"text"}}}`,
-			"0 schema_invalid /input_schema/properties/b/type\n? 0 schema_pattern_unsupported /input_schema/properties/a/pattern"},
+			"schema_invalid /0/input_schema/properties/b/type\n? schema_pattern_unsupported /0/input_schema/properties/a/pattern"},
 		{"broken reference", `{"properties":{"a":{"pattern":` + lookAhead + `},"b":{"$ref":"#/$defs/b"}}}`,
-			"0 schema_ref_broken /input_schema/properties/b/$ref\n? 0 schema_pattern_unsupported /input_schema/properties/a/pattern"},
-		{"large and not JSON", tooLarge + `}`, "0 schema_not_json /input_schema"},
+			"schema_ref_broken /0/input_schema/properties/b/$ref\n? schema_pattern_unsupported /0/input_schema/properties/a/pattern"},
+		{"large and not JSON", tooLarge + `}`, "schema_not_json /0/input_schema"},
 		{"deeper than parsers read", strings.Repeat(`{"not":`, 10_001) + `{}` + strings.Repeat(`}`, 10_001),
-			"0 schema_not_json /input_schema"},
-		{"large and not an object", `[` + tooLarge + `]`, "0 schema_not_object /input_schema"},
+			"schema_not_json /0/input_schema"},
+		{"large and not an object", `[` + tooLarge + `]`, "schema_not_object /0/input_schema"},
 		{"large and of an array", strings.Replace(tooLarge, "object", "array", 1),
-			"0 schema_not_object /input_schema/type\n? 0 schema_too_large /input_schema"},
+			"schema_not_object /0/input_schema/type\n? schema_too_large /0/input_schema"},
 	} {
 		tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(test.schema)}}
 		if got := verdict(t, tools, nil); got != test.want {
@@ -183,7 +183,7 @@ func TestDefineUnchecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := verdict(t, []schema.Tool{tool}, nil), "? 0 schema_pattern_unsupported /input_schema/properties/pin/pattern"; got != want {
+	if got, want := verdict(t, []schema.Tool{tool}, nil), "? schema_pattern_unsupported /0/input_schema/properties/pin/pattern"; got != want {
 		t.Errorf("problems = %q, want %q", got, want)
 	}
 }
@@ -196,7 +196,7 @@ func TestInvalidBeforeUnchecked(t *testing.T) {
 		fmt.Fprintf(&properties, `"a%02d":{"pattern":%s},`, i, lookAhead)
 	}
 	tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"properties":{` + properties.String() + `"b":{"type":"text"}}}`)}}
-	if got := verdict(t, tools, nil); !strings.Contains(got, "0 schema_invalid /input_schema/properties/b/type") {
+	if got := verdict(t, tools, nil); !strings.Contains(got, "schema_invalid /0/input_schema/properties/b/type") {
 		t.Errorf("problems:\n%s", got)
 	}
 	tools[0].InputSchema = json.RawMessage(`{"x-note":{"pattern":` + lookAhead + `},"examples":[{"pattern":` + lookAhead + `}]}`)
@@ -216,25 +216,25 @@ func TestDrafts(t *testing.T) {
 		{"null under keywords of older drafts", `{"id":null,"properties":{"a":{"additionalItems":null}}}`, ""},
 		{"null in data", `{"default":{"required":null},"properties":{"a":{"examples":[{"type":null}]}},"x-b":{"type":null}}`, ""},
 		{"the draft is named", `{"$schema":"https://json-schema.org/draft/2020-12/schema",` + tuple + `}`,
-			"0 schema_invalid /input_schema/properties/a/items"},
+			"schema_invalid /0/input_schema/properties/a/items"},
 		{"its own draft is named", `{"$schema":"http://json-schema.org/draft-07/schema#",` + tuple + `}`, ""},
 		{"null and the draft is named", `{"$schema":"http://json-schema.org/draft-07/schema#","required":null}`,
-			"0 schema_invalid /input_schema/required"},
+			"schema_invalid /0/input_schema/required"},
 		{"in no draft", `{` + tuple + `,"required":"a"}`,
-			"0 schema_invalid /input_schema/properties/a/items\n0 schema_invalid /input_schema/required"},
-		{"a property is null", `{"properties":{"a":null}}`, "0 schema_invalid /input_schema/properties/a"},
+			"schema_invalid /0/input_schema/properties/a/items\nschema_invalid /0/input_schema/required"},
+		{"a property is null", `{"properties":{"a":null}}`, "schema_invalid /0/input_schema/properties/a"},
 		{"null and not valid", `{"title":null,"required":"a"}`,
-			"0 schema_invalid /input_schema/required\n? 0 schema_member_null /input_schema/title"},
+			"schema_invalid /0/input_schema/required\n? schema_member_null /0/input_schema/title"},
 		{"in another draft with what is elsewhere", `{"properties":{"a":{"items":[{}]},"b":{"$ref":"https://schemas.example.com/b.json"}}}`,
-			"? 0 schema_draft_assumed /input_schema/properties/a/items\n? 0 schema_ref_remote /input_schema/properties/b/$ref"},
+			"? schema_draft_assumed /0/input_schema/properties/a/items\n? schema_ref_remote /0/input_schema/properties/b/$ref"},
 		{"in another draft with a broken reference", `{"properties":{"a":{"items":[{}]},"b":{"$ref":"#/definitions/b"}}}`,
-			"0 schema_invalid /input_schema/properties/a/items\n0 schema_ref_broken /input_schema/properties/b/$ref"},
+			"schema_invalid /0/input_schema/properties/a/items\nschema_ref_broken /0/input_schema/properties/b/$ref"},
 		{"in another draft that ignores what is beside $ref", `{"properties":{"t":{"items":[{}]},"a":{"$ref":"#/definitions/a","not":{"$ref":"#/none"}}},"definitions":{"a":{}}}`,
-			"? 0 schema_draft_assumed /input_schema/properties/t/items"},
+			"? schema_draft_assumed /0/input_schema/properties/t/items"},
 		{"in another draft and too complex", strings.Replace(doubledProperties(24), `"24":{}`, `"24":{"items":[{}]}`, 1),
-			"? 0 schema_too_complex /input_schema\n? 0 schema_draft_assumed /input_schema/$defs/24/items"},
+			"? schema_too_complex /0/input_schema\n? schema_draft_assumed /0/input_schema/$defs/24/items"},
 		{"in another draft with an expression", `{"properties":{"a":{"items":[{}]},"b":{"pattern":` + lookAhead + `}}}`,
-			"? 0 schema_draft_assumed /input_schema/properties/a/items\n? 0 schema_pattern_unsupported /input_schema/properties/b/pattern"},
+			"? schema_draft_assumed /0/input_schema/properties/a/items\n? schema_pattern_unsupported /0/input_schema/properties/b/pattern"},
 	} {
 		tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(test.schema)}}
 		if got := verdict(t, tools, nil); got != test.want {

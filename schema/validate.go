@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
@@ -58,7 +58,7 @@ func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked 
 	all := opts.Limits.problems()
 	for i := range tools {
 		t := &tools[i]
-		ps := problemsOf(i, t.Name)
+		ps := problemsAt(element(i), t.Name)
 		c.tool(ps, t)
 		if before, ok := first[t.Name]; ok && t.Name != "" {
 			ps.add("name_duplicate", "/name", "is taken by tool[%d] already; names must be unique per agent", before)
@@ -281,33 +281,36 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter, required bool) {
 
 // problems collects the problems of one tool.
 type problems struct {
-	index     int
+	at        string // the place of the tool in the list
 	tool      string
-	list      []Problem
-	unchecked []Problem // those for which the platform does not reject the tool
+	list      problem.List[Problem]
+	unchecked problem.List[Problem] // those for which the platform does not reject the tool
 }
 
-func problemsOf(index int, name string) *problems {
-	return &problems{index: index, tool: clip.Text(name, 128)}
+func problemsAt(at, name string) *problems {
+	return &problems{at: at, tool: clip.Text(name, 128)}
 }
+
+// element returns the pointer to a tool of a list.
+func element(i int) string { return "/" + strconv.Itoa(i) }
 
 func (ps *problems) add(code, pointer, format string, args ...any) {
-	ps.list = append(ps.list, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
+	ps.list.AddTool(ps.tool, code, ps.at+pointer, format, args...)
 }
 
 // note adds a problem for which the platform does not reject the tool.
 func (ps *problems) note(code, pointer, format string, args ...any) {
-	ps.unchecked = append(ps.unchecked, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
+	ps.unchecked.AddTool(ps.tool, code, ps.at+pointer, format, args...)
 }
 
 // under adds the problems of a part of the tool to a list. Their pointers start at that part.
-func (ps *problems) under(list *[]Problem, pointer string, part []Problem) {
+func (ps *problems) under(list *problem.List[Problem], pointer string, part []Problem) {
 	for _, p := range part {
-		*list = append(*list, Problem{ps.index, ps.tool, p.Code, pointer + p.Pointer, p.Message})
+		list.AddTool(ps.tool, p.Code, ps.at+pointer+p.Pointer, "%s", p.Message)
 	}
 }
 
 // has reports whether there is a problem at a place.
 func (ps *problems) has(pointer string) bool {
-	return slices.ContainsFunc(ps.list, func(p Problem) bool { return p.Pointer == pointer })
+	return slices.ContainsFunc(ps.list, func(p Problem) bool { return p.Pointer == ps.at+pointer })
 }

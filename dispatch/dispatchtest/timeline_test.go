@@ -40,7 +40,7 @@ dispatch   "Go." with input {}
 call       get_oder {"id":"1"}
            -> 404 tool_not_executable: get_oder is not declared; did you mean get_order?  (0.00 ms)
 answer     500 agent_failed  (0.0 ms)
-error      looking the order up: proxy: get_oder: refused (HTTP 404, tool_not_executable); check that the tool is declared in tools_schema and that the base URL is the run's
+error      looking the order up: proxy: get_oder: not_found (HTTP 404, tool_not_executable); check that the tool is declared in tools_schema and that the base URL is the run's
 verdict    failed: agent_5xx
 `},
 		{"an error", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {

@@ -232,8 +232,8 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, proble
 func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorld, ps *problems) {
 	before := len(ps.found) + ps.more
 	if _, err := ledger.NewState(r.State, schema); err != nil {
-		for _, p := range stateProblems(err) {
-			ps.add(r.problem("state", p.String()))
+		for _, text := range stateProblems(err) {
+			ps.add(r.problem("state", text))
 		}
 	}
 	_, err := base.With("", w.world.FailureRules, "")

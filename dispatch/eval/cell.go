@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
@@ -223,22 +224,31 @@ func (r *rowReader) state(i int, cell string) json.RawMessage {
 	text := json.RawMessage(strings.TrimSpace(cell))
 	_, err := ledger.NewState(text, nil)
 	if (err != nil || text[0] != '{') && r.json(i, cell, '{', "an object") {
-		for _, problem := range stateProblems(err) {
-			r.problem(invalidCell, i, `%s (a state is {"type":{"id":{…}}})`, problem)
+		for _, text := range stateProblems(err) {
+			r.problem(invalidCell, i, `%s (a state is {"type":{"id":{…}}})`, text)
 		}
 	}
 	return text
 }
 
 // stateProblems returns the problems of an error of package ledger.
-func stateProblems(err error) []ledger.Problem {
+func stateProblems(err error) []string {
 	if bad, ok := errors.AsType[*ledger.Error](err); ok {
-		return bad.Problems
+		return textsOf(bad.Problems)
 	}
 	if err != nil {
-		return []ledger.Problem{{Message: err.Error()}}
+		return []string{err.Error()}
 	}
 	return nil
+}
+
+// textsOf returns the texts of problems, without their codes.
+func textsOf[P problem.Common](problems []P) []string {
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		texts[i] = problem.Problem(p).Text()
+	}
+	return texts
 }
 
 // rules reads failure rules.

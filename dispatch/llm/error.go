@@ -1,8 +1,9 @@
 package llm
 
 import (
-	"errors"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // A Code classifies an [Error]. Codes are stable; texts are not.
@@ -11,7 +12,7 @@ type Code string
 const (
 	CodeFormat       Code = "unknown_format"       // the format is not one of this package
 	CodeConversation Code = "invalid_conversation" // the conversation or a message is malformed
-	CodeStopped      Code = "stopped"              // the run is over: the request was not sent
+	CodeRunOver      Code = "run_over"             // the run is over: the request was not sent
 )
 
 // Error is the one error type of this package. Its text names places in a conversation, but does
@@ -39,10 +40,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 func unknownFormat() error {

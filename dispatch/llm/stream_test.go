@@ -352,7 +352,7 @@ func TestNoRequestAfterTheRun(t *testing.T) {
 	for _, err := range errs {
 		if errors.Is(err, errClosed) {
 			closed++
-		} else if llm.CodeOf(err) != llm.CodeStopped || !proxy.IsRunOver(err) {
+		} else if llm.CodeOf(err) != llm.CodeRunOver || !proxy.IsRunOver(err) {
 			t.Errorf("the error is %v", err)
 		}
 	}

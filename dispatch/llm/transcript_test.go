@@ -618,7 +618,7 @@ func TestNoRequestReachesTheModelAfterTheRun(t *testing.T) {
 					}
 				})
 				late := <-ended
-				if code := llm.CodeOf(late); code != llm.CodeStopped || !strings.Contains(late.Error(), "the run has ended") {
+				if code := llm.CodeOf(late); code != llm.CodeRunOver || !strings.Contains(late.Error(), "the run has ended") {
 					t.Errorf("%s: %v", code, late)
 				}
 				if strings.HasPrefix(name, "the platform") != proxy.IsRunOver(late) || got.asked != 1 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/restclient"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -103,7 +104,8 @@ func (c *Client) Update(ctx context.Context, id string, r *Registration) (*Agent
 func (c *Client) send(ctx context.Context, method, path string, r *Registration) (agent *Agent, err error) {
 	if _, err := r.validate(ctx, c.validate, method == http.MethodPut); err != nil {
 		if ctx.Err() != nil { // endpoints may not have been looked up
-			return nil, &Error{Code: CodeCanceled, Err: httpcall.ContextError(ctx)}
+			err := httpcall.ContextError(ctx)
+			return nil, &Error{Code: problem.ContextCode[Code](err), Err: err}
 		}
 		return nil, err
 	}

@@ -144,35 +144,35 @@ func TestRejected(t *testing.T) {
 		"a tool list error of package schema": {`{"detail":{"error_class":"invalid_tools_schema","message":"2 problems in 1 tool","tools":[
 			{"index":1,"name":"refund_order","message":"both","problems":[
 				{"code":"name_invalid","pointer":"/name","message":"bad name"},{"code":"mode_invalid","pointer":"/m","message":"bad mode"}]}]}}`,
-			[]registration.Problem{{"name_invalid", "refund_order", "/tools_schema/1/name", "bad name"},
-				{"mode_invalid", "refund_order", "/tools_schema/1/m", "bad mode"}}},
+			[]registration.Problem{{"refund_order", "name_invalid", "/tools_schema/1/name", "bad name"},
+				{"refund_order", "mode_invalid", "/tools_schema/1/m", "bad mode"}}},
 		"entries by name": {`{"detail":{"errors":[{"tool_name":"get_order","error":"no"}]}}`,
-			[]registration.Problem{{p, "get_order", "", "no"}}},
+			[]registration.Problem{{"get_order", p, "", "no"}}},
 		"entries by index": {`{"errors":[{"index":0,"message":"no"}]}`,
-			[]registration.Problem{{p, "get_order", "/tools_schema/0", "no"}}},
+			[]registration.Problem{{"get_order", p, "/tools_schema/0", "no"}}},
 		"locations": {`{"detail":[{"type":"missing","loc":["body","tools_schema",1,"input_schema"],"msg":"Field required","input":{"a":"b"}},
 			{"loc":["body","endpoint_url"],"msg":"private","ctx":{"error":"x"}}]}`,
-			[]registration.Problem{{"missing", "refund_order", "/tools_schema/1/input_schema", "Field required"},
-				{p, "", "/endpoint_url", "private"}}},
+			[]registration.Problem{{"refund_order", "missing", "/tools_schema/1/input_schema", "Field required"},
+				{"", p, "/endpoint_url", "private"}}},
 		"a type that is not a code": {`{"detail":[{"type":"not a code!","msg":"no"}]}`,
-			[]registration.Problem{{p, "", "", "no"}}},
+			[]registration.Problem{{"", p, "", "no"}}},
 		"more than 100": {`{"errors":["no"` + strings.Repeat(`,"no"`, 149) + `]}`,
-			slices.Repeat([]registration.Problem{{p, "", "", "no"}}, 100)},
+			slices.Repeat([]registration.Problem{{"", p, "", "no"}}, 100)},
 		"by name of tool": {`{"detail":{"message":"2 tools","get_order":"bad binding","refund_order":["a","b"]}}`,
-			[]registration.Problem{{p, "get_order", "", "bad binding"}, {p, "refund_order", "", "a"},
-				{p, "refund_order", "", "b"}}},
+			[]registration.Problem{{"get_order", p, "", "bad binding"}, {"refund_order", p, "", "a"},
+				{"refund_order", p, "", "b"}}},
 		"by name of member": {`{"name":["too long"],"other":"x"}`,
-			[]registration.Problem{{p, "", "/name", "too long"}}},
+			[]registration.Problem{{"", p, "/name", "too long"}}},
 		"a text": {`{"detail":"tools_schema[0]: bad"}`,
-			[]registration.Problem{{p, "", "", "tools_schema[0]: bad"}}},
-		"an error": {`{"error":{"message":"m"}}`, []registration.Problem{{p, "", "", "m"}}},
+			[]registration.Problem{{"", p, "", "tools_schema[0]: bad"}}},
+		"an error": {`{"error":{"message":"m"}}`, []registration.Problem{{"", p, "", "m"}}},
 		"an index out of range": {`{"errors":[{"index":7,"message":"no"}]}`,
-			[]registration.Problem{{p, "", "/tools_schema/7", "no"}}},
+			[]registration.Problem{{"", p, "/tools_schema/7", "no"}}},
 		"no known member": {`{"x":1}`, nil},
 		"not JSON":        {`<html>`, nil},
-		"duplicate names": {`{"detail":"a","x":1,"x":"b"}`, []registration.Problem{{p, "", "", "a"}}},
+		"duplicate names": {`{"detail":"a","x":1,"x":"b"}`, []registration.Problem{{"", p, "", "a"}}},
 		"control characters": {`{"detail":"a\u001b[31m\nlevel=INFO"}`,
-			[]registration.Problem{{p, "", "", "a [31m level=INFO"}}},
+			[]registration.Problem{{"", p, "", "a [31m level=INFO"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t, "https://api.example.com",
@@ -204,12 +204,12 @@ func TestRejectedIsReadOnce(t *testing.T) {
 		want []registration.Problem
 	}{
 		"nested": {strings.Repeat(`{"detail":`, 12) + `["no"]` + strings.Repeat(`}`, 12),
-			[]registration.Problem{{p, "", "", "no"}}},
+			[]registration.Problem{{"", p, "", "no"}}},
 		"both kinds": {`{"detail":["no"],"get_order":"bad"}`,
-			[]registration.Problem{{p, "", "", "no"}, {p, "get_order", "", "bad"}}},
-		"as a text":   {`{"detail":"no"}`, []registration.Problem{{p, "detail", "", "no"}}},
-		"many values": {`{"errors":[` + zeros[:18_000] + `"no"]}`, []registration.Problem{{p, "", "", "no"}}},
-		"too many":    {`{"errors":["a",` + zeros + `"b"]}`, []registration.Problem{{p, "", "", "a"}}},
+			[]registration.Problem{{"", p, "", "no"}, {"get_order", p, "", "bad"}}},
+		"as a text":   {`{"detail":"no"}`, []registration.Problem{{"detail", p, "", "no"}}},
+		"many values": {`{"errors":[` + zeros[:18_000] + `"no"]}`, []registration.Problem{{"", p, "", "no"}}},
+		"too many":    {`{"errors":["a",` + zeros + `"b"]}`, []registration.Problem{{"", p, "", "a"}}},
 	} {
 		reg := full()
 		reg.Tools = append(reg.Tools, schema.Tool{Name: "detail", InputSchema: json.RawMessage(`{"type":"object"}`)})
@@ -254,7 +254,7 @@ func TestStatus(t *testing.T) {
 		{201, `{"id":1,"id":2}`, "", registration.CodeBadResponse, "not one JSON object"},
 		{200, `<html>`, "", registration.CodeBadResponse, "not one JSON object"},
 		{201, ``, "", registration.CodeBadResponse, "not one JSON object"},
-		{201, `{"id":1,"x":"` + strings.Repeat("x", over) + `"}`, "", registration.CodeBadResponse,
+		{201, `{"id":1,"x":"` + strings.Repeat("x", over) + `"}`, "", registration.CodeResponseTooLarge,
 			"bytes; the agent may have"},
 		{422, strings.Repeat("x", over), "", registration.CodeRejected, "(HTTP 422)"},
 	} {
@@ -339,7 +339,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 		defer end()
 		start = time.Now()
 		_, err = c.Create(long, full())
-		if registration.CodeOf(err) != registration.CodeCanceled || time.Since(start) != time.Minute {
+		if registration.CodeOf(err) != registration.CodeDeadline || time.Since(start) != time.Minute {
 			t.Errorf("with a deadline: got %v after %v", err, time.Since(start))
 		}
 		stop := errors.New("shutting down")

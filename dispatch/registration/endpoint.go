@@ -16,35 +16,35 @@ const endpointPointer = "/endpoint_url"
 // Messages do not repeat the URL, because it may contain credentials.
 func checkEndpoint(ps *problems, raw string) {
 	if raw == "" {
-		ps.add("missing", endpointPointer, "is required; give the https URL that runs are posted to")
+		ps.Add("missing", endpointPointer, "is required; give the https URL that runs are posted to")
 		return
 	}
 	if !utf8.ValidString(raw) { // it would change in JSON
-		ps.add("not_utf8", endpointPointer, "is not valid UTF-8; percent-encode other bytes")
+		ps.Add("not_utf8", endpointPointer, "is not valid UTF-8; percent-encode other bytes")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		ps.add("endpoint_url_invalid", endpointPointer, "is not a URL")
+		ps.Add("endpoint_url_invalid", endpointPointer, "is not a URL")
 		return
 	}
 	if u.Scheme != "https" {
-		ps.add("endpoint_url_invalid", endpointPointer, "must begin with https://")
+		ps.Add("endpoint_url_invalid", endpointPointer, "must begin with https://")
 	}
 	if u.User != nil {
-		ps.add("endpoint_url_invalid", endpointPointer, "must not have a user name or password; use the auth header")
+		ps.Add("endpoint_url_invalid", endpointPointer, "must not have a user name or password; use the auth header")
 	}
 	if strings.Contains(raw, "#") {
-		ps.add("endpoint_url_invalid", endpointPointer, "must not have a fragment, because a fragment is not sent")
+		ps.Add("endpoint_url_invalid", endpointPointer, "must not have a fragment, because a fragment is not sent")
 	}
 	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			ps.add("endpoint_url_invalid", endpointPointer,
+			ps.Add("endpoint_url_invalid", endpointPointer,
 				"has a port that is not valid; use 1 to 65535, or leave it out")
 		}
 	}
 	switch host := strings.ToLower(u.Hostname()); {
 	case host == "":
-		ps.add("endpoint_url_invalid", endpointPointer, "must have a host")
+		ps.Add("endpoint_url_invalid", endpointPointer, "must have a host")
 	default:
 		checkHost(ps, strings.TrimSuffix(host, "."))
 	}
@@ -53,10 +53,10 @@ func checkEndpoint(ps *problems, raw string) {
 func checkHost(ps *problems, host string) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
-			ps.add("endpoint_not_public", endpointPointer,
+			ps.Add("endpoint_not_public", endpointPointer,
 				"has an address with a zone, which is valid on one machine only")
 		} else if what := publicaddr.Why(addr); what != "" {
-			ps.add("endpoint_not_public", endpointPointer, "has a %s address; the platform needs a public one", what)
+			ps.Add("endpoint_not_public", endpointPointer, "has a %s address; the platform needs a public one", what)
 		}
 		return
 	}
@@ -65,21 +65,21 @@ func checkHost(ps *problems, host string) {
 	switch {
 	case last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"):
 		// Resolvers take 127.1, 0x7f000001 and 2130706433 for addresses.
-		ps.add("endpoint_not_public", endpointPointer,
+		ps.Add("endpoint_not_public", endpointPointer,
 			"has a host that ends in a number but is not an IP address in standard form")
 	case last == "localhost" || host == "localhost.localdomain":
-		ps.add("endpoint_not_public", endpointPointer,
+		ps.Add("endpoint_not_public", endpointPointer,
 			"is on localhost, which the platform cannot reach; use a tunnel with a public name")
 	case host == "metadata.google.internal" || host == "metadata.goog" || host == "metadata":
-		ps.add("endpoint_not_public", endpointPointer, "is a cloud metadata host")
+		ps.Add("endpoint_not_public", endpointPointer, "is a cloud metadata host")
 	case last == "local" || last == "internal" || last == "localdomain" || strings.HasSuffix("."+host, ".home.arpa"):
-		ps.add("endpoint_not_public", endpointPointer,
+		ps.Add("endpoint_not_public", endpointPointer,
 			"has the host name of a private network; the platform needs a public one")
 	case !hostName(labels):
-		ps.add("endpoint_not_public", endpointPointer,
+		ps.Add("endpoint_not_public", endpointPointer,
 			"has a host name that is not valid; use letters, digits, '-' and '.', or the xn-- form")
 	case len(labels) == 1:
-		ps.add("endpoint_not_public", endpointPointer,
+		ps.Add("endpoint_not_public", endpointPointer,
 			"has a host name without a domain; the platform needs a public one")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // A Code classifies an [Error]. Codes are stable, messages are not.
@@ -13,7 +15,8 @@ type Code string
 const (
 	CodeInvalid  Code = "invalid_registration" // not sent; see [Error.Problems]
 	CodeOptions  Code = "invalid_options"      // an argument of [NewClient] or the id for [Client.Update] is not valid
-	CodeCanceled Code = "canceled"             // the context ended; the error unwraps to its cause
+	CodeCanceled Code = "canceled"             // the context was canceled; the error unwraps to its cause
+	CodeDeadline Code = "deadline"             // the deadline of the context passed; the error unwraps to its cause
 
 	CodeTransport Code = "transport" // the connection failed
 	CodeTimeout   Code = "timeout"   // the context has no deadline and the call took more than 30 s
@@ -23,12 +26,15 @@ const (
 	CodeForbidden    Code = "forbidden"         // 403
 	CodeNotFound     Code = "not_found"         // 404
 	CodeConflict     Code = "conflict"          // 409
-	CodeTooLarge     Code = "too_large"         // 413
+	CodeTooLarge     Code = "request_too_large" // 413
 	CodeRateLimited  Code = "rate_limited"      // 429; see [Error.RetryAfter]
 	CodeRefused      Code = "refused"           // any other 4xx
 	CodeServer       Code = "server_error"      // 5xx
 	CodeStatus       Code = "unexpected_status" // any other status; redirects are not followed
-	CodeBadResponse  Code = "bad_response"      // a 2xx that cannot be read; the change has been made
+
+	// A 2xx: the change has been made.
+	CodeBadResponse      Code = "bad_response"       // it cannot be read
+	CodeResponseTooLarge Code = "response_too_large" // it has more than 1 MiB beside what the request sent
 )
 
 // A Problem is one thing that is wrong with a registration, found by [Registration.Validate] or by
@@ -57,24 +63,14 @@ const (
 //
 // A problem that the platform reports with a code has that code.
 type Problem struct {
-	Code    string `json:"code"`
 	Tool    string `json:"tool,omitempty"` // the tool that the problem belongs to, if any
-	Pointer string `json:"pointer"`        // JSON Pointer (RFC 6901) into the body; "" if unknown
+	Code    string `json:"code"`
+	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the body; "" if unknown
 	Message string `json:"message"`
 }
 
-// String returns tool, pointer and message in one line.
-func (p Problem) String() string {
-	var b strings.Builder
-	if p.Tool != "" {
-		fmt.Fprintf(&b, "tool %q: ", p.Tool)
-	}
-	if p.Pointer != "" {
-		b.WriteString(p.Pointer + " ")
-	}
-	b.WriteString(p.Message)
-	return b.String()
-}
+// String returns tool, pointer, message and code on one line.
+func (p Problem) String() string { return problem.Problem(p).String() }
 
 // Error is the error type of this package. It does not contain the API key, the value of the auth
 // header, or the query of the endpoint URL, even if the platform repeats them.
@@ -107,13 +103,8 @@ func (e *Error) Error() string {
 		b.WriteString(")")
 	}
 	switch {
-	case len(e.Problems) == 1:
-		fmt.Fprintf(&b, ": %s [%s]", e.Problems[0], e.Problems[0].Code)
-	case len(e.Problems) > 1:
-		fmt.Fprintf(&b, ": %d problems:", len(e.Problems))
-		for _, p := range e.Problems {
-			fmt.Fprintf(&b, "\n  - %s [%s]", p, p.Code)
-		}
+	case len(e.Problems) > 0:
+		b.WriteString(": " + problem.Lines(e.Problems, 0))
 	case e.Detail != "":
 		fmt.Fprintf(&b, ": the platform says %q", e.Detail)
 	}
@@ -164,22 +155,15 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of the first [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 // invalid returns the error for the problems, or nil if there are none. It unwraps to the causes.
-func invalid(ps problems, causes ...error) error {
+func invalid(ps []Problem, causes ...error) error {
 	if len(ps) == 0 {
 		return nil
 	}
 	return &Error{Code: CodeInvalid, Problems: ps, Err: errors.Join(causes...)}
 }
 
-type problems []Problem
-
-func (ps *problems) add(code, pointer, format string, args ...any) {
-	*ps = append(*ps, Problem{Code: code, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
-}
+type problems = problem.List[Problem]

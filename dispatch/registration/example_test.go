@@ -129,5 +129,5 @@ func ExampleClient_Create() {
 	}
 	fmt.Println(agent, err)
 	// Output:
-	// tool "get_order": /tools_schema/0/name is reserved
+	// tool "get_order": /tools_schema/0/name is reserved [value_error]
 }

@@ -14,7 +14,7 @@ import (
 // registered.
 func TestFaults(t *testing.T) {
 	codes := map[faulttest.Outcome]registration.Code{
-		faulttest.BadBody: registration.CodeBadResponse, faulttest.TooLarge: registration.CodeBadResponse,
+		faulttest.BadBody: registration.CodeBadResponse, faulttest.TooLarge: registration.CodeResponseTooLarge,
 		faulttest.Broken: registration.CodeTransport, faulttest.Canceled: registration.CodeCanceled,
 	}
 	statuses := map[int]registration.Code{

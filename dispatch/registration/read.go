@@ -25,7 +25,7 @@ func (r *Registration) UnmarshalJSON(data []byte) error {
 	var ps problems
 	read := func(name string, into any) {
 		if v := all.take(name); len(v) > 0 && json.Unmarshal(v, into) != nil {
-			ps.add("wrong_type", "/"+name, "does not have the documented JSON type")
+			ps.Add("wrong_type", "/"+name, "does not have the documented JSON type")
 		}
 	}
 	var got Registration
@@ -43,15 +43,15 @@ func (r *Registration) UnmarshalJSON(data []byte) error {
 	var notList error
 	got.Tools, _, notList = schema.Import(tools, schema.Platform)
 	if len(tools) > 0 && tools[0] != 'n' && (notList != nil || tools[0] != '[') {
-		ps.add("wrong_type", "/tools_schema", "must be an array")
+		ps.Add("wrong_type", "/tools_schema", "must be an array")
 	}
 	if v := all.take("run_timeout_s"); len(v) > 0 && (json.Unmarshal(v, &seconds) != nil ||
 		seconds != nil && (*seconds < 1 || *seconds > int64(maxRunTimeout/time.Second))) {
-		ps.add("run_timeout_invalid", "/run_timeout_s", "must be %s", runTimeoutRule)
+		ps.Add("run_timeout_invalid", "/run_timeout_s", "must be %s", runTimeoutRule)
 	}
 	configs, err := objectMembers(config, rawjson.Strict)
 	if err != nil && len(config) > 0 && config[0] != 'n' {
-		ps.add("wrong_type", "/config", "must be an object")
+		ps.Add("wrong_type", "/config", "must be an object")
 	}
 	if err := invalid(ps); err != nil {
 		return err

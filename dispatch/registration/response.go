@@ -3,9 +3,9 @@ package registration
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/restclient"
 	"github.com/toolwire/toolwire/schema"
@@ -27,24 +27,16 @@ func readAgent(a *restclient.Response, method string) (*Agent, *restclient.Failu
 	return agent, nil
 }
 
-// codes are the codes of this package that differ from those of the failure.
-var codes = map[string]Code{
-	restclient.Deadline: CodeCanceled, restclient.TooLarge: CodeBadResponse,
-}
-
 // failed returns the error for a failure.
 func failed(f *restclient.Failure, method string, tools []schema.Tool) *Error {
 	e := &Error{
 		Code: Code(f.Code), Status: f.Status, Class: f.Said.Class, Detail: f.Said.Text(), RetryAfter: f.RetryAfter,
 		Err: f.Err, unsure: f.Unsure && method == http.MethodPost,
 	}
-	if code, ok := codes[f.Code]; ok {
-		e.Code = code
-	}
 	if e.Code == CodeRejected {
 		for _, said := range f.Said.Statements {
 			if !said.Summary {
-				e.Problems = append(e.Problems, problem(said, tools))
+				e.Problems = append(e.Problems, problemOf(said, tools))
 			}
 		}
 	}
@@ -54,8 +46,8 @@ func failed(f *restclient.Failure, method string, tools []schema.Tool) *Error {
 	return e
 }
 
-// problem returns a statement of the platform with the tool of its pointer.
-func problem(said restclient.Statement, tools []schema.Tool) Problem {
+// problemOf returns a statement of the platform with the tool of its pointer.
+func problemOf(said restclient.Statement, tools []schema.Tool) Problem {
 	p := Problem{Code: said.Code, Tool: said.Tool, Pointer: said.Pointer, Message: said.Message}
 	if rest, ok := strings.CutPrefix(p.Pointer, "/body/"); ok {
 		p.Pointer = "/" + rest
@@ -64,8 +56,7 @@ func problem(said restclient.Statement, tools []schema.Tool) Problem {
 		p.Code = "rejected_by_platform"
 	}
 	if rest, ok := strings.CutPrefix(p.Pointer, "/tools_schema/"); ok && p.Tool == "" {
-		digits, _, _ := strings.Cut(rest, "/")
-		if i, err := strconv.ParseUint(digits, 10, 31); err == nil && int(i) < len(tools) {
+		if i, _ := problem.Element("/" + rest); i >= 0 && i < len(tools) {
 			p.Tool = tools[i].Name
 		}
 	}

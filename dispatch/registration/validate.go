@@ -13,6 +13,7 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -39,18 +40,18 @@ func (r *Registration) validate(
 	var ps problems
 	checkText(&ps, "/name", r.Name, maxName)
 	if strings.TrimSpace(r.Name) == "" {
-		ps.add("missing", "/name", "is required")
+		ps.Add("missing", "/name", "is required")
 	}
 	checkText(&ps, "/description", r.Description, maxDescription)
 	if r.mode() != externalHTTP {
-		ps.add("mode_invalid", "/mode", "must be %s or empty", externalHTTP)
+		ps.Add("mode_invalid", "/mode", "must be %s or empty", externalHTTP)
 	}
 	checkEndpoint(&ps, r.EndpointURL)
 	r.checkAuth(&ps, update)
 	others := r.replacements()
 	unchecked, causes := r.checkTools(ctx, &ps, o, others)
 	if t := r.RunTimeout; t != 0 && (t < time.Second || t > maxRunTimeout || t%time.Second != 0) {
-		ps.add("run_timeout_invalid", "/run_timeout_s", "must be %s", runTimeoutRule)
+		ps.Add("run_timeout_invalid", "/run_timeout_s", "must be %s", runTimeoutRule)
 	}
 	r.checkTopology(&ps, others)
 	ps = slices.DeleteFunc(ps, func(p Problem) bool { return others.include(p.Pointer) })
@@ -85,10 +86,10 @@ func (all replacements) include(pointer string) bool {
 
 func checkText(ps *problems, pointer, text string, most int) {
 	if n := utf8.RuneCountInString(text); n > most {
-		ps.add("too_long", pointer, "has %d characters; at most %d are allowed", n, most)
+		ps.Add("too_long", pointer, "has %d characters; at most %d are allowed", n, most)
 	}
 	if !utf8.ValidString(text) {
-		ps.add("not_utf8", pointer, "is not valid UTF-8")
+		ps.Add("not_utf8", pointer, "is not valid UTF-8")
 	}
 }
 
@@ -96,24 +97,24 @@ func (r *Registration) checkAuth(ps *problems, update bool) {
 	value := r.AuthValue
 	switch {
 	case r.AuthHeader == "" && value != "":
-		ps.add("missing", "/auth_header_name",
+		ps.Add("missing", "/auth_header_name",
 			"is required with auth_header_value; typical names are Authorization and X-API-Key")
 	case r.AuthHeader != "" && !httpserve.ValidHeaderName(r.AuthHeader):
-		ps.add("auth_header_invalid", "/auth_header_name",
+		ps.Add("auth_header_invalid", "/auth_header_name",
 			"is not a header name; give the name without a colon and a value")
 	}
 	switch {
 	case value == "" && r.AuthHeader != "" && !update:
-		ps.add("missing", "/auth_header_value",
+		ps.Add("missing", "/auth_header_value",
 			"is required with auth_header_name; is its environment variable set?")
 	case strings.TrimSpace(value) != value:
-		ps.add("auth_value_invalid", "/auth_header_value",
+		ps.Add("auth_value_invalid", "/auth_header_value",
 			"begins or ends with white space; is its environment variable set?")
 	case value != "" && !httpcall.VisibleASCII(strings.NewReplacer(" ", "", "\t", "").Replace(value)):
-		ps.add("auth_value_invalid", "/auth_header_value",
+		ps.Add("auth_value_invalid", "/auth_header_value",
 			"has a character that is not allowed in a header; use visible ASCII")
 	case strings.EqualFold(r.AuthHeader, "Authorization") && value != "" && !strings.ContainsAny(value, " \t"):
-		ps.add("auth_scheme_missing", "/auth_header_value",
+		ps.Add("auth_scheme_missing", "/auth_header_value",
 			`has no scheme, which the header Authorization needs; write "Bearer " before the token, `+
 				"or use the header X-API-Key")
 	}
@@ -131,31 +132,18 @@ func (r *Registration) checkTools(
 	opts.LedgerSchema = r.LedgerSchema
 	if !others.include("/tools_schema") {
 		list, err := schema.Validate(ctx, r.Tools, &opts)
-		unchecked.tools(list)
+		problem.Under(&unchecked, "/tools_schema", list)
 		if e, ok := errors.AsType[*schema.Error](err); ok {
-			ps.tools(e.Problems)
+			problem.Under(ps, "/tools_schema", e.Problems)
 			causes = append(causes, err)
 		}
 	}
 	err := r.LedgerSchema.Validate()
 	if e, ok := errors.AsType[*ledger.Error](err); ok && !others.include("/ledger_schema") {
-		for _, p := range e.Problems {
-			*ps = append(*ps, Problem{Code: p.Code, Pointer: "/ledger_schema" + p.Pointer, Message: p.Message})
-		}
+		problem.Under(ps, "/ledger_schema", e.Problems)
 		causes = append(causes, err)
 	}
 	return unchecked, causes
-}
-
-// tools adds problems of package schema.
-func (ps *problems) tools(list []schema.Problem) {
-	for _, p := range list {
-		pointer := "/tools_schema"
-		if p.Index >= 0 { // otherwise the problem belongs to the list or the options
-			pointer += fmt.Sprintf("/%d", p.Index)
-		}
-		*ps = append(*ps, Problem{Code: p.Code, Tool: p.Tool, Pointer: pointer + p.Pointer, Message: p.Message})
-	}
 }
 
 func (r *Registration) checkTopology(ps *problems, others replacements) {
@@ -163,10 +151,10 @@ func (r *Registration) checkTopology(ps *problems, others replacements) {
 	for i, s := range r.SubAgents {
 		at := fmt.Sprintf("/config/sub_agents/%d/actor_id", i)
 		if err := actor.Check(s.ActorID); err != nil {
-			ps.add("actor_id_invalid", at, "%v", err)
+			ps.Add("actor_id_invalid", at, "%v", err)
 		}
 		if first, ok := actors[s.ActorID]; ok {
-			ps.add("duplicate", at, "is the actor id of sub_agents[%d] too; actor ids must be unique", first)
+			ps.Add("duplicate", at, "is the actor id of sub_agents[%d] too; actor ids must be unique", first)
 			continue
 		}
 		actors[s.ActorID] = i
@@ -175,20 +163,20 @@ func (r *Registration) checkTopology(ps *problems, others replacements) {
 	for i, s := range r.SubAgents {
 		for j, name := range s.Tools {
 			if toolsKnown && !tools[name] {
-				ps.add("undeclared", fmt.Sprintf("/config/sub_agents/%d/tools/%d", i, j),
+				ps.Add("undeclared", fmt.Sprintf("/config/sub_agents/%d/tools/%d", i, j),
 					"%q is not a tool of the agent", clip.Text(name, 80))
 			}
 		}
 		for j, id := range s.TalksTo {
 			if _, ok := actors[id]; !ok {
-				ps.add("undeclared", fmt.Sprintf("/config/sub_agents/%d/talks_to/%d", i, j),
+				ps.Add("undeclared", fmt.Sprintf("/config/sub_agents/%d/talks_to/%d", i, j),
 					"%q is not a sub-agent; ids must match byte for byte", clip.Text(id, 80))
 			}
 		}
 	}
 	if entry := r.Entry; entry != "" {
 		if _, ok := actors[entry]; !ok {
-			ps.add("undeclared", "/config/topology/entry", "%q is not a sub-agent; ids must match byte for byte",
+			ps.Add("undeclared", "/config/topology/entry", "%q is not a sub-agent; ids must match byte for byte",
 				clip.Text(entry, 80))
 		}
 	}

@@ -136,29 +136,29 @@ func (ms members) object(extra []ledger.Member) json.RawMessage {
 
 // extraProblems returns the members of Extra and Config that cannot be written.
 func (r *Registration) extraProblems() (ps problems) {
-	ps.extra("", r.Extra, rootMembers)
-	ps.extra("/config", r.Config, configMembers)
+	addExtra(&ps, "", r.Extra, rootMembers)
+	addExtra(&ps, "/config", r.Config, configMembers)
 	return ps
 }
 
-func (ps *problems) extra(at string, extra []ledger.Member, known []string) {
+func addExtra(ps *problems, at string, extra []ledger.Member, known []string) {
 	seen := make(map[string]bool, len(extra))
 	for _, m := range extra {
 		pointer := at + token(m.Name)
 		if seen[m.Name] {
-			ps.add("duplicate", pointer, "is given twice; remove one")
+			ps.Add("duplicate", pointer, "is given twice; remove one")
 		}
 		seen[m.Name] = true
 		if !utf8.ValidString(m.Name) {
-			ps.add("not_json", at+token(strings.ToValidUTF8(m.Name, "\uFFFD")), "has a name that is not valid UTF-8")
+			ps.Add("not_json", at+token(strings.ToValidUTF8(m.Name, "\uFFFD")), "has a name that is not valid UTF-8")
 		}
 		for _, k := range known {
 			if m.Name != k && strings.EqualFold(m.Name, k) {
-				ps.add("wrong_case", pointer, "differs from a known name in case; write %q", k)
+				ps.Add("wrong_case", pointer, "differs from a known name in case; write %q", k)
 			}
 		}
 		if len(m.Value) > 0 && !strict(m.Value) {
-			ps.add("not_json", pointer, "is not one strict JSON value")
+			ps.Add("not_json", pointer, "is not one strict JSON value")
 		}
 	}
 }

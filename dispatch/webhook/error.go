@@ -1,13 +1,13 @@
 package webhook
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/schema"
@@ -21,13 +21,13 @@ const (
 	CodeMethod       Code = "method_not_allowed" // 405
 	CodeUnauthorized Code = "unauthorized"       // 401
 	CodeIdentity     Code = "invalid_identity"   // 400: X-Agent-Identity is missing or not a UUID
-	CodeBodyTooLarge Code = "body_too_large"     // 413
+	CodeTooLarge     Code = "request_too_large"  // 413
 	CodeBody         Code = "unreadable_body"    // 400: the body is incomplete or too slow
 	CodeJSON         Code = "invalid_json"       // 400: not one JSON object with unambiguous members
 	CodeEnvelope     Code = "invalid_envelope"   // 400: no arguments object, or two names of a tool
 	CodeUnknownTool  Code = "unknown_tool"       // 404
 	CodeArguments    Code = "invalid_arguments"  // 200: they do not match the schema or the Go type of the tool
-	CodeTool         Code = "tool_failed"        // 200: the tool returned an error
+	CodeToolFailed   Code = "tool_failed"        // 200: the tool returned an error
 	CodeTimeout      Code = "timeout"            // 200: the tool exceeded [Options.Timeout]
 	CodeClientGone   Code = "client_gone"        // the caller closed the connection, so the response is lost
 	CodeInternal     Code = "internal"           // 500: a panic, or a result that cannot be JSON
@@ -46,8 +46,9 @@ type Error struct {
 	Err     error `json:"-"` // the cause; it may contain anything
 
 	// Problems lists all mistakes for [CodeOptions]: those of the options, then those of the tools
-	// in order. Index is the index of the tool, or -1 for an option. Code is a code of package
-	// schema, or one of option_invalid, tools_missing, func_missing and url_invalid.
+	// in order. Pointer begins with the place of the tool in the list, such as /0/parameters, and is
+	// "" for an option. Code is a code of package schema, or one of invalid_option, tools_missing,
+	// func_missing and url_invalid.
 	Problems []schema.Problem
 }
 
@@ -56,7 +57,7 @@ type Error struct {
 // and errors.As find an operand of %w.
 func Errorf(format string, args ...any) error {
 	err := toolresult.Errorf(format, args...)
-	return &Error{Code: CodeTool, Message: err.Error(), Err: err}
+	return &Error{Code: CodeToolFailed, Message: err.Error(), Err: err}
 }
 
 // Error returns one line, and one more line per problem if there are several.
@@ -68,13 +69,8 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(string(e.Code))
 	switch {
-	case len(e.Problems) == 1:
-		fmt.Fprintf(&b, ": %s [%s]", e.Problems[0], e.Problems[0].Code)
-	case len(e.Problems) > 1:
-		fmt.Fprintf(&b, ": %d problems:", len(e.Problems))
-		for _, p := range e.Problems {
-			fmt.Fprintf(&b, "\n  - %s [%s]", p, p.Code)
-		}
+	case len(e.Problems) > 0:
+		b.WriteString(": " + problem.Lines(e.Problems, 0))
 	case e.Message != "":
 		b.WriteString(": " + e.Message)
 	}
@@ -93,7 +89,7 @@ func (e *Error) status() int {
 		return http.StatusBadRequest
 	case CodeUnknownTool:
 		return http.StatusNotFound
-	case CodeArguments, CodeTool, CodeTimeout: // the model of the caller can correct these
+	case CodeArguments, CodeToolFailed, CodeTimeout: // the model of the caller can correct these
 		return http.StatusOK
 	}
 	return httpserve.StatusOf(string(e.Code))
@@ -117,10 +113,7 @@ const maxMessage = 2 << 10
 
 // CodeOf returns the code of the first [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 func errorf(code Code, format string, args ...any) *Error {

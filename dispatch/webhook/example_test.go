@@ -78,13 +78,13 @@ func ExampleNew() {
 	}, &webhook.Options{Secrets: []string{os.Getenv("SECRET_THAT_IS_NOT_SET")}})
 	if e, ok := errors.AsType[*webhook.Error](err); ok {
 		for _, p := range e.Problems {
-			fmt.Println(p.Code, "for", p)
+			fmt.Println(p)
 		}
 	}
 	// Output:
-	// option_invalid for Options.Secrets has a secret that is empty, or has white space around it or control characters in it; is its environment variable set?
-	// func_missing for tool[0] "check schedule": Func is nil
-	// name_invalid for tool[0] "check schedule": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; " " at byte 5 is not allowed there
+	// Options.Secrets has a secret that is empty, or has white space around it or control characters in it; is its environment variable set? [invalid_option]
+	// tool "check schedule": /0 Func is nil [func_missing]
+	// tool "check schedule": /0/name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; " " at byte 5 is not allowed there [name_invalid]
 }
 
 // Define infers the parameters of a tool from a struct.

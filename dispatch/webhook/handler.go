@@ -21,7 +21,7 @@ import (
 //	405  the method is not POST                       {"error":"method_not_allowed", …}, Allow: POST
 //	401  the secret is missing, repeated or wrong     an empty body
 //	400  X-Agent-Identity is missing or not a UUID    {"error":"invalid_identity", …}
-//	413  the body exceeds [Options.MaxBodyBytes]      {"error":"body_too_large", …}
+//	413  the body exceeds [Options.MaxBodyBytes]      {"error":"request_too_large", …}
 //	400  the body is incomplete or too slow           {"error":"unreadable_body", …}
 //	400  the body is not a JSON object, or ambiguous  {"error":"invalid_json", …}
 //	400  the arguments are missing or not an object   {"error":"invalid_envelope", …}
@@ -127,7 +127,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	case err == nil:
 		return body, nil
 	case errors.Is(err, httpserve.ErrTooLarge):
-		return nil, errorf(CodeBodyTooLarge, "the body has more than %d bytes", h.opts.MaxBodyBytes)
+		return nil, errorf(CodeTooLarge, "the body has more than %d bytes", h.opts.MaxBodyBytes)
 	case errors.Is(err, httpserve.ErrTimeout):
 		return nil, errorf(CodeBody, "the body did not arrive within %s", h.opts.BodyTimeout)
 	}

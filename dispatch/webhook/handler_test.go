@@ -296,7 +296,7 @@ func TestOnCall(t *testing.T) {
 		tool, reasoning string
 		code            webhook.Code
 	}{{"check_schedule", "the user asked", ""}, {"check_schedule", `["a",1]`, webhook.CodeArguments},
-		{"own", "", webhook.CodeTool}} {
+		{"own", "", webhook.CodeToolFailed}} {
 		r := records[i]
 		if r.Tool != want.tool || r.AgentID != agentUUID || r.Reasoning != want.reasoning || r.Code != want.code ||
 			webhook.CodeOf(r.Err) != want.code {
@@ -448,15 +448,15 @@ func TestNewReportsEverything(t *testing.T) {
 	if webhook.CodeOf(err) != webhook.CodeOptions {
 		t.Fatal(err)
 	}
-	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 14 || e.Problems[0].Code != "option_invalid" ||
-		e.Problems[0].Index != -1 {
+	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 14 || e.Problems[0].Code != "invalid_option" ||
+		e.Problems[0].Pointer != "" {
 		t.Errorf("problems %+v", e.Problems)
 	}
 	for _, part := range []string{
-		`tool[1] "check_schedule": /name is taken by tool[0]`, `tool[2] "a b": /name`, `tool[2] "a b": /parameters`,
-		`tool[2] "a b": Func is nil`,
-		`tool[3] "recursive": /parameters`, `tool[4] "nil_func": Func is nil`, `tool[5] "bad_schema": /parameters`,
-		`tool[6] "bad_links": /url must be an absolute http or https URL`, `tool[6] "bad_links": /detail_url must be`,
+		`tool "check_schedule": /1/name is taken by tool[0]`, `tool "a b": /2/name`, `tool "a b": /2/parameters`,
+		`tool "a b": /2 Func is nil`,
+		`tool "recursive": /3/parameters`, `tool "nil_func": /4 Func is nil`, `tool "bad_schema": /5/parameters`,
+		`tool "bad_links": /6/url must be an absolute http or https URL`, `tool "bad_links": /6/detail_url must be`,
 		"has a secret that is empty",
 		"Options.Timeout", "Options.MaxBodyBytes", `"args" twice`, `"name", which has another meaning`,
 	} {
@@ -483,7 +483,7 @@ func TestUncheckedSchemas(t *testing.T) {
 		Parameters: json.RawMessage(`{"type":"object","properties":{"password":{"pattern":"^(?=.*[0-9]).{8,}$"},"n":{"type":"integer"}}}`)}
 	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
 	e, ok := errors.AsType[*webhook.Error](err)
-	if !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/parameters/properties/password/pattern" ||
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/0/parameters/properties/password/pattern" ||
 		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
 		t.Errorf("got %v", err)
 	}
@@ -510,7 +510,7 @@ func TestSchemaOfAnotherDraft(t *testing.T) {
 	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
 	e, ok := errors.AsType[*webhook.Error](err)
 	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "schema_draft_assumed" ||
-		!strings.HasPrefix(e.Problems[0].Pointer, "/parameters/properties/at/items") {
+		!strings.HasPrefix(e.Problems[0].Pointer, "/0/parameters/properties/at/items") {
 		t.Errorf("got %v", err)
 	}
 	h := newHandler(t, &webhook.Options{AllowUnchecked: true}, tool)
@@ -542,12 +542,12 @@ func TestErrors(t *testing.T) {
 	}{
 		"of Errorf":  {webhook.Errorf("try <another>"), `{"error":"tool_failed","message":"try <another>"}`},
 		"of toolbox": {toolbox.Errorf("try another"), `{"error":"tool_failed","message":"try another"}`},
-		"an Error": {&webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "hunter2", Err: cause},
+		"an Error": {&webhook.Error{Code: webhook.CodeToolFailed, Tool: "check", Message: "hunter2", Err: cause},
 			private},
 		"with another code":    {&webhook.Error{Code: webhook.CodeMethod, Message: "hunter2"}, private},
 		"about arguments":      {&webhook.Error{Code: webhook.CodeArguments, Message: "hunter2"}, private},
 		"of a call inside":     {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"}, private},
-		"of a failed handler":  {&toolbox.Error{Code: toolbox.CodeTool, Message: "hunter2"}, private},
+		"of a failed handler":  {&toolbox.Error{Code: toolbox.CodeToolFailed, Message: "hunter2"}, private},
 		"of the standard kind": {cause, private},
 		"a long message": {webhook.Errorf("%s", strings.Repeat("é", 5000)),
 			`{"error":"tool_failed","message":"` + strings.Repeat("é", 1022) + `…"}`},
@@ -559,11 +559,11 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
-	e := &webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "try <another>", Err: cause}
+	e := &webhook.Error{Code: webhook.CodeToolFailed, Tool: "check", Message: "try <another>", Err: cause}
 	if !errors.Is(e, cause) || e.Error() != "webhook: check: tool_failed: try <another>" {
 		t.Errorf("%v", e)
 	}
-	if webhook.CodeOf(cause) != "" || webhook.CodeOf(fmt.Errorf("outer: %w", e)) != webhook.CodeTool ||
+	if webhook.CodeOf(cause) != "" || webhook.CodeOf(fmt.Errorf("outer: %w", e)) != webhook.CodeToolFailed ||
 		!errors.Is(webhook.Errorf("x: %w", cause), cause) {
 		t.Error("codes and causes")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
@@ -95,9 +96,9 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	}
 	o := &h.opts
 	var ps problems
-	ps.option(o.Timeout < 0, "Timeout must not be negative")
-	ps.option(o.MaxBodyBytes < 0, "MaxBodyBytes must not be negative")
-	ps.option(o.BodyTimeout < 0, "BodyTimeout must not be negative")
+	checkOption(&ps, o.Timeout < 0, "Timeout must not be negative")
+	checkOption(&ps, o.MaxBodyBytes < 0, "MaxBodyBytes must not be negative")
+	checkOption(&ps, o.BodyTimeout < 0, "BodyTimeout must not be negative")
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
@@ -118,9 +119,9 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	}
 	o.ArgumentKeys = slices.Clone(o.ArgumentKeys)
 	for i, key := range o.ArgumentKeys {
-		ps.option(key == "", "ArgumentKeys has an empty name")
-		ps.option(slices.Contains(o.ArgumentKeys[:i], key), "ArgumentKeys has %q twice", key)
-		ps.option(slices.Contains(bodyMembers, key), "ArgumentKeys has %q, which has another meaning", key)
+		checkOption(&ps, key == "", "ArgumentKeys has an empty name")
+		checkOption(&ps, slices.Contains(o.ArgumentKeys[:i], key), "ArgumentKeys has %q twice", key)
+		checkOption(&ps, slices.Contains(bodyMembers, key), "ArgumentKeys has %q, which has another meaning", key)
 	}
 	h.known = append(slices.Clone(o.ArgumentKeys), bodyMembers...)
 	h.compile(&ps, tools)
@@ -138,10 +139,10 @@ func (h *Handler) configureSecrets(ps *problems) {
 	}
 	unusable := func(s string) bool { return !httpserve.UsableSecret(s) }
 	hasScheme := func(s string) bool { _, ok := httpserve.CutBearer(s); return ok }
-	ps.option(len(o.Secrets) == 0 && o.SecretFunc == nil, "Secrets is empty; add the tool call secret of the template")
-	ps.option(slices.ContainsFunc(o.Secrets, unusable), "Secrets has a secret that is empty, "+
+	checkOption(ps, len(o.Secrets) == 0 && o.SecretFunc == nil, "Secrets is empty; add the tool call secret of the template")
+	checkOption(ps, slices.ContainsFunc(o.Secrets, unusable), "Secrets has a secret that is empty, "+
 		"or has white space around it or control characters in it; is its environment variable set?")
-	ps.option(o.StandaloneHarness && slices.ContainsFunc(o.Secrets, hasScheme),
+	checkOption(ps, o.StandaloneHarness && slices.ContainsFunc(o.Secrets, hasScheme),
 		`Secrets has a secret that begins with "Bearer "; leave the scheme out`)
 	o.Secrets = nil // the guard has their digests
 }
@@ -149,7 +150,7 @@ func (h *Handler) configureSecrets(ps *problems) {
 // compile checks all tools and prepares them for calls.
 func (h *Handler) compile(ps *problems, tools []Tool) {
 	if len(tools) == 0 {
-		*ps = append(*ps, schema.Problem{Index: noTool, Code: "tools_missing", Message: "no tools; pass at least one"})
+		ps.Add("tools_missing", "", "no tools; pass at least one")
 	}
 	list := make([]schema.Tool, len(tools))
 	var found problems
@@ -160,34 +161,38 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 		} else if invalid, ok := errors.AsType[*schema.Error](t.problem); ok {
 			for _, p := range invalid.Problems {
 				if p.Pointer != "/name" { // schema.Validate finds it again
-					p.Index = i
-					found.tool(p)
+					p.Pointer = fmt.Sprintf("/%d%s", i, p.Pointer)
+					addTool(&found, p)
 				}
 			}
 		}
 		for _, link := range []struct{ pointer, text string }{{"/url", t.URL}, {"/detail_url", t.DetailURL}} {
 			if link.text != "" && !httpcall.IsLink(link.text) {
-				found.tool(schema.Problem{Index: i, Tool: clip.Text(t.Name, 128), Code: "url_invalid", Pointer: link.pointer,
-					Message: "must be an absolute http or https URL without user and fragment"})
+				found.AddTool(clip.Text(t.Name, 128), "url_invalid", fmt.Sprintf("/%d%s", i, link.pointer),
+					"must be an absolute http or https URL without user and fragment")
 			}
 		}
 		if t.Func == nil {
-			found.tool(schema.Problem{Index: i, Tool: clip.Text(t.Name, 128), Code: "func_missing", Message: "Func is nil"})
+			found.AddTool(clip.Text(t.Name, 128), "func_missing", fmt.Sprintf("/%d", i), "Func is nil")
 		}
 	}
 	unchecked, err := schema.Validate(context.Background(), list, &schema.ValidateOptions{Limits: h.opts.Limits})
 	if !h.opts.AllowUnchecked {
 		for _, p := range unchecked {
 			p.Message += "; Options.AllowUnchecked accepts the tool without this check"
-			found.tool(p)
+			addTool(&found, p)
 		}
 	}
 	if invalid, ok := errors.AsType[*schema.Error](err); ok {
 		for _, p := range invalid.Problems {
-			found.tool(p)
+			addTool(&found, p)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b schema.Problem) int { return a.Index - b.Index })
+	slices.SortStableFunc(found, func(a, b schema.Problem) int {
+		first, _ := problem.Element(a.Pointer)
+		second, _ := problem.Element(b.Pointer)
+		return first - second
+	})
 	if *ps = append(*ps, found...); len(*ps) > 0 {
 		return
 	}
@@ -196,9 +201,7 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 	for i, t := range list {
 		validator, err := schema.Compile(t.InputSchema, options)
 		if err != nil { // Validate has compiled it
-			ps.tool(schema.Problem{
-				Index: i, Tool: t.Name, Code: "schema_invalid", Pointer: "/input_schema", Message: err.Error(),
-			})
+			ps.AddTool(t.Name, "schema_invalid", fmt.Sprintf("/%d/parameters", i), "%v", err)
 			return
 		}
 		h.only = &tool{toolcall.New(t.Name, t.InputSchema, validator.Validate), t.Name, tools[i].Func}
@@ -211,24 +214,19 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 
 var anyObject = []byte(`{"type":"object"}`)
 
-// noTool is the index of a problem of the options.
-const noTool = -1
+type problems = problem.List[schema.Problem]
 
-type problems []schema.Problem
-
-// option adds a problem of the options if wrong is true.
-func (ps *problems) option(wrong bool, format string, args ...any) {
+// checkOption adds a problem of the options if wrong is true.
+func checkOption(ps *problems, wrong bool, format string, args ...any) {
 	if wrong {
-		*ps = append(*ps, schema.Problem{
-			Index: noTool, Code: "option_invalid", Message: "Options." + fmt.Sprintf(format, args...),
-		})
+		ps.Add("invalid_option", "", "Options."+format, args...)
 	}
 }
 
-// tool adds a problem of a tool, with the name that Parameters has in this package.
-func (ps *problems) tool(p schema.Problem) {
-	if rest, ok := strings.CutPrefix(p.Pointer, "/input_schema"); ok {
-		p.Pointer = "/parameters" + rest
+// addTool adds a problem of a tool, with the name that Parameters has in this package.
+func addTool(ps *problems, p schema.Problem) {
+	if i, at := problem.Element(p.Pointer); strings.HasPrefix(at, "/input_schema") {
+		p.Pointer = fmt.Sprintf("/%d/parameters%s", i, strings.TrimPrefix(at, "/input_schema"))
 	}
 	*ps = append(*ps, p)
 }

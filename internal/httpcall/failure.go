@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // A Kind tells what ended a call.
@@ -33,6 +35,20 @@ func (f *Failure) Error() string { return f.Err.Error() }
 
 // Unwrap returns Err, which for Canceled matches both the context's error and its cause.
 func (f *Failure) Unwrap() error { return f.Err }
+
+// Code returns the code that all packages have for the failure: canceled, deadline, timeout,
+// response_too_large or transport.
+func (f *Failure) Code() string {
+	switch f.Kind {
+	case Canceled:
+		return problem.ContextCode[string](f.Err)
+	case TimedOut:
+		return "timeout"
+	case TooLarge:
+		return "response_too_large"
+	}
+	return "transport"
+}
 
 // Lasting reports whether another attempt would fail in the same way: the host name does not exist,
 // or TLS cannot work.

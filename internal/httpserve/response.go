@@ -34,7 +34,7 @@ func StatusOf(code string) int {
 		return http.StatusMethodNotAllowed
 	case "unauthorized":
 		return http.StatusUnauthorized
-	case "body_too_large":
+	case "request_too_large":
 		return http.StatusRequestEntityTooLarge
 	case "unreadable_body", "invalid_json", "invalid_envelope":
 		return http.StatusBadRequest

@@ -17,7 +17,7 @@ func TestWriteError(t *testing.T) {
 		{"method_not_allowed", "", 405, `POST application/json {}`},
 		{"method_not_allowed", "GET, HEAD", 405, `GET, HEAD application/json {}`},
 		{"unauthorized", "", 401, `  `},
-		{"body_too_large", "", 413, ` application/json {}`},
+		{"request_too_large", "", 413, ` application/json {}`},
 		{"unreadable_body", "", 400, ` application/json {}`},
 		{"invalid_json", "", 400, ` application/json {}`},
 		{"invalid_envelope", "", 400, ` application/json {}`},

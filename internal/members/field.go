@@ -22,7 +22,8 @@ type holder interface {
 }
 
 func wrongType(pointer, want string, value json.RawMessage) []Problem {
-	return []Problem{{"wrong_type", pointer, "must be " + want + ", not " + rawjson.KindName(rawjson.Kind(value))}}
+	return []Problem{{Code: "wrong_type", Pointer: pointer,
+		Message: "must be " + want + ", not " + rawjson.KindName(rawjson.Kind(value))}}
 }
 
 // String is a string. An empty one counts as absent.

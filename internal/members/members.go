@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Problem is one thing that is wrong with a member. Code is wrong_type or wrong_case.
-type Problem struct{ Code, Pointer, Message string }
+type Problem = problem.Problem
 
 // Kept holds the known members that their fields cannot hold: null, an empty string, or a value of
 // the wrong type. A kept member counts only as long as its field is not set.
@@ -71,17 +72,14 @@ func Problems[M ~Member](k *Kept, fields []Field, extra []M) (list []Problem) {
 		} else if m := k.find(f.Name); m != nil && !f.set() {
 			part = m.problems
 		}
-		for _, p := range part {
-			p.Pointer = rawjson.Token(f.Name) + p.Pointer
-			list = append(list, p)
-		}
+		problem.Under(&list, rawjson.Token(f.Name), part)
 	}
 	for _, m := range extra {
 		name := Member(m).Name
 		for _, f := range fields {
 			if name != f.Name && strings.EqualFold(name, f.Name) {
-				list = append(list, Problem{"wrong_case", rawjson.Token(name),
-					"is not a known member; names are case-sensitive, write \"" + f.Name + `"`})
+				list = append(list, Problem{Code: "wrong_case", Pointer: rawjson.Token(name),
+					Message: "is not a known member; names are case-sensitive, write \"" + f.Name + `"`})
 			}
 		}
 	}

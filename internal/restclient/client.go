@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -125,8 +126,8 @@ const (
 	Forbidden    = "forbidden"
 	NotFound     = "not_found"
 	Conflict     = "conflict"
-	RequestSize  = "too_large" // 413
-	Rejected     = "rejected"  // 422
+	RequestSize  = "request_too_large" // 413
+	Rejected     = "rejected"          // 422
 	RateLimited  = "rate_limited"
 	Refused      = "refused" // any other 4xx
 	ServerError  = "server_error"
@@ -203,28 +204,8 @@ func (c *Client) request(r *Request) *http.Request {
 
 // failed describes an attempt without a complete response.
 func (a *Response) failed(failure *httpcall.Failure) *Failure {
-	f := &Failure{
-		Status: a.Status, Err: failure.Err, RequestID: a.requestID(), Unsure: !failure.NotSent, unsent: failure.NotSent,
-	}
-	switch failure.Kind {
-	case httpcall.TooLarge:
-		f.Code = TooLarge
-	case httpcall.Canceled:
-		f.Code = Ended(failure.Err)
-	case httpcall.TimedOut:
-		f.Code = Timeout
-	default:
-		f.Code, f.passing = Transport, !failure.Lasting()
-	}
-	return f
-}
-
-// Ended returns the code for the error of a context.
-func Ended(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return Deadline
-	}
-	return Canceled
+	return &Failure{Code: failure.Code(), Status: a.Status, Err: failure.Err, RequestID: a.requestID(), Unsure: !failure.NotSent,
+		unsent: failure.NotSent, passing: failure.Kind == httpcall.Broken && !failure.Lasting()}
 }
 
 // Bad returns the failure for a response with the status 2xx that the API does not send.
@@ -236,9 +217,7 @@ func (a *Response) Bad(why string) *Failure {
 // Refusal describes a response that refuses the request. status is the one that decides about code
 // and repetition, usually that of the response.
 func (a *Response) Refusal(status int) *Failure {
-	code, proof := codeOf(status)
-	f := &Failure{Code: code, Status: a.Status, Body: a.Body, RequestID: a.requestID()}
-	f.Unsure = !proof && !slices.Contains(a.r.Proofs, status)
+	f := &Failure{Code: problem.StatusCode[string](status), Status: a.Status, Body: a.Body, RequestID: a.requestID(), Unsure: !a.r.proves(status)}
 	f.RetryAfter, _ = httpcall.RetryAfter(a.Header)
 	if len(a.Body) <= maxBody {
 		f.Said, f.Text = a.said(), clip.Text(a.Hide(string(a.Body)), maxMessage)
@@ -250,26 +229,14 @@ func (a *Response) Refusal(status int) *Failure {
 	return f
 }
 
-// statusCodes are the refusals that prove that the server did nothing. An intermediary can send any
-// other after it has passed the request on.
-var statusCodes = map[int]string{
-	http.StatusUnauthorized: Unauthorized, http.StatusForbidden: Forbidden, http.StatusNotFound: NotFound,
-	http.StatusConflict: Conflict, http.StatusRequestEntityTooLarge: RequestSize,
-	http.StatusUnprocessableEntity: Rejected, http.StatusTooManyRequests: RateLimited,
-}
-
-func codeOf(status int) (code string, proof bool) {
-	code, proof = statusCodes[status]
-	switch {
-	case proof:
-	case status >= 500:
-		code = ServerError
-	case status >= 400:
-		code = Refused
-	default:
-		code = OtherStatus
+// proves reports whether a refusal proves that the server did nothing. An intermediary can send any
+// status without a code of its own after it has passed the request on.
+func (r *Request) proves(status int) bool {
+	switch problem.StatusCode[string](status) {
+	case Refused, ServerError, OtherStatus:
+		return slices.Contains(r.Proofs, status)
 	}
-	return code, proof
+	return true
 }
 
 // requestID returns the server's id of the request, or "" if it is not an id.

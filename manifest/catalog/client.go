@@ -128,7 +128,7 @@ func (o *ClientOptions) configure() []Problem {
 
 // Create registers a tool without source code: POST /tools/. If the name is taken, the error has
 // [CodeConflict]. Fields that the response lacks are taken from t. A response without an id is
-// [CodeBadAnswer], because nothing could refer to the tool.
+// [CodeBadResponse], because nothing could refer to the tool.
 func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err

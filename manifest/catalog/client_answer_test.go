@@ -216,7 +216,7 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 				answerWith(200, body, "X-Request-Id", "r-1")(w, r)
 			})
 			err := clientCalls[operation](t.Context(), c)
-			e := failedWith(t, err, catalog.CodeBadAnswer)
+			e := failedWith(t, err, catalog.CodeBadResponse)
 			if e.Status != 200 || e.RequestID != "r-1" || asked != 1 {
 				t.Errorf("%s, %.40q: %v after %d requests", operation, body, err, asked)
 			}
@@ -227,7 +227,7 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 		}
 	}
 	for _, operation := range []string{"create", "upload", "get", "list", "script", "patch"} {
-		failedWith(t, clientCalls[operation](t.Context(), serveClient(t, nil, answerWith(204, ""))), catalog.CodeBadAnswer)
+		failedWith(t, clientCalls[operation](t.Context(), serveClient(t, nil, answerWith(204, ""))), catalog.CodeBadResponse)
 	}
 	_, err := serveClient(t, nil, answerWith(200, `[`+calculatorItem+`,{"id":"`+clientID+
 		`","name":"x","framework":5}]`)).List(t.Context(), "")
@@ -238,19 +238,19 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 
 func TestClientErrorsByStatus(t *testing.T) {
 	for status, want := range map[int]catalog.Code{
-		200: catalog.CodeBadRequest, 201: catalog.CodeBadRequest, // with success: false
-		400: catalog.CodeBadRequest, 401: catalog.CodeUnauthorized, 403: catalog.CodeForbidden, 404: catalog.CodeNotFound,
-		302: catalog.CodeBadAnswer, 451: catalog.CodeBadRequest, 499: catalog.CodeBadRequest,
-		405: catalog.CodeBadRequest, 408: catalog.CodeTimeout, 409: catalog.CodeConflict, 413: catalog.CodeTooLarge,
-		418: catalog.CodeBadRequest,
-		422: catalog.CodeInvalid, 429: catalog.CodeRateLimited, 500: catalog.CodeServer, 501: catalog.CodeServer,
+		200: catalog.CodeRefused, 201: catalog.CodeRefused, // with success: false
+		400: catalog.CodeRefused, 401: catalog.CodeUnauthorized, 403: catalog.CodeForbidden, 404: catalog.CodeNotFound,
+		302: catalog.CodeStatus, 451: catalog.CodeRefused, 499: catalog.CodeRefused,
+		405: catalog.CodeRefused, 408: catalog.CodeRefused, 409: catalog.CodeConflict, 413: catalog.CodeTooLarge,
+		418: catalog.CodeRefused,
+		422: catalog.CodeRejected, 429: catalog.CodeRateLimited, 500: catalog.CodeServer, 501: catalog.CodeServer,
 		502: catalog.CodeServer,
-		503: catalog.CodeServer, 504: catalog.CodeTimeout, 599: catalog.CodeServer, 300: catalog.CodeBadAnswer,
-		304: catalog.CodeBadAnswer,
+		503: catalog.CodeServer, 504: catalog.CodeServer, 599: catalog.CodeServer, 300: catalog.CodeStatus,
+		304: catalog.CodeStatus,
 	} {
 		for operation, call := range clientCalls {
 			code := want
-			if status <= 400 && want == catalog.CodeBadRequest && strings.HasPrefix(operation, "upload") {
+			if status <= 400 && want == catalog.CodeRefused && strings.HasPrefix(operation, "upload") {
 				code = catalog.CodePlugin
 			}
 			err := call(t.Context(), serveClient(t, nil, answerWith(status, `{"success":false}`, "X-Request-Id", "req-7",
@@ -328,7 +328,7 @@ func TestClientErrorBodies(t *testing.T) {
 				e.Status != test.status {
 				t.Errorf("got %#v", err)
 			}
-			if test.status == 200 && e.Code != catalog.CodeBadRequest {
+			if test.status == 200 && e.Code != catalog.CodeRefused {
 				t.Errorf("code %s", e.Code)
 			}
 			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter2") {
@@ -355,14 +355,14 @@ func TestClientErrorsAreBounded(t *testing.T) {
 	}
 	both := `{"errors":[` + strings.Join(list[:80], ",") + `],"detail":[` + strings.Join(list, ",") + `]}`
 	err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(422, both)))
-	e := failedWith(t, err, catalog.CodeInvalid)
+	e := failedWith(t, err, catalog.CodeRejected)
 	if len(e.Problems) != 100 || len(e.Problems[99].Message) > 1024 || len(e.Problems[99].Pointer) > 140 ||
 		e.Problems[99].Code != "" {
 		t.Errorf("%d problems, %d bytes", len(e.Problems), len(err.Error()))
 	}
 	err = clientCalls["get"](t.Context(),
 		serveClient(t, nil, answerWith(400, "", "X-Request-Id", strings.Repeat("x", 200), "Retry-After", "soon")))
-	if e := failedWith(t, err, catalog.CodeBadRequest); e.RequestID != "" || e.RetryAfter != 0 {
+	if e := failedWith(t, err, catalog.CodeRefused); e.RequestID != "" || e.RetryAfter != 0 {
 		t.Errorf("got %#v", e)
 	}
 }

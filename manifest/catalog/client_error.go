@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/restclient"
 )
@@ -60,28 +61,19 @@ func (c *Client) attempt(
 	return c.rest.Attempt(ctx, &r.Request, read)
 }
 
-// codes are the codes of this package that differ from those of the failure.
-var codes = map[string]Code{
-	restclient.Deadline: CodeTimeout, restclient.Transport: CodeUnreachable, restclient.TooLarge: CodeBadAnswer,
-	restclient.BadResponse: CodeBadAnswer, restclient.Rejected: CodeInvalid, restclient.Refused: CodeBadRequest,
-	restclient.ServerError: CodeServer, restclient.OtherStatus: CodeBadAnswer,
-}
-
 // messages are the messages for responses without a usable text, and for calls without a response.
 var messages = map[Code]string{
-	CodeBadRequest:   "the server rejected the request",
+	CodeRefused:      "the server rejected the request",
 	CodePlugin:       "the server rejected the uploaded source",
-	CodeInvalid:      "the server rejected fields",
+	CodeRejected:     "the server rejected fields",
 	CodeUnauthorized: "the server rejected the API key",
 	CodeForbidden:    "the API key does not permit the operation",
 	CodeNotFound:     "the tool does not exist, or the base URL is not that of a catalog",
 	CodeConflict:     "the name is taken",
 	CodeTooLarge:     "the request is larger than the server accepts",
 	CodeRateLimited:  "too many requests",
-	CodeTimeout:      "the server did not finish in time",
 	CodeServer:       "the server failed",
-	CodeBadAnswer:    "the response is not one that a catalog sends",
-	CodeCanceled:     "the call was canceled",
+	CodeStatus:       "the response is not one that a catalog sends",
 }
 
 // failed returns the error of a call. Only the status decides the code, because the texts of servers
@@ -93,23 +85,14 @@ func (c *Client) failed(r *request, f *restclient.Failure) *Error {
 	e := &Error{
 		Code: Code(f.Code), Status: f.Status, Tool: r.tool, RetryAfter: f.RetryAfter, RequestID: f.RequestID, Err: f.Err,
 	}
-	if code, ok := codes[f.Code]; ok {
-		e.Code = code
-	}
-	switch {
-	case f.Status == http.StatusRequestTimeout || f.Status == http.StatusGatewayTimeout:
-		e.Code = CodeTimeout
-	case f.Code == restclient.Refused && r.plugin && f.Status <= http.StatusBadRequest: // or 2xx with success: false
+	if e.Code == CodeRefused && r.plugin && f.Status <= http.StatusBadRequest { // or 2xx with success: false
 		e.Code = CodePlugin
 	}
 	r.explain(e, f)
 	switch f.Stop.Reason {
 	case httpcall.Stopped:
 		ended := f.Stop.Err
-		e.Code, e.Err = CodeCanceled, errors.Join(ended, e.Err)
-		if restclient.Ended(ended) == restclient.Deadline {
-			e.Code = CodeTimeout
-		}
+		e.Code, e.Err = problem.ContextCode[Code](ended), errors.Join(ended, e.Err)
 		e.Message = contextText(ended) + " while waiting to repeat; before that: " + e.Message
 	case httpcall.TooLong, httpcall.TooLate:
 		e.Message = fmt.Sprintf("%s (gave up after %s: %s)", e.Message, attempts(f.Attempts), f.Stop.Err)
@@ -143,7 +126,11 @@ func (r *request) explain(e *Error, f *restclient.Failure) {
 	if f.Status >= 300 && f.Status <= 399 {
 		e.Message = "the server redirects; the client does not follow, to protect the API key; correct the base URL"
 	}
-	if e.Message == "" {
+	switch {
+	case e.Message != "":
+	case f.Status == http.StatusRequestTimeout, f.Status == http.StatusGatewayTimeout:
+		e.Message = "the server did not finish in time"
+	default:
 		e.Message = messages[e.Code]
 	}
 }
@@ -166,10 +153,10 @@ func (r *request) read(said *restclient.Said) (message string, problems []Proble
 
 // contextText describes the end of the caller's context.
 func contextText(err error) string {
-	if restclient.Ended(err) == restclient.Deadline {
+	if problem.ContextCode[Code](err) == CodeDeadline {
 		return "the context's deadline has passed"
 	}
-	return messages[CodeCanceled]
+	return "the call was canceled"
 }
 
 func attempts(n int) string {

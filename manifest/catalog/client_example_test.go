@@ -100,8 +100,8 @@ func ExampleError_problems() {
 		}
 	}
 	// Output:
-	// /framework: must be langchain, langgraph or google_adk
-	// /tool_type: is required: native or custom
+	// /framework must be langchain, langgraph or google_adk [enum]
+	// /tool_type is required: native or custom [missing]
 }
 
 func ExampleClient_Find() {
@@ -132,10 +132,10 @@ func ExampleNewClient() {
 	_, err := catalog.NewClient("http://aip.example.com/tools", "", nil)
 	fmt.Println(err)
 	// Output:
-	// catalog: the client cannot be created
-	// 	/baseURL: must begin with https://, to protect the API key
-	// 	/baseURL: must not end in /tools; the client adds it
-	// 	/apiKey: must be visible ASCII; check that its environment variable is set
+	// catalog: the client cannot be created: 3 problems:
+	//   - /baseURL must begin with https://, to protect the API key [url]
+	//   - /baseURL must not end in /tools; the client adds it [url]
+	//   - /apiKey must be visible ASCII; check that its environment variable is set [header]
 }
 
 func ExampleCodeOf() {

@@ -14,11 +14,11 @@ import (
 // happened.
 func TestClientFaults(t *testing.T) {
 	codes := map[faulttest.Outcome]catalog.Code{
-		faulttest.BadBody: catalog.CodeBadAnswer, faulttest.TooLarge: catalog.CodeBadAnswer,
-		faulttest.Broken: catalog.CodeUnreachable, faulttest.Canceled: catalog.CodeCanceled,
+		faulttest.BadBody: catalog.CodeBadResponse, faulttest.TooLarge: catalog.CodeResponseTooLarge,
+		faulttest.Broken: catalog.CodeTransport, faulttest.Canceled: catalog.CodeCanceled,
 	}
 	statuses := map[int]catalog.Code{
-		101: catalog.CodeBadAnswer, 204: catalog.CodeBadAnswer, 302: catalog.CodeBadAnswer, 429: catalog.CodeRateLimited,
+		101: catalog.CodeStatus, 204: catalog.CodeBadResponse, 302: catalog.CodeStatus, 429: catalog.CodeRateLimited,
 		500: catalog.CodeServer,
 	}
 	for _, row := range faulttest.Sentinels() {

@@ -188,7 +188,7 @@ func TestClientReadsTheHandlersProblems(t *testing.T) {
 	}
 	c := serveClient(t, nil, handler.ServeHTTP)
 	_, err = c.Create(t.Context(), analyticsTool())
-	e := failedWith(t, err, catalog.CodeInvalid)
+	e := failedWith(t, err, catalog.CodeRejected)
 	if len(e.Problems) != 1 || e.Problems[0].Pointer != "/body/description" || e.Problems[0].Code != "too_long" ||
 		e.Status != 422 {
 		t.Errorf("got %v", err)
@@ -240,7 +240,7 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 			only: "upload"},
 		"no entry point": {plugin: catalog.PluginOptions{ServerVersion: "v0.1.84"}, code: catalog.CodePlugin, status: 400,
 			only: "upload"},
-		"description long": {code: catalog.CodeInvalid, status: 422, only: "create"},
+		"description long": {code: catalog.CodeRejected, status: 422, only: "create"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.store == nil {

@@ -283,7 +283,7 @@ func TestClientRepeatsOverConnections(t *testing.T) {
 				}))
 				transport := &http.Transport{DisableKeepAlives: true, DialContext: p.Dial}
 				c := newClient(t, "http://localhost", &catalog.ClientOptions{MaxAttempts: 2, Transport: transport})
-				failedWith(t, clientCalls[operation](t.Context(), c), catalog.CodeUnreachable)
+				failedWith(t, clientCalls[operation](t.Context(), c), catalog.CodeTransport)
 				if got := int(asked.Load()); got != want {
 					t.Errorf("%d requests, want %d", got, want)
 				}

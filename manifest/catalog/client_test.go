@@ -314,7 +314,7 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 		"canceled": {canceled, catalog.CodeCanceled, "", func(ctx context.Context) error {
 			return clientCalls["get"](ctx, c)
 		}},
-		"late": {late, catalog.CodeTimeout, "", func(ctx context.Context) error {
+		"late": {late, catalog.CodeDeadline, "", func(ctx context.Context) error {
 			return clientCalls["create"](ctx, c)
 		}},
 	} {
@@ -333,7 +333,7 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 				if !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
 					t.Errorf("%v does not unwrap to its cause", err)
 				}
-			case catalog.CodeTimeout:
+			case catalog.CodeDeadline:
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%v does not unwrap to its cause", err)
 				}
@@ -400,7 +400,7 @@ func TestClientReadsNoProxySettings(t *testing.T) {
 	const proxied = "CATALOG_TEST_PROXIED"
 	if os.Getenv(proxied) != "" {
 		c := newClient(t, "https://0.0.0.0:1", &catalog.ClientOptions{MaxAttempts: 1}) // needs no DNS, and nothing listens
-		failedWith(t, clientCalls["get"](t.Context(), c), catalog.CodeUnreachable)
+		failedWith(t, clientCalls["get"](t.Context(), c), catalog.CodeTransport)
 		return
 	}
 	var asked atomic.Bool
@@ -428,7 +428,7 @@ func TestClientDoesNotFollowRedirects(t *testing.T) {
 				w.WriteHeader(status)
 			})
 			err := call(t.Context(), c)
-			e := failedWith(t, err, catalog.CodeBadAnswer)
+			e := failedWith(t, err, catalog.CodeStatus)
 			if e.Status != status || asked != 1 || !strings.Contains(err.Error(), "base URL") ||
 				strings.Contains(err.Error(), elsewhere.URL) {
 				t.Errorf("%s, %d: %v after %d requests", name, status, err, asked)
@@ -492,7 +492,7 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 			start := time.Now()
 			err := clientCalls["list"](ctx, c)
 			<-arrived
-			failedWith(t, err, catalog.CodeTimeout)
+			failedWith(t, err, catalog.CodeDeadline)
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
 				t.Errorf("got %v after %s", err, time.Since(start))
 			}
@@ -521,14 +521,14 @@ func TestClientBrokenAnswers(t *testing.T) {
 		status  int
 		text    string
 	}{
-		"too large when unpacked": {zipped, catalog.CodeBadAnswer, 200, "more than 2000 bytes"},
-		"closed":                  {raw(""), catalog.CodeUnreachable, 0, "the connection was closed"},
-		"no HTTP":                 {raw("SSH-2.0-OpenSSH\r\n\r\n"), catalog.CodeUnreachable, 0, "not valid HTTP"},
-		"truncated": {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), catalog.CodeUnreachable, 200,
+		"too large when unpacked": {zipped, catalog.CodeResponseTooLarge, 200, "more than 2000 bytes"},
+		"closed":                  {raw(""), catalog.CodeTransport, 0, "the connection was closed"},
+		"no HTTP":                 {raw("SSH-2.0-OpenSSH\r\n\r\n"), catalog.CodeTransport, 0, "not valid HTTP"},
+		"truncated": {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), catalog.CodeTransport, 200,
 			"the connection was closed"},
 		"truncated 404": {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), catalog.CodeNotFound, 404,
 			"the tool does not exist"},
-		"too large": {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeBadAnswer, 200,
+		"too large": {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeResponseTooLarge, 200,
 			"more than 2000 bytes"},
 		"too large 500": {answerWith(500, strings.Repeat("secret ", 2000)), catalog.CodeServer, 500,
 			"the server failed"},
@@ -559,7 +559,7 @@ func TestClientBrokenAnswers(t *testing.T) {
 		c := newClient(t, "http://"+listener.Addr().String(), &catalog.ClientOptions{MaxAttempts: 1})
 		for _, call := range clientCalls {
 			err := call(t.Context(), c)
-			failedWith(t, err, catalog.CodeUnreachable)
+			failedWith(t, err, catalog.CodeTransport)
 			if strings.Contains(err.Error(), "may have been") || strings.Contains(err.Error(), listener.Addr().String()) ||
 				!errors.As(err, new(*net.OpError)) {
 				t.Errorf("got %v", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
@@ -70,8 +71,8 @@ func hasCode(err error, code string) bool {
 
 // loss returns a problem of the n-th tool, with the code that [schema.Export] uses.
 func loss(n int, tool, member, message string) schema.Problem {
-	return schema.Problem{Index: n, Tool: clip.Text(tool, maxShown), Code: "left_out", Pointer: rawjson.Token(member),
-		Message: message}
+	return schema.Problem{Tool: clip.Text(tool, maxShown), Code: "left_out", Message: message,
+		Pointer: fmt.Sprintf("/%d%s", n, rawjson.Token(member))}
 }
 
 // FromDeclarations converts tool declarations to records. The problems have the code left_out. They

@@ -15,7 +15,8 @@ import (
 func lost(losses []schema.Problem) string {
 	var all []string
 	for _, l := range losses {
-		all = append(all, strings.Repeat("-", l.Index)+strings.TrimPrefix(l.Pointer, "/"))
+		i, member, _ := strings.Cut(l.Pointer[1:], "/")
+		all = append(all, strings.Repeat("-", int(i[0]-'0'))+member)
 	}
 	return strings.Join(all, " ")
 }

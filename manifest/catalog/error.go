@@ -1,11 +1,11 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -15,22 +15,27 @@ type Code string
 // The codes. A code with a status means what that status means, for a [Client] that received it and
 // for a [Store] or a check that causes it.
 const (
-	CodeOptions      Code = "invalid_options" // the arguments of a constructor are not valid: see Problems
-	CodeInvalid      Code = "validation"      // 422, or rejected before sending: see Problems
-	CodePlugin       Code = "invalid_plugin"  // 400, or success false: the uploaded source is not valid
-	CodeBadRequest   Code = "bad_request"     // 400, or success false, for any other reason
-	CodeUnauthorized Code = "unauthorized"    // 401
-	CodeForbidden    Code = "forbidden"       // 403
-	CodeNotFound     Code = "not_found"       // 404: unknown, deleted, or of another account
-	CodeConflict     Code = "conflict"        // 409: the name is taken
-	CodeAmbiguous    Code = "ambiguous"       // [Client.Find]: several tools have the name
-	CodeTooLarge     Code = "too_large"       // 413, or over a limit of the options
-	CodeRateLimited  Code = "rate_limited"    // 429
-	CodeTimeout      Code = "timeout"         // 408, 504, or no response in time
-	CodeServer       Code = "server"          // any other 5xx
-	CodeUnreachable  Code = "unreachable"     // no connection, or it broke
-	CodeBadAnswer    Code = "bad_answer"      // the response is not one that a catalog sends
-	CodeCanceled     Code = "canceled"        // the caller's context was canceled
+	CodeOptions      Code = "invalid_options"   // the arguments of a constructor are not valid: see Problems
+	CodeInvalid      Code = "invalid_tool"      // a tool, a patch or an argument is not valid, nothing was sent: see Problems
+	CodeRejected     Code = "rejected"          // 422: see Problems
+	CodePlugin       Code = "invalid_plugin"    // 400, or success false: the uploaded source is not valid
+	CodeRefused      Code = "refused"           // any other 4xx, or success false
+	CodeUnauthorized Code = "unauthorized"      // 401
+	CodeForbidden    Code = "forbidden"         // 403
+	CodeNotFound     Code = "not_found"         // 404: unknown, deleted, or of another account
+	CodeConflict     Code = "conflict"          // 409: the name is taken
+	CodeAmbiguous    Code = "ambiguous"         // [Client.Find]: several tools have the name
+	CodeTooLarge     Code = "request_too_large" // 413, or over a limit of the options
+	CodeRateLimited  Code = "rate_limited"      // 429
+	CodeServer       Code = "server_error"      // 5xx
+	CodeStatus       Code = "unexpected_status" // any other status that is not 2xx; redirects are not followed
+
+	CodeTransport        Code = "transport"          // no connection, or it broke
+	CodeTimeout          Code = "timeout"            // no response within ClientOptions.Timeout
+	CodeBadResponse      Code = "bad_response"       // the response is not one that a catalog sends
+	CodeResponseTooLarge Code = "response_too_large" // it exceeds ClientOptions.MaxResponseBytes
+	CodeCanceled         Code = "canceled"           // the caller's context was canceled
+	CodeDeadline         Code = "deadline"           // the deadline of the caller's context passed
 )
 
 // Error is the error type of this package. It contains no key, no source code, and no value of a
@@ -53,10 +58,7 @@ type Error struct {
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 // Problem is one violation of a rule.
@@ -83,24 +85,20 @@ func CodeOf(err error) Code {
 //	tool_class   the file has no tool class
 //	url, header, version, negative   the value of an option or argument is not valid
 type Problem struct {
-	Code string // the rule, from the table above; from another server, its own word, or ""
+	Tool string `json:"tool,omitempty"` // "": Error.Tool names the tool
+	Code string `json:"code"`           // the rule, from the table above; from another server, its own word, or ""
 
 	// Pointer is a JSON Pointer (RFC 6901) to the field: "/name". Fields of a form have the same
 	// pointers as members. A location that a server reports begins with its part of the request:
 	// "/body/name". Options and arguments have their Go names: "/Plugin/MaxBytes", "/baseURL".
 	// "" is the whole document.
-	Pointer string
+	Pointer string `json:"pointer"`
 
-	Message string // what to do, without the value
+	Message string `json:"message"` // what to do, without the value
 }
 
-// String returns "pointer: message".
-func (p Problem) String() string {
-	if p.Pointer == "" {
-		return p.Message
-	}
-	return p.Pointer + ": " + p.Message
-}
+// String returns pointer, message and code on one line.
+func (p Problem) String() string { return problem.Problem(p).String() }
 
 // at makes a problem with a field.
 func at(field, rule, message string) Problem {
@@ -114,7 +112,7 @@ func at(field, rule, message string) Problem {
 // field returns the name of the field in a pointer that at has made.
 func (p Problem) field() string { return rawjson.Name(strings.TrimPrefix(p.Pointer, "/")) }
 
-// Error returns the message and all problems, one per line if there are several.
+// Error returns the message, and one more line per problem if there are several.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("catalog: ")
@@ -129,12 +127,8 @@ func (e *Error) Error() string {
 	} else {
 		b.WriteString(strings.ReplaceAll(string(e.Code), "_", " "))
 	}
-	for _, p := range e.Problems {
-		if len(e.Problems) == 1 {
-			b.WriteString(": " + p.String())
-		} else {
-			b.WriteString("\n\t" + p.String())
-		}
+	if len(e.Problems) > 0 {
+		b.WriteString(": " + problem.Lines(e.Problems, 0))
 	}
 	if e.RequestID != "" {
 		fmt.Fprintf(&b, " (request %s)", e.RequestID)

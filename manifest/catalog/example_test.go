@@ -18,9 +18,9 @@ func ExampleTool_Validate() {
 	err := catalog.Tool{Name: "basic-calculator", Framework: "crewai"}.Validate()
 	fmt.Println(err)
 	// Output:
-	// catalog: tool "basic-calculator": the record is not valid
-	// 	/framework: must be langchain, langgraph or google_adk
-	// 	/tool_type: is required: native or custom
+	// catalog: tool "basic-calculator": the record is not valid: 2 problems:
+	//   - /framework must be langchain, langgraph or google_adk [enum]
+	//   - /tool_type is required: native or custom [missing]
 }
 
 func ExampleTool_UnmarshalJSON() {
@@ -63,8 +63,8 @@ class Weather(BaseTool):
 	fmt.Println(err)
 	// Output:
 	// Weather weather Tells the weather of a city.
-	// catalog: invalid plugin file: /file: has no entry point, which servers before v0.1.85 need: a function tool_plugin, or @tool_plugin on the class
-	// catalog: invalid plugin file: /file: is not Python: line 7: this '[' is not closed
+	// catalog: invalid plugin file: /file has no entry point, which servers before v0.1.85 need: a function tool_plugin, or @tool_plugin on the class [entry_point]
+	// catalog: invalid plugin file: /file is not Python: line 7: this '[' is not closed [syntax]
 }
 
 func ExampleNewHandler() {
@@ -112,8 +112,8 @@ func ExampleDeclarations() {
 	}
 	// Output:
 	// weather
-	// tool[0] "weather": /input_schema is absent from records: the declaration accepts any object until it has a schema
-	// tool[0] "weather": /script_content belongs to the catalog; left out
+	// tool "weather": /0/input_schema is absent from records: the declaration accepts any object until it has a schema [left_out]
+	// tool "weather": /0/script_content belongs to the catalog; left out [left_out]
 }
 
 func ExampleFromDeclarations() {
@@ -127,7 +127,7 @@ func ExampleFromDeclarations() {
 	}
 	// Output:
 	// weather langchain <nil>
-	// left_out /input_schema
+	// left_out /0/input_schema
 }
 
 func ExampleNewMemoryStore() {

@@ -28,7 +28,7 @@ import (
 //
 // Every success is a 200 with {"success":true,"data":…,"message":…,"timestamp":…}. A failure has
 // success false and an error {"code":…,"message":…,"problems":[{"field":…,"type":…,"message":…}]},
-// where code is a [Code]. A 422 has detail [{"loc":[…],"msg":…,"type":…}] in place of problems. GET
+// where code is a [Code], method_not_allowed or unreadable_body. A 422 has detail [{"loc":[…],"msg":…,"type":…}] in place of problems. GET
 // routes also serve HEAD. A path with a missing or an additional slash is redirected (307). Only
 // the response to a request for the source has source code: its data is {"id":…,"script":…}.
 //
@@ -114,7 +114,7 @@ func (h *Handler) serve(c *call, route route) (a answer, err error) {
 	}
 	if endpoint == nil {
 		c.w.Header().Set("Allow", route.allow())
-		return a, &failure{code: CodeBadRequest, status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
+		return a, &failure{code: "method_not_allowed", status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
 	}
 	if err := h.authenticate(c); err != nil {
 		return a, err
@@ -190,11 +190,11 @@ func (h *Handler) classify(c *call, route route, err error) *failure {
 	case errors.Is(err, httpserve.ErrTooLarge):
 		return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The body is too large"}
 	case errors.Is(err, httpserve.ErrTimeout):
-		return &failure{code: CodeTimeout, status: http.StatusRequestTimeout, message: "The body took too long to arrive"}
+		return &failure{code: "unreadable_body", status: http.StatusRequestTimeout, message: "The body took too long to arrive"}
 	case errors.Is(err, errBody):
-		return &failure{code: CodeBadRequest, status: http.StatusBadRequest, message: "The body could not be read to its end"}
+		return &failure{code: "unreadable_body", status: http.StatusBadRequest, message: "The body could not be read to its end"}
 	case errors.Is(c.ctx().Err(), context.DeadlineExceeded):
-		return &failure{code: CodeTimeout, status: http.StatusGatewayTimeout, message: "The time for the request is over"}
+		return &failure{code: CodeDeadline, status: http.StatusGatewayTimeout, message: "The time for the request is over"}
 	case c.ctx().Err() != nil: // the client has gone
 		return &failure{code: CodeCanceled, status: http.StatusServiceUnavailable, message: "The request was cancelled"}
 	}

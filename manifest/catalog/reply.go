@@ -42,7 +42,7 @@ func (f *failure) Error() string { return f.message }
 
 // invalid returns a 422.
 func invalid(location string, ps ...Problem) *failure {
-	return &failure{code: CodeInvalid, status: http.StatusUnprocessableEntity, message: textInvalid, problems: ps,
+	return &failure{code: CodeRejected, status: http.StatusUnprocessableEntity, message: textInvalid, problems: ps,
 		location: location}
 }
 
@@ -77,7 +77,7 @@ type detail struct {
 func (h *Handler) refuse(c *call, f *failure) {
 	body := envelope{Message: f.message, Error: &errorPayload{Code: f.code, Message: f.message}}
 	for _, p := range f.problems {
-		if f.code != CodeInvalid {
+		if f.code != CodeRejected {
 			body.Error.Problems = append(body.Error.Problems, problemPayload{Field: p.field(), Type: p.Code, Message: p.Message})
 			continue
 		}

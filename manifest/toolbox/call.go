@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -19,7 +20,7 @@ import (
 // as json.RawMessage or []byte. Nil and blank text mean {}. Leave reasoning in the arguments of a
 // model.
 //
-// The error is an [*Error]. A failed tool is one, with CodeTool if the response of a webhook is an
+// The error is an [*Error]. A failed tool is one, with CodeToolFailed if the response of a webhook is an
 // object whose member "error" is not null, false or "". If the arguments do not match the
 // parameters, the tool does not run. Use [Toolbox.CallForModel] for calls of a model.
 func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
@@ -65,7 +66,7 @@ type ModelResult = toolresult.ModelResult
 // malformed, the result tells the model what to correct. args may also be any Go value that
 // [Toolbox.Call] accepts.
 //
-// An error means that the agent should stop. It is an [*Error]: CodeCanceled if ctx has ended,
+// An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline if ctx has ended,
 // CodeAgent if an external tool has no agent, or CodeArguments for a Go value that JSON cannot
 // represent.
 func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (ModelResult, error) {
@@ -81,7 +82,7 @@ func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (Mode
 		return toolresult.ForModel(result, false), nil
 	}
 	e, _ := errors.AsType[*Error](err) // Call returns no other type
-	if e.Code == CodeCanceled || e.Code == CodeAgent || ctx.Err() != nil {
+	if e.Code == CodeCanceled || e.Code == CodeDeadline || e.Code == CodeAgent || ctx.Err() != nil {
 		return ModelResult{}, err
 	}
 	return toolresult.ForModel(e.ToolResult(), true), nil
@@ -118,7 +119,19 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 		e, _ := failure.Own.Err.(*Error)
 		return nil, e
 	}
+	if failure.Code == toolcall.Canceled {
+		return nil, contextError(failure.Err, "the call")
+	}
 	return nil, &Error{Code: Code(failure.Code), Message: failure.Message, Err: failure.Err}
+}
+
+// contextError returns the error of a call or list whose context ended with err.
+func contextError(err error, what string) *Error {
+	e := &Error{Code: problem.ContextCode[Code](err), Message: what + " was canceled", Err: err}
+	if e.Code == CodeDeadline {
+		e.Message = what + " did not end before the caller's deadline"
+	}
+	return e
 }
 
 // encode writes a value that JSON can represent, compact and without escapes for HTML.

@@ -68,9 +68,9 @@ func TestInternalTools(t *testing.T) {
 		{"a Go string", "ping", "31337", "~a Go string is not", toolbox.CodeArguments},
 		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`),
 			`{"error":"invalid_arguments","detail":"/n must be a whole number between -128 and 127; correct them and call the tool again"}`, toolbox.CodeArguments},
-		{"failure", "fail", nil, `{"error":"tool_failed","detail":"no such order; ask for the number"}`, toolbox.CodeTool},
+		{"failure", "fail", nil, `{"error":"tool_failed","detail":"no such order; ask for the number"}`, toolbox.CodeToolFailed},
 		{"failure of a typed one", "create_contact", contact{Name: "nobody"},
-			`{"error":"tool_failed","detail":"nobody is not a name; ask the user"}`, toolbox.CodeTool},
+			`{"error":"tool_failed","detail":"nobody is not a name; ask the user"}`, toolbox.CodeToolFailed},
 		{"panic", "panic", nil, `{"error":"tool_panicked","detail":"the tool is broken; do not call it again"}`,
 			toolbox.CodePanicked},
 		{"unknown", "Ping", nil,
@@ -161,19 +161,19 @@ func TestAnswersOfExternalTools(t *testing.T) {
 		{"number", 200, `7`, "", `7`},
 		{"null", 200, `null`, "", `null`},
 		{"201", 201, `[1]`, "", `[1]`},
-		{"a failure as data", 200, `{"error":"tool_failed"}`, toolbox.CodeTool, `{"error":"tool_failed"}`},
-		{"empty", 200, ``, toolbox.CodeAnswer, `~"detail":"the tool ran, but its answer is not JSON`},
-		{"204", 204, ``, toolbox.CodeAnswer, `~not JSON`},
-		{"text", 200, `hunter2`, toolbox.CodeAnswer, `~not JSON`},
-		{"two values", 200, `{} {}`, toolbox.CodeAnswer, `~not JSON`},
-		{"too large", 200, big, toolbox.CodeAnswerSize, `~more than 1048576 bytes`},
-		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, toolbox.CodeStatus,
-			`{"error":"http_status","detail":"the tool's server answered with HTTP status 404: {\"error\":\"unknown_tool\"}"}`},
-		{"500 with text", 500, `hunter2`, toolbox.CodeStatus,
-			`{"error":"http_status","detail":"the tool's server answered with HTTP status 500"}`},
-		{"500, large", 500, big, toolbox.CodeStatus,
-			`{"error":"http_status","detail":"the tool's server answered with HTTP status 500"}`},
-		{"401", 401, ``, toolbox.CodeStatus, `~does not accept the secret`},
+		{"a failure as data", 200, `{"error":"tool_failed"}`, toolbox.CodeToolFailed, `{"error":"tool_failed"}`},
+		{"empty", 200, ``, toolbox.CodeBadResponse, `~"detail":"the tool ran, but its answer is not JSON`},
+		{"204", 204, ``, toolbox.CodeBadResponse, `~not JSON`},
+		{"text", 200, `hunter2`, toolbox.CodeBadResponse, `~not JSON`},
+		{"two values", 200, `{} {}`, toolbox.CodeBadResponse, `~not JSON`},
+		{"too large", 200, big, toolbox.CodeResponseTooLarge, `~more than 1048576 bytes`},
+		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, toolbox.CodeNotFound,
+			`{"error":"not_found","detail":"the tool's server answered with HTTP status 404: {\"error\":\"unknown_tool\"}"}`},
+		{"500 with text", 500, `hunter2`, toolbox.CodeServer,
+			`{"error":"server_error","detail":"the tool's server answered with HTTP status 500"}`},
+		{"500, large", 500, big, toolbox.CodeServer,
+			`{"error":"server_error","detail":"the tool's server answered with HTTP status 500"}`},
+		{"401", 401, ``, toolbox.CodeUnauthorized, `~does not accept the secret`},
 		{"no connection", 0, `hunter2 reset`, toolbox.CodeTransport, `~may or may not have run`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestCallsThatAreNotSent(t *testing.T) {
 	sent := 0
 	opts := options(func(*http.Request) (int, string) { sent++; return 200, `1` })
 	box := parse(t, strings.Replace(external, "<Check>", strings.Repeat("x", 1<<20), 1), opts)
-	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeRequestSize {
+	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeTooLarge {
 		t.Errorf("too large: %v", err)
 	}
 	if sent > 0 {
@@ -342,7 +342,7 @@ func TestErrorsDoNotQuoteThePeer(t *testing.T) {
 			must(box.Definitions(t.Context()))
 			for _, err := range []error{callErr, <-failures} {
 				text := fmt.Sprint(err) + shown(nil, err)
-				if code := toolbox.CodeOf(err); code != toolbox.CodeTransport && code != toolbox.CodeAnswer ||
+				if code := toolbox.CodeOf(err); code != toolbox.CodeTransport && code != toolbox.CodeBadResponse ||
 					strings.Contains(text, "hunter2") || strings.Contains(text, listener.Addr().String()) {
 					t.Errorf("the error tells too much: %v", err)
 				}
@@ -385,7 +385,7 @@ func TestTimeouts(t *testing.T) {
 				}
 				short, cancelShort := context.WithTimeout(t.Context(), time.Second)
 				defer cancelShort()
-				if _, err = box.Call(short, tool, nil); toolbox.CodeOf(err) != toolbox.CodeCanceled ||
+				if _, err = box.Call(short, tool, nil); toolbox.CodeOf(err) != toolbox.CodeDeadline ||
 					!errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the caller's deadline: %v", err)
 				}
@@ -410,7 +410,7 @@ func TestOnCallReceivesEveryCall(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s %s %t %q %s", r.Adapter, r.Tool, r.External, r.Reasoning, r.Code))
 	}
-	want := `contacts create_contact false "asked" | calendar check_schedule true "[\"a\"]" http_status | contacts create_contact false "wrongly" invalid_arguments`
+	want := `contacts create_contact false "asked" | calendar check_schedule true "[\"a\"]" server_error | contacts create_contact false "wrongly" invalid_arguments`
 	if strings.Join(got, " | ") != strings.Replace(want, `" |`, `"  |`, 1) {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, " | "), want)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -20,13 +21,13 @@ type checker struct {
 	options  *Options
 	doc      *document
 	open     bool // the document lists no adapters, so the tools declare them
-	problems []Problem
+	problems problem.List[Problem]
 
 	known      map[string]int  // the index of the first adapter with a name or id
 	wrongTypes map[string]bool // the pointers of the problems of doc
 }
 
-func newChecker(options *Options, doc *document, problems []Problem) *checker {
+func newChecker(options *Options, doc *document, problems problem.List[Problem]) *checker {
 	c := &checker{options: options, doc: doc, open: len(doc.adapters) == 0, problems: append(problems, doc.problems...),
 		known: make(map[string]int), wrongTypes: make(map[string]bool, len(doc.problems))}
 	for _, p := range doc.problems {
@@ -50,24 +51,22 @@ func (c *checker) learn(a *Adapter, index int) (taken bool) {
 
 // adapter adds a problem of an adapter. pointer is a JSON Pointer into it.
 func (c *checker) adapter(entry *adapterEntry, pointer, code, format string, args ...any) {
-	c.problems = append(c.problems, entry.place.problem(entry.Name, pointer, code, fmt.Sprintf(format, args...)))
+	c.problems.Add(code, entry.at+pointer, format, args...)
 }
 
 // tool adds a problem of a tool. pointer is a JSON Pointer into it.
 func (c *checker) tool(entry *toolEntry, pointer, code, format string, args ...any) {
-	p := entry.place.problem(entry.Name, pointer, code, fmt.Sprintf(format, args...))
-	p.Tool = clip.Text(entry.Name, 128)
-	c.problems = append(c.problems, p)
+	c.problems.AddTool(clip.Text(entry.Name, 128), code, entry.at+pointer, format, args...)
 }
 
 func (c *checker) adapters() {
 	for i := range c.doc.adapters {
 		entry := &c.doc.adapters[i]
-		if entry.Name == "" && !c.wrongType(entry.place, "/name") {
+		if entry.Name == "" && !c.wrongType(entry.at+"/name") {
 			c.adapter(entry, "/name", "adapter_missing", "is required: tools name their adapter by it")
 		}
 		if c.learn(&entry.Adapter, i) {
-			c.adapter(entry, "/name", "adapter_duplicate", "or id belongs to an earlier adapter")
+			c.adapter(entry, "/name", "adapter_duplicate", "or the id belongs to an earlier adapter")
 		}
 		if entry.ConfigSchema == nil {
 			continue
@@ -90,24 +89,29 @@ func (c *checker) tools() []*tool {
 		}
 	}
 	found := make(map[int][]schema.Problem)
-	unchecked, err := schema.Validate(context.Background(), declared, nil)
-	if invalid, ok := errors.AsType[*schema.Error](err); ok {
-		for _, p := range invalid.Problems {
-			found[p.Index] = append(found[p.Index], p)
+	collect := func(problems []schema.Problem) {
+		for _, p := range problems {
+			var i int
+			i, p.Pointer = problem.Element(p.Pointer)
+			found[i] = append(found[i], p)
 		}
 	}
+	unchecked, err := schema.Validate(context.Background(), declared, nil)
+	if invalid, ok := errors.AsType[*schema.Error](err); ok {
+		collect(invalid.Problems)
+	}
 	if !c.options.AllowUnchecked {
-		for _, p := range unchecked {
-			p.Message += "; Options.AllowUnchecked accepts the tool without this check"
-			found[p.Index] = append(found[p.Index], p)
+		for i := range unchecked {
+			unchecked[i].Message += "; Options.AllowUnchecked accepts the tool without this check"
 		}
+		collect(unchecked)
 	}
 	list := make([]*tool, 0, len(entries))
 	needsSecret := false
 	for i := range entries {
 		entry := &entries[i]
 		for _, p := range found[i] {
-			if p.Code == "name_missing" && c.wrongType(entry.place, "/name") {
+			if p.Code == "name_missing" && c.wrongType(entry.at+"/name") {
 				continue
 			}
 			pointer := p.Pointer
@@ -128,8 +132,8 @@ func (c *checker) tools() []*tool {
 		}
 	}
 	if needsSecret && c.options.Secret == "" {
-		c.problems = append(c.problems, Problem{Code: "invalid_option",
-			Message: "Options.Secret is required: the document has external tools, whose servers verify it"})
+		c.problems.Add("invalid_option", "",
+			"Options.Secret is required: the document has external tools, whose servers verify it")
 	}
 	return list
 }
@@ -139,8 +143,8 @@ func (c *checker) kind(entry *toolEntry) {
 	switch {
 	case entry.Handler != "" && entry.URL != "":
 		c.tool(entry, "/handler", "handler_and_url", "must not stand beside url; a tool is either internal or external")
-	case entry.Handler == "" && entry.URL == "" && !c.wrongType(entry.place, "/handler") &&
-		!c.wrongType(entry.place, "/url"):
+	case entry.Handler == "" && entry.URL == "" && !c.wrongType(entry.at+"/handler") &&
+		!c.wrongType(entry.at+"/url"):
 		c.tool(entry, "/handler", "handler_or_url_missing", "and url are missing; a tool needs one of them")
 	}
 	if entry.Handler != "" {
@@ -162,9 +166,7 @@ func (c *checker) kind(entry *toolEntry) {
 }
 
 // wrongType reports whether a member exists but is not a string.
-func (c *checker) wrongType(at place, pointer string) bool {
-	return c.wrongTypes[at.pointer+pointer]
-}
+func (c *checker) wrongType(pointer string) bool { return c.wrongTypes[pointer] }
 
 func someOf(handlers map[string]Handler) string {
 	names := slices.Sorted(maps.Keys(handlers))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/restclient"
@@ -45,7 +46,7 @@ const (
 )
 
 // NewClient returns a client that sends apiKey as "Authorization: Bearer". If o is nil, the defaults
-// apply. The error is an [*Error] with CodeInvalid and all problems.
+// apply. The error is an [*Error] with CodeOptions and all problems.
 func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 	var opts ClientOptions
 	if o != nil {
@@ -58,15 +59,15 @@ func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 		BaseURL: opts.BaseURL, Example: defaultBase, Path: "api", Key: apiKey, Header: "Authorization", Peer: "the platform",
 		Transport: opts.Transport, Timeout: listTimeout, MaxBytes: maxPageBytes,
 	})
-	var problems []Problem
+	var problems problem.List[Problem]
 	for _, must := range url {
-		problems = append(problems, Problem{Code: "invalid_option", Message: "ClientOptions.BaseURL " + must})
+		problems.Add("invalid_option", "", "ClientOptions.BaseURL %s", must)
 	}
 	for _, must := range key {
-		problems = append(problems, Problem{Code: "invalid_option", Message: "apiKey " + must})
+		problems.Add("invalid_option", "", "apiKey %s", must)
 	}
 	if len(problems) > 0 {
-		return nil, &Error{Code: CodeInvalid, Message: "the client cannot be created", Problems: problems}
+		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: problems}
 	}
 	return &Client{rest: rest, hide: redact.New(apiKey)}, nil
 }
@@ -93,12 +94,15 @@ func (c *Client) Adapters(ctx context.Context) ([]Adapter, error) {
 // Tools returns the whole list or an error, never a part of the list. A page has at most 4 MiB. All
 // pages together have at most 64 MiB and 10,000 tools. The error is an [*Error]:
 //
-//	CodeStatus      the status is not 200; Status has it, and Detail has the response
-//	CodeAnswer      a response is not a list, or its pages do not follow each other
-//	CodeAnswerSize  the list exceeds the limits
-//	CodeTransport   the connection failed
-//	CodeTimeout     a request took more than 30 s
-//	CodeCanceled    ctx ended
+//	CodeBadResponse       a response is not a list, or its pages do not follow each other
+//	CodeResponseTooLarge  the list exceeds the limits
+//	CodeTransport         the connection failed
+//	CodeTimeout           a request took more than 30 s
+//	CodeCanceled          ctx was canceled
+//	CodeDeadline          the deadline of ctx passed
+//
+// For a response whose status is not 200, the code is one of those with a status. Status holds the
+// status, and Detail the response.
 func (c *Client) Tools(ctx context.Context, adapter string) ([]Tool, error) {
 	query := url.Values{}
 	if adapter != "" {
@@ -126,15 +130,15 @@ func (c *Client) list(ctx context.Context, kind string, query url.Values, collec
 		}
 		p := page{kind: kind, document: document{peer: true}}
 		if why := p.parse(body, offset); why != "" {
-			return &Error{Code: CodeAnswer, Status: http.StatusOK,
+			return &Error{Code: CodeBadResponse, Status: http.StatusOK,
 				Message: fmt.Sprintf("the response is not a list of %s: %s", kind, why)}
 		}
 		offset, size = offset+p.entries, size+len(body)
 		switch {
 		case offset > maxListed:
-			return errorf(CodeAnswerSize, "", "the list has more than %d %s", maxListed, kind)
+			return errorf(CodeResponseTooLarge, "", "the list has more than %d %s", maxListed, kind)
 		case size > maxListBytes:
-			return errorf(CodeAnswerSize, "", "the list has more than %d bytes", maxListBytes)
+			return errorf(CodeResponseTooLarge, "", "the list has more than %d bytes", maxListBytes)
 		}
 		collect(&p.document)
 		if !p.more {
@@ -165,16 +169,16 @@ func (c *Client) get(ctx context.Context, kind string, query url.Values) (page [
 
 // failed returns the error for a failure.
 func (c *Client) failed(f *restclient.Failure) *Error {
-	e := &Error{Status: f.Status, Err: f.Err}
-	switch f.Code {
-	case restclient.Canceled, restclient.Deadline:
-		e.Code, e.Message = CodeCanceled, "the list was canceled"
-	case restclient.Timeout:
-		e.Code, e.Message = CodeTimeout, "the platform did not respond within "+listTimeout.String()
-	case restclient.Transport:
-		e.Code, e.Message = CodeTransport, "the list cannot be requested"
-	case restclient.TooLarge:
-		e.Code, e.Err = CodeAnswerSize, nil
+	e := &Error{Code: Code(f.Code), Status: f.Status, Err: f.Err}
+	switch e.Code {
+	case CodeCanceled, CodeDeadline:
+		e.Message = contextError(f.Err, "the list").Message
+	case CodeTimeout:
+		e.Message = "the platform did not respond within " + listTimeout.String()
+	case CodeTransport:
+		e.Message = "the list cannot be requested"
+	case CodeResponseTooLarge:
+		e.Err = nil
 		e.Message = fmt.Sprintf("a page of the list has more than %d bytes", maxPageBytes)
 	default:
 		advice := map[int]string{
@@ -185,7 +189,7 @@ func (c *Client) failed(f *restclient.Failure) *Error {
 		if f.Status >= 300 && f.Status < 400 {
 			advice = ", a redirect, which is not followed to protect the API key; correct ClientOptions.BaseURL"
 		}
-		e.Code, e.Detail = CodeStatus, detailOf(f.Body, c.hide)
+		e.Detail = detailOf(f.Body, c.hide)
 		e.Message = fmt.Sprintf("the platform answered with HTTP status %d%s", f.Status, advice)
 	}
 	return e
@@ -204,7 +208,7 @@ type page struct {
 func (p *page) parse(body []byte, offset int) string {
 	var whole, next json.RawMessage
 	found := false
-	entries := func(r *rawjson.Reader, at place) error {
+	entries := func(r *rawjson.Reader, at string) error {
 		found = r.Kind() == '['
 		if p.kind == "adapters" {
 			return p.document.list(r, at, p.adapter)
@@ -213,12 +217,12 @@ func (p *page) parse(body []byte, offset int) string {
 	}
 	err := p.read(body, func(r *rawjson.Reader) error {
 		if r.Kind() == '[' {
-			return entries(r, place{"", ""})
+			return entries(r, "")
 		}
 		return r.Object(nil, func(name string) (err error) {
 			switch name {
 			case "results":
-				return entries(r, place{name, "/" + name})
+				return entries(r, "/results")
 			case "pagination":
 				whole, err = r.Value()
 			case "next":
@@ -234,7 +238,7 @@ func (p *page) parse(body []byte, offset int) string {
 	case !found:
 		return "it has no list results"
 	case len(p.problems) > 0:
-		return p.problems[0].Message
+		return problem.Problem(p.problems[0]).Text()
 	}
 	for i := range p.entries {
 		if p.kind == "adapters" && p.adapters[i].Name == "" || p.kind == "tools" && p.tools[i].Name == "" {

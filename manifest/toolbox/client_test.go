@@ -122,28 +122,28 @@ func TestClientReadsAllPages(t *testing.T) {
 		code   toolbox.Code
 		part   string
 	}{
-		"not JSON":              {[]string{`<html>`}, toolbox.CodeAnswer, "not valid at byte 0"},
-		"no list":               {[]string{`{"detail":"` + apiKey + `"}`}, toolbox.CodeAnswer, "no list results"},
-		"null":                  {[]string{`{"results":null}`}, toolbox.CodeAnswer, "no list results"},
-		"repeated":              {[]string{`{"results":[],"results":[` + row + `]}`}, toolbox.CodeAnswer, "not valid"},
-		"another case":          {[]string{`{"Results":[]}`}, toolbox.CodeAnswer, "no list results"},
-		"a row of another type": {[]string{`[` + row + `,7]`}, toolbox.CodeAnswer, "[1]: must be an object, not a number"},
-		"a row without a name": {[]string{`{"results":[` + row + `,{"handler":"h"}]}`}, toolbox.CodeAnswer,
+		"not JSON":              {[]string{`<html>`}, toolbox.CodeBadResponse, "not valid at byte 0"},
+		"no list":               {[]string{`{"detail":"` + apiKey + `"}`}, toolbox.CodeBadResponse, "no list results"},
+		"null":                  {[]string{`{"results":null}`}, toolbox.CodeBadResponse, "no list results"},
+		"repeated":              {[]string{`{"results":[],"results":[` + row + `]}`}, toolbox.CodeBadResponse, "not valid"},
+		"another case":          {[]string{`{"Results":[]}`}, toolbox.CodeBadResponse, "no list results"},
+		"a row of another type": {[]string{`[` + row + `,7]`}, toolbox.CodeBadResponse, "/1 must be an object, not a number"},
+		"a row without a name": {[]string{`{"results":[` + row + `,{"handler":"h"}]}`}, toolbox.CodeBadResponse,
 			"results[1] has no name"},
-		"a wrong member": {[]string{`{"results":[{"name":"a","url":["` + apiKey + `"]}]}`}, toolbox.CodeAnswer,
-			"results[0]: url must be a string, not an array"},
-		"an empty page": {[]string{`{"results":[],"pagination":{"has_more":true}}`}, toolbox.CodeAnswer,
+		"a wrong member": {[]string{`{"results":[{"name":"a","url":["` + apiKey + `"]}]}`}, toolbox.CodeBadResponse,
+			"/results/0/url must be a string, not an array"},
+		"an empty page": {[]string{`{"results":[],"pagination":{"has_more":true}}`}, toolbox.CodeBadResponse,
 			"empty page"},
 		"the same page again": {[]string{`{"results":[` + row + `],"pagination":{"offset":0,"has_more":true}}`,
 			`{"results":[` + row + `],"pagination":{"offset":0,"has_more":true}}`},
-			toolbox.CodeAnswer, "does not begin at the offset 1"},
+			toolbox.CodeBadResponse, "does not begin at the offset 1"},
 		"a page without pagination": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`, `[` + row + `]`},
-			toolbox.CodeAnswer, "not those of the documented pagination"},
+			toolbox.CodeBadResponse, "not those of the documented pagination"},
 		"another pagination": {[]string{`{"count":2,"next":"https://` + apiKey + `/","results":[` + row + `]}`},
-			toolbox.CodeAnswer,
+			toolbox.CodeBadResponse,
 			"not those of the documented pagination"},
 		"a failure on the second page": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`},
-			toolbox.CodeStatus, "status 500"},
+			toolbox.CodeServer, "status 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, asked := serving(t, tt.bodies...)
@@ -160,14 +160,14 @@ func TestClientReadsAllPages(t *testing.T) {
 			requests++
 			return 200, page(0, 500, 500*(requests-1), 500, true)
 		})})
-		if list, err := c.Tools(t.Context(), "a"); list != nil || toolbox.CodeOf(err) != toolbox.CodeAnswerSize ||
+		if list, err := c.Tools(t.Context(), "a"); list != nil || toolbox.CodeOf(err) != toolbox.CodeResponseTooLarge ||
 			requests != 21 {
 			t.Errorf("%d tools, %v after %d requests", len(list), err, requests)
 		}
 	})
 	t.Run("a last page with too many", func(t *testing.T) {
 		c, _ := serving(t, page(0, 10_001, 0, 0, false))
-		if list, err := c.Tools(t.Context(), "a"); list != nil || toolbox.CodeOf(err) != toolbox.CodeAnswerSize {
+		if list, err := c.Tools(t.Context(), "a"); list != nil || toolbox.CodeOf(err) != toolbox.CodeResponseTooLarge {
 			t.Errorf("%d tools, %v", len(list), err)
 		}
 		c, _ = serving(t, page(0, 10_000, 0, 0, false))
@@ -181,7 +181,7 @@ func TestClientReadsAllPages(t *testing.T) {
 			requests++
 			return 200, page(0, 1, requests-1, 1, true) + strings.Repeat(" ", 4<<20-200)
 		})})
-		if list, err := c.Adapters(t.Context()); list != nil || toolbox.CodeOf(err) != toolbox.CodeAnswerSize ||
+		if list, err := c.Adapters(t.Context()); list != nil || toolbox.CodeOf(err) != toolbox.CodeResponseTooLarge ||
 			requests != 17 {
 			t.Errorf("%d adapters, %v after %d requests", len(list), err, requests)
 		}
@@ -191,6 +191,8 @@ func TestClientReadsAllPages(t *testing.T) {
 func must2[T, U any](v T, _ U) T { return v }
 
 func TestClientErrors(t *testing.T) {
+	codes := map[int]toolbox.Code{400: toolbox.CodeRefused, 401: toolbox.CodeUnauthorized, 403: toolbox.CodeForbidden,
+		404: toolbox.CodeNotFound, 429: toolbox.CodeRateLimited, 500: toolbox.CodeServer}
 	for status, tt := range map[int]struct{ body, part, detail string }{
 		400: {`{"adapter": ["Enter a valid UUID, not ` + apiKey + `."]}`, "status 400",
 			`{"adapter":["Enter a valid UUID, not [redacted]."]}`},
@@ -210,7 +212,11 @@ func TestClientErrors(t *testing.T) {
 		})})
 		_, err := c.Adapters(t.Context())
 		e, ok := errors.AsType[*toolbox.Error](err)
-		if !ok || e.Code != toolbox.CodeStatus || e.Status != status || e.Detail != tt.detail ||
+		want, other := codes[status]
+		if !other {
+			want = toolbox.CodeStatus
+		}
+		if !ok || e.Code != want || e.Status != status || e.Detail != tt.detail ||
 			!strings.Contains(err.Error(), tt.part) || requests != 1 {
 			t.Errorf("%d: %v, detail %q after %d requests", status, err, e.Detail, requests)
 		}
@@ -230,7 +236,7 @@ func TestClientErrors(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := c.Tools(ctx, "a"); toolbox.CodeOf(err) != toolbox.CodeCanceled ||
+		if _, err := c.Tools(ctx, "a"); toolbox.CodeOf(err) != toolbox.CodeDeadline ||
 			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
@@ -254,7 +260,7 @@ func TestNewClientReportsEverything(t *testing.T) {
 		_, err := toolbox.NewClient(tt.key, &toolbox.ClientOptions{BaseURL: tt.base})
 		e, _ := errors.AsType[*toolbox.Error](err)
 		if (err == nil) != (tt.problems == nil) || err != nil &&
-			(e.Code != toolbox.CodeInvalid || len(e.Problems) != len(tt.problems)) {
+			(e.Code != toolbox.CodeOptions || len(e.Problems) != len(tt.problems)) {
 			t.Errorf("%q: %v", tt.base, err)
 			continue
 		}
@@ -290,7 +296,7 @@ func TestFaultsOfLists(t *testing.T) {
 					return
 				}
 				e, ok := errors.AsType[*toolbox.Error](err)
-				want := faultCodes[p.Want.Outcome]
+				want := faultCode(p.Want)
 				if !ok || e.Code != want || list != nil {
 					t.Fatalf("%+v, %v, want code %q", list, err, want)
 				}

@@ -15,7 +15,7 @@ import (
 //
 // Definitions fetches unknown details concurrently and waits for at most 3 s. A detail that cannot
 // be fetched is left out; see the package comment. The error is an [*Error]: CodeUnknownAdapter, or
-// CodeCanceled if ctx ends. The caller may change the list.
+// CodeCanceled or CodeDeadline if ctx ends. The caller may change the list.
 func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema.Tool, error) {
 	for _, name := range adapters {
 		if !slices.ContainsFunc(b.adapters, func(a Adapter) bool { return a.is(name) }) {
@@ -23,7 +23,7 @@ func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, &Error{Code: CodeCanceled, Message: "the list was canceled", Err: httpcall.ContextError(ctx)}
+		return nil, contextError(httpcall.ContextError(ctx), "the list")
 	}
 	list := make([]schema.Tool, 0, len(b.tools))
 	lookups := make([]lookup, 0, len(b.tools))
@@ -49,8 +49,7 @@ func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema
 		}
 	}
 	if err != nil {
-		return nil, &Error{Code: CodeCanceled, Message: "the list was canceled while details were fetched",
-			Err: httpcall.ContextError(ctx)}
+		return nil, contextError(httpcall.ContextError(ctx), "the list")
 	}
 	return list, nil
 }

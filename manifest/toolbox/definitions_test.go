@@ -93,20 +93,20 @@ func TestDetails(t *testing.T) {
 		{"line breaks and control characters", 200, `{"detail":"\u0000a\r\nb\rc\td\u001b[1m\u0085 "}`,
 			"Do it.\n\na\nb\nc\td[1m", ""},
 		{"long", 200, `{"detail":"` + long + `"}`, "Do it.\n\n" + long, ""},
-		{"too long", 200, `{"detail":"` + long + long + `"}`, "Do it.", toolbox.CodeAnswerSize},
-		{"absent", 200, `{}`, "Do it.", toolbox.CodeAnswer},
-		{"null", 200, `{"detail":null}`, "Do it.", toolbox.CodeAnswer},
-		{"number", 200, `{"detail":7}`, "Do it.", toolbox.CodeAnswer},
+		{"too long", 200, `{"detail":"` + long + long + `"}`, "Do it.", toolbox.CodeResponseTooLarge},
+		{"absent", 200, `{}`, "Do it.", toolbox.CodeBadResponse},
+		{"null", 200, `{"detail":null}`, "Do it.", toolbox.CodeBadResponse},
+		{"number", 200, `{"detail":7}`, "Do it.", toolbox.CodeBadResponse},
 		{"the name beside one of another case", 200, `{"Detail":7,"detail":"Slots: 2pm","DETAIL":"x"}`,
 			"Do it.\n\nSlots: 2pm", ""},
-		{"another case", 200, `{"Detail":"x"}`, "Do it.", toolbox.CodeAnswer},
-		{"duplicate", 200, `{"detail":"x","detail":"y"}`, "Do it.", toolbox.CodeAnswer},
-		{"not an object", 200, `"x"`, "Do it.", toolbox.CodeAnswer},
-		{"invalid JSON", 200, `{"detail":`, "Do it.", toolbox.CodeAnswer},
+		{"another case", 200, `{"Detail":"x"}`, "Do it.", toolbox.CodeBadResponse},
+		{"duplicate", 200, `{"detail":"x","detail":"y"}`, "Do it.", toolbox.CodeBadResponse},
+		{"not an object", 200, `"x"`, "Do it.", toolbox.CodeBadResponse},
+		{"invalid JSON", 200, `{"detail":`, "Do it.", toolbox.CodeBadResponse},
 		{"204", 204, ``, "Do it.", ""},
 		{"201", 201, `{"detail":"x"}`, "Do it.", toolbox.CodeStatus},
-		{"404", 404, `{"detail":"hunter2"}`, "Do it.", toolbox.CodeStatus},
-		{"500", 500, `hunter2`, "Do it.", toolbox.CodeStatus},
+		{"404", 404, `{"detail":"hunter2"}`, "Do it.", toolbox.CodeNotFound},
+		{"500", 500, `hunter2`, "Do it.", toolbox.CodeServer},
 		{"redirect within the host", 302, `/other`, "Do it.\n\nfollowed", ""},
 		{"redirect to another host", 302, `https://127.0.0.1/`, "Do it.", toolbox.CodeStatus},
 		{"redirect to plain http", 302, `http://api.example.com/detail`, "Do it.", toolbox.CodeStatus},
@@ -281,10 +281,10 @@ func TestDetailFetchesContainTheHostsCode(t *testing.T) {
 	}{
 		{"logger calls Definitions", transport(failing), func(box *toolbox.Toolbox) {
 			must(box.Definitions(context.Background()))
-		}, toolbox.CodeStatus, ""},
-		{"logger is slow", transport(failing), func(*toolbox.Toolbox) { time.Sleep(time.Hour) }, toolbox.CodeStatus, ""},
-		{"logger panics", transport(failing), func(*toolbox.Toolbox) { panic("the reason") }, toolbox.CodeStatus, ""},
-		{"logger exits", transport(failing), func(*toolbox.Toolbox) { runtime.Goexit() }, toolbox.CodeStatus, ""},
+		}, toolbox.CodeServer, ""},
+		{"logger is slow", transport(failing), func(*toolbox.Toolbox) { time.Sleep(time.Hour) }, toolbox.CodeServer, ""},
+		{"logger panics", transport(failing), func(*toolbox.Toolbox) { panic("the reason") }, toolbox.CodeServer, ""},
+		{"logger exits", transport(failing), func(*toolbox.Toolbox) { runtime.Goexit() }, toolbox.CodeServer, ""},
 		{"transport panics", roundTripper(func() { panic("the reason") }), nil, toolbox.CodeTransport, "the reason"},
 		{"transport exits", roundTripper(runtime.Goexit), nil, toolbox.CodeTransport, "the detail of a tool is missing"},
 	} {
@@ -379,7 +379,7 @@ func TestDetailsOfACallerThatGivesUp(t *testing.T) {
 		time.Sleep(2 * time.Minute) // a fetch without callers ends, and is neither a failure nor cached
 		alone, cancelAlone := context.WithTimeout(t.Context(), time.Second)
 		defer cancelAlone()
-		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeCanceled ||
+		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeDeadline ||
 			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the only caller: %v", err)
 		}
@@ -390,7 +390,7 @@ func TestDetailsOfACallerThatGivesUp(t *testing.T) {
 		if defs, err := box.Definitions(t.Context()); err != nil || defs[0].Description != "Do it.\n\nMonday" {
 			t.Errorf("afterwards: %+v %v", defs, err)
 		}
-		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeCanceled {
+		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeDeadline {
 			t.Errorf("with a context that has ended: %v", err)
 		}
 	})

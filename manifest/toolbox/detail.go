@@ -184,7 +184,7 @@ func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	}
 	text, err := readDetail(got.Body)
 	if err != nil {
-		return "", &Error{Code: CodeAnswer, Status: got.Status, Err: malformed(err),
+		return "", &Error{Code: CodeBadResponse, Status: got.Status, Err: malformed(err),
 			Message: `the detail_url must return {"detail": "<text>"}`}
 	}
 	return clean(text), nil
@@ -197,7 +197,7 @@ func (d *details) failed(status int, failure *httpcall.Failure) *Error {
 		return &Error{Code: CodePrivate, Err: publicaddr.ErrNotPublic,
 			Message: "the detail_url leads to an address that is not public; Options.InsecurePrivateDetails allows it"}
 	case failure.Kind == httpcall.TooLarge:
-		return &Error{Code: CodeAnswerSize, Status: status,
+		return &Error{Code: CodeResponseTooLarge, Status: status,
 			Message: fmt.Sprintf("the detail has more than %d bytes of JSON", d.caller.MaxBytes)}
 	case failure.Kind == httpcall.Broken:
 		return &Error{Code: CodeTransport, Status: status, Message: "the detail_url cannot be reached", Err: failure.Err}

@@ -3,11 +3,10 @@ package toolbox
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -16,40 +15,19 @@ type document struct {
 	peer     bool // the platform wrote it, not the caller
 	adapters []adapterEntry
 	tools    []toolEntry
-	problems []Problem
+	problems problem.List[Problem]
 }
 
 type adapterEntry struct {
 	Adapter
-	place place
+	at string // the pointer to it
 }
 
 type toolEntry struct {
 	Tool
-	of    Adapter // what the tool says about its adapter
-	place place
-	in    int // the index of the adapter that contains it, or -1
-}
-
-// place is where something stands in a document.
-type place struct{ text, pointer string }
-
-func (p place) element(i int) place {
-	return place{fmt.Sprintf("%s[%d]", p.text, i), p.pointer + "/" + strconv.Itoa(i)}
-}
-
-// problem describes what is wrong with a member, or with the whole place if pointer is "". pointer
-// is a JSON Pointer into the place. name is the name of an adapter or tool, if it has one.
-func (p place) problem(name, pointer, code, message string) Problem {
-	text := p.text
-	if name != "" {
-		text += " " + strconv.Quote(clip.Text(name, 128))
-	}
-	text += ": "
-	if pointer != "" {
-		text += pointer[1:] + " "
-	}
-	return Problem{Code: code, Pointer: p.pointer + pointer, Message: text + message}
+	of Adapter // what the tool says about its adapter
+	at string  // the pointer to it
+	in int     // the index of the adapter that contains it, or -1
 }
 
 var (
@@ -79,7 +57,7 @@ func decode(data []byte) (*document, error) {
 // root returns what reads a valid document of one of the four forms.
 func (d *document) root(data json.RawMessage) func(r *rawjson.Reader) error {
 	if rawjson.Kind(data) == '[' {
-		return func(r *rawjson.Reader) error { return d.toolList(r, place{"tools", ""}, -1) }
+		return func(r *rawjson.Reader) error { return d.toolList(r, "", -1) }
 	}
 	var names []string
 	for name := range rawjson.Members(data) {
@@ -94,12 +72,11 @@ func (d *document) root(data json.RawMessage) func(r *rawjson.Reader) error {
 	case has(listingMembers[:1]):
 		return d.listing
 	case has(toolMembers):
-		return func(r *rawjson.Reader) error { return d.tool(r, place{"tool", ""}, -1) }
+		return func(r *rawjson.Reader) error { return d.tool(r, "", -1) }
 	}
 	return func(r *rawjson.Reader) error {
-		d.problems = append(d.problems, Problem{Code: "tools_missing",
-			Message: "the document has no tools: it must be one definition, a list of them, " +
-				"or an object with tools, adapters or results"})
+		d.problems.Add("tools_missing", "", "the document has no tools: it must be one definition, a list of them, "+
+			"or an object with tools, adapters or results")
 		return r.Object(rootMembers, func(string) error { return nil })
 	}
 }
@@ -107,12 +84,11 @@ func (d *document) root(data json.RawMessage) func(r *rawjson.Reader) error {
 // whole reads a document with adapters and tools.
 func (d *document) whole(r *rawjson.Reader) error {
 	return r.Object(rootMembers, func(name string) error {
-		at := place{name, "/" + name}
 		switch name {
 		case "adapters":
-			return d.list(r, at, d.adapter)
+			return d.list(r, "/adapters", d.adapter)
 		case "tools":
-			return d.toolList(r, at, -1)
+			return d.toolList(r, "/tools", -1)
 		}
 		return nil
 	})
@@ -123,15 +99,15 @@ func (d *document) listing(r *rawjson.Reader) error {
 	return r.Object(listingMembers, func(name string) error {
 		if name == "results" {
 			if r.Kind() == 'n' {
-				d.wrongType(place{name, "/" + name}, "", "must be a list", 'n')
+				d.wrongType("/results", "must be a list", 'n')
 			}
-			return d.toolList(r, place{name, "/" + name}, -1)
+			return d.toolList(r, "/results", -1)
 		}
 		raw, err := r.Value()
 		more := name == "next" && rawjson.Kind(raw) != 'n' || string(rawjson.Member(raw, "has_more")) == "true"
 		if err == nil && more {
-			d.problems = append(d.problems, Problem{Code: "listing_incomplete", Pointer: "/" + name,
-				Message: name + " says that the listing has more pages; Client.Tools reads all of them"})
+			d.problems.Add("listing_incomplete", "/"+name,
+				"says that the listing has more pages; Client.Tools reads all of them")
 		}
 		return err
 	})
@@ -155,7 +131,7 @@ func (d *document) object(r *rawjson.Reader, names []string, member func(name st
 }
 
 // list reads an array of objects, each with a reader of its own.
-func (d *document) list(r *rawjson.Reader, at place, each func(r *rawjson.Reader, at place) error) error {
+func (d *document) list(r *rawjson.Reader, at string, each func(r *rawjson.Reader, at string) error) error {
 	kind := r.Kind()
 	raw, err := r.Value()
 	if err != nil {
@@ -163,23 +139,23 @@ func (d *document) list(r *rawjson.Reader, at place, each func(r *rawjson.Reader
 	}
 	if kind != '[' {
 		if kind != 'n' {
-			d.wrongType(at, "", "must be a list", kind)
+			d.wrongType(at, "must be a list", kind)
 		}
 		return nil
 	}
 	i := 0
 	for entry := range rawjson.Elements(raw) {
-		at := at.element(i)
+		at := at + "/" + strconv.Itoa(i)
 		i++
 		err := d.read(entry, func(r *rawjson.Reader) error {
 			if kind := r.Kind(); kind != '{' {
-				d.wrongType(at, "", "must be an object", kind)
+				d.wrongType(at, "must be an object", kind)
 				return nil
 			}
 			return each(r, at)
 		})
 		if err != nil { // the case of a name: Read has checked the rest with the whole document
-			d.problems = append(d.problems, at.problem("", "", "wrong_case", problemOf(err)))
+			d.problems.Add("wrong_case", at, "%s", problemOf(err))
 		}
 	}
 	return nil
@@ -192,9 +168,9 @@ func problemOf(err error) string {
 	return err.Error()
 }
 
-func (d *document) adapter(r *rawjson.Reader, at place) error {
+func (d *document) adapter(r *rawjson.Reader, at string) error {
 	i := len(d.adapters)
-	d.adapters = append(d.adapters, adapterEntry{place: at})
+	d.adapters = append(d.adapters, adapterEntry{at: at})
 	return d.object(r, adapterMembers, func(name string) (err error) {
 		a := &d.adapters[i]
 		switch name {
@@ -208,19 +184,19 @@ func (d *document) adapter(r *rawjson.Reader, at place) error {
 			err = schemaOf(r, &a.ConfigSchema)
 		case "tools":
 			if !d.peer {
-				err = d.toolList(r, place{at.text + ".tools", at.pointer + "/tools"}, i)
+				err = d.toolList(r, at+"/tools", i)
 			}
 		}
 		return err
 	})
 }
 
-func (d *document) toolList(r *rawjson.Reader, at place, adapter int) error {
-	return d.list(r, at, func(r *rawjson.Reader, at place) error { return d.tool(r, at, adapter) })
+func (d *document) toolList(r *rawjson.Reader, at string, adapter int) error {
+	return d.list(r, at, func(r *rawjson.Reader, at string) error { return d.tool(r, at, adapter) })
 }
 
-func (d *document) tool(r *rawjson.Reader, at place, adapter int) error {
-	t := toolEntry{place: at, in: adapter}
+func (d *document) tool(r *rawjson.Reader, at string, adapter int) error {
+	t := toolEntry{at: at, in: adapter}
 	err := d.object(r, toolMembers, func(name string) (err error) {
 		switch name {
 		case "name":
@@ -248,9 +224,9 @@ func (d *document) tool(r *rawjson.Reader, at place, adapter int) error {
 }
 
 // text reads a string. Null means "".
-func (d *document) text(r *rawjson.Reader, at place, member string, into *string) (err error) {
+func (d *document) text(r *rawjson.Reader, at string, member string, into *string) (err error) {
 	if kind := r.Kind(); kind != '"' && kind != 'n' {
-		d.wrongType(at, "/"+member, "must be a string", kind)
+		d.wrongType(at+"/"+member, "must be a string", kind)
 		_, err = r.Value()
 		return err
 	}
@@ -259,7 +235,7 @@ func (d *document) text(r *rawjson.Reader, at place, member string, into *string
 }
 
 // id reads a string or a number, whose digits are the id.
-func (d *document) id(r *rawjson.Reader, at place, member string, into *string) error {
+func (d *document) id(r *rawjson.Reader, at string, member string, into *string) error {
 	if r.Kind() == '0' {
 		raw, err := r.Value()
 		*into = string(raw)
@@ -269,7 +245,7 @@ func (d *document) id(r *rawjson.Reader, at place, member string, into *string) 
 }
 
 // reference reads what a tool says about its adapter: a name or an id, or an object with both.
-func (d *document) reference(r *rawjson.Reader, at place, into *Adapter) error {
+func (d *document) reference(r *rawjson.Reader, at string, into *Adapter) error {
 	if r.Kind() != '{' {
 		return d.id(r, at, "adapter", &into.Name)
 	}
@@ -297,6 +273,6 @@ func schemaOf(r *rawjson.Reader, into *json.RawMessage) error {
 	return err
 }
 
-func (d *document) wrongType(at place, pointer, must string, kind byte) {
-	d.problems = append(d.problems, at.problem("", pointer, "wrong_type", must+", not "+rawjson.KindName(kind)))
+func (d *document) wrongType(pointer, must string, kind byte) {
+	d.problems.Add("wrong_type", pointer, "%s, not %s", must, rawjson.KindName(kind))
 }

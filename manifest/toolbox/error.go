@@ -2,11 +2,11 @@ package toolbox
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -14,27 +14,41 @@ import (
 type Code string
 
 const (
+	CodeOptions        Code = "invalid_options"    // only options are not valid; see Problems
 	CodeJSON           Code = "invalid_json"       // not strict JSON of the documented shape
-	CodeInvalid        Code = "invalid_toolbox"    // the document or the options break rules; see Problems
+	CodeInvalid        Code = "invalid_toolbox"    // the document breaks rules, and options may too; see Problems
 	CodeUnknownTool    Code = "unknown_tool"       // the toolbox has no tool of that name
 	CodeUnknownAdapter Code = "unknown_adapter"    // the toolbox has no adapter of that name or id
 	CodeArguments      Code = "invalid_arguments"  // not valid by the parameters; the tool did not run
 	CodeAgent          Code = "no_agent"           // the agent is not valid, or has no UUID
-	CodeRequestSize    Code = "request_too_large"  // the body exceeds 1 MiB; nothing was sent
-	CodeTool           Code = "tool_failed"        // the tool reported a failure
+	CodeToolFailed     Code = "tool_failed"        // the tool reported a failure
 	CodePanicked       Code = "tool_panicked"      // the handler panicked
-	CodeTimeout        Code = "timeout"            // Options.Timeout passed, 3 s for a detail, or 30 s for a page
-	CodeCanceled       Code = "canceled"           // the caller's context ended
-	CodeTransport      Code = "transport"          // the connection to the webhook or the platform failed
-	CodeStatus         Code = "http_status"        // the status of the response is not 2xx
-	CodeAnswer         Code = "invalid_answer"     // the response does not have the documented form
-	CodeAnswerSize     Code = "answer_too_large"   // it exceeds 1 MiB, 64 KiB for a detail, 4 MiB for a page
 	CodePrivate        Code = "address_not_public" // the detail_url is not on the public internet
+
+	// There is no complete response.
+	CodeCanceled         Code = "canceled"           // the caller's context was canceled
+	CodeDeadline         Code = "deadline"           // the deadline of the caller's context passed
+	CodeTimeout          Code = "timeout"            // Options.Timeout passed, 3 s for a detail, or 30 s for a page
+	CodeTransport        Code = "transport"          // the connection to the webhook or the platform failed
+	CodeResponseTooLarge Code = "response_too_large" // over 1 MiB, 64 KiB for a detail, 4 MiB for a page
+
+	// The webhook or the platform responded, but not with a result.
+	CodeBadResponse  Code = "bad_response"      // the response does not have the documented form
+	CodeUnauthorized Code = "unauthorized"      // 401
+	CodeForbidden    Code = "forbidden"         // 403
+	CodeNotFound     Code = "not_found"         // 404
+	CodeConflict     Code = "conflict"          // 409
+	CodeTooLarge     Code = "request_too_large" // 413, or the body exceeds 1 MiB and was not sent
+	CodeRejected     Code = "rejected"          // 422
+	CodeRateLimited  Code = "rate_limited"      // 429
+	CodeRefused      Code = "refused"           // any other 4xx
+	CodeServer       Code = "server_error"      // 5xx
+	CodeStatus       Code = "unexpected_status" // any other status that is not 2xx, and of a page any but 200
 )
 
 // Error is the error type of this package. Its text names the tool and the code and says what to
 // do. The text contains no secret, argument, result or URL, and nothing that a server sent. With
-// CodeTool it ends with the text of the handler's own error.
+// CodeToolFailed it ends with the text of the handler's own error.
 type Error struct {
 	Code    Code
 	Tool    string // the tool concerned; "" if there is none
@@ -45,7 +59,8 @@ type Error struct {
 	// repeat arguments. The model reads it, and the text of the error leaves it out.
 	Detail string
 
-	// Problems lists all problems in the order of the document. It is set for CodeInvalid.
+	// Problems lists all problems in the order of the document, those of the options first. It is
+	// set for CodeInvalid and CodeOptions.
 	Problems []Problem
 
 	// Err is the cause. It may be nil.
@@ -60,7 +75,7 @@ type Error struct {
 // and errors.As find an operand of %w.
 func Errorf(format string, args ...any) error {
 	err := toolresult.Errorf(format, args...)
-	return &Error{Code: CodeTool, Message: err.Error(), Err: err}
+	return &Error{Code: CodeToolFailed, Message: err.Error(), Err: err}
 }
 
 const textStopped = "the call was stopped"
@@ -85,13 +100,16 @@ func (e *Error) private() bool {
 //	tools_missing          the document has none of the documented forms
 //	listing_incomplete     the document is one page of a listing that has more
 //	url_invalid            url or detail_url is not an absolute http or https URL
-//	invalid_option         a field of Options is not valid
+//	invalid_option         an option is not valid
 type Problem struct {
-	Tool    string // the name of the tool; "" if it has none or the problem is not about a tool
-	Code    string
-	Pointer string // JSON Pointer (RFC 6901) into the document; "" for an option
-	Message string // one sentence that names the place and says what is wrong
+	Tool    string `json:"tool,omitempty"` // the name of the tool; "" if it has none or the problem is not about a tool
+	Code    string `json:"code"`
+	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the document; "" for an option
+	Message string `json:"message"` // what is wrong and what to do, without the tool and the place
 }
+
+// String returns tool, pointer, message and code on one line.
+func (p Problem) String() string { return problem.Problem(p).String() }
 
 // Error returns the text, with one line per problem.
 func (e *Error) Error() string {
@@ -104,11 +122,11 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
 	}
-	if e.Err != nil && (e.private() || e.Code == CodeTransport || e.Code == CodeAnswer) {
+	if e.Err != nil && (e.private() || e.Code == CodeTransport || e.Code == CodeBadResponse) {
 		b.WriteString(": " + clip.Text(e.Err.Error(), maxDetail))
 	}
-	for _, p := range e.Problems {
-		b.WriteString("\n  - " + p.Message)
+	if len(e.Problems) > 0 {
+		b.WriteString(": " + problem.Lines(e.Problems, 0))
 	}
 	return b.String()
 }
@@ -127,13 +145,8 @@ func (e *Error) ToolResult() json.RawMessage {
 	switch code {
 	case CodeUnknownTool:
 		detail = toolresult.NoTool(e.Tool)
-	case CodeArguments, CodePanicked, CodeTimeout, CodeCanceled, CodeTransport, CodeStatus, CodeAnswer, CodeAnswerSize,
-		CodeRequestSize:
-	default: // only the operator can correct it
-		code = CodeTool
-		if e.Code != CodeTool {
-			detail = toolresult.TextFailed
-		}
+	case "", CodeOptions, CodeJSON, CodeInvalid, CodeUnknownAdapter, CodeAgent, CodePrivate: // for the operator
+		code, detail = CodeToolFailed, toolresult.TextFailed
 	}
 	if e.Detail != "" {
 		detail += ": " + e.Detail
@@ -143,10 +156,7 @@ func (e *Error) ToolResult() json.RawMessage {
 
 // CodeOf returns the code of the first [*Error] in the chain of err, or "".
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 const maxDetail = 2 << 10 // bytes

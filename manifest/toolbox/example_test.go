@@ -21,10 +21,10 @@ func ExampleParse() {
 	]}`), nil)
 	fmt.Println(err)
 	// Output:
-	// toolbox: invalid_toolbox: the toolbox is not valid
-	//   - tools[0] "create_contact": handler names contacts.create, for which Options.Handlers has no function; it has none
-	//   - tools[1] "check_schedule": url must be an absolute http or https URL without user and fragment
-	//   - Options.Secret is required: the document has external tools, whose servers verify it
+	// toolbox: invalid_toolbox: the toolbox is not valid: 3 problems:
+	//   - tool "create_contact": /tools/0/handler names contacts.create, for which Options.Handlers has no function; it has none [handler_unregistered]
+	//   - tool "check_schedule": /tools/1/url must be an absolute http or https URL without user and fragment [url_invalid]
+	//   - Options.Secret is required: the document has external tools, whose servers verify it [invalid_option]
 }
 
 // The tools of an adapter become those of an agent.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -62,7 +63,7 @@ func (b *Toolbox) post(
 	}
 	body := b.body(definition, args)
 	if len(body) > maxRequest {
-		return nil, errorf(CodeRequestSize, "", "the request body has %d bytes, the limit is %d; send less in one call",
+		return nil, errorf(CodeTooLarge, "", "the request body has %d bytes, the limit is %d; send less in one call",
 			len(body), maxRequest)
 	}
 	request, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
@@ -89,11 +90,11 @@ func (b *Toolbox) post(
 		return nil
 	})
 	if err != nil {
-		return nil, &Error{Code: CodeAnswer, Status: got.Status, Err: malformed(err),
+		return nil, &Error{Code: CodeBadResponse, Status: got.Status, Err: malformed(err),
 			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that reason"}
 	}
 	if toolresult.Failed(response) {
-		return nil, &Error{Code: CodeTool, Status: got.Status, response: response,
+		return nil, &Error{Code: CodeToolFailed, Status: got.Status, response: response,
 			Message: "the webhook reported a failure; show Error.ToolResult to the model"}
 	}
 	return response, nil
@@ -116,9 +117,9 @@ func (b *Toolbox) body(definition, args json.RawMessage) []byte {
 func (b *Toolbox) failed(status int, failure *httpcall.Failure) *Error {
 	switch {
 	case failure.Kind == httpcall.Canceled:
-		return &Error{Code: CodeCanceled, Status: status, Message: textStopped, Err: failure.Err}
+		return &Error{Code: Code(failure.Code()), Status: status, Message: textStopped, Err: failure.Err}
 	case failure.Kind == httpcall.TooLarge:
-		return &Error{Code: CodeAnswerSize, Status: status,
+		return &Error{Code: CodeResponseTooLarge, Status: status,
 			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less in one call",
 				b.caller.MaxBytes)}
 	case failure.NotSent:
@@ -139,8 +140,8 @@ func malformed(err error) error {
 }
 
 func statusError(status int, answer []byte, secrets *redact.Set) *Error {
-	e := &Error{Code: CodeStatus, Status: status, Message: fmt.Sprintf("the tool's server answered with HTTP status %d",
-		status)}
+	e := &Error{Code: problem.StatusCode[Code](status), Status: status,
+		Message: fmt.Sprintf("the tool's server answered with HTTP status %d", status)}
 	switch {
 	case status >= 300 && status < 400:
 		e.Message += ", a redirect that is not followed: to another host, to plain http, with another method, or one too many"

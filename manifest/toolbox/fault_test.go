@@ -13,9 +13,17 @@ import (
 )
 
 var faultCodes = map[faulttest.Outcome]toolbox.Code{
-	faulttest.Status: toolbox.CodeStatus, faulttest.BadBody: toolbox.CodeAnswer,
-	faulttest.TooLarge: toolbox.CodeAnswerSize,
+	faulttest.BadBody:  toolbox.CodeBadResponse,
+	faulttest.TooLarge: toolbox.CodeResponseTooLarge,
 	faulttest.Broken:   toolbox.CodeTransport, faulttest.Canceled: toolbox.CodeCanceled,
+}
+
+func faultCode(want faulttest.Want) toolbox.Code {
+	if code, known := faultCodes[want.Outcome]; known {
+		return code
+	}
+	return map[int]toolbox.Code{101: toolbox.CodeStatus, 204: toolbox.CodeStatus, 302: toolbox.CodeStatus,
+		429: toolbox.CodeRateLimited, 500: toolbox.CodeServer}[want.Status]
 }
 
 // maxBody is the limit of bodies that the table of faults expects.
@@ -38,9 +46,9 @@ func TestFaultsOfWebhooks(t *testing.T) {
 					return
 				}
 				e, ok := errors.AsType[*toolbox.Error](err)
-				want := faultCodes[p.Want.Outcome]
+				want := faultCode(p.Want)
 				if p.Want.Status == 204 {
-					want = toolbox.CodeAnswer
+					want = toolbox.CodeBadResponse
 				}
 				if !ok || e.Code != want || result != nil {
 					t.Fatalf("%s, %v, want code %q", result, err, want)
@@ -53,7 +61,7 @@ func TestFaultsOfWebhooks(t *testing.T) {
 					t.Errorf("%v lost the cause of its context", err)
 				}
 				claim := map[toolbox.Code]string{toolbox.CodeTransport: "may or may not have run",
-					toolbox.CodeAnswerSize: "the tool ran"}[want]
+					toolbox.CodeResponseTooLarge: "the tool ran"}[want]
 				if p.Want.Delivery == faulttest.NotSent {
 					claim = "did not run"
 				}
@@ -104,7 +112,7 @@ func TestFaultsOfDetails(t *testing.T) {
 				}
 				failure := <-failures
 				e, ok := errors.AsType[*toolbox.Error](failure)
-				if want := faultCodes[p.Want.Outcome]; !ok || e.Code != want || e.Tool != "check" {
+				if want := faultCode(p.Want); !ok || e.Code != want || e.Tool != "check" {
 					t.Errorf("%v, want code %q", failure, want)
 				}
 			})

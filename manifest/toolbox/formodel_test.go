@@ -142,10 +142,10 @@ func TestCallFailsForAFailedWebhook(t *testing.T) {
 	o.OnCall = func(_ context.Context, end toolbox.CallEnd) { ends = append(ends, end) }
 	result, err := parse(t, document, o).Call(t.Context(), "check_schedule", nil)
 	e, ok := errors.AsType[*toolbox.Error](err)
-	if !ok || result != nil || e.Code != toolbox.CodeTool || string(e.ToolResult()) != answer || strings.Contains(err.Error(), "no such day") {
-		t.Errorf("%s, %v; want %s", result, err, toolbox.CodeTool)
+	if !ok || result != nil || e.Code != toolbox.CodeToolFailed || string(e.ToolResult()) != answer || strings.Contains(err.Error(), "no such day") {
+		t.Errorf("%s, %v; want %s", result, err, toolbox.CodeToolFailed)
 	}
-	if len(ends) != 1 || ends[0].Code != toolbox.CodeTool {
+	if len(ends) != 1 || ends[0].Code != toolbox.CodeToolFailed {
 		t.Errorf("OnCall received %+v", ends)
 	}
 }

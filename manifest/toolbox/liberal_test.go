@@ -27,7 +27,7 @@ func TestUnusualAnswers(t *testing.T) {
 	for _, answer := range []string{`{"a":01}`, "\"\xff\"", `{"a":1`, `{}{}`, strings.Repeat("[", 300) +
 		strings.Repeat("]", 300)} {
 		box := parse(t, external, options(func(*http.Request) (int, string) { return 200, answer }))
-		if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeAnswer {
+		if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeBadResponse {
 			t.Errorf("the answer %.80q: %v", answer, err)
 		}
 	}

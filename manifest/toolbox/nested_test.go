@@ -31,7 +31,7 @@ func TestMisfitOfAnotherCall(t *testing.T) {
 		!strings.Contains(e.Message, "correct them and call the tool again") || e.Err == nil {
 		t.Errorf("inner: %v", err)
 	}
-	if _, err := outer.Call(t.Context(), "outer", json.RawMessage(`{"n":300}`)); toolbox.CodeOf(err) != toolbox.CodeTool {
+	if _, err := outer.Call(t.Context(), "outer", json.RawMessage(`{"n":300}`)); toolbox.CodeOf(err) != toolbox.CodeToolFailed {
 		t.Errorf("outer: %v", err)
 	}
 }

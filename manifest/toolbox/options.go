@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 )
@@ -85,12 +86,12 @@ type CallEnd struct {
 var dottedName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
 // withDefaults returns a copy of o with all defaults, and every problem.
-func (o *Options) withDefaults() (c Options, problems []Problem) {
+func (o *Options) withDefaults() (c Options, problems problem.List[Problem]) {
 	if o != nil {
 		c = *o
 	}
 	reject := func(format string, args ...any) {
-		problems = append(problems, Problem{Code: "invalid_option", Message: "Options." + fmt.Sprintf(format, args...)})
+		problems.Add("invalid_option", "", "Options."+format, args...)
 	}
 	handlers := make(map[string]Handler, len(c.Handlers))
 	for name, handler := range c.Handlers {

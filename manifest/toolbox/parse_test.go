@@ -213,17 +213,17 @@ func TestParseReportsEverything(t *testing.T) {
 		t.Errorf("a secret: %v", err)
 	}
 	if !strings.Contains(err.Error(),
-		`tools[2] "unregistered": handler names defaults.ping, for which Options.Handlers has no function; it has a b, nothing, ping`) {
+		`tool "unregistered": /tools/2/handler names defaults.ping, for which Options.Handlers has no function; it has a b, nothing, ping`) {
 		t.Errorf("%v", err)
 	}
 	for _, line := range []string{
 		"Options.Agent has an ID that is not a UUID", "Options.Handlers has the key \"a b\"",
 		"Options.Handlers has no function for nothing",
 		"Options.Secret has white space", "Options.Timeout must not be negative",
-		`tools[8]: handler must be a string, not an array`,
-		`adapters[0].tools[0] "in_a": adapter names another adapter`, `tools[7] "both": name belongs to an earlier tool`,
-		`tools[5] "relative": url must be an absolute http or https URL`, `adapters[4]: must be an object, not a number`,
-		`adapters[0] "a": config_schema/type `,
+		`/tools/8/handler must be a string, not an array`,
+		`tool "in_a": /adapters/0/tools/0/adapter names another adapter`, `tool "both": /tools/7/name belongs to an earlier tool`,
+		`tool "relative": /tools/5/url must be an absolute http or https URL`, `/adapters/4 must be an object, not a number`,
+		`/adapters/0/config_schema/type `,
 	} {
 		if !strings.Contains(err.Error(), "\n  - "+line) {
 			t.Errorf("%q is missing in: %v", line, err)
@@ -246,10 +246,13 @@ func TestParseRejects(t *testing.T) {
 			t.Errorf("%.40s: %v", doc, err)
 		}
 	}
+	_, err := toolbox.Parse([]byte(`[{"name":"x","url":"https://example.com"}]`), nil)
+	if toolbox.CodeOf(err) != toolbox.CodeOptions || !strings.Contains(err.Error(), "Options.Secret is required") {
+		t.Errorf("without a secret: %v", err)
+	}
 	for doc, part := range map[string]string{
-		`[{"name":"x","url":"https://example.com"}]`: "Options.Secret is required",
-		`{"tools":7}`:     "tools: must be a list, not a number",
-		`{"adapters":{}}`: "adapters: must be a list",
+		`{"tools":7}`:     "/tools must be a list, not a number",
+		`{"adapters":{}}`: "/adapters must be a list",
 	} {
 		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeInvalid ||
 			!strings.Contains(err.Error(), part) {

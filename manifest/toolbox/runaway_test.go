@@ -89,7 +89,7 @@ func TestTextsOfHandlers(t *testing.T) {
 			box := parse(t, oneTool, &toolbox.Options{Handlers: map[string]toolbox.Handler{
 				"slow": tool(func(context.Context) (string, error) { return "half", tt.err })}})
 			result, err := box.Call(t.Context(), "slow", nil)
-			if said := shown(result, err); said != tt.want || toolbox.CodeOf(err) != toolbox.CodeTool ||
+			if said := shown(result, err); said != tt.want || toolbox.CodeOf(err) != toolbox.CodeToolFailed ||
 				!errors.Is(err, tt.err) {
 				t.Errorf("%s, %v; want %s", said, err, tt.want)
 			}

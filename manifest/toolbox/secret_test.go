@@ -57,7 +57,7 @@ func TestServerThatRepeatsTheSecret(t *testing.T) {
 			if !ok {
 				t.Fatal(err)
 			}
-			if e.Code == toolbox.CodeTool { // the model reads the response of the tool unchanged
+			if e.Code == toolbox.CodeToolFailed { // the model reads the response of the tool unchanged
 				if string(e.ToolResult()) != body {
 					t.Errorf("%s: the result is %s", body, e.ToolResult())
 				}

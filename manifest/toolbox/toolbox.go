@@ -49,8 +49,8 @@ var argumentLimits = rawjson.Limits{Depth: 64}
 // keep data. If options is nil, all options have their defaults; a document with tools needs Handlers
 // or a Secret.
 //
-// The error is an [*Error]: CodeJSON with the place in the document, or CodeInvalid with all
-// problems of adapters, tools and options.
+// The error is an [*Error]: CodeJSON with the place in the document, CodeInvalid with all problems
+// of adapters, tools and options, or CodeOptions if only options are not valid.
 func Parse(data []byte, options *Options) (*Toolbox, error) {
 	if len(data) > maxDocument {
 		return nil, errorf(CodeJSON, "", "the document has more than %d bytes", maxDocument)
@@ -64,7 +64,11 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 	c.adapters()
 	tools := c.tools()
 	if len(c.problems) > 0 {
-		return nil, &Error{Code: CodeInvalid, Message: "the toolbox is not valid", Problems: c.problems}
+		e := &Error{Code: CodeOptions, Message: "the options are not valid", Problems: c.problems}
+		if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Code != "invalid_option" }) {
+			e.Code, e.Message = CodeInvalid, "the toolbox is not valid"
+		}
+		return nil, e
 	}
 	s := &shared{options: o, secret: redact.Hide(o.Secret), tools: tools, byName: make(map[string]*tool, len(tools))}
 	s.options.Secret = "" // printing a Toolbox would show it

@@ -386,7 +386,7 @@ func TestSlowUpstream(t *testing.T) {
 		}), func(p *proxy.Client) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			if _, err := p.Do(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeCanceled {
+			if _, err := p.Do(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeDeadline {
 				t.Errorf("%v", err)
 			}
 			synctest.Wait()

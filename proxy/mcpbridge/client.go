@@ -54,7 +54,7 @@ func Tools(ctx context.Context, session *mcp.ClientSession) ([]schema.Tool, erro
 			text, err := rawjson.Encode(tool)
 			if err != nil {
 				return nil, &schema.Error{Code: schema.CodeInvalid, Problems: []schema.Problem{{
-					Index: len(list), Code: "not_json", Message: "cannot be written as JSON"}}}
+					Code: "not_json", Pointer: fmt.Sprintf("/%d", len(list)), Message: "cannot be written as JSON"}}}
 			}
 			list = append(list, text)
 			size += len(text)
@@ -80,7 +80,7 @@ func Tools(ctx context.Context, session *mcp.ClientSession) ([]schema.Tool, erro
 
 func limitError(format string, args ...any) error {
 	return &schema.Error{Code: schema.CodeLimit, Problems: []schema.Problem{{
-		Index: -1, Code: "limit", Message: fmt.Sprintf(format, args...),
+		Code: "limit", Message: fmt.Sprintf(format, args...),
 	}}}
 }
 

@@ -65,7 +65,7 @@ func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (
 		b.rank[tool.Name] = i
 		if problem := add(b.server, tool, b.call); problem != "" {
 			problems = append(problems, schema.Problem{
-				Index: i, Tool: tool.Name, Code: "schema_invalid", Pointer: "/input_schema", Message: problem,
+				Tool: tool.Name, Code: "schema_invalid", Pointer: fmt.Sprintf("/%d/input_schema", i), Message: problem,
 			})
 		}
 	}
@@ -88,7 +88,7 @@ func declarations(ctx context.Context, tools []schema.Tool) ([]*mcp.Tool, error)
 	for i, tool := range tools {
 		if rawjson.Text(rawjson.Member(tool.InputSchema, "type")) != "object" {
 			problems = append(problems, schema.Problem{
-				Index: i, Tool: tool.Name, Code: "no_type", Pointer: "/input_schema",
+				Tool: tool.Name, Code: "no_type", Pointer: fmt.Sprintf("/%d/input_schema", i),
 				Message: `must have "type": "object" at its root, which MCP requires; add it`,
 			})
 		}
@@ -103,7 +103,7 @@ func declarations(ctx context.Context, tools []schema.Tool) ([]*mcp.Tool, error)
 			}
 			if err != nil {
 				problems = append(problems, schema.Problem{
-					Index: i, Tool: tool.Name, Code: "wrong_type", Pointer: "/" + member.Name,
+					Tool: tool.Name, Code: "wrong_type", Pointer: fmt.Sprintf("/%d/%s", i, member.Name),
 					Message: "is not what MCP declares; correct it or leave it out",
 				})
 			}

@@ -349,7 +349,7 @@ func TestStrictByDefault(t *testing.T) {
 		return func(t testing.TB) {
 			run := proxytest.NewPlatform(t, world(), opts).NewRun()
 			_, err := run.Client(nil).Do(t.Context(), "get_ordre", nil)
-			if proxy.CodeOf(err) != proxy.CodeRefused {
+			if proxy.CodeOf(err) != proxy.CodeNotFound {
 				t.Errorf("unexpected: %v", err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
@@ -47,14 +48,15 @@ type remark struct {
 // remarks returns the remarks about the tools.
 func (c *world) remarks(tools []schema.Tool) (list []remark) {
 	for _, p := range c.set.Unchecked() {
-		r := remark{p.Index, "not checked", p.String(), "not checked: " + p.Pointer + " " + p.Message}
-		name := strings.TrimPrefix(p.Pointer, "/")
+		i, pointer := problem.Element(p.Pointer)
+		r := remark{i, "not checked", p.String(), "not checked: " + pointer + " " + p.Message}
+		name := strings.TrimPrefix(pointer, "/")
 		switch {
-		case strings.HasPrefix(p.Pointer, "/ledger_adapter"): // the outcome of the adapter is in each call
+		case strings.HasPrefix(pointer, "/ledger_adapter"): // the outcome of the adapter is in each call
 			r.what, r.note = "ignored", ""
 		case p.Code == "later_release" && name == "default_execution_mode": // the calls are refused
 			r.what, r.note = "not executed", ""
-		case p.Code == "later_release" && declaresNothing(&tools[p.Index], name):
+		case p.Code == "later_release" && declaresNothing(&tools[i], name):
 			continue
 		case p.Code == "later_release":
 			r.what, r.note = "not executed", "the tool declares "+name+", which is of a later release and is not executed here"
@@ -64,7 +66,7 @@ func (c *world) remarks(tools []schema.Tool) (list []remark) {
 	for i := range tools {
 		if use := laterAdapter(&tools[i]); use != "" {
 			note := "the tool declares " + use + ", which is of a later release and is not executed here"
-			list = append(list, remark{i, "not executed", fmt.Sprintf("tool[%d] %q: %s", i, tools[i].Name, note), note})
+			list = append(list, remark{i, "not executed", fmt.Sprintf("tool %q: %s", tools[i].Name, note), note})
 		}
 	}
 	return list

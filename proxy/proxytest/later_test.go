@@ -351,7 +351,7 @@ func TestUncheckedSchemas(t *testing.T) {
 		calls = run.Log().Calls
 	})
 	if failed != "" || strings.Count(output, "proxytest: not checked: ") != 2 ||
-		!strings.Contains(output, `"set_pin": /input_schema/properties/pin/pattern`) {
+		!strings.Contains(output, `"set_pin": /0/input_schema/properties/pin/pattern`) {
 		t.Errorf("failures %q, output\n%s", failed, output)
 	}
 	if notes := calls[0].Notes; len(notes) != 2 ||

@@ -24,8 +24,8 @@ var scripts = map[string]struct {
 	"answer":  {`cat >/dev/null; echo '{"done":true}'`, ""},
 	"fail":    {`exit 3`, manifest.CodeExit},
 	"hang":    {`exec sleep 3600`, manifest.CodeTimeout},
-	"flood":   {`exec yes`, manifest.CodeOutputTooLarge},
-	"garbage": {`echo '{not JSON'`, manifest.CodeOutput},
+	"flood":   {`exec yes`, manifest.CodeResponseTooLarge},
+	"garbage": {`echo '{not JSON'`, manifest.CodeBadResponse},
 	"parent":  {`sleep 3600 >/dev/null 2>&1 & echo $! >"$1/$$"; echo '{"done":true}'`, ""},
 }
 
