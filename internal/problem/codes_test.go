@@ -1,0 +1,289 @@
+package problem_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/manifest"
+	"github.com/toolwire/toolwire/manifest/catalog"
+	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/cassette"
+	"github.com/toolwire/toolwire/schema"
+)
+
+const (
+	base = "https://api.example.com"
+	key  = "key"
+)
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// clients send one request each through a transport, and return the code of the error. Each has a time
+// limit of its own, which is longer than the deadline of the test's context.
+func clients(t *testing.T, transport http.RoundTripper) map[string]func(ctx context.Context) string {
+	t.Helper()
+	limit := time.Minute
+	p, err := proxy.New(base, key, &proxy.Options{Transport: transport, AttemptTimeout: limit, MaxAttempts: 1})
+	r, registrationErr := registration.NewClient(base, key, &registration.Options{Transport: transport})
+	c, catalogErr := catalog.NewClient(base, key,
+		&catalog.ClientOptions{Transport: transport, Timeout: limit, MaxAttempts: 1, MaxResponseBytes: 1 << 20})
+	listing, listingErr := toolbox.NewClient(key, &toolbox.ClientOptions{Transport: transport})
+	box, boxErr := toolbox.Parse([]byte(`[{"name":"check","url":"`+base+`"}]`), &toolbox.Options{
+		Transport: transport, Timeout: limit, Secret: key, Agent: toolbox.Agent{ID: "11111111-2222-4333-8444-555555555555"},
+	})
+	if err := errors.Join(err, registrationErr, catalogErr, listingErr, boxErr); err != nil {
+		t.Fatal(err)
+	}
+	agent := &registration.Registration{Name: "a", EndpointURL: "https://agent.example.com/", Tools: []schema.Tool{
+		{Name: "get_order", InputSchema: json.RawMessage(`{"type":"object"}`)}}}
+	return map[string]func(ctx context.Context) string{
+		"proxy": func(ctx context.Context) string {
+			_, err := p.Do(ctx, "get_order", nil)
+			return string(proxy.CodeOf(err))
+		},
+		"registration": func(ctx context.Context) string {
+			_, err := r.Create(ctx, agent)
+			return string(registration.CodeOf(err))
+		},
+		"catalog": func(ctx context.Context) string {
+			_, err := c.Get(ctx, "11111111-2222-4333-8444-555555555555")
+			return string(catalog.CodeOf(err))
+		},
+		"toolbox, a list": func(ctx context.Context) string {
+			_, err := listing.Tools(ctx, "")
+			return string(toolbox.CodeOf(err))
+		},
+		"toolbox, a webhook": func(ctx context.Context) string {
+			_, err := box.Call(ctx, "check", nil)
+			return string(toolbox.CodeOf(err))
+		},
+	}
+}
+
+func answer(status int, body io.Reader) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+			Body: io.NopCloser(body), ContentLength: -1, Request: r}, nil
+	})
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// One failure has one code in all clients.
+func TestClientsAgreeOnCodes(t *testing.T) {
+	hang := roundTripper(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	refused := roundTripper(func(*http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	})
+	own := map[string]string{"proxy": "run_over"} // a 401 of the proxy ends the run
+	for _, row := range []struct {
+		name      string
+		transport func() http.RoundTripper
+		context   func(context.Context) (context.Context, context.CancelFunc)
+		want      string
+		except    map[string]string
+	}{
+		{name: "canceled before", transport: func() http.RoundTripper { return hang }, want: "canceled",
+			context: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				cancel()
+				return ctx, cancel
+			}},
+		{name: "canceled meanwhile", transport: func() http.RoundTripper { return hang }, want: "canceled",
+			context: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancelCause(ctx)
+				stop := time.AfterFunc(time.Second, func() { cancel(errors.New("enough")) })
+				return ctx, func() { stop.Stop(); cancel(nil) }
+			}},
+		{name: "the caller's deadline", transport: func() http.RoundTripper { return hang }, want: "deadline",
+			context: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, time.Second)
+			}},
+		{name: "the caller's deadline with a cause", transport: func() http.RoundTripper { return hang }, want: "deadline",
+			context: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeoutCause(ctx, time.Second, errors.New("the budget is used up"))
+			}},
+		{name: "the limit of the client", transport: func() http.RoundTripper { return hang }, want: "timeout"},
+		{name: "no connection", transport: func() http.RoundTripper { return refused }, want: "transport"},
+		{name: "a body without end", transport: func() http.RoundTripper { return answer(200, endless{}) },
+			want: "response_too_large"},
+		{name: "no JSON", transport: func() http.RoundTripper { return answer(200, strings.NewReader("<html>")) },
+			want: "bad_response"},
+		{name: "401", transport: status(401), want: "unauthorized", except: own},
+		{name: "403", transport: status(403), want: "forbidden", except: map[string]string{"proxy": "refused"}},
+		{name: "404", transport: status(404), want: "not_found"},
+		{name: "413", transport: status(413), want: "request_too_large"},
+		{name: "418", transport: status(418), want: "refused"},
+		{name: "429", transport: status(429), want: "rate_limited"},
+		{name: "500", transport: status(500), want: "server_error"},
+		{name: "504", transport: status(504), want: "server_error"},
+		{name: "302", transport: status(302), want: "unexpected_status"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for name, call := range clients(t, row.transport()) {
+					ctx := t.Context()
+					if row.context != nil {
+						var end context.CancelFunc
+						ctx, end = row.context(ctx)
+						defer end()
+					}
+					want := row.want
+					if other, ok := row.except[name]; ok {
+						want = other
+					}
+					if got := call(ctx); got != want {
+						t.Errorf("%s: code %q, want %q", name, got, want)
+					}
+				}
+				time.Sleep(time.Hour) // timers end
+			})
+		})
+	}
+}
+
+func status(code int) func() http.RoundTripper {
+	return func() http.RoundTripper { return answer(code, strings.NewReader(`{}`)) }
+}
+
+// Programs of a manifest fail with the codes of the clients.
+func TestProgramsAgreeWithClients(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the programs are scripts of a shell")
+	}
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(script string, o *manifest.Options) *manifest.Manifest {
+		document, _ := json.Marshal(map[string]any{"tools": []any{map[string]any{"name": "run", "command": []string{shell, "-c", script}}}})
+		m, err := manifest.Parse(document, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, end := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer end()
+	for _, row := range []struct {
+		name, script string
+		ctx          context.Context
+		options      *manifest.Options
+		want         manifest.Code
+	}{
+		{"canceled", "sleep 60", canceled, nil, "canceled"},
+		{"the caller's deadline", "sleep 60", late, nil, "deadline"},
+		{"the limit of the options", "sleep 60", t.Context(), &manifest.Options{Timeout: time.Millisecond}, "timeout"},
+		{"too much output", "echo 123456789", t.Context(), &manifest.Options{MaxStdout: 4}, "response_too_large"},
+		{"no JSON", "echo hello", t.Context(), nil, "bad_response"},
+	} {
+		_, err := load(row.script, row.options).Call(row.ctx, "run", nil)
+		if got := manifest.CodeOf(err); got != row.want {
+			t.Errorf("%s: code %q, want %q: %v", row.name, got, row.want, err)
+		}
+	}
+}
+
+// Every constructor rejects options with the same code.
+func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
+	for name, construct := range map[string]func() string{
+		"proxy": func() string { _, err := proxy.New("", "", nil); return string(proxy.CodeOf(err)) },
+		"registration": func() string {
+			_, err := registration.NewClient("", "", nil)
+			return string(registration.CodeOf(err))
+		},
+		"catalog": func() string { _, err := catalog.NewClient("", "", nil); return string(catalog.CodeOf(err)) },
+		"toolbox": func() string {
+			_, err := toolbox.Parse([]byte(`[]`), &toolbox.Options{Timeout: -1})
+			return string(toolbox.CodeOf(err))
+		},
+		"toolbox, client": func() string { _, err := toolbox.NewClient("", nil); return string(toolbox.CodeOf(err)) },
+		"manifest": func() string {
+			_, err := manifest.Parse([]byte(`{"tools":[]}`), &manifest.Options{Timeout: -1})
+			return string(manifest.CodeOf(err))
+		},
+		"dispatch": func() string { _, err := dispatch.New(nil, nil); return string(dispatch.CodeOf(err)) },
+		"webhook":  func() string { _, err := webhook.New(nil, nil); return string(webhook.CodeOf(err)) },
+		"cassette": func() string { _, err := cassette.New("", nil); return string(cassette.CodeOf(err)) },
+	} {
+		if got := construct(); got != "invalid_options" {
+			t.Errorf("%s: code %q", name, got)
+		}
+	}
+}
+
+// The table of codes lists every code with its packages.
+func TestTableOfCodes(t *testing.T) {
+	const root = "../.."
+	declared := map[string][]string{} // packages by code
+	declaration := regexp.MustCompile(`(?m)^\s+Code\w*\s+Code = "([^"]*)"`)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{"internal", "examples", "testdata", ".git"}, entry.Name()):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range declaration.FindAllSubmatch(source, -1) {
+			code := string(m[1])
+			declared[code] = append(declared[code], "`"+filepath.Base(filepath.Dir(path))+"`")
+		}
+		return err
+	})
+	page, readErr := os.ReadFile(root + "/docs/troubleshooting.md")
+	if err := errors.Join(err, readErr); err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## An error has a code\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	listed := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (.*?) \\|").FindAllStringSubmatch(section, -1) {
+		listed[row[1]] = row[2]
+	}
+	for code, packages := range declared {
+		slices.Sort(packages)
+		if want := strings.Join(packages, ", "); listed[code] != want {
+			t.Errorf("the table lists %s of %q, want %q", code, listed[code], want)
+		}
+		delete(listed, code)
+	}
+	if len(listed) > 0 || len(declared) < 70 {
+		t.Errorf("%d codes are declared, and the table lists %v, which no package has", len(declared), listed)
+	}
+}
