@@ -160,10 +160,10 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 			o.MaxBodyBytes = min(o.MaxBodyBytes, o.MaxBytesInFlight)
 		}
 	}
-	setDefault(&o.MaxBytesInFlight, max(defaultMaxInFlight, o.MaxBodyBytes))
-	setDefault(&o.BodyTimeout, defaultBodyTimeout)
-	setDefault(&o.RunTimeout, defaultRunTimeout)
-	setDefault(&o.Reserve, defaultReserve)
+	o.MaxBytesInFlight = cmp.Or(o.MaxBytesInFlight, max(defaultMaxInFlight, o.MaxBodyBytes))
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, defaultBodyTimeout)
+	o.RunTimeout = cmp.Or(o.RunTimeout, defaultRunTimeout)
+	o.Reserve = cmp.Or(o.Reserve, defaultReserve)
 	if o.RunTimeout > maxRunTimeout {
 		bad("Options.RunTimeout is %s; the platform allows at most %.0f s", o.RunTimeout, maxRunTimeout.Seconds())
 	}
@@ -208,10 +208,4 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 	h.hooks = run("a function of Options.Observer", o.Reserve/4)
 	h.gate.limit, h.gate.byteLimit = o.MaxRuns, o.MaxBytesInFlight
 	return h, problems
-}
-
-func setDefault[T int64 | time.Duration](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -169,7 +170,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 		last := messages[n]
 		last.Content = cutText(last.Content.String())
 		messages = append(messages[:n:n], last)
-		problems = append(problems, Problem{Code: codeRepaired, Pointer: fmt.Sprintf("/messages/%d/content", n),
+		problems = append(problems, Problem{Code: problem.MessagesRepaired, Pointer: fmt.Sprintf("/messages/%d/content", n),
 			Message: "has more than 512 KiB: its first 64 KiB are sent"})
 	}
 	sent, rows := fit(messages)
@@ -182,7 +183,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 		removed += t.notKept()
 	}
 	if removed > 0 {
-		problems = append(problems, Problem{Code: codeRemoved, Pointer: "/messages", Message: fmt.Sprintf(
+		problems = append(problems, Problem{Code: problem.MessagesRemoved, Pointer: "/messages", Message: fmt.Sprintf(
 			"has more than 1 MiB of JSON or 1,000 messages: %d are not sent", removed)})
 	}
 	return rows, problems

@@ -26,14 +26,11 @@ type fields map[string]json.RawMessage
 
 // text writes an entity as a JSON object, members in the order of their names.
 func (f fields) text() json.RawMessage {
-	out := []byte{'{'}
-	for i, name := range sortedKeys(f) {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, rawjson.Quote(name)...), ':'), f[name]...)
+	var w rawjson.Object
+	for _, name := range sortedKeys(f) {
+		w.Put(name, f[name])
 	}
-	return append(out, '}')
+	return w.Bytes()
 }
 
 // NewState makes a state from a task's initial_state, {"type":{"id":{"field":value}}}. An empty

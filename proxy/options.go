@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -135,14 +136,14 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	r.authValue = redact.Hide("Bearer " + token)
 	r.caller = httpcall.Client{
-		Transport: o.Transport, Peer: peer, Timeout: orDefault(o.AttemptTimeout, defaultAttemptTimeout),
+		Transport: o.Transport, Peer: peer, Timeout: cmp.Or(o.AttemptTimeout, defaultAttemptTimeout),
 		MaxBytes: maxBody + httpcall.EnvelopeBytes,
 	}
 	if r.caller.Transport == nil {
 		r.caller.Transport = sharedTransport()
 	}
 	r.repeats = httpcall.Policy{
-		Peer: peer, MaxAttempts: orDefault(o.MaxAttempts, defaultMaxAttempts),
+		Peer: peer, MaxAttempts: cmp.Or(o.MaxAttempts, defaultMaxAttempts),
 		MaxRetryAfter: maxRetryAfter,
 	}
 	if o.TransientClasses == nil {
@@ -183,11 +184,4 @@ func parseBase(baseURL string) (u *url.URL, problems []error) {
 		problems = append(problems, errors.New("the proxy base URL "+must))
 	}
 	return u, problems
-}
-
-func orDefault[T int | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // AssertOK fails the test unless the run completed with an answer of the agent's own, and the
@@ -27,7 +28,7 @@ func (r *Result) AssertOK(t testing.TB) {
 	}
 	var lost []string
 	for _, p := range r.Problems {
-		if !slices.Contains([]string{codeRepaired, codeUnclear, codeLeftOut, codeOutside}, p.Code) {
+		if !slices.Contains([]string{problem.MessagesRepaired, codeUnclear, codeLeftOut, codeOutside}, p.Code) {
 			lost = append(lost, clip.Line(p.String(), maxReason))
 		}
 	}
@@ -37,12 +38,11 @@ func (r *Result) AssertOK(t testing.TB) {
 	}
 }
 
-// Codes of problems that the handler of package dispatch has dealt with.
+// Codes of problems with conversations.
 const (
-	codeRepaired = "messages_repaired"
-	codeUnclear  = "conversation_unclear" // of package llm, as the next
-	codeLeftOut  = "request_left_out"
-	codeOutside  = "request_outside_run" // of this package
+	codeUnclear = "conversation_unclear" // of package llm, as the next
+	codeLeftOut = "request_left_out"
+	codeOutside = "request_outside_run" // of this package
 )
 
 // failed returns the text of a failure of a run that is not OK: the cause, and below it what

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runpage"
@@ -135,19 +136,13 @@ func outcomeOf(result *dispatchtest.Result, secrets *redact.Set) outcome {
 	return o
 }
 
-// Codes of problems that the handler of package dispatch has dealt with.
-const (
-	codeRepaired = "messages_repaired"
-	codeRemoved  = "messages_removed"
-)
-
 // notes returns what the platform would warn of, and one text for each kind of problem that changed
 // an answer.
 func (o *outcome) notes() []string {
 	texts := slices.Clone(o.Warnings)
 	for _, p := range o.Problems {
 		text := "the answer misses the response contract: " + p.Code
-		if p.Code == codeRepaired || p.Code == codeRemoved {
+		if p.Code == problem.MessagesRepaired || p.Code == problem.MessagesRemoved {
 			text = "the handler has changed what the agent answered: " + p.Code
 		}
 		if !slices.Contains(texts, text) {

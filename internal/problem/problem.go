@@ -102,6 +102,12 @@ func Lines[P fmt.Stringer](list []P, more int) string {
 	return b.String()
 }
 
+// Codes of problems with the messages of a response, which package dispatch reports and its kits read.
+const (
+	MessagesRepaired = "messages_repaired"
+	MessagesRemoved  = "messages_removed"
+)
+
 // CodeOf returns the code of the first error of type E in err's tree, or "" if it contains none.
 func CodeOf[E error, C ~string](err error, code func(E) C) C {
 	if e, ok := errors.AsType[E](err); ok {
