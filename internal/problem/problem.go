@@ -1,5 +1,5 @@
 // Package problem holds what the errors of all packages share: how problems are collected, moved below
-// a place, bounded and printed, and how the code of an error is found.
+// a place and printed, and how the code of an error is found.
 //
 // Each public package declares a Problem and an Error of its own, so that its documentation shows their
 // fields. A Problem with the fields of [Problem] alone converts to that of any other package.
@@ -67,22 +67,6 @@ func Under[P, Q Common, L ~[]P](list *L, pointer string, part []Q) {
 		moved.Pointer = pointer + moved.Pointer
 		*list = append(*list, P(moved))
 	}
-}
-
-// Bounded keeps the first Most problems and counts the others.
-type Bounded[P any] struct {
-	Most int
-	List []P
-	More int
-}
-
-// Add adds a problem.
-func (b *Bounded[P]) Add(p P) {
-	if len(b.List) == b.Most {
-		b.More++
-		return
-	}
-	b.List = append(b.List, p)
 }
 
 // Lines returns the only problem, or the number of problems and one more line for each. more is the

@@ -328,7 +328,7 @@ func TestSchemaOfAnotherDraft(t *testing.T) {
 		}
 	})
 	if failed != "" || strings.Count(output, "proxytest: not checked: ") != 1 ||
-		!strings.Contains(output, `"move": /input_schema/properties/at/items`) {
+		!strings.Contains(output, `"move": /0/input_schema/properties/at/items`) {
 		t.Errorf("failures %q, output\n%s", failed, output)
 	}
 }
