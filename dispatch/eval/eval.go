@@ -166,12 +166,13 @@ type Trial struct {
 	// Retries is how often the trial ran before and was a fault: see Options.RetryFaults.
 	Retries int
 
-	began time.Time
-	usage []usage  // as the responses report it; nil if one does not
-	at    span     // the stored result; zero if there is none
-	notes []string // of a stored result, for the summary
-	ended string   // of a stored result, as Result.Ended
-	again bool     // the stored trial is a fault that is to run again
+	began  time.Time
+	judged map[string]string // answers of judges
+	usage  []usage           // as the responses report it; nil if one does not
+	at     span              // the stored result; zero if there is none
+	notes  []string          // of a stored result, for the summary
+	ended  string            // of a stored result, as Result.Ended
+	again  bool              // the stored trial is a fault that is to run again
 }
 
 // A Verdict is how a trial ended.
@@ -217,7 +218,7 @@ func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Op
 }
 
 // run runs the trial. It recovers from panics.
-func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Options) {
+func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Options, answers *answers) {
 	if reason := opts.skip(&t.Case); reason != "" {
 		t.end(Skipped, "", reason)
 		return
@@ -239,7 +240,7 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Optio
 		return
 	}
 	defer func() { t.measure(result) }()
-	t.decide(ctx, result, opts.Grader, err)
+	t.decide(ctx, result, opts.Grader, answers, err)
 }
 
 func (t *Trial) panicked(value any) {
@@ -247,7 +248,7 @@ func (t *Trial) panicked(value any) {
 }
 
 // judge decides like run, about a stored result.
-func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Grader) {
+func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Grader, answers *answers) {
 	t.end(Errored, CausePanic, "a function of the caller ended the goroutine of the trial")
 	done := make(chan struct{})
 	go func() { // the grader may end it
@@ -257,14 +258,14 @@ func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Gr
 				t.panicked(p)
 			}
 		}()
-		t.decide(ctx, result, grade, nil)
+		t.decide(ctx, result, grade, answers, nil)
 	}()
 	<-done
 }
 
 // decide sets the verdict about a result. userErr is that of the user, if it failed. What the agent
 // did wrong before counts as the agent's.
-func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade Grader, userErr error) {
+func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade Grader, answers *answers, userErr error) {
 	switch {
 	case !result.WouldBeGraded() && givenUp(ctx, result):
 		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
@@ -281,10 +282,11 @@ func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade G
 		t.end(Passed, "", "")
 	default:
 		c := t.Case
-		c.recorder = &recorder{}
+		c.recorder = &recorder{answers: answers}
 		err := grade(ctx, c, result)
 		c.recorder.mu.Lock()
 		defer c.recorder.mu.Unlock()
+		t.judged = maps.Clone(c.recorder.judged)
 		t.Scores, err = maps.Clone(c.recorder.scores), cmp.Or(c.recorder.err, err)
 		switch {
 		case err == nil:

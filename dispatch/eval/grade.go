@@ -41,7 +41,9 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 	}
 	e := l.header.experiment(l.trials)
 	e.Fingerprint.Graders = o.GraderVersion
+	var kept answers
 	for i := range e.Trials {
+		kept.add(e.Trials[i].judged)
 		e.Trials[i].Case = byID[e.Trials[i].ID]
 	}
 	order := inFileOrder(l.trials, files)
@@ -75,7 +77,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 		group := order[begin:min(begin+o.Parallel, len(order))]
 		done := make([]graded, len(group))
 		eachInParallel(len(group), o.Parallel, func(i int) {
-			done[i].line, done[i].err = e.Trials[group[i]].gradeAgain(ctx, o.Grader, e.Fingerprint)
+			done[i].line, done[i].err = e.Trials[group[i]].gradeAgain(ctx, o.Grader, &kept, e.Fingerprint)
 		})
 		for i := range done {
 			if done[i].err != nil {
@@ -131,7 +133,7 @@ func inFileOrder(trials []Trial, files []string) []int {
 }
 
 // gradeAgain decides about a stored trial and returns its new line.
-func (t *Trial) gradeAgain(ctx context.Context, grade Grader, f Fingerprint) ([]byte, error) {
+func (t *Trial) gradeAgain(ctx context.Context, grade Grader, answers *answers, f Fingerprint) ([]byte, error) {
 	whole, err := t.result()
 	if err != nil {
 		return nil, err
@@ -142,8 +144,8 @@ func (t *Trial) gradeAgain(ctx context.Context, grade Grader, f Fingerprint) ([]
 		if t.Task.Platform != nil {
 			whole.Declared = t.Task.Platform.Declared()
 		}
-		t.Scores = nil
-		t.judge(ctx, whole.Result, grade)
+		t.Scores, t.judged = nil, nil
+		t.judge(ctx, whole.Result, grade, answers)
 		t.measure(whole.Result)
 		t.Case = c
 		if t.Verdict == Cancelled {

@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/clip"
@@ -54,20 +59,72 @@ func Says(parts ...string) Grader {
 	}
 }
 
-// SaysJSON accepts a run whose final response is JSON that matches a JSON Schema. It returns an error
-// if the schema cannot be compiled.
+// SaysExactly accepts a run whose final response is this text, without white space around it.
+func SaysExactly(text string) Grader {
+	text = strings.TrimSpace(text)
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		if strings.TrimSpace(result.FinalResponse) != text {
+			return fmt.Errorf("the final response is not %q", text)
+		}
+		return nil
+	}
+}
+
+// SaysMatch accepts a run whose final response matches a regular expression, somewhere in it. (?i) at
+// its begin makes upper and lower case equal.
+func SaysMatch(pattern *regexp.Regexp) Grader {
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		if !pattern.MatchString(result.FinalResponse) {
+			return fmt.Errorf("the final response does not match %s", pattern)
+		}
+		return nil
+	}
+}
+
+// numbers are decimal numbers in a text, with or without commas between thousands.
+var numbers = regexp.MustCompile(`[-−]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?`)
+
+// SaysNumber accepts a run whose final response contains a number that differs from want by at most
+// tolerance. Numbers are decimal, such as 1234.5, 1,234.50 or $-20.
+func SaysNumber(want, tolerance float64) Grader {
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		said := result.FinalResponse
+		for _, at := range numbers.FindAllStringIndex(said, -1) {
+			text := strings.NewReplacer(",", "", "−", "-").Replace(said[at[0]:at[1]])
+			if before, _ := utf8.DecodeLastRuneInString(said[:at[0]]); unicode.IsLetter(before) || unicode.IsDigit(before) {
+				text = strings.TrimPrefix(text, "-") // a hyphen, as in 2026-03-01
+			}
+			got, err := strconv.ParseFloat(text, 64)
+			if err == nil && math.Abs(got-want) <= tolerance {
+				return nil
+			}
+		}
+		return fmt.Errorf("the final response contains no number that differs from %v by at most %v", want, tolerance)
+	}
+}
+
+// SaysJSON accepts a run whose final response is JSON that matches a JSON Schema, alone or as the one
+// code block of Markdown that the response consists of. It returns an error if the schema cannot be
+// compiled.
 func SaysJSON(jsonSchema json.RawMessage) (Grader, error) {
 	compiled, err := schema.Compile(jsonSchema, nil)
 	if err != nil {
 		return nil, err
 	}
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
-		if err := compiled.Validate([]byte(result.FinalResponse)); err != nil {
+		text := result.FinalResponse
+		if block := fence.FindStringSubmatch(text); block != nil {
+			text = block[1]
+		}
+		if err := compiled.Validate([]byte(text)); err != nil {
 			return fmt.Errorf("the final response does not match the schema: %w", err)
 		}
 		return nil
 	}, nil
 }
+
+// fence is a response that is one code block.
+var fence = regexp.MustCompile("(?s)^\\s*```[A-Za-z]*[ \\t]*\r?\n(.*)\n[ \\t]*```\\s*$")
 
 // Called accepts a run in which a call of the tool with these arguments has a result. arguments is a
 // JSON object; those of the call may have more members. "" matches any arguments. Called panics if

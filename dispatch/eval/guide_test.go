@@ -1,11 +1,8 @@
 package eval_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +11,6 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
-	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -116,8 +112,8 @@ func TestStoredResults(t *testing.T) {
 	t.Log(experiment.Count(eval.Passed), again.Count(eval.Passed))
 }
 
-func TestCandidate(t *testing.T) {
-	dataset, err := eval.Read(strings.NewReader(orders))
+func TestJudgedByAModel(t *testing.T) {
+	dataset, err := eval.Read(strings.NewReader("user,human\nRefund order #4521.,pass\nWhat is 2 and 2?,fail\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,62 +121,38 @@ func TestCandidate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var versions []*eval.Experiment
-	for _, version := range []dispatch.Agent{agent, agent} { // the baseline and the candidate
-		e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: version}, cases, &eval.Options{Trials: 5})
-		if err != nil {
-			t.Fatal(err)
+	judge := eval.Judge{Model: "small-2", Criterion: "The answer is about an order.", Ask: func(ctx context.Context, prompt string) (string, error) {
+		if strings.Contains(prompt, "4521") { // here is the call of a model
+			return "PASS\nIt names the order.", nil
 		}
-		versions = append(versions, e)
-	}
-	comparison, err := eval.Compare(versions[0], versions[1])
+		return "FAIL\nIt names no order.", nil
+	}}
+	experiment, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
+		Grader: judge.Grader(), GraderVersion: judge.Version(), Results: filepath.Join(t.TempDir(), "results.jsonl"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = comparison.WriteSummary(t.Output(), false)
-	if comparison.NonInferior(0.05) != eval.GateUndecided { // three cases cannot decide
-		t.Error(comparison.Change)
+	agreement, err := experiment.Agreement("judge", "human")
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Log(agreement) // they agree in …
 }
 
-// customer plays the user with a model that speaks Chat Completions.
-func customer(client *http.Client, url string) eval.User {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
+// customer plays the user with a model: ask sends a prompt and returns the answer.
+func customer(ask func(ctx context.Context, prompt string) (string, error)) eval.User {
 	return func(ctx context.Context, s eval.Session) (string, error) {
-		messages := []message{{"system", "You are a customer: " + s.Case.Row.Persona + " Say what the customer says next, " +
-			"or DONE and why if the customer has what they want or gives up."}}
-		for _, turn := range s.Turns { // the model is the one who asks
-			messages = append(messages, message{"assistant", turn.Instruction}, message{"user", turn.FinalResponse})
+		prompt := "You are a customer: " + s.Case.Row.Persona + " Say what the customer says next, " +
+			"or DONE and why if the customer has what they want or gives up.\n"
+		for _, turn := range s.Turns {
+			prompt += fmt.Sprintf("Customer: %s\nAgent: %s\n", turn.Instruction, turn.FinalResponse)
 		}
-		body, err := json.Marshal(map[string]any{"model": "small", "messages": messages, "seed": s.Seed >> 1})
-		if err != nil {
-			return "", err
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/chat/completions", bytes.NewReader(body))
-		if err != nil {
-			return "", err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := client.Do(req)
-		if err != nil {
-			return "", err
-		}
-		defer func() { _ = resp.Body.Close() }()
-		var completion struct {
-			Choices []struct{ Message message }
-		}
-		err = json.NewDecoder(resp.Body).Decode(&completion)
-		if err != nil || len(completion.Choices) == 0 || completion.Choices[0].Message.Content == "" {
-			return "", fmt.Errorf("status %d without a message: %v", resp.StatusCode, err)
-		}
-		text := completion.Choices[0].Message.Content
+		text, err := ask(ctx, prompt)
 		if why, is := strings.CutPrefix(text, "DONE"); is {
 			return "", fmt.Errorf("%w: %s", dispatchtest.ErrDone, strings.TrimSpace(why))
 		}
-		return text, nil
+		return text, err
 	}
 }
 
@@ -194,10 +166,14 @@ func TestPersona(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := llmtest.New(t, llmtest.Text("Refund order #4521."), llmtest.Text("DONE the order is refunded"))
+	ask := func(_ context.Context, prompt string) (string, error) { // here is the call of a model
+		if strings.Contains(prompt, "refunded") {
+			return "DONE the order is refunded", nil
+		}
+		return "Refund order #4521.", nil
+	}
 	experiment := eval.Test(t, dispatchtest.Target{Agent: agent}, cases, &eval.Options{
-		User: customer(model.Client(), model.URL), UserVersion: "small, prompt 1",
-		Grader: eval.State("order/4521", `{"status":"refunded"}`),
+		User: customer(ask), UserVersion: "small, prompt 1", Grader: eval.State("order/4521", `{"status":"refunded"}`),
 	})
 	if got := experiment.Trials[0].Result.Ended; got != "user: done: the order is refunded" {
 		t.Error(got)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -61,10 +62,11 @@ type callRecord struct {
 
 // stored is what only a file of results has.
 type stored struct {
-	Fingerprint *Fingerprint    `json:"fingerprint,omitempty"`
-	Started     time.Time       `json:"started,omitzero"` // of the run
-	Timeline    string          `json:"timeline,omitempty"`
-	Result      json.RawMessage `json:"result,omitempty"` // a storedResult
+	Fingerprint *Fingerprint      `json:"fingerprint,omitempty"`
+	Started     time.Time         `json:"started,omitzero"` // of the run
+	Timeline    string            `json:"timeline,omitempty"`
+	Judged      map[string]string `json:"judged,omitempty"` // answers of judges, by the hash of model and prompt
+	Result      json.RawMessage   `json:"result,omitempty"` // a storedResult
 }
 
 // storedResult is a result with the order of the last event of each turn, which its JSON leaves out.
@@ -104,6 +106,10 @@ func (t *Trial) record(secrets *redact.Set) (record, error) {
 	}
 	r.ID, r.Name, r.Trial, r.Verdict, r.Cause, r.Reason = t.ID, t.Name, t.Number, t.Verdict, t.Cause, t.Reason
 	r.Group, r.Retries, r.Scores, r.Usage = t.Group, t.Retries, t.Scores, t.usage
+	r.Judged = maps.Clone(t.judged)
+	for key, answer := range r.Judged {
+		r.Judged[key] = secrets.Text(answer)
+	}
 	r.Started, r.TookMS = t.began.UTC(), milliseconds(t.Took)
 	if t.Row != nil {
 		r.Row, r.Line, r.Expected, r.Columns = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome, t.Row.sliced()
@@ -244,6 +250,7 @@ func (r *record) trial(c Case, at span) Trial {
 		Took: time.Duration(r.TookMS * float64(time.Millisecond)), began: r.Started, at: at,
 	}
 	t.notes, t.ended, t.Scores, t.usage = r.notes(), r.Ended, r.Scores, r.Usage
+	t.judged = r.Judged
 	return t
 }
 

@@ -31,6 +31,9 @@ type recorder struct {
 	mu     sync.Mutex
 	scores map[string]float64
 	err    error
+
+	judged  map[string]string // answers of judges that the trial used
+	answers *answers          // of all trials; nil if none are kept
 }
 
 // Score records a score of the trial that is being graded, from 0 to 1, where more is better. A

@@ -34,6 +34,7 @@ type runner struct {
 	spent  spending
 
 	secrets *redact.Set // of the target; they are not written
+	answers answers     // of judges
 
 	mu  sync.Mutex // of OnTrial and err
 	err error      // why the experiment stopped
@@ -152,6 +153,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	r.file, err = openResults(opts.Results, h, func(known *record, at span) {
 		if i := first[known.ID] + known.Trial - 1; i < len(r.e.Trials) && r.e.Trials[i].ID == known.ID {
 			t := known.trial(r.e.Trials[i].Case, at)
+			r.answers.add(t.judged)
 			t.again = opts.RetryFaults && t.fault()
 			r.e.Trials[i] = t
 		}
@@ -249,7 +251,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 			t.Case, t.notes, t.ended, t.Result = c, t.remarks(), t.whoEnded(), nil
 		}
 	}()
-	t.run(ctx, r.target, &r.opts)
+	t.run(ctx, r.target, &r.opts, &r.answers)
 }
 
 // store writes a trial that has ended. An error stops the experiment.

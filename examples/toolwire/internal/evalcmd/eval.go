@@ -46,6 +46,11 @@
 // which passes only if the agent is shown not to be worse by -margin. -gate cost=0.1 makes it one about
 // cost too: it fails if the cost of a trial is not known.
 //
+// versions writes a table of any number of files of results, the oldest first, each compared with the one
+// before it:
+//
+//	toolwire eval versions -prices prices.json v1.jsonl v2.jsonl v3.jsonl
+//
 // The exit status is
 //
 //	0  all trials that could be run passed, or the gate passed
@@ -117,14 +122,18 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 
 const usage = `usage: toolwire eval [flags]
        toolwire eval merge [flags] FILE…
+       toolwire eval versions [flags] FILE…
 
 Run a dataset of tasks against an agent on this machine. Without -url the tasks go to a sample agent.
-merge puts the results of all shards together.`
+merge puts the results of all shards together. versions compares the results of several versions.`
 
 // Run runs the command and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "merge" {
 		return merge(args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "versions" {
+		return versions(args[1:], stdout, stderr)
 	}
 	var o options
 	flags := flag.NewFlagSet("toolwire eval", flag.ContinueOnError)

@@ -670,6 +670,9 @@ func TestScoresAndSlices(t *testing.T) {
 		"cost        0.002 [0.002, 0.002] ", "calls       2 [2, 2]", "\ntopic 0  40     100 % [", "2 values: one interval in 20 misses the truth")
 	run(4, append(served, "-results", after, "-baseline", before, "-prices", prices, "-gate", "cost=0.1", "-gate", "calls=0", "-slice", "topic"),
 		"cost        0.002 to 0.002: 0 % [0, 0]", "\ntopic 1  40     0 [", "gate, margin 5 points: passed\ngate, cost, margin 0.1: passed\ngate, calls, margin 0: undecided\n") // exactly at its margin
+	run(0, []string{"versions", "-prices", prices, after, before}, "version  started ", "before   20", "after    20", "    0 [-4.7, +4.7]                   cannot tell  2      1000  ")
+	run(2, []string{"versions", before}, "toolwire eval: versions needs at least two files of results")
+	run(2, []string{"versions", before, "nope.jsonl"}, "nope.jsonl: the file cannot be read")
 	run(3, []string{"merge", "-baseline", before, "-gate", "cost=0.1", after}, "gate, cost, margin 0.1: failed: the score cost is not known in any case of both experiments\n")
 	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0", after}, "gate, calls, margin 0: undecided\n")
 	run(0, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-prices", prices, after}, "gate, calls, margin 0.1: passed\n")

@@ -1,0 +1,54 @@
+package evalcmd
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"os"
+
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+const versionsUsage = `usage: toolwire eval versions [flags] FILE…
+
+Compare the results of several versions, the oldest first, each with the one before it.`
+
+// versions writes a table of files of results.
+func versions(args []string, stdout, stderr io.Writer) int {
+	var o options
+	flags := flag.NewFlagSet("toolwire eval versions", flag.ContinueOnError)
+	flags.StringVar(&o.pricesFile, "prices", "", "JSON `file` with the prices of a million tokens, as for toolwire eval")
+	if status, ok := commandline.Parse(flags, versionsUsage, args, stdout, stderr); !ok {
+		return status
+	}
+	if err := o.writeVersions(flags.Args(), stdout); err != nil {
+		o.complain(stderr, err)
+		return commandline.Mistake
+	}
+	return commandline.OK
+}
+
+func (o *options) writeVersions(files []string, stdout io.Writer) error {
+	if err := o.readPrices(); err != nil {
+		return err
+	}
+	if len(files) < 2 {
+		return errors.New("versions needs at least two files of results")
+	}
+	var all []*eval.Experiment
+	for _, file := range files {
+		e, err := eval.Load(file)
+		if err != nil {
+			return err
+		}
+		o.dress(e, nameOf(file))
+		all = append(all, e)
+	}
+	list, err := eval.Versions(all...)
+	if err != nil {
+		return err
+	}
+	return eval.WriteVersions(stdout, list, terminal.Colour(stdout, os.Getenv))
+}
