@@ -154,6 +154,8 @@ func TestRejected(t *testing.T) {
 			{"loc":["body","endpoint_url"],"msg":"private","ctx":{"error":"x"}}]}`,
 			[]registration.Problem{{"refund_order", "missing", "/tools_schema/1/input_schema", "Field required"},
 				{"", p, "/endpoint_url", "private"}}},
+		"the whole body": {`{"detail":[{"type":"model_type","loc":["body"],"msg":"no"},{"pointer":"/body","message":"nor"}]}`,
+			[]registration.Problem{{"", "model_type", "", "no"}, {"", p, "", "nor"}}},
 		"a type that is not a code": {`{"detail":[{"type":"not a code!","msg":"no"}]}`,
 			[]registration.Problem{{"", p, "", "no"}}},
 		"more than 100": {`{"errors":["no"` + strings.Repeat(`,"no"`, 149) + `]}`,
@@ -461,6 +463,23 @@ func TestNamesOfExtraAreUTF8(t *testing.T) {
 	e, ok := errors.AsType[*registration.Error](err)
 	if !ok || len(e.Problems) != 2 || e.Problems[0].Code != "not_json" || !utf8.ValidString(err.Error()) {
 		t.Errorf("error %v, want two names that are not UTF-8", err)
+	}
+}
+
+// White space in a header value may come back as it is, as one space or escaped.
+func TestNoSecretBehindWhiteSpace(t *testing.T) {
+	for _, value := range []string{"Bearer\ts3cret-agent-token", "Bearer  s3cret agent  token"} {
+		reg := full()
+		reg.AuthValue = value
+		quoted, _ := json.Marshal(value)
+		twice, _ := json.Marshal(string(quoted))
+		for _, echo := range []string{string(quoted), string(twice), `"` + strings.Join(strings.Fields(value), " ") + `"`} {
+			a := &responses{status: 422, body: `{"detail":[` + echo + `]}`}
+			_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
+			if s := shown(err); !strings.Contains(s, "[redacted]") || strings.Contains(s, "token") || leaks(s) {
+				t.Errorf("%q as %s: %s", value, echo, s)
+			}
+		}
 	}
 }
 

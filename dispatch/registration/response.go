@@ -49,8 +49,8 @@ func failed(f *restclient.Failure, method string, tools []schema.Tool) *Error {
 // problemOf returns a statement of the platform with the tool of its pointer.
 func problemOf(said restclient.Statement, tools []schema.Tool) Problem {
 	p := Problem{Code: said.Code, Tool: said.Tool, Pointer: said.Pointer, Message: said.Message}
-	if rest, ok := strings.CutPrefix(p.Pointer, "/body/"); ok {
-		p.Pointer = "/" + rest
+	if rest, ok := strings.CutPrefix(p.Pointer, "/body"); ok && (rest == "" || rest[0] == '/') {
+		p.Pointer = rest
 	}
 	if p.Code == "" {
 		p.Code = "rejected_by_platform"

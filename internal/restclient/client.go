@@ -168,7 +168,11 @@ func (c *Client) Attempt(ctx context.Context, r *Request, read func(*Response) *
 	got, failure := caller.Do(ctx, c.request(r), nil)
 	a := &Response{Status: got.Status, Header: got.Header, Body: got.Body, r: r, hide: c.hide}
 	if len(r.Secrets) > 0 {
-		a.hide = redact.New(append(r.Secrets, c.key.Reveal())...)
+		secrets := []string{c.key.Reveal()}
+		for _, secret := range r.Secrets {
+			secrets = append(secrets, secret, OneLine(secret)) // Hide puts its text on one line first
+		}
+		a.hide = redact.New(secrets...)
 	}
 	switch {
 	case a.Status != 0 && (a.Status < 200 || a.Status > 299):

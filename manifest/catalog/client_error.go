@@ -79,10 +79,14 @@ var messages = map[Code]string{
 // failed returns the error of a call. Only the status decides the code, because the texts of servers
 // differ.
 func (c *Client) failed(r *request, f *restclient.Failure) *Error {
-	if own, ok := errors.AsType[*Error](f.Err); ok {
-		return own
+	e, own := errors.AsType[*Error](f.Err)
+	if own {
+		if f.Unsure { // an earlier attempt
+			e.Message += "; " + r.unsure
+		}
+		return e
 	}
-	e := &Error{
+	e = &Error{
 		Code: Code(f.Code), Status: f.Status, Tool: r.tool, RetryAfter: f.RetryAfter, RequestID: f.RequestID, Err: f.Err,
 	}
 	if e.Code == CodeRefused && r.plugin && f.Status <= http.StatusBadRequest { // or 2xx with success: false
@@ -140,13 +144,14 @@ func (r *request) read(said *restclient.Said) (message string, problems []Proble
 	texts := []string{said.Text()}
 	for _, one := range said.Statements {
 		if one.Pointer != "" {
-			texts = append(texts, one.Pointer, one.Message)
-			problems = append(problems, Problem{Code: one.Code})
+			texts = append(texts, one.Pointer, one.Code, one.Message)
+			problems = append(problems, Problem{})
 		}
 	}
 	texts = r.hideSaid(texts)
 	for i := range problems {
-		problems[i].Pointer, problems[i].Message = texts[1+2*i], texts[2+2*i]
+		of := texts[1+3*i:]
+		problems[i] = Problem{Pointer: of[0], Code: clip.Code(of[1]), Message: of[2]}
 	}
 	return texts[0], problems
 }

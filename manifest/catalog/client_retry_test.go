@@ -162,6 +162,12 @@ func TestClientPatchReadsAgain(t *testing.T) {
 		if !strings.Contains(err.Error(), "may have been updated") {
 			t.Errorf("the error does not mention the first attempt: %v", err)
 		}
+		other := clientStep{status: 200, body: strings.Replace(calculatorItem, "langchain", "other", 1)}
+		s.steps, s.times, s.lines = []clientStep{item("1"), {status: 503}, other}, nil, nil
+		_, err = c.Patch(t.Context(), clientID, catalog.Patch{Name: new("y")})
+		if failedWith(t, err, catalog.CodeInvalid); !strings.Contains(err.Error(), "may have been updated") {
+			t.Errorf("the error of a tool that has become invalid does not mention the first attempt: %v", err)
+		}
 	})
 }
 

@@ -53,17 +53,19 @@ func TestClientShowsNoSecret(t *testing.T) {
 			_, err2 := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Description: &tool.Description}, "tool.py",
 				[]byte(clientSource))
 			_, err3 := c.Create(t.Context(), tool)
+			s.times, s.steps = nil, append([]clientStep{{status: 200, body: calculatorItem}}, s.steps...)
+			_, err4 := c.Patch(t.Context(), clientID, catalog.Patch{Description: &tool.Description})
 			if status != 200 && (err1 == nil || err2 == nil || err3 == nil) {
 				t.Fatalf("%d %s is not an error", status, body)
 			}
-			for i, err := range []error{err1, err2, err3} {
+			for i, err := range []error{err1, err2, err3, err4} {
 				if err == nil { // an update with an object as its response
 					continue
 				}
 				asJSON, _ := json.Marshal(err)
 				shown := fmt.Sprintf("%v %+v %#v %q %s %s", err, err, err, err, asJSON, log.String())
 				for _, secret := range []string{clientKeyCore, "hunter2", "7f3a-99c1"} {
-					if notSent := i == 2 && secret == "hunter2"; !notSent && strings.Contains(shown, secret) {
+					if notSent := i >= 2 && secret == "hunter2"; !notSent && strings.Contains(shown, secret) {
 						t.Errorf("%d %.60q shows %s: %s", status, body, secret, shown)
 					}
 				}
@@ -78,6 +80,19 @@ func TestClientShowsNoSecret(t *testing.T) {
 func errorJSON(v any) []byte {
 	text, _ := json.Marshal(v)
 	return text
+}
+
+// A description without spaces looks like a code.
+func TestClientShowsNoDescriptionAsCode(t *testing.T) {
+	tool := calculatorTool()
+	tool.Description = "uses-7f3a-99c1-secret"
+	c := serveClient(t, nil, answerWith(422, `{"detail":[{"loc":["name"],"msg":"no","type":"`+tool.Description+`"},
+		{"loc":["name"],"msg":"no","type":"missing"}]}`))
+	_, err := c.Create(t.Context(), tool)
+	e := failedWith(t, err, catalog.CodeRejected)
+	if len(e.Problems) != 2 || e.Problems[0].Code != "" || e.Problems[1].Code != "missing" {
+		t.Errorf("got %+v", e.Problems)
+	}
 }
 
 // Redaction does not change ordinary texts.

@@ -47,7 +47,7 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 			return &restclient.Failure{Err: e}
 		}
 		put := putRequest(id, &sent)
-		put.Body = c.updateBody(&sent)
+		put.Body, whole.said = c.updateBody(&sent), put.said
 		return c.attempt(ctx, put, func(a *restclient.Response) (f *restclient.Failure) {
 			item, f = itemOf(a, item, id)
 			return f
