@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
 )
@@ -69,7 +69,7 @@ func (e *Error) body() []byte {
 	body, _ := json.Marshal(struct { // two strings: cannot fail
 		Error   Code   `json:"error"`
 		Message string `json:"message"`
-	}{e.Code, clip.Text(e.Message, maxErrorMessage)})
+	}{e.Code, bounded.Cut(e.Message, maxErrorMessage)})
 	return body
 }
 

@@ -200,7 +200,7 @@ const maxComparedDepth = 64
 // not JSON, must have the same text.
 func hashOf(tool string, arguments json.RawMessage) string {
 	if rawjson.Kind(arguments) == '"' && wellFormed(arguments) {
-		arguments = json.RawMessage(rawjson.Text(arguments))
+		arguments = json.RawMessage(rawjson.Unquote(arguments))
 	}
 	text, kind := cmp.Or(string(bytes.TrimSpace(arguments)), "{}"), " text "
 	if len(text) <= maxTranscriptText && readable([]byte(text), maxComparedDepth) {

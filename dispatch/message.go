@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -70,16 +70,16 @@ const maxPrinted = 500
 // It prints at most 500 characters of each text. Control characters are replaced, so that the line is
 // safe to print.
 func (m Message) String() string {
-	parts := []string{clip.Name(string(m.Role)) + ":"}
+	parts := []string{bounded.Name(string(m.Role)) + ":"}
 	if m.ToolCallID != "" {
-		parts = append(parts, clip.Name(m.ToolCallID))
+		parts = append(parts, bounded.Name(m.ToolCallID))
 	}
 	text := m.Content.String()
 	if kind := m.Content.kind(); text == "" && kind != '"' && kind != 'n' { // parts without text, such as an image
 		text = string(m.Content)
 	}
 	if text != "" {
-		parts = append(parts, clip.Line(text, maxPrinted))
+		parts = append(parts, bounded.Line(text, maxPrinted))
 	}
 	for _, call := range m.ToolCalls {
 		parts = append(parts, call.String())
@@ -123,7 +123,7 @@ func (c Content) String() string {
 		if rawjson.Kind(part) == '{' {
 			part = rawjson.Member(part, "text")
 		}
-		b.WriteString(rawjson.Text(part))
+		b.WriteString(rawjson.Unquote(part))
 	}
 	return b.String()
 }
@@ -148,9 +148,9 @@ type ToolCall struct {
 // String returns the call on one line for people, as id, name and arguments. It prints at most 500
 // characters of the arguments.
 func (c ToolCall) String() string {
-	text := clip.Name(c.Name) + " " + clip.Line(string(objectArguments(c.Arguments)), maxPrinted)
+	text := bounded.Name(c.Name) + " " + bounded.Line(string(objectArguments(c.Arguments)), maxPrinted)
 	if c.ID != "" {
-		text = clip.Name(c.ID) + " " + text
+		text = bounded.Name(c.ID) + " " + text
 	}
 	return text
 }

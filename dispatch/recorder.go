@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/internal/actor"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
@@ -49,7 +49,7 @@ func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 	turn, index := actor.TakeTurn(ctx)
 	c := &call{
 		transcript: t, index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
-		tool: clip.Text(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
+		tool: bounded.Cut(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
 	}
 	if c.id == "" {
 		c.id = t.newID(ctx, nil)
@@ -132,7 +132,7 @@ func recordable(given json.RawMessage) json.RawMessage {
 func cutText(s string) Content {
 	limit := maxTranscriptText - 2
 	for {
-		content := Text(clip.Text(s, limit))
+		content := Text(bounded.Cut(s, limit))
 		if len(content) <= maxTranscriptText {
 			return content
 		}
@@ -169,5 +169,5 @@ func callEnd(ctx context.Context, end proxy.CallEnd) {
 	} else {
 		response = end.Result.Response
 	}
-	c.transcript.end(c, cutText(toolresult.Text(response)))
+	c.transcript.end(c, cutText(toolresult.Plain(response)))
 }

@@ -273,7 +273,7 @@ func (r *replayedIDs) of(ctx context.Context, run *Run) (numbers map[int64]bool,
 	}
 	found := map[int64]bool{}
 	add := func(id json.RawMessage) {
-		digits, made := strings.CutPrefix(rawjson.Text(id), "call_")
+		digits, made := strings.CutPrefix(rawjson.Unquote(id), "call_")
 		if n, err := strconv.ParseInt(digits, 10, 64); made && err == nil {
 			found[n] = true
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -211,7 +211,7 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 		entity := schema.entity(a.EntityType)
 		if entity == nil {
 			ps.Add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema",
-				clip.Text(a.EntityType, maxShown))
+				bounded.Cut(a.EntityType, maxShown))
 		} else if schema.closedFields(entity) {
 			declared := entity.declared()
 			for _, field := range sortedKeys(a.FieldMap) {

@@ -3,7 +3,7 @@ package ledger
 import (
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -56,7 +56,7 @@ func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool)
 	case entityType == "":
 		ps.Add("missing", pointer, "the entity type is empty")
 	case c != nil && c.entities[entityType] == nil:
-		ps.Add("undeclared", pointer, "%q is not an entity type of the ledger schema", clip.Text(entityType, maxShown))
+		ps.Add("undeclared", pointer, "%q is not an entity type of the ledger schema", bounded.Cut(entityType, maxShown))
 	default:
 		return true
 	}

@@ -253,7 +253,7 @@ func unusable(value json.RawMessage) string {
 func scalarText(value json.RawMessage) (text string, ok bool) {
 	switch rawjson.Kind(value) {
 	case '"':
-		return rawjson.Text(value), true
+		return rawjson.Unquote(value), true
 	case '0':
 		return rawjson.ParseNumber(string(value)).Plain(maxNumber)
 	case 't', 'f':

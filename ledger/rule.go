@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 )
 
@@ -70,7 +70,7 @@ func Compile(a *Adapter) (*Rule, error) {
 				code = "adapter_unsupported"
 			}
 			if p.Pointer == "/id_from" && a.IDFrom != "" {
-				source = clip.Text(a.IDFrom, maxShown)
+				source = bounded.Cut(a.IDFrom, maxShown)
 			}
 			r.refused = append(r.refused, newStep(code, p.Pointer, place(p.Pointer, source), p.Message))
 		}
@@ -109,7 +109,7 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 
 func (r *Rule) field(name, path string, problems problems) fieldRule {
 	f := fieldRule{name: name, pointer: "/field_map" + token(name)}
-	f.where = place(f.pointer, clip.Text(path, maxShown))
+	f.where = place(f.pointer, bounded.Cut(path, maxShown))
 	for _, p := range problems {
 		if p.Pointer == f.pointer {
 			code := "field_malformed"

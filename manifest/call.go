@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/actor"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/process"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -89,7 +89,7 @@ func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (Mod
 		var err error
 		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {
 			return ModelResult{}, &Error{Code: CodeArguments, Tool: name, Err: err,
-				Message: "invalid arguments: " + clip.Text(err.Error(), maxMessage)}
+				Message: "invalid arguments: " + bounded.Cut(err.Error(), maxMessage)}
 		}
 	}
 	r := m.Do(ctx, Call{ID: actor.CallID(ctx), Tool: name, Args: text})
@@ -154,14 +154,14 @@ func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, rejected 
 		err, advice = t.validate(input), ""
 	}
 	if err != nil {
-		message := "invalid arguments: " + clip.Text(err.Error(), maxMessage-100) + advice
+		message := "invalid arguments: " + bounded.Cut(err.Error(), maxMessage-100) + advice
 		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: message, Err: err}
 	}
 	return t, input, nil
 }
 
 func (m *Manifest) unknown(name string) *Error {
-	e := &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + clip.Text(name, 100),
+	e := &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + bounded.Cut(name, 100),
 		detail: fmt.Sprintf("unknown tool; the manifest declares %d tools, and names are case-sensitive", len(m.tools))}
 	for _, t := range m.tools {
 		e.tools = append(e.tools, t.name)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -80,7 +80,7 @@ func at(index int, name string) string {
 	return fmt.Sprintf("tool[%d] %s: ", index, quoteName(name))
 }
 
-func quoteName(name string) string { return strconv.Quote(clip.Text(name, 200)) }
+func quoteName(name string) string { return strconv.Quote(bounded.Cut(name, 200)) }
 
 // text reads a string. Null and a missing member mean "".
 func (c *checker) text(d *declaration, member string) string {
@@ -90,7 +90,7 @@ func (c *checker) text(d *declaration, member string) string {
 	default:
 		c.reject("/"+member, "wrong_type", "%s must be a string, not %s", member, rawjson.KindName(rawjson.Kind(v)))
 	}
-	return rawjson.Text(v)
+	return rawjson.Unquote(v)
 }
 
 func (c *checker) toolName(d *declaration) string {
@@ -133,7 +133,7 @@ func (c *checker) strings(member string, v json.RawMessage, each func(k int, s s
 	}
 	for e := range rawjson.Elements(v) {
 		if rawjson.Kind(e) == '"' {
-			each(n, rawjson.Text(e))
+			each(n, rawjson.Unquote(e))
 		} else {
 			c.reject(fmt.Sprintf("/%s/%d", member, n), "wrong_type",
 				"%s[%d] must be a string, not %s", member, n, rawjson.KindName(rawjson.Kind(e)))

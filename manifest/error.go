@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -120,7 +120,7 @@ func (e *Error) ToolResult() json.RawMessage {
 		if i == 0 {
 			separator = `,"tools":[`
 		}
-		content = appendText(append(content, separator...), clip.Text(name, 200))
+		content = appendText(append(content, separator...), bounded.Cut(name, 200))
 	}
 	if len(e.tools) > 0 {
 		content = append(content, ']')
@@ -129,7 +129,7 @@ func (e *Error) ToolResult() json.RawMessage {
 }
 
 func appendText(dst []byte, text string) []byte {
-	return rawjson.AppendQuote(dst, clip.Text(strings.ToValidUTF8(text, "\ufffd"), maxMessage))
+	return rawjson.AppendQuote(dst, bounded.Cut(strings.ToValidUTF8(text, "\ufffd"), maxMessage))
 }
 
 // Problem is one rule that a manifest breaks, or one finding of [Manifest.Lint].

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -25,7 +25,7 @@ func exitError(r *Result) *Error {
 		// A program may log before it prints its error.
 		lastLine := text[strings.LastIndexByte(text, '\n')+1:]
 		if lastLine == text || !isErrorObject(lastLine) || !e.read([]byte(lastLine)) {
-			e.Message = clip.Text(text, maxMessage)
+			e.Message = bounded.Cut(text, maxMessage)
 		}
 	}
 	e.detail = status + "; the tool's own words are in Error.Message"
@@ -47,7 +47,7 @@ func (e *Error) read(stderr []byte) bool {
 		}
 		if inner, ok := object["error"]; ok {
 			reason = inner
-			e.Hint = clip.Text(text(object["hint"]), maxMessage)
+			e.Hint = bounded.Cut(text(object["hint"]), maxMessage)
 		}
 	case '"', '[':
 		if !json.Valid(stderr) {
@@ -77,7 +77,7 @@ func (e *Error) read(stderr []byte) bool {
 func (e *Error) say(value json.RawMessage) bool {
 	s := strings.TrimSpace(text(value))
 	if s != "" {
-		e.Message = clip.Text(s, maxMessage)
+		e.Message = bounded.Cut(s, maxMessage)
 	}
 	return s != ""
 }

@@ -54,12 +54,12 @@ func (c *checker) schema(t *tool) {
 func describesObject(parameters json.RawMessage) bool {
 	switch t := rawjson.Member(parameters, "type"); rawjson.Kind(t) {
 	case '"':
-		return rawjson.Text(t) == "object"
+		return rawjson.Unquote(t) == "object"
 	case '[':
 		n, object := 0, false
 		for e := range rawjson.Elements(t) {
 			n++
-			object = rawjson.Text(e) == "object"
+			object = rawjson.Unquote(e) == "object"
 		}
 		return n == 1 && object
 	}

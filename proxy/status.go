@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -100,7 +100,7 @@ func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	} else {
 		detail = string(body)
 	}
-	class = clip.Code(secrets.Text(text(inner["error_class"])))
+	class = bounded.Code(secrets.Text(text(inner["error_class"])))
 	for _, name := range []string{"message", "msg"} {
 		if m, ok := inner[name]; ok {
 			detail = text(m)
@@ -122,5 +122,5 @@ func text(v json.RawMessage) string {
 const maxDetail = 2 << 10
 
 func cutDetail(s string) string {
-	return strings.ToValidUTF8(clip.Text(s, maxDetail), "�")
+	return strings.ToValidUTF8(bounded.Cut(s, maxDetail), "�")
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/actor"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -75,7 +75,7 @@ func (c *Client) endTrace(ctx context.Context, start time.Time, end TraceEnd, fa
 func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence int64, failure *Error) {
 	info := CallInfo{Tool: string(event), Actor: c.actorFor(ctx)}
 	if !event.Reserved() {
-		return 0, localError(CodeEvent, clip.Code(info.Tool),
+		return 0, localError(CodeEvent, bounded.Code(info.Tool),
 			errors.New("the type is not one of the seven reserved ones; use EventCustom"))
 	}
 	if err := c.checkActor(info); err != nil {

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // An Endpoint is a registered tool endpoint, as far as a [Binding] depends on it.
@@ -71,11 +71,11 @@ func (c *checker) endpoint(ps *problems, key endpointKey, tool string) {
 	}
 	if !slices.Contains(endpointTypes, e.Type) {
 		ps.add("endpoint_type", at, "is an endpoint of type %q; only mcp_server, http_openapi and code can be bound",
-			clip.Text(e.Type, 40))
+			bounded.Cut(e.Type, 40))
 	}
 	if e.Type != "code" && (e.Requirements != nil || e.EnvVars != nil) {
 		ps.note("endpoint_not_code", at, "is an endpoint of type %q; only code endpoints have requirements and env_vars",
-			clip.Text(e.Type, 40))
+			bounded.Cut(e.Type, 40))
 	}
 	if slices.ContainsFunc(e.EnvVars, func(name string) bool { return !envName.MatchString(name) }) {
 		ps.note("endpoint_env_vars", at, "is an endpoint whose env_vars are not all names; list the names of "+
@@ -101,7 +101,7 @@ func among(names []string) string {
 		if i > 0 {
 			out += ", "
 		}
-		out += clip.Text(name, 128)
+		out += bounded.Cut(name, 128)
 	}
 	return out
 }

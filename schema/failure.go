@@ -40,8 +40,8 @@ func (o *OrFailure[T]) UnmarshalJSON(data []byte) error {
 	if !json.Valid(data) { // for callers other than encoding/json
 		return json.Unmarshal(data, &o.Value)
 	}
-	if failure := rawjson.Member(data, "error"); rawjson.Text(failure) != "" {
-		o.Failure = rawjson.Text(failure)
+	if failure := rawjson.Member(data, "error"); rawjson.Unquote(failure) != "" {
+		o.Failure = rawjson.Unquote(failure)
 		return nil
 	}
 	return json.Unmarshal(data, &o.Value)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -137,7 +137,7 @@ func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 }
 
 func unknownFormat(f Format) error {
-	return oneProblem("format_unknown", "", fmt.Sprintf("%q is not a format", clip.Text(string(f), 40)))
+	return oneProblem("format_unknown", "", fmt.Sprintf("%q is not a format", bounded.Cut(string(f), 40)))
 }
 
 // read reads entries of a format. OpenAI's two formats and LangChain, which converts tools to
@@ -233,7 +233,7 @@ func findList(data []byte) (toolList, error) {
 		return toolList{}, oneProblem("not_list", "", "has no tool list; a list is expected, alone or as the member "+
 			"tools of an object")
 	}
-	if cursor := member(holder, "nextCursor"); rawjson.Text(cursor) != "" {
+	if cursor := member(holder, "nextCursor"); rawjson.Unquote(cursor) != "" {
 		return toolList{}, oneProblem("list_incomplete", "/nextCursor",
 			"means that the list has more pages; join them into one list first")
 	}
@@ -261,15 +261,15 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		}
 		list, at = membersOf(inner), "/"+d.wrapper
 	}
-	ps.tool = clip.Text(rawjson.Text(member(list, "name")), 128)
+	ps.tool = bounded.Cut(rawjson.Unquote(member(list, "name")), 128)
 	for _, m := range list {
 		d.take(ps, at, &t, extra, m)
 	}
 	if t.InputSchema == nil {
-		builtIn := rawjson.Text(member(list, "type"))
+		builtIn := rawjson.Unquote(member(list, "type"))
 		if builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
 			ps.add("built_in", at+"/type", "is %q, a tool without a schema: it is built into the provider or takes free text; "+
-				"leave it out of the list", clip.Text(builtIn, 60))
+				"leave it out of the list", bounded.Cut(builtIn, 60))
 		} else if d.optional {
 			t.InputSchema = json.RawMessage(noArguments)
 		}
@@ -279,12 +279,12 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 
 // isFunctionType recognizes the member that every entry of OpenAI has.
 func isFunctionType(m ledger.Member) bool {
-	return m.Name == "type" && rawjson.Text(m.Value) == "function"
+	return m.Name == "type" && rawjson.Unquote(m.Value) == "function"
 }
 
 func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.Member) {
 	isText := func(into *string) {
-		if *into = rawjson.Text(m.Value); rawjson.Kind(m.Value) != '"' && rawjson.Kind(m.Value) != 'n' {
+		if *into = rawjson.Unquote(m.Value); rawjson.Kind(m.Value) != '"' && rawjson.Kind(m.Value) != 'n' {
 			ps.add("wrong_type", at+"/"+m.Name, "must be a string, not %s", rawjson.KindName(rawjson.Kind(m.Value)))
 		}
 	}

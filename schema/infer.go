@@ -353,7 +353,7 @@ func lifted(s *invopop.Schema, name, tag string) string {
 		return ""
 	}
 	delete(s.Extras, name)
-	return cmp.Or(tag, rawjson.Text(raw))
+	return cmp.Or(tag, rawjson.Unquote(raw))
 }
 
 func isInteger(kind reflect.Kind) bool { return kind >= reflect.Int && kind <= reflect.Uintptr }

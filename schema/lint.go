@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
@@ -102,16 +102,16 @@ func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 		l.add("type_list", at+"/type", `is a list of types, which some providers reject; use "anyOf"`)
 	}
 	for i, name := range slices.Collect(rawjson.Elements(member(list, "required"))) {
-		if arguments && !l.declares(list, properties, rawjson.Text(name)) {
+		if arguments && !l.declares(list, properties, rawjson.Unquote(name)) {
 			l.add("required_unknown", fmt.Sprintf("%s/required/%d", at, i),
 				"names %q, which is not a property; the model cannot know what to send",
-				clip.Text(rawjson.Text(name), 80))
+				bounded.Cut(rawjson.Unquote(name), 80))
 		}
 	}
 	if arguments {
 		for _, p := range properties {
 			inner := membersOf(p.Value)
-			text := rawjson.Text(member(inner, "description")) + rawjson.Text(member(inner, "title"))
+			text := rawjson.Unquote(member(inner, "description")) + rawjson.Unquote(member(inner, "title"))
 			if text == "" && member(inner, "$ref") == nil && member(inner, "const") == nil {
 				l.add("property_undescribed", at+"/properties"+pointerTo(p.Name), "has no description; the model must guess "+
 					"what to send")

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
@@ -29,7 +29,7 @@ func (l *linter) adapter(a *ledger.Adapter, s *ledger.Schema) {
 		for _, name := range template.Names {
 			if !l.hasArgument(name) && (name != "id" || a.Op == ledger.OpSetFlag) {
 				l.add("placeholder_unknown", at+"/flags"+"/"+strconv.Itoa(i),
-					"has the placeholder {%s}, which is not an argument of the tool, so the flag is never set", clip.Text(name, 80))
+					"has the placeholder {%s}, which is not an argument of the tool, so the flag is never set", bounded.Cut(name, 80))
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (l *linter) path(pointer, text string) {
 		if schema = part(schema, step); schema == nil {
 			name := "an element"
 			if !step.Element {
-				name = rawjson.Token(clip.Text(step.Name, 80))[1:]
+				name = rawjson.Token(bounded.Cut(step.Name, 80))[1:]
 			}
 			l.add("path_undeclared", pointer, "leads to %s, which the %s does not describe", name, of)
 			return
@@ -136,8 +136,8 @@ func orAnything(schema json.RawMessage) json.RawMessage {
 func includes(t json.RawMessage, kind string) bool {
 	if rawjson.Kind(t) == '[' {
 		return slices.ContainsFunc(slices.Collect(rawjson.Elements(t)), func(e json.RawMessage) bool {
-			return rawjson.Text(e) == kind
+			return rawjson.Unquote(e) == kind
 		})
 	}
-	return rawjson.Text(t) == kind
+	return rawjson.Unquote(t) == kind
 }

@@ -81,7 +81,7 @@ func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 		return AgentCLI, true
 	case has("handler", "url", "detail_url"):
 		return Bedrock, true
-	case has("params_json_schema"), rawjson.Text(member(list, "type")) == "function":
+	case has("params_json_schema"), rawjson.Unquote(member(list, "type")) == "function":
 		return OpenAIResponses, true
 	case has("parameters"):
 		return OpenAIResponses, false

@@ -33,7 +33,7 @@ func notObject(root json.RawMessage) string {
 	list := membersOf(root)
 	own := member(list, "type")
 	leads := member(list, "$ref") != nil || member(list, "allOf") != nil
-	if !leads && (own == nil || rawjson.Text(own) == "object") {
+	if !leads && (own == nil || rawjson.Unquote(own) == "object") {
 		return ""
 	}
 	r := rootTypes{seen: map[string]bool{}}

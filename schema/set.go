@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -101,6 +101,6 @@ func validatePart(name, part string, known bool, v *Validator, document []byte) 
 		}
 		e = notDocument(CodeNotJSON, "is not strict JSON")
 	}
-	e.Tool, e.Part = clip.Text(name, 128), part
+	e.Tool, e.Part = bounded.Cut(name, 128), part
 	return e
 }

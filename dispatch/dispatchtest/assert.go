@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 )
 
@@ -29,7 +29,7 @@ func (r *Result) AssertOK(t testing.TB) {
 	var lost []string
 	for _, p := range r.Problems {
 		if !slices.Contains([]string{problem.MessagesRepaired, codeUnclear, codeLeftOut, codeOutside}, p.Code) {
-			lost = append(lost, clip.Line(p.String(), maxReason))
+			lost = append(lost, bounded.Line(p.String(), maxReason))
 		}
 	}
 	if len(lost) > 0 {
@@ -50,7 +50,7 @@ const (
 func (r *Result) failed() string {
 	cause := r.Error
 	if len(r.Faults) > 0 && !r.faultsTold {
-		cause = clip.Paragraph(r.Faults[0], maxFault)
+		cause = bounded.Paragraph(r.Faults[0], maxFault)
 	}
 	return fmt.Sprintf("the run failed: %s: %s\n%s", cmp.Or(string(r.ErrorClass), string(r.StandIn)), cause, r.timeline(cause))
 }

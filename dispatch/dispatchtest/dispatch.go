@@ -57,7 +57,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -276,10 +276,10 @@ func Run(t testing.TB, target Target, task Task) *Result {
 	t.Cleanup(s.Close)
 	result := s.play(t.Context())
 	if s.userErr != nil {
-		t.Errorf("%s", clip.Paragraph(s.userErr.Error(), maxFault))
+		t.Errorf("%s", bounded.Paragraph(s.userErr.Error(), maxFault))
 	}
 	for _, fault := range result.Faults {
-		t.Errorf("proxytest: %s", clip.Paragraph(fault, maxFault))
+		t.Errorf("proxytest: %s", bounded.Paragraph(fault, maxFault))
 	}
 	result.faultsTold = true
 	return result
@@ -425,7 +425,7 @@ func (r *Result) answer(ex Exchange) string {
 	if strings.TrimSpace(ex.Body) == "" {
 		return fmt.Sprintf("%d with an empty body", ex.Status)
 	}
-	return fmt.Sprintf("%d: %s", ex.Status, clip.Line(r.secrets.Text(ex.Body), maxReason))
+	return fmt.Sprintf("%d: %s", ex.Status, bounded.Line(r.secrets.Text(ex.Body), maxReason))
 }
 
 // foreign returns the scheme of a challenge that asks for something else than a bearer token.
@@ -434,7 +434,7 @@ func foreign(challenge string) string {
 	if strings.EqualFold(scheme, "Bearer") {
 		return ""
 	}
-	return clip.Code(strings.TrimSuffix(scheme, ","))
+	return bounded.Code(strings.TrimSuffix(scheme, ","))
 }
 
 // explain adds why the agent failed. The status says less.
@@ -470,7 +470,7 @@ func (r *Result) standIn(turn *Turn, seen testrun.Seen) {
 // reason returns the first line of an error for a sentence.
 func reason(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	return clip.Line(line, maxReason)
+	return bounded.Line(line, maxReason)
 }
 
 // apply applies the response contract to a 2xx.
@@ -490,7 +490,7 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 	case !verdict.OK():
 		for _, p := range verdict.Problems {
 			if p.Fatal {
-				r.fail(AgentBadResponse, "%s", clip.Line(r.secrets.Text(p.String()), maxReason))
+				r.fail(AgentBadResponse, "%s", bounded.Line(r.secrets.Text(p.String()), maxReason))
 			}
 		}
 		return

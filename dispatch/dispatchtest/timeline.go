@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -46,7 +46,7 @@ func (r *Result) timeline(cause string) string {
 		}
 		line("answer", "%s", turn.summary(agentError))
 		for _, p := range turn.Problems {
-			if text := clip.Line(p.String(), maxReason); text != cause {
+			if text := bounded.Line(p.String(), maxReason); text != cause {
 				line("contract", "%s", text)
 			}
 		}
@@ -58,21 +58,21 @@ func (r *Result) timeline(cause string) string {
 		line("error", "%s", text)
 	}
 	for _, w := range r.Waits {
-		line("wait", "%s waited %s: %s", clip.Line(w.Tool, maxShown), w.Duration, clip.Line(w.Reason, maxReason))
+		line("wait", "%s waited %s: %s", bounded.Line(w.Tool, maxShown), w.Duration, bounded.Line(w.Reason, maxReason))
 	}
 	for _, c := range r.Changes {
-		line("ledger", "%s", clip.Line(r.secrets.Text(c.String()), maxReason))
+		line("ledger", "%s", bounded.Line(r.secrets.Text(c.String()), maxReason))
 	}
 	for _, text := range r.Warnings {
 		line("warning", "%s", text)
 	}
 	for _, text := range r.Faults {
-		if !r.faultsTold && clip.Paragraph(text, maxFault) != cause {
-			line("fault", "%s", clip.Lines(text, maxFault))
+		if !r.faultsTold && bounded.Paragraph(text, maxFault) != cause {
+			line("fault", "%s", bounded.Lines(text, maxFault))
 		}
 	}
 	if r.WouldBeGraded() {
-		line("final", "%s", clip.Lines(r.secrets.Text(r.FinalResponse), maxFinal))
+		line("final", "%s", bounded.Lines(r.secrets.Text(r.FinalResponse), maxFinal))
 	}
 	line("verdict", "%s", r.verdict(cause))
 	return b.String()
@@ -102,7 +102,7 @@ func (ex Exchange) summary(agentError string) string {
 	if ex.Status >= 300 {
 		most = maxReason
 	}
-	text := clip.Line(strings.TrimSpace(ex.Body), most)
+	text := bounded.Line(strings.TrimSpace(ex.Body), most)
 	var failure struct{ Error string }
 	switch {
 	case ex.Status == 0:
@@ -110,7 +110,7 @@ func (ex Exchange) summary(agentError string) string {
 	case text == "":
 		text = "with an empty body"
 	case agentError != "" && ex.Status >= 300 && json.Unmarshal([]byte(ex.Body), &failure) == nil && failure.Error != "":
-		text = clip.Name(failure.Error)
+		text = bounded.Name(failure.Error)
 	}
 	return fmt.Sprintf("%d %s  (%.1f ms)", ex.Status, text, ex.TookMS)
 }
@@ -123,5 +123,5 @@ func instruction(envelope json.RawMessage) string {
 		} `json:"input"`
 	}
 	_ = json.Unmarshal(envelope, &e) // written by Dispatch
-	return fmt.Sprintf("%s with input %s", clip.Quoted(e.Input.Instruction, maxReason), clip.Line(string(e.Input.Input), maxShown))
+	return fmt.Sprintf("%s with input %s", bounded.Quoted(e.Input.Instruction, maxReason), bounded.Line(string(e.Input.Input), maxShown))
 }

@@ -41,7 +41,7 @@ func (c *checkup) reachable(ctx context.Context) Finding {
 		return good("takes connections; for what is wrong see tls")
 	}
 	return failed("Is the agent running, and are host and port right? Its log may tell more.",
-		"no answer: %s", httpcall.Text("the endpoint", a.conn.made, a.err))
+		"no answer: %s", httpcall.Describe("the endpoint", a.conn.made, a.err))
 }
 
 func from(remote net.Addr) string {

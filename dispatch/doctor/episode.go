@@ -321,7 +321,7 @@ func rows(messages json.RawMessage, role dispatch.Role) (rows []string) {
 		return nil
 	}
 	for row := range rawjson.Elements(messages) {
-		if rawjson.Kind(row) != '{' || rawjson.Text(rawjson.Member(row, "role")) != string(role) {
+		if rawjson.Kind(row) != '{' || rawjson.Unquote(rawjson.Member(row, "role")) != string(role) {
 			continue
 		}
 		content := rawjson.Member(row, "content")

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
@@ -166,7 +166,7 @@ func (c *checkup) tell(a *answer) string {
 	case a.status == 0 && a.timeout:
 		return "nothing in time"
 	case a.status == 0:
-		return "nothing: " + httpcall.Text("the endpoint", a.conn.made, a.err)
+		return "nothing: " + httpcall.Describe("the endpoint", a.conn.made, a.err)
 	case a.html():
 		return strings.TrimRight(fmt.Sprintf("%d with an HTML page %s", a.status, c.quote(title(a.body))), " ")
 	case len(a.body) == 0:
@@ -178,7 +178,7 @@ func (c *checkup) tell(a *answer) string {
 // quote returns text of the endpoint on one line. It hides secrets before it cuts the text, so that
 // no part of a secret remains.
 func (c *checkup) quote(text string) string {
-	return terminal.Cut(strings.Join(strings.Fields(clip.Clean(c.conceal(text))), " "), 200)
+	return terminal.Cut(strings.Join(strings.Fields(bounded.Clean(c.conceal(text))), " "), 200)
 }
 
 // title returns the title of a page.

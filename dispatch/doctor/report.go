@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
@@ -156,7 +156,7 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 			terminal.Cell{Text: strings.Join(f.text(maxDetails), "\n"), Style: style},
 		)
 	}
-	if _, err := fmt.Fprintf(w, "%s\n\n", clip.Clean(r.Target)); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n\n", bounded.Clean(r.Target)); err != nil {
 		return err
 	}
 	if err := table.Write(w, colour); err != nil {
@@ -169,7 +169,7 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 		}
 	}
 	for _, fault := range r.Faults {
-		if _, err := fmt.Fprintf(w, "\nfault of the doctor: %s\n", clip.Clean(fault)); err != nil {
+		if _, err := fmt.Fprintf(w, "\nfault of the doctor: %s\n", bounded.Clean(fault)); err != nil {
 			return err
 		}
 	}

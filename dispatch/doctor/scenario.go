@@ -375,7 +375,7 @@ func scalars(value json.RawMessage, to []string) []string {
 			to = scalars(element, to)
 		}
 	case '"':
-		to = append(to, rawjson.Text(value))
+		to = append(to, rawjson.Unquote(value))
 	case '0':
 		to = append(to, string(value))
 	}

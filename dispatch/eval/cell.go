@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
@@ -164,7 +164,7 @@ func (r *rowReader) choice(i int, cell string, values ...string) string {
 	}
 	hint := ""
 	for _, value := range values {
-		if normal := normalName(cell); normal == value || clip.Misspelt(terminal.Cut(normal, 64), value) {
+		if normal := normalName(cell); normal == value || bounded.Misspelt(terminal.Cut(normal, 64), value) {
 			hint = ": did you mean " + value + "?"
 		}
 	}

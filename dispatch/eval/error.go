@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // A Code classifies an [Error]. Codes are stable, messages are not.
@@ -128,7 +128,7 @@ func (p Problem) String() string {
 	if p.Member != "" {
 		place.WriteString(p.Member + ": ")
 	}
-	return clip.Clean(strings.ReplaceAll(place.String()+p.Message, "\n", " "))
+	return bounded.Clean(strings.ReplaceAll(place.String()+p.Message, "\n", " "))
 }
 
 // problems collects an [Error]. Problems are added in the order of the rows.

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -212,7 +212,7 @@ func RefusedWithoutWrite(_ context.Context, c Case, result *dispatchtest.Result)
 
 // declared returns an error for a name that the world does not declare. The agent did not cause it.
 func declared(what, name string, names []string) error {
-	if wrong := clip.Undeclared(name, names); wrong != "" {
+	if wrong := bounded.Undeclared(name, names); wrong != "" {
 		return fmt.Errorf("%w: %s%s", ErrNotGraded, what, wrong)
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -117,12 +117,12 @@ func didYouMean(name string, found func(known string) bool) (meant, why string) 
 		return "", ""
 	}
 	for _, k := range known {
-		if !found(k) && clip.Misspelt(normal, k) {
+		if !found(k) && bounded.Misspelt(normal, k) {
 			return k, "a column that is something else needs a name that is less alike"
 		}
 	}
 	for _, axis := range datasetAxes {
-		if !found(axis[1]) && clip.Misspelt(normal, axis[0]) {
+		if !found(axis[1]) && bounded.Misspelt(normal, axis[0]) {
 			return axis[1], "that is the column of the axis " + axis[0]
 		}
 	}

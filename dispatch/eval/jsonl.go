@@ -77,7 +77,7 @@ func (d *reader) readLines() {
 func cellOf(value json.RawMessage) string {
 	switch rawjson.Kind(value) {
 	case '"':
-		return rawjson.Text(value)
+		return rawjson.Unquote(value)
 	case 'n':
 		return ""
 	}

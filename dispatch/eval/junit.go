@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -202,5 +202,5 @@ func cutBytes(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	return strings.TrimRight(clip.Prefix(text, n), "\n") + "\n…"
+	return strings.TrimRight(bounded.Prefix(text, n), "\n") + "\n…"
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -86,7 +86,7 @@ func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 		fmt.Fprintf(b, "and %d more\n", more)
 	}
 	if repeat != "" {
-		fmt.Fprintf(b, "run the first again: %s\n", clip.Clean(repeat))
+		fmt.Fprintf(b, "run the first again: %s\n", bounded.Clean(repeat))
 	}
 	b.WriteByte('\n')
 }
@@ -298,7 +298,7 @@ func (e *Experiment) untried() string {
 	all := e.Cases()
 	for _, c := range all {
 		if c.Trials == 0 && c.Verdict != Skipped {
-			names = append(names, terminal.Cut(clip.Clean(oneLine(c.Name)), 60))
+			names = append(names, terminal.Cut(bounded.Clean(oneLine(c.Name)), 60))
 		}
 	}
 	if len(names) == 0 {

@@ -59,7 +59,7 @@ func ParseTrajectory(data []byte) (Trajectory, error) {
 		for name, value := range rawjson.Members(element) {
 			switch {
 			case name == "tool" && rawjson.Kind(value) == '"':
-				c.Tool = rawjson.Text(value)
+				c.Tool = rawjson.Unquote(value)
 			case name == "arguments" && rawjson.Kind(value) == '{':
 				c.Arguments = value
 			default:

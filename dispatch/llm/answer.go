@@ -51,7 +51,7 @@ func (f *facts) room(n int) bool {
 
 // finish takes the reason why the model ended, which is empty or null until it has.
 func (f *facts) finish(reason json.RawMessage) {
-	switch rawjson.Text(reason) {
+	switch rawjson.Unquote(reason) {
 	case "":
 	case "error":
 		f.lost = true
@@ -62,7 +62,7 @@ func (f *facts) finish(reason json.RawMessage) {
 
 // fail takes the error that ends a response, if it is one.
 func (f *facts) fail(err json.RawMessage) {
-	if rawjson.Kind(err) == '{' || rawjson.Text(err) != "" {
+	if rawjson.Kind(err) == '{' || rawjson.Unquote(err) != "" {
 		f.known, f.lost = true, true
 	}
 }
@@ -84,13 +84,13 @@ const keptValue = 64
 
 // setModel keeps the model's id. A gateway may write it in the first event only.
 func (f *facts) setModel(value json.RawMessage) {
-	if name := rawjson.Text(value); name != "" {
+	if name := rawjson.Unquote(value); name != "" {
 		f.model = name
 	}
 }
 
 func (f *facts) setID(value json.RawMessage) {
-	if id := rawjson.Text(value); id != "" {
+	if id := rawjson.Unquote(value); id != "" {
 		f.id = id
 	}
 }

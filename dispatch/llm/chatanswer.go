@@ -75,11 +75,11 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 			a.add(&a.content, strings.Join(texts, ""))
 			a.add(&a.reasoning, strings.Join(thinking, ""))
 		case "refusal":
-			a.add(&a.refusal, rawjson.Text(value))
+			a.add(&a.refusal, rawjson.Unquote(value))
 		case "tool_calls":
 			for call := range rawjson.Elements(value) {
 				name, arguments := chatFunction(call)
-				a.call(index(member(call, "index")), textOf(call, "id"), name, rawjson.Text(arguments))
+				a.call(index(member(call, "index")), textOf(call, "id"), name, rawjson.Unquote(arguments))
 			}
 		case "function_call":
 			a.call(-1, "", textOf(value, "name"), textOf(value, "arguments"))

@@ -83,7 +83,7 @@ func formatOf(element json.RawMessage) Format {
 			return Gemini
 		case name == "tool_calls" && isSet(value):
 			return OpenAIChat
-		case name == "type" && strings.HasPrefix(rawjson.Text(value), "function_call"):
+		case name == "type" && strings.HasPrefix(rawjson.Unquote(value), "function_call"):
 			return OpenAIResponses
 		case name == "content":
 			for part := range rawjson.Elements(value) {
@@ -272,7 +272,7 @@ func (c *converter) textsOf(value json.RawMessage) (texts []string, err error) {
 	case 0, 'n':
 		return nil, nil
 	case '"':
-		return []string{rawjson.Text(value)}, nil
+		return []string{rawjson.Unquote(value)}, nil
 	case '[':
 		for part := range rawjson.Elements(value) {
 			if text, ok := partText(part); ok {
@@ -330,7 +330,7 @@ func argumentsOf(value json.RawMessage) json.RawMessage {
 	case '{':
 		return bytes.Clone(bytes.TrimSpace(value))
 	case '"':
-		text := bytes.TrimSpace([]byte(rawjson.Text(value)))
+		text := bytes.TrimSpace([]byte(rawjson.Unquote(value)))
 		if len(text) == 0 {
 			return json.RawMessage("{}")
 		}
@@ -355,5 +355,5 @@ func member(object json.RawMessage, names ...string) json.RawMessage {
 
 // textOf returns the text of a member that is a string.
 func textOf(object json.RawMessage, names ...string) string {
-	return rawjson.Text(member(object, names...))
+	return rawjson.Unquote(member(object, names...))
 }

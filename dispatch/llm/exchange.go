@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -247,7 +247,7 @@ func (x *exchange) readRest(whole bool) (problem string) {
 	default:
 		whole, problem = true, "it is neither JSON nor a stream of events"
 		if x.encoding != "" {
-			problem += ", in the Content-Encoding " + clip.Text(x.encoding, maxShown)
+			problem += ", in the Content-Encoding " + bounded.Cut(x.encoding, maxShown)
 		}
 	}
 	switch known := x.answer.common(); {

@@ -121,7 +121,7 @@ func geminiResult(response json.RawMessage) (text string, failed bool) {
 	}
 	text = string(value)
 	if rawjson.Kind(value) == '"' {
-		text = rawjson.Text(value)
+		text = rawjson.Unquote(value)
 	}
 	return text, name == "error"
 }

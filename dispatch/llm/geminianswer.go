@@ -70,7 +70,7 @@ func (a *geminiAnswer) part(part json.RawMessage) {
 			a.flush()
 			a.thought = thought
 		}
-		a.add(&a.text, rawjson.Text(text))
+		a.add(&a.text, rawjson.Unquote(text))
 		return
 	}
 	a.flush()

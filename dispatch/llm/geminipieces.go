@@ -47,7 +47,7 @@ func (p *partial) add(piece json.RawMessage) (made int, ok bool) {
 	for name, value := range rawjson.Members(piece) {
 		switch name {
 		case "stringValue":
-			p.text.WriteString(rawjson.Text(value))
+			p.text.WriteString(rawjson.Unquote(value))
 		case "numberValue", "boolValue":
 			p.value = append(json.RawMessage(nil), value...)
 		case "nullValue":

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -16,7 +16,7 @@ import (
 // which may be signed. ok is false if a reader needs to see nothing of the part.
 func partText(part json.RawMessage) (text string, ok bool) {
 	if rawjson.Kind(part) == '"' {
-		return rawjson.Text(part), true
+		return rawjson.Unquote(part), true
 	}
 	switch kind := textOf(part, "type"); kind {
 	case "text", "input_text", "output_text", "summary_text", "reasoning_text":
@@ -47,11 +47,11 @@ func partText(part json.RawMessage) (text string, ok bool) {
 		}
 		return media(kind, nil, textOf(source, "media_type"), member(source, "data")), true
 	case "search_result":
-		return "[search result " + clip.Text(textOf(part, "title"), maxShown) + "]", true
+		return "[search result " + bounded.Cut(textOf(part, "title"), maxShown) + "]", true
 	case "":
 		return geminiPartText(part)
 	default:
-		return "[" + clip.Text(kind, maxShown) + "]", true
+		return "[" + bounded.Cut(kind, maxShown) + "]", true
 	}
 }
 
@@ -60,7 +60,7 @@ func geminiPartText(part json.RawMessage) (string, bool) {
 	for name, value := range rawjson.Members(part) {
 		switch name {
 		case "text":
-			return rawjson.Text(value), true
+			return rawjson.Unquote(value), true
 		case "inlineData", "inline_data":
 			return media("data", nil, textOf(value, "mimeType", "mime_type"), member(value, "data")), true
 		case "fileData", "file_data":
@@ -85,7 +85,7 @@ func media(kind string, dataURL json.RawMessage, detail string, data json.RawMes
 	var b strings.Builder
 	b.WriteString("[" + kind)
 	if detail != "" {
-		b.WriteString(" " + clip.Text(detail, maxShown))
+		b.WriteString(" " + bounded.Cut(detail, maxShown))
 	}
 	if n := decodedLen(data); n > 0 {
 		b.WriteString(", " + strconv.Itoa(n) + " bytes")

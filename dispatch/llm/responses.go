@@ -90,7 +90,7 @@ func (c *converter) responsesCall(tool string, item json.RawMessage) error {
 	call := c.providerCall(textOf(item, "call_id", "id"), cmp.Or(textOf(item, "name"), tool), argumentsOf(arguments))
 	switch failed, image := member(item, "error"), member(item, "result"); {
 	case rawjson.Kind(failed) == '"':
-		c.result(call.id, "", []string{rawjson.Text(failed)}, true)
+		c.result(call.id, "", []string{rawjson.Unquote(failed)}, true)
 	case failed != nil:
 		c.result(call.id, "", []string{string(failed)}, true)
 	case image != nil:

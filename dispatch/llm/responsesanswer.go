@@ -56,7 +56,7 @@ func (a *responsesAnswer) response(response json.RawMessage) {
 				a.output = a.item(a.output, item)
 			}
 		case "status":
-			status := rawjson.Text(value)
+			status := rawjson.Unquote(value)
 			a.known, a.finished = true, status == "completed" || status == "incomplete"
 		case "error":
 			a.fail(value)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/actor"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // runState is what is known of a run's models and conversations. Its methods report to the
@@ -74,7 +74,7 @@ func (l *label) giveUp(ctx context.Context, t *dispatch.Transcript, reason strin
 // who names the sub-agent of ctx.
 func who(ctx context.Context) string {
 	if label := actor.From(ctx); label != "" {
-		return "the sub-agent " + clip.Text(label, maxShown)
+		return "the sub-agent " + bounded.Cut(label, maxShown)
 	}
 	return "the agent"
 }
@@ -170,7 +170,7 @@ func (s *runState) finish(x *exchange, elements []json.RawMessage) {
 // count reports models and tokens. It must be called with s.mu held.
 func (s *runState) count(t *dispatch.Transcript, f *facts) {
 	input, output := f.usage.total()
-	name := clip.Text(f.model, maxModelLen)
+	name := bounded.Cut(f.model, maxModelLen)
 	if name != "" && len(s.models) < maxModels && !slices.Contains(s.models, name) {
 		s.models = append(s.models, name)
 	}

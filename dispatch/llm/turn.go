@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -82,7 +82,7 @@ func renameCalls(turns []turn, d *dialect) {
 			if d.plainIDs {
 				id = anthropicID(id)
 			}
-			stem := clip.Prefix(id, d.maxID-room)
+			stem := bounded.Prefix(id, d.maxID-room)
 			for len(id) > d.maxID || used[id] {
 				copies[stem]++
 				id = stem + "_" + strconv.Itoa(copies[stem]+1)
@@ -114,7 +114,7 @@ func argumentsText(arguments json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	if json.Valid(arguments) && rawjson.Kind(arguments) == '"' {
-		return json.RawMessage(rawjson.Text(arguments))
+		return json.RawMessage(rawjson.Unquote(arguments))
 	}
 	return arguments
 }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -101,7 +101,7 @@ func (e *Error) encode(harness bool) []byte {
 		Error   Code   `json:"error"`
 		Message string `json:"message"`
 		Text    string `json:"text,omitempty"`
-	}{Error: e.Code, Message: clip.Text(e.Message, maxMessage)}
+	}{Error: e.Code, Message: bounded.Cut(e.Message, maxMessage)}
 	if harness {
 		body.Text = "Error: " + body.Message
 	}

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolcall"
@@ -115,7 +115,7 @@ func (h *Handler) identity(r *http.Request) (string, error) {
 		return "", nil
 	}
 	values := r.Header["X-Agent-Identity"]
-	if len(values) != 1 || !clip.ValidUUID(values[0]) {
+	if len(values) != 1 || !bounded.ValidUUID(values[0]) {
 		return "", errorf(CodeIdentity, "the header X-Agent-Identity must hold the agent's UUID, once")
 	}
 	return values[0], nil
@@ -144,7 +144,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	case name == "":
 		name = e.tool
 	case e.tool != "" && e.tool != name && e.toolRank < nameMember: // the member name may be the agent's
-		return nil, errorf(CodeEnvelope, "the path names the tool %q, the body another one", clip.Text(name, 128))
+		return nil, errorf(CodeEnvelope, "the path names the tool %q, the body another one", bounded.Cut(name, 128))
 	}
 	if name == "" {
 		if h.only == nil {
@@ -155,7 +155,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	}
 	t, ok := h.tools[name]
 	if !ok {
-		return nil, errorf(CodeUnknownTool, "there is no tool %q here; names are case-sensitive", clip.Text(name, 128))
+		return nil, errorf(CodeUnknownTool, "there is no tool %q here; names are case-sensitive", bounded.Cut(name, 128))
 	}
 	return t, nil
 }

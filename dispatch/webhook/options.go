@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
@@ -168,12 +168,12 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 		}
 		for _, link := range []struct{ pointer, text string }{{"/url", t.URL}, {"/detail_url", t.DetailURL}} {
 			if link.text != "" && !httpcall.IsLink(link.text) {
-				found.AddTool(clip.Text(t.Name, 128), "url_invalid", fmt.Sprintf("/%d%s", i, link.pointer),
+				found.AddTool(bounded.Cut(t.Name, 128), "url_invalid", fmt.Sprintf("/%d%s", i, link.pointer),
 					"must be an absolute http or https URL without user and fragment")
 			}
 		}
 		if t.Func == nil {
-			found.AddTool(clip.Text(t.Name, 128), "func_missing", fmt.Sprintf("/%d", i), "Func is nil")
+			found.AddTool(bounded.Cut(t.Name, 128), "func_missing", fmt.Sprintf("/%d", i), "Func is nil")
 		}
 	}
 	unchecked, err := schema.Validate(context.Background(), list, &schema.ValidateOptions{Limits: h.opts.Limits})

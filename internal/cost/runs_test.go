@@ -18,7 +18,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
@@ -77,8 +77,12 @@ var toolRows = []row{
 		return func() { tool.Arguments(doc).Filled() }
 	}},
 	{"toolresult.ForModel", "distinct", 4000, over(objectOf, func(doc []byte) { toolresult.ForModel(doc, false); toolresult.Failed(doc) })},
-	{"clip.Line", "one list", 80000, over(func(n int) string { return strings.Repeat("a\x1b\u202e\n", n) },
-		func(doc []byte) { clip.Line(string(doc), 1000); clip.Lines(string(doc), 1000); clip.Clean(string(doc)) })},
+	{"bounded.Line", "one list", 80000, over(func(n int) string { return strings.Repeat("a\x1b\u202e\n", n) },
+		func(doc []byte) {
+			bounded.Line(string(doc), 1000)
+			bounded.Lines(string(doc), 1000)
+			bounded.Clean(string(doc))
+		})},
 	{"proxy.Client", "one list", 4000, func(n int) func() { return calling(n, between("[", numbered(`{"a":%d}`), "]")) }},
 	{"proxy.Client", "distinct", 4000, func(n int) func() { return calling(n, objectOf) }},
 	{"catalog.Client", "distinct", 500, func(n int) func() {

@@ -144,7 +144,7 @@ func (c *Client) failure(ctx, callCtx context.Context, err error, notSent, answe
 	case ended(callCtx):
 		f.Kind, f.Err = TimedOut, fmt.Errorf("%s did not answer within %s: %w", c.Peer, c.Timeout, errTimeout)
 	default:
-		text := Text(c.Peer, !notSent, err)
+		text := Describe(c.Peer, !notSent, err)
 		if answered {
 			text = "the response broke off: " + text
 		}

@@ -371,7 +371,7 @@ func TestTextQuotesNobody(t *testing.T) {
 		{errors.New("hunter2"), false, "no connection could be made"},
 		{errors.New("hunter2"), true, "the connection broke, or the response was not valid HTTP"},
 	} {
-		if got := httpcall.Text("the peer", tt.connected, tt.err); got != tt.want {
+		if got := httpcall.Describe("the peer", tt.connected, tt.err); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
 		}
 	}

@@ -71,9 +71,9 @@ func ContextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// Text describes the error of a transport in fixed words: its own text may contain the URL or the
+// Describe words the error of a transport in fixed words: its own text may contain the URL or the
 // peer's words. peer is a noun such as "the proxy". connected is false if there was no connection.
-func Text(peer string, connected bool, err error) string {
+func Describe(peer string, connected bool, err error) string {
 	var errno syscall.Errno
 	var timeout net.Error
 	switch {

@@ -282,7 +282,7 @@ func (p *parser) quoted() (segment, error) {
 		return segment{}, p.malformed("has a name with a control character or with an escape that JSON does not know")
 	}
 	p.rest = p.rest[len(literal):]
-	return named(rawjson.Text(text))
+	return named(rawjson.Unquote(text))
 }
 
 // singleQuoted rewrites what stands in single quotes. An escaped double quote stays an error.

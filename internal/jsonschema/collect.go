@@ -9,7 +9,7 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -288,7 +288,7 @@ func lastKeyword(location string) string {
 func (l leaf) pointer() string {
 	var b strings.Builder
 	for _, token := range l.path {
-		b.WriteString(clip.Text(rawjson.Token(token), maxText+1))
+		b.WriteString(bounded.Cut(rawjson.Token(token), maxText+1))
 	}
 	return b.String()
 }

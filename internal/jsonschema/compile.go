@@ -14,7 +14,7 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -280,16 +280,16 @@ func pointerOf(location string) string {
 // is in the schema itself.
 func safeURL(s string) string {
 	if rest, ok := strings.CutPrefix(s, base); ok {
-		return `"` + clip.Text(rest, maxText) + `"`
+		return `"` + bounded.Cut(rest, maxText) + `"`
 	}
 	if rest, ok := strings.CutPrefix(s, "mem:///"); ok {
-		return `"` + clip.Text(rest, maxText) + `"`
+		return `"` + bounded.Cut(rest, maxText) + `"`
 	}
 	u, err := url.Parse(s)
 	if err != nil {
 		return "another document"
 	}
-	return `"` + clip.Text((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Fragment: u.Fragment}).String(),
+	return `"` + bounded.Cut((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Fragment: u.Fragment}).String(),
 		maxText) + `"`
 }
 

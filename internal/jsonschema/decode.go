@@ -105,7 +105,7 @@ func (b *builder) escaped(start int) string {
 		}
 	}
 	b.at++
-	return rawjson.Text(json.RawMessage(b.doc[start:b.at]))
+	return rawjson.Unquote(json.RawMessage(b.doc[start:b.at]))
 }
 
 func (b *builder) number() json.Number {

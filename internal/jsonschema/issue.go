@@ -10,7 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -42,7 +42,7 @@ func (l leaf) issue() Issue {
 		i.expect(k.Want, show(k.Got))
 		i.Message = "must be a valid " + k.Want + formatHint(k.Want)
 	case *kind.Pattern:
-		i.expect(clip.Text(k.Want, maxText), show(k.Got))
+		i.expect(bounded.Cut(k.Want, maxText), show(k.Got))
 		i.Message = "must match the pattern " + i.Expected
 	case *kind.Required:
 		i.expect(quoted(l.name), "nothing")
@@ -223,20 +223,20 @@ func show(v any) string {
 
 // quoted writes a string as JSON, cut before it is escaped so that a long one costs nothing.
 func quoted(s string) string {
-	return string(rawjson.Quote(clip.Text(s, maxText)))
+	return string(rawjson.Quote(bounded.Cut(s, maxText)))
 }
 
 // digits writes a number with as many digits as fit.
 func digits(r *big.Rat) string {
 	if r.IsInt() {
-		return clip.Text(r.Num().String(), maxText)
+		return bounded.Cut(r.Num().String(), maxText)
 	}
 	n, exact := r.FloatPrec()
 	if !exact || n > maxText {
 		f, _ := r.Float64()
 		return strconv.FormatFloat(f, 'g', -1, 64)
 	}
-	return clip.Text(r.FloatString(n), maxText)
+	return bounded.Cut(r.FloatString(n), maxText)
 }
 
 func formatHint(format string) string {

@@ -9,7 +9,7 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 const (
@@ -92,7 +92,7 @@ func regexpProblem(err error) string {
 		}
 		return parse.Code.String()
 	}
-	return clip.Text(err.Error(), maxText)
+	return bounded.Cut(err.Error(), maxText)
 }
 
 // MatchString implements the library's interface. The library accepts only match and no match, and

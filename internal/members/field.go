@@ -37,7 +37,7 @@ func (h text[T]) read(value json.RawMessage) []Problem {
 	if rawjson.Kind(value) != '"' {
 		return wrongType("", "a string", value)
 	}
-	*h.into = T(rawjson.Text(value))
+	*h.into = T(rawjson.Unquote(value))
 	return nil
 }
 
@@ -139,7 +139,7 @@ func (h texts) read(value json.RawMessage) (wrong []Problem) {
 		if rawjson.Kind(element) != '"' {
 			wrong = append(wrong, wrongType("/"+strconv.Itoa(len(list)), "a string", element)...)
 		}
-		list = append(list, rawjson.Text(element))
+		list = append(list, rawjson.Unquote(element))
 	}
 	if wrong == nil {
 		*h.into = list
@@ -165,7 +165,7 @@ func (h textMap) read(value json.RawMessage) (wrong []Problem) {
 		if rawjson.Kind(v) != '"' {
 			wrong = append(wrong, wrongType(rawjson.Token(name), "a string", v)...)
 		}
-		texts[name] = rawjson.Text(v)
+		texts[name] = rawjson.Unquote(v)
 	}
 	if wrong == nil {
 		*h.into = texts

@@ -10,7 +10,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // Decode reads a value, which must be valid JSON, into a T as encoding/json does. Integers of Go may
@@ -84,7 +84,7 @@ func fieldNamed(t reflect.Type, name string) (of reflect.Type, err error) {
 		case known == name:
 			return field.Type, nil
 		case strings.EqualFold(known, name):
-			err = fmt.Errorf("%q must be spelled %q; names are case-sensitive", clip.Text(name, maxShown), known)
+			err = fmt.Errorf("%q must be spelled %q; names are case-sensitive", bounded.Cut(name, maxShown), known)
 		}
 	}
 	return nil, err

@@ -49,7 +49,7 @@ func TestKindAndText(t *testing.T) {
 		`"\ud800\udc00\uDBFF\uDFFF"`: "\" \U00010000\U0010ffff", `"\ud7ff\ue000\udfff\ud800"`: "\" \xed\x9f\xbf\ue000\ufffd\ufffd", `-1`: "0 ", "\n7": "0 ", `true`: "t ",
 		`false`: "f ", `null`: "n ", ` `: "\x00 ",
 	} {
-		if got := string(rawjson.Kind([]byte(doc))) + " " + rawjson.Text(json.RawMessage(doc)); got != want {
+		if got := string(rawjson.Kind([]byte(doc))) + " " + rawjson.Unquote(json.RawMessage(doc)); got != want {
 			t.Errorf("%q: %q, want %q", doc, got, want)
 		}
 	}

@@ -46,7 +46,7 @@ func Members(value json.RawMessage) iter.Seq2[string, json.RawMessage] {
 		}
 		for at := next(value, Space(value, 0)+1); value[at] != '}'; at = next(value, at) {
 			end := End(value, at)
-			name := Text(value[at:end])
+			name := Unquote(value[at:end])
 			at = next(value, end)
 			end = End(value, at)
 			if !yield(name, value[at:end:end]) {
@@ -83,9 +83,9 @@ func Member(object json.RawMessage, name string) json.RawMessage {
 	return nil
 }
 
-// Text returns what a string stands for, with U+FFFD for half of a surrogate pair; "" for other
+// Unquote returns what a string stands for, with U+FFFD for half of a surrogate pair; "" for other
 // values.
-func Text(value json.RawMessage) string {
+func Unquote(value json.RawMessage) string {
 	value = bytes.Trim(value, whitespace)
 	if Kind(value) != '"' {
 		return ""

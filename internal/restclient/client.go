@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -224,7 +224,7 @@ func (a *Response) Refusal(status int) *Failure {
 	f := &Failure{Code: problem.StatusCode[string](status), Status: a.Status, Body: a.Body, RequestID: a.requestID(), Unsure: !a.r.proves(status)}
 	f.RetryAfter, _ = httpcall.RetryAfter(a.Header)
 	if len(a.Body) <= maxBody {
-		f.Said, f.Text = a.said(), clip.Text(a.Hide(string(a.Body)), maxMessage)
+		f.Said, f.Text = a.said(), bounded.Cut(a.Hide(string(a.Body)), maxMessage)
 	}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -52,7 +52,7 @@ func (s *Said) Text() string {
 			parts = append(parts, one.Message)
 		}
 	}
-	return clip.Text(strings.Join(parts, ": "), maxMessage)
+	return bounded.Cut(strings.Join(parts, ": "), maxMessage)
 }
 
 // Hide returns a text of the server on one line, without secrets.
@@ -108,7 +108,7 @@ func (s *search) value(v json.RawMessage, at Statement, depth int) {
 	s.values++
 	switch rawjson.Kind(v) {
 	case '"':
-		at.Message = rawjson.Text(v)
+		at.Message = rawjson.Unquote(v)
 		s.add(at)
 	case '[':
 		for element := range rawjson.Elements(v) {
@@ -120,7 +120,7 @@ func (s *search) value(v json.RawMessage, at Statement, depth int) {
 }
 
 func (s *search) add(one Statement) {
-	if one.Message = clip.Text(s.response.Hide(one.Message), maxMessage); one.Message != "" {
+	if one.Message = bounded.Cut(s.response.Hide(one.Message), maxMessage); one.Message != "" {
 		s.said.Statements = append(s.said.Statements, one)
 	}
 }
@@ -161,7 +161,7 @@ func (s *search) object(v json.RawMessage, at Statement, depth int) {
 	}
 	if len(own) > 0 {
 		entry.Summary = len(s.said.Statements) > before
-		entry.Message = clip.Text(strings.Join(own, ": "), maxMessage)
+		entry.Message = bounded.Cut(strings.Join(own, ": "), maxMessage)
 		s.said.Statements = slices.Insert(s.said.Statements, before, entry)
 	}
 }
@@ -174,7 +174,7 @@ func (s *search) locate(o object, at Statement) Statement {
 		at.Code = code
 	}
 	if name := o.text("tool", "tool_name", "name"); name != "" && words.Tools != nil {
-		at.Tool = clip.Text(hide(name), maxName)
+		at.Tool = bounded.Cut(hide(name), maxName)
 	}
 	if i := o.text("index"); i != "" && words.List != "" {
 		at.Pointer = words.List + "/" + i
@@ -183,7 +183,7 @@ func (s *search) locate(o object, at Statement) Statement {
 		at.Pointer = ""
 		for step := range rawjson.Elements(loc) {
 			if text := textOf(step); text != "" && len(at.Pointer) < maxPointer {
-				at.Pointer += rawjson.Token(clip.Text(hide(text), maxStep))
+				at.Pointer += rawjson.Token(bounded.Cut(hide(text), maxStep))
 			}
 		}
 	}
@@ -191,12 +191,12 @@ func (s *search) locate(o object, at Statement) Statement {
 	if place != "" && place[0] != '/' {
 		place = rawjson.Token(place)
 	}
-	at.Pointer = clip.Text(hide(at.Pointer+place), maxPointer)
+	at.Pointer = bounded.Cut(hide(at.Pointer+place), maxPointer)
 	return at
 }
 
 // code returns a text that looks like a code, or "".
-func (s *search) code(text string) string { return clip.Code(s.response.Hide(text)) }
+func (s *search) code(text string) string { return bounded.Code(s.response.Hide(text)) }
 
 type object map[string]json.RawMessage
 
@@ -225,5 +225,5 @@ func textOf(v json.RawMessage) string {
 	if rawjson.Kind(v) == '0' {
 		return string(v)
 	}
-	return rawjson.Text(v)
+	return rawjson.Unquote(v)
 }

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -93,7 +93,7 @@ func (t *Texts) show(key, whole string, pretty []byte) Text {
 
 // cutText cuts a text to at most n bytes, between two characters.
 func cutText(s string, n int) (string, bool) {
-	shown := clip.Prefix(s, n)
+	shown := bounded.Prefix(s, n)
 	return shown, len(shown) < len(s)
 }
 

@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // Cell is one cell of a [Table]. Its text may have several lines.
@@ -23,11 +23,11 @@ type Table struct {
 	rows [][]Cell
 }
 
-// Row adds a row. Cells are cleaned, see [clip.Clean]. Rows may differ in length.
+// Row adds a row. Cells are cleaned, see [bounded.Clean]. Rows may differ in length.
 func (t *Table) Row(cells ...Cell) {
 	row := make([]Cell, len(cells))
 	for i, c := range cells {
-		c.Text = clip.Clean(c.Text)
+		c.Text = bounded.Clean(c.Text)
 		row[i] = c
 	}
 	t.rows = append(t.rows, row)

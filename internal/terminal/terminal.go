@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // Style is what a piece of text means. Colour repeats what the words say; nothing is said by colour
@@ -55,7 +55,7 @@ func Paint(colour bool, style Style, text string) string {
 // Entry returns an entry of a timeline: a label in ten columns, and a text from outside, clean, whose
 // following lines are indented, so that none of them looks like another entry.
 func Entry(label, text string) string {
-	return fmt.Sprintf("%-10s %s\n", label, strings.ReplaceAll(clip.Clean(text), "\n", "\n           "))
+	return fmt.Sprintf("%-10s %s\n", label, strings.ReplaceAll(bounded.Clean(text), "\n", "\n           "))
 }
 
 // Cut shortens text to at most n characters, the last of which is then an ellipsis.

@@ -252,7 +252,7 @@ func (b *builder) part(schema json.RawMessage) *part {
 				p.value = value
 			}
 		case "$ref":
-			p.others = append(p.others, b.target(rawjson.Text(value)))
+			p.others = append(p.others, b.target(rawjson.Unquote(value)))
 		case "allOf":
 			p.others = slices.AppendSeq(p.others, rawjson.Elements(value))
 		}

@@ -21,7 +21,7 @@ func find(object json.RawMessage) (from, to int, value json.RawMessage) {
 		quoted := object[at:nameEnd]
 		at = skip(object, nameEnd) // behind the colon
 		valueEnd := rawjson.End(object, at)
-		if rawjson.Text(quoted) != reasoningName {
+		if rawjson.Unquote(quoted) != reasoningName {
 			at = valueEnd
 			continue
 		}

@@ -68,7 +68,7 @@ func take(arguments json.RawMessage) (rest json.RawMessage, text string) {
 	}
 	switch rawjson.Kind(value) {
 	case '"':
-		text = rawjson.Text(value)
+		text = rawjson.Unquote(value)
 	case 'n':
 	default:
 		text = string(value)

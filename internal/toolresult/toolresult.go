@@ -8,7 +8,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -60,13 +60,13 @@ type ModelResult struct {
 
 // ForModel returns what a model reads about a call with this result, which is one JSON value.
 func ForModel(result json.RawMessage, failed bool) ModelResult {
-	return ModelResult{Text: Text(result), JSON: result, Failed: failed}
+	return ModelResult{Text: Plain(result), JSON: result, Failed: failed}
 }
 
-// Text returns a JSON string as its text, and any other value as JSON. A blank string stays JSON,
+// Plain returns a JSON string as its text, and any other value as JSON. A blank string stays JSON,
 // because some APIs of models reject a blank text.
-func Text(result json.RawMessage) string {
-	if text := rawjson.Text(result); strings.TrimSpace(text) != "" {
+func Plain(result json.RawMessage) string {
+	if text := rawjson.Unquote(result); strings.TrimSpace(text) != "" {
 		return text
 	}
 	return string(result)
@@ -101,7 +101,7 @@ func NoTool(name string) string {
 }
 
 func cut(s string, most int) string {
-	return strings.ToValidUTF8(clip.Text(s, most), "")
+	return strings.ToValidUTF8(bounded.Cut(s, most), "")
 }
 
 // Failed reports whether a result describes a failure: an object whose member error is not null,

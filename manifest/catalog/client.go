@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/restclient"
 )
 
@@ -133,7 +133,7 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	r := newRequest("create", http.MethodPost, "/", clip.Text(t.Name, maxShown))
+	r := newRequest("create", http.MethodPost, "/", bounded.Cut(t.Name, maxShown))
 	r.said = []string{t.Description}
 	r.unsure = "the tool may have been created: look for its name before creating it again"
 	return c.writeTool(ctx, r, c.createBody(&t), ListItem{Tool: t})
@@ -229,7 +229,7 @@ func (c *Client) Script(ctx context.Context, id string) (string, error) {
 
 // checkID rejects everything but a UUID, so that nothing else gets into a path.
 func checkID(id string) error {
-	if clip.ValidUUID(id) {
+	if bounded.ValidUUID(id) {
 		return nil
 	}
 	return &Error{Code: CodeInvalid, Message: "the tool's id is not valid", Problems: []Problem{

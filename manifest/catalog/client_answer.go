@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/restclient"
 )
@@ -159,7 +159,7 @@ func readItem(doc []byte, known ListItem) (ListItem, error) {
 		return ListItem{}, err
 	case len(ps) > 0:
 		return ListItem{}, errors.New(ps[0].field() + " " + ps[0].Message)
-	case !clip.ValidUUID(item.ID):
+	case !bounded.ValidUUID(item.ID):
 		return ListItem{}, errors.New("its id is not a UUID")
 	case item.Name == "" && known.ID == "":
 		return ListItem{}, errors.New("it has no name")

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -28,7 +28,7 @@ func newRequest(operation, method, path, tool string) *request {
 		Operation: operation, Method: method, Path: path, Safe: method == http.MethodGet,
 		Proofs: []int{http.StatusBadRequest}, // documented
 	}}
-	if clip.ValidUUID(tool) { // names are not logged
+	if bounded.ValidUUID(tool) { // names are not logged
 		r.ID = tool
 	}
 	return r
@@ -151,7 +151,7 @@ func (r *request) read(said *restclient.Said) (message string, problems []Proble
 	texts = r.hideSaid(texts)
 	for i := range problems {
 		of := texts[1+3*i:]
-		problems[i] = Problem{Pointer: of[0], Code: clip.Code(of[1]), Message: of[2]}
+		problems[i] = Problem{Pointer: of[0], Code: bounded.Code(of[1]), Message: of[2]}
 	}
 	return texts[0], problems
 }

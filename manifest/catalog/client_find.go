@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // Find returns the tool with a name. It reads the list of all tools, because the API has no search.
@@ -30,10 +30,10 @@ func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 	}
 	switch len(folded) {
 	case 0:
-		return nil, &Error{Code: CodeNotFound, Tool: clip.Text(name, maxShown), Message: "no tool has this name"}
+		return nil, &Error{Code: CodeNotFound, Tool: bounded.Cut(name, maxShown), Message: "no tool has this name"}
 	case 1:
 		return &folded[0], nil
 	}
-	return nil, &Error{Code: CodeAmbiguous, Tool: clip.Text(name, maxShown), Message: fmt.Sprintf(
+	return nil, &Error{Code: CodeAmbiguous, Tool: bounded.Cut(name, maxShown), Message: fmt.Sprintf(
 		"%d tools have this name; choose one by its id, such as %s", len(folded), folded[0].ID)}
 }

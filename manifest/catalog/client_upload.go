@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // Upload registers a tool with its source code: POST /tools/upload. file is the name of the Python
@@ -32,7 +32,7 @@ func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte)
 	}
 	var ps problems
 	ps.require(patchOf(t))
-	r := newRequest("upload", http.MethodPost, "upload", clip.Text(t.Name, maxShown))
+	r := newRequest("upload", http.MethodPost, "upload", bounded.Cut(t.Name, maxShown))
 	r.said = []string{string(source), t.Description}
 	r.unsure = "the tool may have been created: look for its name before uploading it again"
 	return c.upload(ctx, r, &upload{

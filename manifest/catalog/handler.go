@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
@@ -119,7 +119,7 @@ func (h *Handler) serve(c *call, route route) (a answer, err error) {
 	if err := h.authenticate(c); err != nil {
 		return a, err
 	}
-	if route.uuid && !clip.ValidUUID(c.id) {
+	if route.uuid && !bounded.ValidUUID(c.id) {
 		return a, invalid("path", at("id", ruleUUID, textUUID))
 	}
 	return endpoint(h, c)
@@ -154,7 +154,7 @@ func (h *Handler) authenticate(c *call) error {
 		}
 		return serverError(fmt.Sprintf("Authenticate failed with a %T", err))
 	}
-	if !clip.ValidUUID(account) {
+	if !bounded.ValidUUID(account) {
 		return serverError("Authenticate returned an account that is not a UUID")
 	}
 	c.account = strings.ToLower(account)
@@ -224,7 +224,7 @@ func (h *Handler) log(c *call, route route, status int, f *failure, took time.Du
 	if c.account != "" {
 		attrs = append(attrs, slog.String("account", c.account))
 	}
-	if clip.ValidUUID(c.id) {
+	if bounded.ValidUUID(c.id) {
 		attrs = append(attrs, slog.String("tool", c.id))
 	}
 	if f != nil {

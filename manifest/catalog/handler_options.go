@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // HandlerOptions configures a [Handler]. The zero value of every field selects its default. Exactly
@@ -107,7 +107,7 @@ func (h *Handler) configure(store Store, opts *HandlerOptions) error {
 		mistake("Authenticate", ruleMissing, "is required; InsecureAccount disables authentication")
 	case o.Authenticate != nil && o.InsecureAccount != "":
 		mistake("Authenticate", ruleClash, "must be nil if InsecureAccount is set")
-	case o.InsecureAccount != "" && !clip.ValidUUID(o.InsecureAccount):
+	case o.InsecureAccount != "" && !bounded.ValidUUID(o.InsecureAccount):
 		mistake("InsecureAccount", ruleUUID, textUUID)
 	}
 	if o.Put < PutByBody || o.Put > PutMerge {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -39,7 +39,7 @@ func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
 		s.accounts.Reveal()[r.AccountID] = in
 	}
 	if _, taken := in.records[r.ID]; taken {
-		return &Error{Code: CodeConflict, Tool: clip.Text(r.ID, maxShown), Message: "a tool with this id exists"}
+		return &Error{Code: CodeConflict, Tool: bounded.Cut(r.ID, maxShown), Message: "a tool with this id exists"}
 	}
 	return in.put(r, nil)
 }
@@ -48,7 +48,7 @@ func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
 func (in *shelf) put(r StoredTool, old *StoredTool) error {
 	live := r.DeletedAt.IsZero()
 	if id, taken := in.names[r.Name]; live && taken && id != r.ID {
-		return &Error{Code: CodeConflict, Tool: clip.Text(r.Name, maxShown), Message: "a tool with this name exists"}
+		return &Error{Code: CodeConflict, Tool: bounded.Cut(r.Name, maxShown), Message: "a tool with this name exists"}
 	}
 	if old != nil && old.DeletedAt.IsZero() {
 		delete(in.names, old.Name)
@@ -75,7 +75,7 @@ func (s *memoryStore) find(ctx context.Context, account, id string) (*shelf, Sto
 			return in, r.clone(), nil
 		}
 	}
-	return nil, StoredTool{}, &Error{Code: CodeNotFound, Tool: clip.Text(id, maxShown),
+	return nil, StoredTool{}, &Error{Code: CodeNotFound, Tool: bounded.Cut(id, maxShown),
 		Message: "the account has no tool with this id"}
 }
 

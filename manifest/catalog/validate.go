@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // The rules, in [Problem.Code].
@@ -55,7 +55,7 @@ func (ps *problems) error(tool, message string) error {
 	slices.SortStableFunc(*ps, func(a, b Problem) int {
 		return cmp.Compare(slices.Index(fieldOrder, a.field()), slices.Index(fieldOrder, b.field()))
 	})
-	return &Error{Code: CodeInvalid, Message: message, Tool: clip.Text(tool, maxShown), Problems: *ps}
+	return &Error{Code: CodeInvalid, Message: message, Tool: bounded.Cut(tool, maxShown), Problems: *ps}
 }
 
 // Validate checks a tool for creation or full replacement. name, framework and tool_type are
@@ -110,7 +110,7 @@ func (ps *problems) check(p Patch) {
 	if p.Type != nil && *p.Type != Native && *p.Type != Custom {
 		ps.add("tool_type", ruleEnum, "must be native or custom")
 	}
-	if p.AccountID != nil && *p.AccountID != "" && !clip.ValidUUID(*p.AccountID) {
+	if p.AccountID != nil && *p.AccountID != "" && !bounded.ValidUUID(*p.AccountID) {
 		ps.add("account_id", ruleUUID, textUUID)
 	}
 	if p.Description != nil && !utf8.ValidString(*p.Description) {

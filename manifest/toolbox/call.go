@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/actor"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolcall"
@@ -27,7 +27,7 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	start := time.Now()
 	t, ok := b.byName[name]
 	if !ok {
-		e := errorf(CodeUnknownTool, clip.Text(name, 128), "the toolbox has no tool of that name; names are case-sensitive")
+		e := errorf(CodeUnknownTool, bounded.Cut(name, 128), "the toolbox has no tool of that name; names are case-sensitive")
 		for _, t := range b.tools {
 			e.tools = append(e.tools, t.Name)
 		}
@@ -74,7 +74,7 @@ func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (Mode
 	if !ok {
 		var err error
 		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {
-			return ModelResult{}, &Error{Code: CodeArguments, Tool: clip.Text(name, 128), Message: err.Error(), Err: err}
+			return ModelResult{}, &Error{Code: CodeArguments, Tool: bounded.Cut(name, 128), Message: err.Error(), Err: err}
 		}
 	}
 	result, err := b.Call(ctx, name, text)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/toolcall"
@@ -56,7 +56,7 @@ func (c *checker) adapter(entry *adapterEntry, pointer, code, format string, arg
 
 // tool adds a problem of a tool. pointer is a JSON Pointer into it.
 func (c *checker) tool(entry *toolEntry, pointer, code, format string, args ...any) {
-	c.problems.AddTool(clip.Text(entry.Name, 128), code, entry.at+pointer, format, args...)
+	c.problems.AddTool(bounded.Cut(entry.Name, 128), code, entry.at+pointer, format, args...)
 }
 
 func (c *checker) adapters() {
@@ -152,7 +152,7 @@ func (c *checker) kind(entry *toolEntry) {
 			c.tool(entry, "/handler", "handler_invalid", "must be a dotted name such as contacts.create_contact")
 		} else if c.options.Handlers[entry.Handler] == nil {
 			c.tool(entry, "/handler", "handler_unregistered", "names %s, for which Options.Handlers has no function; it has %s",
-				clip.Text(entry.Handler, 128), someOf(c.options.Handlers))
+				bounded.Cut(entry.Handler, 128), someOf(c.options.Handlers))
 		}
 	}
 	for _, link := range []struct{ pointer, text string }{{"/url", entry.URL}, {"/detail_url", entry.DetailURL}} {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -19,7 +19,7 @@ import (
 func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema.Tool, error) {
 	for _, name := range adapters {
 		if !slices.ContainsFunc(b.adapters, func(a Adapter) bool { return a.is(name) }) {
-			return nil, errorf(CodeUnknownAdapter, "", "the toolbox has no adapter %q", clip.Text(name, 128))
+			return nil, errorf(CodeUnknownAdapter, "", "the toolbox has no adapter %q", bounded.Cut(name, 128))
 		}
 	}
 	if ctx.Err() != nil {

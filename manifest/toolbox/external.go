@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/publicaddr"
@@ -159,5 +159,5 @@ func detailOf(answer []byte, secrets *redact.Set) string {
 	if json.Compact(&compact, answer) != nil {
 		return ""
 	}
-	return clip.Text(secrets.Text(compact.String()), maxDetail)
+	return bounded.Cut(secrets.Text(compact.String()), maxDetail)
 }

@@ -60,7 +60,7 @@ func (r *redactor) value(at string, v *rawjson.Node) (changed bool) {
 			hides := kind != 'n' && kind != 't' && kind != 'f'
 			switch {
 			case hides && (r.secret(here, member.Name) || secretValue && isValue(member.Name)):
-				if rawjson.Text(member.Text) != Redacted {
+				if rawjson.Unquote(member.Text) != Redacted {
 					*member, changed = rawjson.Node{Name: member.Name, Text: rawjson.Quote(Redacted)}, true
 				}
 			case r.value(here, member):
@@ -77,7 +77,7 @@ func (r *redactor) value(at string, v *rawjson.Node) (changed bool) {
 			}
 		}
 	case '"':
-		text := rawjson.Text(v.Text)
+		text := rawjson.Unquote(v.Text)
 		if clean := r.string(text); clean != text {
 			v.Text, changed = rawjson.Quote(clean), true
 		}
@@ -124,7 +124,7 @@ func (r *redactor) pair(at string, object *rawjson.Node) bool {
 	for _, m := range object.Nodes {
 		switch strings.ToLower(m.Name) {
 		case "name", "key", "header":
-			if rawjson.Kind(m.Text) == '"' && r.secret(r.at(at, "value"), rawjson.Text(m.Text)) {
+			if rawjson.Kind(m.Text) == '"' && r.secret(r.at(at, "value"), rawjson.Unquote(m.Text)) {
 				return true
 			}
 		}

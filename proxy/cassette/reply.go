@@ -146,7 +146,7 @@ func send(r *http.Request, body []byte, to sender) *reply {
 	case err != nil && r.Context().Err() != nil:
 		return &reply{broken: brokenAbandoned, err: err}
 	case notSent:
-		return &reply{unsent: "the proxy behind it: " + httpcall.Text("the proxy", false, err), err: err}
+		return &reply{unsent: "the proxy behind it: " + httpcall.Describe("the proxy", false, err), err: err}
 	case err != nil:
 		return &reply{broken: brokenReset, err: err}
 	}

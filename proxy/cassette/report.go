@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -66,10 +66,10 @@ func (r *Report) OK() bool { return len(r.Deviations) == 0 }
 // terminal.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", clip.Line(r.Path, maxMessage), r.Mode,
+	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", bounded.Line(r.Path, maxMessage), r.Mode,
 		count(r.Matched, "request"), count(len(r.Deviations), "deviation"))
 	for i, d := range r.Deviations {
-		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(d.Code, "_", " "), clip.Line(d.Message, maxMessage))
+		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(d.Code, "_", " "), bounded.Line(d.Message, maxMessage))
 		if d.Run != nil {
 			fmt.Fprintf(&b, "     run   %s\n", d.Run.summary())
 		}
@@ -95,7 +95,7 @@ const (
 
 // line returns the difference on one line, with values of up to 160 characters.
 func (d Difference) line() string {
-	return fmt.Sprintf("%s: %s on the tape, %s in the run", clip.Line(cmp.Or(d.Pointer, "the whole"), maxShown), short(d.Tape), short(d.Run))
+	return fmt.Sprintf("%s: %s on the tape, %s in the run", bounded.Line(cmp.Or(d.Pointer, "the whole"), maxShown), short(d.Tape), short(d.Run))
 }
 
 func count(n int, what string) string {
@@ -109,26 +109,26 @@ func short(v json.RawMessage) string {
 	if v == nil {
 		return "nothing"
 	}
-	return clip.Line(string(v), maxShown)
+	return bounded.Line(string(v), maxShown)
 }
 
 // summary returns the request on one line.
 func (i *Interaction) summary() string {
-	text := clip.Line(i.Name, maxShown)
+	text := bounded.Line(i.Name, maxShown)
 	if i.Kind == kindTrace {
 		text = "trace event " + text
 	}
 	if i.method() != http.MethodPost {
-		text = clip.Line(i.Method, maxShown) + " " + text
+		text = bounded.Line(i.Method, maxShown) + " " + text
 	}
 	if i.Actor != "" {
-		text += " by " + clip.Line(i.Actor, maxShown)
+		text += " by " + bounded.Line(i.Actor, maxShown)
 	}
 	switch {
 	case i.Arguments != nil:
 		text += " " + short(i.Arguments)
 	case i.ArgumentsText != "":
-		text += " " + clip.Quoted(i.ArgumentsText, maxShown)
+		text += " " + bounded.Quoted(i.ArgumentsText, maxShown)
 	}
 	return text
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -125,7 +125,7 @@ func Call(ctx context.Context, session *mcp.ClientSession, tool string, args jso
 		if text == "" {
 			text = "the tool failed and does not say why"
 		}
-		return nil, toolresult.Errorf("%s", clip.Text(text, maxText))
+		return nil, toolresult.Errorf("%s", bounded.Cut(text, maxText))
 	}
 	out, err := resultOf(result)
 	if err == nil && len(out) > maxResult {
@@ -144,7 +144,7 @@ func Handler(session *mcp.ClientSession) toolbox.Handler {
 	return func(ctx context.Context, args json.RawMessage, _ toolbox.Agent, tool toolbox.Tool) (string, error) {
 		result, err := Call(ctx, session, tool.Name, args)
 		if err == nil && rawjson.Kind(result) == '"' {
-			return rawjson.Text(result), nil
+			return rawjson.Unquote(result), nil
 		}
 		return string(result), err
 	}
@@ -207,5 +207,5 @@ func peerError(ctx context.Context, method string, err error) error {
 	case errors.Is(err, mcp.ErrConnectionClosed):
 		return httpcall.Quiet("mcpbridge: "+method+": the MCP session is closed", err)
 	}
-	return httpcall.Quiet("mcpbridge: "+method+": "+httpcall.Text("the MCP server", true, err), err)
+	return httpcall.Quiet("mcpbridge: "+method+": "+httpcall.Describe("the MCP server", true, err), err)
 }

@@ -86,7 +86,7 @@ func declarations(ctx context.Context, tools []schema.Tool) ([]*mcp.Tool, error)
 	var problems []schema.Problem
 	list := make([]*mcp.Tool, len(tools))
 	for i, tool := range tools {
-		if rawjson.Text(rawjson.Member(tool.InputSchema, "type")) != "object" {
+		if rawjson.Unquote(rawjson.Member(tool.InputSchema, "type")) != "object" {
 			problems = append(problems, schema.Problem{
 				Tool: tool.Name, Code: "no_type", Pointer: fmt.Sprintf("/%d/input_schema", i),
 				Message: `must have "type": "object" at its root, which MCP requires; add it`,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -91,7 +91,7 @@ func (r *Log) AssertState(t testing.TB, entity, fields string) {
 	case !ok:
 		t.Errorf("the ledger has no %s; it has %s\n%s", entity, r.entities(entityType), r.changed())
 	case fields != "" && !rawjson.Contains(got, json.RawMessage(fields)):
-		t.Errorf("%s is %s\nwant it to contain %s\n%s", entity, clip.Line(string(got), maxValue), fields, r.changed())
+		t.Errorf("%s is %s\nwant it to contain %s\n%s", entity, bounded.Line(string(got), maxValue), fields, r.changed())
 	}
 }
 
@@ -103,7 +103,7 @@ func (r *Log) AssertNoEntity(t testing.TB, entity string) {
 		return
 	}
 	if got, ok := r.State.Entities[entityType][id]; ok {
-		t.Errorf("the ledger has %s: %s\n%s", entity, clip.Line(string(got), maxValue), r.changed())
+		t.Errorf("the ledger has %s: %s\n%s", entity, bounded.Line(string(got), maxValue), r.changed())
 	}
 }
 
@@ -113,11 +113,11 @@ func (r *Log) AssertFlag(t testing.TB, flag string) {
 	if slices.Contains(r.State.Flags, flag) {
 		return
 	}
-	if wrong := clip.Undeclared(flag, r.Declared.Flags); wrong != "" {
+	if wrong := bounded.Undeclared(flag, r.Declared.Flags); wrong != "" {
 		t.Errorf("the flag %s", wrong)
 		return
 	}
-	t.Errorf("the flag %s is not set; flags that are set: %s\n%s", clip.Name(flag), clip.List(r.State.Flags), r.changed())
+	t.Errorf("the flag %s is not set; flags that are set: %s\n%s", bounded.Name(flag), bounded.List(r.State.Flags), r.changed())
 }
 
 // AssertOnlyChanged fails the test if the run changed something in the ledger that no path covers,
@@ -142,7 +142,7 @@ func (r *Log) AssertOnlyChanged(t testing.TB, paths ...string) {
 			}
 		}
 		if !allowed {
-			wrong = append(wrong, "changed, but should not have: "+clip.Line(change.String(), maxReason))
+			wrong = append(wrong, "changed, but should not have: "+bounded.Line(change.String(), maxReason))
 		}
 	}
 	for i, path := range paths {
@@ -170,7 +170,7 @@ func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 	}
 	for _, c := range append(slices.Clone(r.Calls), r.Refused...) {
 		if c.Order > told {
-			t.Errorf("the agent was told that the run is over and called %s\n%s", clip.Line(c.Tool, maxShown), r.happened())
+			t.Errorf("the agent was told that the run is over and called %s\n%s", bounded.Line(c.Tool, maxShown), r.happened())
 			return
 		}
 	}
@@ -188,7 +188,7 @@ func (r *Log) AssertWithinRate(t testing.TB) {
 	t.Helper()
 	for _, c := range r.Refused {
 		if c.Status == http.StatusTooManyRequests && c.Rule == nil {
-			t.Errorf("the agent went over the rate limit with %s at %s\n%s", clip.Line(c.Tool, maxShown), c.At.Format("15:04:05.000"), r.happened())
+			t.Errorf("the agent went over the rate limit with %s at %s\n%s", bounded.Line(c.Tool, maxShown), c.At.Format("15:04:05.000"), r.happened())
 			return
 		}
 	}
@@ -221,7 +221,7 @@ func (r *Log) wantJSON(t testing.TB, who, text string) bool {
 func (r *Log) wantTools(t testing.TB, tools ...string) bool {
 	t.Helper()
 	for _, tool := range tools {
-		wrong, requested := clip.Undeclared(tool, r.Declared.Tools), matching(tool, "")
+		wrong, requested := bounded.Undeclared(tool, r.Declared.Tools), matching(tool, "")
 		if wrong != "" && !slices.ContainsFunc(r.Calls, requested) && !slices.ContainsFunc(r.Refused, requested) {
 			t.Errorf("%s", wrong)
 			return false
@@ -237,7 +237,7 @@ func (r *Log) wantEntity(t testing.TB, who, entity string) (entityType, id strin
 	entityType, id, ok = strings.Cut(strings.TrimPrefix(entity, "/"), "/")
 	if !ok {
 		t.Errorf("%s: %q is not an entity, such as \"order/4521\"", who, entity)
-	} else if wrong := clip.Undeclared(entityType, r.Declared.Entities); wrong != "" {
+	} else if wrong := bounded.Undeclared(entityType, r.Declared.Entities); wrong != "" {
 		ok = false
 		t.Errorf("the entity type %s", wrong)
 	}
@@ -256,7 +256,7 @@ func (r *Log) entities(entityType string) string {
 			names = append(names, each+"/"+id)
 		}
 	}
-	return clip.List(names)
+	return bounded.List(names)
 }
 
 // happened returns the events of the run, for the text of a failure.
@@ -273,7 +273,7 @@ func (r *Log) changed() string {
 	}
 	lines := make([]string, len(r.Changes))
 	for i, change := range r.Changes {
-		lines[i] = "  " + clip.Line(change.String(), maxReason)
+		lines[i] = "  " + bounded.Line(change.String(), maxReason)
 	}
 	return "what the run changed:\n" + strings.Join(lines, "\n")
 }

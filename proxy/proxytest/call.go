@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
@@ -104,11 +104,11 @@ func (v *visit) serveTool() {
 	name, w := v.call.Tool, v.platform.world
 	tool := w.tools[name]
 	if tool == nil {
-		fault := fmt.Sprintf("the agent called %s, which is not declared (%s)", clip.Name(name), clip.Meant(name, w.names.Tools))
+		fault := fmt.Sprintf("the agent called %s, which is not declared (%s)", bounded.Name(name), bounded.Meant(name, w.names.Tools))
 		if v.platform.lenient {
 			fault = ""
 		}
-		v.refuse(http.StatusNotFound, "tool_not_executable", clip.Undeclared(name, w.names.Tools), fault)
+		v.refuse(http.StatusNotFound, "tool_not_executable", bounded.Undeclared(name, w.names.Tools), fault)
 		return
 	}
 	if tool.executed {

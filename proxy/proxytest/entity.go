@@ -76,7 +76,7 @@ func (o ordering) compare(a, b json.RawMessage, descending bool) int {
 	case x == '0' || y == '0':
 		order = map[bool]int{true: -1, false: 1}[x == '0']
 	case x == '"' && y == '"':
-		order = cmp.Compare(rawjson.Text(a), rawjson.Text(b))
+		order = cmp.Compare(rawjson.Unquote(a), rawjson.Unquote(b))
 	default:
 		order = bytes.Compare(a, b)
 	}

@@ -103,7 +103,7 @@ func isEmpty(value json.RawMessage) bool {
 	case 'n', 'f':
 		return true
 	case '"':
-		return rawjson.Text(value) == ""
+		return rawjson.Unquote(value) == ""
 	case '[':
 		for range rawjson.Elements(value) {
 			return false
@@ -131,16 +131,16 @@ func adapterNotes(outcome ledger.Outcome) (notes []string) {
 func (v *visit) serveTelemetry() {
 	kind, payload := member(v.call.Arguments, "kind"), member(v.call.Arguments, "payload")
 	switch {
-	case rawjson.Kind(kind) != '"' || rawjson.Text(kind) == "":
+	case rawjson.Kind(kind) != '"' || rawjson.Unquote(kind) == "":
 		v.refuse(http.StatusUnprocessableEntity, "", "kind must be a string that is not empty", "")
 		return
 	case rawjson.Kind(payload) != '{':
 		v.refuse(http.StatusUnprocessableEntity, "", "payload must be an object", "")
 		return
 	}
-	span := Trace{Event: proxy.Event(rawjson.Text(kind)), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
+	span := Trace{Event: proxy.Event(rawjson.Unquote(kind)), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
 	if actor := member(v.call.Arguments, "actor_id"); rawjson.Kind(actor) == '"' {
-		span.Actor = rawjson.Text(actor)
+		span.Actor = rawjson.Unquote(actor)
 	}
 	writeJSON(v.w, http.StatusOK, map[string]any{"accepted": true, "sequence": v.run.acceptTrace(v.call, span, true)})
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
@@ -137,10 +137,10 @@ func (r *Log) String() string {
 		events = append(events, event{c.Order, c.lines()})
 	}
 	for _, t := range r.Traces {
-		events = append(events, event{t.Order, line("trace", "%s%s %s", label(t.Actor), t.Event, clip.Line(string(t.Payload), maxShown))})
+		events = append(events, event{t.Order, line("trace", "%s%s %s", label(t.Actor), t.Event, bounded.Line(string(t.Payload), maxShown))})
 	}
 	for _, t := range r.Telemetry {
-		events = append(events, event{t.Order, line("telemetry", "%s%s %s", label(t.Actor), t.Event, clip.Line(string(t.Payload), maxShown))})
+		events = append(events, event{t.Order, line("telemetry", "%s%s %s", label(t.Actor), t.Event, bounded.Line(string(t.Payload), maxShown))})
 	}
 	slices.SortFunc(events, func(a, b event) int { return a.order - b.order })
 	var b strings.Builder
@@ -169,21 +169,21 @@ func (c *Call) lines() string {
 	if c.Trace {
 		what = "trace"
 	}
-	text := line(what, "%s%s %s%s", label(c.Actor), clip.Line(c.Tool, maxShown), clip.Line(string(c.Arguments), maxShown), again)
+	text := line(what, "%s%s %s%s", label(c.Actor), bounded.Line(c.Tool, maxShown), bounded.Line(string(c.Arguments), maxShown), again)
 	switch {
 	case c.Source != "" && c.Status == 200:
-		text += line("", "-> %s  (%s, %.2f ms)", clip.Line(string(c.Response), maxShown), c.Source, c.LatencyMS)
+		text += line("", "-> %s  (%s, %.2f ms)", bounded.Line(string(c.Response), maxShown), c.Source, c.LatencyMS)
 	case c.Status == 0:
-		text += line("", "-> no answer: %s  (%.2f ms)", clip.Line(c.Reason, maxReason), c.LatencyMS)
+		text += line("", "-> no answer: %s  (%.2f ms)", bounded.Line(c.Reason, maxReason), c.LatencyMS)
 	default:
-		text += line("", "-> %d %s: %s  (%.2f ms)", c.Status, c.ErrorClass, clip.Line(c.Reason, maxReason), c.LatencyMS)
+		text += line("", "-> %d %s: %s  (%.2f ms)", c.Status, c.ErrorClass, bounded.Line(c.Reason, maxReason), c.LatencyMS)
 	}
 	for _, note := range c.Notes {
-		text += line("", "   %s", clip.Line(note, maxReason))
+		text += line("", "   %s", bounded.Line(note, maxReason))
 	}
 	for _, w := range c.Writes {
 		if len(w.Violations) > 0 {
-			text += line("", "   ledger: %s", clip.Line(w.String(), maxReason))
+			text += line("", "   ledger: %s", bounded.Line(w.String(), maxReason))
 		}
 	}
 	return text
@@ -197,5 +197,5 @@ func label(actor string) string {
 	if actor == "" {
 		return ""
 	}
-	return clip.Line(actor, maxShown) + ": "
+	return bounded.Line(actor, maxShown) + ": "
 }

@@ -71,7 +71,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
@@ -212,7 +212,7 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 		t.Helper()
 		for _, run := range p.all() {
 			for _, fault := range run.Log().Faults {
-				t.Errorf("proxytest: %s", clip.Paragraph(fault, maxFault))
+				t.Errorf("proxytest: %s", bounded.Paragraph(fault, maxFault))
 			}
 		}
 	})

@@ -27,8 +27,8 @@ func (v *visit) replay(a memhttp.Replayed) {
 	case a.Status != http.StatusOK:
 		v.call.Status = a.Status
 		detail := member(a.Body, "detail")
-		v.call.ErrorClass = rawjson.Text(member(detail, "error_class"))
-		v.record(rawjson.Text(member(detail, "message")))
+		v.call.ErrorClass = rawjson.Unquote(member(detail, "error_class"))
+		v.record(rawjson.Unquote(member(detail, "message")))
 	case v.to.plane == "traces" || v.to.plane == "telemetry":
 		v.acceptReplayed()
 	case v.to.plane != "tools":
@@ -43,7 +43,7 @@ func (v *visit) acceptReplayed() {
 	telemetry := v.to.plane == "telemetry"
 	event := v.call.Tool
 	if telemetry {
-		event = rawjson.Text(member(v.call.Arguments, "kind"))
+		event = rawjson.Unquote(member(v.call.Arguments, "kind"))
 	}
 	trace := Trace{Event: proxy.Event(event), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
 	v.run.acceptTrace(v.call, trace, telemetry)
@@ -52,7 +52,7 @@ func (v *visit) acceptReplayed() {
 // replayResult records a call that has a result.
 func (v *visit) replayResult(body []byte) {
 	v.call.Status, v.call.Response = http.StatusOK, member(body, "response")
-	v.call.Source = proxy.Source(rawjson.Text(member(body, "source")))
+	v.call.Source = proxy.Source(rawjson.Unquote(member(body, "source")))
 	if v.call.Source == proxy.SourceInjected {
 		_ = json.Unmarshal(member(body, "matched_rule_index"), &v.call.Rule) // stays nil if it is not a number
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
@@ -19,7 +19,7 @@ func (p *Platform) show(ctx context.Context, line string) {
 	if show := observe.From[observe.Show](ctx); show != nil {
 		show(line)
 	} else if p.output != nil {
-		_, _ = io.WriteString(p.output, "proxytest: "+clip.Paragraph(line, maxFault)+"\n")
+		_, _ = io.WriteString(p.output, "proxytest: "+bounded.Paragraph(line, maxFault)+"\n")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runner"
@@ -134,7 +134,7 @@ const maxOutputText = 16_000
 // a terminal.
 func (w *Witness) show(text string) {
 	if w.output != nil {
-		_, _ = io.WriteString(w.output, "dispatchtest: "+clip.Paragraph(w.secrets.Text(text), maxOutputText)+"\n")
+		_, _ = io.WriteString(w.output, "dispatchtest: "+bounded.Paragraph(w.secrets.Text(text), maxOutputText)+"\n")
 	}
 }
 

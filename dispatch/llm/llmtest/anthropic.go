@@ -88,7 +88,7 @@ var plainID = regexp.MustCompile("^[a-zA-Z0-9_-]+$")
 // texts checks the texts of a content: none may be empty or of white space only.
 func texts(content json.RawMessage, where string) error {
 	blank := func(text json.RawMessage) bool {
-		return rawjson.Kind(text) == '"' && strings.TrimSpace(rawjson.Text(text)) == ""
+		return rawjson.Kind(text) == '"' && strings.TrimSpace(rawjson.Unquote(text)) == ""
 	}
 	for b := range rawjson.Elements(content) {
 		if str(b, "type") == "text" && blank(rawjson.Member(b, "text")) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
@@ -23,7 +23,7 @@ func HasResult(callID, text string) func(*Request) error {
 			case contains(result.Content, text):
 				return nil
 			case other == nil:
-				other = fmt.Errorf("the result of the tool call %q is %q, want it to contain %q", callID, clip.Text(result.Content, 200), text)
+				other = fmt.Errorf("the result of the tool call %q is %q, want it to contain %q", callID, bounded.Cut(result.Content, 200), text)
 			}
 			got = append(got, result.CallID)
 		}
@@ -48,7 +48,7 @@ func HasTools(names ...string) func(*Request) error {
 func HasSystem(text string) func(*Request) error {
 	return func(r *Request) error {
 		if !contains(r.System, text) {
-			return fmt.Errorf("the system prompt is %q, want it to contain %q", clip.Text(r.System, 200), text)
+			return fmt.Errorf("the system prompt is %q, want it to contain %q", bounded.Cut(r.System, 200), text)
 		}
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/llm"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -199,7 +199,7 @@ func value(v any) json.RawMessage {
 func pieces(s string) (out []string) {
 	size := max(min(12, (len(s)+1)/2), (len(s)+31)/32, 1)
 	for s != "" {
-		n := len(clip.Prefix(s, size))
+		n := len(bounded.Prefix(s, size))
 		if n == 0 { // the first character is longer
 			_, n = utf8.DecodeRuneInString(s)
 		}

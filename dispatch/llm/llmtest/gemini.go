@@ -215,7 +215,7 @@ func (f gemini) events(a *answer) (events []event) {
 		var calls []json.RawMessage
 		for _, p := range parts {
 			text := func(s string) json.RawMessage { return object("text", s, "thought", rawjson.Member(p, "thought")) }
-			switch whole := rawjson.Text(rawjson.Member(p, "text")); {
+			switch whole := rawjson.Unquote(rawjson.Member(p, "text")); {
 			case choice.together && rawjson.Member(p, "functionCall") != nil:
 				calls = append(calls, p)
 			case string(p) != string(text(whole)): // only texts are divided

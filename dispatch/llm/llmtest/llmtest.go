@@ -66,7 +66,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/memhttp"
 )
@@ -167,7 +167,7 @@ func (m *Model) Client() *http.Client { return m.client }
 // request, the first that has a step left answers it. The steps given to [New] are for requests
 // that no conversation matches.
 func (m *Model) For(text string, steps ...Step) {
-	m.add(fmt.Sprintf("for %q", clip.Text(text, 100)), func(r *Request) bool { return len(r.Users) > 0 && contains(r.Users[0], text) }, steps)
+	m.add(fmt.Sprintf("for %q", bounded.Cut(text, 100)), func(r *Request) bool { return len(r.Users) > 0 && contains(r.Users[0], text) }, steps)
 }
 
 // When is [Model.For] with a function that tells whether a request belongs to the conversation. It

@@ -145,12 +145,12 @@ func (q *Request) unanswered(adjacent bool) error {
 // text returns the text of a content: a string, or an array of parts with the member "text".
 func text(content json.RawMessage) string {
 	if rawjson.Kind(content) == '"' {
-		return rawjson.Text(content)
+		return rawjson.Unquote(content)
 	}
 	var texts []string
 	for p := range rawjson.Elements(content) {
 		if t := rawjson.Member(p, "text"); t != nil {
-			texts = append(texts, rawjson.Text(t))
+			texts = append(texts, rawjson.Unquote(t))
 		}
 	}
 	return strings.Join(texts, "\n")
@@ -158,7 +158,7 @@ func text(content json.RawMessage) string {
 
 // str returns a member that is a string.
 func str(object json.RawMessage, name string) string {
-	return rawjson.Text(rawjson.Member(object, name))
+	return rawjson.Unquote(rawjson.Member(object, name))
 }
 
 // yes reports whether a member is true.

@@ -19,7 +19,7 @@ func (responses) read(q *Request, previous func(id string) ([]message, bool)) er
 	q.Model, q.Stream, q.previous = str(q.Body, "model"), yes(q.Body, "stream"), str(q.Body, "previous_response_id")
 	q.unstored = rawjson.Kind(rawjson.Member(q.Body, "store")) == 'f'
 	for i := range rawjson.Elements(rawjson.Member(q.Body, "include")) {
-		q.sealed = q.sealed || rawjson.Text(i) == "reasoning.encrypted_content"
+		q.sealed = q.sealed || rawjson.Unquote(i) == "reasoning.encrypted_content"
 	}
 	if i := str(q.Body, "instructions"); i != "" {
 		q.messages = append(q.messages, message{role: instructions, text: i})
@@ -39,7 +39,7 @@ func (responses) read(q *Request, previous func(id string) ([]message, bool)) er
 		q.messages = append(q.messages, earlier...)
 	}
 	if input := rawjson.Member(q.Body, "input"); rawjson.Kind(input) == '"' {
-		q.messages = append(q.messages, message{role: user, text: rawjson.Text(input)})
+		q.messages = append(q.messages, message{role: user, text: rawjson.Unquote(input)})
 		return q.unanswered(false)
 	}
 	items, err := list(q.Body, "input")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/llm"
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -211,7 +211,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // refuse answers a request that has no step, and reports it.
 func (m *Model) refuse(w http.ResponseWriter, r *http.Request, f format, status int, reason error) {
 	hide := secrets(r)
-	text := r.Method + " " + clip.Text(hide.Text(r.URL.Path), 200) + ": " + hide.Text(reason.Error())
+	text := r.Method + " " + bounded.Cut(hide.Text(r.URL.Path), 200) + ": " + hide.Text(reason.Error())
 	m.fail("%s", text)
 	httpserve.LeaveBody(w, r)
 	w.Header().Set("X-Should-Retry", "false")
@@ -236,7 +236,7 @@ func secrets(r *http.Request) *redact.Set {
 
 // fail reports what did not go as scripted. The first 50 reports are kept.
 func (m *Model) fail(format string, args ...any) {
-	err := fmt.Errorf("llmtest: %s", clip.Lines(fmt.Sprintf(format, args...), 8000))
+	err := fmt.Errorf("llmtest: %s", bounded.Lines(fmt.Sprintf(format, args...), 8000))
 	m.report.Lock()
 	defer m.report.Unlock()
 	if len(m.problems) == 50 || m.ended {
@@ -270,7 +270,7 @@ func (c *conversation) step(i int) string {
 // about describes a request for messages: what distinguishes conversations.
 func (q *Request) about(hide *redact.Set) string {
 	var b strings.Builder
-	quote := func(s string) json.RawMessage { return rawjson.Quote(clip.Text(hide.Text(s), 200)) }
+	quote := func(s string) json.RawMessage { return rawjson.Quote(bounded.Cut(hide.Text(s), 200)) }
 	if len(q.Users) > 0 {
 		fmt.Fprintf(&b, "\n  the first user message: %s", quote(q.Users[0]))
 	}

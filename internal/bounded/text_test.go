@@ -1,10 +1,10 @@
-package clip_test
+package bounded_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 func TestLines(t *testing.T) {
@@ -18,13 +18,13 @@ func TestLines(t *testing.T) {
 		{"\x1b\u009b\u202e\x00", "\uFFFD\uFFFD\uFFFD\uFFFD", "\uFFFD\uFFFD\uFFFD\uFFFD", `"\x1b\u009b\u202e\x00"`},
 		{"a\xffb", "a\uFFFDb", "a\uFFFDb", `"a\xffb"`},
 	} {
-		if got := clip.Lines(tt.in, 4); got != tt.lines {
+		if got := bounded.Lines(tt.in, 4); got != tt.lines {
 			t.Errorf("Lines(%q) = %q, want %q", tt.in, got, tt.lines)
 		}
-		if got := clip.Line(tt.in, 4); got != tt.line {
+		if got := bounded.Line(tt.in, 4); got != tt.line {
 			t.Errorf("Line(%q) = %q, want %q", tt.in, got, tt.line)
 		}
-		if got := clip.Quoted(tt.in, 4); got != tt.quoted {
+		if got := bounded.Quoted(tt.in, 4); got != tt.quoted {
 			t.Errorf("Quoted(%q) = %s, want %s", tt.in, got, tt.quoted)
 		}
 	}
@@ -34,7 +34,7 @@ func TestParagraph(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", "a\n": "a", "a\nb: \x1b\n\n": "a\n  b: \uFFFD", strings.Repeat("x", 11): "xxxxxxxxxx… (11 bytes)",
 	} {
-		if got := clip.Paragraph(in, 10); got != want {
+		if got := bounded.Paragraph(in, 10); got != want {
 			t.Errorf("Paragraph(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -47,7 +47,7 @@ func TestNearest(t *testing.T) {
 		"GET-ORDERS": "get_orders", "orders": "order", "stage": "", "delete": "", "": "", "oder": "order",
 		strings.Repeat("x", 300): "", // would take long
 	} {
-		if got := clip.Nearest(name, known); got != want {
+		if got := bounded.Nearest(name, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestUndeclared(t *testing.T) {
 		{strings.Repeat("a/", 33), []string{"b"}, `"` + strings.Repeat("a/", 32) + `"… (66 bytes) is not declared; declared: b`},
 		{"a\x1bb\n", []string{"c d"}, `"a\x1bb\n" is not declared; declared: "c d"`},
 	} {
-		if got := clip.Undeclared(tt.name, tt.declared); got != tt.want {
+		if got := bounded.Undeclared(tt.name, tt.declared); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)
 		}
 	}

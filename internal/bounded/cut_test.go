@@ -1,11 +1,11 @@
-package clip_test
+package bounded_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 func TestText(t *testing.T) {
@@ -17,8 +17,8 @@ func TestText(t *testing.T) {
 		{"", 0, ""}, {"abc", 3, "abc"}, {"abcdef", 5, "ab…"}, {"abcdef", 6, "abcdef"}, {"äöü", 6, "äöü"}, {"äöüß", 7, "äö…"}, {"äöüß", 6, "ä…"},
 		{"漢字仮名", 11, "漢字…"}, {"a😀b😀", 8, "a😀…"}, {"a😀b😀", 7, "a…"}, {"abc", 2, "…"}, {"\x80\x80\x80\x80\x80", 4, "…"},
 	} {
-		if got := clip.Text(tt.s, tt.most); got != tt.want {
-			t.Errorf("Text(%q, %d) = %q, want %q", tt.s, tt.most, got, tt.want)
+		if got := bounded.Cut(tt.s, tt.most); got != tt.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", tt.s, tt.most, got, tt.want)
 		}
 	}
 }
@@ -26,7 +26,7 @@ func TestText(t *testing.T) {
 func TestPrefix(t *testing.T) {
 	const s = "aä漢😀z"
 	for most := -1; most < len(s)+2; most++ {
-		got := clip.Prefix(s, most)
+		got := bounded.Prefix(s, most)
 		if len(got) > max(most, 0) || s[:len(got)] != got || !utf8.ValidString(got) || len(got) < min(most, len(s))-3 {
 			t.Errorf("Prefix(%q, %d) = %q", s, most, got)
 		}
@@ -36,12 +36,12 @@ func TestPrefix(t *testing.T) {
 func TestCode(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	for _, s := range []string{"", "rate_limited", "pydantic.missing", "a:b-C9", long} {
-		if clip.Code(s) != s {
+		if bounded.Code(s) != s {
 			t.Errorf("%q is not taken", s)
 		}
 	}
 	for _, s := range []string{" a", "a b", "a/b", "é", "a\nb", "[redacted]", long + "a"} {
-		if clip.Code(s) != "" {
+		if bounded.Code(s) != "" {
 			t.Errorf("%q is taken", s)
 		}
 	}
