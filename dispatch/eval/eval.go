@@ -13,7 +13,8 @@
 // each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
 // [trials]. A [Grader] is a function that decides about a trial, a [User] one that plays the user of
 // a session. [Experiment.Cases] and [Experiment.Stats] say what the trials of a case, and of all
-// cases, tell together. [Compare] compares two experiments. Options.Results keeps an experiment in a
+// cases, tell together, [Experiment.Scores] what they need, and [Experiment.Slices] are parts of them.
+// [Compare] compares two experiments, and [Versions] several. Options.Results keeps an experiment in a
 // file, which [Load] and [Merge] read, and whose trials [Grade] grades again.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]

@@ -28,6 +28,8 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	f.Add([]byte("{\"user\":\"a\",\"state\":{}}\n\n{\"id\":1,\"user\":\"b\"}\n"))
+	f.Add([]byte("{\"user\":\"a\"}\n{\"usr\":\"b\",\"x\":[}\n{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cost.Linear(t, "Read", data, cost.Lines("user,state,failure_rules", data), func(doc []byte) {
 			if _, err := eval.Read(bytes.NewReader(doc)); err != nil {
@@ -47,6 +49,10 @@ func FuzzRead(f *testing.F) {
 			if !slices.IsSortedFunc(rows, func(a, b eval.Problem) int { return a.Row - b.Row }) {
 				t.Fatalf("not in order: %v", err)
 			}
+			return
+		}
+		if bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF"))), []byte("{")) {
+			checkLines(t, data, set)
 			return
 		}
 		reader := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))
@@ -69,6 +75,28 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// checkLines checks a dataset that was read from JSON Lines against encoding/json.
+func checkLines(t *testing.T, data []byte, set *eval.Dataset) {
+	row := 0
+	for i, line := range bytes.Split(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\n")) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var cells map[string]any
+		if err := json.Unmarshal(line, &cells); err != nil || row == len(set.Rows) {
+			t.Fatalf("line %d: %v", i+1, err)
+		}
+		got := set.Rows[row]
+		if text, is := cells["user"].(string); is && strings.TrimSpace(text) != "" && got.User != text || got.Number != i+1 || got.Line != i+1 {
+			t.Errorf("line %d: %+v", i+1, got)
+		}
+		row++
+	}
+	if row != len(set.Rows) {
+		t.Errorf("%d rows, want %d", len(set.Rows), row)
+	}
+}
+
 // FuzzLoad checks that a file of results is read or rejected with a typed error, and that the cost
 // is linear in its lines.
 func FuzzLoad(f *testing.F) {
@@ -89,7 +117,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(whole)
 	f.Add([]byte(rest))
 	f.Add([]byte(head))
-	f.Add([]byte(`{"case":"a"}`))
+	f.Add([]byte(`{"id":"a"}`))
 	load := func(t *testing.T, doc []byte) {
 		if err := os.WriteFile(file, doc, 0o600); err != nil {
 			t.Fatal(err)

@@ -25,17 +25,11 @@ const (
 	maxPath     = 60  // calls of a difference of trajectories
 )
 
-// htmlTrial is a trial in its case.
+// htmlTrial is the record of a trial in its case, without the outcome of its run.
 type htmlTrial struct {
-	Number   int
-	Verdict  Verdict
-	Cause    string
-	Reason   string // on one line
+	record
 	Took     time.Duration
-	Expected string
-	Repeat   string // the command that runs the case again
-	Scores   string
-	Ended    string // who ended the session, and why
+	Measured string // the scores, of a run that is shown in full
 	Anchor   string
 	Link     string
 	Run      *htmlRun // nil if it is not shown in full
@@ -45,7 +39,7 @@ type htmlTrial struct {
 func (t *htmlTrial) Short() string {
 	text := terminal.Cut(t.Reason, 200)
 	if t.Cause != "" {
-		text = t.Cause + ": " + text
+		text = string(t.Cause) + ": " + text
 	}
 	return text
 }
@@ -69,21 +63,18 @@ type htmlRun struct {
 func (p *htmlPage) fill(c *htmlCase) error {
 	for i := range c.trials {
 		t := &c.trials[i]
-		shown := &htmlTrial{
-			Number: t.Number, Verdict: t.Verdict, Cause: p.texts.Line(string(t.Cause)), Reason: p.texts.Line(oneLine(t.Reason)),
-			Took: t.Took, Ended: p.texts.Line(t.whoEnded()), Anchor: c.Anchor + strconv.Itoa(t.Number),
-			Repeat: p.texts.Line(p.e.repeat(t)),
+		shown := &htmlTrial{record: t.known(p.e.secrets), Took: t.Took, Anchor: c.Anchor + strconv.Itoa(t.Number)}
+		shown.Link, shown.Repeat = "#"+shown.Anchor, p.e.repeat(t)
+		shown.Reason = oneLine(shown.Reason)
+		for _, text := range []*string{(*string)(&shown.Cause), &shown.Reason, &shown.Expected, &shown.Ended, &shown.Repeat} {
+			*text = p.texts.Line(*text)
 		}
-		shown.Link = "#" + shown.Anchor
 		for _, name := range p.names {
 			if v, known := t.Scores[name]; known && c.full[i] {
-				shown.Scores += ", " + p.texts.Line(name) + " " + amount(v)
+				shown.Measured += ", " + p.texts.Line(name) + " " + amount(v)
 			}
 		}
-		shown.Scores = strings.TrimPrefix(shown.Scores, ", ")
-		if t.Row != nil {
-			shown.Expected = p.texts.Line(t.Row.ExpectedOutcome)
-		}
+		shown.Measured = strings.TrimPrefix(shown.Measured, ", ")
 		c.List = append(c.List, shown)
 		if !c.full[i] {
 			continue

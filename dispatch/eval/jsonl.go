@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -20,7 +21,7 @@ type jsonLine struct {
 // the cell, null is an empty cell, and other values are their JSON.
 func (d *reader) readLines() {
 	var lines []jsonLine
-	columns, places, cells := []string{}, map[string]int{}, 0
+	columns, places := []string{}, map[string]int{}
 	number := 0
 	d.first = []int{}
 	for text := range strings.SplitSeq(string(d.data), "\n") {
@@ -43,7 +44,6 @@ func (d *reader) readLines() {
 				line.cells = append(line.cells, slices.Repeat([]string{""}, max(0, at+1-len(line.cells)))...)
 				line.cells[at] = cellOf(value)
 			}
-			cells += len(line.cells)
 		}
 		if len(columns) > d.limits.columns {
 			d.whole(tooLarge, "the lines have more than %d different members", d.limits.columns)
@@ -53,7 +53,7 @@ func (d *reader) readLines() {
 			d.whole(tooLarge, "the file has more than %d rows", d.limits.rows)
 			return
 		}
-		if cells > d.limits.cells {
+		if len(lines)*len(columns) > d.limits.cells { // as many as CSV would have
 			d.whole(tooLarge, "the file has more than %d cells", d.limits.cells)
 			return
 		}
@@ -71,6 +71,7 @@ func (d *reader) readLines() {
 		}
 		d.flush()
 	}
+	slices.SortStableFunc(d.problems.found, func(a, b Problem) int { return cmp.Compare(a.Row, b.Row) })
 }
 
 // cellOf returns the cell that a member stands for.

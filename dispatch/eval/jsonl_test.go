@@ -58,8 +58,8 @@ func TestBadJSONLines(t *testing.T) {
 			`row 2: the line is not valid JSON at character 9, in "/user": `, "row 3: the line is not valid JSON at character 1: ",
 			"row 4: the line is JSON, but an array and not an object", `row 5: the line is not valid JSON at character `, "row 6: the line is not valid JSON at character 12"}},
 		{"only broken lines", "{\"user\n{'user':1}\n", "invalid_row", []string{"row 1: the line is not valid JSON", "row 2: the line is not valid JSON"}},
-		{"misspelt later", "{\"user\":\"a\"}\n{\"user\":\"b\",\"stat\":{}}\n{\"user\":\"c\",\"user_instruction\":1}", "invalid_header", []string{
-			"row 2, column stat: did you mean state? ", "row 3, column user_instruction: did you mean user? "}},
+		{"misspelt later", "{\"user\":\"a\",\"max_turns\":0}\n{\"user\":\"b\",\"stat\":{}}\n{\"user\":\"c\",\"user_instruction\":1}", "invalid_cell", []string{
+			"row 1, column max_turns: ", "row 2, column stat: did you mean state? ", "row 3, column user_instruction: did you mean user? "}},
 		{"cells", "{\"user\":\"\",\"state\":[],\"max_turns\":51,\"expected_outcome\":\"refused\"}\n{\"user\":\"b\",\"state\":{\"order\":1}}\n", "invalid_cell", []string{
 			"row 1, column user: the cell is empty", "row 1, column state: the cell is JSON, but an array and not an object",
 			"row 1, column max_turns: \"51\" is not a number from 1 to 50", "row 1, column expected_outcome: \"refused\" is not completion or refusal",

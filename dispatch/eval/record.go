@@ -92,7 +92,7 @@ func (e *Experiment) repeat(t *Trial) string {
 
 // record returns the record of the trial, with its timeline.
 func (t *Trial) record(secrets *redact.Set) (record, error) {
-	r := record{outcome: outcome{Calls: []callRecord{}}}
+	r := t.known(secrets)
 	switch {
 	case t.Result != nil:
 		r.outcome = outcomeOf(t.Result, secrets)
@@ -102,19 +102,25 @@ func (t *Trial) record(secrets *redact.Set) (record, error) {
 		if err != nil {
 			return r, err
 		}
-		r = *known
+		r.outcome, r.Timeline, r.Result = known.outcome, known.Timeline, known.Result
 	}
-	r.ID, r.Name, r.Trial, r.Verdict, r.Cause, r.Reason = t.ID, t.Name, t.Number, t.Verdict, t.Cause, t.Reason
-	r.Group, r.Retries, r.Scores, r.Usage = t.Group, t.Retries, t.Scores, t.usage
-	r.Judged = maps.Clone(t.judged)
+	return r, nil
+}
+
+// known returns what the record has without the result.
+func (t *Trial) known(secrets *redact.Set) record {
+	r := record{
+		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took),
+		Group: t.Group, Retries: t.Retries, Scores: t.Scores, Usage: t.usage,
+		outcome: outcome{Ended: t.whoEnded(), Calls: []callRecord{}}, stored: stored{Started: t.began.UTC(), Judged: maps.Clone(t.judged)},
+	}
 	for key, answer := range r.Judged {
 		r.Judged[key] = secrets.Text(answer)
 	}
-	r.Started, r.TookMS = t.began.UTC(), milliseconds(t.Took)
 	if t.Row != nil {
 		r.Row, r.Line, r.Expected, r.Columns = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome, t.Row.sliced()
 	}
-	return r, nil
+	return r
 }
 
 func outcomeOf(result *dispatchtest.Result, secrets *redact.Set) outcome {
@@ -144,9 +150,12 @@ func outcomeOf(result *dispatchtest.Result, secrets *redact.Set) outcome {
 
 // notes returns what the platform would warn of, and one text for each kind of problem that changed
 // an answer.
-func (o *outcome) notes() []string {
-	texts := slices.Clone(o.Warnings)
-	for _, p := range o.Problems {
+func notes(warnings []string, problems []dispatch.Problem) []string {
+	texts := slices.Clone(warnings)
+	for _, p := range problems {
+		if p.Fatal {
+			continue
+		}
 		text := "the answer misses the response contract: " + p.Code
 		if p.Code == problem.MessagesRepaired || p.Code == problem.MessagesRemoved {
 			text = "the handler has changed what the agent answered: " + p.Code
@@ -249,7 +258,7 @@ func (r *record) trial(c Case, at span) Trial {
 		Case: c, Number: r.Trial, Retries: r.Retries, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
 		Took: time.Duration(r.TookMS * float64(time.Millisecond)), began: r.Started, at: at,
 	}
-	t.notes, t.ended, t.Scores, t.usage = r.notes(), r.Ended, r.Scores, r.Usage
+	t.notes, t.ended, t.Scores, t.usage = notes(r.Warnings, r.Problems), r.Ended, r.Scores, r.Usage
 	t.judged = r.Judged
 	return t
 }
@@ -259,8 +268,7 @@ func (t *Trial) remarks() []string {
 	if t.Result == nil {
 		return t.notes
 	}
-	o := outcomeOf(t.Result, nil)
-	return o.notes()
+	return notes(t.Result.Warnings, t.Result.Problems)
 }
 
 // whoEnded returns who ended the session of the trial and why; "" if it was none.

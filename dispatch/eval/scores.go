@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -39,7 +40,7 @@ type recorder struct {
 // Score records a score of the trial that is being graded, from 0 to 1, where more is better. A
 // [Grader] calls it on its Case, at any time before it returns and on any goroutine. A later score of
 // the same name replaces an earlier one. A value that is not from 0 to 1, a name that is empty, has
-// more than 60 bytes or belongs to a measure, such as [ScoreCalls], makes the trial one that is not
+// more than 60 bytes, is not in UTF-8 or belongs to a measure, such as [ScoreCalls], makes the trial one that is not
 // graded: see [ErrNotGraded]. Outside of a Grader, Score does nothing.
 func (c Case) Score(name string, value float64) {
 	r := c.recorder
@@ -49,7 +50,7 @@ func (c Case) Score(name string, value float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case name == "" || len(name) > 60 || slices.Contains(measures, name):
+	case name == "" || len(name) > 60 || !utf8.ValidString(name) || slices.Contains(measures, name):
 		r.err = fmt.Errorf("%w: a score cannot have the name %s", ErrNotGraded, shown(name))
 	case !(value >= 0 && value <= 1):
 		r.err = fmt.Errorf("%w: the score %s is %v and not from 0 to 1", ErrNotGraded, shown(name), value)
@@ -363,7 +364,9 @@ func changeOfScore(name string, a, b, d *units, trials int) ScoreChange {
 		return c
 	}
 	c.Difference = c.Candidate - c.Baseline
-	if ratio, i, ok := stats.Ratio(before, now); ok {
+	if c.Baseline == 0 && c.Candidate == 0 && len(before) > 1 {
+		c.Relative = &Rate{}
+	} else if ratio, i, ok := stats.Ratio(before, now); ok {
 		c.Relative = &Rate{ratio - 1, i.Low - 1, i.High - 1}
 		c.Change = changeOf(Rate{-c.Relative.Value, -c.Relative.High, -c.Relative.Low})
 	}
@@ -400,7 +403,7 @@ func (c *Comparison) Bound(name string, margin float64) (gate Gate, reason strin
 	case s.Relative != nil:
 		worse = *s.Relative
 	case slices.Contains(measures, name):
-		return GateUndecided, ""
+		return GateUndecided, fmt.Sprintf("the cases do not bound the difference of %s", name)
 	default:
 		worse = Rate{-s.Difference, -s.Interval.High, -s.Interval.Low}
 	}

@@ -156,6 +156,7 @@ func TestBadScores(t *testing.T) {
 	for want, record := range map[string]func(eval.Case){
 		`the score "s" is 1.1 and not from 0 to 1`:         func(c eval.Case) { c.Score("s", 1.1) },
 		`the score "s" is NaN and not from 0 to 1`:         func(c eval.Case) { c.Score("s", math.NaN()) },
+		`a score cannot have the name "\xff"`:              func(c eval.Case) { c.Score("\xff", 1) },
 		`a score cannot have the name ""`:                  func(c eval.Case) { c.Score("", 1) },
 		`a score cannot have the name "cost"`:              func(c eval.Case) { c.Score(eval.ScoreCost, 1) },
 		`a score cannot have the name "` + "xxxxxxxxxxxxx": func(c eval.Case) { c.Score(strings.Repeat("x", 61), 1) },
@@ -244,6 +245,7 @@ func TestGateOfScores(t *testing.T) {
 	lower := slices.Repeat([][]float64{{0.8}, {0.3}}, 50)
 	unknown := slices.Concat(same[:99], [][]float64{{-1}})
 	dear, cheap := slices.Repeat([][]float64{{30}, {10}, {20}}, 4), slices.Repeat([][]float64{{10}, {20}, {30}}, 4)
+	free := slices.Repeat([][]float64{{0}}, 7)
 	for _, tt := range []struct {
 		name, score   string
 		before, after [][]float64
@@ -260,7 +262,8 @@ func TestGateOfScores(t *testing.T) {
 		{"the same cost", eval.ScoreCost, cheap, cheap, 0.1, eval.GatePassed, ""},
 		{"another order", eval.ScoreCost, dear, cheap, 0.1, eval.GateUndecided, ""},
 		{"five cases", eval.ScoreCost, cheap[:5], cheap[:5], 0.1, eval.GateUndecided, ""},
-		{"free before", eval.ScoreCost, [][]float64{{0}, {0}, {0}, {0}, {0}, {0}, {0}}, cheap[:7], 0.1, eval.GateUndecided, ""},
+		{"free before", eval.ScoreCost, free, cheap[:7], 0.1, eval.GateUndecided, "the cases do not bound the difference of cost"},
+		{"free in both", eval.ScoreCost, free, free, 0.1, eval.GatePassed, ""},
 	} {
 		gate, reason := compare(t, valued(tt.score, tt.before...), valued(tt.score, tt.after...)).Bound(tt.score, tt.margin)
 		if gate != tt.want || reason != tt.reason {
