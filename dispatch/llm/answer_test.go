@@ -80,6 +80,14 @@ func TestAnswers(t *testing.T) {
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}},{"index":0,"id":"y","function":{"name":"f","arguments":"{\"a\""}}]}}`,
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"arguments":"}"}},{"index":0,"id":"y","function":{"arguments":":1}"}}]},"finish_reason":"tool_calls"}`,
 		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{}},{"id":"y","name":"f","arguments":{"a":1}}]}`},
+		{"a repeated id and name", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":{}"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":{}}}]}`},
+		{"an id and a name that come later", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"type":"function"}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x"}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{}}]}`},
 		{"an empty reason on the way", chat, chatStream(`{"index":0,"delta":{"content":"a"},"finish_reason":""}`), none},
 		{"an error as the reason", chat, sse(`{"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}`,
 			`{"error":{"code":502,"message":"no"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`, "[DONE]"), none},
@@ -87,6 +95,7 @@ func TestAnswers(t *testing.T) {
 		{"no alternatives", chat, `{"model":"m","choices":[]}`, none},
 		{"an error that is none", chat, `{"error":"","choices":[{"index":0,"message":{"role":"assistant","content":"a"}}]}`, `{"role":"assistant","content":"a"}`},
 		{"white space after the end", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, "[DONE] "), `{"role":"assistant","content":"a"}`},
+		{"an event after the last one", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, "[DONE]", "{"), `{"role":"assistant","content":"a"}`},
 		{"an error with the status 200", chat, `{"error":{"message":"no"}}`, none},
 
 		{"an error in the stream", anthropic, sse(`{"type":"message_start","message":{"model":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}`,
@@ -182,7 +191,8 @@ func TestUnreadableResponses(t *testing.T) {
 		{"a page", "<html></html>", "text/html", "", "it is neither JSON nor a stream of events", true},
 		{"gzip in gzip", string(zipped(t, string(zipped(t, whole)))), "", "gzip", "it is neither JSON nor a stream of events, in the Content-Encoding gzip", true},
 		{"nothing", " \n", "application/json", "", "it is empty", true},
-		{"invalid JSON", strings.Replace(whole, ":", ";", 1), "application/json", "", "it is not valid JSON", true},
+		{"invalid JSON", strings.Replace(whole, ":", ";", 1), "application/json", "", "it is invalid JSON at byte ", true},
+		{"JSON that is nested deep", `{"choices":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + "}", "", "", "nested", true},
 		{"another API", string(wires[1].final[0]), "application/json", "", "it is not a response of this API", true},
 		{"a stream of another API", string(wires[1].final[1]), "text/event-stream", "", "it has no event of this API", true},
 		{"an event that is not JSON", "data: {\n\n" + stream, "", "", "an event in a response of the model was not read", false},
@@ -217,12 +227,52 @@ func TestUnreadableResponses(t *testing.T) {
 	}
 }
 
+// A body that breaks off is no problem, at whatever byte.
+func TestBodyThatBreaksOff(t *testing.T) {
+	const body = `{"a":"é\n\u00e9\ud83d\ude00", "b":[true,false,null,-1.5e+3,{}],"choices":[]}`
+	for i := 1; i < len(body); i++ {
+		for name, end := range map[string]error{"ends": io.EOF, "breaks": io.ErrUnexpectedEOF} {
+			transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+				_, err := io.Copy(io.Discard, r.Body)
+				resp := response("")
+				resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(body[:i]), iotest.ErrReader(end)))
+				return resp, err
+			})}
+			result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+				_, _ = send(ctx, transport, chatPath, chat("user a"))
+				return nil
+			})
+			if len(result.Problems) > 0 {
+				t.Errorf("%s after %s: %v", name, body[:i], result.Problems)
+			}
+		}
+	}
+}
+
+// A response that cannot be read is reported to an SDK that does not wait for its end.
+func TestUnreadableResponseWithoutItsEnd(t *testing.T) {
+	for body, problem := range map[exch]string{"<html></html>": "it is neither JSON", wires[1].final[0]: "it is not a response of this API"} {
+		transport := &llm.Transport{Base: model(body)}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			resp, err := do(ctx, transport, chatPath, chat("user a"))
+			if err != nil {
+				return err
+			}
+			_, err = io.ReadFull(resp.Body, make([]byte, len(body)))
+			return errors.Join(err, resp.Body.Close())
+		})
+		if len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, problem) {
+			t.Errorf("problems %v, want %q", result.Problems, problem)
+		}
+	}
+}
+
 // Arguments in pieces that do not make a value are reported.
 func TestArgumentsThatDoNotBelongTogether(t *testing.T) {
 	w := wires[3]
 	for _, path := range []string{"", "city", "$..a", "$.a[", "$['a", "$.a[-1]", "$" + strings.Repeat(".a", 200)} {
 		transport := &llm.Transport{Base: model(exch(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"` + path +
-			`","stringValue":"b"}]}}]},"finishReason":"STOP"}]}`))}
+			`","stringValue":"b"},{"jsonPath":"$.b","stringValue":"c"}]}}]},"finishReason":"STOP"}]}`))}
 		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
 			_, err := send(ctx, transport, w.path, w.ask)
 			return err
@@ -260,10 +310,12 @@ func TestManyParts(t *testing.T) {
 		}
 		return strings.TrimSuffix(b.String(), ",")
 	}
+	piece := `{"candidates":[{"content":{"parts":[{"functionCall":{"partialArgs":[{"jsonPath":"$.a","stringValue":"` + strings.Repeat("x", 1<<20) + `"}],"willContinue":true}}]}}]}`
 	for _, tt := range []struct {
 		wire wire
 		body exch
 	}{
+		{wires[3], exch(strings.Repeat(string(sse(piece)), 9)) + sse(`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7}}`)},
 		{wires[0], sse(`{"choices":[{"index":0,"delta":{"tool_calls":[`+numbered(`{"index":0,"id":"c%d","function":{"name":"f"}}`)+`]},"finish_reason":"stop"}],"usage":{"prompt_tokens":7}}`, "[DONE]")},
 		{wires[1], exch(strings.Repeat(string(sse(`{"type":"content_block_start","index":0,"content_block":{"type":"text"}}`)), n)) +
 			sse(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":7}}`, `{"type":"message_stop"}`)},

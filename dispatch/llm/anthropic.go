@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -61,7 +62,7 @@ func (c *converter) block(block json.RawMessage) error {
 		if kind != "tool_result" && kind != "mcp_tool_result" && content != nil { // its parts are the provider's own
 			texts, err = []string{string(content)}, nil
 		}
-		c.result(textOf(block, "tool_use_id"), "", texts, rawjson.Kind(member(block, "is_error")) == 't')
+		c.result(textOf(block, "tool_use_id"), "", texts, isTrue(member(block, "is_error")))
 		return err
 	default:
 		if text, ok := partText(block); ok {
@@ -72,6 +73,7 @@ func (c *converter) block(block json.RawMessage) error {
 }
 
 func writeAnthropic(turns []turn) (out []json.RawMessage) {
+	turns = slices.DeleteFunc(turns, func(t turn) bool { return t.role == dispatch.RoleSystem })
 	if n := len(turns); n > 0 && turns[n-1].role == dispatch.RoleAssistant && turns[n-1].calls == nil {
 		for i, text := range turns[n-1].texts { // the API rejects white space where its answer goes on
 			turns[n-1].texts[i] = strings.TrimRight(text, " \t\r\n")
@@ -79,9 +81,6 @@ func writeAnthropic(turns []turn) (out []json.RawMessage) {
 	}
 	for i := 0; i < len(turns); i++ {
 		t := turns[i]
-		if t.role == dispatch.RoleSystem {
-			continue
-		}
 		blocks := anthropicTexts(t.texts)
 		for _, call := range t.calls {
 			var o rawjson.Object

@@ -21,8 +21,7 @@ type anthropicBlock struct {
 }
 
 func (a *anthropicAnswer) read(doc json.RawMessage) {
-	kind := textOf(doc, "type")
-	switch kind {
+	switch textOf(doc, "type") {
 	case "message": // not streamed
 		a.message(doc)
 		a.content, a.finished = a.keep(member(doc, "content")), true

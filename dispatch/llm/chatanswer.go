@@ -106,7 +106,7 @@ func (a *chatAnswer) call(index int, id, name, arguments string) {
 	if a.found == nil {
 		a.found = map[chatKey]*chatCall{}
 	}
-	a.found[chatKey{index, ""}], a.found[chatKey{index, call.id}] = call, call
+	a.found[chatKey{index, ""}], a.found[chatKey{index, id}] = call, call
 }
 
 // whole reports whether a name begins another call, where no id tells.

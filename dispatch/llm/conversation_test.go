@@ -267,7 +267,7 @@ func TestConversationOfOddMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		prefill := append(slices.Clone(messages), dispatch.Message{Role: "assistant", Content: dispatch.Content(`[{"type":"text","text":"{ "},{"type":"text","text":" "}]`)})
+		prefill := append(slices.Clone(messages), dispatch.Message{Role: "assistant", Content: dispatch.Content(`[{"type":"text","text":"{ "},{"type":"text","text":" "}]`)}, dispatch.Message{Role: "system", Content: dispatch.Text("Be brief.")})
 		model = llmtest.New(t, llmtest.Text("yes"))
 		path, body = request(t, f, false, prefill)
 		if got, err := send(t.Context(), model.Client().Transport, path, body); err != nil || !strings.Contains(got, "yes") {

@@ -40,7 +40,7 @@ type openKey struct{ id, name string }
 
 // convert converts the conversation of a request.
 func (c *converter) convert(p prompt) ([]dispatch.Message, error) {
-	if isSet(p.system) {
+	if p.system != nil {
 		c.at = p.at
 		c.begin(dispatch.RoleSystem)
 		if err := c.content(p.system); err != nil {
@@ -346,7 +346,7 @@ func argumentsOf(value json.RawMessage) json.RawMessage {
 // member returns the member of the first name that an object has. A member that is null is none.
 func member(object json.RawMessage, names ...string) json.RawMessage {
 	for _, name := range names {
-		if value := rawjson.Member(object, name); value != nil && rawjson.Kind(value) != 'n' {
+		if value := rawjson.Member(object, name); isSet(value) {
 			return value
 		}
 	}

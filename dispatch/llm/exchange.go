@@ -140,12 +140,6 @@ func (x *exchange) ask() {
 
 // feed takes the next bytes of the response.
 func (x *exchange) feed(p []byte) {
-	if !x.ended {
-		x.take(p)
-	}
-}
-
-func (x *exchange) take(p []byte) {
 	if x.form == unknown {
 		var start []byte
 		x.form, start = formOf(append(x.body.Bytes(), p...))
@@ -174,6 +168,7 @@ func (x *exchange) take(p []byte) {
 // event takes the data of an event.
 func (x *exchange) event(data []byte) {
 	switch {
+	case x.answer.common().ended: // nothing counts after the last event
 	case bytes.HasPrefix(data, []byte("[DONE]")):
 		x.answer.common().ended = true
 	case len(bytes.TrimSpace(data)) == 0: // it keeps the connection open
@@ -188,8 +183,7 @@ func (x *exchange) event(data []byte) {
 func (x *exchange) read(doc json.RawMessage) {
 	x.answer.read(doc)
 	if known := *x.answer.common(); known.kept > maxAnswer { // from here on, only the tokens count
-		known.kept, x.tooLarge = 0, true
-		x.answer = x.dialect.answer()
+		x.tooLarge, x.answer = true, x.dialect.answer()
 		*x.answer.common() = known
 	}
 }
@@ -229,12 +223,11 @@ func (x *exchange) readRest(whole bool) (problem string) {
 		problem = "it is empty, or its compression is broken"
 	case document:
 		body := x.body.Bytes()
-		invalid, _ := errors.AsType[*rawjson.Error](validate(body))
-		if invalid == nil {
+		if err := rawjson.Check(body, readable); err == nil {
 			x.read(body)
 			whole, problem = true, "it is not a response of this API" // an SDK may not wait for the end
 		} else {
-			whole, problem = invalid.Offset < int64(len(body)), "it is not valid JSON"
+			whole, problem = !breaksOff(body), "it is "+err.Error()
 		}
 	case stream:
 		if garbled := x.garbled; whole {
@@ -261,6 +254,12 @@ func (x *exchange) readRest(whole bool) (problem string) {
 	return problem
 }
 
+// breaksOff reports whether a document is only the beginning of one.
+func breaksOff(doc []byte) bool {
+	err := json.NewDecoder(bytes.NewReader(doc)).Decode(new(json.RawMessage))
+	return errors.Is(err, io.ErrUnexpectedEOF)
+}
+
 // unzip reads a compressed response, as far as it has come.
 func (x *exchange) unzip() {
 	compressed := x.body
@@ -275,7 +274,7 @@ func (x *exchange) unzip() {
 		x.tooLarge = true
 		return
 	}
-	x.take(body.Bytes())
+	x.feed(body.Bytes())
 }
 
 // watched is the body of a response. Reading it reads for the exchange too.
@@ -290,7 +289,9 @@ func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.x.feed(p[:n])
+	if !w.x.ended {
+		w.x.feed(p[:n])
+	}
 	if err != nil {
 		w.x.end(err == io.EOF)
 	}

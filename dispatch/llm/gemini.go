@@ -54,7 +54,7 @@ func (c *converter) geminiPart(part json.RawMessage) {
 		return
 	}
 	switch {
-	case rawjson.Kind(member(part, "thought")) == 't':
+	case isTrue(member(part, "thought")):
 		c.think(textOf(part, "text"))
 		return
 	case c.geminiCall(part):

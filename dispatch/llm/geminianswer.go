@@ -105,9 +105,7 @@ func (a *geminiAnswer) endCall() {
 	var call rawjson.Object
 	call.PutText("id", textOf(a.call, "id"))
 	call.PutText("name", textOf(a.call, "name"))
-	if a.args.children != nil {
-		call.Put("args", a.args.whole())
-	}
+	call.Put("args", a.args.whole())
 	a.call, a.args = nil, partial{}
 	a.put(geminiPart("functionCall", call.Bytes()))
 }

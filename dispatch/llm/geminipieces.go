@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -49,7 +50,7 @@ func (p *partial) add(piece json.RawMessage) (made int, ok bool) {
 		case "stringValue":
 			p.text.WriteString(rawjson.Unquote(value))
 		case "numberValue", "boolValue":
-			p.value = append(json.RawMessage(nil), value...)
+			p.value = bytes.Clone(value)
 		case "nullValue":
 			p.value = json.RawMessage("null")
 		}

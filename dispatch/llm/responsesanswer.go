@@ -15,13 +15,12 @@ type responsesAnswer struct {
 }
 
 func (a *responsesAnswer) read(doc json.RawMessage) {
-	switch kind := textOf(doc, "type"); kind {
+	switch textOf(doc, "type") {
 	case "": // not streamed
 		a.response(doc)
 	case "response.created", "response.in_progress":
-		response := member(doc, "response")
 		a.known = true
-		a.setModel(member(response, "model"))
+		a.setModel(member(member(doc, "response"), "model"))
 	case "response.completed", "response.incomplete", "response.failed":
 		a.known, a.ended = true, true
 		a.response(member(doc, "response"))

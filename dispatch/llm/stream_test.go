@@ -177,6 +177,9 @@ func zipped(t testing.TB, text string) []byte {
 	return b.Bytes()
 }
 
+// exactly returns a document of n bytes: doc, and white space.
+func exactly(n int, doc string) string { return doc + strings.Repeat(" ", n-len(doc)) }
+
 // What is too large passes whole, and is reported.
 func TestLimits(t *testing.T) {
 	const mib = 1 << 20
@@ -199,6 +202,11 @@ func TestLimits(t *testing.T) {
 		{"a response", w.ask, says(large), false, "it has more than 8 MiB", 0},
 		{"a stream", w.ask, sse(append(events, "[DONE]")...), false, "it has more than 8 MiB", 3},
 		{"an event", w.ask, sse(`{"x":"`+large+`"}`, delta), false, "it has more than 8 MiB", 3},
+		{"a request of 16 MiB", exactly(16*mib, chat("user a")), says("yes"), false, "", 1},
+		{"a request of 16 MiB and a byte", exactly(16*mib+1, chat("user a")), says("yes"), false, "a request of more than 16 MiB", 0},
+		{"a response of 8 MiB", w.ask, exch(exactly(8*mib, string(says("yes")))), false, "", 1},
+		{"a response of 8 MiB and a byte", w.ask, exch(exactly(8*mib+1, string(says("yes")))), false, "it has more than 8 MiB", 0},
+		{"a compressed response of 8 MiB", w.ask, exch(exactly(8*mib, string(says("yes")))), true, "", 1},
 		{"a line without an end", w.ask, sse(delta) + exch("data: "+large), false, "it has more than 8 MiB", 3},
 		{"a compressed response", w.ask, says(large), true, "it has more than 8 MiB", 0},
 	} {
@@ -221,7 +229,7 @@ func TestLimits(t *testing.T) {
 				}
 				return err
 			})
-			if len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, tt.problem) {
+			if problem := fmt.Sprint(result.Problems); len(result.Problems) > 1 || !strings.Contains(problem, tt.problem) || (problem == "[]") != (tt.problem == "") {
 				t.Errorf("problems %v", result.Problems)
 			}
 			if m := metadata(t, result); m.Input != tt.input {
