@@ -34,6 +34,8 @@ func TestInject(t *testing.T) {
 		{"own in a branch", `{"anyOf":[{"properties":{"reasoning":{}}}]}`, `{"anyOf":[{"properties":{"reasoning":{}}}]}`},
 		{"own behind a reference", `{"$ref":"#/$defs/a~1b","$defs":{"a/b":{"properties":{"reasoning":{}}}}}`,
 			`{"$ref":"#/$defs/a~1b","$defs":{"a/b":{"properties":{"reasoning":{}}}}}`},
+		{"own behind an escaped reference", `{"$ref":"#/$defs/a%20b","$defs":{"a b":{"properties":{"reasoning":{}}}}}`,
+			`{"$ref":"#/$defs/a%20b","$defs":{"a b":{"properties":{"reasoning":{}}}}}`},
 		{"own in a condition", `{"if":{"required":["reasoning"]},"then":{}}`, `{"if":{"required":["reasoning"]},"then":{}}`},
 		{"own when another is there", `{"dependentSchemas":{"a":{"properties":{"reasoning":{}}}}}`, `{"dependentSchemas":{"a":{"properties":{"reasoning":{}}}}}`},
 		{"own behind a reference into a list", `{"$ref":"#/x/1","x":[{},{"properties":{"reasoning":{}}}]}`, `{"$ref":"#/x/1","x":[{},{"properties":{"reasoning":{}}}]}`},

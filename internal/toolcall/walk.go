@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -92,7 +91,7 @@ func (w *walker) applied(m member) iter.Seq[json.RawMessage] {
 
 // target returns the target of a local reference: "#", or "#" and a JSON Pointer.
 func (w *walker) target(ref json.RawMessage) (json.RawMessage, bool) {
-	pointer, local := strings.CutPrefix(rawjson.Unquote(ref), "#")
+	pointer, local := rawjson.Local(rawjson.Unquote(ref))
 	if !local || w.left == 0 {
 		return nil, false
 	}
