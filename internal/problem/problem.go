@@ -34,8 +34,13 @@ func (p Problem) Text() string {
 	return text
 }
 
-// String returns Text and the code in brackets.
-func (p Problem) String() string { return p.Text() + " [" + p.Code + "]" }
+// String returns Text and the code in brackets. A server may report a problem without a code.
+func (p Problem) String() string {
+	if p.Code == "" {
+		return p.Text()
+	}
+	return p.Text() + " [" + p.Code + "]"
+}
 
 // A Common type is the Problem of a public package that has no fields of its own.
 type Common interface {

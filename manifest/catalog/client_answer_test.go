@@ -328,6 +328,9 @@ func TestClientErrorBodies(t *testing.T) {
 				e.Status != test.status {
 				t.Errorf("got %#v", err)
 			}
+			if strings.Contains(err.Error(), "[]") {
+				t.Errorf("an absent code is shown: %v", err)
+			}
 			if test.status == 200 && e.Code != catalog.CodeRefused {
 				t.Errorf("code %s", e.Code)
 			}
