@@ -163,23 +163,20 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 // run runs the tool and returns the response body. What runs in the loop calls methods of the result,
 // which are code of the tool.
 func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments toolcall.Arguments) ([]byte, *Error) {
-	body, failure := toolcall.Run(NewContext(ctx, call), h.loop, arguments, func(ctx context.Context) ([]byte, error) {
+	ctx = NewContext(ctx, call)
+	body, failure := toolcall.Run(ctx, h.loop, arguments, func(ctx context.Context) ([]byte, *toolcall.Failure) {
 		result, err := t.run(ctx, arguments.Filled())
 		if err != nil {
-			return nil, err
+			return nil, toolcall.FailureOf(err)
 		}
 		body, err := encodeResult(result, h.opts.StandaloneHarness)
 		if err != nil {
-			err = &toolcall.OwnError{Err: &Error{Code: CodeInternal, Tool: t.name, Message: toolresult.TextBroken, Err: err}}
+			return nil, &toolcall.Failure{Code: string(CodeInternal), Message: toolresult.TextBroken, Err: err}
 		}
-		return body, err
+		return body, nil
 	})
 	if failure == nil {
 		return body, nil
-	}
-	if failure.Own != nil {
-		e, _ := failure.Own.Err.(*Error)
-		return nil, e
 	}
 	e := &Error{Code: Code(failure.Code), Tool: t.name, Message: failure.Message, Err: failure.Err}
 	switch {

@@ -3,8 +3,9 @@
 // a time limit, contains its panics, and says what the model reads about a failure.
 //
 //	a := tool.Arguments(raw)
-//	result, failure := toolcall.Run(ctx, loop, a, func(ctx context.Context) (string, error) {
-//		return function(ctx, a.Filled())
+//	result, failure := toolcall.Run(ctx, loop, a, func(ctx context.Context) (string, *toolcall.Failure) {
+//		result, err := function(ctx, a.Filled())
+//		return result, toolcall.FailureOf(err)
 //	})
 package toolcall
 
@@ -86,26 +87,15 @@ const (
 	Canceled = "canceled"          // the caller's context ended
 )
 
-// A Failure is why a call has no result.
+// A Failure is why a call has no result. Its code is one of those above, or one that the function for
+// [Run] chose.
 type Failure struct {
-	Own     *OwnError // of the function; the other fields are empty if it is not nil
 	Code    string
 	Message string // for the model
 	Err     error  // the cause; nil for Panicked
+	Silent  bool   // the tool gave no text for the model, which is what the end of its context looks like
 	Aborts  bool   // the tool panicked with http.ErrAbortHandler
 }
-
-// An OwnError is an error that a function for [Run] has described itself.
-type OwnError struct {
-	Err     error
-	Stopped bool // the function failed only because its context ended
-}
-
-// Error implements error.
-func (e *OwnError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *OwnError) Unwrap() error { return e.Err }
 
 const correct = "; correct them and call the tool again"
 
@@ -123,10 +113,10 @@ func Decode[In any](arguments json.RawMessage) (In, error) {
 }
 
 // Run validates the arguments, runs the tool, and waits for it. What the tool returns counts even if it
-// is late, but not if it failed without a text for the model, which is what the end of its context
-// looks like. f runs on a goroutine of its own.
+// is late, unless it failed silently. f runs on a goroutine of its own. It returns the failures of
+// [FailureOf] or its own.
 func Run[T any](
-	ctx context.Context, l *Loop, a Arguments, f func(ctx context.Context) (T, error),
+	ctx context.Context, l *Loop, a Arguments, f func(ctx context.Context) (T, *Failure),
 ) (result T, failure *Failure) {
 	if err := a.tool.validate(a.Bare); err != nil {
 		return result, &Failure{Code: Invalid, Message: "arguments: " + err.Error() + correct, Err: err}
@@ -139,17 +129,14 @@ func Run[T any](
 		failure *Failure
 	}
 	end := runner.Run(ctx, &l.tools, time.Now().Add(l.timeout), a.tool.name, func(ctx context.Context) returned {
-		result, err := f(ctx)
-		if err != nil {
-			return returned{failure: failureOf(err)}
-		}
-		return returned{result: result}
+		result, failure := f(ctx)
+		return returned{result, failure}
 	})
 	out := end.Value
 	switch {
 	case end.Panic != nil:
 		return result, &Failure{Code: Panicked, Message: toolresult.TextBroken, Aborts: end.Panic.Aborts()}
-	case end.Stop == runner.InTime || !end.Left && !out.failure.silent():
+	case end.Stop == runner.InTime || !end.Left && (out.failure == nil || !out.failure.Silent):
 		return out.result, out.failure
 	case end.Stop == runner.TimedOut:
 		return result, &Failure{Code: TimedOut, Message: toolresult.TimeoutText(l.timeout), Err: ErrTimeout}
@@ -161,10 +148,11 @@ func canceled(ctx context.Context) *Failure {
 	return &Failure{Code: Canceled, Message: "the call was canceled", Err: httpcall.ContextError(ctx)}
 }
 
-// failureOf chooses the text for the model. It calls methods of the error, which may panic.
-func failureOf(err error) *Failure {
-	if own, ok := errors.AsType[*OwnError](err); ok {
-		return &Failure{Own: own}
+// FailureOf returns the failure of a tool that returned err, with the text for the model. It calls
+// methods of err, which may panic, so it must be called in the function for [Run].
+func FailureOf(err error) *Failure {
+	if err == nil {
+		return nil
 	}
 	if m, ok := errors.AsType[*misfit](err); ok {
 		return &Failure{Code: Invalid, Message: m.Error() + correct, Err: m.error}
@@ -172,10 +160,5 @@ func failureOf(err error) *Failure {
 	if text, ok := toolresult.TextOf(err); ok {
 		return &Failure{Code: Failed, Message: text, Err: err}
 	}
-	return &Failure{Code: Failed, Message: toolresult.TextFailed, Err: err}
-}
-
-// silent reports whether the tool failed without a text for the model.
-func (f *Failure) silent() bool {
-	return f != nil && (f.Message == toolresult.TextFailed || f.Own != nil && f.Own.Stopped)
+	return &Failure{Code: Failed, Message: toolresult.TextFailed, Err: err, Silent: true}
 }

@@ -97,10 +97,10 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 	a := t.called.Arguments(whole)
 	end.Reasoning = a.Reasoning
 	// Handlers and Options.Transport are the host's code.
-	result, failure := toolcall.Run(ctx, b.loop, a, func(ctx context.Context) (json.RawMessage, error) {
+	result, failure := toolcall.Run(ctx, b.loop, a, func(ctx context.Context) (json.RawMessage, *toolcall.Failure) {
 		if t.run != nil {
 			text, err := t.run(ctx, a.Filled(), b.agent, t.Tool)
-			return encode(text), err
+			return encode(text), toolcall.FailureOf(err)
 		}
 		definition, sent := t.bare, a.Bare
 		if rawjson.Kind(rawjson.Member(whole, "reasoning")) == '"' {
@@ -108,22 +108,25 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 		}
 		result, failed := b.post(ctx, definition, t.URL, sent)
 		if failed != nil {
-			return nil, &toolcall.OwnError{Err: failed, Stopped: failed.Message == textStopped}
+			ended := failed.Code == CodeCanceled || failed.Code == CodeDeadline
+			return nil, &toolcall.Failure{Code: ofWebhook, Err: failed, Silent: ended}
 		}
 		return result, nil
 	})
-	if failure == nil {
+	switch {
+	case failure == nil:
 		return result, nil
-	}
-	if failure.Own != nil {
-		e, _ := failure.Own.Err.(*Error)
+	case failure.Code == ofWebhook:
+		e, _ := failure.Err.(*Error)
 		return nil, e
-	}
-	if failure.Code == toolcall.Canceled {
+	case failure.Code == toolcall.Canceled:
 		return nil, contextError(failure.Err, "the call")
 	}
 	return nil, &Error{Code: Code(failure.Code), Message: failure.Message, Err: failure.Err}
 }
+
+// ofWebhook is the code of a failure whose Err is the [*Error] of the call.
+const ofWebhook = "webhook"
 
 // contextError returns the error of a call or list whose context ended with err.
 func contextError(err error, what string) *Error {

@@ -78,14 +78,6 @@ func Errorf(format string, args ...any) error {
 	return &Error{Code: CodeToolFailed, Message: err.Error(), Err: err}
 }
 
-const textStopped = "the call was stopped"
-
-// private reports whether a tool failed without a text for the model, or only because its context
-// ended.
-func (e *Error) private() bool {
-	return e != nil && (e.Message == toolresult.TextFailed || e.Message == textStopped)
-}
-
 // Problem is one rule that a document or the options break. Codes, beside those of package schema:
 //
 //	wrong_type             a member has the wrong JSON type
@@ -122,7 +114,7 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
 	}
-	if e.Err != nil && (e.private() || e.Code == CodeTransport || e.Code == CodeBadResponse) {
+	if e.Err != nil && (e.Message == toolresult.TextFailed || e.Code == CodeTransport || e.Code == CodeBadResponse) {
 		b.WriteString(": " + bounded.Cut(e.Err.Error(), maxDetail))
 	}
 	if len(e.Problems) > 0 {

@@ -117,7 +117,7 @@ func (b *Toolbox) body(definition, args json.RawMessage) []byte {
 func (b *Toolbox) failed(status int, failure *httpcall.Failure) *Error {
 	switch {
 	case failure.Kind == httpcall.Canceled:
-		return &Error{Code: Code(failure.Code()), Status: status, Message: textStopped, Err: failure.Err}
+		return contextError(failure.Err, "the call")
 	case failure.Kind == httpcall.TooLarge:
 		return &Error{Code: CodeResponseTooLarge, Status: status,
 			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less in one call",
