@@ -17,7 +17,7 @@ func readAgent(a *restclient.Response, method string) (*Agent, *restclient.Failu
 		return &Agent{}, nil
 	}
 	all, err := objectMembers(a.Body, rawjson.Liberal, "id", "status")
-	agent := &Agent{ID: text(all.first("id")), Status: text(all.first("status")), Raw: a.Body}
+	agent := &Agent{ID: restclient.TextOf(all.first("id")), Status: restclient.TextOf(all.first("status")), Raw: a.Body}
 	switch {
 	case err != nil:
 		return nil, a.Bad("the response is not one JSON object with one id and one status")
@@ -78,23 +78,12 @@ func objectMembers(doc json.RawMessage, mode rawjson.Mode, known ...string) (all
 	return all, err
 }
 
-// first returns the value of the first name that is present.
-func (ms members) first(names ...string) json.RawMessage {
-	for _, name := range names {
-		for _, m := range ms {
-			if m.Name == name {
-				return m.Value
-			}
+// first returns the value of the first member of a name, or nil.
+func (ms members) first(name string) json.RawMessage {
+	for _, m := range ms {
+		if m.Name == name {
+			return m.Value
 		}
 	}
 	return nil
-}
-
-// text returns the content of a string, the digits of a number, and "" for anything else.
-func text(v json.RawMessage) (s string) {
-	if len(v) > 0 && v[0] >= '0' && v[0] <= '9' {
-		return string(v)
-	}
-	_ = json.Unmarshal(v, &s) // leaves s empty if v is not a string
-	return s
 }

@@ -48,14 +48,6 @@ func IsLink(text string) bool {
 	return ok && u.User == nil && u.Fragment == ""
 }
 
-// CheckKey returns what an API key must be, such as "must be visible ASCII …", or "".
-func CheckKey(key string) string {
-	if !VisibleASCII(key) {
-		return "must be visible ASCII; check that its environment variable is set"
-	}
-	return ""
-}
-
 // VisibleASCII reports whether a text is not empty and consists of visible ASCII, so that it can be a
 // token in a header, a log and a path.
 func VisibleASCII(text string) bool {

@@ -51,8 +51,7 @@ type Client struct {
 	name    string
 }
 
-// maxKey bounds a key, in bytes.
-const maxKey = 4096
+const maxKey = 4096 // bytes
 
 // New returns a client, or what is wrong with the base URL and the key, such as "must be visible
 // ASCII".
@@ -65,8 +64,8 @@ func New(o Options) (c *Client, url, key []string) {
 	if len(o.Key) > maxKey {
 		key = append(key, fmt.Sprintf("must have at most %d bytes", maxKey))
 	}
-	if must := httpcall.CheckKey(o.Key); must != "" {
-		key = append(key, must)
+	if !httpcall.VisibleASCII(o.Key) {
+		key = append(key, "must be visible ASCII; check that its environment variable is set")
 	}
 	if o.Transport == nil {
 		o.Transport = httpcall.NewTransport()
@@ -114,31 +113,11 @@ type Response struct {
 	hide   *redact.Set
 }
 
-// The codes of a [Failure].
-const (
-	Canceled     = "canceled"
-	Deadline     = "deadline" // of the caller's context
-	Timeout      = "timeout"  // of an attempt
-	Transport    = "transport"
-	TooLarge     = "response_too_large"
-	BadResponse  = "bad_response" // 2xx, but not what the API sends
-	Unauthorized = "unauthorized"
-	Forbidden    = "forbidden"
-	NotFound     = "not_found"
-	Conflict     = "conflict"
-	RequestSize  = "request_too_large" // 413
-	Rejected     = "rejected"          // 422
-	RateLimited  = "rate_limited"
-	Refused      = "refused" // any other 4xx
-	ServerError  = "server_error"
-	OtherStatus  = "unexpected_status"
-)
-
 // A Failure is why a call has no usable response.
 type Failure struct {
-	Code   string
-	Status int   // 0 if no response arrived
-	Err    error // of the context, of the transport, or about the response; nil for a refusal
+	Code   string // as all packages have it
+	Status int    // 0 if no response arrived
+	Err    error  // of the context, of the transport, or about the response; nil for a refusal
 
 	// Of a refusal.
 	Said Said
@@ -208,20 +187,25 @@ func (c *Client) request(r *Request) *http.Request {
 
 // failed describes an attempt without a complete response.
 func (a *Response) failed(failure *httpcall.Failure) *Failure {
-	return &Failure{Code: failure.Code(), Status: a.Status, Err: failure.Err, RequestID: a.requestID(), Unsure: !failure.NotSent,
-		unsent: failure.NotSent, passing: failure.Kind == httpcall.Broken && !failure.Lasting()}
+	return &Failure{
+		Code: failure.Code(), Status: a.Status, Err: failure.Err, RequestID: a.requestID(), Unsure: !failure.NotSent,
+		unsent: failure.NotSent, passing: failure.Kind == httpcall.Broken && !failure.Lasting(),
+	}
 }
 
 // Bad returns the failure for a response with the status 2xx that the API does not send.
 func (a *Response) Bad(why string) *Failure {
 	err := errors.New(a.Hide(why))
-	return &Failure{Code: BadResponse, Status: a.Status, Err: err, RequestID: a.requestID(), Unsure: true}
+	return &Failure{Code: "bad_response", Status: a.Status, Err: err, RequestID: a.requestID(), Unsure: true}
 }
 
 // Refusal describes a response that refuses the request. status is the one that decides about code
 // and repetition, usually that of the response.
 func (a *Response) Refusal(status int) *Failure {
-	f := &Failure{Code: problem.StatusCode[string](status), Status: a.Status, Body: a.Body, RequestID: a.requestID(), Unsure: !a.r.proves(status)}
+	f := &Failure{
+		Code: problem.StatusCode[string](status), Status: a.Status, Body: a.Body, RequestID: a.requestID(),
+		Unsure: !a.r.proves(status),
+	}
 	f.RetryAfter, _ = httpcall.RetryAfter(a.Header)
 	if len(a.Body) <= maxBody {
 		f.Said, f.Text = a.said(), bounded.Cut(a.Hide(string(a.Body)), maxMessage)
@@ -237,7 +221,7 @@ func (a *Response) Refusal(status int) *Failure {
 // status without a code of its own after it has passed the request on.
 func (r *Request) proves(status int) bool {
 	switch problem.StatusCode[string](status) {
-	case Refused, ServerError, OtherStatus:
+	case "refused", "server_error", "unexpected_status":
 		return slices.Contains(r.Proofs, status)
 	}
 	return true

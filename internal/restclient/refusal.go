@@ -182,7 +182,7 @@ func (s *search) locate(o object, at Statement) Statement {
 	if loc := o["loc"]; rawjson.Kind(loc) == '[' && string(loc) != "[]" {
 		at.Pointer = ""
 		for step := range rawjson.Elements(loc) {
-			if text := textOf(step); text != "" && len(at.Pointer) < maxPointer {
+			if text := TextOf(step); text != "" && len(at.Pointer) < maxPointer {
 				at.Pointer += rawjson.Token(bounded.Cut(hide(text), maxStep))
 			}
 		}
@@ -214,14 +214,14 @@ func objectOf(v json.RawMessage) object {
 func (o object) text(names ...string) string {
 	for _, name := range names {
 		if v := o[name]; v != nil {
-			return textOf(v)
+			return TextOf(v)
 		}
 	}
 	return ""
 }
 
-// textOf returns the content of a string, the digits of a number, and "" for anything else.
-func textOf(v json.RawMessage) string {
+// TextOf returns the content of a string, the digits of a number, and "" for anything else.
+func TextOf(v json.RawMessage) string {
 	if rawjson.Kind(v) == '0' {
 		return string(v)
 	}

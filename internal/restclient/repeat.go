@@ -3,6 +3,7 @@ package restclient
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -30,7 +31,7 @@ func (c *Client) Repeat(ctx context.Context, r *Request, attempt func() *Failure
 			return httpcall.Next{}
 		}
 		unsure = unsure || last.Unsure
-		again := last.passing && (last.unsent || last.Code == RateLimited || r.Safe)
+		again := last.passing && (last.unsent || last.Status == http.StatusTooManyRequests || r.Safe)
 		return httpcall.Next{Again: again, After: last.RetryAfter}
 	}, func(number int, wait time.Duration) {
 		attrs := r.attrs(number, last, slog.Duration("wait", wait))

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -105,7 +106,7 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 // configure reports all mistakes and fills the defaults in.
 func (o *ClientOptions) configure() []Problem {
 	var found []Problem
-	o.TypeField = or(o.TypeField, documentedTypeField)
+	o.TypeField = cmp.Or(o.TypeField, documentedTypeField)
 	if o.TypeField != documentedTypeField && o.TypeField != sdkTypeField {
 		found = append(found, at("TypeField", ruleEnum, `must be "tool_type" or "type"`))
 	}
@@ -120,9 +121,9 @@ func (o *ClientOptions) configure() []Problem {
 			found = append(found, at(limit.name, ruleNegative, textNegative))
 		}
 	}
-	o.Timeout = or(o.Timeout, 30*time.Second)
-	o.MaxAttempts = or(o.MaxAttempts, 4)
-	o.MaxResponseBytes = or(o.MaxResponseBytes, 16<<20)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.MaxAttempts = cmp.Or(o.MaxAttempts, 4)
+	o.MaxResponseBytes = cmp.Or(o.MaxResponseBytes, 16<<20)
 	return found
 }
 

@@ -61,7 +61,7 @@ func (c *Client) attempt(
 	return c.rest.Attempt(ctx, &r.Request, read)
 }
 
-// messages are the messages for responses without a usable text, and for calls without a response.
+// messages are the messages for refusals without a usable text.
 var messages = map[Code]string{
 	CodeRefused:      "the server rejected the request",
 	CodePlugin:       "the server rejected the uploaded source",
@@ -113,16 +113,16 @@ func (c *Client) failed(r *request, f *restclient.Failure) *Error {
 
 // explain sets the message and the problems of an error.
 func (r *request) explain(e *Error, f *restclient.Failure) {
-	switch f.Code {
-	case restclient.Canceled, restclient.Deadline:
+	switch e.Code {
+	case CodeCanceled, CodeDeadline:
 		e.Message = contextText(f.Err)
-	case restclient.Timeout:
+	case CodeTimeout:
 		e.Message = f.Err.Error() + " (ClientOptions.Timeout)"
-	case restclient.Transport:
+	case CodeTransport:
 		e.Message = f.Err.Error()
-	case restclient.TooLarge:
+	case CodeResponseTooLarge:
 		e.Message = f.Err.Error() + " (ClientOptions.MaxResponseBytes)"
-	case restclient.BadResponse:
+	case CodeBadResponse:
 		e.Message, e.Err = "the response cannot be used: "+f.Err.Error(), nil
 	default:
 		e.Message, e.Problems = r.read(&f.Said)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -65,7 +66,7 @@ func (h *Handler) create(c *call) (answer, error) {
 // finish sets the fields that every tool has.
 func (h *Handler) finish(c *call, t Tool) Tool {
 	t.AccountID = c.account
-	t.Version = or(t.Version, DefaultVersion)
+	t.Version = cmp.Or(t.Version, DefaultVersion)
 	return t
 }
 

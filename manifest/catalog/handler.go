@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,9 +175,9 @@ func (h *Handler) classify(c *call, route route, err error) *failure {
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch e.Code {
 		case CodeNotFound:
-			return &failure{code: CodeNotFound, status: http.StatusNotFound, message: or(route.notFound, textNotFound)}
+			return &failure{code: CodeNotFound, status: http.StatusNotFound, message: cmp.Or(route.notFound, textNotFound)}
 		case CodeConflict:
-			return &failure{code: CodeConflict, status: http.StatusConflict, message: or(route.conflict, textConflict)}
+			return &failure{code: CodeConflict, status: http.StatusConflict, message: cmp.Or(route.conflict, textConflict)}
 		case CodeInvalid:
 			return invalid("body", e.Problems...)
 		case CodeTooLarge:

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -129,19 +130,11 @@ func (h *Handler) configure(store Store, opts *HandlerOptions) error {
 	}
 	o.InsecureAccount = strings.ToLower(o.InsecureAccount)
 	o.Plugin.MaxBytes = o.Plugin.maxBytes()
-	o.BodyTimeout = or(o.BodyTimeout, defaultBodyTimeout)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, defaultBodyTimeout)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
-}
-
-func or[T comparable](value, def T) T {
-	var zero T
-	if value == zero {
-		return def
-	}
-	return value
 }
 
 // newID returns a random UUID (version 4), in lower case.

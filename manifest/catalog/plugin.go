@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -165,7 +166,7 @@ func (o *PluginOptions) configure() (pluginRules, error) {
 	if o.MaxBytes < 0 {
 		mistakes = append(mistakes, at("MaxBytes", ruleNegative, textNegative))
 	}
-	rules.maxBytes = or(o.MaxBytes, defaultMaxPlugin)
+	rules.maxBytes = cmp.Or(o.MaxBytes, defaultMaxPlugin)
 	if o.ServerVersion != "" {
 		old, ok := isBefore(o.ServerVersion, [3]int{0, 1, 85})
 		if !ok {
@@ -180,7 +181,7 @@ func (o *PluginOptions) configure() (pluginRules, error) {
 }
 
 // maxBytes returns the limit of checked options.
-func (o *PluginOptions) maxBytes() int { return min(or(o.MaxBytes, defaultMaxPlugin), mostBytes) }
+func (o *PluginOptions) maxBytes() int { return min(cmp.Or(o.MaxBytes, defaultMaxPlugin), mostBytes) }
 
 // mistakes returns the problems of configure, with pointers into the options that contain o.
 func (o *PluginOptions) mistakes() []Problem {
