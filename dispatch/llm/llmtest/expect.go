@@ -8,8 +8,6 @@ import (
 	"github.com/toolwire/toolwire/internal/bounded"
 )
 
-func contains(s, part string) bool { return strings.Contains(s, part) }
-
 // HasResult checks that the model was sent the result of a tool call since its last message, and
 // that the result contains text. If several results have the id, one of them must contain it. Gemini's
 // calls without an id all have the id "".
@@ -20,7 +18,7 @@ func HasResult(callID, text string) func(*Request) error {
 		for _, result := range r.Results {
 			switch {
 			case result.CallID != callID:
-			case contains(result.Content, text):
+			case strings.Contains(result.Content, text):
 				return nil
 			case other == nil:
 				other = fmt.Errorf("the result of the tool call %q is %q, want it to contain %q", callID, bounded.Cut(result.Content, 200), text)
@@ -47,7 +45,7 @@ func HasTools(names ...string) func(*Request) error {
 // HasSystem checks that the system prompt contains text.
 func HasSystem(text string) func(*Request) error {
 	return func(r *Request) error {
-		if !contains(r.System, text) {
+		if !strings.Contains(r.System, text) {
 			return fmt.Errorf("the system prompt is %q, want it to contain %q", bounded.Cut(r.System, 200), text)
 		}
 		return nil

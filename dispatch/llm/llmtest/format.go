@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,14 +47,13 @@ type event struct {
 }
 
 func (e event) bytes() []byte {
-	var b []byte
-	if e.bare {
-		return append(slices.Clip(e.data), "\n\n"...)
+	switch {
+	case e.bare:
+		return fmt.Appendf(nil, "%s\n\n", e.data)
+	case e.name != "":
+		return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", e.name, e.data)
 	}
-	if e.name != "" {
-		b = append(append(append(b, "event: "...), e.name...), '\n')
-	}
-	return append(append(append(b, "data: "...), e.data...), "\n\n"...)
+	return fmt.Appendf(nil, "data: %s\n\n", e.data)
 }
 
 // answer is a response to a request, or one of its choices.

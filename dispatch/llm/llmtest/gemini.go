@@ -48,7 +48,8 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 		case "model":
 			m.role = assistant
 			if n := len(q.messages); n > 0 && q.messages[n-1].role == assistant {
-				m.calls, open = open.calls, openCalls{} // the SDK's chats keep each event of a stream as a content of its own
+				// The SDK's chats keep each event of a stream as a content of its own.
+				m.calls, q.messages[n-1].calls, open = open.calls, nil, openCalls{}
 			}
 		}
 		for p := range rawjson.Elements(rawjson.Member(c, "parts")) {
@@ -213,17 +214,16 @@ func (f gemini) events(a *answer) (events []event) {
 		}
 		parts, reason, why := f.finish(choice)
 		var calls []json.RawMessage
-		for _, p := range parts {
-			text := func(s string) json.RawMessage { return object("text", s, "thought", rawjson.Member(p, "thought")) }
-			switch whole := rawjson.Unquote(rawjson.Member(p, "text")); {
-			case choice.together && rawjson.Member(p, "functionCall") != nil:
-				calls = append(calls, p)
-			case string(p) != string(text(whole)): // only texts are divided
-				send(p)
-			default:
-				for _, s := range pieces(whole) {
-					send(text(s))
+		for j, p := range parts { // one for each part of the step
+			switch of := choice.parts[j]; {
+			case of.kind == textPart || of.kind == thinkingPart:
+				for _, s := range pieces(of.text) {
+					send(object("text", s, "thought", rawjson.Member(p, "thought")))
 				}
+			case of.kind == callPart && choice.together:
+				calls = append(calls, p)
+			default:
+				send(p)
 			}
 		}
 		if calls != nil {

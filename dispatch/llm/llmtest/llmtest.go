@@ -8,8 +8,8 @@
 //	client := openai.NewClient(option.WithBaseURL(model.URL), option.WithHTTPClient(model.Client()), option.WithAPIKey("none"))
 //
 // A script is a list of steps. A [Step] is one response of the model: text, thinking, tool calls,
-// choices, whatever else the format has, or an error. The model answers in the format of the request, and streams if the request asks for it.
-// The end of the path selects the format:
+// choices, whatever else the format has, or an error. The model answers in the format of the request,
+// and streams if the request asks for it. The end of the path selects the format:
 //
 //	/chat/completions                            OpenAI Chat Completions
 //	/responses                                   OpenAI Responses
@@ -26,9 +26,9 @@
 // A model made by [New] or [NewServer] fails its test when
 //
 //   - a request has no step: the script is over, or no script is for its conversation;
-//   - a request is one that the provider refuses, for example because the result of a tool call is
-//     missing, ids of calls repeat, or a text for Anthropic has white space only, or one that has more
-//     than 32 MiB. Such a request does not use a step;
+//   - a request is one that the provider refuses, or has more than 32 MiB. Providers refuse, for example,
+//     a tool call without its result; Anthropic also refuses equal ids of calls, and texts of white
+//     space only. Such a request does not use a step;
 //   - an expectation of a step is not met (see [Step.Expect]). The step is played all the same;
 //   - a step has not been used when the test ends.
 //
@@ -62,6 +62,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -167,7 +168,7 @@ func (m *Model) Client() *http.Client { return m.client }
 // request, the first that has a step left answers it. The steps given to [New] are for requests
 // that no conversation matches.
 func (m *Model) For(text string, steps ...Step) {
-	m.add(fmt.Sprintf("for %q", bounded.Cut(text, 100)), func(r *Request) bool { return len(r.Users) > 0 && contains(r.Users[0], text) }, steps)
+	m.add(fmt.Sprintf("for %q", bounded.Cut(text, 100)), func(r *Request) bool { return len(r.Users) > 0 && strings.Contains(r.Users[0], text) }, steps)
 }
 
 // When is [Model.For] with a function that tells whether a request belongs to the conversation. It

@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -115,8 +116,8 @@ func Choices(steps ...Step) Step {
 		return Step{}
 	}
 	s := steps[0]
-	s.choices = slices.Clone(steps[1:])
-	for _, other := range s.choices {
+	s.choices = slices.Concat(s.choices, steps[1:])
+	for _, other := range steps[1:] {
 		s.expect = slices.Concat(s.expect, other.expect)
 	}
 	return here(s)
@@ -133,27 +134,13 @@ func Turn(steps ...Step) Step {
 		s.incomplete = s.incomplete || next.incomplete
 		s.together = s.together || next.together
 		s.choices = append(s.choices, next.choices...)
-		if next.stop != nil {
-			s.stop = next.stop
-		}
-		if next.cached != 0 {
-			s.cached = next.cached
-		}
+		s.stop, s.cached, s.status = cmp.Or(next.stop, s.stop), cmp.Or(next.cached, s.cached), cmp.Or(next.status, s.status)
+		s.retryAfter, s.after, s.every = cmp.Or(next.retryAfter, s.retryAfter), cmp.Or(next.after, s.after), cmp.Or(next.every, s.every)
 		if next.end != whole {
 			s.end, s.failure = next.end, next.failure
 		}
 		if next.input != 0 || next.output != 0 {
 			s.input, s.output = next.input, next.output
-		}
-		for _, set := range []struct{ to, from *time.Duration }{
-			{&s.retryAfter, &next.retryAfter}, {&s.after, &next.after}, {&s.every, &next.every},
-		} {
-			if *set.from != 0 {
-				*set.to = *set.from
-			}
-		}
-		if next.status != 0 {
-			s.status = next.status
 		}
 	}
 	return here(s)

@@ -125,6 +125,8 @@ func TestWireOfOtherSteps(t *testing.T) {
 		{"raw", 2, llmtest.Raw(`{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`), []string{`{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`}},
 		{"raw", 3, llmtest.Raw(`{"text":"a","thoughtSignature":"c2ln"}`), []string{`"parts":[{"text":"a","thoughtSignature":"c2ln"}]`}},
 
+		{"raw text", 3, llmtest.Raw(`{"text":"It is delivered whole."}`), []string{`"parts":[{"text":"It is delivered whole."}]`}},
+		{"choices of choices", 0, llmtest.Choices(llmtest.Choices(llmtest.Text("a"), llmtest.Text("b")), llmtest.Text("c")), []string{`"index":0`, `"index":1`, `"index":2`}},
 		{"choices", 0, choices, []string{`"index":0`, `1"`, `"finish_reason":"stop"`, `"index":1`, `"name":"f"`, `"finish_reason":"tool_calls"`, `"total_tokens":15`}},
 		{"choices", 3, choices, []string{`1"`, `"index":0`, `"name":"f"`, `"index":1`, `"totalTokenCount":15`}},
 
