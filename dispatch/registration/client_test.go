@@ -2,6 +2,7 @@ package registration_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,6 +157,13 @@ func TestRejected(t *testing.T) {
 				{"", p, "/endpoint_url", "private"}}},
 		"the whole body": {`{"detail":[{"type":"model_type","loc":["body"],"msg":"no"},{"pointer":"/body","message":"nor"}]}`,
 			[]registration.Problem{{"", "model_type", "", "no"}, {"", p, "", "nor"}}},
+		"an index and a location": {`{"errors":[{"index":0,"loc":["body","name"],"msg":"a"},{"index":0,"loc":[],"msg":"b"}]}`,
+			[]registration.Problem{{"", p, "/name", "a"}, {"get_order", p, "/tools_schema/0", "b"}}},
+		"a code and a type": {`{"errors":[{"code":"one","type":"two","msg":"a"},{"code":null,"type":"two","msg":"b"}]}`,
+			[]registration.Problem{{"", "one", "", "a"}, {"", "two", "", "b"}}},
+		"a tool named twice": {`{"get_order":"a","get_order":"b"}`, []registration.Problem{{"get_order", p, "", "a"}}},
+		"long names": {`{"errors":[{"name":"` + strings.Repeat("x", 300) + `","pointer":"/` + strings.Repeat("y", 600) + `","msg":"a"}]}`,
+			[]registration.Problem{{strings.Repeat("x", 125) + "…", p, "/" + strings.Repeat("y", 508) + "…", "a"}}},
 		"a type that is not a code": {`{"detail":[{"type":"not a code!","msg":"no"}]}`,
 			[]registration.Problem{{"", p, "", "no"}}},
 		"more than 100": {`{"errors":["no"` + strings.Repeat(`,"no"`, 149) + `]}`,
@@ -221,6 +229,15 @@ func TestRejectedIsReadOnce(t *testing.T) {
 		if e, ok := errors.AsType[*registration.Error](err); !ok || !slices.Equal(e.Problems, test.want) {
 			t.Errorf("%s: got %.300v", name, err)
 		}
+	}
+}
+
+// The class of the whole response counts, not that of a part.
+func TestClass(t *testing.T) {
+	a := &responses{status: 422, body: `{"error_class":"a","detail":{"error_class":"b","errors":[{"msg":"no"}]}}`}
+	_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), full())
+	if e, ok := errors.AsType[*registration.Error](err); !ok || e.Class != "a" {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -473,7 +490,10 @@ func TestNoSecretBehindWhiteSpace(t *testing.T) {
 		reg.AuthValue = value
 		quoted, _ := json.Marshal(value)
 		twice, _ := json.Marshal(string(quoted))
-		for _, echo := range []string{string(quoted), string(twice), `"` + strings.Join(strings.Fields(value), " ") + `"`} {
+		for _, echo := range []string{
+			string(quoted), string(twice), `"` + strings.Join(strings.Fields(value), " ") + `"`,
+			`"` + base64.StdEncoding.EncodeToString([]byte(value)) + `"`,
+		} {
 			a := &responses{status: 422, body: `{"detail":[` + echo + `]}`}
 			_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
 			if s := shown(err); !strings.Contains(s, "[redacted]") || strings.Contains(s, "token") || leaks(s) {

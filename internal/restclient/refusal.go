@@ -210,11 +210,11 @@ func objectOf(v json.RawMessage) object {
 	return o
 }
 
-// text returns the content of the first of these members that is there, if that is a string or a number.
+// text returns the first of these members that is a string or a number, and not empty.
 func (o object) text(names ...string) string {
 	for _, name := range names {
-		if v := o[name]; v != nil {
-			return TextOf(v)
+		if text := TextOf(o[name]); text != "" {
+			return text
 		}
 	}
 	return ""

@@ -296,6 +296,7 @@ func TestClientErrorBodies(t *testing.T) {
 			`{"success":false,"data":null,"message":"Forbidden","error":{"code":"X","message":"master key only"},"timestamp":"x"}`, nil,
 			"Forbidden: master key only", nil},
 		"error text":    {500, `{"error":"Failed to register plugin"}`, nil, "Failed to register plugin", nil},
+		"a name":        {400, `{"errors":[{"name":"x","index":0,"msg":"no"}]}`, nil, "no", nil},
 		"said twice":    {500, `{"message":"no","error":{"message":"no"},"detail":"no"}`, nil, "no", nil},
 		"list of texts": {400, `{"errors":["one","two"]}`, nil, "one: two", nil},
 		"fields of error": {400,

@@ -171,6 +171,74 @@ func TestClientPatchReadsAgain(t *testing.T) {
 	})
 }
 
+// A request that timed out, or whose response is too large, is not repeated.
+func TestClientDoesNotRepeatWhatTakesTooLong(t *testing.T) {
+	for _, code := range []catalog.Code{catalog.CodeTimeout, catalog.CodeResponseTooLarge} {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{
+				Timeout: time.Second, MaxResponseBytes: 99,
+				Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+					calls++
+					if code == catalog.CodeTimeout {
+						<-r.Context().Done()
+						return nil, r.Context().Err()
+					}
+					return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(calculatorItem)), ContentLength: -1, Request: r}, nil
+				}),
+			})
+			if failedWith(t, clientCalls["get"](t.Context(), c), code); calls != 1 {
+				t.Errorf("%s: %d calls", code, calls)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// The error of a wait that ends early unwraps to the end of the context and to the last attempt.
+func TestClientErrorOfAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		c := newClient(t, "https://aip.example.com",
+			&catalog.ClientOptions{Transport: &clientScript{steps: []clientStep{{err: errDial}}}})
+		err := clientCalls["get"](ctx, c)
+		failedWith(t, err, catalog.CodeCanceled)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, errDial) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// The body of a request has a limit, which counts in bytes.
+func TestClientRequestLimit(t *testing.T) {
+	var sent int64
+	c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{
+		Plugin: catalog.PluginOptions{MaxBytes: 1},
+		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			sent = r.ContentLength
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(calculatorItem)), Request: r}, nil
+		}),
+	})
+	const limit = 3<<20 + 1
+	tool := calculatorTool()
+	for _, size := range []int64{1, limit, limit + 1} {
+		tool.Description = strings.Repeat("x", len(tool.Description)+int(size-sent))
+		if size == 1 {
+			tool.Description = "x"
+		}
+		_, err := c.Create(t.Context(), tool)
+		if size > limit {
+			failedWith(t, err, catalog.CodeTooLarge)
+		} else if err != nil || size > 1 && sent != size {
+			t.Errorf("%d bytes: %d sent, %v", size, sent, err)
+		}
+	}
+}
+
 func TestClientWaits(t *testing.T) {
 	between := func(d, lo, hi time.Duration) bool { return d >= lo && d <= hi }
 	synctest.Test(t, func(t *testing.T) {
