@@ -7,11 +7,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Problem is one violation of the response contract.
 type Problem struct {
+	Tool string `json:"tool,omitempty"` // "": the platform names no tool
+
 	// Code is stable. The platform finds final_response_missing, final_response_long, not_json,
 	// messages_malformed and metadata_malformed. The handler reports what it changed before it sent
 	// the response: messages_repaired and messages_removed. Package llm reports conversations that
@@ -25,9 +28,10 @@ type Problem struct {
 	Fatal bool `json:"fatal"`
 }
 
-// String returns code, pointer and message on one line. Without a pointer the message is about the response.
+// String returns tool, pointer, message and code on one line. Without a pointer the message is about the response.
 func (p Problem) String() string {
-	return fmt.Sprintf("%s: %s %s", p.Code, cmp.Or(p.Pointer, "the response"), p.Message)
+	place := cmp.Or(p.Pointer, "the response")
+	return problem.Problem{Tool: p.Tool, Code: p.Code, Pointer: place, Message: p.Message}.String()
 }
 
 // A ResponseCheck describes what the platform does with a response.
@@ -67,7 +71,7 @@ const (
 func CheckResponse(body []byte) *ResponseCheck {
 	v := &ResponseCheck{}
 	add := func(fatal bool, code, pointer, format string, args ...any) {
-		v.Problems = append(v.Problems, Problem{code, pointer, fmt.Sprintf(format, args...), fatal})
+		v.Problems = append(v.Problems, Problem{"", code, pointer, fmt.Sprintf(format, args...), fatal})
 	}
 	var messages, metadata json.RawMessage
 	final, found := "", false
@@ -121,7 +125,7 @@ func CheckResponse(body []byte) *ResponseCheck {
 // all is not documented.
 func checkMetadata(metadata json.RawMessage) (problems []Problem) {
 	add := func(key, text string) {
-		problems = append(problems, Problem{"metadata_malformed", "/metadata" + key, text, false})
+		problems = append(problems, Problem{Code: "metadata_malformed", Pointer: "/metadata" + key, Message: text})
 	}
 	if rawjson.IsNull(metadata) {
 		return nil
@@ -148,7 +152,7 @@ func checkMetadata(metadata json.RawMessage) (problems []Problem) {
 func readMessages(list json.RawMessage) (rows []Message, problems []Problem) {
 	rows = []Message{} // an empty list is not nil
 	add := func(pointer, text string) {
-		problems = append(problems, Problem{"messages_malformed", pointer, text, false})
+		problems = append(problems, Problem{Code: "messages_malformed", Pointer: pointer, Message: text})
 	}
 	if rawjson.Kind(list) != '[' {
 		add("/messages", "must be a list of messages")
@@ -167,11 +171,11 @@ func readMessages(list json.RawMessage) (rows []Message, problems []Problem) {
 
 func checkFinalResponse(s string) *Problem {
 	if strings.TrimSpace(s) == "" {
-		return &Problem{"final_response_missing", "/final_response", "is empty", true}
+		return &Problem{Code: "final_response_missing", Pointer: "/final_response", Message: "is empty", Fatal: true}
 	}
 	if len(s) > longFinalResponse && utf8.RuneCountInString(s) > longFinalResponse {
-		message := "has more than 50,000 characters and is cut off by the platform"
-		return &Problem{"final_response_long", "/final_response", message, false}
+		return &Problem{Code: "final_response_long", Pointer: "/final_response",
+			Message: "has more than 50,000 characters and is cut off by the platform"}
 	}
 	return nil
 }
@@ -193,9 +197,8 @@ func CheckMessages(messages []Message) []Problem {
 	calls := map[string]bool{}
 	for i, m := range messages {
 		add := func(at, format string, args ...any) {
-			problems = append(problems, Problem{
-				"messages_malformed", fmt.Sprintf("/messages/%d%s", i, at), fmt.Sprintf(format, args...), false,
-			})
+			problems = append(problems, Problem{Code: "messages_malformed",
+				Pointer: fmt.Sprintf("/messages/%d%s", i, at), Message: fmt.Sprintf(format, args...)})
 		}
 		switch m.Role {
 		case RoleSystem, RoleUser, RoleAssistant, RoleTool:

@@ -207,8 +207,8 @@ func TestMetadataThatThePlatformMightDrop(t *testing.T) {
 		o.Observer = &dispatch.Observer{RunEnd: func(_ context.Context, end dispatch.RunEnd) { problems = end.Problems }}
 	})
 	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x","metadata":{"agent_runtime_ms":5,"model":"m","own":-1}}`)
-	want := "metadata_malformed: /metadata/total_input_tokens must be an integer of 0 or more; it is not sent\n" +
-		"metadata_malformed: /metadata/total_output_tokens must be an integer of 0 or more; it is not sent\n"
+	want := "/metadata/total_input_tokens must be an integer of 0 or more; it is not sent [metadata_malformed]\n" +
+		"/metadata/total_output_tokens must be an integer of 0 or more; it is not sent [metadata_malformed]\n"
 	var got strings.Builder
 	for _, p := range problems {
 		got.WriteString(p.String() + "\n")

@@ -120,5 +120,5 @@ func ExampleCheckResponse() {
 	}
 	// Output:
 	// true false
-	// messages_malformed: /messages/0/role must be system, user, assistant or tool
+	// /messages/0/role must be system, user, assistant or tool [messages_malformed]
 }

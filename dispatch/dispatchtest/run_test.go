@@ -161,7 +161,7 @@ func TestAssertions(t *testing.T) {
 	}{
 		{"ok", func(t testing.TB) { good.AssertOK(t) }, ""},
 		{"not ok", func(t testing.TB) { bad.AssertOK(t) }, "the run failed: agent_5xx"},
-		{"a part is lost", func(t testing.TB) { lost.AssertOK(t) }, "messages_removed: /messages it is lost"},
+		{"a part is lost", func(t testing.TB) { lost.AssertOK(t) }, "/messages it is lost [messages_removed]"},
 		{"an unclear conversation", func(t testing.TB) { unclear.AssertOK(t) }, ""},
 		{"final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "shipped") }, ""},
 		{"other final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "lost") }, `does not contain ["lost"]`},

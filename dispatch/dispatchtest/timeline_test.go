@@ -59,7 +59,7 @@ the run failed: no_answer: the agent returned no final response; its handler ans
 ping       200 {"ok":true}  (0.0 ms)
 dispatch   "Go." with input {}
 answer     200 {"final_response":"(no final response)"}  (0.0 ms)
-contract   final_response_missing: /final_response is empty
+contract   /final_response is empty [final_response_missing]
 warning    the run completed without a tool call, although tools are declared
 final      (no final response)
 verdict    failed: no_answer (the platform would grade the run)
@@ -83,7 +83,7 @@ the final response does not contain ["open" "at nine"]
 ping       200 {"ok":true}  (0.0 ms)
 dispatch   "Go." with input {}
 answer     200 {"final_response":"X141… (2097173 bytes)  (0.0 ms)
-contract   final_response_long: /final_response has more than 50,000 characters and is cut off by the platform
+contract   /final_response has more than 50,000 characters and is cut off by the platform [final_response_long]
 warning    the run completed without a tool call, although tools are declared
 final      X2000… (2097152 bytes)
 verdict    ok: the run would be graded
@@ -106,7 +106,7 @@ the platform would grade the run, want it to fail with agent_timeout
 ping       200 {"ok":true}  (0.0 ms)
 dispatch   "Go." with input {}
 answer     200 {"final_response":"(no final response)"}  (0.0 ms)
-contract   final_response_missing: /final_response is empty
+contract   /final_response is empty [final_response_missing]
 warning    the run completed without a tool call, although tools are declared
 final      (no final response)
 verdict    failed: no_answer: the agent returned no final response; its handler answered in its place (the platform would grade the run)
@@ -145,7 +145,7 @@ error      no model
 verdict    failed: agent_5xx
 `}, {func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, nil }, `
 answer     200 {"final_response":"(no final response)"}  (0.0 ms)
-contract   final_response_missing: /final_response is empty
+contract   /final_response is empty [final_response_missing]
 final      (no final response)
 verdict    failed: no_answer: the agent returned no final response; its handler answered in its place (the platform would grade the run)
 `},
@@ -283,8 +283,8 @@ func TestWhatFailuresDoNotRepeat(t *testing.T) {
 	}{
 		{"a server error", 500, long, "answer     500 " + long + "\nverdict    failed: agent_5xx\n"},
 		{"a client error", 404, long, "answer     404 " + long + "\nverdict    failed: agent_4xx\n"},
-		{"no final response", 200, `{}`, "contract   final_response_missing: /final_response must be a string\nverdict    failed: agent_bad_response\n"},
-		{"no JSON", 200, `<p>`, "contract   not_json: the response is not a JSON object: invalid JSON at byte 0: invalid character '<' where a value should begin\n" +
+		{"no final response", 200, `{}`, "contract   /final_response must be a string [final_response_missing]\nverdict    failed: agent_bad_response\n"},
+		{"no JSON", 200, `<p>`, "contract   the response is not a JSON object: invalid JSON at byte 0: invalid character '<' where a value should begin [not_json]\n" +
 			"verdict    failed: agent_bad_response\n"},
 		{"a redirect", 302, `{}`, "answer     302 {}\nverdict    failed: agent_bad_response: the endpoint answered 302; redirects are not followed\n"},
 		{"a 401", 401, "", "verdict    failed: auth_failed: the endpoint answered 401: compare the registered auth header with the agent's token\n"},
@@ -334,8 +334,8 @@ func TestAFatalProblemIsSaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := testkit.Failures(t, func(t testing.TB) { got.AssertOK(t) })
-	if want := "the run failed: agent_bad_response: final_response_missing: /final_response must be a string\n"; !strings.HasPrefix(text, want) ||
-		strings.Count(text, "must be a string") != 1 || !strings.Contains(text, "\ncontract   messages_malformed: ") {
+	if want := "the run failed: agent_bad_response: /final_response must be a string [final_response_missing]\n"; !strings.HasPrefix(text, want) ||
+		strings.Count(text, "must be a string") != 1 || !strings.Contains(text, "\ncontract   /messages must be a list of messages [messages_malformed]\n") {
 		t.Errorf("got\n%s\nwant once, first\n%s", text, want)
 	}
 }

@@ -482,7 +482,7 @@ func TestCutTranscript(t *testing.T) {
 						t.Errorf("the last message is %s", last)
 					}
 				}
-				problem := fmt.Sprintf("messages_removed: /messages has more than 1 MiB of JSON or 1,000 messages: %d are not sent", all-sent)
+				problem := fmt.Sprintf("/messages has more than 1 MiB of JSON or 1,000 messages: %d are not sent [messages_removed]", all-sent)
 				if len(result.Problems) != 1 || result.Problems[0].String() != problem {
 					t.Errorf("problems %v, want %s", result.Problems, problem)
 				}

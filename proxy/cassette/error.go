@@ -1,9 +1,9 @@
 package cassette
 
 import (
-	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // A Code classifies an [Error]. Codes are stable; messages are not.
@@ -39,12 +39,13 @@ type Problem struct {
 	Message string `json:"message"` // what is wrong and what to do; quotes no value of a call
 }
 
-// String returns the line, if there is one, and the message.
+// String returns the line, if there is one, the message and the code on one line.
 func (p Problem) String() string {
-	if p.Line == 0 {
-		return p.Message
+	text := problem.Problem{Code: p.Code, Message: p.Message}.String()
+	if p.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", p.Line, text)
 	}
-	return fmt.Sprintf("line %d: %s", p.Line, p.Message)
+	return text
 }
 
 // Error is the error type of this package. It reports all problems at once, up to 100. It contains
@@ -58,28 +59,19 @@ type Error struct {
 
 // Error returns all problems, one per line if there are several.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("cassette: ")
+	text := string(e.Code) + ": " + problem.Lines(e.Problems, 0)
 	if e.Path != "" {
-		b.WriteString(e.Path + ": ")
+		text = e.Path + ": " + text
 	}
-	b.WriteString(string(e.Code) + ": ")
-	if len(e.Problems) == 1 {
-		return b.String() + e.Problems[0].String()
-	}
-	fmt.Fprintf(&b, "%d problems:", len(e.Problems))
-	for _, p := range e.Problems {
-		b.WriteString("\n  " + p.String())
-	}
-	return b.String()
+	return "cassette: " + text
 }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 func newError(code Code, rule, path string, cause error, format string, args ...any) *Error {
-	problem := Problem{Code: rule, Message: fmt.Sprintf(format, args...)}
-	return &Error{Code: code, Path: path, Problems: []Problem{problem}, Err: cause}
+	return &Error{Code: code, Path: path, Err: cause,
+		Problems: []Problem{{Code: rule, Message: fmt.Sprintf(format, args...)}}}
 }
 
 // The codes of a [Problem].
@@ -97,8 +89,5 @@ const (
 
 // CodeOf returns the code of the *Error in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }

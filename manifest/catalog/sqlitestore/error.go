@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -30,10 +31,7 @@ type Error struct {
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 // Error returns the message and the cause.
