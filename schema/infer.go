@@ -292,7 +292,7 @@ func (in *inferrer) refineStruct(s *invopop.Schema, t reflect.Type) {
 			p = orElse(p, &invopop.Schema{Type: "null"})
 		}
 		s.Properties.Set(f.name, p)
-		if !f.optional() || slices.Contains(f.words, "required") {
+		if f.required() {
 			s.Required = append(s.Required, f.name)
 		}
 	})
@@ -416,9 +416,10 @@ func (f *field) hidden() bool { return f.words[0] == "-" }
 // ignored reports whether encoding/json ignores the field: it is embedded, not exported and no struct.
 func (f *field) ignored() bool { return !f.IsExported() && deref(f.Type).Kind() != reflect.Struct }
 
-// optional reports whether the field may be omitted.
-func (f *field) optional() bool {
-	return f.maybe || slices.Contains(f.options, "omitempty") || slices.Contains(f.options, "omitzero")
+// required reports whether the schema requires the property.
+func (f *field) required() bool {
+	optional := f.maybe || slices.Contains(f.options, "omitempty") || slices.Contains(f.options, "omitzero")
+	return !optional || slices.Contains(f.words, "required")
 }
 
 // nilGone reports whether a nil value is omitted. "omitzero" calls the method IsZero of a slice or a
