@@ -103,8 +103,7 @@ func (c *Client) check(info CallInfo) *Error {
 	var e *Error
 	switch {
 	case toolresult.NameFault(info.Tool) >= 0:
-		e = localError(CodeToolName, "",
-			errors.New("a tool name begins with a letter or '_' and has at most 128 letters, digits, '_' and '-'"))
+		e = localError(CodeToolName, "", errors.New("the name of a tool "+toolresult.NameRule))
 	case len(tools) > 0 && !slices.Contains(tools, info.Tool):
 		e = localError(CodeUnknownTool, info.Tool,
 			errors.New("the agent declares no tool of this name; names are case-sensitive"))

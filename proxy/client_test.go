@@ -280,6 +280,8 @@ func TestCheckArguments(t *testing.T) {
 }
 
 func TestToolNames(t *testing.T) {
+	// As schema.Validate words it.
+	const rule = "must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _"
 	long := strings.Repeat("a", 128)
 	for _, name := range []string{"a", "_", "get_order", "Get-Order2", long} {
 		c, _ := scripted(t, answer(200, seedAnswer))
@@ -292,6 +294,9 @@ func TestToolNames(t *testing.T) {
 		c, s := scripted(t, answer(200, seedAnswer))
 		_, err := c.Do(background, name, nil)
 		wantError(t, err, proxy.CodeToolName, proxy.NotSent)
+		if !strings.Contains(err.Error(), rule) {
+			t.Errorf("%q: the error does not state the rule: %v", name, err)
+		}
 		if len(s.requests()) != 0 {
 			t.Errorf("%q was sent", name)
 		}

@@ -89,7 +89,8 @@ func newChecker(ctx context.Context, o *ValidateOptions) *checker {
 		checked: map[string][]jsonschema.Fault{}, resolved: map[endpointKey]resolved{}}
 }
 
-// tool checks a tool: first what was read, then the rules of the Tools schema, in its order.
+// tool checks a tool: first what was read, then the rules of the Tools schema, in its order. What the
+// platform rejects goes to ps.add, everything else to ps.note.
 func (c *checker) tool(ps *problems, t *Tool) {
 	for _, p := range t.wrong() {
 		switch {
@@ -134,7 +135,6 @@ func (c *checker) tool(ps *problems, t *Tool) {
 var laterMembers = []string{"ledger_read", "preconditions", "effects", "when", "requires_human_approval", "context_store"}
 
 func (c *checker) name(ps *problems, name string) {
-	const rule = "must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _"
 	if name == "" {
 		if !ps.has("/name") {
 			ps.add("name_missing", "/name", "is required and must not be empty")
@@ -144,10 +144,11 @@ func (c *checker) name(ps *problems, name string) {
 	switch at := toolresult.NameFault(name); {
 	case at < 0:
 	case at == 128:
-		ps.add("name_invalid", "/name", "%s; this one has %d bytes", rule, len(name))
+		ps.add("name_invalid", "/name", "%s; this one has %d bytes", toolresult.NameRule, len(name))
 	default:
 		r, _ := utf8.DecodeRuneInString(name[at:])
-		ps.add("name_invalid", "/name", "%s; %s at byte %d is not allowed there", rule, strconv.QuoteToASCII(string(r)), at)
+		ps.add("name_invalid", "/name", "%s; %s at byte %d is not allowed there",
+			toolresult.NameRule, strconv.QuoteToASCII(string(r)), at)
 	}
 }
 
@@ -294,6 +295,7 @@ func problemsAt(at, name string) *problems {
 // element returns the pointer to a tool of a list.
 func element(i int) string { return "/" + strconv.Itoa(i) }
 
+// add adds a problem: of [Validate], one for which the platform rejects the tool.
 func (ps *problems) add(code, pointer, format string, args ...any) {
 	ps.list.AddTool(ps.tool, code, ps.at+pointer, format, args...)
 }

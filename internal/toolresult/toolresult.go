@@ -1,5 +1,5 @@
-// Package toolresult is common to the packages that call tools for a model: it reads the arguments
-// of a model, and writes what the model reads about a call.
+// Package toolresult is common to the packages that call tools for a model: it checks names of tools,
+// reads the arguments of a model, and writes what the model reads about a call.
 package toolresult
 
 import (
@@ -11,6 +11,9 @@ import (
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
+
+// NameRule says what [NameFault] checks. The subject of the sentence is a tool's name.
+const NameRule = "must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _"
 
 // NameFault returns the index of the first byte with which a tool's name breaks the pattern
 // ^[A-Za-z_][A-Za-z0-9_-]{0,127}$ of "Tools schema", or -1. The index for an empty name is 0.
