@@ -97,8 +97,8 @@
 // # Pages and programs
 //
 // Start with docs/getting-started.md, or with docs/llm-agents.md if you have a loop around a model.
-// docs/glossary.md explains the platform's words, and docs/design.md has the reasons behind the
-// design.
+// docs/glossary.md explains the platform's words. docs/design.md says which function decides each
+// rule, and has the reasons behind the design.
 //
 // The program in examples/quickstart shows a whole run, with -model that of an agent with a
 // scripted model. The program in examples/toolwire has commands: doctor checks an endpoint, eval runs

@@ -102,7 +102,8 @@ func (t *ticket) room(n int64) bool {
 }
 
 // unadmitted is the number of bytes of a body that are read before the dispatch has a place in the
-// gate: 64 KiB, and one more to see their end. It is enough for a ping, which is always answered.
+// gate: 64 KiB, and one more to see their end. It is enough for a ping, which is always answered. A ping
+// with more white space than that needs a place, as other bodies do.
 const unadmitted = 64<<10 + 1
 
 func (h *Handler) bodyError(err error) error {

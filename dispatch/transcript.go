@@ -56,7 +56,8 @@ type Transcript struct {
 	lost  int // messages that were not kept
 }
 
-// Limits of what is kept, in bytes. Of a name and of a text it is the JSON.
+// Limits of what is kept, in bytes. Of a name and of a text it is the JSON. A response sends less, see
+// fit.
 const (
 	maxKept           = 4 << 20
 	maxTranscriptText = 64 << 10

@@ -77,7 +77,7 @@ func stopped(last *Error, code Code, reason error) *Error {
 func (r *run) waitToRepeat(
 	ctx context.Context, req *request, number int, last *Error, wait time.Duration,
 ) (waited func()) {
-	if last.Code == CodeRateLimited {
+	if last.Code == CodeRateLimited { // paced has held the pacer for Retry-After only, which may be shorter
 		r.pacer.hold(wait)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "proxy waits before repeating", slog.String("tool", req.name),
@@ -119,7 +119,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 	switch failure.Code {
 	case CodeRunOver:
 		r.end(failure)
-	case CodeRateLimited: // whether or not this call goes on
+	case CodeRateLimited: // whether or not this call is repeated; see waitToRepeat
 		r.pacer.hold(min(failure.RetryAfter, maxRetryAfter))
 	}
 	return answer{}, failure

@@ -1,8 +1,12 @@
 // Package workshop checks what the pages say: their links and anchors, the code and commands that they
-// show, the table of builds in docs/design.md, and the tests that SECURITY.md names.
+// show, the tables of rules and builds in docs/design.md, and the tests that SECURITY.md names.
 package workshop
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -198,6 +202,54 @@ func TestLinksToTheGlossary(t *testing.T) {
 }
 
 // The index names every page.
+func TestRulesAreDecidedWhereTheDesignSays(t *testing.T) {
+	text, err := os.ReadFile("../../docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Where the rules are decided\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	named := regexp.MustCompile("\\[`([\\w.]+)`\\]\\(\\.\\./([\\w/.]+)\\)").FindAllStringSubmatch(table, -1)
+	if rows := strings.Count(table, "\n|") - 2; len(named) < max(rows, 20) {
+		t.Errorf("%d functions are named in %d rows", len(named), rows)
+	}
+	for _, m := range named {
+		if name, file := m[1], m[2]; !slices.Contains(declared(t, file), name) {
+			t.Errorf("%s does not declare %s", file, name)
+		}
+	}
+}
+
+// declared returns the functions, the methods as T.Name, and the types that a Go file declares.
+func declared(t *testing.T, file string) (names []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", filepath.FromSlash(file)), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range parsed.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				receiver := d.Recv.List[0].Type
+				if pointer, ok := receiver.(*ast.StarExpr); ok {
+					receiver = pointer.X
+				}
+				name = types.ExprString(receiver) + "." + name
+			}
+			names = append(names, name)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok {
+					names = append(names, s.Name.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
 func TestIndexOfPages(t *testing.T) {
 	list := pages(t)
 	i := slices.IndexFunc(list, func(p page) bool { return p.name == "docs/README.md" })
