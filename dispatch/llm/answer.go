@@ -75,12 +75,9 @@ func (f *facts) add(to *strings.Builder, text string) {
 
 // keep returns a copy of a value.
 func (f *facts) keep(value json.RawMessage) json.RawMessage {
-	f.kept += len(value) + keptValue
+	f.kept += len(value)
 	return bytes.Clone(value)
 }
-
-// keptValue is what a value takes beside its bytes.
-const keptValue = 64
 
 // setModel keeps the model's id. A gateway may write it in the first event only.
 func (f *facts) setModel(value json.RawMessage) {

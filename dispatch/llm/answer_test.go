@@ -122,6 +122,7 @@ func TestAnswers(t *testing.T) {
 		{"cut by the limit of tokens", responses, `{"id":"r","status":"incomplete","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`,
 			`{"role":"assistant","content":"a"}`},
 		{"failed", responses, sse(`{"type":"response.failed","response":{"id":"r","status":"failed","output":[{"type":"message","role":"assistant","content":[]}]}}`), none},
+		{"an error", responses, sse(`{"type":"error","code":"server_error","message":"no"}`), none},
 		{"in the background", responses, `{"id":"r","status":"queued","output":[]}`, none},
 
 		{"a list", google, exch("[" + gemini(`{"text":"a"}`, "") + ",\n" + gemini(`{"text":"b"}`, finish) + "]"), `{"role":"assistant","content":"ab"}`},
@@ -138,6 +139,10 @@ func TestAnswers(t *testing.T) {
 			gemini(`{"functionCall":{"name":"g","willContinue":true}}`, ""), gemini(`{"functionCall":{"name":"h","partialArgs":[{"jsonPath":"$.a","stringValue":"b"}],"willContinue":true}}`, finish),
 		), `{"role":"assistant","content":"I look.","tool_calls":[{"id":"x","name":"f","arguments":{"city":"New Delhi","of":[{"the days":{"n":2}},true],"unit":null}},` +
 			`{"id":"call_1","name":"g","arguments":{}},{"id":"call_2","name":"h","arguments":{"a":"b"}}]}`},
+		{"arguments in pieces that are nested deep", google, exch(gemini(`{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$`+strings.Repeat(".a", 100)+`","stringValue":"b"}]}}`, finish)),
+			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":` + strings.Repeat(`{"a":`, 100) + `"b"` + strings.Repeat("}", 100) + `}]}`},
+		{"arguments in one piece", google, exch(gemini(`{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$","stringValue":"b"}]}}`, finish)),
+			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":"b"}]}`},
 		{"tools of the provider", google, exch(gemini(`{"toolCall":{"id":"t","toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["q"]}}},{"toolResponse":{"id":"t","toolType":"GOOGLE_SEARCH_WEB","response":{"hits":1}}},`+
 			`{"executableCode":{"language":"PYTHON","code":"1/0"}},{"codeExecutionResult":{"outcome":"OUTCOME_FAILED","output":"division by zero"}},{"text":"a"}`, finish)),
 			`{"role":"assistant","tool_calls":[{"id":"t","name":"google_search_web","arguments":{"queries":["q"]}}]}
@@ -145,6 +150,9 @@ func TestAnswers(t *testing.T) {
 {"role":"assistant","tool_calls":[{"id":"call_1","name":"code_execution","arguments":{"language":"PYTHON","code":"1/0"}}]}
 {"role":"tool","content":"{\"error\":\"division by zero\"}","tool_call_id":"call_1"}
 {"role":"assistant","content":"a"}`},
+		{"code that takes too long", google, exch(gemini(`{"executableCode":{"code":"x"}},{"codeExecutionResult":{"outcome":"OUTCOME_DEADLINE_EXCEEDED","output":"late"}}`, finish)),
+			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"code_execution","arguments":{"code":"x"}}]}
+{"role":"tool","content":"{\"error\":\"late\"}","tool_call_id":"call_1"}`},
 		{"blocked", google, `{"promptFeedback":{"blockReason":"SAFETY"}}`, none},
 	} {
 		t.Run(tt.wire.name+"/"+tt.name, func(t *testing.T) {
@@ -249,6 +257,24 @@ func TestBodyThatBreaksOff(t *testing.T) {
 	}
 }
 
+// The response of one API is not one of another API.
+func TestResponseOfAnotherAPI(t *testing.T) {
+	for _, w := range wires {
+		for _, other := range wires {
+			for i, body := range other.final {
+				transport := &llm.Transport{Base: model(body)}
+				result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+					_, err := send(ctx, transport, w.path, w.ask)
+					return err
+				})
+				if (len(result.Problems) > 0) != (w.name != other.name) {
+					t.Errorf("%s of %s for %s: %v", kinds[i], other.name, w.name, result.Problems)
+				}
+			}
+		}
+	}
+}
+
 // A response that cannot be read is reported to an SDK that does not wait for its end.
 func TestUnreadableResponseWithoutItsEnd(t *testing.T) {
 	for body, problem := range map[exch]string{"<html></html>": "it is neither JSON", wires[1].final[0]: "it is not a response of this API"} {
@@ -270,7 +296,7 @@ func TestUnreadableResponseWithoutItsEnd(t *testing.T) {
 // Arguments in pieces that do not make a value are reported.
 func TestArgumentsThatDoNotBelongTogether(t *testing.T) {
 	w := wires[3]
-	for _, path := range []string{"", "city", "$..a", "$.a[", "$['a", "$.a[-1]", "$" + strings.Repeat(".a", 200)} {
+	for _, path := range []string{"", "city", "$..a", "$.a[", "$['a", "$.a[-1]", "$" + strings.Repeat(".a", 101)} {
 		transport := &llm.Transport{Base: model(exch(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"` + path +
 			`","stringValue":"b"},{"jsonPath":"$.b","stringValue":"c"}]}}]},"finishReason":"STOP"}]}`))}
 		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {

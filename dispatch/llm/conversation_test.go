@@ -220,6 +220,29 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
+// An id is kept if it has as many bytes as the API takes.
+func TestLongestID(t *testing.T) {
+	for f, most := range map[llm.Format]int{llm.OpenAIChat: 40, llm.OpenAIResponses: 64, llm.Anthropic: 64, llm.Gemini: 64} {
+		for n, kept := range map[int]bool{most: true, most + 1: false} {
+			id := strings.Repeat("x", n)
+			got, err := llm.Conversation(f, []dispatch.Message{{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: id, Name: "f"}}}})
+			if err != nil || strings.Contains(string(got), `"`+id+`"`) != kept {
+				t.Errorf("%s, %d bytes: %s, %v", f, n, got, err)
+			}
+		}
+	}
+}
+
+// The white space at the end of a user's text is kept.
+func TestWhiteSpaceOfTheUser(t *testing.T) {
+	for _, f := range formats {
+		got, err := llm.Conversation(f, []dispatch.Message{{Role: "user", Content: dispatch.Text("a \n")}})
+		if err != nil || !strings.Contains(string(got), `"a \n"`) {
+			t.Errorf("%s: %s, %v", f, got, err)
+		}
+	}
+}
+
 // Results of calls with equal ids belong to the last message that has them, and there to the first
 // call.
 func TestConversationWithEqualIDsInAMessage(t *testing.T) {

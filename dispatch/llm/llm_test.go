@@ -164,6 +164,8 @@ func TestMessages(t *testing.T) {
 {"role":"assistant","content":[{"type":"text","text":"Done."},{"type":"text","text":"No more."}]}
 {"role":"system","content":"Stop."}
 `},
+		{"an empty message before a result", llm.OpenAIResponses, `[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"role":"user","content":""},{"type":"function_call_output","call_id":"a","output":"x"}]`,
+			`{"role":"assistant","tool_calls":[{"id":"a","name":"f","arguments":{}}]}` + "\n" + `{"role":"user","content":""}` + "\n" + `{"role":"tool","content":"x","tool_call_id":"a"}` + "\n"},
 		{"a string", llm.OpenAIResponses, `{"model":"m","input":"Hello"}`, `{"role":"user","content":"Hello"}` + "\n"},
 		{"turns that follow each other", llm.OpenAIResponses, `[
 			{"role":"assistant","content":"One."},{"role":"assistant","content":"Two."},
@@ -205,7 +207,7 @@ func TestMessages(t *testing.T) {
 			{"type":"local_shell_call","id":"ls1","call_id":"lc1","action":{"command":["ls"]}},
 			{"type":"local_shell_call_output","id":"lc1","output":"a.txt"},
 			{"type":"code_interpreter_call","id":"ci1","code":"print(1)","outputs":[{"type":"logs","logs":"1"},{"type":"image","url":"https://a.example.com/?key=secret"}]},
-			{"type":"code_interpreter_call","id":"ci2","code":"x","outputs":null},
+			{"type":"code_interpreter_call","id":"ci2","code":"x","queries":["y"],"outputs":null},
 			{"type":"file_search_call","id":"fs1","queries":["a","b"],"results":[{"file_id":"f","text":"t"}]},
 			{"type":"computer_call","call_id":"cc1","actions":[{"type":"click"}]},
 			{"type":"image_generation_call","id":"ig1","revised_prompt":"a cat","output_format":"png","result":"QUJDRA=="},
