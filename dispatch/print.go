@@ -25,7 +25,7 @@ func withoutToken(e *envelope) json.RawMessage {
 	if !e.tokenInBody && !bytes.Contains(e.body, []byte(e.runToken)) {
 		return e.body
 	}
-	without := json.RawMessage(redact.New(e.runToken).Text(string(e.body)))
+	without := json.RawMessage(redact.New(e.runToken).Redact(string(e.body)))
 	if !json.Valid(without) { // a token of digits stands in a number, too
 		return json.RawMessage(`{"run_token":"` + redact.Placeholder + `"}`)
 	}

@@ -47,12 +47,12 @@ func (s *started) record(o *process.Outcome, r *Result) AuditRecord {
 	}
 	secrets := redact.New(values...)
 	record := AuditRecord{
-		Time: s.begin.UTC(), CallID: r.CallID, Tool: r.Tool, WorkDir: secrets.Text(s.manifest.options.WorkDir),
+		Time: s.begin.UTC(), CallID: r.CallID, Tool: r.Tool, WorkDir: secrets.Redact(s.manifest.options.WorkDir),
 		Exit: r.ExitCode, Millis: r.Duration.Milliseconds(), StdoutBytes: o.Stdout.Total, StderrBytes: o.Stderr.Total,
 		Truncated: r.Truncated, EnvKeys: s.passed, Code: CodeOf(r.Err),
 	}
 	for _, arg := range s.tool.argv {
-		record.Argv = append(record.Argv, secrets.Text(arg))
+		record.Argv = append(record.Argv, secrets.Redact(arg))
 	}
 	return record
 }

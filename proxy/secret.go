@@ -20,7 +20,7 @@ func (r *run) withoutSecrets(err error) error {
 		return httpcall.Quiet(fmt.Sprintf("invalid JSON at byte %d", e.Offset), err)
 	}
 	said := err.Error()
-	if clean := r.secrets().Text(said); clean != said {
+	if clean := r.secrets().Redact(said); clean != said {
 		return httpcall.Quiet(clean, err)
 	}
 	return err
@@ -32,5 +32,5 @@ func (r *run) source(said string) Source {
 	case SourceOdyssey, SourceInjected, SourcePassthrough, SourceError, SourceTransportError, SourceLedgerRead:
 		return s
 	}
-	return Source(r.secrets().Text(said))
+	return Source(r.secrets().Redact(said))
 }

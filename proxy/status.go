@@ -89,7 +89,7 @@ func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	}
 	top, ok := members(body)
 	if !ok {
-		return "", cutDetail(secrets.Text(string(body)))
+		return "", cutDetail(secrets.Redact(string(body)))
 	}
 	inner := top
 	if d, ok := top["detail"]; ok {
@@ -100,14 +100,14 @@ func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	} else {
 		detail = string(body)
 	}
-	class = bounded.Code(secrets.Text(text(inner["error_class"])))
+	class = bounded.Code(secrets.Redact(text(inner["error_class"])))
 	for _, name := range []string{"message", "msg"} {
 		if m, ok := inner[name]; ok {
 			detail = text(m)
 			break
 		}
 	}
-	return class, cutDetail(secrets.Text(detail))
+	return class, cutDetail(secrets.Redact(detail))
 }
 
 // text is what a JSON value says: a string's content, anything else as it is written.

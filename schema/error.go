@@ -105,7 +105,7 @@ func (e *Error) Error() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(problem.Problem(p).Text())
+		b.WriteString(problem.Problem(p).Describe())
 	}
 	if e.More > 0 {
 		fmt.Fprintf(&b, "; and %d more", e.More)

@@ -425,7 +425,7 @@ func (r *Result) answer(ex Exchange) string {
 	if strings.TrimSpace(ex.Body) == "" {
 		return fmt.Sprintf("%d with an empty body", ex.Status)
 	}
-	return fmt.Sprintf("%d: %s", ex.Status, bounded.Line(r.secrets.Text(ex.Body), maxReason))
+	return fmt.Sprintf("%d: %s", ex.Status, bounded.Line(r.secrets.Redact(ex.Body), maxReason))
 }
 
 // foreign returns the scheme of a challenge that asks for something else than a bearer token.
@@ -464,7 +464,7 @@ func (r *Result) standIn(turn *Turn, seen testrun.Seen) {
 	if n := len(r.Turns); n > 0 {
 		r.Error = fmt.Sprintf("turn %d: %s", n+1, r.Error)
 	}
-	r.Error = r.secrets.Text(r.Error + "; its handler answered in its place")
+	r.Error = r.secrets.Redact(r.Error + "; its handler answered in its place")
 }
 
 // reason returns the first line of an error for a sentence.
@@ -490,7 +490,7 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 	case !verdict.OK():
 		for _, p := range verdict.Problems {
 			if p.Fatal {
-				r.fail(AgentBadResponse, "%s", bounded.Line(r.secrets.Text(p.String()), maxReason))
+				r.fail(AgentBadResponse, "%s", bounded.Line(r.secrets.Redact(p.String()), maxReason))
 			}
 		}
 		return
@@ -502,5 +502,5 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 }
 
 func (r *Result) fail(class ErrorClass, format string, args ...any) {
-	r.ErrorClass, r.Error = class, r.secrets.Text(fmt.Sprintf(format, args...))
+	r.ErrorClass, r.Error = class, r.secrets.Redact(fmt.Sprintf(format, args...))
 }

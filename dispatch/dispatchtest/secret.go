@@ -16,28 +16,28 @@ import (
 func (r *Result) hideSecrets() {
 	r.hideIn(&r.Ping, r.Problems)
 	r.hideIn(&r.Dispatch, nil)
-	r.Ended = r.secrets.Text(r.Ended)
+	r.Ended = r.secrets.Redact(r.Ended)
 	for i := range r.Turns {
 		r.hideIn(&r.Turns[i].Exchange, r.Turns[i].Problems)
 	}
 }
 
 func (r *Result) hideIn(ex *Exchange, problems []dispatch.Problem) {
-	ex.Body = r.secrets.Text(ex.Body)
+	ex.Body = r.secrets.Redact(ex.Body)
 	for i := range problems {
 		p := &problems[i]
-		p.Pointer, p.Message = r.secrets.Text(p.Pointer), r.secrets.Text(p.Message)
+		p.Pointer, p.Message = r.secrets.Redact(p.Pointer), r.secrets.Redact(p.Message)
 	}
 }
 
 // hideInLog removes the secrets from a copy of events before they are printed: a printed text is cut,
 // and half of a secret is not found any more.
 func (r *Result) hideInLog(log *proxytest.Log) *proxytest.Log {
-	hide := func(raw *json.RawMessage) { *raw = json.RawMessage(r.secrets.Text(string(*raw))) }
+	hide := func(raw *json.RawMessage) { *raw = json.RawMessage(r.secrets.Redact(string(*raw))) }
 	for _, calls := range [][]proxytest.Call{log.Calls, log.Refused} {
 		for i := range calls {
 			c := &calls[i]
-			c.Tool, c.Actor, c.Reason = r.secrets.Text(c.Tool), r.secrets.Text(c.Actor), r.secrets.Text(c.Reason)
+			c.Tool, c.Actor, c.Reason = r.secrets.Redact(c.Tool), r.secrets.Redact(c.Actor), r.secrets.Redact(c.Reason)
 			hide(&c.Arguments)
 			hide(&c.Response)
 		}
@@ -54,7 +54,7 @@ func (r *Result) hideInLog(log *proxytest.Log) *proxytest.Log {
 // what may be secret in URL.
 func (t Target) Format(f fmt.State, verb rune) {
 	type plain Target
-	t.URL = redact.New(redact.URL(t.URL)...).Text(t.URL)
+	t.URL = redact.New(redact.URL(t.URL)...).Redact(t.URL)
 	t.Env = slices.Clone(t.Env)
 	for i, variable := range t.Env {
 		name, value, _ := strings.Cut(variable, "=")

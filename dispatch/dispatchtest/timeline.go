@@ -61,7 +61,7 @@ func (r *Result) timeline(cause string) string {
 		line("wait", "%s waited %s: %s", bounded.Line(w.Tool, maxShown), w.Duration, bounded.Line(w.Reason, maxReason))
 	}
 	for _, c := range r.Changes {
-		line("ledger", "%s", bounded.Line(r.secrets.Text(c.String()), maxReason))
+		line("ledger", "%s", bounded.Line(r.secrets.Redact(c.String()), maxReason))
 	}
 	for _, text := range r.Warnings {
 		line("warning", "%s", text)
@@ -72,7 +72,7 @@ func (r *Result) timeline(cause string) string {
 		}
 	}
 	if r.WouldBeGraded() {
-		line("final", "%s", bounded.Lines(r.secrets.Text(r.FinalResponse), maxFinal))
+		line("final", "%s", bounded.Lines(r.secrets.Redact(r.FinalResponse), maxFinal))
 	}
 	line("verdict", "%s", r.verdict(cause))
 	return b.String()

@@ -377,7 +377,7 @@ func (c *checkup) conceal(text string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, set := range c.secrets {
-		text = set.Text(text)
+		text = set.Redact(text)
 	}
 	return text
 }

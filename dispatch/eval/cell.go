@@ -246,7 +246,7 @@ func stateProblems(err error) []string {
 func textsOf[P problem.Common](problems []P) []string {
 	texts := make([]string, len(problems))
 	for i, p := range problems {
-		texts[i] = problem.Problem(p).Text()
+		texts[i] = problem.Problem(p).Describe()
 	}
 	return texts
 }

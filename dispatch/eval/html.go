@@ -198,7 +198,7 @@ func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 }
 
 func (p *htmlPage) fingerprint(f Fingerprint) Fingerprint {
-	line := func(s string) string { return p.texts.Line(p.before.Text(s)) }
+	line := func(s string) string { return p.texts.Line(p.before.Redact(s)) }
 	return Fingerprint{line(f.Dataset), line(f.World), line(f.Graders), line(f.Agent), line(f.User)}
 }
 
@@ -209,7 +209,7 @@ func (p *htmlPage) clean(tables []reportTable) []reportTable {
 		t.Title = p.texts.Line(t.Title)
 		for _, cells := range append(t.Rows, t.Head) {
 			for k, text := range cells {
-				cells[k] = p.texts.Line(p.before.Text(text))
+				cells[k] = p.texts.Line(p.before.Redact(text))
 			}
 		}
 	}

@@ -188,7 +188,7 @@ func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, text
 	from, to := TrajectoryOf(before.Result), TrajectoryOf(result)
 	d := from.Diff(to)
 	path.Same = len(d) == 0
-	path.add(func(s string) string { return texts.Line(p.before.Text(s)) }, from, d)
+	path.add(func(s string) string { return texts.Line(p.before.Redact(s)) }, from, d)
 	if n := len(path.Steps); n > maxPath {
 		path.Steps, path.More = path.Steps[:maxPath], n-maxPath
 	}

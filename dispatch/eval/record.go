@@ -96,7 +96,7 @@ func (t *Trial) record(secrets *redact.Set) (record, error) {
 	switch {
 	case t.Result != nil:
 		r.outcome = outcomeOf(t.Result, secrets)
-		r.Timeline = cutBytes(secrets.Text(t.Result.String()), maxOutput)
+		r.Timeline = cutBytes(secrets.Redact(t.Result.String()), maxOutput)
 	case t.at.file != "":
 		known, err := t.at.read()
 		if err != nil {
@@ -115,7 +115,7 @@ func (t *Trial) known(secrets *redact.Set) record {
 		outcome: outcome{Ended: t.whoEnded(), Calls: []callRecord{}}, stored: stored{Started: t.began.UTC(), Judged: maps.Clone(t.judged)},
 	}
 	for key, answer := range r.Judged {
-		r.Judged[key] = secrets.Text(answer)
+		r.Judged[key] = secrets.Redact(answer)
 	}
 	if t.Row != nil {
 		r.Row, r.Line, r.Expected, r.Columns = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome, t.Row.sliced()
@@ -125,14 +125,14 @@ func (t *Trial) known(secrets *redact.Set) record {
 
 func outcomeOf(result *dispatchtest.Result, secrets *redact.Set) outcome {
 	o := outcome{
-		Turns: len(result.Turns), Ended: secrets.Text(result.Ended), FinalResponse: secrets.Text(result.FinalResponse), Calls: []callRecord{},
+		Turns: len(result.Turns), Ended: secrets.Redact(result.Ended), FinalResponse: secrets.Redact(result.FinalResponse), Calls: []callRecord{},
 	}
 	for _, text := range result.Warnings {
-		o.Warnings = append(o.Warnings, secrets.Text(text))
+		o.Warnings = append(o.Warnings, secrets.Redact(text))
 	}
 	for _, p := range result.Problems {
 		if !p.Fatal {
-			p.Pointer, p.Message = secrets.Text(p.Pointer), secrets.Text(p.Message)
+			p.Pointer, p.Message = secrets.Redact(p.Pointer), secrets.Redact(p.Message)
 			o.Problems = append(o.Problems, p)
 		}
 	}
@@ -140,9 +140,9 @@ func outcomeOf(result *dispatchtest.Result, secrets *redact.Set) outcome {
 		switch {
 		case c.Trace:
 		case c.Source != "":
-			o.Calls = append(o.Calls, callRecord{Tool: secrets.Text(c.Tool), Source: string(c.Source)})
+			o.Calls = append(o.Calls, callRecord{Tool: secrets.Redact(c.Tool), Source: string(c.Source)})
 		default:
-			o.Calls = append(o.Calls, callRecord{Tool: secrets.Text(c.Tool), Status: c.Status, ErrorClass: c.ErrorClass})
+			o.Calls = append(o.Calls, callRecord{Tool: secrets.Redact(c.Tool), Status: c.Status, ErrorClass: c.ErrorClass})
 		}
 	}
 	return o
@@ -214,7 +214,7 @@ func hide(raw json.RawMessage, secrets *redact.Set) json.RawMessage {
 		if text := string(raw[begin:end]); raw[end+1] == ':' && strings.Trim(text, formatLetters) == "" {
 			out = append(out, text...)
 		} else {
-			out = append(out, secrets.Text(text)...)
+			out = append(out, secrets.Redact(text)...)
 		}
 		raw = raw[end:]
 		out, raw = append(out, '"'), raw[1:]

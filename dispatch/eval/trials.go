@@ -134,7 +134,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 			"%d trials of %s are more than %d together: divide the cases by Options.Shard", opts.Trials, plural(len(h.Cases), "case"), maxTogether)
 		return nil, problems.err()
 	}
-	h.Command = r.secrets.Text(opts.Command)
+	h.Command = r.secrets.Redact(opts.Command)
 	r.e.Command = h.Command
 	for _, c := range cases {
 		if _, is := h.Cases[c.ID]; !is {
@@ -240,7 +240,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 	c := t.Case
 	defer func() { // also if the grader ends the goroutine
 		r.spent.add(t.Result)
-		t.Reason = r.secrets.Text(t.Reason)
+		t.Reason = r.secrets.Redact(t.Reason)
 		r.store(t)
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -30,7 +30,7 @@ func readAgent(a *restclient.Response, method string) (*Agent, *restclient.Failu
 // failed returns the error for a failure.
 func failed(f *restclient.Failure, method string, tools []schema.Tool) *Error {
 	e := &Error{
-		Code: Code(f.Code), Status: f.Status, Class: f.Said.Class, Detail: f.Said.Text(), RetryAfter: f.RetryAfter,
+		Code: Code(f.Code), Status: f.Status, Class: f.Said.Class, Detail: f.Said.Message(), RetryAfter: f.RetryAfter,
 		Err: f.Err, unsure: f.Unsure && method == http.MethodPost,
 	}
 	if e.Code == CodeRejected {

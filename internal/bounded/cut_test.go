@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/internal/bounded"
 )
 
-func TestText(t *testing.T) {
+func TestCut(t *testing.T) {
 	for _, tt := range []struct {
 		s    string
 		most int

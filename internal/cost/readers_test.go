@@ -117,7 +117,7 @@ var jsonRows = []row{
 	{"rawjson.Diff", "two lists", 8000, twoLists(between("[", numbered("%d"), "]"), between("[", numbered("%d1"), "]"))},
 	{"rawjson.Diff", "reversed", 8000, twoLists(objectOf, func(n int) string { return "{" + reversed(n, numbered(`"m%d":%d`)) + "}" })},
 	{"rawjson.Diff", "unmatched", 8000, twoLists(objectOf, between("{", numbered(`"x%d":1`), "}"))},
-	{"redact.Set.Text", "one list", 5000, over(between("", same(`aaaaaaaaaaaaaaa \u0068unter22 %68`), ""), func(doc []byte) { secrets.Text(string(doc)) })},
+	{"redact.Set.Redact", "one list", 5000, over(between("", same(`aaaaaaaaaaaaaaa \u0068unter22 %68`), ""), func(doc []byte) { secrets.Redact(string(doc)) })},
 }
 
 const object = `"input_schema":{"type":"object"}`

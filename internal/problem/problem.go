@@ -22,8 +22,8 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Text returns tool, place and message on one line.
-func (p Problem) Text() string {
+// Describe returns tool, place and message on one line.
+func (p Problem) Describe() string {
 	text := p.Message
 	if p.Pointer != "" {
 		text = p.Pointer + " " + text
@@ -34,12 +34,12 @@ func (p Problem) Text() string {
 	return text
 }
 
-// String returns Text and the code in brackets. A server may report a problem without a code.
+// String returns Describe and the code in brackets. A server may report a problem without a code.
 func (p Problem) String() string {
 	if p.Code == "" {
-		return p.Text()
+		return p.Describe()
 	}
-	return p.Text() + " [" + p.Code + "]"
+	return p.Describe() + " [" + p.Code + "]"
 }
 
 // A Common type is the Problem of a public package that has no fields of its own.

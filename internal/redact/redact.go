@@ -1,5 +1,5 @@
-// Package redact hides secrets: [Set] in texts that a peer may have written, [Secret] in values
-// that are printed.
+// Package redact hides secrets: [Set] in texts that a peer may have written, [Redactor] in recordings,
+// and [Hidden] in values that are printed.
 package redact
 
 import (
@@ -113,19 +113,19 @@ func inBase64(secret string) []string {
 	return forms
 }
 
-// Text returns text with [Placeholder] in the place of each secret. It finds a secret as it is,
+// Redact returns text with [Placeholder] in the place of each secret. It finds a secret as it is,
 // with any of its characters percent-encoded or escaped as in JSON or a JSON Pointer, to any depth,
-// and in base64. The rest of the text stays as it is. Text takes time and memory in proportion to
+// and in base64. The rest of the text stays as it is. Redact takes time and memory in proportion to
 // the length of the text.
-func (s *Set) Text(text string) string {
+func (s *Set) Redact(text string) string {
 	if s == nil {
 		return text
 	}
-	return s.text(text, new(int))
+	return s.redact(text, new(int))
 }
 
 // text adds to steps as many as it took.
-func (s *Set) text(text string, steps *int) string {
+func (s *Set) redact(text string, steps *int) string {
 	var hidden spans
 	forms := s.forms.Reveal()
 	for _, form := range forms.raw {

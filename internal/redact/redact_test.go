@@ -15,7 +15,7 @@ import (
 
 const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJydW4tMSJ9.dBjftJeZ4CVP-mBZ_x8"
 
-func TestText(t *testing.T) {
+func TestRedact(t *testing.T) {
 	percented := func(s string) string {
 		var b strings.Builder
 		for _, c := range []byte(s) {
@@ -44,12 +44,12 @@ func TestText(t *testing.T) {
 			if strings.HasPrefix(name, "percent") && strings.Contains(secret, "ß") {
 				continue // Text finds the usual escapes of characters that are not ASCII, not those of escapes
 			}
-			got := set.Text("say (" + form + ") again")
+			got := set.Redact("say (" + form + ") again")
 			if !strings.Contains(got, Placeholder) || !strings.HasPrefix(got, "say (") ||
 				!strings.HasSuffix(got, ") again") {
 				t.Errorf("%s of %s: %s", name, secret, got)
 			}
-			if again := set.Text(got); again != got {
+			if again := set.Redact(got); again != got {
 				t.Errorf("%s of %s changes again: %s", name, secret, again)
 			}
 			for _, part := range []string{jwt[:12], "phrase", "schl", percented(jwt[:8]),
@@ -62,7 +62,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestTextIsExact(t *testing.T) {
+func TestRedactIsExact(t *testing.T) {
 	for _, test := range []struct {
 		secrets    []string
 		text, want string
@@ -81,19 +81,19 @@ func TestTextIsExact(t *testing.T) {
 		{[]string{`\\\\`}, `a \\\\ b`, "a [redacted] b"},
 		{[]string{"secret/1"}, "ä 100% of secret%2F1, secret~11 ~ü", "ä 100% of [redacted], [redacted] ~ü"},
 	} {
-		if got := New(test.secrets...).Text(test.text); got != test.want {
+		if got := New(test.secrets...).Redact(test.text); got != test.want {
 			t.Errorf("%q hidden in %s: got %s, want %s", test.secrets, test.text, got, test.want)
 		}
 	}
 	var none *Set
-	if got := none.Text("text"); got != "text" {
+	if got := none.Redact("text"); got != "text" {
 		t.Errorf("the nil set: got %s", got)
 	}
 }
 
 // Whichever way each character is escaped, and escaped again, nothing of the secret is left; nor
 // where the secret looks like escapes itself.
-func TestTextFindsEverySpelling(t *testing.T) {
+func TestRedactFindsEverySpelling(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	spell := func(text string) string {
 		var b strings.Builder
@@ -121,7 +121,7 @@ func TestTextFindsEverySpelling(t *testing.T) {
 		for range 500 {
 			once, twice := spell(secret), spell(spell(secret))
 			const want = "ä 100% of [redacted], not [redacted] ~ü"
-			if got := set.Text("ä 100% of " + once + ", not " + twice + " ~ü"); got != want {
+			if got := set.Redact("ä 100% of " + once + ", not " + twice + " ~ü"); got != want {
 				t.Fatalf("secret %s, spelled %s and %s: got %s", secret, once, twice, got)
 			}
 		}
@@ -129,7 +129,7 @@ func TestTextFindsEverySpelling(t *testing.T) {
 }
 
 // However a secret and a text repeat themselves, the steps are in proportion to the text.
-func TestTextTakesLinearSteps(t *testing.T) {
+func TestRedactTakesLinearSteps(t *testing.T) {
 	var words strings.Builder // in an order that hardly repeats itself
 	for i := range uint(4096) {
 		words.WriteByte("/~"[bits.OnesCount(i)%2])
@@ -148,7 +148,7 @@ func TestTextTakesLinearSteps(t *testing.T) {
 			// forms come on top.
 			text := strings.Repeat(unit, 40_000/len(unit)) + secret
 			steps := 0
-			got := set.text(text, &steps)
+			got := set.redact(text, &steps)
 			if !strings.Contains(got, Placeholder) {
 				t.Errorf("%.8s… is not hidden", secret)
 			}
@@ -160,11 +160,11 @@ func TestTextTakesLinearSteps(t *testing.T) {
 }
 
 // A text with few escapes and secrets takes memory for its copies, and not for each of its bytes.
-func TestTextOfALongTextTakesLittleMemory(t *testing.T) {
+func TestRedactOfALongTextTakesLittleMemory(t *testing.T) {
 	set, text := New(jwt), strings.Repeat(strings.Repeat("a line of text ", 6)+`\n`, 10_000)+jwt
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got := set.Text(text)
+	got := set.Redact(text)
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text)); took > 8 ||
 		!strings.HasSuffix(got, `\n`+Placeholder) {
@@ -188,8 +188,8 @@ func FuzzText(f *testing.F) {
 	f.Add("~1~1", "~01~01")
 	f.Fuzz(func(t *testing.T, secret, text string) {
 		set := New(secret)
-		got := set.Text(text)
-		if set.Text(text+"\n"+secret) == text+"\n"+secret && len(secret) >= minSecret {
+		got := set.Redact(text)
+		if set.Redact(text+"\n"+secret) == text+"\n"+secret && len(secret) >= minSecret {
 			t.Errorf("%q stays after %q", secret, text)
 		}
 		if len(secret) >= minSecret && strings.Contains(strings.ReplaceAll(got, Placeholder, "\n"), secret) &&

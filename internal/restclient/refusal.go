@@ -44,8 +44,8 @@ const (
 	maxValues     = 10_000 // values of a body that are examined
 )
 
-// Text returns the messages that name no place, joined in order, at most 1 KiB.
-func (s *Said) Text() string {
+// Message returns the messages that name no place, joined in order, at most 1 KiB.
+func (s *Said) Message() string {
 	var parts []string
 	for _, one := range s.Statements {
 		if one.Pointer == "" && one.Tool == "" && !slices.Contains(parts, one.Message) {
@@ -56,7 +56,7 @@ func (s *Said) Text() string {
 }
 
 // Hide returns a text of the server on one line, without secrets.
-func (a *Response) Hide(text string) string { return a.hide.Text(OneLine(text)) }
+func (a *Response) Hide(text string) string { return a.hide.Redact(OneLine(text)) }
 
 // OneLine returns a text on one line of valid UTF-8, without control characters and invisible ones.
 func OneLine(text string) string {

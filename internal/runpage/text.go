@@ -47,7 +47,7 @@ type Texts struct {
 
 // Line prepares a short text, such as a name or a reason. At most 500 bytes are shown.
 func (t *Texts) Line(s string) string {
-	s, cut := cutText(t.Secrets.Text(s), 500)
+	s, cut := cutText(t.Secrets.Redact(s), 500)
 	s, longer := cutText(Visible(s), 500)
 	if cut || longer {
 		return s + "…"
@@ -56,14 +56,14 @@ func (t *Texts) Line(s string) string {
 }
 
 // Text prepares a text of any length. Keys are unique in a run and do not change.
-func (t *Texts) Text(key, s string) Text { return t.show(key, t.Secrets.Text(s), nil) }
+func (t *Texts) Text(key, s string) Text { return t.show(key, t.Secrets.Redact(s), nil) }
 
 // JSON prepares JSON of any length. It is indented if it does not fit on one line.
 func (t *Texts) JSON(key string, raw json.RawMessage) Text {
 	if raw == nil {
 		return Text{}
 	}
-	whole := t.Secrets.Text(string(raw))
+	whole := t.Secrets.Redact(string(raw))
 	return t.show(key, whole, indented(whole))
 }
 

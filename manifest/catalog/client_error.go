@@ -141,7 +141,7 @@ func (r *request) explain(e *Error, f *restclient.Failure) {
 
 // read returns what the server says, without what the client sent.
 func (r *request) read(said *restclient.Said) (message string, problems []Problem) {
-	texts := []string{said.Text()}
+	texts := []string{said.Message()}
 	for _, one := range said.Statements {
 		if one.Pointer != "" {
 			texts = append(texts, one.Pointer, one.Code, one.Message)

@@ -238,7 +238,7 @@ func (p *page) parse(body []byte, offset int) string {
 	case !found:
 		return "it has no list results"
 	case len(p.problems) > 0:
-		return problem.Problem(p.problems[0]).Text()
+		return problem.Problem(p.problems[0]).Describe()
 	}
 	for i := range p.entries {
 		if p.kind == "adapters" && p.adapters[i].Name == "" || p.kind == "tools" && p.tools[i].Name == "" {

@@ -159,5 +159,5 @@ func detailOf(answer []byte, secrets *redact.Set) string {
 	if json.Compact(&compact, answer) != nil {
 		return ""
 	}
-	return bounded.Cut(secrets.Text(compact.String()), maxDetail)
+	return bounded.Cut(secrets.Redact(compact.String()), maxDetail)
 }

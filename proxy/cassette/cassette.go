@@ -24,7 +24,7 @@ type Cassette struct {
 	mu       sync.Mutex
 	own      *http.Transport // closed with the cassette
 	token    redact.Hidden[string]
-	redactor *redactor
+	redactor *redact.Redactor
 	tokens   redact.Hidden[[]string] // those that the redactor removes
 	deck     *deck                   // the interactions of the tape; nil in the mode Record
 	begun    time.Time

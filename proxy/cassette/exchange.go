@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -64,16 +65,16 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 	if r.Method != http.MethodPost {
 		s.Method = r.Method
 	}
-	redact, refused := c.admit(token, all, name)
+	redactor, refused := c.admit(token, all, name)
 	if refused != nil {
 		return refused
 	}
-	if _, err := parseValue(body); err == nil {
+	if rawjson.Check(body, rawjson.Limits{}) == nil {
 		s.Arguments = body
 	} else {
 		s.ArgumentsText = valid(string(body))
 	}
-	s.id = c.set.identify(&s.Interaction, redact)
+	s.id = c.set.identify(&s.Interaction, redactor)
 
 	began := time.Now()
 	tapeAfter, answer := c.arrive(s)
@@ -81,7 +82,7 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 		answer = send(r, body, to)
 	}
 	s.LatencyMS = milliseconds(time.Since(began))
-	c.complete(s, answer, tapeAfter, redact)
+	c.complete(s, answer, tapeAfter, redactor)
 	if answer.local {
 		memhttp.TellReplay(r, body, memhttp.Replayed{Status: answer.status, Body: answer.body, Broken: answer.broken})
 	}
@@ -94,11 +95,11 @@ func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // admit refuses a request that does not belong to the run of this cassette.
-func (c *Cassette) admit(token string, all []string, name string) (*redactor, *reply) {
+func (c *Cassette) admit(token string, all []string, name string) (*redact.Redactor, *reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if token == "" {
-		c.problem("%s was called without a run token", c.redactor.text(name))
+		c.problem("%s was called without a run token", c.redactor.Redact(name))
 		return nil, refusal(http.StatusUnauthorized, "run_token_invalid", "the run token is missing")
 	}
 	if c.token.Reveal() == "" {
@@ -106,14 +107,14 @@ func (c *Cassette) admit(token string, all []string, name string) (*redactor, *r
 	}
 	if subtle.ConstantTimeCompare([]byte(token), []byte(c.token.Reveal())) != 1 {
 		c.problem("%s was called with another run token; a cassette belongs to one run, so make one for each",
-			c.set.redact.withTokens(slices.Concat(c.tokens.Reveal(), all)).text(name))
+			withTokens(c.set.redact, slices.Concat(c.tokens.Reveal(), all)).Redact(name))
 		return nil, refusal(http.StatusConflict, ClassOtherRun,
 			"this cassette belongs to another run; make one cassette for each run")
 	}
 	for _, one := range all {
 		if !slices.Contains(c.tokens.Reveal(), one) {
 			c.tokens = redact.Hide(append(c.tokens.Reveal(), one))
-			c.redactor = c.set.redact.withTokens(c.tokens.Reveal())
+			c.redactor = withTokens(c.set.redact, c.tokens.Reveal())
 		}
 	}
 	return c.redactor, nil
@@ -138,13 +139,13 @@ func (c *Cassette) lose(format string, args ...any) {
 func (c *Cassette) tooLarge(r *http.Request) *reply {
 	_, name, _ := split(r.URL.EscapedPath())
 	token, all := credentials(r.Header)
-	redact, refused := c.admit(token, all, name)
+	redactor, refused := c.admit(token, all, name)
 	if refused != nil {
 		return refused
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lose("%s was called with a body of more than %d bytes", redact.text(name), maxBody)
+	c.lose("%s was called with a body of more than %d bytes", redactor.Redact(name), maxBody)
 	return refusal(http.StatusRequestEntityTooLarge, ClassTooLarge,
 		fmt.Sprintf("the body has more than %d bytes", maxBody))
 }
@@ -201,11 +202,11 @@ func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
 
 // complete records the answer before the agent receives it, so that the agent's next request counts
 // as later.
-func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redact *redactor) {
+func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redactor *redact.Redactor) {
 	s.Status, s.Broken = answer.status, answer.broken
 	problem := ""
 	if !answer.local && answer.unsent == "" { // without the lock, because it may take long
-		problem = answer.describe(&s.Interaction, redact)
+		problem = answer.describe(&s.Interaction, redactor)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,24 +266,11 @@ func (c *Cassette) begin() {
 		return
 	}
 	first := header{
-		Version: version, Created: c.begun.UTC().Truncate(time.Millisecond), Task: c.redactor.task(c.set.Task),
+		Version: version, Created: c.begun.UTC().Truncate(time.Millisecond), Task: redactTask(c.redactor, c.set.Task),
 	}
 	var have []Interaction
 	if c.tape != nil {
 		first.Created, first.Task, have = c.tape.Created, c.tape.Task, c.tape.Interactions
 	}
 	c.writer, c.writeErr = newWriter(c.path, first, have, c.fresh)
-}
-
-// task returns the task of a header, redacted.
-func (r *redactor) task(task Task) Task {
-	task.Name, task.Instruction = r.text(task.Name), r.text(task.Instruction)
-	if task.Input != nil {
-		_, task.Input, _ = r.body(task.Input)
-	}
-	task.Tools = slices.Clone(task.Tools)
-	for i, tool := range task.Tools {
-		task.Tools[i] = r.text(tool)
-	}
-	return task
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // A Mode is what a [Cassette] does with a request.
@@ -86,7 +88,7 @@ const (
 type settings struct {
 	Options
 	upstream *url.URL
-	redact   *redactor
+	redact   *redact.Redactor
 	ignore   []pointer
 }
 
@@ -119,12 +121,12 @@ func newSettings(path string, opts *Options) (*settings, error) {
 		}
 	}
 	if s.Task.Input != nil {
-		if _, err := parseValue(s.Task.Input); err != nil {
+		if err := rawjson.Check(s.Task.Input, rawjson.Limits{}); err != nil {
 			wrong("Options.Task.Input: %s", err)
 		}
 	}
 	s.ignore = pointers("Options.Ignore", s.Ignore, wrong)
-	s.redact = &redactor{usual: !s.InsecureKeepSecrets, more: s.Redact}
+	s.redact = &redact.Redactor{Credentials: !s.InsecureKeepSecrets, Member: s.Redact}
 	if len(problems) > 0 {
 		return nil, &Error{Code: CodeOptions, Problems: problems}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -111,7 +112,7 @@ func (r *Recorder) Begin(ctx context.Context, task Task) (_ context.Context, end
 			"Task.Name names a file: use at most 128 letters, digits, _ . and -")
 	}
 	if task.Input != nil {
-		if _, err := parseValue(task.Input); err != nil {
+		if err := rawjson.Check(task.Input, rawjson.Limits{}); err != nil {
 			return ctx, nil, newError(CodeOptions, ruleOption, "", err, "Task.Input: %s", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // reply is the answer to one request: from the tape, from the proxy, or from the cassette itself.
@@ -97,7 +98,7 @@ func (r *reply) write(w http.ResponseWriter) {
 
 // describe copies the redacted answer into the interaction. problem says why the answer cannot be
 // recorded; it is "" if it can.
-func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
+func (r *reply) describe(i *Interaction, redactor *redact.Redactor) (problem string) {
 	if r.answer == nil {
 		return ""
 	}
@@ -107,16 +108,16 @@ func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	if encoding := r.answer.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return "it is compressed although that was not requested, so no secret in it can be found"
 	}
-	if contentType := redact.text(r.answer.Header.Get("Content-Type")); contentType != "application/json" {
+	if contentType := redactor.Redact(r.answer.Header.Get("Content-Type")); contentType != "application/json" {
 		i.ContentType = contentType
 	}
 	i.RetryAfter = retryAfter(r.answer.Header)
 	switch {
 	case r.broken == brokenOversize:
 	case !utf8.Valid(r.body):
-		i.AnswerBytes = []byte(redact.text(string(r.body)))
+		i.AnswerBytes = []byte(redactor.Redact(string(r.body)))
 	default:
-		_, i.Answer, i.AnswerText = redact.body(r.body)
+		_, i.Answer, i.AnswerText = redactor.Body(r.body)
 	}
 	return ""
 }

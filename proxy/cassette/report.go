@@ -344,7 +344,7 @@ func (i *Interaction) outcome() string {
 func (s *settings) comparedAnswer(i *Interaction) json.RawMessage {
 	if i.Answer != nil {
 		// It is redacted again, because the recording may have had other settings.
-		if v, _, _ := s.redact.body(i.Answer); v != nil {
+		if v, _, _ := s.redact.Body(i.Answer); v != nil {
 			without(v, []pointer{{"latency_ms"}, {"validation"}, {"detail", "message"}})
 			if i.Kind != kindTool {
 				without(v, []pointer{{"sequence"}})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // planes are the first segments of paths below a proxy base URL.
@@ -60,15 +61,15 @@ type identity struct {
 }
 
 // identify redacts the request in i, of a run or of a tape, and returns its identity.
-func (s *settings) identify(i *Interaction, redact *redactor) identity {
+func (s *settings) identify(i *Interaction, redactor *redact.Redactor) identity {
 	var id identity
 	text := i.ArgumentsText
 	var v *rawjson.Node
 	if i.Arguments != nil {
-		v, i.Arguments, text = redact.body(i.Arguments)
+		v, i.Arguments, text = redactor.Body(i.Arguments)
 	}
-	i.ArgumentsText = redact.text(text)
-	i.Name, i.Actor = redact.text(i.Name), redact.text(i.Actor)
+	i.ArgumentsText = redactor.Redact(text)
+	i.Name, i.Actor = redactor.Redact(i.Name), redactor.Redact(i.Actor)
 
 	parts := []string{string(i.Kind), i.method(), i.Name, i.Actor, i.ArgumentsText}
 	if v != nil {

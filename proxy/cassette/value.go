@@ -9,14 +9,6 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// parseValue reads one strict JSON value. Bodies that are not strict are kept as text.
-func parseValue(doc []byte) (*rawjson.Node, error) {
-	if err := rawjson.Check(doc, rawjson.Limits{}); err != nil {
-		return nil, err
-	}
-	return rawjson.Parse(doc), nil
-}
-
 // pointer has the segments of a JSON Pointer. The segment * stands for any member or element.
 type pointer []string
 

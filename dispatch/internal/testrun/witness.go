@@ -134,7 +134,7 @@ const maxOutputText = 16_000
 // a terminal.
 func (w *Witness) show(text string) {
 	if w.output != nil {
-		_, _ = io.WriteString(w.output, "dispatchtest: "+bounded.Paragraph(w.secrets.Text(text), maxOutputText)+"\n")
+		_, _ = io.WriteString(w.output, "dispatchtest: "+bounded.Paragraph(w.secrets.Redact(text), maxOutputText)+"\n")
 	}
 }
 
@@ -151,7 +151,7 @@ func (w *Witness) Take() Seen {
 	defer w.mu.Unlock()
 	seen := w.seen
 	w.seen = Seen{}
-	seen.Failure = w.secrets.Text(seen.Failure)
+	seen.Failure = w.secrets.Redact(seen.Failure)
 	return seen
 }
 

@@ -68,7 +68,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, check := range step.expect {
 		if err := check(q); err != nil {
 			hide := secrets(r)
-			m.fail("%s: %s%s", where, hide.Text(err.Error()), q.about(hide))
+			m.fail("%s: %s%s", where, hide.Redact(err.Error()), q.about(hide))
 		}
 	}
 	if step.choices != nil && (q.Format == llm.Anthropic || q.Format == llm.OpenAIResponses) {
@@ -211,7 +211,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // refuse answers a request that has no step, and reports it.
 func (m *Model) refuse(w http.ResponseWriter, r *http.Request, f format, status int, reason error) {
 	hide := secrets(r)
-	text := r.Method + " " + bounded.Cut(hide.Text(r.URL.Path), 200) + ": " + hide.Text(reason.Error())
+	text := r.Method + " " + bounded.Cut(hide.Redact(r.URL.Path), 200) + ": " + hide.Redact(reason.Error())
 	m.fail("%s", text)
 	httpserve.LeaveBody(w, r)
 	w.Header().Set("X-Should-Retry", "false")
@@ -270,7 +270,7 @@ func (c *conversation) step(i int) string {
 // about describes a request for messages: what distinguishes conversations.
 func (q *Request) about(hide *redact.Set) string {
 	var b strings.Builder
-	quote := func(s string) json.RawMessage { return rawjson.Quote(bounded.Cut(hide.Text(s), 200)) }
+	quote := func(s string) json.RawMessage { return rawjson.Quote(bounded.Cut(hide.Redact(s), 200)) }
 	if len(q.Users) > 0 {
 		fmt.Fprintf(&b, "\n  the first user message: %s", quote(q.Users[0]))
 	}

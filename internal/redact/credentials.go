@@ -1,11 +1,9 @@
-package cassette
+package redact
 
 import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // Credentials in texts.
@@ -15,54 +13,50 @@ var (
 	userInfo   = regexp.MustCompile(`(://[^/\s:@"']*):[^/\s@"']+@`)
 )
 
-// text redacts free text: the run token anywhere, and credentials that follow a known name.
-func (r *redactor) text(s string) string {
-	s = r.tokens.Text(s)
-	if !r.usual || !strings.ContainsAny(s, " =:+%\t\n") {
+// text redacts free text: the secrets of the set anywhere, and credentials that follow a known name.
+func (r *Redactor) text(s string, decoded int) string {
+	s = r.Secrets.Redact(s)
+	if !r.Credentials || !strings.ContainsAny(s, " =:+%\t\n") {
 		return s // most strings have none of these
 	}
 	if strings.Contains(s, "://") {
-		s = userInfo.ReplaceAllString(s, "${1}:"+Redacted+"@")
+		s = userInfo.ReplaceAllString(s, "${1}:"+Placeholder+"@")
 	}
 	lower := strings.ToLower(s)
 	if strings.Contains(lower, "authorization") || strings.Contains(lower, "cookie") {
 		s = headers(s)
 	}
 	if strings.Contains(lower, "bearer") || strings.Contains(lower, "basic") {
-		s = bearerText.ReplaceAllString(s, "${1}${2}"+Redacted)
+		s = bearerText.ReplaceAllString(s, "${1}${2}"+Placeholder)
 	}
-	return r.assignments(s)
+	return r.assignments(s, decoded)
 }
 
 // headers redacts the values of headers, to the end of the line or of the quotation that the name
 // begins.
 func headers(s string) string {
-	var b strings.Builder
-	done := 0 // s[:done] has been written to b
+	var hidden spans
 	for _, at := range headerName.FindAllStringSubmatchIndex(s, -1) {
-		from, quote := at[1], at[2]
-		if from < done {
+		from, to := at[1], len(s)
+		if n := len(hidden); n > 0 && from < hidden[n-1].to {
 			continue
 		}
-		to := len(s)
-		if quote < at[3] {
+		if quote := at[2]; quote < at[3] {
 			to = closing(s, quote)
 		} else if end := strings.IndexAny(s[from:], "\r\n"); end >= 0 {
 			to = from + end
 		}
-		if from < to && s[from:to] != Redacted {
-			b.WriteString(s[done:from])
-			b.WriteString(Redacted)
-			done = to
+		if from < to {
+			hidden.add(from, to)
 		}
 	}
-	return b.String() + s[done:]
+	return hidden.apply(s)
 }
 
 // assignments redacts what a text assigns to the name of a secret: password=…, "api_key": "…",
 // &token=…. A value of any other name may be percent-encoded, so its decoded form is redacted,
 // too.
-func (r *redactor) assignments(s string) string {
+func (r *Redactor) assignments(s string, decoded int) string {
 	var b strings.Builder
 	done := 0 // s[:done] has been written to b
 	seen := 0 // the values in s[:seen] have been decoded
@@ -71,10 +65,10 @@ func (r *redactor) assignments(s string) string {
 			continue
 		}
 		name := strings.TrimRight(s[done:i], " \t\r\n\"'`\\")
-		if at := strings.LastIndexFunc(name, notInName); !redact.SecretName(parameter(name[at+1:])) {
+		if at := strings.LastIndexFunc(name, notInName); !SecretName(parameter(name[at+1:])) {
 			if s[i] == '=' && i >= seen {
 				seen = i + 1 + separator(s[i+1:])
-				if clean, changed := r.encoded(s[i+1 : seen]); changed {
+				if clean, changed := r.encoded(s[i+1:seen], decoded); changed {
 					b.WriteString(s[done : i+1])
 					b.WriteString(clean)
 					done, i = seen, seen-1
@@ -83,9 +77,9 @@ func (r *redactor) assignments(s string) string {
 			continue
 		}
 		from, to := assigned(s, i+1)
-		if from < to && s[from:to] != Redacted {
+		if from < to && s[from:to] != Placeholder {
 			b.WriteString(s[done:from])
-			b.WriteString(Redacted)
+			b.WriteString(Placeholder)
 			done = to
 		}
 		i = max(i, to-1)
@@ -122,17 +116,15 @@ func parameter(name string) string {
 const maxDecoded = 4
 
 // encoded redacts a value that may be percent-encoded.
-func (r *redactor) encoded(s string) (clean string, changed bool) {
-	if !strings.Contains(s, "%") || r.decoded == maxDecoded {
+func (r *Redactor) encoded(s string, decoded int) (clean string, changed bool) {
+	if !strings.Contains(s, "%") || decoded == maxDecoded {
 		return s, false
 	}
 	plain, err := url.QueryUnescape(s)
 	if err != nil {
 		return s, false
 	}
-	inner := *r
-	inner.decoded++
-	if clean = inner.string(plain); clean == plain {
+	if clean = r.content(plain, decoded+1); clean == plain {
 		return s, false
 	}
 	return url.QueryEscape(clean), true
