@@ -100,7 +100,7 @@ func (f *filling) fillObject(n *node, value json.RawMessage) (filled json.RawMes
 		o.Put(name, v)
 	}
 	for i, p := range n.properties {
-		if p.value != nil && !present[i] && f.left >= 0 {
+		if p.value != nil && !present[i] {
 			f.left -= len(p.name) + len(p.value)
 			o.Put(p.name, p.value)
 			changed = true

@@ -36,6 +36,8 @@ func TestFill(t *testing.T) {
 		{"not an object", `{"properties":{"o":{"properties":{"a":{"default":1}}}}}`, `{"o":[{}]}`, `{"o":[{}]}`},
 		{"items", `{"properties":{"l":{"items":{"properties":{"a":{"default":1}}}}}}`, `{"l":[{},7,{"a":2}]}`,
 			`{"l":[{"a":1},7,{"a":2}]}`},
+		{"items of two schemas", `{"properties":{"l":{"items":{"properties":{"a":{"default":1}}},"allOf":[{"items":{"properties":{"a":{"default":2}}}}]}}}`,
+			`{"l":[{}]}`, `{"l":[{"a":1}]}`},
 		{"items after others", `{"properties":{"l":{"prefixItems":[{"type":"object"}],"items":{"properties":{"a":{"default":1}}}}}}`,
 			`{"l":[{},{}]}`, `{"l":[{},{}]}`},
 		{"reference", `{"properties":{"a":{"$ref":"#/$defs/a~1b"}},"$defs":{"a/b":{"default":1}}}`, `{}`, `{"a":1}`},
@@ -117,6 +119,19 @@ func TestTheWorkIsBounded(t *testing.T) {
 	got := string(filled(b.String(), `{}`, valid))
 	if !strings.HasPrefix(got, `{"first":1,"p0":0,`) {
 		t.Errorf("got %.100s", got)
+	}
+}
+
+// So is the work for nested schemas that each combine the same 30,000. What is beyond has no defaults.
+func TestTheWorkForCombinationsIsBounded(t *testing.T) {
+	nested := strings.Repeat(`{"$ref":"#/$defs/many","items":`, 200) + "true" + strings.Repeat("}", 200)
+	schema := `{"properties":{"l":` + nested + `},"$defs":{"many":{"allOf":[` +
+		strings.Repeat(`{},`, 30_000) + `{"properties":{"a":{"default":1}}}]}}}`
+	if got := string(filled(schema, `{"l":[{},[{}]]}`, valid)); got != `{"l":[{"a":1},[{}]]}` {
+		t.Errorf("got %s", got)
+	}
+	if allocated := testing.AllocsPerRun(1, func() { toolcall.New("t", json.RawMessage(schema), valid) }); allocated > 50_000 {
+		t.Errorf("%g allocations", allocated)
 	}
 }
 

@@ -312,6 +312,8 @@ func TestClientErrorBodies(t *testing.T) {
 		"HTML by its type": {502, `hunter2`, []string{"Content-Type", "text/html; charset=utf-8"}, "the server failed", nil},
 		"repeated names":   {422, `{"detail":"a","detail":"hunter2"}`, nil, "a", nil},
 		"broken":           {429, `{"detail":"hunter2`, nil, "too many requests", nil},
+		"gateway timeout":  {504, ``, nil, "the server did not finish in time", nil},
+		"request timeout":  {408, `{}`, nil, "the server did not finish in time", nil},
 		"no words": {401, `{"detail":{"input":"hunter2"},"success":false,"error":null}`, nil,
 			"the server rejected the API key", nil},
 		"empty list": {401, `[]`, nil, "the server rejected the API key", nil},

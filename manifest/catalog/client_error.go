@@ -177,10 +177,10 @@ const quotedBytes = 16
 // hideSaid removes from texts of one line every run of quotedBytes or more that also occurs in a text
 // that was sent. Each of those counts as one line and is read once.
 func (r *request) hideSaid(texts []string) []string {
-	text := strings.Join(texts, "\n")
-	if len(text) < quotedBytes || len(r.said) == 0 {
+	if len(r.said) == 0 {
 		return texts
 	}
+	text := strings.Join(texts, "\n")
 	quoted := make(map[string]bool, len(text))
 	for i := range len(text) - quotedBytes + 1 {
 		quoted[text[i:i+quotedBytes]] = false
