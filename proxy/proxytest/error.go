@@ -3,8 +3,8 @@ package proxytest
 import (
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -28,6 +28,7 @@ const (
 //	seed       the seed is not valid
 //	json       the document is not one strict JSON value, or has an unknown member
 type Problem struct {
+	Tool string `json:"tool,omitempty"` // the tool of a behavior, if that is what the problem is about
 	Code string `json:"code"`
 	// Pointer is a JSON Pointer (RFC 6901) into the document of ParseWorld or ParseRules. "" is all
 	// of it.
@@ -53,15 +54,7 @@ type Error struct {
 
 // Error returns all problems, one per line if there are several.
 func (e *Error) Error() string {
-	if len(e.Problems) == 1 {
-		return fmt.Sprintf("proxytest: %s: %s", e.Code, e.Problems[0])
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "proxytest: %s: %d problems:", e.Code, len(e.Problems))
-	for _, p := range e.Problems {
-		b.WriteString("\n  " + p.String())
-	}
-	return b.String()
+	return fmt.Sprintf("proxytest: %s: %s", e.Code, problem.Lines(e.Problems, 0))
 }
 
 // Unwrap returns Err.
@@ -69,10 +62,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 // The codes of a [Problem].
@@ -88,24 +78,26 @@ const (
 // problems collects an [Error].
 type problems struct {
 	code  Code
-	found []Problem
+	found problem.List[Problem]
 	errs  []error
 }
 
 func (p *problems) add(err error, code, pointer, format string, args ...any) {
-	p.found = append(p.found, Problem{code, pointer, fmt.Sprintf(format, args...)})
+	p.found.Add(code, pointer, format, args...)
 	if err != nil {
 		p.errs = append(p.errs, err)
 	}
 }
 
+// behavior adds a problem with the behavior of a tool.
+func (p *problems) behavior(tool, format string, args ...any) {
+	p.found.AddTool(tool, problemBehavior, "/behaviors"+rawjson.Token(tool), format, args...)
+}
+
 // nest adds the problems of another Error, whose pointers start at pointer.
 func (p *problems) nest(pointer string, err error) {
 	if e, ok := errors.AsType[*Error](err); ok {
-		for _, problem := range e.Problems {
-			problem.Pointer = pointer + problem.Pointer
-			p.found = append(p.found, problem)
-		}
+		problem.Under(&p.found, pointer, e.Problems)
 		if e.Err != nil {
 			p.errs = append(p.errs, e.Err)
 		}
@@ -118,6 +110,3 @@ func (p *problems) err() error {
 	}
 	return &Error{Code: p.code, Problems: p.found, Err: errors.Join(p.errs...)}
 }
-
-// at returns the pointer to a behavior.
-func at(tool string) string { return "/behaviors" + rawjson.Token(tool) }

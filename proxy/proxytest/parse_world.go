@@ -137,7 +137,7 @@ func parseBehaviors(raw json.RawMessage) (map[string]Behavior, error) {
 			}
 			behavior, mistakes, err := parseBehavior(raw)
 			for _, mistake := range mistakes {
-				problems.add(nil, problemBehavior, at(tool), "the behavior %s", mistake)
+				problems.behavior(tool, "the behavior %s", mistake)
 			}
 			behaviors[tool] = behavior
 			return err

@@ -68,15 +68,15 @@ func compile(w World) (*world, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Behaviors)) {
 		if c.tools[name] == nil {
-			problems.add(nil, problemBehavior, at(name),
+			problems.behavior(name,
 				"the tool %q is not declared: add it to the tools, or remove the behavior", name)
 		}
 		if t := c.tools[name]; t != nil && t.executed {
-			problems.add(nil, problemBehavior, at(name),
+			problems.behavior(name,
 				"the tool %q executes where the agent runs, so its calls are refused: remove the behavior", name)
 		}
 		if w.Behaviors[name] == nil {
-			problems.add(nil, problemBehavior, at(name), "the behavior of %q is nil", name)
+			problems.behavior(name, "the behavior of %q is nil", name)
 		}
 	}
 	c.checkRules(&problems)

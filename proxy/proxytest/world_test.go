@@ -125,6 +125,15 @@ func TestMistakesInAWorld(t *testing.T) {
 			t.Errorf("%q is missing in\n%v", part, err)
 		}
 	}
+	for _, p := range e.Problems {
+		tool, _ := strings.CutPrefix(p.Pointer, "/behaviors/")
+		if p.Code != "behavior" {
+			tool = ""
+		}
+		if p.Tool != tool {
+			t.Errorf("the problem %+v is of the tool %q", p, p.Tool)
+		}
+	}
 	if _, ok := errors.AsType[*schema.Error](err); !ok {
 		t.Error("the error of package schema cannot be found")
 	}
