@@ -250,14 +250,14 @@ func TestDatasetLimits(t *testing.T) {
 		{"cells within bounds of one's own", "user,a\nb,c\n", eval.Limits{Cells: 3}, "the file has more than 3 cells"},
 		{"cells", "user\na" + strings.Repeat(",", 30<<20), eval.Limits{}, "the file has more than 1000 columns"},
 		{"rows", "user\na\nb\nc\n", eval.Limits{Rows: 2}, "the file has more than 2 rows"},
-		{"problems", "user,state\n" + strings.Repeat("a,x\n", 500), eval.Limits{Problems: 2}, "500 problems:\n  row 2, column state: the cell is not valid JSON at character 1: invalid character 'x' where a value should begin\n  row 3"},
+		{"problems", "user,state\n" + strings.Repeat("a,x\n", 500), eval.Limits{Problems: 2}, "500 problems:\n  - row 2, column state: the cell is not valid JSON at character 1: invalid character 'x' where a value should begin\n  - row 3"},
 	} {
 		_, err := eval.ReadWithin(strings.NewReader(tt.text), tt.opts)
 		bad, ok := errors.AsType[*eval.Error](err)
 		if !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %.300v\nwant %s", tt.name, err, tt.want)
 		}
-		if ok && tt.name == "problems" && (len(bad.Problems) != 2 || bad.More != 498 || !strings.HasSuffix(err.Error(), "\n  and 498 more")) {
+		if ok && tt.name == "problems" && (len(bad.Problems) != 2 || bad.More != 498 || !strings.HasSuffix(err.Error(), "\n  - and 498 more")) {
 			t.Errorf("%d problems and %d more: %v", len(bad.Problems), bad.More, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // A Code classifies an [Error]. Codes are stable, messages are not.
@@ -79,18 +80,7 @@ const (
 
 // Error returns the problems, one per line if there are several.
 func (e *Error) Error() string {
-	if len(e.Problems) == 1 && e.More == 0 {
-		return "eval: " + e.Problems[0].String()
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "eval: %d problems:", len(e.Problems)+e.More)
-	for _, p := range e.Problems {
-		b.WriteString("\n  " + p.String())
-	}
-	if e.More > 0 {
-		fmt.Fprintf(&b, "\n  and %d more", e.More)
-	}
-	return b.String()
+	return "eval: " + problem.Lines(e.Problems, e.More)
 }
 
 // Unwrap returns Err.
@@ -98,10 +88,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
 func CodeOf(err error) Code {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
-	}
-	return ""
+	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
 // String returns place and message on one line. It names the line of the file if that differs from

@@ -22,9 +22,9 @@ Refund order #4522.,,refuse
 	fmt.Println(err)
 	// Output:
 	// eval: 3 problems:
-	//   row 1, column initial_state: did you mean state? initial_state is the name of the axis, in a CSV file its column is state
-	//   row 2, column initial_state: the cell is not valid JSON at character 2: invalid character '\'' where a member's name should begin: ' must become "
-	//   row 3, column expected_outcome: "refuse" is not completion or refusal: did you mean refusal?
+	//   - row 1, column initial_state: did you mean state? initial_state is the name of the axis, in a CSV file its column is state
+	//   - row 2, column initial_state: the cell is not valid JSON at character 2: invalid character '\'' where a member's name should begin: ' must become "
+	//   - row 3, column expected_outcome: "refuse" is not completion or refusal: did you mean refusal?
 }
 
 // Run executes a dataset against an agent. Each row has its own world. A grader evaluates the
