@@ -122,7 +122,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Tim
 		httpserve.LeaveBody(w, r)
 		return t, nil, &Error{Code: CodeMethod, Message: "use POST"}
 	}
-	if reason := httpserve.Contained(r, h.opts.Logger, "TokenFunc or Verify", h.auth.check); reason != "" {
+	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "TokenFunc or Verify", h.auth.check); reason != "" {
 		httpserve.LeaveBody(w, r)
 		return t, nil, &Error{Code: CodeUnauthorized, Message: reason} // the message is only logged
 	}

@@ -70,8 +70,8 @@ func (c *checkup) watch(r *http.Request, alone bool) {
 
 // hasToken reports whether a request has the run token where the proxy reads it.
 func hasToken(r *http.Request, token string) bool {
-	tokens, _ := httpserve.Presented(r.Header, "X-Pipelines-Run-Token")
-	presented, ok := httpserve.Single(tokens)
+	tokens, _ := httpserve.Tokens(r.Header, "X-Pipelines-Run-Token")
+	presented, ok := httpserve.OneToken(tokens)
 	return ok && presented == token
 }
 

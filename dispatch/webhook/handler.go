@@ -63,7 +63,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, errorf(CodeMethod, "use POST"))
 		return
 	}
-	if reason := httpserve.Contained(r, h.opts.Logger, "SecretFunc", h.guard.Check); reason != "" {
+	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "SecretFunc", h.guard.Check); reason != "" {
 		httpserve.LeaveBody(w, r)
 		h.refuse(w, r, errorf(CodeUnauthorized, "%s", reason)) // logged and not sent
 		return

@@ -18,10 +18,10 @@ func CutBearer(value string) (token string, ok bool) {
 	return value, false
 }
 
-// Presented returns all tokens that a request presents: those in "Authorization: Bearer …", then
+// Tokens returns all tokens that a request presents: those in "Authorization: Bearer …", then
 // the values of the header other, whose name is canonical. foreign tells that there is an
 // Authorization header with another scheme.
-func Presented(header http.Header, other string) (tokens []string, foreign bool) {
+func Tokens(header http.Header, other string) (tokens []string, foreign bool) {
 	for _, value := range header["Authorization"] {
 		token, ok := CutBearer(value)
 		if !ok {
@@ -33,9 +33,9 @@ func Presented(header http.Header, other string) (tokens []string, foreign bool)
 	return append(tokens, header[other]...), foreign
 }
 
-// Single returns the token that all tokens are equal to. ok is false if there is none, if one is
+// OneToken returns the token that all tokens are equal to. ok is false if there is none, if one is
 // empty, or if they differ.
-func Single(tokens []string) (token string, ok bool) {
+func OneToken(tokens []string) (token string, ok bool) {
 	for _, one := range tokens {
 		if one == "" || one != tokens[0] {
 			return "", false

@@ -46,9 +46,9 @@ func (g *Guard) Check(r *http.Request) (reason string) {
 	return ""
 }
 
-// Contained calls check. If it panics, Contained logs that and returns a reason. The value of the
+// CheckRecovered calls check. If it panics, CheckRecovered logs that and returns a reason. The value of the
 // panic may be a secret and is not logged; what names the functions of the caller that check calls.
-func Contained(r *http.Request, logger *slog.Logger, what string, check func(*http.Request) string) (reason string) {
+func CheckRecovered(r *http.Request, logger *slog.Logger, what string, check func(*http.Request) string) (reason string) {
 	defer func() {
 		if p := recover(); p != nil {
 			kind, stack := fmt.Sprintf("%T", p), string(debug.Stack())

@@ -38,8 +38,8 @@ func TestPresented(t *testing.T) {
 		{[]string{"Basic x"}, []string{"y"}, []string{"y"}, true, "y"},
 		{[]string{"Bearer "}, []string{"y"}, []string{"", "y"}, false, ""},
 	} {
-		tokens, foreign := httpserve.Presented(http.Header{"Authorization": tt.bearer, "X-Other": tt.other}, "X-Other")
-		single, ok := httpserve.Single(tokens)
+		tokens, foreign := httpserve.Tokens(http.Header{"Authorization": tt.bearer, "X-Other": tt.other}, "X-Other")
+		single, ok := httpserve.OneToken(tokens)
 		if !slices.Equal(tokens, tt.tokens) || foreign != tt.foreign || single != tt.single || ok != (tt.single != "") {
 			t.Errorf("%q, %q: %q, foreign %t, single %q %t", tt.bearer, tt.other, tokens, foreign, single, ok)
 		}

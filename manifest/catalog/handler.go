@@ -138,8 +138,8 @@ func (h *Handler) authenticate(c *call) error {
 		c.account = h.opts.InsecureAccount
 		return nil
 	}
-	keys, foreign := httpserve.Presented(c.r.Header, "X-Api-Key")
-	key, ok := httpserve.Single(keys)
+	keys, foreign := httpserve.Tokens(c.r.Header, "X-Api-Key")
+	key, ok := httpserve.OneToken(keys)
 	if !ok || foreign {
 		return &failure{code: CodeUnauthorized, status: http.StatusUnauthorized, message: "Unauthorized"}
 	}

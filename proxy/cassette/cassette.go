@@ -26,7 +26,7 @@ type Cassette struct {
 	token    redact.Hidden[string]
 	redactor *redact.Redactor
 	tokens   redact.Hidden[[]string] // those that the redactor removes
-	deck     *deck                   // the interactions of the tape; nil in the mode Record
+	playback *playback               // the interactions of the tape; nil in the mode Record
 	begun    time.Time
 	answered int // number of answered requests
 	seen     []*seen
@@ -44,7 +44,7 @@ type Cassette struct {
 type seen struct {
 	Interaction          // of the run; the number is that of its answer
 	id          identity // the key for comparisons
-	answer      *card    // the interaction on the tape; nil if there is none
+	answer      *taped   // the interaction on the tape; nil if there is none
 	local       bool     // a trace event that is not on the tape and was accepted
 	repeated    bool     // answered with the last answer again
 	superseded  bool     // the client repeated the attempt; used in the mode Compare
@@ -69,11 +69,11 @@ func New(path string, opts *Options) (*Cassette, error) {
 		tape, err := Load(path)
 		switch {
 		case CodeOf(err) == CodeMissing && s.Mode == ReplayOrForward:
-			c.deck = newDeck(s, &Tape{})
+			c.playback = newPlayback(s, &Tape{})
 		case err != nil:
 			return nil, err
 		default:
-			c.tape, c.deck = tape, newDeck(s, tape)
+			c.tape, c.playback = tape, newPlayback(s, tape)
 			c.played = make([]bool, len(tape.Interactions))
 		}
 	}

@@ -159,7 +159,7 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 	if c.set.Mode == Record || c.set.Mode == Compare {
 		return c.after, nil
 	}
-	found, again := c.deck.take(s.id, c.set.RepeatLast)
+	found, again := c.playback.take(s.id, c.set.RepeatLast)
 	switch {
 	case found != nil:
 		s.answer, s.repeated = found, again
@@ -188,7 +188,7 @@ func (c *Cassette) receipt(i *Interaction) *reply {
 // noMatch refuses a request that is not on the tape. The answer names members and has no values.
 func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
 	text := fmt.Sprintf("%s is not on the tape with these arguments", i.Name)
-	nearest, changes := c.deck.nearest(i, id, maxCompared)
+	nearest, changes := c.playback.nearest(i, id, maxCompared)
 	switch {
 	case nearest == nil:
 		text = fmt.Sprintf("%s is not on the tape", i.Name)

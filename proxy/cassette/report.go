@@ -156,11 +156,11 @@ func (c *Cassette) Report() *Report {
 	for _, problem := range c.problems {
 		r.Deviations = append(r.Deviations, Deviation{Code: deviationFailed, Message: problem})
 	}
-	if c.deck == nil {
+	if c.playback == nil {
 		return r
 	}
 	if c.set.Mode == Compare {
-		c.deck.pair(c.seen)
+		c.playback.pair(c.seen)
 	}
 	left := newLeftOver(c)
 	var strays []*seen
@@ -179,17 +179,17 @@ func (c *Cassette) Report() *Report {
 			}
 		case len(strays) > 0 && s == strays[0]:
 			strays = strays[1:]
-			r.unexpected(c.deck, left, s, most)
+			r.unexpected(c.playback, left, s, most)
 		}
 	}
 	if c.set.Mode == Replay || c.set.Mode == Compare {
 		r.order(c.seen)
 	}
-	for _, card := range c.deck.cards {
-		if left.has[card] {
+	for _, call := range c.playback.calls {
+		if left.has[call] {
 			r.Deviations = append(r.Deviations, Deviation{
-				Code: deviationNeverMade, Tape: card.Interaction,
-				Message: fmt.Sprintf("%s was not called as on the tape", card.Name),
+				Code: deviationNeverMade, Tape: call.Interaction,
+				Message: fmt.Sprintf("%s was not called as on the tape", call.Name),
 			})
 		}
 	}
@@ -198,20 +198,20 @@ func (c *Cassette) Report() *Report {
 
 // leftOver are the calls on the tape that the run did not make.
 type leftOver struct {
-	has   map[*card]bool
-	alike map[target][]*card // the same, in the order of the tape, and some that were taken
-	taken map[target]int     // how many of alike were taken
+	has   map[*taped]bool
+	alike map[target][]*taped // the same, in the order of the tape, and some that were taken
+	taken map[target]int      // how many of alike were taken
 }
 
 func newLeftOver(c *Cassette) *leftOver {
-	left := &leftOver{has: map[*card]bool{}, alike: map[target][]*card{}, taken: map[target]int{}}
+	left := &leftOver{has: map[*taped]bool{}, alike: map[target][]*taped{}, taken: map[target]int{}}
 	if c.set.Mode == ReplayOrForward {
 		return left
 	}
-	for _, card := range c.deck.cards {
-		if !card.taken && !card.dropped && !card.superseded && card.Broken != brokenAbandoned && !card.loose() {
-			left.has[card] = true
-			left.alike[card.target()] = append(left.alike[card.target()], card)
+	for _, call := range c.playback.calls {
+		if !call.taken && !call.dropped && !call.superseded && call.Broken != brokenAbandoned && !call.loose() {
+			left.has[call] = true
+			left.alike[call.target()] = append(left.alike[call.target()], call)
 		}
 	}
 	return left
@@ -219,22 +219,22 @@ func newLeftOver(c *Cassette) *leftOver {
 
 // take removes and returns the call that s most likely replaces, and where they differ. best is nil
 // if there is none.
-func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Difference) {
-	if at := d.stacks[s.id.key]; at != nil {
-		if n := slices.IndexFunc(at.cards[at.taken:], func(c *card) bool { return l.has[c] }); n >= 0 {
-			best = at.cards[at.taken+n]
+func (l *leftOver) take(d *playback, s *seen, most int) (best *taped, changes []Difference) {
+	if at := d.queues[s.id.key]; at != nil {
+		if n := slices.IndexFunc(at.calls[at.taken:], func(c *taped) bool { return l.has[c] }); n >= 0 {
+			best = at.calls[at.taken+n]
 		}
 	}
 	of := s.target()
 	if best == nil {
-		best, changes = mostLike(&s.Interaction, s.id, l.alike[of], most, func(c *card) bool { return l.has[c] })
+		best, changes = mostLike(&s.Interaction, s.id, l.alike[of], most, func(c *taped) bool { return l.has[c] })
 	}
 	if best == nil {
 		return nil, nil
 	}
 	delete(l.has, best)
 	if l.taken[of]++; 2*l.taken[of] > len(l.alike[of]) { // not each time, which would be quadratic
-		l.alike[of] = slices.DeleteFunc(l.alike[of], func(c *card) bool { return !l.has[c] })
+		l.alike[of] = slices.DeleteFunc(l.alike[of], func(c *taped) bool { return !l.has[c] })
 		l.taken[of] = 0
 	}
 	return best, changes
@@ -242,7 +242,7 @@ func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Diffe
 
 // unexpected reports a call that is not on the tape, together with the one that it most likely
 // replaces.
-func (r *Report) unexpected(d *deck, left *leftOver, s *seen, most int) {
+func (r *Report) unexpected(d *playback, left *leftOver, s *seen, most int) {
 	deviation := Deviation{
 		Code: deviationChanged, Run: &s.Interaction, Message: "the arguments are not those on the tape",
 	}

@@ -46,7 +46,7 @@ func split(path string) (kind, name, rest string) {
 // credentials returns the run token of a request, or "" if it has none, and all values that could
 // be one.
 func credentials(header http.Header) (token string, all []string) {
-	all, _ = httpserve.Presented(header, "X-Pipelines-Run-Token")
+	all, _ = httpserve.Tokens(header, "X-Pipelines-Run-Token")
 	all = slices.DeleteFunc(all, func(one string) bool { return one == "" })
 	if len(all) > 0 {
 		token = all[0]

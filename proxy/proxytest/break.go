@@ -12,7 +12,7 @@ import (
 
 // sendDamaged sends an answer with the damage of a failure rule. It does not return if the damage
 // ends the connection.
-func (v *visit) sendDamaged(answer any) {
+func (v *runRequest) sendDamaged(answer any) {
 	v.record(v.damage)
 	body := marshal(answer)
 	if v.damage == breakOversize { // white space keeps it valid JSON
@@ -31,13 +31,13 @@ func (v *visit) sendDamaged(answer any) {
 }
 
 // abandon ends a request whose client has gone.
-func (v *visit) abandon() {
+func (v *runRequest) abandon() {
 	v.record("the agent cancelled the call")
 	panic(http.ErrAbortHandler)
 }
 
 // record records a request that has no whole response.
-func (v *visit) record(reason string) {
+func (v *runRequest) record(reason string) {
 	v.call.Reason = reason
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
 	v.run.refuse(v.call, v.key, "")
@@ -45,7 +45,7 @@ func (v *visit) record(reason string) {
 }
 
 // reset closes a network connection with an RST. Without a network it aborts the handler.
-func (v *visit) reset() {
+func (v *runRequest) reset() {
 	v.record(breakReset)
 	if hijacker, ok := v.w.(http.Hijacker); ok {
 		if conn, _, err := hijacker.Hijack(); err == nil {

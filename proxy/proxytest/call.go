@@ -22,8 +22,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// visit is one request with a run's token.
-type visit struct {
+// runRequest is one request with a run's token.
+type runRequest struct {
 	platform *Platform
 	run      *Run
 	to       route
@@ -34,7 +34,7 @@ type visit struct {
 	call     Call
 }
 
-func (v *visit) serve(r *http.Request) {
+func (v *runRequest) serve(r *http.Request) {
 	// The body is read first, so that the record of a refused request has the arguments.
 	timeout := bodyTimeout
 	if v.run.isOver() {
@@ -100,7 +100,7 @@ func checkObject(body []byte) error {
 	})
 }
 
-func (v *visit) serveTool() {
+func (v *runRequest) serveTool() {
 	name, w := v.call.Tool, v.platform.world
 	tool := w.tools[name]
 	if tool == nil {
@@ -141,7 +141,7 @@ func (v *visit) serveTool() {
 const maxAttempts = 3
 
 // simulate answers a tool in sandbox mode.
-func (v *visit) simulate(tool *tool, request *Request) {
+func (v *runRequest) simulate(tool *tool, request *Request) {
 	request.run = redact.Hide(v.run)
 	defer request.leave()
 	set := v.platform.world.set
@@ -181,7 +181,7 @@ func (v *visit) simulate(tool *tool, request *Request) {
 }
 
 // forward answers a tool in passthrough mode.
-func (v *visit) forward(tool *tool, request *Request) {
+func (v *runRequest) forward(tool *tool, request *Request) {
 	request.Attempt = 1
 	v.call.Policy = tool.policy
 	if tool.behavior == nil {
@@ -200,7 +200,7 @@ func (v *visit) forward(tool *tool, request *Request) {
 }
 
 // ask runs a behavior. A panic of the behavior is its failure and a fault.
-func (v *visit) ask(behavior Behavior, request *Request) (result json.RawMessage, err error) {
+func (v *runRequest) ask(behavior Behavior, request *Request) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the behavior of %q panicked: %v", request.Tool, p)
@@ -218,7 +218,7 @@ func (v *visit) ask(behavior Behavior, request *Request) (result json.RawMessage
 }
 
 // answer sends the envelope of a call that has a result.
-func (v *visit) answer(validation any) {
+func (v *runRequest) answer(validation any) {
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
 	envelope := envelope{
 		Tool: v.call.Tool, Response: v.call.Response, Source: v.call.Source, LatencyMS: v.call.LatencyMS,
@@ -251,7 +251,7 @@ type envelope struct {
 }
 
 // refuse sends an error response. A fault that is not empty goes to [Log].Faults.
-func (v *visit) refuse(status int, class, message, fault string) {
+func (v *runRequest) refuse(status int, class, message, fault string) {
 	v.call.Status, v.call.ErrorClass, v.call.Reason = status, class, message
 	v.call.Response, v.call.Source = nil, "" // of a result that was too large
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
@@ -260,7 +260,7 @@ func (v *visit) refuse(status int, class, message, fault string) {
 	fail(v.w, status, class, message)
 }
 
-func (v *visit) serveTrace() {
+func (v *runRequest) serveTrace() {
 	trace := Trace{Event: proxy.Event(v.call.Tool), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
 	if !trace.Event.Reserved() {
 		v.refuse(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one", "")

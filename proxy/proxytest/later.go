@@ -128,7 +128,7 @@ func adapterNotes(outcome ledger.Outcome) (notes []string) {
 }
 
 // serveTelemetry accepts a telemetry span. Any kind is accepted.
-func (v *visit) serveTelemetry() {
+func (v *runRequest) serveTelemetry() {
 	kind, payload := member(v.call.Arguments, "kind"), member(v.call.Arguments, "payload")
 	switch {
 	case rawjson.Kind(kind) != '"' || rawjson.Unquote(kind) == "":

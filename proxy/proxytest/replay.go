@@ -16,7 +16,7 @@ import (
 // The ledger changes as if the world had answered: a behavior of World.Behaviors makes its writes,
 // and the ledger adapter of a tool in passthrough mode gets the recorded response. Failure rules and
 // the rate limit do not apply, because the tape has their effects.
-func (v *visit) replay(a memhttp.Replayed) {
+func (v *runRequest) replay(a memhttp.Replayed) {
 	v.call.Notes = append(v.call.Notes, "answered from a tape")
 	switch {
 	case a.Broken != "" || a.Status == 0:
@@ -39,7 +39,7 @@ func (v *visit) replay(a memhttp.Replayed) {
 }
 
 // acceptReplayed records a trace event or a telemetry span.
-func (v *visit) acceptReplayed() {
+func (v *runRequest) acceptReplayed() {
 	telemetry := v.to.plane == "telemetry"
 	event := v.call.Tool
 	if telemetry {
@@ -50,7 +50,7 @@ func (v *visit) acceptReplayed() {
 }
 
 // replayResult records a call that has a result.
-func (v *visit) replayResult(body []byte) {
+func (v *runRequest) replayResult(body []byte) {
 	v.call.Status, v.call.Response = http.StatusOK, member(body, "response")
 	v.call.Source = proxy.Source(rawjson.Unquote(member(body, "source")))
 	if v.call.Source == proxy.SourceInjected {
@@ -72,7 +72,7 @@ func (v *visit) replayResult(body []byte) {
 
 // repeatWrites runs the behavior of a tool in sandbox mode for its writes. Generated results write
 // nothing, and World.Simulator is not asked again.
-func (v *visit) repeatWrites() {
+func (v *runRequest) repeatWrites() {
 	w := v.platform.world
 	tool := w.tools[v.call.Tool]
 	if tool == nil || tool.live || !tool.own {
@@ -91,7 +91,7 @@ func (v *visit) repeatWrites() {
 }
 
 // adapt applies the ledger adapter of a tool in passthrough mode to its result.
-func (v *visit) adapt(tool *tool, result json.RawMessage) {
+func (v *runRequest) adapt(tool *tool, result json.RawMessage) {
 	if tool.policy != schema.PolicyAdapter {
 		return
 	}

@@ -75,7 +75,7 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusUnauthorized, "run_token_invalid", "the run token is missing or unknown")
 		return
 	}
-	v := &visit{platform: p, run: run, w: w, ctx: r.Context(), to: to}
+	v := &runRequest{platform: p, run: run, w: w, ctx: r.Context(), to: to}
 	v.call = Call{Tool: to.name, Actor: r.Header.Get("X-Pipelines-Actor-Id"), Trace: to.plane != "tools", At: time.Now()}
 	v.serve(r)
 }
@@ -85,8 +85,8 @@ func (r route) unknown() bool { return r.plane == "data" || r.plane == "context"
 
 // authenticate accepts both documented headers. Different tokens in one request are refused.
 func (p *Platform) authenticate(r *http.Request) *Run {
-	tokens, _ := httpserve.Presented(r.Header, "X-Pipelines-Run-Token")
-	token, ok := httpserve.Single(tokens)
+	tokens, _ := httpserve.Tokens(r.Header, "X-Pipelines-Run-Token")
+	token, ok := httpserve.OneToken(tokens)
 	if !ok {
 		return nil
 	}

@@ -126,7 +126,7 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 
 // fits reports whether the rule is for such a request. It does not consider the number of the
 // request.
-func (f *FailureRule) fits(v *visit, live bool) bool {
+func (f *FailureRule) fits(v *runRequest, live bool) bool {
 	switch {
 	case v.call.Trace != (f.Trace != ""),
 		v.call.Trace && f.Trace != "*" && f.Trace != v.call.Tool,
@@ -160,7 +160,7 @@ func chance(seed uint64, numbers ...int) float64 {
 
 // strike returns the index of the first rule that fails this request, or -1. Each rule that fits
 // counts the request, also if another one fails it.
-func (v *visit) strike(live bool) int {
+func (v *runRequest) strike(live bool) int {
 	rules := v.platform.world.rules
 	if len(rules) == 0 {
 		return -1
@@ -181,7 +181,7 @@ func (v *visit) strike(live bool) int {
 }
 
 // fail applies the failure rules to the request. It reports whether one of them answered it.
-func (v *visit) fail(live bool) (answered bool) {
+func (v *runRequest) fail(live bool) (answered bool) {
 	hit := v.strike(live)
 	if hit < 0 {
 		return false
@@ -217,7 +217,7 @@ func isRunOver(class string) bool {
 }
 
 // wait waits for d. It returns false if the agent cancels the request meanwhile.
-func (v *visit) wait(d time.Duration) bool {
+func (v *runRequest) wait(d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}

@@ -200,7 +200,7 @@ func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
 func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, class, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if tokens, _ := httpserve.Presented(req.Header, "X-Pipelines-Run-Token"); !slices.ContainsFunc(tokens, r.token.Has) {
+	if tokens, _ := httpserve.Tokens(req.Header, "X-Pipelines-Run-Token"); !slices.ContainsFunc(tokens, r.token.Has) {
 		return nil, http.StatusUnauthorized, "run_token_invalid", "the run token is missing or not the run's"
 	}
 	if r.platform == nil {

@@ -4,11 +4,11 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// deck is a tape prepared for replay: it has the answers to each request, in turn.
-type deck struct {
-	stacks map[string]*stack
-	cards  []*card            // all cards, in the order of the tape
-	alike  map[target][]*card // the cards of each target, in the same order
+// playback is a tape prepared for replay: it has the answers to each request, in turn.
+type playback struct {
+	queues map[string]*queue
+	calls  []*taped            // all calls, in the order of the tape
+	alike  map[target][]*taped // the calls of each target, in the same order
 }
 
 // target is what a request calls.
@@ -19,14 +19,14 @@ type target struct {
 
 func (i *Interaction) target() target { return target{i.Kind, i.Name, i.method()} }
 
-// stack has the answers to equal requests.
-type stack struct {
-	cards []*card
+// queue has the answers to equal requests.
+type queue struct {
+	calls []*taped
 	taken int
 }
 
-// card is an interaction of the tape.
-type card struct {
+// taped is an interaction of the tape.
+type taped struct {
 	*Interaction // redacted as requests are
 	id           identity
 	index        int     // on the tape
@@ -38,31 +38,31 @@ type card struct {
 	dropped      bool // a repeated attempt that is not replayed
 }
 
-func newDeck(s *settings, tape *Tape) *deck {
-	d := &deck{stacks: map[string]*stack{}, alike: map[target][]*card{}}
+func newPlayback(s *settings, tape *Tape) *playback {
+	d := &playback{queues: map[string]*queue{}, alike: map[target][]*taped{}}
 	for index := range tape.Interactions {
 		i := tape.Interactions[index]
-		c := &card{Interaction: &i, index: index}
+		c := &taped{Interaction: &i, index: index}
 		c.id = s.identify(&i, s.redact)
-		d.cards = append(d.cards, c)
+		d.calls = append(d.calls, c)
 		d.alike[c.target()] = append(d.alike[c.target()], c)
-		at := d.stacks[c.id.key]
+		at := d.queues[c.id.key]
 		if at == nil {
-			at = &stack{}
-			d.stacks[c.id.key] = at
+			at = &queue{}
+			d.queues[c.id.key] = at
 		}
 		c.began, c.beganMS = c.After, c.AtMS
-		if n := len(at.cards); n > 0 && at.cards[n-1].transient() {
-			first := at.cards[n-1]
+		if n := len(at.calls); n > 0 && at.calls[n-1].transient() {
+			first := at.calls[n-1]
 			c.began, c.beganMS, first.superseded = first.began, first.beganMS, true
 		}
-		at.cards = append(at.cards, c)
+		at.calls = append(at.calls, c)
 	}
 	d.stages()
-	for _, at := range d.stacks {
+	for _, at := range d.queues {
 		switch {
 		case s.Mode == Compare:
-			at.drop(func(_ int, c *card) bool { return c.superseded })
+			at.drop(func(_ int, c *taped) bool { return c.superseded })
 		case s.DropRetries:
 			at.dropRetries()
 		}
@@ -70,16 +70,16 @@ func newDeck(s *settings, tape *Tape) *deck {
 	return d
 }
 
-// stages computes the stage of each card. A new stage begins when all calls that had begun were
+// stages computes the stage of each call. A new stage begins when all calls that had begun were
 // answered. Only stages tell which call had to come first: with several workers, a call may begin
 // after the answer to another one by chance.
-func (d *deck) stages() {
-	n := len(d.cards)
+func (d *playback) stages() {
+	n := len(d.calls)
 	waited := make([]bool, n+1) // for each number of answers: no call was open then
 	earliest := n
 	for i := n; i >= 0; i-- {
 		if i < n {
-			earliest = min(earliest, d.cards[i].began)
+			earliest = min(earliest, d.calls[i].began)
 		}
 		waited[i] = earliest >= i
 	}
@@ -89,18 +89,18 @@ func (d *deck) stages() {
 			before[i]++
 		}
 	}
-	for _, c := range d.cards {
+	for _, c := range d.calls {
 		c.stage = before[c.began]
 	}
 }
 
 // pair finds the call on the tape for each forwarded call of a run. It looks at the whole run so
 // far, because a later attempt shows that an earlier one was repeated.
-func (d *deck) pair(all []*seen) {
-	for _, at := range d.stacks {
+func (d *playback) pair(all []*seen) {
+	for _, at := range d.queues {
 		at.taken = 0
 	}
-	for _, c := range d.cards {
+	for _, c := range d.calls {
 		c.taken = false
 	}
 	last := map[string]*seen{}
@@ -119,40 +119,40 @@ func (d *deck) pair(all []*seen) {
 
 // dropRetries removes attempts that the client repeated until it got another answer. If it never
 // got one, the last failure was the outcome of the call, and all attempts stay.
-func (s *stack) dropRetries() {
+func (s *queue) dropRetries() {
 	last := -1
-	for i, c := range s.cards {
+	for i, c := range s.calls {
 		if !c.transient() {
 			last = i
 		}
 	}
-	s.drop(func(i int, c *card) bool { return c.transient() && i < last })
+	s.drop(func(i int, c *taped) bool { return c.transient() && i < last })
 }
 
-func (s *stack) drop(which func(i int, c *card) bool) {
-	var kept []*card
-	for i, c := range s.cards {
+func (s *queue) drop(which func(i int, c *taped) bool) {
+	var kept []*taped
+	for i, c := range s.calls {
 		if c.dropped = which(i, c); !c.dropped {
 			kept = append(kept, c)
 		}
 	}
-	s.cards = kept
+	s.calls = kept
 }
 
 // take returns the next answer to a request, or nil if there is none. again reports that it is the
 // last answer, repeated.
-func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
-	at := d.stacks[id.key]
+func (d *playback) take(id identity, repeatLast bool) (c *taped, again bool) {
+	at := d.queues[id.key]
 	switch {
-	case at == nil || len(at.cards) == 0:
+	case at == nil || len(at.calls) == 0:
 		return nil, false
-	case at.taken < len(at.cards):
-		c = at.cards[at.taken]
+	case at.taken < len(at.calls):
+		c = at.calls[at.taken]
 		at.taken++
 		c.taken = true
 		return c, false
 	case repeatLast:
-		return at.cards[len(at.cards)-1], true
+		return at.calls[len(at.calls)-1], true
 	}
 	return nil, false
 }
@@ -168,26 +168,26 @@ const (
 	comparison = 32 << 10
 )
 
-// nearest returns the card that is most like a request, and where they differ: the card of the same
-// request, or else the one with the fewest differences among the first cards of the same tool. It
+// nearest returns the call that is most like a request, and where they differ: the call of the same
+// request, or else the one with the fewest differences among the first calls of the same tool. It
 // returns nil if there is none.
-func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Difference) {
-	if at := d.stacks[id.key]; at != nil && len(at.cards) > 0 {
-		return at.cards[0], nil
+func (d *playback) nearest(i *Interaction, id identity, most int) (*taped, []Difference) {
+	if at := d.queues[id.key]; at != nil && len(at.calls) > 0 {
+		return at.calls[0], nil
 	}
-	return mostLike(i, id, d.alike[i.target()], most, func(c *card) bool { return !c.dropped })
+	return mostLike(i, id, d.alike[i.target()], most, func(c *taped) bool { return !c.dropped })
 }
 
-// mostLike returns the card with the fewest differences from a request, and the differences. It
-// compares at most most bytes, but always one card, and only those that may be chosen. It returns nil
+// mostLike returns the call with the fewest differences from a request, and the differences. It
+// compares at most limit bytes, but always one call, and only those that may be chosen. It returns nil
 // if there is none.
-func mostLike(i *Interaction, id identity, cards []*card, most int, may func(*card) bool) (best *card, least []Difference) {
+func mostLike(i *Interaction, id identity, calls []*taped, limit int, may func(*taped) bool) (best *taped, least []Difference) {
 	compared := 0
-	for _, c := range cards {
+	for _, c := range calls {
 		if !may(c) {
 			continue
 		}
-		if compared += comparison + len(c.id.key) + len(id.key); best != nil && compared > most {
+		if compared += comparison + len(c.id.key) + len(id.key); best != nil && compared > limit {
 			break
 		}
 		changes := differences(c, i, id)
@@ -198,8 +198,8 @@ func mostLike(i *Interaction, id identity, cards []*card, most int, may func(*ca
 	return best, least
 }
 
-// differences returns where a request differs from that of the card.
-func differences(c *card, i *Interaction, id identity) []Difference {
+// differences returns where a request differs from that of the call.
+func differences(c *taped, i *Interaction, id identity) []Difference {
 	tape, run := c.id.compared, id.compared
 	if tape == nil && c.ArgumentsText != "" {
 		tape = rawjson.Quote(c.ArgumentsText)
