@@ -72,7 +72,7 @@ func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	}
 	e.out.Steps = append(e.out.Steps, r.ignored...)
 	for i := range r.flags {
-		e.setFlag(&r.flags[i])
+		e.fillFlag(&r.flags[i])
 	}
 	return e.out
 }
@@ -193,7 +193,9 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 	return fields
 }
 
-func (e *evaluation) setFlag(f *flagRule) {
+// fillFlag adds the update for a flag, unless its template cannot be filled. Whether the ledger schema
+// allows the flag is decided by [State.Apply].
+func (e *evaluation) fillFlag(f *flagRule) {
 	if f.problem != "" {
 		e.step("flag_malformed", f.pointer, f.where, f.problem)
 		return

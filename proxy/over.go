@@ -39,14 +39,14 @@ func (e *ending) set(err *Error) bool {
 	return true
 }
 
-// end records that the proxy refused the run token with 401. The first call of end for a run calls
+// endRun records that the proxy refused the run token with 401. The first call for a run calls
 // Options.OnRunOver.
 //
 // Only the documented error classes say that the token itself has ended, for all clients that share
 // its pacer. Any other 401 ends this run only.
-func (r *run) end(refusal *Error) {
+func (r *run) endRun(refusal *Error) {
 	if runOverClass(refusal.Class) {
-		r.pacer.end(refusal)
+		r.pacer.endToken(refusal)
 	}
 	if r.over.set(refusal) && r.onRunOver != nil {
 		r.onRunOver(refusal)
@@ -61,7 +61,7 @@ func (r *run) overError(req *request, number int) *Error {
 		if over = r.pacer.over.Load(); over == nil {
 			return nil
 		}
-		r.end(over)
+		r.endRun(over)
 	}
 	e := *over
 	e.Tool, e.Delivery, e.Attempts = req.name, NotSent, number-1

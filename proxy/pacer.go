@@ -140,9 +140,9 @@ func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	return nil, w, nil
 }
 
-// end records that the proxy has refused the run token for good, and releases all waiters. A pacer
+// endToken records that the proxy has refused the run token for good, and releases all waiters. A pacer
 // without a limit may be shared by clients of several tokens, so it does not record it.
-func (p *Pacer) end(refusal *Error) {
+func (p *Pacer) endToken(refusal *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.limit == math.MaxInt || !p.over.CompareAndSwap(nil, refusal) {

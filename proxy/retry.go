@@ -118,7 +118,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 	}
 	switch failure.Code {
 	case CodeRunOver:
-		r.end(failure)
+		r.endRun(failure)
 	case CodeRateLimited: // whether or not this call is repeated; see waitToRepeat
 		r.pacer.hold(min(failure.RetryAfter, maxRetryAfter))
 	}
