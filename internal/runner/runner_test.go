@@ -132,13 +132,18 @@ func TestPanics(t *testing.T) {
 			if out.Panic == nil || out.Left || out.Panic.Aborts() != (tt.value == http.ErrAbortHandler) {
 				t.Errorf("%s", describe(out))
 			}
-			if tt.want == "" && log.Len() > 0 || !strings.Contains(log.String(), tt.want) {
-				t.Errorf("the log is %q, want %q", log.String(), tt.want)
+			logged := func() {
+				if tt.want == "" && log.Len() > 0 || !strings.Contains(log.String(), tt.want) {
+					t.Errorf("the log is %q, want %q", log.String(), tt.want)
+				}
+				if tt.want != "" && (!strings.Contains(log.String(), "runner_test.go") || !strings.Contains(log.String(), "tool=x")) {
+					t.Errorf("the log does not show the place and the call: %s", log.String())
+				}
 			}
-			if tt.want != "" && (!strings.Contains(log.String(), "runner_test.go") || !strings.Contains(log.String(), "tool=x")) {
-				t.Errorf("the log does not show the place and the call: %s", log.String())
-			}
+			logged()
+			log.Reset()
 			r.Hook(t.Context(), "x", func() { panic(tt.value) }) // must return
+			logged()
 		})
 	}
 }
