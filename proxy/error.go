@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -264,7 +263,7 @@ func (e *Error) ToolResult() json.RawMessage {
 		code, detail = string(e.Code), toolresult.NoTool(e.Tool)
 	case e.Class == "tool_not_executable":
 		detail = toolresult.NoTool(e.Tool)
-	case e.Code == CodeDeadline && !errors.Is(e.Err, context.DeadlineExceeded): // the context has not ended
+	case e.early():
 		code, detail = string(e.Code), "there is no time left for this call; answer with what you have"
 	}
 	return toolresult.Failure(code, detail, e.tools)
@@ -283,6 +282,15 @@ func ToolResult(err error) json.RawMessage {
 		return e.ToolResult()
 	}
 	return toolresult.Failure("tool_call_failed", "", nil)
+}
+
+// An earlyError says that a wait would end after the deadline of a context that has not ended.
+type earlyError struct{ error }
+
+// early reports whether the call ended before its context, for want of time.
+func (e *Error) early() bool {
+	_, early := errors.AsType[earlyError](e.Err)
+	return early
 }
 
 // localError is the error of a request that this client does not send.

@@ -40,9 +40,10 @@ func (c *Client) CallForModel(ctx context.Context, tool string, args any) (Model
 	if err == nil {
 		return toolresult.ForModel(result.Response, result.Failed()), nil
 	}
+	e, _ := errors.AsType[*Error](err)
 	switch code := CodeOf(err); {
 	case code == CodeRunOver, code == CodeCanceled, code == CodeActor, IsRunOver(err), ctx.Err() != nil,
-		code == CodeDeadline && errors.Is(err, context.DeadlineExceeded): // a wait that was too long is not one
+		code == CodeDeadline && !e.early(): // without time for a wait, the model can still answer
 		return ModelResult{}, err
 	}
 	return toolresult.ForModel(ToolResult(err), true), nil

@@ -78,7 +78,7 @@ type place struct {
 }
 
 var (
-	errWaitTooLong = errors.New("the rate limit of the run token leaves no room before the deadline")
+	errWaitTooLong = earlyError{errors.New("the rate limit of the run token leaves no room before the deadline")}
 	errStopped     = errors.New("the run is over")
 )
 

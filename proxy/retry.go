@@ -40,7 +40,7 @@ func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 	case httpcall.TooLong:
 		last = stopped(last, last.Code, stop.Err)
 	case httpcall.TooLate:
-		last = stopped(last, CodeDeadline, stop.Err)
+		last = stopped(last, CodeDeadline, earlyError{stop.Err})
 	case httpcall.Stopped:
 		waited()
 		last = stopped(last, problem.ContextCode[Code](stop.Err), stop.Err)

@@ -51,6 +51,7 @@ func TestLines(t *testing.T) {
 		{[]problem.Problem{p}, 0, "is wrong [c]"},
 		{[]problem.Problem{p, p}, 0, "2 problems:\n  - is wrong [c]\n  - is wrong [c]"},
 		{[]problem.Problem{p}, 2, "3 problems:\n  - is wrong [c]\n  - and 2 more"},
+		{[]problem.Problem{p}, 1, "2 problems:\n  - is wrong [c]\n  - and 1 more"},
 	} {
 		if got := problem.Lines(tt.list, tt.more); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
