@@ -178,6 +178,8 @@ func TestRejected(t *testing.T) {
 		"an error": {`{"error":{"message":"m"}}`, []registration.Problem{{"", p, "", "m"}}},
 		"an index out of range": {`{"errors":[{"index":7,"message":"no"}]}`,
 			[]registration.Problem{{"", p, "/tools_schema/7", "no"}}},
+		"an index behind the last": {`{"errors":[{"index":2,"message":"no"}]}`,
+			[]registration.Problem{{"", p, "/tools_schema/2", "no"}}},
 		"no known member": {`{"x":1}`, nil},
 		"not JSON":        {`<html>`, nil},
 		"duplicate names": {`{"detail":"a","x":1,"x":"b"}`, []registration.Problem{{"", p, "", "a"}}},
