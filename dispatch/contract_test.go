@@ -217,3 +217,10 @@ func TestMetadataThatThePlatformMightDrop(t *testing.T) {
 		t.Errorf("problems\n%s\nwant\n%s", got.String(), want)
 	}
 }
+
+func TestThePrintedProblem(t *testing.T) {
+	p := dispatch.Problem{Tool: "get_order", Code: "odd", Message: "is odd"}
+	if got, want := p.String(), `tool "get_order": the response is odd [odd]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

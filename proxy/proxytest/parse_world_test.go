@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/cost"
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -138,6 +139,10 @@ func TestParseWorldRefuses(t *testing.T) {
 			strings.Contains(err.Error(), "World.") {
 			t.Errorf("%s: %v: want %d problems at once", all, err, want)
 		}
+	}
+	_, err = proxytest.ParseWorld([]byte(`{"initial_state":{"order":1}}`))
+	if _, ok := errors.AsType[*ledger.Error](err); !ok {
+		t.Errorf("the error of package ledger cannot be found in %v", err)
 	}
 	if world, err := proxytest.ParseWorld([]byte(`{"seed":18446744073709551615}`)); err != nil ||
 		world.Seed != math.MaxUint64 {
