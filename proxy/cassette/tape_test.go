@@ -273,3 +273,10 @@ func FuzzLoad(f *testing.F) {
 		_ = c.Report().String()
 	})
 }
+
+func TestThePrintedError(t *testing.T) {
+	_, err := cassette.New("", nil)
+	if want := "cassette: invalid_options: the path of the tape is empty [option]"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
