@@ -81,7 +81,7 @@ var toolRows = []row{
 		func(doc []byte) {
 			bounded.Line(string(doc), 1000)
 			bounded.Lines(string(doc), 1000)
-			bounded.Clean(string(doc))
+			_ = bounded.Clean(string(doc))
 		})},
 	{"proxy.Client", "one list", 4000, func(n int) func() { return calling(n, between("[", numbered(`{"a":%d}`), "]")) }},
 	{"proxy.Client", "distinct", 4000, func(n int) func() { return calling(n, objectOf) }},

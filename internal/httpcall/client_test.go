@@ -434,3 +434,15 @@ func TestIdleConnectionsEndBeforeTheServerEndsThem(t *testing.T) {
 		}
 	})
 }
+
+func TestStatusCode(t *testing.T) {
+	for status, want := range map[int]string{
+		100: "unexpected_status", 204: "unexpected_status", 302: "unexpected_status", 399: "unexpected_status",
+		400: "refused", 401: "unauthorized", 403: "forbidden", 404: "not_found", 408: "refused", 409: "conflict",
+		413: "request_too_large", 422: "rejected", 429: "rate_limited", 499: "refused", 500: "server_error", 599: "server_error",
+	} {
+		if got := httpcall.StatusCode[string](status); got != want {
+			t.Errorf("%d: code %s, want %s", status, got, want)
+		}
+	}
+}

@@ -106,3 +106,30 @@ type quiet struct {
 
 func (q *quiet) Error() string { return q.text }
 func (q *quiet) Unwrap() error { return q.err }
+
+// StatusCode returns the code for the status of a response that is not a success.
+func StatusCode[C ~string](status int) C {
+	switch status {
+	case http.StatusUnauthorized:
+		return "unauthorized"
+	case http.StatusForbidden:
+		return "forbidden"
+	case http.StatusNotFound:
+		return "not_found"
+	case http.StatusConflict:
+		return "conflict"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusUnprocessableEntity:
+		return "rejected"
+	case http.StatusTooManyRequests:
+		return "rate_limited"
+	}
+	switch {
+	case status >= 500:
+		return "server_error"
+	case status >= 400:
+		return "refused"
+	}
+	return "unexpected_status"
+}

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 )
@@ -112,33 +111,6 @@ func ContextCode[C ~string](err error) C {
 		return "deadline"
 	}
 	return "canceled"
-}
-
-// StatusCode returns the code for the status of a response that is not a success.
-func StatusCode[C ~string](status int) C {
-	switch status {
-	case http.StatusUnauthorized:
-		return "unauthorized"
-	case http.StatusForbidden:
-		return "forbidden"
-	case http.StatusNotFound:
-		return "not_found"
-	case http.StatusConflict:
-		return "conflict"
-	case http.StatusRequestEntityTooLarge:
-		return "request_too_large"
-	case http.StatusUnprocessableEntity:
-		return "rejected"
-	case http.StatusTooManyRequests:
-		return "rate_limited"
-	}
-	switch {
-	case status >= 500:
-		return "server_error"
-	case status >= 400:
-		return "refused"
-	}
-	return "unexpected_status"
 }
 
 // Element splits a pointer into a list: "/2/name" is the element 2 and "/name". The number is -1 if

@@ -18,7 +18,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -203,7 +202,7 @@ func (a *Response) Bad(why string) *Failure {
 // and repetition, usually that of the response.
 func (a *Response) Refusal(status int) *Failure {
 	f := &Failure{
-		Code: problem.StatusCode[string](status), Status: a.Status, Body: a.Body, RequestID: a.requestID(),
+		Code: httpcall.StatusCode[string](status), Status: a.Status, Body: a.Body, RequestID: a.requestID(),
 		Unsure: !a.r.proves(status),
 	}
 	f.RetryAfter, _ = httpcall.RetryAfter(a.Header)
@@ -220,7 +219,7 @@ func (a *Response) Refusal(status int) *Failure {
 // proves reports whether a refusal proves that the server did nothing. An intermediary can send any
 // status without a code of its own after it has passed the request on.
 func (r *Request) proves(status int) bool {
-	switch problem.StatusCode[string](status) {
+	switch httpcall.StatusCode[string](status) {
 	case "refused", "server_error", "unexpected_status":
 		return slices.Contains(r.Proofs, status)
 	}

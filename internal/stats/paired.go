@@ -102,11 +102,11 @@ func Changed(pairs []Pair) (p, excess, variance float64) {
 }
 
 // chances returns the probabilities that low, low+1, … successes fall on B.
-func (c Pair) chances() (low int, chances []float64) {
-	passed := c.PassedA + c.PassedB
-	low = max(0, passed-c.TrialsA)
-	for k := low; k <= min(passed, c.TrialsB); k++ {
-		chances = append(chances, math.Exp(logChoose(c.TrialsB, k)+logChoose(c.TrialsA, passed-k)-logChoose(c.TrialsA+c.TrialsB, passed)))
+func (p Pair) chances() (low int, chances []float64) {
+	passed := p.PassedA + p.PassedB
+	low = max(0, passed-p.TrialsA)
+	for k := low; k <= min(passed, p.TrialsB); k++ {
+		chances = append(chances, math.Exp(logChoose(p.TrialsB, k)+logChoose(p.TrialsA, passed-k)-logChoose(p.TrialsA+p.TrialsB, passed)))
 	}
 	return low, chances
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -140,7 +139,7 @@ func malformed(err error) error {
 }
 
 func statusError(status int, answer []byte, secrets *redact.Set) *Error {
-	e := &Error{Code: problem.StatusCode[Code](status), Status: status,
+	e := &Error{Code: httpcall.StatusCode[Code](status), Status: status,
 		Message: fmt.Sprintf("the tool's server answered with HTTP status %d", status)}
 	switch {
 	case status >= 300 && status < 400:

@@ -43,14 +43,14 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 		m := message{role: user, text: text(rawjson.Member(c, "parts"))}
 		switch role := str(c, "role"); role {
 		case "", "user", "function":
-		default:
-			return fmt.Errorf("the role %q of a content is not known: use user or model", role)
 		case "model":
 			m.role = assistant
 			if n := len(q.messages); n > 0 && q.messages[n-1].role == assistant {
 				// The SDK's chats keep each event of a stream as a content of its own.
 				m.calls, q.messages[n-1].calls, open = open.calls, nil, openCalls{}
 			}
+		default:
+			return fmt.Errorf("the role %q of a content is not known: use user or model", role)
 		}
 		for p := range rawjson.Elements(rawjson.Member(c, "parts")) {
 			if call := camel(p, "functionCall"); call != nil {

@@ -94,6 +94,7 @@ func table(t *testing.T) []row {
 	add("dispatch/eval.Trial", eval.Trial{Result: result})
 	add("dispatch/eval.Session", eval.Session{Turns: result.Turns})
 	add("dispatch/eval.Experiment", &eval.Experiment{Trials: []eval.Trial{{Result: result}}})
+	add("dispatch/eval.Slice", eval.Slice{Experiment: &eval.Experiment{Trials: []eval.Trial{{Result: result}}}})
 
 	platform := must(proxytest.New(proxytest.World{}, nil))(t)
 	platformRun := platform.NewRun()
