@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -256,7 +257,7 @@ func (r *record) trial(c Case, at span) Trial {
 	}
 	t := Trial{
 		Case: c, Number: r.Trial, Retries: r.Retries, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
-		Took: time.Duration(r.TookMS * float64(time.Millisecond)), began: r.Started, at: at,
+		Took: time.Duration(math.Round(r.TookMS*1000)) * time.Microsecond, began: r.Started, at: at,
 	}
 	t.notes, t.ended, t.Scores, t.usage = notes(r.Warnings, r.Problems), r.Ended, r.Scores, r.Usage
 	t.judged = r.Judged

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -366,6 +367,27 @@ func TestCompareFingerprints(t *testing.T) {
 	b = run(t, obedient, casesOf(t, csvOf("a", "c"), dispatchtest.Task{}), &eval.Options{GraderVersion: "g2"})
 	if _, err := eval.Compare(a, b); eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `the version of the graders is "g2" and not ""`) || !strings.Contains(err.Error(), "the dataset is") {
 		t.Error(err)
+	}
+}
+
+// A time that is stored is read as it was: 1.017 is no float64, and must not become 1.016999.
+func TestLoadTimes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{Results: file})
+	stored := read(t, file)
+	field := regexp.MustCompile(`"verdict":"passed","took_ms":[0-9.]+`)
+	for n := 1; n < 3000; n += 7 {
+		text := fmt.Sprintf(`"verdict":"passed","took_ms":%v`, float64(n)/1000)
+		if err := os.WriteFile(file, field.ReplaceAll(stored, []byte(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e, err := eval.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Trials[0].Took; got != time.Duration(n)*time.Microsecond {
+			t.Errorf("%d microseconds became %v", n, got)
+		}
 	}
 }
 
