@@ -47,7 +47,8 @@ func All(graders ...Grader) Grader {
 	}
 }
 
-// Says accepts a run whose final response contains all of these texts.
+// Says accepts a run whose final response contains all of these texts, byte by byte: an accent that is
+// a character of its own is another text.
 func Says(parts ...string) Grader {
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
 		for _, part := range parts {

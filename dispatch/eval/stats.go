@@ -141,7 +141,8 @@ type Estimate struct {
 	// AllOf[k-1] estimates the probability that k trials of a case all pass, which is pass^k of
 	// arXiv 2406.12045. AnyOf[k-1] estimates the probability that at least one of k trials passes,
 	// which is pass@k of arXiv 2107.03374. Cases with fewer than k trials are left out. k goes from 1
-	// to the number of trials of the case that has the most.
+	// to the number of trials of the case that has the most. From k = 2 on the interval is Agresti and
+	// Coull's, which is wider near 0 and 1.
 	AllOf []Power `json:"all_of"`
 	AnyOf []Power `json:"any_of"`
 }
@@ -207,8 +208,12 @@ func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
 				groups += n / k
 			}
 		}
-		e.AllOf = append(e.AllOf, Power{rate(stats.Mean(all.values(), groups)), all.cases})
-		e.AnyOf = append(e.AnyOf, Power{rate(stats.Mean(any.values(), groups)), any.cases})
+		interval := stats.Power
+		if k == 1 {
+			interval = stats.Mean
+		}
+		e.AllOf = append(e.AllOf, Power{rate(interval(all.values(), groups)), all.cases})
+		e.AnyOf = append(e.AnyOf, Power{rate(interval(any.values(), groups)), any.cases})
 	}
 	e.Rate = e.AllOf[0].Rate
 	return e

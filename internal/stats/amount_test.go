@@ -77,42 +77,6 @@ func TestIntervalsOfAmounts(t *testing.T) {
 	}
 }
 
-// The intervals of scores from 0 to 1 are those of rates: they hold the truth whatever the scores are.
-func TestIntervalsOfScores(t *testing.T) {
-	suites := testkit.Size(400, 6000)
-	for i, m := range []amounts{
-		{"narrow", 0.7, func(r *rand.Rand) float64 { return 0.6 + 0.2*r.Float64() }},
-		{"steps", 0.6, func(r *rand.Rand) float64 { return []float64{0, 0.25, 0.75, 1, 1}[r.IntN(5)] }},
-		{"nearly always 1", 0.95, func(r *rand.Rand) float64 { return either(r, 0.9, 1, 0.5) }},
-		{"spread", 0.7, func(r *rand.Rand) float64 { return beta(r, 0.7*7/3, 0.3*7/3) }},
-	} {
-		r := rand.New(rand.NewPCG(12, uint64(i)))
-		var held [2]int
-		for range suites {
-			a, d := make([]float64, 30), make([]float64, 30)
-			for k := range a {
-				a[k] = m.draw(r)
-				d[k] = m.draw(r) - a[k]
-			}
-			_, mean := stats.Mean(a, 30)
-			_, difference := stats.Difference(d, 30)
-			if mean.Low <= m.mean && m.mean <= mean.High {
-				held[0]++
-			}
-			if difference.Low <= 0 && 0 <= difference.High {
-				held[1]++
-			}
-		}
-		for i, what := range []string{"mean", "difference"} {
-			share := float64(held[i]) / float64(suites)
-			t.Logf("%s, %s: %.1f %%", m.name, what, 100*share)
-			if share < 0.93 {
-				t.Errorf("%s: the interval of the %s holds the truth in %.1f %%", m.name, what, 100*share)
-			}
-		}
-	}
-}
-
 func TestAmounts(t *testing.T) {
 	for _, few := range [][]float64{nil, {3}} {
 		if _, _, ok := stats.Amount(few); ok {

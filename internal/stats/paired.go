@@ -98,7 +98,8 @@ func Changed(pairs []Pair) (p, excess, variance float64) {
 	for _, chance := range sum[seen+1:] {
 		above += chance
 	}
-	return min(1, 2*min(below, above)), excess, variance
+	p = math.Round(2e12*min(below, above)) / 1e12 // so that what is 0.05 on paper is not below it
+	return min(1, p), excess, variance
 }
 
 // chances returns the probabilities that low, low+1, … successes fall on B.

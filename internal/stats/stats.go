@@ -55,17 +55,39 @@ func Wilson(successes, n float64) Interval {
 // than there are cases. It is at most trials. Where the variance says nothing (one case, or rates
 // that are all 0 or all 1), it is the number of cases.
 func Mean(rates []float64, trials int) (mean float64, interval Interval) {
+	mean, n := effective(rates, trials)
+	return mean, Wilson(mean*n, n)
+}
+
+// Power returns the mean of the pass^k or pass@k of cases and its interval. trials is the number of
+// groups of k trials of all cases together.
+//
+// These values are often near 0 or 1, where Wilson's interval is too short. Power takes the one of
+// Agresti and Coull (The American Statistician 52:119, 1998), on the same effective number of trials. It
+// has the same centre, and contains Wilson's.
+func Power(values []float64, trials int) (mean float64, interval Interval) {
+	mean, n := effective(values, trials)
+	if n == 0 {
+		return mean, Interval{0, 1}
+	}
+	centre := (mean*n + z*z/2) / (n + z*z)
+	half := z * math.Sqrt(centre*(1-centre)/(n+z*z))
+	return mean, Interval{max(0, centre-half), min(1, centre+half)}
+}
+
+// effective returns the mean of the rates of cases and the effective number of trials.
+func effective(rates []float64, trials int) (mean, n float64) {
 	cases := len(rates)
 	if cases == 0 {
-		return 0, Interval{0, 1}
+		return 0, 0
 	}
 	mean, variance := moments(rates)
-	n := float64(cases)
+	n = float64(cases)
 	if cases > 1 && mean > 0 && mean < 1 {
 		t := z / Quantile(0.975, cases-1)
 		n = min(mean*(1-mean)/(variance/n)*t*t, float64(trials))
 	}
-	return mean, Wilson(mean*n, n)
+	return mean, n
 }
 
 // moments returns the mean and the variance of a sample. The variance of one value is 0.

@@ -253,6 +253,13 @@ func TestChangedOneTrial(t *testing.T) {
 	}
 }
 
+// A p of 0.05 on paper is not below 0.05: three of three trials of one case in place of none.
+func TestChangedAtTheLevel(t *testing.T) {
+	if p, _, _ := stats.Changed([]stats.Pair{{3, 0, 3, 3}}); p != 0.05 {
+		t.Errorf("p = %.17f", p)
+	}
+}
+
 func TestDetectable(t *testing.T) {
 	const c = 1.959964 + 0.841621
 	near(t, "50 trials of a variance of 6.25", stats.Detectable(6.25, 50), 2*c*2.5/50, 1e-6)
