@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/cost"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -323,9 +324,13 @@ func TestHostileResponses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bound := uint64(256 << 20)
+	if testkit.Race { // the detector changes what is allocated: the code asks for about half as much again
+		bound *= 2
+	}
 	for name, response := range hostileResponses() {
 		var out ledger.Outcome
-		if spent := cost.Allocated(func() { out = rule.Eval(nil, response) }); spent > 256<<20 {
+		if spent := cost.Allocated(func() { out = rule.Eval(nil, response) }); spent > bound {
 			t.Errorf("%s: %d bytes allocated", name, spent)
 		}
 		if len(out.Updates) != 1 || len(out.Steps) != 1+len(fields) {
