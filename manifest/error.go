@@ -7,6 +7,7 @@ import (
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // Code is the stable name of a failure, for programs to compare.
@@ -42,8 +43,8 @@ type Error struct {
 	Code Code
 	Tool string // the tool concerned; "" if the error is about the manifest
 
-	// Message is a short text for a model, without paths of this machine. [Error.ToolResult]
-	// contains it. If the tool failed, Message is what the tool wrote to stderr.
+	// Message is a short text. For a code of calls it is for a model and has no paths of this machine, and
+	// [Error.ToolResult] contains it. If the tool failed, Message is what the tool wrote to stderr.
 	Message string
 	// Hint is the tool's advice: the member "hint" of the JSON that it wrote to stderr.
 	Hint string
@@ -97,8 +98,10 @@ const (
 )
 
 // ToolResult returns the result that a model reads if the call failed: the tool's output if that
-// reports the failure, and otherwise {"error":"…"}. If the tool gave a hint, the result has a member "hint". If the model called a tool that does not exist, the
-// member "tools" lists up to 100 existing names. Texts are cut to 1,000 bytes.
+// reports the failure, and otherwise {"error":"…"}. If the tool gave a hint, the result has a member
+// "hint". If the model called a tool that does not exist, the member "tools" lists up to 100 existing
+// names. Texts are cut to 1,000 bytes. For a code that is not about a call, the result only says that
+// the tool failed.
 //
 // If the tool wrote its error as JSON, "error" is that value, unless it exceeds 1,000 bytes. Of a
 // larger object it is the member "message" or "error", or else the exit status.
@@ -107,6 +110,12 @@ func (e *Error) ToolResult() json.RawMessage {
 		return e.output
 	}
 	content := []byte(`{"error":`)
+	switch e.Code {
+	case CodeUnknownTool, CodeArguments, CodeUnavailable, CodeCanceled, CodeDeadline, CodeTimeout, CodeExit, CodeSignal,
+		CodeResponseTooLarge, CodeBadResponse, CodeToolFailed:
+	default: // for the operator
+		return append(appendText(content, toolresult.TextFailed), '}')
+	}
 	if len(e.object) > 0 {
 		content = append(content, e.object...)
 	} else {

@@ -219,8 +219,8 @@ func TestMessagesAreCutAtARune(t *testing.T) {
 
 func TestToolResultOfErrorsMadeByHand(t *testing.T) {
 	for want, e := range map[string]*manifest.Error{
-		`{"error":""}`:             {},
-		`{"error":"m","hint":"h"}`: {Message: "m", Hint: "h"},
+		`{"error":""}`:             {Code: manifest.CodeExit},
+		`{"error":"m","hint":"h"}`: {Code: manifest.CodeExit, Message: "m", Hint: "h"},
 	} {
 		if got := string(e.ToolResult()); got != want {
 			t.Errorf("got %s, want %s", got, want)

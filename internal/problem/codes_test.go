@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -245,10 +246,10 @@ func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
 	}
 }
 
-// The table of codes lists every code with its packages.
-func TestTableOfCodes(t *testing.T) {
-	const root = "../.."
-	declared := map[string][]string{} // packages by code
+// declared returns the packages of each code.
+func declared(t *testing.T) map[string][]string {
+	t.Helper()
+	codes := map[string][]string{}
 	declaration := regexp.MustCompile(`(?m)^\s+Code\w*\s+Code = "([^"]*)"`)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -261,13 +262,22 @@ func TestTableOfCodes(t *testing.T) {
 		}
 		source, err := os.ReadFile(path)
 		for _, m := range declaration.FindAllSubmatch(source, -1) {
-			code := string(m[1])
-			declared[code] = append(declared[code], "`"+filepath.Base(filepath.Dir(path))+"`")
+			codes[string(m[1])] = append(codes[string(m[1])], filepath.Base(filepath.Dir(path)))
 		}
 		return err
 	})
-	page, readErr := os.ReadFile(root + "/docs/troubleshooting.md")
-	if err := errors.Join(err, readErr); err != nil {
+	if err != nil || len(codes) < 70 {
+		t.Fatalf("%d codes, %v", len(codes), err)
+	}
+	return codes
+}
+
+const root = "../.."
+
+// The table of codes lists every code with its packages.
+func TestTableOfCodes(t *testing.T) {
+	page, err := os.ReadFile(root + "/docs/troubleshooting.md")
+	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(page), "\n## An error has a code\n")
@@ -276,14 +286,75 @@ func TestTableOfCodes(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (.*?) \\|").FindAllStringSubmatch(section, -1) {
 		listed[row[1]] = row[2]
 	}
-	for code, packages := range declared {
+	for code, packages := range declared(t) {
 		slices.Sort(packages)
-		if want := strings.Join(packages, ", "); listed[code] != want {
+		if want := "`" + strings.Join(packages, "`, `") + "`"; listed[code] != want {
 			t.Errorf("the table lists %s of %q, want %q", code, listed[code], want)
 		}
 		delete(listed, code)
 	}
-	if len(listed) > 0 || len(declared) < 70 {
-		t.Errorf("%d codes are declared, and the table lists %v, which no package has", len(declared), listed)
+	if len(listed) > 0 {
+		t.Errorf("the table lists %v, which no package has", listed)
+	}
+}
+
+// For each code, these fields of the error of a call are what the model reads. Of a code without a row
+// it reads none: only the operator can mend the failure, and its texts may have paths and addresses.
+func TestWhatAModelReadsForEveryCode(t *testing.T) {
+	const call, words = "Message, Detail", "Message, Hint"
+	shown := map[string]map[string]string{
+		"proxy": {
+			"invalid_arguments": "Detail", "invalid_tool_name": "Detail", "request_too_large": "Detail", "unknown_tool": "Tool",
+		},
+		"toolbox": {
+			"unknown_tool": "Tool", "invalid_arguments": call, "tool_failed": call, "tool_panicked": call, "canceled": call,
+			"deadline": call, "timeout": call, "transport": call, "response_too_large": call, "bad_response": call,
+			"unauthorized": call, "forbidden": call, "not_found": call, "conflict": call, "request_too_large": call, "rejected": call,
+			"rate_limited": call, "refused": call, "server_error": call, "unexpected_status": call,
+		},
+		"manifest": {
+			"unknown_tool": words, "invalid_arguments": words, "program_unavailable": words, "canceled": words, "deadline": words,
+			"timeout": words, "exit_status": words, "killed_by_signal": words, "response_too_large": words, "bad_response": words,
+			"tool_failed": words,
+		},
+	}
+	cause, common := errors.New("(Err)"), schema.Problem{Message: "(Problem)"}
+	results := map[string]func(code string) json.RawMessage{
+		"proxy": func(code string) json.RawMessage {
+			return (&proxy.Error{Code: proxy.Code(code), Tool: "(Tool)", Detail: "(Detail)", Err: cause}).ToolResult()
+		},
+		"toolbox": func(code string) json.RawMessage {
+			return (&toolbox.Error{Code: toolbox.Code(code), Tool: "(Tool)", Message: "(Message)", Detail: "(Detail)", Err: cause,
+				Problems: []toolbox.Problem{toolbox.Problem(common)}}).ToolResult()
+		},
+		"manifest": func(code string) json.RawMessage {
+			return (&manifest.Error{Code: manifest.Code(code), Tool: "(Tool)", Message: "(Message)", Hint: "(Hint)", Err: cause,
+				Problems: []manifest.Problem{{Message: "(Problem)"}}}).ToolResult()
+		},
+	}
+	codes := declared(t)
+	codes[""], codes["of_a_later_release"] = slices.Sorted(maps.Keys(results)), slices.Sorted(maps.Keys(results))
+	for code, packages := range codes {
+		for _, pkg := range packages {
+			result, ok := results[pkg]
+			if !ok {
+				continue
+			}
+			got := []string{}
+			for _, field := range []string{"Tool", "Message", "Detail", "Hint", "Err", "Problem"} {
+				if strings.Contains(string(result(code)), "("+field+")") {
+					got = append(got, field)
+				}
+			}
+			if got := strings.Join(got, ", "); got != shown[pkg][code] {
+				t.Errorf("%s, %q: a model reads %q of the error, want %q: %s", pkg, code, got, shown[pkg][code], result(code))
+			}
+			delete(shown[pkg], code)
+		}
+	}
+	for pkg, left := range shown {
+		if len(left) > 0 {
+			t.Errorf("%s has no codes %v", pkg, left)
+		}
 	}
 }

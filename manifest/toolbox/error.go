@@ -127,23 +127,27 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // ToolResult returns the result that a model reads if the call failed: the response of a webhook if
-// that reports the failure, and otherwise {"error": code, "detail": text}. If the model called a tool that does not exist, the member "tools" lists existing names.
-// The detail says what the model can do. It may repeat the webhook's response.
+// that reports the failure, and otherwise {"error": code, "detail": text}. If the model called a tool
+// that does not exist, the member "tools" lists existing names. The detail says what the model can do.
+// It may repeat the webhook's response. For a code that is not about a call, such as [CodeInvalid],
+// the result only says that the tool failed.
 func (e *Error) ToolResult() json.RawMessage {
-	if e.response != nil {
-		return e.response
-	}
-	code, detail := e.Code, e.Message
-	switch code {
+	switch e.Code {
 	case CodeUnknownTool:
-		detail = toolresult.NoTool(e.Tool)
-	case "", CodeOptions, CodeJSON, CodeInvalid, CodeUnknownAdapter, CodeAgent, CodePrivate: // for the operator
-		code, detail = CodeToolFailed, toolresult.TextFailed
+		return toolresult.Failure(string(e.Code), toolresult.NoTool(e.Tool), e.tools)
+	case CodeArguments, CodeToolFailed, CodePanicked, CodeCanceled, CodeDeadline, CodeTimeout, CodeTransport,
+		CodeResponseTooLarge, CodeBadResponse, CodeUnauthorized, CodeForbidden, CodeNotFound, CodeConflict, CodeTooLarge,
+		CodeRejected, CodeRateLimited, CodeRefused, CodeServer, CodeStatus:
+		if e.response != nil {
+			return e.response
+		}
+		detail := e.Message
+		if e.Detail != "" {
+			detail += ": " + e.Detail
+		}
+		return toolresult.Failure(string(e.Code), detail, nil)
 	}
-	if e.Detail != "" {
-		detail += ": " + e.Detail
-	}
-	return toolresult.Failure(string(code), detail, e.tools)
+	return toolresult.Failure(string(CodeToolFailed), toolresult.TextFailed, nil) // the rest is for the operator
 }
 
 // CodeOf returns the code of the first [*Error] in the chain of err, or "".
