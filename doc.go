@@ -96,7 +96,7 @@
 //
 // # Pages and programs
 //
-// Start with docs/getting-started.md, or with docs/llm-agents.md if you have a loop around a model.
+// Start with docs/getting-started.md. docs/models.md goes on for agents with a model.
 // docs/glossary.md explains the platform's words. docs/design.md says which function decides each
 // rule, and has the reasons behind the design.
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/mcpbridge"
 )
 
-// The agent of docs/llm-agents.md that speaks MCP.
+// The agent of docs/models.md that speaks MCP.
 
 func mcpAgent(ask model) dispatch.Agent {
 	return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {

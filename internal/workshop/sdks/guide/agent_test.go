@@ -18,7 +18,9 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// The agent of docs/llm-agents.md.
+// An agent on OpenAI's SDK that continues sessions. docs/models.md shows parts of it.
+
+const system = "You are the support agent of a shop. Look an order up before you refund it."
 
 type GetOrder struct {
 	OrderID string `json:"order_id" jsonschema:"description=The number of the order without #."`

@@ -24,7 +24,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// The tests of docs/llm-agents.md.
+// The tests of the agent. docs/models.md and docs/testing.md show some of them.
 
 // scripted returns the agent with a scripted model in place of the provider.
 func scripted(t *testing.T, model *llmtest.Model) dispatch.Agent {
@@ -54,7 +54,7 @@ func TestRefund(t *testing.T) {
 			llmtest.Turn(
 				llmtest.Call("call_1", "get_order", `{"order_id":"4521"}`),
 				llmtest.Call("call_2", "get_order", `{"order_id":`), // models write such things
-			).Usage(210, 40).Expect(llmtest.HasTools("get_order", "refund_order")),
+			).Usage(210, 40).Expect(llmtest.HasSystem(system), llmtest.HasTools("get_order", "refund_order")),
 			llmtest.Call("call_3", "refund_order", `{"order_id":"4521","amount":79.5}`).Usage(320, 30).
 				Expect(llmtest.HasResult("call_1", `"shipped"`), llmtest.HasResult("call_2", "invalid_arguments")),
 			llmtest.Text("Order #4521 has been refunded.").Usage(390, 15),
@@ -209,7 +209,7 @@ func TestSpecialist(t *testing.T) {
 	}
 }
 
-// ask is for the streaming section.
+// ask is one request of the loop, streamed.
 func ask(ctx context.Context, client openai.Client, params openai.ChatCompletionNewParams) (openai.ChatCompletionMessage, error) {
 	params.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}
 	stream := client.Chat.Completions.NewStreaming(ctx, params)
