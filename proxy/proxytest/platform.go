@@ -83,7 +83,8 @@ import (
 type World struct {
 	// Tools are the agent's tools_schema. A call of any other tool is refused with 404
 	// tool_not_executable. Arguments that do not match the tool's input_schema are refused with
-	// 422. If Tools is empty, every tool with a behavior is declared and takes any arguments.
+	// 422, and calls of tools in the mode executed with 409 tool_executes_in_sandbox. If Tools
+	// is empty, every tool with a behavior is declared and takes any arguments.
 	Tools []schema.Tool
 
 	// LedgerSchema declares the entities of the ledger. If LedgerSchema is nil, the ledger takes
@@ -99,11 +100,19 @@ type World struct {
 
 	// Behaviors answer the tools, by name. A tool in passthrough mode needs a behavior, which is the
 	// live tool: see [Forward]. A tool in sandbox mode without a behavior answers with a result
-	// generated from its output_schema. It agrees with the ledger: entities that an argument identifies
-	// (by the name of an id_field of LedgerSchema, or id), those to which they refer, and lists of
-	// entities have the values of the ledger. An id that the ledger does not have is answered with
-	// {"error":"order not found"}. Values that are made up for an entity stay the same for the rest of
-	// the run. Nothing is written. [Call].Notes names the source of each part.
+	// generated from its output_schema, or with the entity if it has none. The result agrees with the
+	// ledger:
+	//
+	//   - An argument named id, or like an id_field of LedgerSchema, identifies an entity. An id that
+	//     the ledger does not contain is answered with {"error":"order not found"}.
+	//   - Properties with the name of a field of the entity have its value: in the result, in a wrapper
+	//     such as data, and in a property with the name of the type. Entities to which it refers fill
+	//     the properties with the names of their types.
+	//   - A list contains the entities whose fields are equal to the arguments of the same names.
+	//   - A value that the ledger does not contain is made up once and stays the same for the run.
+	//   - A value of the ledger that the output_schema forbids is an error.
+	//
+	// Nothing is written. [Call].Notes names the source of each part.
 	Behaviors map[string]Behavior
 
 	// Simulator, if not nil, answers the tools in sandbox mode that have no behavior. It can ask a
