@@ -29,10 +29,13 @@
 //
 // With -results every trial is written to a file as it ends, and the same command completes the file of
 // a run that was interrupted or killed. -retry-faults also runs its faults again, such as those of an
-// outage. With -shard several machines run a part each:
+// outage. With -shard several machines run a part each. Without it, the variables of an engine that
+// starts several workers name the part: of Kubernetes, GitLab, Buildkite, CircleCI, or
+// TOOLWIRE_SHARD_INDEX, from 0, and TOOLWIRE_SHARD_TOTAL. If -results is a folder, each shard has a
+// file in it, and merge reads them all:
 //
-//	toolwire eval -trials 5 -agent-version "$(git rev-parse HEAD)" -shard 2/4 -results shard-2.jsonl
-//	toolwire eval merge -o all.jsonl -baseline main.jsonl shard-*.jsonl
+//	toolwire eval -trials 5 -agent-version "$(git rev-parse HEAD)" -shard 2/4 -results shards
+//	toolwire eval merge -o all.jsonl -baseline main.jsonl shards
 //
 // -html writes a page for people: each case, the timelines of its runs, and the comparison with
 // -baseline:
@@ -89,6 +92,7 @@ type options struct {
 	strict, stateAsInput    bool
 	junit, json, html       string
 	results, shard, version string
+	engine                  string // the variables that name the shard, "" if -shard does
 	user, userVersion       string
 	baseline                string
 	before                  *eval.Experiment // in the file baseline
@@ -121,7 +125,7 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 }
 
 const usage = `usage: toolwire eval [flags]
-       toolwire eval merge [flags] FILE…
+       toolwire eval merge [flags] FILE|FOLDER…
        toolwire eval versions [flags] FILE…
 
 Run a dataset of tasks against an agent on this machine. Without -url the tasks go to a sample agent.
@@ -150,7 +154,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
 	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
 	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
-	flags.StringVar(&o.results, "results", "", "write each trial to this `file` as it ends; a file that is not complete is completed")
+	flags.StringVar(&o.results, "results", "", "write each trial to this `file` as it ends, or with a shard to one in this folder; a file that is not complete is completed")
 	flags.BoolVar(&o.retryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as those of an outage")
 	flags.Func("case", "run the row with this `id` alone; may be repeated", func(id string) error {
 		o.only = append(o.only, id)
@@ -158,7 +162,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	})
 	flags.StringVar(&o.failed, "failed", "", "run the rows alone that did not pass in this `file` of results")
 	flags.IntVar(&o.limit, "limit", 0, "run the first `number` of rows alone (default: all)")
-	flags.StringVar(&o.shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results")
+	flags.StringVar(&o.shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results (default: as the variables of a CI engine or of Kubernetes say)")
 	flags.StringVar(&o.version, "agent-version", "", "`version` of the agent, such as a commit, for -results")
 	flags.StringVar(&o.user, "user", "", "`program` with arguments that plays the user in rows with a persona (default: these rows are skipped)")
 	flags.StringVar(&o.userVersion, "user-version", "", "`version` of the -user, such as its model and prompt, for -results")
@@ -208,8 +212,8 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.firstFailure && o.baseline != "" {
 		return nil, errors.New("-baseline compares rates, and -first-failure leaves none")
 	}
-	if o.shard != "" && (o.results == "" || o.baseline != "") {
-		return nil, errors.New("-shard needs -results, and -baseline is for merge, which has all shards")
+	if err := o.settleShard(os.Getenv); err != nil {
+		return nil, err
 	}
 	users := &programs{}
 	defer users.end() // an interrupt ends the experiment before the programs have ended
@@ -228,6 +232,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	}
 	if err := o.checkGate(&plan.Fingerprint); err != nil {
 		return nil, err
+	}
+	if o.engine != "" {
+		fmt.Fprintf(stderr, "toolwire eval: this is shard %s, as %s say\n", o.shard, o.engine)
 	}
 	if o.plan {
 		_, err := fmt.Fprintln(stdout, plan)

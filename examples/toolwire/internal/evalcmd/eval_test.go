@@ -371,6 +371,9 @@ func TestMain(m *testing.M) {
 	}
 	_ = os.Unsetenv(commandline.URLVariable) // of the developer
 	_ = os.Unsetenv(commandline.TokenVariable)
+	for _, name := range engineVariables { // of the engine that runs this test
+		_ = os.Unsetenv(name)
+	}
 	os.Exit(m.Run())
 }
 

@@ -22,9 +22,9 @@ const (
 	statusUndecided = 4
 )
 
-const mergeUsage = `usage: toolwire eval merge [flags] FILE…
+const mergeUsage = `usage: toolwire eval merge [flags] FILE|FOLDER…
 
-Put the results of all shards together and report on them.`
+Put the results of all shards together and report on them. Of a folder it reads the files shard-*-of-*.jsonl.`
 
 // merge puts the results of shards together and reports on them.
 func merge(args []string, stdout, stderr io.Writer) int {
@@ -46,6 +46,10 @@ func merge(args []string, stdout, stderr io.Writer) int {
 // put loads the files, writes them as one, and reports.
 func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Experiment, error) {
 	if err := o.checkGate(nil); err != nil {
+		return nil, err
+	}
+	files, err := inFolders(files)
+	if err != nil {
 		return nil, err
 	}
 	set, err := eval.Load(files...)
