@@ -497,8 +497,8 @@ func TestWriteHTMLIsBounded(t *testing.T) {
 }
 
 // Of each case that did not pass, the first trial that did is shown in full before other trials that
-// passed. The page of a program, which has no ping, does not show one. Of many cases that are missing
-// 20 are named.
+// passed. Another trial that passed is one short line, because most of a large page is these. The page of
+// a program, which has no ping, does not show one. Of many cases that are missing 20 are named.
 func TestWriteHTMLShows(t *testing.T) {
 	e, baseline := &eval.Experiment{Name: "chosen", PerCase: 251}, &eval.Experiment{PerCase: 251}
 	for _, id := range []string{"a", "b"} {
@@ -516,6 +516,9 @@ func TestWriteHTMLShows(t *testing.T) {
 		if !strings.Contains(page, `<ol class="timeline" id="`+shown+`/events">`) {
 			t.Errorf("%s is not shown in full", shown)
 		}
+	}
+	if !strings.Contains(page, `<li class="trial"><div class="line" id="b/251">Trial 251 passed in 0.0 ms</div></li>`) {
+		t.Error("a trial that passed and is not shown in full is no short line")
 	}
 	if strings.Contains(page, "<h3>Ping</h3>") {
 		t.Error("the page shows a ping that was not sent")
