@@ -8,9 +8,9 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 )
 
-// The manifest of docs/manifests.md is valid, and Lint finds nothing in it.
+// The manifest of docs/tools.md is valid, and Lint finds nothing in it.
 func TestManifestOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/manifests.md")
+	page, err := os.ReadFile("../../../docs/tools.md")
 	if err != nil {
 		t.Fatal(err)
 	}
