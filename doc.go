@@ -48,7 +48,7 @@
 // # Observability
 //
 //   - [github.com/toolwire/toolwire/dispatch/oteltoolwire] reports runs to OpenTelemetry, in a
-//     module of its own. docs/observability.md also describes logs and observers.
+//     module of its own. docs/deployment.md also describes logs and observers.
 //
 // # Stability
 //
