@@ -67,6 +67,12 @@ func hostileCases() []hostile {
 		{"2,900 subschemas", `{"allOf":` + listOf(2_900, `{}`) + `}`, `1`, ""},
 		{"refs to strange places", `{"x":` + listOf(1_400, `{}`) + `,"allOf":[` + refs(1_400) + `]}`, `1`, "schema_too_complex"},
 		{"a few refs to strange places", `{"x":` + listOf(400, `{}`) + `,"allOf":[` + refs(100) + `]}`, `1`, ""},
+		{"2,900 subschemas under a long name", `{"properties":{"` + strings.Repeat("x", 30_000) + `":{"allOf":` + listOf(2_900, `{}`) + `}}}`, `1`, "schema_too_complex"},
+		{"2,900 boolean subschemas under a long name", `{"properties":{"` + strings.Repeat("x", 30_000) + `":{"allOf":` + listOf(2_900, `true`) + `}}}`, `1`, "schema_too_complex"},
+		{"1,000 references under a long id", `{"$id":"https://x.test/` + strings.Repeat("x", 30_000) + `/","allOf":` + listOf(1_000, `{"$ref":"#/$defs/a"}`) +
+			`,"$defs":{"a":{}}}`, `1`, "schema_too_complex"},
+		{"2,900 subschemas under a name of usual length", `{"properties":{"` + strings.Repeat("x", 200) + `":{"allOf":` + listOf(2_900, `{}`) + `}}}`, `1`, ""},
+		{"10,000 values under a long name", `{"` + strings.Repeat("x", 30_000) + `":{"default":` + listOf(10_000, `1`) + `}}`, `1`, ""},
 		{"20,000 subschemas in data", `{"default":` + listOf(20_000, `{}`) + `}`, `1`, "schema_too_complex"},
 		{"long pattern", `{"pattern":"` + strings.Repeat("a", 1025) + `"}`, `"a"`, "schema_pattern_unsupported"},
 		{"long pattern in data", `{"$ref":"#/default","default":{"pattern":"` + strings.Repeat("a", 1025) + `"}}`, `"a"`, "schema_pattern_unsupported"},
@@ -118,6 +124,12 @@ func hostileCases() []hostile {
 		{"as many required names as the steps allow", `{"items":{"required":` + names(5_000) + `}}`, listOf(19, `{}`), "mismatch"},
 		{"some required names many times", `{"items":{"required":` + names(80) + `}}`, listOf(1_200, `{}`), "mismatch"},
 		{"many dependent names many times", `{"items":{"dependentRequired":{"a":` + names(5_000) + `}}}`, listOf(600, `{"a":1}`), "limit"},
+		{"many names that nothing has many times", `{"items":{"dependentRequired":` + namesOfNothing(5_000) + `}}`, listOf(2_000, `{}`), "limit"},
+		{"many dependencies that nothing has many times", `{"$schema":"http://json-schema.org/draft-07/schema#","items":{"dependencies":` +
+			namesOfNothing(5_000) + `}}`, listOf(2_000, `{}`), "limit"},
+		{"many dependencies and no object", `{"$schema":"http://json-schema.org/draft-07/schema#","items":{"dependencies":` +
+			namesOfNothing(5_000) + `}}`, listOf(2_000, `1`), ""},
+		{"a chain of references to many dynamic anchors", dynamicChain(400, 600), listOf(25, `1`), ""},
 		{"many dependencies many times", `{"$schema":"http://json-schema.org/draft-07/schema#","items":{"dependencies":{"a":` + names(5_000) + `}}}`,
 			listOf(600, `{"a":1}`), "limit"},
 	}
@@ -166,6 +178,29 @@ func refs(n int) string {
 		fmt.Fprintf(&b, `{"$ref":"#/x/%d"}`, i)
 	}
 	return b.String()
+}
+
+// namesOfNothing returns n names that require nothing.
+func namesOfNothing(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"n%d":[]`, i)
+	}
+	return `{` + b.String()[1:] + `}`
+}
+
+// dynamicChain returns a schema whose items meet n references in a row, and then a dynamic one that
+// may lead to many places.
+func dynamicChain(n, places int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"r%d":{"$ref":"#/$defs/r%d"}`, i, i+1)
+	}
+	for i := range places {
+		fmt.Fprintf(&b, `,"%d":{"$id":"%d","$dynamicAnchor":"x"}`, i, i)
+	}
+	return fmt.Sprintf(`{"$id":"https://x.test/","items":{"$ref":"#/$defs/r0"},"$defs":{"t":{"$dynamicAnchor":"x"},"r%d":{"$dynamicRef":"#x"}%s}}`,
+		n, b.String())
 }
 
 func names(n int) string {

@@ -26,6 +26,8 @@ func TestSteps(t *testing.T) {
 		{"required names of another kind of value", `{"required":["a","b","c"]}`, `1`, 1},
 		{"dependent names", `{"dependentRequired":{"a":["b","c"],"d":["e"]}}`, `{"a":1}`, 3},
 		{"dependencies", `{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b","c"],"d":["e"]}}`, `{"a":null}`, 3},
+		{"dependent names that nothing has", `{"dependentRequired":` + namesOfNothing(80) + `}`, `{}`, 11},
+		{"dependencies that nothing has", `{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":` + namesOfNothing(80) + `}`, `{}`, 11},
 		{"dependent schemas", `{"dependentSchemas":{"a":{"type":"object"}}}`, `{"a":1}`, 2},
 		{"dependencies that are schemas", `{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":{"type":"object"}}}`, `{"a":1}`, 2},
 		{"many members", `{"type":"object"}`, manyProperties(80), 11},

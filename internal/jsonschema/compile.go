@@ -37,7 +37,7 @@ type Schema struct {
 	root      *lib.Schema // nil if every document matches
 	unchecked []Fault
 	bounds    bounds
-	dynamic   dynamic
+	links     *links
 }
 
 // Compile compiles a schema document. The error is a [*CompileError] with every fault.
@@ -135,7 +135,7 @@ func (c *compiler) compileAs(draft *lib.Draft, doc any) (*Schema, error) {
 			"its references expand to more than %d schemas; use each definition fewer times inside the others", most)})
 	}
 	c.beside = nil // the library found the targets
-	return &Schema{root: root, bounds: c.bounds, dynamic: l.dynamic}, nil
+	return &Schema{root: root, bounds: c.bounds, links: l}, nil
 }
 
 // read decodes one schema document and checks it before the library reads it.

@@ -10,21 +10,16 @@ import (
 
 // links are the schemas that a compiled schema consists of.
 type links struct {
-	all  []*lib.Schema // as found, from the root
-	seen map[*lib.Schema]bool
-	dynamic
-}
-
-// dynamic is what dynamic references may lead to.
-type dynamic struct {
-	anchors   map[anchor][]*lib.Schema // schemas with a "$dynamicAnchor"
-	recursive map[string]bool          // documents that have a "$recursiveAnchor"
+	all       []*lib.Schema                 // as found, from the root
+	same      map[*lib.Schema][]*lib.Schema // the schemas that each of them applies to its own value
+	anchors   map[anchor][]*lib.Schema      // schemas with a "$dynamicAnchor"
+	recursive map[string]bool               // documents that have a "$recursiveAnchor"
 }
 
 type anchor struct{ document, name string }
 
 func newLinks(root *lib.Schema) *links {
-	l := &links{seen: map[*lib.Schema]bool{}, dynamic: dynamic{map[anchor][]*lib.Schema{}, map[string]bool{}}}
+	l := &links{same: map[*lib.Schema][]*lib.Schema{}, anchors: map[anchor][]*lib.Schema{}, recursive: map[string]bool{}}
 	l.add(root)
 	return l
 }
@@ -88,10 +83,10 @@ func itemsOf(s *lib.Schema) (first []*lib.Schema, rest *lib.Schema) {
 
 // add adds everything that can be reached from s.
 func (l *links) add(s *lib.Schema) {
-	if s == nil || l.seen[s] {
+	if _, known := l.same[s]; known || s == nil {
 		return
 	}
-	l.seen[s] = true
+	l.same[s] = same(s)
 	l.all = append(l.all, s)
 	if s.DynamicAnchor != "" {
 		at := anchor{documentOf(s), s.DynamicAnchor}
@@ -100,7 +95,7 @@ func (l *links) add(s *lib.Schema) {
 	if s.RecursiveAnchor {
 		l.recursive[documentOf(s)] = true
 	}
-	for _, next := range same(s) {
+	for _, next := range l.same[s] {
 		l.add(next)
 	}
 	for _, next := range parts(s) {
@@ -124,7 +119,7 @@ func (l *links) cycle() *lib.Schema {
 			return nil
 		}
 		open[s] = true
-		for _, next := range same(s) {
+		for _, next := range l.same[s] {
 			if found := visit(next); found != nil {
 				return found
 			}
@@ -154,7 +149,7 @@ func (l *links) expandedRefs(most int) int {
 		if s.Ref != nil {
 			n++
 		}
-		for _, next := range same(s) {
+		for _, next := range l.same[s] {
 			n = min(n+visit(next), most)
 		}
 		for _, next := range parts(s) {
@@ -187,16 +182,20 @@ func (l *links) adapt(assertFormats bool) {
 // targets returns the schemas that the dynamic references of s may lead to. The library takes the
 // outermost resource on the path that has the anchor. It does not tell which resource a schema
 // belongs to, so all that its document has counts, up to a schema that is surely the target.
-func (d *dynamic) targets(s *lib.Schema, path []*lib.Schema) (list []*lib.Schema) {
+func (l *links) targets(s *lib.Schema, path []*lib.Schema) (list []*lib.Schema) {
 	if ref := s.DynamicRef; ref != nil {
 		to := ref.Ref
 		if ref.Anchor != "" && to.DynamicAnchor == ref.Anchor {
+			counted := map[string]bool{} // documents
 			for _, p := range path {
 				if p.DynamicAnchor == ref.Anchor && isResource(p) {
 					to = p
 					break
 				}
-				list = appendNew(list, d.anchors[anchor{documentOf(p), ref.Anchor}]...)
+				if document := documentOf(p); !counted[document] {
+					counted[document] = true
+					list = append(list, l.anchors[anchor{document, ref.Anchor}]...)
+				}
 			}
 		}
 		list = appendNew(list, to)
@@ -208,7 +207,7 @@ func (d *dynamic) targets(s *lib.Schema, path []*lib.Schema) (list []*lib.Schema
 					to = p
 					break
 				}
-				if d.recursive[documentOf(p)] {
+				if l.recursive[documentOf(p)] {
 					list = appendNew(list, p)
 				}
 			}
@@ -218,13 +217,11 @@ func (d *dynamic) targets(s *lib.Schema, path []*lib.Schema) (list []*lib.Schema
 	return list
 }
 
-func appendNew(list []*lib.Schema, more ...*lib.Schema) []*lib.Schema {
-	for _, s := range more {
-		if !slices.Contains(list, s) {
-			list = append(list, s)
-		}
+func appendNew(list []*lib.Schema, s *lib.Schema) []*lib.Schema {
+	if slices.Contains(list, s) {
+		return list
 	}
-	return list
+	return append(list, s)
 }
 
 func documentOf(s *lib.Schema) string {

@@ -68,12 +68,12 @@ func (m *meter) apply(s *lib.Schema, v any, from int) {
 	case []any:
 		m.array(s, v, from)
 	}
-	for _, next := range same(s) {
+	for _, next := range m.schema.links.same[s] {
 		m.apply(next, v, from)
 	}
 	if s.DynamicRef != nil || s.RecursiveRef != nil {
 		m.spend(len(m.path) / anchorsPerStep)
-		for _, next := range m.schema.dynamic.targets(s, m.path) {
+		for _, next := range m.schema.links.targets(s, m.path) {
 			m.apply(next, v, from)
 		}
 	}
@@ -167,19 +167,11 @@ func (m *meter) number(s *lib.Schema, v json.Number) {
 }
 
 func (m *meter) object(s *lib.Schema, v map[string]any) {
-	m.spend(len(v)/namesPerStep + len(s.Required)) // each required name may be missing, and is reported then
-	for name, required := range s.DependentRequired {
-		if _, ok := v[name]; ok {
-			m.spend(len(required))
-		}
-	}
-	for name, dependency := range s.Dependencies {
-		if _, ok := v[name]; ok {
-			required, _ := dependency.([]string)
-			m.spend(len(required))
-		}
-	}
+	m.spend(len(s.Required)) // each may be missing, and is reported then
+	m.spend((len(v) + len(s.DependentRequired) + len(s.Dependencies)) / namesPerStep)
 	for name, value := range v {
+		required, _ := s.Dependencies[name].([]string)
+		m.spend(len(required) + len(s.DependentRequired[name]))
 		to := s.Properties[name]
 		known := to != nil
 		m.below(to, value)

@@ -17,6 +17,8 @@ type scan struct {
 	most       int // properties in all; there may be three times as many subschemas
 	properties int
 	subschemas int // at least as many as the library can find
+	located    int // bytes of the pointers of all that walk visits, each with its base
+	base       int // bytes of the "$id"s around what walk visits
 	faults     []Fault
 	anchors    []string        // pointers of objects with a "$dynamicAnchor" or "$recursiveAnchor"
 	places     map[string]bool // "#" and pointer of every schema under a keyword that contains schemas
@@ -34,6 +36,10 @@ type memberOf struct {
 	in   map[string]any
 	name string
 }
+
+// locationBytes is how many bytes of pointers a schema may have for each property it may have. The
+// library keeps the location of every subschema, and compares each with all others.
+const locationBytes = 1 << 10
 
 // maxStrange bounds the product of the subschemas and the references to places where no keyword
 // puts a schema. For each such reference the library copies its data about all subschemas.
@@ -67,38 +73,58 @@ const (
 )
 
 func (s *scan) walk(v any, pointer string, pos position) {
-	if len(s.faults) > 0 {
-		return
-	}
+	s.located += len(pointer) + s.base
 	switch v := v.(type) {
 	case bool:
 		s.subschemas++
 	case []any:
 		for i, item := range v {
-			s.walk(item, pointer+"/"+strconv.Itoa(i), pos)
+			s.inside(item, pointer, strconv.Itoa(i), pos)
 		}
 	case map[string]any:
 		s.subschemas++
 		if pos == schemaHere {
 			s.places["#"+pointer] = true
 		}
-		for _, name := range sortedKeys(v) {
-			s.member(v, name, pointer+rawjson.Token(name), pos)
+		outer := s.base
+		for _, name := range [...]string{"$id", "id"} {
+			id, _ := v[name].(string)
+			s.base += len(id)
 		}
+		for _, name := range sortedKeys(v) {
+			s.member(v, name, pointer, pos)
+		}
+		s.base = outer
 	}
-	if most := 3 * s.most; s.subschemas > most && len(s.faults) == 0 {
-		s.fault("too_complex", pointer, fmt.Sprintf("brings the schema to more than %d subschemas", most))
+	switch {
+	case len(s.faults) > 0:
+	case s.subschemas > 3*s.most:
+		s.fault("too_complex", pointer, fmt.Sprintf("brings the schema to more than %d subschemas", 3*s.most))
+	case s.located > s.most*locationBytes:
+		s.fault("too_complex", "", `has names, or a "$id", too long for so many subschemas; shorten them`)
 	}
 }
 
-func (s *scan) member(obj map[string]any, name, at string, pos position) {
+// inside walks a part of the value at pointer, unless no schema can be in it.
+func (s *scan) inside(v any, pointer, token string, pos position) {
+	if len(s.faults) > 0 {
+		return
+	}
+	switch v.(type) {
+	case bool, []any, map[string]any:
+		s.walk(v, pointer+rawjson.Token(token), pos)
+	}
+}
+
+// member examines a member of the object at pointer.
+func (s *scan) member(obj map[string]any, name, pointer string, pos position) {
 	v := obj[name]
 	if pos == schemasHere || pos == dataHere {
-		s.walk(v, at, childPosition(pos))
+		s.inside(v, pointer, name, childPosition(pos))
 		return
 	}
 	if v == nil && pos == schemaHere && s.lenient && neverNull(name) {
-		s.unchecked = append(s.unchecked, Fault{Code: "member_null", Pointer: at,
+		s.unchecked = append(s.unchecked, Fault{Code: "member_null", Pointer: pointer + rawjson.Token(name),
 			Message: "must not be null; it is read as absent, so leave it out"})
 		delete(obj, name)
 		return
@@ -109,6 +135,7 @@ func (s *scan) member(obj map[string]any, name, at string, pos position) {
 	}
 	switch name {
 	case "properties", "patternProperties":
+		at := pointer + "/" + name
 		members, _ := v.(map[string]any)
 		s.properties += len(members)
 		if s.properties > s.most {
@@ -123,13 +150,13 @@ func (s *scan) member(obj map[string]any, name, at string, pos position) {
 				}
 			}
 		}
-		s.walk(v, at, schemasHere)
+		s.inside(v, pointer, name, schemasHere)
 	case "$defs", "definitions", "dependentSchemas", "dependencies":
-		s.walk(v, at, schemasHere)
+		s.inside(v, pointer, name, schemasHere)
 	case "const", "enum", "default", "examples", "required", "type":
-		s.walk(v, at, dataHere)
+		s.inside(v, pointer, name, dataHere)
 	case "pattern":
-		if pattern, ok := v.(string); ok && !s.pattern(pattern, at, pos) {
+		if pattern, ok := v.(string); ok && !s.pattern(pattern, pointer+"/pattern", pos) {
 			s.ignored = append(s.ignored, memberOf{obj, name})
 		}
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
@@ -138,19 +165,19 @@ func (s *scan) member(obj map[string]any, name, at string, pos position) {
 		}
 	case "uniqueItems", "readOnly", "writeOnly", "deprecated", "exclusiveMaximum", "exclusiveMinimum":
 	case "$dynamicAnchor", "$recursiveAnchor":
-		s.anchors = append(s.anchors, strings.TrimSuffix(at, "/"+name))
+		s.anchors = append(s.anchors, pointer)
 		if name, ok := v.(string); ok {
 			s.names[name] = true
 		}
 	case "$ref":
 		if target, ok := v.(string); ok {
-			s.refs = append(s.refs, refUse{target, at})
+			s.refs = append(s.refs, refUse{target, pointer + "/$ref"})
 		}
 	case "$id", "id":
 		id, ok := v.(string)
 		if name, anchor := strings.CutPrefix(id, "#"); anchor {
 			s.names[name] = true
-		} else if ok && strings.Count(at, "/") > 1 {
+		} else if ok && pointer != "" {
 			s.nestedIDs = true
 		}
 	case "$anchor":
@@ -160,9 +187,9 @@ func (s *scan) member(obj map[string]any, name, at string, pos position) {
 	case "additionalProperties", "propertyNames", "unevaluatedProperties", "items", "prefixItems", "additionalItems",
 		"contains",
 		"unevaluatedItems", "allOf", "anyOf", "oneOf", "not", "if", "then", "else":
-		s.walk(v, at, pos)
+		s.inside(v, pointer, name, pos)
 	default:
-		s.walk(v, at, unknownHere)
+		s.inside(v, pointer, name, unknownHere)
 	}
 }
 
