@@ -33,7 +33,7 @@ func TestRetryFaults(t *testing.T) {
 	file := filepath.Join(dir, "results.jsonl")
 	cases := casesOf(t, csvOf("a", "b", "c"), dispatchtest.Task{})
 	var down atomic.Bool
-	opts := &eval.Options{Trials: 2, Results: file, Grader: outage(&down), Parallel: 1}
+	opts := &eval.Options{Trials: 2, ResultsFile: file, Grader: outage(&down), Parallel: 1}
 	down.Store(true)
 	if got := ended(run(t, obedient, cases, opts)); got != "!! !! !!" {
 		t.Fatal(got)
@@ -71,7 +71,7 @@ func TestRetryFaults(t *testing.T) {
 		t.Errorf("%v, %d lines", err, bytes.Count(merged.Bytes(), []byte("\n")))
 	}
 	write(t, filepath.Join(dir, "merged.jsonl"), merged.Bytes())
-	graded, err := eval.Grade(t.Context(), cases, &eval.Options{Results: filepath.Join(dir, "graded.jsonl"), Grader: eval.Says("")}, file)
+	graded, err := eval.Grade(t.Context(), cases, &eval.Options{ResultsFile: filepath.Join(dir, "graded.jsonl"), Grader: eval.Says("")}, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestRetryFaultsAfterFirstFailure(t *testing.T) {
 	var down atomic.Bool
 	cases := casesOf(t, csvOf("a"), dispatchtest.Task{})
 	opts := &eval.Options{
-		Trials: 3, FirstFailure: true, RetryFaults: true, Results: filepath.Join(t.TempDir(), "results.jsonl"), Grader: outage(&down),
+		Trials: 3, FirstFailure: true, RetryFaults: true, ResultsFile: filepath.Join(t.TempDir(), "results.jsonl"), Grader: outage(&down),
 	}
 	down.Store(true)
 	if got := ended(run(t, obedient, cases, opts)); got != "!" {
@@ -141,7 +141,7 @@ func TestReportsRepeat(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	var all []*eval.Experiment
 	for _, results := range []string{"", file} {
-		e, err := eval.Run(t.Context(), target, cases, &eval.Options{Results: results, Command: "check -token " + secret})
+		e, err := eval.Run(t.Context(), target, cases, &eval.Options{ResultsFile: results, Command: "check -token " + secret})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestIntervalOfGroups(t *testing.T) {
 func TestGroups(t *testing.T) {
 	cases := casesOf(t, "user,group\nfail, one \na,one\nb,one\nc,two\nd,\n", dispatchtest.Task{})
 	file := filepath.Join(t.TempDir(), "results.jsonl")
-	e := run(t, obedient, cases, &eval.Options{Results: file})
+	e := run(t, obedient, cases, &eval.Options{ResultsFile: file})
 	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file)} {
 		s := e.Stats()
 		if got := s.Counted.Rate.Value; s.Cases != 5 || s.Groups != 3 || got < 0.888 || got > 0.889 || e.Cases()[0].Group != "one" || s.Counted.AllOf[0].Cases != 5 {

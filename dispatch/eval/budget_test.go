@@ -45,7 +45,7 @@ func TestBudget(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "results.jsonl")
 		synctest.Test(t, func(t *testing.T) {
 			cases := casesOf(t, csvOf("a"), dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}})
-			opts := &eval.Options{Trials: 8, Parallel: 1, Budget: tt.budget, Results: file}
+			opts := &eval.Options{Trials: 8, Parallel: 1, Budget: tt.budget, ResultsFile: file}
 			e := run(t, agent, cases, opts)
 			if got := ended(e); got != tt.want || e.Trials[7].Reason != tt.reason || e.OK() != (tt.reason == "") {
 				t.Errorf("%+v: %s, %s", tt.budget, got, e.Trials[7].Reason)
@@ -92,8 +92,8 @@ func TestBudgetOfSessions(t *testing.T) {
 		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{TotalOutputTokens: 100}}, err
 	}
 	base := dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}}
-	user := func(_ context.Context, s eval.Session) (string, error) {
-		if len(s.Turns) == 3 {
+	user := func(_ context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
+		if len(turns) == 3 {
 			return "", dispatchtest.ErrDone
 		}
 		return "and?", nil
@@ -140,7 +140,9 @@ func TestSubtests(t *testing.T) {
 	case "user":
 		fmt.Printf("experiment: %s\n", ended(eval.Test(t, dispatchtest.Target{Agent: unsteady()},
 			casesOf(t, "user,name,turn_mode,user_simulator_persona\n.,good,,\n..,talks,model_as_user,a clerk\n", dispatchtest.Task{}),
-			&eval.Options{User: func(context.Context, eval.Session) (string, error) { return "", errors.New("no credit") }})))
+			&eval.Options{User: func(context.Context, eval.Trial, []dispatchtest.Turn) (string, error) {
+				return "", errors.New("no credit")
+			}})))
 		return
 	default:
 		e := eval.Test(t, dispatchtest.Target{Agent: unsteady()}, casesOf(t, "user,name,turn_mode,user_simulator_persona\n"+

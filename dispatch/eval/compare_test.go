@@ -24,16 +24,16 @@ import (
 func scripted(scripts ...string) *eval.Experiment {
 	e := &eval.Experiment{Name: "scripted"}
 	for i, script := range scripts {
-		e.PerCase = max(e.PerCase, len(script))
+		e.TrialsPerCase = max(e.TrialsPerCase, len(script))
 		for k, letter := range script {
 			t := eval.Trial{Case: eval.Case{ID: fmt.Sprintf("c%d", i+1), Name: fmt.Sprintf("case %d", i+1)}, Number: k + 1}
 			switch letter {
 			case '.':
 				t.Verdict = eval.Passed
 			case 'x':
-				t.Verdict, t.Cause = eval.Failed, eval.CauseGrader
+				t.Verdict, t.Cause = eval.Failed, "grader"
 			case '!':
-				t.Verdict, t.Cause = eval.Errored, eval.CausePanic
+				t.Verdict, t.Cause = eval.Errored, "panic"
 			case 'c':
 				t.Verdict = eval.Cancelled
 			case 's':

@@ -9,26 +9,27 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// An Edit is one step from a trajectory to another. If Removed and Added are both set, the call has
+// An edit is one step from a trajectory to another. If removed and added are both set, the call has
 // other arguments.
-type Edit struct {
-	// At is the index of the call in the first trajectory that is removed, or before which a call is
-	// added.
-	At      int   `json:"at"`
-	Removed *Call `json:"removed,omitempty"`
-	Added   *Call `json:"added,omitempty"`
+type edit struct {
+	at             int // of the call in the first trajectory that is removed, or before which one is added
+	removed, added *Call
 }
 
-// Difference is the edits that change one trajectory into another. [Trajectory.Diff] returns it.
-type Difference []Edit
+// difference is the edits that change one trajectory into another.
+type difference []edit
 
 // maxCells bounds the table of a difference.
 const maxCells = 4 << 20
 
-// Diff returns the edits that change t into other: [Difference.Apply] on t returns other. There are
-// as few edits as possible. If the parts that differ have more than 2,000 calls on both sides, all
+// Diff returns how the trajectory differs from another, in lines for people: "-" for a call that is
+// removed, "+" for one that is added, "~" with the arguments that changed. Calls are counted from 1. There
+// are as few lines as possible. If the parts that differ have more than 2,000 calls on both sides, all
 // calls of these parts are replaced. Calls are equal if their arguments are equal as JSON values.
-func (t Trajectory) Diff(other Trajectory) Difference {
+func (t Trajectory) Diff(other Trajectory) string { return t.difference(other).String() }
+
+// difference returns the edits that change t into other.
+func (t Trajectory) difference(other Trajectory) difference {
 	begin := 0
 	for begin < len(t) && begin < len(other) && t[begin].equal(other[begin]) {
 		begin++
@@ -55,17 +56,17 @@ func (t Trajectory) Diff(other Trajectory) Difference {
 			}
 		}
 	}
-	var d Difference
+	var d difference
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
 		case common != nil && i < len(a) && j < len(b) && x[i] == y[j]:
 			i, j = i+1, j+1
 		case j == len(b) || i < len(a) && (common == nil || common[(i+1)*width+j] >= common[i*width+j+1]):
-			d = append(d, Edit{At: begin + i, Removed: &a[i]})
+			d = append(d, edit{at: begin + i, removed: &a[i]})
 			i++
 		default:
-			d = d.add(Edit{At: begin + i, Added: &b[j]})
+			d = d.add(edit{at: begin + i, added: &b[j]})
 			j++
 		}
 	}
@@ -92,9 +93,9 @@ func numbered(calls []Call, known map[string]int) []int {
 
 // add appends a call that is added. After a call of the same tool that was removed at the same place,
 // it is a change of its arguments.
-func (d Difference) add(e Edit) Difference {
-	if n := len(d); n > 0 && d[n-1].Added == nil && d[n-1].At == e.At-1 && d[n-1].Removed.Tool == e.Added.Tool {
-		d[n-1].Added = e.Added
+func (d difference) add(e edit) difference {
+	if n := len(d); n > 0 && d[n-1].added == nil && d[n-1].at == e.at-1 && d[n-1].removed.Tool == e.added.Tool {
+		d[n-1].added = e.added
 		return d
 	}
 	return append(d, e)
@@ -107,39 +108,17 @@ func (c Call) equal(other Call) bool {
 	return c.Arguments == nil || rawjson.Equal(c.Arguments, other.Arguments)
 }
 
-// Apply applies the edits to t and returns the result. It returns an error if t is not the
-// trajectory that the difference was made from.
-func (d Difference) Apply(t Trajectory) (Trajectory, error) {
-	result, next := make(Trajectory, 0, len(t)), 0
-	for n, e := range d {
-		if e.At < next || e.At > len(t) || e.Removed != nil && (e.At == len(t) || !t[e.At].equal(*e.Removed)) {
-			return nil, fmt.Errorf("eval: edit %d of the difference does not fit: it was made of another trajectory", n+1)
-		}
-		result = append(result, t[next:e.At]...)
-		next = e.At
-		if e.Removed != nil {
-			next++
-		}
-		if e.Added != nil {
-			result = append(result, *e.Added)
-		}
-	}
-	return append(result, t[next:]...), nil
-}
-
-// String returns one line for each edit: "-" for a call that is removed, "+" for one that is added,
-// "~" with the arguments that changed. Calls are counted from 1.
-func (d Difference) String() string {
+func (d difference) String() string {
 	var b strings.Builder
 	for _, e := range d {
 		switch {
-		case e.Removed == nil:
-			fmt.Fprintf(&b, "+ %d %s\n", e.At+1, e.Added)
-		case e.Added == nil:
-			fmt.Fprintf(&b, "- %d %s\n", e.At+1, e.Removed)
+		case e.removed == nil:
+			fmt.Fprintf(&b, "+ %d %s\n", e.at+1, e.added)
+		case e.added == nil:
+			fmt.Fprintf(&b, "- %d %s\n", e.at+1, e.removed)
 		default:
-			fmt.Fprintf(&b, "~ %d %s", e.At+1, e.Added.Tool)
-			for _, diff := range rawjson.Diff(e.Removed.Arguments, e.Added.Arguments) {
+			fmt.Fprintf(&b, "~ %d %s", e.at+1, e.added.Tool)
+			for _, diff := range rawjson.Diff(e.removed.Arguments, e.added.Arguments) {
 				fmt.Fprintf(&b, " %s: %s -> %s", diff.Pointer, orNothing(diff.Before), orNothing(diff.After))
 			}
 			b.WriteByte('\n')

@@ -36,7 +36,7 @@ func TestEndState(t *testing.T) {
 		"say hello,nope\n", dispatchtest.Task{World: world})
 	grade := eval.EndState(func(c eval.Case) (eval.Trajectory, error) { return eval.ParseTrajectory([]byte(c.Row.Extra["calls"])) })
 	file := filepath.Join(t.TempDir(), "results.jsonl")
-	e := run(t, obedient, cases, &eval.Options{Grader: grade, Results: file})
+	e := run(t, obedient, cases, &eval.Options{Grader: grade, ResultsFile: file})
 	if got := ended(e); got != ". x . x . ! !" {
 		t.Fatal(got)
 	}
@@ -48,7 +48,7 @@ func TestEndState(t *testing.T) {
 			t.Errorf("case %d: %s", i+1, e.Trials[i].Reason)
 		}
 	}
-	if e.Trials[5].Cause != eval.CauseNotGraded || e.Stats().Faults != 2 {
+	if e.Trials[5].Cause != "not_graded" || e.Stats().Faults != 2 {
 		t.Errorf("%s, %d faults", e.Trials[5].Cause, e.Stats().Faults)
 	}
 	again, err := eval.Grade(t.Context(), cases, &eval.Options{Grader: grade}, file)
@@ -74,12 +74,12 @@ func TestNotGraded(t *testing.T) {
 		return fmt.Errorf("the model is down: %w", eval.ErrNotGraded)
 	}
 	cases := casesOf(t, csvOf("say a", "say b"), base)
-	opts := eval.Options{Grader: grade, Results: file, Parallel: 1}
+	opts := eval.Options{Grader: grade, ResultsFile: file, Parallel: 1}
 	e := run(t, obedient, cases, &opts)
-	if ended(e) != "! !" || e.Trials[0].Cause != eval.CauseNotGraded || e.Trials[0].Reason != "the model is down: eval: the trial cannot be graded" || e.Stats().Dropped != nil {
+	if ended(e) != "! !" || e.Trials[0].Cause != "not_graded" || e.Trials[0].Reason != "the model is down: eval: the trial cannot be graded" || e.Stats().Dropped != nil {
 		t.Error(ended(e), e.Trials[0].Reason)
 	}
-	opts.Results = ""
+	opts.ResultsFile = ""
 	if _, err := eval.Grade(t.Context(), cases, &opts, file); err != nil || len(worlds) != 4 || worlds[0] != worlds[2] || worlds[1] != worlds[3] || worlds[0] == worlds[1] {
 		t.Errorf("%v, error %v", worlds, err)
 	}
@@ -94,9 +94,9 @@ func TestAllWithoutDecision(t *testing.T) {
 		grade eval.Grader
 		want  eval.Cause
 	}{
-		{eval.All(down, eval.Says("nothing like it")), eval.CauseGrader},
-		{eval.All(eval.Says("nothing like it"), down), eval.CauseGrader},
-		{eval.All(down, eval.Says("")), eval.CauseNotGraded},
+		{eval.All(down, eval.Says("nothing like it")), "grader"},
+		{eval.All(eval.Says("nothing like it"), down), "grader"},
+		{eval.All(down, eval.Says("")), "not_graded"},
 	} {
 		e := run(t, unsteady(), casesOf(t, csvOf("."), dispatchtest.Task{}), &eval.Options{Grader: tt.grade})
 		if got := e.Trials[0]; got.Cause != tt.want || !strings.Contains(got.Reason, "the model is down") {

@@ -14,7 +14,7 @@
 // [trials]. A [Grader] is a function that decides about a trial, a [User] one that plays the user of
 // a session. [Experiment.Cases] and [Experiment.Stats] say what the trials of a case, and of all
 // cases, tell together, [Experiment.Scores] what they need, and [Experiment.Slices] are parts of them.
-// [Compare] compares two experiments, and [Versions] several. Options.Results keeps an experiment in a
+// [Compare] compares two experiments, and [WriteVersions] several. Options.ResultsFile keeps an experiment in a
 // file, which [Load] and [Merge] read, and whose trials [Grade] grades again.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
@@ -63,9 +63,9 @@ type Options struct {
 	// trials passes, and the row's expected_outcome and tracked_constraints are not evaluated.
 	Grader Grader
 
-	// Results is a file to which each trial is written when it has ended, as a line of JSON with its
+	// ResultsFile names a file to which each trial is written when it has ended, as a line of JSON with its
 	// whole result: arguments, results, state and timeline. The first line describes the experiment.
-	// [Load] reads it. If Results is set, the trials of the experiment have no Result after OnTrial,
+	// [Load] reads it. If ResultsFile is set, the trials of the experiment have no Result after OnTrial,
 	// so memory does not grow with the results.
 	//
 	// The auth value of the target, the values of its Env and what may be secret in its URL are
@@ -75,8 +75,8 @@ type Options struct {
 	// removes a line that a killed program has not written whole. A file of another experiment is an
 	// error that names what differs. Run locks the file: while one Run writes it, another Run, in any
 	// process, returns an error that names the file. Linux, macOS, the BSDs, illumos and Windows have such
-	// locks; elsewhere Results is an error. If Results is "", nothing is written.
-	Results string
+	// locks; elsewhere ResultsFile is an error. If ResultsFile is "", nothing is written.
+	ResultsFile string
 
 	// RetryFaults runs stored trials again that are faults, see [Stats], such as those of an outage.
 	// The file keeps the old lines, and [Trial].Retries counts them.
@@ -105,7 +105,7 @@ type Options struct {
 	Budget Budget
 
 	// OnTrial is called after each trial, for one trial at a time, in the order in which they end.
-	// It is not called for trials that did not begin, or that are in the file Results already. It
+	// It is not called for trials that did not begin, or that are in the results file already. It
 	// may be nil.
 	OnTrial func(Trial)
 }
@@ -127,8 +127,8 @@ type Experiment struct {
 	Started time.Time
 	Took    time.Duration
 
-	PerCase      int  // trials of each case: [Options].Trials
-	FirstFailure bool // as in [Options]
+	TrialsPerCase int  // trials of each case: [Options].Trials
+	FirstFailure  bool // as in [Options]
 
 	Fingerprint Fingerprint
 	Command     string // as in [Options]
@@ -153,14 +153,14 @@ type Trial struct {
 	Verdict Verdict
 
 	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Reason describes why
-	// the trial did not pass. It has no secrets of the target, see Options.Results.
+	// the trial did not pass. It has no secrets of the target, see Options.ResultsFile.
 	Cause  Cause
 	Reason string
 
-	Result *dispatchtest.Result // nil if nothing was dispatched, or if it is in a file: see Options.Results
+	Result *dispatchtest.Result // nil if nothing was dispatched, or if it is in a file: see Options.ResultsFile
 	Took   time.Duration
 
-	// Scores are what a grader recorded with [Case.Score], and measures such as [ScoreCalls]. A score
+	// Scores are what a grader recorded with [Case.Score], and measures such as calls: see [Experiment.Scores]. A score
 	// that is not in it is unknown.
 	Scores map[string]float64
 
@@ -189,16 +189,23 @@ const (
 
 // A Cause is why a trial did not pass. Causes are stable: the platform's error class of a run that
 // failed, such as Cause([dispatchtest.Agent5xx]), the [dispatchtest.StandIn] of a run without an
-// answer of the agent's own, such as Cause([dispatchtest.NoAnswer]), or one of these.
+// answer of the agent's own, such as Cause([dispatchtest.NoAnswer]), or one of these:
+//
+//	fault       an undeclared tool was called, or a behavior panicked: see proxytest.Log.Faults
+//	grader      the grader returned an error
+//	not_graded  the grader returned ErrNotGraded
+//	not_staged  the task is not valid, or listening on loopback failed
+//	panic       the grader or another function of the caller panicked, or ended its goroutine
+//	user        the User failed
 type Cause string
 
 const (
-	CauseFault     Cause = "fault"      // an undeclared tool was called, or a behavior panicked: see [proxytest.Log].Faults
-	CauseGrader    Cause = "grader"     // the grader returned an error
-	CauseNotGraded Cause = "not_graded" // the grader returned [ErrNotGraded]
-	CauseNotStaged Cause = "not_staged" // the task is not valid, or listening on loopback failed
-	CausePanic     Cause = "panic"      // the grader or another function of the caller panicked, or ended its goroutine
-	CauseUser      Cause = "user"       // the [User] failed
+	causeFault     Cause = "fault"
+	causeGrader    Cause = "grader"
+	causeNotGraded Cause = "not_graded"
+	causeNotStaged Cause = "not_staged"
+	causePanic     Cause = "panic"
+	causeUser      Cause = "user"
 )
 
 // Run executes each case against the target, Options.Trials times, and returns all trials. Trials do
@@ -206,8 +213,8 @@ const (
 // When ctx ends, Run keeps the trials that have ended, and the others are [Cancelled]. Run then
 // returns as soon as the requests in flight are cancelled and the graders have returned.
 //
-// An error means that target or opts cannot be used, that Results cannot be written, or is an
-// [*Error] with the ids that several cases have, or with what is wrong in the file Results.
+// An error means that target or opts cannot be used, that the results file cannot be written, or is an
+// [*Error] with the ids that several cases have, or with what is wrong in the results file.
 // [Options.Plan] tells what Run would do. opts may be nil.
 func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Options) (*Experiment, error) {
 	r, err := newRunner(target, cases, opts)
@@ -225,7 +232,7 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Optio
 		return
 	}
 	t.began = time.Now()
-	t.end(Errored, CausePanic, "a function of the caller ended the goroutine of the trial")
+	t.end(Errored, causePanic, "a function of the caller ended the goroutine of the trial")
 	defer func() {
 		t.Took = time.Since(t.began)
 		if p := recover(); p != nil {
@@ -237,7 +244,7 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Optio
 	result, err := dispatchtest.Dispatch(ctx, target, t.Task)
 	t.Result = result
 	if result == nil {
-		t.end(Errored, CauseNotStaged, err.Error())
+		t.end(Errored, causeNotStaged, err.Error())
 		return
 	}
 	defer func() { t.measure(result) }()
@@ -245,12 +252,12 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Optio
 }
 
 func (t *Trial) panicked(value any) {
-	t.end(Errored, CausePanic, fmt.Sprintf("panic: %v\n%s", value, debug.Stack()))
+	t.end(Errored, causePanic, fmt.Sprintf("panic: %v\n%s", value, debug.Stack()))
 }
 
 // judge decides like run, about a stored result.
 func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Grader, answers *answers) {
-	t.end(Errored, CausePanic, "a function of the caller ended the goroutine of the trial")
+	t.end(Errored, causePanic, "a function of the caller ended the goroutine of the trial")
 	done := make(chan struct{})
 	go func() { // the grader may end it
 		defer close(done)
@@ -274,11 +281,11 @@ func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade G
 		cause := cmp.Or(Cause(result.ErrorClass), Cause(result.StandIn))
 		t.end(Failed, cause, strings.Join(append(slices.Clone(result.Faults), result.Error), "; "))
 	case len(result.Faults) > 0:
-		t.end(Failed, CauseFault, strings.Join(result.Faults, "; "))
+		t.end(Failed, causeFault, strings.Join(result.Faults, "; "))
 	case userErr != nil && ctx.Err() != nil:
 		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
 	case userErr != nil:
-		t.end(Errored, CauseUser, "the user failed: "+errors.Unwrap(userErr).Error())
+		t.end(Errored, causeUser, "the user failed: "+errors.Unwrap(userErr).Error())
 	case grade == nil:
 		t.end(Passed, "", "")
 	default:
@@ -295,9 +302,9 @@ func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade G
 		case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 			t.end(Cancelled, "", fmt.Sprintf("it was being graded when the experiment was cancelled: %v", context.Cause(ctx)))
 		case errors.Is(err, ErrNotGraded):
-			t.end(Errored, CauseNotGraded, err.Error())
+			t.end(Errored, causeNotGraded, err.Error())
 		default:
-			t.end(Failed, CauseGrader, err.Error())
+			t.end(Failed, causeGrader, err.Error())
 		}
 	}
 }

@@ -101,11 +101,11 @@ I want my money back.,model_as_user,A tired clerk,#4521
 		return
 	}
 	set, err := eval.Run(context.Background(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
-		User: func(_ context.Context, s eval.Session) (string, error) {
-			if strings.Contains(s.Turns[len(s.Turns)-1].FinalResponse, "refunded") {
-				return "", fmt.Errorf("%w: %s has the money", dispatchtest.ErrDone, s.Case.Row.Persona)
+		User: func(_ context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
+			if strings.Contains(turns[len(turns)-1].FinalResponse, "refunded") {
+				return "", fmt.Errorf("%w: %s has the money", dispatchtest.ErrDone, t.Row.Persona)
 			}
-			return "It is " + s.Case.Row.Extra["order"] + ".", nil
+			return "It is " + t.Row.Extra["order"] + ".", nil
 		},
 	})
 	if err != nil {

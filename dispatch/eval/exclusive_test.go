@@ -21,7 +21,7 @@ func TestOneRunWritesAFile(t *testing.T) {
 	const variable = "EVAL_TEST_HOLD_RESULTS"
 	write := func(file string, agent dispatch.Agent) error {
 		_, err := eval.Run(context.Background(), dispatchtest.Target{Agent: agent},
-			casesOf(t, csvOf("a", "b", "c"), dispatchtest.Task{}), &eval.Options{Results: file, Parallel: 1})
+			casesOf(t, csvOf("a", "b", "c"), dispatchtest.Task{}), &eval.Options{ResultsFile: file, Parallel: 1})
 		return err
 	}
 	if file := os.Getenv(variable); file != "" {
@@ -59,7 +59,7 @@ func TestOneRunWritesAFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := write(file, obedient); err == nil || !strings.Contains(err.Error(), "Options.Results: another run is writing "+file) {
+			if err := write(file, obedient); err == nil || !strings.Contains(err.Error(), "Options.ResultsFile: another run is writing "+file) {
 				t.Errorf("the error is: %v", err)
 			}
 			if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {

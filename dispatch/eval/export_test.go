@@ -24,3 +24,20 @@ func ReadWithin(r io.Reader, l Limits) (*Dataset, error) {
 	}
 	return read(r, o)
 }
+
+// Apply applies the difference of two trajectories to the first. It returns the result, and how many calls
+// the difference removes and adds.
+func Apply(from, to Trajectory) (result Trajectory, removed, added int) {
+	next := 0
+	for _, e := range from.difference(to) {
+		result = append(result, from[next:e.at]...)
+		next = e.at
+		if e.removed != nil {
+			next, removed = next+1, removed+1
+		}
+		if e.added != nil {
+			result, added = append(result, *e.added), added+1
+		}
+	}
+	return append(result, from[next:]...), removed, added
+}

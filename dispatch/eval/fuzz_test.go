@@ -106,7 +106,7 @@ func FuzzLoad(f *testing.F) {
 	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}
-	if _, err := eval.Run(f.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{Results: file}); err != nil {
+	if _, err := eval.Run(f.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{ResultsFile: file}); err != nil {
 		f.Fatal(err)
 	}
 	whole, err := os.ReadFile(file)

@@ -10,7 +10,7 @@ import (
 
 // Grade grades stored results again with Options.Grader, without a dispatch, and returns the
 // experiment with the new verdicts. The files are those of one whole experiment, see [Load], and
-// cases are those of its dataset. If Options.Results is set, the new verdicts and the results are
+// cases are those of its dataset. If Options.ResultsFile is set, the new verdicts and the results are
 // written there. That file must not exist, and Grade removes it if it returns an error. Of the other
 // options only GraderVersion and Parallel are used.
 //
@@ -49,14 +49,14 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 	order := inFileOrder(l.trials, files)
 	var out *os.File
 	whole := false
-	if o.Results != "" {
-		if out, err = os.OpenFile(o.Results, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
-			return nil, fmt.Errorf("eval: Options.Results: %w", err)
+	if o.ResultsFile != "" {
+		if out, err = os.OpenFile(o.ResultsFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
+			return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
 		}
 		defer func() {
 			_ = out.Close() // a second time, if all went well
 			if !whole {
-				_ = os.Remove(o.Results)
+				_ = os.Remove(o.ResultsFile)
 			}
 		}()
 		l.header.Fingerprint = e.Fingerprint
@@ -85,19 +85,19 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 			}
 			if out != nil {
 				if _, err := out.Write(done[i].line); err != nil {
-					return nil, fmt.Errorf("eval: Options.Results: %w", err)
+					return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
 				}
 			}
 		}
 	}
 	if out != nil {
 		if err := out.Close(); err != nil {
-			return nil, fmt.Errorf("eval: Options.Results: %w", err)
+			return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
 		}
 	}
 	whole = true
 	if e.FirstFailure {
-		e.Trials = withUnrun(e.Trials, e.PerCase)
+		e.Trials = withUnrun(e.Trials, e.TrialsPerCase)
 	}
 	return e, nil
 }
@@ -138,7 +138,7 @@ func (t *Trial) gradeAgain(ctx context.Context, grade Grader, answers *answers, 
 	if err != nil {
 		return nil, err
 	}
-	if whole.Result != nil && t.Cause != CauseUser { // a session that the user broke off is not graded
+	if whole.Result != nil && t.Cause != causeUser { // a session that the user broke off is not graded
 		c := t.Case
 		t.vary()
 		if t.Task.Platform != nil {

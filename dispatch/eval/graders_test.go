@@ -48,21 +48,21 @@ func TestGradersOfUndeclaredNames(t *testing.T) {
 		cause    eval.Cause
 		want     string
 	}{
-		{"called", quiet, platform, eval.Called("get_orders", ""), eval.CauseNotGraded,
+		{"called", quiet, platform, eval.Called("get_orders", ""), "not_graded",
 			cannot + "get_orders is not declared; did you mean get_order?"},
-		{"not called", quiet, platform, eval.NotCalled("get_orders", ""), eval.CauseNotGraded,
+		{"not called", quiet, platform, eval.NotCalled("get_orders", ""), "not_graded",
 			cannot + "get_orders is not declared; did you mean get_order?"},
-		{"state", quiet, platform, eval.State("orders/1", ""), eval.CauseNotGraded,
+		{"state", quiet, platform, eval.State("orders/1", ""), "not_graded",
 			cannot + "the entity type orders is not declared; did you mean order?"},
-		{"flag", quiet, platform, eval.Flag("refund"), eval.CauseNotGraded,
+		{"flag", quiet, platform, eval.Flag("refund"), "not_graded",
 			cannot + "the flag refund is not declared; did you mean refunded?"},
 		{"declared", quiet, platform, eval.All(eval.NotCalled("get_order", "")), "", ""},
 		{"undeclared tools allowed", quiet, lenient, eval.NotCalled("get_orders", ""), "", ""},
-		{"requested", agent, lenient, eval.NotCalled("get_ordr", ""), eval.CauseGrader, "the agent called get_ordr"},
+		{"requested", agent, lenient, eval.NotCalled("get_ordr", ""), "grader", "the agent called get_ordr"},
 	} {
 		file := filepath.Join(t.TempDir(), "results.jsonl")
 		cases := []eval.Case{{ID: "1", Name: "one", Task: dispatchtest.Task{Instruction: "x", Platform: tt.platform}}}
-		e := run(t, tt.agent, cases, &eval.Options{Grader: tt.grade, Results: file})
+		e := run(t, tt.agent, cases, &eval.Options{Grader: tt.grade, ResultsFile: file})
 		if got := e.Trials[0]; got.Cause != tt.cause || got.Reason != tt.want {
 			t.Errorf("%s: %s: %s\nwant %s: %s", tt.name, got.Cause, got.Reason, tt.cause, tt.want)
 		}
@@ -132,7 +132,7 @@ func TestReadyGraders(t *testing.T) {
 		{"refusal", eval.RefusedWithoutWrite, ""},
 	} {
 		file := filepath.Join(t.TempDir(), "results.jsonl")
-		e := run(t, agent, cases, &eval.Options{Grader: tt.grade, Results: file})
+		e := run(t, agent, cases, &eval.Options{Grader: tt.grade, ResultsFile: file})
 		got := e.Trials[0]
 		if got.Reason != tt.want && (tt.want == "" || !strings.HasPrefix(got.Reason, tt.want)) {
 			t.Errorf("%s: %s %s, want %s", tt.name, got.Verdict, got.Reason, tt.want)

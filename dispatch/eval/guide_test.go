@@ -94,7 +94,7 @@ func TestStoredResults(t *testing.T) {
 	for _, shard := range []string{"1/2", "2/2"} { // on two machines
 		file := filepath.Join(t.TempDir(), "results.jsonl")
 		_, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
-			Trials: 3, Shard: shard, Results: file, AgentVersion: "7c1e2f0",
+			Trials: 3, Shard: shard, ResultsFile: file, AgentVersion: "7c1e2f0",
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestJudgedByAModel(t *testing.T) {
 		return "FAIL\nIt names no order.", nil
 	}}
 	experiment, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
-		Grader: judge.Grader(), GraderVersion: judge.Version(), Results: filepath.Join(t.TempDir(), "results.jsonl"),
+		Grader: judge.Grader(), GraderVersion: judge.Version(), ResultsFile: filepath.Join(t.TempDir(), "results.jsonl"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,10 +142,10 @@ func TestJudgedByAModel(t *testing.T) {
 
 // customer plays the user with a model: ask sends a prompt and returns the answer.
 func customer(ask func(ctx context.Context, prompt string) (string, error)) eval.User {
-	return func(ctx context.Context, s eval.Session) (string, error) {
-		prompt := "You are a customer: " + s.Case.Row.Persona + " Say what the customer says next, " +
+	return func(ctx context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
+		prompt := "You are a customer: " + t.Row.Persona + " Say what the customer says next, " +
 			"or DONE and why if the customer has what they want or gives up.\n"
-		for _, turn := range s.Turns {
+		for _, turn := range turns {
 			prompt += fmt.Sprintf("Customer: %s\nAgent: %s\n", turn.Instruction, turn.FinalResponse)
 		}
 		text, err := ask(ctx, prompt)

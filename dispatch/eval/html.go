@@ -68,30 +68,30 @@ type htmlPage struct {
 	texts    *runpage.Texts
 	before   *redact.Set // secrets of the baseline
 
-	Name, Title string
-	Started     time.Time
-	Took        time.Duration
-	PerCase     int
-	Stopped     bool // at first failures
-	Fingerprint Fingerprint
-	Before      *Fingerprint // of the baseline
-	OK          bool
-	Counts      []htmlCount
-	CaseCount   int
-	Trials      int
-	Stats       Stats
-	Untried     string // names the cases without a trial; "" if there are none
-	Powers      []htmlPower
-	Causes      []causeCount
-	Notes       []htmlCount
-	MoreNotes   int
-	Tables      []reportTable
-	Compared    []reportTable
-	Comparison  *Comparison
-	Changes     map[string]int
-	Missing     []string
-	MoreMissing int
-	Shown, Ran  int // runs in full, and trials that could be
+	Name, Title   string
+	Started       time.Time
+	Took          time.Duration
+	TrialsPerCase int
+	Stopped       bool // at first failures
+	Fingerprint   Fingerprint
+	Before        *Fingerprint // of the baseline
+	OK            bool
+	Counts        []htmlCount
+	CaseCount     int
+	Trials        int
+	Stats         Stats
+	Untried       string // names the cases without a trial; "" if there are none
+	Powers        []htmlPower
+	Causes        []causeCount
+	Notes         []htmlCount
+	MoreNotes     int
+	Tables        []reportTable
+	Compared      []reportTable
+	Comparison    *Comparison
+	Changes       map[string]int
+	Missing       []string
+	MoreMissing   int
+	Shown, Ran    int // runs in full, and trials that could be
 
 	cases []htmlCase
 	names []string // of scores
@@ -148,7 +148,7 @@ const maxDots = 20
 
 func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 	p := &htmlPage{
-		e: e, texts: &runpage.Texts{Secrets: e.secrets}, Started: e.Started.UTC(), Took: e.Took, PerCase: e.PerCase,
+		e: e, texts: &runpage.Texts{Secrets: e.secrets}, Started: e.Started.UTC(), Took: e.Took, TrialsPerCase: e.TrialsPerCase,
 		Stopped: e.FirstFailure, OK: e.OK(), Trials: len(e.Trials), Stats: e.Stats(), Causes: e.causes(), Changes: map[string]int{},
 	}
 	p.Name, p.Untried = p.texts.Line(oneLine(e.Name)), p.texts.Line(e.untried())
@@ -218,7 +218,7 @@ func (p *htmlPage) clean(tables []reportTable) []reportTable {
 
 // addPowers adds pass^k and pass@k, for few k if there are many.
 func (p *htmlPage) addPowers() {
-	if p.Stats.Counted == nil || p.PerCase < 2 {
+	if p.Stats.Counted == nil || p.TrialsPerCase < 2 {
 		return
 	}
 	n := len(p.Stats.Counted.AllOf)
@@ -254,7 +254,7 @@ func (p *htmlPage) addNotes() {
 
 func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCase {
 	c := htmlCase{
-		CaseResult: p.e.together(trials), Place: place, Many: p.PerCase > 1, Diff: change, trials: trials,
+		CaseResult: p.e.together(trials), Place: place, Many: p.TrialsPerCase > 1, Diff: change, trials: trials,
 		full: make([]bool, len(trials)), Anchor: anchor(trials[0].ID) + "/",
 	}
 	c.Link = "#" + c.Anchor

@@ -118,18 +118,18 @@ func notWrong(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
 // experiment runs the cases into a file and loads it, with fixed times.
 func experiment(t *testing.T, cases []eval.Case, agent dispatch.Agent, opts eval.Options) *eval.Experiment {
 	t.Helper()
-	opts.Results, opts.Parallel, opts.Grader = filepath.Join(t.TempDir(), "results.jsonl"), 1, notWrong
+	opts.ResultsFile, opts.Parallel, opts.Grader = filepath.Join(t.TempDir(), "results.jsonl"), 1, notWrong
 	if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &opts); err != nil {
 		t.Fatal(err)
 	}
-	e, err := eval.Load(opts.Results)
+	e, err := eval.Load(opts.ResultsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.Name, e.Started, e.Took = "orders <x-evil>", time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 1234*time.Millisecond
 	for i := range e.Trials {
 		e.Trials[i].Took = time.Duration(i+1) * 5 * time.Millisecond
-		delete(e.Trials[i].Scores, eval.ScoreSeconds)
+		delete(e.Trials[i].Scores, "seconds")
 	}
 	return e
 }
@@ -333,7 +333,7 @@ func TestWriteHTMLOfManyCases(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "results.jsonl")
-	run(t, obedient, casesOf(t, csvOf(instructions...), dispatchtest.Task{}), &eval.Options{Results: file})
+	run(t, obedient, casesOf(t, csvOf(instructions...), dispatchtest.Task{}), &eval.Options{ResultsFile: file})
 	e := load(t, file)
 	page := written(t, e, nil)
 	full := regexp.MustCompile(`<summary><span class="row"><span class="verdict (\w+)">`).FindAllStringSubmatch(page, -1)
@@ -398,7 +398,7 @@ func TestWriteHTMLHasNoSecrets(t *testing.T) {
 func TestWriteHTMLErrors(t *testing.T) {
 	cases := casesOf(t, csvOf("a", "call get_order"), dispatchtest.Task{})
 	file := filepath.Join(t.TempDir(), "results.jsonl")
-	run(t, obedient, cases, &eval.Options{Results: file})
+	run(t, obedient, cases, &eval.Options{ResultsFile: file})
 	e := load(t, file)
 	stopped := run(t, obedient, cases, &eval.Options{FirstFailure: true})
 	if err := e.WriteHTML(io.Discard, stopped); eval.CodeOf(err) != eval.CodeOptions {
@@ -479,7 +479,7 @@ func TestWriteHTMLIsBounded(t *testing.T) {
 		Writes:  slices.Repeat([]ledger.Applied{{Violations: make([]ledger.Problem, many/100)}}, many/100),
 		Adapter: &ledger.Outcome{Steps: make([]ledger.Step, many)},
 	}}
-	e := &eval.Experiment{Name: "much", PerCase: 1, Trials: []eval.Trial{{
+	e := &eval.Experiment{Name: "much", TrialsPerCase: 1, Trials: []eval.Trial{{
 		Case: eval.Case{ID: "a", Name: "a"}, Number: 1, Verdict: eval.Failed, Result: result,
 	}}}
 	page := written(t, e, nil)
@@ -500,7 +500,7 @@ func TestWriteHTMLIsBounded(t *testing.T) {
 // passed. Another trial that passed is one short line, because most of a large page is these. The page of
 // a program, which has no ping, does not show one. Of many cases that are missing 20 are named.
 func TestWriteHTMLShows(t *testing.T) {
-	e, baseline := &eval.Experiment{Name: "chosen", PerCase: 251}, &eval.Experiment{PerCase: 251}
+	e, baseline := &eval.Experiment{Name: "chosen", TrialsPerCase: 251}, &eval.Experiment{TrialsPerCase: 251}
 	for _, id := range []string{"a", "b"} {
 		for k := range 251 {
 			trial := eval.Trial{Case: eval.Case{ID: id, Name: id}, Number: k + 1, Verdict: eval.Passed, Result: &dispatchtest.Result{}}
@@ -535,7 +535,7 @@ func TestWriteHTMLShows(t *testing.T) {
 // first of its case that did.
 func TestWriteHTMLCompares(t *testing.T) {
 	trials := func(verdicts ...eval.Verdict) *eval.Experiment {
-		e := &eval.Experiment{PerCase: len(verdicts)}
+		e := &eval.Experiment{TrialsPerCase: len(verdicts)}
 		for i, verdict := range verdicts {
 			result := &dispatchtest.Result{}
 			result.Calls = []proxytest.Call{{Tool: fmt.Sprintf("tool_%d", i+1), Status: 200, Source: "behavior", Order: 1}}
@@ -572,7 +572,7 @@ func TestWriteHTMLOfResultsInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range kept.Trials {
-		delete(kept.Trials[i].Scores, eval.ScoreSeconds)
+		delete(kept.Trials[i].Scores, "seconds")
 	}
 	stored := experiment(t, cases, refunder(true), eval.Options{Trials: 2})
 	got, want := skeleton(t, written(t, kept, nil)), skeleton(t, written(t, stored, nil))
@@ -585,7 +585,7 @@ func TestWriteHTMLOfResultsInMemory(t *testing.T) {
 // estimates for many trials of a case are those for few of them and for all.
 func TestWriteHTMLOrder(t *testing.T) {
 	trials := func(passed map[string]int) *eval.Experiment {
-		e := &eval.Experiment{PerCase: 7}
+		e := &eval.Experiment{TrialsPerCase: 7}
 		for _, id := range slices.Sorted(maps.Keys(passed)) {
 			for k := range 7 {
 				verdict := eval.Failed
@@ -618,7 +618,7 @@ func TestWriteHTMLOrder(t *testing.T) {
 
 // Of a difference 60 steps are shown.
 func TestWriteHTMLOfALongDifference(t *testing.T) {
-	e := &eval.Experiment{PerCase: 2}
+	e := &eval.Experiment{TrialsPerCase: 2}
 	for k, verdict := range []eval.Verdict{eval.Failed, eval.Passed} {
 		result := &dispatchtest.Result{}
 		for i := range 70 * k {
@@ -648,7 +648,7 @@ func TestWriteHTMLOfAnOldRun(t *testing.T) {
 		}
 		return eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: number, Verdict: verdict, Result: result}
 	}
-	e := &eval.Experiment{PerCase: 2, Trials: []eval.Trial{trial(1, eval.Failed, "x"), trial(2, eval.Passed, "y")}}
+	e := &eval.Experiment{TrialsPerCase: 2, Trials: []eval.Trial{trial(1, eval.Failed, "x"), trial(2, eval.Passed, "y")}}
 	page := written(t, e, nil)
 	for _, want := range []string{">+0 ms<", ">+5.00 s<", "/p19: ", ">and 5 more<"} {
 		if !strings.Contains(page, want) {
@@ -662,7 +662,7 @@ func TestWriteHTMLOfAnOldRun(t *testing.T) {
 
 // Notes that are not listed are counted once each.
 func TestWriteHTMLNotes(t *testing.T) {
-	e := &eval.Experiment{Name: "notes", PerCase: 1}
+	e := &eval.Experiment{Name: "notes", TrialsPerCase: 1}
 	for i := range 60 {
 		e.Trials = append(e.Trials, eval.Trial{
 			Case: eval.Case{ID: fmt.Sprint(i)}, Number: 1, Verdict: eval.Skipped, Reason: fmt.Sprintf("reason %d", i%22),

@@ -186,7 +186,7 @@ func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, text
 	}
 	path.Verdict = other.Verdict
 	from, to := TrajectoryOf(before.Result), TrajectoryOf(result)
-	d := from.Diff(to)
+	d := from.difference(to)
 	path.Same = len(d) == 0
 	path.add(func(s string) string { return texts.Line(p.before.Redact(s)) }, from, d)
 	if n := len(path.Steps); n > maxPath {
@@ -196,7 +196,7 @@ func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, text
 }
 
 // add adds the steps from one trajectory to the other.
-func (p *htmlPath) add(line func(string) string, from Trajectory, d Difference) {
+func (p *htmlPath) add(line func(string) string, from Trajectory, d difference) {
 	next := 0
 	until := func(at int) {
 		// Of many calls that are equal the first and the last are shown.
@@ -209,16 +209,16 @@ func (p *htmlPath) add(line func(string) string, from Trajectory, d Difference) 
 		}
 	}
 	for _, e := range d {
-		until(e.At)
+		until(e.at)
 		switch {
-		case e.Removed == nil:
-			p.Steps = append(p.Steps, htmlStep{Kind: "added", Call: line(e.Added.String())})
-		case e.Added == nil:
-			p.Steps = append(p.Steps, htmlStep{Kind: "removed", Call: line(e.Removed.String())})
-			next = e.At + 1
+		case e.removed == nil:
+			p.Steps = append(p.Steps, htmlStep{Kind: "added", Call: line(e.added.String())})
+		case e.added == nil:
+			p.Steps = append(p.Steps, htmlStep{Kind: "removed", Call: line(e.removed.String())})
+			next = e.at + 1
 		default:
-			step := htmlStep{Kind: "changed", Call: line(e.Added.Tool)}
-			changes := rawjson.Diff(e.Removed.Arguments, e.Added.Arguments)
+			step := htmlStep{Kind: "changed", Call: line(e.added.Tool)}
+			changes := rawjson.Diff(e.removed.Arguments, e.added.Arguments)
 			for _, diff := range changes[:min(len(changes), maxListed)] {
 				step.Changes = append(step.Changes, line(fmt.Sprintf("%s: %s → %s", diff.Pointer, orNothing(diff.Before), orNothing(diff.After))))
 			}
@@ -226,7 +226,7 @@ func (p *htmlPath) add(line func(string) string, from Trajectory, d Difference) 
 				step.Changes = append(step.Changes, fmt.Sprintf("and %d more", n))
 			}
 			p.Steps = append(p.Steps, step)
-			next = e.At + 1
+			next = e.at + 1
 		}
 	}
 	until(len(from))

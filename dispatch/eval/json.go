@@ -24,9 +24,9 @@ type experimentJSON struct {
 	CaseList []record     `json:"cases"` // one for each trial; written one by one
 
 	// of an experiment with several trials of each case
-	PerCase      int          `json:"trials_per_case,omitempty"`
-	FirstFailure bool         `json:"first_failure,omitempty"`
-	Results      []CaseResult `json:"case_results,omitempty"`
+	TrialsPerCase int          `json:"trials_per_case,omitempty"`
+	FirstFailure  bool         `json:"first_failure,omitempty"`
+	Results       []CaseResult `json:"case_results,omitempty"`
 }
 
 type sliceJSON struct {
@@ -61,8 +61,8 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 		},
 		CaseList: []record{},
 	}
-	if e.PerCase > 1 {
-		doc.PerCase, doc.FirstFailure, doc.Results = e.PerCase, e.FirstFailure, e.Cases()
+	if e.TrialsPerCase > 1 {
+		doc.TrialsPerCase, doc.FirstFailure, doc.Results = e.TrialsPerCase, e.FirstFailure, e.Cases()
 	}
 	for _, column := range e.SliceBy {
 		for _, s := range e.Slices(column) {

@@ -135,8 +135,8 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 // junitProperties are the estimates for all cases.
 func (e *Experiment) junitProperties() []junitProperty {
 	s := e.Stats()
-	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.PerCase)}}
-	if e.PerCase > 1 {
+	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.TrialsPerCase)}}
+	if e.TrialsPerCase > 1 {
 		list = append(list, junitProperty{"always_passed", s.Always.String()})
 	}
 	add := func(suffix string, e *Estimate) {
@@ -158,7 +158,7 @@ func (e *Experiment) junitProperties() []junitProperty {
 		add("_faults_dropped", s.Dropped)
 	}
 	for _, score := range e.Scores() {
-		list = append(list, junitProperty{"score_" + score.Name, score.String()})
+		list = append(list, junitProperty{"score_" + score.Name, score.text()})
 	}
 	if s.Retries > 0 {
 		list = append(list, junitProperty{"retries", fmt.Sprint(s.Retries)})

@@ -17,8 +17,8 @@ type Plan struct {
 	Trials  int // at most: cases times trials of each
 	Turns   int // at most: dispatches to the agent, of which a session has several
 	Asked   int // at most: calls of the [User], which has to see each response
-	Stored  int // trials that Options.Results has already; Trials and Turns are without them
-	Faults  int // trials in Options.Results that are faults; with Options.RetryFaults they are in Trials and not in Stored
+	Stored  int // trials that Options.ResultsFile has already; Trials and Turns are without them
+	Faults  int // trials in Options.ResultsFile that are faults; with Options.RetryFaults they are in Trials and not in Stored
 
 	// Fingerprint is that of the experiment, to compare it with that of a baseline before the run.
 	Fingerprint Fingerprint
@@ -31,7 +31,7 @@ type Plan struct {
 }
 
 // Plan returns what [Run] would do with the cases. Nothing is dispatched or written. The error is the
-// one that Run returns for the options, the cases and the file Results.
+// one that Run returns for the options, the cases and the results file.
 func (o *Options) Plan(cases []Case) (Plan, error) {
 	opts, cases, err := o.settle(cases)
 	if err != nil {
@@ -74,24 +74,24 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 	return p, nil
 }
 
-// stored returns the trials of each case that Results has, and which are faults.
+// stored returns the trials of each case that the results file has, and which are faults.
 func (o *Options) stored(h header) (map[string]map[int]bool, error) {
 	known := map[string]map[int]bool{}
-	if o.Results == "" {
+	if o.ResultsFile == "" {
 		return known, nil
 	}
-	f, err := os.Open(o.Results)
+	f, err := os.Open(o.ResultsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return known, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("eval: Options.Results: %w", err)
+		return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("eval: Options.Results: %s is a folder", o.Results)
+		return nil, fmt.Errorf("eval: Options.ResultsFile: %s is a folder", o.ResultsFile)
 	}
-	_, err = readResults(o.Results, f, &h, func(r *record, at span) {
+	_, err = readResults(o.ResultsFile, f, &h, func(r *record, at span) {
 		if known[r.ID] == nil {
 			known[r.ID] = map[int]bool{}
 		}

@@ -153,7 +153,7 @@ func TestBadResults(t *testing.T) {
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	stored := func(name string, change func(*eval.Options)) [][]byte {
-		o := eval.Options{Trials: 3, Parallel: 1, Results: at(name)}
+		o := eval.Options{Trials: 3, Parallel: 1, ResultsFile: at(name)}
 		change(&o)
 		run(t, obedient, cases, &o)
 		lines := bytes.SplitAfter(read(t, at(name)), []byte("\n"))
@@ -222,7 +222,7 @@ func TestBadResults(t *testing.T) {
 			"files: shard 2/2 is missing",
 		}},
 		{"no file", load(), []string{"files: no file of results is given"}},
-		{"resume", again(eval.Options{Trials: 3, Shard: "2/2", Results: at("bad.jsonl"), FirstFailure: true}), []string{
+		{"resume", again(eval.Options{Trials: 3, Shard: "2/2", ResultsFile: at("bad.jsonl"), FirstFailure: true}), []string{
 			garbage,
 			fmt.Sprintf(`bad.jsonl, line 4: case %q, trial 1 is in line 3 too`, first.ID),
 			fmt.Sprintf(`bad.jsonl, line 5: case %q, trial 1 is not part of this experiment`, stray),
@@ -259,7 +259,7 @@ func TestBadResults(t *testing.T) {
 func TestMissingTrials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	cases := []eval.Case{{ID: "a", Task: dispatchtest.Task{Instruction: "say"}}}
-	run(t, obedient, cases, &eval.Options{Trials: 9, Parallel: 1, Results: file})
+	run(t, obedient, cases, &eval.Options{Trials: 9, Parallel: 1, ResultsFile: file})
 	lines := bytes.SplitAfter(read(t, file), []byte("\n"))
 	write(t, file, bytes.Join(slices.Concat(lines[:3], lines[4:5], lines[7:8]), nil)) // trials 1, 2, 4, 7
 	_, err := eval.Load(file)

@@ -240,7 +240,7 @@ func (r *record) valid() bool {
 
 // causes are those that a line may have.
 var causes = []Cause{
-	"", CauseFault, CauseGrader, CauseNotGraded, CauseNotStaged, CausePanic, CauseUser,
+	"", causeFault, causeGrader, causeNotGraded, causeNotStaged, causePanic, causeUser,
 	Cause(dispatchtest.NoAnswer), Cause(dispatchtest.OutOfTime), Cause(dispatchtest.AgentFailed),
 	Cause(dispatchtest.AuthFailed), Cause(dispatchtest.AgentTimeout), Cause(dispatchtest.Agent5xx),
 	Cause(dispatchtest.Agent4xx), Cause(dispatchtest.AgentBadResponse), Cause(dispatchtest.AgentUnreachable),

@@ -72,7 +72,7 @@ func reported(t *testing.T) *eval.Experiment {
 	for i := range set.Trials {
 		if set.Trials[i].Took > 0 {
 			set.Trials[i].Took = time.Duration(i+1) * 5 * time.Millisecond
-			delete(set.Trials[i].Scores, eval.ScoreSeconds)
+			delete(set.Trials[i].Scores, "seconds")
 		}
 	}
 	return set
@@ -328,7 +328,7 @@ func TestReportsHaveNoSecrets(t *testing.T) {
 	for _, file := range []string{"", filepath.Join(t.TempDir(), "results.jsonl")} {
 		shown := ""
 		e, err := eval.Run(t.Context(), target, cases, &eval.Options{
-			Results: file, OnTrial: func(t eval.Trial) { shown = t.Reason },
+			ResultsFile: file, OnTrial: func(t eval.Trial) { shown = t.Reason },
 			Grader: func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error { return errors.New(r.FinalResponse) },
 		})
 		if err != nil {

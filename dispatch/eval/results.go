@@ -125,7 +125,7 @@ type results struct {
 func openResults(name string, h header, see func(r *record, at span)) (_ *results, err error) {
 	file, err := openExclusive(name)
 	if err != nil {
-		return nil, fmt.Errorf("eval: Options.Results: %w", err)
+		return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -138,10 +138,10 @@ func openResults(name string, h header, see func(r *record, at span)) (_ *result
 	}
 	s := &results{file: file, name: name, header: h, end: l.end}
 	if err := file.Truncate(l.end); err != nil {
-		return nil, fmt.Errorf("eval: Options.Results: %w", err)
+		return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
 	}
 	if _, err := file.Seek(l.end, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("eval: Options.Results: %w", err)
+		return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
 	}
 	if l.end == 0 {
 		line, err := encodeLine(h)
@@ -229,7 +229,7 @@ func (s *results) write(line []byte) (span, error) {
 	n, err := s.file.Write(line)
 	s.end += int64(n)
 	if err != nil {
-		s.err = fmt.Errorf("eval: Options.Results: %w", err)
+		s.err = fmt.Errorf("eval: Options.ResultsFile: %w", err)
 	}
 	return at, s.err
 }

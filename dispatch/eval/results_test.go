@@ -102,7 +102,7 @@ func TestResultsFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	opts := eval.Options{Trials: 2, Grader: noShouting, Parallel: 4}
 	inMemory := run(t, obedient, shopCases(t), &opts)
-	opts.Results, opts.AgentVersion, opts.GraderVersion = file, "v1", "g1"
+	opts.ResultsFile, opts.AgentVersion, opts.GraderVersion = file, "v1", "g1"
 	seen := 0
 	opts.OnTrial = func(trial eval.Trial) {
 		if trial.Result != nil {
@@ -149,7 +149,7 @@ func TestResumeAtAnyByte(t *testing.T) {
 		ran.Add(1)
 		return unsteady()(ctx, run)
 	}
-	opts := &eval.Options{Trials: 2, Results: file, Parallel: 1}
+	opts := &eval.Options{Trials: 2, ResultsFile: file, Parallel: 1}
 	run(t, counted, cases, opts)
 	whole := read(t, file)
 	for cut := 0; cut <= len(whole); cut += testkit.Size(23, 1) {
@@ -186,7 +186,7 @@ func TestResumeAfterCancellation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	cases := casesOf(t, csvOf("...", "x..", "..."), dispatchtest.Task{})
 	ctx, cancel := context.WithCancel(t.Context())
-	opts := eval.Options{Trials: 3, FirstFailure: true, Results: file, Parallel: 1}
+	opts := eval.Options{Trials: 3, FirstFailure: true, ResultsFile: file, Parallel: 1}
 	first := opts
 	first.OnTrial = func(trial eval.Trial) {
 		if trial.Verdict == eval.Failed {
@@ -215,7 +215,7 @@ func TestForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "results.jsonl")
 	cases := casesOf(t, csvOf("a", "b"), dispatchtest.Task{})
-	good := eval.Options{Trials: 2, Results: file, AgentVersion: "v1"}
+	good := eval.Options{Trials: 2, ResultsFile: file, AgentVersion: "v1"}
 	run(t, obedient, cases, &good)
 	whole := read(t, file)
 	lines := bytes.SplitAfter(whole, []byte("\n"))
@@ -252,7 +252,7 @@ func TestForeignFiles(t *testing.T) {
 			t.Errorf("%s: the file has changed", name)
 		}
 	}
-	if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{Results: dir}); err == nil {
+	if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{ResultsFile: dir}); err == nil {
 		t.Error("a folder is a file of results")
 	}
 	for _, shard := range []string{"0/2", "3/2", "1", "1/2/3", "1/", "/", "01/2", "1/10001", "-1/2"} {
@@ -274,20 +274,20 @@ func TestShards(t *testing.T) {
 	cases := casesOf(t, csvOf(instructions...), dispatchtest.Task{})
 	opts := eval.Options{Trials: 2, AgentVersion: "v1"}
 	whole := opts
-	whole.Results = filepath.Join(dir, "whole.jsonl")
+	whole.ResultsFile = filepath.Join(dir, "whole.jsonl")
 	alone := run(t, obedient, cases, &whole)
 	var files []string
 	for i := range 4 {
 		o := opts
-		o.Shard, o.Results = fmt.Sprintf("%d/4", i+1), filepath.Join(dir, fmt.Sprintf("%d.jsonl", i+1))
+		o.Shard, o.ResultsFile = fmt.Sprintf("%d/4", i+1), filepath.Join(dir, fmt.Sprintf("%d.jsonl", i+1))
 		e := run(t, obedient, cases, &o)
 		if n := len(e.Trials); n != 20 || e.Fingerprint != alone.Fingerprint {
 			t.Errorf("shard %d has %d trials", i+1, n)
 		}
-		files = append(files, o.Results)
+		files = append(files, o.ResultsFile)
 	}
 	shuffled := []string{files[2], files[0], files[3], files[1]}
-	want := reports(t, load(t, whole.Results))
+	want := reports(t, load(t, whole.ResultsFile))
 	if got := reports(t, load(t, shuffled...)); got != want {
 		t.Errorf("the shards together: %s", firstDifference(got, want))
 	}
@@ -303,10 +303,10 @@ func TestShards(t *testing.T) {
 
 	other := func(name string, change func(*eval.Options)) string {
 		o := opts
-		o.Shard, o.Results = "2/4", filepath.Join(dir, name)
+		o.Shard, o.ResultsFile = "2/4", filepath.Join(dir, name)
 		change(&o)
 		run(t, obedient, cases, &o)
-		return o.Results
+		return o.ResultsFile
 	}
 	killed := filepath.Join(dir, "killed.jsonl")
 	data := read(t, files[1])
@@ -373,7 +373,7 @@ func TestCompareFingerprints(t *testing.T) {
 // A time that is stored is read as it was: 1.017 is no float64, and must not become 1.016999.
 func TestLoadTimes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
-	run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{Results: file})
+	run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{ResultsFile: file})
 	stored := read(t, file)
 	field := regexp.MustCompile(`"verdict":"passed","took_ms":[0-9.]+`)
 	for n := 1; n < 3000; n += 7 {
@@ -397,14 +397,14 @@ func TestGrade(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "results.jsonl")
 	cases := shopCases(t)
-	opts := eval.Options{Trials: 2, Grader: noShouting, Results: file, GraderVersion: "1", AgentVersion: "v1"}
+	opts := eval.Options{Trials: 2, Grader: noShouting, ResultsFile: file, GraderVersion: "1", AgentVersion: "v1"}
 	first := run(t, obedient, cases, &opts)
-	opts.Results = filepath.Join(dir, "again.jsonl")
+	opts.ResultsFile = filepath.Join(dir, "again.jsonl")
 	again, err := eval.Grade(t.Context(), cases, &opts, file)
-	if err != nil || ended(again) != ended(first) || !bytes.Equal(read(t, file), read(t, opts.Results)) {
-		t.Errorf("%s and %s, error %v\n%s\n%s", ended(again), ended(first), err, read(t, file), read(t, opts.Results))
+	if err != nil || ended(again) != ended(first) || !bytes.Equal(read(t, file), read(t, opts.ResultsFile)) {
+		t.Errorf("%s and %s, error %v\n%s\n%s", ended(again), ended(first), err, read(t, file), read(t, opts.ResultsFile))
 	}
-	opts.Results, opts.GraderVersion, opts.Parallel = filepath.Join(dir, "strict.jsonl"), "2", 3
+	opts.ResultsFile, opts.GraderVersion, opts.Parallel = filepath.Join(dir, "strict.jsonl"), "2", 3
 	opts.Grader = func(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
 		switch {
 		case c.Row.User == "call refund" && string(r.State.Entities["order"]["4521"]) != `{"status":"refunded","total":1.50}`:
@@ -425,13 +425,13 @@ func TestGrade(t *testing.T) {
 	if got := ended(e); got != ".. !! xx xx s xx .." { // both called an undeclared tool
 		t.Error(got, e.Trials[12].Reason)
 	}
-	if got := ended(load(t, opts.Results)); got != ended(e) {
+	if got := ended(load(t, opts.ResultsFile)); got != ended(e) {
 		t.Error(got)
 	}
 	if _, err := eval.Grade(t.Context(), cases, &opts, file); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a file is replaced: %v", err)
 	}
-	opts.Results = ""
+	opts.ResultsFile = ""
 	if _, err := eval.Grade(t.Context(), cases[1:], &opts, file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "the cases are not those of the results") {
 		t.Error(err)
 	}
@@ -494,7 +494,7 @@ func TestFlatMemory(t *testing.T) {
 		}
 	}
 	cases := casesOf(t, csvOf(instructions...), dispatchtest.Task{})
-	e := run(t, agent, cases, &eval.Options{Results: file, Parallel: 2, OnTrial: func(eval.Trial) { note() }})
+	e := run(t, agent, cases, &eval.Options{ResultsFile: file, Parallel: 2, OnTrial: func(eval.Trial) { note() }})
 	if !e.OK() {
 		t.Error(verdicts(e))
 	}
@@ -504,7 +504,7 @@ func TestFlatMemory(t *testing.T) {
 	check("loaded", 2500, held()-before, rows)
 	trials = 0
 	again, err := eval.Grade(t.Context(), cases, &eval.Options{
-		Parallel: 1, Results: file + ".again", Grader: func(context.Context, eval.Case, *dispatchtest.Result) error { note(); return nil },
+		Parallel: 1, ResultsFile: file + ".again", Grader: func(context.Context, eval.Case, *dispatchtest.Result) error { note(); return nil },
 	}, file)
 	if err != nil || !again.OK() {
 		t.Error(err)
@@ -556,7 +556,7 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 		}
 		return nil
 	}
-	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{Results: file, Grader: grade})
+	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{ResultsFile: file, Grader: grade})
 	if err != nil || !e.OK() {
 		t.Fatal(err, e)
 	}
@@ -571,7 +571,7 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 
 	reason := filepath.Join(t.TempDir(), "reasons.jsonl")
 	quote := func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error { return errors.New(r.FinalResponse) }
-	e, err = eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{Results: reason, Grader: quote})
+	e, err = eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{ResultsFile: reason, Grader: quote})
 	if err != nil || e.Trials[0].Reason != "you sent [redacted]" {
 		t.Fatal(err, e)
 	}
@@ -585,7 +585,7 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 func TestResultsAfterAPowerFailure(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	cases := casesOf(t, csvOf("a", "b"), dispatchtest.Task{})
-	opts := &eval.Options{Results: file, Parallel: 1}
+	opts := &eval.Options{ResultsFile: file, Parallel: 1}
 	run(t, obedient, cases, opts)
 	whole := read(t, file)
 	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
@@ -605,7 +605,7 @@ func TestResultsAfterAPowerFailure(t *testing.T) {
 func TestResultsThatCannotBeRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	cases := casesOf(t, csvOf("a", "call get_order"), dispatchtest.Task{})
-	run(t, obedient, cases, &eval.Options{Results: file})
+	run(t, obedient, cases, &eval.Options{ResultsFile: file})
 	whole := read(t, file)
 	changed := bytes.Replace(whole, []byte(`"turns":[`), []byte(`"turns":7,"turn":[`), 1)
 	for want, change := range map[string]func(){
@@ -638,7 +638,7 @@ func TestStandInIsStored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	nothing := func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, nil }
 	cases := casesOf(t, csvOf("a"), dispatchtest.Task{})
-	run(t, nothing, cases, &eval.Options{Results: file})
+	run(t, nothing, cases, &eval.Options{ResultsFile: file})
 	again, err := eval.Grade(t.Context(), cases, nil, file)
 	if err != nil {
 		t.Fatal(err)
@@ -655,7 +655,7 @@ func TestStandInIsStored(t *testing.T) {
 func TestUnknownCause(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	cases := casesOf(t, csvOf("fail", "a"), dispatchtest.Task{})
-	run(t, obedient, cases, &eval.Options{Results: file, Parallel: 1})
+	run(t, obedient, cases, &eval.Options{ResultsFile: file, Parallel: 1})
 	whole := read(t, file)
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	last := slices.Concat(lines[0], lines[2], bytes.Replace(lines[1], []byte(`"cause":"agent_5xx"`), []byte(`"cause":"sun\u202espots"`), 1))
@@ -665,7 +665,7 @@ func TestUnknownCause(t *testing.T) {
 		write(t, file, data)
 		want := fmt.Sprintf(`results.jsonl, line %d: the cause "sun\u202espots" is not one that this version writes`, n)
 		_, loaded := eval.Load(file)
-		_, completed := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{Results: file})
+		_, completed := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{ResultsFile: file})
 		for name, err := range map[string]error{"Load": loaded, "Run": completed} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", name, err, want)
@@ -677,11 +677,11 @@ func TestUnknownCause(t *testing.T) {
 // A case whose id or name is not UTF-8 would have another id in the file.
 func TestResultsOfOddIDs(t *testing.T) {
 	task := dispatchtest.Task{Instruction: "."}
-	opts := &eval.Options{Results: filepath.Join(t.TempDir(), "results.jsonl")}
+	opts := &eval.Options{ResultsFile: filepath.Join(t.TempDir(), "results.jsonl")}
 	for range 2 {
 		run(t, unsteady(), []eval.Case{{Name: "a\xff", Task: task}, {Name: "a\xfe", Task: task}}, opts)
 	}
-	if got := ended(load(t, opts.Results)); got != ". ." {
+	if got := ended(load(t, opts.ResultsFile)); got != ". ." {
 		t.Error(got)
 	}
 	_, err := eval.Run(t.Context(), dispatchtest.Target{Agent: unsteady()}, []eval.Case{{ID: "a\xff", Task: task}}, nil)
@@ -695,16 +695,16 @@ func TestGradeLeavesNoPart(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "results.jsonl")
 	cases := casesOf(t, csvOf(".", ".."), dispatchtest.Task{})
-	run(t, unsteady(), cases, &eval.Options{Results: file})
+	run(t, unsteady(), cases, &eval.Options{ResultsFile: file})
 	ctx, cancel := context.WithCancel(t.Context())
-	opts := &eval.Options{Results: filepath.Join(dir, "again.jsonl"), Parallel: 1, Grader: func(ctx context.Context, c eval.Case, _ *dispatchtest.Result) error {
+	opts := &eval.Options{ResultsFile: filepath.Join(dir, "again.jsonl"), Parallel: 1, Grader: func(ctx context.Context, c eval.Case, _ *dispatchtest.Result) error {
 		cancel()
 		return ctx.Err()
 	}}
 	if _, err := eval.Grade(ctx, cases, opts, file); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(opts.Results); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(opts.ResultsFile); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a part of the file is left: %v", err)
 	}
 }
@@ -714,10 +714,10 @@ func TestGradeLeavesNoPart(t *testing.T) {
 func TestGradeAfterFirstFailure(t *testing.T) {
 	dir := t.TempDir()
 	cases := casesOf(t, csvOf("..", ".x"), dispatchtest.Task{})
-	opts := &eval.Options{Results: filepath.Join(dir, "strict.jsonl"), Trials: 3, FirstFailure: true, Grader: eval.Says("nothing like it")}
+	opts := &eval.Options{ResultsFile: filepath.Join(dir, "strict.jsonl"), Trials: 3, FirstFailure: true, Grader: eval.Says("nothing like it")}
 	run(t, obedient, cases, opts)
-	lenient := &eval.Options{Results: filepath.Join(dir, "lenient.jsonl"), Trials: 3, FirstFailure: true, GraderVersion: "2", Grader: eval.Says("")}
-	e, err := eval.Grade(t.Context(), cases, lenient, opts.Results)
+	lenient := &eval.Options{ResultsFile: filepath.Join(dir, "lenient.jsonl"), Trials: 3, FirstFailure: true, GraderVersion: "2", Grader: eval.Says("")}
+	e, err := eval.Grade(t.Context(), cases, lenient, opts.ResultsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -760,7 +760,7 @@ func TestEveryCauseIsRead(t *testing.T) {
 		t.Fatalf("%d causes: %v", len(causes), causes)
 	}
 	file := filepath.Join(t.TempDir(), "results.jsonl")
-	run(t, obedient, casesOf(t, csvOf("fail"), dispatchtest.Task{}), &eval.Options{Results: file})
+	run(t, obedient, casesOf(t, csvOf("fail"), dispatchtest.Task{}), &eval.Options{ResultsFile: file})
 	line := read(t, file)
 	for cause := range causes {
 		write(t, file, bytes.Replace(line, []byte(`"cause":"agent_5xx"`), []byte(`"cause":`+cause), 1))

@@ -26,14 +26,14 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, casesOf(t, csvOf("a", "b", "c"), dispatchtest.Task{}),
-			&eval.Options{Results: file, Parallel: 1})
+			&eval.Options{ResultsFile: file, Parallel: 1})
 		fmt.Printf("error: %v\n", err)
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestFullDisk$")
 	cmd.Env = append(os.Environ(), variable+"="+filepath.Join(t.TempDir(), "results.jsonl"))
 	output, err := cmd.CombinedOutput()
-	if err != nil || strings.Count(string(output), syscall.EFBIG.Error()) != 1 || !strings.Contains(string(output), "error: eval: Options.Results: ") {
+	if err != nil || strings.Count(string(output), syscall.EFBIG.Error()) != 1 || !strings.Contains(string(output), "error: eval: Options.ResultsFile: ") {
 		t.Errorf("%v\n%s", err, output)
 	}
 }

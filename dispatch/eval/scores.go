@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,17 +16,16 @@ import (
 	"github.com/toolwire/toolwire/internal/stats"
 )
 
-// Names of the scores that need no grader. They are measures: less is better, and they have no upper
-// bound. A trial that did not reach the agent, or whose user failed, has none of them.
+// Names of the scores that need no grader.
 const (
-	ScoreCalls     = "calls"      // requests for tools, with or without a result
-	ScoreTokensIn  = "tokens_in"  // total_input_tokens that the responses report
-	ScoreTokensOut = "tokens_out" // total_output_tokens that the responses report
-	ScoreSeconds   = "seconds"    // from the dispatches to the responses, all turns together
-	ScoreCost      = "cost"       // of the tokens: see [Experiment.SetPrices]
+	scoreCalls     = "calls"
+	scoreTokensIn  = "tokens_in"
+	scoreTokensOut = "tokens_out"
+	scoreSeconds   = "seconds"
+	scoreCost      = "cost"
 )
 
-var measures = []string{ScoreCalls, ScoreTokensIn, ScoreTokensOut, ScoreSeconds, ScoreCost}
+var measures = []string{scoreCalls, scoreTokensIn, scoreTokensOut, scoreSeconds, scoreCost}
 
 // recorder collects the scores of one trial.
 type recorder struct {
@@ -40,7 +40,7 @@ type recorder struct {
 // Score records a score of the trial that is being graded, from 0 to 1, where more is better. A
 // [Grader] calls it on its Case, at any time before it returns and on any goroutine. A later score of
 // the same name replaces an earlier one. A value that is not from 0 to 1, a name that is empty, has
-// more than 60 bytes, is not in UTF-8 or belongs to a measure, such as [ScoreCalls], makes the trial one that is not
+// more than 60 bytes, is not in UTF-8 or belongs to a measure, such as calls, makes the trial one that is not
 // graded: see [ErrNotGraded]. Outside of a Grader, Score does nothing.
 func (c Case) Score(name string, value float64) {
 	r := c.recorder
@@ -75,14 +75,14 @@ func (t *Trial) measure(result *dispatchtest.Result) {
 	for _, name := range measures {
 		delete(t.Scores, name)
 	}
-	unreached := []Cause{Cause(dispatchtest.AgentUnreachable), Cause(dispatchtest.AuthFailed), CauseUser}
+	unreached := []Cause{Cause(dispatchtest.AgentUnreachable), Cause(dispatchtest.AuthFailed), causeUser}
 	if slices.Contains(unreached, t.Cause) || len(result.Turns) == 0 {
 		return
 	}
 	if t.Scores == nil {
 		t.Scores = map[string]float64{}
 	}
-	t.Scores[ScoreCalls] = float64(callsOf(result))
+	t.Scores[scoreCalls] = float64(callsOf(result))
 	in, out, took, allIn, allOut := 0.0, 0.0, 0.0, true, true
 	for _, turn := range result.Turns {
 		u, hasIn, hasOut := usageOf(turn.Body)
@@ -90,12 +90,12 @@ func (t *Trial) measure(result *dispatchtest.Result) {
 		allIn, allOut = allIn && hasIn, allOut && hasOut
 		t.usage = append(t.usage, u)
 	}
-	t.Scores[ScoreSeconds] = took
+	t.Scores[scoreSeconds] = took
 	if allIn {
-		t.Scores[ScoreTokensIn] = in
+		t.Scores[scoreTokensIn] = in
 	}
 	if allOut {
-		t.Scores[ScoreTokensOut] = out
+		t.Scores[scoreTokensOut] = out
 	}
 	if !allIn || !allOut {
 		t.usage = nil
@@ -170,12 +170,12 @@ func ParsePrices(data []byte) (Prices, error) {
 	return prices, nil
 }
 
-// SetPrices sets [ScoreCost] of each trial whose responses report all tokens, and whose models have a
+// SetPrices sets the score cost of each trial whose responses report all tokens, and whose models have a
 // price. The cost of other trials is unknown. To compare costs, set the prices of both experiments.
 func (e *Experiment) SetPrices(prices Prices) {
 	for i := range e.Trials {
 		t := &e.Trials[i]
-		delete(t.Scores, ScoreCost)
+		delete(t.Scores, scoreCost)
 		cost, known := 0.0, len(t.usage) > 0
 		for _, u := range t.usage {
 			price, listed := prices[u.Model]
@@ -186,7 +186,7 @@ func (e *Experiment) SetPrices(prices Prices) {
 			cost += (float64(u.Input)*price.Input + float64(u.Output)*price.Output) / 1e6
 		}
 		if known {
-			t.Scores[ScoreCost] = cost
+			t.Scores[scoreCost] = cost
 		}
 	}
 }
@@ -214,8 +214,17 @@ type Score struct {
 	Unknown  int     `json:"unknown,omitempty"`  // trials that ended; they are not in the mean
 }
 
-// Scores returns the scores of graders by name, then the measures, such as [ScoreCalls]. It returns
-// none for an experiment with FirstFailure.
+// Scores returns the scores of graders by name, then the measures, which need no grader:
+//
+//	calls                  requests for tools, with or without a result
+//	tokens_in, tokens_out  total_input_tokens and total_output_tokens that the responses report
+//	seconds                from the dispatches to the responses, all turns together
+//	cost                   of the tokens, see Experiment.SetPrices
+//
+// Less of a measure is better, and it has no upper bound. A few cases often need much more than the
+// others, so its interval is Student's together with Hall's, which corrects for skewness. What a response
+// does not report is unknown, and not 0. A trial that did not reach the agent, or whose user failed, has
+// no measures. Scores returns none for an experiment with FirstFailure.
 func (e *Experiment) Scores() []Score {
 	var list []Score
 	for _, name := range e.scoreNames() {
@@ -284,8 +293,8 @@ func (e *Experiment) scored(name string) (cases []scored, known, unknown int) {
 	return cases, known, unknown
 }
 
-// String returns the mean and its interval.
-func (s Score) String() string {
+// text returns the mean and its interval.
+func (s *Score) text() string {
 	text := amount(s.Mean)
 	if s.Interval != nil {
 		text += fmt.Sprintf(" [%s, %s]", amount(s.Interval.Low), amount(s.Interval.High))
@@ -310,12 +319,9 @@ type ScoreChange struct {
 	Baseline  float64 `json:"baseline"`
 	Candidate float64 `json:"candidate"`
 
-	// Difference is candidate minus baseline. Its interval is set for scores of graders. For measures
-	// Relative is set, the difference as a share of the baseline: 0.1 is ten percent more. It is nil if
-	// the cases do not bound it.
-	Difference float64 `json:"difference"`
-	Interval   *Bounds `json:"interval,omitempty"`
-	Relative   *Rate   `json:"relative,omitempty"`
+	// Effect is candidate minus baseline, of a measure as a share of the baseline: 0.1 is ten percent
+	// more. It is nil if the cases do not bound it.
+	Effect *Rate `json:"effect,omitempty"`
 
 	Pairs   int `json:"pairs"`
 	Groups  int `json:"groups,omitempty"`
@@ -358,35 +364,36 @@ func changeOfScore(name string, a, b, d *units, trials int) ScoreChange {
 	}
 	c.Baseline, _, _ = stats.Amount(before)
 	c.Candidate, _, _ = stats.Amount(now)
-	if !slices.Contains(measures, name) {
+	switch ratio, i, ok := stats.Ratio(before, now); {
+	case !slices.Contains(measures, name):
 		r := rate(stats.Difference(differences, trials))
-		c.Difference, c.Interval, c.Change = r.Value, &Bounds{r.Low, r.High}, changeOf(r)
-		return c
-	}
-	c.Difference = c.Candidate - c.Baseline
-	if c.Baseline == 0 && c.Candidate == 0 && len(before) > 1 {
-		c.Relative = &Rate{}
-	} else if ratio, i, ok := stats.Ratio(before, now); ok {
-		c.Relative = &Rate{ratio - 1, i.Low - 1, i.High - 1}
-		c.Change = changeOf(Rate{-c.Relative.Value, -c.Relative.High, -c.Relative.Low})
+		c.Effect, c.Change = &r, changeOf(r)
+	case c.Baseline == 0 && c.Candidate == 0 && len(before) > 1:
+		c.Effect = &Rate{}
+	case ok:
+		c.Effect = &Rate{ratio - 1, i.Low - 1, i.High - 1}
+		c.Change = changeOf(c.Effect.negative())
 	}
 	return c
 }
 
-// String returns both means and the difference: in percent of the baseline for a measure.
-func (c ScoreChange) String() string {
+func (r Rate) negative() Rate { return Rate{-r.Value, -r.High, -r.Low} }
+
+// text returns both means and the difference: in percent of the baseline for a measure.
+func (c *ScoreChange) text() string {
 	text := fmt.Sprintf("%s to %s", amount(c.Baseline), amount(c.Candidate))
-	switch {
-	case c.Relative != nil:
-		text += fmt.Sprintf(": %s %% %s", signed(c.Relative.Value), c.Relative.interval())
-	case c.Interval != nil:
-		text += fmt.Sprintf(": %s [%s, %s]", amount(c.Difference), amount(c.Interval.Low), amount(c.Interval.High))
+	switch e := c.Effect; {
+	case e == nil:
+	case slices.Contains(measures, c.Name):
+		text += fmt.Sprintf(": %s %% %s", signed(e.Value), e.interval())
+	default:
+		text += fmt.Sprintf(": %s [%s, %s]", amount(e.Value), amount(e.Low), amount(e.High))
 	}
 	return text
 }
 
 // Bound decides whether the candidate is within a margin of the baseline in one score. For a measure,
-// such as [ScoreCost], it passes only if the candidate is shown not to need more by margin, as a share
+// such as cost, it passes only if the candidate is shown not to need more by margin, as a share
 // of the baseline: 0.1 for ten percent. For a score of a grader, it passes only if the candidate is
 // shown not to be lower by margin. It fails, with a reason, if the score is unknown in a trial.
 func (c *Comparison) Bound(name string, margin float64) (gate Gate, reason string) {
@@ -398,23 +405,17 @@ func (c *Comparison) Bound(name string, margin float64) (gate Gate, reason strin
 	if s.Unknown > 0 {
 		return GateFailed, fmt.Sprintf("the score %s is unknown in %s", name, plural(s.Unknown, "trial"))
 	}
-	worse := Rate{} // by how much the candidate is worse
-	switch {
-	case s.Relative != nil:
-		worse = *s.Relative
-	case slices.Contains(measures, name):
+	if s.Effect == nil {
 		return GateUndecided, fmt.Sprintf("the cases do not bound the difference of %s", name)
-	default:
-		worse = Rate{-s.Difference, -s.Interval.High, -s.Interval.Low}
 	}
-	units := s.Pairs
-	if s.Groups > 0 {
-		units = s.Groups
+	worse := s.Effect.negative() // by how much the candidate is worse
+	if slices.Contains(measures, name) {
+		worse = *s.Effect
 	}
 	switch {
 	case worse.Low > margin:
 		return GateFailed, ""
-	case worse.High < margin && len(c.Missing) == 0 && units >= gateCases:
+	case worse.High < margin && len(c.Missing) == 0 && cmp.Or(s.Groups, s.Pairs) >= gateCases:
 		return GatePassed, ""
 	}
 	return GateUndecided, ""

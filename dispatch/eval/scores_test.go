@@ -67,9 +67,9 @@ func scoreOf(e *eval.Experiment, name string) eval.Score {
 func TestScores(t *testing.T) {
 	cases := spenderCases(t, csvOf("a", "bbb", "cc?", "d!"))
 	file := filepath.Join(t.TempDir(), "results.jsonl")
-	opts := &eval.Options{Trials: 2, Grader: polite, Results: file}
+	opts := &eval.Options{Trials: 2, Grader: polite, ResultsFile: file}
 	inFile := run(t, spender(1), cases, opts)
-	opts.Results = ""
+	opts.ResultsFile = ""
 	inMemory := run(t, spender(1), cases, opts)
 	graded, err := eval.Grade(t.Context(), cases, &eval.Options{Grader: polite}, file)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestScores(t *testing.T) {
 			mean           float64
 			known, unknown int
 		}{
-			{"polite", 0.2333333, 6, 2}, {eval.ScoreCalls, 1.75, 8, 0}, {eval.ScoreTokensIn, 20, 6, 2}, {eval.ScoreTokensOut, 2, 4, 4}, {eval.ScoreCost, 40, 4, 4},
+			{"polite", 0.2333333, 6, 2}, {"calls", 1.75, 8, 0}, {"tokens_in", 20, 6, 2}, {"tokens_out", 2, 4, 4}, {"cost", 40, 4, 4},
 		} {
 			got := scoreOf(e, want.score)
 			if math.Abs(got.Mean-want.mean) > 1e-6 || got.Known != want.known || got.Unknown != want.unknown || got.Interval == nil ||
@@ -94,7 +94,7 @@ func TestScores(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", name, got, want)
 			}
 		}
-		if s := e.Trials[6].Scores; len(s) != 2 || s[eval.ScoreCalls] != 1 || s[eval.ScoreSeconds] <= 0 {
+		if s := e.Trials[6].Scores; len(s) != 2 || s["calls"] != 1 || s["seconds"] <= 0 {
 			t.Errorf("%s: a run that failed has the scores %v", name, s)
 		}
 		text := reports(t, e)
@@ -110,7 +110,7 @@ func TestScores(t *testing.T) {
 			t.Errorf("%s: the page has no scores", name)
 		}
 	}
-	if got := scoreOf(regraded, "polite"); got.Known != 0 || scoreOf(regraded, eval.ScoreCalls).Known != 8 {
+	if got := scoreOf(regraded, "polite"); got.Known != 0 || scoreOf(regraded, "calls").Known != 8 {
 		t.Errorf("a grader that records nothing leaves %+v", got)
 	}
 }
@@ -128,8 +128,8 @@ func TestUnknownScores(t *testing.T) {
 		prices eval.Prices
 		known  int
 	}{{eval.Prices{"large": {}}, 0}, {eval.Prices{"*": {}}, 2}, {eval.Prices{"small": {}, "*": {Input: 1}}, 2}, {nil, 0}} {
-		if e.SetPrices(tt.prices); scoreOf(e, eval.ScoreCost).Known != tt.known || scoreOf(e, eval.ScoreCost).Mean != 0 {
-			t.Errorf("%v: %+v", tt.prices, scoreOf(e, eval.ScoreCost))
+		if e.SetPrices(tt.prices); scoreOf(e, "cost").Known != tt.known || scoreOf(e, "cost").Mean != 0 {
+			t.Errorf("%v: %+v", tt.prices, scoreOf(e, "cost"))
 		}
 	}
 	first := run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{FirstFailure: true})
@@ -158,7 +158,7 @@ func TestBadScores(t *testing.T) {
 		`the score "s" is NaN and not from 0 to 1`:         func(c eval.Case) { c.Score("s", math.NaN()) },
 		`a score cannot have the name "\xff"`:              func(c eval.Case) { c.Score("\xff", 1) },
 		`a score cannot have the name ""`:                  func(c eval.Case) { c.Score("", 1) },
-		`a score cannot have the name "cost"`:              func(c eval.Case) { c.Score(eval.ScoreCost, 1) },
+		`a score cannot have the name "cost"`:              func(c eval.Case) { c.Score("cost", 1) },
 		`a score cannot have the name "` + "xxxxxxxxxxxxx": func(c eval.Case) { c.Score(strings.Repeat("x", 61), 1) },
 	} {
 		e := run(t, obedient, cases, &eval.Options{Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
@@ -166,7 +166,7 @@ func TestBadScores(t *testing.T) {
 			c.Score("good", 1)
 			return nil
 		}})
-		if got := e.Trials[0]; got.Verdict != eval.Errored || got.Cause != eval.CauseNotGraded || !strings.Contains(got.Reason, want) {
+		if got := e.Trials[0]; got.Verdict != eval.Errored || got.Cause != "not_graded" || !strings.Contains(got.Reason, want) {
 			t.Errorf("%s: %s", got.Cause, got.Reason)
 		}
 	}
@@ -202,10 +202,10 @@ func TestCompareScores(t *testing.T) {
 	instructions := csvOf("a", "bb", "ccc", "dd", "e", "ff", "ggg", "hhhh")
 	before, after := run(t, spender(1), spenderCases(t, instructions), nil), run(t, spender(2), spenderCases(t, instructions), nil)
 	c := compare(t, before, after)
-	calls := c.Scores[slices.IndexFunc(c.Scores, func(s eval.ScoreChange) bool { return s.Name == eval.ScoreCalls })]
-	if c.Change != eval.CannotTell || calls.Change != eval.Regressed || calls.Baseline != 2.25 || calls.Candidate != 4.5 || calls.Difference != 2.25 ||
-		calls.Relative == nil || math.Abs(calls.Relative.Low-1) > 1e-6 || math.Abs(calls.Relative.High-1) > 1e-6 || calls.Pairs != 8 {
-		t.Errorf("%+v, %+v", calls, calls.Relative)
+	calls := c.Scores[slices.IndexFunc(c.Scores, func(s eval.ScoreChange) bool { return s.Name == "calls" })]
+	if c.Change != eval.CannotTell || calls.Change != eval.Regressed || calls.Baseline != 2.25 || calls.Candidate != 4.5 ||
+		calls.Effect == nil || math.Abs(calls.Effect.Low-1) > 1e-6 || math.Abs(calls.Effect.High-1) > 1e-6 || calls.Pairs != 8 {
+		t.Errorf("%+v, %+v", calls, calls.Effect)
 	}
 	var b bytes.Buffer
 	if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\ncalls       2.25 to 4.5: +100 % [+100, +100]") ||
@@ -213,7 +213,7 @@ func TestCompareScores(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	for margin, want := range map[float64]eval.Gate{0.1: eval.GateFailed, 1.5: eval.GatePassed} {
-		if gate, reason := c.Bound(eval.ScoreCalls, margin); gate != want || reason != "" {
+		if gate, reason := c.Bound("calls", margin); gate != want || reason != "" {
 			t.Errorf("margin %v: %s, %s", margin, gate, reason)
 		}
 	}
@@ -259,11 +259,11 @@ func TestGateOfScores(t *testing.T) {
 		{"higher", "s", lower, same, 0, eval.GatePassed, ""},
 		{"unknown in one", "s", same, unknown, 0.5, eval.GateFailed, "the score s is unknown in 1 trial"},
 		{"unknown before", "s", unknown, same, 0.5, eval.GateFailed, "the score s is unknown in 1 trial"},
-		{"the same cost", eval.ScoreCost, cheap, cheap, 0.1, eval.GatePassed, ""},
-		{"another order", eval.ScoreCost, dear, cheap, 0.1, eval.GateUndecided, ""},
-		{"five cases", eval.ScoreCost, cheap[:5], cheap[:5], 0.1, eval.GateUndecided, ""},
-		{"free before", eval.ScoreCost, free, cheap[:7], 0.1, eval.GateUndecided, "the cases do not bound the difference of cost"},
-		{"free in both", eval.ScoreCost, free, free, 0.1, eval.GatePassed, ""},
+		{"the same cost", "cost", cheap, cheap, 0.1, eval.GatePassed, ""},
+		{"another order", "cost", dear, cheap, 0.1, eval.GateUndecided, ""},
+		{"five cases", "cost", cheap[:5], cheap[:5], 0.1, eval.GateUndecided, ""},
+		{"free before", "cost", free, cheap[:7], 0.1, eval.GateUndecided, "the cases do not bound the difference of cost"},
+		{"free in both", "cost", free, free, 0.1, eval.GatePassed, ""},
 	} {
 		gate, reason := compare(t, valued(tt.score, tt.before...), valued(tt.score, tt.after...)).Bound(tt.score, tt.margin)
 		if gate != tt.want || reason != tt.reason {
@@ -289,11 +289,11 @@ func TestGateOfCostAtItsMargin(t *testing.T) {
 					after[i] = append(after[i], (1+margin)*size*math.Exp(0.4*random.NormFloat64()))
 				}
 			}
-			c := compare(t, valued(eval.ScoreCost, before...), valued(eval.ScoreCost, after...))
-			if gate, _ := c.Bound(eval.ScoreCost, margin); gate == eval.GatePassed {
+			c := compare(t, valued("cost", before...), valued("cost", after...))
+			if gate, _ := c.Bound("cost", margin); gate == eval.GatePassed {
 				passed++
 			}
-			if r := c.Scores[0].Relative; r != nil && r.Low <= margin && margin <= r.High {
+			if r := c.Scores[0].Effect; r != nil && r.Low <= margin && margin <= r.High {
 				held++
 			}
 		}
@@ -311,14 +311,14 @@ func TestSlices(t *testing.T) {
 	const csv = "user,topic,expected_outcome,long\na,refund,,\nbb!,refund,,\nccc,order,refusal," + "LONG" + "\nd,,,\nee,\u202eodd,,\n"
 	cases := spenderCases(t, strings.ReplaceAll(csv, "LONG", strings.Repeat("x", 101)))
 	file := filepath.Join(t.TempDir(), "results.jsonl")
-	inFile := run(t, spender(1), cases, &eval.Options{Trials: 2, Results: file})
+	inFile := run(t, spender(1), cases, &eval.Options{Trials: 2, ResultsFile: file})
 	worse := run(t, spender(2), cases, &eval.Options{Trials: 2})
 	for name, e := range map[string]*eval.Experiment{"run": inFile, "loaded": load(t, file)} {
 		e.SliceBy = []string{"topic", "expected_outcome"}
 		var got []string
 		for _, column := range []string{"topic", "expected_outcome", "long", "user", "nope"} {
 			for _, s := range e.Slices(column) {
-				got = append(got, fmt.Sprintf("%s=%s %d %.2f %.1f", s.Column, s.Value, s.Stats().Cases, s.Stats().Counted.Rate.Value, scoreOf(s.Experiment, eval.ScoreCalls).Mean))
+				got = append(got, fmt.Sprintf("%s=%s %d %.2f %.1f", s.Column, s.Value, s.Stats().Cases, s.Stats().Counted.Rate.Value, scoreOf(s.Experiment, "calls").Mean))
 			}
 		}
 		if want := []string{
@@ -337,7 +337,7 @@ func TestSlices(t *testing.T) {
 		}
 		worse.SliceBy = e.SliceBy
 		c := compare(t, e, worse)
-		if len(c.Slices) != 6 || c.Slices[2].Value != "order" || c.Slices[2].Counted.Pairs != 1 || c.Slices[2].Scores[0].Difference != 3 {
+		if len(c.Slices) != 6 || c.Slices[2].Value != "order" || c.Slices[2].Counted.Pairs != 1 || c.Slices[2].Scores[0].Candidate-c.Slices[2].Scores[0].Baseline != 3 {
 			t.Errorf("%s: %+v", name, c.Slices)
 		}
 		var b bytes.Buffer

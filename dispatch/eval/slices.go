@@ -83,14 +83,11 @@ func (r *Row) sliced() map[string]string {
 	return all
 }
 
-// SliceChange is how the cases of one slice have changed, as in [Comparison].
+// SliceChange is the comparison of one slice.
 type SliceChange struct {
-	Column  string        `json:"column"`
-	Value   string        `json:"value"`
-	Change  Change        `json:"change"`
-	Counted Effect        `json:"counted"`
-	Dropped *Effect       `json:"dropped,omitempty"`
-	Scores  []ScoreChange `json:"scores,omitempty"`
+	Column string `json:"column"`
+	Value  string `json:"value"`
+	*Comparison
 }
 
 // compareSlices compares the slices of the columns that the candidate is sliced by.
@@ -103,7 +100,7 @@ func compareSlices(baseline, candidate *Experiment) (list []SliceChange) {
 		for _, s := range candidate.Slices(column) {
 			if old := before[s.Value]; old != nil {
 				if c, err := Compare(old, s.Experiment); err == nil { // else none of its cases ran in both
-					list = append(list, SliceChange{column, s.Value, c.Change, c.Counted, c.Dropped, c.Scores})
+					list = append(list, SliceChange{column, s.Value, c})
 				}
 			}
 		}
@@ -145,7 +142,7 @@ func (e *Experiment) tables() (list []reportTable) {
 			if s.Unknown > 0 {
 				trials += fmt.Sprintf(", unknown in %d", s.Unknown)
 			}
-			t.add(s.Name, s.String(), trials)
+			t.add(s.Name, s.text(), trials)
 		}
 		list = append(list, t)
 	}
@@ -187,7 +184,7 @@ func (c *Comparison) tables() (list []reportTable) {
 			if s.Unknown > 0 {
 				cases += ", unknown in " + plural(s.Unknown, "trial")
 			}
-			t.add(s.Name, s.String(), cases, string(s.Change))
+			t.add(s.Name, s.text(), cases, string(s.Change))
 		}
 		list = append(list, t)
 	}
@@ -202,9 +199,12 @@ func (c *Comparison) tables() (list []reportTable) {
 			cells := []string{cmp.Or(s.Value, "(none)"), fmt.Sprint(s.Counted.Pairs), s.Counted.points(), string(s.Change)}
 			changes := map[string]string{}
 			for _, score := range s.Scores {
-				changes[score.Name] = amount(score.Difference)
-				if score.Relative != nil {
-					changes[score.Name] = signed(score.Relative.Value) + " %"
+				switch {
+				case score.Effect == nil:
+				case slices.Contains(measures, score.Name):
+					changes[score.Name] = signed(score.Effect.Value) + " %"
+				default:
+					changes[score.Name] = amount(score.Effect.Value)
 				}
 			}
 			for _, score := range c.Scores {

@@ -92,7 +92,7 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 			break
 		}
 	}
-	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.PerCase
+	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.TrialsPerCase
 	if !e.FirstFailure && c.Trials > 0 {
 		r := rate(float64(c.Passed)/float64(c.Trials), stats.Wilson(float64(c.Passed), float64(c.Trials)))
 		c.Rate = &r
@@ -121,7 +121,7 @@ type Stats struct {
 	Trials int `json:"trials"`           // that ended
 	Faults int `json:"faults"`           // of the infrastructure and of the user
 
-	UserFaults int `json:"user_faults,omitempty"` // those of Faults with [CauseUser]
+	UserFaults int `json:"user_faults,omitempty"` // those of Faults with the [Cause] user
 	Retries    int `json:"retries,omitempty"`     // runs that were faults and ran again, see Options.RetryFaults
 
 	// Always is the share of cases of which all trials passed, with its interval. A fault of the
@@ -175,7 +175,7 @@ func (e *Experiment) Stats() Stats {
 		s.Groups = len(always.values())
 	}
 	for i := range e.Trials {
-		if e.Trials[i].Cause == CauseUser {
+		if e.Trials[i].Cause == causeUser {
 			s.UserFaults++
 		}
 		s.Retries += e.Trials[i].Retries

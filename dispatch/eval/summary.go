@@ -212,7 +212,7 @@ func (e *Experiment) writeCounts(b *bytes.Buffer, colour bool) {
 		}
 	}
 	size := plural(len(caseTrials(e.Trials)), "case")
-	if e.PerCase > 1 {
+	if e.TrialsPerCase > 1 {
 		size += ", " + plural(len(e.Trials), "trial")
 	}
 	fmt.Fprintf(b, "%s in %s: %s\n", size, shortTime(e.Took), strings.Join(counts, ", "))
@@ -220,7 +220,7 @@ func (e *Experiment) writeCounts(b *bytes.Buffer, colour bool) {
 
 // unit is what the counts are counts of.
 func (e *Experiment) unit() string {
-	if e.PerCase > 1 {
+	if e.TrialsPerCase > 1 {
 		return "trial"
 	}
 	return "case"
@@ -228,8 +228,8 @@ func (e *Experiment) unit() string {
 
 // numbered tells the trials of a case apart.
 func (e *Experiment) numbered(trial int) string {
-	if e.PerCase > 1 {
-		return fmt.Sprintf(" (trial %d of %d)", trial, e.PerCase)
+	if e.TrialsPerCase > 1 {
+		return fmt.Sprintf(" (trial %d of %d)", trial, e.TrialsPerCase)
 	}
 	return ""
 }
@@ -242,7 +242,7 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool) {
 	listed, more := 0, 0
 	for _, c := range e.Cases() {
 		switch {
-		case e.PerCase < 2 || c.Verdict == Passed || c.Trials == 0:
+		case e.TrialsPerCase < 2 || c.Verdict == Passed || c.Trials == 0:
 			continue
 		case listed == maxListed:
 			more++
@@ -267,10 +267,10 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool) {
 		b.WriteByte('\n')
 	}
 	s := e.Stats()
-	if s.Cases == 0 || e.PerCase < 2 && s.Counted == nil {
+	if s.Cases == 0 || e.TrialsPerCase < 2 && s.Counted == nil {
 		return
 	}
-	if e.PerCase > 1 {
+	if e.TrialsPerCase > 1 {
 		fmt.Fprintf(b, "cases that always passed: %s\n", s.Always)
 	}
 	counted, dropped := "", ""

@@ -124,7 +124,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	r := &runner{target: target, opts: opts, cases: cases, begun: time.Now(), secrets: test.Secrets()}
 	r.spent = spending{budget: opts.Budget, begun: r.begun}
 	r.e = &Experiment{
-		Name: "eval", Started: r.begun, PerCase: opts.Trials, FirstFailure: opts.FirstFailure, Fingerprint: opts.fingerprint(cases),
+		Name: "eval", Started: r.begun, TrialsPerCase: opts.Trials, FirstFailure: opts.FirstFailure, Fingerprint: opts.fingerprint(cases),
 		secrets: r.secrets,
 	}
 	h, first := opts.header(cases, r.e.Fingerprint, r.begun), map[string]int{}
@@ -147,10 +147,10 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 			})
 		}
 	}
-	if opts.Results == "" {
+	if opts.ResultsFile == "" {
 		return r, nil
 	}
-	r.file, err = openResults(opts.Results, h, func(known *record, at span) {
+	r.file, err = openResults(opts.ResultsFile, h, func(known *record, at span) {
 		if i := first[known.ID] + known.Trial - 1; i < len(r.e.Trials) && r.e.Trials[i].ID == known.ID {
 			t := known.trial(r.e.Trials[i].Case, at)
 			r.answers.add(t.judged)

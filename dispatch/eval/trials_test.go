@@ -60,7 +60,7 @@ func ended(e *eval.Experiment) string {
 func TestTrials(t *testing.T) {
 	cases := casesOf(t, csvOf("....", "x.x.", "xxxx"), dispatchtest.Task{})
 	e := run(t, unsteady(), cases, &eval.Options{Trials: 4, Parallel: 1})
-	if got := ended(e); got != ".... x.x. xxxx" || e.PerCase != 4 {
+	if got := ended(e); got != ".... x.x. xxxx" || e.TrialsPerCase != 4 {
 		t.Fatal(got)
 	}
 	results := e.Cases()
@@ -289,9 +289,9 @@ func TestReportsOfTrials(t *testing.T) {
 		}
 	}
 	var parsed struct {
-		PerCase int `json:"trials_per_case"`
-		Counts  struct{ Cases, Trials, Passed int }
-		Cases   []struct {
+		TrialsPerCase int `json:"trials_per_case"`
+		Counts        struct{ Cases, Trials, Passed int }
+		Cases         []struct {
 			ID    string
 			Trial int
 		}
@@ -311,7 +311,7 @@ func TestReportsOfTrials(t *testing.T) {
 			Rate           *struct{ Low float64 }
 		} `json:"case_results"`
 	}
-	if err := json.Unmarshal(doc.Bytes(), &parsed); err != nil || parsed.PerCase != 3 || parsed.Counts.Cases != 3 || parsed.Counts.Trials != 9 || parsed.Counts.Passed != 7 ||
+	if err := json.Unmarshal(doc.Bytes(), &parsed); err != nil || parsed.TrialsPerCase != 3 || parsed.Counts.Cases != 3 || parsed.Counts.Trials != 9 || parsed.Counts.Passed != 7 ||
 		len(parsed.Cases) != 9 || parsed.Cases[5].Trial != 3 || parsed.Stats.Faults != 1 || len(parsed.Stats.Dropped.AllOf) != 3 || parsed.Stats.Dropped.AllOf[2].Cases != 2 ||
 		len(parsed.Results) != 3 || parsed.Results[1].ID != parsed.Cases[5].ID || parsed.Results[1].Passed != 2 || parsed.Results[1].Rate.Low == 0 {
 		t.Errorf("%+v, error %v", parsed, err)

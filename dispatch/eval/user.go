@@ -16,25 +16,16 @@ import (
 // [dispatchtest.ErrDone], or an error that wraps it and says why, if the user has nothing more to
 // say. It returns when ctx ends.
 //
+// t is the trial that runs. t.Row.Persona is who the user is, and t.Row.User is what the user wants and
+// has said first. The other columns of the row are for the User too. turns are the turns so far:
+// Instruction is what the user said and FinalResponse what the agent answered. There are none if the case
+// has no instruction: then the User begins the session. The User is asked after the last turn too, and
+// must say that the session is over.
+//
 // A User fails if it returns another error or no text, if it panics, if it takes longer than
 // Options.UserTimeout, and if it goes on after the last turn that the session allows. The trial has
-// then [Errored] with [CauseUser]: the agent did not cause it.
-type User func(ctx context.Context, s Session) (string, error)
-
-// Session is what a [User] knows. Row.Persona of the case is who the user is, and Row.User is what
-// the user wants and has said first. The other columns of the row are for the User too.
-type Session struct {
-	Case  Case
-	Trial int // from 1
-
-	// Seed is that of the trial's world, for a User that draws at random: the same in every run of
-	// the trial. For a world that [Dataset.Cases] did not make, the seed of the world is not in it.
-	Seed uint64
-
-	// Turns are the turns so far. Instruction is what the user said and FinalResponse what the agent
-	// answered. There are none if the case has no instruction: then the User begins the session.
-	Turns []dispatchtest.Turn
-}
+// then [Errored] with the [Cause] user: the agent did not cause it.
+type User func(ctx context.Context, t Trial, turns []dispatchtest.Turn) (string, error)
 
 // needsUser is why a case is skipped without Options.User.
 const needsUser = "a model has to write the user's turns (simulator_mode persona)"
@@ -114,19 +105,20 @@ func (t *Trial) seat(opts *Options) {
 	c, number, talk := t.Case, t.Number, t.talk()
 	say := talk.User
 	if c.Row != nil && c.Row.Persona != "" && opts.User != nil {
-		user, seed := opts.User, c.seed(number)
 		say = func(ctx context.Context, turns []dispatchtest.Turn) (string, error) {
-			return user(ctx, Session{Case: c, Trial: number, Seed: seed, Turns: turns})
+			return opts.User(ctx, Trial{Case: c, Number: number}, turns)
 		}
 	}
 	talk.User = guarded(say, opts.UserTimeout, limitOf(talk))
 	t.Task.Conversation = &talk
 }
 
-// seed returns the seed of a trial: that of its world, see [proxytest.Platform.Variant].
-func (c *Case) seed(trial int) uint64 {
+// Seed returns the seed of the trial's world, for a [User] that draws at random: it is the
+// same in every run of the trial. For a world that [Dataset.Cases] did not make, the seed of the world is
+// not in it.
+func (t *Trial) Seed() uint64 {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%d %s/%d", c.baseSeed, c.ID, trial)
+	_, _ = fmt.Fprintf(h, "%d %s/%d", t.baseSeed, t.ID, t.Number)
 	return h.Sum64()
 }
 

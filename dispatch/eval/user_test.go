@@ -45,9 +45,9 @@ Refund #4521.,,,,,
 `
 
 // helpful answers the clerk's question and is done after that.
-func helpful(_ context.Context, s eval.Session) (string, error) {
-	if last := s.Turns[len(s.Turns)-1]; strings.Contains(last.FinalResponse, "refunded") {
-		return "", fmt.Errorf("%w: %s has the money", dispatchtest.ErrDone, s.Case.Row.Persona)
+func helpful(_ context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
+	if last := turns[len(turns)-1]; strings.Contains(last.FinalResponse, "refunded") {
+		return "", fmt.Errorf("%w: %s has the money", dispatchtest.ErrDone, t.Row.Persona)
 	}
 	return "It is #4521.", nil
 }
@@ -124,12 +124,12 @@ func TestUserFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release = make(chan struct{})
-				user := func(ctx context.Context, _ eval.Session) (string, error) { return tt.user(ctx) }
+				user := func(ctx context.Context, _ eval.Trial, _ []dispatchtest.Turn) (string, error) { return tt.user(ctx) }
 				cases := personaCases(t, "user,turn_mode,user_simulator_persona,max_turns\nhello,model_as_user,a clerk,3\n")
 				begun := time.Now()
 				trial := run(t, clerk, cases, &eval.Options{User: user, UserTimeout: 20 * time.Second}).Trials[0]
 				close(release)
-				if trial.Verdict != eval.Errored || trial.Cause != eval.CauseUser ||
+				if trial.Verdict != eval.Errored || trial.Cause != "user" ||
 					!strings.HasPrefix(trial.Reason, "the user failed: "+tt.reason) || len(trial.Result.Turns) != tt.turns {
 					t.Errorf("%s, %s, %d turns: %s", trial.Verdict, trial.Cause, len(trial.Result.Turns), trial.Reason)
 				}
@@ -149,8 +149,8 @@ func TestAgentBeforeUser(t *testing.T) {
 		"error user\n":       {"hello", "hello"},
 	} {
 		cases := personaCases(t, "user,turn_mode,user_simulator_persona\n"+says[0]+",model_as_user,a clerk\n")
-		got := verdicts(run(t, clerk, cases, &eval.Options{User: func(_ context.Context, s eval.Session) (string, error) {
-			if n := len(s.Turns); n < len(says) {
+		got := verdicts(run(t, clerk, cases, &eval.Options{User: func(_ context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
+			if n := len(turns); n < len(says) {
 				return says[n], nil
 			}
 			return "", errors.New("busy")
@@ -167,7 +167,7 @@ func TestUserFaultsHaveTwoBounds(t *testing.T) {
 	var calls atomic.Int64
 	cases := personaCases(t, "user,turn_mode,user_simulator_persona\nhello,model_as_user,a\nhi,model_as_user,b\n")
 	e := run(t, clerk, cases, &eval.Options{
-		Trials: 4, Parallel: 1, User: func(context.Context, eval.Session) (string, error) {
+		Trials: 4, Parallel: 1, User: func(context.Context, eval.Trial, []dispatchtest.Turn) (string, error) {
 			if calls.Add(1)%4 == 0 {
 				return "", errors.New("busy")
 			}
@@ -196,7 +196,7 @@ func TestUserFaultsHaveTwoBounds(t *testing.T) {
 func TestCancelledUser(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	e, err := eval.Run(ctx, dispatchtest.Target{Agent: clerk}, personaCases(t, personas), &eval.Options{
-		Parallel: 1, User: func(ctx context.Context, _ eval.Session) (string, error) {
+		Parallel: 1, User: func(ctx context.Context, _ eval.Trial, _ []dispatchtest.Turn) (string, error) {
 			cancel(errors.New("lunch"))
 			<-ctx.Done()
 			return "", ctx.Err()
@@ -211,9 +211,9 @@ func TestSeedOfTheUser(t *testing.T) {
 	seeds := func(seed uint64, parallel int) (list []string) {
 		cases := casesOf(t, "user,turn_mode,user_simulator_persona\nhello,model_as_user,a\nhi,model_as_user,b\n",
 			dispatchtest.Task{World: proxytest.World{Seed: seed}})
-		user := func(_ context.Context, s eval.Session) (string, error) {
-			drawn := rand.New(rand.NewPCG(s.Seed, 0)).Uint64()
-			return "", fmt.Errorf("%w: %s %d %d", dispatchtest.ErrDone, s.Case.Row.Persona, s.Trial, drawn)
+		user := func(_ context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
+			drawn := rand.New(rand.NewPCG(t.Seed(), 0)).Uint64()
+			return "", fmt.Errorf("%w: %s %d %d", dispatchtest.ErrDone, t.Row.Persona, t.Number, drawn)
 		}
 		e := run(t, clerk, cases, &eval.Options{Trials: 3, Parallel: parallel, User: user})
 		for _, trial := range e.Trials {
@@ -243,19 +243,19 @@ func TestResultsOfUsers(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "results.jsonl")
 	cases := personaCases(t, personas)
-	flaky := func(ctx context.Context, s eval.Session) (string, error) {
-		if s.Trial == 2 {
+	flaky := func(ctx context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
+		if t.Number == 2 {
 			return "", errors.New("busy")
 		}
-		return helpful(ctx, s)
+		return helpful(ctx, t, turns)
 	}
-	opts := eval.Options{Trials: 2, Results: file, User: flaky, UserVersion: "u1", Grader: eval.Says("refunded")}
+	opts := eval.Options{Trials: 2, ResultsFile: file, User: flaky, UserVersion: "u1", Grader: eval.Says("refunded")}
 	first := run(t, clerk, cases, &opts)
 	if got := ended(first); got != ".! .! .! .." {
 		t.Fatal(got)
 	}
 	inMemory := opts
-	inMemory.Results = ""
+	inMemory.ResultsFile = ""
 	want := reports(t, run(t, clerk, cases, &inMemory))
 	for name, e := range map[string]*eval.Experiment{"written": first, "loaded": load(t, file)} {
 		if got := reports(t, e); got != want || e.Fingerprint.User != "u1" {
@@ -263,12 +263,12 @@ func TestResultsOfUsers(t *testing.T) {
 		}
 	}
 	graded := opts
-	graded.Results = filepath.Join(dir, "again.jsonl")
+	graded.ResultsFile = filepath.Join(dir, "again.jsonl")
 	again, err := eval.Grade(t.Context(), cases, &graded, file)
-	if err != nil || ended(again) != ended(first) || !bytes.Equal(read(t, file), read(t, graded.Results)) {
+	if err != nil || ended(again) != ended(first) || !bytes.Equal(read(t, file), read(t, graded.ResultsFile)) {
 		t.Errorf("%s, error %v", ended(again), err)
 	}
-	graded.Results, graded.Grader = "", nil
+	graded.ResultsFile, graded.Grader = "", nil
 	if again, err = eval.Grade(t.Context(), cases, &graded, file); err != nil || ended(again) != ended(first) {
 		t.Errorf("a session that the user broke off is graded: %s, error %v", ended(again), err)
 	}
@@ -308,7 +308,7 @@ func TestPlanOfUsers(t *testing.T) {
 	run(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 		turns.Add(1)
 		return &dispatch.Response{FinalResponse: "Which order?"}, nil
-	}, cases, &eval.Options{Trials: 2, User: func(context.Context, eval.Session) (string, error) {
+	}, cases, &eval.Options{Trials: 2, User: func(context.Context, eval.Trial, []dispatchtest.Turn) (string, error) {
 		asked.Add(1)
 		return "Guess.", nil
 	}})
@@ -318,7 +318,7 @@ func TestPlanOfUsers(t *testing.T) {
 	// What a file has already is not in the plan.
 	ctx, cancel := context.WithCancel(t.Context())
 	stored := &eval.Options{
-		Trials: 2, User: helpful, Parallel: 1, Results: filepath.Join(t.TempDir(), "results.jsonl"),
+		Trials: 2, User: helpful, Parallel: 1, ResultsFile: filepath.Join(t.TempDir(), "results.jsonl"),
 		OnTrial: func(eval.Trial) { cancel() },
 	}
 	if _, err := eval.Run(ctx, dispatchtest.Target{Agent: clerk}, cases, stored); err != nil {
@@ -358,8 +358,8 @@ func TestUserOfACase(t *testing.T) {
 		}
 	}
 	cases := byHand()
-	opts := &eval.Options{User: func(_ context.Context, s eval.Session) (string, error) {
-		if len(s.Turns) == 0 {
+	opts := &eval.Options{User: func(_ context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
+		if len(turns) == 0 {
 			return "I begin.", nil
 		}
 		return "", dispatchtest.ErrDone

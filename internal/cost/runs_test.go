@@ -239,7 +239,7 @@ func evaluated(n int) func() {
 	dir := must(os.MkdirTemp("", "cost"))
 	return func() {
 		file := filepath.Join(dir, fmt.Sprint(n, time.Now().UnixNano()))
-		e := must(eval.Run(context.Background(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{Results: file}))
+		e := must(eval.Run(context.Background(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{ResultsFile: file}))
 		again := must(eval.Load(file))
 		for _, write := range []func(io.Writer) error{e.WriteJSON, e.WriteJUnit, func(w io.Writer) error { return again.WriteHTML(w, e) }} {
 			if err := write(io.Discard); err != nil {

@@ -92,7 +92,6 @@ func table(t *testing.T) []row {
 	result := echoed(t)
 	add("dispatch/dispatchtest.Result", result, *result)
 	add("dispatch/eval.Trial", eval.Trial{Result: result})
-	add("dispatch/eval.Session", eval.Session{Turns: result.Turns})
 	add("dispatch/eval.Experiment", &eval.Experiment{Trials: []eval.Trial{{Result: result}}})
 	add("dispatch/eval.Slice", eval.Slice{Experiment: &eval.Experiment{Trials: []eval.Trial{{Result: result}}}})
 

@@ -224,7 +224,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	options := &eval.Options{
 		User: user, UserVersion: o.userVersion,
 		Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade, GraderVersion: graderVersion,
-		Results: o.results, RetryFaults: o.retryFaults, Shard: o.shard, AgentVersion: o.version, Budget: o.budget, Command: o.command,
+		ResultsFile: o.results, RetryFaults: o.retryFaults, Shard: o.shard, AgentVersion: o.version, Budget: o.budget, Command: o.command,
 	}
 	plan, err := options.Plan(cases)
 	if err != nil {
@@ -311,7 +311,7 @@ func elsewhere(endpoint string) bool {
 // flagNames replaces names of the API by flags in errors of package eval.
 var flagNames = strings.NewReplacer(
 	"eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
-	"Options.Results", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version", "Options.UserVersion", "-user-version",
+	"Options.ResultsFile", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version", "Options.UserVersion", "-user-version",
 	"Options.Budget.Calls", "-max-calls", "Options.Budget.Tokens", "-max-tokens", "Options.Budget.Time", "-max-time",
 )
 

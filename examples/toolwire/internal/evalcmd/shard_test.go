@@ -213,7 +213,7 @@ func TestMergeOfTwentyShards(t *testing.T) {
 	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return say("yes") }
 	for i := range shards {
 		_, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
-			Shard: fmt.Sprintf("%d/%d", i+1, shards), Results: filepath.Join(folder, fmt.Sprintf("shard-%d-of-%d.jsonl", i+1, shards)),
+			Shard: fmt.Sprintf("%d/%d", i+1, shards), ResultsFile: filepath.Join(folder, fmt.Sprintf("shard-%d-of-%d.jsonl", i+1, shards)),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -93,16 +93,16 @@ func (o *options) playUser(programs *programs) (eval.User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-user: %w", err)
 	}
-	return func(ctx context.Context, s eval.Session) (string, error) {
+	return func(ctx context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
 		if !programs.begin() {
 			return "", context.Canceled
 		}
 		defer programs.running.Done()
 		in := userInput{
-			Persona: s.Case.Row.Persona, Columns: s.Case.Row.Extra, Case: s.Case.ID,
-			Trial: s.Trial, Seed: s.Seed >> 11, Turns: []userTurn{},
+			Persona: t.Row.Persona, Columns: t.Row.Extra, Case: t.ID,
+			Trial: t.Number, Seed: t.Seed() >> 11, Turns: []userTurn{},
 		}
-		for _, turn := range s.Turns {
+		for _, turn := range turns {
 			in.Turns = append(in.Turns, userTurn{turn.Instruction, turn.FinalResponse})
 		}
 		input, err := json.Marshal(in)

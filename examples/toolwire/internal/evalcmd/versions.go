@@ -46,9 +46,5 @@ func (o *options) writeVersions(files []string, stdout io.Writer) error {
 		o.dress(e, nameOf(file))
 		all = append(all, e)
 	}
-	list, err := eval.Versions(all...)
-	if err != nil {
-		return err
-	}
-	return eval.WriteVersions(stdout, list, terminal.Colour(stdout, os.Getenv))
+	return eval.WriteVersions(stdout, terminal.Colour(stdout, os.Getenv), all...)
 }
