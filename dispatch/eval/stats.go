@@ -198,13 +198,17 @@ func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
 		return nil
 	}
 	e := &Estimate{}
+	allOf, anyOf := make([][]float64, len(cases)), make([][]float64, len(cases))
+	for i, c := range cases {
+		allOf[i], anyOf[i] = stats.Repeated(trials(c), c.Passed)
+	}
 	for k := 1; k <= most; k++ {
 		var all, any units
 		groups := 0 // of k trials
-		for _, c := range cases {
+		for i, c := range cases {
 			if n := trials(c); n >= k {
-				all.add(c.Group, stats.PassAll(n, c.Passed, k))
-				any.add(c.Group, stats.PassAny(n, c.Passed, k))
+				all.add(c.Group, allOf[i][k-1])
+				any.add(c.Group, anyOf[i][k-1])
 				groups += n / k
 			}
 		}

@@ -50,9 +50,10 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	e.writeNotes(&b, colour)
 	e.writeSlowest(&b, colour)
 	writeTables(&b, colour, e.tables())
-	e.writeRates(&b, colour)
+	s := e.Stats()
+	e.writeRates(&b, colour, s)
 	e.writeEnded(&b)
-	if n := e.Stats().Retries; n > 0 {
+	if n := s.Retries; n > 0 {
 		fmt.Fprintf(&b, "%s that ended in a fault ran again\n", plural(n, "run"))
 	}
 	e.writeCounts(&b, colour)
@@ -235,7 +236,7 @@ func (e *Experiment) numbered(trial int) string {
 }
 
 // writeRates writes what the trials tell together.
-func (e *Experiment) writeRates(b *bytes.Buffer, colour bool) {
+func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
 	var table terminal.Table
 	faint := func(text string) terminal.Cell { return terminal.Cell{Text: text, Style: terminal.Faint} }
 	table.Row(faint("passed"), faint("rate, 95 % interval"), faint("case"))
@@ -266,7 +267,6 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool) {
 	if listed > 0 {
 		b.WriteByte('\n')
 	}
-	s := e.Stats()
 	if s.Cases == 0 || e.TrialsPerCase < 2 && s.Counted == nil {
 		return
 	}

@@ -249,6 +249,18 @@ func evaluated(n int) func() {
 	}
 }
 
+// tried is an experiment of cases that all passed. Each is a slice of its own.
+func tried(cases, trials int) *eval.Experiment {
+	e := &eval.Experiment{TrialsPerCase: trials, SliceBy: []string{"own"}}
+	for i := range cases {
+		c := eval.Case{ID: fmt.Sprint("case ", i), Row: &eval.Row{Extra: map[string]string{"own": fmt.Sprint(i)}}}
+		for k := range trials {
+			e.Trials = append(e.Trials, eval.Trial{Case: c, Number: k + 1, Verdict: eval.Passed, Scores: map[string]float64{"s": 1, "calls": 2}})
+		}
+	}
+	return e
+}
+
 var runRows = []row{
 	{"dispatch.Run", "one list", 200, running},
 	{"cassette.Load", "one list", 1000, inFile(tapeOf(`{"id":%d}`), func(path string) { _, _ = cassette.Load(path) })},
@@ -272,8 +284,14 @@ var runRows = []row{
 		return func() { _ = eval.Match{Mode: eval.Unordered}.Check(got, want) }
 	}},
 	{"eval.Run", "one list", 50, evaluated},
+	{"eval.Experiment.Stats", "one case", 2500, func(n int) func() { return func() { tried(1, n).Stats() } }},
+	{"eval.Compare", "distinct slices", 1000, func(n int) func() { return func() { must(eval.Compare(tried(n, 1), tried(n, 1))) } }},
 	{"eval.Read", "distinct", 4000, over(func(n int) string {
 		return "user,state\n" + strings.ReplaceAll(list(n, numbered("a%d,{}")), ",a", "\na")
+	},
+		func(doc []byte) { _, _ = eval.Read(bytes.NewReader(doc)) })},
+	{"eval.Read", "JSON Lines", 4000, over(func(n int) string {
+		return strings.ReplaceAll(list(n, numbered(`{"user":"a%d","state":{}}`)), ",{\"user", "\n{\"user")
 	},
 		func(doc []byte) { _, _ = eval.Read(bytes.NewReader(doc)) })},
 }

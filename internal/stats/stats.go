@@ -14,24 +14,19 @@ const z = 1.959963984540054
 // An Interval is a confidence interval of 95 %.
 type Interval struct{ Low, High float64 }
 
-// PassAll estimates the probability that k trials of a case all succeed, from c successes in n
-// trials: C(c,k)/C(n,k), which is pass^k of arXiv 2406.12045. k is from 1 to n.
-func PassAll(n, c, k int) float64 { return ratio(c, n, k) }
-
-// PassAny estimates the probability that at least one of k trials of a case succeeds, from c
-// successes in n trials: 1 - C(n-c,k)/C(n,k), which is pass@k of arXiv 2107.03374. k is from 1 to n.
-func PassAny(n, c, k int) float64 { return 1 - ratio(n-c, n, k) }
-
-// ratio returns C(a,k)/C(n,k) for a <= n as a product of k quotients, so that nothing overflows.
-func ratio(a, n, k int) float64 {
-	if a < k {
-		return 0
+// Repeated estimates what k trials of a case do together, from c successes in n trials, for each k from 1
+// to n. all[k-1] is the probability that all succeed, C(c,k)/C(n,k), which is pass^k of arXiv 2406.12045.
+// any[k-1] is the probability that at least one does, 1 - C(n-c,k)/C(n,k), which is pass@k of arXiv
+// 2107.03374.
+func Repeated(n, c int) (all, any []float64) {
+	all, any = make([]float64, n), make([]float64, n)
+	whole, none := 1.0, 1.0 // products of k quotients, so that nothing overflows
+	for i := range n {
+		whole *= float64(max(0, c-i)) / float64(n-i)
+		none *= float64(max(0, n-c-i)) / float64(n-i)
+		all[i], any[i] = whole, 1-none
 	}
-	p := 1.0
-	for i := range k {
-		p *= float64(a-i) / float64(n-i)
-	}
-	return p
+	return all, any
 }
 
 // Wilson returns the score interval of a rate of successes in n trials. Neither has to be whole. It

@@ -23,23 +23,27 @@ func TestEstimatorsEqualEnumeration(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		for c := 0; c <= n; c++ {
 			successes := uint(1)<<c - 1
+			all, some := stats.Repeated(n, c)
+			if len(all) != n || len(some) != n {
+				t.Fatalf("%d and %d probabilities of %d trials", len(all), len(some), n)
+			}
 			for k := 1; k <= n; k++ {
-				subsets, all, anySuccess := 0, 0, 0
+				subsets, every, anySuccess := 0, 0, 0
 				for subset := range uint(1) << n {
 					if bits.OnesCount(subset) != k {
 						continue
 					}
 					subsets++
 					if subset&^successes == 0 {
-						all++
+						every++
 					}
 					if subset&successes != 0 {
 						anySuccess++
 					}
 				}
 				name := fmt.Sprintf("n=%d c=%d k=%d", n, c, k)
-				near(t, "PassAll "+name, stats.PassAll(n, c, k), float64(all)/float64(subsets), 1e-12)
-				near(t, "PassAny "+name, stats.PassAny(n, c, k), float64(anySuccess)/float64(subsets), 1e-12)
+				near(t, "all of "+name, all[k-1], float64(every)/float64(subsets), 1e-12)
+				near(t, "any of "+name, some[k-1], float64(anySuccess)/float64(subsets), 1e-12)
 			}
 		}
 	}
