@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -159,7 +160,7 @@ func newFailure(status int, n int) failure {
 		message = "The server had an error while processing the request."
 	}
 	if message == "" {
-		message = http.StatusText(status)
+		message = cmp.Or(http.StatusText(status), "The request was refused.")
 	}
 	return failure{status: status, message: message, n: n}
 }

@@ -1,0 +1,181 @@
+package llmtest_test
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
+)
+
+// received sends a body that is accepted and returns the request as the model has received it.
+func received(t *testing.T, path, body string) llmtest.Request {
+	t.Helper()
+	m := llmtest.New(t, llmtest.Text("fine"))
+	if status, _, answer, err := post(t, m, path, body); status != 200 || err != nil {
+		t.Errorf("%d %s %v", status, answer, err)
+	}
+	return *m.Requests()[0]
+}
+
+// A request says the same in the terms of all formats.
+func TestRequest(t *testing.T) {
+	same := llmtest.Request{
+		Model: "m", System: "Be brief.\nBe kind.", Users: []string{"Both orders.", "Now."}, Tools: []string{"get_order", "web_search"},
+		Results: []llmtest.Result{{CallID: "a", Name: "get_order", Content: "shipped"}, {CallID: "b", Name: "refund", Content: "no\nnever"}},
+	}
+	for _, tt := range []struct {
+		format     llm.Format
+		path, body string
+		stream     bool
+		change     func(*llmtest.Request)
+	}{
+		{format: llm.OpenAIChat, path: chatPath, stream: true, body: `{"model":"m","stream":true,
+			"tools":[{"type":"function","function":{"name":"get_order"}},{"type":"custom","custom":{"name":"web_search"}}],
+			"messages":[{"role":"system","content":"Be brief."},{"role":"developer","content":[{"type":"text","text":"Be kind."}]},
+			{"role":"user","content":"Both orders."},{"role":"assistant","tool_calls":[{"id":"0","type":"function","function":{"name":"get_order"}}]},
+			{"role":"tool","tool_call_id":"0","content":"earlier"},{"role":"assistant","content":null},{"role":"user","content":"Now."},
+			{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"get_order"}},{"id":"b","type":"custom","custom":{"name":"refund"}}]},
+			{"role":"tool","tool_call_id":"a","content":"shipped"},
+			{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"no"},{"type":"image_url"},{"type":"text","text":"never"}]}]}`},
+		{format: llm.OpenAIChat, path: chatPath, body: `{"model":"m","messages":[{"role":"user","content":"Both orders."},
+			{"role":"assistant","function_call":{"name":"get_order","arguments":"{}"}},{"role":"function","name":"get_order","content":"shipped"}]}`,
+			change: func(r *llmtest.Request) {
+				r.System, r.Users, r.Tools, r.Results = "", r.Users[:1], nil, []llmtest.Result{{Name: "get_order", Content: "shipped"}}
+			}},
+		{format: llm.OpenAIResponses, path: "/v1/responses", stream: true, body: `{"model":"m","stream":true,"instructions":"Be brief.",
+			"tools":[{"type":"function","name":"get_order"},{"type":"web_search"}],
+			"input":[{"role":"developer","content":"Be kind."},{"role":"user","content":[{"type":"input_text","text":"Both orders."}]},
+			{"type":"function_call","call_id":"0","name":"get_order"},{"type":"function_call_output","call_id":"0","output":"earlier"},
+			{"type":"message","role":"assistant","content":"Well."},{"type":"message","role":"user","content":"Now."},{"type":"reasoning","summary":[]},
+			{"type":"function_call","call_id":"a","name":"get_order"},{"type":"custom_tool_call","call_id":"b","name":"refund"},
+			{"type":"function_call_output","call_id":"a","output":"shipped"},
+			{"type":"custom_tool_call_output","call_id":"b","output":[{"type":"input_text","text":"no"},{"type":"input_text","text":"never"}]}]}`},
+		{format: llm.Anthropic, path: anthropicPath, stream: true, body: `{"model":"m","stream":true,"max_tokens":9,
+			"system":[{"type":"text","text":"Be brief."},{"type":"text","text":"Be kind."}],
+			"tools":[{"name":"get_order","input_schema":{}},{"type":"web_search_20250305","name":"web_search"}],
+			"messages":[{"role":"user","content":"Both orders."},{"role":"assistant","content":[{"type":"tool_use","id":"0","name":"get_order"}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"0","content":"earlier"}]},{"role":"assistant","content":"Well."},
+			{"role":"user","content":[{"type":"text","text":"Now."}]},
+			{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"get_order"},{"type":"tool_use","id":"b","name":"refund"}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"shipped"},
+			{"type":"tool_result","tool_use_id":"b","is_error":true,"content":[{"type":"text","text":"no"},{"type":"text","text":"never"}]}]}]}`,
+			change: func(r *llmtest.Request) { r.Results[1].IsError = true }},
+		{format: llm.Anthropic, path: anthropicPath, body: `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Both orders."},
+			{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"get_order"}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"shipped"},{"type":"text","text":"Now."}]}]}`,
+			change: func(r *llmtest.Request) { r.System, r.Tools, r.Results = "", nil, r.Results[:1] }},
+		{format: llm.Gemini, path: "/v1beta/models/m:streamGenerateContent?alt=sse", stream: true, body: `{
+			"systemInstruction":{"parts":[{"text":"Be brief."},{"text":"Be kind."}]},"tools":[{"functionDeclarations":[{"name":"get_order"}]},{"web_search":{}}],
+			"contents":[{"parts":[{"text":"Both orders."}]},{"role":"model","parts":[{"functionCall":{"name":"get_order"}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"get_order","response":"earlier"}}]},{"role":"model","parts":[{"text":"Well."}]},
+			{"role":"user","parts":[{"text":"Now."}]},
+			{"role":"model","parts":[{"functionCall":{"id":"a","name":"get_order"}},{"functionCall":{"id":"b","name":"refund"}}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"a","name":"get_order","response":{"output":"shipped"}}},
+			{"functionResponse":{"id":"b","name":"refund","response":{"output":"no"}}}]}]}`,
+			change: func(r *llmtest.Request) {
+				r.Results[0].Content, r.Results[1].Content = `{"output":"shipped"}`, `{"output":"no"}`
+			}},
+	} {
+		want := same
+		want.Format, want.Stream, want.Results = tt.format, tt.stream, append([]llmtest.Result{}, same.Results...)
+		if tt.change != nil {
+			tt.change(&want)
+		}
+		got := received(t, tt.path, tt.body)
+		if string(got.Body) != tt.body {
+			t.Errorf("%s: the body is %s", tt.format, got.Body)
+		}
+		got = llmtest.Request{
+			Format: got.Format, Model: got.Model, Stream: got.Stream, System: got.System, Users: got.Users, Tools: got.Tools, Results: got.Results,
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\n got %+v\nwant %+v", tt.format, got, want)
+		}
+	}
+}
+
+// Gemini's results belong to the calls of the turn before: to the one with their id, or to the first of
+// their tool that has none yet.
+func TestResultsOfGemini(t *testing.T) {
+	call := func(id string) string {
+		return fmt.Sprintf(`{"functionCall":{"id":%q,"name":"f"}}`, id)
+	}
+	result := func(id, text string) string {
+		return fmt.Sprintf(`{"functionResponse":{"id":%q,"name":"f","response":{"output":%q}}}`, id, text)
+	}
+	for _, tt := range []struct {
+		name           string
+		calls, results []string
+		want           string // ids and texts of the results, or a part of the refusal
+	}{
+		{"by id, in another order", []string{call("a"), call("b")}, []string{result("b", "1"), result("a", "2")}, "b1 a2"},
+		{"without ids, of calls that have ids", []string{call("a"), call("b")}, []string{result("", "1"), result("", "2")}, "a1 b2"},
+		{"one by id, one without", []string{call("a"), call("b")}, []string{result("a", "1"), result("", "2")}, "a1 b2"},
+		{"one without an id, one by id", []string{call("a"), call("b")}, []string{result("", "1"), result("b", "2")}, "a1 b2"},
+		{"without ids at all", []string{call(""), call("")}, []string{result("", "1"), result("", "2")}, "1 2"},
+		{"calls of one id", []string{call("a"), call("a")}, []string{result("a", "1"), result("a", "2")}, "a1 a2"},
+		{"an id that is answered twice", []string{call("a"), call("b")}, []string{result("a", "1"), result("a", "2")}, "does not belong to a function call"},
+		{"taken without its id before", []string{call("a")}, []string{result("", "1"), result("a", "2")}, "does not belong to a function call"},
+		{"one more than calls", []string{call("a")}, []string{result("a", "1"), result("", "2")}, "does not belong to a function call"},
+		{"an id of no call", []string{call("a")}, []string{result("c", "1")}, "does not belong to a function call"},
+		{"an id, and a call without one", []string{call("")}, []string{result("c", "1")}, "does not belong to a function call"},
+		{"the last is missing", []string{call("a"), call("b")}, []string{result("a", "1")}, `is missing: a turn must have as many`},
+		{"the first is missing", []string{call("a"), call("b")}, []string{result("b", "1")}, `is missing: a turn must have as many`},
+		{"text instead of results", []string{call("a")}, []string{`{"text":"Well?"}`}, `is missing: a turn must have as many`},
+		{"the end instead of results", []string{call("a")}, nil, `the function response for \"f\" is missing`},
+	} {
+		m := llmtest.NewModel(llmtest.Text("fine"))
+		body := `{"contents":[{"parts":[{"text":"x"}]},{"role":"model","parts":[` + strings.Join(tt.calls, ",") + `]}`
+		if tt.results != nil {
+			body += `,{"parts":[` + strings.Join(tt.results, ",") + `]}`
+		}
+		status, _, answer, err := post(t, m, geminiPath, body+`]}`)
+		got := ""
+		for _, r := range m.Requests()[0].Results {
+			got += " " + r.CallID + strings.Trim(r.Content[strings.IndexByte(r.Content, ':'):], `:"}`)
+		}
+		if got = strings.TrimSpace(got); status != 200 {
+			got = answer
+		}
+		if err != nil || !strings.Contains(got, tt.want) || (status == 200) != (len(tt.want) < 6) {
+			t.Errorf("%s: %d %s, want %s", tt.name, status, got, tt.want)
+		}
+	}
+}
+
+// An error has the status and the name that the provider gives it.
+func TestErrorsOfProviders(t *testing.T) {
+	for i, names := range []map[int]string{
+		{400: `"type":"invalid_request_error","param":null,"code":null`, 401: `"invalid_request_error","param":null,"code":"invalid_api_key"`,
+			404: `"message":"Not Found","type":"invalid_request_error","param":null,"code":null`,
+			429: `"type":"requests","param":null,"code":"rate_limit_exceeded"`, 499: `"invalid_request_error"`, 500: `"server_error"`, 599: `"server_error"`},
+		2: {400: `"invalid_request_error"`, 401: `"authentication_error"`, 403: `"permission_error"`, 404: `"not_found_error"`, 413: `"request_too_large"`,
+			422: `"invalid_request_error"`, 429: `"rate_limit_error"`, 499: `"invalid_request_error"`, 500: `"api_error"`, 504: `"timeout_error"`,
+			529: `"overloaded_error"`},
+		3: {400: `"INVALID_ARGUMENT"`, 401: `"UNAUTHENTICATED"`, 403: `"PERMISSION_DENIED"`, 404: `"NOT_FOUND"`, 409: `"ABORTED"`,
+			422: `"FAILED_PRECONDITION"`, 429: `"RESOURCE_EXHAUSTED"`, 499: `"FAILED_PRECONDITION"`, 500: `"INTERNAL"`, 501: `"UNIMPLEMENTED"`,
+			502: `"UNAVAILABLE"`, 503: `"UNAVAILABLE"`, 504: `"DEADLINE_EXCEEDED"`},
+	} {
+		for status, name := range names {
+			got, _, answer, err := post(t, llmtest.New(t, llmtest.Error(status)), wires[i].path, wires[i].whole)
+			if err != nil || got != status || !strings.Contains(answer, name) || strings.Contains(answer, `"message":""`) {
+				t.Errorf("%s: %d %s, want %s, %v", wires[i].name, got, answer, name, err)
+			}
+		}
+	}
+}
+
+// A body may have a thousand levels.
+func TestNestingOfARequest(t *testing.T) {
+	for depth, want := range map[int]int{1000: 200, 1001: 400} {
+		m := llmtest.NewModel(llmtest.Text("fine"))
+		body := `{"model":"m","messages":[{"role":"user","content":"x"}],"x":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
+		if status, _, answer, _ := post(t, m, chatPath, body); status != want {
+			t.Errorf("%d levels: %s, want the status %s", depth, answer, strconv.Itoa(want))
+		}
+	}
+}
