@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -103,7 +105,6 @@ const (
 // possible match: a call that could match several is not spent on the wrong one. Check panics if
 // Mode is not one of the four.
 func (m Match) Check(got, want Trajectory) error {
-	var pairs []int // for each call of want, the call of got, or -1
 	var missing, extra bool
 	switch m.Mode {
 	case Strict, "":
@@ -117,7 +118,7 @@ func (m Match) Check(got, want Trajectory) error {
 	default:
 		panic("eval: Match.Mode " + string(m.Mode) + " is not known")
 	}
-	pairs = m.pair(got, want)
+	pairs := m.pair(m.compared(got), m.compared(want))
 	var wrong []string
 	paired := make([]bool, len(got))
 	for i, g := range pairs {
@@ -144,6 +145,7 @@ func mismatch(wrong []string) error {
 
 // strict compares call by call.
 func (m Match) strict(got, want Trajectory) error {
+	comparedGot, comparedWant := m.compared(got), m.compared(want)
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got):
@@ -152,7 +154,7 @@ func (m Match) strict(got, want Trajectory) error {
 			return mismatch([]string{fmt.Sprintf("call %d is not wanted: %s", i+1, got[i].Tool)})
 		case got[i].Tool != want[i].Tool:
 			return mismatch([]string{fmt.Sprintf("call %d is %s and not %s", i+1, got[i].Tool, want[i])})
-		case !m.same(got[i], want[i]):
+		case !m.same(comparedGot[i], comparedWant[i]):
 			return mismatch([]string{fmt.Sprintf("call %d of %s has other arguments than %s", i+1, got[i].Tool, want[i].Arguments)})
 		}
 	}
@@ -183,8 +185,9 @@ func (m Match) pair(got, want Trajectory) []int {
 	for g, c := range got {
 		tools[c.Tool] = append(tools[c.Tool], g)
 	}
-	if m.Partial || len(m.Ignore) > 0 {
-		m.augment(got, want, partner, owner)
+	if m.Partial {
+		p := pairing{got: got, want: want, partner: partner, owner: owner, classes: numbered(want, numbers)}
+		p.augment()
 	}
 	for i, c := range want {
 		for partner[i] < 0 && c.Arguments == nil && len(tools[c.Tool]) > 0 {
@@ -197,85 +200,155 @@ func (m Match) pair(got, want Trajectory) []int {
 	return partner
 }
 
+// pairing finds more pairs if a wanted call matches calls with more arguments. Equal wanted calls are one
+// class: what a call of the class matches, and whether it can have a partner, is found once.
+type pairing struct {
+	got, want      Trajectory
+	partner, owner []int // as in pair
+	classes        []int // of the wanted calls
+
+	fits     map[int][]int  // of a class: the calls of got that match
+	free     map[int]int    // of a class: those of fits before it have an owner
+	search   int            // number of the search for a partner
+	searched map[int]int    // of a class: the last search that came to it
+	places   map[leaf][]int // calls of got
+}
+
+// A leaf is a value in the arguments of a call that is neither an object nor a list. The zero pointer
+// is for all calls of the tool.
+type leaf struct{ tool, pointer, value string }
+
 // augment finds partners by augmenting paths, for wanted calls with arguments that have none.
-func (m Match) augment(got, want Trajectory, partner, owner []int) {
-	fits := make(map[int][]int)
-	fit := func(i int) []int {
-		if _, known := fits[i]; !known {
-			fits[i] = []int{}
-			for g := range got {
-				if m.same(got[g], want[i]) {
-					fits[i] = append(fits[i], g)
+func (p *pairing) augment() {
+	p.fits, p.free, p.searched, p.places = map[int][]int{}, map[int]int{}, map[int]int{}, map[leaf][]int{}
+	for g, c := range p.got {
+		p.places[leaf{tool: c.Tool}] = append(p.places[leaf{tool: c.Tool}], g)
+		for l := range c.leaves() {
+			p.places[l] = append(p.places[l], g)
+		}
+	}
+	hopeless := map[int]bool{}
+	for i, c := range p.want {
+		if class := p.classes[i]; p.partner[i] < 0 && c.Arguments != nil && !hopeless[class] {
+			p.search++
+			hopeless[class] = !p.find(i) // what has no partner now has none later
+		}
+	}
+}
+
+// find gives a wanted call a partner, if need be by giving others another one.
+func (p *pairing) find(i int) bool {
+	class := p.classes[i]
+	if p.searched[class] == p.search {
+		return false
+	}
+	fits := p.fit(i)
+	for ; p.free[class] < len(fits); p.free[class]++ {
+		if g := fits[p.free[class]]; p.owner[g] < 0 {
+			p.partner[i], p.owner[g] = g, i
+			return true
+		}
+	}
+	p.searched[class] = p.search
+	for _, g := range fits {
+		if p.find(p.owner[g]) {
+			p.partner[i], p.owner[g] = g, i
+			return true
+		}
+	}
+	return false
+}
+
+// fit returns the calls that have all that a wanted one has. It compares those that have its rarest leaf.
+func (p *pairing) fit(i int) []int {
+	fits, known := p.fits[p.classes[i]]
+	if known {
+		return fits
+	}
+	rarest := p.places[leaf{tool: p.want[i].Tool}]
+	for l := range p.want[i].leaves() {
+		if at := p.places[l]; len(at) < len(rarest) {
+			rarest = at
+		}
+	}
+	for _, g := range rarest {
+		if (Match{Partial: true}).same(p.got[g], p.want[i]) {
+			fits = append(fits, g)
+		}
+	}
+	p.fits[p.classes[i]] = fits
+	return fits
+}
+
+func (c Call) leaves() iter.Seq[leaf] {
+	return func(yield func(leaf) bool) {
+		var walk func(n *rawjson.Node, pointer string) bool
+		walk = func(n *rawjson.Node, pointer string) bool {
+			for i, inner := range n.Nodes {
+				if !walk(inner, pointer+token(n, i)) {
+					return false
 				}
 			}
+			kind := rawjson.Kind(n.Text)
+			return kind == '{' || kind == '[' || yield(leaf{c.Tool, pointer, string(n.Text)})
 		}
-		return fits[i]
-	}
-	var tried []bool
-	var find func(i int) bool
-	find = func(i int) bool {
-		for _, g := range fit(i) {
-			if tried[g] {
-				continue
-			}
-			tried[g] = true
-			if owner[g] < 0 || find(owner[g]) {
-				partner[i], owner[g] = g, i
-				return true
-			}
-		}
-		return false
-	}
-	for i, c := range want {
-		if partner[i] < 0 && c.Arguments != nil {
-			tried = make([]bool, len(got))
-			find(i)
+		if c.Arguments != nil {
+			walk(rawjson.Parse(json.RawMessage(rawjson.Key(c.Arguments))), "")
 		}
 	}
 }
 
-// same reports whether a call is as wanted.
+// token returns the last token of the pointer to a member or element.
+func token(n *rawjson.Node, i int) string {
+	if rawjson.Kind(n.Text) == '{' {
+		return rawjson.Token(n.Nodes[i].Name)
+	}
+	return "/" + strconv.Itoa(i)
+}
+
+// same reports whether a call is as wanted. Both are without what is ignored.
 func (m Match) same(got, want Call) bool {
-	return got.Tool == want.Tool && (want.Arguments == nil || m.value(got.Arguments, want.Arguments, got.Tool, ""))
-}
-
-func (m Match) value(got, want json.RawMessage, tool, pointer string) bool {
-	kind := rawjson.Kind(want)
 	switch {
-	case m.ignored(tool, pointer):
-		return true
-	case rawjson.Kind(got) != kind:
+	case got.Tool != want.Tool:
 		return false
-	case kind == '{':
-		for name, value := range rawjson.Members(want) {
-			at := pointer + rawjson.Token(name)
-			if member := rawjson.Member(got, name); member == nil && !m.ignored(tool, at) || member != nil && !m.value(member, value, tool, at) {
-				return false
-			}
-		}
-		for name := range rawjson.Members(got) {
-			if !m.Partial && rawjson.Member(want, name) == nil && !m.ignored(tool, pointer+rawjson.Token(name)) {
-				return false
-			}
-		}
+	case want.Arguments == nil:
 		return true
-	case kind == '[':
-		a, b := slices.Collect(rawjson.Elements(got)), slices.Collect(rawjson.Elements(want))
-		if len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !m.value(a[i], b[i], tool, fmt.Sprintf("%s/%d", pointer, i)) {
-				return false
-			}
-		}
-		return true
+	case m.Partial:
+		return rawjson.Contains(got.Arguments, want.Arguments)
 	}
-	return rawjson.Equal(got, want)
+	return rawjson.Equal(got.Arguments, want.Arguments)
 }
 
-func (m Match) ignored(tool, pointer string) bool {
-	return pointer != "" && (slices.Contains(m.Ignore, pointer) || slices.Contains(m.Ignore, tool+pointer))
+// compared returns the calls without the arguments that are ignored.
+func (m Match) compared(calls Trajectory) Trajectory {
+	if len(m.Ignore) == 0 {
+		return calls
+	}
+	calls = slices.Clone(calls)
+	for i, c := range calls {
+		if c.Arguments != nil {
+			whole := rawjson.Parse(c.Arguments)
+			m.strip(whole, c.Tool, "")
+			calls[i].Arguments = whole.Append(nil)
+		}
+	}
+	return calls
+}
+
+// strip removes the members that are ignored. An element becomes null: the others keep their places.
+func (m Match) strip(n *rawjson.Node, tool, pointer string) {
+	kept := make([]*rawjson.Node, 0, len(n.Nodes))
+	for i, inner := range n.Nodes {
+		at := pointer + token(n, i)
+		switch {
+		case !slices.Contains(m.Ignore, at) && !slices.Contains(m.Ignore, tool+at):
+			m.strip(inner, tool, at)
+			kept = append(kept, inner)
+		case rawjson.Kind(n.Text) == '[':
+			kept = append(kept, &rawjson.Node{Text: json.RawMessage("null")})
+		}
+	}
+	n.Nodes = kept
 }
 
 // Grader returns a grader that checks the trajectory of a run. want returns the wanted trajectory of
