@@ -33,11 +33,11 @@ func TestHelp(t *testing.T) {
 		{[]string{"--help"}, 0, []string{"toolwire doctor "}},
 		{[]string{"doctor", "-h"}, 0, []string{"usage: toolwire doctor [flags] -url URL\n", "\n  -url endpoint\n", "\n  -scenarios "}},
 		{[]string{"eval", "-h"}, 0, []string{"usage: toolwire eval [flags]\n", "\n  -url endpoint\n", "\n  -dataset file\n"}},
-		{[]string{"eval", "merge", "-h"}, 0, []string{"usage: toolwire eval merge [flags] FILE…\n", "\n  -o file\n"}},
+		{[]string{"eval", "merge", "-h"}, 0, []string{"usage: toolwire eval merge [flags] FILE|FOLDER…\n", "\n  -o file\n"}},
 		{[]string{"new", "-h"}, 0, []string{"usage: toolwire new [flags] DIR\n", "\n  -replace folder\n"}},
 		{[]string{"page", "-h"}, 0, []string{"usage: toolwire page [flags]\n", "\n  -url endpoint\n", "\n  -world file\n"}},
 		{[]string{"help", "page"}, 0, []string{"usage: toolwire page [flags]\n"}},
-		{[]string{"help", "eval", "merge"}, 0, []string{"usage: toolwire eval merge [flags] FILE…\n"}},
+		{[]string{"help", "eval", "merge"}, 0, []string{"usage: toolwire eval merge [flags] FILE|FOLDER…\n"}},
 		{[]string{"runn"}, 2, []string{`toolwire: there is no command "runn": the commands are doctor, eval, new and page`}},
 		{[]string{"help", "runn"}, 2, []string{`toolwire: there is no command "runn"`}},
 	} {
