@@ -82,8 +82,15 @@ const (
 // Compare compares two experiments with the same cases, paired by id. Whether something has changed
 // in these cases is decided by a permutation of the trials inside each case: the exact test of Mantel
 // and Haenszel, with the mid-p value. With one trial per case it is McNemar's mid-p test. It takes the
-// trials of a case as independent of each other, and the interval takes the cases as independent, or
-// the groups if cases have one.
+// trials of a case as independent of each other. If as many cases improve as regress, a verdict is about
+// these cases only.
+//
+// How large the difference is in cases like these says an interval, which takes the cases as independent,
+// or the groups if cases have one. Gains and losses each have one, and MOVER combines them. It is wider
+// than a t interval where few cases differ, because a few more may break outright. In simulations of 834
+// settings with 20 to 300 cases, at most 7 % of the intervals missed the truth, at most 3.5 % of candidates
+// that are worse by the margin passed the gate, and at most 7 % of the verdicts about the same agent were
+// false.
 //
 // The error is an [*Error] if the fingerprints differ in something other than the version of the
 // agent, if no case ran in both experiments, or if one of them was stopped at first failures, which
@@ -220,7 +227,8 @@ const gateCases = 6
 // NonInferior decides whether a candidate may replace the baseline: whether it is shown not to be
 // worse by margin, such as 0.05 for five points. It passes only if the whole interval lies above
 // -margin, so an experiment that is too small does not pass. It uses the worse of the two treatments
-// of infrastructure faults. Cases that did not run in both experiments leave it undecided, and so do
+// of infrastructure faults. If nothing differs, it needs about 3.7 divided by the margin cases: 74 for 5
+// points. Cases that did not run in both experiments leave it undecided, and so do
 // fewer than 6 cases, or groups of cases, with trials that are not such faults.
 func (c *Comparison) NonInferior(margin float64) Gate {
 	low, high, units := c.Counted.Low, c.Counted.High, 0

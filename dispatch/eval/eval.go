@@ -69,13 +69,15 @@ type Options struct {
 	// so memory does not grow with the results.
 	//
 	// The auth value of the target, the values of its Env and what may be secret in its URL are
-	// replaced by "[redacted]" in the file.
+	// replaced by "[redacted]" in the file. What the agent and the tools said is in it: treat it like a log
+	// with personal data.
 	//
 	// If the file exists, Run completes it: it runs only the trials that the file does not have, and
 	// removes a line that a killed program has not written whole. A file of another experiment is an
 	// error that names what differs. Run locks the file: while one Run writes it, another Run, in any
 	// process, returns an error that names the file. Linux, macOS, the BSDs, illumos and Windows have such
-	// locks; elsewhere ResultsFile is an error. If ResultsFile is "", nothing is written.
+	// locks; elsewhere ResultsFile is an error. Shards on several machines need a file each, because not
+	// every network file system locks across machines. If ResultsFile is "", nothing is written.
 	ResultsFile string
 
 	// RetryFaults runs stored trials again that are faults, see [Stats], such as those of an outage.
@@ -118,6 +120,11 @@ var ErrNotGraded = errors.New("eval: the trial cannot be graded")
 // A Grader decides about a run. It returns nil, or an error that says why the run did not do what it
 // should. If it cannot decide, it returns an error that wraps [ErrNotGraded]. If the case was made of
 // a row, c.Row has expected_outcome, tracked_constraints and all other columns.
+//
+// The graders of this package need no model, but for a [Judge]'s. They decide in the same way about a stored
+// result. A grader about a tool, entity type or flag that the world does not declare returns
+// [ErrNotGraded] and names the one that is meant. Their errors name tools, entities and members, and not
+// the values that the agent sent.
 type Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
 // Experiment is one execution of the cases of a dataset. [Experiment.WriteSummary],

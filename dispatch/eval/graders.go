@@ -20,11 +20,6 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// The graders of this file need no model. They decide in the same way about a stored result. Their
-// errors name tools, entities and members, and not the values that the agent sent. A grader about a
-// tool, entity type or flag that the world does not declare returns [ErrNotGraded] and names the one
-// that is meant.
-
 // All returns a grader that accepts a run if all of these graders do. Its error joins the errors of
 // those that do not. If one of them rejects the run, the run has failed, even if another returns
 // [ErrNotGraded].

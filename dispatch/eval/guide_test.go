@@ -2,7 +2,6 @@ package eval_test
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,49 +68,6 @@ func TestReliability(t *testing.T) {
 	}
 }
 
-func TestTrajectory(t *testing.T) {
-	want, err := eval.ParseTrajectory([]byte(`[{"tool":"get_order"},{"tool":"refund_order","arguments":{"order_id":"4521"}}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "Refund order #4521.", World: shop()})
-	got := eval.TrajectoryOf(result)
-	if err := (eval.Match{Ignore: []string{"/note"}}).Check(got, want); err != nil {
-		t.Errorf("%v\n%s", err, want.Diff(got))
-	}
-}
-
-func TestStoredResults(t *testing.T) {
-	dataset, err := eval.Read(strings.NewReader(orders))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases, err := dataset.Cases(dispatchtest.Task{World: shop()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []string
-	for _, shard := range []string{"1/2", "2/2"} { // on two machines
-		file := filepath.Join(t.TempDir(), "results.jsonl")
-		_, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
-			Trials: 3, Shard: shard, ResultsFile: file, AgentVersion: "7c1e2f0",
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, file)
-	}
-	experiment, err := eval.Load(files...) // the error names shards and trials that are missing
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := eval.Grade(t.Context(), cases, &eval.Options{Grader: eval.Says("order"), GraderVersion: "2"}, files...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(experiment.Count(eval.Passed), again.Count(eval.Passed))
-}
-
 func TestJudgedByAModel(t *testing.T) {
 	dataset, err := eval.Read(strings.NewReader("user,human\nRefund order #4521.,pass\nWhat is 2 and 2?,fail\n"))
 	if err != nil {
@@ -121,11 +77,11 @@ func TestJudgedByAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge := eval.Judge{Model: "small-2", Criterion: "The answer is about an order.", Ask: func(ctx context.Context, prompt string) (string, error) {
-		if strings.Contains(prompt, "4521") { // here is the call of a model
-			return "PASS\nIt names the order.", nil
+	judge := eval.Judge{Model: "small-2", Criterion: "The answer says that an order is refunded.", Ask: func(ctx context.Context, prompt string) (string, error) {
+		if strings.Contains(prompt, "The order is refunded") { // here is the call of a model
+			return "PASS\nIt says so.", nil
 		}
-		return "FAIL\nIt names no order.", nil
+		return "FAIL\nIt refuses.", nil
 	}}
 	experiment, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
 		Grader: judge.Grader(), GraderVersion: judge.Version(), ResultsFile: filepath.Join(t.TempDir(), "results.jsonl"),
@@ -137,45 +93,7 @@ func TestJudgedByAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log(agreement) // they agree in …
-}
-
-// customer plays the user with a model: ask sends a prompt and returns the answer.
-func customer(ask func(ctx context.Context, prompt string) (string, error)) eval.User {
-	return func(ctx context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
-		prompt := "You are a customer: " + t.Row.Persona + " Say what the customer says next, " +
-			"or DONE and why if the customer has what they want or gives up.\n"
-		for _, turn := range turns {
-			prompt += fmt.Sprintf("Customer: %s\nAgent: %s\n", turn.Instruction, turn.FinalResponse)
-		}
-		text, err := ask(ctx, prompt)
-		if why, is := strings.CutPrefix(text, "DONE"); is {
-			return "", fmt.Errorf("%w: %s", dispatchtest.ErrDone, strings.TrimSpace(why))
-		}
-		return text, err
-	}
-}
-
-func TestPersona(t *testing.T) {
-	dataset, err := eval.Read(strings.NewReader("user,turn_mode,user_simulator_persona\n" +
-		"I want my money back.,model_as_user,A tired clerk who bought order #4521.\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases, err := dataset.Cases(dispatchtest.Task{World: shop()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask := func(_ context.Context, prompt string) (string, error) { // here is the call of a model
-		if strings.Contains(prompt, "refunded") {
-			return "DONE the order is refunded", nil
-		}
-		return "Refund order #4521.", nil
-	}
-	experiment := eval.Test(t, dispatchtest.Target{Agent: agent}, cases, &eval.Options{
-		User: customer(ask), UserVersion: "small, prompt 1", Grader: eval.State("order/4521", `{"status":"refunded"}`),
-	})
-	if got := experiment.Trials[0].Result.Ended; got != "user: done: the order is refunded" {
-		t.Error(got)
+	if got := agreement.Share.Value; got != 1 {
+		t.Errorf("the judge and people differ: %s", agreement)
 	}
 }

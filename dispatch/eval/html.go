@@ -44,9 +44,14 @@ var htmlTemplates = template.Must(runpage.Templates().Funcs(template.FuncMap{
 // differ from those of the same trial of the baseline. Without a baseline, a trial that did not pass
 // is compared with the first trial of its case that passed.
 //
-// The file can be read without scripts. Its script adds keys, a filter and sorting. Each trial has
-// the address #case/trial. Long texts are cut, and the page says so. Equal experiments give equal
-// bytes. Results that are in files are read one at a time.
+// The file can be read without scripts. Its script adds a filter, sorting and keys: j and k go to the next
+// and the previous case, o opens and closes it, and / goes to the filter. Each trial has the address
+// #case/trial. Of each text at most 2 KiB are shown, of each run at most 100 events, 50 messages, 100
+// changes of the ledger and 100 findings, and of each call at most 20 attempts, notes and updates. The page
+// says how many more there are, and the file of results has them. The page contains what the agent and the
+// tools said, escaped; characters that cannot be seen stand as ⟨U+202E⟩. Its content security policy
+// allows its own style and script only. Equal experiments give equal bytes. Results that are in files are
+// read one at a time.
 //
 // The error is that of [Compare], the first of w, or says which result cannot be read.
 func (e *Experiment) WriteHTML(w io.Writer, baseline *Experiment) error {

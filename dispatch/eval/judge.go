@@ -17,8 +17,9 @@ import (
 // A Judge asks a model whether a run did what it should. [Judge.Grader] is its grader, alone or in [All].
 //
 // The prompt is fixed for a version of this package. The answers are kept in the file of results, by the
-// content of the prompt: [Run] and [Grade] ask only for what has not been answered. Compare the judge
-// with people before you trust it, see [Experiment.Agreement].
+// content of the prompt: [Run] and [Grade] ask only for what has not been answered. An answer that begins
+// with neither PASS nor FAIL leaves the trial without a grade, see [ErrNotGraded]. Compare the judge with
+// people before you trust it, see [Experiment.Agreement].
 type Judge struct {
 	// Ask sends a prompt to a model and returns the text of its answer. Any client of a model will do. It
 	// is called concurrently. If it fails, the trial is not graded: see [ErrNotGraded].

@@ -222,7 +222,8 @@ type Score struct {
 //	cost                   of the tokens, see Experiment.SetPrices
 //
 // Less of a measure is better, and it has no upper bound. A few cases often need much more than the
-// others, so its interval is Student's together with Hall's, which corrects for skewness. What a response
+// others, so its interval is Student's together with Hall's, which corrects for skewness. The interval of
+// a score is as wide as a rate's, because a case that was not seen may score 0. What a response
 // does not report is unknown, and not 0. A trial that did not reach the agent, or whose user failed, has
 // no measures. Scores returns none for an experiment with FirstFailure.
 func (e *Experiment) Scores() []Score {
