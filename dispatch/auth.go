@@ -9,9 +9,8 @@ import (
 
 // authenticator decides whether a request is from the platform, before its body is read.
 type authenticator struct {
-	guard  httpserve.Guard
-	verify func(*http.Request) bool
-	open   bool
+	guard httpserve.Guard
+	open  bool
 }
 
 func newAuthenticator(o *Options) (authenticator, []error) {
@@ -20,7 +19,7 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 			Header: http.CanonicalHeaderKey(o.AuthHeader), Secrets: httpserve.NewSecrets(o.Tokens, o.TokenFunc),
 			OptionalBearer: true,
 		},
-		verify: o.Verify, open: o.InsecureNoAuth,
+		open: o.InsecureNoAuth,
 	}
 	var problems []error
 	if o.AuthHeader == "" {
@@ -30,12 +29,9 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 	}
 	byToken := len(o.Tokens) > 0 || o.TokenFunc != nil
 	switch {
-	case a.open && (byToken || a.verify != nil):
-		problems = append(problems, errors.New(
-			"Options.InsecureNoAuth contradicts Tokens, TokenFunc and Verify: choose one"))
-	case a.verify != nil && byToken:
-		problems = append(problems, errors.New("Options.Verify replaces Tokens and TokenFunc: choose one"))
-	case !a.open && !byToken && a.verify == nil:
+	case a.open && byToken:
+		problems = append(problems, errors.New("Options.InsecureNoAuth contradicts Tokens and TokenFunc: choose one"))
+	case !a.open && !byToken:
 		problems = append(problems, errors.New(
 			"Options.Tokens is empty: set the token of the agent's registration, or InsecureNoAuth"))
 	}
@@ -56,11 +52,8 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 // check returns the reason for rejecting a request, for the log. It returns "" if the request is
 // accepted.
 func (a *authenticator) check(r *http.Request) (reason string) {
-	switch {
-	case a.open || a.verify != nil && a.verify(r):
+	if a.open {
 		return ""
-	case a.verify != nil:
-		return "Options.Verify rejected the request"
 	}
 	return a.guard.Check(r)
 }

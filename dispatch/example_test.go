@@ -3,6 +3,9 @@ package dispatch_test
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"log"
@@ -44,6 +47,37 @@ func ExampleNew() {
 	// 200 {"ok":true}
 	// 200 {"final_response":"You said: hello"}
 	// 400 {"error":"invalid_envelope","message":"no proxy URL: neither the member odyssey_proxy_url nor the header X-Pipelines-Odyssey-Proxy-Url is set"}
+	// 401
+}
+
+// A middleware authenticates in another way: here by a signature of the header X-Request-Id.
+func ExampleHandler_middleware() {
+	handler, err := dispatch.New(echo, &dispatch.Options{InsecureNoAuth: true, MaxBodyBytes: 16 << 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sign := func(id string) string {
+		mac := hmac.New(sha256.New, []byte("shared secret"))
+		mac.Write([]byte(id))
+		return hex.EncodeToString(mac.Sum(nil))
+	}
+	signed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hmac.Equal([]byte(r.Header.Get("X-Signature")), []byte(sign(r.Header.Get("X-Request-Id")))) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+	for _, signature := range []string{sign("request-1"), "wrong"} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(`{"ping":true}`))
+		r.Header.Set("X-Request-Id", "request-1")
+		r.Header.Set("X-Signature", signature)
+		w := httptest.NewRecorder()
+		signed.ServeHTTP(w, r)
+		fmt.Println(w.Code, w.Body)
+	}
+	// Output:
+	// 200 {"ok":true}
 	// 401
 }
 

@@ -42,6 +42,9 @@ type Agent func(ctx context.Context, run *Run) (*Response, error)
 //	503  over [Options.MaxRuns] or MaxBytesInFlight, draining {"error":"busy", …}, Retry-After
 //	500  the agent returned an error, or panicked             {"error":"agent_failed", …} or agent_panicked
 //	500  the request's context ended before the run's time    {"error":"deadline", …} or client_gone
+//
+// A middleware around the handler can authenticate requests in another way, such as by a signature.
+// The handler then has [Options.InsecureNoAuth].
 type Handler struct {
 	agent Agent
 	auth  authenticator
@@ -55,7 +58,7 @@ type Handler struct {
 	hooks  runner.Runner // for the observer
 }
 
-// New returns a handler that runs agent. opts must set Tokens, TokenFunc, Verify or InsecureNoAuth.
+// New returns a handler that runs agent. opts must set Tokens, TokenFunc or InsecureNoAuth.
 // All mistakes are reported together in one [*Error] with [CodeOptions].
 func New(agent Agent, opts *Options) (*Handler, error) {
 	if opts == nil {
@@ -122,7 +125,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Tim
 		httpserve.LeaveBody(w, r)
 		return t, nil, &Error{Code: CodeMethod, Message: "use POST"}
 	}
-	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "TokenFunc or Verify", h.auth.check); reason != "" {
+	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "TokenFunc", h.auth.check); reason != "" {
 		httpserve.LeaveBody(w, r)
 		return t, nil, &Error{Code: CodeUnauthorized, Message: reason} // the message is only logged
 	}

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Options configures a [Handler]. Zero fields have defaults. Tokens, TokenFunc, Verify or
-// InsecureNoAuth must be set. [New] copies the options.
+// Options configures a [Handler]. Zero fields have defaults. Tokens, TokenFunc or InsecureNoAuth
+// must be set. [New] copies the options.
 type Options struct {
 	// Tokens are the bearer tokens that are accepted. Several tokens permit rotation. None may be
 	// empty.
@@ -29,12 +28,8 @@ type Options struct {
 	// X-API-Key, "Bearer " is optional.
 	AuthHeader string
 
-	// Verify replaces the comparison of tokens. It reports whether the request is from the
-	// platform. It must not read the body.
-	Verify func(*http.Request) bool
-
 	// InsecureNoAuth accepts every request. Any program that can reach the handler can then run the
-	// agent.
+	// agent. Set it if a middleware authenticates the requests in another way.
 	InsecureNoAuth bool
 
 	// MaxBodyBytes bounds the body of a request, in bytes. A larger one is rejected with 413.

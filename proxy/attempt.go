@@ -26,7 +26,6 @@ type run struct {
 	pacer          *Pacer
 	dropNulls      bool
 	checkArguments func(string, json.RawMessage) error
-	legacyBare     bool
 	log            *slog.Logger
 	observers      []*Observer
 	ownObservers   [1]*Observer // where observers points if there is one

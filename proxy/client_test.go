@@ -441,23 +441,7 @@ func TestRunOverEndsEverything(t *testing.T) {
 }
 
 func TestBareResponse(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"status":"shipped"}`:               `{"status":"shipped"}`,
-		`[1]`:                                `[1]`,
-		`"text"`:                             `"text"`,
-		`{"status":"ok","source":{"id":1}}`:  `{"status":"ok","source":{"id":1}}`,
-		`{"Response":"web"}`:                 `{"Response":"web"}`,
-		`{"response":null,"source":"error"}`: `null`,
-	} {
-		c := newClient(t, &script{steps: []step{answer(200, body)}},
-			func(o *proxy.Options) { o.LegacyBareResponse = true })
-		got, err := c.Do(background, "x", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantJSON(t, got.Response, err, want)
-	}
-	for _, body := range []string{`{"status":"shipped"}`, `[1]`, `"text"`} {
+	for _, body := range []string{`{"status":"shipped"}`, `{"Response":"web"}`, `[1]`, `"text"`} {
 		c, _ := scripted(t, answer(200, body))
 		_, err := c.Do(background, "x", nil)
 		wantError(t, err, proxy.CodeBadResponse, proxy.Unknown)

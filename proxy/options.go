@@ -59,11 +59,6 @@ type Options struct {
 	// arguments. The method ValidateArguments of [github.com/toolwire/toolwire/schema.Set] fits.
 	CheckArguments func(tool string, arguments json.RawMessage) error
 
-	// LegacyBareResponse accepts a 200 whose body is not an envelope: JSON of another shape, or an
-	// object without the member response. The whole body is then the result. If it is false, such a
-	// response is an error with [CodeBadResponse].
-	LegacyBareResponse bool
-
 	// Logger receives one record per attempt (debug) and per wait (info), for the rate limit or
 	// before repeating: tool, attempt, status, class, code, durations. Records contain no
 	// arguments, results or tokens. If Logger is nil, nothing is logged.
@@ -130,7 +125,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		pacer:          o.Pacer,
 		dropNulls:      o.DropNulls,
 		checkArguments: o.CheckArguments,
-		legacyBare:     o.LegacyBareResponse,
 		log:            o.Logger,
 		onRunOver:      o.OnRunOver,
 	}

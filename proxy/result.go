@@ -63,9 +63,6 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 		}
 	}
 	result := &Result{Tool: tool, Attempts: ans.attempts}
-	if r.legacyBare && !hasResponse(ans.body) {
-		return r.bareResult(result, ans)
-	}
 	err := rawjson.Read(ans.body, liberal, func(read *rawjson.Reader) error {
 		return read.Object(nil, func(name string) (err error) { // later members may differ from these by case
 			switch name {
@@ -139,18 +136,6 @@ func hasResponse(body []byte) (found bool) {
 		})
 	})
 	return found
-}
-
-// bareResult takes the whole answer as the tool's result.
-func (r *run) bareResult(result *Result, ans answer) (*Result, *Error) {
-	err := rawjson.Read(ans.body, liberal, func(read *rawjson.Reader) (err error) {
-		result.Response, err = read.Value()
-		return err
-	})
-	if err != nil {
-		return nil, badResponse(result.Tool, ans, r.withoutSecrets(err))
-	}
-	return r.bounded(result, ans)
 }
 
 // resultError is for a result that [Call] cannot hand out as a T.

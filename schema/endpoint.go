@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/bounded"
@@ -14,17 +13,10 @@ type Endpoint struct {
 	// Tools are the tools that its discovery lists, or the functions of a code endpoint. If nil,
 	// they are not known, and bindings may name any tool.
 	Tools []string
-	// Requirements are the packages of a code endpoint, such as httpx>=0.27.
-	Requirements []string
-	// EnvVars are the names of the organisation's credentials that a code endpoint gets as
-	// environment variables. They contain no values.
-	EnvVars []string
 }
 
 // endpointTypes are the types that can be bound.
 var endpointTypes = []string{"mcp_server", "http_openapi", "code"}
-
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // endpointKey identifies an endpoint. The id is that of uuid.Canonical.
 type endpointKey struct{ id, name string }
@@ -72,14 +64,6 @@ func (c *checker) endpoint(ps *problems, key endpointKey, tool string) {
 	if !slices.Contains(endpointTypes, e.Type) {
 		ps.add("endpoint_type", at, "is an endpoint of type %q; only mcp_server, http_openapi and code can be bound",
 			bounded.Cut(e.Type, 40))
-	}
-	if e.Type != "code" && (e.Requirements != nil || e.EnvVars != nil) {
-		ps.note("endpoint_not_code", at, "is an endpoint of type %q; only code endpoints have requirements and env_vars",
-			bounded.Cut(e.Type, 40))
-	}
-	if slices.ContainsFunc(e.EnvVars, func(name string) bool { return !envName.MatchString(name) }) {
-		ps.note("endpoint_env_vars", at, "is an endpoint whose env_vars are not all names; list the names of "+
-			"credentials, without values")
 	}
 	if tool != "" && e.Tools != nil && !slices.Contains(e.Tools, tool) {
 		ps.add("endpoint_tool", "/passthrough_binding/tool_name", "is not among the tools discovered on the endpoint%s",

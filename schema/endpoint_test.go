@@ -18,14 +18,9 @@ func TestCodeEndpoint(t *testing.T) {
 		endpoint schema.Endpoint
 		want     string
 	}{
-		{"complete", schema.Endpoint{Type: "code", Tools: []string{"search_wikipedia", "fetch_url"},
-			Requirements: []string{"httpx>=0.27", "trafilatura"}, EnvVars: []string{"SEARCH_KEY"}}, ""},
+		{"complete", schema.Endpoint{Type: "code", Tools: []string{"search_wikipedia", "fetch_url"}}, ""},
 		{"not one of its functions", schema.Endpoint{Type: "code", Tools: []string{"fetch_url"}},
 			"endpoint_tool /0/passthrough_binding/tool_name"},
-		{"a value for a name", schema.Endpoint{Type: "code", EnvVars: []string{"SEARCH_KEY=sk-123"}},
-			"? endpoint_env_vars /0/passthrough_binding/endpoint_name"},
-		{"another type", schema.Endpoint{Type: "mcp_server", Requirements: []string{"httpx"}},
-			"? endpoint_not_code /0/passthrough_binding/endpoint_name"},
 	} {
 		lookup := func(context.Context, string, string) (schema.Endpoint, bool, error) { return test.endpoint, true, nil }
 		if got := verdict(t, []schema.Tool{tool}, &schema.ValidateOptions{Endpoint: lookup}); got != test.want {

@@ -55,7 +55,7 @@ type Error struct {
 //	                name_invalid name_duplicate input_schema_missing mode_invalid binding_missing
 //	                binding_both_ids binding_no_endpoint binding_endpoint_id binding_tool_name
 //	                endpoint_missing endpoint_type endpoint_foreign endpoint_tool
-//	                endpoint_lookup endpoint_not_code endpoint_env_vars later_release
+//	                endpoint_lookup later_release
 //	                policy_invalid adapter_missing
 //	                adapter_undeclared adapter_invalid adapter_unsupported
 //	other formats   built_in list_incomplete format_unknown format_mixed member_clash

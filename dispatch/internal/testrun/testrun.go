@@ -236,7 +236,7 @@ func (s *Setup) inMemory() error {
 		proxyOpts.Transport = memhttp.NewArrivalTransport(s.Witness.Watch(s.Platform))
 	}
 	opts.Proxy = &proxyOpts
-	if len(opts.Tokens) == 0 && opts.TokenFunc == nil && opts.Verify == nil && !opts.InsecureNoAuth {
+	if len(opts.Tokens) == 0 && opts.TokenFunc == nil && !opts.InsecureNoAuth {
 		token := rand.Text()
 		opts.Tokens = []string{token}
 		if s.Target.AuthValue == "" {
