@@ -93,17 +93,17 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 
 func hasType(value json.RawMessage, fieldType string) bool {
 	switch kind := rawjson.Kind(value); fieldType {
-	case TypeString:
+	case typeString:
 		return kind == '"'
-	case TypeNumber:
+	case typeNumber:
 		return kind == '0'
-	case TypeInteger:
+	case typeInteger:
 		return kind == '0' && rawjson.ParseNumber(string(value)).Integer()
-	case TypeBoolean:
+	case typeBoolean:
 		return kind == 't' || kind == 'f'
-	case TypeObject:
+	case typeObject:
 		return kind == '{'
-	case TypeArray:
+	case typeArray:
 		return kind == '['
 	}
 	return true

@@ -174,7 +174,7 @@ func TestNoSchemaIsValid(t *testing.T) {
 
 func TestSchemaWrittenInGo(t *testing.T) {
 	s := &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id", Fields: []ledger.Field{
-		{Name: "status", Type: ledger.TypeString, Enum: []any{"open", 1, nil, []string{"x"}}},
+		{Name: "status", Type: "string", Enum: []any{"open", 1, nil, []string{"x"}}},
 	}}}}
 	checkProblems(t, s.Validate(), "invalid_value /entities/0/fields/0/enum/3")
 }
@@ -364,8 +364,8 @@ func TestSettingAFieldCorrectsIt(t *testing.T) {
 	checkProblems(t, all(a.Validate(nil)))
 
 	s := mustSchema(t, `{"entities":[{"type":"order","id_field":1,"fields":[{"name":"n","type":2}]}],"field_policy":3}`)
-	s.FieldPolicy, s.Entities[0].IDField = ledger.PolicyOpen, "id"
+	s.FieldPolicy, s.Entities[0].IDField = "open", "id"
 	checkProblems(t, s.Validate(), "wrong_type /entities/0/fields/0/type")
-	s.Entities[0].Fields[0].Type = ledger.TypeString
+	s.Entities[0].Fields[0].Type = "string"
 	checkProblems(t, s.Validate())
 }

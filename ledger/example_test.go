@@ -135,7 +135,7 @@ func ExampleSchema_Validate() {
 
 func ExampleState_Apply() {
 	schema := &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id", Fields: []ledger.Field{
-		{Name: "status", Type: ledger.TypeString, Enum: []any{"open", "paid", "refunded"}},
+		{Name: "status", Type: "string", Enum: []any{"open", "paid", "refunded"}},
 	}}}}
 	state, err := ledger.NewState(nil, schema)
 	if err != nil {

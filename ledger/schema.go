@@ -11,20 +11,20 @@ import (
 // maxEntities is how many entity types a ledger schema may declare.
 const maxEntities = 100
 
-// Values of field_policy and flags.policy. Open is the default of field_policy.
+// Values of field_policy and flags.policy.
 const (
-	PolicyOpen   = "open"
-	PolicyClosed = "closed"
+	policyOpen   = "open"
+	policyClosed = "closed"
 )
 
 // The six types of a field.
 const (
-	TypeString  = "string"
-	TypeNumber  = "number"
-	TypeInteger = "integer"
-	TypeBoolean = "boolean"
-	TypeObject  = "object"
-	TypeArray   = "array"
+	typeString  = "string"
+	typeNumber  = "number"
+	typeInteger = "integer"
+	typeBoolean = "boolean"
+	typeObject  = "object"
+	typeArray   = "array"
 )
 
 // A Schema is an agent's ledger_schema: the entity types, fields and flags that its world state may
@@ -79,7 +79,7 @@ type FlagRule struct {
 	kept members.Kept
 }
 
-var fieldTypes = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeObject, TypeArray}
+var fieldTypes = []string{typeString, typeNumber, typeInteger, typeBoolean, typeObject, typeArray}
 
 func (s *Schema) fields() []members.Field {
 	return []members.Field{
@@ -204,16 +204,16 @@ func (s *Schema) entity(entityType string) *Entity {
 // closedFields reports whether an entity may only have declared fields.
 func (s *Schema) closedFields(e *Entity) bool {
 	if e.FieldPolicy != "" {
-		return e.FieldPolicy == PolicyClosed
+		return e.FieldPolicy == policyClosed
 	}
-	return s.FieldPolicy == PolicyClosed
+	return s.FieldPolicy == policyClosed
 }
 
 // allowedFlags has the flags that may be set; if it is nil, all may be.
 type allowedFlags map[string]bool
 
 func (s *Schema) allowedFlags() allowedFlags {
-	if s.Flags == nil || s.Flags.Policy != PolicyClosed {
+	if s.Flags == nil || s.Flags.Policy != policyClosed {
 		return nil
 	}
 	return flagSet(s.Flags.Values)

@@ -109,7 +109,7 @@ func (f *FlagRule) problems() (ps problems) {
 }
 
 func checkPolicy(ps *problems, pointer, policy string) {
-	if policy != "" && policy != PolicyOpen && policy != PolicyClosed {
+	if policy != "" && policy != policyOpen && policy != policyClosed {
 		ps.Add("invalid_value", pointer, "must be open or closed")
 	}
 }

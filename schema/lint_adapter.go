@@ -41,7 +41,7 @@ func (l *linter) undeclaredFields(at string, a *ledger.Adapter, s *ledger.Schema
 	if s == nil {
 		return
 	}
-	closed := &ledger.Schema{FieldPolicy: ledger.PolicyClosed, Entities: slices.Clone(s.Entities)}
+	closed := &ledger.Schema{FieldPolicy: "closed", Entities: slices.Clone(s.Entities)}
 	for i := range closed.Entities {
 		closed.Entities[i].FieldPolicy = ""
 	}

@@ -18,9 +18,9 @@ func TestLintOfAdapters(t *testing.T) {
 		`"items":{"type":"object","properties":{"sku":{"type":"string"}}}}},"additionalProperties":false},"any":{},"rest":{"type":"object",` +
 		`"additionalProperties":{"type":"object","properties":{"a":{}}}}}}`
 	declared := &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id", Fields: []ledger.Field{{Name: "status", Type: "string"}}}}}
-	closedFields := &ledger.Schema{FieldPolicy: ledger.PolicyClosed, Entities: declared.Entities}
-	openEntity := &ledger.Schema{FieldPolicy: ledger.PolicyClosed, Entities: slices.Clone(declared.Entities)}
-	openEntity.Entities[0].FieldPolicy = ledger.PolicyOpen
+	closedFields := &ledger.Schema{FieldPolicy: "closed", Entities: declared.Entities}
+	openEntity := &ledger.Schema{FieldPolicy: "closed", Entities: slices.Clone(declared.Entities)}
+	openEntity.Entities[0].FieldPolicy = "open"
 	adapter := func(members string) string { return `{"entity_type":"order","id_from":"$.order.id"` + members + `}` }
 	for _, test := range []struct {
 		name, adapter, output string

@@ -15,9 +15,9 @@ const authFirst = "Compare the bearer first, in constant time, and answer 401 wi
 
 // auth sends a ping without an auth value.
 func (c *checkup) auth(ctx context.Context) Finding {
-	ping := c.found[Ping]
+	ping := c.found[checkPing]
 	if c.first.timeout { // other requests would time out too
-		return *because(Ping)
+		return *because(checkPing)
 	}
 	if !c.hasAuth {
 		if ping.Status != StatusFailed {
@@ -28,7 +28,7 @@ func (c *checkup) auth(ctx context.Context) Finding {
 		if c.first.refuses() {
 			return good("a ping without a bearer is refused with %d", c.first.status)
 		}
-		return *because(Ping)
+		return *because(checkPing)
 	}
 	a := c.send(ctx, probe{body: aPing})
 	c.refusal = a.status
@@ -36,7 +36,7 @@ func (c *checkup) auth(ctx context.Context) Finding {
 	case a.refuses():
 		return good("a ping without a bearer is refused with %d", a.status)
 	case ping.Status == StatusFailed: // probably for the same reason
-		return *because(Ping)
+		return *because(checkPing)
 	case !a.ok():
 		return warning(answer401, "a ping without a bearer is answered %s", c.tell(a))
 	}
@@ -52,12 +52,12 @@ func (c *checkup) auth(ctx context.Context) Finding {
 
 // bearer sends a ping and a dispatch with a wrong auth value of the right form.
 func (c *checkup) bearer(ctx context.Context) Finding {
-	auth, ping := c.found[AuthBeforePing], c.found[Ping]
+	auth, ping := c.found[checkAuthBeforePing], c.found[checkPing]
 	switch {
 	case c.first.timeout:
-		return *because(Ping)
+		return *because(checkPing)
 	case c.open && auth.Status == StatusFailed:
-		return *because(AuthBeforePing)
+		return *because(checkAuthBeforePing)
 	case c.open:
 		return skipped("", "no bearer is asked for")
 	}
@@ -74,7 +74,7 @@ func (c *checkup) bearer(ctx context.Context) Finding {
 		switch a := c.send(ctx, p.probe); {
 		case a.refuses():
 		case ping.Status == StatusFailed:
-			return *because(Ping)
+			return *because(checkPing)
 		case a.ok():
 			return failed(authFirst, "a %s with a wrong bearer is accepted: %s", p.what, c.tell(a))
 		case a.status != c.refusal && (a.timeout || a.status >= 500): // the agent may have run

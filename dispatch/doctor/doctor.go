@@ -110,26 +110,43 @@ type Options struct {
 	Transport http.RoundTripper
 }
 
-// A Name is the name of a check. Names are stable.
+// A Name is the name of a check or a scenario. Names are stable. The checks, in the order of a report:
+//
+//	reachable         the endpoint answers HTTP, with any status
+//	tls               certificate, TLS version, and an address that the platform can reach
+//	clock             the endpoint's clock agrees with the clock of this machine
+//	method            GET and PUT are rejected
+//	auth_before_ping  a ping without the auth header is rejected
+//	wrong_bearer      a ping and a dispatch with another auth value are rejected
+//	ping              a ping with the auth value is answered with a 2xx
+//	ping_spacing      white space in a ping makes no difference
+//	body_limit        a body of 32 MiB is rejected
+//	content_type      responses are application/json
+//	malformed_body    a body that is not JSON is rejected with a 4xx, in JSON
+//	dispatch          the sample dispatch completes within the response contract
+//	late_calls        the agent does not call the proxy after its answer
+//	proxy             the platform's proxy can be reached from this machine
+//	tools_schema      the platform would accept the tools, and schema.Lint finds nothing
+//
+// [Scenarios] returns the scenarios.
 type Name string
 
-// The checks, in the order of a report.
 const (
-	Reachable      Name = "reachable"        // the endpoint answers HTTP, with any status
-	TLS            Name = "tls"              // certificate, TLS version, and an address that the platform can reach
-	Clock          Name = "clock"            // the endpoint's clock agrees with the clock of this machine
-	Method         Name = "method"           // GET and PUT are rejected
-	AuthBeforePing Name = "auth_before_ping" // a ping without the auth header is rejected
-	WrongBearer    Name = "wrong_bearer"     // a ping and a dispatch with another auth value are rejected
-	Ping           Name = "ping"             // a ping with the auth value is answered with a 2xx
-	PingSpacing    Name = "ping_spacing"     // white space in a ping makes no difference
-	BodyLimit      Name = "body_limit"       // a body of 32 MiB is rejected
-	ContentType    Name = "content_type"     // responses are application/json
-	MalformedBody  Name = "malformed_body"   // a body that is not JSON is rejected with a 4xx, in JSON
-	Dispatch       Name = "dispatch"         // the sample dispatch completes within the response contract
-	LateCalls      Name = "late_calls"       // the agent does not call the proxy after its answer
-	Proxy          Name = "proxy"            // the platform's proxy can be reached from this machine
-	ToolsSchema    Name = "tools_schema"     // the platform would accept the tools, and schema.Lint finds nothing
+	checkReachable      Name = "reachable"
+	checkTLS            Name = "tls"
+	checkClock          Name = "clock"
+	checkMethod         Name = "method"
+	checkAuthBeforePing Name = "auth_before_ping"
+	checkWrongBearer    Name = "wrong_bearer"
+	checkPing           Name = "ping"
+	checkPingSpacing    Name = "ping_spacing"
+	checkBodyLimit      Name = "body_limit"
+	checkContentType    Name = "content_type"
+	checkMalformedBody  Name = "malformed_body"
+	checkDispatch       Name = "dispatch"
+	checkLateCalls      Name = "late_calls"
+	checkProxy          Name = "proxy"
+	checkToolsSchema    Name = "tools_schema"
 )
 
 // Check examines an agent's endpoint from outside, as the platform will use it, and its tools
@@ -171,21 +188,21 @@ type check struct {
 // allChecks returns the checks in the order of a report.
 func allChecks() []check {
 	return []check{
-		{Reachable, nil, nil, (*checkup).reachable},
-		{TLS, []Name{Reachable}, nil, (*checkup).tls},
-		{Clock, []Name{TLS}, nil, (*checkup).clock},
-		{Method, []Name{Ping}, nil, (*checkup).method},
-		{AuthBeforePing, []Name{TLS}, []Name{Ping}, (*checkup).auth},
-		{WrongBearer, []Name{TLS}, []Name{AuthBeforePing}, (*checkup).bearer},
-		{Ping, []Name{TLS}, nil, (*checkup).ping},
-		{PingSpacing, []Name{Ping}, nil, (*checkup).pingSpacing},
-		{BodyLimit, []Name{Ping}, nil, (*checkup).bodyLimit},
-		{ContentType, []Name{Ping}, []Name{Dispatch}, (*checkup).contentType},
-		{MalformedBody, []Name{Ping}, nil, (*checkup).malformed},
-		{Dispatch, []Name{Ping}, nil, (*checkup).dispatch},
-		{LateCalls, []Name{Dispatch}, nil, (*checkup).lateCalls},
-		{Proxy, nil, nil, (*checkup).proxy},
-		{ToolsSchema, nil, nil, (*checkup).tools},
+		{checkReachable, nil, nil, (*checkup).reachable},
+		{checkTLS, []Name{checkReachable}, nil, (*checkup).tls},
+		{checkClock, []Name{checkTLS}, nil, (*checkup).clock},
+		{checkMethod, []Name{checkPing}, nil, (*checkup).method},
+		{checkAuthBeforePing, []Name{checkTLS}, []Name{checkPing}, (*checkup).auth},
+		{checkWrongBearer, []Name{checkTLS}, []Name{checkAuthBeforePing}, (*checkup).bearer},
+		{checkPing, []Name{checkTLS}, nil, (*checkup).ping},
+		{checkPingSpacing, []Name{checkPing}, nil, (*checkup).pingSpacing},
+		{checkBodyLimit, []Name{checkPing}, nil, (*checkup).bodyLimit},
+		{checkContentType, []Name{checkPing}, []Name{checkDispatch}, (*checkup).contentType},
+		{checkMalformedBody, []Name{checkPing}, nil, (*checkup).malformed},
+		{checkDispatch, []Name{checkPing}, nil, (*checkup).dispatch},
+		{checkLateCalls, []Name{checkDispatch}, nil, (*checkup).lateCalls},
+		{checkProxy, nil, nil, (*checkup).proxy},
+		{checkToolsSchema, nil, nil, (*checkup).tools},
 	}
 }
 
@@ -339,7 +356,7 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 
 // ofEndpoints are the checks of what a program in code mode does not have.
 var ofEndpoints = []Name{
-	Reachable, TLS, Clock, Method, AuthBeforePing, WrongBearer, Ping, PingSpacing, BodyLimit, ContentType, MalformedBody, headersOnly, bodyOnly,
+	checkReachable, checkTLS, checkClock, checkMethod, checkAuthBeforePing, checkWrongBearer, checkPing, checkPingSpacing, checkBodyLimit, checkContentType, checkMalformedBody, headersOnly, bodyOnly,
 }
 
 // examine executes a check. A panic is a fault of the doctor, and the check is skipped, unless it is an
@@ -362,10 +379,10 @@ func (c *checkup) examine(ctx context.Context, k check) (f Finding) {
 
 // describe adds to a finding what was sent and how to repeat it.
 func (c *checkup) describe(name Name, f *Finding) {
-	if len(c.sent) == 0 && c.first != nil && slices.Contains([]Name{TLS, Clock, AuthBeforePing, Ping, ContentType}, name) {
+	if len(c.sent) == 0 && c.first != nil && slices.Contains([]Name{checkTLS, checkClock, checkAuthBeforePing, checkPing, checkContentType}, name) {
 		c.sent, c.commands = []string{c.first.sent}, []string{c.first.again}
 	}
-	if f.Reproduce == "" && c.result != nil && slices.Contains([]Name{Dispatch, LateCalls}, name) {
+	if f.Reproduce == "" && c.result != nil && slices.Contains([]Name{checkDispatch, checkLateCalls}, name) {
 		f.Sent, f.Reproduce = "a dispatch", c.again(name)
 	}
 	f.Sent = cmp.Or(f.Sent, strings.Join(c.sent, "\n"))
@@ -398,7 +415,7 @@ func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
 	}
 	c.ended = name
 	*f = failed(do, "%s, and the next ping is answered %s", f.Seen, c.tell(after))
-	f.Rule = rules[Ping].text
+	f.Rule = rules[checkPing].text
 }
 
 const limitAdvice = "Raise the limit on requests: the platform sends one for every turn of every run, and pings besides."

@@ -110,7 +110,7 @@ func TestCheckMakesTheAgentWorkOnce(t *testing.T) {
 		if err != nil || !report.OK() || runs.Load() != want {
 			t.Errorf("%s: %d runs, want %d, %v\n%s", name, runs.Load(), want, err, report)
 		}
-		for _, check := range []doctor.Name{doctor.Dispatch, doctor.LateCalls} {
+		for _, check := range []doctor.Name{"dispatch", "late_calls"} {
 			if f := find(t, report, check); (f.Status == doctor.StatusSkipped) != opts.NoDispatch || f.Because != "" {
 				t.Errorf("%s: %+v", name, f)
 			}
@@ -153,7 +153,7 @@ func TestCheckDispatchesTheTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertNoWarning(t, report)
-	if f := find(t, report, doctor.Dispatch); !strings.Contains(f.Seen, "10 tool calls") {
+	if f := find(t, report, "dispatch"); !strings.Contains(f.Seen, "10 tool calls") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -169,7 +169,7 @@ func TestCheckSampleHasTheTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertNoWarning(t, report)
-	if f := find(t, report, doctor.Dispatch); !strings.Contains(f.Seen, "5 tool calls") {
+	if f := find(t, report, "dispatch"); !strings.Contains(f.Seen, "5 tool calls") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -212,7 +212,7 @@ func TestCheckTime(t *testing.T) {
 		if said := expect(t, report, nil, []doctor.Name{"dispatch"}); !strings.Contains(said, "it took 50s of the 1m0s") {
 			t.Errorf("%q", said)
 		}
-		if f := find(t, report, doctor.LateCalls); f.Status != doctor.StatusOK || f.TookMS != 500 {
+		if f := find(t, report, "late_calls"); f.Status != doctor.StatusOK || f.TookMS != 500 {
 			t.Errorf("%+v", f)
 		}
 
@@ -231,7 +231,7 @@ func TestCheckTime(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		report, err = doctor.Check(ctx, dispatchtest.Target{Agent: ready}, nil)
-		if f := find(t, report, doctor.LateCalls); err == nil || f.Status != doctor.StatusSkipped {
+		if f := find(t, report, "late_calls"); err == nil || f.Status != doctor.StatusSkipped {
 			t.Errorf("%v %+v", err, f)
 		}
 		time.Sleep(time.Hour) // for the agents to end
@@ -328,7 +328,7 @@ func TestCheckURLs(t *testing.T) {
 			if said := expect(t, report, tt.failed, tt.warned); !strings.Contains(said, tt.seen) {
 				t.Errorf("%q is not said in\n%s", tt.seen, report)
 			}
-			if f := find(t, report, doctor.Dispatch); strings.Contains(tt.name, " http") && strings.HasPrefix(tt.name, "p") && f.Status != doctor.StatusSkipped {
+			if f := find(t, report, "dispatch"); strings.Contains(tt.name, " http") && strings.HasPrefix(tt.name, "p") && f.Status != doctor.StatusSkipped {
 				t.Errorf("a sample is dispatched to an agent elsewhere: %+v", f)
 			}
 		})
@@ -362,7 +362,7 @@ func TestCheckWarnsOfPrivateAddresses(t *testing.T) {
 	// With a task of the caller's the agent is made to work all the same.
 	opts.Task = &dispatchtest.Task{Instruction: "Say hello."}
 	report, err = doctor.Check(t.Context(), dispatchtest.Target{URL: "https://192.168.7.7/dispatch", AuthValue: "Bearer secret"}, &opts)
-	if f := find(t, report, doctor.Dispatch); err != nil || f.Status != doctor.StatusOK {
+	if f := find(t, report, "dispatch"); err != nil || f.Status != doctor.StatusOK {
 		t.Errorf("%v %+v", err, f)
 	}
 }
@@ -429,7 +429,7 @@ func TestCheckNamesMissingAuthenticationOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := find(t, report, doctor.WrongBearer); f.Because != doctor.AuthBeforePing {
+	if f := find(t, report, "wrong_bearer"); f.Because != "auth_before_ping" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -541,7 +541,7 @@ func TestCheckDocuments(t *testing.T) {
 					t.Errorf("%q is not said in\n%s", part, said)
 				}
 			}
-			if f := find(t, report, doctor.Proxy); !strings.Contains(f.Do, advice[tt.name]) {
+			if f := find(t, report, "proxy"); !strings.Contains(f.Do, advice[tt.name]) {
 				t.Errorf("%q is not advised, but %q", advice[tt.name], f.Do)
 			}
 		})
@@ -668,7 +668,7 @@ func TestCheckSendsTheBearerNowhereElse(t *testing.T) {
 		opts.ProxyBase = elsewhere.URL + "/api/odyssey-proxy"
 		requests.Store(0)
 		report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, &opts)
-		if f := find(t, report, doctor.Proxy); err != nil || f.Status != doctor.StatusOK {
+		if f := find(t, report, "proxy"); err != nil || f.Status != doctor.StatusOK {
 			t.Errorf("%s: %v %+v", name, err, f)
 		}
 		if requests.Load() != 1 || leaks.Load() != 0 {
@@ -755,7 +755,7 @@ func TestTheDoctorSeesTheHandlersLog(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				f := find(t, report, doctor.Dispatch)
+				f := find(t, report, "dispatch")
 				if f.Status != tt.status || !strings.Contains(f.Seen+strings.Join(f.Details, "\n"), tt.want) {
 					t.Errorf("%+v, want %s with %q", f, tt.status, tt.want)
 				}

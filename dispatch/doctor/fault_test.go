@@ -63,7 +63,7 @@ func TestSwitchingProtocolsEndsAProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range report.Findings {
-		if f.Name == Ping && (f.Status != StatusFailed || !strings.Contains(f.Seen, "101")) {
+		if f.Name == checkPing && (f.Status != StatusFailed || !strings.Contains(f.Seen, "101")) {
 			t.Errorf("%s", report)
 		}
 	}

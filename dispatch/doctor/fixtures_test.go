@@ -573,7 +573,7 @@ func TestCheckPassesTheReferenceWrapper(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, report, nil, []doctor.Name{"body_limit", "malformed_body"})
-	if f := find(t, report, doctor.Dispatch); !strings.Contains(f.Seen, "with 1 tool call") {
+	if f := find(t, report, "dispatch"); !strings.Contains(f.Seen, "with 1 tool call") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -632,7 +632,7 @@ func expect(t testing.TB, report *doctor.Report, failed, warned []doctor.Name) (
 			if demanded := f.Severity == doctor.Demanded; f.Rule == "" || f.Severity == "" || demanded != (f.Status == doctor.StatusFailed) {
 				t.Errorf("%s is %s by the %s rule %q", f.Name, f.Status, f.Severity, f.Rule)
 			}
-			if needsRequest := f.Name != doctor.Proxy && f.Name != doctor.ToolsSchema; (f.Sent == "" || f.Reproduce == "") && needsRequest {
+			if needsRequest := f.Name != "proxy" && f.Name != "tools_schema"; (f.Sent == "" || f.Reproduce == "") && needsRequest {
 				t.Errorf("%s does not say what was sent, or how to repeat it: %+v", f.Name, f)
 			}
 		}

@@ -66,7 +66,7 @@ func TestAProgramSaysWhyItFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := find(t, report, doctor.Dispatch)
+	f := find(t, report, "dispatch")
 	if !strings.Contains(f.Seen, "there is no API key") || !strings.Contains(f.Do, "-env NAME") ||
 		!slices.Contains(f.Details, "level=INFO msg=starting") || !slices.Contains(f.Details, "the agent failed; its log says why") {
 		t.Errorf("%+v", f)

@@ -90,7 +90,7 @@ func (c *checkup) beyondFlags() bool {
 // again returns the call or the command of the doctor that repeats a scenario, or the sample.
 func (c *checkup) again(scenario Name) string {
 	if c.url == nil && len(c.target.Command) == 0 || c.beyondFlags() {
-		if scenario == Dispatch || scenario == LateCalls {
+		if scenario == checkDispatch || scenario == checkLateCalls {
 			if c.beyondFlags() {
 				return "dispatchtest.Dispatch(ctx, target, task)"
 			}
@@ -122,7 +122,7 @@ func (c *checkup) again(scenario Name) string {
 	if c.opts.Task != nil && c.opts.Task.Instruction != "" {
 		command = append(command, "-instruction", shell(c.opts.Task.Instruction))
 	}
-	if scenario != Dispatch && scenario != LateCalls {
+	if scenario != checkDispatch && scenario != checkLateCalls {
 		command = append(command, "-scenarios", string(scenario))
 	}
 	if c.url == nil {

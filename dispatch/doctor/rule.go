@@ -32,24 +32,24 @@ const actorRule = porting + `Step 2, Multi-agent attribution: "A malformed label
 
 // rules has the rule of each check.
 var rules = map[Name]rule{
-	Reachable: {porting + `Step 3: "Pipelines opens one HTTP POST per dispatch to your endpoint."`, Inferred},
-	TLS:       {`"Register an external HTTP agent": the endpoint URL is publicly reachable HTTPS.`, Advised},
-	Clock:     {`"Trace events": the trace is sorted by __occurred_at, the agent's clock.`, Inferred},
-	Method:    {porting + `Step 3: "Pipelines opens one HTTP POST per dispatch". No document says what to do with another method.`, Inferred},
-	AuthBeforePing: {stepPing + `"Run inbound auth first, then short-circuit the ping body to a 2xx." ` +
+	checkReachable: {porting + `Step 3: "Pipelines opens one HTTP POST per dispatch to your endpoint."`, Inferred},
+	checkTLS:       {`"Register an external HTTP agent": the endpoint URL is publicly reachable HTTPS.`, Advised},
+	checkClock:     {`"Trace events": the trace is sorted by __occurred_at, the agent's clock.`, Inferred},
+	checkMethod:    {porting + `Step 3: "Pipelines opens one HTTP POST per dispatch". No document says what to do with another method.`, Inferred},
+	checkAuthBeforePing: {stepPing + `"Run inbound auth first, then short-circuit the ping body to a 2xx." ` +
 		stepAuth + `"By default, any caller that can reach the endpoint can dispatch. Configure a static bearer token".`, Advised},
-	WrongBearer: {stepAuth + `"secrets.compare_digest(authorization, expected)", otherwise status_code=401.`, Advised},
-	Ping:        {stepPing + `"Handle the {"ping": true} body explicitly." … "short-circuit the ping body to a 2xx."`, Advised},
-	PingSpacing: {stepPing + `the body is compared as JSON: body == {"ping": True}. The text says "exactly this body".`, Inferred},
-	BodyLimit:   {`No document names a limit for the body of a dispatch.`, Inferred},
-	ContentType: {`"Troubleshooting", agent_bad_response: answer with Content-Type: application/json.`, Advised},
-	MalformedBody: {`"Troubleshooting": a 4xx and the first 500 characters of a 5xx are shown. No document says how to answer malformed JSON.`,
+	checkWrongBearer: {stepAuth + `"secrets.compare_digest(authorization, expected)", otherwise status_code=401.`, Advised},
+	checkPing:        {stepPing + `"Handle the {"ping": true} body explicitly." … "short-circuit the ping body to a 2xx."`, Advised},
+	checkPingSpacing: {stepPing + `the body is compared as JSON: body == {"ping": True}. The text says "exactly this body".`, Inferred},
+	checkBodyLimit:   {`No document names a limit for the body of a dispatch.`, Inferred},
+	checkContentType: {`"Troubleshooting", agent_bad_response: answer with Content-Type: application/json.`, Advised},
+	checkMalformedBody: {`"Troubleshooting": a 4xx and the first 500 characters of a 5xx are shown. No document says how to answer malformed JSON.`,
 		Inferred},
-	Dispatch: {stepWrap + `"Return a response object with a non-empty final_response value." ` + stepProxy +
+	checkDispatch: {stepWrap + `"Return a response object with a non-empty final_response value." ` + stepProxy +
 		`"POST to the odyssey proxy base URL, then append /tools/ followed by the tool name" with "Authorization: Bearer <run_token>"; ` +
 		`the arguments are "validated against input_schema".`, Advised},
-	LateCalls: {`No document allows or forbids calls after the response; the run token is for the run.`, Inferred},
-	Proxy:     {codeMode + `"HTTP 401 is the expected success signal for this probe".`, Advised},
+	checkLateCalls: {`No document allows or forbids calls after the response; the run token is for the run.`, Inferred},
+	checkProxy:     {codeMode + `"HTTP 401 is the expected success signal for this probe".`, Advised},
 	concurrentRuns: {stepWrap + `"Build the agent inside the request handler so tools close over request-scoped values, because each run has ` +
 		`its own bearer token."`, Advised},
 	unwrap: {porting + `Step 2: "Your tool body must return body["response"], not the full envelope." ` +
@@ -72,8 +72,8 @@ var rules = map[Name]rule{
 		Inferred},
 	memoryStateful: {`"Task seeding", memory_mode stateful: the agent keeps the memory. No document demands that an agent supports it.`,
 		Inferred},
-	sessionStateful: {stepWrap + `"Return a response object with a non-empty final_response value", for each dispatch.`, Advised},
-	ToolsSchema:     {`"Tools schema": the platform validates each tool at registration.`, Advised},
+	sessionStateful:  {stepWrap + `"Return a response object with a non-empty final_response value", for each dispatch.`, Advised},
+	checkToolsSchema: {`"Tools schema": the platform validates each tool at registration.`, Advised},
 }
 
 // cite adds the rule and its severity to a finding that asks for something.

@@ -44,9 +44,9 @@ func Scenarios() []Name {
 }
 
 func allScenarios() []check {
-	needs := []Name{Dispatch, concurrentRuns}
+	needs := []Name{checkDispatch, concurrentRuns}
 	list := []check{
-		{concurrentRuns, []Name{Dispatch}, nil, (*checkup).concurrent},
+		{concurrentRuns, []Name{checkDispatch}, nil, (*checkup).concurrent},
 		{unwrap, needs, nil, (*checkup).unwrapped},
 		{resultKinds, append(needs, unwrap), nil, (*checkup).ofKinds},
 	}
@@ -134,7 +134,7 @@ func (c *checkup) choose() (unknown []Name) {
 	for _, k := range chosen {
 		if slices.Contains(c.opts.Scenarios, k.name) {
 			k.needs = slices.DeleteFunc(slices.Clone(k.needs), func(need Name) bool {
-				return need != Dispatch && !slices.Contains(c.opts.Scenarios, need)
+				return need != checkDispatch && !slices.Contains(c.opts.Scenarios, need)
 			})
 			c.checks = append(c.checks, k)
 		}

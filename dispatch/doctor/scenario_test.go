@@ -164,7 +164,7 @@ func TestScenariosSayHowToRepeatThem(t *testing.T) {
 	}
 	want = fmt.Sprintf(`curl -i -X POST -H 'Content-Type: application/json' -H "Authorization: $AUTH_VALUE" `+
 		`-d $'\n{ "ping" :\ttrue } \r\n' '%s/dispatch'`, server.URL)
-	if f := find(t, report, doctor.PingSpacing); f.Reproduce != want {
+	if f := find(t, report, "ping_spacing"); f.Reproduce != want {
 		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
 	}
 }
@@ -274,10 +274,10 @@ func TestDispatchSaysHowToRepeatIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `go run github.com/toolwire/toolwire/examples/toolwire doctor -url "$URL" -auth-header 'X-API-Key' -token-env AGENT_TOKEN`
-	if f := find(t, report, doctor.Dispatch); f.Reproduce != want {
+	if f := find(t, report, "dispatch"); f.Reproduce != want {
 		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
 	}
-	if f := find(t, report, doctor.WrongBearer); !strings.Contains(f.Reproduce, `-H 'X-API-Key: wrong'`) {
+	if f := find(t, report, "wrong_bearer"); !strings.Contains(f.Reproduce, `-H 'X-API-Key: wrong'`) {
 		t.Errorf("%s", f.Reproduce)
 	}
 }

@@ -24,7 +24,7 @@ func TestGradersOfUndeclaredNames(t *testing.T) {
 	world := proxytest.World{
 		LedgerSchema: &ledger.Schema{
 			Entities: []ledger.Entity{{Type: "order", IDField: "id"}},
-			Flags:    &ledger.FlagRule{Policy: ledger.PolicyClosed, Values: []string{"refunded"}},
+			Flags:    &ledger.FlagRule{Policy: "closed", Values: []string{"refunded"}},
 		},
 		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")},
 	}

@@ -133,7 +133,7 @@ func TestLookupsObeyTheContext(t *testing.T) {
 		a := &responses{status: 201, body: `{"id":1}`}
 		_, err = newClient(t, "https://api.example.com",
 			&registration.Options{Transport: a, Validate: blocks}).Create(ctx, r)
-		if registration.CodeOf(err) != registration.CodeDeadline || !errors.Is(err, context.DeadlineExceeded) ||
+		if registration.CodeOf(err) != "deadline" || !errors.Is(err, context.DeadlineExceeded) ||
 			a.calls != 0 {
 			t.Errorf("%v, %d requests", err, a.calls)
 		}

@@ -14,12 +14,12 @@ import (
 // registered.
 func TestFaults(t *testing.T) {
 	codes := map[faulttest.Outcome]registration.Code{
-		faulttest.BadBody: registration.CodeBadResponse, faulttest.TooLarge: registration.CodeResponseTooLarge,
-		faulttest.Broken: registration.CodeTransport, faulttest.Canceled: registration.CodeCanceled,
+		faulttest.BadBody: "bad_response", faulttest.TooLarge: "response_too_large",
+		faulttest.Broken: "transport", faulttest.Canceled: "canceled",
 	}
 	statuses := map[int]registration.Code{
-		101: registration.CodeStatus, 204: registration.CodeBadResponse, 302: registration.CodeStatus,
-		429: registration.CodeRateLimited, 500: registration.CodeServer,
+		101: "unexpected_status", 204: "bad_response", 302: "unexpected_status",
+		429: "rate_limited", 500: "server_error",
 	}
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {

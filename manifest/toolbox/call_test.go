@@ -167,13 +167,13 @@ func TestAnswersOfExternalTools(t *testing.T) {
 		{"text", 200, `hunter2`, toolbox.CodeBadResponse, `~not JSON`},
 		{"two values", 200, `{} {}`, toolbox.CodeBadResponse, `~not JSON`},
 		{"too large", 200, big, toolbox.CodeResponseTooLarge, `~more than 1048576 bytes`},
-		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, toolbox.CodeNotFound,
+		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, "not_found",
 			`{"error":"not_found","detail":"the tool's server answered with HTTP status 404: {\"error\":\"unknown_tool\"}"}`},
-		{"500 with text", 500, `hunter2`, toolbox.CodeServer,
+		{"500 with text", 500, `hunter2`, "server_error",
 			`{"error":"server_error","detail":"the tool's server answered with HTTP status 500"}`},
-		{"500, large", 500, big, toolbox.CodeServer,
+		{"500, large", 500, big, "server_error",
 			`{"error":"server_error","detail":"the tool's server answered with HTTP status 500"}`},
-		{"401", 401, ``, toolbox.CodeUnauthorized, `~does not accept the secret`},
+		{"401", 401, ``, "unauthorized", `~does not accept the secret`},
 		{"no connection", 0, `hunter2 reset`, toolbox.CodeTransport, `~may or may not have run`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestRedirects(t *testing.T) {
 		if text := shown(result, err); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", path, text)
 		}
-		if err != nil && (len(seen) > 0 || toolbox.CodeOf(err) != toolbox.CodeStatus) || err == nil &&
+		if err != nil && (len(seen) > 0 || toolbox.CodeOf(err) != "unexpected_status") || err == nil &&
 			fmt.Sprint(seen) != "[POST with "+toolSecret+"]" {
 			t.Errorf("%s: %v %v", path, err, seen)
 		}
@@ -254,7 +254,7 @@ func TestTheSecretStaysBehindTLS(t *testing.T) {
 	opts, transport := options(nil), &downgrade{}
 	opts.Transport = transport
 	_, err := parse(t, external, opts).Call(t.Context(), "check", nil)
-	if toolbox.CodeOf(err) != toolbox.CodeStatus || fmt.Sprint(transport.seen) != "[https with "+toolSecret+"]" {
+	if toolbox.CodeOf(err) != "unexpected_status" || fmt.Sprint(transport.seen) != "[https with "+toolSecret+"]" {
 		t.Errorf("%v %v", err, transport.seen)
 	}
 }
@@ -263,7 +263,7 @@ func TestCallsThatAreNotSent(t *testing.T) {
 	sent := 0
 	opts := options(func(*http.Request) (int, string) { sent++; return 200, `1` })
 	box := parse(t, strings.Replace(external, "<Check>", strings.Repeat("x", 1<<20), 1), opts)
-	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeTooLarge {
+	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != "request_too_large" {
 		t.Errorf("too large: %v", err)
 	}
 	if sent > 0 {

@@ -143,7 +143,7 @@ func TestClientReadsAllPages(t *testing.T) {
 			toolbox.CodeBadResponse,
 			"not those of the documented pagination"},
 		"a failure on the second page": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`},
-			toolbox.CodeServer, "status 500"},
+			"server_error", "status 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, asked := serving(t, tt.bodies...)
@@ -191,8 +191,8 @@ func TestClientReadsAllPages(t *testing.T) {
 func must2[T, U any](v T, _ U) T { return v }
 
 func TestClientErrors(t *testing.T) {
-	codes := map[int]toolbox.Code{400: toolbox.CodeRefused, 401: toolbox.CodeUnauthorized, 403: toolbox.CodeForbidden,
-		404: toolbox.CodeNotFound, 429: toolbox.CodeRateLimited, 500: toolbox.CodeServer}
+	codes := map[int]toolbox.Code{400: "refused", 401: "unauthorized", 403: "forbidden",
+		404: "not_found", 429: "rate_limited", 500: "server_error"}
 	for status, tt := range map[int]struct{ body, part, detail string }{
 		400: {`{"adapter": ["Enter a valid UUID, not ` + apiKey + `."]}`, "status 400",
 			`{"adapter":["Enter a valid UUID, not [redacted]."]}`},
@@ -214,7 +214,7 @@ func TestClientErrors(t *testing.T) {
 		e, ok := errors.AsType[*toolbox.Error](err)
 		want, other := codes[status]
 		if !other {
-			want = toolbox.CodeStatus
+			want = "unexpected_status"
 		}
 		if !ok || e.Code != want || e.Status != status || e.Detail != tt.detail ||
 			!strings.Contains(err.Error(), tt.part) || requests != 1 {

@@ -104,13 +104,13 @@ func TestDetails(t *testing.T) {
 		{"not an object", 200, `"x"`, "Do it.", toolbox.CodeBadResponse},
 		{"invalid JSON", 200, `{"detail":`, "Do it.", toolbox.CodeBadResponse},
 		{"204", 204, ``, "Do it.", ""},
-		{"201", 201, `{"detail":"x"}`, "Do it.", toolbox.CodeStatus},
-		{"404", 404, `{"detail":"hunter2"}`, "Do it.", toolbox.CodeNotFound},
-		{"500", 500, `hunter2`, "Do it.", toolbox.CodeServer},
+		{"201", 201, `{"detail":"x"}`, "Do it.", "unexpected_status"},
+		{"404", 404, `{"detail":"hunter2"}`, "Do it.", "not_found"},
+		{"500", 500, `hunter2`, "Do it.", "server_error"},
 		{"redirect within the host", 302, `/other`, "Do it.\n\nfollowed", ""},
-		{"redirect to another host", 302, `https://127.0.0.1/`, "Do it.", toolbox.CodeStatus},
-		{"redirect to plain http", 302, `http://api.example.com/detail`, "Do it.", toolbox.CodeStatus},
-		{"redirect without end", 302, `https://api.example.com/detail`, "Do it.", toolbox.CodeStatus},
+		{"redirect to another host", 302, `https://127.0.0.1/`, "Do it.", "unexpected_status"},
+		{"redirect to plain http", 302, `http://api.example.com/detail`, "Do it.", "unexpected_status"},
+		{"redirect without end", 302, `https://api.example.com/detail`, "Do it.", "unexpected_status"},
 		{"no connection", 0, `hunter2 refused`, "Do it.", toolbox.CodeTransport},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
@@ -281,10 +281,10 @@ func TestDetailFetchesContainTheHostsCode(t *testing.T) {
 	}{
 		{"logger calls Definitions", transport(failing), func(box *toolbox.Toolbox) {
 			must(box.Definitions(context.Background()))
-		}, toolbox.CodeServer, ""},
-		{"logger is slow", transport(failing), func(*toolbox.Toolbox) { time.Sleep(time.Hour) }, toolbox.CodeServer, ""},
-		{"logger panics", transport(failing), func(*toolbox.Toolbox) { panic("the reason") }, toolbox.CodeServer, ""},
-		{"logger exits", transport(failing), func(*toolbox.Toolbox) { runtime.Goexit() }, toolbox.CodeServer, ""},
+		}, "server_error", ""},
+		{"logger is slow", transport(failing), func(*toolbox.Toolbox) { time.Sleep(time.Hour) }, "server_error", ""},
+		{"logger panics", transport(failing), func(*toolbox.Toolbox) { panic("the reason") }, "server_error", ""},
+		{"logger exits", transport(failing), func(*toolbox.Toolbox) { runtime.Goexit() }, "server_error", ""},
 		{"transport panics", roundTripper(func() { panic("the reason") }), nil, toolbox.CodeTransport, "the reason"},
 		{"transport exits", roundTripper(runtime.Goexit), nil, toolbox.CodeTransport, "the detail of a tool is missing"},
 	} {

@@ -22,8 +22,8 @@ func faultCode(want faulttest.Want) toolbox.Code {
 	if code, known := faultCodes[want.Outcome]; known {
 		return code
 	}
-	return map[int]toolbox.Code{101: toolbox.CodeStatus, 204: toolbox.CodeStatus, 302: toolbox.CodeStatus,
-		429: toolbox.CodeRateLimited, 500: toolbox.CodeServer}[want.Status]
+	return map[int]toolbox.Code{101: "unexpected_status", 204: "unexpected_status", 302: "unexpected_status",
+		429: "rate_limited", 500: "server_error"}[want.Status]
 }
 
 // maxBody is the limit of bodies that the table of faults expects.

@@ -82,7 +82,7 @@ func TestTextsOfHandlers(t *testing.T) {
 			`{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
 		"about arguments": {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"},
 			`{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
-		"of a call in the handler": {&toolbox.Error{Code: toolbox.CodeStatus, Message: "hunter2"},
+		"of a call in the handler": {&toolbox.Error{Code: "unexpected_status", Message: "hunter2"},
 			`{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,7 @@
 // characters or more is removed from names, strings, JSON inside strings, numbers, texts and bodies
 // that are not UTF-8, also if it is percent-encoded, escaped or within base64.
 //
-// Members with the usual names of secrets have the value [Redacted], in any case and with any
+// Members with the usual names of secrets have the value "[redacted]", in any case and with any
 // separators: names that end in token, password, passwd, passphrase, secret, cookie, credential,
 // authorization, or api, access, secret or private key. In texts, queries and forms the package
 // replaces the headers Authorization and Cookie, what follows Bearer or Basic, what = or : assigns

@@ -19,10 +19,10 @@ import (
 // Error classes of the responses that the cassette makes itself. Clients of the proxy do not repeat
 // such calls.
 const (
-	ClassNoMatch     = "cassette_no_match"    // 409: the request is not on the tape, or not as often
-	ClassOtherRun    = "cassette_other_run"   // 409: the run token differs from that of earlier requests
-	ClassTooLarge    = "cassette_too_large"   // 413: the body has more than 1 MiB
-	ClassUnreachable = "cassette_unreachable" // 502: the proxy behind the cassette cannot be reached or is not set
+	classNoMatch     = "cassette_no_match"    // 409: the request is not on the tape, or not as often
+	classOtherRun    = "cassette_other_run"   // 409: the run token differs from that of earlier requests
+	classTooLarge    = "cassette_too_large"   // 413: the body has more than 1 MiB
+	classUnreachable = "cassette_unreachable" // 502: the proxy behind the cassette cannot be reached or is not set
 )
 
 // probe is the tool of the platform's reachability probe. The probe has an invalid token and does
@@ -108,7 +108,7 @@ func (c *Cassette) admit(token string, all []string, name string) (*redact.Redac
 	if subtle.ConstantTimeCompare([]byte(token), []byte(c.token.Reveal())) != 1 {
 		c.problem("%s was called with another run token; a cassette belongs to one run, so make one for each",
 			withTokens(c.set.redact, slices.Concat(c.tokens.Reveal(), all)).Redact(name))
-		return nil, refusal(http.StatusConflict, ClassOtherRun,
+		return nil, refusal(http.StatusConflict, classOtherRun,
 			"this cassette belongs to another run; make one cassette for each run")
 	}
 	for _, one := range all {
@@ -146,7 +146,7 @@ func (c *Cassette) tooLarge(r *http.Request) *reply {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lose("%s was called with a body of more than %d bytes", redactor.Redact(name), maxBody)
-	return refusal(http.StatusRequestEntityTooLarge, ClassTooLarge,
+	return refusal(http.StatusRequestEntityTooLarge, classTooLarge,
 		fmt.Sprintf("the body has more than %d bytes", maxBody))
 }
 
@@ -197,7 +197,7 @@ func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
 	default:
 		text += fmt.Sprintf("; line %d differs at %s", nearest.Line, places(changes))
 	}
-	return refusal(http.StatusConflict, ClassNoMatch, text)
+	return refusal(http.StatusConflict, classNoMatch, text)
 }
 
 // complete records the answer before the agent receives it, so that the agent's next request counts

@@ -146,7 +146,7 @@ func TestReplayRecordsRefusals(t *testing.T) {
 	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{WrapProxy: tape.Wrap})
 	if len(result.Refused) != 2 || result.Refused[0].Status != 0 ||
 		!strings.Contains(result.Refused[0].Reason, "reset") ||
-		result.Refused[1].Status != http.StatusConflict || result.Refused[1].ErrorClass != cassette.ClassNoMatch {
+		result.Refused[1].Status != http.StatusConflict || result.Refused[1].ErrorClass != "cassette_no_match" {
 		t.Errorf("%s", result.Log.String())
 	}
 }

@@ -330,7 +330,7 @@ func TestUpstreamDown(t *testing.T) {
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: upstream})
 		_, err := client(t, c, nil).Do(t.Context(), "get_order", nil)
 		var e *proxy.Error
-		if !errors.As(err, &e) || e.Status != http.StatusBadGateway || e.Class != cassette.ClassUnreachable ||
+		if !errors.As(err, &e) || e.Status != http.StatusBadGateway || e.Class != "cassette_unreachable" ||
 			e.Attempts != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -622,7 +622,7 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 		return response.StatusCode, string(got)
 	}
 	if status, body := send(proxytest.NewTransport(c.Wrap(behind))); status != http.StatusRequestEntityTooLarge ||
-		!strings.Contains(body, cassette.ClassTooLarge) {
+		!strings.Contains(body, "cassette_too_large") {
 		t.Errorf("%d %s", status, body)
 	}
 	// A transport does not disturb the run.
@@ -636,7 +636,7 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 	}
 	replay := newCassette(t, tape(t, head, tail(0)), nil)
 	if status, body := send(replay.Transport(nil)); status != http.StatusRequestEntityTooLarge ||
-		!strings.Contains(body, cassette.ClassTooLarge) {
+		!strings.Contains(body, "cassette_too_large") {
 		t.Errorf("%d %s", status, body)
 	}
 }

@@ -6,9 +6,6 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// Redacted replaces a secret on a tape. It is "[redacted]".
-const Redacted = redact.Placeholder
-
 // minSecret is the length in bytes from which a run token is searched for in bodies. A shorter one
 // is not a secret and may be a common word.
 const minSecret = 8

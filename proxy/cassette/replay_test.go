@@ -75,8 +75,8 @@ func TestMatching(t *testing.T) {
 func wantRefused(t *testing.T, err error) {
 	t.Helper()
 	var e *proxy.Error
-	if !errors.As(err, &e) || e.Code != proxy.CodeRefused || e.Class != cassette.ClassNoMatch || e.Attempts != 1 {
-		t.Errorf("error %v, want a refusal with %s after one attempt", err, cassette.ClassNoMatch)
+	if !errors.As(err, &e) || e.Code != proxy.CodeRefused || e.Class != "cassette_no_match" || e.Attempts != 1 {
+		t.Errorf("error %v, want a refusal with %s after one attempt", err, "cassette_no_match")
 	}
 }
 
@@ -631,7 +631,7 @@ func TestRunsDoNotMix(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := post(t, c, "/runs/2/tools/get_order", `{}`, "other-run-token-2"); got.status != 409 ||
-		!strings.Contains(got.body, cassette.ClassOtherRun) {
+		!strings.Contains(got.body, "cassette_other_run") {
 		t.Errorf("another run: %+v", got)
 	}
 	if got := post(t, c, "/runs/1/tools/get_order", `{}`, ""); got.status != 401 ||

@@ -62,7 +62,7 @@ func fromTape(i *Interaction) *reply {
 // write writes the answer.
 func (r *reply) write(w http.ResponseWriter) {
 	if r.unsent != "" {
-		refusal(http.StatusBadGateway, ClassUnreachable, r.unsent).write(w)
+		refusal(http.StatusBadGateway, classUnreachable, r.unsent).write(w)
 		return
 	}
 	if r.broken == brokenReset || r.broken == brokenAbandoned {

@@ -62,7 +62,7 @@ const (
 )
 
 // An Interaction is one request to the proxy and the response to it. Each attempt of a repeated
-// call is an interaction of its own. Secrets are replaced by [Redacted].
+// call is an interaction of its own. Secrets are replaced by "[redacted]".
 type Interaction struct {
 	Number int `json:"n"` // from 1, in the order of the responses
 

@@ -194,14 +194,14 @@ func TestAssertionsOnTheContract(t *testing.T) {
 func TestAssertionsAboutUndeclaredNames(t *testing.T) {
 	schema := &ledger.Schema{
 		Entities: []ledger.Entity{{Type: "order", IDField: "id"}, {Type: "customer", IDField: "id"}},
-		Flags:    &ledger.FlagRule{Policy: ledger.PolicyClosed, Values: []string{"late", "refunded"}},
+		Flags:    &ledger.FlagRule{Policy: "closed", Values: []string{"late", "refunded"}},
 	}
 	declared := proxytest.World{LedgerSchema: schema, InitialState: `{"order":{"1":{"status":"paid"},"2":{"status":"open"}}}`,
 		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Get("order", "id", nil), "refund": proxytest.Canned("{}")}}
 	open := declared
 	open.LedgerSchema, open.InitialState = nil, `{"order":{"1":{},"2":{}},"customer":{"7":{}}}`
 	openFlags := declared
-	openFlags.LedgerSchema = &ledger.Schema{Entities: schema.Entities, Flags: &ledger.FlagRule{Policy: ledger.PolicyOpen, Values: []string{"late"}}}
+	openFlags.LedgerSchema = &ledger.Schema{Entities: schema.Entities, Flags: &ledger.FlagRule{Policy: "open", Values: []string{"late"}}}
 	for _, tt := range []struct {
 		name   string
 		world  proxytest.World

@@ -94,7 +94,7 @@ func (c *world) declared() Declared {
 		for i := range s.Entities {
 			names.Entities = append(names.Entities, s.Entities[i].Type)
 		}
-		if s.Flags != nil && s.Flags.Policy == ledger.PolicyClosed {
+		if s.Flags != nil && s.Flags.Policy == "closed" {
 			names.Flags = s.Flags.Values
 		}
 	}
