@@ -1,0 +1,174 @@
+package postgresstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// migrations bring the tables from each version to the next. Names are unique by their hash, because
+// an entry of an index is limited to 2,704 bytes. Texts are bytes: type text has no NUL, and depends
+// on the encoding and the collation of the database.
+var migrations = []string{`
+CREATE TABLE toolwire_tools (
+	account bytea NOT NULL,
+	id bytea NOT NULL,
+	name bytea NOT NULL,
+	framework bytea NOT NULL,
+	type bytea NOT NULL,
+	description bytea NOT NULL,
+	version bytea NOT NULL,
+	class_name bytea NOT NULL,
+	module_name bytea NOT NULL,
+	source bytea NOT NULL,
+	tags bytea NOT NULL,    -- JSON: a list of strings, or null
+	deleted_at timestamptz, -- NULL if it is not deleted
+	PRIMARY KEY (account, id)
+);
+CREATE UNIQUE INDEX toolwire_tools_live_name ON toolwire_tools (account, sha256(name)) WHERE deleted_at IS NULL;
+CREATE TABLE toolwire_catalog (version integer NOT NULL);
+INSERT INTO toolwire_catalog VALUES (0);
+`}
+
+// migrating is the key of the advisory lock that a program holds while it changes the tables.
+const migrating = 0x746f6f6c77697265 // "toolwire"
+
+// prepare checks the tables, and creates or changes them.
+func (s *Store) prepare(ctx context.Context) error {
+	var version int
+	err := s.retry(ctx, func() error {
+		return s.use(ctx, func(c *pgx.Conn) (err error) {
+			version, err = versionOf(ctx, c)
+			return err
+		})
+	})
+	if err == nil && version < len(migrations) {
+		err = s.write(ctx, "", func(tx pgx.Tx) (err error) {
+			if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrating)); err != nil {
+				return err
+			}
+			if version, err = versionOf(ctx, tx); err != nil { // another program may have been faster
+				return err
+			}
+			for ; version < len(migrations); version++ {
+				if _, err := tx.Exec(ctx, migrations[version], pgx.QueryExecModeSimpleProtocol); err != nil {
+					return err
+				}
+			}
+			_, err = tx.Exec(ctx, `UPDATE toolwire_catalog SET version = $1`, version)
+			return err
+		})
+	}
+	if err != nil {
+		return explain(ctx, "", err)
+	}
+	if version > len(migrations) {
+		return &Error{Code: CodeSchema, Message: fmt.Sprintf(
+			"the tables have version %d and this program supports %d; use a newer program", version, len(migrations))}
+	}
+	return nil
+}
+
+// queryer is a connection or a transaction.
+type queryer interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// versionOf returns the version of the tables, 0 if there are none. It reads pg_class, because
+// to_regclass may answer from a cache that is older than the lock.
+func versionOf(ctx context.Context, from queryer) (version int, err error) {
+	var is bool
+	err = from.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'toolwire_catalog' AND pg_table_is_visible(oid))`).Scan(&is)
+	if err != nil || !is {
+		return 0, err
+	}
+	err = from.QueryRow(ctx, `SELECT version FROM toolwire_catalog`).Scan(&version)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = &Error{Code: CodeSchema, Message: "the table toolwire_catalog is empty"}
+	}
+	return version, err
+}
+
+// lost is an error after which a call can be repeated: the connection was lost, or the server ended
+// the transaction because of others.
+type lost struct{ error }
+
+func (e lost) Unwrap() error { return e.error }
+
+// use runs a function with a connection.
+func (s *Store) use(ctx context.Context, run func(*pgx.Conn) error) error {
+	c, err := s.pool.Acquire(ctx)
+	if err != nil {
+		_, connecting := errors.AsType[*pgconn.ConnectError](err)
+		if class := state(err, 2); connecting && slices.Contains([]string{"", "08", "53", "57"}, class) { // no server, or a full or starting one
+			return lost{err}
+		}
+		return err
+	}
+	defer c.Release() // in a transaction it closes the connection, which ends the transaction
+	err = run(c.Conn())
+	if err != nil && (c.Conn().IsClosed() || state(err, 2) == "40") { // 40: a deadlock
+		return lost{err}
+	}
+	return err
+}
+
+// state returns the first n characters of the SQLSTATE of an error, "" if it has none.
+func state(err error, n int) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && len(pg.Code) == 5 {
+		return pg.Code[:n]
+	}
+	return ""
+}
+
+// retry repeats a call while it ends with a lost error.
+func (s *Store) retry(ctx context.Context, run func() error) error {
+	const first, most = time.Millisecond, 100 * time.Millisecond
+	deadline := time.Now().Add(s.timeout)
+	for wait := first; ; wait = min(2*wait, most) {
+		err := run()
+		if _, is := err.(lost); !is || time.Now().Add(wait).After(deadline) {
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// write runs a transaction, again only if it is certain that nothing was written. After a COMMIT
+// without an answer nothing tells: pgconn.SafeToRetry may be true although it was sent, and a server
+// that crashed may give the id of the transaction to another one.
+func (s *Store) write(ctx context.Context, tool string, run func(pgx.Tx) error) error {
+	err := s.retry(ctx, func() error {
+		committing := false
+		err := s.use(ctx, func(c *pgx.Conn) error {
+			tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+			if err != nil {
+				return err
+			}
+			if err := run(tx); err != nil {
+				_ = tx.Rollback(ctx)
+				return err
+			}
+			committing = true
+			return tx.Commit(ctx)
+		})
+		pg, answered := errors.AsType[*pgconn.PgError](err)
+		if err == nil || !committing || answered && pg.SeverityUnlocalized == "ERROR" {
+			return err
+		}
+		return &Error{Code: CodeUnknown, Err: err,
+			Message: "the connection was lost while the write was committed; read the tool to learn whether it was written"}
+	})
+	return explain(ctx, tool, err)
+}

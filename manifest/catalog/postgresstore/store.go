@@ -1,0 +1,207 @@
+// Package postgresstore keeps a tool catalog in a Postgres database: a [catalog.Store] for handlers
+// on several machines.
+//
+//	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+//	if err != nil {
+//		return err
+//	}
+//	defer pool.Close()
+//	store, err := postgresstore.Open(ctx, pool, nil)
+//	if err != nil {
+//		return err
+//	}
+//	handler, err := catalog.NewHandler(store, &catalog.HandlerOptions{Authenticate: authenticate})
+//
+// The package is a module of its own. It uses github.com/jackc/pgx/v5 and needs Postgres 11 or later.
+// The errors that [catalog.Store] defines are of type [*catalog.Error], all others of type [*Error],
+// except for the error of a context that ended. A Store is safe for concurrent use.
+package postgresstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+// Options configures a [Store]. The zero value of every field selects its default.
+type Options struct {
+	// RetryTimeout bounds the time in which a call tries again after the connection was lost.
+	// Defaults to 5 s. A context may end it earlier.
+	RetryTimeout time.Duration
+}
+
+const defaultRetryTimeout = 5 * time.Second
+
+// Store is a [catalog.Store] in the tables toolwire_tools and toolwire_catalog. A write that returned
+// nil is committed; synchronous_commit of the server decides what it survives. If the connection is
+// lost, a call tries again unless it may have written something: if that happens while a write is being
+// committed, the error has [CodeUnknown].
+type Store struct {
+	pool    *pgxpool.Pool
+	timeout time.Duration
+}
+
+var _ catalog.Store = (*Store)(nil)
+
+// Open makes a store in the database of a pool. The first call creates the tables in the current
+// schema, which is the first of the search_path; several programs may call it at the same time. With
+// the tables there, the role needs the rights to SELECT, INSERT and UPDATE only. If o is nil, all
+// defaults apply. The store does not close the pool. The error is an [*Error].
+func Open(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
+	s := &Store{pool: pool, timeout: defaultRetryTimeout}
+	if pool == nil {
+		return nil, &Error{Code: CodeOptions, Message: "a pool is required"}
+	}
+	if o != nil && o.RetryTimeout < 0 {
+		return nil, &Error{Code: CodeOptions, Message: "Options.RetryTimeout must not be negative"}
+	}
+	if o != nil && o.RetryTimeout > 0 {
+		s.timeout = o.RetryTimeout
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// The columns of a tool are these, source, tags and deleted_at.
+const columns = `account, id, name, framework, type, description, version, class_name, module_name`
+
+// texts returns the fields of these columns and of source.
+func texts(r *catalog.StoredTool) []*string {
+	return []*string{&r.AccountID, &r.ID, &r.Name, (*string)(&r.Framework), (*string)(&r.Type), &r.Description, &r.Version,
+		&r.PluginClassName, &r.ModuleName, &r.ScriptContent}
+}
+
+// text scans a column of type bytea.
+type text string
+
+func (t *text) ScanBytes(b []byte) error { *t = text(b); return nil }
+
+// row returns the values of the columns.
+func row(r *catalog.StoredTool) ([]any, error) {
+	var values []any
+	for _, t := range texts(r) {
+		values = append(values, []byte(*t))
+	}
+	tags, err := json.Marshal(r.Tags) // "null" for nil, which avoids NULL
+	if err != nil {
+		return nil, err // does not happen with strings
+	}
+	var deleted *time.Time
+	if !r.DeletedAt.IsZero() {
+		deleted = &r.DeletedAt
+	}
+	return append(values, tags, deleted), nil
+}
+
+// scan is the inverse of row.
+func scan(from pgx.Row) (r catalog.StoredTool, err error) {
+	var into []any
+	for _, t := range texts(&r) {
+		into = append(into, (*text)(t))
+	}
+	var tags []byte
+	var deleted *time.Time
+	if err := from.Scan(append(into, &tags, &deleted)...); err != nil {
+		return catalog.StoredTool{}, err
+	}
+	if err := json.Unmarshal(tags, &r.Tags); err != nil {
+		return catalog.StoredTool{}, fmt.Errorf("the tags of a record cannot be read: %w", err)
+	}
+	if deleted != nil {
+		r.DeletedAt = deleted.UTC()
+	}
+	return r, nil
+}
+
+// Create implements [catalog.Store].
+func (s *Store) Create(ctx context.Context, r catalog.StoredTool) error {
+	values, err := row(&r)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, r.Name, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO toolwire_tools (`+columns+`, source, tags, deleted_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, values...)
+		return err
+	})
+}
+
+// Get implements [catalog.Store].
+func (s *Store) Get(ctx context.Context, account, id string) (r catalog.StoredTool, err error) {
+	err = s.retry(ctx, func() error {
+		return s.use(ctx, func(c *pgx.Conn) error {
+			r, err = found(c.QueryRow(ctx, `SELECT `+columns+`, source, tags, deleted_at FROM toolwire_tools
+				WHERE account = $1 AND id = $2`, []byte(account), []byte(id)))
+			return err
+		})
+	})
+	return r, explain(ctx, "", err)
+}
+
+// found scans one tool.
+func found(from pgx.Row) (catalog.StoredTool, error) {
+	r, err := scan(from)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = &catalog.Error{Code: catalog.CodeNotFound, Message: "the account has no tool with this id"}
+	}
+	return r, err
+}
+
+// List implements [catalog.Store].
+func (s *Store) List(ctx context.Context, account string, t catalog.Type) (list []catalog.StoredTool, err error) {
+	err = s.retry(ctx, func() error {
+		return s.use(ctx, func(c *pgx.Conn) error {
+			rows, err := c.Query(ctx, `SELECT `+columns+`, ''::bytea, tags, deleted_at FROM toolwire_tools
+				WHERE account = $1 AND deleted_at IS NULL AND ($2 = ''::bytea OR type = $2) ORDER BY name`, []byte(account), []byte(t))
+			if err != nil {
+				return err
+			}
+			list, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (catalog.StoredTool, error) { return scan(r) })
+			return err
+		})
+	})
+	return list, explain(ctx, "", err)
+}
+
+// Update implements [catalog.Store].
+func (s *Store) Update(
+	ctx context.Context, account, id string, change func(*catalog.StoredTool) error,
+) (r catalog.StoredTool, err error) {
+	var refused error // by change
+	err = s.write(ctx, id, func(tx pgx.Tx) error {
+		r, err = found(tx.QueryRow(ctx, `SELECT `+columns+`, source, tags, deleted_at FROM toolwire_tools
+			WHERE account = $1 AND id = $2 FOR UPDATE`, []byte(account), []byte(id)))
+		if err != nil {
+			return err
+		}
+		key := r
+		if refused = change(&r); refused != nil {
+			return refused
+		}
+		r.ID, r.AccountID = key.ID, key.AccountID
+		values, err := row(&r)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE toolwire_tools SET name = $3, framework = $4, type = $5, description = $6, version = $7,
+			class_name = $8, module_name = $9, source = $10, tags = $11, deleted_at = $12
+			WHERE account = $1 AND id = $2`, values...)
+		return err
+	})
+	switch {
+	case refused != nil:
+		return catalog.StoredTool{}, refused
+	case err != nil:
+		return catalog.StoredTool{}, err
+	}
+	return r, nil
+}

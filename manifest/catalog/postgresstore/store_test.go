@@ -1,0 +1,271 @@
+//go:build unix
+
+package postgresstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/manifest/catalog"
+	"github.com/toolwire/toolwire/manifest/catalog/catalogtest"
+	"github.com/toolwire/toolwire/manifest/catalog/postgresstore"
+)
+
+const account = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
+
+func open(t *testing.T, pool *pgxpool.Pool, o *postgresstore.Options) *postgresstore.Store {
+	t.Helper()
+	s, err := postgresstore.Open(t.Context(), pool, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func record(id, name string) catalog.StoredTool {
+	return catalog.StoredTool{ListItem: catalog.ListItem{ID: id, Tool: catalog.Tool{Name: name, AccountID: account,
+		Framework: catalog.LangChain, Type: catalog.Custom, Tags: []string{"a"}}, ScriptContent: "class A(BaseTool): pass"}}
+}
+
+func wantCode(t *testing.T, what string, err error, code postgresstore.Code, text string) {
+	t.Helper()
+	if postgresstore.CodeOf(err) != code || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "BaseTool") {
+		t.Errorf("%s: the error is %v, want %s with %q", what, err, code, text)
+	}
+}
+
+// handles is one catalog that uses several stores in turn.
+type handles struct {
+	stores []*postgresstore.Store
+	n      atomic.Int64
+}
+
+func (h *handles) next() *postgresstore.Store { return h.stores[int(h.n.Add(1))%len(h.stores)] }
+func (h *handles) Create(ctx context.Context, r catalog.StoredTool) error {
+	return h.next().Create(ctx, r)
+}
+func (h *handles) Get(ctx context.Context, account, id string) (catalog.StoredTool, error) {
+	return h.next().Get(ctx, account, id)
+}
+func (h *handles) List(ctx context.Context, account string, t catalog.Type) ([]catalog.StoredTool, error) {
+	return h.next().List(ctx, account, t)
+}
+func (h *handles) Update(ctx context.Context, account, id string, change func(*catalog.StoredTool) error) (catalog.StoredTool, error) {
+	return h.next().Update(ctx, account, id, change)
+}
+
+// Three replicas have a pool each. The protocol of the third is the one for poolers without prepared statements.
+func TestStore(t *testing.T) {
+	s := need(t)
+	catalogtest.TestStore(t, func(t *testing.T) catalog.Store {
+		config, h := s.schema(t), &handles{}
+		for i := range 3 {
+			if i == 2 {
+				config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+				config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+			}
+			h.stores = append(h.stores, open(t, newPool(t, config), nil))
+		}
+		return h
+	})
+}
+
+func TestReplicasStartAtOnce(t *testing.T) {
+	s := need(t)
+	for range testkit.Size(3, 20) {
+		config := s.schema(t)
+		var replicas sync.WaitGroup
+		start := make(chan struct{})
+		for i := range 4 {
+			pool := newPool(t, config)
+			replicas.Go(func() {
+				<-start
+				store, err := postgresstore.Open(t.Context(), pool, nil)
+				if err == nil {
+					err = store.Create(t.Context(), record(fmt.Sprint(i), fmt.Sprint(i)))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(start)
+		replicas.Wait()
+		pool := newPool(t, config)
+		var versions, tools int
+		err := pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM toolwire_catalog), (SELECT count(*) FROM toolwire_tools)`).
+			Scan(&versions, &tools)
+		if err != nil || versions != 1 || tools != 4 {
+			t.Fatalf("there are %d versions and %d tools, %v; want 1 and 4", versions, tools, err)
+		}
+	}
+}
+
+func TestLongNames(t *testing.T) {
+	s := need(t)
+	store := open(t, newPool(t, s.schema(t)), nil)
+	name := make([]byte, 100_000) // longer than an entry of an index, and not to be compressed
+	for i := range name {
+		name[i] = byte(rand.IntN(256))
+	}
+	long := record("1", string(name))
+	long.DeletedAt = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	if err := store.Create(t.Context(), long); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Get(t.Context(), account, "1"); err != nil || !reflect.DeepEqual(got, long) {
+		t.Errorf("the record is not the one that was created: %v", err)
+	}
+	for i, want := range []catalog.Code{"", catalog.CodeConflict} {
+		if err := store.Create(t.Context(), record(fmt.Sprint(2+i), string(name))); catalog.CodeOf(err) != want {
+			t.Errorf("the name for the %d. time: %v, want %q", i+1, err, want)
+		}
+	}
+}
+
+// A role that may only read and write uses tables that another role has made.
+func TestRoleWithoutRights(t *testing.T) {
+	s := need(t)
+	config := s.schema(t)
+	owner := newPool(t, config)
+	execute := func(sql string) {
+		t.Helper()
+		if _, err := owner.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role := "role_of_" + config.ConnConfig.RuntimeParams["search_path"]
+	execute("CREATE ROLE " + role + " LOGIN")
+	execute("GRANT USAGE ON SCHEMA " + config.ConnConfig.RuntimeParams["search_path"] + " TO " + role)
+	limited := config.Copy()
+	limited.ConnConfig.User = role
+	_, err := postgresstore.Open(t.Context(), newPool(t, limited), nil)
+	wantCode(t, "a role that may not create", err, postgresstore.CodeFailed, "permission denied for schema")
+
+	open(t, owner, nil)
+	execute("GRANT SELECT, INSERT, UPDATE ON toolwire_tools TO " + role)
+	execute("GRANT SELECT ON toolwire_catalog TO " + role)
+	store := open(t, newPool(t, limited), nil)
+	if err := store.Create(t.Context(), record("1", "a")); err != nil {
+		t.Error(err)
+	}
+	if _, err := store.Update(t.Context(), account, "1", func(r *catalog.StoredTool) error { r.Name = "b"; return nil }); err != nil {
+		t.Error(err)
+	}
+	execute("REVOKE INSERT ON toolwire_tools FROM " + role)
+	wantCode(t, "a role that may not insert", store.Create(t.Context(), record("2", "c")), postgresstore.CodeFailed, "permission denied")
+}
+
+func TestOpenRefuses(t *testing.T) {
+	s := need(t)
+	prepared := func(sql string) *pgxpool.Pool {
+		pool := newPool(t, s.schema(t))
+		if _, err := pool.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+		return pool
+	}
+	elsewhere := s.schema(t)
+	elsewhere.ConnConfig.Host = t.TempDir()
+	elsewhere.ConnConfig.Password = "secret"
+	foreign := s.schema(t)
+	foreign.ConnConfig.Database = "none"
+	foreign.ConnConfig.Password = "secret"
+	closed := newPool(t, s.schema(t))
+	closed.Close()
+	short := &postgresstore.Options{RetryTimeout: time.Millisecond}
+	long := &postgresstore.Options{RetryTimeout: time.Hour} // what cannot get better is not repeated
+	for _, test := range []struct {
+		name    string
+		pool    *pgxpool.Pool
+		options *postgresstore.Options
+		code    postgresstore.Code
+		text    string
+	}{
+		{"another program's tools", prepared(`CREATE TABLE toolwire_tools (a int)`), long, postgresstore.CodeSchema, "another schema"},
+		{"another program's catalog", prepared(`CREATE TABLE toolwire_catalog (a int)`), long, postgresstore.CodeSchema, "another schema"},
+		{"no version", prepared(`CREATE TABLE toolwire_catalog (version int)`), long, postgresstore.CodeSchema, "toolwire_catalog is empty"},
+		{"a newer version", prepared(`CREATE TABLE toolwire_catalog AS SELECT 7 AS version`), long, postgresstore.CodeSchema,
+			"the tables have version 7 and this program supports 1"},
+		{"no server", newPool(t, elsewhere), short, postgresstore.CodeTransport, "cannot be reached; nothing was written"},
+		{"no database", newPool(t, foreign), long, postgresstore.CodeFailed, `database "none" does not exist`},
+		{"a closed pool", closed, long, postgresstore.CodeFailed, "closed pool"},
+		{"no pool", nil, nil, postgresstore.CodeOptions, "a pool is required"},
+		{"a negative time", closed, &postgresstore.Options{RetryTimeout: -1}, postgresstore.CodeOptions, "RetryTimeout"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := postgresstore.Open(t.Context(), test.pool, test.options)
+			wantCode(t, "Open", err, test.code, test.text)
+			if strings.Contains(fmt.Sprintf("%+v", err), "secret") {
+				t.Errorf("the error has the password: %+v", err)
+			}
+		})
+	}
+}
+
+// Tables that disappear under a store are an error, and so is a database that is deleted.
+func TestDroppedTables(t *testing.T) {
+	s := need(t)
+	pool := newPool(t, s.schema(t))
+	store := open(t, pool, nil)
+	if _, err := pool.Exec(t.Context(), `DROP TABLE toolwire_tools`); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "Create", store.Create(t.Context(), record("1", "a")), postgresstore.CodeSchema, "does not exist")
+	_, err := store.List(t.Context(), account, "")
+	wantCode(t, "List", err, postgresstore.CodeSchema, "does not exist")
+}
+
+// Two that take each other's name wait for each other, until Postgres ends one of them.
+func TestDeadlock(t *testing.T) {
+	s := need(t)
+	store := open(t, newPool(t, s.schema(t)), nil)
+	for _, name := range []string{"a", "b"} {
+		if err := store.Create(t.Context(), record(name, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var both, calls sync.WaitGroup
+	both.Add(2)
+	for id, name := range map[string]string{"a": "b", "b": "a"} {
+		calls.Go(func() {
+			var once sync.Once
+			_, err := store.Update(t.Context(), account, id, func(r *catalog.StoredTool) error {
+				once.Do(func() { both.Done(); both.Wait() }) // both have locked their tool
+				r.Name = name
+				return nil
+			})
+			if catalog.CodeOf(err) != catalog.CodeConflict {
+				t.Errorf("the error is %v, want a conflict", err)
+			}
+		})
+	}
+	calls.Wait()
+}
+
+func TestErrorsAreOfPostgres(t *testing.T) {
+	s := need(t)
+	pool := newPool(t, s.schema(t))
+	store := open(t, pool, nil)
+	if _, err := pool.Exec(t.Context(), `ALTER TABLE toolwire_tools ADD CHECK (name <> 'forbidden')`); err != nil {
+		t.Fatal(err)
+	}
+	err := store.Create(t.Context(), record("1", "forbidden"))
+	wantCode(t, "a constraint of the operator", err, postgresstore.CodeFailed, "check constraint")
+	if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != "23514" {
+		t.Errorf("the cause is %v", err)
+	}
+}
