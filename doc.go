@@ -39,8 +39,9 @@
 //     agent.
 //   - [github.com/toolwire/toolwire/dispatch/webhook] serves tools that are called by webhook.
 //   - [github.com/toolwire/toolwire/manifest/catalog] keeps tool records: their rules, a client and
-//     a server. [github.com/toolwire/toolwire/manifest/catalog/catalogtest] tests a store of them,
-//     and [github.com/toolwire/toolwire/manifest/catalog/sqlitestore] is one, in a module of its
+//     a server. [github.com/toolwire/toolwire/manifest/catalog/catalogtest] tests a store of them.
+//     [github.com/toolwire/toolwire/manifest/catalog/sqlitestore] and
+//     [github.com/toolwire/toolwire/manifest/catalog/postgresstore] are stores, in modules of their
 //     own.
 //   - [github.com/toolwire/toolwire/proxy/mcpbridge] connects runs with MCP, in a module of its
 //     own.
@@ -81,6 +82,7 @@
 //   - [github.com/toolwire/toolwire/dispatch/llm/llmtest]
 //   - [github.com/toolwire/toolwire/dispatch/oteltoolwire]
 //   - [github.com/toolwire/toolwire/dispatch/registration]
+//   - [github.com/toolwire/toolwire/manifest/catalog/postgresstore]
 //   - [github.com/toolwire/toolwire/proxy/cassette]
 //   - [github.com/toolwire/toolwire/proxy/mcpbridge]
 //

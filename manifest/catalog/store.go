@@ -24,7 +24,7 @@ type StoredTool struct {
 // but not its name.
 //
 // A write that returned nil lasts as long as the store promises. A write that returned an error did
-// not happen, unless the error is that of the context.
+// not happen, unless it is the error of the context, or one by which a store says that it may have.
 //
 // Every method returns the error of its context, possibly wrapped, when the context ends while it
 // waits. If the account has no such tool, the method returns an [*Error] with [CodeNotFound]; if

@@ -5,8 +5,8 @@
 //   - [Tool], [Patch] and [ListItem] are the records. They read and write JSON.
 //   - [NewClient] returns a client of a catalog.
 //   - [CheckPlugin] checks a Python file as an upload does, without running it.
-//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the one of module
-//     sqlitestore, or the caller's own, which package catalogtest tests.
+//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], those of modules
+//     sqlitestore and postgresstore, or the caller's own, which package catalogtest tests.
 //   - [Declarations] and [FromDeclarations] convert records to and from the tools of package
 //     schema, and report what is lost.
 //

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -31,18 +32,15 @@ type server struct {
 	ended            chan struct{}
 }
 
-// shared is the server of the tests that do not kill it; why says why there is none.
+// shared is the server of all tests; why says why there is none.
 var (
 	shared *server
 	why    error
+	first  sync.Once
 	number atomic.Int64 // of the last schema
 )
 
 func TestMain(m *testing.M) {
-	shared, why = newServer()
-	if why == nil {
-		why = shared.start()
-	}
 	status := m.Run()
 	if shared != nil {
 		shared.remove()
@@ -135,7 +133,7 @@ func (s *server) url() string { return "host=" + s.folder + " user=toolwire dbna
 // kill kills the server and its processes, which are sessions of their own.
 func (s *server) kill() error {
 	own := s.cmd.Process.Pid
-	_ = syscall.Kill(own, syscall.SIGSTOP) // it starts no more of them
+	_ = syscall.Kill(own, syscall.SIGSTOP)                             // it starts no more of them
 	output, _ := exec.Command("ps", "-A", "-o", "ppid=,pid=").Output() // without ps they end by themselves, which start waits for
 	for line := range strings.Lines(string(output)) {
 		var parent, pid int
@@ -156,9 +154,14 @@ func (s *server) remove() {
 	_ = os.RemoveAll(s.folder)
 }
 
-// need skips a test without a server.
+// need starts the server, or skips a test without one.
 func need(t *testing.T) *server {
 	t.Helper()
+	first.Do(func() {
+		if shared, why = newServer(); why == nil {
+			why = shared.start()
+		}
+	})
 	if errors.Is(why, errNoServer) {
 		t.Skip(why)
 	}
