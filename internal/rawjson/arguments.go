@@ -26,9 +26,7 @@ func EncodeArguments(args any, limits Limits) (json.RawMessage, error) {
 		if body[0] != '{' && string(body) != "null" {
 			return nil, fmt.Errorf("the arguments must be written as a JSON object; a Go %T is not", args)
 		}
-		if body[0] == '{' {
-			raw = body
-		}
+		raw = body
 	}
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil

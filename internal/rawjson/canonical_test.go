@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 func TestTidyKeyAndAppend(t *testing.T) {
@@ -55,13 +57,19 @@ func TestTheLastOfRepeatedMembersCounts(t *testing.T) {
 	}
 }
 
-// Whoever asks only whether values differ does not pay for a list of all differences.
-func TestEqualStopsAtTheFirstDifference(t *testing.T) {
-	a := json.RawMessage("[" + strings.Repeat("1,", 1000) + "1]")
-	b := json.RawMessage("[" + strings.Repeat("2,", 1000) + "2]")
+// Whoever asks only whether values differ does not pay for a list of all differences, nor for a tree.
+func TestComparisonsAreCheap(t *testing.T) {
+	a := json.RawMessage("[" + strings.Repeat("1,", 1<<15) + "1]")
+	b := json.RawMessage("[" + strings.Repeat("2,", 1<<15) + "2]")
 	all := testing.AllocsPerRun(5, func() { rawjson.Diff(a, b) })
-	if first := testing.AllocsPerRun(5, func() { rawjson.Equal(a, b) }); first > all-900 {
-		t.Errorf("Equal allocates %v times, Diff %v", first, all)
+	if first := testing.AllocsPerRun(5, func() { rawjson.Contains(a, b) }); first > all-1<<15 {
+		t.Errorf("Contains allocates %v times, Diff %v", first, all)
+	}
+	orders := json.RawMessage(testkit.Kinds[0].Document(64 << 10))
+	spaced := append([]byte(" "), orders...)
+	equal := false
+	if spent := cost.Allocated(func() { equal = rawjson.Equal(orders, spaced) }); spent > 5<<16 || !equal {
+		t.Errorf("Equal allocates %d bytes for two documents of 64 KiB, and is %t", spent, equal)
 	}
 }
 

@@ -33,13 +33,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s %s", e.Offset, e.Pointer, e.Problem)
 }
 
-const (
-	problemEnd       = "ends before the JSON value is complete"
-	problemControl   = "in a string, where it must be escaped"
-	problemUTF8      = "has invalid UTF-8"
-	problemEscape    = "has an invalid escape sequence"
-	problemSurrogate = "has half of a surrogate pair"
-)
+const problemEnd = "ends before the JSON value is complete"
 
 // maxShown is the most bytes of a name or pointer, which the peer chose, in a message.
 const maxShown = 200
@@ -113,17 +107,13 @@ func (s *scanner) failString(i int) error {
 	case len(b) == 0 || len(b) == 1 && b[0] == '\\':
 		return s.failIn(len(s.doc), i, problemEnd)
 	case b[0] == '\\' && hex4(b) >= 0:
-		return s.fail(i, problemSurrogate)
+		return s.fail(i, "has half of a surrogate pair")
 	case b[0] == '\\':
-		return s.fail(i, problemEscape)
+		return s.fail(i, "has an invalid escape sequence")
 	case b[0] < ' ':
-		return s.failAt(i, problemControl)
+		return s.failAt(i, "in a string, where it must be escaped")
 	}
-	return s.fail(i, problemUTF8)
-}
-
-func (s *scanner) failNumber(start, i int) error {
-	return s.failAtIn(i, start, "where a digit should be")
+	return s.fail(i, "has invalid UTF-8")
 }
 
 func (s *scanner) failLiteral(start int, word string) error {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
-	"slices"
 )
 
 // name is a name that an object has. Equal names have equal keys; the key of most names of up to
@@ -16,7 +15,7 @@ type name struct {
 }
 
 // manyNames is when a hash table becomes cheaper than comparing a key with all before it.
-const manyNames = 24
+const manyNames = 64
 
 // scanName reads the name at i and adds it to the innermost object, whose names begin at first. It
 // returns where the name ends, or where it is wrong.
@@ -82,7 +81,6 @@ func (s *scanner) add(start, end int) bool {
 		s.texts = appendText(s.texts, content)
 		content = s.texts[from:]
 		n.start, n.end = ^int32(from), int32(len(s.texts))
-		s.unescaped += end - start
 	}
 	for b := content; ; b = b[8:] {
 		if len(b) < 8 {
@@ -114,55 +112,32 @@ func (s *scanner) content(n name) []byte {
 	return s.doc[n.start:n.end]
 }
 
-// table is a hash table of the names of one object: 1 + the index in names and bits of the hash; 0
-// is free.
-type table []slot
-
-type slot struct {
-	at   int32
-	hash uint32
-}
-
 // addWide adds the last name of an object that has many. It reports false if the object has it
 // already.
 func (s *scanner) addWide(f *frame) bool {
-	if f.wide == 0 {
-		if s.seed == (maphash.Seed{}) {
-			s.seed = maphash.MakeSeed() // no document can aim at it
-		}
-		if len(s.wide) == cap(s.wide) {
-			s.wide = append(s.wide, nil)
-		} else {
-			s.wide = s.wide[:len(s.wide)+1] // with the table of an object that has been left
-		}
-		f.wide = int32(len(s.wide))
-		s.wide[f.wide-1] = s.wide[f.wide-1][:0]
-	}
-	t := &s.wide[f.wide-1]
-	last := len(s.names) - 1
-	if count := len(s.names) - int(f.first); 2*count > len(*t) {
-		size := 1 << bits.Len(uint(4*count-1)) // with room for as many again
-		*t = slices.Grow((*t)[:0], size)[:size]
-		clear(*t)
-		for k := int(f.first); k < last; k++ {
-			s.insert(*t, k)
+	if f.wide == nil {
+		f.wide = make(map[uint64]int32, 2*manyNames)
+		for k := int(f.first); k < len(s.names)-1; k++ {
+			s.insert(f.wide, k)
 		}
 	}
-	return s.insert(*t, last)
+	return s.insert(f.wide, len(s.names)-1)
 }
 
-// insert adds names[at] to t. It reports false if t has an equal name.
-func (s *scanner) insert(t table, at int) bool {
+// insert adds names[at] to those of an object by their hashes, of which equal ones move on. It
+// reports false if they have an equal name.
+func (s *scanner) insert(wide map[uint64]int32, at int) bool {
 	content := s.content(s.names[at])
-	hash := maphash.Bytes(s.seed, content)
-	mask := len(t) - 1
-	for i := int(hash) & mask; ; i = (i + 1) & mask {
-		switch old := &t[i]; {
-		case old.at == 0:
-			*old = slot{int32(at + 1), uint32(hash >> 32)}
+	for hash := maphash.Bytes(seed, content); ; hash++ {
+		old, ok := wide[hash]
+		if !ok {
+			wide[hash] = int32(at)
 			return true
-		case old.hash == uint32(hash>>32) && bytes.Equal(s.content(s.names[old.at-1]), content):
+		}
+		if bytes.Equal(s.content(s.names[old]), content) {
 			return false
 		}
 	}
 }
+
+var seed = maphash.MakeSeed() // no document can aim at it

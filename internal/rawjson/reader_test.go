@@ -410,7 +410,7 @@ func TestNames(t *testing.T) {
 	for n := range 5_000 {
 		count := 2 + r.IntN(4)
 		if n%5 == 0 {
-			count = 20 + r.IntN(40)
+			count = 40 + r.IntN(60)
 		}
 		var b strings.Builder
 		for i := range count {
@@ -574,7 +574,7 @@ func TestReadChecksWhatWalkIgnores(t *testing.T) {
 }
 
 func TestWideObjects(t *testing.T) {
-	for _, n := range []int{15, 16, 17, 32, 33, 1000, 20_000} {
+	for _, n := range []int{15, 16, 17, 63, 64, 65, 127, 128, 129, 1000, 20_000} {
 		var b strings.Builder
 		for i := range n {
 			fmt.Fprintf(&b, `"n%d":{"n%d":%d},`, i, i, i)

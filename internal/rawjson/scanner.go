@@ -2,7 +2,6 @@ package rawjson
 
 import (
 	"encoding/binary"
-	"hash/maphash"
 	"math/bits"
 )
 
@@ -10,19 +9,16 @@ import (
 // state is in local variables. Functions that find an error only report where; the cold functions
 // in error.go look there again to say why.
 type scanner struct {
-	doc       []byte
-	pos       int
-	err       error // the first syntax error; nothing is read after it
-	depth     int   // the limit
-	unique    bool  // names may not repeat
-	lonely    bool  // half of a surrogate pair may stand alone
-	unescaped int   // bytes of names whose escapes were resolved, for tests of the cost
+	doc    []byte
+	pos    int
+	err    error // the first syntax error; nothing is read after it
+	depth  int   // the limit
+	unique bool  // names may not repeat
+	lonely bool  // half of a surrogate pair may stand alone
 
 	frames []frame // the objects and arrays around pos
 	names  []name  // the names so far of the objects around pos, outermost first
 	texts  []byte  // the names among them that had escapes, with these resolved
-	wide   []table // of the objects around pos with many names
-	seed   maphash.Seed
 
 	firstFrames [16]frame // where frames and names begin to grow: enough for most documents
 	firstNames  [24]name
@@ -40,15 +36,16 @@ func (s *scanner) reset(doc []byte, limits Limits) {
 // forget makes the scanner ready for reset. Nothing of the document stays in memory, and none of
 // the memory that a large one has needed.
 func (s *scanner) forget() {
-	s.doc, s.pos, s.err, s.unescaped = nil, 0, nil, 0
-	s.frames, s.names, s.texts, s.wide = nil, nil, nil, nil
+	s.doc, s.pos, s.err = nil, 0, nil
+	s.frames, s.names, s.texts = nil, nil, nil
+	clear(s.firstFrames[:])
 }
 
 // frame is an open object or array.
 type frame struct {
-	first int32 // index in names of the object's first name; -1 for an array
-	text  int32 // length of texts before the object
-	wide  int32 // 1 + index in wide; 0 for none
+	first int32            // index in names of the object's first name; -1 for an array
+	text  int32            // length of texts before the object
+	wide  map[uint64]int32 // the index of each name by its hash, if there are many
 }
 
 // kinds says what a byte begins, as [Reader.Kind] returns it.
@@ -103,7 +100,7 @@ func (s *scanner) skip() error {
 		case '0':
 			end, ok := numberEnd(doc, i)
 			if !ok {
-				return s.failNumber(i, end)
+				return s.failAtIn(end, i, "where a digit should be")
 			}
 			i = end
 		case '{', '[':
@@ -180,9 +177,6 @@ func (s *scanner) leave() {
 	s.frames = s.frames[:len(s.frames)-1]
 	if top.first >= 0 {
 		s.names, s.texts = s.names[:top.first], s.texts[:top.text]
-		if top.wide > 0 {
-			s.wide = s.wide[:top.wide-1]
-		}
 	}
 }
 

@@ -1,9 +1,8 @@
 package rawjson
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -71,7 +70,7 @@ func (n *Node) Append(dst []byte) []byte {
 		}
 		dst = inner.Append(dst)
 	}
-	return append(dst, kind+2) // the ASCII code of ']' is 2 more than of '[', and so with braces
+	return append(dst, closing(kind))
 }
 
 // A Difference is one place where two values differ.
@@ -84,34 +83,24 @@ type Difference struct {
 // length of the list. A value of length 0 stands for no value. Objects are compared member by member
 // in the order of the names, and arrays element by element; all else is compared like [Equal].
 func Diff(before, after json.RawMessage) []Difference {
-	return new(comparison).list(before, after)
-}
-
-// Equal reports whether two values are equal: members in any order, of one name the last, strings
-// with any escapes, numbers by exact value.
-func Equal(a, b json.RawMessage) bool {
-	c := comparison{first: true}
-	return bytes.Equal(a, b) || len(c.list(a, b)) == 0
+	var c comparison
+	c.compare(Parse(before), Parse(after))
+	return c.found
 }
 
 // Contains reports whether got has everything that want has: its objects may have more members, all
 // else is equal.
 func Contains(got, want json.RawMessage) bool {
-	c := comparison{first: true, more: true}
-	return bytes.Equal(got, want) || len(c.list(got, want)) == 0
+	c := comparison{contains: true}
+	c.compare(Parse(got), Parse(want))
+	return len(c.found) == 0
 }
 
 // comparison collects differences.
 type comparison struct {
-	first bool   // only whether there is one is asked for
-	more  bool   // objects may have more members before than after
-	at    []byte // the pointer of the values that are compared
-	found []Difference
-}
-
-func (c *comparison) list(before, after json.RawMessage) []Difference {
-	c.compare(Parse(before), Parse(after))
-	return c.found
+	contains bool   // only whether there is one is asked for, and objects may have more members before
+	at       []byte // the pointer of the values that are compared
+	found    []Difference
 }
 
 // inside compares two values in those at the pointer.
@@ -122,83 +111,52 @@ func (c *comparison) inside(token string, before, after *Node) {
 	c.at = c.at[:outer]
 }
 
-// compare adds the differences of two values. One that does not exist has no text.
+// compare adds the differences of two values. One that does not exist is nil.
 func (c *comparison) compare(before, after *Node) {
-	switch kind := Kind(before.Text); {
-	case c.first && len(c.found) > 0:
-		return
-	case kind != Kind(after.Text):
-	case kind == '{':
-		c.members(before.members(), after.members())
-		return
-	case kind == '[':
+	b, a := before.text(), after.text()
+	switch kind := Kind(b); {
+	case c.contains && len(c.found) > 0:
+	case kind == '{' && Kind(a) == '{':
+		c.members(before.byName(), after.byName())
+	case kind == '[' && Kind(a) == '[':
 		for i := range max(len(before.Nodes), len(after.Nodes)) {
 			c.inside("/"+strconv.Itoa(i), before.element(i), after.element(i))
 		}
-		return
-	case equalScalars(kind, before.Text, after.Text):
-		return
+	case kind != Kind(a) || !Equal(b, a):
+		c.found = append(c.found, Difference{string(c.at), b, a})
 	}
-	c.found = append(c.found, Difference{string(c.at), before.Text, after.Text})
-}
-
-func equalScalars(kind byte, a, b json.RawMessage) bool {
-	switch {
-	case bytes.Equal(a, b):
-		return true
-	case kind == '"':
-		return unquote(a) == unquote(b)
-	case kind == '0':
-		return ParseNumber(string(a)) == ParseNumber(string(b))
-	}
-	return false
 }
 
 // members compares members in the order of their names.
-func (c *comparison) members(before, after []*Node) {
-	for len(before) > 0 || len(after) > 0 {
-		b, a := &Node{}, &Node{}
-		switch order := compareFirst(before, after); {
-		case order <= 0:
-			b, before = before[0], before[1:]
-			if order == 0 {
-				a, after = after[0], after[1:]
-			}
-		default:
-			a, after = after[0], after[1:]
-		}
-		if a.Text != nil || !c.more {
-			c.inside(Token(cmp.Or(b.Name, a.Name)), b, a)
+func (c *comparison) members(before, after map[string]*Node) {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if a := after[name]; a != nil || !c.contains {
+			c.inside(Token(name), before[name], a)
 		}
 	}
 }
 
-// compareFirst orders the names of the first members of two lists, of which one may be empty.
-func compareFirst(before, after []*Node) int {
-	switch {
-	case len(after) == 0:
-		return -1
-	case len(before) == 0:
-		return 1
+// byName returns the members of an object. Of those with one name the last counts.
+func (n *Node) byName() map[string]*Node {
+	members := make(map[string]*Node, len(n.Nodes))
+	for _, m := range n.Nodes {
+		members[m.Name] = m
 	}
-	return cmp.Compare(before[0].Name, after[0].Name)
-}
-
-// members returns the members of an object sorted by name. Of those with one name the last counts.
-func (n *Node) members() []*Node {
-	slices.SortStableFunc(n.Nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
-	last := n.Nodes[:0]
-	for i, m := range n.Nodes {
-		if i+1 == len(n.Nodes) || n.Nodes[i+1].Name != m.Name {
-			last = append(last, m)
-		}
-	}
-	return last
+	return members
 }
 
 func (n *Node) element(i int) *Node {
 	if i < len(n.Nodes) {
 		return n.Nodes[i]
 	}
-	return &Node{}
+	return nil
+}
+
+func (n *Node) text() json.RawMessage {
+	if n == nil {
+		return nil
+	}
+	return n.Text
 }

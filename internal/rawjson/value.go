@@ -39,16 +39,28 @@ func Any(text []byte) any {
 
 // Members returns the members of an object in their order. Other values have none. The values are
 // sub-slices.
-func Members(value json.RawMessage) iter.Seq2[string, json.RawMessage] {
+func Members(value json.RawMessage) iter.Seq2[string, json.RawMessage] { return parts(value, '{') }
+
+// Elements returns the elements of an array. Other values have none. The elements are sub-slices.
+func Elements(value json.RawMessage) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		parts(value, '[')(func(_ string, element json.RawMessage) bool { return yield(element) })
+	}
+}
+
+// parts returns the names and values in a value of a kind.
+func parts(value json.RawMessage, kind byte) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
-		if Kind(value) != '{' {
+		if Kind(value) != kind {
 			return
 		}
-		for at := next(value, Space(value, 0)+1); value[at] != '}'; at = next(value, at) {
+		for at := next(value, Space(value, 0)+1); value[at] != closing(kind); at = next(value, at) {
+			name := ""
+			if kind == '{' {
+				end := End(value, at)
+				name, at = unquote(value[at:end]), next(value, end)
+			}
 			end := End(value, at)
-			name := Unquote(value[at:end])
-			at = next(value, end)
-			end = End(value, at)
 			if !yield(name, value[at:end:end]) {
 				return
 			}
@@ -57,21 +69,8 @@ func Members(value json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
-// Elements returns the elements of an array. Other values have none. The elements are sub-slices.
-func Elements(value json.RawMessage) iter.Seq[json.RawMessage] {
-	return func(yield func(json.RawMessage) bool) {
-		if Kind(value) != '[' {
-			return
-		}
-		for at := next(value, Space(value, 0)+1); value[at] != ']'; at = next(value, at) {
-			end := End(value, at)
-			if !yield(value[at:end:end]) {
-				return
-			}
-			at = end
-		}
-	}
-}
+// closing returns the bracket that ends what kind begins, whose ASCII code is 2 more.
+func closing(kind byte) byte { return kind + 2 }
 
 // Member returns the first member of an object that has the name; nil if there is none.
 func Member(object json.RawMessage, name string) json.RawMessage {
