@@ -37,7 +37,7 @@ func tidy(value json.RawMessage, limits rawjson.Limits) (json.RawMessage, error)
 func readField(value json.RawMessage) (json.RawMessage, error) {
 	tidied, err := tidy(value, fieldLimits)
 	if err == nil {
-		err = rawjson.Bound(tidied, maxStateValues, 0)
+		err = rawjson.Bound(tidied, rawjson.Bounds{Values: maxStateValues})
 	}
 	return tidied, err
 }

@@ -66,7 +66,7 @@ const contextStores = "_context_stores"
 func readEntities(initial json.RawMessage, ps *problems) map[string]map[string]fields {
 	doc, err := readStrict(initial, CodeState, stateLimits)
 	if err == nil {
-		err = rawjson.Bound(doc, maxStateValues, 0)
+		err = rawjson.Bound(doc, rawjson.Bounds{Values: maxStateValues})
 	}
 	if err != nil {
 		addUnreadable(ps, "", err)

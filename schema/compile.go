@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
@@ -96,10 +95,10 @@ func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.
 			options.Resources[at] = raw
 		}
 	}
-	compiled, err := jsonschema.Compile(schema, &options)
-	if faulty, ok := errors.AsType[*jsonschema.CompileError](err); ok {
-		list := schemaProblems(faulty.Faults)
-		if slices.ContainsFunc(faulty.Faults, func(f jsonschema.Fault) bool { return !f.Unchecked() }) {
+	compiled, faults := jsonschema.Compile(schema, &options)
+	if len(faults) > 0 {
+		list := schemaProblems(faults)
+		if slices.ContainsFunc(faults, func(f jsonschema.Fault) bool { return !f.Unchecked() }) {
 			return nil, invalid(list)
 		}
 		return nil, &Error{Code: CodeUnchecked, Problems: list}

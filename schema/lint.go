@@ -169,8 +169,8 @@ func (l *linter) output() {
 		l.add("output_deep", at, "is nested more than %d levels deep, which later releases of the platform reject",
 			deepestOutput)
 	}
-	compiled, err := jsonschema.Compile(raw, &jsonschema.Options{AllowUnchecked: true})
-	if err == nil && compiled.Validate([]byte(failure)) != nil {
+	compiled, faults := jsonschema.Compile(raw, &jsonschema.Options{AllowUnchecked: true})
+	if len(faults) == 0 && compiled.Validate([]byte(failure)) != nil {
 		l.add("output_no_failure", at,
 			`cannot express a failure such as {"error": "not found"}, so the simulator cannot make the tool fail; `+
 				`allow it with OrFailure in Go, with "anyOf", or by leaving "required" and "additionalProperties" out`)

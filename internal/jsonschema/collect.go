@@ -31,17 +31,21 @@ type choice struct {
 	among   int
 }
 
-// collect turns the library's tree of errors into a sorted list of at most limit issues, and counts
-// the others.
-func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
-	leaves, rest := leavesOf(err, limit)
+// mostLeaves is how many leaves are sorted: several times as many as are shown, because some may have
+// the same text.
+const mostLeaves = 4 * maxIssues
+
+// collect turns the library's tree of errors into a sorted list of at most maxIssues issues, and
+// counts the others.
+func collect(err *lib.ValidationError) ([]Issue, int) {
+	leaves, rest := leavesOf(err)
 	var issues []Issue
 	for i := range leaves {
 		issue := leaves[i].issue()
 		if n := len(issues); n > 0 && issues[n-1] == issue {
 			continue // two schemas require the same
 		}
-		if len(issues) == limit {
+		if len(issues) == maxIssues {
 			return issues, rest + len(leaves) - i
 		}
 		issues = append(issues, issue)
@@ -49,27 +53,25 @@ func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
 	return issues, rest
 }
 
-// leavesOf returns the first leaves in order, and how many others there are. It returns several
-// times as many as are shown, because some may have the same text.
-func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
-	most := 4 * shown
-	leaves := flatten(make([]leaf, 0, leafCount(err)), err, most)
+// leavesOf returns the first leaves in order, and how many others there are.
+func leavesOf(err *lib.ValidationError) (first []leaf, rest int) {
+	leaves := flatten(nil, err)
 	for _, l := range leaves {
 		rest += l.more
 	}
-	first = smallest(leaves, most, compareLeaves)
+	first = smallest(leaves, compareLeaves)
 	return first, rest + len(leaves) - len(first)
 }
 
-// smallest returns the first elements of a list in order, at most most. It may reorder the list.
-func smallest[T any](list []T, most int, compare func(a, b T) int) []T {
-	first := list[:min(len(list), most)]
-	if len(list) > most {
+// smallest returns the first elements of a list in order, at most mostLeaves. It may reorder the list.
+func smallest[T any](list []T, compare func(a, b T) int) []T {
+	first := list[:min(len(list), mostLeaves)]
+	if len(list) > mostLeaves {
 		first = slices.Clone(first)
 	}
 	slices.SortStableFunc(first, compare)
 	for _, v := range list[len(first):] {
-		if compare(v, first[most-1]) >= 0 {
+		if compare(v, first[mostLeaves-1]) >= 0 {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(first, v, compare)
@@ -79,62 +81,49 @@ func smallest[T any](list []T, most int, compare func(a, b T) int) []T {
 	return first
 }
 
-// leafCount returns about how many leaves an error has.
-func leafCount(err *lib.ValidationError) int {
-	n := 0
-	for _, cause := range err.Causes {
-		n += leafCount(cause)
-	}
-	return max(n, 1)
-}
-
 // flatten appends the leaves of an error. One error may be about thousands of properties; flatten
-// takes the first in order, at most most.
-func flatten(to []leaf, err *lib.ValidationError, most int) []leaf {
-	at := err.InstanceLocation
+// takes the first in order.
+func flatten(to []leaf, err *lib.ValidationError) []leaf {
 	switch k := err.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
-		return flattenAll(to, err.Causes, most)
+		return flattenAll(to, err.Causes)
 	case *kind.AnyOf:
-		return alternatives(to, err, "anyOf", most)
+		return alternatives(to, err, "anyOf")
 	case *kind.OneOf:
 		if len(k.Subschemas) == 0 {
-			return alternatives(to, err, "oneOf", most)
+			return alternatives(to, err, "oneOf")
 		}
 	case *kind.Required:
-		return perName(to, err, k.Missing, most, strings.Compare)
+		return perName(to, err, k.Missing, false)
 	case *kind.Dependency:
-		return perName(to, err, k.Missing, most, strings.Compare)
+		return perName(to, err, k.Missing, false)
 	case *kind.DependentRequired:
-		return perName(to, err, k.Missing, most, strings.Compare)
+		return perName(to, err, k.Missing, false)
 	case *kind.AdditionalProperties:
-		unwanted := len(to)
-		to = perName(to, err, k.Properties, most, compareTokens)
-		for i := range to[unwanted:] {
-			l := &to[unwanted+i]
-			l.path = append(slices.Clone(at), l.name)
-		}
-		return to
+		return perName(to, err, k.Properties, true)
 	case *kind.PropertyNames:
-		return append(to, leaf{path: append(slices.Clone(at), k.Property), err: err, name: k.Property})
+		return perName(to, err, []string{k.Property}, true)
 	}
-	return append(to, leaf{path: at, err: err})
+	return append(to, leaf{path: err.InstanceLocation, err: err})
 }
 
-func flattenAll(to []leaf, causes []*lib.ValidationError, most int) []leaf {
+func flattenAll(to []leaf, causes []*lib.ValidationError) []leaf {
 	for _, cause := range causes {
-		to = flatten(to, cause, most)
+		to = flatten(to, cause)
 	}
 	return to
 }
 
-func perName(to []leaf, err *lib.ValidationError, names []string, most int, compare func(a, b string) int) []leaf {
-	first := names
-	if len(names) > most {
-		first = smallest(names, most, compare)
-	}
+// perName appends a leaf for each of the first names. A leaf is about the property itself if the
+// object has it.
+func perName(to []leaf, err *lib.ValidationError, names []string, has bool) []leaf {
+	first := smallest(names, compareTokens)
 	for _, name := range first {
-		to = append(to, leaf{path: err.InstanceLocation, err: err, name: name})
+		l := leaf{path: err.InstanceLocation, err: err, name: name}
+		if has {
+			l.path = append(slices.Clone(l.path), name)
+		}
+		to = append(to, l)
 	}
 	if left := len(names) - len(first); left > 0 {
 		to[len(to)-1].more = left
@@ -146,12 +135,12 @@ func perName(to []leaf, err *lib.ValidationError, names []string, most int, comp
 // alternative was meant and reports why that does not match. It omits alternatives that require
 // another type, then those with more issues. A wrong constant counts as many issues, because a
 // constant usually selects the alternative.
-func alternatives(to []leaf, err *lib.ValidationError, keyword string, most int) []leaf {
+func alternatives(to []leaf, err *lib.ValidationError, keyword string) []leaf {
 	c := &choice{keyword: keyword, among: len(err.Causes)}
 	var closest []leaf
 	best, near := 0, 0
 	for _, cause := range err.Causes {
-		found := flatten(nil, cause, most)
+		found := flatten(nil, cause)
 		if t, ok := onlyType(found, err.InstanceLocation); ok {
 			c.types, c.got = append(c.types, t.Want...), t.Got
 			continue
@@ -192,10 +181,11 @@ func distance(found []leaf) int {
 	return total
 }
 
+// compareLeaves puts a summary before its parts.
 func compareLeaves(a, b leaf) int {
-	return cmp.Or(comparePaths(a.path, b.path), cmp.Compare(a.rank(), b.rank()),
+	return cmp.Or(comparePaths(a.path, b.path), falseFirst(a.choice == nil, b.choice == nil),
 		strings.Compare(a.err.SchemaURL, b.err.SchemaURL), strings.Compare(a.keyword(), b.keyword()),
-		strings.Compare(a.name, b.name))
+		compareTokens(a.name, b.name))
 }
 
 // badPattern returns the regular expression that makes a schema invalid, if l is about one.
@@ -206,7 +196,7 @@ func (l leaf) badPattern() (string, bool) {
 			return text, true
 		}
 	case *kind.PropertyNames:
-		for _, inner := range flattenAll(nil, l.err.Causes, 1) {
+		for _, inner := range flattenAll(nil, l.err.Causes) {
 			if format, ok := inner.err.ErrorKind.(*kind.Format); ok && format.Want == "regex" {
 				return k.Property, true
 			}
@@ -222,14 +212,6 @@ func comparePaths(a, b []string) int {
 		}
 	}
 	return cmp.Compare(len(a), len(b))
-}
-
-// rank puts a summary before its parts.
-func (l leaf) rank() int {
-	if l.choice != nil {
-		return 0
-	}
-	return 1
 }
 
 // compareTokens puts item 9 before item 10.

@@ -40,20 +40,21 @@ type Schema struct {
 	links     *links
 }
 
-// Compile compiles a schema document. The error is a [*CompileError] with every fault.
-func Compile(raw []byte, o *Options) (*Schema, error) {
+// Compile compiles a schema document. It returns every fault of a schema that cannot be used, in a
+// stable order.
+func Compile(raw []byte, o *Options) (*Schema, []Fault) {
 	c := newCompiler(o)
 	s, err := c.compile(raw)
-	e := c.merge(err)
+	found := c.merge(err)
 	switch {
-	case e == nil:
+	case len(found) == 0:
 		return s, nil
-	case !c.opts.AllowUnchecked || e.invalid():
-		return nil, e
+	case !c.opts.AllowUnchecked || found.invalid():
+		return nil, found
 	case s == nil || c.counted.bothWays && len(c.counted.ignored) > 0:
 		s = &Schema{bounds: c.bounds}
 	}
-	s.unchecked = e.Faults
+	s.unchecked = found
 	return s, nil
 }
 
@@ -75,7 +76,7 @@ func newCompiler(o *Options) *compiler {
 		c.opts = *o
 	}
 	c.bounds = c.opts.Limits.bounds()
-	c.patterns = &patterns{done: map[string]*pattern{}, failed: map[string]error{}}
+	c.patterns = &patterns{known: map[string]compiled{}}
 	c.counted = scan{engine: c.patterns, most: c.bounds.properties}
 	return c
 }
@@ -83,7 +84,7 @@ func newCompiler(o *Options) *compiler {
 // contain turns a panic of the library into an error.
 func contain(err *error) {
 	if p := recover(); p != nil {
-		*err = faults(Fault{Code: "invalid", Message: "the schema cannot be compiled"})
+		*err = faults{{Code: "invalid", Message: "the schema cannot be compiled"}}
 	}
 }
 
@@ -126,13 +127,13 @@ func (c *compiler) compileAs(draft *lib.Draft, doc any) (*Schema, error) {
 	}
 	l.adapt(c.opts.AssertFormats)
 	if cycle := l.cycle(); cycle != nil {
-		return nil, faults(Fault{Code: "ref_cycle", Pointer: pointerOf(cycle.Location),
+		return nil, faults{{Code: "ref_cycle", Pointer: pointerOf(cycle.Location),
 			Message: `refers back to itself before it looks at any property or item, so it can never be decided; break the ` +
-				`"$ref" cycle`})
+				`"$ref" cycle`}}
 	}
 	if most := c.bounds.expandedRefs; l.expandedRefs(most+1) > most {
-		return nil, faults(Fault{Code: "too_complex", Message: fmt.Sprintf(
-			"its references expand to more than %d schemas; use each definition fewer times inside the others", most)})
+		return nil, faults{{Code: "too_complex", Message: fmt.Sprintf(
+			"its references expand to more than %d schemas; use each definition fewer times inside the others", most)}}
 	}
 	c.beside = nil // the library found the targets
 	return &Schema{root: root, bounds: c.bounds, links: l}, nil
@@ -148,10 +149,10 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 	if err != nil {
 		return nil, unreadable(raw, documentFault(err))
 	}
-	switch doc.(type) {
-	case map[string]any, bool:
+	switch kind := rawjson.Kind(raw); kind {
+	case '{', 't', 'f':
 	default:
-		return nil, faults(Fault{Code: "invalid", Message: "a schema must be an object or a boolean, not " + kindOf(doc)})
+		return nil, faults{{Code: "invalid", Message: "a schema must be an object or a boolean, not " + rawjson.KindName(kind)}}
 	}
 	c.counted.document(doc)
 	for _, ptr := range c.counted.anchors {
@@ -159,7 +160,7 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 	}
 	c.counted.anchors = nil
 	if len(c.counted.faults) > 0 {
-		return nil, &CompileError{Faults: c.counted.faults}
+		return nil, faults(c.counted.faults)
 	}
 	for _, p := range c.counted.ignored {
 		delete(p.in, p.name)
@@ -181,7 +182,7 @@ func unreadable(raw []byte, f Fault) error {
 			f.Code = "not_json"
 		}
 	}
-	return faults(f)
+	return faults{f}
 }
 
 // loader returns only the documents in Options.Resources.
@@ -206,50 +207,50 @@ func (l loader) Load(at string) (any, error) {
 
 // explain converts the library's errors.
 func (c *compiler) explain(err error) error {
-	if own, ok := errors.AsType[*CompileError](err); ok {
+	if own, ok := errors.AsType[faults](err); ok {
 		return own
 	}
 	if invalid, ok := errors.AsType[*lib.SchemaValidationError](err); ok {
 		return c.explainInvalid(invalid)
 	}
 	if load, ok := errors.AsType[*lib.LoadURLError](err); ok {
-		return faults(remoteRef("", load.URL))
+		return faults{remoteRef("", load.URL)}
 	}
 	if missing, ok := errors.AsType[*lib.JSONPointerNotFoundError](err); ok {
-		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist",
-			safeURL(missing.URL))})
+		return faults{{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist",
+			safeURL(missing.URL))}}
 	}
 	if missing, ok := errors.AsType[*lib.AnchorNotFoundError](err); ok {
-		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist",
-			safeURL(missing.Reference))})
+		return faults{{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist",
+			safeURL(missing.Reference))}}
 	}
 	if _, ok := errors.AsType[*lib.InvalidJsonPointerError](err); ok {
-		return faults(Fault{Code: "ref_broken", Message: "has a $ref whose fragment is not a valid JSON Pointer"})
+		return faults{{Code: "ref_broken", Message: "has a $ref whose fragment is not a valid JSON Pointer"}}
 	}
 	if re, ok := errors.AsType[*lib.InvalidRegexError](err); ok {
-		return faults(Fault{Code: "pattern_unsupported", Pointer: pointerOf(re.URL), Message: unsupported(re.Err)})
+		return faults{{Code: "pattern_unsupported", Pointer: pointerOf(re.URL), Message: unsupported(re.Err)}}
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateIDError](err); ok {
-		return faults(Fault{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same $id as another " +
-			"schema in the document"})
+		return faults{{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same $id as another " +
+			"schema in the document"}}
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateAnchorError](err); ok {
-		return faults(Fault{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same anchor as another " +
-			"schema in the document"})
+		return faults{{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same anchor as another " +
+			"schema in the document"}}
 	}
-	return faults(Fault{Code: "invalid",
-		Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"})
+	return faults{{Code: "invalid",
+		Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"}}
 }
 
 // explainInvalid reports every place where a schema breaks the rules of its draft.
 func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 	verr, ok := errors.AsType[*lib.ValidationError](invalid.Err)
 	if !ok {
-		return faults(Fault{Code: "invalid", Message: "is not a valid JSON Schema"})
+		return faults{{Code: "invalid", Message: "is not a valid JSON Schema"}}
 	}
 	at := pointerOf(invalid.URL)
-	e := &CompileError{}
-	leaves, _ := leavesOf(verr, maxIssues)
+	var found faults
+	leaves, _ := leavesOf(verr)
 	for _, l := range leaves {
 		issue := l.issue()
 		f := Fault{Code: "invalid", Pointer: at + issue.Pointer, Message: issue.Message}
@@ -257,14 +258,14 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 			_, err := c.patterns.compile(text)
 			f.Code, f.Message = "pattern_unsupported", unsupported(err)
 		}
-		if !slices.Contains(e.Faults, f) {
-			e.Faults = append(e.Faults, f)
+		if !slices.Contains(found, f) {
+			found = append(found, f)
 		}
-		if len(e.Faults) == maxIssues {
+		if len(found) == maxIssues {
 			break
 		}
 	}
-	return e
+	return found
 }
 
 // pointerOf returns the JSON Pointer in the fragment of one of the library's locations.

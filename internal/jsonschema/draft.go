@@ -31,15 +31,12 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	}
 	for _, o := range older {
 		s, otherErr := c.compileAs(o.draft, doc)
-		other, _ := otherErr.(*CompileError)
-		if other == nil || !other.invalid() {
-			assumed := faults(Fault{Code: "draft_assumed", Pointer: wrong.Pointer, Message: fmt.Sprintf(
+		other, _ := otherErr.(faults)
+		if !other.invalid() {
+			assumed := faults{{Code: "draft_assumed", Pointer: wrong.Pointer, Message: fmt.Sprintf(
 				`%s in draft 2020-12; the schema is read as %s, in which it is valid, so add "$schema": %q`,
-				wrong.Message, o.name, o.url)})
-			if other != nil {
-				assumed.Faults = append(assumed.Faults, other.Faults...)
-			}
-			return s, assumed
+				wrong.Message, o.name, o.url)}}
+			return s, append(assumed, other...)
 		}
 	}
 	return s, err
@@ -47,9 +44,9 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 
 // invalidFault returns the first place where a schema breaks the rules of its draft, or nil.
 func invalidFault(err error) *Fault {
-	if e, ok := errors.AsType[*CompileError](err); ok {
-		if i := slices.IndexFunc(e.Faults, func(f Fault) bool { return f.Code == "invalid" }); i >= 0 {
-			return &e.Faults[i]
+	if e, ok := errors.AsType[faults](err); ok {
+		if i := slices.IndexFunc(e, func(f Fault) bool { return f.Code == "invalid" }); i >= 0 {
+			return &e[i]
 		}
 	}
 	return nil
@@ -72,9 +69,9 @@ func (c *compiler) checkDraft(doc any) error {
 	if _, ok := c.opts.Resources[strings.TrimSuffix(draft, "#")]; ok {
 		return nil
 	}
-	return faults(Fault{Code: "draft_unknown", Pointer: "/$schema",
+	return faults{{Code: "draft_unknown", Pointer: "/$schema",
 		Message: `is not a draft that is known here; use "https://json-schema.org/draft/2020-12/schema" or leave ` +
-			`"$schema" out`})
+			`"$schema" out`}}
 }
 
 func isDraft(s string) bool {

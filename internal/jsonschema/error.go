@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -28,41 +27,21 @@ func (f Fault) Unchecked() bool {
 	return false
 }
 
-// CompileError contains every fault of a schema, in a stable order.
-type CompileError struct{ Faults []Fault }
+// faults is the error for a schema that cannot be used.
+type faults []Fault
 
-func (e *CompileError) Error() string {
-	var b strings.Builder
-	for i, f := range e.Faults {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		fmt.Fprintf(&b, "%s %s", place(f.Pointer), f.Message)
-	}
-	return b.String()
-}
+func (f faults) Error() string { return f[0].Message }
 
 // invalid reports whether no validator can use the schema.
-func (e *CompileError) invalid() bool {
-	return slices.ContainsFunc(e.Faults, func(f Fault) bool { return !f.Unchecked() })
-}
-
-func faults(f ...Fault) *CompileError { return &CompileError{Faults: f} }
-
-func place(pointer string) string {
-	if pointer == "" {
-		return "the schema"
-	}
-	return pointer
+func (f faults) invalid() bool {
+	return slices.ContainsFunc(f, func(f Fault) bool { return !f.Unchecked() })
 }
 
 // Issue is one way in which a document does not match.
 type Issue struct {
-	Pointer  string // JSON Pointer into the document; "" is its root
-	Keyword  string // the schema keyword that failed
-	Expected string
-	Got      string // what the document has instead, cut
-	Message  string // one short sentence about the place, without any value of the document
+	Pointer string // JSON Pointer into the document; "" is its root
+	Keyword string // the schema keyword that failed
+	Message string // one short sentence about the place, without any value of the document
 }
 
 // InvalidError is the error for a document that does not match or that was not validated.
@@ -72,22 +51,7 @@ type InvalidError struct {
 	More   int // further issues, beyond the limit
 }
 
-func (e *InvalidError) Error() string {
-	var b strings.Builder
-	for i, issue := range e.Issues {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		if issue.Pointer != "" {
-			b.WriteString(issue.Pointer + " ")
-		}
-		b.WriteString(issue.Message)
-	}
-	if e.More > 0 {
-		fmt.Fprintf(&b, "; and %d more", e.More)
-	}
-	return b.String()
-}
+func (e *InvalidError) Error() string { return e.Issues[0].Message }
 
 func limitError(format string, args ...any) *InvalidError {
 	return &InvalidError{Code: "limit", Issues: []Issue{{Message: fmt.Sprintf(format, args...)}}}
@@ -97,9 +61,6 @@ func limitError(format string, args ...any) *InvalidError {
 func documentFault(err error) Fault {
 	if own, ok := errors.AsType[*rawjson.Error](err); ok {
 		return Fault{Code: documentCode(own), Pointer: own.Pointer, Message: documentProblem(own)}
-	}
-	if own, ok := errors.AsType[*InvalidError](err); ok {
-		return Fault{Code: "too_complex", Pointer: own.Issues[0].Pointer, Message: own.Issues[0].Message}
 	}
 	return Fault{Code: "not_json", Message: "is not valid JSON"}
 }
@@ -121,7 +82,7 @@ func documentCode(e *rawjson.Error) string {
 	switch e.Limit {
 	case rawjson.LimitDepth:
 		return "too_deep"
-	case rawjson.LimitValues, rawjson.LimitNumberLen:
+	case rawjson.LimitValues, rawjson.LimitNumberLen, rawjson.LimitExponent:
 		return "too_complex"
 	}
 	return "not_json"

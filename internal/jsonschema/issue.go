@@ -14,140 +14,94 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// issue writes a leaf. A message contains what the schema requires, and the kinds, lengths and
-// positions of what the document has. Only Got contains its text.
-func (l leaf) issue() Issue {
-	i := Issue{Pointer: l.pointer(), Keyword: l.keyword()}
-	if l.choice != nil {
-		l.choice.write(&i)
-		return i
+// issue writes a leaf.
+func (l leaf) issue() Issue { return Issue{l.pointer(), l.keyword(), l.message()} }
+
+// message contains what the schema requires, and the kinds, lengths and positions of what the
+// document has, but not its text.
+func (l leaf) message() string {
+	if c := l.choice; c != nil {
+		if c.types != nil {
+			return fmt.Sprintf("must be %s, not %s", anyType(c.types), article(c.got))
+		}
+		return fmt.Sprintf("matches none of the %d alternatives", c.among)
 	}
 	switch k := l.err.ErrorKind.(type) {
 	case *kind.Type:
-		i.expect(anyType(k.Want), article(k.Got))
+		got := article(k.Got)
 		if k.Got == "number" && slices.Contains(k.Want, "integer") {
-			i.Got = "a number with a fraction"
+			got = "a number with a fraction"
 		}
-		i.Message = fmt.Sprintf("must be %s, not %s", i.Expected, i.Got)
+		return fmt.Sprintf("must be %s, not %s", anyType(k.Want), got)
 	case *kind.Enum:
-		i.expect(list(k.Want), show(k.Got))
-		i.Message = "must be one of " + i.Expected
 		if len(k.Want) == 1 {
-			i.Message = "must be " + i.Expected
+			return "must be " + list(k.Want)
 		}
+		return "must be one of " + list(k.Want)
 	case *kind.Const:
-		i.expect(show(k.Want), show(k.Got))
-		i.Message = "must be " + i.Expected
+		return "must be " + show(k.Want)
 	case *kind.Format:
-		i.expect(k.Want, show(k.Got))
-		i.Message = "must be a valid " + k.Want + formatHint(k.Want)
+		return "must be a valid " + k.Want + formatHint(k.Want)
 	case *kind.Pattern:
-		i.expect(bounded.Cut(k.Want, maxText), show(k.Got))
-		i.Message = "must match the pattern " + i.Expected
+		return "must match the pattern " + bounded.Cut(k.Want, maxText)
 	case *kind.Required:
-		i.expect(quoted(l.name), "nothing")
-		i.Message = "is missing the required property " + quoted(l.name)
+		return "is missing the required property " + quoted(l.name)
 	case *kind.Dependency:
-		i.expect(quoted(l.name), "nothing")
-		i.Message = fmt.Sprintf("must have the property %s when it has %s", quoted(l.name), quoted(k.Prop))
+		return fmt.Sprintf("must have the property %s when it has %s", quoted(l.name), quoted(k.Prop))
 	case *kind.DependentRequired:
-		i.expect(quoted(l.name), "nothing")
-		i.Message = fmt.Sprintf("must have the property %s when it has %s", quoted(l.name), quoted(k.Prop))
+		return fmt.Sprintf("must have the property %s when it has %s", quoted(l.name), quoted(k.Prop))
 	case *kind.AdditionalProperties, *kind.FalseSchema:
-		i.expect("nothing", "a value")
-		i.Message = "is not allowed here"
+		return "is not allowed here"
 	case *kind.PropertyNames:
-		i.expect("an allowed name", quoted(k.Property))
-		i.Message = "has a name that is not allowed here"
-		if inner := flattenAll(nil, l.err.Causes, 1); len(inner) > 0 {
-			i.Message += ": it " + inner[0].issue().Message
+		if inner := flattenAll(nil, l.err.Causes); len(inner) > 0 {
+			return "has a name that is not allowed here: it " + inner[0].message()
 		}
+		return "has a name that is not allowed here"
 	case *kind.UniqueItems:
-		i.expect("different items", fmt.Sprintf("equal items at %d and %d", k.Duplicates[0], k.Duplicates[1]))
-		i.Message = fmt.Sprintf("must not repeat an item: items %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+		return fmt.Sprintf("must not repeat an item: items %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
 	case *kind.Contains:
-		i.expect("an item of a certain form", "none")
-		i.Message = `must have an item that matches "contains"`
+		return `must have an item that matches "contains"`
 	case *kind.Not:
-		i.expect("anything else", "what is excluded")
-		i.Message = `must not be what "not" describes`
+		return `must not be what "not" describes`
 	case *kind.OneOf:
-		i.expect("exactly one alternative", "two")
-		i.Message = fmt.Sprintf("must match exactly one of the alternatives, not both %d and %d (counted from 0)",
+		return fmt.Sprintf("must match exactly one of the alternatives, not both %d and %d (counted from 0)",
 			k.Subschemas[0], k.Subschemas[1])
 	case *kind.RefCycle:
-		i.Message = `cannot be decided: the schema's "$ref" leads back to itself`
-	default:
-		if !i.count(k) && !i.number(k) {
-			i.Message = "does not match its schema"
-		}
-	}
-	return i
-}
-
-func (i *Issue) expect(expected, got string) { i.Expected, i.Got = expected, got }
-
-// count writes out the kinds that compare a count.
-func (i *Issue) count(k any) bool {
-	switch k := k.(type) {
+		return `cannot be decided: the schema's "$ref" leads back to itself`
 	case *kind.MinLength:
-		i.compare("at least", k.Want, "character", k.Got)
+		return mustHave("at least", k.Want, "character", k.Got)
 	case *kind.MaxLength:
-		i.compare("at most", k.Want, "character", k.Got)
+		return mustHave("at most", k.Want, "character", k.Got)
 	case *kind.MinItems:
-		i.compare("at least", k.Want, "item", k.Got)
+		return mustHave("at least", k.Want, "item", k.Got)
 	case *kind.MaxItems:
-		i.compare("at most", k.Want, "item", k.Got)
+		return mustHave("at most", k.Want, "item", k.Got)
 	case *kind.AdditionalItems:
-		i.expect("fewer items", plural(k.Count, "item")+" too many")
-		i.Message = "has " + i.Got
+		return "has " + plural(k.Count, "item") + " too many"
 	case *kind.MinProperties:
-		i.compare("at least", k.Want, "property", k.Got)
+		return mustHave("at least", k.Want, "property", k.Got)
 	case *kind.MaxProperties:
-		i.compare("at most", k.Want, "property", k.Got)
+		return mustHave("at most", k.Want, "property", k.Got)
 	case *kind.MinContains:
-		i.compare("at least", k.Want, "matching item", len(k.Got))
+		return mustHave("at least", k.Want, "matching item", len(k.Got))
 	case *kind.MaxContains:
-		i.compare("at most", k.Want, "matching item", len(k.Got))
-	default:
-		return false
-	}
-	return true
-}
-
-func (i *Issue) compare(how string, want int, noun string, got int) {
-	i.expect(how+" "+plural(want, noun), plural(got, noun))
-	i.Message = fmt.Sprintf("must have %s, not %d", i.Expected, got)
-}
-
-// number writes out the kinds that compare a number.
-func (i *Issue) number(k any) bool {
-	switch k := k.(type) {
+		return mustHave("at most", k.Want, "matching item", len(k.Got))
 	case *kind.Minimum:
-		i.expect("at least "+digits(k.Want), digits(k.Got))
+		return "must be at least " + digits(k.Want)
 	case *kind.Maximum:
-		i.expect("at most "+digits(k.Want), digits(k.Got))
+		return "must be at most " + digits(k.Want)
 	case *kind.ExclusiveMinimum:
-		i.expect("more than "+digits(k.Want), digits(k.Got))
+		return "must be more than " + digits(k.Want)
 	case *kind.ExclusiveMaximum:
-		i.expect("less than "+digits(k.Want), digits(k.Got))
+		return "must be less than " + digits(k.Want)
 	case *kind.MultipleOf:
-		i.expect("a multiple of "+digits(k.Want), digits(k.Got))
-	default:
-		return false
+		return "must be a multiple of " + digits(k.Want)
 	}
-	i.Message = "must be " + i.Expected
-	return true
+	return "does not match its schema"
 }
 
-func (c *choice) write(i *Issue) {
-	if c.types != nil {
-		i.expect(anyType(c.types), article(c.got))
-		i.Message = fmt.Sprintf("must be %s, not %s", i.Expected, i.Got)
-		return
-	}
-	i.expect(fmt.Sprintf("one of %d alternatives", c.among), "none of them")
-	i.Message = fmt.Sprintf("matches none of the %d alternatives", c.among)
+func mustHave(how string, want int, noun string, got int) string {
+	return fmt.Sprintf("must have %s %s, not %d", how, plural(want, noun), got)
 }
 
 func anyType(types []string) string {

@@ -21,8 +21,7 @@ const (
 // patterns compiles the regular expressions of one schema, each once, and bounds their total size.
 // It is used only while compiling. It is not safe for concurrent use.
 type patterns struct {
-	done         map[string]*pattern
-	failed       map[string]error
+	known        map[string]compiled
 	instructions int
 }
 
@@ -35,20 +34,21 @@ type pattern struct {
 // errTooComplex is the error for expressions that are valid but too large together.
 var errTooComplex = errors.New("the expressions of the schema are too large when their repetitions are written out")
 
+type compiled struct {
+	pattern *pattern
+	err     error
+}
+
 func (p *patterns) compile(s string) (lib.Regexp, error) {
-	if known, ok := p.done[s]; ok {
-		return known, nil
+	c, ok := p.known[s]
+	if !ok {
+		c.pattern, c.err = p.compileNew(s)
+		p.known[s] = c
 	}
-	if err, ok := p.failed[s]; ok {
-		return nil, err
+	if c.err != nil {
+		return nil, c.err
 	}
-	compiled, err := p.compileNew(s)
-	if err != nil {
-		p.failed[s] = err
-		return nil, err
-	}
-	p.done[s] = compiled
-	return compiled, nil
+	return c.pattern, nil
 }
 
 func (p *patterns) compileNew(s string) (*pattern, error) {

@@ -9,10 +9,7 @@ import (
 // be accepted without compiling. Only the others are compiled.
 func Check(raw []byte, o *Options) []Fault {
 	c := newCompiler(o)
-	if e := c.merge(c.check(raw)); e != nil {
-		return e.Faults
-	}
-	return nil
+	return c.merge(c.check(raw))
 }
 
 func (c *compiler) check(raw []byte) (err error) {
@@ -123,19 +120,11 @@ func (c *compiler) plainKeyword(name string, v any) (ok bool) {
 
 func uniqueTexts(v any) bool {
 	list, ok := v.([]any)
-	if !ok || len(list) > 100 {
-		return false
+	seen := map[string]bool{}
+	for _, one := range list {
+		text, isText := one.(string)
+		ok = ok && isText && !seen[text]
+		seen[text] = true
 	}
-	for i, one := range list {
-		text, ok := one.(string)
-		if !ok {
-			return false
-		}
-		for _, before := range list[:i] {
-			if before == text {
-				return false
-			}
-		}
-	}
-	return true
+	return ok
 }

@@ -72,38 +72,37 @@ func exists(doc any, fragment string) bool {
 }
 
 // merge joins the faults that a compilation reports with those that were found beside it, in the
-// order of the document. It returns nil if there are none. For kinds of faults that were searched
-// for, it omits the library's, which stops at the first.
-func (c *compiler) merge(err error) *CompileError {
+// order of the document. For kinds of faults that were searched for, it omits the library's, which
+// stops at the first.
+func (c *compiler) merge(err error) faults {
 	beside := slices.Clone(c.counted.unchecked)
 	all := beside
-	if e, ok := err.(*CompileError); ok {
+	if reported, ok := err.(faults); ok {
 		beside = append(beside, c.beside...)
 		all = beside
-		for _, f := range e.Faults {
+		for _, f := range reported {
 			if !slices.ContainsFunc(beside, func(b Fault) bool { return b.Code == f.Code }) {
 				all = append(all, f)
 			}
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
 	slices.SortStableFunc(all, func(a, b Fault) int {
 		return cmp.Or(comparePaths(strings.Split(a.Pointer, "/"), strings.Split(b.Pointer, "/")),
 			strings.Compare(a.Message, b.Message))
 	})
-	if most := maxIssues; len(all) > most {
-		slices.SortStableFunc(all, func(a, b Fault) int { return boolRank(a.Unchecked()) - boolRank(b.Unchecked()) })
-		all = all[:most]
+	if len(all) > maxIssues {
+		slices.SortStableFunc(all, func(a, b Fault) int { return falseFirst(a.Unchecked(), b.Unchecked()) })
+		all = all[:maxIssues]
 	}
-	return &CompileError{Faults: slices.Compact(all)}
+	return slices.Compact(all)
 }
 
-// boolRank puts false before true.
-func boolRank(b bool) int {
-	if b {
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
 		return 1
 	}
-	return 0
+	return -1
 }

@@ -35,7 +35,7 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	if !ok {
 		return nil
 	}
-	issues, more := collect(verr, maxIssues)
+	issues, more := collect(verr)
 	return &InvalidError{Code: "mismatch", Issues: issues, More: more}
 }
 

@@ -1,27 +1,48 @@
 package rawjson
 
-// Bound returns an [*Error] if doc, which [Read] has accepted in any mode, has more than the given
-// number of values and names, or a number of more than numberLen characters. 0 means no bound. It
-// is for packages whose cost depends on these.
-func Bound(doc []byte, values, numberLen int) error {
+import (
+	"bytes"
+	"strconv"
+)
+
+// Bounds are for packages whose cost depends on these. 0 means no bound.
+type Bounds struct {
+	Values    int // most values and names of a document
+	NumberLen int // most characters of a number
+	Exponent  int // greatest exponent of a number, and with a minus the smallest
+}
+
+// Bound returns an [*Error] if doc, which [Read] has accepted in any mode, exceeds bounds.
+func Bound(doc []byte, bounds Bounds) error {
 	count := 0
 	for at, end := 0, 0; at < len(doc); at = end {
 		kind := kinds[doc[at]]
 		if end = tokenEnd(doc, at); kind == 0 { // white space and punctuation
 			continue
 		}
-		if kind == '0' && numberLen > 0 && end-at > numberLen {
-			e := errorf(doc, at, at, "has a number of more than %d characters", numberLen)
-			e.Limit = LimitNumberLen
-			return e
+		if count++; bounds.Values > 0 && count > bounds.Values {
+			return beyond(doc, 0, LimitValues, "has more than %d values", bounds.Values)
 		}
-		if count++; values > 0 && count > values {
-			e := errorf(doc, at, 0, "has more than %d values", values)
-			e.Limit = LimitValues
-			return e
+		if kind != '0' {
+			continue
+		}
+		if bounds.NumberLen > 0 && end-at > bounds.NumberLen {
+			return beyond(doc, at, LimitNumberLen, "has a number of more than %d characters", bounds.NumberLen)
+		}
+		if e := bytes.IndexAny(doc[at:end], "eE"); e >= 0 && bounds.Exponent > 0 {
+			n, err := strconv.Atoi(string(doc[at+e+1 : end]))
+			if err != nil || n > bounds.Exponent || n < -bounds.Exponent {
+				return beyond(doc, at, LimitExponent, "has a number with an exponent beyond %d", bounds.Exponent)
+			}
 		}
 	}
 	return nil
+}
+
+func beyond(doc []byte, at int, limit Limit, format string, bound int) error {
+	e := errorf(doc, at, at, format, bound)
+	e.Limit = limit
+	return e
 }
 
 // tokenEnd returns where the token ends that begins at doc[at]: a string, a number, a literal, or any

@@ -3,6 +3,7 @@ package rawjson_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -80,11 +81,21 @@ func TestCompactAnyAndIsNull(t *testing.T) {
 	if got := rawjson.Compact([]byte(`{`)); got != nil {
 		t.Errorf("Compact of no JSON = %s", got)
 	}
-	if got, ok := rawjson.Any([]byte(`[12345678901234567890.10]`)).([]any); !ok || got[0] != json.Number("12345678901234567890.10") {
-		t.Errorf("Any = %v", got)
+	for text, want := range map[string]string{
+		` [ 12345678901234567890.10 , -1e5,{"a\u0062":"\ud800\n","b" : {},"a":1,"a":[ ]} ,true,false , null,""] `: `[12345678901234567890.10 -1e5 map[a:[] ab:` +
+			"\ufffd\n" + ` b:map[]] true false <nil> ]`,
+		`"x"`: "x", `7`: "7", ` `: "<nil>", ``: "<nil>",
+	} {
+		if got := fmt.Sprint(rawjson.Any(json.RawMessage(text))); got != want {
+			t.Errorf("Any of %s = %s, want %s", text, got, want)
+		}
 	}
-	if got := rawjson.Any([]byte(`[`)); got != nil {
-		t.Errorf("Any of no JSON = %v", got)
+	var std any
+	doc := testkit.Kinds[0].Document(4000)
+	decoder := json.NewDecoder(strings.NewReader(doc))
+	decoder.UseNumber()
+	if err := decoder.Decode(&std); err != nil || !reflect.DeepEqual(rawjson.Any(json.RawMessage(doc)), std) {
+		t.Errorf("Any differs from encoding/json (%v)", err)
 	}
 	for text, want := range map[string]bool{"": true, " ": true, "null": true, " null ": true, "0": false, "{}": false, `"null"`: false, "false": false} {
 		if got := rawjson.IsNull(json.RawMessage(text)); got != want {

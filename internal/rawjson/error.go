@@ -24,6 +24,7 @@ const (
 	LimitDepth     Limit = "depth"
 	LimitValues    Limit = "values"
 	LimitNumberLen Limit = "number_len"
+	LimitExponent  Limit = "exponent"
 )
 
 func (e *Error) Error() string {

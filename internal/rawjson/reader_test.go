@@ -198,9 +198,13 @@ func TestBound(t *testing.T) {
 		{`{"a":"` + long + `"}`, 10, 64, "", ""},
 		{`{"\ud800":"\ud800","a":` + long + `,"a":1}`, 10, 64, rawjson.LimitNumberLen, "/a"},
 		{`[` + long + `,1,1]`, 0, 65, "", ""},
+		{`{"a":[1e400,-1E-400,1e+400,0.5e00,"1e999",1e0000400]}`, 0, 0, "", ""},
+		{`{"a":[1e400,1e401]}`, 0, 0, rawjson.LimitExponent, "/a/1"},
+		{`[1E-401]`, 0, 0, rawjson.LimitExponent, "/0"},
+		{`1e99999999999999999999`, 0, 0, rawjson.LimitExponent, ""},
 		{`[` + long + `,1,1]`, 4, 0, "", ""},
 	} {
-		err := rawjson.Bound([]byte(tt.doc), tt.values, tt.numberLen)
+		err := rawjson.Bound([]byte(tt.doc), rawjson.Bounds{Values: tt.values, NumberLen: tt.numberLen, Exponent: 400})
 		e, _ := errors.AsType[*rawjson.Error](err)
 		if (err == nil) != (tt.limit == "") || err != nil && (e.Limit != tt.limit || e.Pointer != tt.pointer) {
 			t.Errorf("%s: %v, want limit %q at %q", tt.doc, err, tt.limit, tt.pointer)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"strings"
 )
 
 // Kind tells what a value is by its first character: '{', '[', '"', '0' for a number, 't', 'f',
@@ -25,16 +26,59 @@ func IsNull(value json.RawMessage) bool {
 	return kind == 0 || kind == 'n'
 }
 
-// Any returns a value as encoding/json decodes it, with numbers as json.Number; nil if the text is no
-// JSON.
-func Any(text []byte) any {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var v any
-	if decoder.Decode(&v) != nil {
+// Any returns a value as encoding/json decodes it, with numbers as json.Number; nil if there is none.
+// Strings and numbers share one copy of the text.
+func Any(value json.RawMessage) any {
+	if Kind(value) == 0 {
 		return nil
 	}
+	d := anyDecoder{value, string(value)}
+	v, _ := d.value(Space(value, 0))
 	return v
+}
+
+type anyDecoder struct {
+	doc  []byte
+	text string // the same
+}
+
+// value decodes the value that begins at doc[at], and returns where it ends.
+func (d anyDecoder) value(at int) (v any, end int) {
+	switch d.doc[at] {
+	case '{':
+		object := map[string]any{}
+		for at = next(d.doc, at+1); d.doc[at] != '}'; at = next(d.doc, at) {
+			nameEnd := End(d.doc, at)
+			name := d.string(at, nameEnd)
+			object[name], at = d.value(next(d.doc, nameEnd))
+		}
+		return object, at + 1
+	case '[':
+		array := []any{}
+		for at = next(d.doc, at+1); d.doc[at] != ']'; at = next(d.doc, at) {
+			var element any
+			element, at = d.value(at)
+			array = append(array, element)
+		}
+		return array, at + 1
+	}
+	end = End(d.doc, at)
+	switch d.doc[at] {
+	case '"':
+		return d.string(at, end), end
+	case 't', 'f':
+		return d.doc[at] == 't', end
+	case 'n':
+		return nil, end
+	}
+	return json.Number(d.text[at:end]), end
+}
+
+func (d anyDecoder) string(at, end int) string {
+	if inner := d.text[at+1 : end-1]; strings.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	return unquote(d.doc[at:end])
 }
 
 // Members returns the members of an object in their order. Other values have none. The values are
