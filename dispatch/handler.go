@@ -179,6 +179,7 @@ func (h *Handler) newSession(ctx context.Context, t ticket, arrived time.Time) *
 	s := &session{ticket: t, tokens: &h.state, arrived: arrived, kit: observe.From[*testKit](ctx)}
 	if s.kit != nil {
 		ctx = observe.With[*testKit](ctx, nil) // it is not the kit of a run inside of this run
+		*observe.Keep[observe.Models](&s.kept) = s.kit.Models
 	}
 	s.kept.Run = &s.run
 	ctx, s.end = context.WithCancelCause(ctx)

@@ -52,7 +52,7 @@ func (r *Result) failed() string {
 	if len(r.Faults) > 0 && !r.faultsTold {
 		cause = bounded.Paragraph(r.Faults[0], maxFault)
 	}
-	return fmt.Sprintf("the run failed: %s: %s\n%s", cmp.Or(string(r.ErrorClass), string(r.StandIn)), cause, r.timeline(cause))
+	return fmt.Sprintf("the run failed: %s: %s\n%s", cmp.Or(string(r.ErrorClass), string(r.StandIn)), cause, r.print(cause))
 }
 
 // AssertFinalResponse fails the test unless the run completed with an answer of the agent's own that
@@ -89,7 +89,7 @@ func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
 	t.Helper()
 	answered := 0
 	if len(r.Turns) > 0 {
-		answered = r.Turns[len(r.Turns)-1].last
+		answered = r.Turns[len(r.Turns)-1].Answered
 	}
 	if late := testrun.Between(r.run.Log(), answered, math.MaxInt); late.LastOrder() > 0 {
 		t.Errorf("the agent called the proxy after it had answered\n%s", late)

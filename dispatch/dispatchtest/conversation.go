@@ -63,7 +63,6 @@ type Turn struct {
 	// Changes and State are those of the run up to then.
 	Log *proxytest.Log `json:"-"`
 
-	last     int // the order of the turn's last event at the proxy
 	messages []dispatch.Message
 }
 

@@ -144,7 +144,13 @@ type Exchange struct {
 	Request json.RawMessage `json:"request"`
 	Status  int             `json:"status"` // 0 if there was no response
 	Body    string          `json:"body"`
+	At      time.Time       `json:"at,omitzero"`
 	TookMS  float64         `json:"took_ms"`
+
+	// Order and Answered are the places of the request and of the response among the events of the run:
+	// see [proxytest.Call].Order.
+	Order    int `json:"order,omitempty"`
+	Answered int `json:"answered,omitempty"`
 }
 
 // Result is what happened in a run. It has the assertions of [proxytest.Log].
@@ -206,6 +212,10 @@ type Result struct {
 	// Waits are the waits of the agent's [proxy.Client]: for the rate limit of 60 requests per
 	// minute, and before it repeated a call. For a Target with a URL there are none.
 	Waits []Wait `json:"waits,omitempty"`
+
+	// ModelRequests are the requests of the agent to models that went through llm.Transport, in the
+	// order in which they began. For a Target with a URL or a Command there are none.
+	ModelRequests []ModelRequest `json:"model_requests,omitempty"`
 
 	run        *proxytest.Run
 	secrets    *redact.Set
@@ -305,7 +315,7 @@ func (s *player) play(ctx context.Context) *Result {
 		result.addOutside(observe.Outside() - before)
 	}
 	s.Run.End("")
-	result.Log, result.Waits = *s.Run.Log(), s.waits()
+	result.Log, result.Waits, result.ModelRequests = *s.Run.Log(), s.waits(), s.modelRequests()
 	if result.WouldBeGraded() && len(s.Platform.Tools()) > 0 &&
 		!slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool {
 			return !c.Trace
@@ -337,12 +347,11 @@ func (s *player) ping(ctx context.Context, result *Result) {
 
 // take evaluates a turn.
 func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
-	log, before := s.Run.Log(), 0
+	before := 0
 	if n := len(r.Turns); n > 0 {
-		before = r.Turns[n-1].last
+		before = r.Turns[n-1].Answered
 	}
-	turn.last = log.LastOrder()
-	turn.Log = testrun.Between(log, before, turn.last)
+	turn.Log = testrun.Between(s.Run.Log(), before, turn.Answered)
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
 	seen := s.Witness.Take()
 	if r.classify(Target(s.Target), turn.Exchange, s.Challenge, failure); r.WouldBeGraded() {
@@ -358,9 +367,8 @@ var errNoConnection = errors.New("no connection was made in time")
 
 // exchange sends one request and fills ex. The status decides before the failure does.
 func (s *player) exchange(ctx context.Context, ex *Exchange, body []byte, header http.Header) *httpcall.Failure {
-	ex.Request = body
-	start := time.Now()
-	defer func() { ex.TookMS = float64(time.Since(start).Microseconds()) / 1000 }()
+	ex.Request, ex.At, ex.Order = body, time.Now(), s.Run.NextOrder()
+	defer func() { ex.TookMS, ex.Answered = milliseconds(time.Since(ex.At)), s.Run.NextOrder() }()
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },

@@ -28,7 +28,9 @@ func newPlayer(target Target, task Task, output io.Writer) (*player, error) {
 
 // A Wait is a wait of the agent's [proxy.Client] before it sent a tool call.
 type Wait struct {
-	Tool string `json:"tool"`
+	Tool  string    `json:"tool"`
+	Actor string    `json:"actor,omitempty"`
+	At    time.Time `json:"at,omitzero"`
 
 	// Duration is the wait as it was announced. A wait for the rate limit may take longer.
 	Duration time.Duration `json:"duration_ns"`
@@ -36,11 +38,43 @@ type Wait struct {
 	// Reason is the rate limit and how to lift it, or the response after which the client repeats
 	// the call.
 	Reason string `json:"reason"`
+
+	Order int `json:"order,omitempty"` // see [Exchange]
+}
+
+// A ModelRequest is a request of the agent to a model, through llm.Transport.
+type ModelRequest struct {
+	Model  string    `json:"model,omitempty"` // its id; "" if it is not known
+	Actor  string    `json:"actor,omitempty"` // the label of the sub-agent
+	At     time.Time `json:"at"`
+	TookMS float64   `json:"took_ms"` // until the response was read; of an open request, until the run ended
+	Open   bool      `json:"open,omitempty"`
+	Status int       `json:"status,omitempty"` // of the response; 0 if there was none
+
+	InputTokens  int64 `json:"input_tokens,omitempty"`
+	OutputTokens int64 `json:"output_tokens,omitempty"`
+
+	Order int `json:"order,omitempty"` // see [Exchange]
 }
 
 func (s *player) waits() (list []Wait) {
 	for _, w := range s.Witness.Waits() {
-		list = append(list, Wait{w.Name, w.Expected, testkit.WaitReason(w.Reason(), w.Err == nil)})
+		list = append(list, Wait{
+			Tool: w.Name, Actor: w.Actor, At: w.At, Order: w.Order, Duration: w.Expected,
+			Reason: testkit.WaitReason(w.Reason(), w.Err == nil),
+		})
 	}
 	return list
 }
+
+func (s *player) modelRequests() (list []ModelRequest) {
+	for _, m := range s.Witness.ModelRequests() {
+		list = append(list, ModelRequest{
+			Model: s.Secrets().Redact(m.Model), Actor: m.Actor, At: m.At, TookMS: milliseconds(m.Took), Open: m.Open,
+			Status: m.Status, InputTokens: m.InputTokens, OutputTokens: m.OutputTokens, Order: m.Order,
+		})
+	}
+	return list
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,14 +1,12 @@
 package dispatchtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // hideSecrets removes the secrets from what the agent sent, and from why the session ended. It does
@@ -28,26 +26,6 @@ func (r *Result) hideIn(ex *Exchange, problems []dispatch.Problem) {
 		p := &problems[i]
 		p.Pointer, p.Message = r.secrets.Redact(p.Pointer), r.secrets.Redact(p.Message)
 	}
-}
-
-// hideInLog removes the secrets from a copy of events before they are printed: a printed text is cut,
-// and half of a secret is not found any more.
-func (r *Result) hideInLog(log *proxytest.Log) *proxytest.Log {
-	hide := func(raw *json.RawMessage) { *raw = json.RawMessage(r.secrets.Redact(string(*raw))) }
-	for _, calls := range [][]proxytest.Call{log.Calls, log.Refused} {
-		for i := range calls {
-			c := &calls[i]
-			c.Tool, c.Actor, c.Reason = r.secrets.Redact(c.Tool), r.secrets.Redact(c.Actor), r.secrets.Redact(c.Reason)
-			hide(&c.Arguments)
-			hide(&c.Response)
-		}
-	}
-	for _, traces := range [][]proxytest.Trace{log.Traces, log.Telemetry} {
-		for i := range traces {
-			hide(&traces[i].Payload)
-		}
-	}
-	return log
 }
 
 // Format implements [fmt.Formatter]. It prints "[redacted]" for AuthValue, the values of Env and

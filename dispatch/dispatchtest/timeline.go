@@ -4,61 +4,46 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/timeline"
 )
 
-// How many characters of a text from outside are shown: of a value on a line, of the reason of a
-// failure, of a final response, and of a fault with its stack.
+// How many characters of a text from outside are shown: of the reason of a failure, of a final
+// response, and of a fault with its stack.
 const (
-	maxShown  = 160
 	maxReason = 500
 	maxFinal  = 2000
 	maxFault  = 8000
 )
 
-// String returns the timeline of the run for people, a line or two per event: ping, dispatches,
-// tool calls, trace events, answers, the agent's error, waits, changes of the ledger, verdict. Long
-// texts are cut, with their length. It is safe to print to a terminal.
-func (r *Result) String() string { return r.timeline("") }
+// String returns the timeline of the run for people: ping, dispatches, requests to models, tool calls,
+// trace events, waits and answers with how long each took, then the agent's error, changes of the ledger
+// and the verdict. Long texts are cut, with their length. It is safe to print to a terminal.
+func (r *Result) String() string { return r.print("") }
 
-// timeline is [Result.String] below a line that names the cause of the failure already.
-func (r *Result) timeline(cause string) string {
+// print is [Result.String] below a line that names the cause of the failure already.
+func (r *Result) print(cause string) string {
+	run := r.Timeline()
+	for i := range run.Rows {
+		row := &run.Rows[i]
+		row.Notes = slices.DeleteFunc(row.Notes, func(note string) bool { return bounded.Line(note, maxReason) == cause })
+	}
+	run.Redact(r.secrets)
 	var b strings.Builder
 	line := func(what, format string, args ...any) {
 		b.WriteString(terminal.Entry(what, fmt.Sprintf(format, args...)))
 	}
-	if r.Ping.Request != nil {
-		line("ping", "%s", r.Ping.summary(""))
-	}
-	after := 0
-	for i, turn := range r.Turns {
-		line("dispatch", "%s", instruction(turn.Request))
-		b.WriteString(r.hideInLog(testrun.Between(&r.Log, after, turn.last)).String())
-		after = turn.last
-		agentError := ""
-		if i == len(r.Turns)-1 {
-			agentError = r.AgentError
-		}
-		line("answer", "%s", turn.summary(agentError))
-		for _, p := range turn.Problems {
-			if text := bounded.Line(p.String(), maxReason); text != cause {
-				line("contract", "%s", text)
-			}
-		}
-	}
+	b.WriteString(timeline.Print(run.Rows))
 	if r.Ended != "" {
 		line("ended", "%s", reason(r.Ended))
 	}
 	if text := reason(r.AgentError); text != "" && !strings.Contains(cause, text) {
 		line("error", "%s", text)
-	}
-	for _, w := range r.Waits {
-		line("wait", "%s waited %s: %s", bounded.Line(w.Tool, maxShown), w.Duration, bounded.Line(w.Reason, maxReason))
 	}
 	for _, c := range r.Changes {
 		line("ledger", "%s", bounded.Line(r.secrets.Redact(c.String()), maxReason))
@@ -78,6 +63,137 @@ func (r *Result) timeline(cause string) string {
 	return b.String()
 }
 
+// Timeline returns the run in the form that the reports of this module show: the rows of
+// [proxytest.Log.Timeline], and one for each exchange with the agent, request to a model and wait. It is
+// for packages of this module.
+func (r *Result) Timeline() timeline.Run {
+	run := r.Log.Timeline()
+	events := len(run.Rows)
+	run.Final = timeline.Plain("final", r.FinalResponse)
+	if r.Ping.Request != nil {
+		row := exchange(timeline.Ping, "ping", &r.Ping)
+		row.Response = timeline.Plain("ping-answer", r.Ping.Body)
+		run.Rows = append(run.Rows, row)
+	}
+	for i := range r.Turns {
+		number := 0
+		if len(r.Turns) > 1 {
+			number = i + 1
+		}
+		run.Rows = append(run.Rows, r.Turns[i].rows(i, number)...)
+	}
+	if r.AgentError != "" && len(r.Turns) > 0 {
+		answer := &run.Rows[len(run.Rows)-1]
+		answer.Name = failureCode(answer.Status, answer.Response.Shown)
+	}
+	for _, row := range run.Rows[events:] {
+		if !row.At.IsZero() { // the first exchange begins the run
+			run.Began = row.At
+			break
+		}
+	}
+	for i, m := range r.ModelRequests {
+		run.Rows = append(run.Rows, timeline.Row{
+			Kind: timeline.Model, Key: fmt.Sprintf("model-%d", i+1), Order: m.Order, At: m.At, Took: timeline.Milliseconds(m.TookMS),
+			Open: m.Open, Actor: m.Actor, Model: m.Model, Status: m.Status, InputTokens: m.InputTokens, OutputTokens: m.OutputTokens,
+		})
+	}
+	for i, w := range r.Waits {
+		run.Rows = append(run.Rows, timeline.Row{
+			Kind: timeline.Wait, Key: fmt.Sprintf("wait-%d", i+1), Order: w.Order, At: w.At, Took: w.Duration, Actor: w.Actor,
+			Name: w.Tool, Reason: w.Reason,
+		})
+	}
+	timeline.Arrange(run.Rows)
+	for i, m := range r.Messages {
+		run.Messages = append(run.Messages, message("message-"+strconv.Itoa(i+1), m))
+	}
+	for _, p := range r.Problems {
+		run.Problems = append(run.Problems, timeline.Problem{Fatal: p.Fatal, Code: p.Code, Pointer: p.Pointer, Text: p.Message})
+	}
+	return run
+}
+
+func exchange(kind timeline.Kind, key string, ex *Exchange) timeline.Row {
+	return timeline.Row{
+		Kind: kind, Key: key, Order: ex.Order, At: ex.At, Took: timeline.Milliseconds(ex.TookMS), Status: ex.Status,
+	}
+}
+
+// rows returns the dispatch and the answer of the i-th turn. number is 0 in a run of one turn.
+func (t *Turn) rows(i, number int) []timeline.Row {
+	n := strconv.Itoa(i + 1)
+	sent := exchange(timeline.Dispatch, "dispatch-"+n, &t.Exchange)
+	var e struct {
+		Input struct {
+			Instruction string          `json:"user_instruction"`
+			Input       json.RawMessage `json:"input"`
+		} `json:"input"`
+	}
+	_ = json.Unmarshal(t.Request, &e) // written by Dispatch
+	sent.Turn, sent.Request = number, timeline.Plain("instruction-"+n, e.Input.Instruction)
+	sent.Input = timeline.JSON("input-"+n, e.Input.Input)
+	answer := exchange(timeline.Answer, "answer-"+n, &t.Exchange)
+	answer.Turn, answer.Order, answer.At = number, t.Answered, t.At.Add(sent.Took)
+	answer.Response = timeline.Plain("answer-body-"+n, t.Body)
+	if number > 0 {
+		answer.Final = timeline.Plain("answer-final-"+n, t.FinalResponse)
+	}
+	var told struct {
+		Metadata dispatch.Metadata `json:"metadata"`
+	}
+	if json.Unmarshal([]byte(t.Body), &told) == nil {
+		answer.Model = told.Metadata.Model
+		answer.InputTokens, answer.OutputTokens = told.Metadata.TotalInputTokens, told.Metadata.TotalOutputTokens
+	}
+	for _, p := range t.Problems {
+		answer.Notes = append(answer.Notes, p.String())
+	}
+	return []timeline.Row{sent, answer}
+}
+
+func message(key string, m dispatch.Message) timeline.Message {
+	shown := timeline.Message{Role: string(m.Role), Answers: m.ToolCallID}
+	switch content := m.Content.String(); {
+	case content != "" && (content[0] == '{' || content[0] == '['):
+		shown.Content = timeline.JSON(key, json.RawMessage(content))
+	case content != "":
+		shown.Content = timeline.Plain(key, content)
+	case len(m.Content) > 0 && string(m.Content) != "null" && string(m.Content) != `""`:
+		shown.Content = timeline.JSON(key, json.RawMessage(m.Content))
+	}
+	for i, block := range m.Thinking {
+		var b struct {
+			Text string `json:"text"`
+		}
+		name := fmt.Sprintf("%s-thinking-%d", key, i+1)
+		if json.Unmarshal(block, &b) == nil && b.Text != "" {
+			shown.Thinking = append(shown.Thinking, timeline.Plain(name, b.Text))
+		} else {
+			shown.Thinking = append(shown.Thinking, timeline.JSON(name, block))
+		}
+	}
+	for i, c := range m.ToolCalls {
+		arguments := c.Arguments
+		var inner string
+		if json.Unmarshal(arguments, &inner) == nil { // JSON in a string, as some models write it
+			arguments = json.RawMessage(inner)
+		}
+		name := fmt.Sprintf("%s-call-%d", key, i+1)
+		shown.Calls = append(shown.Calls, timeline.MessageCall{ID: c.ID, Name: c.Name, Arguments: timeline.JSON(name, arguments)})
+	}
+	return shown
+}
+
+// failureCode returns the code in the response of an agent that failed, or "".
+func failureCode(status int, body string) string {
+	var failure struct{ Error string }
+	if status < 300 || json.Unmarshal([]byte(body), &failure) != nil {
+		return ""
+	}
+	return failure.Error
+}
+
 // verdict says how the run ended, and why unless the lines above it or the cause do.
 func (r *Result) verdict(cause string) string {
 	said := r.Error == cause || r.AgentError != "" && strings.Contains(r.Error, reason(r.AgentError)) ||
@@ -94,34 +210,4 @@ func (r *Result) verdict(cause string) string {
 		return fmt.Sprintf("failed: %s", r.ErrorClass)
 	}
 	return fmt.Sprintf("failed: %s: %s", r.ErrorClass, r.Error)
-}
-
-// summary describes a response. Of the failure of an agent whose error is known it has the code.
-func (ex Exchange) summary(agentError string) string {
-	most := maxShown
-	if ex.Status >= 300 {
-		most = maxReason
-	}
-	text := bounded.Line(strings.TrimSpace(ex.Body), most)
-	var failure struct{ Error string }
-	switch {
-	case ex.Status == 0:
-		return "no answer"
-	case text == "":
-		text = "with an empty body"
-	case agentError != "" && ex.Status >= 300 && json.Unmarshal([]byte(ex.Body), &failure) == nil && failure.Error != "":
-		text = bounded.Name(failure.Error)
-	}
-	return fmt.Sprintf("%d %s  (%.1f ms)", ex.Status, text, ex.TookMS)
-}
-
-func instruction(envelope json.RawMessage) string {
-	var e struct {
-		Input struct {
-			Instruction string          `json:"user_instruction"`
-			Input       json.RawMessage `json:"input"`
-		} `json:"input"`
-	}
-	_ = json.Unmarshal(envelope, &e) // written by Dispatch
-	return fmt.Sprintf("%s with input %s", bounded.Quoted(e.Input.Instruction, maxReason), bounded.Line(string(e.Input.Input), maxShown))
 }

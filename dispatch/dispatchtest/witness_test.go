@@ -180,6 +180,11 @@ func TestWaitsAreShown(t *testing.T) {
 					t.Fatalf("waits %v, want %v", got.Waits, tt.want)
 				}
 				for i, want := range tt.want {
+					if w := &got.Waits[i]; w.At.IsZero() || w.Order == 0 {
+						t.Errorf("wait %v has no place", *w)
+					} else {
+						want.At, want.Order = w.At, w.Order
+					}
 					if got.Waits[i] != want {
 						t.Errorf("wait %v, want %v", got.Waits[i], want)
 					}

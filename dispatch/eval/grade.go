@@ -134,19 +134,19 @@ func inFileOrder(trials []Trial, files []string) []int {
 
 // gradeAgain decides about a stored trial and returns its new line.
 func (t *Trial) gradeAgain(ctx context.Context, grade Grader, answers *answers, f Fingerprint) ([]byte, error) {
-	whole, err := t.result()
+	result, err := t.result()
 	if err != nil {
 		return nil, err
 	}
-	if whole.Result != nil && t.Cause != causeUser { // a session that the user broke off is not graded
+	if result != nil && t.Cause != causeUser { // a session that the user broke off is not graded
 		c := t.Case
 		t.vary()
 		if t.Task.Platform != nil {
-			whole.Declared = t.Task.Platform.Declared()
+			result.Declared = t.Task.Platform.Declared()
 		}
 		t.Scores, t.judged = nil, nil
-		t.judge(ctx, whole.Result, grade, answers)
-		t.measure(whole.Result)
+		t.judge(ctx, result, grade, answers)
+		t.measure(result)
 		t.Case = c
 		if t.Verdict == Cancelled {
 			return nil, context.Cause(ctx)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/runpage"
+	"github.com/toolwire/toolwire/internal/timeline"
 )
 
 // maxRuns is how many runs a page of HTML shows in full.
@@ -25,7 +25,7 @@ const maxRuns = 200
 //go:embed html
 var htmlFiles embed.FS
 
-var htmlTemplates = template.Must(runpage.Templates().Funcs(template.FuncMap{
+var htmlTemplates = template.Must(timeline.Templates().Funcs(template.FuncMap{
 	"percent": percent,
 	"points":  Rate.points,
 	"bounds":  func(r Rate) string { return fmt.Sprintf("[%s, %s]", number(100*r.Low), number(100*r.High)) },
@@ -70,7 +70,7 @@ func (e *Experiment) WriteHTML(w io.Writer, baseline *Experiment) error {
 type htmlPage struct {
 	e        *Experiment
 	baseline map[string][]Trial // by case
-	texts    *runpage.Texts
+	texts    *timeline.Texts
 	before   *redact.Set // secrets of the baseline
 
 	Name, Title   string
@@ -153,7 +153,7 @@ const maxDots = 20
 
 func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 	p := &htmlPage{
-		e: e, texts: &runpage.Texts{Secrets: e.secrets}, Started: e.Started.UTC(), Took: e.Took, TrialsPerCase: e.TrialsPerCase,
+		e: e, texts: &timeline.Texts{Secrets: e.secrets}, Started: e.Started.UTC(), Took: e.Took, TrialsPerCase: e.TrialsPerCase,
 		Stopped: e.FirstFailure, OK: e.OK(), Trials: len(e.Trials), Stats: e.Stats(), Causes: e.causes(), Changes: map[string]int{},
 	}
 	p.Name, p.Untried = p.texts.Line(oneLine(e.Name)), p.texts.Line(e.untried())
@@ -343,7 +343,7 @@ func (p *htmlPage) write(w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	sheet := runpage.Style + string(style)
+	sheet := timeline.Style + string(style)
 	_, _ = fmt.Fprintf(w, `<!doctype html>
 <html lang="en">
 <head>

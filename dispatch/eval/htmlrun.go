@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,15 +9,15 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/runpage"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/timeline"
 )
 
 // Bounds of a run that is shown in full.
 const (
 	maxText     = 2 << 10  // bytes of each text
-	maxTexts    = 48 << 10 // bytes of all texts, see runpage.Texts.Budget
-	maxItems    = 100      // of the timeline
+	maxTexts    = 48 << 10 // bytes of all texts, see timeline.Texts.Budget
+	maxRows     = 100      // of the timeline
 	maxMessages = 50
 	maxEntries  = 100 // changes of the ledger, findings
 	maxOfCall   = 20  // attempts, notes, updates and steps of the adapter
@@ -46,17 +45,15 @@ func (t *htmlTrial) Short() string {
 
 // htmlRun is a run that is shown in full.
 type htmlRun struct {
-	*runpage.Run
-	Why          runpage.Text // the whole reason
-	AgentError   runpage.Text
-	Waits        []string
+	*timeline.Run
+	Why          timeline.Text // the whole reason
+	AgentError   timeline.Text
 	Path         *htmlPath
-	MoreItems    int
+	MoreRows     int
 	MoreMessages int
 	MoreChanges  int
 	MoreProblems int
 	MoreFaults   int
-	MoreWaits    int
 }
 
 // fill prepares the trials of a case.
@@ -89,60 +86,27 @@ func (p *htmlPage) fill(c *htmlCase) error {
 
 // run prepares the run of a trial; nil if nothing was dispatched.
 func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
-	whole, err := t.result()
-	result := whole.Result
+	result, err := t.result()
 	if result == nil || err != nil {
 		return nil, err
 	}
-	texts := &runpage.Texts{Secrets: p.e.secrets, Most: maxText, Budget: maxTexts, Prefix: anchor + "/"}
+	texts := &timeline.Texts{Secrets: p.e.secrets, Most: maxText, Budget: maxTexts, Prefix: anchor + "/"}
 	r := &htmlRun{Why: texts.Text("reason", t.Reason), AgentError: texts.Text("agent-error", result.AgentError)}
 	if r.Path, err = p.path(c, t, result, texts); err != nil {
 		return nil, err
 	}
-	began := t.began
-	if requests := runpage.Requests(&result.Log); began.IsZero() && len(requests) > 0 { // a trial that Run did not make
-		began = requests[0].At
+	run := result.Timeline()
+	r.Run = &run
+	run.Rows, r.MoreRows = timeline.First(run.Rows, maxRows)
+	for i := range run.Rows {
+		run.Rows[i].Bound(maxOfCall)
 	}
-	source := runpage.Source{Started: began, Log: &result.Log, Legs: runpage.LegsOf(result, whole.Ends), Result: result}
-	for i, turn := range result.Turns {
-		if i == 0 {
-			source.Instruction, source.Input = turn.Instruction, inputOf(turn.Request)
-		} else {
-			source.UserTurns = append(source.UserTurns, turn.Instruction)
-		}
-	}
-	r.Run = runpage.Build(texts, source)
-	r.Exchanges = nil // the timeline has what they say
-	if result.Ping.Request == nil {
-		r.Items = r.Items[1:] // a program was run, which has no ping
-	}
-	r.Items, r.MoreItems = runpage.First(r.Items, maxItems)
-	r.Messages, r.MoreMessages = runpage.First(r.Messages, maxMessages)
-	r.Changes, r.MoreChanges = runpage.First(r.Changes, maxEntries)
-	r.Problems, r.MoreProblems = runpage.First(r.Problems, maxEntries)
-	r.Faults, r.MoreFaults = runpage.First(r.Faults, maxListed)
-	for i := range r.Items {
-		if call := r.Items[i].Call; call != nil {
-			call.Bound(maxOfCall)
-		}
-	}
-	var waits []dispatchtest.Wait
-	waits, r.MoreWaits = runpage.First(result.Waits, maxListed)
-	for _, w := range waits {
-		r.Waits = append(r.Waits, texts.Line(fmt.Sprintf("%s waited %s: %s", w.Tool, w.Duration, w.Reason)))
-	}
+	r.Messages, r.MoreMessages = timeline.First(r.Messages, maxMessages)
+	r.Changes, r.MoreChanges = timeline.First(r.Changes, maxEntries)
+	r.Problems, r.MoreProblems = timeline.First(r.Problems, maxEntries)
+	r.Faults, r.MoreFaults = timeline.First(r.Faults, maxListed)
+	texts.Prepare(r.Run)
 	return r, nil
-}
-
-// inputOf returns the input of a dispatch.
-func inputOf(envelope json.RawMessage) json.RawMessage {
-	var e struct {
-		Input struct {
-			Input json.RawMessage `json:"input"`
-		} `json:"input"`
-	}
-	_ = json.Unmarshal(envelope, &e) // written by package dispatchtest
-	return e.Input.Input
 }
 
 // htmlPath is how the calls of a run differ from those of another one.
@@ -164,7 +128,7 @@ type htmlStep struct {
 }
 
 // path compares a run with the same trial of the baseline, or else with one of its case that passed.
-func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, texts *runpage.Texts) (*htmlPath, error) {
+func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, texts *timeline.Texts) (*htmlPath, error) {
 	path, other := &htmlPath{}, (*Trial)(nil)
 	if i := slices.IndexFunc(p.baseline[t.ID], func(b Trial) bool { return b.Number == t.Number }); i >= 0 {
 		other, path.Of = &p.baseline[t.ID][i], "the baseline"
@@ -181,11 +145,11 @@ func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, text
 		return nil, nil
 	}
 	before, err := other.result()
-	if before.Result == nil || err != nil {
+	if before == nil || err != nil {
 		return nil, err
 	}
 	path.Verdict = other.Verdict
-	from, to := TrajectoryOf(before.Result), TrajectoryOf(result)
+	from, to := TrajectoryOf(before), TrajectoryOf(result)
 	d := from.difference(to)
 	path.Same = len(d) == 0
 	path.add(func(s string) string { return texts.Line(p.before.Redact(s)) }, from, d)

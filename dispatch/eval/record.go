@@ -16,7 +16,6 @@ import (
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/runpage"
 )
 
 // record is a trial as it is stored and reported: a line of a file of results, an element of the JSON
@@ -67,13 +66,7 @@ type stored struct {
 	Started     time.Time         `json:"started,omitzero"` // of the run
 	Timeline    string            `json:"timeline,omitempty"`
 	Judged      map[string]string `json:"judged,omitempty"` // answers of judges, by the hash of model and prompt
-	Result      json.RawMessage   `json:"result,omitempty"` // a storedResult
-}
-
-// storedResult is a result with the order of the last event of each turn, which its JSON leaves out.
-type storedResult struct {
-	*dispatchtest.Result
-	Ends []int `json:"ends,omitempty"`
+	Result      json.RawMessage   `json:"result,omitempty"` // a dispatchtest.Result
 }
 
 // report returns the record of a trial for reports.
@@ -137,7 +130,7 @@ func outcomeOf(result *dispatchtest.Result, secrets *redact.Set) outcome {
 			o.Problems = append(o.Problems, p)
 		}
 	}
-	for _, c := range runpage.Requests(&result.Log) {
+	for _, c := range result.Requests() {
 		switch {
 		case c.Trace:
 		case c.Source != "":
@@ -176,23 +169,12 @@ func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
 	}
 	r.Fingerprint = &f
 	if t.Result != nil {
-		if r.Result, err = rawjson.Encode(storedResult{t.Result, ends(t.Result)}); err != nil {
+		if r.Result, err = rawjson.Encode(t.Result); err != nil {
 			return nil, fmt.Errorf("eval: %s, trial %d: the result cannot be written: %w", t.ID, t.Number, err)
 		}
 		r.Result = hide(r.Result, secrets)
 	}
 	return encodeLine(r)
-}
-
-// ends returns the order of the last event of each turn.
-func ends(result *dispatchtest.Result) (list []int) {
-	for _, turn := range result.Turns {
-		if turn.Log == nil { // a stored result
-			return list
-		}
-		list = append(list, turn.Log.LastOrder())
-	}
-	return list
 }
 
 // hide returns compact JSON without the secrets in its strings. Names of members that consist of
@@ -305,22 +287,18 @@ func (s span) read() (*record, error) {
 	return &r, nil
 }
 
-// result returns the result of the trial and the ends of its turns, which may be in a file. The
-// result is nil if nothing was dispatched.
-func (t *Trial) result() (storedResult, error) {
+// result returns the result of the trial, which may be in a file. It is nil if nothing was dispatched.
+func (t *Trial) result() (*dispatchtest.Result, error) {
 	if t.Result != nil || t.at.file == "" {
-		if t.Result == nil {
-			return storedResult{}, nil
-		}
-		return storedResult{t.Result, ends(t.Result)}, nil
+		return t.Result, nil
 	}
 	r, err := t.at.read()
 	if err != nil || r.Result == nil {
-		return storedResult{}, err
+		return nil, err
 	}
-	s := storedResult{Result: &dispatchtest.Result{}}
-	if err := json.Unmarshal(r.Result, &s); err != nil {
-		return storedResult{}, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
+	result := new(dispatchtest.Result)
+	if err := json.Unmarshal(r.Result, result); err != nil {
+		return nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
 	}
-	return s, nil
+	return result, nil
 }

@@ -409,7 +409,7 @@ func TestGrade(t *testing.T) {
 		switch {
 		case c.Row.User == "call refund" && string(r.State.Entities["order"]["4521"]) != `{"status":"refunded","total":1.50}`:
 			return fmt.Errorf("the state is %s", r.State.Entities)
-		case c.Row.User == "call get_order" && (len(r.Calls) != 1 || r.Calls[0].Order != 1):
+		case c.Row.User == "call get_order" && (len(r.Calls) != 1 || r.Calls[0].Order == 0):
 			return errors.New("the calls are lost")
 		case c.Row.ExpectedOutcome == eval.Refusal:
 			panic("no")

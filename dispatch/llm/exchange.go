@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -30,6 +31,9 @@ type exchange struct {
 	state   *runState
 	ctx     context.Context // of the request, with the label
 	request atomic.Pointer[capture]
+
+	observer func(observe.ModelRequest) // of a test kit; nil in production
+	status   int                        // of the response; 0 if there is none
 
 	asked  bool    // the request has been read
 	begun  bool    // the request has a conversation
@@ -107,7 +111,7 @@ func (x *exchange) watchRequest(r *http.Request) *http.Request {
 
 // watchResponse reads the body of a response along.
 func (x *exchange) watchResponse(resp *http.Response) {
-	x.encoding = resp.Header.Get("Content-Encoding")
+	x.status, x.encoding = resp.StatusCode, resp.Header.Get("Content-Encoding")
 	x.ask()
 	resp.Body = &watched{ReadCloser: resp.Body, x: x}
 }
@@ -200,6 +204,7 @@ func (x *exchange) end(whole bool) {
 	}
 	problem := x.readRest(whole)
 	x.body = bytes.Buffer{}
+	x.observe()
 	if !x.begun {
 		return
 	}
@@ -213,6 +218,25 @@ func (x *exchange) end(whole bool) {
 		elements = x.answer.elements()
 	}
 	x.state.finish(x, elements)
+}
+
+// observe reports the end of the exchange to a test kit. A response that failed does not name its model,
+// but its request may.
+func (x *exchange) observe() {
+	if x.observer == nil {
+		return
+	}
+	known := x.answer.common()
+	name := known.model
+	if request := x.request.Load(); name == "" && request != nil {
+		if body, _ := request.bytes(); validate(body) == nil {
+			name = textOf(body, "model")
+		}
+	}
+	input, output := known.usage.total()
+	x.observer(observe.ModelRequest{
+		Model: bounded.Cut(name, maxModelLen), Status: x.status, InputTokens: input, OutputTokens: output,
+	})
 }
 
 // readRest reads what is only read at the end, and returns why the response cannot be read. A

@@ -93,13 +93,22 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if dialect == nil {
 		return base.RoundTrip(r)
 	}
-	x := newExchange(ctx, dialect, run, observe.Keep[runState](observe.From[*observe.Kept[dispatch.Run]](ctx)))
-	resp, err := base.RoundTrip(x.watchRequest(r))
-	if err != nil || resp.StatusCode/100 != 2 || resp.Body == nil {
-		return resp, err
+	kept := observe.From[*observe.Kept[dispatch.Run]](ctx)
+	x := newExchange(ctx, dialect, run, observe.Keep[runState](kept))
+	if models := *observe.Keep[observe.Models](kept); models != nil {
+		x.observer = models(ctx)
 	}
-	x.watchResponse(resp)
-	return resp, nil
+	resp, err := base.RoundTrip(x.watchRequest(r))
+	switch {
+	case err != nil:
+		x.observe()
+	case resp.StatusCode/100 != 2 || resp.Body == nil:
+		x.status = resp.StatusCode
+		x.observe()
+	default:
+		x.watchResponse(resp)
+	}
+	return resp, err
 }
 
 // stopped returns the error of a request that is not sent, or nil. The context of the request may go

@@ -26,12 +26,24 @@ func From[T any](ctx context.Context) T {
 }
 
 // A Kit observes the run of one request. R is dispatch.Observer, and C is proxy.Observer. The handler
-// of the run calls them beside the observers of its options. It takes the kit out of the context of
+// of the run calls them beside the observers of its options, and package llm calls Models. It takes the kit out of the context of
 // the run, so that a run inside of that run has none.
 type Kit[R, C any] struct {
 	Runs    *R
 	Calls   *C
+	Models  Models
 	Unpaced bool // the proxy of the run has no rate limit: its clients send without waiting
+}
+
+// Models is called when a run sends a request to a model. It returns a function that is called once,
+// when the request has ended. The handler keeps the Models of its kit for the run, see [Keep].
+type Models func(ctx context.Context) (end func(ModelRequest))
+
+// ModelRequest is what is known of a request to a model when it has ended.
+type ModelRequest struct {
+	Model                     string // its id; "" if neither request nor response names it
+	Status                    int    // of the response; 0 if there was none
+	InputTokens, OutputTokens int64  // 0 if they were not reported
 }
 
 // Show writes a line to the output of the test that dispatched the run.

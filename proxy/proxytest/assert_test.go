@@ -369,12 +369,13 @@ func TestStrictByDefault(t *testing.T) {
 
 func TestARecordInWords(t *testing.T) {
 	run := played(t)
+	_, _ = run.Client(nil).Trace(t.Context(), proxy.EventThinking, map[string]string{"text": "hm"})
 	_, _ = run.Client(nil).Trace(t.Context(), proxy.EventThinking,
-		map[string]string{"text": "hm", "__occurred_at": "2026-01-01T00:00:00Z"})
+		map[string]string{"text": "where it occurred", "__occurred_at": "2026-01-01T00:00:00Z"})
 	text := run.Log().String()
 	at := 0
-	for _, part := range []string{"sub: get_order", "(odyssey, ", "sub: refund_order", "sub: cancel_order", "-> 500 ",
-		"sub: get_order", "trace      thinking"} {
+	for _, part := range []string{"trace      thinking", "where it occurred", "sub: get_order", "(odyssey, ", "sub: refund_order",
+		"sub: cancel_order", "-> 500 ", "sub: get_order", "trace      thinking", `"hm"`} {
 		i := strings.Index(text[at:], part)
 		if i < 0 {
 			t.Fatalf("%q is missing or out of order in\n%s", part, text)

@@ -2,13 +2,9 @@ package proxytest
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
@@ -45,7 +41,7 @@ type Call struct {
 	Notes []string `json:"notes,omitempty"`
 
 	Sequence int64 `json:"sequence,omitempty"` // shared with trace events; 0 if the request was refused
-	Order    int   `json:"order,omitempty"`    // place of its arrival among all events of the run, from 1
+	Order    int   `json:"order,omitempty"`    // place of its arrival among all events of the run; see Run.NextOrder
 
 	answered int // place of its response
 }
@@ -123,33 +119,6 @@ func (r *Log) LastOrder() (last int) {
 	return last
 }
 
-// String returns the events in their order, for people: two lines per call, one per trace event.
-func (r *Log) String() string {
-	type event struct {
-		order int
-		text  string
-	}
-	var events []event
-	for _, c := range r.Calls {
-		events = append(events, event{c.Order, c.lines()})
-	}
-	for _, c := range r.Refused {
-		events = append(events, event{c.Order, c.lines()})
-	}
-	for _, t := range r.Traces {
-		events = append(events, event{t.Order, line("trace", "%s%s %s", label(t.Actor), t.Event, bounded.Line(string(t.Payload), maxShown))})
-	}
-	for _, t := range r.Telemetry {
-		events = append(events, event{t.Order, line("telemetry", "%s%s %s", label(t.Actor), t.Event, bounded.Line(string(t.Payload), maxShown))})
-	}
-	slices.SortFunc(events, func(a, b event) int { return a.order - b.order })
-	var b strings.Builder
-	for _, e := range events {
-		b.WriteString(e.text)
-	}
-	return b.String()
-}
-
 // How many characters of a text from outside are shown: of a value on a line, of the reason of a
 // failure, of a value that an assertion is about, and of a fault.
 const (
@@ -158,44 +127,3 @@ const (
 	maxValue  = 2000
 	maxFault  = 8000 // with a stack
 )
-
-// lines returns the request and the response, each on a line.
-func (c *Call) lines() string {
-	again := ""
-	if c.Attempt > 1 {
-		again = fmt.Sprintf("  (attempt %d)", c.Attempt)
-	}
-	what := "call"
-	if c.Trace {
-		what = "trace"
-	}
-	text := line(what, "%s%s %s%s", label(c.Actor), bounded.Line(c.Tool, maxShown), bounded.Line(string(c.Arguments), maxShown), again)
-	switch {
-	case c.Source != "" && c.Status == 200:
-		text += line("", "-> %s  (%s, %.2f ms)", bounded.Line(string(c.Response), maxShown), c.Source, c.LatencyMS)
-	case c.Status == 0:
-		text += line("", "-> no answer: %s  (%.2f ms)", bounded.Line(c.Reason, maxReason), c.LatencyMS)
-	default:
-		text += line("", "-> %d %s: %s  (%.2f ms)", c.Status, c.ErrorClass, bounded.Line(c.Reason, maxReason), c.LatencyMS)
-	}
-	for _, note := range c.Notes {
-		text += line("", "   %s", bounded.Line(note, maxReason))
-	}
-	for _, w := range c.Writes {
-		if len(w.Violations) > 0 {
-			text += line("", "   ledger: %s", bounded.Line(w.String(), maxReason))
-		}
-	}
-	return text
-}
-
-func line(what, format string, args ...any) string {
-	return terminal.Entry(what, fmt.Sprintf(format, args...))
-}
-
-func label(actor string) string {
-	if actor == "" {
-		return ""
-	}
-	return bounded.Line(actor, maxShown) + ": "
-}

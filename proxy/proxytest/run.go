@@ -92,10 +92,19 @@ func (r *Run) Log() *Log {
 	log.Declared = r.platform.Declared()
 	for _, order := range slices.Sorted(maps.Keys(r.pending)) {
 		call := r.pending[order]
-		call.Reason = "not answered yet"
+		call.Reason = notAnswered
 		log.Refused = append(log.Refused, call)
 	}
 	return log
+}
+
+// NextOrder takes the next place in the order of the run's events, see [Call].Order, and returns it. A
+// kit places with it what it sees beside the requests to the proxy.
+func (r *Run) NextOrder() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.order++
+	return r.order
 }
 
 // isOver reports whether the token is refused.

@@ -172,7 +172,7 @@ func (s *Setup) check() error {
 		return errors.Join(mistakes...)
 	}
 	s.Run = s.Platform.NewRun()
-	s.Witness.unpaced = s.Platform.RatePerMinute() < 0
+	s.Witness.run, s.Witness.unpaced = s.Run, s.Platform.RatePerMinute() < 0
 	return nil
 }
 

@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // Witness sees a run in this process: its handler, its clients, and requests that the proxy refuses.
@@ -26,11 +28,39 @@ import (
 type Witness struct {
 	output  io.Writer // of the test; nil if there is none
 	secrets *redact.Set
+	run     *proxytest.Run
 	unpaced bool // the proxy of the run has no rate limit
 
-	mu    sync.Mutex
-	seen  Seen             // since the last Take
-	waits []proxy.WaitInfo // of the whole run
+	mu     sync.Mutex
+	seen   Seen // since the last Take
+	waits  []Wait
+	models []*ModelRequest
+}
+
+// Place says who did something, when, and what it came after.
+type Place struct {
+	Actor string
+	At    time.Time
+	Order int // see proxytest.Run.NextOrder
+}
+
+// Wait is a wait of the run's client.
+type Wait struct {
+	Place
+	proxy.WaitInfo
+}
+
+// ModelRequest is a request of the run to a model.
+type ModelRequest struct {
+	Place
+	Took time.Duration
+	Open bool // it has not ended
+	observe.ModelRequest
+}
+
+// place returns where something is that begins now.
+func (w *Witness) place(ctx context.Context) Place {
+	return Place{actor.From(ctx), time.Now(), w.run.NextOrder()}
 }
 
 // WatchAgent returns the handler of an agent. The witness sees its requests, panics and runs.
@@ -38,6 +68,7 @@ func (w *Witness) WatchAgent(handler http.Handler) http.Handler {
 	kit := &observe.Kit[dispatch.Observer, proxy.Observer]{
 		Runs:    &dispatch.Observer{RunEnd: w.runEnd, Refused: w.refused},
 		Calls:   &proxy.Observer{WaitStart: w.waitStart, TraceEnd: w.traceEnd},
+		Models:  w.modelStart,
 		Unpaced: w.unpaced,
 	}
 	return w.Watch(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -97,11 +128,23 @@ func (w *Witness) refused(_ context.Context, refusal dispatch.Refusal) {
 	w.show(fmt.Sprintf("dispatch refused error=%q\n", refusal.Err))
 }
 
-func (w *Witness) waitStart(_ context.Context, wait proxy.WaitInfo) {
+func (w *Witness) waitStart(ctx context.Context, wait proxy.WaitInfo) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waits = append(w.waits, wait)
+	w.waits = append(w.waits, Wait{w.place(ctx), wait})
 	w.show(testkit.WaitLine(wait.Name, wait.Expected, testkit.WaitReason(wait.Reason(), wait.Err == nil)))
+}
+
+func (w *Witness) modelStart(ctx context.Context) func(observe.ModelRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	request := &ModelRequest{Place: w.place(ctx), Open: true}
+	w.models = append(w.models, request)
+	return func(ended observe.ModelRequest) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		request.ModelRequest, request.Took, request.Open = ended, time.Since(request.At), false
+	}
 }
 
 func (w *Witness) traceEnd(_ context.Context, event proxy.TraceEnd) {
@@ -156,8 +199,22 @@ func (w *Witness) Take() Seen {
 }
 
 // Waits returns the waits of the run.
-func (w *Witness) Waits() []proxy.WaitInfo {
+func (w *Witness) Waits() []Wait {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clip(w.waits)
+}
+
+// ModelRequests returns the requests of the run to models. Those that have not ended took until now.
+func (w *Witness) ModelRequests() (list []ModelRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, request := range w.models {
+		m := *request
+		if m.Open {
+			m.Took = time.Since(m.At)
+		}
+		list = append(list, m)
+	}
+	return list
 }

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/runpage"
+	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/ledger"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // The status of a run.
@@ -37,7 +36,7 @@ type summary struct {
 // page is the page of a run.
 type page struct {
 	summary
-	*runpage.Run
+	*timeline.Run
 	Warnings []string
 	Doing    string // what a run in progress waits for
 	Auth     string // the name of the auth header, if one was sent
@@ -49,7 +48,8 @@ type page struct {
 	Telemetry int // spans
 	Failures  []failures
 
-	Before, After runpage.Text // the ledger
+	Before, After timeline.Text // the ledger
+	Exchanges     []exchange
 
 	Judged    bool // the contract was applied to an answer
 	Gradeable bool
@@ -59,11 +59,20 @@ type page struct {
 	bytes int               // of all texts
 }
 
+// exchange is one request to the agent and the response.
+type exchange struct {
+	Name    string
+	Request timeline.Text
+	Status  int
+	Answer  timeline.Text
+	Took    time.Duration
+}
+
 // failure describes why a run failed.
 type failure struct {
 	Class    string
 	Severity severity
-	Error    runpage.Text
+	Error    timeline.Text
 	Advice   string
 }
 
@@ -75,7 +84,7 @@ type failures struct {
 	To    string // what to do
 }
 
-func summarize(f facts, t *runpage.Texts) summary {
+func summarize(f facts, t *timeline.Texts) summary {
 	return summary{
 		ID: f.id, Title: t.Line(f.task.Instruction), URL: t.Line(f.task.URL), Sample: f.task.Sample, Status: inProgress,
 		Started: f.started, Duration: f.ended.Sub(f.started), Calls: len(f.record.Calls),
@@ -84,66 +93,73 @@ func summarize(f facts, t *runpage.Texts) summary {
 
 // build makes the page of a run. If result is nil, the run is in progress.
 func build(f facts, result *dispatchtest.Result) *page {
-	t := &runpage.Texts{Secrets: f.secrets, Links: fmt.Sprintf("/runs/%d/text/", f.id), Whole: map[string]string{}}
-	p := &page{summary: summarize(f, t), Timeout: f.task.Timeout, Strict: f.task.Strict, whole: t.Whole}
+	t := &timeline.Texts{Secrets: f.secrets, Links: fmt.Sprintf("/runs/%d/text/", f.id), Whole: map[string]string{}}
+	p := &page{summary: summarize(f, t), Timeout: f.task.Timeout, Strict: f.task.Strict}
 	if f.task.AuthValue != "" {
 		p.Auth = cmp.Or(f.task.AuthHeader, "Authorization")
 	}
-	legs := f.legs
+	var run timeline.Run
 	if result == nil {
-		p.Doing = doing(len(legs), len(f.task.UserTurns)+1)
+		p.Doing = doing(f.exchanges, len(f.task.UserTurns)+1)
+		run = f.record.Timeline()
+		run.Live, run.Began, run.Took = true, f.started, p.Duration
+		run.Rows = append(run.Rows, f.rows...)
+		timeline.Arrange(run.Rows)
 	} else {
 		p.take(t, result)
-		legs = legsOf(result)
+		result.Log = *f.record // with what came after the answer
+		run = result.Timeline()
 	}
-	p.Run = runpage.Build(t, runpage.Source{
-		Instruction: f.task.Instruction, Input: f.task.Input, UserTurns: f.task.UserTurns,
-		Started: f.started, Log: f.record, Legs: legs, Result: result,
-	})
+	t.Prepare(&run)
+	p.Run = &run
 	if f.refused > 0 {
 		p.Faults = append(p.Faults,
 			fmt.Sprintf("requests that were refused and not kept: %d; the page keeps %d requests and %s of one run",
-				f.refused, f.bounds.requests, runpage.Size(int(f.bounds.bytes))))
+				f.refused, f.bounds.requests, timeline.Size(int(f.bounds.bytes))))
 	}
 	p.Traces, p.Telemetry = len(f.record.Traces), len(f.record.Telemetry)
-	for _, c := range runpage.Requests(f.record) {
-		p.count(t, c)
+	for i := range run.Rows {
+		p.count(&run.Rows[i])
 	}
 	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.record.State)
-	p.bytes = t.Bytes
+	p.bytes, p.whole = t.Bytes, t.Whole
 	return p
 }
 
-// legsOf returns the exchanges of a run that is over.
-func legsOf(result *dispatchtest.Result) []runpage.Leg {
-	var last []int
-	for _, turn := range result.Turns {
-		last = append(last, turn.Log.LastOrder())
-	}
-	return runpage.LegsOf(result, last)
-}
-
-func doing(legs, turns int) string {
+func doing(exchanges, turns int) string {
 	switch {
-	case legs < 2:
+	case exchanges < 2:
 		return "waiting for the answer to the ping"
 	case turns == 1:
 		return "waiting for the agent's answer"
 	}
-	return fmt.Sprintf("waiting for the agent's answer to turn %d of %d", legs-1, turns)
+	return fmt.Sprintf("waiting for the agent's answer to turn %d of %d", exchanges-1, turns)
 }
 
 // take adds the result of a run that is over.
-func (p *page) take(t *runpage.Texts, result *dispatchtest.Result) {
+func (p *page) take(t *timeline.Texts, result *dispatchtest.Result) {
 	p.Status = completed
 	if !result.OK() {
 		p.fail(t, cmp.Or(string(result.ErrorClass), string(result.StandIn)), result.Error)
 	}
 	p.Warnings, p.Gradeable = result.Warnings, result.Gradeable
 	p.Judged = result.Dispatch.Status >= 200 && result.Dispatch.Status < 300
+	p.Exchanges = append(p.Exchanges, newExchange(t, "Ping", "ping", result.Ping))
+	for i, turn := range result.Turns {
+		name := "Dispatch"
+		if len(result.Turns) > 1 {
+			name = fmt.Sprintf("Dispatch of turn %d", i+1)
+		}
+		p.Exchanges = append(p.Exchanges, newExchange(t, name, "dispatch-"+strconv.Itoa(i+1), turn.Exchange))
+	}
 }
 
-func (p *page) fail(t *runpage.Texts, class, reason string) {
+func newExchange(t *timeline.Texts, name, key string, ex dispatchtest.Exchange) exchange {
+	answer := t.JSON(key+"-answer", json.RawMessage(ex.Body)) // shown as it is if it is not JSON
+	return exchange{name, t.JSON(key+"-request", ex.Request), ex.Status, answer, timeline.Milliseconds(ex.TookMS)}
+}
+
+func (p *page) fail(t *timeline.Texts, class, reason string) {
 	a, ok := ofRun[class]
 	if !ok {
 		a = advice{danger, "See the raw exchange below."}
@@ -152,37 +168,37 @@ func (p *page) fail(t *runpage.Texts, class, reason string) {
 	p.Failures = append(p.Failures, failures{class, 1, "the run", a.text})
 }
 
-func snapshot(t *runpage.Texts, key string, s ledger.Snapshot) runpage.Text {
+func snapshot(t *timeline.Texts, key string, s ledger.Snapshot) timeline.Text {
 	raw, err := json.Marshal(s)
 	if err != nil {
-		return runpage.Text{}
+		return timeline.Text{}
 	}
 	return t.JSON(key, raw)
 }
 
-// count counts a request and its failure.
-func (p *page) count(t *runpage.Texts, c proxytest.Call) {
-	if c.Status == 200 && c.Source != "" {
-		if to := bySource[string(c.Source)]; to != "" {
-			p.addFailure(string(c.Source), t.Line(c.Tool), to)
+// count counts the attempts of a call that failed.
+func (p *page) count(row *timeline.Row) {
+	for i, a := range row.Attempts {
+		class, to := a.Class, ofProxy[a.Class]
+		switch {
+		case a.OK:
+			if to := bySource[row.Source]; to != "" {
+				p.addFailure(row.Source, row.Name, to)
+			}
+			continue
+		case p.Live && row.Open && i == len(row.Attempts)-1:
+			continue
+		case a.Status == 0:
+			class = "no answer"
+		case class == "":
+			class = "status " + strconv.Itoa(a.Status)
 		}
-		return
+		if to == "" {
+			to = byStatus(a.Status)
+		}
+		p.Refused++
+		p.addFailure(class, row.Name, to)
 	}
-	if runpage.Waiting(c) && p.Status == inProgress {
-		return
-	}
-	p.Refused++
-	class, to := c.ErrorClass, ofProxy[c.ErrorClass]
-	if to == "" {
-		to = byStatus(c.Status)
-	}
-	if class == "" {
-		class = "status " + strconv.Itoa(c.Status)
-	}
-	if c.Status == 0 {
-		class = "no answer"
-	}
-	p.addFailure(t.Line(class), t.Line(c.Tool), to)
 }
 
 // addFailure counts a failure.

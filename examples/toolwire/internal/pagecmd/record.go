@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/runpage"
+	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -46,19 +45,20 @@ type record struct {
 	started time.Time
 	bounds  bounds
 
-	mu       sync.Mutex
-	task     task
-	platform *proxytest.Platform // nil when the run is over
-	run      *proxytest.Run      // likewise
-	token    httpserve.Secrets   // its token, also when it is over
-	before   ledger.Snapshot
-	legs     []runpage.Leg
-	waiting  bool // for the first byte of an answer
-	requests int
-	received int64
-	refused  int   // requests over the bounds
-	late     int   // requests after the end
-	page     *page // of a run that is over
+	mu        sync.Mutex
+	task      task
+	platform  *proxytest.Platform // nil when the run is over
+	run       *proxytest.Run      // likewise
+	token     httpserve.Secrets   // its token, also when it is over
+	before    ledger.Snapshot
+	rows      []timeline.Row // of the exchanges with the agent
+	exchanges int
+	waiting   bool // for the first byte of an answer
+	requests  int
+	received  int64
+	refused   int   // requests over the bounds
+	late      int   // requests after the end
+	page      *page // of a run that is over
 }
 
 // over reports whether the run is over, and how many bytes its page then takes.
@@ -103,7 +103,7 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.page, r.run, r.before, r.legs = page, nil, ledger.Snapshot{}, nil
+	r.page, r.run, r.before, r.rows = page, nil, ledger.Snapshot{}, nil
 	r.task.AuthValue = ""
 }
 
@@ -125,10 +125,37 @@ func (r *record) asking() {
 		return
 	}
 	r.waiting = true
-	if n := len(r.legs); n > 0 { // it succeeded, otherwise there is no next one
-		r.legs[n-1].Answer, r.legs[n-1].Last = &runpage.Reply{Status: http.StatusOK}, r.run.Log().LastOrder()
+	now := time.Now()
+	if n := len(r.rows); n > 0 { // it succeeded, otherwise there is no next one
+		last := &r.rows[n-1]
+		last.Status, last.Took, last.Open = http.StatusOK, now.Sub(last.At), false
+		if last.Kind == timeline.Dispatch {
+			answer := timeline.Row{Kind: timeline.Answer, Status: last.Status, Took: last.Took, Turn: last.Turn}
+			r.addRow(answer, "answer-"+strconv.Itoa(r.exchanges-1), now)
+		}
 	}
-	r.legs = append(r.legs, runpage.Leg{At: time.Since(r.started), Last: math.MaxInt})
+	n := r.exchanges
+	if r.exchanges++; n == 0 {
+		r.addRow(timeline.Row{Kind: timeline.Ping, Open: true}, "ping", now)
+		return
+	}
+	key, said := strconv.Itoa(n), r.task.Instruction
+	if n > 1 {
+		said = r.task.UserTurns[n-2]
+	}
+	row := timeline.Row{
+		Kind: timeline.Dispatch, Open: true, Request: timeline.Plain("instruction-"+key, said), Input: timeline.JSON("input-"+key, r.task.Input),
+	}
+	if len(r.task.UserTurns) > 0 {
+		row.Turn = n
+	}
+	r.addRow(row, "dispatch-"+key, now)
+}
+
+// addRow adds a row of an exchange. It must be called with r.mu held.
+func (r *record) addRow(row timeline.Row, key string, at time.Time) {
+	row.Key, row.At, row.Order = key, at, r.run.NextOrder()
+	r.rows = append(r.rows, row)
 }
 
 func (r *record) answered() {
@@ -145,17 +172,19 @@ type facts struct {
 	ended   time.Time
 	before  ledger.Snapshot
 	record  *proxytest.Log
-	legs    []runpage.Leg // so far
-	secrets *redact.Set
-	refused int
-	bounds  bounds
+	rows    []timeline.Row // of the exchanges so far
+
+	exchanges int
+	secrets   *redact.Set
+	refused   int
+	bounds    bounds
 }
 
 // facts returns the facts of a run in progress. The caller holds r.mu.
 func (r *record) facts() facts {
 	return facts{
 		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Log(),
-		legs:    slices.Clone(r.legs),
+		rows: slices.Clone(r.rows), exchanges: r.exchanges,
 		secrets: redact.New(r.task.AuthValue, r.run.Token), refused: r.refused, bounds: r.bounds,
 	}
 }
@@ -182,7 +211,7 @@ func (r *record) summary() summary {
 		return r.page.summary
 	}
 	f := r.facts()
-	return summarize(f, &runpage.Texts{Secrets: f.secrets})
+	return summarize(f, &timeline.Texts{Secrets: f.secrets})
 }
 
 // serveProxy serves the run's proxy.

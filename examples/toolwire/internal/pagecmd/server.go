@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
-	"github.com/toolwire/toolwire/internal/runpage"
+	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -28,7 +28,7 @@ var static embed.FS
 //go:embed templates
 var templateFiles embed.FS
 
-var templates = template.Must(runpage.Templates().Funcs(template.FuncMap{
+var templates = template.Must(timeline.Templates().Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
 	"clock":   func(t time.Time) string { return t.Format("15:04:05") },
 	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
@@ -82,7 +82,7 @@ func (s *server) handler() http.Handler {
 	}
 	mux.HandleFunc("GET /static/run.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = io.WriteString(w, runpage.Style)
+		_, _ = io.WriteString(w, timeline.Style)
 	})
 	mux.HandleFunc("/api/odyssey-proxy/runs/{id}/", s.proxy)
 	mux.HandleFunc("/api/odyssey-proxy/", func(w http.ResponseWriter, r *http.Request) {

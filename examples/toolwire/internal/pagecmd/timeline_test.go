@@ -2,16 +2,13 @@ package pagecmd
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -64,48 +61,6 @@ func TestInjectedAndBroken(t *testing.T) {
 		"failure rule 1", "no answer")
 	has(t, page.id("failures").say(), "injected", "get_order", "A failure rule of the world answered", "no answer",
 		"The tool may have run")
-}
-
-// A trace event that is sent late has its place where it occurred. A clock that is a little behind
-// moves nothing.
-func TestTraceOrder(t *testing.T) {
-	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) time.Time { return began.Add(d) }
-	event := func(order int, text string, arrived, occurred time.Duration) proxytest.Trace {
-		payload := fmt.Sprintf(`{"text":%q,"__occurred_at":%q}`, text, at(occurred).Format(time.RFC3339Nano))
-		return proxytest.Trace{Event: proxy.EventThinking, At: at(arrived), Order: order, Payload: []byte(payload)}
-	}
-	const ms = time.Millisecond
-	log := &proxytest.Log{
-		Calls: []proxytest.Call{{Tool: "get_order", Source: proxy.SourceOdyssey, Status: 200, Order: 1, At: at(1000 * ms)}},
-		Traces: []proxytest.Trace{
-			event(2, "a little behind", 1080*ms, 990*ms),
-			event(3, "long ago", 1100*ms, -time.Hour),
-			event(4, "in the future", 1200*ms, time.Hour),
-			event(5, "a second ago", 1999*ms, 999*ms),
-		},
-	}
-	p := build(facts{started: began, record: log}, &dispatchtest.Result{Turns: []dispatchtest.Turn{{Log: log}}})
-	var got []string
-	for _, i := range p.Items {
-		switch {
-		case i.Call != nil:
-			got = append(got, i.Call.Tool)
-		case i.Trace != nil && i.Trace.Late != "":
-			got = append(got, i.Trace.Text.Shown+", "+i.Trace.Late)
-		case i.Trace != nil:
-			got = append(got, i.Trace.Text.Shown)
-		default:
-			got = append(got, i.Kind)
-		}
-	}
-	want := []string{
-		"ping", "dispatch", "long ago, sent 60 min 1 s after it occurred", "a second ago, sent 1.00 s after it occurred",
-		"get_order", "a little behind", "in the future", "answer",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q\nwant %q", got, want)
-	}
 }
 
 // The page shows when a trace event occurred that was sent late.
@@ -231,27 +186,6 @@ func TestAttemptsOfEqualCalls(t *testing.T) {
 	}
 }
 
-// What the agent sends while its answer is on the way was accepted, so it is shown, behind the
-// answer.
-func TestAfterTheAnswer(t *testing.T) {
-	traces := func(orders ...int) *proxytest.Log {
-		log := &proxytest.Log{}
-		for _, order := range orders {
-			log.Traces = append(log.Traces, proxytest.Trace{Event: proxy.EventThinking, Payload: []byte(`{"text":"x"}`),
-				Order: order})
-		}
-		return log
-	}
-	p := build(facts{record: traces(1, 3)}, &dispatchtest.Result{Turns: []dispatchtest.Turn{{Log: traces(1)}}})
-	var ids []string
-	for _, i := range p.Items {
-		ids = append(ids, i.ID)
-	}
-	if got := strings.Join(ids, " "); got != "ping dispatch-1 event-1 answer-1 event-3" {
-		t.Errorf("%s", got)
-	}
-}
-
 // A connection that goes stale between two requests is replaced and the request is sent again. That
 // is not a new exchange.
 func TestExchanges(t *testing.T) {
@@ -268,8 +202,8 @@ func TestExchanges(t *testing.T) {
 		r.asking()
 		r.answered()
 	}
-	if len(r.legs) != 2 {
-		t.Errorf("%d exchanges, want 2", len(r.legs))
+	if r.exchanges != 2 || len(r.rows) != 2 {
+		t.Errorf("%d exchanges and %d rows, want 2", r.exchanges, len(r.rows))
 	}
 }
 

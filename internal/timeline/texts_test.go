@@ -1,4 +1,4 @@
-package runpage
+package timeline
 
 import (
 	"bytes"

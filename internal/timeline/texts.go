@@ -1,4 +1,4 @@
-package runpage
+package timeline
 
 import (
 	"bytes"
@@ -11,12 +11,14 @@ import (
 
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/terminal"
 )
 
 // mostShown is how many bytes of a text are shown if Texts.Most is 0.
 const mostShown = 6 << 10
 
-// Text is a text of any length, as it is shown.
+// Text is a text of any length. Before [Texts] prepares it, Shown is the whole of it, and JSON reports
+// that it may be JSON.
 type Text struct {
 	Key   string // unique in the page
 	Shown string
@@ -29,6 +31,11 @@ type Text struct {
 
 // Empty reports whether the text has no content.
 func (t Text) Empty() bool { return t.Shown == "" }
+
+// Excerpt returns the beginning of the text on one line, in at most n characters.
+func (t Text) Excerpt(n int) string {
+	return terminal.Cut(strings.Join(strings.Fields(bounded.Prefix(t.Shown, 4*n)), " "), n)
+}
 
 // Texts prepares texts from outside for the page of one run. The zero value can be used.
 type Texts struct {

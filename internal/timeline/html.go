@@ -1,0 +1,152 @@
+package timeline
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Style is the style sheet of the templates, in light and dark colours. Every colour in it is a
+// custom property.
+//
+//go:embed style.css
+var Style string
+
+//go:embed templates
+var files embed.FS
+
+// Block is the argument of the template "text": a text with a label, which may be "".
+type Block struct {
+	Label string
+	Text
+}
+
+// Templates returns the templates, to which the caller adds its pages:
+//
+//	text       Block: a text
+//	timeline   *Run: Rows
+//	changes    *Run: Changes
+//	messages   *Run: Messages
+//	problems   *Run: Problems
+//
+// The runs and texts must have passed [Texts]. The functions that the templates use are length, plural,
+// add and named.
+func Templates() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"length": Length,
+		"plural": Plural,
+		"add":    func(a, b int) int { return a + b },
+		"named":  func(label string, t Text) Block { return Block{label, t} },
+	}).ParseFS(files, "templates/*.html"))
+}
+
+// A Bar is a part of the bar of a row, on a scale from 0 to 1000.
+type Bar struct {
+	Bad      bool // a request that failed
+	X, Width int
+}
+
+// minBar is the least width of a bar, so that it can be seen.
+const minBar = 6
+
+// Prepare prepares all texts of a run for HTML, and places its rows on the scale of the run.
+func (t *Texts) Prepare(r *Run) {
+	r.Prefix = t.Prefix
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if len(row.Adapter) > 0 { // it has these
+			row.Notes = slices.DeleteFunc(row.Notes, func(note string) bool { return strings.HasPrefix(note, "ledger_adapter: ") })
+		}
+		switch {
+		case row.Inline:
+			row.Request = Text{}
+		case row.Kind == Ping, row.Kind == Answer: // a page shows the final response, and has bodies elsewhere
+			row.Response = Text{}
+		}
+	}
+	r.change(t.Line, func(s Text) Text {
+		switch {
+		case s.Empty():
+			return Text{}
+		case s.JSON:
+			return t.JSON(s.Key, json.RawMessage(s.Shown))
+		}
+		return t.Text(s.Key, s.Shown)
+	})
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		row.ID = t.Prefix + row.Key
+		row.Link = "#" + row.ID
+		end := r.Since(row.At)
+		if row.Kind != Answer { // which took the time before it
+			end += row.Took
+		}
+		r.Took = max(r.Took, end)
+	}
+	for i := range r.Rows {
+		r.Rows[i].Bars = r.bars(&r.Rows[i])
+	}
+}
+
+// Since returns how long after the start of the run something was. It is 0 for what was before.
+func (r *Run) Since(at time.Time) time.Duration { return max(at.Sub(r.Began), 0) }
+
+// bars returns the bars of a row: one, or one for each attempt of a call.
+func (r *Run) bars(row *Row) []Bar {
+	if r.Took <= 0 || row.Kind == Answer { // its dispatch has the bar
+		return nil
+	}
+	bar := func(at time.Time, took time.Duration, bad bool) Bar {
+		scale := func(d time.Duration) int { return int(min(float64(d)/float64(r.Took), 1) * 1000) }
+		width := max(scale(took), minBar)
+		return Bar{bad, min(scale(r.Since(at)), 1000-width), width}
+	}
+	if len(row.Attempts) == 0 {
+		took := row.Took
+		if row.Open {
+			took = r.Took - r.Since(row.At)
+		}
+		return []Bar{bar(row.At, took, row.Kind == Model && !row.Open && row.Status/100 != 2)}
+	}
+	var list []Bar
+	for i, a := range row.Attempts {
+		open := row.Open && i == len(row.Attempts)-1
+		if open {
+			a.Took = r.Took - r.Since(a.At)
+		}
+		list = append(list, bar(a.At, a.Took, !a.OK && !open))
+	}
+	return list
+}
+
+// Plural returns a number and a noun.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Milliseconds returns a duration in milliseconds as a Duration.
+func Milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// Length formats a duration for people.
+func Length(d time.Duration) string {
+	switch {
+	case d < 10*time.Microsecond:
+		return "0 ms"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+}
