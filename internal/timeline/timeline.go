@@ -19,11 +19,11 @@ import (
 
 // Run is a run as it is shown.
 type Run struct {
-	Live    bool // in progress
+	Live  bool // in progress
 	Began time.Time
-	Took    time.Duration // the scale of the bars; Prepare makes it at least the end of the last row
-	Rows    []Row
-	Final   Text // the final response
+	Took  time.Duration // the scale of the bars; Prepare makes it at least the end of the last row
+	Rows  []Row
+	Final Text // the final response
 
 	Changes  []Change // of the ledger
 	Messages []Message
