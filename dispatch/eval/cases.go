@@ -142,13 +142,16 @@ func (d *Dataset) ids(problems *problems) []string {
 }
 
 // digest returns a short hash of a value as JSON.
-func digest(value any) string {
+func digest(value any) string { return hash(value)[:12] }
+
+// hash returns a hash of a value as JSON.
+func hash(value any) string {
 	text, err := rawjson.Encode(value)
 	if err != nil {
 		text = fmt.Appendf(nil, "%#v", value) // a value of the caller that is not JSON
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:6])
+	return hex.EncodeToString(sum[:])
 }
 
 // uniqueNames returns a function that makes a name different from those that are taken and from

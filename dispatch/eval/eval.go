@@ -31,6 +31,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -292,7 +293,7 @@ func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade G
 	case userErr != nil && ctx.Err() != nil:
 		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
 	case userErr != nil:
-		t.end(Errored, causeUser, "the user failed: "+errors.Unwrap(userErr).Error())
+		t.end(Errored, causeUser, "the user failed: "+textOf(errors.Unwrap(userErr)))
 	case grade == nil:
 		t.end(Passed, "", "")
 	default:
@@ -306,14 +307,23 @@ func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade G
 		switch {
 		case err == nil:
 			t.end(Passed, "", "")
-		case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+		case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) || errors.Is(err, ErrNotGraded)):
 			t.end(Cancelled, "", fmt.Sprintf("it was being graded when the experiment was cancelled: %v", context.Cause(ctx)))
 		case errors.Is(err, ErrNotGraded):
-			t.end(Errored, causeNotGraded, err.Error())
+			t.end(Errored, causeNotGraded, textOf(err))
 		default:
-			t.end(Failed, causeGrader, err.Error())
+			t.end(Failed, causeGrader, textOf(err))
 		}
 	}
+}
+
+// textOf returns the text of an error of the caller's, without what may be secret in the URL of a request:
+// some APIs of models take their key there.
+func textOf(err error) string {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return redact.New(redact.URL(failed.URL)...).Redact(err.Error())
+	}
+	return err.Error()
 }
 
 // vary gives the task the world of the trial. A world that is not valid stays for Dispatch to report.

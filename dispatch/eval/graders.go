@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -83,20 +83,34 @@ var numbers = regexp.MustCompile(`[-−]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\
 // SaysNumber accepts a run whose final response contains a number that differs from want by at most
 // tolerance. Numbers are decimal, such as 1234.5, 1,234.50 or $-20.
 func SaysNumber(want, tolerance float64) Grader {
+	low, high := sum(want, -tolerance), sum(want, tolerance)
+	plain := strings.NewReplacer(",", "", "−", "-")
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
 		said := result.FinalResponse
 		for _, at := range numbers.FindAllStringIndex(said, -1) {
-			text := strings.NewReplacer(",", "", "−", "-").Replace(said[at[0]:at[1]])
+			text := plain.Replace(said[at[0]:at[1]])
 			if before, _ := utf8.DecodeLastRuneInString(said[:at[0]]); unicode.IsLetter(before) || unicode.IsDigit(before) {
 				text = strings.TrimPrefix(text, "-") // a hyphen, as in 2026-03-01
 			}
 			got, err := strconv.ParseFloat(text, 64)
-			if err == nil && math.Abs(got-want) <= tolerance {
+			if err == nil && low <= got && got <= high {
 				return nil
 			}
 		}
 		return fmt.Errorf("the final response contains no number that differs from %v by at most %v", want, tolerance)
 	}
+}
+
+// sum adds two numbers as decimal ones: 20.01 differs from 20 by 0.01, and the nearest binary numbers do
+// by more.
+func sum(a, b float64) float64 {
+	x, finite := new(big.Rat).SetString(strconv.FormatFloat(a, 'g', -1, 64))
+	y, both := new(big.Rat).SetString(strconv.FormatFloat(b, 'g', -1, 64))
+	if !finite || !both {
+		return a + b
+	}
+	nearest, _ := x.Add(x, y).Float64()
+	return nearest
 }
 
 // SaysJSON accepts a run whose final response is JSON that matches a JSON Schema, alone or as the one

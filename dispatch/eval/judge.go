@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -55,7 +56,7 @@ func (j Judge) Grader() Grader {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNotGraded, err)
 		}
-		key := digest([]string{j.Model, prompt})
+		key := hash([]string{j.Model, prompt})
 		answer, known := c.recorder.answer(key)
 		if !known {
 			if answer, err = j.Ask(ctx, prompt); err != nil {
@@ -63,17 +64,20 @@ func (j Judge) Grader() Grader {
 			}
 		}
 		answer = strings.TrimSpace(answer)
-		passes, fails := strings.HasPrefix(answer, "PASS"), strings.HasPrefix(answer, "FAIL")
-		if !passes && !fails {
+		word, reason := answer, ""
+		if end := strings.IndexFunc(answer, func(r rune) bool { return !unicode.IsLetter(r) }); end >= 0 {
+			word, reason = answer[:end], answer[end:]
+		}
+		if word != "PASS" && word != "FAIL" {
 			return fmt.Errorf("%w: the answer of the judge begins with neither PASS nor FAIL: %s", ErrNotGraded, shown(answer))
 		}
 		c.recorder.keep(key, answer)
-		if passes {
+		if word == "PASS" {
 			c.Score(cmp.Or(j.Name, "judge"), 1)
 			return nil
 		}
 		c.Score(cmp.Or(j.Name, "judge"), 0)
-		return fmt.Errorf("the judge: %s", strings.TrimLeft(answer[len("FAIL"):], " \t\r\n.:,-"))
+		return fmt.Errorf("the judge: %s", strings.TrimLeft(reason, " \t\r\n.:,-"))
 	}
 }
 
@@ -194,6 +198,9 @@ func (e *Experiment) Agreement(score, column string) (Agreement, error) {
 		} else {
 			table.FirstPasses, table.BothFail = table.FirstPasses+share, table.BothFail+1-share
 		}
+	}
+	if a.Cases == 0 {
+		return a, fmt.Errorf("eval: no trial has the score %s and a verdict in the column %s", shown(score), shown(column))
 	}
 	a.Share = rate(stats.Mean(same.values(), a.Cases))
 	if kappa, i, ok := stats.Kappa(table); ok {

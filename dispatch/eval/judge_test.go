@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -98,6 +100,60 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// A judge says PASS or FAIL as a word of its own. What only begins like one is not an answer.
+func TestWordsOfAJudge(t *testing.T) {
+	cases := casesOf(t, csvOf("a"), dispatchtest.Task{})
+	for answer, want := range map[string]string{
+		"PASS": "passed", "PASS.": "passed", "\n PASS\nIt is good.": "passed", "FAIL": "failed the judge: ", "FAIL - It is bad.": "failed the judge: It is bad.",
+		"FAIL\n\nIt is bad.": "failed the judge: It is bad.", "FAILED: It is bad.": "error", "PASSING is hard.": "error", "FAILURE": "error", "PASSÉ": "error",
+		"fail": "error", "**PASS**": "error", "": "error", "The run should PASS.": "error",
+	} {
+		judge := eval.Judge{Ask: func(context.Context, string) (string, error) { return answer, nil }}
+		got := run(t, echo, cases, &eval.Options{Grader: judge.Grader()}).Trials[0]
+		text := string(got.Verdict)
+		if got.Verdict == eval.Failed {
+			text += " " + got.Reason
+		}
+		if text != want {
+			t.Errorf("%q: %s, want %s", answer, text, want)
+		}
+	}
+}
+
+// The keys that clients of models send in a URL are in no reason of a trial.
+func TestErrorsWithAURL(t *testing.T) {
+	broken := fmt.Errorf("small-2: %w", &url.Error{Op: "Post", URL: "https://models.example/v1?key=AIzaSy-123&alt=sse", Err: errors.New("connection refused")})
+	judge := eval.Judge{Ask: func(context.Context, string) (string, error) { return "", broken }}
+	for name, grader := range map[string]eval.Grader{
+		"judge": judge.Grader(), "grader": func(context.Context, eval.Case, *dispatchtest.Result) error { return broken }, "user": nil,
+	} {
+		csv, opts := csvOf("a"), &eval.Options{Grader: grader}
+		if grader == nil {
+			csv = "user,turn_mode,user_simulator_persona\na,model_as_user,A customer.\n"
+			opts.User = func(context.Context, eval.Trial, []dispatchtest.Turn) (string, error) { return "", broken }
+		}
+		reason := run(t, echo, casesOf(t, csv, dispatchtest.Task{}), opts).Trials[0].Reason
+		if strings.Contains(reason, "AIzaSy") || !strings.Contains(reason, `small-2: Post "https://models.example/v1?[redacted]": connection refused`) {
+			t.Errorf("%s: %s", name, reason)
+		}
+	}
+}
+
+// A judge whose client was cancelled with the experiment has not failed, whatever its error is: the trial
+// is not stored and runs again.
+func TestCancelledJudge(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	judge := eval.Judge{Ask: func(context.Context, string) (string, error) {
+		cancel()
+		return "", errors.New("request canceled by its client")
+	}}
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	e, err := eval.Run(ctx, dispatchtest.Target{Agent: echo}, casesOf(t, csvOf("a", "b"), dispatchtest.Task{}), &eval.Options{Grader: judge.Grader(), ResultsFile: file, Parallel: 1})
+	if err != nil || ended(e) != "c c" || bytes.Count(read(t, file), []byte("\n")) != 1 {
+		t.Errorf("%v: %s\n%s", err, ended(e), read(t, file))
+	}
+}
+
 // The agreement of a score with people has the share, kappa and the cases in which they differ.
 func TestAgreement(t *testing.T) {
 	var rows strings.Builder
@@ -122,8 +178,11 @@ func TestAgreement(t *testing.T) {
 		a.Kappa.Low > 0.75 || a.Kappa.High < 0.95 || a.String() != "they agree in 93.3 % [77.5, 98.3] of 30 cases, kappa 0.867 [0.539, 0.991]; unknown in 4 trials" {
 		t.Errorf("%v: %s, %+v", err, a, a.Kappa)
 	}
-	if a, err := scripted(".").Agreement("good", "human"); err != nil || a.Cases != 0 || a.Kappa != nil || a.Unknown != 1 {
-		t.Errorf("%+v, %v", a, err)
+	for _, of := range [][2]string{{"goood", "human"}, {"good", "humans"}} {
+		if _, err := load(t, file).Agreement(of[0], of[1]); err == nil ||
+			err.Error() != fmt.Sprintf("eval: no trial has the score %q and a verdict in the column %q", of[0], of[1]) {
+			t.Error(err)
+		}
 	}
 	e := scripted(".")
 	e.Trials[0].Row = &eval.Row{Extra: map[string]string{"human": "maybe"}}
@@ -148,6 +207,11 @@ func TestGradersOfTexts(t *testing.T) {
 		{"exactly", eval.SaysExactly(" Yes.\n"), []string{"Yes.", "\n Yes. "}, []string{"", "yes.", "Yes. Really."}},
 		{"match", eval.SaysMatch(regexp.MustCompile(`(?i)order #?4521\b`)), []string{"ORDER #4521.", "an order 4521"}, []string{"order 45210", ""}},
 		{"number", eval.SaysNumber(1234.5, 0.01), []string{"1234.5", "It is $1,234.50.", "between 1 and 1234.509"}, []string{"1234.52", "-1234.5", "1,2345", "", "1 234.5"}},
+		{"decimal", eval.SaysNumber(20, 0.01), []string{"20.01", "19.99", "It is $20.0100."}, []string{"20.0101", "19.9899"}},
+		{"tenths", eval.SaysNumber(0.3, 0.1), []string{"0.4", "0.2"}, []string{"0.41", "0.19"}},
+		{"large", eval.SaysNumber(1e15, 0.5), []string{"1,000,000,000,000,000.5"}, []string{"1000000000000001", strings.Repeat("9", 400)}},
+		{"any", eval.SaysNumber(1, math.Inf(1)), []string{"-7"}, []string{"none"}},
+		{"no number", eval.SaysNumber(math.NaN(), 1), nil, []string{"1", "0"}},
 		{"negative", eval.SaysNumber(-20, 0), []string{"$-20", "\u221220 °C", "-20.00"}, []string{"20", "A-20", "2026-20-20"}},
 		{"part of a date", eval.SaysNumber(11, 0), []string{"2026-11-23"}, []string{"-11", "111"}},
 		{"JSON", object, []string{`{"a":1}`, fence + "json\n{\"a\":1}\n" + fence, "\n" + fence + "\r\n{\n\"a\":1}\r\n" + fence + "\n"}, []string{
@@ -194,11 +258,11 @@ func TestVersions(t *testing.T) {
 	if strings.Contains(b.String(), "\u202e") {
 		t.Error("a character that cannot be seen reaches the terminal")
 	}
-	other := at(4, "v4", good)
+	other := at(4, "v4\x1b[31m", good)
 	other.Fingerprint.Graders = "2"
 	first := at(1, "v1", good)
 	first.Fingerprint.Graders = "1"
-	if err := eval.WriteVersions(io.Discard, false, first, other); err == nil || !strings.HasPrefix(err.Error(), "v4 after v1: eval: candidate: it cannot be compared") {
+	if err := eval.WriteVersions(io.Discard, false, first, other); err == nil || !strings.HasPrefix(err.Error(), `"v4\x1b[31m" after "v1": eval: candidate: it cannot be compared`) {
 		t.Error(err)
 	}
 	if err := eval.WriteVersions(failingWriter{errors.New("full")}, false, versions...); err == nil {

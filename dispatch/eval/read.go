@@ -87,6 +87,9 @@ func (d *reader) readText(r io.Reader) bool {
 		case first[0] == '[':
 			d.whole(unreadable, "the file is a JSON array: write JSON Lines, one object per line, or CSV")
 			return false
+		case string(bytes.TrimSpace(first)) == "{":
+			d.whole(unreadable, "an object takes several lines: write JSON Lines, each object on one line, or CSV")
+			return false
 		case first[0] == '{':
 			return true
 		case bytes.HasPrefix(first, []byte("sep=")):

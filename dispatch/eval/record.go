@@ -217,6 +217,14 @@ func encodeLine(v any) ([]byte, error) {
 
 // valid reports whether a line that was read is one of a trial that ended.
 func (r *record) valid() bool {
+	for name, value := range r.Scores {
+		if !(value >= 0 && value <= 1) && (!slices.Contains(measures, name) || value < 0 || value > maxMeasure) {
+			return false
+		}
+	}
+	if slices.ContainsFunc(r.Usage, func(u usage) bool { return u.Input < 0 || u.Output < 0 }) {
+		return false
+	}
 	return r.ID != "" && r.Trial >= 1 && r.Fingerprint != nil && slices.Contains([]Verdict{Passed, Failed, Errored, Skipped}, r.Verdict)
 }
 

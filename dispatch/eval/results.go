@@ -14,8 +14,11 @@ import (
 	"time"
 )
 
-// resultsFormat is the first member of a file of results.
-const resultsFormat = "toolwire eval results 2"
+// resultsFormat is the first member of a file of results: its name and version.
+const (
+	formatName    = "toolwire eval results "
+	resultsFormat = formatName + "2"
+)
 
 // header is the first line of a file of results.
 type header struct {
@@ -61,6 +64,11 @@ func scan(file string, in io.Reader, problems *problems, see func(h *header, n i
 		}
 		if n == 1 {
 			if err := json.Unmarshal(text, &l.header); err != nil || !l.header.valid() {
+				if f := l.header.Format; f != resultsFormat && strings.HasPrefix(f, formatName) {
+					bad(n, invalidResults, "the file has the format %s and this version reads %s: run the experiment again", shown(f), shown(resultsFormat))
+					l.header = header{}
+					return l
+				}
 				l.header = header{}
 				bad(n, invalidResults, "the line is not the header of a file of results that this version reads")
 				return l

@@ -237,6 +237,11 @@ func TestForeignFiles(t *testing.T) {
 		"garbage":    {bytes.Join([][]byte{lines[0], lines[1], []byte("garbage\n"), lines[2]}, nil), cases, nil, "line 3: the line is not a result"},
 		"a diary":    {[]byte("Dear diary"), cases, nil, "line 1: the file does not begin as a file of results"},
 		"too many":   {bytes.Replace(whole, []byte(`"trials":2`), []byte(`"trials":10001`), 1), cases, nil, "line 1: the line is not the header of a file of results"},
+		"older":      {bytes.Replace(whole, []byte("results 2"), []byte("results 1"), 1), cases, nil, `line 1: the file has the format "toolwire eval results 1" and this version reads "toolwire eval results 2": run the experiment again`},
+		"no score":   {bytes.Replace(whole, []byte(`"scores":{"calls":0`), []byte(`"scores":{"s":1.5,"calls":0`), 1), cases, nil, "line 2: the line is not a result"},
+		"no measure": {bytes.Replace(whole, []byte(`"scores":{"calls":0`), []byte(`"scores":{"calls":-1`), 1), cases, nil, "line 2: the line is not a result"},
+		"no tokens":  {bytes.Replace(whole, []byte(`"scores":{"calls":0`), []byte(`"usage":[{"input":-1,"output":0}],"scores":{"calls":0`), 1), cases, nil, "line 2: the line is not a result"},
+		"too much":   {bytes.Replace(whole, []byte(`"scores":{"calls":0`), []byte(`"scores":{"calls":1e300`), 1), cases, nil, "line 2: the line is not a result"},
 		"CSV":        {[]byte("user\na\n"), cases, nil, "line 1: the line is not the header of a file of results"},
 	} {
 		write(t, file, tt.content)

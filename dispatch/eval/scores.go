@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/stats"
 )
@@ -113,6 +114,9 @@ func callsOf(result *dispatchtest.Result) int {
 	return calls
 }
 
+// maxModel is the limit of the name of a model in bytes: it is kept for each trial.
+const maxModel = 200
+
 // usageOf returns the tokens that a response reports, and which of them it does.
 func usageOf(body string) (u usage, in, out bool) {
 	var response struct {
@@ -123,7 +127,8 @@ func usageOf(body string) (u usage, in, out bool) {
 		} `json:"metadata"`
 	}
 	_ = json.Unmarshal([]byte(body), &response) // a response that is not valid reports nothing
-	u.Model, _ = response.Metadata.Model.(string)
+	model, _ := response.Metadata.Model.(string)
+	u.Model = bounded.Prefix(model, maxModel)
 	u.Input, in = count(response.Metadata.Input)
 	u.Output, out = count(response.Metadata.Output)
 	return u, in, out
@@ -170,13 +175,16 @@ func ParsePrices(data []byte) (Prices, error) {
 	return prices, nil
 }
 
+// maxMeasure is the limit of a measure. The moments of larger numbers may overflow.
+const maxMeasure = 1e50
+
 // SetPrices sets the score cost of each trial whose responses report all tokens, and whose models have a
 // price. The cost of other trials is unknown. To compare costs, set the prices of both experiments.
 func (e *Experiment) SetPrices(prices Prices) {
 	for i := range e.Trials {
 		t := &e.Trials[i]
 		delete(t.Scores, scoreCost)
-		cost, known := 0.0, len(t.usage) > 0
+		cost, known := 0.0, len(t.usage) > 0 && t.Scores != nil
 		for _, u := range t.usage {
 			price, listed := prices[u.Model]
 			if !listed {
@@ -185,7 +193,7 @@ func (e *Experiment) SetPrices(prices Prices) {
 			known = known && listed
 			cost += (float64(u.Input)*price.Input + float64(u.Output)*price.Output) / 1e6
 		}
-		if known {
+		if known && cost >= 0 && cost <= maxMeasure { // not NaN
 			t.Scores[scoreCost] = cost
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -127,10 +128,25 @@ func TestUnknownScores(t *testing.T) {
 	for _, tt := range []struct {
 		prices eval.Prices
 		known  int
-	}{{eval.Prices{"large": {}}, 0}, {eval.Prices{"*": {}}, 2}, {eval.Prices{"small": {}, "*": {Input: 1}}, 2}, {nil, 0}} {
+	}{{eval.Prices{"large": {}}, 0}, {eval.Prices{"*": {}}, 2}, {eval.Prices{"small": {}, "*": {Input: 1}}, 2}, {nil, 0},
+		{eval.Prices{"*": {Input: math.NaN()}}, 0}, {eval.Prices{"*": {Output: math.Inf(1)}}, 0}, {eval.Prices{"*": {Input: -1}}, 0}} {
 		if e.SetPrices(tt.prices); scoreOf(e, "cost").Known != tt.known || scoreOf(e, "cost").Mean != 0 {
 			t.Errorf("%v: %+v", tt.prices, scoreOf(e, "cost"))
 		}
+	}
+	// The name of a model is kept with each trial, so it is cut. A line with tokens and no scores has no cost.
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	run(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "x", Metadata: &dispatch.Metadata{Model: strings.Repeat("m", 5000), TotalInputTokens: 1, TotalOutputTokens: 1}}, nil
+	}, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{ResultsFile: file})
+	stored := read(t, file)
+	if names := regexp.MustCompile(`"usage":\[\{"model":"(m+)",`).FindSubmatch(stored); names == nil || len(names[1]) != 200 {
+		t.Errorf("%.3000s", stored)
+	}
+	write(t, file, regexp.MustCompile(`"scores":\{[^}]*\},`).ReplaceAll(stored, nil))
+	e = load(t, file)
+	if e.SetPrices(eval.Prices{"*": {Input: 1}}); len(e.Scores()) != 0 {
+		t.Errorf("%+v", e.Scores())
 	}
 	first := run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{FirstFailure: true})
 	if got := first.Scores(); got != nil {

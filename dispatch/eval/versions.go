@@ -33,7 +33,7 @@ func WriteVersions(w io.Writer, colour bool, experiments ...*Experiment) error {
 		if i > 0 {
 			c, err := Compare(ordered[i-1], e)
 			if err != nil {
-				return fmt.Errorf("%s after %s: %w", name, ordered[i-1].version(), err)
+				return fmt.Errorf("%s after %s: %w", shown(name), shown(ordered[i-1].version()), err)
 			}
 			points, change = c.Counted.points(), string(c.Change)
 			for _, s := range c.Scores {

@@ -32,7 +32,7 @@ func Amount(values []float64) (mean float64, interval Interval, ok bool) {
 }
 
 // Ratio returns the mean of b divided by the mean of a, for the values of the same cases, and its
-// interval: the ratios r for which the interval of b - r·a contains 0, which is Fieller's idea. ok is
+// interval: the ratios r around it for which the interval of b - r·a contains 0, which is Fieller's idea. ok is
 // false if a has no positive mean, or if the cases do not bound the ratio.
 func Ratio(a, b []float64) (ratio float64, interval Interval, ok bool) {
 	meanA, _ := moments(a)

@@ -17,11 +17,12 @@ func Kappa(t Table) (kappa float64, interval Interval, ok bool) {
 	kappa, _ = t.kappa()
 	n := t.cases()
 	first, second := t.BothPass+t.FirstPasses, t.BothPass+t.SecondPasses
-	if n < 2 || first == 0 || first == n || second == 0 || second == n {
+	cases := int(math.Round(n)) // a sum of shares such as 1/3 is not whole
+	if cases < 2 || first == 0 || first == n || second == 0 || second == n {
 		return 0, Interval{-1, 1}, false
 	}
 	centre, deviation := Table{t.BothPass + 1, t.FirstPasses + 1, t.SecondPasses + 1, t.BothFail + 1}.kappa()
-	half := Quantile(0.975, int(n)-1) * deviation
+	half := Quantile(0.975, cases-1) * deviation
 	return kappa, Interval{max(-1, centre-half), min(1, centre+half)}, true
 }
 

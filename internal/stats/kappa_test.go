@@ -18,6 +18,16 @@ func TestKappa(t *testing.T) {
 	if kappa, i, ok := stats.Kappa(stats.Table{BothPass: 15, BothFail: 15}); !ok || kappa != 1 || i.High != 1 || i.Low > 0.8 {
 		t.Error(kappa, i, ok)
 	}
+	// Shares of several trials may add up to a number that is not whole.
+	third := 1.0 / 3
+	thirds := stats.Table{BothPass: third + third + third - 1e-16, BothFail: third + third + third - 1e-16}
+	if kappa, _, ok := stats.Kappa(thirds); !ok || math.Abs(kappa-1) > 1e-9 {
+		t.Error(kappa, ok)
+	}
+	_, i, _ = stats.Kappa(stats.Table{BothPass: 5, FirstPasses: 1, SecondPasses: 1, BothFail: 3 - 1e-12})
+	if _, whole, _ := stats.Kappa(stats.Table{BothPass: 5, FirstPasses: 1, SecondPasses: 1, BothFail: 3}); math.Abs(i.Low-whole.Low) > 1e-6 || math.Abs(i.High-whole.High) > 1e-6 {
+		t.Error(i, whole)
+	}
 	for _, one := range []stats.Table{{}, {BothPass: 1}, {BothPass: 9, FirstPasses: 1}, {SecondPasses: 1, BothPass: 9}, {BothFail: 9}} {
 		if _, _, ok := stats.Kappa(one); ok {
 			t.Errorf("%+v has a kappa", one)

@@ -91,19 +91,19 @@ func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
 		if err != nil {
 			return nil, fmt.Errorf("-failed: %w", err)
 		}
-		var failed []string
+		failed := map[string]bool{}
 		for _, c := range e.Cases() {
 			if c.Verdict != eval.Passed && c.Verdict != eval.Skipped {
-				failed = append(failed, c.ID)
+				failed[c.ID] = true
 			}
 		}
-		cases = slices.DeleteFunc(cases, func(c eval.Case) bool { return !slices.Contains(failed, c.ID) })
-		if len(cases) == 0 {
-			return nil, fmt.Errorf("-failed: no row of the dataset has failed in %s", o.failed)
-		}
+		cases = slices.DeleteFunc(cases, func(c eval.Case) bool { return !failed[c.ID] })
 	}
 	if len(o.only) > 0 {
 		cases = slices.DeleteFunc(cases, func(c eval.Case) bool { return !slices.Contains(o.only, c.ID) })
+	}
+	if o.failed != "" && len(cases) == 0 {
+		return nil, fmt.Errorf("-failed: no row of the dataset has failed in %s", o.failed)
 	}
 	if o.limit > 0 {
 		cases = cases[:min(len(cases), o.limit)]
@@ -120,10 +120,8 @@ func repeated(flags *flag.FlagSet) string {
 		case slices.Contains(ofTheRun, f.Name):
 		case f.Name == "user":
 			command += " -user '…'"
-		case f.Value.String() == "true":
-			command += " -" + f.Name
 		default:
-			command += " -" + f.Name + " '" + strings.ReplaceAll(f.Value.String(), "'", `'\''`) + "'"
+			command += " -" + f.Name + "='" + strings.ReplaceAll(f.Value.String(), "'", `'\''`) + "'"
 		}
 	})
 	return command

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -109,8 +110,12 @@ func TestEval(t *testing.T) {
 		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases with 40 turns, 1 skipped; a comparison of this size finds a difference of about 36 points\n"}},
 		{"one case", []string{"-dataset", "testdata/failing.csv", "-case", "bb0b0e8dd1f2"}, 2, []string{`toolwire eval: -case: no row has the id "bb0b0e8dd1f2"`}},
 		{"two cases", []string{"-dataset", ids, "-case", "b", "-case", "it's", "-trials", "2"}, 1, []string{
-			"\n2 cases, 4 trials in ", `run the first again: toolwire eval -dataset '` + ids + `' -trials '2' -case 'it'\''s'` + "\n"}},
-		{"a limit", []string{"-dataset", ids, "-limit", "2"}, 1, []string{"\n2 cases in ", `run the first again: toolwire eval -dataset '` + ids + `' -case 'it'\''s'` + "\n"}},
+			"\n2 cases, 4 trials in ", `run the first again: toolwire eval -dataset='` + ids + `' -trials='2' -case 'it'\''s'` + "\n"}},
+		{"a limit", []string{"-dataset", ids, "-limit", "2"}, 1, []string{"\n2 cases in ", `run the first again: toolwire eval -dataset='` + ids + `' -case 'it'\''s'` + "\n"}},
+		{"a flag that is off", []string{"-dataset", ids, "-limit", "1", "-require-transcript=false", "-state-as-input"}, 1, []string{
+			`run the first again: toolwire eval -dataset='` + ids + `' -require-transcript='false' -state-as-input='true' -case 'it'\''s'` + "\n"}},
+		{"a version that is a word of flags", []string{"-dataset", ids, "-limit", "1", "-agent-version", "true"}, 1, []string{
+			`run the first again: toolwire eval -agent-version='true' -dataset='` + ids + `' -case 'it'\''s'` + "\n"}},
 		{"a limit of a case", []string{"-dataset", ids, "-limit", "9", "-case", "b"}, 0, []string{"\n1 case in "}},
 		{"a negative limit", []string{"-limit", "-1"}, 2, []string{"toolwire eval: -limit is a number of rows"}},
 		{"some rows and a baseline", []string{"-limit", "1", "-baseline", "nope.jsonl"}, 2, []string{"toolwire eval: -baseline compares all rows"}},
@@ -620,9 +625,15 @@ func TestRowsAgain(t *testing.T) {
 	run(1, served, ", 5 stored already, 5 faults stored", "toolwire eval: 5 trials in "+file("all.jsonl")+" are faults; -retry-faults runs them again\n", "auth_failed      5\n")
 	run(1, append(served, "-retry-faults"), "at most 5 trials of 5 cases", "5 runs that ended in a fault ran again\n", ": 1 passed, 4 failed\n")
 	run(1, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl")}, "\n4 cases in ", ": 0 passed, 4 failed\n")
+	stored, err := os.ReadFile(file("all.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	passing := string(regexp.MustCompile(`(?m)^\{"id":"([0-9a-f]+)".*"verdict":"passed"`).FindSubmatch(stored)[1])
+	run(2, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl"), "-case", passing}, "-failed: no row of the dataset has failed in ")
 	run(2, []string{"-failed", file("all.jsonl")}, "-failed: no row of the dataset has failed in ")
 	run(2, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl"), "-json", file("all.jsonl")}, "-json and -failed name the same file")
-	run(1, []string{"merge", file("all.jsonl")}, "run the first again: toolwire eval -dataset 'testdata/failing.csv' -url '"+agent.URL+"' -world 'testdata/world.json' -case '")
+	run(1, []string{"merge", file("all.jsonl")}, "run the first again: toolwire eval -dataset='testdata/failing.csv' -url='"+agent.URL+"' -world='testdata/world.json' -case '")
 }
 
 // The gate is also about calls and cost, and fails if a cost is not known. Slices are in all reports.
@@ -676,7 +687,9 @@ func TestScoresAndSlices(t *testing.T) {
 	run(0, []string{"versions", "-prices", prices, after, before}, "version  started ", "before   20", "after    20", "    0 [-4.7, +4.7]                   cannot tell  2      1000  ")
 	run(2, []string{"versions", before}, "toolwire eval: versions needs at least two files of results")
 	run(2, []string{"versions", before, "nope.jsonl"}, "nope.jsonl: the file cannot be read")
-	run(3, []string{"merge", "-baseline", before, "-gate", "cost=0.1", after}, "gate, cost, margin 0.1: failed: the score cost is not known in any case of both experiments\n")
+	run(2, []string{"merge", "-baseline", before, "-gate", "cost=0.1", after}, "toolwire eval: -gate cost needs -prices\n")
+	run(3, []string{"merge", "-baseline", before, "-gate", "cost=0.1", "-prices", file("others.json", `{"large":{"input":1,"output":10}}`), after},
+		"gate, cost, margin 0.1: failed: the score cost is not known in any case of both experiments\n")
 	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0", after}, "gate, calls, margin 0: undecided\n")
 	run(0, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-prices", prices, after}, "gate, calls, margin 0.1: passed\n")
 	run(2, []string{"-gate", "calls=0.1"}, "-gate compares with a -baseline")

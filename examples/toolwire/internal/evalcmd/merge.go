@@ -91,6 +91,9 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 	if err := o.readPrices(); err != nil {
 		return err
 	}
+	if o.prices == nil && slices.ContainsFunc(o.bounds, func(b bound) bool { return b.score == "cost" }) {
+		return errors.New("-gate cost needs -prices")
+	}
 	if o.baseline == "" {
 		if len(o.bounds) > 0 {
 			return errors.New("-gate compares with a -baseline")
