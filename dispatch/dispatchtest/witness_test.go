@@ -406,7 +406,7 @@ func TestWhatAHandlerReportsIsShown(t *testing.T) {
 			return nil
 		}}, []string{"the agent failed: no\n", "a function of the options panicked", "index 7 of an empty basket", "witness_test.go:"}},
 		{"a panic of TokenFunc", done, dispatch.Options{TokenFunc: func() []string { explode(); return nil }},
-			[]string{"dispatch refused", "TokenFunc or Verify panicked", "string", "witness_test.go:"}},
+			[]string{"dispatch refused", "TokenFunc panicked", "string", "witness_test.go:"}},
 	} {
 		if tt.opts.Reserve == 0 {
 			tt.opts.Reserve = time.Minute // hooks have a quarter of it

@@ -9,29 +9,32 @@ import (
 	"github.com/toolwire/toolwire/internal/problem"
 )
 
-// A Code classifies an [Error]. Codes are stable, messages are not. Beside the constants:
-//
-//	canceled            the context was canceled; the error unwraps to its cause
-//	deadline            the deadline of the context passed; the error unwraps to its cause
-//	transport           the connection failed
-//	timeout             the context has no deadline and the call took more than 30 s
-//	unauthorized        401
-//	forbidden           403
-//	not_found           404
-//	conflict            409
-//	request_too_large   413
-//	rate_limited        429; see [Error.RetryAfter]
-//	refused             any other 4xx
-//	server_error        5xx
-//	unexpected_status   any other status; redirects are not followed
-//	bad_response        the change has been made, but the 2xx cannot be read
-//	response_too_large  the change has been made, but the 2xx has more than 1 MiB beside what the request sent
+// A Code classifies an [Error]. Codes are stable, messages are not.
 type Code string
 
 const (
 	CodeInvalid  Code = "invalid_registration" // not sent; see [Error.Problems]
 	CodeOptions  Code = "invalid_options"      // an argument of [NewClient] or the id for [Client.Update] is not valid
-	CodeRejected Code = "rejected"             // 422; see [Error.Problems]
+	CodeCanceled Code = "canceled"             // the context was canceled; the error unwraps to its cause
+	CodeDeadline Code = "deadline"             // the deadline of the context passed; the error unwraps to its cause
+
+	CodeTransport Code = "transport" // the connection failed
+	CodeTimeout   Code = "timeout"   // the context has no deadline and the call took more than 30 s
+
+	CodeRejected     Code = "rejected"          // 422; see [Error.Problems]
+	CodeUnauthorized Code = "unauthorized"      // 401
+	CodeForbidden    Code = "forbidden"         // 403
+	CodeNotFound     Code = "not_found"         // 404
+	CodeConflict     Code = "conflict"          // 409
+	CodeTooLarge     Code = "request_too_large" // 413
+	CodeRateLimited  Code = "rate_limited"      // 429; see [Error.RetryAfter]
+	CodeRefused      Code = "refused"           // any other 4xx
+	CodeServer       Code = "server_error"      // 5xx
+	CodeStatus       Code = "unexpected_status" // any other status; redirects are not followed
+
+	// A 2xx: the change has been made.
+	CodeBadResponse      Code = "bad_response"       // it cannot be read
+	CodeResponseTooLarge Code = "response_too_large" // it has more than 1 MiB beside what the request sent
 )
 
 // A Problem is one thing that is wrong with a registration, found by [Registration.Validate] or by
@@ -127,21 +130,21 @@ func (e *Error) advice() string {
 
 func (e *Error) whatToDo() string {
 	switch e.Code {
-	case "unauthorized":
+	case CodeUnauthorized:
 		return "check the API key"
-	case "forbidden":
+	case CodeForbidden:
 		return "only organisation admins and project admin owners can register agents; " +
 			"a key has the rights of its creator"
 	case CodeRejected:
 		return "correct what the platform names; " +
 			"if it does not know a member, rename or remove it with Registration.Extra"
-	case "not_found":
+	case CodeNotFound:
 		return "check the agent's id and the base URL"
-	case "rate_limited":
+	case CodeRateLimited:
 		if e.RetryAfter > 0 {
 			return fmt.Sprintf("try again in %s", e.RetryAfter.Round(time.Second))
 		}
-	case "unexpected_status":
+	case CodeStatus:
 		return "check the base URL; redirects are not followed, to keep the API key on its host"
 	}
 	return ""

@@ -10,19 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// Code is the stable name of a failure, for programs to compare. Beside the constants there are names
-// for the other statuses of the webhook and of the platform:
-//
-//	unauthorized       401
-//	forbidden          403
-//	not_found          404
-//	conflict           409
-//	request_too_large  413, or the body exceeds 1 MiB and was not sent
-//	rejected           422
-//	rate_limited       429
-//	refused            any other 4xx
-//	server_error       5xx
-//	unexpected_status  any other status that is not 2xx, and of a page any but 200
+// Code is the stable name of a failure, for programs to compare.
 type Code string
 
 const (
@@ -45,7 +33,17 @@ const (
 	CodeResponseTooLarge Code = "response_too_large" // over 1 MiB, 64 KiB for a detail, 4 MiB for a page
 
 	// The webhook or the platform responded, but not with a result.
-	CodeBadResponse Code = "bad_response" // the response does not have the documented form
+	CodeBadResponse  Code = "bad_response"      // the response does not have the documented form
+	CodeUnauthorized Code = "unauthorized"      // 401
+	CodeForbidden    Code = "forbidden"         // 403
+	CodeNotFound     Code = "not_found"         // 404
+	CodeConflict     Code = "conflict"          // 409
+	CodeTooLarge     Code = "request_too_large" // 413, or the body exceeds 1 MiB and was not sent
+	CodeRejected     Code = "rejected"          // 422
+	CodeRateLimited  Code = "rate_limited"      // 429
+	CodeRefused      Code = "refused"           // any other 4xx
+	CodeServer       Code = "server_error"      // 5xx
+	CodeStatus       Code = "unexpected_status" // any other status that is not 2xx, and of a page any but 200
 )
 
 // Error is the error type of this package. Its text names the tool and the code and says what to
@@ -138,8 +136,8 @@ func (e *Error) ToolResult() json.RawMessage {
 	case CodeUnknownTool:
 		return toolresult.Failure(string(e.Code), toolresult.NoTool(e.Tool), e.tools)
 	case CodeArguments, CodeToolFailed, CodePanicked, CodeCanceled, CodeDeadline, CodeTimeout, CodeTransport,
-		CodeResponseTooLarge, CodeBadResponse, "unauthorized", "forbidden", "not_found", "conflict", "request_too_large",
-		"rejected", "rate_limited", "refused", "server_error", "unexpected_status":
+		CodeResponseTooLarge, CodeBadResponse, CodeUnauthorized, CodeForbidden, CodeNotFound, CodeConflict, CodeTooLarge,
+		CodeRejected, CodeRateLimited, CodeRefused, CodeServer, CodeStatus:
 		if e.response != nil {
 			return e.response
 		}
