@@ -248,31 +248,15 @@ func (c *Comparison) NonInferior(margin float64) Gate {
 // a comparison of this size could find. It returns the first error of w.
 func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
-	var table terminal.Table
-	faint := func(text string) terminal.Cell { return terminal.Cell{Text: text, Style: terminal.Faint} }
-	table.Row(faint("case"), faint("baseline"), faint("candidate"), faint("points, 95 % interval"), faint(""))
-	counts, changed := map[Change]int{}, 0
+	table := reportTable{Head: []string{"case", "baseline", "candidate", "points, 95 % interval", ""}}
+	counts := map[Change]int{}
 	for _, one := range c.Cases {
 		counts[one.Change]++
-		if one.Effect.Value == 0 {
-			continue
+		if one.Effect.Value != 0 {
+			table.add(terminal.Cut(oneLine(one.Name), 60), percent(one.Baseline.Value), percent(one.Candidate.Value), one.Effect.points(), string(one.Change))
 		}
-		if changed++; changed > maxListed {
-			continue
-		}
-		table.Row(terminal.Text(terminal.Cut(oneLine(one.Name), 60)), terminal.Text(percent(one.Baseline.Value)), terminal.Text(percent(one.Candidate.Value)),
-			terminal.Text(one.Effect.points()), terminal.Cell{Text: string(one.Change), Style: one.Change.style()})
 	}
-	if changed > 0 {
-		_ = table.Write(&b, colour) // a Buffer has no errors
-	}
-	if changed > maxListed {
-		fmt.Fprintf(&b, "and %d more\n", changed-maxListed)
-	}
-	if changed > 0 {
-		b.WriteByte('\n')
-	}
-	writeTables(&b, colour, c.tables())
+	writeTables(&b, colour, append([]reportTable{table}, c.tables()...))
 	if n := len(c.Missing); n > 0 {
 		fmt.Fprintf(&b, "%s ran in one experiment only\n", plural(n, "case"))
 	}

@@ -139,7 +139,6 @@ type Experiment struct {
 	FirstFailure  bool // as in [Options]
 
 	Fingerprint Fingerprint
-	Command     string // as in [Options]
 
 	// SliceBy are columns by which reports and [Compare] show parts of the experiment. [Run] and [Load]
 	// leave it nil. See [Experiment.Slices].
@@ -149,6 +148,7 @@ type Experiment struct {
 	// trials after the first that did not pass are absent. A case that was skipped has one trial.
 	Trials []Trial
 
+	command string      // as in [Options]
 	secrets *redact.Set // of the target; reports hide them
 }
 

@@ -72,6 +72,9 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%q is missing in the prompt:\n%s", part, model.prompts[0])
 		}
 	}
+	if got := (eval.Judge{Model: "small-1", Criterion: "It is good."}).Version(); got != "small-1 551210990ea7" {
+		t.Errorf("the prompt has changed: the version is %s", got)
+	}
 	for name, judge := range map[string]eval.Judge{"model": {Model: "small-2", Criterion: "It is good."}, "criterion": {Model: "small-1", Criterion: "It is bad."}} {
 		if judge.Version() == opts.GraderVersion {
 			t.Errorf("another %s has the same version", name)

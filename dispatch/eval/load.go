@@ -19,7 +19,7 @@ type loaded struct {
 // experiment returns an experiment of these trials.
 func (h *header) experiment(trials []Trial) *Experiment {
 	e := &Experiment{
-		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, Command: h.Command, Trials: trials,
+		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, command: h.Command, Trials: trials,
 	}
 	for i := range trials {
 		e.Took += trials[i].Took

@@ -78,10 +78,10 @@ func (e *Experiment) report(t *Trial) (record, error) {
 
 // repeat returns the command that runs the case of a trial again, or "" if it passed.
 func (e *Experiment) repeat(t *Trial) string {
-	if e.Command == "" || t.Verdict == Passed || t.Verdict == Skipped || t.Verdict == Cancelled {
+	if e.command == "" || t.Verdict == Passed || t.Verdict == Skipped || t.Verdict == Cancelled {
 		return ""
 	}
-	return e.Command + " -case '" + strings.ReplaceAll(t.ID, "'", `'\''`) + "'"
+	return e.command + " -case '" + strings.ReplaceAll(t.ID, "'", `'\''`) + "'"
 }
 
 // record returns the record of the trial, with its timeline.

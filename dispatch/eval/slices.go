@@ -218,9 +218,12 @@ func (c *Comparison) tables() (list []reportTable) {
 	return list
 }
 
-// writeTables writes tables for people.
+// writeTables writes tables that are not empty for people.
 func writeTables(b *bytes.Buffer, colour bool, tables []reportTable) {
 	for _, t := range tables {
+		if len(t.Rows) == 0 {
+			continue
+		}
 		var table terminal.Table
 		cells := make([]terminal.Cell, len(t.Head))
 		for i, text := range t.Head {

@@ -237,36 +237,20 @@ func (e *Experiment) numbered(trial int) string {
 
 // writeRates writes what the trials tell together.
 func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
-	var table terminal.Table
-	faint := func(text string) terminal.Cell { return terminal.Cell{Text: text, Style: terminal.Faint} }
-	table.Row(faint("passed"), faint("rate, 95 % interval"), faint("case"))
-	listed, more := 0, 0
+	table := reportTable{Head: []string{"passed", "rate, 95 % interval", "case"}}
 	for _, c := range e.Cases() {
-		switch {
-		case e.TrialsPerCase < 2 || c.Verdict == Passed || c.Trials == 0:
-			continue
-		case listed == maxListed:
-			more++
+		if e.TrialsPerCase < 2 || c.Verdict == Passed || c.Trials == 0 {
 			continue
 		}
-		listed++
-		text := "stopped at the first failure"
+		text := ""
 		if c.Rate != nil {
 			text = c.Rate.String()
-		} else if !c.Stopped {
-			text = ""
+		} else if c.Stopped {
+			text = "stopped at the first failure"
 		}
-		table.Row(terminal.Text(fmt.Sprintf("%d of %d", c.Passed, c.Trials)), terminal.Text(text), terminal.Text(terminal.Cut(oneLine(c.Name), 60)))
+		table.add(fmt.Sprintf("%d of %d", c.Passed, c.Trials), text, terminal.Cut(oneLine(c.Name), 60))
 	}
-	if listed > 0 {
-		_ = table.Write(b, colour)
-	}
-	if more > 0 {
-		fmt.Fprintf(b, "and %d more\n", more)
-	}
-	if listed > 0 {
-		b.WriteByte('\n')
-	}
+	writeTables(b, colour, []reportTable{table})
 	if s.Cases == 0 || e.TrialsPerCase < 2 && s.Counted == nil {
 		return
 	}

@@ -135,7 +135,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		return nil, problems.err()
 	}
 	h.Command = r.secrets.Redact(opts.Command)
-	r.e.Command = h.Command
+	r.e.command = h.Command
 	for _, c := range cases {
 		if _, is := h.Cases[c.ID]; !is {
 			continue
@@ -161,7 +161,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	if err != nil {
 		return nil, err
 	}
-	r.e.Started, r.e.Command = r.file.header.Started, cmp.Or(r.e.Command, r.file.header.Command)
+	r.e.Started, r.e.command = r.file.header.Started, cmp.Or(r.e.command, r.file.header.Command)
 	return r, nil
 }
 
