@@ -201,6 +201,19 @@ func TestWhatCannotBeGenerated(t *testing.T) {
 	}
 }
 
+// Texts that are no JSON are a problem of the tool.
+func TestSchemaThatIsNoJSON(t *testing.T) {
+	for _, output := range []string{
+		`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"oneOf":[{"type":"numb` + "\xff" + `r"},{"minItems":3}]_}}`,
+		`{"a":{]}`, `{"a`, `{`, `[1}`, `"`, `}`,
+	} {
+		_, err := proxytest.New(proxytest.World{Tools: []schema.Tool{declare("make", `{"type":"object"}`, output)}}, nil)
+		if proxytest.CodeOf(err) != proxytest.CodeWorld || !strings.Contains(err.Error(), "make") {
+			t.Errorf("%s: %v", output, err)
+		}
+	}
+}
+
 func FuzzGenerate(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#"}}},"required":["a"]}`, `{"a":1}`,
 		uint64(1))

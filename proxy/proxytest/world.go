@@ -162,7 +162,7 @@ func (c *world) declare(w World) {
 			// a rule that cannot be evaluated writes nothing and explains why
 			t.adapter, _ = ledger.Compile(declared.LedgerAdapter)
 		}
-		if !t.live {
+		if !t.live && c.set != nil { // without a set, a schema may not even be JSON
 			t.generator = newGenerator(declared.OutputSchema)
 		}
 		switch {
