@@ -88,9 +88,24 @@ func TestOneRunWritesAFile(t *testing.T) {
 		var second error
 		if err := write(file, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			second = write(file, obedient)
+			if n := opened(file); n > 1 {
+				t.Errorf("the run that is refused leaves the file open: %d times", n)
+			}
 			return obedient(ctx, run)
 		}); err != nil || second == nil {
 			t.Errorf("the first run: %v, the second: %v", err, second)
 		}
 	})
+}
+
+// opened returns how often this process has a file open, where the system says it.
+func opened(file string) (n int) {
+	const folder = "/proc/self/fd"
+	entries, _ := os.ReadDir(folder)
+	for _, entry := range entries {
+		if target, _ := os.Readlink(filepath.Join(folder, entry.Name())); target == file {
+			n++
+		}
+	}
+	return n
 }

@@ -232,6 +232,43 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// Each call of the run that is not on the tape stands for another call of the tape.
+func TestEachChangedCallHasItsOwn(t *testing.T) {
+	c := newCassette(t, tape(t, head, call(1, "get", `{"a":1}`, `1`), call(2, "get", `{"a":2}`, `1`), call(3, "get", `{"a":3}`, `1`),
+		call(4, "get", `{"a":4}`, `1`), call(5, "get", `{"a":5}`, `1`), tail(5)), nil)
+	p := client(t, c, nil)
+	for i := range 4 {
+		_, _ = p.Do(t.Context(), "get", map[string]int{"a": 10 + i})
+	}
+	report := c.Report()
+	wantKinds(t, report, "changed", "changed", "changed", "changed", "never_made")
+	for i, d := range report.Deviations {
+		if d.Tape.Number != i+1 {
+			t.Errorf("deviation %d stands for call %d of the tape:\n%s", i+1, d.Tape.Number, report)
+		}
+	}
+}
+
+// A call that is one more than on the tape is compared with those that are replayed, not with attempts
+// that were dropped.
+func TestNearestIsReplayed(t *testing.T) {
+	busy := `{"n":1,"kind":"tool","name":"get","arguments":{"a":1,"b":1},"status":429,"answer":{"detail":{}},"at_ms":0,"latency_ms":1}`
+	for drop, want := range map[bool]int{false: 1, true: 2} {
+		c := newCassette(t, tape(t, head, busy, call(2, "get", `{"a":1,"b":1}`, `1`), call(3, "get", `{"a":2,"b":2}`, `1`), tail(3)),
+			&cassette.Options{DropRetries: drop})
+		p := client(t, c, &proxy.Options{MaxAttempts: 1})
+		for _, args := range []string{`{"a":1,"b":1}`, `{"a":1,"b":1}`, `{"a":2,"b":2}`} {
+			_, _ = p.Do(t.Context(), "get", json.RawMessage(args))
+		}
+		_, _ = p.Do(t.Context(), "get", json.RawMessage(`{"a":1,"b":7}`))
+		report := c.Report()
+		last := report.Deviations[len(report.Deviations)-1]
+		if last.Code != "not_on_tape" || last.Tape.Number != want {
+			t.Errorf("dropped %t: the nearest call has the number %d, want %d\n%s", drop, last.Tape.Number, want, report)
+		}
+	}
+}
+
 // Of very many calls not all are looked at for the nearest, but an equal one is found wherever it
 // is.
 func TestNearestOfMany(t *testing.T) {

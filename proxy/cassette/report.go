@@ -218,17 +218,10 @@ func newLeftOver(c *Cassette) *leftOver {
 }
 
 // take removes and returns the call that s most likely replaces, and where they differ. best is nil
-// if there is none.
-func (l *leftOver) take(d *playback, s *seen, most int) (best *taped, changes []Difference) {
-	if at := d.queues[s.id.key]; at != nil {
-		if n := slices.IndexFunc(at.calls[at.taken:], func(c *taped) bool { return l.has[c] }); n >= 0 {
-			best = at.calls[at.taken+n]
-		}
-	}
+// if there is none. None is equal to s, which would have had its answer.
+func (l *leftOver) take(s *seen, most int) (best *taped, changes []Difference) {
 	of := s.target()
-	if best == nil {
-		best, changes = mostLike(&s.Interaction, s.id, l.alike[of], most, func(c *taped) bool { return l.has[c] })
-	}
+	best, changes = mostLike(&s.Interaction, s.id, l.alike[of], most, func(c *taped) bool { return l.has[c] })
 	if best == nil {
 		return nil, nil
 	}
@@ -246,7 +239,7 @@ func (r *Report) unexpected(d *playback, left *leftOver, s *seen, most int) {
 	deviation := Deviation{
 		Code: deviationChanged, Run: &s.Interaction, Message: "the arguments are not those on the tape",
 	}
-	nearest, changes := left.take(d, s, most)
+	nearest, changes := left.take(s, most)
 	if nearest != nil {
 		if len(changes) == 1 && changes[0].Pointer == actorHeader {
 			deviation.Message = "the sub-agent is not the one on the tape"
