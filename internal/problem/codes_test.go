@@ -135,6 +135,16 @@ func TestClientsAgreeOnCodes(t *testing.T) {
 			context: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeoutCause(ctx, time.Second, errors.New("the budget is used up"))
 			}},
+		{name: "the caller's deadline with a cancellation as its cause", transport: func() http.RoundTripper { return hang },
+			want: "deadline", context: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeoutCause(ctx, time.Second, context.Canceled)
+			}},
+		{name: "canceled with a deadline as its cause", transport: func() http.RoundTripper { return hang }, want: "canceled",
+			context: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancelCause(ctx)
+				stop := time.AfterFunc(time.Second, func() { cancel(context.DeadlineExceeded) })
+				return ctx, func() { stop.Stop(); cancel(nil) }
+			}},
 		{name: "the limit of the client", transport: func() http.RoundTripper { return hang }, want: "timeout"},
 		{name: "no connection", transport: func() http.RoundTripper { return refused }, want: "transport"},
 		{name: "a body without end", transport: func() http.RoundTripper { return answer(200, endless{}) },

@@ -105,9 +105,17 @@ func CodeOf[E error, C ~string](err error, code func(E) C) C {
 }
 
 // ContextCode returns the code for the error of a context that has ended: "deadline" if the caller's
-// deadline passed, and otherwise "canceled".
+// deadline passed, and otherwise "canceled". If the error wraps several, the first is that of the context,
+// and the others are its cause, which may be of any kind.
 func ContextCode[C ~string](err error) C {
-	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+	type several interface {
+		error
+		Unwrap() []error
+	}
+	if both, ok := errors.AsType[several](err); ok {
+		err = both.Unwrap()[0]
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
 		return "deadline"
 	}
 	return "canceled"

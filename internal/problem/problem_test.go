@@ -76,7 +76,8 @@ func TestElement(t *testing.T) {
 
 func TestContextCode(t *testing.T) {
 	for want, errs := range map[string][]error{
-		"deadline": {context.DeadlineExceeded, fmt.Errorf("%w: %w", context.DeadlineExceeded, errors.New("the budget"))},
+		"deadline": {context.DeadlineExceeded, fmt.Errorf("%w: %w", context.DeadlineExceeded, errors.New("the budget")),
+			fmt.Errorf("%w: %w", context.DeadlineExceeded, context.Canceled)},
 		"canceled": {context.Canceled, fmt.Errorf("%w: %w", context.Canceled, errors.New("enough")),
 			fmt.Errorf("%w: %w", context.Canceled, context.DeadlineExceeded), errors.New("the run is over")},
 	} {
