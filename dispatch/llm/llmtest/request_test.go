@@ -179,3 +179,41 @@ func TestNestingOfARequest(t *testing.T) {
 		}
 	}
 }
+
+// Gemini's API streams one JSON array without ?alt=sse, which no SDK asks for.
+func TestStreamsOfGemini(t *testing.T) {
+	const path = "/v1beta/models/m:streamGenerateContent"
+	for query, want := range map[string]int{"?alt=sse": 200, "": 400, "?alt=json": 400} {
+		m := llmtest.NewModel(llmtest.Text("fine"))
+		status, _, answer, err := post(t, m, path+query, `{"contents":[{"parts":[{"text":"x"}]}]}`)
+		if status != want || err != nil || want == 400 && !strings.Contains(answer, "the model streams with ?alt=sse only") {
+			t.Errorf("%q: %d %s, want %d, %v", query, status, answer, want, err)
+		}
+	}
+}
+
+// A request without messages is refused in every format.
+func TestNoMessages(t *testing.T) {
+	for path, bodies := range map[string][]string{
+		chatPath:        {`{"model":"m"}`, `{"model":"m","messages":{}}`, `{"model":"m","messages":[{"role":"user"},"x"]}`},
+		"/v1/responses": {`{"model":"m"}`, `{"model":"m","input":[]}`, `{"model":"m","input":[1]}`},
+		anthropicPath:   {`{"model":"m","max_tokens":9}`, `{"model":"m","max_tokens":9,"messages":[]}`},
+		geminiPath:      {`{}`, `{"contents":[]}`, `{"contents":"x"}`, `{"contents":["x"]}`},
+	} {
+		for _, body := range bodies {
+			refused(t, llmtest.NewModel(llmtest.Text("fine")), path, body)
+		}
+	}
+}
+
+// An empty message of a user counts as one, and results alone do not.
+func TestEmptyMessages(t *testing.T) {
+	r := received(t, chatPath, `{"model":"m","messages":[{"role":"user","content":""},{"role":"user","content":[{"type":"image_url"}]}]}`)
+	if len(r.Users) != 2 {
+		t.Errorf("%q", r.Users)
+	}
+	r = received(t, geminiPath, withoutIDs("sun"))
+	if len(r.Users) != 1 {
+		t.Errorf("%q", r.Users)
+	}
+}
