@@ -57,7 +57,7 @@ var ofRun = map[string]advice{
 // ofProxy has the advice for each class of refused requests.
 var ofProxy = map[string]string{
 	"lock_contention": "Transient: calls of one run contended for a lock. Repeat it after a moment; " +
-		"clients of this project do.",
+		"the clients of Toolwire do.",
 	"context_store_unavailable": "Transient: repeat it after a moment.",
 	"trace_sequence_contended":  "Transient: repeat it after a moment.",
 	"rate_limited":              "More than 60 requests in a minute with one run token. Pace the calls, retries included.",

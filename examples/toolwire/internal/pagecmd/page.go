@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -33,6 +34,21 @@ type summary struct {
 	Calls    int // answered with a result
 }
 
+// matches reports whether the run has the status, unless that is "", and all words of the query.
+func (s *summary) matches(query, status string) bool {
+	text := []string{fmt.Sprintf("#%d", s.ID), s.Title, s.URL, s.Status}
+	if s.Failure != nil {
+		text = append(text, s.Failure.Class)
+	}
+	all := strings.ToLower(strings.Join(text, "\n"))
+	for _, word := range strings.Fields(strings.ToLower(query)) {
+		if !strings.Contains(all, word) {
+			return false
+		}
+	}
+	return status == "" || status == s.Status
+}
+
 // page is the page of a run.
 type page struct {
 	summary
@@ -51,6 +67,7 @@ type page struct {
 	Before, After timeline.Text // the ledger
 	Exchanges     []exchange
 
+	AtPing    bool // the run failed at the ping: nothing was dispatched
 	Judged    bool // the contract was applied to an answer
 	Gradeable bool
 	Late      int
@@ -142,6 +159,7 @@ func (p *page) take(t *timeline.Texts, result *dispatchtest.Result) {
 	if !result.OK() {
 		p.fail(t, cmp.Or(string(result.ErrorClass), string(result.StandIn)), result.Error)
 	}
+	p.AtPing = p.Failure != nil && len(result.Turns) == 0
 	p.Warnings, p.Gradeable = result.Warnings, result.Gradeable
 	p.Judged = result.Dispatch.Status >= 200 && result.Dispatch.Status < 300
 	p.Exchanges = append(p.Exchanges, newExchange(t, "Ping", "ping", result.Ping))
@@ -165,7 +183,6 @@ func (p *page) fail(t *timeline.Texts, class, reason string) {
 		a = advice{danger, "See the raw exchange below."}
 	}
 	p.Status, p.Failure = failed, &failure{class, a.severity, t.Text("error", reason), a.text}
-	p.Failures = append(p.Failures, failures{class, 1, "the run", a.text})
 }
 
 func snapshot(t *timeline.Texts, key string, s ledger.Snapshot) timeline.Text {

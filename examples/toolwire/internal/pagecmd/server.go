@@ -30,6 +30,7 @@ var templateFiles embed.FS
 
 var templates = template.Must(timeline.Templates().Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
+	"when":    func(t time.Time) string { return t.Format("2 January 2006, 15:04:05 MST") },
 	"clock":   func(t time.Time) string { return t.Format("15:04:05") },
 	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
 	"symbol": func(status string) string {
@@ -135,26 +136,42 @@ func (s *server) knows(host string) bool {
 }
 
 func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	query, status := r.URL.Query().Get("q"), r.URL.Query().Get("status")
 	var runs []summary
-	busy := 0
-	for _, run := range s.runs.all() {
+	all, busy := s.runs.all(), 0
+	for _, run := range all {
 		shown := run.summary()
 		if shown.Status == inProgress {
 			busy++
 		}
-		runs = append(runs, shown)
+		if shown.matches(query, status) {
+			runs = append(runs, shown)
+		}
 	}
 	s.render(w, http.StatusOK, "list.html", struct {
-		Runs   []summary
-		Busy   int
-		Keep   int
-		Sample bool
-		Live   bool
-	}{runs, busy, s.runs.keep, s.sample != nil, busy > 0})
+		Runs          []summary
+		All           int
+		Query, Status string
+		Statuses      []string
+		Busy          int
+		Keep          int
+		Sample        bool
+		Live          bool
+	}{runs, len(all), query, status, []string{inProgress, completed, failed}, busy, s.runs.keep, s.sample != nil, busy > 0})
 }
 
 func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
 	f := formOfAgent(&s.agent)
+	for _, run := range s.runs.all() {
+		if f.URL != "" {
+			break
+		}
+		if last := run.summary(); !last.Sample { // the address is typed once
+			run.mu.Lock()
+			f.URL, f.AuthHeader = run.task.URL, run.task.AuthHeader
+			run.mu.Unlock()
+		}
+	}
 	if again := s.find(r.URL.Query().Get("again")); again != nil {
 		again.mu.Lock()
 		f = formOf(again.task)

@@ -274,7 +274,18 @@ func TestFailures(t *testing.T) {
 			page := l.get(path)
 			has(t, page.id("now").say(), "failed", tt.class)
 			has(t, page.id("failure").say(), append([]string{tt.class, tt.severity}, tt.said...)...)
-			has(t, page.id("failures").say(), tt.class, "the run")
+			text := page.named("main")[0].say()
+			if n := strings.Count(text, "What to do. "); n != 1 {
+				t.Errorf("the page says %d times what to do:\n%s", n, text)
+			}
+			// A ping that failed has no dispatch: there is one section beside what to do.
+			pinged := tt.name == "HTML" || tt.name == "strict"
+			for _, id := range []string{"timeline", "ledger", "messages", "contract", "failures", "sections"} {
+				if there := page.id(id).name != ""; there != pinged {
+					t.Errorf("#%s is there: %t", id, there)
+				}
+			}
+			has(t, page.id("raw").say(), "Ping")
 			has(t, l.get("/").id("run-1").say(), "failed", tt.class, tt.severity)
 			if banner := page.id("failure").attr["class"]; banner != "banner "+tt.severity {
 				t.Errorf("the banner is %q", banner)
@@ -294,6 +305,75 @@ func TestCompletionWarning(t *testing.T) {
 	has(t, page.id("ledger").say(), "The run changed nothing")
 	has(t, page.id("messages").say(), "None arrived")
 	has(t, page.id("failures").say(), "None")
+}
+
+// What is long is folded, and says how much it is.
+func TestRawDataIsFolded(t *testing.T) {
+	l := start(t, 10)
+	_, _ = l.post("/runs/sample", nil)
+	l.runs.wait()
+	page := l.get("/runs/1")
+	for id, summary := range map[string]string{
+		"messages": "Messages 11", "contract": "Contract report gradeable, 1 finding", "failures": "Failures by error class 1",
+		"raw": "Raw requests and answers 2",
+	} {
+		folded := page.id(id + "-data")
+		if _, open := folded.attr["open"]; folded.name != "details" || open || folded.children[0].say() != summary {
+			t.Errorf("#%s is %s %v: %q, want %q", id, folded.name, folded.attr, folded.children[0].say(), summary)
+		}
+	}
+	for _, row := range page.id("events").named("details") {
+		if _, open := row.attr["open"]; open {
+			t.Errorf("%s is open", row.attr["id"])
+		}
+	}
+}
+
+// The list shows the runs that have all words of the filter, in whatever place, and a status.
+func TestFilterOfRuns(t *testing.T) {
+	l := start(t, 10)
+	agent := serveAgent(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	})
+	l.dispatchTo(agent, map[string]string{"instruction": "Refund the lamp."})
+	l.dispatchTo(agent, map[string]string{"instruction": "Find the parcel."})
+	l.dispatchTo(http.NotFoundHandler(), map[string]string{"instruction": "Refund the parcel."})
+	l.runs.wait()
+	for query, want := range map[string]string{
+		"": "run-3 run-2 run-1", "?q=PARCEL": "run-3 run-2", "?q=refund+parcel": "run-3", "?q=%233": "run-3",
+		"?status=failed": "run-3", "?q=parcel&status=completed": "run-2", "?q=agent_4xx": "run-3", "?q=127.0.0.1": "run-3 run-2 run-1",
+		"?q=nothing": "", "?status=x": "",
+	} {
+		page := l.get("/" + query)
+		var ids []string
+		for _, row := range page.named("tr") {
+			if id := row.attr["id"]; id != "" {
+				ids = append(ids, id)
+			}
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("%q shows %q, want %q", query, got, want)
+		}
+		if want == "" {
+			has(t, page.named("main")[0].say(), "None of the 3 runs", "Show all")
+		}
+	}
+	page := l.get("/?q=" + url.QueryEscape(`"><script>`))
+	if got := page.id("q").attr["value"]; got != `"><script>` {
+		t.Errorf("the filter has become %q", got)
+	}
+}
+
+// The form begins with the agent of the run before, so that its address is typed once.
+func TestTheAgentIsRemembered(t *testing.T) {
+	l := start(t, 10)
+	l.dispatchTo(http.NotFoundHandler(), map[string]string{"url": "http://127.0.0.1:1/my/agent", "auth_header": "X-Key"})
+	_, _ = l.post("/runs/sample", nil)
+	l.runs.wait()
+	form := l.get("/dispatch")
+	if address, header := form.id("url").attr["value"], form.id("auth_header").attr["value"]; address != "http://127.0.0.1:1/my/agent" || header != "X-Key" {
+		t.Errorf("the form begins with %q and %q", address, header)
+	}
 }
 
 // A run that is under way shows what has happened, without a script, and is marked to be brought up

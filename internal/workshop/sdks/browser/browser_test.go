@@ -202,8 +202,8 @@ const faint = `(() => {
 	return seen < 8 ? ["only " + seen + " texts were seen"] : found;
 })()`
 
-// widest names elements that end beyond 320 pixels.
-const widest = `[...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > 320).
+// widest names elements that end beyond the screen.
+const widest = `[...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth).
 	map((e) => e.tagName + "." + e.className + " " + e.textContent.slice(0, 30)).slice(-5)`
 
 // looks checks the page in both colours, and on a narrow screen.
@@ -220,12 +220,18 @@ func (v *visit) looks(name string) {
 	if grounds["light"] == grounds["dark"] {
 		v.t.Errorf("%s: light and dark are the same: %v", name, grounds)
 	}
-	v.do(Colours("light"), chromedp.EmulateViewport(320, 640))
-	if wide := eval[int](v, "document.documentElement.scrollWidth"); wide > 320 {
-		v.t.Errorf("%s: on a screen of 320 pixels the page is %d wide: %q", name, wide, eval[[]string](v, widest))
+	v.do(Colours("light"))
+	for _, width := range []int{320, 390, 1400} {
+		v.do(chromedp.EmulateViewport(int64(width), 800))
+		if wide := eval[int](v, "document.documentElement.scrollWidth"); wide > width {
+			v.t.Errorf("%s: on a screen of %d pixels the page is %d wide: %q", name, width, wide, eval[[]string](v, widest))
+		}
 	}
 	v.do(chromedp.ResetViewport())
 }
+
+// innerHeight is that of a window of 1400 pixels.
+const innerHeight = 1000
 
 // A visit with the keyboard alone: the sample is dispatched, the run comes up to date by itself,
 // and its page is read.
@@ -268,6 +274,14 @@ func TestClickThrough(t *testing.T) {
 
 	v.says("#now", "completed")
 	v.says("#final", "Order #4521 is refunded: $79.50")
+	if height := eval[int](v, "document.documentElement.scrollHeight"); height > 2*innerHeight {
+		t.Errorf("the sample run is %d pixels high, more than two screens", height)
+	} else {
+		t.Logf("the sample run is %d pixels high", height)
+	}
+	v.tabTo("#events a.at")
+	v.do(enter)
+	v.until(`location.hash === "#ping" && document.querySelector("li:target").checkVisibility()`)
 	v.says("#events", "get_order", "track_parcel", "passthrough", "Attempt 1", "503 lock_contention", "by failure rule 0", "Handoff", "subagent_final")
 	v.tabTo(`#sections a[href="#ledger"]`)
 	v.do(enter)

@@ -110,7 +110,7 @@ func TestReport(t *testing.T) {
 
 	// Addresses open what is around them, also what is filtered.
 	const shown = `(() => { const r = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.getBoundingClientRect(); return r !== undefined && r.height > 0 && r.bottom > 0 && r.top < innerHeight; })()`
-	v.do(chromedp.Evaluate[chromedp.Void](`show.value = "improved"; show.dispatchEvent(new Event("change")); location.hash = "#refund/3/event-9"`))
+	v.do(chromedp.Evaluate[chromedp.Void](`show.value = "improved"; show.dispatchEvent(new Event("change")); location.hash = "#refund/3/event-10"`))
 	v.until(shown)
 	if got := eval[bool](v, `document.getElementById("refund/3").closest("details").open && !document.getElementById("refund/2").closest("details").open`); !got {
 		t.Error("the address of an event has not opened its trial alone")

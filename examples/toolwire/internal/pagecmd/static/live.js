@@ -66,7 +66,7 @@
     if (!isLive()) return;
     if (!document.hidden) {
       try {
-        const answer = await fetch(location.pathname, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10000) });
+        const answer = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10000) });
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
         const focused = document.activeElement;
         update(main(), fresh.getElementById("main"));
