@@ -5,7 +5,10 @@
 //	toolwire page
 //	toolwire page -world world.json -url http://127.0.0.1:8080/dispatch -token-env AGENT_TOKEN
 //
-// -url is what the form begins with. The token goes to this URL only, when the form has no auth value.
+// -url is what the form begins with; without it, the form begins with the agent of the run before. The
+// token goes to the URL of -url only, when the form has no auth value. The form shows the tools and the
+// state of the world. The state can be edited for one run. Requests that change something need the token
+// of the page, which is in its forms.
 //
 // Everything happens on loopback and nothing is loaded from elsewhere. Without -world there is a
 // sample agent, so that there is something to look at with one click. Runs are kept in memory, the

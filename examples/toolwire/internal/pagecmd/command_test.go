@@ -117,7 +117,9 @@ func TestStop(t *testing.T) {
 	}
 	form, _ := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
-	has(t, checkPage(t, string(form)).say(), "a world with 1 tool: get_weather")
+	page := checkPage(t, string(form))
+	has(t, page.say(), "a world with 1 tool", "Tools of the world", "get_weather")
+	token := page.all(func(n *node) bool { return n.attr["name"] == "page_token" })[0].attr["value"]
 	resp, err = http.PostForm(p.url+"runs/sample", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +128,7 @@ func TestStop(t *testing.T) {
 	if resp.StatusCode != 404 { // the sample agent knows the tools of its shop only
 		t.Errorf("the sample in another world: %d", resp.StatusCode)
 	}
-	resp, err = http.PostForm(p.url+"runs", url.Values{"url": {agent.URL}, "instruction": {"Wait."}})
+	resp, err = http.PostForm(p.url+"runs", url.Values{"page_token": {token}, "url": {agent.URL}, "instruction": {"Wait."}})
 	if err != nil {
 		t.Fatal(err)
 	}

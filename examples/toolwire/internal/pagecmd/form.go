@@ -31,6 +31,7 @@ type form struct {
 	Instruction string
 	Input       string
 	UserTurns   string
+	State       string
 	Timeout     string
 	Strict      bool
 
@@ -52,7 +53,7 @@ func (f *form) Problem(field string) string {
 
 var labels = map[string]string{
 	"url": "Agent URL", "auth_header": "Auth header name", "auth_value": "Auth header value", "instruction": "Instruction",
-	"input": "Input", "user_turns": "Further user turns", "timeout": "Run timeout",
+	"input": "Input", "user_turns": "Further user turns", "state": "State of the world", "timeout": "Run timeout",
 }
 
 func (f *form) wrong(field, format string, args ...any) {
@@ -76,8 +77,8 @@ func formOfAgent(a *commandline.Agent) *form {
 func formOf(t task) *form {
 	return &form{
 		URL: t.URL, AuthHeader: t.AuthHeader, Instruction: t.Instruction, Input: string(t.Input),
-		UserTurns: strings.Join(t.UserTurns, "\n"),
-		Timeout:   strconv.Itoa(int(t.Timeout.Seconds())), Strict: t.Strict,
+		UserTurns: strings.Join(t.UserTurns, "\n"), State: t.State,
+		Timeout: strconv.Itoa(int(t.Timeout.Seconds())), Strict: t.Strict,
 	}
 }
 
@@ -87,11 +88,11 @@ func read(r *http.Request) (task, *form) {
 	f := &form{
 		URL: strings.TrimSpace(value("url")), AuthHeader: strings.TrimSpace(value("auth_header")),
 		Instruction: value("instruction"),
-		Input:       value("input"), UserTurns: value("user_turns"), Timeout: strings.TrimSpace(value("timeout")),
+		Input:       value("input"), UserTurns: value("user_turns"), State: value("state"), Timeout: strings.TrimSpace(value("timeout")),
 		Strict: value("strict") != "",
 	}
 	t := task{URL: f.URL, AuthHeader: f.AuthHeader, AuthValue: strings.TrimSpace(value("auth_value")),
-		Instruction: f.Instruction, Strict: f.Strict}
+		Instruction: f.Instruction, State: strings.TrimSpace(f.State), Strict: f.Strict}
 	f.checkURL()
 	f.checkAuth(t.AuthValue)
 	switch {

@@ -165,7 +165,7 @@ func checkPage(t *testing.T, page string) *node {
 		if ref, ok := strings.CutPrefix(n.attr["href"], "#"); ok && !ids[ref] {
 			t.Errorf("the link #%s leads nowhere", ref)
 		}
-		if n.name == "input" || n.name == "textarea" {
+		if n.name == "input" && n.attr["type"] != "hidden" || n.name == "textarea" || n.name == "select" {
 			if len(root.all(func(l *node) bool { return l.name == "label" && l.attr["for"] == n.attr["id"] })) != 1 {
 				t.Errorf("the field %q has no label", n.attr["id"])
 			}

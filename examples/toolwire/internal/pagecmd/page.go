@@ -68,6 +68,7 @@ type page struct {
 	Exchanges     []exchange
 
 	AtPing    bool // the run failed at the ping: nothing was dispatched
+	PageToken string
 	Judged    bool // the contract was applied to an answer
 	Gradeable bool
 	Late      int

@@ -27,6 +27,7 @@ type task struct {
 	Instruction string
 	Input       json.RawMessage // an object
 	UserTurns   []string
+	State       string // of the world; "" for the one that it begins with
 	Timeout     time.Duration
 	Strict      bool
 	Sample      bool // dispatched to the built-in agent

@@ -1,6 +1,7 @@
 package pagecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 		return nil, errBusy
 	}
 	// A platform keeps its runs. With a platform for each run, dropping the run frees its memory.
-	platform, err := rs.platform.With(rs.state, rules, "")
+	platform, err := rs.platform.With(cmp.Or(task.State, rs.state), rules, "")
 	if err != nil {
 		return nil, err
 	}

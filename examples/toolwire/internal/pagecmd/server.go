@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"embed"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
 )
 
 //go:embed static
@@ -30,7 +32,7 @@ var templateFiles embed.FS
 
 var templates = template.Must(timeline.Templates().Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
-	"when":    func(t time.Time) string { return t.Format("2 January 2006, 15:04:05 MST") },
+	"when":    func(t time.Time) string { return t.Format("2 Jan 2006, 15:04:05 MST") },
 	"clock":   func(t time.Time) string { return t.Format("15:04:05") },
 	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
 	"symbol": func(status string) string {
@@ -43,7 +45,9 @@ var templates = template.Must(timeline.Templates().Funcs(template.FuncMap{
 // server serves the pages, the proxy and the sample agent.
 type server struct {
 	base     string // its URL
-	insecure bool   // others may reach it
+	token    string // in every form of its pages
+	tools    []shownTool
+	insecure bool // others may reach it
 	rules    []proxytest.FailureRule
 	runs     *runs
 	sample   *sample // nil in a world that is not its own
@@ -55,7 +59,10 @@ func newServer(base string, o options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{base: base, insecure: o.insecure, agent: o.agent, rules: o.world.FailureRules}
+	s := &server{
+		base: base, token: rand.Text(), tools: showTools(platform.Tools(), o.world.Tools), insecure: o.insecure, agent: o.agent,
+		rules: o.world.FailureRules,
+	}
 	if o.sample {
 		if s.sample, err = newSample(rand.Text()); err != nil {
 			return nil, err
@@ -157,7 +164,8 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		Keep          int
 		Sample        bool
 		Live          bool
-	}{runs, len(all), query, status, []string{inProgress, completed, failed}, busy, s.runs.keep, s.sample != nil, busy > 0})
+		PageToken     string
+	}{runs, len(all), query, status, []string{inProgress, completed, failed}, busy, s.runs.keep, s.sample != nil, busy > 0, s.token})
 }
 
 func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
@@ -180,13 +188,40 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
 	s.form(w, http.StatusOK, f)
 }
 
+// shownTool is a tool of the world.
+type shownTool struct {
+	Name, Description string
+	Arguments         timeline.Text // its JSON Schema
+}
+
+// showTools returns the tools with these names. Tools that are only behaviors have no declaration.
+func showTools(names []string, declared []schema.Tool) (list []shownTool) {
+	texts := &timeline.Texts{}
+	for _, name := range names {
+		shown := shownTool{Name: texts.Line(name)}
+		if i := slices.IndexFunc(declared, func(t schema.Tool) bool { return t.Name == name }); i >= 0 {
+			shown.Description = texts.Line(declared[i].Description)
+			shown.Arguments = texts.JSON("arguments-"+name, declared[i].InputSchema)
+		}
+		list = append(list, shown)
+	}
+	return list
+}
+
+// maxState is how many bytes of the state of the world the form has. A longer one cannot be edited.
+const maxState = 256 << 10
+
 func (s *server) form(w http.ResponseWriter, status int, f *form) {
+	if strings.TrimSpace(f.State) == "" && len(s.runs.state) <= maxState {
+		f.State = s.runs.state
+	}
 	s.render(w, status, "form.html", struct {
 		*form
-		Tools []string
-		Token bool
-		Live  bool
-	}{f, s.runs.platform.Tools(), s.agent.Value != "", false})
+		Tools     []shownTool
+		Token     bool
+		Live      bool
+		PageToken string
+	}{f, s.tools, s.agent.Value != "", false, s.token})
 }
 
 func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
@@ -203,6 +238,11 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 		task.AuthValue = s.agent.Value
 	}
 	run, err := s.runs.start(task, s.rules)
+	if proxytest.CodeOf(err) == proxytest.CodeWorld {
+		f.wrong("state", "This cannot be the state of the world: %v.", err)
+		s.form(w, http.StatusUnprocessableEntity, f)
+		return
+	}
 	if err != nil {
 		f.Problems = append(f.Problems, fieldProblem{"submit", "Dispatch", sentence(err)})
 		s.form(w, http.StatusServiceUnavailable, f)
@@ -212,6 +252,9 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) dispatchSample(w http.ResponseWriter, r *http.Request) {
+	if !s.parse(w, r) {
+		return
+	}
 	run, err := s.runs.start(s.sample.task(s.base), sampleRules())
 	if err != nil {
 		s.message(w, http.StatusServiceUnavailable, "Not now", sentence(err))
@@ -235,6 +278,11 @@ func (s *server) parse(w http.ResponseWriter, r *http.Request) bool {
 		s.message(w, http.StatusBadRequest, "Unreadable", "The request is not one of the form of this page.")
 		return false
 	}
+	if subtle.ConstantTimeCompare([]byte(r.PostForm.Get("page_token")), []byte(s.token)) != 1 {
+		s.message(w, http.StatusForbidden, "Refused",
+			"The form is of another page, or was served before toolwire page started again. Load the page again.")
+		return false
+	}
 	return true
 }
 
@@ -252,7 +300,9 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 		s.noRun(w)
 		return
 	}
-	s.render(w, http.StatusOK, "run.html", run.view())
+	page := run.view()
+	page.PageToken = s.token
+	s.render(w, http.StatusOK, "run.html", page)
 }
 
 // whole serves a text that is cut on the page of the run, without secrets.

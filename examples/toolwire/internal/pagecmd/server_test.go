@@ -95,7 +95,7 @@ func (l *local) get(path string) *node {
 // post sends the form; "" values are left out.
 func (l *local) post(path string, fields map[string]string) (*http.Response, string) {
 	l.t.Helper()
-	values := url.Values{}
+	values := url.Values{"page_token": {l.token}}
 	for name, value := range fields {
 		values.Set(name, value)
 	}
@@ -621,10 +621,69 @@ func TestOtherSites(t *testing.T) {
 	if all := l.runs.all(); len(all) != 0 {
 		t.Errorf("%d runs were dispatched", len(all))
 	}
-	same := l.request("POST", "/runs/sample", "x=")
+	same := l.request("POST", "/runs/sample", "page_token="+l.token)
 	same.Header.Set("Sec-Fetch-Site", "same-origin")
 	if resp, _ := l.do(same); resp.StatusCode != http.StatusSeeOther {
 		t.Errorf("our own form: %d", resp.StatusCode)
+	}
+}
+
+// A form is accepted only with the token of the page, which other sites cannot read: without it
+// nothing is dispatched and no state is changed.
+func TestFormsNeedTheTokenOfThePage(t *testing.T) {
+	l := start(t, 10)
+	for _, token := range []string{"", "page_token=", "page_token=x", "page_token=" + l.token + "x", "page_token=" + l.token[1:]} {
+		for _, path := range []string{"/runs", "/runs/sample"} {
+			resp, body := l.do(l.request("POST", path, token+"&url=http%3A%2F%2F127.0.0.1%3A1%2F&instruction=x&state=%7B%7D"))
+			if resp.StatusCode != http.StatusForbidden || strings.Contains(body, l.token) {
+				t.Errorf("%q %s: %d", token, path, resp.StatusCode)
+			}
+		}
+	}
+	if all := l.runs.all(); len(all) != 0 {
+		t.Errorf("%d runs were dispatched", len(all))
+	}
+	_, _ = l.post("/runs/sample", nil)
+	l.runs.wait()
+	for _, path := range []string{"/", "/dispatch", "/runs/1"} {
+		fields := l.get(path).all(func(n *node) bool { return n.attr["name"] == "page_token" })
+		if len(fields) != 1 || fields[0].attr["value"] != l.token {
+			t.Errorf("%s has no token of the page in its form", path)
+		}
+	}
+	if other := start(t, 1); other.token == l.token || len(l.token) < 20 {
+		t.Error("the token can be guessed")
+	}
+}
+
+// The form shows the tools with their arguments and the state, which can be edited for a run. The run
+// shows what it changed, and is dispatched again with the same state.
+func TestTheWorldIsShownAndEdited(t *testing.T) {
+	l := start(t, 10)
+	form := l.get("/dispatch")
+	has(t, form.id("world").say(), "get_order", "order_id", "refund_order")
+	has(t, form.id("state").say(), "4521", "delivered")
+	agent := serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		order, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "7"})
+		return &dispatch.Response{FinalResponse: string(order.Response)}, err
+	})
+	edited := `{"order":{"7":{"status":"edited","amount":1}}}`
+	path := l.dispatchTo(agent, map[string]string{"state": edited})
+	l.runs.wait()
+	page := l.get(path)
+	has(t, page.id("final").say(), "edited")
+	has(t, page.id("before").say(), `"edited"`)
+	has(t, l.get("/dispatch?again=1").id("state").say(), edited)
+	has(t, l.get("/dispatch").id("state").say(), "4521") // the world itself has not changed
+	for _, state := range []string{"{", `["x"]`, `{"unknown":{"1":{}}}`} {
+		resp, body := l.post("/runs", map[string]string{"url": "http://127.0.0.1:1/", "auth_header": "X", "instruction": "x", "timeout": "3", "state": state})
+		if resp.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d", state, resp.StatusCode)
+			continue
+		}
+		form := checkPage(t, body)
+		has(t, form.id("problems").say(), "State of the world")
+		has(t, form.id("state").say(), state)
 	}
 }
 
