@@ -88,6 +88,7 @@ type options struct {
 	agent                   commandline.Agent
 	parallel, trials        int
 	firstFailure, plan      bool
+	verbose                 bool
 	timeout                 time.Duration
 	strict, stateAsInput    bool
 	junit, json, html       string
@@ -166,6 +167,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.version, "agent-version", "", "`version` of the agent, such as a commit, for -results")
 	flags.StringVar(&o.user, "user", "", "`program` with arguments that plays the user in rows with a persona (default: these rows are skipped)")
 	flags.StringVar(&o.userVersion, "user-version", "", "`version` of the -user, such as its model and prompt, for -results")
+	flags.BoolVar(&o.verbose, "v", false, "print each trial as it ends, with the timeline of its run: requests to models, tool calls, waits, and how long each took")
 	o.reportFlags(flags)
 	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {
 		return status
@@ -256,6 +258,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		fmt.Fprintf(stderr, "toolwire eval: %s is not on this machine; its tool calls will not find the proxies, which are on this one's loopback\n", o.agent.URLFrom)
 	}
 	progress := newProgress(stderr, os.Getenv, plan.Trials+plan.Skipped, o.trials)
+	progress.all = o.verbose
 	options.OnTrial = progress.trial
 	set, err := eval.Run(ctx, target, cases, options)
 	progress.end()

@@ -18,8 +18,9 @@ type progress struct {
 	w      io.Writer
 	live   bool // w is a terminal
 	colour bool
-	total  int // trials, with those that are skipped
-	trials int // of each case
+	total  int  // trials, with those that are skipped
+	trials int  // of each case
+	all    bool // each trial is shown, with its timeline
 	begun  time.Time
 	stop   func() // ends the lines
 
@@ -81,17 +82,26 @@ func (p *progress) trial(t eval.Trial) {
 		style = terminal.Warn
 	}
 	p.done++
-	if t.Cause == "" {
+	if t.Cause == "" && !p.all {
 		return
 	}
 	name := oneLine(t.Name, 48)
 	if p.trials > 1 {
 		name += fmt.Sprintf(" (trial %d of %d)", t.Number, p.trials)
 	}
+	reason := ""
+	if t.Cause != "" {
+		reason = string(t.Cause) + ": " + oneLine(t.Reason, 200)
+	} else {
+		style = terminal.Good
+	}
 	var table terminal.Table
-	table.Row(terminal.Cell{Text: string(t.Verdict), Style: style}, terminal.Text(name), terminal.Text(string(t.Cause)+": "+oneLine(t.Reason, 200)))
+	table.Row(terminal.Cell{Text: string(t.Verdict), Style: style}, terminal.Text(name), terminal.Text(reason))
 	p.clear()
 	_ = table.Write(p.w, p.colour) // of no consequence, as all errors here
+	if p.all && t.Result != nil {
+		_, _ = io.WriteString(p.w, "  "+strings.ReplaceAll(strings.TrimSpace(t.Result.String()), "\n", "\n  ")+"\n")
+	}
 }
 
 func oneLine(text string, limit int) string {

@@ -56,6 +56,30 @@ func TestProgressOffTerminal(t *testing.T) {
 	})
 }
 
+// With -v each trial that ends is shown with the timeline of its run.
+func TestProgressWithTimelines(t *testing.T) {
+	var b bytes.Buffer
+	p := newProgress(&b, os.Getenv, 2, 1)
+	p.all = true
+	result := &dispatchtest.Result{FinalResponse: "done"}
+	result.Calls = []proxytest.Call{{Tool: "get_order", Arguments: []byte(`{}`), Response: []byte(`1`), Source: "odyssey", Status: 200, LatencyMS: 12.5}}
+	result.ModelRequests = []dispatchtest.ModelRequest{{Model: "large", Status: 200, TookMS: 800, InputTokens: 120, OutputTokens: 30, Order: 1}}
+	p.trial(eval.Trial{Case: eval.Case{Name: "Refund"}, Number: 1, Verdict: eval.Passed, Result: result})
+	p.trial(eval.Trial{Case: eval.Case{Name: "Not staged"}, Number: 1, Verdict: eval.Errored, Cause: "not_staged", Reason: "no world"})
+	p.end()
+	const want = `passed  Refund
+  call       get_order {}
+             -> 1  (odyssey, 12.50 ms)
+  model      large, 120 tokens in, 30 out  (800.0 ms)
+  final      done
+  verdict    ok: the run would be graded
+error  Not staged  not_staged: no world
+`
+	if got := b.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // On a terminal one line is rewritten, and nothing of it is left.
 func TestProgressOnTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package pagecmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -176,7 +177,7 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
 		}
 		if last := run.summary(); !last.Sample { // the address is typed once
 			run.mu.Lock()
-			f.URL, f.AuthHeader = run.task.URL, run.task.AuthHeader
+			f.URL, f.AuthHeader = run.task.URL, cmp.Or(run.task.AuthHeader, f.AuthHeader)
 			run.mu.Unlock()
 		}
 	}
