@@ -73,9 +73,6 @@ type usage struct {
 // measure sets the scores of a run that need no grader. What a response does not report is unknown.
 func (t *Trial) measure(result *dispatchtest.Result) {
 	t.usage = nil
-	for _, name := range measures {
-		delete(t.Scores, name)
-	}
 	unreached := []Cause{Cause(dispatchtest.AgentUnreachable), Cause(dispatchtest.AuthFailed), causeUser}
 	if slices.Contains(unreached, t.Cause) || len(result.Turns) == 0 {
 		return

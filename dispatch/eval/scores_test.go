@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +127,24 @@ func TestUnknownScores(t *testing.T) {
 	if err != nil || len(e.Scores()) != 0 {
 		t.Errorf("%+v, %v", e.Scores(), err)
 	}
+	// Neither an endpoint that refuses after its ping, nor a user that fails, says what the agent needs.
+	later := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(`"ping":true`)) {
+			_, _ = w.Write([]byte(`{"ok":true}`))
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+	})
+	e, err = eval.Run(t.Context(), dispatchtest.Target{Handler: later}, spenderCases(t, csvOf("a")), nil)
+	if err != nil || e.Trials[0].Cause != eval.Cause(dispatchtest.AuthFailed) || len(e.Trials[0].Scores) != 0 {
+		t.Errorf("%s: %v, %v", e.Trials[0].Cause, e.Trials[0].Scores, err)
+	}
+	e = run(t, echo, personaCases(t, "user,turn_mode,user_simulator_persona\na,model_as_user,A customer.\n"), &eval.Options{
+		User: func(context.Context, eval.Trial, []dispatchtest.Turn) (string, error) { return "", errors.New("busy") },
+	})
+	if e.Trials[0].Cause != "user" || len(e.Trials[0].Scores) != 0 {
+		t.Errorf("%s: %v", e.Trials[0].Cause, e.Trials[0].Scores)
+	}
 	e = run(t, spender(1), spenderCases(t, csvOf("a", "b")), nil)
 	for _, tt := range []struct {
 		prices eval.Prices
@@ -159,7 +180,7 @@ func TestParsePrices(t *testing.T) {
 	if want := (eval.Prices{"small-2": {0.25, 2}, "*": {0, 15}}); err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, bad := range []string{"", "{}", "[]", "null", `{"a":1}`, `{"a":{"input":1}}`, `{"a":{"input":1,"output":-1}}`, `{"a":{"input":"1","output":1}}`, `{"a":{"input":1,"output":1},"a":{"input":1,"output":1}}`} {
+	for _, bad := range []string{"", "{}", "[]", "null", `{"a":1}`, `{"a":{"input":1}}`, `{"a":{"output":1}}`, `{"a":{"input":1,"output":-1}}`, `{"a":{"input":"1","output":1}}`, `{"a":{"input":1,"output":1},"a":{"input":1,"output":1}}`} {
 		if got, err := eval.ParsePrices([]byte(bad)); err == nil || !strings.HasPrefix(err.Error(), "eval: the price") {
 			t.Errorf("%s: %v, %v", bad, got, err)
 		}
@@ -372,5 +393,79 @@ func TestSlices(t *testing.T) {
 	many.SliceBy = []string{"n"}
 	if text := reports(t, many); !strings.Contains(text, "\nand 30 more\n50 values: ") {
 		t.Error(text)
+	}
+}
+
+// Only what all responses of a trial report is known: a session of which one turn says nothing, or
+// something that is no number of tokens, has no tokens and no cost.
+func TestTokensOfSessions(t *testing.T) {
+	for _, tt := range []struct {
+		first, second string // metadata
+		want          string // the tokens in and out, and the cost
+	}{
+		{`{"total_input_tokens":1,"total_output_tokens":2}`, `{"total_input_tokens":10,"total_output_tokens":20.0}`, "11 22 0.000033"},
+		{`{"total_output_tokens":2}`, `{"total_input_tokens":10,"total_output_tokens":20}`, "- 22 -"},
+		{`{"total_input_tokens":1}`, `{"total_input_tokens":10,"total_output_tokens":20}`, "11 - -"},
+		{`{"total_input_tokens":1,"total_output_tokens":2}`, `{}`, "- - -"},
+		{`{"total_input_tokens":-1,"total_output_tokens":null}`, `{"total_input_tokens":10,"total_output_tokens":20}`, "- - -"},
+		{`{"total_input_tokens":0,"total_output_tokens":0}`, `{"total_input_tokens":0,"total_output_tokens":0}`, "0 0 0"},
+	} {
+		turn := 0
+		agent := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(`"ping":true`)) {
+				_, _ = w.Write([]byte(`{"ok":true}`))
+				return
+			}
+			turn++
+			_, _ = fmt.Fprintf(w, `{"final_response":"x","metadata":%s}`, []string{tt.first, tt.second}[turn-1])
+		})
+		e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: agent}, casesOf(t,
+			"user,turn_mode,simulator_mode,scripted_user_turns\na,model_as_user,scripted,\"[\"\"b\"\"]\"\n", dispatchtest.Task{}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.SetPrices(eval.Prices{"*": {Input: 1, Output: 1}})
+		var got []string
+		for _, name := range []string{"tokens_in", "tokens_out", "cost"} {
+			if v, known := e.Trials[0].Scores[name]; known {
+				got = append(got, strconv.FormatFloat(v, 'f', -1, 64))
+			} else {
+				got = append(got, "-")
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s, %s: %s, want %s", tt.first, tt.second, got, tt.want)
+		}
+	}
+}
+
+// The unit of a score is the case, or the group of cases, whatever the trials: a gate needs six, each of
+// which ran in both experiments.
+func TestUnitsOfScores(t *testing.T) {
+	same := slices.Repeat([][]float64{{10}}, 12)
+	grouped := func(groups int) (list []*eval.Experiment) {
+		for range 2 {
+			e := valued("cost", same...)
+			for i := range e.Trials {
+				e.Trials[i].Group = fmt.Sprint("g", i%groups)
+			}
+			list = append(list, e)
+		}
+		return list
+	}
+	for groups, want := range map[int]eval.Gate{5: eval.GateUndecided, 6: eval.GatePassed} {
+		e := grouped(groups)
+		c := compare(t, e[0], e[1])
+		if gate, _ := c.Bound("cost", 0.1); gate != want || c.Scores[0].Groups != groups || c.Scores[0].Pairs != 12 {
+			t.Errorf("%d groups: %s, %+v", groups, gate, c.Scores[0])
+		}
+	}
+	if gate, _ := compare(t, valued("cost", same...), valued("cost", same[:11]...)).Bound("cost", 0.1); gate != eval.GateUndecided {
+		t.Errorf("a case is missing: %s", gate)
+	}
+	// Ten times as many trials of one experiment do not make the other one surer.
+	one, ten := slices.Repeat([][]float64{{0.5}}, 30), slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, 10)}, 30)
+	if a, b := compare(t, valued("s", one...), valued("s", one...)).Scores[0], compare(t, valued("s", ten...), valued("s", one...)).Scores[0]; *a.Effect != *b.Effect {
+		t.Errorf("%+v, %+v", a.Effect, b.Effect)
 	}
 }
