@@ -49,7 +49,7 @@ func TestRetryFaults(t *testing.T) {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	opts.Budget.Time = 1 // nothing begins: what is stored stays
-	if e := run(t, obedient, cases, opts); ended(e) != "!! !! !!" || e.Stats().Retries != 0 {
+	if e := run(t, obedient, cases, opts); ended(e) != "!! !! !!" || e.Stats().Retries != 0 || strings.Contains(e.Trials[0].Reason, "budget") {
 		t.Errorf("with a budget that is spent: %s", ended(e))
 	}
 	opts.Budget.Time = 0

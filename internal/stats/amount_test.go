@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -89,6 +90,18 @@ func TestAmounts(t *testing.T) {
 	// Without skewness it is Student's: 2 ± 4.303·1/√3.
 	if _, i, _ := stats.Amount([]float64{1, 2, 3}); math.Abs(i.High-4.484) > 0.001 || math.Abs(i.Low+0.484) > 0.001 {
 		t.Error(i)
+	}
+	// The bounds of skewed amounts are those of a program of its own, which solves Hall's equation by bisection.
+	for _, tt := range []struct {
+		values    []float64
+		low, high float64
+	}{
+		{[]float64{1, 1, 1, 2, 10}, -1.888436, 18.877371}, {[]float64{10, 10, 10, 9, 1}, -7.877371, 12.888436},
+		{[]float64{1, 2, 3, 4, 50, 6, 7, 8}, -3.498642, 54.542204},
+	} {
+		_, i, _ := stats.Amount(tt.values)
+		near(t, fmt.Sprint("low of ", tt.values), i.Low, tt.low, 2e-6)
+		near(t, fmt.Sprint("high of ", tt.values), i.High, tt.high, 2e-6)
 	}
 	if ratio, i, ok := stats.Ratio([]float64{5, 6, 5, 6}, []float64{10, 12, 10, 12}); !ok || ratio != 2 || math.Abs(i.Low-2) > 1e-6 || math.Abs(i.High-2) > 1e-6 {
 		t.Error(ratio, i, ok)

@@ -15,6 +15,11 @@ func TestKappa(t *testing.T) {
 	if !ok || math.Abs(kappa-0.4) > 1e-9 || !(i.Low > 0.05 && i.Low < 0.2 && i.High > 0.55 && i.High < 0.7) {
 		t.Error(kappa, i, ok)
 	}
+	near(t, "low", i.Low, 0.120743, 2e-6) // by a program of its own
+	near(t, "high", i.High, 0.619997, 2e-6)
+	_, i, _ = stats.Kappa(stats.Table{BothPass: 8, FirstPasses: 2, SecondPasses: 1, BothFail: 4})
+	near(t, "low of few", i.Low, 0.005200, 2e-6)
+	near(t, "high of few", i.High, 0.896534, 2e-6)
 	if kappa, i, ok := stats.Kappa(stats.Table{BothPass: 15, BothFail: 15}); !ok || kappa != 1 || i.High != 1 || i.Low > 0.8 {
 		t.Error(kappa, i, ok)
 	}

@@ -112,10 +112,12 @@ func TestEval(t *testing.T) {
 		{"two cases", []string{"-dataset", ids, "-case", "b", "-case", "it's", "-trials", "2"}, 1, []string{
 			"\n2 cases, 4 trials in ", `run the first again: toolwire eval -dataset='` + ids + `' -trials='2' -case 'it'\''s'` + "\n"}},
 		{"a limit", []string{"-dataset", ids, "-limit", "2"}, 1, []string{"\n2 cases in ", `run the first again: toolwire eval -dataset='` + ids + `' -case 'it'\''s'` + "\n"}},
-		{"a flag that is off", []string{"-dataset", ids, "-limit", "1", "-require-transcript=false", "-state-as-input"}, 1, []string{
+		{"a flag that is off", []string{"-dataset", ids, "-limit", "1", "-require-transcript=false", "-state-as-input"}, 1, []string{"\n1 case in ",
 			`run the first again: toolwire eval -dataset='` + ids + `' -require-transcript='false' -state-as-input='true' -case 'it'\''s'` + "\n"}},
 		{"a version that is a word of flags", []string{"-dataset", ids, "-limit", "1", "-agent-version", "true"}, 1, []string{
 			`run the first again: toolwire eval -agent-version='true' -dataset='` + ids + `' -case 'it'\''s'` + "\n"}},
+		{"a limit of one", []string{"-dataset", ids, "-limit", "1", "-user", os.Args[0] + " secret"}, 1, []string{"\n1 case in ", ` -user '…' -case`}},
+		{"failures and a baseline", []string{"-failed", "nope.jsonl", "-baseline", "nope.jsonl"}, 2, []string{"toolwire eval: -baseline compares all rows"}},
 		{"a limit of a case", []string{"-dataset", ids, "-limit", "9", "-case", "b"}, 0, []string{"\n1 case in "}},
 		{"a negative limit", []string{"-limit", "-1"}, 2, []string{"toolwire eval: -limit is a number of rows"}},
 		{"some rows and a baseline", []string{"-limit", "1", "-baseline", "nope.jsonl"}, 2, []string{"toolwire eval: -baseline compares all rows"}},
@@ -629,6 +631,8 @@ func TestRowsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	run(0, []string{"-results", file("sample.jsonl")}, ": 6 passed, 1 skipped\n")
+	run(2, []string{"-failed", file("sample.jsonl")}, "-failed: no row of the dataset has failed in ")
 	passing := string(regexp.MustCompile(`(?m)^\{"id":"([0-9a-f]+)".*"verdict":"passed"`).FindSubmatch(stored)[1])
 	run(2, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl"), "-case", passing}, "-failed: no row of the dataset has failed in ")
 	run(2, []string{"-failed", file("all.jsonl")}, "-failed: no row of the dataset has failed in ")
