@@ -465,7 +465,8 @@ func TestUnitsOfScores(t *testing.T) {
 	}
 	// Ten times as many trials of one experiment do not make the other one surer.
 	one, ten := slices.Repeat([][]float64{{0.5}}, 30), slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, 10)}, 30)
-	if a, b := compare(t, valued("s", one...), valued("s", one...)).Scores[0], compare(t, valued("s", ten...), valued("s", one...)).Scores[0]; *a.Effect != *b.Effect {
+	lower := valued("s", slices.Repeat([][]float64{{0.25}}, 30)...)
+	if a, b := compare(t, valued("s", one...), lower).Scores[0], compare(t, valued("s", ten...), lower).Scores[0]; *a.Effect != *b.Effect {
 		t.Errorf("%+v, %+v", a.Effect, b.Effect)
 	}
 }
