@@ -169,8 +169,15 @@ func TestDecodeExact(t *testing.T) {
 		Model string `json:"model"`
 		Shown string `json:"-"`
 	}
+	type Scale int
+	type Outer struct {
+		Unit string `json:"unit"`
+	}
 	type knobs struct {
 		Base
+		*Outer
+		Scale
+		unset  int
 		Level  *level            `json:"level"`
 		Levels []level           `json:"levels"`
 		ByName map[string]*level `json:"by_name"`
@@ -184,6 +191,7 @@ func TestDecodeExact(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{}`: "",
 		`{"model":"m","level":{"high":true,"Low":1},"levels":[{"high":true}],"by_name":{"X":{"Low":2}},"pair":[{"Low":3}],"two":1,"TWO":2}`: "",
+		`{"unit":"x","Scale":3}`:                            "",
 		`{"own":{"TEXT":1},"any":{"Model":1},"level":null}`: "",
 
 		`{"top_p":1}`:                     unknown,
@@ -191,6 +199,12 @@ func TestDecodeExact(t *testing.T) {
 		`{"Shown":"x"}`:                   unknown,
 		`{"-":"x"}`:                       unknown,
 		`{"Base":{"model":"m"}}`:          unknown,
+		`{"base":{"model":"m"}}`:          unknown,
+		`{"outer":{}}`:                    unknown,
+		`{"Unset":1}`:                     unknown,
+		`{"unset":1}`:                     unknown,
+		`{"scale":1}`:                     `"scale" must be spelled "Scale"; names are case-sensitive`,
+		`{"UNIT":"x"}`:                    `"UNIT" must be spelled "unit"; names are case-sensitive`,
 		`{"Model":"m"}`:                   `"Model" must be spelled "model"; names are case-sensitive`,
 		`{"level":{"low":1}}`:             `"low" must be spelled "Low"; names are case-sensitive`,
 		`{"levels":[{},{"High":true}]}`:   `"High" must be spelled "high"; names are case-sensitive`,

@@ -80,6 +80,9 @@ func checkNames(t reflect.Type, n *Node) error {
 func fieldNamed(t reflect.Type, name string) (of reflect.Type, err error) {
 	for _, field := range reflect.VisibleFields(t) {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !field.IsExported() || field.Anonymous && tag == "" && isStruct(field.Type) {
+			continue // no member has its name
+		}
 		switch known := cmp.Or(tag, field.Name); {
 		case known == name:
 			return field.Type, nil
@@ -105,6 +108,10 @@ func decodeError(err error, t reflect.Type, what string) error {
 		}
 	}
 	return &quietError{text, err}
+}
+
+func isStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
 }
 
 func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr }
