@@ -32,6 +32,7 @@ func TestSteps(t *testing.T) {
 		{"dependencies that are schemas", `{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":{"type":"object"}}}`, `{"a":1}`, 2},
 		{"many members", `{"type":"object"}`, manyProperties(80), 11},
 		{"property names", `{"propertyNames":{"minLength":1}}`, `{"a":1,"b":1}`, 3},
+		{"several schemas of property names", `{"propertyNames":{"allOf":[{"minLength":1},{"maxLength":3}]}}`, `{"a":1}`, 4},
 		{"names that match", `{"patternProperties":{"^a":{"type":"string"}},"additionalProperties":{"type":"string"}}`, `{"a":1,"b":1}`, 5},
 		{"long names are matched", `{"patternProperties":{"^a{300}":{}}}`, `{"` + strings.Repeat("a", 320) + `":1}`, 3033},
 		{"unevaluated properties", `{"unevaluatedProperties":{"type":"string"}}`, `{"a":1,"b":1}`, 3},

@@ -220,8 +220,8 @@ func TestDecodeExact(t *testing.T) {
 			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}
-	got := knobs{Base: Base{Model: "default"}, Two: 7}
-	if err := rawjson.DecodeExact(json.RawMessage(`{"two":8}`), &got, "the knobs"); err != nil || got.Model != "default" || got.Two != 8 {
+	got := knobs{Base: Base{Model: "default"}, Two: 7, unset: 1}
+	if err := rawjson.DecodeExact(json.RawMessage(`{"two":8}`), &got, "the knobs"); err != nil || got.Model != "default" || got.Two != 8 || got.unset != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

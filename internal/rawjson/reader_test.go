@@ -200,6 +200,7 @@ func TestBound(t *testing.T) {
 		{`[` + long + `,1,1]`, 0, 65, "", ""},
 		{`{"a":[1e400,-1E-400,1e+400,0.5e00,"1e999",1e0000400]}`, 0, 0, "", ""},
 		{`{"a":[1e400,1e401]}`, 0, 0, rawjson.LimitExponent, "/a/1"},
+		{`[0.` + long + `e401]`, 0, 0, rawjson.LimitExponent, "/0"},
 		{`[1E-401]`, 0, 0, rawjson.LimitExponent, "/0"},
 		{`1e99999999999999999999`, 0, 0, rawjson.LimitExponent, ""},
 		{`[` + long + `,1,1]`, 4, 0, "", ""},

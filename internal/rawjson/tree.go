@@ -122,7 +122,7 @@ func (c *comparison) compare(before, after *Node) {
 		for i := range max(len(before.Nodes), len(after.Nodes)) {
 			c.inside("/"+strconv.Itoa(i), before.element(i), after.element(i))
 		}
-	case kind != Kind(a) || !Equal(b, a):
+	case !Equal(b, a):
 		c.found = append(c.found, Difference{string(c.at), b, a})
 	}
 }
