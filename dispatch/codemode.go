@@ -46,7 +46,7 @@ func decodeEnvironment() (e envelope, err error) {
 		problems = append(problems, err)
 	}
 	if len(payload) > 0 {
-		err := rawjson.Read(payload, liberal, func(r *rawjson.Reader) error { return e.task.read(r, "") })
+		err := rawjson.Read(payload, envelopeLimits, func(r *rawjson.Reader) error { return e.task.read(r, "") })
 		if err != nil {
 			problems = append(problems, fmt.Errorf("the task input: %w", err))
 		}

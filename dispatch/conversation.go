@@ -10,7 +10,7 @@ import (
 // A label is a sub-agent, or the agent itself, with the conversation that was set for it.
 type label struct {
 	actor    string
-	place    place     // of its first request or call; the agent itself comes first
+	position position  // of its first request or call; the agent itself comes first
 	prompt   int       // place of the present prompt in what was set, from 1; 0 for none
 	messages []Message // those that were kept
 	size     int       // of messages, in bytes
@@ -26,7 +26,7 @@ func (t *Transcript) label(ctx context.Context, name string) *label {
 	}
 	l := &label{actor: name}
 	if name != "" {
-		l.place = t.place(actor.TurnOf(ctx))
+		l.position = t.nextPosition(actor.TurnOf(ctx))
 	}
 	t.labels = append(t.labels, l)
 	return l

@@ -51,7 +51,7 @@ var (
 // instead of copies.
 func decode(body []byte, header http.Header) (envelope, error) {
 	e := envelope{body: body}
-	err := rawjson.Read(body, liberal, func(r *rawjson.Reader) error {
+	err := rawjson.Read(body, envelopeLimits, func(r *rawjson.Reader) error {
 		return r.Object(envelopeMembers, func(name string) (err error) {
 			switch name {
 			case "task_id":
@@ -195,8 +195,8 @@ const maxID = 128
 // Today's ids are decimal.
 func validID(id string) bool { return id == "" || len(id) <= maxID && httpcall.VisibleASCII(id) }
 
-// liberal is how envelopes are read, nested at most 256 levels deep.
-var liberal = rawjson.Limits{Mode: rawjson.Liberal}
+// envelopeLimits is how envelopes are read, nested at most 256 levels deep.
+var envelopeLimits = rawjson.Limits{Mode: rawjson.Liberal}
 
 // only returns the value of a header that is given once, or "".
 func only(header http.Header, name string) string {

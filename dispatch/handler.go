@@ -240,8 +240,8 @@ func (h *Handler) openRun(s *session, e envelope, header http.Header) error {
 	return nil
 }
 
-// outcome is how a run of the agent ended.
-type outcome struct {
+// agentOutcome is how a run of the agent ended.
+type agentOutcome struct {
 	response *Response
 	host     bool   // a function of the options made response, not the agent
 	timedOut bool   // it is the response of TimeoutResponse
@@ -254,10 +254,10 @@ type outcome struct {
 // runAgent runs the agent and returns its outcome before the run's time is over, whatever the agent
 // does. The time counts from the arrival of the request, as the platform's does. The agent holds the
 // session until it returns.
-func (h *Handler) runAgent(s *session) outcome {
+func (h *Handler) runAgent(s *session) agentOutcome {
 	s.hold()
 	deadline := s.arrived.Add(h.opts.RunTimeout - h.opts.Reserve)
-	out := h.conclude(s, runner.Run(s.ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) (out outcome) {
+	out := h.conclude(s, runner.Run(s.ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) (out agentOutcome) {
 		defer s.release()
 		s.run.recording().start(ctx)
 		out.response, out.err = h.agent(ctx, &s.run)
@@ -277,34 +277,34 @@ var errRunTimeout = errors.New("the time for the run is over")
 
 // conclude decides the outcome of a run. A response of the agent counts, and so does an error of
 // its own. An error that only reports the end of the context is replaced by the reason of that end.
-func (h *Handler) conclude(s *session, end runner.Outcome[outcome]) outcome {
+func (h *Handler) conclude(s *session, end runner.Outcome[agentOutcome]) agentOutcome {
 	out := end.Value
 	switch {
 	case end.Panic != nil:
 		failure := &Error{Code: CodePanicked, Message: "the agent panicked; see its log", Err: end.Panic}
-		return outcome{err: failure, aborts: end.Panic.Aborts()}
+		return agentOutcome{err: failure, aborts: end.Panic.Aborts()}
 	case !end.Left && (end.Stop == runner.InTime || !out.ended):
 		return out
 	case end.Stop == runner.TimedOut:
 		h.log(s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))
 		late := h.ask(s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
-		return outcome{host: true, timedOut: true, response: late}
+		return agentOutcome{host: true, timedOut: true, response: late}
 	case proxy.IsRunOver(end.Cause):
-		return outcome{err: end.Cause}
+		return agentOutcome{err: end.Cause}
 	case errors.Is(s.ctx.Err(), context.DeadlineExceeded):
 		deadline, _ := s.ctx.Deadline()
 		message := fmt.Sprintf(
 			"the request's context ended after %.1f s, before RunTimeout (%.0f s): a middleware or server timeout?",
 			deadline.Sub(s.arrived).Seconds(), h.opts.RunTimeout.Seconds())
-		return outcome{err: &Error{Code: CodeDeadline, Message: message, Err: out.err}}
+		return agentOutcome{err: &Error{Code: CodeDeadline, Message: message, Err: out.err}}
 	}
 	message := "the platform closed the connection, or stopped the program, before the agent had a response"
-	return outcome{err: &Error{Code: CodeClientGone, Message: message, Err: out.err}}
+	return agentOutcome{err: &Error{Code: CodeClientGone, Message: message, Err: out.err}}
 }
 
 // answer returns the body of the response and the problems that were found in it. The body is nil if
 // the run is answered with out.failure.
-func (h *Handler) answer(s *session, out outcome) (body []byte, problems []Problem) {
+func (h *Handler) answer(s *session, out agentOutcome) (body []byte, problems []Problem) {
 	response, host := out.response, out.host
 	if out.failure != nil {
 		h.log(s, slog.LevelError, "run failed",

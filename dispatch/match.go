@@ -13,7 +13,7 @@ import (
 
 // A block is a part of a transcript: a conversation, an added message, or a group of recorded calls.
 type block struct {
-	place        place
+	position     position
 	messages     []Message
 	conversation bool
 }
@@ -23,9 +23,9 @@ type block struct {
 func (t *Transcript) blocks() []block {
 	var out []block
 	m := newMatcher(t.recorded)
-	slices.SortStableFunc(t.labels, func(a, b *label) int { return a.place.compare(b.place) })
+	slices.SortStableFunc(t.labels, func(a, b *label) int { return a.position.compare(b.position) })
 	for _, l := range t.labels {
-		b := block{place: l.place, conversation: true}
+		b := block{position: l.position, conversation: true}
 		results, _ := m.tell(l.actor, l.messages)
 		for i, message := range l.messages {
 			b.messages = append(append(b.messages, message), results[i]...)
@@ -38,12 +38,12 @@ func (t *Transcript) blocks() []block {
 	}
 	results, orphans := m.tell(anyActor, added)
 	for i, a := range t.added {
-		out = append(out, block{place: a.place, messages: append(added[i:i+1:i+1], results[i]...)})
+		out = append(out, block{position: a.position, messages: append(added[i:i+1:i+1], results[i]...)})
 	}
 	m.answer(t.added, orphans)
 	for _, g := range t.recorded {
 		for _, c := range g.calls {
-			if c.told {
+			if c.matched {
 				continue
 			}
 			if m.ids[c.id] {
@@ -51,18 +51,18 @@ func (t *Transcript) blocks() []block {
 			}
 			m.ids[c.id] = true
 		}
-		out = append(out, block{place: g.place(), messages: g.untold()})
+		out = append(out, block{position: g.position(), messages: g.unmatched()})
 	}
-	slices.SortStableFunc(out, func(a, b block) int { return a.place.compare(b.place) })
+	slices.SortStableFunc(out, func(a, b block) int { return a.position.compare(b.position) })
 	return out
 }
 
-// untold returns the calls that the agent has not told, and the results that it has not told.
-func (g *group) untold() []Message {
+// unmatched returns the calls that the agent has not told, and the results that it has not told.
+func (g *group) unmatched() []Message {
 	asked := Message{Role: RoleAssistant}
 	var results []Message
 	for _, c := range g.calls {
-		if c.told {
+		if c.matched {
 			continue
 		}
 		asked.ToolCalls = append(asked.ToolCalls, ToolCall{ID: c.id, Name: c.tool, Arguments: c.arguments})
@@ -96,7 +96,7 @@ func newMatcher(groups []*group) *matcher {
 	for _, g := range groups {
 		slices.SortStableFunc(g.calls, func(a, b *call) int { return cmp.Compare(a.index, b.index) })
 		for _, c := range g.calls {
-			c.told, c.answered = false, false
+			c.matched, c.answered = false, false
 			m.hashes = m.hashes || c.modelID == ""
 			for _, actor := range []string{g.actor, anyActor} {
 				keys := []callKey{{actor, c.modelID, c.tool}}
@@ -113,21 +113,21 @@ func newMatcher(groups []*group) *matcher {
 }
 
 // find returns the recorded call that was told, or nil. One of the same actor comes first.
-func (m *matcher) find(actor string, told ToolCall) *call {
-	keys := []callKey{{actor, told.ID, told.Name}, {anyActor, told.ID, told.Name}}
+func (m *matcher) find(actor string, toolCall ToolCall) *call {
+	keys := []callKey{{actor, toolCall.ID, toolCall.Name}, {anyActor, toolCall.ID, toolCall.Name}}
 	if m.hashes {
-		hash := hashOf(told.Name, told.Arguments)
-		keys = append(keys, callKey{actor, told.ID, hash}, callKey{anyActor, told.ID, hash},
+		hash := hashOf(toolCall.Name, toolCall.Arguments)
+		keys = append(keys, callKey{actor, toolCall.ID, hash}, callKey{anyActor, toolCall.ID, hash},
 			callKey{actor, "", hash}, callKey{anyActor, "", hash})
 	}
 	for _, k := range keys {
 		calls := m.calls[k]
-		for len(calls) > 0 && calls[0].told {
+		for len(calls) > 0 && calls[0].matched {
 			calls = calls[1:]
 		}
 		m.calls[k] = calls
 		if len(calls) > 0 {
-			calls[0].told = true
+			calls[0].matched = true
 			return calls[0]
 		}
 	}
@@ -140,12 +140,12 @@ func (m *matcher) tell(actor string, messages []Message) (results [][]Message, o
 	var found []*call
 	open := map[string][]*call{} // without a result, by the id that was told
 	for i, message := range messages {
-		for _, told := range message.ToolCalls {
-			m.ids[told.ID] = true
-			found = append(found, m.find(actor, told))
+		for _, toolCall := range message.ToolCalls {
+			m.ids[toolCall.ID] = true
+			found = append(found, m.find(actor, toolCall))
 		}
-		for j, told := range slices.Backward(message.ToolCalls) {
-			open[told.ID] = append(open[told.ID], found[len(found)-len(message.ToolCalls)+j])
+		for j, toolCall := range slices.Backward(message.ToolCalls) {
+			open[toolCall.ID] = append(open[toolCall.ID], found[len(found)-len(message.ToolCalls)+j])
 		}
 		if message.Role != RoleTool {
 			continue
@@ -163,9 +163,9 @@ func (m *matcher) tell(actor string, messages []Message) (results [][]Message, o
 	}
 	results = make([][]Message, len(messages))
 	for i, message := range messages {
-		for _, told := range message.ToolCalls {
+		for _, toolCall := range message.ToolCalls {
 			if c := found[0]; c != nil && !c.answered {
-				results[i] = append(results[i], c.result(told.ID))
+				results[i] = append(results[i], c.result(toolCall.ID))
 			}
 			found = found[1:]
 		}
@@ -178,14 +178,14 @@ func (m *matcher) answer(added []addedMessage, orphans []int) {
 	open := map[string][]*call{}
 	for _, g := range m.groups {
 		for _, c := range g.calls {
-			if id := cmp.Or(c.modelID, c.id); !c.told {
+			if id := cmp.Or(c.modelID, c.id); !c.matched {
 				open[id] = append(open[id], c)
 			}
 		}
 	}
 	for _, i := range orphans {
 		a := added[i]
-		if calls := open[a.ToolCallID]; len(calls) > 0 && calls[0].group.at < a.place.at {
+		if calls := open[a.ToolCallID]; len(calls) > 0 && calls[0].group.at < a.position.at {
 			calls[0].answered = true
 			open[a.ToolCallID] = calls[1:]
 		}

@@ -104,7 +104,7 @@ func (h *Handler) startRun(s *session, header http.Header) {
 }
 
 // endRun reports the end of a run. It must be called once for every run that startRun has reported.
-func (h *Handler) endRun(s *session, out outcome, problems []Problem) {
+func (h *Handler) endRun(s *session, out agentOutcome, problems []Problem) {
 	ctx, o := s.ctx, h.opts.Observer
 	if s.kit == nil && (o == nil || o.RunEnd == nil) {
 		return

@@ -26,13 +26,13 @@ type call struct {
 	hash       string  // see callHash
 	content    Content // of the result; empty until the call has ended
 
-	told, answered bool // by the agent; see matcher
+	matched, answered bool // by the agent; see matcher
 }
 
 // group is the calls of one actor that belong to one turn, or that began before any of them ended.
 type group struct {
 	actor string
-	at    int // see place
+	at    int // see position
 	calls []*call
 	ended bool // one of the calls
 }
@@ -42,7 +42,7 @@ type groupKey struct {
 	turn  *actor.Turn
 }
 
-func (g *group) place() place { return place{g.at, g.calls[0].index} }
+func (g *group) position() position { return position{g.at, g.calls[0].index} }
 
 // begin records the start of a call. It returns nil if there is no room.
 func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
@@ -67,7 +67,7 @@ func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 	key := groupKey{info.Actor, turn}
 	g := t.groups[key]
 	if g == nil || turn == nil && (g.ended || t.addedAfter(g)) {
-		g = &group{actor: info.Actor, at: t.place(turn, index).at}
+		g = &group{actor: info.Actor, at: t.nextPosition(turn, index).at}
 		if t.groups == nil {
 			t.groups = map[groupKey]*group{}
 		}
@@ -81,7 +81,7 @@ func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 // addedAfter reports whether the agent has added a message since a group began.
 func (t *Transcript) addedAfter(g *group) bool {
 	n := len(t.added)
-	return n > 0 && t.added[n-1].place.at > g.at
+	return n > 0 && t.added[n-1].position.at > g.at
 }
 
 // end records the result of a call, as the model should see it.

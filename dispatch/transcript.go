@@ -49,7 +49,7 @@ type Transcript struct {
 	added    []addedMessage
 	labels   []*label
 
-	clock int                 // counts what has a place
+	clock int                 // counts what has a position
 	turns map[*actor.Turn]int // places of what belongs to a turn
 	kept  int                 // bytes of what was recorded and added
 	full  bool
@@ -65,18 +65,18 @@ const (
 	messageOverhead   = 200 // of a message in memory
 )
 
-// A place orders what a transcript contains. What happens in the calls of one [proxy.Each] has the
+// A position orders what a transcript contains. What happens in the calls of one [proxy.Each] has the
 // order of these calls, whichever begins first.
-type place struct{ at, index int }
+type position struct{ at, index int }
 
-func (p place) compare(q place) int {
+func (p position) compare(q position) int {
 	return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.index, q.index))
 }
 
-// place returns the next place. It must be called with t.mu held.
-func (t *Transcript) place(turn *actor.Turn, index int) place {
+// nextPosition returns the next position. It must be called with t.mu held.
+func (t *Transcript) nextPosition(turn *actor.Turn, index int) position {
 	if at, ok := t.turns[turn]; ok {
-		return place{at, index}
+		return position{at, index}
 	}
 	t.clock++
 	if turn != nil {
@@ -85,13 +85,13 @@ func (t *Transcript) place(turn *actor.Turn, index int) place {
 		}
 		t.turns[turn] = t.clock
 	}
-	return place{t.clock, index}
+	return position{t.clock, index}
 }
 
 // addedMessage is a message of [Transcript.Add].
 type addedMessage struct {
 	Message
-	place place
+	position position
 }
 
 // Add adds messages without changing them. They must not be changed afterwards. Only ToolCalls and
@@ -104,7 +104,7 @@ func (t *Transcript) Add(messages ...Message) {
 			t.lost++
 			continue
 		}
-		t.added = append(t.added, addedMessage{m, t.place(nil, 0)})
+		t.added = append(t.added, addedMessage{m, t.nextPosition(nil, 0)})
 	}
 }
 

@@ -103,8 +103,8 @@ func newStep(code, pointer, where, detail string) Step {
 	return Step{code, pointer, sentence(code, where, detail)}
 }
 
-// place names a member of the adapter. source is the member as written: a path or a flag template.
-func place(pointer, source string) string {
+// describeMember names a member of the adapter. source is the member as written: a path or a flag template.
+func describeMember(pointer, source string) string {
 	where := strings.TrimPrefix(pointer, "/")
 	if source != "" {
 		where += " " + strconv.Quote(source)

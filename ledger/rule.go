@@ -72,7 +72,7 @@ func Compile(a *Adapter) (*Rule, error) {
 			if p.Pointer == "/id_from" && a.IDFrom != "" {
 				source = bounded.Cut(a.IDFrom, maxShown)
 			}
-			r.refused = append(r.refused, newStep(code, p.Pointer, place(p.Pointer, source), p.Message))
+			r.refused = append(r.refused, newStep(code, p.Pointer, describeMember(p.Pointer, source), p.Message))
 		}
 	}
 	if len(r.refused) == 0 {
@@ -86,7 +86,7 @@ func Compile(a *Adapter) (*Rule, error) {
 func (r *Rule) compile(a *Adapter, paths problems) {
 	r.op, r.entityType = a.op(), a.EntityType
 	if r.op != OpSetFlag {
-		r.idPath, r.idWhere = r.path(a.IDFrom), place("/id_from", a.IDFrom)
+		r.idPath, r.idWhere = r.path(a.IDFrom), describeMember("/id_from", a.IDFrom)
 	}
 	if r.op == OpRemove && len(a.FieldMap) > 0 {
 		r.ignored = append(r.ignored, newStep("fields_ignored", "/field_map", "field_map", ""))
@@ -97,7 +97,7 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 	}
 	for i, text := range a.Flags {
 		f := flagRule{pointer: "/flags" + indexToken(i)}
-		f.where = place(f.pointer, text)
+		f.where = describeMember(f.pointer, text)
 		var err error
 		if f.Template, err = jsonpath.ParseTemplate(text); err != nil {
 			f.problem = err.Error()
@@ -109,7 +109,7 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 
 func (r *Rule) field(name, path string, problems problems) fieldRule {
 	f := fieldRule{name: name, pointer: "/field_map" + token(name)}
-	f.where = place(f.pointer, bounded.Cut(path, maxShown))
+	f.where = describeMember(f.pointer, bounded.Cut(path, maxShown))
 	for _, p := range problems {
 		if p.Pointer == f.pointer {
 			code := "field_malformed"

@@ -30,7 +30,7 @@ func (s *State) Snapshot() Snapshot {
 	for entityType, byID := range s.entities {
 		entities := make(map[string]json.RawMessage, len(byID))
 		for id, f := range byID {
-			entities[id] = f.text()
+			entities[id] = f.object()
 		}
 		copied.Entities[entityType] = entities
 	}

@@ -24,8 +24,8 @@ type State struct {
 // fields are the tidy values of an entity by name.
 type fields map[string]json.RawMessage
 
-// text writes an entity as a JSON object, members in the order of their names.
-func (f fields) text() json.RawMessage {
+// object returns an entity as a JSON object, members in the order of their names.
+func (f fields) object() json.RawMessage {
 	var w rawjson.Object
 	for _, name := range sortedKeys(f) {
 		w.Put(name, f[name])
@@ -266,5 +266,5 @@ func (s *State) Get(entityType, id string) (entity json.RawMessage, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return f.text(), true
+	return f.object(), true
 }

@@ -49,7 +49,7 @@ func (c *checker) check(index int, d *declaration) *tool {
 	if len(command) > 0 {
 		t.argv = append([]string{c.program(command[0])}, command[1:]...)
 	}
-	t.description = c.text(d, "description")
+	t.description = c.stringMember(d, "description")
 	t.timeout = c.timeout(d.members["timeoutSec"])
 	t.parameters = slices.Clone(d.members["schema"])
 	c.schema(t)
@@ -82,8 +82,8 @@ func at(index int, name string) string {
 
 func quoteName(name string) string { return strconv.Quote(bounded.Cut(name, 200)) }
 
-// text reads a string. Null and a missing member mean "".
-func (c *checker) text(d *declaration, member string) string {
+// stringMember reads a string. Null and a missing member mean "".
+func (c *checker) stringMember(d *declaration, member string) string {
 	v := d.members[member]
 	switch rawjson.Kind(v) {
 	case '"', 0, 'n':
@@ -95,7 +95,7 @@ func (c *checker) text(d *declaration, member string) string {
 
 func (c *checker) toolName(d *declaration) string {
 	before := len(c.problems)
-	name := c.text(d, "name")
+	name := c.stringMember(d, "name")
 	if name == "" && len(c.problems) == before {
 		c.reject("/name", "name_required", "name is required")
 	}

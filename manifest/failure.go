@@ -47,7 +47,7 @@ func (e *Error) read(stderr []byte) bool {
 		}
 		if inner, ok := object["error"]; ok {
 			reason = inner
-			e.Hint = bounded.Cut(text(object["hint"]), maxMessage)
+			e.Hint = bounded.Cut(rawjson.Unquote(object["hint"]), maxMessage)
 		}
 	case '"', '[':
 		if !json.Valid(stderr) {
@@ -75,17 +75,11 @@ func (e *Error) read(stderr []byte) bool {
 
 // say sets Message to a JSON string and returns true, unless the value is blank or not a string.
 func (e *Error) say(value json.RawMessage) bool {
-	s := strings.TrimSpace(text(value))
+	s := strings.TrimSpace(rawjson.Unquote(value))
 	if s != "" {
 		e.Message = bounded.Cut(s, maxMessage)
 	}
 	return s != ""
-}
-
-// text decodes a JSON string of a tool as encoding/json does. Other values mean "".
-func text(value json.RawMessage) (s string) {
-	_ = json.Unmarshal(value, &s)
-	return s
 }
 
 func isErrorObject(line string) bool {

@@ -47,9 +47,9 @@ func (r *Result) Failed() bool {
 	return r.Source == SourceError || r.Source == SourceTransportError || toolresult.Failed(r.Response)
 }
 
-// liberal is how answers of the proxy are read: the agent gets a result in which two members have
+// resultLimits is how answers of the proxy are read: the agent gets a result in which two members have
 // one name.
-var liberal = rawjson.Limits{Mode: rawjson.Liberal}
+var resultLimits = rawjson.Limits{Mode: rawjson.Liberal}
 
 var envelopeMembers = []string{"tool_name", "response", "source", "latency_ms", "matched_rule_index", "validation"}
 
@@ -63,7 +63,7 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 		}
 	}
 	result := &Result{Tool: tool, Attempts: ans.attempts}
-	err := rawjson.Read(ans.body, liberal, func(read *rawjson.Reader) error {
+	err := rawjson.Read(ans.body, resultLimits, func(read *rawjson.Reader) error {
 		return read.Object(nil, func(name string) (err error) { // later members may differ from these by case
 			switch name {
 			case "response":
@@ -126,7 +126,7 @@ func badResponse(tool string, ans answer, err error) *Error {
 
 // hasResponse reports whether an answer is an object with the member response.
 func hasResponse(body []byte) (found bool) {
-	_ = rawjson.Read(body, liberal, func(read *rawjson.Reader) error {
+	_ = rawjson.Read(body, resultLimits, func(read *rawjson.Reader) error {
 		if read.Kind() != '{' {
 			return nil
 		}

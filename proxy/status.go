@@ -93,28 +93,27 @@ func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	}
 	inner := top
 	if d, ok := top["detail"]; ok {
-		detail = text(d)
+		detail = content(d)
 		if m, ok := members(d); ok {
 			inner = m
 		}
 	} else {
 		detail = string(body)
 	}
-	class = bounded.Code(secrets.Redact(text(inner["error_class"])))
+	class = bounded.Code(secrets.Redact(content(inner["error_class"])))
 	for _, name := range []string{"message", "msg"} {
 		if m, ok := inner[name]; ok {
-			detail = text(m)
+			detail = content(m)
 			break
 		}
 	}
 	return class, cutDetail(secrets.Redact(detail))
 }
 
-// text is what a JSON value says: a string's content, anything else as it is written.
-func text(v json.RawMessage) string {
-	var s string
-	if len(v) > 0 && v[0] == '"' && json.Unmarshal(v, &s) == nil {
-		return s
+// content is what a JSON value says: a string's content, anything else as it is written.
+func content(v json.RawMessage) string {
+	if rawjson.Kind(v) == '"' {
+		return rawjson.Unquote(v)
 	}
 	return string(v)
 }

@@ -95,7 +95,7 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 		return 0, &e
 	}
 	refused := false
-	err = rawjson.Read(ans.body, liberal, func(r *rawjson.Reader) error {
+	err = rawjson.Read(ans.body, resultLimits, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(name string) error { // later members may differ from these by case
 			switch name {
 			case "accepted":

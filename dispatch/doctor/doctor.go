@@ -100,9 +100,9 @@ type Options struct {
 	// Defaults to 10 s.
 	Timeout time.Duration
 
-	// Linger is how long Check waits for calls to the proxy after the sample dispatch was answered.
+	// LateCallWait is how long Check waits for calls to the proxy after the sample dispatch was answered.
 	// Defaults to 500 ms.
-	Linger time.Duration
+	LateCallWait time.Duration
 
 	// Transport sends the requests to a Target with a URL, and the request to ProxyBase. Set it to
 	// use an HTTP proxy or other certificate authorities. Defaults to a transport that uses
@@ -300,11 +300,11 @@ func (c *checkup) mistakes(target dispatchtest.Target) (list []error) {
 			bad("Options.ProxyBase %s", must)
 		}
 	}
-	if c.opts.Timeout < 0 || c.opts.Linger < 0 {
-		bad("Options.Timeout or Options.Linger is negative")
+	if c.opts.Timeout < 0 || c.opts.LateCallWait < 0 {
+		bad("Options.Timeout or Options.LateCallWait is negative")
 	}
 	c.opts.Timeout = cmp.Or(c.opts.Timeout, 10*time.Second)
-	c.opts.Linger = cmp.Or(c.opts.Linger, 500*time.Millisecond)
+	c.opts.LateCallWait = cmp.Or(c.opts.LateCallWait, 500*time.Millisecond)
 	return list
 }
 

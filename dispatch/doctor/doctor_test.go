@@ -36,7 +36,7 @@ func ready(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 	return &dispatch.Response{FinalResponse: "I am ready."}, nil
 }
 
-var quick = doctor.Options{Timeout: 5 * time.Minute, Linger: time.Millisecond}
+var quick = doctor.Options{Timeout: 5 * time.Minute, LateCallWait: time.Millisecond}
 
 // The checks in the order in which they are documented.
 var allNames = []string{
@@ -373,7 +373,7 @@ func TestCheckAllowsForSlowLines(t *testing.T) {
 	server := httptest.NewServer(hand{})
 	defer server.Close()
 	testkit.Patiently(t, func(t testing.TB, limit time.Duration) {
-		opts := doctor.Options{Timeout: limit, Linger: time.Millisecond}
+		opts := doctor.Options{Timeout: limit, LateCallWait: time.Millisecond}
 		opts.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 			return &slowLine{Conn: conn, left: 64 << 10, closed: make(chan struct{})}, err
@@ -407,7 +407,7 @@ func TestCheckOfARemoteEndpointThatHangs(t *testing.T) {
 	}})
 	defer server.Close()
 	testkit.Patiently(t, func(t testing.TB, limit time.Duration) {
-		opts := doctor.Options{Timeout: limit, Linger: time.Millisecond}
+		opts := doctor.Options{Timeout: limit, LateCallWait: time.Millisecond}
 		opts.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 		}}

@@ -31,7 +31,7 @@ func (c *checkup) reachable(ctx context.Context) Finding {
 		return good("%sanswers within %s", from(a.conn.remote), round(a.took))
 	case a.conn.handshake != nil:
 		return good("takes connections; for what is wrong see tls")
-	case a.timeout && a.conn.made:
+	case a.timeout && a.conn.connected:
 		return failed("Is the agent's process stuck, or does it wait for something before it answers a ping? A ping should be "+
 			"answered at once; a higher time-out gives a slow start more time.",
 			"takes connections, but has not answered a ping within %s", c.opts.Timeout)
@@ -41,7 +41,7 @@ func (c *checkup) reachable(ctx context.Context) Finding {
 		return good("takes connections; for what is wrong see tls")
 	}
 	return failed("Is the agent running, and are host and port right? Its log may tell more.",
-		"no answer: %s", httpcall.Describe("the endpoint", a.conn.made, a.err))
+		"no answer: %s", httpcall.Describe("the endpoint", a.conn.connected, a.err))
 }
 
 func from(remote net.Addr) string {

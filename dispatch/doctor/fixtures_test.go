@@ -442,7 +442,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "has a limit for dispatches", handler: hand{run: answers(429, js, `{"error":"slow down"}`)},
 			failed: names{"dispatch"}, seen: "slow down", do: "Raise the limit on requests"},
 		{name: "calls late", handler: callsLate(), warned: names{"late_calls"}, seen: "send_mail", change: func(_ *dispatchtest.Target, o *doctor.Options) {
-			o.Linger = 10 * time.Second // ends with the first call
+			o.LateCallWait = 10 * time.Second // ends with the first call
 		}},
 		{name: "the ping before the dispatch", handler: hand{first: onDispatchPing()}, failed: names{"dispatch"}, seen: "agent_5xx: the endpoint answered 500: busy"},
 		{name: "ran out of time", handler: hand{run: answers(200, js, `{"final_response":"The agent ran out of time before it had an answer."}`)},
@@ -509,7 +509,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 func check(t testing.TB, tt fixture, limit time.Duration) {
 	t.Helper()
 	target := dispatchtest.Target{Handler: tt.handler, AuthValue: "Bearer " + handToken, RunTimeout: limit}
-	opts := &doctor.Options{Timeout: limit, Linger: 10 * time.Millisecond}
+	opts := &doctor.Options{Timeout: limit, LateCallWait: 10 * time.Millisecond}
 	if tt.change != nil {
 		tt.change(&target, opts)
 	}

@@ -58,7 +58,7 @@ func TestCheckOfOtherLanguages(t *testing.T) {
 			}
 			report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: serve(t, command), AuthValue: "Bearer " + handToken}, &doctor.Options{
 				Task:        &dispatchtest.Task{Instruction: "Where is order #4521?"},
-				ToolsSchema: []byte(tools), Scenarios: doctor.Scenarios(), Timeout: 5 * time.Minute, Linger: 10 * time.Millisecond,
+				ToolsSchema: []byte(tools), Scenarios: doctor.Scenarios(), Timeout: 5 * time.Minute, LateCallWait: 10 * time.Millisecond,
 			})
 			if err != nil {
 				t.Fatal(err)

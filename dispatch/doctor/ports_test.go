@@ -245,7 +245,7 @@ func TestCheckJudgesPorts(t *testing.T) {
 			t.Parallel()
 			report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: tt.port, AuthValue: "Bearer " + handToken}, &doctor.Options{
 				Task:        &dispatchtest.Task{Instruction: "Where is order #4521?"},
-				ToolsSchema: []byte(orderTool), Scenarios: doctor.Scenarios(), Timeout: 5 * time.Minute, Linger: 10 * time.Millisecond,
+				ToolsSchema: []byte(orderTool), Scenarios: doctor.Scenarios(), Timeout: 5 * time.Minute, LateCallWait: 10 * time.Millisecond,
 			})
 			if err != nil {
 				t.Fatal(err)

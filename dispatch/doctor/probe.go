@@ -52,7 +52,7 @@ type answer struct {
 
 // connection is what was observed of a connection. Callbacks fill it, possibly late.
 type connection struct {
-	made      bool
+	connected bool
 	remote    net.Addr
 	handshake error // of TLS
 	sent      bool  // the whole request
@@ -69,14 +69,14 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 		GotConn: func(info httptrace.GotConnInfo) {
 			mu.Lock()
 			defer mu.Unlock()
-			if seen.made = true; info.Conn != nil {
+			if seen.connected = true; info.Conn != nil {
 				seen.remote = info.Conn.RemoteAddr()
 			}
 		},
 		ConnectDone: func(_, _ string, err error) {
 			mu.Lock()
 			defer mu.Unlock()
-			seen.made = seen.made || err == nil
+			seen.connected = seen.connected || err == nil
 		},
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
 			mu.Lock()
@@ -166,7 +166,7 @@ func (c *checkup) tell(a *answer) string {
 	case a.status == 0 && a.timeout:
 		return "nothing in time"
 	case a.status == 0:
-		return "nothing: " + httpcall.Describe("the endpoint", a.conn.made, a.err)
+		return "nothing: " + httpcall.Describe("the endpoint", a.conn.connected, a.err)
 	case a.html():
 		return strings.TrimRight(fmt.Sprintf("%d with an HTML page %s", a.status, c.quote(title(a.body))), " ")
 	case len(a.body) == 0:

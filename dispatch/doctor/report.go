@@ -95,7 +95,7 @@ func (r *Report) AssertOK(t testing.TB) {
 	t.Helper()
 	for _, f := range r.Findings {
 		if f.Status == StatusFailed {
-			t.Errorf("%s: %s: %s", f.Name, f.Status, strings.Join(f.text(len(f.Details)), "\n    "))
+			t.Errorf("%s: %s: %s", f.Name, f.Status, strings.Join(f.lines(len(f.Details)), "\n    "))
 		}
 	}
 	for _, fault := range r.Faults {
@@ -152,8 +152,8 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 			style = terminal.Faint
 		}
 		table.Row(
-			terminal.Cell{Text: string(f.Status), Style: styles[f.Status]}, terminal.Text(name),
-			terminal.Cell{Text: strings.Join(f.text(maxDetails), "\n"), Style: style},
+			terminal.Cell{Text: string(f.Status), Style: styles[f.Status]}, terminal.PlainCell(name),
+			terminal.Cell{Text: strings.Join(f.lines(maxDetails), "\n"), Style: style},
 		)
 	}
 	if _, err := fmt.Fprintf(w, "%s\n\n", bounded.Clean(r.Target)); err != nil {
@@ -223,8 +223,8 @@ func statusWord(s Status, n int) string {
 	return string(s)
 }
 
-// text returns the finding in lines that fit beside its name on a screen of 120 columns.
-func (f *Finding) text(details int) []string {
+// lines returns the finding in lines that fit beside its name on a screen of 120 columns.
+func (f *Finding) lines(details int) []string {
 	lines := wrap("", f.Seen)
 	for i, d := range f.Details {
 		if i == details {

@@ -338,9 +338,9 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 	for _, turn := range c.result.Turns {
 		answered = max(answered, turn.Log.LastOrder())
 	}
-	wait := time.NewTimer(c.opts.Linger)
+	wait := time.NewTimer(c.opts.LateCallWait)
 	defer wait.Stop()
-	look := time.NewTicker(min(c.opts.Linger, 20*time.Millisecond))
+	look := time.NewTicker(min(c.opts.LateCallWait, 20*time.Millisecond))
 	defer look.Stop()
 	for over := false; !over; {
 		select {
@@ -356,7 +356,7 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 				"the agent called the proxy after it had answered: %s", strings.Join(called(late), ", "))
 		}
 	}
-	return good("nothing called the proxy within %s after the answer", c.opts.Linger)
+	return good("nothing called the proxy within %s after the answer", c.opts.LateCallWait)
 }
 
 // called returns the names of the tools and trace events that were sent to the proxy.

@@ -33,7 +33,7 @@ func once(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 
 func scenarios(names ...doctor.Name) *doctor.Options {
 	own := task()
-	return &doctor.Options{Task: &own, Scenarios: names, Timeout: 5 * time.Minute, Linger: time.Millisecond}
+	return &doctor.Options{Task: &own, Scenarios: names, Timeout: 5 * time.Minute, LateCallWait: time.Millisecond}
 }
 
 // judged returns the scenarios that judge every agent. The others judge an agent that shows what it

@@ -233,7 +233,7 @@ func writeTables(b *bytes.Buffer, colour bool, tables []reportTable) {
 		for _, row := range t.Rows {
 			cells := make([]terminal.Cell, len(row))
 			for i, text := range row {
-				cells[i] = terminal.Text(oneLine(text))
+				cells[i] = terminal.PlainCell(oneLine(text))
 				if i > 0 {
 					cells[i].Style = Change(text).style()
 				}

@@ -76,8 +76,8 @@ func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 		}
 		listed++
 		repeat = cmp.Or(repeat, e.repeat(c))
-		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.Text(terminal.Cut(oneLine(c.Name), 48)+e.numbered(c.Number)),
-			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(string(c.Cause)+": "+terminal.Cut(oneLine(c.Reason), 200)))
+		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.PlainCell(terminal.Cut(oneLine(c.Name), 48)+e.numbered(c.Number)),
+			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.PlainCell(string(c.Cause)+": "+terminal.Cut(oneLine(c.Reason), 200)))
 	}
 	if listed == 0 {
 		return
@@ -100,7 +100,7 @@ func (e *Experiment) writeCauses(b *bytes.Buffer, colour bool) {
 	var table terminal.Table
 	table.Row(terminal.Cell{Text: "cause", Style: terminal.Faint}, terminal.Cell{Text: e.unit() + "s", Style: terminal.Faint, Right: true})
 	for _, c := range causes {
-		table.Row(terminal.Text(string(c.Cause)), terminal.Cell{Text: fmt.Sprint(c.Cases), Right: true})
+		table.Row(terminal.PlainCell(string(c.Cause)), terminal.Cell{Text: fmt.Sprint(c.Cases), Right: true})
 	}
 	_ = table.Write(b, colour)
 	b.WriteByte('\n')
@@ -154,7 +154,7 @@ func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
 	}
 	var table terminal.Table
 	for _, n := range notes {
-		table.Row(terminal.Cell{Text: n.kind, Style: terminal.Warn}, terminal.Text(plural(counts[n], e.unit())+": "+oneLine(n.text)))
+		table.Row(terminal.Cell{Text: n.kind, Style: terminal.Warn}, terminal.PlainCell(plural(counts[n], e.unit())+": "+oneLine(n.text)))
 	}
 	_ = table.Write(b, colour)
 	if len(notes) > 0 {
@@ -195,7 +195,7 @@ func (e *Experiment) writeSlowest(b *bytes.Buffer, colour bool) {
 	var table terminal.Table
 	table.Row(terminal.Cell{Text: "slowest", Style: terminal.Faint})
 	for _, c := range ran[:3] {
-		table.Row(terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(terminal.Cut(oneLine(c.Name), 72)+e.numbered(c.Number)))
+		table.Row(terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.PlainCell(terminal.Cut(oneLine(c.Name), 72)+e.numbered(c.Number)))
 	}
 	_ = table.Write(b, colour)
 	b.WriteByte('\n')

@@ -84,7 +84,7 @@ func TestConversation(t *testing.T) {
 {"role":"user","parts":[{"text":"And now?"}]}
 `,
 	} {
-		got, err := llm.Conversation(f, history())
+		got, err := llm.ToConversation(f, history())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestConversation(t *testing.T) {
 		}
 	}
 	for f := range map[llm.Format]bool{llm.OpenAIChat: true, llm.Gemini: true} {
-		if got, err := llm.Conversation(f, nil); err != nil || string(got) != "[]" {
+		if got, err := llm.ToConversation(f, nil); err != nil || string(got) != "[]" {
 			t.Errorf("no messages: %s, %v", got, err)
 		}
 	}
@@ -111,14 +111,14 @@ func TestConversation(t *testing.T) {
 func TestConversationWithEqualIDs(t *testing.T) {
 	call := dispatch.Message{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: "a", Name: "f"}}}
 	result := dispatch.Message{Role: "tool", ToolCallID: "a", Content: dispatch.Text("second")}
-	got, err := llm.Conversation(llm.OpenAIChat, []dispatch.Message{call, call, result})
+	got, err := llm.ToConversation(llm.OpenAIChat, []dispatch.Message{call, call, result})
 	if err != nil || strings.Index(string(got), "second") < strings.Index(string(got), "was not answered") {
 		t.Errorf("%s, %v", got, err)
 	}
 }
 
 // A replayed session becomes the conversation of a request.
-func ExampleConversation() {
+func ExampleToConversation() {
 	history := []dispatch.Message{ // of run.History()
 		{Role: dispatch.RoleUser, Content: dispatch.Text("Where is order 4521?")},
 		{Role: dispatch.RoleAssistant, ToolCalls: []dispatch.ToolCall{{ID: "toolu_1", Name: "get_order", Arguments: json.RawMessage(`{"order_id":"4521"}`)}}},
@@ -126,7 +126,7 @@ func ExampleConversation() {
 		{Role: dispatch.RoleAssistant, Content: dispatch.Text("It is shipped.")},
 		{Role: dispatch.RoleUser, Content: dispatch.Text("When does it arrive?")},
 	}
-	conversation, err := llm.Conversation(llm.Anthropic, history)
+	conversation, err := llm.ToConversation(llm.Anthropic, history)
 	if err != nil {
 		panic(err)
 	}
@@ -149,7 +149,7 @@ func ExampleConversation() {
 }
 
 // The conversation of an agent's own loop becomes the messages of its response.
-func ExampleMessages() {
+func ExampleFromConversation() {
 	conversation := []map[string]any{ // in an agent: params.Messages, of an SDK's type
 		{"role": "user", "content": "Where is order 4521?"},
 		{"role": "assistant", "tool_calls": []any{map[string]any{
@@ -158,7 +158,7 @@ func ExampleMessages() {
 		{"role": "tool", "tool_call_id": "call_a", "content": `{"status":"shipped"}`},
 		{"role": "assistant", "content": "It is shipped."},
 	}
-	messages, err := llm.Messages(llm.OpenAIChat, conversation)
+	messages, err := llm.FromConversation(llm.OpenAIChat, conversation)
 	if err != nil {
 		panic(err)
 	}
@@ -189,11 +189,11 @@ func TestManyCalls(t *testing.T) {
 			}
 		}
 		for _, f := range formats {
-			conversation, err := llm.Conversation(f, messages)
+			conversation, err := llm.ToConversation(f, messages)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := llm.Messages(f, conversation)
+			got, err := llm.FromConversation(f, conversation)
 			if err != nil || len(got) != n+1 || len(got[0].ToolCalls) != n {
 				t.Fatalf("%s, %s: %d messages, %v", f, name, len(got), err)
 			}
@@ -210,11 +210,11 @@ func TestManyCalls(t *testing.T) {
 		fmt.Fprintf(&results, `,{"functionResponse":{"name":"f%d","response":{"output":%d}}}`, n-1-i, n-1-i)
 		pieces.WriteString(`,{"role":"model","parts":[{"text":"ab"}]}`)
 	}
-	got, err := llm.Messages(llm.Gemini, []byte(`[{"role":"model","parts":[`+calls.String()[1:]+`]},{"role":"user","parts":[`+results.String()[1:]+`]}`+pieces.String()+`]`))
+	got, err := llm.FromConversation(llm.Gemini, []byte(`[{"role":"model","parts":[`+calls.String()[1:]+`]},{"role":"user","parts":[`+results.String()[1:]+`]}`+pieces.String()+`]`))
 	if err != nil || len(got) < n+1 || got[1].ToolCallID != got[0].ToolCalls[n-1].ID || got[n].ToolCallID != got[0].ToolCalls[0].ID {
 		t.Errorf("by names: %d messages, %v", len(got), err)
 	}
-	got, err = llm.Messages(llm.Gemini, []byte(`[{"role":"model","parts":[`+strings.Repeat(`{"text":"ab"},`, 5*n)+`{"text":"c"}]}]`))
+	got, err = llm.FromConversation(llm.Gemini, []byte(`[{"role":"model","parts":[`+strings.Repeat(`{"text":"ab"},`, 5*n)+`{"text":"c"}]}]`))
 	if err != nil || len(got) != 1 || got[0].Content.String() != strings.Repeat("ab", 5*n)+"c" {
 		t.Errorf("in pieces: %d messages, %v", len(got), err)
 	}
@@ -225,7 +225,7 @@ func TestLongestID(t *testing.T) {
 	for f, most := range map[llm.Format]int{llm.OpenAIChat: 40, llm.OpenAIResponses: 64, llm.Anthropic: 64, llm.Gemini: 64} {
 		for n, kept := range map[int]bool{most: true, most + 1: false} {
 			id := strings.Repeat("x", n)
-			got, err := llm.Conversation(f, []dispatch.Message{{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: id, Name: "f"}}}})
+			got, err := llm.ToConversation(f, []dispatch.Message{{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: id, Name: "f"}}}})
 			if err != nil || strings.Contains(string(got), `"`+id+`"`) != kept {
 				t.Errorf("%s, %d bytes: %s, %v", f, n, got, err)
 			}
@@ -236,7 +236,7 @@ func TestLongestID(t *testing.T) {
 // The white space at the end of a user's text is kept.
 func TestWhiteSpaceOfTheUser(t *testing.T) {
 	for _, f := range formats {
-		got, err := llm.Conversation(f, []dispatch.Message{{Role: "user", Content: dispatch.Text("a \n")}})
+		got, err := llm.ToConversation(f, []dispatch.Message{{Role: "user", Content: dispatch.Text("a \n")}})
 		if err != nil || !strings.Contains(string(got), `"a \n"`) {
 			t.Errorf("%s: %s, %v", f, got, err)
 		}
@@ -251,14 +251,14 @@ func TestConversationWithEqualIDsInAMessage(t *testing.T) {
 		{Role: "assistant", ToolCalls: []dispatch.ToolCall{a}}, {Role: "assistant", ToolCalls: []dispatch.ToolCall{a, a}},
 		{Role: "tool", ToolCallID: "a", Content: dispatch.Text("one")}, {Role: "tool", ToolCallID: "a", Content: dispatch.Text("two")},
 	}
-	got, err := llm.Conversation(llm.OpenAIChat, messages)
+	got, err := llm.ToConversation(llm.OpenAIChat, messages)
 	text := string(got)
 	if lost, one, two := strings.Index(text, "was not answered"), strings.Index(text, "one"), strings.Index(text, "two"); err != nil || lost < 0 || lost > one || one > two {
 		t.Errorf("%s, %v", got, err)
 	}
 }
 
-// A provider takes what Conversation writes, whatever ids and texts the messages of a run have.
+// A provider takes what ToConversation writes, whatever ids and texts the messages of a run have.
 func TestConversationOfOddMessages(t *testing.T) {
 	call := func(id string) dispatch.ToolCall { return dispatch.ToolCall{ID: id, Name: "f"} }
 	result := func(id, text string) dispatch.Message {
@@ -277,7 +277,7 @@ func TestConversationOfOddMessages(t *testing.T) {
 		{Role: "user", Content: dispatch.Text("thanks")},
 	}
 	for _, f := range formats {
-		conversation, err := llm.Conversation(f, messages)
+		conversation, err := llm.ToConversation(f, messages)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestConversationOfOddMessages(t *testing.T) {
 		if got, err := send(t.Context(), model.Client().Transport, path, body); err != nil || !strings.Contains(got, "yes") {
 			t.Errorf("%s: %s, %v", f, got, err)
 		}
-		back, err := llm.Messages(f, conversation)
+		back, err := llm.FromConversation(f, conversation)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,16 +18,16 @@
 //		return &dispatch.Response{FinalResponse: text}, nil
 //	}
 //
-// [Messages] makes messages of a conversation that the agent has, instead of a Transport.
-// [Conversation] makes a conversation of the history of a [session]:
+// [FromConversation] makes messages of a conversation that the agent has, instead of a Transport.
+// [ToConversation] makes a conversation of the history of a [session]:
 //
 //	history, err := run.History()
-//	conversation, err := llm.Conversation(llm.OpenAIChat, history)
+//	conversation, err := llm.ToConversation(llm.OpenAIChat, history)
 //	err = json.Unmarshal(conversation, &params.Messages)
 //
 // # What becomes of a message
 //
-// A [transcript] shows text, reasoning, tool calls and their results. Of the rest, Messages and
+// A [transcript] shows text, reasoning, tool calls and their results. Of the rest, FromConversation and
 // Transport keep what a reader needs:
 //
 //	system and developer prompts          system messages, at the place where they stand

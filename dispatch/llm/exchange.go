@@ -30,7 +30,7 @@ type exchange struct {
 	run     *dispatch.Run
 	state   *runState
 	ctx     context.Context // of the request, with the label
-	request atomic.Pointer[capture]
+	request atomic.Pointer[requestBody]
 
 	observer func(observe.ModelRequest) // of a test kit; nil in production
 	status   int                        // of the response; 0 if there is none
@@ -91,7 +91,7 @@ func newExchange(ctx context.Context, d *dialect, run *dispatch.Run, state *runS
 // watchRequest returns a request that is sent in place of r. Its body is read along.
 func (x *exchange) watchRequest(r *http.Request) *http.Request {
 	watch := func(body io.ReadCloser) io.ReadCloser {
-		c := &capture{ReadCloser: body}
+		c := &requestBody{ReadCloser: body}
 		x.request.Store(c)
 		return c
 	}
@@ -331,8 +331,8 @@ func (w *watched) Close() error {
 	return err
 }
 
-// capture is the body of a request, of which it keeps what is read.
-type capture struct {
+// requestBody is the body of a request, of which it keeps what is read.
+type requestBody struct {
 	io.ReadCloser
 	mu       sync.Mutex // the transport may still write the request when the response begins
 	read     []byte
@@ -340,7 +340,7 @@ type capture struct {
 }
 
 // Read implements [io.Reader].
-func (c *capture) Read(p []byte) (int, error) {
+func (c *requestBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -354,14 +354,14 @@ func (c *capture) Read(p []byte) (int, error) {
 }
 
 // bytes returns what has been read so far.
-func (c *capture) bytes() (body []byte, tooLarge bool) {
+func (c *requestBody) bytes() (body []byte, tooLarge bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.read, c.tooLarge
 }
 
 // forget drops what has been read of a whole request.
-func (c *capture) forget() {
+func (c *requestBody) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read = nil

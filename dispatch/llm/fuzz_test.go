@@ -60,15 +60,15 @@ func fuzzConversation(f *testing.F, format llm.Format) {
 				open, end = "{"+open, "]}"
 			}
 			cost.Linear(t, "a conversation", doc, cost.List(open, doc, end), func(doc []byte) {
-				messages, err := llm.Messages(format, json.RawMessage(doc))
+				messages, err := llm.FromConversation(format, json.RawMessage(doc))
 				if err != nil {
 					return
 				}
 				dispatch.CheckMessages(messages)
-				_, _ = llm.Conversation(format, messages)
+				_, _ = llm.ToConversation(format, messages)
 			})
 		}
-		messages, err := llm.Messages(format, json.RawMessage(doc))
+		messages, err := llm.FromConversation(format, json.RawMessage(doc))
 		if err != nil {
 			if code := llm.CodeOf(err); code != llm.CodeConversation {
 				t.Fatalf("code %q", code)
@@ -90,11 +90,11 @@ func fuzzConversation(f *testing.F, format llm.Format) {
 			}
 		}
 		for _, to := range []llm.Format{llm.OpenAIChat, llm.OpenAIResponses, llm.Anthropic, llm.Gemini} {
-			written, err := llm.Conversation(to, messages)
+			written, err := llm.ToConversation(to, messages)
 			if err != nil || !json.Valid(written) {
 				t.Fatalf("%s: %v\n%s\n%s", to, err, written, doc)
 			}
-			if _, err := llm.Messages(to, written); err != nil {
+			if _, err := llm.FromConversation(to, written); err != nil {
 				t.Errorf("%s: %v\n%s", to, err, written)
 			}
 		}

@@ -35,7 +35,7 @@ const maxDepth = 500
 // readable are the limits for JSON of a model, its SDK or its API.
 var readable = rawjson.Limits{Depth: maxDepth, Mode: rawjson.Liberal}
 
-// Messages converts a conversation to messages of a transcript. The conversation is a Go value that
+// FromConversation converts a conversation to messages of a transcript. The conversation is a Go value that
 // marshals to JSON, such as the parameters of an SDK, or JSON as a json.RawMessage or a []byte: a
 // list of messages, one message, or a whole request, whose system prompt becomes the first message.
 // Types of responses may not marshal to the JSON that they were read from; the output of
@@ -49,7 +49,7 @@ var readable = rawjson.Limits{Depth: maxDepth, Mode: rawjson.Liberal}
 //
 // The error is an [*Error] with [CodeFormat] or [CodeConversation]. It names places, but not
 // values.
-func Messages(f Format, conversation any) ([]dispatch.Message, error) {
+func FromConversation(f Format, conversation any) ([]dispatch.Message, error) {
 	doc, err := encode(conversation)
 	if err != nil {
 		return nil, &Error{Code: CodeConversation, Message: "cannot be written as JSON", Err: err}
@@ -65,16 +65,16 @@ func Messages(f Format, conversation any) ([]dispatch.Message, error) {
 	return c.convert(dialect.request(doc))
 }
 
-// Conversation converts messages, such as those of [dispatch.Run.History], to a conversation: a
+// ToConversation converts messages, such as those of [dispatch.Run.History], to a conversation: a
 // JSON array, to be decoded into the type of an SDK.
 //
 //	history, err := run.History()
 //	…
-//	conversation, err := llm.Conversation(llm.OpenAIChat, history)
+//	conversation, err := llm.ToConversation(llm.OpenAIChat, history)
 //	…
 //	err = json.Unmarshal(conversation, &params.Messages)
 //
-// The APIs reject a tool call without its result directly after it. Conversation therefore moves
+// The APIs reject a tool call without its result directly after it. ToConversation therefore moves
 // results behind their calls, writes a failure for a call that has no result, and leaves out a
 // result that has no call. It leaves out thinking, which an API takes only with its own signature,
 // and messages without text and tool calls. [Anthropic] and [Gemini] have no system messages: they
@@ -85,7 +85,7 @@ func Messages(f Format, conversation any) ([]dispatch.Message, error) {
 //
 // The error is an [*Error] with [CodeFormat], or with [CodeConversation] if a message is malformed;
 // see [dispatch.CheckMessages].
-func Conversation(f Format, messages []dispatch.Message) (json.RawMessage, error) {
+func ToConversation(f Format, messages []dispatch.Message) (json.RawMessage, error) {
 	dialect, ok := dialects[f]
 	if !ok {
 		return nil, unknownFormat()

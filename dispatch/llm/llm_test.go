@@ -265,22 +265,22 @@ func TestMessages(t *testing.T) {
 `},
 	} {
 		t.Run(string(tt.format)+"/"+tt.name, func(t *testing.T) {
-			got, err := llm.Messages(tt.format, json.RawMessage(tt.conversation))
+			got, err := llm.FromConversation(tt.format, json.RawMessage(tt.conversation))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if rows := rows(t, got); rows != tt.want {
 				t.Errorf("got\n%swant\n%s", rows, tt.want)
 			}
-			again, err := llm.Conversation(tt.format, got)
+			again, err := llm.ToConversation(tt.format, got)
 			if err != nil {
 				t.Fatal(err)
 			}
-			back, err := llm.Messages(tt.format, again)
+			back, err := llm.FromConversation(tt.format, again)
 			if err != nil {
 				t.Fatalf("%s: %v", again, err)
 			}
-			twice, err := llm.Conversation(tt.format, back)
+			twice, err := llm.ToConversation(tt.format, back)
 			if err != nil || string(twice) != string(again) {
 				t.Errorf("a conversation is read as another one: %v\n%s\n%s", err, again, twice)
 			}
@@ -297,7 +297,7 @@ func TestMessagesOfGoValues(t *testing.T) {
 	for _, v := range []any{
 		[]message{{"user", "a<b"}}, message{"user", "a<b"}, []any{map[string]any{"role": "user", "content": "a<b"}}, []byte(`[{"role":"user","content":"a<b"}]`),
 	} {
-		got, err := llm.Messages(llm.OpenAIChat, v)
+		got, err := llm.FromConversation(llm.OpenAIChat, v)
 		if err != nil || rows(t, got) != `{"role":"user","content":"a\u003cb"}`+"\n" {
 			t.Errorf("%T: %v, %v", v, got, err)
 		}
@@ -309,7 +309,7 @@ func TestResultWithoutID(t *testing.T) {
 	for _, call := range []string{
 		`{"type":"web_search_call","id":"ws1"}`, `{"type":"tool_search_call","id":"ts1","call_id":null}`, `{"type":"mcp_call","id":"m1","name":"f"}`,
 	} {
-		got, err := llm.Messages(llm.OpenAIResponses, []byte(`[`+call+`,{"type":"function_call","call_id":"c","name":"f"},{"type":"function_call_output","output":"of c"}]`))
+		got, err := llm.FromConversation(llm.OpenAIResponses, []byte(`[`+call+`,{"type":"function_call","call_id":"c","name":"f"},{"type":"function_call_output","output":"of c"}]`))
 		if err != nil || len(got) != 2 || got[1].ToolCallID != "c" {
 			t.Errorf("%s: %v, %v", call, got, err)
 		}
@@ -330,7 +330,7 @@ func TestWrongFormats(t *testing.T) {
 	for is, texts := range conversations {
 		for _, text := range texts {
 			for _, f := range formats {
-				got, err := llm.Messages(f, []byte(text))
+				got, err := llm.FromConversation(f, []byte(text))
 				if f == is {
 					if err != nil {
 						t.Errorf("%s: %v", f, err)
@@ -345,11 +345,11 @@ func TestWrongFormats(t *testing.T) {
 	for f, text := range map[llm.Format]string{
 		llm.Gemini: `{"messages":[{"role":"user","content":"a"}]}`, llm.OpenAIResponses: `{"messages":[]}`, llm.OpenAIChat: `{"contents":[]}`, llm.Anthropic: `{"input":"a"}`,
 	} {
-		if got, err := llm.Messages(f, []byte(text)); llm.CodeOf(err) != llm.CodeConversation {
+		if got, err := llm.FromConversation(f, []byte(text)); llm.CodeOf(err) != llm.CodeConversation {
 			t.Errorf("%s: %v, %v", f, got, err)
 		}
 	}
-	if got, err := llm.Messages(llm.Gemini, []byte(`[{"role":"user","parts":[{"text":"a"}]},{"role":"model"},{"role":"user","parts":null}]`)); err != nil || len(got) != 3 {
+	if got, err := llm.FromConversation(llm.Gemini, []byte(`[{"role":"user","parts":[{"text":"a"}]},{"role":"model"},{"role":"user","parts":null}]`)); err != nil || len(got) != 3 {
 		t.Errorf("contents without parts: %v, %v", got, err)
 	}
 }
@@ -379,7 +379,7 @@ func TestMalformed(t *testing.T) {
 		{llm.Gemini, json.RawMessage(`[{"role":"assistant","parts":[]}]`), llm.CodeConversation, "/0/role"},
 		{llm.Gemini, json.RawMessage(`[7]`), llm.CodeConversation, "/0"},
 	} {
-		got, err := llm.Messages(tt.format, tt.conversation)
+		got, err := llm.FromConversation(tt.format, tt.conversation)
 		if llm.CodeOf(err) != tt.code || err != nil && err.(*llm.Error).Pointer != tt.pointer || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s %.60s: %v, %v", tt.format, tt.conversation, got, err)
 		}
@@ -393,7 +393,7 @@ func TestMalformed(t *testing.T) {
 		{llm.OpenAIChat, dispatch.Message{Role: "developer"}, llm.CodeConversation},
 		{llm.OpenAIChat, dispatch.Message{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: "a"}}}, llm.CodeConversation},
 	} {
-		if got, err := llm.Conversation(tt.format, []dispatch.Message{tt.message}); llm.CodeOf(err) != tt.code {
+		if got, err := llm.ToConversation(tt.format, []dispatch.Message{tt.message}); llm.CodeOf(err) != tt.code {
 			t.Errorf("%v: %s, %v", tt.message, got, err)
 		}
 	}

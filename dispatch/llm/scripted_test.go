@@ -17,7 +17,7 @@ var formats = []llm.Format{llm.OpenAIChat, llm.OpenAIResponses, llm.Anthropic, l
 // request writes messages as a request to a model.
 func request(t *testing.T, f llm.Format, stream bool, messages []dispatch.Message) (path, body string) {
 	t.Helper()
-	list, err := llm.Conversation(f, messages)
+	list, err := llm.ToConversation(f, messages)
 	if err != nil {
 		t.Error(err)
 	}
@@ -89,7 +89,7 @@ func TestScriptedModel(t *testing.T) {
 	}
 }
 
-// The APIs accept what Conversation writes, also of a history with calls without results, results
+// The APIs accept what ToConversation writes, also of a history with calls without results, results
 // apart from their calls, and results without calls.
 func TestConversationIsAccepted(t *testing.T) {
 	for _, f := range formats {

@@ -25,8 +25,8 @@ type turnCall struct {
 	result    string
 }
 
-// A place is that of a call in a list of turns.
-type place struct{ turn, call int }
+// A callAt is the position of a call in a list of turns.
+type callAt struct{ turn, call int }
 
 // unanswered is the result of a call that has none.
 var unanswered = string(toolresult.Failure("tool_call_failed", "the call was not answered", nil))
@@ -35,7 +35,7 @@ var unanswered = string(toolresult.Failure("tool_call_failed", "the call was not
 // and no result.
 func pair(messages []dispatch.Message) ([]turn, error) {
 	var turns []turn
-	open := map[string][]place{} // calls without a result, by id
+	open := map[string][]callAt{} // calls without a result, by id
 	for i, m := range messages {
 		if m.Role == dispatch.RoleTool {
 			if calls := open[m.ToolCallID]; len(calls) > 0 {
@@ -56,7 +56,7 @@ func pair(messages []dispatch.Message) ([]turn, error) {
 				t.calls = append(t.calls, turnCall{id: call.ID, name: call.Name, arguments: argumentsText(call.Arguments), result: unanswered})
 			}
 			for j, call := range slices.Backward(m.ToolCalls) { // the first of equal ids is taken first
-				open[call.ID] = append(open[call.ID], place{len(turns), j})
+				open[call.ID] = append(open[call.ID], callAt{len(turns), j})
 			}
 		default:
 			return nil, malformed("/"+strconv.Itoa(i)+"/role", "must be system, user, assistant or tool")

@@ -15,9 +15,9 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Proxy returns the observer of clients, for [proxy.Options.Observer]. Its spans are below the span
+// CallObserver returns the observer of clients, for [proxy.Options.Observer]. Its spans are below the span
 // of the call's context, so it also works without a handler.
-func (t *Telemetry) Proxy() *proxy.Observer {
+func (t *Telemetry) CallObserver() *proxy.Observer {
 	return &proxy.Observer{
 		CallStart: t.callStart, CallEnd: t.callEnd, AttemptStart: t.attemptStart, AttemptEnd: t.attemptEnd,
 		WaitEnd: t.waitEnd, TraceEnd: t.traceEnd,
@@ -28,7 +28,7 @@ func (t *Telemetry) callStart(ctx context.Context, call proxy.CallInfo) context.
 	if t.opts.NoToolSpans {
 		return ctx
 	}
-	attrs := t.callAttributes(call).text(attrOperation, operationTool).text(attrToolCallID, call.CallID)
+	attrs := t.callAttributes(call).add(attrOperation, operationTool).add(attrToolCallID, call.CallID)
 	ctx, _ = t.begin(ctx, aCall, spanName(operationTool, toolName(call.Tool)), trace.SpanKindInternal, attrs)
 	return ctx
 }
@@ -39,7 +39,7 @@ func (t *Telemetry) callAttributes(call proxy.CallInfo) attributes {
 	if agent == "" {
 		agent = t.opts.AgentName
 	}
-	return attributes{}.text(attrToolName, toolName(call.Tool)).text(attrToolType, typeFunction).text(attrAgentName, agent)
+	return attributes{}.add(attrToolName, toolName(call.Tool)).add(attrToolType, typeFunction).add(attrAgentName, agent)
 }
 
 // toolName returns the name of a tool, or "_OTHER" if a model has written something else in its
@@ -59,19 +59,19 @@ func (t *Telemetry) callEnd(ctx context.Context, end proxy.CallEnd) {
 	var attrs attributes
 	failure := string(proxy.CodeOf(end.Err))
 	if e, ok := errors.AsType[*proxy.Error](end.Err); ok {
-		attrs = attrs.number(attrAttempts, int64(e.Attempts)).text(attrDelivery, string(e.Delivery)).text(attrClass, e.Class)
+		attrs = attrs.number(attrAttempts, int64(e.Attempts)).add(attrDelivery, string(e.Delivery)).add(attrClass, e.Class)
 	} else if r := end.Result; r != nil {
-		attrs = attrs.number(attrAttempts, int64(r.Attempts)).text(attrSource, string(r.Source))
+		attrs = attrs.number(attrAttempts, int64(r.Attempts)).add(attrSource, string(r.Source))
 		if r.Failed() {
 			failure = errorToolFailed
 		}
 	}
 	if t.opts.Content {
 		if len(end.Arguments) <= maxArguments {
-			attrs = attrs.text(attrToolArguments, string(end.Arguments))
+			attrs = attrs.add(attrToolArguments, string(end.Arguments))
 		}
 		if end.Result != nil {
-			attrs = attrs.text(attrToolResult, string(end.Result.Response))
+			attrs = attrs.add(attrToolResult, string(end.Result.Response))
 		}
 	}
 	took := op.end(failure, attrs)
@@ -83,7 +83,7 @@ func (t *Telemetry) callEnd(ctx context.Context, end proxy.CallEnd) {
 	case e.Status == 404, e.Class == "tool_not_executable":
 		measured.Tool = ""
 	}
-	t.toolDuration.Record(ctx, took, t.callAttributes(measured).text(attrError, failure).set())
+	t.toolDuration.Record(ctx, took, t.callAttributes(measured).add(attrError, failure).set())
 }
 
 // maxArguments is the limit of the arguments of a call, in bytes. Larger ones are not sent.
@@ -95,10 +95,10 @@ func (t *Telemetry) attemptStart(ctx context.Context, attempt proxy.AttemptInfo)
 		template = "/traces/{type}"
 	}
 	// The path of the run's proxy stays out of telemetry: it is long, and differs in every run.
-	attrs := attributes{}.text(attrMethod, "POST").text(attrTemplate, template).
-		text(attrURL, attempt.Origin+"/REDACTED"+attempt.Path)
+	attrs := attributes{}.add(attrMethod, "POST").add(attrTemplate, template).
+		add(attrURL, attempt.Origin+"/REDACTED"+attempt.Path)
 	if u, err := url.Parse(attempt.Origin); err == nil {
-		attrs = attrs.text(attrAddress, u.Hostname())
+		attrs = attrs.add(attrAddress, u.Hostname())
 		if port := portOf(u); port > 0 {
 			attrs = attrs.number(attrPort, port)
 		}
@@ -134,7 +134,7 @@ func (t *Telemetry) attemptEnd(ctx context.Context, end proxy.AttemptEnd) {
 		attrs = attrs.number(attrStatus, int64(end.Status))
 	}
 	if e, ok := errors.AsType[*proxy.Error](end.Err); ok {
-		attrs = attrs.text(attrClass, e.Class)
+		attrs = attrs.add(attrClass, e.Class)
 	}
 	op.end(string(proxy.CodeOf(end.Err)), attrs)
 }
@@ -144,18 +144,18 @@ func (t *Telemetry) waitEnd(ctx context.Context, end proxy.WaitEnd) {
 	if end.Err != nil {
 		reason = "backoff"
 	}
-	attrs := attributes{}.text(attrReason, reason).text(attrRequest, toolName(end.Name)).number(attrNext, int64(end.Next)).
-		text(attrError, string(proxy.CodeOf(end.Err)))
+	attrs := attributes{}.add(attrReason, reason).add(attrRequest, toolName(end.Name)).number(attrNext, int64(end.Next)).
+		add(attrError, string(proxy.CodeOf(end.Err)))
 	attrs = append(attrs, attribute.Float64(attrWait, end.Duration.Seconds()))
 	trace.SpanFromContext(ctx).AddEvent(eventWait, trace.WithAttributes(attrs...))
 }
 
 func (t *Telemetry) traceEnd(ctx context.Context, end proxy.TraceEnd) {
-	name, attrs := eventTrace, attributes{}.text(attrTraceType, toolName(string(end.Event)))
+	name, attrs := eventTrace, attributes{}.add(attrTraceType, toolName(string(end.Event)))
 	if end.From != "" || end.To != "" {
-		name, attrs = eventHandoff, attributes{}.text(attrFrom, end.From).text(attrTo, end.To)
+		name, attrs = eventHandoff, attributes{}.add(attrFrom, end.From).add(attrTo, end.To)
 	}
-	attrs = attrs.text(attrAgentName, end.Actor).text(attrError, string(proxy.CodeOf(end.Err)))
+	attrs = attrs.add(attrAgentName, end.Actor).add(attrError, string(proxy.CodeOf(end.Err)))
 	if end.Err == nil {
 		attrs = attrs.number(attrSequence, end.Sequence)
 	}

@@ -22,8 +22,8 @@ func observed(provider *sdktrace.TracerProvider) (*dispatch.Options, error) {
 		return nil, err
 	}
 	return &dispatch.Options{
-		Observer: tel.Dispatch(),
-		Proxy:    &proxy.Options{Observer: tel.Proxy()},
+		Observer: tel.RunObserver(),
+		Proxy:    &proxy.Options{Observer: tel.CallObserver()},
 	}, nil
 }
 

@@ -5,8 +5,8 @@
 //	…
 //	handler, err := dispatch.New(agent, &dispatch.Options{
 //		Tokens:   tokens,
-//		Observer: tel.Dispatch(),
-//		Proxy:    &proxy.Options{Observer: tel.Proxy()},
+//		Observer: tel.RunObserver(),
+//		Proxy:    &proxy.Options{Observer: tel.CallObserver()},
 //	})
 //
 // Each run is a span invoke_agent. Below it each tool call is a span execute_tool, and each request to

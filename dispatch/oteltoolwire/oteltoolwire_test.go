@@ -60,7 +60,7 @@ func (c *collector) telemetry(t testing.TB, opts oteltoolwire.Options) *oteltool
 
 func options(tel *oteltoolwire.Telemetry) *dispatch.Options {
 	return &dispatch.Options{
-		Tokens: []string{agentToken}, Observer: tel.Dispatch(), Proxy: &proxy.Options{Observer: tel.Proxy()},
+		Tokens: []string{agentToken}, Observer: tel.RunObserver(), Proxy: &proxy.Options{Observer: tel.CallObserver()},
 	}
 }
 
@@ -327,7 +327,7 @@ func TestProxyWithoutAHandler(t *testing.T) {
 		c := newCollector()
 		tel := c.telemetry(t, oteltoolwire.Options{})
 		client, err := proxy.New("https://proxy.example.com:8443/runs/"+content, agentToken, &proxy.Options{
-			Observer: tel.Proxy(), Pacer: proxy.NewPacer(1, 10*time.Second), Tools: []string{"get_order"},
+			Observer: tel.CallObserver(), Pacer: proxy.NewPacer(1, 10*time.Second), Tools: []string{"get_order"},
 			Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 				time.Sleep(time.Second)
 				return nil, errors.New(content)
@@ -409,7 +409,7 @@ func TestConcurrency(t *testing.T) {
 func TestInventedNames(t *testing.T) {
 	c := newCollector()
 	client, err := proxy.New("https://proxy.example.com", agentToken, &proxy.Options{
-		Observer: c.telemetry(t, oteltoolwire.Options{AgentName: "refunds"}).Proxy(),
+		Observer: c.telemetry(t, oteltoolwire.Options{AgentName: "refunds"}).CallObserver(),
 		CheckArguments: func(_ string, arguments json.RawMessage) error {
 			if len(arguments) > 2 {
 				return errors.New("no such tool")
@@ -512,7 +512,7 @@ func TestNamesOfRequests(t *testing.T) {
 	c := newCollector()
 	status, class := 200, ""
 	client, err := proxy.New("https://proxy.example.com", agentToken, &proxy.Options{
-		Observer: c.telemetry(t, oteltoolwire.Options{}).Proxy(),
+		Observer: c.telemetry(t, oteltoolwire.Options{}).CallObserver(),
 		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 			body := io.NopCloser(strings.NewReader(`{"response":1,"accepted":true,"detail":{"error_class":"` + class + `"}}`))
 			return &http.Response{StatusCode: status, Header: http.Header{}, Body: body}, nil

@@ -156,13 +156,13 @@ func TestGlobalProviders(t *testing.T) {
 func TestTwoTelemetries(t *testing.T) {
 	first, second := newCollector(), newCollector()
 	client, err := proxy.New("https://proxy.example.com", "run-token", &proxy.Options{
-		Observer:  first.telemetry(t, oteltoolwire.Options{}).Proxy(),
+		Observer:  first.telemetry(t, oteltoolwire.Options{}).CallObserver(),
 		Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	client = client.Observe(second.telemetry(t, oteltoolwire.Options{}).Proxy())
+	client = client.Observe(second.telemetry(t, oteltoolwire.Options{}).CallObserver())
 	_, _ = client.Do(t.Context(), "get_order", nil)
 	if len(first.spans.GetSpans()) != 2 || len(second.spans.GetSpans()) != 2 {
 		t.Errorf("the spans are\n%s\nand\n%s", first.tree(), second.tree())
@@ -173,7 +173,7 @@ func TestTwoTelemetries(t *testing.T) {
 // of the other.
 func TestRunInsideOfARun(t *testing.T) {
 	c := newCollector()
-	observer := c.telemetry(t, oteltoolwire.Options{}).Dispatch()
+	observer := c.telemetry(t, oteltoolwire.Options{}).RunObserver()
 	outer := &dispatch.Run{RunID: "outer"}
 	ctx := observer.RunStart(t.Context(), dispatch.RunStart{Run: outer})
 	observer.RunEnd(ctx, dispatch.RunEnd{Run: &dispatch.Run{RunID: "inner"}})
@@ -229,9 +229,9 @@ func TestFlush(t *testing.T) {
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
 	run := &dispatch.Run{}
-	ctx = tel.Dispatch().RunStart(ctx, dispatch.RunStart{Run: run})
+	ctx = tel.RunObserver().RunStart(ctx, dispatch.RunStart{Run: run})
 	interrupt()
-	tel.Dispatch().RunEnd(ctx, dispatch.RunEnd{Run: run})
+	tel.RunObserver().RunEnd(ctx, dispatch.RunEnd{Run: run})
 	if f != (flushes{1, 1}) {
 		t.Errorf("code mode has flushed: %+v", f)
 	}
@@ -245,7 +245,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		dispatch.Main(oneCall, &dispatch.Options{Observer: tel.Dispatch(), Proxy: &proxy.Options{Observer: tel.Proxy()}})
+		dispatch.Main(oneCall, &dispatch.Options{Observer: tel.RunObserver(), Proxy: &proxy.Options{Observer: tel.CallObserver()}})
 	}
 	os.Exit(m.Run())
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Dispatch returns the observer of a handler, for [dispatch.Options.Observer].
+// RunObserver returns the observer of a handler, for [dispatch.Options.Observer].
 //
 // In code mode it flushes both providers at the end of the run if they have the method ForceFlush,
 // as those of the SDK do, because the program exits then.
-func (t *Telemetry) Dispatch() *dispatch.Observer {
+func (t *Telemetry) RunObserver() *dispatch.Observer {
 	return &dispatch.Observer{RunStart: t.runStart, RunEnd: t.runEnd, Refused: t.refused}
 }
 
@@ -65,7 +65,7 @@ func (t *Telemetry) from(ctx context.Context, k kind) *operation {
 // the value of error.type, or "".
 func (op *operation) end(failure string, attrs attributes) float64 {
 	now := time.Now()
-	op.span.SetAttributes(attrs.text(attrError, failure)...)
+	op.span.SetAttributes(attrs.add(attrError, failure)...)
 	if failure != "" {
 		op.span.SetStatus(codes.Error, failure)
 	}
@@ -76,8 +76,8 @@ func (op *operation) end(failure string, attrs attributes) float64 {
 // attributes is a list that grows.
 type attributes []attribute.KeyValue
 
-// text adds an attribute, unless the value is "".
-func (a attributes) text(key, value string) attributes {
+// add adds an attribute, unless the value is "".
+func (a attributes) add(key, value string) attributes {
 	if value == "" {
 		return a
 	}
@@ -99,9 +99,9 @@ func (t *Telemetry) runStart(ctx context.Context, start dispatch.RunStart) conte
 		ctx = t.propagator.Extract(ctx, carrier)
 	}
 	run := start.Run
-	attrs := attributes{}.text(attrOperation, operationRun).text(attrAgentName, t.opts.AgentName).
-		text(attrProvider, t.opts.Provider).text(attrAgentID, run.AgentID).text(attrConversation, run.SessionID).
-		text(attrRunID, run.RunID).text(attrTaskID, run.TaskID).text(attrTurnID, run.TurnID)
+	attrs := attributes{}.add(attrOperation, operationRun).add(attrAgentName, t.opts.AgentName).
+		add(attrProvider, t.opts.Provider).add(attrAgentID, run.AgentID).add(attrConversation, run.SessionID).
+		add(attrRunID, run.RunID).add(attrTaskID, run.TaskID).add(attrTurnID, run.TurnID)
 	ctx, op := t.begin(ctx, aRun, spanName(operationRun, t.opts.AgentName), trace.SpanKindInternal, attrs)
 	op.run, op.codeMode = run, start.Header == nil
 	return ctx
@@ -117,7 +117,7 @@ func (t *Telemetry) runEnd(ctx context.Context, end dispatch.RunEnd) {
 	var model string
 	if m := end.Metadata; m != nil {
 		model = m.Model
-		attrs = attrs.text(attrModel, model)
+		attrs = attrs.add(attrModel, model)
 		if m.TotalInputTokens != 0 || m.TotalOutputTokens != 0 {
 			attrs = attrs.number(attrInputTokens, m.TotalInputTokens).number(attrOutputTokens, m.TotalOutputTokens)
 		}
@@ -127,12 +127,12 @@ func (t *Telemetry) runEnd(ctx context.Context, end dispatch.RunEnd) {
 	}
 	for _, p := range end.Problems {
 		op.span.AddEvent(eventProblem,
-			trace.WithAttributes(attributes{}.text(attrProblem, p.Code).text(attrPointer, p.Pointer)...))
+			trace.WithAttributes(attributes{}.add(attrProblem, p.Code).add(attrPointer, p.Pointer)...))
 	}
 	took := op.end(failure, attrs)
-	agent := attributes{}.text(attrAgentName, t.opts.AgentName)
+	agent := attributes{}.add(attrAgentName, t.opts.AgentName)
 	t.toolCalls.Record(ctx, int64(end.Calls), agent.set())
-	t.runDuration.Record(ctx, took, agent.text(attrError, failure).set())
+	t.runDuration.Record(ctx, took, agent.add(attrError, failure).set())
 	if m := end.Metadata; m != nil {
 		model = t.models.name(model)
 		t.recordTokens(ctx, tokenInput, m.TotalInputTokens, model)
@@ -145,8 +145,8 @@ func (t *Telemetry) runEnd(ctx context.Context, end dispatch.RunEnd) {
 
 func (t *Telemetry) recordTokens(ctx context.Context, kind string, n int64, model string) {
 	if n > 0 {
-		t.tokens.Record(ctx, n, attributes{}.text(attrOperation, operationRun).text(attrAgentName, t.opts.AgentName).
-			text(attrProvider, t.opts.Provider).text(attrModel, model).text(attrTokenType, kind).set())
+		t.tokens.Record(ctx, n, attributes{}.add(attrOperation, operationRun).add(attrAgentName, t.opts.AgentName).
+			add(attrProvider, t.opts.Provider).add(attrModel, model).add(attrTokenType, kind).set())
 	}
 }
 
@@ -193,7 +193,7 @@ func runFailure(end dispatch.RunEnd) string {
 // refused adds an event to the span of the server's instrumentation, if there is one. A request that
 // was not authenticated can choose its headers, so it does not begin a span.
 func (t *Telemetry) refused(ctx context.Context, refusal dispatch.Refusal) {
-	attrs := attributes{}.text(attrError, string(dispatch.CodeOf(refusal.Err))).number(attrStatus, int64(refusal.Status))
+	attrs := attributes{}.add(attrError, string(dispatch.CodeOf(refusal.Err))).number(attrStatus, int64(refusal.Status))
 	trace.SpanFromContext(ctx).AddEvent(eventRefusal, trace.WithAttributes(attrs...))
 	t.refusals.Add(ctx, 1, attrs.set())
 }

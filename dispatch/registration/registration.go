@@ -109,5 +109,5 @@ func (r Registration) Format(f fmt.State, verb rune) {
 
 // secrets returns the texts that must not appear in an error if the platform repeats them.
 func (r *Registration) secrets() []string {
-	return append(redact.URL(r.EndpointURL), r.AuthValue, restclient.TextOf(members(r.Extra).first(authValueMember)))
+	return append(redact.URL(r.EndpointURL), r.AuthValue, restclient.Scalar(members(r.Extra).first(authValueMember)))
 }

@@ -17,7 +17,7 @@ func readAgent(a *restclient.Response, method string) (*Agent, *restclient.Failu
 		return &Agent{}, nil
 	}
 	all, err := objectMembers(a.Body, rawjson.Liberal, "id", "status")
-	agent := &Agent{ID: restclient.TextOf(all.first("id")), Status: restclient.TextOf(all.first("status")), Raw: a.Body}
+	agent := &Agent{ID: restclient.Scalar(all.first("id")), Status: restclient.Scalar(all.first("status")), Raw: a.Body}
 	switch {
 	case err != nil:
 		return nil, a.Bad("the response is not one JSON object with one id and one status")
@@ -71,7 +71,7 @@ func objectMembers(doc json.RawMessage, mode rawjson.Mode, known ...string) (all
 	err = rawjson.Read(doc, rawjson.Limits{Mode: mode}, func(r *rawjson.Reader) error {
 		return r.Object(known, func(name string) error {
 			v, err := r.Value()
-			all.raw(name, v)
+			all.add(name, v)
 			return err
 		})
 	})

@@ -46,31 +46,31 @@ func (r *Registration) write(withSecret bool) ([]byte, error) {
 		return nil, invalid(ps)
 	}
 	var root members
-	root.text("name", r.Name)
-	root.text("description", r.Description)
-	root.text("mode", r.mode())
-	root.text("endpoint_url", r.EndpointURL)
-	root.text("auth_header_name", r.AuthHeader)
-	root.text(authValueMember, r.AuthValue)
+	root.addString("name", r.Name)
+	root.addString("description", r.Description)
+	root.addString("mode", r.mode())
+	root.addString("endpoint_url", r.EndpointURL)
+	root.addString("auth_header_name", r.AuthHeader)
+	root.addString(authValueMember, r.AuthValue)
 	if r.Tools != nil {
 		list, err := r.toolsJSON()
 		if err != nil {
 			return nil, err
 		}
-		root.raw("tools_schema", list)
+		root.add("tools_schema", list)
 	}
 	if r.LedgerSchema != nil {
 		doc, err := r.LedgerSchema.MarshalJSON()
 		if err != nil {
 			return nil, unwritable("/ledger_schema", err)
 		}
-		root.raw("ledger_schema", doc)
+		root.add("ledger_schema", doc)
 	}
 	if r.RunTimeout != 0 {
-		root.raw("run_timeout_s", strconv.AppendInt(nil, int64(r.RunTimeout/time.Second), 10))
+		root.add("run_timeout_s", strconv.AppendInt(nil, int64(r.RunTimeout/time.Second), 10))
 	}
 	if config := r.config().object(r.Config); len(config) > len("{}") {
-		root.raw("config", config)
+		root.add("config", config)
 	}
 	extra := r.Extra
 	if !withSecret {
@@ -89,26 +89,26 @@ func (r *Registration) mode() string {
 func (r *Registration) config() (config members) {
 	if r.SubAgents != nil {
 		agents, _ := json.Marshal(r.SubAgents) // strings cannot fail
-		config.raw("sub_agents", agents)
+		config.add("sub_agents", agents)
 	}
 	if r.Entry != "" {
-		config.raw("topology", members{{Name: "entry", Value: rawjson.Quote(r.Entry)}}.object(nil))
+		config.add("topology", members{{Name: "entry", Value: rawjson.Quote(r.Entry)}}.object(nil))
 	}
 	if r.RequireTranscript {
-		config.raw("response_contract", json.RawMessage(`{"response_mode":"rich","strictness":"strict"}`))
+		config.add("response_contract", json.RawMessage(`{"response_mode":"rich","strictness":"strict"}`))
 	}
 	return config
 }
 
 type members []ledger.Member
 
-func (ms *members) raw(name string, value json.RawMessage) {
+func (ms *members) add(name string, value json.RawMessage) {
 	*ms = append(*ms, ledger.Member{Name: name, Value: value})
 }
 
-func (ms *members) text(name, value string) {
+func (ms *members) addString(name, value string) {
 	if value != "" {
-		ms.raw(name, rawjson.Quote(value))
+		ms.add(name, rawjson.Quote(value))
 	}
 }
 

@@ -30,7 +30,7 @@ func loopAgent(client anthropic.Client, model string) (dispatch.Agent, error) {
 		if err != nil {
 			return nil, err
 		}
-		conversation, err := llm.Conversation(llm.Anthropic, history)
+		conversation, err := llm.ToConversation(llm.Anthropic, history)
 		if err != nil {
 			return nil, err
 		}

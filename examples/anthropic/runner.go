@@ -29,7 +29,7 @@ func runnerAgent(client anthropic.Client, model string) (dispatch.Agent, error) 
 		if err != nil {
 			return nil, err
 		}
-		conversation, err := llm.Conversation(llm.Anthropic, history)
+		conversation, err := llm.ToConversation(llm.Anthropic, history)
 		if err != nil {
 			return nil, err
 		}

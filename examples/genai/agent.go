@@ -29,7 +29,7 @@ func newAgent(client *genai.Client, model string) dispatch.Agent {
 		if err != nil {
 			return nil, err
 		}
-		conversation, err := llm.Conversation(llm.Gemini, history)
+		conversation, err := llm.ToConversation(llm.Gemini, history)
 		if err != nil {
 			return nil, err
 		}

@@ -45,7 +45,7 @@ func newAgent(client openai.Client, model string) (dispatch.Agent, error) {
 		if err != nil {
 			return nil, err
 		}
-		conversation, err := llm.Conversation(llm.OpenAIChat, history)
+		conversation, err := llm.ToConversation(llm.OpenAIChat, history)
 		if err != nil {
 			return nil, err
 		}

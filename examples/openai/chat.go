@@ -31,7 +31,7 @@ func chatAgent(client openai.Client, model string) (dispatch.Agent, error) {
 		if err != nil {
 			return nil, err
 		}
-		conversation, err := llm.Conversation(llm.OpenAIChat, history)
+		conversation, err := llm.ToConversation(llm.OpenAIChat, history)
 		if err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ func responsesAgent(client openai.Client, model string) (dispatch.Agent, error) 
 		if err != nil {
 			return nil, err
 		}
-		conversation, err := llm.Conversation(llm.OpenAIResponses, history)
+		conversation, err := llm.ToConversation(llm.OpenAIResponses, history)
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ func CallID(ctx context.Context) string { return string(observe.From[callID](ctx
 // ends before another begins.
 type Turn struct{ _ byte } // not empty, so that pointers differ
 
-type place struct {
+type turnIndex struct {
 	turn  *Turn
 	index int
 	taken atomic.Bool
@@ -29,14 +29,14 @@ type place struct {
 
 // WithTurn returns a context for the tool call of a turn that has this index in it.
 func WithTurn(ctx context.Context, turn *Turn, index int) context.Context {
-	return observe.With(ctx, &place{turn: turn, index: index})
+	return observe.With(ctx, &turnIndex{turn: turn, index: index})
 }
 
 // TakeTurn returns the turn that a call with the context belongs to, and its index in it. It does so
 // once for a context of [WithTurn]: later calls are not the model's of that turn, but for example
 // those of a sub-agent that runs as one of its tools. If there is no turn, it returns nil.
 func TakeTurn(ctx context.Context) (turn *Turn, index int) {
-	p := observe.From[*place](ctx)
+	p := observe.From[*turnIndex](ctx)
 	if p == nil || p.taken.Swap(true) {
 		return nil, 0
 	}
@@ -46,7 +46,7 @@ func TakeTurn(ctx context.Context) (turn *Turn, index int) {
 // TurnOf returns the turn that a context was made for, and the index, whether or not a call has
 // taken it.
 func TurnOf(ctx context.Context) (turn *Turn, index int) {
-	p := observe.From[*place](ctx)
+	p := observe.From[*turnIndex](ctx)
 	if p == nil {
 		return nil, 0
 	}

@@ -282,15 +282,15 @@ func (d dialect) conversation(results func(n int) string) func(n int) func() {
 }
 
 func (d dialect) read(doc []byte) {
-	if messages, err := llm.Messages(d.format, json.RawMessage(doc)); err == nil {
+	if messages, err := llm.FromConversation(d.format, json.RawMessage(doc)); err == nil {
 		dispatch.CheckMessages(messages)
-		_, _ = llm.Conversation(d.format, messages)
+		_, _ = llm.ToConversation(d.format, messages)
 	}
 }
 
 var conversationRows = func() (rows []row) {
 	for _, d := range dialects {
-		name := "llm.Messages " + string(d.format)
+		name := "llm.FromConversation " + string(d.format)
 		rows = append(rows,
 			row{name, "two lists", 8000, d.conversation(func(n int) string { return list(n, numbered(d.result)) })},
 			row{name, "reversed", 8000, d.conversation(func(n int) string { return reversed(n, numbered(d.result)) })},
@@ -298,7 +298,7 @@ var conversationRows = func() (rows []row) {
 			row{name, "one list", 4000, d.conversation(func(int) string { return "" })})
 	}
 	pieces := between("[", same(`{"role":"model","parts":[{"text":"a piece of an answer"}]}`), "]")
-	return append(rows, row{"llm.Messages gemini", "pieces", 2000, over(pieces, dialects[3].read)},
+	return append(rows, row{"llm.FromConversation gemini", "pieces", 2000, over(pieces, dialects[3].read)},
 		row{"llm.Transport openai_chat", "one list", 1000, stream(`{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{}"}}`)},
 		row{"llm.Transport openai_chat", "distinct", 2000, stream(`{"index":0,"id":"c%d","function":{"name":"f","arguments":"{}"}}`)})
 }()

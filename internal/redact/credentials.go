@@ -13,8 +13,8 @@ var (
 	userInfo   = regexp.MustCompile(`(://[^/\s:@"']*):[^/\s@"']+@`)
 )
 
-// text redacts free text: the secrets of the set anywhere, and credentials that follow a known name.
-func (r *Redactor) text(s string, decoded int) string {
+// redact redacts free text: the secrets of the set anywhere, and credentials that follow a known name.
+func (r *Redactor) redact(s string, decoded int) string {
 	s = r.Secrets.Redact(s)
 	if !r.Credentials || !strings.ContainsAny(s, " =:+%\t\n") {
 		return s // most strings have none of these

@@ -33,7 +33,7 @@ func (r *Redactor) Body(body []byte) (v *rawjson.Node, raw json.RawMessage, text
 }
 
 // Redact redacts a text that is not read as JSON.
-func (r *Redactor) Redact(s string) string { return r.text(s, 0) }
+func (r *Redactor) Redact(s string) string { return r.redact(s, 0) }
 
 // value redacts v in place and reports whether it changed. decoded is how often the text that
 // contains v was percent-decoded.
@@ -80,7 +80,7 @@ func (r *Redactor) value(at string, v *rawjson.Node, decoded int) (changed bool)
 func (r *Redactor) rename(object *rawjson.Node, decoded int) (changed bool) {
 	var given map[string]int // how often a name has been given
 	for _, member := range object.Nodes {
-		clean := r.text(member.Name, decoded)
+		clean := r.redact(member.Name, decoded)
 		if clean == member.Name {
 			continue
 		}
@@ -123,7 +123,7 @@ func (r *Redactor) pair(at string, object *rawjson.Node) bool {
 func (r *Redactor) content(s string, decoded int) string {
 	trimmed := strings.TrimSpace(s)
 	if trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || rawjson.Check([]byte(s), rawjson.Limits{}) != nil {
-		return r.text(s, decoded)
+		return r.redact(s, decoded)
 	}
 	v := rawjson.Parse([]byte(s))
 	if !r.value("", v, decoded) {

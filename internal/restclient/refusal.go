@@ -131,12 +131,12 @@ func (s *search) add(one Statement) {
 func (s *search) object(v json.RawMessage, at Statement, depth int) {
 	o, words := objectOf(v), &s.response.r.Words
 	if s.said.Class == "" {
-		s.said.Class = s.code(o.text("error_class"))
+		s.said.Class = s.code(o.first("error_class"))
 	}
 	entry, before := s.locate(o, at), len(s.said.Statements)
 	var own []string
 	for _, name := range messages {
-		if text := s.response.Hide(o.text(name)); text != "" && !slices.Contains(own, text) {
+		if text := s.response.Hide(o.first(name)); text != "" && !slices.Contains(own, text) {
 			own = append(own, text)
 		}
 	}
@@ -170,24 +170,24 @@ func (s *search) object(v json.RawMessage, at Statement, depth int) {
 // cuts and escapes the tokens.
 func (s *search) locate(o object, at Statement) Statement {
 	hide, words := s.response.Hide, &s.response.r.Words
-	if code := s.code(o.text("code", "type")); code != "" {
+	if code := s.code(o.first("code", "type")); code != "" {
 		at.Code = code
 	}
-	if name := o.text("tool", "tool_name", "name"); name != "" && words.Tools != nil {
+	if name := o.first("tool", "tool_name", "name"); name != "" && words.Tools != nil {
 		at.Tool = bounded.Cut(hide(name), maxName)
 	}
-	if i := o.text("index"); i != "" && words.List != "" {
+	if i := o.first("index"); i != "" && words.List != "" {
 		at.Pointer = words.List + "/" + i
 	}
 	if loc := o["loc"]; rawjson.Kind(loc) == '[' && string(loc) != "[]" {
 		at.Pointer = ""
 		for step := range rawjson.Elements(loc) {
-			if text := TextOf(step); text != "" && len(at.Pointer) < maxPointer {
+			if text := Scalar(step); text != "" && len(at.Pointer) < maxPointer {
 				at.Pointer += rawjson.Token(bounded.Cut(hide(text), maxStep))
 			}
 		}
 	}
-	place := o.text("pointer", "field")
+	place := o.first("pointer", "field")
 	if place != "" && place[0] != '/' {
 		place = rawjson.Token(place)
 	}
@@ -210,18 +210,18 @@ func objectOf(v json.RawMessage) object {
 	return o
 }
 
-// text returns the first of these members that is a string or a number, and not empty.
-func (o object) text(names ...string) string {
+// first returns the content of the first of these members that is a string or a number, and not empty.
+func (o object) first(names ...string) string {
 	for _, name := range names {
-		if text := TextOf(o[name]); text != "" {
+		if text := Scalar(o[name]); text != "" {
 			return text
 		}
 	}
 	return ""
 }
 
-// TextOf returns the content of a string, the digits of a number, and "" for anything else.
-func TextOf(v json.RawMessage) string {
+// Scalar returns the content of a string, the digits of a number, and "" for anything else.
+func Scalar(v json.RawMessage) string {
 	if rawjson.Kind(v) == '0' {
 		return string(v)
 	}

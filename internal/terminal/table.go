@@ -14,8 +14,8 @@ type Cell struct {
 	Right bool // aligned to the right, as numbers are
 }
 
-// Text is a plain cell.
-func Text(text string) Cell { return Cell{Text: text} }
+// PlainCell returns a cell without a style.
+func PlainCell(text string) Cell { return Cell{Text: text} }
 
 // Table is rows of cells in aligned columns, two spaces apart. The last column is not padded. The
 // zero Table is empty.

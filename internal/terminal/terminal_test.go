@@ -11,10 +11,10 @@ import (
 
 func TestTable(t *testing.T) {
 	var table terminal.Table
-	table.Row(terminal.Cell{Text: "name", Style: terminal.Strong}, terminal.Cell{Text: "ms", Right: true}, terminal.Text("what"))
-	table.Row(terminal.Text("é"), terminal.Cell{Text: "7", Right: true}, terminal.Cell{Text: "two\nlines", Style: terminal.Bad})
-	table.Row(terminal.Text("longer"), terminal.Cell{Text: "1234", Right: true})
-	table.Row(terminal.Text("\x1b[2J\u202E\u2028"), terminal.Text(""), terminal.Text(""))
+	table.Row(terminal.Cell{Text: "name", Style: terminal.Strong}, terminal.Cell{Text: "ms", Right: true}, terminal.PlainCell("what"))
+	table.Row(terminal.PlainCell("é"), terminal.Cell{Text: "7", Right: true}, terminal.Cell{Text: "two\nlines", Style: terminal.Bad})
+	table.Row(terminal.PlainCell("longer"), terminal.Cell{Text: "1234", Right: true})
+	table.Row(terminal.PlainCell("\x1b[2J\u202E\u2028"), terminal.PlainCell(""), terminal.PlainCell(""))
 	want := "name    ms  what\n" +
 		"é        7  two\n" +
 		"            lines\n" +
@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 func TestTableOfWideCharacters(t *testing.T) {
 	var table terminal.Table
 	for _, name := range []string{"plain", "\u6F22\u5B57", "\uD55C\uAD6D", "e\u0301\u200B", "\U0001F680", "\uFF21\u30FC", "\u00E9"} {
-		table.Row(terminal.Text(name), terminal.Text("|"))
+		table.Row(terminal.PlainCell(name), terminal.PlainCell("|"))
 	}
 	var b bytes.Buffer
 	if err := table.Write(&b, false); err != nil {

@@ -90,7 +90,7 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 	source = bytes.TrimPrefix(source, []byte("\ufeff"))
 	switch {
 	case !utf8.Valid(source):
-		bad(ruleEncoding, "is not UTF-8: "+place(source))
+		bad(ruleEncoding, "is not UTF-8: "+invalidLine(source))
 	case bytes.IndexByte(source, 0) >= 0:
 		bad(ruleEncoding, "contains a NUL, so it is not text")
 	default:
@@ -134,8 +134,8 @@ func tooLarge(field string, most int64) Problem {
 	return at(field, ruleTooLarge, fmt.Sprintf("has more than %d bytes", most))
 }
 
-// place returns the line where a text stops being UTF-8.
-func place(source []byte) string {
+// invalidLine returns the line where a text stops being UTF-8.
+func invalidLine(source []byte) string {
 	line := 1
 	for len(source) > 0 {
 		r, size := utf8.DecodeRune(source)

@@ -177,9 +177,9 @@ func (d *document) adapter(r *rawjson.Reader, at string) error {
 		case "id":
 			err = d.id(r, at, name, &a.ID)
 		case "name":
-			err = d.text(r, at, name, &a.Name)
+			err = d.stringMember(r, at, name, &a.Name)
 		case "description":
-			err = d.text(r, at, name, &a.Description)
+			err = d.stringMember(r, at, name, &a.Description)
 		case "config_schema":
 			err = schemaOf(r, &a.ConfigSchema)
 		case "tools":
@@ -200,17 +200,17 @@ func (d *document) tool(r *rawjson.Reader, at string, adapter int) error {
 	err := d.object(r, toolMembers, func(name string) (err error) {
 		switch name {
 		case "name":
-			err = d.text(r, at, name, &t.Name)
+			err = d.stringMember(r, at, name, &t.Name)
 		case "description":
-			err = d.text(r, at, name, &t.Description)
+			err = d.stringMember(r, at, name, &t.Description)
 		case "parameters":
 			err = schemaOf(r, &t.Parameters)
 		case "handler":
-			err = d.text(r, at, name, &t.Handler)
+			err = d.stringMember(r, at, name, &t.Handler)
 		case "url":
-			err = d.text(r, at, name, &t.URL)
+			err = d.stringMember(r, at, name, &t.URL)
 		case "detail_url":
-			err = d.text(r, at, name, &t.DetailURL)
+			err = d.stringMember(r, at, name, &t.DetailURL)
 		case "adapter":
 			err = d.reference(r, at, &t.of)
 			t.Adapter = t.of.Name
@@ -223,8 +223,8 @@ func (d *document) tool(r *rawjson.Reader, at string, adapter int) error {
 	return err
 }
 
-// text reads a string. Null means "".
-func (d *document) text(r *rawjson.Reader, at string, member string, into *string) (err error) {
+// stringMember reads a string. Null means "".
+func (d *document) stringMember(r *rawjson.Reader, at string, member string, into *string) (err error) {
 	if kind := r.Kind(); kind != '"' && kind != 'n' {
 		d.wrongType(at+"/"+member, "must be a string", kind)
 		_, err = r.Value()
@@ -241,7 +241,7 @@ func (d *document) id(r *rawjson.Reader, at string, member string, into *string)
 		*into = string(raw)
 		return err
 	}
-	return d.text(r, at, member, into)
+	return d.stringMember(r, at, member, into)
 }
 
 // reference reads what a tool says about its adapter: a name or an id, or an object with both.
@@ -254,7 +254,7 @@ func (d *document) reference(r *rawjson.Reader, at string, into *Adapter) error 
 			return d.id(r, at, "adapter/id", &into.ID)
 		}
 		if name == "name" {
-			return d.text(r, at, "adapter/name", &into.Name)
+			return d.stringMember(r, at, "adapter/name", &into.Name)
 		}
 		return nil
 	})

@@ -42,14 +42,14 @@ func (c *Cassette) serve(w http.ResponseWriter, r *http.Request, to sender) {
 	case err != nil:
 		panic(http.ErrAbortHandler) // the client sent half a request and has gone
 	default:
-		c.exchange(r, body, to).write(w)
+		c.respond(r, body, to).write(w)
 	}
 }
 
 const bodyTimeout = 30 * time.Second
 
-// exchange answers one request, from the tape or from the proxy, and records it.
-func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
+// respond answers one request, from the tape or from the proxy, and records it.
+func (c *Cassette) respond(r *http.Request, body []byte, to sender) *reply {
 	kind, name, _ := split(r.URL.EscapedPath())
 	if r.URL.RawQuery != "" {
 		name += "?" + r.URL.RawQuery

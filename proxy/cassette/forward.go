@@ -96,7 +96,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(out)
 	}
 	to := func(body []byte) (*http.Request, http.RoundTripper) { return again(r, body), t.next }
-	return c.exchange(r, body, to).response(r)
+	return c.respond(r, body, to).response(r)
 }
 
 // requestBody reads at most limit bytes of the body. It closes a body that is shorter, as every

@@ -37,7 +37,7 @@ type Recorder struct {
 
 	mu     sync.Mutex
 	runs   map[tokenHash]*recording
-	made   int // tapes
+	tapes  int // written
 	closed bool
 	errs   []error
 }
@@ -170,8 +170,8 @@ func (r *Recorder) find(ctx context.Context, runToken string) *recording {
 	}
 	run.used = time.Now()
 	if run.task.Name == "" {
-		r.made++
-		run.task.Name = fmt.Sprintf("%s-%d", run.used.UTC().Format("20060102-150405.000"), r.made)
+		r.tapes++
+		run.task.Name = fmt.Sprintf("%s-%d", run.used.UTC().Format("20060102-150405.000"), r.tapes)
 	}
 	return run
 }

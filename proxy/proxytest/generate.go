@@ -24,10 +24,10 @@ type generator struct {
 
 func newGenerator(schema json.RawMessage) *generator { return &generator{schema: rawjson.Any(schema)} }
 
-// sample begins a result about the subjects, which may be nil.
-func (g *generator) sample(r *Request, about *subjects) *sample {
+// begin returns the draft of a result about the subjects, which may be nil.
+func (g *generator) begin(r *Request, about *subjects) *draft {
 	arguments := rawjson.Any(r.Arguments)
-	s := &sample{request: r, root: g.schema, about: about, invented: map[string]any{}}
+	s := &draft{request: r, root: g.schema, about: about, invented: map[string]any{}}
 	s.random = s.randomOf(r.Tool + string(marshal(arguments))) // with sorted names
 	// The last attempt ignores the arguments, in case they are what does not match.
 	if r.Attempt < maxAttempts {
@@ -37,8 +37,8 @@ func (g *generator) sample(r *Request, about *subjects) *sample {
 	return s
 }
 
-// sample is one result while it is made.
-type sample struct {
+// draft is one result while it is made.
+type draft struct {
 	request   *Request
 	root      any
 	random    *rand.Rand
@@ -66,7 +66,7 @@ type origin struct {
 }
 
 // randomOf returns a source of random numbers that depends on the seed, the attempt and text.
-func (s *sample) randomOf(text string) *rand.Rand {
+func (s *draft) randomOf(text string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(text))
 	return rand.New(rand.NewPCG(s.request.world.seed, h.Sum64()+uint64(s.request.Attempt)))
@@ -81,7 +81,7 @@ const (
 	maxParts   = 50_000
 )
 
-func (s *sample) value(schema any, depth int) any {
+func (s *draft) value(schema any, depth int) any {
 	object, ok := schema.(map[string]any)
 	if s.made++; !ok || depth > maxDepth || s.made > maxValues {
 		return map[string]any{} // the schema true, or a recursion without end
@@ -106,7 +106,7 @@ func (s *sample) value(schema any, depth int) any {
 	case "array":
 		return s.array(object, depth)
 	case "string":
-		return s.text(object)
+		return s.generateString(object)
 	case "integer":
 		return s.number(object, true)
 	case "number":
@@ -120,7 +120,7 @@ func (s *sample) value(schema any, depth int) any {
 }
 
 // member makes a member of an object: of the ledger, of the arguments, or by chance.
-func (s *sample) member(name string, schema any, depth int) any {
+func (s *draft) member(name string, schema any, depth int) any {
 	s.path = append(s.path, name)
 	defer func() { s.path = s.path[:len(s.path)-1] }()
 	owner := s.about.of(name)
@@ -148,7 +148,7 @@ func (s *sample) member(name string, schema any, depth int) any {
 
 // invent makes a member that neither the ledger nor the arguments have. A value of an entity stays the
 // same for the rest of the run, unless it does not suit the schema of another tool.
-func (s *sample) invent(owner *subject, name string, schema any, depth int) any {
+func (s *draft) invent(owner *subject, name string, schema any, depth int) any {
 	before, taken := *s, len(s.known)
 	defer func() {
 		s.about, s.around, s.describes, s.random = before.about, before.around, before.describes, before.random
@@ -181,7 +181,7 @@ func (s *sample) invent(owner *subject, name string, schema any, depth int) any 
 }
 
 // remembered returns what an earlier call of the run made up for the property of an entity.
-func (s *sample) remembered(key string) (value any, ok bool) {
+func (s *draft) remembered(key string) (value any, ok bool) {
 	if key == "" || !s.first {
 		return nil, false
 	}
@@ -190,7 +190,7 @@ func (s *sample) remembered(key string) (value any, ok bool) {
 }
 
 // suits reports whether a value that was made for another tool has the type that the schema asks for.
-func (s *sample) suits(value, schema any) bool {
+func (s *draft) suits(value, schema any) bool {
 	kind := "object"
 	switch value := value.(type) {
 	case nil:
@@ -210,13 +210,13 @@ func (s *sample) suits(value, schema any) bool {
 }
 
 // asks reports whether the schema asks for a value of the type.
-func (s *sample) asks(schema any, kind string) bool {
+func (s *draft) asks(schema any, kind string) bool {
 	object, ok := schema.(map[string]any)
 	return ok && s.typeOf(s.resolve(object), 0) == kind
 }
 
 // spell returns an id as a number if the schema asks for one, or else as a string.
-func (s *sample) spell(id string, schema any) any {
+func (s *draft) spell(id string, schema any) any {
 	isNumber := json.Valid([]byte(id)) && rawjson.Kind([]byte(id)) == '0'
 	if isNumber && (s.asks(schema, "integer") || s.asks(schema, "number")) {
 		return json.Number(id)
@@ -227,7 +227,7 @@ func (s *sample) spell(id string, schema any) any {
 // argument returns the value of an argument. If the schema asks for a string where the argument is a
 // number, or for a number where it is a string with one, the value has that type: ids are written
 // in both ways.
-func (s *sample) argument(name string, schema any) (value any, ok bool) {
+func (s *draft) argument(name string, schema any) (value any, ok bool) {
 	value, ok = s.echo[name]
 	object, isObject := schema.(map[string]any)
 	if !ok || !isObject {
@@ -249,7 +249,7 @@ func (s *sample) argument(name string, schema any) (value any, ok bool) {
 	return value, ok
 }
 
-func (s *sample) pointer() string {
+func (s *draft) pointer() string {
 	var b strings.Builder
 	for _, name := range s.path {
 		b.WriteString(rawjson.Token(name))
@@ -258,7 +258,7 @@ func (s *sample) pointer() string {
 }
 
 // origins returns where the parts of a result come from.
-func (s *sample) origins(result any) (notes []string) {
+func (s *draft) origins(result any) (notes []string) {
 	add := func(what string, pointers []string) {
 		if len(pointers) == 0 {
 			return
@@ -297,7 +297,7 @@ func (s *sample) origins(result any) (notes []string) {
 const maxOrigins = 20
 
 // resolve follows references inside the schema and joins allOf.
-func (s *sample) resolve(object map[string]any) map[string]any {
+func (s *draft) resolve(object map[string]any) map[string]any {
 	if s.parts++; s.parts > maxParts {
 		return object
 	}
@@ -321,7 +321,7 @@ func (s *sample) resolve(object map[string]any) map[string]any {
 }
 
 // find returns the target of a reference such as #/$defs/order, or nil for any other reference.
-func (s *sample) find(ref string) any {
+func (s *draft) find(ref string) any {
 	pointer, ok := rawjson.Local(ref)
 	if !ok {
 		return nil
@@ -348,7 +348,7 @@ func (s *sample) find(ref string) any {
 	return at
 }
 
-func (s *sample) choose(list []any, depth int) any {
+func (s *draft) choose(list []any, depth int) any {
 	if depth > plainDepth { // a null ends a recursion
 		for _, alternative := range list {
 			if object, ok := alternative.(map[string]any); ok && object["type"] == "null" {
@@ -363,7 +363,7 @@ func (s *sample) choose(list []any, depth int) any {
 }
 
 // typeOf returns the JSON type of a value that matches the schema, or "" for any.
-func (s *sample) typeOf(object map[string]any, depth int) string {
+func (s *draft) typeOf(object map[string]any, depth int) string {
 	switch t := object["type"].(type) {
 	case string:
 		return t
@@ -403,7 +403,7 @@ var keywords = []struct {
 }
 
 // regexp returns a compiled pattern, or nil if it does not compile.
-func (s *sample) regexp(pattern string) *regexp.Regexp {
+func (s *draft) regexp(pattern string) *regexp.Regexp {
 	compiled, ok := s.patterns[pattern]
 	if !ok {
 		compiled, _ = regexp.Compile(pattern)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-func (s *sample) array(object map[string]any, depth int) any {
+func (s *draft) array(object map[string]any, depth int) any {
 	if list, ok := s.entities(object, depth); ok {
 		return list
 	}
@@ -51,7 +51,7 @@ func (s *sample) array(object map[string]any, depth int) any {
 }
 
 // entities makes an array of the ledger's entities of a type, if the elements describe one.
-func (s *sample) entities(object map[string]any, depth int) (list []any, ok bool) {
+func (s *draft) entities(object map[string]any, depth int) (list []any, ok bool) {
 	item, _ := object["items"].(map[string]any)
 	item = s.resolve(item)
 	if kind := s.typeOf(item, depth); kind != "object" && kind != "" {
@@ -89,7 +89,7 @@ func (s *sample) entities(object map[string]any, depth int) (list []any, ok bool
 }
 
 // both returns a schema that matches what both match, as far as merging them does.
-func (s *sample) both(a, b any) any {
+func (s *draft) both(a, b any) any {
 	object, ok := a.(map[string]any)
 	if !ok {
 		return b
@@ -101,7 +101,7 @@ func (s *sample) both(a, b any) any {
 }
 
 // element makes an element. If it must be unique, ok reports whether it is.
-func (s *sample) element(list []any, item any, unique bool, index string, depth int) (value any, ok bool) {
+func (s *draft) element(list []any, item any, unique bool, index string, depth int) (value any, ok bool) {
 	s.path = append(s.path, index)
 	defer func() { s.path = s.path[:len(s.path)-1] }()
 	taken := func(v any) bool {
@@ -125,7 +125,7 @@ const maxUnique = 20
 
 // alternatives returns all values that match a schema, if they are few: of const, enum, booleans
 // and integers in a short range.
-func (s *sample) alternatives(schema any) []any {
+func (s *draft) alternatives(schema any) []any {
 	object, ok := schema.(map[string]any)
 	if !ok {
 		return nil

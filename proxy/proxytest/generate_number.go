@@ -8,7 +8,7 @@ import (
 
 // number returns a number within the bounds, which default to 1 and 1000. Numbers that are not
 // integers have two decimals.
-func (s *sample) number(object map[string]any, integer bool) any {
+func (s *draft) number(object map[string]any, integer bool) any {
 	step, fixed := 0.01, integer
 	if integer {
 		step = 1

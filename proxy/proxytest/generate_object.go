@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-func (s *sample) object(object map[string]any, depth int) any {
+func (s *draft) object(object map[string]any, depth int) any {
 	properties, _ := object["properties"].(map[string]any)
 	required, _ := object["required"].([]any)
 	result := map[string]any{}
@@ -28,7 +28,7 @@ func (s *sample) object(object map[string]any, depth int) any {
 }
 
 // enter decides which entities an object with these properties describes. The result ends it.
-func (s *sample) enter(properties map[string]any, required []any) (leave func()) {
+func (s *draft) enter(properties map[string]any, required []any) (leave func()) {
 	about, describes := s.about, s.describes
 	s.about = s.request.without(about, properties)
 	s.describes = slices.ContainsFunc(required, func(name any) bool { return s.about.of(fmt.Sprint(name)) != nil })
@@ -40,7 +40,7 @@ func (s *sample) enter(properties map[string]any, required []any) (leave func())
 
 // schemaOf returns the schema of a member: that of properties, joined with those of
 // patternProperties, or else additionalProperties.
-func (s *sample) schemaOf(object map[string]any, name string) any {
+func (s *draft) schemaOf(object map[string]any, name string) any {
 	properties, _ := object["properties"].(map[string]any)
 	patterns, _ := object["patternProperties"].(map[string]any)
 	schema, declared := properties[name]
@@ -62,7 +62,7 @@ func (s *sample) schemaOf(object map[string]any, name string) any {
 }
 
 // require adds the members that are required and not declared.
-func (s *sample) require(result, object map[string]any, names []any, depth int) {
+func (s *draft) require(result, object map[string]any, names []any, depth int) {
 	for _, name := range names {
 		name, ok := name.(string)
 		if _, there := result[name]; ok && !there {
@@ -72,7 +72,7 @@ func (s *sample) require(result, object map[string]any, names []any, depth int) 
 }
 
 // depend adds the members that other members require.
-func (s *sample) depend(result, object map[string]any, depth int) {
+func (s *draft) depend(result, object map[string]any, depth int) {
 	for _, keyword := range []string{"dependentRequired", "dependencies"} { // the second is that of draft 7
 		dependents, _ := object[keyword].(map[string]any)
 		for before := -1; before < len(result); {
@@ -87,7 +87,7 @@ func (s *sample) depend(result, object map[string]any, depth int) {
 }
 
 // fill adds members of any name up to minProperties, if there may be such members.
-func (s *sample) fill(result, object map[string]any, depth int) {
+func (s *draft) fill(result, object map[string]any, depth int) {
 	least := min(bound(object, "minProperties", 0), maxFill)
 	patterns, _ := object["patternProperties"].(map[string]any)
 	names := slices.Sorted(maps.Keys(patterns))
@@ -98,7 +98,7 @@ func (s *sample) fill(result, object map[string]any, depth int) {
 		word := words[s.random.IntN(len(words))] + "_" + strconv.Itoa(len(result))
 		name := word
 		if only, ok := object["propertyNames"].(map[string]any); ok {
-			name = s.text(only)
+			name = s.generateString(only)
 		}
 		if object["additionalProperties"] == false {
 			name = s.nameOf(names[try%len(names)], result, word)
@@ -114,7 +114,7 @@ func (s *sample) fill(result, object map[string]any, depth int) {
 
 // nameOf makes a name that matches a pattern, if it finds one. A name that is taken is made longer
 // by word, if that matches too.
-func (s *sample) nameOf(pattern string, taken map[string]any, word string) string {
+func (s *draft) nameOf(pattern string, taken map[string]any, word string) string {
 	name := s.match(pattern, 1, maxName)
 	compiled := s.regexp(pattern)
 	if _, there := taken[name]; there && compiled != nil && compiled.MatchString(name+word) {
@@ -127,7 +127,7 @@ func (s *sample) nameOf(pattern string, taken map[string]any, word string) strin
 const maxName = 64
 
 // fits reports whether a name matches the pattern of propertyNames, as far as it has one.
-func (s *sample) fits(names map[string]any, name string) bool {
+func (s *draft) fits(names map[string]any, name string) bool {
 	pattern, ok := names["pattern"].(string)
 	if !ok {
 		return true

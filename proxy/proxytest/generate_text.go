@@ -10,7 +10,7 @@ import (
 var words = []string{"amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron", "indigo", "juniper",
 	"kelp", "linden"}
 
-func (s *sample) text(object map[string]any) string {
+func (s *draft) generateString(object map[string]any) string {
 	least, most := bound(object, "minLength", 0), bound(object, "maxLength", math.MaxInt32)
 	if pattern, ok := object["pattern"].(string); ok && s.regexp(pattern) != nil { // otherwise it is not checked
 		return s.match(pattern, least, most)

@@ -8,20 +8,20 @@ import (
 
 // match returns a text of least to most characters that matches a regular expression, if it finds
 // one. It returns "" if the expression does not compile. Repetitions without a bound are short.
-func (s *sample) match(pattern string, least, most int) string {
+func (s *draft) match(pattern string, least, most int) string {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return ""
 	}
 	parsed = parsed.Simplify()
-	m := specimen{sample: s}
+	m := specimen{draft: s}
 	m.write(parsed)
 	switch n := utf8.RuneCount(m.text); {
 	case n < least:
-		m = specimen{sample: s, least: least, long: true}
+		m = specimen{draft: s, least: least, long: true}
 		m.write(parsed)
 	case n > most:
-		m = specimen{sample: s, short: true}
+		m = specimen{draft: s, short: true}
 		m.write(parsed)
 	}
 	return string(m.text)
@@ -31,7 +31,7 @@ func (s *sample) match(pattern string, least, most int) string {
 // is set, a part is repeated until the text has least characters; if short is set, it is repeated
 // as little as possible.
 type specimen struct {
-	*sample
+	*draft
 	text  []byte
 	least int
 	long  bool
@@ -95,7 +95,7 @@ func (m *specimen) write(re *syntax.Regexp) {
 }
 
 // pick returns a character of a class. It prefers printable ASCII characters.
-func (s *sample) pick(class []rune) rune {
+func (s *draft) pick(class []rune) rune {
 	var readable []rune
 	for i := 0; i+1 < len(class); i += 2 {
 		for c := max(class[i], '!'); c <= min(class[i+1], '~'); c++ {

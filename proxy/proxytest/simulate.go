@@ -60,12 +60,12 @@ func (r *Request) generate(about *subjects) any {
 	if r.generator == nil || r.generator.schema == nil {
 		return r.withoutSchema(about)
 	}
-	sample := r.generator.sample(r, about)
-	result := sample.value(r.generator.schema, 0)
-	r.invented = sample.invented
-	r.notes = append(r.notes, sample.origins(result)...)
+	draft := r.generator.begin(r, about)
+	result := draft.value(r.generator.schema, 0)
+	r.invented = draft.invented
+	r.notes = append(r.notes, draft.origins(result)...)
 	if r.Attempt == maxAttempts {
-		r.notes = append(r.notes, r.misfits(sample, result)...)
+		r.notes = append(r.notes, r.misfits(draft, result)...)
 	}
 	return result
 }
@@ -96,7 +96,7 @@ func simulated(simulator Behavior) Behavior {
 }
 
 // misfits names the values of the ledger that the output_schema does not allow.
-func (r *Request) misfits(sample *sample, result any) (notes []string) {
+func (r *Request) misfits(sample *draft, result any) (notes []string) {
 	raw, err := rawjson.Encode(result)
 	if err != nil || r.world.set == nil {
 		return nil

@@ -20,7 +20,7 @@ func (anthropic) requestID() string { return "Request-Id" }
 func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 	q.Model, q.Stream = str(q.Body, "model"), yes(q.Body, "stream")
 	if s := rawjson.Member(q.Body, "system"); s != nil {
-		q.messages = append(q.messages, message{role: system, text: text(s)})
+		q.messages = append(q.messages, message{role: system, text: contentText(s)})
 	}
 	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
 		q.Tools = append(q.Tools, str(t, "name"))
@@ -38,7 +38,7 @@ func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 	ids := make(map[string]bool)
 	for i, m := range messages {
 		content := rawjson.Member(m, "content")
-		says := message{role: user, text: text(content)}
+		says := message{role: user, text: contentText(content)}
 		final := false
 		switch role := str(m, "role"); role {
 		case "user":
@@ -70,7 +70,7 @@ func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 				says.calls = append(says.calls, call)
 			case "tool_result":
 				says.results = append(says.results, Result{
-					CallID: str(b, "tool_use_id"), Content: text(rawjson.Member(b, "content")), IsError: yes(b, "is_error"),
+					CallID: str(b, "tool_use_id"), Content: contentText(rawjson.Member(b, "content")), IsError: yes(b, "is_error"),
 				})
 				says.late = says.late || others
 			default:

@@ -27,7 +27,7 @@ func (chat) read(q *Request, _ func(string) ([]message, bool)) error {
 		return err
 	}
 	for _, m := range messages {
-		content := text(rawjson.Member(m, "content"))
+		content := contentText(rawjson.Member(m, "content"))
 		switch role := str(m, "role"); role {
 		case "system", "developer":
 			q.messages = append(q.messages, message{role: system, text: content})

@@ -21,7 +21,7 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 	model, method, _ := strings.Cut(q.path[strings.LastIndexByte(q.path, '/')+1:], ":")
 	q.Model, q.Stream = model, method == "streamGenerateContent"
 	if s := camel(q.Body, "systemInstruction"); s != nil {
-		q.messages = append(q.messages, message{role: system, text: text(rawjson.Member(s, "parts"))})
+		q.messages = append(q.messages, message{role: system, text: contentText(rawjson.Member(s, "parts"))})
 	}
 	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
 		for name, declared := range rawjson.Members(t) {
@@ -40,7 +40,7 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 	}
 	var open openCalls // of the model's last turn
 	for _, c := range contents {
-		m := message{role: user, text: text(rawjson.Member(c, "parts"))}
+		m := message{role: user, text: contentText(rawjson.Member(c, "parts"))}
 		switch role := str(c, "role"); role {
 		case "", "user", "function":
 		case "model":

@@ -175,7 +175,7 @@ func TestWhatFailsATest(t *testing.T) {
 		{
 			"mistakes in a script", []llmtest.Step{
 				llmtest.Error(200), llmtest.Turn(), llmtest.Turn(llmtest.Error(429), llmtest.Text("x")), llmtest.Turn(llmtest.Drop(), llmtest.Text("x")),
-				llmtest.Turn(llmtest.Refusal("x"), llmtest.Text("x")), llmtest.Text("x").Fail(1), llmtest.Error(500).Cut(), llmtest.Text("x").RetryAfter(1), llmtest.Call("a", "", "{}"),
+				llmtest.Turn(llmtest.Refusal("x"), llmtest.Text("x")), llmtest.Text("x").Fail(1), llmtest.Error(500).EndEarly(), llmtest.Text("x").RetryAfter(1), llmtest.Call("a", "", "{}"),
 				llmtest.Raw("[]"), llmtest.Text("x").Usage(5, 1).Cached(6), llmtest.Choices(), llmtest.Choices(llmtest.Text("x"), llmtest.Drop(), llmtest.Call("a", "", "{}")),
 			},
 			func(testing.TB, *llmtest.Model) {},

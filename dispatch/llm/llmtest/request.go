@@ -142,8 +142,8 @@ func (q *Request) unanswered(adjacent bool) error {
 	return missing()
 }
 
-// text returns the text of a content: a string, or an array of parts with the member "text".
-func text(content json.RawMessage) string {
+// contentText returns the text of a content: a string, or an array of parts with the member "text".
+func contentText(content json.RawMessage) string {
 	if rawjson.Kind(content) == '"' {
 		return rawjson.Unquote(content)
 	}

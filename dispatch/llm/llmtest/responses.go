@@ -67,7 +67,7 @@ func itemMessage(i json.RawMessage) (m message, ok bool, err error) {
 	case "function_call", "custom_tool_call":
 		return message{role: assistant, calls: []part{{id: str(i, "call_id"), name: str(i, "name")}}}, true, nil
 	case "function_call_output", "custom_tool_call_output":
-		result := Result{CallID: str(i, "call_id"), Content: text(rawjson.Member(i, "output"))}
+		result := Result{CallID: str(i, "call_id"), Content: contentText(rawjson.Member(i, "output"))}
 		return message{role: tool, results: []Result{result}}, true, nil
 	case "message", "":
 		who := map[string]role{"assistant": assistant, "system": system, "developer": system, "user": user}
@@ -75,7 +75,7 @@ func itemMessage(i json.RawMessage) (m message, ok bool, err error) {
 		if !known {
 			return m, false, fmt.Errorf("the role %q of a message is not known", str(i, "role"))
 		}
-		return message{role: r, text: text(rawjson.Member(i, "content"))}, true, nil
+		return message{role: r, text: contentText(rawjson.Member(i, "content"))}, true, nil
 	}
 	return m, false, nil
 }

@@ -184,8 +184,8 @@ func (s Step) InOneChunk() Step { s.together = true; return s }
 // Incomplete marks the response as ended by the limit of output tokens.
 func (s Step) Incomplete() Step { s.incomplete = true; return s }
 
-// Cut ends the response in the middle, as if it were complete. SDKs do not report this for streams.
-func (s Step) Cut() Step { s.end = cut; return s }
+// EndEarly ends the response in the middle, as if it were complete. SDKs do not report this for streams.
+func (s Step) EndEarly() Step { s.end = cut; return s }
 
 // Reset breaks the connection in the middle of the response.
 func (s Step) Reset() Step { s.end = reset; return s }

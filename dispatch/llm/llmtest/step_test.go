@@ -23,10 +23,10 @@ func TestStepAsText(t *testing.T) {
 		"raw, incomplete":             llmtest.Raw("{}").Incomplete(),
 		"text, stop pause_turn":       secretly.Stop("pause_turn"),
 		"text, or text, or call f":    llmtest.Choices(secretly, secretly, llmtest.Call("a", "f", "{}")),
-		"text, cut":                   secretly.Cut(),
+		"text, cut":                   secretly.EndEarly(),
 		"text, reset":                 secretly.Reset(),
 		"text, fail 500":              secretly.Fail(500),
-		"text, stop x, or text, cut":  llmtest.Choices(secretly.Stop("x").Cut(), secretly),
+		"text, stop x, or text, cut":  llmtest.Choices(secretly.Stop("x").EndEarly(), secretly),
 		"text, incomplete, stop done": secretly.Incomplete().Stop("done"),
 	} {
 		if got := step.String(); got != want {
@@ -59,7 +59,7 @@ func TestSettingsOfATurn(t *testing.T) {
 		{"the reason of the first", 2, llmtest.Turn(a.Stop("pause_turn"), b), []string{`"stop_reason":"pause_turn"`}},
 		{"the reason of the second", 2, llmtest.Turn(a.Stop("pause_turn"), b.Stop("max")), []string{`"stop_reason":"max"`}},
 		{"the error of the first", 2, llmtest.Turn(llmtest.Text("x").Fail(529), llmtest.Text("y")), []string{`overloaded_error`, `-message_stop`}},
-		{"the end of the first", 2, llmtest.Turn(llmtest.Text("x").Cut(), llmtest.Text("y")), []string{`message_start`, `-message_stop`}},
+		{"the end of the first", 2, llmtest.Turn(llmtest.Text("x").EndEarly(), llmtest.Text("y")), []string{`message_start`, `-message_stop`}},
 		{"choices of the first", 0, llmtest.Turn(llmtest.Choices(a, b), llmtest.Text("x")), []string{`"id":"a"`, `"content":"x"`, `"index":1`, `"id":"b"`}},
 
 		{"a raw part beside calls in one chunk", 3, llmtest.Turn(a, llmtest.Raw(`{"text":"x"}`), b).InOneChunk(),
@@ -103,7 +103,7 @@ func TestSettingsOfATurn(t *testing.T) {
 			t.Errorf("the expectation %s does not apply: %s", want, failures)
 		}
 	}
-	for _, choice := range []llmtest.Step{llmtest.Error(500), llmtest.Drop(), llmtest.Text("x").Cut(), llmtest.Choices(a, b)} {
+	for _, choice := range []llmtest.Step{llmtest.Error(500), llmtest.Drop(), llmtest.Text("x").EndEarly(), llmtest.Choices(a, b)} {
 		if err := llmtest.NewModel(llmtest.Choices(a, choice)).Err(); err == nil || !strings.Contains(err.Error(), "a choice after the first has content only") {
 			t.Errorf("%s: %v", choice, err)
 		}

@@ -44,7 +44,7 @@ func TestWire(t *testing.T) {
 		llmtest.Refusal("I cannot."),
 		llmtest.Text("I").Incomplete(),
 		llmtest.Error(400), llmtest.Error(401), llmtest.Error(429).RetryAfter(1500 * time.Millisecond), llmtest.Error(500), llmtest.Error(503).RetryAfter(2 * time.Second), llmtest.Error(529),
-		llmtest.Text("Hello.").Cut(),
+		llmtest.Text("Hello.").EndEarly(),
 		llmtest.Text("Hello.").Reset(),
 		llmtest.Text("Hello.").Fail(529),
 		llmtest.Drop(),
@@ -170,7 +170,7 @@ func TestWireOfOtherSteps(t *testing.T) {
 // Every event of a stream ends with an empty line, the last one too: SDKs lose one that does not.
 func TestEveryEventEndsWithAnEmptyLine(t *testing.T) {
 	for _, wire := range wires {
-		m := llmtest.New(t, llmtest.Text("Hello."), llmtest.Text("Hello.").Cut(), llmtest.Text("Hello.").Fail(500))
+		m := llmtest.New(t, llmtest.Text("Hello."), llmtest.Text("Hello.").EndEarly(), llmtest.Text("Hello.").Fail(500))
 		for range 3 {
 			if _, _, answer, err := post(t, m, wire.streamPath, wire.stream); err != nil || !strings.HasSuffix(answer, "\n\n") || strings.Contains(answer, "\n\n\n") {
 				t.Errorf("%s: %q %v", wire.name, answer, err)

@@ -153,7 +153,7 @@ func TestEndInTheMiddle(t *testing.T) {
 		if err == nil || stream && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("reset: %+v %v", r, err)
 		}
-		_, c = start(llmtest.Text(long).Cut())
+		_, c = start(llmtest.Text(long).EndEarly())
 		c.user("hi")
 		r, err = c.ask(t.Context())
 		if stream && (err != nil || r.finish == s.finish["stop"]) || !stream && err == nil {

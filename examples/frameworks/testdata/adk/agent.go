@@ -61,7 +61,7 @@ func NewAgent(ctx context.Context, config genai.ClientConfig, modelName, system 
 		if err != nil {
 			return nil, err
 		}
-		conversation, err := llm.Conversation(llm.Gemini, history)
+		conversation, err := llm.ToConversation(llm.Gemini, history)
 		if err != nil {
 			return nil, err
 		}

@@ -56,7 +56,7 @@ func NewAgent(ctx context.Context, config openai.ChatModelConfig, system string,
 		if err != nil {
 			return nil, err
 		}
-		conversation, err := llm.Conversation(llm.OpenAIChat, history)
+		conversation, err := llm.ToConversation(llm.OpenAIChat, history)
 		if err != nil {
 			return nil, err
 		}

@@ -334,12 +334,12 @@ func (o *options) complain(stderr io.Writer, err error) {
 	table.Row(faint("row"), faint("line"), faint("column"), faint("what is wrong"))
 	number := func(n int) terminal.Cell {
 		if n == 0 {
-			return terminal.Text("")
+			return terminal.PlainCell("")
 		}
 		return terminal.Cell{Text: fmt.Sprint(n), Right: true}
 	}
 	for _, p := range bad.Problems {
-		table.Row(number(p.Row), number(p.Line), terminal.Text(terminal.Cut(p.Column, 32)), terminal.Text(p.Message))
+		table.Row(number(p.Row), number(p.Line), terminal.PlainCell(terminal.Cut(p.Column, 32)), terminal.PlainCell(p.Message))
 	}
 	fmt.Fprintf(stderr, "toolwire eval: the dataset has problems (row as a spreadsheet shows it, line of the file):\n\n")
 	_ = table.Write(stderr, colour)

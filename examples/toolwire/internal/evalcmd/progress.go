@@ -96,7 +96,7 @@ func (p *progress) trial(t eval.Trial) {
 		style = terminal.Good
 	}
 	var table terminal.Table
-	table.Row(terminal.Cell{Text: string(t.Verdict), Style: style}, terminal.Text(name), terminal.Text(reason))
+	table.Row(terminal.Cell{Text: string(t.Verdict), Style: style}, terminal.PlainCell(name), terminal.PlainCell(reason))
 	p.clear()
 	_ = table.Write(p.w, p.colour) // of no consequence, as all errors here
 	if p.all && t.Result != nil {

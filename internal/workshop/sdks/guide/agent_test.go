@@ -57,7 +57,7 @@ func newAgent(client openai.Client) (dispatch.Agent, error) {
 		if err != nil {
 			return nil, err
 		}
-		conversation, err := llm.Conversation(llm.OpenAIChat, history)
+		conversation, err := llm.ToConversation(llm.OpenAIChat, history)
 		if err != nil {
 			return nil, err
 		}

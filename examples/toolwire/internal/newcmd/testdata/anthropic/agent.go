@@ -84,7 +84,7 @@ func conversation(run *dispatch.Run) (messages []anthropic.MessageParam, err err
 	if err != nil {
 		return nil, err
 	}
-	list, err := llm.Conversation(llm.Anthropic, history)
+	list, err := llm.ToConversation(llm.Anthropic, history)
 	if err != nil {
 		return nil, err
 	}

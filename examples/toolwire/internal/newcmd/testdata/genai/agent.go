@@ -94,7 +94,7 @@ func conversation(run *dispatch.Run) (contents []*genai.Content, err error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := llm.Conversation(llm.Gemini, history)
+	list, err := llm.ToConversation(llm.Gemini, history)
 	if err != nil {
 		return nil, err
 	}

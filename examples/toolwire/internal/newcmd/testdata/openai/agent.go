@@ -79,7 +79,7 @@ func conversation(run *dispatch.Run) (messages []message, err error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := llm.Conversation(llm.OpenAIChat, history)
+	list, err := llm.ToConversation(llm.OpenAIChat, history)
 	if err != nil {
 		return nil, err
 	}
