@@ -33,7 +33,7 @@ func (t *Transcript) label(ctx context.Context, name string) *label {
 }
 
 // SetConversation sets the conversation of a sub-agent with its model, from its first message to
-// its last. The sub-agent is that of [proxy.WithActor] in ctx; without one it is the agent itself.
+// its last. The sub-agent is the label of [proxy.WithActor] in ctx; without one it is the agent itself.
 // The conversation replaces the one that was set for the label before. If messages is empty, the
 // label has no conversation. The messages must not be changed afterwards.
 //

@@ -133,7 +133,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Tim
 	if body, err = in.Head(unadmitted); err != nil {
 		return t, nil, h.bodyError(err)
 	}
-	if in.Done() && isPing(body) { // also if the gate is full
+	if in.Done() && isPing(body) { // even if the gate is full
 		return aPing, nil, nil
 	}
 	if t, err = h.gate.enter(int64(len(body))); err != nil {

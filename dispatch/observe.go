@@ -53,14 +53,14 @@ type RunEnd struct {
 	// secrets. [Options.FailureResponse] may have turned the failure into a response.
 	Err error
 
-	// TimedOut reports that the response is that of [Options.TimeoutResponse]. Err is then nil.
+	// TimedOut reports that the response is from [Options.TimeoutResponse]. Err is then nil.
 	TimedOut bool
 
 	// Problems are what was repaired or removed in the response, as [Options.Logger] receives them.
 	Problems []Problem
 
-	// Metadata is that of the agent's response and of the run's [Transcript], with the model and the
-	// tokens. It is nil if neither has any. It must not be changed.
+	// Metadata joins the metadata of the agent's response and of the run's [Transcript], with the model
+	// and the tokens. It is nil if neither has any. It must not be changed.
 	Metadata *Metadata
 
 	Calls    int           // tool calls that the run's client has begun
@@ -73,8 +73,8 @@ type Refusal struct {
 	Err    error
 	Status int // of the response
 
-	// Header is that of [RunStart]. Do not trust the headers of a request that was not
-	// authenticated.
+	// Header returns a header of the request, as in [RunStart]. Do not trust the headers of a request
+	// that was not authenticated.
 	Header func(name string) string
 }
 

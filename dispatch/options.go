@@ -69,8 +69,8 @@ type Options struct {
 	// RunTimeout is the agent's run_timeout_s at registration, after which the platform stops
 	// waiting. It counts from the arrival of the request. Defaults to 300 s; the maximum is 1800 s.
 	// The agent's context ends Reserve earlier, which defaults to 2 s. If the agent has not
-	// returned after half of the reserve, the response is that of TimeoutResponse. An error that
-	// the agent returns before its context has ended fails the run, also if it reports a timeout of
+	// returned after half of the reserve, the response is from TimeoutResponse. An error that
+	// the agent returns before its context has ended fails the run, even if it reports a timeout of
 	// a call.
 	RunTimeout time.Duration
 	Reserve    time.Duration

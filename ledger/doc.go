@@ -20,8 +20,8 @@
 // Every error of this package is an [*Error]. [Problem] lists the codes of problems. Rules and
 // states are safe for concurrent use.
 //
-// The rules are those of "Writing ledger updates from passthrough" in the [Tools schema] document.
-// The limits are those of its [ledger schema].
+// The rules are from "Writing ledger updates from passthrough" in the [Tools schema] document.
+// The limits are from its [ledger schema].
 //
 // # Paths
 //
@@ -58,13 +58,13 @@
 //   - a slice or a negative index directly after the dots of a descent.
 //
 // A field_map with such a path, or with a text that is not a JSONPath, leaves out that field.
-// [Outcome.Explain] and the error of [Compile] say so.
+// [Outcome.Explain] and the error of [Compile] name it.
 //
 // # Later releases
 //
 // Later releases of the platform add members to adapters: effects, when, list_append and
 // list_remove; they may add ops. Adapters keep them. A rule that has one writes nothing, and each
-// of its outcomes says so.
+// of its outcomes reports it.
 //
 // [world state]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ledger
 // [forwarded to a live system]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#passthrough

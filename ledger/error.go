@@ -39,7 +39,7 @@ type Error struct {
 //	not_in_enum       a value is not one of those that the field's enum lists
 //	undeclared        an entity type, field or flag is not in the ledger schema
 //	forbidden         a member must be left out with this op
-//	invalid_path      a path is not a JSONPath, or that of an id selects a list
+//	invalid_path      a path is not a JSONPath, or the path of an id selects a list
 //	invalid_template  a flag template has a stray brace or is empty
 //	unsupported       a path, or a member or op of a later release, is kept and not evaluated
 //	invalid_json      a document is not one strict JSON value within its limits

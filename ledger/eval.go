@@ -14,7 +14,7 @@ import (
 
 // Eval evaluates the rule for one call, given its arguments object and the tool's response as JSON.
 // It never fails; the Steps of the [Outcome] explain its decisions. Equal input gives an equal
-// outcome. Eval does not modify or keep args and response. The rules are those of the Tools schema:
+// outcome. Eval does not modify or keep args and response. The rules are from the Tools schema:
 //
 //   - If id_from matches nothing, an object or array, null or an empty string, nothing is written,
 //     flags included.

@@ -17,7 +17,7 @@ const (
 )
 
 // A Rule is a compiled [Adapter]. It is immutable and safe for concurrent use. A nil or zero Rule
-// is that of a tool without an adapter: it writes nothing.
+// belongs to a tool without an adapter: it writes nothing.
 type Rule struct {
 	op         Op
 	entityType string

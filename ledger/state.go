@@ -127,7 +127,7 @@ type Applied struct {
 	//	violation  the update was not applied; see Violations
 	Status string `json:"status"`
 	// Violations are what the schema does not allow, or what is wrong with the update itself. Their
-	// pointers are those of the entity in an initial_state document, such as /order/4521/status,
+	// pointers point to the entity in an initial_state document, such as /order/4521/status,
 	// and "" for a flag.
 	Violations []Problem `json:"violations,omitempty"`
 }

@@ -38,7 +38,7 @@ type Result struct {
 	// Err is nil if the tool succeeded, and an [*Error] otherwise.
 	Err error
 
-	// Stdout and Stderr are what the program printed, also if the call failed. Stdout is cut at
+	// Stdout and Stderr are what the program printed, even if the call failed. Stdout is cut at
 	// Options.MaxStdout. Stderr keeps 64 KiB: of a longer text the beginning and the end, with a
 	// line between them that counts the missing bytes.
 	Stdout, Stderr []byte

@@ -13,7 +13,7 @@ import (
 //	JSON   json.RawMessage // the value as it came
 //	Failed bool            // the call failed
 //
-// Give Text to SDKs that take text, such as those of OpenAI and Anthropic, and JSON to SDKs that take
+// Give Text to SDKs that take text, such as OpenAI's and Anthropic's, and JSON to SDKs that take
 // values, such as Google's. A blank string is `""` in Text too, because some models' APIs reject a
 // blank text. Packages manifest and toolbox return the same type.
 type ModelResult = toolresult.ModelResult

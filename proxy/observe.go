@@ -78,7 +78,7 @@ type AttemptInfo struct {
 
 	// Header has what earlier observers have added. AttemptStart may add headers to it, such as
 	// Traceparent, which are sent. Those that decide who calls, what is sent and how the answer is read
-	// are left out: Authorization, Cookie, those of HTTP connections, and all that begin with
+	// are left out: Authorization, Cookie, headers of HTTP connections, and all that begin with
 	// X-Pipelines-, Content-, Accept or Proxy-. Header is nil in AttemptEnd.
 	Header http.Header
 }

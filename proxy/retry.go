@@ -72,7 +72,7 @@ func stopped(last *Error, code Code, reason error) *Error {
 	return &e
 }
 
-// waitToRepeat is called before each wait for a repeat. number is that of the attempt that failed
+// waitToRepeat is called before each wait for a repeat. number is the number of the attempt that failed
 // with last. The function that it returns is called after the wait.
 func (r *run) waitToRepeat(
 	ctx context.Context, req *request, number int, last *Error, wait time.Duration,

@@ -127,7 +127,7 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 
 // Handoff records that control passes from one sub-agent to another. Attribute the target's calls
 // to it, through [Client.As] or [WithActor], before its first call. The sequence and the errors are
-// those of [Client.Trace].
+// as documented for [Client.Trace].
 //
 // The member names of this payload are not documented; from_sub_agent and to_sub_agent are those of
 // the platform's telemetry. Use [Client.Trace] with [EventHandoff] to send others.

@@ -13,7 +13,7 @@
 //   - [Define] declares a tool from Go types. [For] infers a schema.
 //   - [Validate] reports what the platform rejects, and lists what this library cannot check.
 //     [Lint] reports what is valid and still likely to cause trouble.
-//   - [Import] and [Export] read and write tool lists: the platform's own, and those of SDKs.
+//   - [Import] and [Export] read and write tool lists: the platform's own, and the lists of SDKs.
 //   - [Compile] makes a [Validator] for one schema. [NewSet] makes a [Set] for the calls of a
 //     tool list.
 //

@@ -26,7 +26,7 @@ import (
 // keeps its order in every SDK.
 //
 // The error is an [*Error] with CodeInvalid if a schema or a member of Extra is not strict JSON, if
-// a name in Extra repeats or is that of a field, or if f is not a format.
+// a name in Extra repeats or is the name of a field, or if f is not a format.
 func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err error) {
 	d, ok := dialectOf(f)
 	if !ok && f != Platform {

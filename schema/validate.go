@@ -37,7 +37,7 @@ type ValidateOptions struct {
 }
 
 // Validate reports every reason for which the platform would reject the tools, as one [*Error] with
-// CodeInvalid. The rules are those of the Tools schema, "Validation"; [Problem] lists their codes,
+// CodeInvalid. The rules are from the Tools schema, "Validation"; [Problem] lists their codes,
 // and the package comment says where the page leaves a choice. If o is nil, the defaults apply.
 //
 // The list unchecked contains what does not make the platform reject a tool and what this library
@@ -131,7 +131,7 @@ func (c *checker) tool(ps *problems, t *Tool) {
 }
 
 // laterMembers are members of a tool that later releases of the platform know. The members of
-// adapters are those of package ledger.
+// adapters are from package ledger.
 var laterMembers = []string{"ledger_read", "preconditions", "effects", "when", "requires_human_approval", "context_store"}
 
 func (c *checker) name(ps *problems, name string) {
