@@ -155,18 +155,13 @@ func (b *Body) Head(n int) ([]byte, error) {
 }
 
 // Rest reads the body to its end and returns it with what has been read before. The buffer grows with
-// what arrives, not with what is announced: to at most twice as much, and below 1 MiB to four times
-// as much. Before it grows to n bytes, Rest calls room(n). If that returns false, Rest returns
-// [ErrNoRoom]. room may be nil.
+// what arrives, not with what is announced, to at most twice as much. Before it grows to n bytes, Rest
+// calls room(n). If that returns false, Rest returns [ErrNoRoom]. room may be nil.
 func (b *Body) Rest(body []byte, room func(n int64) bool) ([]byte, error) {
 	for b.err == nil {
 		if len(body) == cap(body) {
 			most := int64(len(body)) + b.left + 1
-			size := max(2*int64(cap(body)), minBuffer)
-			if size < 1<<20 {
-				size *= 2 // copying twice as often is a tenth of the cost of a dispatch of 1 MB
-			}
-			size = min(size, most)
+			size := min(max(2*int64(cap(body)), minBuffer), most)
 			if length := b.r.ContentLength; length >= int64(cap(body)) {
 				size = min(size, length+1)
 			}
