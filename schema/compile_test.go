@@ -48,6 +48,8 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 		{"additional", `{"properties":{"a":{}},"additionalProperties":false}`, `{"z":1,"a":1,"b/c":1}`,
 			"/b~1c|additionalProperties|is not allowed here\n/z|additionalProperties|is not allowed here"},
 		{"enum", `{"enum":["open","closed",1,null]}`, `"x"`, `|enum|must be one of "open", "closed", 1, null`},
+		{"enum of one value", `{"enum":["a"]}`, `"b"`, `|enum|must be "a"`},
+		{"enum of two values", `{"enum":["a","b"]}`, `"c"`, `|enum|must be one of "a", "b"`},
 		{"const", `{"const":"a"}`, `"b"`, `|const|must be "a"`},
 		{"lengths", `{"items":{"minLength":2,"maxLength":3}}`, `["a","ääää","äb"]`,
 			"/0|minLength|must have at least 2 characters, not 1\n/1|maxLength|must have at most 3 characters, not 4"},
@@ -67,6 +69,19 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 			{"properties":{"kind":{"const":"a"},"x":{"type":"string"}}},
 			{"properties":{"kind":{"const":"b"},"y":{"type":"string"}}}]}`, `{"kind":"b","y":1}`,
 			"|oneOf|matches none of the 2 alternatives\n/y|type|must be a string, not a number"},
+		{"discriminated by an enum", `{"oneOf":[
+			{"properties":{"kind":{"enum":["a"]}}},{"properties":{"kind":{"enum":["b"]}},"required":["x","y"]}]}`, `{"kind":"b"}`,
+			"|oneOf|matches none of the 2 alternatives\n|required|is missing the required property \"x\"\n" +
+				"|required|is missing the required property \"y\""},
+		{"alternatives before the parts of one that is elsewhere", `{"$defs":{"x":{"required":["b"]}},"properties":{"a":{"anyOf":[
+			{"$ref":"#/$defs/x"},{"required":["c","d"]}]}}}`, `{"a":{}}`,
+			"/a|anyOf|matches none of the 2 alternatives\n/a|required|is missing the required property \"b\""},
+		{"another issue after 79 that read the same", `{"allOf":[` + strings.Repeat(`{"properties":{"a":{"type":"string"}}},`, 79) +
+			`{}],"properties":{"b":{"type":"string"}}}`, `{"a":1,"b":1}`,
+			"/a|type|must be a string, not a number\n/b|type|must be a string, not a number"},
+		{"several unwanted in a nested object", `{"properties":{"a":{"properties":{"b":{"properties":{"c":{"additionalProperties":false}}}}}}}`,
+			`{"a":{"b":{"c":{"y":1,"z":1}}}}`,
+			"/a/b/c/y|additionalProperties|is not allowed here\n/a/b/c/z|additionalProperties|is not allowed here"},
 		{"both", `{"oneOf":[{},{}]}`, `1`, `|oneOf|must match exactly one of the alternatives, not both 0 and 1 (counted from 0)`},
 		{"not", `{"not":{"type":"string"}}`, `"x"`, `|not|must not be what "not" describes`},
 		{"dependent", `{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `|dependentRequired|must have the property "b" when it has "a"`},
@@ -127,6 +142,8 @@ func TestManyNamesAreCounted(t *testing.T) {
 		{"in an alternative", `{"anyOf":[{"type":"string"},{"required":` + names(1_000) + `}]}`, `{}`, `"n0"`, `"n115"`, 980},
 		{"in the closest alternative", `{"anyOf":[{"required":` + names(1_000) + `},{"required":` + names(90) + `}]}`, `{}`,
 			"matches none", `"n25"`, 71},
+		{"in the alternative that a constant selects", `{"anyOf":[{"properties":{"kind":{"const":"a"}}},{"properties":{"kind":{"const":"b"}},` +
+			`"required":` + names(900) + `}]}`, `{"kind":"b"}`, "matches none", `"n114"`, 881},
 	} {
 		err := mustCompile(t, test.schema).Validate([]byte(test.document))
 		e, ok := errors.AsType[*schema.Error](err)
@@ -227,6 +244,11 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 				"put the definition under \"$defs\"\n" +
 				"schema_pattern_unsupported|/properties/f/patternProperties/[|is a regular expression that cannot be checked here: missing closing ]"},
 		{"broken in a part with its own id", `{"$defs":{"a":{"$id":"https://x.test/a","$ref":"#/$defs/b"}},"$ref":"#/$defs/a"}`, `schema_ref_broken||`},
+		{"not broken in a part with its own id", `{"$defs":{"a":{"$id":"https://x.test/a","$ref":"#/$defs/b","$defs":{"b":{}}}},` +
+			`"$ref":"#/$defs/a","type":"text"}`, `schema_invalid|/type|`},
+		{"several broken under the id of the whole", `{"$id":"https://x.test/","properties":{"a":{"$ref":"#/$defs/x"},"b":{"$ref":"#/$defs/y"}}}`,
+			"schema_ref_broken|/properties/a/$ref|refers to \"#/$defs/x\", which does not exist\n" +
+				"schema_ref_broken|/properties/b/$ref|refers to \"#/$defs/y\", which does not exist"},
 		{"draft", `{"$schema":"https://json-schema.org/draft/2099/schema"}`, `schema_draft_unknown|/$schema|`},
 		{"regex", `{"properties":{"a":{"pattern":"("}}}`, `schema_pattern_unsupported|/properties/a/pattern|is a regular expression that cannot be checked here: missing closing )`},
 		{"look-ahead", `{"pattern":"(?=a)"}`, `schema_pattern_unsupported|/pattern|is a regular expression that cannot be checked here: look-ahead`},
@@ -396,6 +418,13 @@ func TestLimitsGrowTogether(t *testing.T) {
 		_, err := schema.Compile(json.RawMessage(doubledProperties(13)), &schema.CompileOptions{Limits: schema.Limits{SchemaBytes: size}})
 		if schema.CodeOf(err) != want {
 			t.Errorf("16,383 references at %d bytes: %v", size, err)
+		}
+	}
+	for items, want := range map[int]schema.Code{499_997: "", 499_998: schema.CodeUnchecked} {
+		raw := json.RawMessage(`{"default":[` + strings.Repeat("0,", items-1) + `0]}`) // three more values and names
+		_, err := schema.Compile(raw, &schema.CompileOptions{Limits: schema.Limits{SchemaBytes: 2 << 20}})
+		if schema.CodeOf(err) != want {
+			t.Errorf("%d values and names in a schema: %v", items+3, err)
 		}
 	}
 }

@@ -65,6 +65,7 @@ func hostileCases() []hostile {
 		{"1,000 properties", properties(1_000), `{}`, ""},
 		{"20,000 subschemas", `{"allOf":` + listOf(20_000, `{}`) + `}`, `1`, "schema_too_complex"},
 		{"2,900 subschemas", `{"allOf":` + listOf(2_900, `{}`) + `}`, `1`, ""},
+		{"more than a few refs to strange places", `{"x":` + listOf(400, `{}`) + `,"allOf":[` + refs(200) + `]}`, `1`, "schema_too_complex"},
 		{"refs to strange places", `{"x":` + listOf(1_400, `{}`) + `,"allOf":[` + refs(1_400) + `]}`, `1`, "schema_too_complex"},
 		{"a few refs to strange places", `{"x":` + listOf(400, `{}`) + `,"allOf":[` + refs(100) + `]}`, `1`, ""},
 		{"2,900 subschemas under a long name", `{"properties":{"` + strings.Repeat("x", 30_000) + `":{"allOf":` + listOf(2_900, `{}`) + `}}}`, `1`, "schema_too_complex"},
@@ -72,6 +73,8 @@ func hostileCases() []hostile {
 		{"1,000 references under a long id", `{"$id":"https://x.test/` + strings.Repeat("x", 30_000) + `/","allOf":` + listOf(1_000, `{"$ref":"#/$defs/a"}`) +
 			`,"$defs":{"a":{}}}`, `1`, "schema_too_complex"},
 		{"2,900 subschemas under a name of usual length", `{"properties":{"` + strings.Repeat("x", 200) + `":{"allOf":` + listOf(2_900, `{}`) + `}}}`, `1`, ""},
+		{"2,900 subschemas under a name of 320 bytes", `{"properties":{"` + strings.Repeat("x", 320) + `":{"allOf":` + listOf(2_900, `{}`) + `}}}`, `1`, ""},
+		{"2,900 subschemas under a name of 350 bytes", `{"properties":{"` + strings.Repeat("x", 350) + `":{"allOf":` + listOf(2_900, `{}`) + `}}}`, `1`, "schema_too_complex"},
 		{"10,000 values under a long name", `{"` + strings.Repeat("x", 30_000) + `":{"default":` + listOf(10_000, `1`) + `}}`, `1`, ""},
 		{"20,000 subschemas in data", `{"default":` + listOf(20_000, `{}`) + `}`, `1`, "schema_too_complex"},
 		{"long pattern", `{"pattern":"` + strings.Repeat("a", 1025) + `"}`, `"a"`, "schema_pattern_unsupported"},
@@ -81,6 +84,8 @@ func hostileCases() []hostile {
 		{"schema number with a huge exponent", `{"maximum":1e99999999}`, `1`, "schema_too_complex"},
 		{"schema count beyond 64 bits", `{"maxLength":1e300,"minLength":0}`, `"a"`, ""},
 
+		{"50,000 values", `{"type":"array"}`, listOf(49_999, `1`), ""},
+		{"50,001 values", `{"type":"array"}`, listOf(50_000, `1`), "limit"},
 		{"number with a huge exponent", `{"maximum":5}`, `1e99999999`, "limit"},
 		{"200 numbers with large exponents and multipleOf", `{"items":{"multipleOf":0.7}}`, listOf(200, `1e999999`), "limit"},
 		{"5,000 numbers at the largest exponent and multipleOf", `{"items":{"multipleOf":0.7}}`, listOf(5_000, `1e400`), "mismatch"},

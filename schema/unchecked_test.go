@@ -199,6 +199,14 @@ func TestInvalidBeforeUnchecked(t *testing.T) {
 	if got := verdict(t, tools, nil); !strings.Contains(got, "schema_invalid /0/input_schema/properties/b/type") {
 		t.Errorf("problems:\n%s", got)
 	}
+	for patterns, at := range map[int]int{18: 18, 19: 19, 20: 0, 21: 0} { // they are in the order of the schema unless some are left out
+		list := properties.String()[:patterns*strings.Index(properties.String(), `"a01"`)]
+		_, err := schema.Compile(json.RawMessage(`{"properties":{`+list+`"b":{"type":"text"}}}`), nil)
+		e, ok := errors.AsType[*schema.Error](err)
+		if !ok || len(e.Problems) != min(patterns+1, 20) || e.Problems[at].Code != "schema_invalid" {
+			t.Errorf("%d expressions: %v, want problem %d to be invalid", patterns, err, at)
+		}
+	}
 	tools[0].InputSchema = json.RawMessage(`{"x-note":{"pattern":` + lookAhead + `},"examples":[{"pattern":` + lookAhead + `}]}`)
 	if got := verdict(t, tools, nil); got != "" {
 		t.Errorf("expressions that are not part of the schema:\n%s", got)
@@ -272,5 +280,15 @@ func TestDraftsOfResources(t *testing.T) {
 		if schema.CodeOf(err) != test.want || test.want == schema.CodeUnchecked && (len(e.Problems) != 1 || e.Problems[0].Code != "schema_draft_assumed") {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
+	}
+}
+
+// A schema and a resource that have the same problem in the same place report it once.
+func TestSameProblemInAResource(t *testing.T) {
+	const url = "https://schemas.example.com/a"
+	o := &schema.CompileOptions{Resources: map[string]json.RawMessage{url: json.RawMessage(`{"pattern":` + lookAhead + `}`)}}
+	_, err := schema.Compile(json.RawMessage(`{"$ref":"`+url+`","pattern":`+lookAhead+`}`), o)
+	if e, ok := errors.AsType[*schema.Error](err); !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/pattern" {
+		t.Errorf("error = %v, want one problem", err)
 	}
 }

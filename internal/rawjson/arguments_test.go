@@ -18,6 +18,7 @@ type order struct {
 	Inner  struct {
 		Level int `json:"level"`
 	} `json:"inner,omitzero"`
+	Share float32 `json:"share,omitempty"`
 }
 
 func TestEncode(t *testing.T) {
@@ -79,6 +80,7 @@ func TestDecode(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"amount":300}`:           "/amount must be a whole number between -128 and 127",
 		`{"inner":{"level":true}}`: "/inner/level must be a whole number between -9223372036854775808 and 9223372036854775807",
+		`{"share":1e300}`:          "/share cannot be decoded from a JSON number into a Go float32",
 		`[]`:                       "the arguments cannot be decoded from a JSON array into a Go rawjson_test.order",
 	} {
 		_, err := rawjson.Decode[order](json.RawMessage(raw), "the arguments")
@@ -103,6 +105,7 @@ func TestDecodeWholeNumbers(t *testing.T) {
 		M   map[string]uint8
 		Raw json.RawMessage
 		V   uint
+		W   uintptr
 		A   accumulating
 	}
 	for _, test := range []struct{ raw, want string }{
@@ -112,6 +115,7 @@ func TestDecodeWholeNumbers(t *testing.T) {
 		{`{"I":127.5}`, "/I must be a whole number between -128 and 127"},
 		{`{"I":1.28e2}`, "/I must be a whole number between -128 and 127"},
 		{`{"V":-1}`, fmt.Sprint("/V must be a whole number between 0 and ", uint(math.MaxUint))},
+		{`{"W":-1}`, fmt.Sprint("/W must be a whole number between 0 and ", uint(math.MaxUint))},
 		{`{"U":-1.0}`, "/U must be a whole number between 0 and 18446744073709551615"},
 		{`{"D":9223372036854775808.0}`, "/D must be a whole number between -9223372036854775808 and 9223372036854775807"},
 		{`{"M":{"a":256.0}}`, "/M must be a whole number between 0 and 255"},
@@ -170,18 +174,23 @@ func TestDecodeExact(t *testing.T) {
 		Shown string `json:"-"`
 	}
 	type Scale int
+	type Ratio int
 	type Outer struct {
 		Unit string `json:"unit"`
 	}
+	type Tagged struct{ Size int }
 	type knobs struct {
 		Base
 		*Outer
 		Scale
+		*Ratio
+		Tagged `json:"tagged"`
 		unset  int
 		Level  *level            `json:"level"`
 		Levels []level           `json:"levels"`
 		ByName map[string]*level `json:"by_name"`
 		Pair   [2]level          `json:"pair"`
+		Twice  **level           `json:"twice"`
 		Own    hidden            `json:"own"`
 		Any    any               `json:"any"`
 		Two    int               `json:"two"`
@@ -191,7 +200,8 @@ func TestDecodeExact(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{}`: "",
 		`{"model":"m","level":{"high":true,"Low":1},"levels":[{"high":true}],"by_name":{"X":{"Low":2}},"pair":[{"Low":3}],"two":1,"TWO":2}`: "",
-		`{"unit":"x","Scale":3}`:                            "",
+		`{"unit":"x","Scale":3,"Ratio":2}`:                  "",
+		`{"tagged":{"Size":1},"twice":{"Low":1}}`:           "",
 		`{"own":{"TEXT":1},"any":{"Model":1},"level":null}`: "",
 
 		`{"top_p":1}`:                     unknown,
@@ -204,6 +214,9 @@ func TestDecodeExact(t *testing.T) {
 		`{"Unset":1}`:                     unknown,
 		`{"unset":1}`:                     unknown,
 		`{"scale":1}`:                     `"scale" must be spelled "Scale"; names are case-sensitive`,
+		`{"ratio":1}`:                     `"ratio" must be spelled "Ratio"; names are case-sensitive`,
+		`{"Tagged":{}}`:                   `"Tagged" must be spelled "tagged"; names are case-sensitive`,
+		`{"twice":{"low":1}}`:             `"low" must be spelled "Low"; names are case-sensitive`,
 		`{"UNIT":"x"}`:                    `"UNIT" must be spelled "unit"; names are case-sensitive`,
 		`{"Model":"m"}`:                   `"Model" must be spelled "model"; names are case-sensitive`,
 		`{"level":{"low":1}}`:             `"low" must be spelled "Low"; names are case-sensitive`,

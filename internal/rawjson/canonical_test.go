@@ -69,6 +69,15 @@ func TestComparisonsAreCheap(t *testing.T) {
 	}
 	orders := json.RawMessage(testkit.Kinds[0].Document(64 << 10))
 	spaced := append([]byte(" "), orders...)
+	if n := testing.AllocsPerRun(5, func() { rawjson.Equal(orders, orders) }); n != 0 {
+		t.Errorf("Equal of the same text allocates %v times", n)
+	}
+	tidy := func(doc string) float64 {
+		return testing.AllocsPerRun(5, func() { rawjson.Tidy(json.RawMessage(doc)) })
+	}
+	if inner, outer := tidy(`{"b":1,"c":{"a":1}}`), tidy(`{"a":1,"b":{"c":1}}`); inner != outer {
+		t.Errorf("Tidy allocates %v times for an object that begins with an early name, %v times with a late one", inner, outer)
+	}
 	equal := false
 	if spent := cost.Allocated(func() { equal = rawjson.Equal(orders, spaced) }); spent > 5<<16 || !equal {
 		t.Errorf("Equal allocates %d bytes for two documents of 64 KiB, and is %t", spent, equal)
