@@ -17,9 +17,9 @@ import (
 // agent's whole answer arrived. No answer, an answer after the time and an error fail the test even
 // if the handler answers in the agent's place: see [Result].StandIn. It also fails the test if the
 // handler removed messages or metadata, or if the platform drops them as malformed. Repairs of the
-// handler do not fail the test. Nor does what llm.Transport could not tell: two conversations under one
-// label, requests that belong to none, and requests without the context of the agent. The recorded
-// tool calls arrive. All of them are in [Result].Problems.
+// handler do not fail the test. Neither do conversations that llm.Transport cannot tell apart,
+// requests that belong to none, and requests without the agent's context. The recorded tool calls
+// arrive. [Result].Problems lists all of these.
 func (r *Result) AssertOK(t testing.TB) {
 	t.Helper()
 	if !r.OK() {

@@ -18,24 +18,24 @@ import (
 // MaxTurns, after a final response that contains TerminationKeyword, or after a turn that fails.
 // [Result].Ended says which.
 type Conversation struct {
-	// UserTurns is what the user says after [Task].Instruction. The platform calls them
+	// UserTurns are the user's messages after [Task].Instruction. The platform calls them
 	// scripted_user_turns. If Instruction is "", the first of them begins the session.
 	UserTurns []string
 
-	// User returns what the user says after UserTurns: it plays the user, or asks a model that does.
-	// turns are those so far. User is called after each of them, also after the last that MaxTurns
-	// allows, so that it can end the session there. If Instruction is "" and there are no UserTurns,
-	// the first call begins the session. User returns [ErrDone] to end the session. With any other
-	// error, or with "", the session ends too, and [Dispatch] returns an error. If User is nil, the
-	// session ends after UserTurns.
+	// User returns the user's next message after UserTurns. It may ask a model for it. turns are
+	// the turns so far. User is called after each turn, including the last that MaxTurns allows, so
+	// that it can end the session there. If Instruction is "" and there are no UserTurns, the first
+	// call begins the session. User returns [ErrDone] to end the session. With any other error, or
+	// with "", the session ends too, and [Dispatch] returns an error. If User is nil, the session
+	// ends after UserTurns.
 	User func(ctx context.Context, turns []Turn) (string, error) `json:"-"`
 
 	// MaxTurns limits the dispatches. It is from 1 to 50. Defaults to 10.
 	MaxTurns int
 
-	// Stateful is the memory_mode "stateful": the agent remembers the session by input.session_id.
-	// If Stateful is false, the memory_mode is "replay": each dispatch has the previous turns in
-	// input.messages.
+	// Stateful selects the memory_mode "stateful": the agent remembers the session by
+	// input.session_id. If Stateful is false, the memory_mode is "replay": each dispatch has the
+	// previous turns in input.messages.
 	Stateful bool
 
 	// ReplayTools replays the messages that the agent returned, with tool calls and results, as
@@ -48,8 +48,8 @@ type Conversation struct {
 	TerminationKeyword string
 }
 
-// ErrDone is what [Conversation].User returns when the user has nothing more to say. An error that
-// wraps it says why.
+// ErrDone is returned by [Conversation].User when the user has nothing more to say. An error that
+// wraps it can give the reason.
 var ErrDone = errors.New("done")
 
 // Turn is one dispatch of a run.
@@ -59,8 +59,8 @@ type Turn struct {
 	FinalResponse string             `json:"final_response"` // "" if the turn failed
 	Problems      []dispatch.Problem `json:"problems,omitempty"`
 
-	// Log has the events of the turn at the proxy, as they were when the agent had answered. Its
-	// Changes and State are those of the run up to then.
+	// Log contains the turn's events at the proxy up to the agent's answer. Its Changes and State
+	// cover the run up to then.
 	Log *proxytest.Log `json:"-"`
 
 	messages []dispatch.Message

@@ -1,4 +1,4 @@
-// Package dispatchtest tests an agent: it plays the platform's side of a [run] in process. It
+// Package dispatchtest tests an agent: it simulates the platform's side of a [run] in process. It
 // dispatches a [task] to the agent's [endpoint] with the documented envelope and headers, serves
 // the [proxy] while the agent works, and evaluates the response as the platform would
 // ("[Porting without the SDK]", steps 3 to 5).
@@ -10,9 +10,9 @@
 //	result.AssertCalled(t, "refund_order", `{"order_id":"4521"}`)
 //	result.AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
-// [Dispatch] does the same outside of tests. A Target with an Agent runs in memory, also in
+// [Dispatch] does the same outside of tests. A Target with an Agent runs in memory and works in
 // testing/synctest bubbles. A Target with a Handler or URL runs over loopback. No other host is
-// contacted, except for that of a URL.
+// contacted, except the host of a URL.
 //
 // An error of Dispatch lists mistakes in the target and the task. A run that fails is a [Result]
 // with an [ErrorClass], not an error. Dispatch and Run may be called concurrently: each call has
@@ -23,8 +23,8 @@
 // [Run] writes to the output of the test (see testing.TB.Output) what the agent and its handler
 // report: the error that the agent returned, its panic with the stack, what the handler refused or
 // repaired, each refused tool call, and each wait of its [proxy.Client]. "go test" shows the output
-// of tests that fail, or of all tests with -v. It is there although the handler has no Logger. The
-// same is in [Result]: AgentError, Problems, Refused and Waits. [Dispatch], and packages doctor and
+// of tests that fail, or of all tests with -v. The handler does not need a Logger for it. [Result]
+// contains the same: AgentError, Problems, Refused and Waits. [Dispatch], and packages doctor and
 // eval, only keep it there.
 //
 // This needs a Target with an Agent or a Handler. An agent behind a URL may run in another process,
@@ -75,18 +75,18 @@ type Target struct {
 	Handler http.Handler
 
 	// Agent is served by [dispatch.New] with Options, which may be nil, in memory. Its tool calls
-	// are in memory too: the transport of Options.Proxy is replaced. If Options have no way to
-	// authenticate, the handler gets a random token, which is sent unless AuthValue is set.
+	// are in memory too: the transport of Options.Proxy is replaced. If Options set no way to
+	// authenticate, the handler gets a random token. It is sent unless AuthValue is set.
 	Agent   dispatch.Agent
 	Options *dispatch.Options
 
 	// Command is an agent in code mode: a program and its arguments ("Porting without the SDK",
 	// code mode). Each dispatch starts it in the working directory of this process, without a ping,
-	// with a proxy on loopback. Its environment has the documented variables
+	// with a proxy on loopback. Its environment contains the documented variables
 	// PIPELINES_ODYSSEY_PROXY_URL, PIPELINES_RUN_TOKEN, PIPELINES_RUN_TOKEN_JTI, PIPELINES_RUN_ID,
 	// PIPELINES_TASK_ID and _PIPELINES_TASK_INPUT_JSON, as well as PIPELINES_RESULT_PATH, PATH,
-	// HOME, the folder for temporary files, and Env, as "NAME=value". What the program has written
-	// to PIPELINES_RESULT_PATH when it ends is the response, whatever its exit status. The
+	// HOME, the folder for temporary files, and Env, as "NAME=value". The response is what the
+	// program has written to PIPELINES_RESULT_PATH when it ends, whatever its exit status. The
 	// documents do not describe a result file. If the program writes no result, the run fails with
 	// [AgentBadResponse]. After RunTimeout it fails with [AgentTimeout], and the program and its
 	// descendants are killed. Standard output is not the result.
@@ -125,14 +125,14 @@ type Task struct {
 	// one turn.
 	Conversation *Conversation
 
-	// ProxyURL is the URL at which Platform is served already, such as that of an
+	// ProxyURL is the URL at which Platform is served already, such as the URL of an
 	// [httptest.Server], without the run's path. It is for a Target with a URL or a Handler. If
 	// ProxyURL is "", the proxy is served for this run.
 	ProxyURL string
 
 	// WrapProxy wraps the proxy of the run in a handler, which may record requests or answer them
-	// itself. The handler sees the run token. The result has the calls that a cassette answers, too.
-	// If WrapProxy is nil, the proxy is not wrapped.
+	// itself. The handler sees the run token. The result also contains the calls that a cassette
+	// answers. If WrapProxy is nil, the proxy is not wrapped.
 	WrapProxy func(proxy http.Handler) http.Handler
 
 	// OnRun, if not nil, is called once with the run, before the ping.
@@ -162,7 +162,7 @@ type Result struct {
 	// ledger.
 	proxytest.Log
 
-	// Turns are the dispatches: one, or those of the session.
+	// Turns are the dispatches: one, or one for each turn of the session.
 	Turns []Turn `json:"turns"`
 
 	// Ended says who ended a session and why: "user: ", "agent: " or "limit: " and the reason. It is
@@ -182,7 +182,7 @@ type Result struct {
 	// Problems lists what is wrong with the responses of all turns. The platform fails the run for
 	// a fatal problem. For others it drops the messages or metadata and adds a soft warning. For a
 	// Target with an Agent or a Handler, Problems also lists what the handler removed or repaired
-	// before it sent the response, and what llm.Transport could not tell.
+	// before it sent the response, and what llm.Transport could not tell apart.
 	Problems []dispatch.Problem `json:"problems,omitempty"`
 
 	// Warnings lists what the platform shows beside a run that completed. The one warning is that
@@ -196,8 +196,8 @@ type Result struct {
 	// StandIn says why the agent's handler answered in its place, in the first turn in which it
 	// did. It is "" if all answers are the agent's own. The platform grades a stand-in, because it
 	// cannot tell it from an answer. For a Target with an Agent or a Handler of package dispatch
-	// every stand-in is known. For others these are: [dispatch.NoFinalResponse] and
-	// [dispatch.TimeoutFinalResponse].
+	// every stand-in is known. For other targets only these are known: [dispatch.NoFinalResponse]
+	// and [dispatch.TimeoutFinalResponse].
 	StandIn StandIn `json:"stand_in,omitempty"`
 
 	// Error describes the failure, or the stand-in.
@@ -234,7 +234,7 @@ type StandIn string
 
 const (
 	NoAnswer    StandIn = "no_answer"     // the agent returned nil, or a final response without text
-	OutOfTime   StandIn = "agent_timeout" // the time was over: [dispatch.Options].TimeoutResponse answered
+	OutOfTime   StandIn = "agent_timeout" // the time limit passed: [dispatch.Options].TimeoutResponse answered
 	AgentFailed StandIn = "agent_failed"  // the agent returned an error: [dispatch.Options].FailureResponse answered
 )
 

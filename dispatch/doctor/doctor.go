@@ -154,7 +154,7 @@ const (
 //
 // A check that needs the success of another check is skipped if that one failed, and names it in
 // [Finding.Because]. If the endpoint stops answering pings during a check, that check fails and the
-// checks after it are skipped. The report has all checks in a fixed order.
+// checks after it are skipped. The report lists all checks in a fixed order.
 //
 // Without scenarios, an endpoint that authenticates works on at most one dispatch, the sample. If
 // it does not authenticate, the agent may work on up to two more dispatches, which have an expired

@@ -19,7 +19,7 @@ type Report struct {
 	// an agent.
 	Target string `json:"target"`
 
-	// Findings has one finding for each check, in the order of the names above.
+	// Findings contains one finding for each check, in the order of the names above.
 	Findings []Finding `json:"checks"`
 
 	// Faults lists faults of the doctor itself, not of the endpoint. The check in which a fault
@@ -44,7 +44,7 @@ type Finding struct {
 	Do string `json:"do,omitempty"`
 
 	// Rule is the rule behind a failure or a warning: document, heading and sentence. Severity says
-	// where the rule comes from; it is Demanded for every failure. Reproduce has commands that
+	// where the rule comes from; it is Demanded for every failure. Reproduce contains commands that
 	// repeat the requests, one a line. $AUTH_VALUE and $URL in them stand for what is not printed.
 	Rule      string   `json:"rule,omitempty"`
 	Severity  Severity `json:"severity,omitempty"`
@@ -131,9 +131,10 @@ var styles = map[Status]terminal.Style{
 	StatusOK: terminal.Good, StatusWarning: terminal.Warn, StatusFailed: terminal.Bad, StatusSkipped: terminal.Faint,
 }
 
-// WriteTable writes the report as a table: for each check its status, name, observation and advice,
-// and the counts at the end, with the number of scenarios that were not run. If colour is true, colour repeats the status. Control characters in
-// texts of the endpoint are removed. It returns the first error of w.
+// WriteTable writes the report as a table: for each check its status, name, observation and advice.
+// The counts follow, with the number of scenarios that were not run. If colour is true, colour
+// repeats the status. Control characters in texts of the endpoint are removed. It returns the first
+// error of w.
 func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	var table terminal.Table
 	counts := map[Status]int{}

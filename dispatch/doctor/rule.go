@@ -9,7 +9,7 @@ type Severity string
 const (
 	Demanded Severity = "demanded" // a document of the platform says that it must be so
 	Advised  Severity = "advised"  // a document recommends it
-	Inferred Severity = "inferred" // no document says so; experience with ports does
+	Inferred Severity = "inferred" // no document says it; experience with ports suggests it
 )
 
 // A rule is what a check is about.

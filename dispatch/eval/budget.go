@@ -8,12 +8,12 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 )
 
-// Budget bounds what an experiment may cost. No trial begins after a limit is reached; those that
-// run then may exceed it. [Run] begins with the first trial of each case, then the second, so that a
-// budget reaches as many cases as it can. With Options.FirstFailure it takes case by case. Trials that
-// did not begin are [Cancelled], and their Reason names the limit. Reports name the cases without a
-// trial. With Options.ResultsFile a later [Run] completes them. If a limit is 0, there is none. The tokens
-// of a [User] or a [Judge] do not count.
+// Budget limits the cost of an experiment. No trial begins after a limit is reached; trials that
+// are running may exceed it. [Run] begins with the first trial of each case, then the second, so
+// that a budget reaches as many cases as it can. With Options.FirstFailure it runs case by case.
+// Trials that did not begin are [Cancelled], and their Reason names the limit. Reports name the
+// cases without a trial. With Options.ResultsFile a later [Run] completes them. A limit of 0 sets
+// no limit. The tokens of a [User] or a [Judge] do not count.
 type Budget struct {
 	Calls  int           // requests for tools, with or without a result
 	Tokens int64         // that the agent reports: total_input_tokens and total_output_tokens of metadata

@@ -19,14 +19,14 @@ import (
 
 // Case is a task with a name. [Run] runs it.
 type Case struct {
-	// ID identifies the case among those of an experiment, and in other experiments. If ID is "",
-	// [Run] uses Name, with a number if several cases have it.
+	// ID identifies the case within an experiment, and across experiments. If ID is "", [Run] uses
+	// Name, with a number if several cases have it.
 	ID   string
 	Name string // for reports
 
 	// Group is the same for cases that belong together, such as paraphrases of one task. If it is "",
-	// the case stands alone. See [Stats]. Without groups, five paraphrases of each task make an interval
-	// of 95 % right in about 70 %.
+	// the case stands alone. See [Stats]. Without groups, and with five paraphrases of each task,
+	// an interval of 95 % contains the truth in about 70 %.
 	Group string
 
 	Row  *Row // of the dataset; nil for a case that was not made of a row
@@ -38,9 +38,9 @@ type Case struct {
 }
 
 // Cases makes a case of each row. Its task is a copy of base with the row's instruction, input,
-// conversation and world. The world is that of base, with the row's state instead of its own if the
-// row has one, and with the row's failure rules before its own. The ids of task and run are the
-// number of the row. Of base.Conversation only ReplayTools is used, for rows that are sessions.
+// conversation and world. The world is base's, with the row's failure rules before its own. If the
+// row has a state, it replaces the world's. The ids of task and run are the number of the row. Of
+// base.Conversation only ReplayTools is used, for rows that are sessions.
 //
 // The id of a case is the row's cell in the column id. A row without one gets an id made of its
 // content, which stays the same when other rows are added, moved or removed. The name of a case begins
@@ -55,7 +55,7 @@ type Case struct {
 // tools of base, or with the error of [proxytest.New] for the base world. If base has a Platform,
 // rows cannot have worlds of their own.
 //
-// Rows that need the platform, or a [User] that is not there, are cases too; [Run] skips them. The
+// Rows that need the platform, or a [User] if there is none, are cases too; [Run] skips them. The
 // column behavior becomes the BehaviorInstructions of the row's world, for its Simulator.
 func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
 	cases := make([]Case, len(d.Rows))

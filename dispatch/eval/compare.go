@@ -48,7 +48,8 @@ type Effect struct {
 	Pairs  int `json:"pairs"`            // cases with trials in both experiments
 	Groups int `json:"groups,omitempty"` // of these cases, as in [Stats]
 
-	// P tests that nothing has changed in these cases: that each case passes as often as before.
+	// P is the p-value of the test that nothing has changed in these cases: that each case passes
+	// as often as before.
 	P float64 `json:"p"`
 
 	// Detectable is the smallest difference that this test finds in about four of five times, in as
@@ -70,7 +71,7 @@ type CaseChange struct {
 	Effect    Rate `json:"effect"` // candidate minus baseline, with Newcombe's interval
 }
 
-// A Change is what a comparison found.
+// A Change is the finding of a comparison.
 type Change string
 
 const (
@@ -85,12 +86,12 @@ const (
 // trials of a case as independent of each other. If as many cases improve as regress, a verdict is about
 // these cases only.
 //
-// How large the difference is in cases like these says an interval, which takes the cases as independent,
-// or the groups if cases have one. Gains and losses each have one, and MOVER combines them. It is wider
-// than a t interval where few cases differ, because a few more may break outright. In simulations of 834
-// settings with 20 to 300 cases, at most 7 % of the intervals missed the truth, at most 3.5 % of candidates
-// that are worse by the margin passed the gate, and at most 7 % of the verdicts about the same agent were
-// false.
+// An interval estimates the difference in cases like these. It takes the cases as independent, or
+// the groups if cases have one. Gains and losses each have an interval, and MOVER combines the two.
+// It is wider than a t interval where few cases differ, because a few more may break outright. In
+// simulations of 834 settings with 20 to 300 cases, at most 7 % of the intervals missed the truth.
+// At most 3.5 % of candidates that are worse by the margin passed the gate. At most 7 % of the
+// verdicts about the same agent were false.
 //
 // The error is an [*Error] if the fingerprints differ in something other than the version of the
 // agent, if no case ran in both experiments, or if one of them was stopped at first failures, which
@@ -212,7 +213,7 @@ func caseChange(baseline, candidate CaseResult) CaseChange {
 	return c
 }
 
-// A Gate is what [Comparison.NonInferior] decides.
+// A Gate is the decision of [Comparison.NonInferior].
 type Gate string
 
 const (
@@ -227,9 +228,9 @@ const gateCases = 6
 // NonInferior decides whether a candidate may replace the baseline: whether it is shown not to be
 // worse by margin, such as 0.05 for five points. It passes only if the whole interval lies above
 // -margin, so an experiment that is too small does not pass. It uses the worse of the two treatments
-// of infrastructure faults. If nothing differs, it needs about 3.7 divided by the margin cases: 74 for 5
-// points. Cases that did not run in both experiments leave it undecided, and so do
-// fewer than 6 cases, or groups of cases, with trials that are not such faults.
+// of infrastructure faults. If nothing differs, it needs about 3.7/margin cases: 74 for 5 points.
+// Cases that did not run in both experiments leave it undecided, and so do fewer than 6 cases, or
+// groups of cases, with trials that are not such faults.
 func (c *Comparison) NonInferior(margin float64) Gate {
 	low, high, units := c.Counted.Low, c.Counted.High, 0
 	if c.Dropped != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// Dataset is the rows of a CSV file of tasks, as the platform accepts it, or of the same as JSON Lines.
+// Dataset contains the rows of a file of tasks: CSV, as the platform accepts it, or the same as
+// JSON Lines.
 type Dataset struct {
 	Columns []string // the header, as in the file; of JSON Lines the members in the order of their first lines
 	Rows    []Row    // in the order of the file
@@ -44,7 +45,7 @@ type Row struct {
 	Conversation *dispatchtest.Conversation
 
 	// Persona (user_simulator_persona) says who the user is, for a session with the simulator_mode
-	// persona. A [User] plays it. Without Options.User, [Run] skips the row.
+	// persona. A [User] simulates this user. Without Options.User, [Run] skips the row.
 	Persona string `json:",omitempty"`
 
 	// TrackedConstraints (tracked_constraints) is a JSON array for a grader.
@@ -54,8 +55,8 @@ type Row struct {
 	// row.
 	Skip string
 
-	// Extra has the cells of all other columns that have a name and text, by column. The platform
-	// does not read them.
+	// Extra contains the cells of all other columns that have a name and text, by column. The
+	// platform does not read them.
 	Extra map[string]string
 
 	cells map[string]string // that have slices, of all columns

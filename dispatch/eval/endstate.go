@@ -11,11 +11,11 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// EndState returns a grader that accepts a run after which the ledger is as it is after the calls of
-// a reference, whatever the agent did to get there. The calls are made in the world of the case,
-// without its failure rules. reference returns the calls of a case, for example with
-// [ParseTrajectory] from a column of its row. If it returns an error, or a call of the reference has
-// no result, the trial is not graded: see [ErrNotGraded].
+// EndState returns a grader that accepts a run if it leaves the ledger as the calls of a reference
+// do, whatever calls the agent made. The calls are made in the world of the case, without its
+// failure rules. reference returns the calls of a case, for example with [ParseTrajectory] from a
+// column of its row. If it returns an error, or a call of the reference has no result, the trial is
+// not graded: see [ErrNotGraded].
 func EndState(reference func(Case) (Trajectory, error)) Grader {
 	return func(ctx context.Context, c Case, result *dispatchtest.Result) error {
 		calls, err := reference(c)

@@ -30,9 +30,9 @@ type Error struct {
 	Err      error     // the cause: of the reader, or of the base world; nil if there is none
 }
 
-// A Problem is one thing that is wrong, with a dataset or with what a function got, and its place: a
-// file and line, a row and column, or a member of the arguments. What a dataset as a whole has wrong
-// has no place. Code is one of these:
+// A Problem is one mistake in a dataset or in the arguments of a function, with its place: a file
+// and line, a row and column, or a member of the arguments. A mistake in the dataset as a whole has
+// no place. Code is one of these:
 //
 //	unreadable      the file, or the rest of it, is not CSV in UTF-8
 //	too_large       a limit of Read

@@ -1,5 +1,5 @@
-// Package eval runs datasets of [tasks] against an agent, in the way of package dispatchtest, and
-// reports the results.
+// Package eval runs datasets of [tasks] against an agent, as package dispatchtest does, and reports
+// the results.
 //
 //	dataset, err := eval.Read(file)
 //	…
@@ -11,11 +11,12 @@
 //
 // A [Dataset] is a CSV file of tasks, as the platform accepts it, or JSON Lines. [Dataset.Cases] makes a [Case] of
 // each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
-// [trials]. A [Grader] is a function that decides about a trial, a [User] one that plays the user of
-// a session. [Experiment.Cases] and [Experiment.Stats] say what the trials of a case, and of all
-// cases, tell together, [Experiment.Scores] what they need, and [Experiment.Slices] are parts of them.
-// [Compare] compares two experiments, and [WriteVersions] several. Options.ResultsFile keeps an experiment in a
-// file, which [Load] and [Merge] read, and whose trials [Grade] grades again.
+// [trials]. A [Grader] is a function that decides about a trial. A [User] is a function that
+// simulates the user of a session. [Experiment.Cases] sums up the trials of each case, and
+// [Experiment.Stats] the trials of all cases. [Experiment.Scores] returns scores and measures, and
+// [Experiment.Slices] returns parts of the experiment. [Compare] compares two experiments, and
+// [WriteVersions] several. Options.ResultsFile keeps an experiment in a file. [Load] and [Merge]
+// read it, and [Grade] grades its trials again.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
 // returns an error if the target or the options cannot be used, but not for a trial that failed. An
@@ -70,30 +71,31 @@ type Options struct {
 	// so memory does not grow with the results.
 	//
 	// The auth value of the target, the values of its Env and what may be secret in its URL are
-	// replaced by "[redacted]" in the file. What the agent and the tools said is in it: treat it like a log
-	// with personal data.
+	// replaced by "[redacted]" in the file. The file contains what the agent and the tools said:
+	// treat it like a log with personal data.
 	//
-	// If the file exists, Run completes it: it runs only the trials that the file does not have, and
-	// removes a line that a killed program has not written whole. A file of another experiment is an
-	// error that names what differs. Run locks the file: while one Run writes it, another Run, in any
-	// process, returns an error that names the file. Linux, macOS, the BSDs, illumos and Windows have such
-	// locks; elsewhere ResultsFile is an error. Shards on several machines need a file each, because not
-	// every network file system locks across machines. If ResultsFile is "", nothing is written.
+	// If the file exists, Run completes it: it runs only the trials that the file lacks, and
+	// removes an incomplete line of a killed program. A file of another experiment is an error that
+	// names what differs. Run locks the file: while one Run writes it, another Run, in any process,
+	// returns an error that names the file. Linux, macOS, the BSDs, illumos and Windows have such
+	// locks; elsewhere ResultsFile is an error. Shards on several machines need a file each,
+	// because not every network file system locks across machines. If ResultsFile is "", nothing is
+	// written.
 	ResultsFile string
 
-	// RetryFaults runs stored trials again that are faults, see [Stats], such as those of an outage.
-	// The file keeps the old lines, and [Trial].Retries counts them.
+	// RetryFaults runs stored trials again that are faults, such as trials during an outage; see
+	// [Stats]. The file keeps the old lines, and [Trial].Retries counts them.
 	RetryFaults bool
 
-	// Command is a command line, for reports: with -case and the id of a case behind it, it runs
-	// this case again. Reports name it for each trial that did not pass. May be "".
+	// Command is a command line, for reports: followed by -case and the id of a case, it runs this
+	// case again. Reports name it for each trial that did not pass. May be "".
 	Command string
 
 	// Shard "i/n" runs the part i of n of the cases, from 1. The ids of the cases decide which belong
 	// to it, and the sizes of parts differ by at most one. Defaults to "1/1", all cases. [Load] and [Merge] put the results together.
 	Shard string
 
-	// User plays the user in sessions whose row has a persona, and is called concurrently for
+	// User simulates the user in sessions whose row has a persona. It is called concurrently for
 	// different trials. If User is nil, these rows are skipped.
 	User User
 
@@ -104,7 +106,7 @@ type Options struct {
 	// of the User, such as a commit. They are part of the [Fingerprint].
 	AgentVersion, GraderVersion, UserVersion string
 
-	// Budget bounds what the experiment may cost. The zero value does not.
+	// Budget limits the cost of the experiment. The zero value sets no limit.
 	Budget Budget
 
 	// OnTrial is called after each trial, for one trial at a time, in the order in which they end.
@@ -122,10 +124,10 @@ var ErrNotGraded = errors.New("eval: the trial cannot be graded")
 // should. If it cannot decide, it returns an error that wraps [ErrNotGraded]. If the case was made of
 // a row, c.Row has expected_outcome, tracked_constraints and all other columns.
 //
-// The graders of this package need no model, but for a [Judge]'s. They decide in the same way about a stored
-// result. A grader about a tool, entity type or flag that the world does not declare returns
-// [ErrNotGraded] and names the one that is meant. Their errors name tools, entities and members, and not
-// the values that the agent sent.
+// The graders of this package need no model, except for a [Judge]'s. They decide in the same way
+// about a stored result. A grader about a tool, entity type or flag that the world does not declare
+// returns [ErrNotGraded] and names the one that is meant. Their errors name tools, entities and
+// members, and not the values that the agent sent.
 type Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
 // Experiment is one execution of the cases of a dataset. [Experiment.WriteSummary],
@@ -154,22 +156,22 @@ type Experiment struct {
 
 // Trial is one execution of a case.
 type Trial struct {
-	// Case has the task that was dispatched, whose Platform has the seed of the trial:
+	// Case contains the task that was dispatched. Its Platform has the seed of the trial:
 	// [dispatchtest.Run] with it repeats the trial.
 	Case
 	Number  int // 1 for the first trial of the case
 	Verdict Verdict
 
 	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Reason describes why
-	// the trial did not pass. It has no secrets of the target, see Options.ResultsFile.
+	// the trial did not pass. It contains no secrets of the target, see Options.ResultsFile.
 	Cause  Cause
 	Reason string
 
 	Result *dispatchtest.Result // nil if nothing was dispatched, or if it is in a file: see Options.ResultsFile
 	Took   time.Duration
 
-	// Scores are what a grader recorded with [Case.Score], and measures such as calls: see [Experiment.Scores]. A score
-	// that is not in it is unknown.
+	// Scores are what a grader recorded with [Case.Score], and measures such as calls: see
+	// [Experiment.Scores]. A missing score is unknown.
 	Scores map[string]float64
 
 	// Retries is how often the trial ran before and was a fault: see Options.RetryFaults.
@@ -221,8 +223,8 @@ const (
 // When ctx ends, Run keeps the trials that have ended, and the others are [Cancelled]. Run then
 // returns as soon as the requests in flight are cancelled and the graders have returned.
 //
-// An error means that target or opts cannot be used, that the results file cannot be written, or is an
-// [*Error] with the ids that several cases have, or with what is wrong in the results file.
+// An error means that target or opts cannot be used, or that the results file cannot be written. An
+// [*Error] lists the ids that several cases have, or what is wrong in the results file.
 // [Options.Plan] tells what Run would do. opts may be nil.
 func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Options) (*Experiment, error) {
 	r, err := newRunner(target, cases, opts)

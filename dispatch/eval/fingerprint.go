@@ -25,8 +25,8 @@ type Fingerprint struct {
 	Graders string `json:"graders"` // Options.GraderVersion
 	Agent   string `json:"agent"`   // Options.AgentVersion
 
-	// User is Options.UserVersion, or "unversioned" if that is "". It is "" if no case has a user
-	// that is played.
+	// User is Options.UserVersion, or "unversioned" if that is "". It is "" if no case has a
+	// simulated user.
 	User string `json:"user,omitempty"`
 }
 

@@ -10,15 +10,16 @@ import (
 
 // Grade grades stored results again with Options.Grader, without a dispatch, and returns the
 // experiment with the new verdicts. The files are those of one whole experiment, see [Load], and
-// cases are those of its dataset. If Options.ResultsFile is set, the new verdicts and the results are
-// written there. That file must not exist, and Grade removes it if it returns an error. Of the other
-// options only GraderVersion and Parallel are used.
+// cases are the cases of its dataset. If Options.ResultsFile is set, the new verdicts and the
+// results are written there. That file must not exist, and Grade removes it if it returns an error.
+// Of the other options only GraderVersion and Parallel are used.
 //
 // With FirstFailure, a case whose last trial passes now has more trials, which did not run. They are
 // [Cancelled], and [Run] completes the new file.
 //
-// A grader gets what the files have: all of the result but Turn.Log. Graders that decide in the same
-// way write the same file, byte for byte, if there is one file and the version stays the same.
+// A grader gets what the files contain: the whole result except Turn.Log. Graders that decide in
+// the same way write the same file, byte for byte, if there is one file and the version stays the
+// same.
 func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*Experiment, error) {
 	o, cases, err := opts.settle(cases)
 	l, unusable := load(files)

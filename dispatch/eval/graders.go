@@ -66,8 +66,8 @@ func SaysExactly(text string) Grader {
 	}
 }
 
-// SaysMatch accepts a run whose final response matches a regular expression, somewhere in it. (?i) at
-// its begin makes upper and lower case equal.
+// SaysMatch accepts a run whose final response matches a regular expression, somewhere in it. (?i)
+// at its beginning makes upper and lower case equal.
 func SaysMatch(pattern *regexp.Regexp) Grader {
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
 		if !pattern.MatchString(result.FinalResponse) {
@@ -136,9 +136,9 @@ func SaysJSON(jsonSchema json.RawMessage) (Grader, error) {
 // fence is a response that is one code block.
 var fence = regexp.MustCompile("(?s)^\\s*```[A-Za-z]*[ \\t]*\r?\n(.*)\n[ \\t]*```\\s*$")
 
-// Called accepts a run in which a call of the tool with these arguments has a result. arguments is a
-// JSON object; those of the call may have more members. "" matches any arguments. Called panics if
-// arguments is not JSON.
+// Called accepts a run in which a call of the tool with these arguments has a result. arguments is
+// a JSON object; the call's arguments may have more members. "" matches any arguments. Called
+// panics if arguments is not JSON.
 func Called(tool, arguments string) Grader {
 	want := object(arguments)
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
@@ -169,8 +169,9 @@ func NotCalled(tool, arguments string) Grader {
 	}
 }
 
-// State accepts a run after which the ledger has the entity, such as "order/4521", with these fields.
-// fields is a JSON object; the entity may have more members. State panics if fields is not JSON.
+// State accepts a run after which the ledger contains the entity, such as "order/4521", with these
+// fields. fields is a JSON object; the entity may have more members. State panics if fields is not
+// JSON.
 func State(entity, fields string) Grader {
 	want := object(fields)
 	entityType, id, ok := strings.Cut(entity, "/")

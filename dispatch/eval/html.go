@@ -39,21 +39,22 @@ var htmlTemplates = template.Must(timeline.Templates().Funcs(template.FuncMap{
 
 // WriteHTML writes the experiment as one HTML file that needs nothing else: the estimates, each case
 // with its trials, and at most 200 runs with their timeline, messages and changes of the ledger. The
-// runs of trials that did not pass come first. If baseline is not nil, the file has the comparison
-// too, see [Compare]: the cases sorted by regression, and for each of the runs how its tool calls
-// differ from those of the same trial of the baseline. Without a baseline, a trial that did not pass
-// is compared with the first trial of its case that passed.
+// runs of trials that did not pass come first. If baseline is not nil, the file contains the
+// comparison too, see [Compare]. The cases are sorted by regression, and each run shows how its
+// tool calls differ from the same trial of the baseline. Without a baseline, a trial that did not
+// pass is compared with the first trial of its case that passed.
 //
 // The file can be read without scripts. Its script adds a filter, sorting and keys: j and k go to the next
 // and the previous case, o opens and closes it, and / goes to the filter. Each trial has the address
-// #case/trial. Of each text at most 2 KiB are shown, of each run at most 100 events, 50 messages, 100
-// changes of the ledger and 100 findings, and of each call at most 20 attempts, notes and updates. The page
-// says how many more there are, and the file of results has them. The page contains what the agent and the
-// tools said, escaped; characters that cannot be seen stand as ⟨U+202E⟩. Its content security policy
-// allows its own style and script only. Equal experiments give equal bytes. Results that are in files are
-// read one at a time.
+// #case/trial. Each text shows at most 2 KiB. Each run shows at most 100 events, 50 messages, 100
+// changes of the ledger and 100 findings. Each call shows at most 20 attempts, notes and updates.
+// The page says how many more there are, and the file of results contains them. The page contains
+// what the agent and the tools said, escaped; invisible characters are shown as ⟨U+202E⟩. Its
+// content security policy allows its own style and script only. Equal experiments give equal bytes.
+// Results that are in files are read one at a time.
 //
-// The error is that of [Compare], the first of w, or says which result cannot be read.
+// WriteHTML returns the error of [Compare], the first error of w, or an error that names the result
+// that cannot be read.
 func (e *Experiment) WriteHTML(w io.Writer, baseline *Experiment) error {
 	page, err := newHTMLPage(e, baseline)
 	if err != nil {

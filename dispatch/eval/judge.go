@@ -144,7 +144,7 @@ func (r *recorder) keep(key, answer string) {
 	}
 }
 
-// Agreement is how often a score and people say the same of a run.
+// Agreement is how often a score and people agree about a run.
 type Agreement struct {
 	Cases   int   `json:"cases"`           // with a score and a verdict of people
 	Share   Rate  `json:"share"`           // of trials in which both say the same

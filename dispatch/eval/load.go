@@ -27,13 +27,13 @@ func (h *header) experiment(trials []Trial) *Experiment {
 	return e
 }
 
-// Load reads an experiment from its files of results: one, or those of all shards. The results stay
-// in the files; [Experiment.WriteJSON] and [Experiment.WriteJUnit] read them from there. Took is the
-// time of all trials together.
+// Load reads an experiment from its files of results: one file, or the files of all shards. The
+// results stay in the files; [Experiment.WriteJSON] and [Experiment.WriteJUnit] read them from
+// there. Took is the time of all trials together.
 //
-// The error is an [*Error] with [CodeResults] that names every shard that is missing, there twice or
-// of another experiment, and every trial that is missing, so that a lost shard cannot look like a
-// success. [Run] with the same options completes a file.
+// The error is an [*Error] with [CodeResults] that names every shard that is missing, duplicate or
+// of another experiment, and every missing trial, so that a lost shard cannot look like a success.
+// [Run] with the same options completes a file.
 func Load(files ...string) (*Experiment, error) {
 	l, err := load(files)
 	if err != nil {
@@ -43,7 +43,7 @@ func Load(files ...string) (*Experiment, error) {
 }
 
 // Merge writes the results of all shards as one file of results, with the cases in the order of the
-// dataset. Its errors are those of [Load], and the first of w.
+// dataset. It returns the errors of [Load], and the first error of w.
 func Merge(w io.Writer, files ...string) error {
 	l, err := load(files)
 	if err != nil {

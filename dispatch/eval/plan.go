@@ -17,10 +17,10 @@ type Plan struct {
 	Trials  int // at most: cases times trials of each
 	Turns   int // at most: dispatches to the agent, of which a session has several
 	Asked   int // at most: calls of the [User], which has to see each response
-	Stored  int // trials that Options.ResultsFile has already; Trials and Turns are without them
+	Stored  int // trials already in Options.ResultsFile; Trials and Turns do not count them
 	Faults  int // trials in Options.ResultsFile that are faults; with Options.RetryFaults they are in Trials and not in Stored
 
-	// Fingerprint is that of the experiment, to compare it with that of a baseline before the run.
+	// Fingerprint is the experiment's, to compare it with a baseline's before the run.
 	Fingerprint Fingerprint
 
 	// Detectable is the smallest difference of two experiments of this size, with all shards, that a

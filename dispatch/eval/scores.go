@@ -40,9 +40,9 @@ type recorder struct {
 
 // Score records a score of the trial that is being graded, from 0 to 1, where more is better. A
 // [Grader] calls it on its Case, at any time before it returns and on any goroutine. A later score of
-// the same name replaces an earlier one. A value that is not from 0 to 1, a name that is empty, has
-// more than 60 bytes, is not in UTF-8 or belongs to a measure, such as calls, makes the trial one that is not
-// graded: see [ErrNotGraded]. Outside of a Grader, Score does nothing.
+// the same name replaces an earlier one. A value must be from 0 to 1. A name must be UTF-8 of 1 to
+// 60 bytes, and not the name of a measure, such as calls. Otherwise the trial is not graded: see
+// [ErrNotGraded]. Outside of a Grader, Score does nothing.
 func (c Case) Score(name string, value float64) {
 	r := c.recorder
 	if r == nil {
@@ -146,8 +146,8 @@ type Price struct {
 	Output float64 `json:"output"`
 }
 
-// Prices are the prices of models, by the name that responses report in metadata.model. The price of
-// "*" is that of all others, and of responses that name no model.
+// Prices are the prices of models, by the name that responses report in metadata.model. The price
+// of "*" applies to all others, and to responses that name no model.
 type Prices map[string]Price
 
 // ParsePrices reads prices: {"small-2": {"input": 0.25, "output": 2}, "*": {"input": 3, "output": 15}}.
@@ -209,8 +209,8 @@ func bounds(i stats.Interval, ok bool) *Bounds {
 	return &Bounds{i.Low, i.High}
 }
 
-// Score is what the trials of an experiment tell about one score. The mean is that over cases, or
-// groups of cases, of the mean over the trials in which the score is known.
+// Score is what the trials of an experiment tell about one score. The mean of a case is over the
+// trials in which the score is known. The mean of the score is over cases, or groups of cases.
 type Score struct {
 	Name     string  `json:"name"`
 	Mean     float64 `json:"mean"`

@@ -11,16 +11,16 @@ import (
 )
 
 // Slice is the part of an experiment whose rows have one value in a column. Its Stats, Scores and
-// Compare are those of the part.
+// Compare cover this part only.
 type Slice struct {
 	Column, Value string // Value is "" for rows without one
 	*Experiment
 }
 
 // Slices returns the parts of the experiment by the values of a column, those with the most cases
-// first. It can be any column whose cells have at most 100 bytes, such as expected_outcome or one of
-// the caller's own; longer cells count as none, and so do those that contain the task, its worlds and
-// its script: user, behavior, state, failure_rules, current_state, tracked_constraints and
+// first. It can be any column whose cells have at most 100 bytes, such as expected_outcome or one
+// of the caller's own. Longer cells count as empty, and so do the columns of the task, its worlds
+// and its script: user, behavior, state, failure_rules, current_state, tracked_constraints and
 // scripted_user_turns.
 //
 // The more values there are, the more of them look better or worse by chance: of 20 intervals of 95 %

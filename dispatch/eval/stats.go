@@ -111,17 +111,17 @@ func (t *Trial) fault() bool {
 // (Miller, arXiv 2411.00640). If cases have a group, the group is the unit: a rate is the mean over
 // groups of the mean over their cases, so that each group counts the same.
 //
-// A fault is a trial that [Errored], also because its [User] failed, or that failed because the
-// endpoint could not be reached or refused the credentials. If such trials are left out, an agent that
-// causes them looks too good. If they count as failures, an agent that does not cause them looks
-// too bad. Stats therefore has both estimates.
+// A fault is a trial that [Errored], for example because its [User] failed. A trial that failed
+// because the endpoint could not be reached or refused the credentials is a fault too. If such
+// trials are left out, an agent that causes them looks too good. If they count as failures, an
+// agent that does not cause them looks too bad. Stats therefore contains both estimates.
 type Stats struct {
 	Cases  int `json:"cases"`            // with a trial that ended
 	Groups int `json:"groups,omitempty"` // of these cases, if cases have one; a case without counts as one
 	Trials int `json:"trials"`           // that ended
 	Faults int `json:"faults"`           // of the infrastructure and of the user
 
-	UserFaults int `json:"user_faults,omitempty"` // those of Faults with the [Cause] user
+	UserFaults int `json:"user_faults,omitempty"` // faults with the [Cause] user, included in Faults
 	Retries    int `json:"retries,omitempty"`     // runs that were faults and ran again, see Options.RetryFaults
 
 	// Always is the share of cases of which all trials passed, with its interval. A fault of the

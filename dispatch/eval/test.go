@@ -9,10 +9,10 @@ import (
 )
 
 // Test is [Run] for tests: a subtest for each case, below the subtest "cases", so that go test -run
-// and -v select and show cases. A subtest fails if one of its trials did not pass, also because it
-// was cancelled or a budget was spent. It is skipped if the case needs the platform, or a [User] and
-// there is none. Subtests run in parallel, as many as go test allows, and Options.Parallel limits the
-// trials of one case.
+// and -v select and show cases. A subtest fails if one of its trials did not pass, was cancelled,
+// or did not begin because a budget was spent. It is skipped if the case needs the platform, or a
+// [User] and there is none. Subtests run in parallel, as many as go test allows, and
+// Options.Parallel limits the trials of one case.
 //
 // The experiment has the cases that -run selected. Mistakes in target, cases and opts fail the test
 // at once. opts may be nil.

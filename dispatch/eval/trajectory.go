@@ -100,10 +100,9 @@ const (
 	Superset  MatchMode = "superset"  // the wanted calls in any order, and possibly others
 )
 
-// Check returns nil if got is as wanted, or an error that lists the calls that are missing and those
-// that are not wanted, without the arguments of got. The calls are paired such that as many as
-// possible match: a call that could match several is not spent on the wrong one. Check panics if
-// Mode is not one of the four.
+// Check returns nil if got is as wanted, or an error that lists missing and unwanted calls, without
+// the arguments of got. The calls are paired such that as many as possible match: a call that could
+// match several is not spent on the wrong one. Check panics if Mode is not one of the four.
 func (m Match) Check(got, want Trajectory) error {
 	var missing, extra bool
 	switch m.Mode {

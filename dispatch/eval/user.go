@@ -12,15 +12,15 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 )
 
-// A User plays the user of a session: it returns what the user says next, or
-// [dispatchtest.ErrDone], or an error that wraps it and says why, if the user has nothing more to
-// say. It returns when ctx ends.
+// A User simulates the user of a session: it returns the user's next message. If the user has
+// nothing more to say, it returns [dispatchtest.ErrDone], or an error that wraps it and gives the
+// reason. It returns when ctx ends.
 //
 // t is the trial that runs. t.Row.Persona is who the user is, and t.Row.User is what the user wants and
 // has said first. The other columns of the row are for the User too. turns are the turns so far:
 // Instruction is what the user said and FinalResponse what the agent answered. There are none if the case
-// has no instruction: then the User begins the session. The User is asked after the last turn too, and
-// must say that the session is over.
+// has no instruction: then the User begins the session. The User is asked after the last turn too,
+// and must then end the session.
 //
 // A User fails if it returns another error or no text, if it panics, if it takes longer than
 // Options.UserTimeout, and if it goes on after the last turn that the session allows. The trial has
@@ -117,8 +117,8 @@ func (t *Trial) seat(opts *Options) {
 }
 
 // Seed returns the seed of the trial's world, for a [User] that draws at random: it is the
-// same in every run of the trial. For a world that [Dataset.Cases] did not make, the seed of the world is
-// not in it.
+// same in every run of the trial. For a world that [Dataset.Cases] did not make, the seed of the
+// world is not part of it.
 func (t *Trial) Seed() uint64 {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%d %s/%d", t.baseSeed, t.ID, t.Number)

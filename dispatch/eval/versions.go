@@ -10,7 +10,8 @@ import (
 
 // WriteVersions writes a table of any number of experiments with the same cases, the oldest first: the rate
 // of each, the difference from the one before it, see [Compare], and the scores. Versions are named by
-// Options.AgentVersion, or by Experiment.Name. It returns the error of Compare, or the first of w.
+// Options.AgentVersion, or by Experiment.Name. It returns the error of Compare, or the first error
+// of w.
 func WriteVersions(w io.Writer, colour bool, experiments ...*Experiment) error {
 	ordered := slices.Clone(experiments)
 	slices.SortStableFunc(ordered, func(a, b *Experiment) int { return a.Started.Compare(b.Started) })

@@ -2,8 +2,8 @@
 // the conversations of OpenAI's Chat Completions and Responses, Anthropic's Messages and Gemini's
 // generateContent, and works with any SDK that speaks one of them. It imports no SDK.
 //
-// [Transport] is for the HTTP client of the SDK. With it, the response of each [run] has the
-// conversation with the model, its id and the tokens:
+// [Transport] is for the HTTP client of the SDK. With it, the response of each [run] contains the
+// conversation with the model, the model's id and the tokens:
 //
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: &llm.Transport{}}))
 //
@@ -18,7 +18,7 @@
 //		return &dispatch.Response{FinalResponse: text}, nil
 //	}
 //
-// [FromConversation] makes messages of a conversation that the agent has, instead of a Transport.
+// Without a Transport, [FromConversation] makes messages of a conversation that the agent keeps.
 // [ToConversation] makes a conversation of the history of a [session]:
 //
 //	history, err := run.History()

@@ -77,11 +77,11 @@ func FromConversation(f Format, conversation any) ([]dispatch.Message, error) {
 // The APIs reject a tool call without its result directly after it. ToConversation therefore moves
 // results behind their calls, writes a failure for a call that has no result, and leaves out a
 // result that has no call. It leaves out thinking, which an API takes only with its own signature,
-// and messages without text and tool calls. [Anthropic] and [Gemini] have no system messages: they
-// are left out too, because the SDKs take the system prompt as another parameter. Anthropic rejects
-// texts of white space, which are left out as well. A call has its own id, unless another call has
-// it too, or the API does not take its length or its characters: then the call and its result get
-// a similar id.
+// and messages without text and tool calls. For [Anthropic] and [Gemini] it leaves out system
+// messages, because their SDKs take the system prompt as another parameter. For Anthropic it leaves
+// out texts of white space, which the API rejects. A call keeps its id, unless another call has the
+// same id or the API does not accept its length or characters. Then the call and its result get a
+// similar id.
 //
 // The error is an [*Error] with [CodeFormat], or with [CodeConversation] if a message is malformed;
 // see [dispatch.CheckMessages].

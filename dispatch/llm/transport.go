@@ -10,10 +10,10 @@ import (
 )
 
 // Transport is an [http.RoundTripper] for the HTTP client of a model's SDK. It reads what agents
-// exchange with their models and reports it to the run in the context of the request, see
-// [dispatch.FromContext]: the ids of the models and the tokens as metadata, and the conversation as
-// the messages of the run's transcript, which is then sent with the response. One Transport serves
-// all runs and all formats of this package at once. The zero value is ready for use.
+// exchange with their models and reports it to the run in the context of the request; see
+// [dispatch.FromContext]. The ids of the models and the tokens become metadata. The conversation
+// becomes the messages of the run's transcript, which is sent with the response. One Transport
+// serves all runs and all formats of this package at once. The zero value is ready for use.
 //
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: &llm.Transport{}}))
 //
@@ -29,19 +29,20 @@ import (
 //
 // Each label of proxy.WithActor has one conversation: the messages of the last request, and the
 // response to it. A request appends to the one before it, or repeats it. Of system messages at the
-// beginning, those of the last request count. If an agent shortens its history, the messages before
-// are kept, and the new ones follow. A text of the assistant at the end of a request to Anthropic is
-// the beginning of the response.
+// beginning, only the last request's count. If an agent shortens its history, the messages before
+// are kept, and the new ones follow. A text of the assistant at the end of a request to Anthropic
+// is the beginning of the response.
 //
-// A request that has nothing of the conversation but a system message, such as that of a guard, a
-// title or a summary, is left out, and a [dispatch.Problem] with the code request_left_out says so.
-// If later requests go on with it, and those before have ended, its messages follow theirs. If two
-// conversations of a label go on at the same time, Transport cannot tell what belongs together. It
-// then reports a problem with the code conversation_unclear and sets no messages for the label: only
-// the run's recording of tool calls is sent. The same holds for a conversation that the server keeps,
-// except that a previous_response_id of OpenAI's Responses may name the response before. In a session,
-// the request with the prompt of a turn may name a response of an earlier turn. What Gemini's
-// cachedContent holds is not sent, and a problem says so.
+// A request that contains nothing of the conversation but a system message is left out, such as a
+// request for a guard, a title or a summary. A [dispatch.Problem] with the code request_left_out
+// reports it. If later requests go on with it, and those before have ended, its messages follow
+// theirs. If two conversations of a label go on at the same time, Transport cannot tell what
+// belongs together. It then reports a problem with the code conversation_unclear and sets no
+// messages for the label: only the run's recording of tool calls is sent. The same holds for a
+// conversation that the server keeps, except that a previous_response_id of OpenAI's Responses may
+// name the response before. In a session, the request with the prompt of a turn may name a response
+// of an earlier turn. The content of Gemini's cachedContent is not sent, and a problem reports
+// this.
 //
 // Failed requests and responses other than 2xx add nothing. A response that breaks off, or ends with
 // an error, counts its tokens but adds no message. The first bytes of a response tell whether it is
@@ -66,7 +67,7 @@ import (
 // the context does not end with the run. The error is an [*Error] with [CodeRunOver]. It wraps the
 // cause, so proxy.IsRunOver tells whether the run is over.
 type Transport struct {
-	// Base sends the requests. If nil, http.DefaultTransport does.
+	// Base sends the requests. Defaults to http.DefaultTransport.
 	Base http.RoundTripper
 }
 

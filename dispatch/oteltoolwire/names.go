@@ -2,7 +2,7 @@ package oteltoolwire
 
 import "go.opentelemetry.io/otel/metric"
 
-// SchemaURL is that of the spans and metrics: version 1.41.0 of OpenTelemetry's semantic
+// SchemaURL is the schema of the spans and metrics: version 1.41.0 of OpenTelemetry's semantic
 // conventions, the last release with names for generative AI (in OpenTelemetry-Go since 1.44.0 of
 // 2026-05-27). Later names come from the conventions' own repository, where the status of all of
 // them is Development: open-telemetry/semantic-conventions-genai as of June 2026. These are

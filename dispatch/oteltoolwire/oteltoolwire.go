@@ -34,7 +34,7 @@
 //	POST /traces/{type}         http.response.status_code, server.address, server.port, url.full,
 //	                            url.template, toolwire.error_class, error.type
 //
-// Model and tokens are those of the response's metadata. In url.full the path of the run's proxy is
+// Model and tokens come from the response's metadata. In url.full the path of the run's proxy is
 // REDACTED. A tool name that does not match the platform's pattern is _OTHER.
 //
 // The error.type of a run is the code of its dispatch.Error, timeout, or the code of the proxy.Error
@@ -128,18 +128,18 @@ type Options struct {
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
 
-	// Propagator reads the headers of incoming requests and writes those of requests to the proxy.
-	// Defaults to [propagation.TraceContext], which has no baggage, and not to the global
-	// propagator. An empty composite propagator switches both off. In code mode it reads the
+	// Propagator reads the headers of incoming requests and writes the headers of requests to the
+	// proxy. Defaults to [propagation.TraceContext], which carries no baggage, and not to the
+	// global propagator. An empty composite propagator switches both off. In code mode it reads the
 	// environment variables TRACEPARENT and TRACESTATE.
 	Propagator propagation.TextMapPropagator
 
-	// AgentName is gen_ai.agent.name. A tool call that has the label of a sub-agent has the label
-	// instead. If it is "", there is none.
+	// AgentName is gen_ai.agent.name. A tool call of a sub-agent carries the sub-agent's label
+	// instead. If AgentName is "", the attribute is left out.
 	AgentName string
 
 	// Provider is gen_ai.provider.name, such as "openai", "anthropic" or "gcp.gemini". If it is "",
-	// there is none, although the convention requires one.
+	// the attribute is left out, although the convention requires it.
 	Provider string
 
 	// Content records the arguments and the result of each tool call in its span, as

@@ -19,7 +19,7 @@ import (
 // RunObserver returns the observer of a handler, for [dispatch.Options.Observer].
 //
 // In code mode it flushes both providers at the end of the run if they have the method ForceFlush,
-// as those of the SDK do, because the program exits then.
+// like the SDK's, because the program exits then.
 func (t *Telemetry) RunObserver() *dispatch.Observer {
 	return &dispatch.Observer{RunStart: t.runStart, RunEnd: t.runEnd, Refused: t.refused}
 }

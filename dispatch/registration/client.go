@@ -92,7 +92,7 @@ func (c *Client) Create(ctx context.Context, r *Registration) (*Agent, error) {
 
 // Update validates r and puts it to /api/agents/{id}. It sends the whole registration, with all
 // tools, because the platform does not document what it does with members that are left out. Only
-// AuthValue may be empty. Errors and the time limit are those of [Client.Create].
+// AuthValue may be empty. Errors and the time limit are as in [Client.Create].
 func (c *Client) Update(ctx context.Context, id string, r *Registration) (*Agent, error) {
 	if id == "" || len(id) > 128 || strings.Trim(id, alphanumeric+"-_") != "" {
 		err := errors.New("the id of an agent must be 1 to 128 letters, digits, '-' and '_'")

@@ -20,7 +20,7 @@
 //
 // # Documented and inferred names
 //
-// The rules are those of the pages Register an external HTTP agent, Tools schema, Ledger schema,
+// The rules come from the pages Register an external HTTP agent, Tools schema, Ledger schema,
 // Multi-agent systems, and [Porting without the SDK] (steps 1, 4 and 6). None of these pages shows
 // the request body. The fields of [Registration] say "name documented" if a page or the platform's
 // SDK spells the member. They say "name inferred" if the name follows from the registration form

@@ -78,7 +78,7 @@ type Registration struct {
 	// field is not validated. Values are written unchanged. Only a value named auth_header_value is
 	// treated as a secret.
 	//
-	// UnmarshalJSON puts the members that have no field here, in their order.
+	// UnmarshalJSON stores members without a field here, in their order.
 	Config []ledger.Member
 	Extra  []ledger.Member
 }

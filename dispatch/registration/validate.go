@@ -23,9 +23,9 @@ import (
 // and ledger. o applies to the tools; its LedgerSchema is ignored in favour of r.LedgerSchema. If o
 // is nil, the defaults apply. ctx applies to o.Endpoint.
 //
-// The list unchecked has what [schema.Validate] lists so: what does not make the platform reject a
-// tool, and what this library cannot check or use. Validate returns the list with and without an
-// error. [Client] sends such tools.
+// The list unchecked contains what [schema.Validate] reports as unchecked: what does not make the
+// platform reject a tool, and what this library cannot check or use. Validate returns the list with
+// and without an error. [Client] sends such tools.
 //
 // Validate does not resolve the host of the endpoint. It accepts a public name that leads to a
 // private address.

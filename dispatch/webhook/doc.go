@@ -28,8 +28,8 @@
 // # Requests
 //
 // Bedrock tools documents that a call is a POST with the headers X-Agent-Secret and
-// X-Agent-Identity (the UUID of the agent). The body has the tool definition, the context of the
-// agent, and the arguments. The names of its members are not documented, so the handler accepts
+// X-Agent-Identity (the UUID of the agent). The body contains the tool definition, the context of
+// the agent, and the arguments. The names of its members are not documented, so the handler accepts
 // several:
 //
 //   - The arguments are the first member of [Options.ArgumentKeys] that is not null. The handler

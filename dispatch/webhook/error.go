@@ -45,8 +45,8 @@ type Error struct {
 	Message string
 	Err     error `json:"-"` // the cause; it may contain anything
 
-	// Problems lists all mistakes for [CodeOptions]: those of the options, then those of the tools
-	// in order. Pointer begins with the place of the tool in the list, such as /0/parameters, and is
+	// Problems lists all mistakes for [CodeOptions]: first of the options, then of the tools in
+	// order. Pointer begins with the place of the tool in the list, such as /0/parameters, and is
 	// "" for an option. Code is a code of package schema, or one of invalid_option, tools_missing,
 	// func_missing and url_invalid.
 	Problems []schema.Problem

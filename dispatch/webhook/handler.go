@@ -32,9 +32,9 @@ import (
 //	500  the tool panicked, or its result is not JSON {"error":"internal", …}
 //	200  the tool succeeded                           the result
 //
-// The platform does not document how it treats a status other than 2xx. Therefore the handler sends
-// what the model can read and correct with 200. It uses other statuses for mistakes in the setup
-// and for broken tools.
+// The platform does not document how it treats a status other than 2xx. Therefore the handler uses
+// 200 for failures that the model can read and correct. It uses other statuses for mistakes in the
+// setup and for broken tools.
 type Handler struct {
 	opts  Options // defaults filled in
 	guard httpserve.Guard

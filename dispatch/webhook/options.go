@@ -53,7 +53,7 @@ type Options struct {
 
 	// BodyTimeout is the time limit for the arrival of the body. Defaults to 30 s. It replaces the
 	// ReadTimeout of the [http.Server]. It needs a ResponseWriter that supports read deadlines. The
-	// one of [http.TimeoutHandler] does not; set ReadTimeout in that case.
+	// ResponseWriter of [http.TimeoutHandler] does not; set ReadTimeout in that case.
 	BodyTimeout time.Duration
 
 	// Limits bounds the schemas of the tools and the arguments.
@@ -70,9 +70,9 @@ type Options struct {
 	OnCall func(ctx context.Context, end CallEnd)
 
 	// Logger receives a record for every call, every rejected request and every panic. The record
-	// of a rejected request has the address of the peer and the reason. Records contain no bodies,
-	// results, secrets or reasoning. They contain the texts of errors and panics of tools, and of
-	// panics of OnCall. If Logger is nil, nothing is logged.
+	// of a rejected request contains the address of the peer and the reason. Records contain no
+	// bodies, results, secrets or reasoning. They contain the texts of errors and panics of tools,
+	// and of panics of OnCall. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 }
 

@@ -23,17 +23,16 @@ type Tool struct {
 
 	// Adapter, URL and DetailURL are for the registration only. Adapter is the name or id of the
 	// adapter that the tool belongs to. URL is the address at which the platform reaches the
-	// [Handler], DetailURL that of [Detail]. [New] accepts absolute http and https URLs without user
-	// and fragment.
+	// [Handler], DetailURL the address of [Detail]. [New] accepts absolute http and https URLs
+	// without user and fragment.
 	Adapter   string `json:"adapter,omitempty"`
 	URL       string `json:"url,omitempty"`
 	DetailURL string `json:"detail_url,omitempty"`
 
 	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches Parameters.
-	// If the model left a property out, they have its "default" of Parameters. "properties",
+	// If the model left a property out, they contain its "default" from Parameters. "properties",
 	// "items", "allOf" and local references are searched for defaults. If the arguments with all
-	// defaults would not match Parameters, or if the defaults have more than 1 MiB, no default is
-	// applied.
+	// defaults would not match Parameters, or if the defaults exceed 1 MiB, no default is applied.
 	//
 	// The result is a value that encoding/json can write. A json.RawMessage is sent as it is, and
 	// nil as null. An [ImageResult] is a text with images. [Error] says what the agent reads of an

@@ -22,7 +22,7 @@ type ClientOptions struct {
 	Transport http.RoundTripper
 	// Timeout bounds one attempt, from dialing to the last byte of the response. Defaults to 30 s.
 	Timeout time.Duration
-	// MaxAttempts is the most times that one request is sent. Defaults to 4; 1 disables retries.
+	// MaxAttempts limits how often one request is sent. Defaults to 4; 1 disables retries.
 	MaxAttempts int
 	// MaxResponseBytes bounds the body of a response. The API does not page lists, so it bounds the
 	// size of the catalog too. Defaults to 16 MiB.
@@ -43,9 +43,10 @@ type ClientOptions struct {
 // A Client manages the tools of a catalog over its REST API ("ToolBase records"). It is immutable
 // and safe for concurrent use. Formatting a Client never reveals its key.
 //
-// Every error is an [*Error]. It never contains the key, even if the server repeats it, and no run
-// of 16 or more bytes of source code or of a description that was sent. Texts of the server are cut
-// at 1 KiB. Arguments that are not valid are rejected before anything is sent, with Status 0.
+// Every error is an [*Error]. It never contains the key, even if the server repeats it. It contains
+// no run of 16 or more bytes of source code or of a description that was sent. Texts of the server
+// are cut at 1 KiB. Arguments that are not valid are rejected before anything is sent, with Status
+// 0.
 //
 // The client sends a request again, up to [ClientOptions.MaxAttempts] times, if it was not sent or
 // if the response is 429. It repeats requests that only read, [Client.Update] and [Client.Patch]
@@ -189,8 +190,8 @@ func putRequest(id string, t *Tool) *request {
 	return r
 }
 
-// Delete deletes a tool: DELETE /tools/{id}. The catalog keeps it for [Client.Restore] only: to
-// delete it again is [CodeNotFound].
+// Delete deletes a tool: DELETE /tools/{id}. The catalog keeps it for [Client.Restore] only. If it
+// is deleted again, the error has [CodeNotFound].
 func (c *Client) Delete(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -215,7 +216,7 @@ func (c *Client) Restore(ctx context.Context, id string) error {
 
 // Script returns the source code of a tool: GET /tools/{id}/source, the path of the document
 // "ToolBase records". If the response is 404, the client requests /tools/{id}/script, which the
-// platform's own clients use. If the tool has no source, as native tools, the error has
+// platform's own clients use. If the tool has no source, like native tools, the error has
 // [CodeNotFound]. The code may contain its author's secrets; do not log it.
 func (c *Client) Script(ctx context.Context, id string) (string, error) {
 	if err := checkID(id); err != nil {

@@ -14,8 +14,8 @@ import (
 // between the two requests is lost. To prevent that, let one writer at a time patch a tool.
 //
 // A retry repeats both requests, which keeps the time between them short. The client sends
-// account_id only if the patch has it, and does not send undocumented members of the response back.
-// An empty patch only reads.
+// account_id only if the patch sets it, and does not send undocumented members of the response
+// back. An empty patch only reads.
 func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ import (
 // Upload checks the tool and the source before it sends anything; see [CheckPlugin]. If the source
 // is not valid, or the server rejects it, the error has [CodePlugin]. If fields are not valid
 // either, it has [CodeInvalid] and all problems. If the name is taken, it has [CodeConflict]. If
-// the server fails to register the source, it has [CodeServer]. The request is in memory; beside
-// the file it may have 3 MiB.
+// the server fails to register the source, it has [CodeServer]. The request is kept in memory. Its
+// parts other than the file may have 3 MiB.
 func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte) (*ListItem, error) {
 	plugin, err := CheckPlugin(file, source, &c.plugin)
 	if t.Name == "" && err == nil {
@@ -42,8 +42,8 @@ func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte)
 
 // UploadUpdate replaces the source code of a tool: PUT /tools/{id}/upload. It sends the fields of
 // the patch, which may be empty, and no others, so that the server keeps the rest. Fields of the
-// result are empty if neither the response nor the patch has them. Otherwise UploadUpdate is like
-// [Client.Upload].
+// result are empty if neither the response nor the patch contains them. Otherwise UploadUpdate is
+// like [Client.Upload].
 func (c *Client) UploadUpdate(ctx context.Context, id string, p Patch, file string, source []byte) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err

@@ -22,8 +22,8 @@ var recordMembers = []string{"framework", "tool_type", "tags", "version"}
 // kept. framework, tool_type, tags and version become members of
 // [schema.Tool.Extra], where [FromDeclarations] finds them.
 //
-// A record has no schema of the arguments; the Python class has it. So the input schema of every
-// declaration is {"type":"object"}, any object, until the caller replaces it.
+// A record contains no schema of the arguments; the Python class defines it. So the input schema of
+// every declaration is {"type":"object"}, any object, until the caller replaces it.
 func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 	var losses []schema.Problem
 	tools := make([]schema.Tool, len(items))

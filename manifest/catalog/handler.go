@@ -31,7 +31,7 @@ import (
 // success false and an error {"code":…,"message":…,"problems":[{"field":…,"type":…,"message":…}]},
 // where code is a [Code], method_not_allowed or unreadable_body. A 422 has detail [{"loc":[…],"msg":…,"type":…}] in place of problems. GET
 // routes also serve HEAD. A path with a missing or an additional slash is redirected (307). Only
-// the response to a request for the source has source code: its data is {"id":…,"script":…}.
+// the response to a request for the source contains source code: its data is {"id":…,"script":…}.
 //
 // The failures are 400 (a plugin file, with [CodePlugin], or a body that ends early), 401, 403,
 // 404, 405, 408, 409, 413 for content over a limit, 422, 500, and 503 or 504 when the request's

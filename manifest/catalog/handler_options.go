@@ -31,7 +31,7 @@ type HandlerOptions struct {
 	// InsecureAccount disables authentication: every request acts for this account, a UUID.
 	InsecureAccount string
 
-	// Put is the meaning of PUT /tools/{id}, of which the documents have two. Defaults to
+	// Put selects the meaning of PUT /tools/{id}; the documents describe two. Defaults to
 	// [PutByBody].
 	Put PutMode
 
@@ -53,7 +53,7 @@ type HandlerOptions struct {
 	MaxDescription int
 
 	// BodyTimeout bounds the time in which a body arrives. Defaults to 30 s. It needs a server with
-	// read deadlines, as net/http has them.
+	// read deadlines, such as net/http's.
 	BodyTimeout time.Duration
 
 	// Logger receives one record per request, with the address of the peer: Debug, Info for

@@ -52,10 +52,10 @@ const (
 )
 
 // CheckPlugin checks a Python file as a catalog does at its upload, without running it. Only the
-// last element of filename counts; it must end in ".py" and have no control characters. The source
-// must be UTF-8, with or without a byte order mark, contain no NUL, and not exceed the size limit.
-// Its tokens must be Python. CheckPlugin accepts every source that CPython 3.10 or a later version
-// accepts, and some malformed ones.
+// last element of filename counts; it must end in ".py" and contain no control characters. The
+// source must be UTF-8, with or without a byte order mark, contain no NUL, and not exceed the size
+// limit. Its tokens must be Python. CheckPlugin accepts every source that CPython 3.10 or a later
+// version accepts, and some malformed ones.
 //
 // A file needs a tool class: a class of the module with a base class. A few base classes of the
 // standard library and pydantic do not count. An entry point replaces the class; older servers
@@ -63,7 +63,7 @@ const (
 // BaseTool, derives from a class whose name ends in Tool, or has a literal name. Of equals it takes
 // the last.
 //
-// The error is an [*Error]. With [CodePlugin] it has all problems, at the pointer "/file". With
+// The error is an [*Error]. With [CodePlugin] it lists all problems, at the pointer "/file". With
 // [CodeTooLarge] the file was not examined. With [CodeOptions] the options are not valid.
 func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, error) {
 	rules, err := opts.configure()

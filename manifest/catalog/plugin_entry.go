@@ -8,7 +8,7 @@ import (
 // AddEntryPoint adds an entry point to a source that [CheckPlugin] accepts. Servers before v0.1.85
 // require one. It is a function tool_plugin at the end of the module, which returns a new instance
 // of the tool class. If the source has an entry point, AddEntryPoint returns it unchanged.
-// The error is that of CheckPlugin, without a size limit.
+// AddEntryPoint returns the errors of CheckPlugin, but has no size limit.
 //
 // ToolBase records lets the platform's own SDK do this before it uploads to older servers. Here the
 // caller decides, because the upload then differs from the file.

@@ -20,11 +20,12 @@ type StoredTool struct {
 //
 // A tool belongs to the account in AccountID. Other accounts do not find its id. The caller chooses
 // ids and times. Two tools of an account have different names, compared byte by byte, unless one is
-// deleted. That holds for concurrent calls too, also of other processes. A deleted tool keeps its id
-// but not its name.
+// deleted. That holds for concurrent calls too, including calls of other processes. A deleted tool
+// keeps its id but not its name.
 //
 // A write that returned nil lasts as long as the store promises. A write that returned an error did
-// not happen, unless it is the error of the context, or one by which a store says that it may have.
+// not happen, with two exceptions. They are the error of the context, and an error by which a store
+// reports that the write may have happened.
 //
 // Every method returns the error of its context, possibly wrapped, when the context ends while it
 // waits. If the account has no such tool, the method returns an [*Error] with [CodeNotFound]; if

@@ -1,11 +1,11 @@
 // Package catalog manages tool records, the entries of a catalog of tools. The page
-// [ToolBase records] defines them. The package has their rules, a client for a catalog's REST API,
-// and the same API as an [http.Handler].
+// [ToolBase records] defines them. The package provides their rules, a client for a catalog's REST
+// API, and the same API as an [http.Handler].
 //
 //   - [Tool], [Patch] and [ListItem] are the records. They read and write JSON.
 //   - [NewClient] returns a client of a catalog.
 //   - [CheckPlugin] checks a Python file as an upload does, without running it.
-//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], those of modules
+//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the stores of modules
 //     sqlitestore and postgresstore, or the caller's own, which package catalogtest tests.
 //   - [Declarations] and [FromDeclarations] convert records to and from the tools of package
 //     schema, and report what is lost.
@@ -69,7 +69,7 @@ type Tool struct {
 	Framework Framework `json:"framework"`
 	Type      Type      `json:"tool_type"`
 
-	// AccountID is a UUID. If it is "", the account is that of the key.
+	// AccountID is a UUID. If it is "", the account of the key applies.
 	AccountID   string   `json:"account_id,omitempty"`
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags,omitempty"`

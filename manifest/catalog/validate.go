@@ -60,7 +60,7 @@ func (ps *problems) error(tool, message string) error {
 
 // Validate checks a tool for creation or full replacement. name, framework and tool_type are
 // required. framework and tool_type must have a documented value. account_id must be a UUID. name
-// and version must not be blank or have control characters. The error is an [*Error] with
+// and version must not be blank or contain control characters. The error is an [*Error] with
 // [CodeInvalid] and all problems.
 //
 // No document limits a length or the form of a name, so Validate does not either. For limits of a

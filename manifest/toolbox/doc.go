@@ -40,12 +40,12 @@
 //
 // # Reasoning
 //
-// Every definition for a model has the string parameter reasoning. It is the first property and the
-// first required one, so that the model writes it before the arguments. It is not enforced: a call
-// without it, or with another type, succeeds. The toolbox removes it before it validates the
+// Every definition for a model contains the string parameter reasoning. It is the first property
+// and the first required one, so that the model writes it before the arguments. It is not enforced:
+// a call without it, or with another type, succeeds. The toolbox removes it before it validates the
 // arguments and passes it to [Options.OnCall]. Webhooks receive it if it is a string, handlers do
-// not. If the schema of a tool declares reasoning itself, also behind "$ref" or "allOf", schema and
-// arguments stay unchanged.
+// not. If the schema of a tool declares reasoning itself, directly or through "$ref" or "allOf",
+// schema and arguments stay unchanged.
 //
 // # Webhooks
 //
@@ -55,7 +55,7 @@
 //	{"tool": {"name", "description", "parameters"}, "agent": {"id", "context"}, "arguments": {…}}
 //
 // The arguments match the parameters beside them: either both have reasoning, or neither has it.
-// They are those of the model, without defaults.
+// They are the model's arguments, without defaults.
 //
 // The toolbox follows at most three redirects, if they keep host and method. A response with status
 // 2xx must be one JSON value of at most 1 MiB; a request body has at most 1 MiB too. Calls are

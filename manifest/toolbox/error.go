@@ -53,13 +53,13 @@ type Error struct {
 	Code    Code
 	Tool    string // the tool concerned; "" if there is none
 	Status  int    // the HTTP status of the response; 0 if there was none
-	Message string // says what to do, also for a model
+	Message string // what to do; written for a model too
 
-	// Detail is the JSON of a response whose status is not 2xx, at most 2 KiB. That of a webhook may
-	// repeat arguments. The model reads it, and the text of the error leaves it out.
+	// Detail is the JSON of a response whose status is not 2xx, at most 2 KiB. A webhook's response
+	// may repeat arguments. The model reads Detail; the text of the error leaves it out.
 	Detail string
 
-	// Problems lists all problems in the order of the document, those of the options first. It is
+	// Problems lists all problems: first of the options, then in the order of the document. It is
 	// set for CodeInvalid and CodeOptions.
 	Problems []Problem
 
@@ -127,10 +127,10 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // ToolResult returns the result that a model reads if the call failed: the response of a webhook if
-// that reports the failure, and otherwise {"error": code, "detail": text}. If the model called a tool
-// that does not exist, the member "tools" lists existing names. The detail says what the model can do.
-// It may repeat the webhook's response. For a code that is not about a call, such as [CodeInvalid],
-// the result only says that the tool failed.
+// the response reports the failure, and otherwise {"error": code, "detail": text}. If the model
+// called a tool that does not exist, the member "tools" lists existing names. The detail says what
+// the model can do. It may repeat the webhook's response. For a code that is not about a call, such
+// as [CodeInvalid], the result only says that the tool failed.
 func (e *Error) ToolResult() json.RawMessage {
 	switch e.Code {
 	case CodeUnknownTool:

@@ -9,9 +9,9 @@ import (
 
 // Handler runs an internal tool. It is the Go form of the documented signature (args, agent, tool)
 // -> text. args is a JSON object that matches the parameters of the tool, without reasoning. If the
-// model left a property out, args has its "default" of the parameters. "properties", "items", "allOf"
-// and local references are searched for defaults. If args with all defaults would not match the
-// parameters, or if the defaults have more than 1 MiB, no default is applied.
+// model left a property out, args contains its "default" from the parameters. "properties",
+// "items", "allOf" and local references are searched for defaults. If args with all defaults would
+// not match the parameters, or if the defaults exceed 1 MiB, no default is applied.
 //
 // An error means that the tool failed. The model reads the text of an error that [Errorf] made. The
 // text of any other error stays in the error, because it may contain anything.
@@ -33,7 +33,7 @@ func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) 
 	}
 }
 
-// Tool is the definition of a tool as the document has it. Its JSON is that definition, so [Parse]
+// Tool is the definition of a tool in the document. Its JSON is the same definition, so [Parse]
 // reads a list of tools. Do not change its slices.
 type Tool struct {
 	Name        string          `json:"name"`

@@ -39,7 +39,7 @@ type Options struct {
 	Transport http.RoundTripper
 
 	// Timeout is the time limit of one call. The context of the tool ends at the limit, and the
-	// call returns at most 500 ms later, also if the tool still runs. Defaults to 60 s.
+	// call returns at most 500 ms later, even if the tool still runs. Defaults to 60 s.
 	Timeout time.Duration
 
 	// InsecurePrivateDetails allows a detail_url that leads to a private, loopback or other address

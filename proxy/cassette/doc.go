@@ -1,4 +1,4 @@
-// Package cassette records what a [run] and the platform's [proxy] send to each other on a [tape],
+// Package cassette records on a [tape] what a [run] and the platform's [proxy] send to each other,
 // and replays the responses of the proxy without a network, for tests ("[Porting without the SDK]",
 // proxy contract).
 //
@@ -26,9 +26,9 @@
 // # In a test kit
 //
 // With [Cassette.Wrap] as dispatchtest.Task.WrapProxy, the kit records the calls that the tape
-// answers as it records others, and its assertions hold in a replay. For those about the [ledger]
-// the task needs the world of the recording: its behaviors run again for their writes, and ledger
-// adapters get the responses of the tape.
+// answers as it records others, and its assertions hold in a replay. For assertions about the
+// [ledger] the task needs the world of the recording: its behaviors run again for their writes, and
+// ledger adapters get the responses of the tape.
 //
 // # Equal calls
 //
@@ -37,7 +37,7 @@
 // get their responses in turn.
 //
 // Different calls may come in any order if they were parallel on the tape, in one batch or through
-// several workers. Other calls must come in the order of the tape; a call is out of order if it
+// several workers. Other calls must come in the order of the tape. A call is out of order if it
 // began on the tape after all earlier ones had been answered, and more than 100 ms after the call
 // that follows it in the run.
 //
@@ -50,9 +50,9 @@
 //
 // The headers Authorization and X-Pipelines-Run-Token are never written. A run token of 8
 // characters or more is removed from names, strings, JSON inside strings, numbers, texts and bodies
-// that are not UTF-8, also if it is percent-encoded, escaped or within base64.
+// that are not UTF-8. It is recognized when percent-encoded, escaped or within base64 too.
 //
-// Members with the usual names of secrets have the value "[redacted]", in any case and with any
+// Members with the usual names of secrets get the value "[redacted]", in any case and with any
 // separators: names that end in token, password, passwd, passphrase, secret, cookie, credential,
 // authorization, or api, access, secret or private key. In texts, queries and forms the package
 // replaces the headers Authorization and Cookie, what follows Bearer or Basic, what = or : assigns
@@ -67,7 +67,7 @@
 // A request has at most 1 MiB, as documented, and a larger one is refused with 413. A response may
 // have 64 KiB more, for the envelope of the proxy. A larger one is passed on and not recorded.
 //
-// A tape has three headers: the sub-agent, the content type of the response, and Retry-After in
+// A tape records three headers: the sub-agent, the content type of the response, and Retry-After in
 // seconds. Responses are replayed at once, without their latency.
 //
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run

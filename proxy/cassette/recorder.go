@@ -21,7 +21,7 @@ type RecorderOptions struct {
 	// proxy.NewTransport.
 	Transport http.RoundTripper
 
-	// Redact is that of [Options].
+	// Redact is as in [Options].
 	Redact func(pointer, name string) bool
 }
 

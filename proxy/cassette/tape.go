@@ -18,8 +18,8 @@ const version = 1
 // A tape is a file of JSON Lines, which people can read and review. The first line is the header,
 // with the format version, the time of the recording and the [Task]. Each [Interaction] is one
 // line, in the order of the responses. The last line is {"end":true,"count":n}; without it the tape
-// is truncated. The format is this package's own. The requests and responses in it are those of the
-// proxy contract ("Porting without the SDK").
+// is truncated. The format is this package's own. The requests and responses in it follow the proxy
+// contract ("Porting without the SDK").
 type Tape struct {
 	Created      time.Time // when the run's first request arrived
 	Task         Task
@@ -93,7 +93,7 @@ type Interaction struct {
 	//	abandoned  the agent stopped waiting; replayed like reset, and the agent need not make the call
 	Broken string `json:"broken,omitempty"`
 
-	// ContentType is "" for application/json. RetryAfter is in seconds, also if the response had a
+	// ContentType is "" for application/json. RetryAfter is in seconds, even if the header was a
 	// date.
 	ContentType string `json:"content_type,omitempty"`
 	RetryAfter  *int64 `json:"retry_after,omitempty"`

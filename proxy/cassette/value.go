@@ -57,8 +57,8 @@ func remove(v *rawjson.Node, p pointer) {
 // A Difference is one place where two JSON values differ.
 type Difference struct {
 	Pointer string          `json:"pointer"`        // JSON Pointer; "" is the whole
-	Tape    json.RawMessage `json:"tape,omitempty"` // what the tape has there; nil if nothing
-	Run     json.RawMessage `json:"run,omitempty"`  // what the run has there; nil if nothing
+	Tape    json.RawMessage `json:"tape,omitempty"` // the value on the tape; nil if there is none
+	Run     json.RawMessage `json:"run,omitempty"`  // the value in the run; nil if there is none
 }
 
 // diff lists where tape and run differ, in the order of the member names. Either may be nil if it

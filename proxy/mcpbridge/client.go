@@ -104,9 +104,9 @@ func declared(ctx context.Context, list []json.RawMessage) ([]schema.Tool, error
 // images, sounds or resources. A result of more than 1 MiB is an error.
 //
 // An error means that the call failed. If the tool says so by isError, the text of the error is the
-// first 4 KiB of the tool's text, and a model reads it, as that of [toolbox.Errorf]. No other error
-// contains what the server sent. If the server answers with an error of JSON-RPC, or
-// if the connection fails, errors.As finds the error of the SDK. If ctx has ended, errors.Is finds the
+// first 4 KiB of the tool's text, and a model reads it, like the text of [toolbox.Errorf]. No other
+// error contains what the server sent. If the server answers with an error of JSON-RPC, or if the
+// connection fails, errors.As finds the error of the SDK. If ctx has ended, errors.Is finds the
 // error of ctx. Calls are never repeated.
 func Call(ctx context.Context, session *mcp.ClientSession, tool string, args json.RawMessage) (json.RawMessage, error) {
 	args, err := rawjson.EncodeArguments(args, argumentLimits)

@@ -27,7 +27,7 @@ import (
 // If args is malformed, nothing is sent, and the result tells the model what to correct. If the server
 // does not have the tool, the result lists its tools, as far as they are on the first page.
 //
-// An error means that the agent should stop: ctx has ended, the session has, the server answered with
+// An error means that the agent should stop: ctx or the session has ended, the server answered with
 // another error of JSON-RPC, or the program has a mistake. See [Call] for what an error contains.
 func CallForModel(ctx context.Context, session *mcp.ClientSession, id, name string, args any) (proxy.ModelResult, error) {
 	text, ok := toolresult.Arguments(args)

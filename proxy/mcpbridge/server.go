@@ -29,19 +29,19 @@ const (
 // of the SDK, for several sessions at the same time. More tools, prompts and resources may be added.
 //
 // ctx is the context of the run, such as the one that package dispatch gives an agent. The run is
-// over when ctx ends, or when the proxy says so in its answer to a call. The server then cancels the
-// calls that are in flight, answers every request with an error, and closes each session after its
-// last answer.
+// over when ctx ends, or when the proxy reports its end in the answer to a call. The server then
+// cancels the calls that are in flight, answers every request with an error, and closes each
+// session after its last answer.
 //
-// The list has the order of tools, and the schemas keep their order and digits. The members "title" and
-// "annotations" of [schema.Tool.Extra] are listed. An OutputSchema is not: MCP requires that every
-// result matches a listed one, and clients refuse a result that does not.
+// The list keeps the order of tools, and the schemas keep their order and digits. The members
+// "title" and "annotations" of [schema.Tool.Extra] are listed. An OutputSchema is not: MCP requires
+// that every result matches a listed one, and clients refuse a result that does not.
 //
-// The result of a call is one text: the Text that [proxy.Client.CallForModel] returns. A result that
-// is a JSON object is the structured content, too, because versions of MCP before 2026-07-28 allow no
-// other value there. A failure has isError set and no structured content.
-// The client's cancellation of a call ends the call's context. On streamable HTTP with MCP 2026-07-28
-// that needs [mcp.StreamableHTTPOptions.PropagateRequestCancellation].
+// The result of a call is one text: the Text that [proxy.Client.CallForModel] returns. A result
+// that is a JSON object is also the structured content, because versions of MCP before 2026-07-28
+// allow no other value there. A failure has isError set and no structured content. The client's
+// cancellation of a call ends the call's context. On streamable HTTP with MCP 2026-07-28 that needs
+// [mcp.StreamableHTTPOptions.PropagateRequestCancellation].
 //
 // A call is attributed to the sub-agent that client names by [proxy.Client.As], or else the member
 // [MetaActor] of the call's "_meta", or else [proxy.WithActor] in the context of the request or in

@@ -13,7 +13,7 @@ import (
 )
 
 // AssertCalled fails the test unless a call of the tool with these arguments has a result.
-// arguments is a JSON object; those of the call may have more members. "" matches any arguments.
+// arguments is a JSON object; the call's arguments may have more members. "" matches any arguments.
 func (r *Log) AssertCalled(t testing.TB, tool, arguments string) {
 	t.Helper()
 	if !r.wantJSON(t, "AssertCalled", arguments) || !r.wantTools(t, tool) {
@@ -78,8 +78,8 @@ func (r *Log) AssertOrder(t testing.TB, tools ...string) {
 	}
 }
 
-// AssertState fails the test unless the ledger has the entity, such as "order/4521", with these
-// fields. fields is a JSON object; the entity may have more members.
+// AssertState fails the test unless the ledger contains the entity, such as "order/4521", with
+// these fields. fields is a JSON object; the entity may have more members.
 func (r *Log) AssertState(t testing.TB, entity, fields string) {
 	t.Helper()
 	entityType, id, ok := r.wantEntity(t, "AssertState", entity)
@@ -95,7 +95,7 @@ func (r *Log) AssertState(t testing.TB, entity, fields string) {
 	}
 }
 
-// AssertNoEntity fails the test if the ledger has the entity, such as "order/4521".
+// AssertNoEntity fails the test if the ledger contains the entity, such as "order/4521".
 func (r *Log) AssertNoEntity(t testing.TB, entity string) {
 	t.Helper()
 	entityType, id, ok := r.wantEntity(t, "AssertNoEntity", entity)

@@ -39,8 +39,8 @@ type Request struct {
 	Number    int             // 1 for the first call of this tool in the run
 	Attempt   int             // 2 or more after results that did not match the output_schema
 
-	// Declared is the tool as World.Tools has it; it has only the name if World.Tools is empty.
-	// Instructions are World.BehaviorInstructions. A [World].Simulator needs them.
+	// Declared is the tool as World.Tools declares it. If World.Tools is empty, only its name is
+	// set. Instructions are World.BehaviorInstructions. A [World].Simulator needs them.
 	Declared     schema.Tool
 	Instructions string
 
@@ -126,10 +126,10 @@ func Canned(result string) Behavior {
 	return func(*Request) (any, error) { return raw, nil }
 }
 
-// Lookup answers with the JSON that answers has for the value of an argument: {"4521": `{…}`}.
-// Numbers and booleans are looked up as the call writes them. The key "*" matches all other values,
-// and calls without the argument; without that key they are errors. Lookup panics if an answer is
-// not JSON.
+// Lookup answers with the JSON in answers under the value of an argument: {"4521": `{…}`}. Numbers
+// and booleans are looked up as the call writes them. The key "*" matches all other values, and
+// calls without the argument; without that key they are errors. Lookup panics if an answer is not
+// JSON.
 func Lookup(argument string, answers map[string]string) Behavior {
 	raw := make(map[string]json.RawMessage, len(answers))
 	for key, answer := range maps.All(answers) {

@@ -16,8 +16,8 @@ import (
 // ReadOptions configures [Get] and [List]. The zero value of every field is its default. For
 // anything else, write a [Behavior].
 type ReadOptions struct {
-	// Fields are the fields of an entity in the result. If Fields is nil, the result has all of
-	// them.
+	// Fields lists the fields of an entity in the result. If Fields is nil, the result contains all
+	// fields.
 	Fields []string
 
 	// NotFound is the result of [Get], as JSON, if the entity does not exist. Defaults to
@@ -34,7 +34,7 @@ type ReadOptions struct {
 }
 
 // Get answers with the entity whose id is in an argument, which is a string or a number: 4521 and
-// 4521.0 are the id "4521". The result has its fields and, if the ledger schema declares an
+// 4521.0 are the id "4521". The result contains its fields and, if the ledger schema declares an
 // id_field, its id. If opts is nil, all options have their defaults. Get panics if a text in opts
 // is not JSON.
 func Get(entityType, idArgument string, opts *ReadOptions) Behavior {
@@ -126,7 +126,7 @@ type WriteOptions struct {
 	// Set is a JSON object with fields and their values.
 	Set string
 
-	// Copy are the arguments that are stored as fields of the same names. If Copy is nil, all but
+	// Copy lists the arguments that are stored as fields of the same names. If Copy is nil, all but
 	// the id are stored, or none if Set is not "".
 	Copy []string
 

@@ -30,8 +30,8 @@ const (
 type Problem struct {
 	Tool string `json:"tool,omitempty"` // the tool of a behavior, if that is what the problem is about
 	Code string `json:"code"`
-	// Pointer is a JSON Pointer (RFC 6901) into the document of ParseWorld or ParseRules. "" is all
-	// of it.
+	// Pointer is a JSON Pointer (RFC 6901) into the document of ParseWorld or ParseRules. "" is the
+	// whole document.
 	Pointer string `json:"pointer"`
 	Message string `json:"message"` // what is wrong and what to do
 }

@@ -16,7 +16,7 @@ import (
 
 // Forward makes an HTTP endpoint the live tool. It POSTs the arguments to address and answers with
 // the body of a 2xx: unchanged if it is JSON, otherwise as a string. Any other answer, a redirect
-// and a body of more than 1 MiB are errors, whose texts contain no words of the endpoint. Forward
+// and a body of more than 1 MiB are errors. Their texts quote nothing from the endpoint. Forward
 // panics if address is not an http or https URL.
 //
 // The Timeout of client bounds a request and defaults to 120 s. Its Transport sends the requests,

@@ -13,7 +13,7 @@ import (
 // A Call is one request for a tool in a [Log].
 type Call struct {
 	Tool      string          `json:"tool"`            // name of the tool, or type of the trace event, or path
-	Trace     bool            `json:"trace,omitempty"` // whether it is not a tool call; a Log has those only in Refused
+	Trace     bool            `json:"trace,omitempty"` // set if it is not a tool call; a Log lists those only in Refused
 	Actor     string          `json:"actor,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // nil if the body was not a JSON object, or too large
 	Response  json.RawMessage `json:"response,omitempty"`  // nil if the tool did not run
@@ -77,8 +77,8 @@ type Log struct {
 	// Changes are the differences of the ledger from the initial state.
 	Changes ledger.Changes `json:"changes,omitempty"`
 
-	// Faults are mistakes with which a test should fail: calls of undeclared tools, tools in
-	// passthrough mode without a behavior, and panics of behaviors.
+	// Faults are mistakes that should fail a test: calls of undeclared tools, tools in passthrough
+	// mode without a behavior, and panics of behaviors.
 	Faults []string `json:"faults,omitempty"`
 
 	// State is the ledger as it was when the log was made.

@@ -40,14 +40,14 @@ import (
 //	  }
 //	}
 //
-// A behavior is the function of its first member's name with the options of the others: [Get],
-// [FromLedger], [List], [Add], [Update], [Remove], [Canned], [Lookup], [Forward]. A list may have
-// an order and a limit, because the file has no code: order_by is a field, limit a number of
-// entities. Numbers come first, by their values, and entities without the field last; "-total" is
-// descending.
+// The first member of a behavior names its function, and the others are options. The functions are
+// [Get], [FromLedger], [List], [Add], [Update], [Remove], [Canned], [Lookup] and [Forward]. A list
+// may set an order and a limit, because the file contains no code: order_by is a field, limit a
+// number of entities. Numbers come first, by their values, and entities without the field last;
+// "-total" is descending.
 //
 // Names must match exactly, and unknown members are not allowed. An [*Error] with [CodeWorld]
-// reports all mistakes, also those that [New] would report.
+// reports all mistakes, including those that [New] would report.
 func ParseWorld(data []byte) (World, error) {
 	var w World
 	problems := problems{code: CodeWorld}

@@ -15,8 +15,8 @@
 //	run.Log().AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
 // A [Platform] is an http.Handler: httptest.NewServer serves it on loopback, and the proxy base URL
-// of a run is the URL of the server and [Run].Path. [NewTransport] serves it without a network,
-// also in testing/synctest bubbles. Package dispatchtest dispatches whole runs to an agent.
+// of a run is the URL of the server and [Run].Path. [NewTransport] serves it without a network and
+// works in testing/synctest bubbles. Package dispatchtest dispatches whole runs to an agent.
 //
 // # Stages of a call
 //
@@ -39,7 +39,7 @@
 // A goroutine that waits for the network keeps the clock of a testing/synctest bubble from moving,
 // so the bubble hangs. In a bubble every HTTP client must be served in memory: the tool calls by
 // [Run.Client] or [NewTransport] with the platform, the client of a model's SDK by [NewTransport]
-// with a handler that plays the model.
+// with a handler that simulates the model.
 //
 // # Errors
 //
@@ -105,9 +105,9 @@ type World struct {
 	//
 	//   - An argument named id, or like an id_field of LedgerSchema, identifies an entity. An id that
 	//     the ledger does not contain is answered with {"error":"order not found"}.
-	//   - Properties with the name of a field of the entity have its value: in the result, in a wrapper
-	//     such as data, and in a property with the name of the type. Entities to which it refers fill
-	//     the properties with the names of their types.
+	//   - Properties with the name of a field of the entity get its value: in the result, in a
+	//     wrapper such as data, and in a property with the name of the type. Entities to which it
+	//     refers fill the properties with the names of their types.
 	//   - A list contains the entities whose fields are equal to the arguments of the same names.
 	//   - A value that the ledger does not contain is made up once and stays the same for the run.
 	//   - A value of the ledger that the output_schema forbids is an error.
@@ -116,7 +116,7 @@ type World struct {
 	Behaviors map[string]Behavior
 
 	// Simulator, if not nil, answers the tools in sandbox mode that have no behavior. It can ask a
-	// model, for example: [Request] has the tool's declaration, the arguments, the ledger and
+	// model, for example: [Request] provides the tool's declaration, the arguments, the ledger and
 	// BehaviorInstructions.
 	Simulator Behavior
 
@@ -131,8 +131,8 @@ type World struct {
 // Options configures a [Platform]. The zero value of every field is its default.
 type Options struct {
 	// RatePerMinute is how many requests of one run token are accepted in any 60 seconds. Others
-	// are refused with 429. Defaults to 60. -1 lifts the limit: then the clients of [Run.Client],
-	// and those of runs that package dispatchtest dispatches in process, do not wait for it either.
+	// are refused with 429. Defaults to 60. -1 lifts the limit. Then the clients of [Run.Client],
+	// and of runs that package dispatchtest dispatches in process, do not wait either.
 	RatePerMinute int
 
 	// AllowUndeclared removes calls of undeclared tools from [Log.Faults]. They are still refused.

@@ -43,7 +43,7 @@ type Run struct {
 	attempts map[string]int // requests so far of calls that may be repeated
 }
 
-// Client returns a client of the run that needs no network. It has the options opts, except for the
+// Client returns a client of the run that needs no network. opts sets its options, except for the
 // transport. If opts is nil, all options have their defaults. Client panics if opts is not valid.
 //
 // The client keeps the platform's limit of 60 requests per minute: the 61st call in a minute waits.
@@ -98,8 +98,8 @@ func (r *Run) Log() *Log {
 	return log
 }
 
-// NextOrder takes the next place in the order of the run's events, see [Call].Order, and returns it. A
-// kit places with it what it sees beside the requests to the proxy.
+// NextOrder reserves the next place in the order of the run's events and returns it; see
+// [Call].Order. A test kit uses it for events other than requests to the proxy.
 func (r *Run) NextOrder() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

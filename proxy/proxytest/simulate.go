@@ -14,11 +14,11 @@ import (
 // FromLedger answers with the entity of a type that the call identifies: its id is in the argument
 // that has the name of the type's id_field. The result has the form of the tool's output_schema.
 // Its properties that have the name of a field of the entity have the field's value. All others are
-// made up. Without an output_schema the result is that of [Get]. If the ledger does not have the
-// entity, the result is {"error":"order not found"}, with the type of the entity.
+// made up. Without an output_schema the result is the same as with [Get]. If the ledger does not
+// contain the entity, the result is {"error":"order not found"}, with the type of the entity.
 //
 // A tool in sandbox mode without a behavior answers in the same way, about all entities that its
-// arguments identify. FromLedger names one type, and lets a call without the argument fail.
+// arguments identify. FromLedger names one type, and a call without the argument fails.
 func FromLedger(entityType string) Behavior {
 	missing := notFound("FromLedger", entityType, "")
 	return func(r *Request) (any, error) {

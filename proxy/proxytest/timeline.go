@@ -16,9 +16,9 @@ import (
 // attempts with the response, and one for each trace event. It is safe to print to a terminal.
 func (r *Log) String() string { return timeline.Print(r.Timeline().Rows) }
 
-// Timeline returns the log in the form that the reports of this module show: a row for each call with
-// all its attempts, and for each trace event, in the order of their arrival. A trace event that was sent
-// late has its place where it occurred. It is for packages of this module.
+// Timeline returns the log in the form that the reports of this module show. Each call with all its
+// attempts is a row, and each trace event is one, in the order of arrival. A trace event that was
+// sent late is placed where it occurred. It is for packages of this module.
 func (r *Log) Timeline() timeline.Run {
 	run := timeline.Run{Rows: r.rows(), Faults: slices.Clone(r.Faults)}
 	for i, c := range r.Changes {

@@ -15,8 +15,8 @@ import (
 // It works in testing/synctest bubbles, where a client with a network transport hangs: a goroutine
 // that waits for the network keeps the clock of the bubble from moving. So an agent that calls a
 // model through an SDK needs it there: give the SDK an http.Client with NewTransport(model), where
-// model is a handler that plays the model's API. The transport is safe for concurrent use and does
-// not need to be closed.
+// model is a handler that simulates the model's API. The transport is safe for concurrent use and
+// does not need to be closed.
 //
 // If the handler is a [Platform] and the context of a request ends early, the platform has recorded
 // the request before the round trip returns.

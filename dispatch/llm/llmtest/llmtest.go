@@ -1,5 +1,5 @@
-// Package llmtest stands in for the model in tests of [agents]. It speaks the APIs of model providers, so
-// an agent runs with the provider's own SDK, without a key, a network or a model.
+// Package llmtest is a scripted model for tests of [agents]. It speaks the APIs of model providers,
+// so an agent runs with the provider's own SDK, without a key, a network or a model.
 //
 //	model := llmtest.New(t,
 //		llmtest.Call("call_1", "get_order", `{"order_id":"4521"}`),
@@ -8,7 +8,7 @@
 //	client := openai.NewClient(option.WithBaseURL(model.URL), option.WithHTTPClient(model.Client()), option.WithAPIKey("none"))
 //
 // A script is a list of steps. A [Step] is one response of the model: text, thinking, tool calls,
-// choices, whatever else the format has, or an error. The model answers in the format of the request,
+// choices, other parts of the format, or an error. The model answers in the format of the request,
 // and streams if the request asks for it. The end of the path selects the format:
 //
 //	/chat/completions                            OpenAI Chat Completions
@@ -19,7 +19,7 @@
 // A [Model] is safe for concurrent use.
 //
 // The package knows the formats on its own, from the documents of the providers: it shares no reading
-// or writing of them with package llm. What one of the two gets wrong, the other one does not repeat.
+// or writing of them with package llm. So one of the two does not repeat a mistake of the other.
 //
 // # What fails a test
 //
@@ -29,7 +29,7 @@
 //   - a request is one that the provider refuses, or has more than 32 MiB. Providers refuse, for example,
 //     a tool call without its result; Anthropic also refuses equal ids of calls, and texts of white
 //     space only. Such a request does not use a step;
-//   - an expectation of a step is not met (see [Step.Expect]). The step is played all the same;
+//   - an expectation of a step is not met (see [Step.Expect]). The step is used all the same;
 //   - a step has not been used when the test ends.
 //
 // In the first two cases the agent receives an error with a status such as 400 and the header
@@ -45,7 +45,7 @@
 // the system prompt, or a model each.
 //
 // Each attempt of a client is a request: if the SDK repeats a request after an error, the script
-// has a step for the repetition.
+// needs a step for the repetition.
 //
 // # Bubbles
 //
@@ -74,8 +74,8 @@ import (
 
 // A Model answers requests from scripts. It is an http.Handler and safe for concurrent use.
 type Model struct {
-	// URL is the base URL for the SDK. The model does not look at the part of a path before those
-	// that the package comment lists, so an SDK may add a version.
+	// URL is the base URL for the SDK. The model looks only at the end of a path, see the package
+	// comment, so an SDK may add a version.
 	URL string
 
 	client *http.Client

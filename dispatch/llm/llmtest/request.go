@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A Request is one request that the model received, in terms that all formats share. It has no
+// A Request is one request that the model received, in terms that all formats share. It contains no
 // headers, because these carry the API key. Do not change it.
 type Request struct {
 	Format  llm.Format
@@ -32,7 +32,7 @@ type Request struct {
 
 // A Result is what a tool returned to the model.
 type Result struct {
-	CallID  string // "" if the request has no id for it
+	CallID  string // "" if the request contains no id for it
 	Name    string // of the tool; "" if the conversation does not say it
 	Content string // text, or the JSON of Gemini's response
 	IsError bool   // as Anthropic's format reports it

@@ -72,32 +72,32 @@ func here(s Step) Step {
 // Text returns a step that says text.
 func Text(text string) Step { return here(Step{parts: []part{{kind: textPart, text: text}}}) }
 
-// Thinking returns a step that thinks, to be joined with others by [Turn]. Anthropic's format has it
-// as a thinking block with a signature, Responses as the summary of a reasoning item, Gemini as a
-// thought. Chat Completions has no field for it; it is sent as reasoning_content, as servers do that
-// offer models with open reasoning.
+// Thinking returns a step that thinks, to be joined with others by [Turn]. Anthropic's format
+// carries it as a thinking block with a signature, Responses as the summary of a reasoning item,
+// Gemini as a thought. Chat Completions has no field for it; it is sent as reasoning_content, as
+// servers of models with open reasoning do.
 func Thinking(text string) Step { return here(Step{parts: []part{{kind: thinkingPart, text: text}}}) }
 
 // Call returns a step that calls a tool. The model does not check that the request offers the tool,
 // so a script can invent one. An empty id stands for one that the model chooses; in Gemini's format
 // the call then has none.
 //
-// arguments need not be valid JSON, because those of models are not always. Chat Completions and
-// Responses deliver them as they are. Anthropic's streams do too, but the official SDK reads them as
-// {}; without streaming arguments that are not JSON are {}. In Gemini's format a response with
-// arguments that are not an object ends as MALFORMED_FUNCTION_CALL without a call, as that of the
-// provider does. Empty arguments are {} there.
+// arguments need not be valid JSON, because models do not always send valid JSON. Chat Completions
+// and Responses deliver them as they are. Anthropic's streams do too, but the official SDK reads
+// them as {}; without streaming arguments that are not JSON are {}. In Gemini's format a response
+// with arguments that are not an object ends as MALFORMED_FUNCTION_CALL without a call, like the
+// provider's. Empty arguments are {} there.
 func Call(id, name, arguments string) Step {
 	return here(Step{parts: []part{{kind: callPart, text: arguments, id: id, name: name}}})
 }
 
-// Refusal returns a step that declines to answer. Chat Completions and Responses have text as the
-// refusal. Anthropic's response has the stop_reason refusal and text as its explanation, Gemini's the
-// finishReason SAFETY and text as the finishMessage; both have no content.
+// Refusal returns a step that declines to answer. Chat Completions and Responses carry text as the
+// refusal. Anthropic's response has the stop_reason refusal and text as its explanation, Gemini's
+// the finishReason SAFETY and text as the finishMessage; both have no content.
 func Refusal(text string) Step { return here(Step{parts: []part{{kind: refusalPart, text: text}}}) }
 
-// Raw returns a step with a JSON object that the format of the request has and this package does not
-// make, such as a tool that the provider runs. It is a content block of Anthropic, an output item of
+// Raw returns a step with a JSON object of the request's format that this package does not make,
+// such as a tool that the provider runs. It is a content block of Anthropic, an output item of
 // Responses, a part of Gemini, or members of the message or the delta of Chat Completions:
 //
 //	llmtest.Turn(
@@ -106,11 +106,11 @@ func Refusal(text string) Step { return here(Step{parts: []part{{kind: refusalPa
 //		llmtest.Text("I found none."),
 //	)
 //
-// A stream delivers it whole, but for the input of an Anthropic block.
+// A stream delivers it whole, except for the input of an Anthropic block.
 func Raw(object string) Step { return here(Step{parts: []part{{kind: rawPart, text: object}}}) }
 
 // Choices returns a step with several choices or candidates, of Chat Completions and Gemini. Tokens
-// and the end of the response are those of the first one.
+// and the end of the response come from the first one.
 func Choices(steps ...Step) Step {
 	if len(steps) == 0 {
 		return Step{}
@@ -155,7 +155,7 @@ func Error(status int) Step { return here(Step{status: status}) }
 func Drop() Step { return here(Step{drop: true}) }
 
 // RetryAfter gives an error the header Retry-After, in whole seconds, and retry-after-ms if d has a
-// fraction of a second. Gemini's format has it in the body too.
+// fraction of a second. Gemini's format carries it in the body too.
 func (s Step) RetryAfter(d time.Duration) Step { s.retryAfter = d; return s }
 
 // After delays the response.
@@ -190,8 +190,8 @@ func (s Step) EndEarly() Step { s.end = cut; return s }
 // Reset breaks the connection in the middle of the response.
 func (s Step) Reset() Step { s.end = reset; return s }
 
-// Fail ends a stream in the middle with an error, as the format of the provider has it. A response
-// that is not streamed is an error with the status as a whole.
+// Fail ends a stream in the middle with an error in the provider's format. If the response is not
+// streamed, all of it is an error with the status.
 func (s Step) Fail(status int) Step { s.end, s.failure = failed, status; return s }
 
 // Expect adds checks of the request that the step answers. A check returns an error that says what

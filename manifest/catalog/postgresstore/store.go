@@ -41,8 +41,8 @@ const defaultRetryTimeout = 5 * time.Second
 
 // Store is a [catalog.Store] in the tables toolwire_tools and toolwire_catalog. A write that returned
 // nil is committed; synchronous_commit of the server decides what it survives. If the connection is
-// lost, a call tries again unless it may have written something: if that happens while a write is being
-// committed, the error has [CodeUnknown].
+// lost, a call tries again unless it may have written something. If the connection is lost during a
+// commit, the error has [CodeUnknown].
 type Store struct {
 	pool    *pgxpool.Pool
 	timeout time.Duration
@@ -51,9 +51,9 @@ type Store struct {
 var _ catalog.Store = (*Store)(nil)
 
 // Open makes a store in the database of a pool. The first call creates the tables in the current
-// schema, which is the first of the search_path; several programs may call it at the same time. With
-// the tables there, the role needs the rights to SELECT, INSERT and UPDATE only. If o is nil, all
-// defaults apply. The store does not close the pool. The error is an [*Error].
+// schema, which is the first of the search_path; several programs may call it at the same time.
+// Once the tables exist, the role needs the rights to SELECT, INSERT and UPDATE only. If o is nil,
+// all defaults apply. The store does not close the pool. The error is an [*Error].
 func Open(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
 	s := &Store{pool: pool, timeout: defaultRetryTimeout}
 	if pool == nil {

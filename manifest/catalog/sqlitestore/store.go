@@ -34,9 +34,9 @@ type Options struct {
 const defaultBusyTimeout = 5 * time.Second
 
 // Store is a [catalog.Store] in one file. The file is in WAL mode with synchronous=FULL. So a write
-// that returned nil survives a crash of the process, and one of the machine if the disk keeps what
-// it has acknowledged. The file must be on a local disk. A Store is safe for concurrent use. Several
-// Stores may use one file, in this and in other processes of the machine.
+// that returned nil survives a crash of the process. It survives a crash of the machine if the disk
+// keeps what it has acknowledged. The file must be on a local disk. A Store is safe for concurrent
+// use. Several Stores may use one file, in this and in other processes of the machine.
 type Store struct {
 	db      *sql.DB
 	busy    time.Duration
