@@ -1,8 +1,9 @@
-// Package toolwire is the map of a library for people who write agents in Go. It has no code.
+// Package toolwire gives an overview of a library for people who write agents in Go. It contains no
+// code.
 //
 // An evaluation platform dispatches [tasks] to an agent over HTTP. It simulates or forwards the
-// tool calls of each [run]. The packages connect an agent to the platform, and play the platform in
-// tests.
+// tool calls of each [run]. The packages connect an agent to the platform, and stand in for the
+// platform in tests.
 //
 // # What an agent's author needs first
 //
@@ -12,15 +13,16 @@
 //     gives every run a client.
 //   - [github.com/toolwire/toolwire/schema] declares tools, checks declarations and arguments, and
 //     converts tool lists.
-//   - [github.com/toolwire/toolwire/dispatch/llm] gets the transcript from the traffic of a model's
-//     SDK.
+//   - [github.com/toolwire/toolwire/dispatch/llm] reads the transcript from the traffic of a
+//     model's SDK.
 //   - [github.com/toolwire/toolwire/dispatch/dispatchtest] tests the agent, with the platform in
 //     process.
 //
 // # Tests
 //
-//   - [github.com/toolwire/toolwire/proxy/proxytest] plays the proxy and the tools behind it.
-//   - [github.com/toolwire/toolwire/dispatch/llm/llmtest] plays the model.
+//   - [github.com/toolwire/toolwire/proxy/proxytest] stands in for the proxy and the tools behind
+//     it.
+//   - [github.com/toolwire/toolwire/dispatch/llm/llmtest] stands in for the model.
 //   - [github.com/toolwire/toolwire/dispatch/eval] runs datasets of tasks, and compares the
 //     results.
 //   - [github.com/toolwire/toolwire/dispatch/doctor] examines an endpoint in any language.
@@ -53,8 +55,8 @@
 //
 // # Stability
 //
-// Versions follow Semantic Versioning, and all modules of the repository have the same one. A patch
-// release changes no exported name. CHANGELOG.md lists every change of one.
+// Versions follow Semantic Versioning. All modules of the repository share one version. A patch
+// release changes no exported name. CHANGELOG.md lists every change of an exported name.
 //
 // These packages are stable. Before an exported name is removed or changes its meaning, a minor
 // release marks it as deprecated and names what replaces it, except where keeping it would be a
@@ -74,7 +76,8 @@
 //   - [github.com/toolwire/toolwire/schema]
 //
 // These packages are experimental. A minor release may change any of their names, and the files
-// that they write. Either they follow what others define and change often, or their form is new.
+// that they write. These packages follow formats that others define and change often, or their API
+// is new.
 //
 //   - [github.com/toolwire/toolwire/dispatch/doctor]
 //   - [github.com/toolwire/toolwire/dispatch/eval]
@@ -91,20 +94,20 @@
 //
 // # Systems
 //
-// The tests run on Linux. On macOS, Windows and FreeBSD they were never run: for these systems the
-// code and the tests are built, or vetted only. Two things depend on the system. Packages manifest
+// The tests run on Linux. They have never run on macOS, Windows or FreeBSD. For these systems the
+// code and the tests are built, or only vetted. Two things depend on the system. Packages manifest
 // and dispatchtest start programs. Files with recordings, results and audit records have the mode
 // 0600, which Windows ignores.
 //
 // # Pages and programs
 //
-// Start with docs/getting-started.md. docs/models.md goes on for agents with a model.
-// docs/glossary.md explains the platform's words. docs/design.md says which function decides each
-// rule, and has the reasons behind the design.
+// Start with docs/getting-started.md. docs/models.md continues with agents that use a model.
+// docs/glossary.md explains the platform's words. docs/design.md names the function that decides
+// each rule, and gives the reasons for the design.
 //
-// The program in examples/quickstart shows a whole run, with -model that of an agent with a
-// scripted model. The program in examples/toolwire has commands: doctor checks an endpoint, eval runs
-// a dataset, new writes an agent with its tests, and page serves a page that shows runs.
+// The program in examples/quickstart shows a whole run. With -model, the agent uses a scripted
+// model. The program in examples/toolwire has commands: doctor checks an endpoint, eval runs a
+// dataset, new writes an agent with its tests, and page serves a page that shows runs.
 //
 // [tasks]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#task
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run

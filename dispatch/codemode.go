@@ -20,8 +20,8 @@ import (
 // limit is against accidents only.
 const maxTaskFile = 16 << 20
 
-// environment returns a variable that has one of the platform's present and later names:
-// PIPELINES_X, DYSTOPIC_X, _PIPELINES_X and _DYSTOPIC_X. The first that is set counts.
+// environment returns the first variable that is set among the platform's present and later names:
+// PIPELINES_X, DYSTOPIC_X, _PIPELINES_X and _DYSTOPIC_X.
 func environment(name string) string {
 	for _, prefix := range []string{"PIPELINES_", "DYSTOPIC_", "_PIPELINES_", "_DYSTOPIC_"} {
 		if v := os.Getenv(prefix + name); v != "" {
@@ -60,7 +60,8 @@ func decodeEnvironment() (e envelope, err error) {
 	}
 	if e.task.instruction == "" && len(problems) == 0 && noTask(payload) {
 		problems = append(problems, errors.New(
-			"no task: _PIPELINES_TASK_INPUT_JSON is not set, and no file is named by PIPELINES_TASK_INPUT_FILE or PIPELINES_TASK_FILE, or they are empty"))
+			"no task: set _PIPELINES_TASK_INPUT_JSON, or name a file that is not empty in "+
+				"PIPELINES_TASK_INPUT_FILE or PIPELINES_TASK_FILE"))
 	}
 	for _, id := range []*string{&e.tokenJTI, &e.runID, &e.taskID} {
 		if !validID(*id) {
@@ -126,9 +127,9 @@ func readFile(name string) ([]byte, error) {
 //	_PIPELINES_TASK_INPUT_JSON, or the file PIPELINES_TASK_INPUT_FILE: {"user_instruction", "input", "task_id", …}
 //	the file PIPELINES_TASK_FILE: the instruction as text, if the task input has none
 //
-// One of the last three must contain a task. The prefix of a name may also be DYSTOPIC_, and there
-// may be an underscore before it. Main uses the options Proxy, ProxyHosts, RunTimeout, Reserve,
-// Logger, Observer and those that concern the response.
+// One of the last three must contain a task. A name may begin with DYSTOPIC_ instead of PIPELINES_,
+// and with an underscore before either. Main uses the options Proxy, ProxyHosts, RunTimeout,
+// Reserve, Logger, Observer and the options that concern the response.
 //
 // Main closes standard input and runs the agent. SIGTERM and an interrupt end the agent's context.
 // Main writes the response, one line of JSON, to the file that PIPELINES_RESULT_PATH names, or to
@@ -136,7 +137,7 @@ func readFile(name string) ([]byte, error) {
 //
 // Main does not return. It exits with status
 //
-//	0  the agent has answered, or the timeout response was written
+//	0  the agent answered, or the timeout response was written
 //	1  the agent failed
 //	2  the environment or opts cannot be used, or the answer cannot be written
 //

@@ -147,7 +147,7 @@ func TestCodeMode(t *testing.T) {
 		},
 		{"a brief of more than 16 MiB", with("PIPELINES_TASK_FILE", write("large.txt", strings.Repeat("x", 16<<20+1))), 2, "",
 			"the file in PIPELINES_TASK_FILE: it has more than 16777216 bytes"},
-		{"no task", with(), 2, "", `{"error":"invalid_envelope","message":"no task: _PIPELINES_TASK_INPUT_JSON is not set, `},
+		{"no task", with(), 2, "", `{"error":"invalid_envelope","message":"no task: set _PIPELINES_TASK_INPUT_JSON, or name a file `},
 		{"no task but null", with("_PIPELINES_TASK_INPUT_JSON", " null\n"), 2, "", "no task: "},
 		{"blank brief", with("PIPELINES_TASK_FILE", write("blank.txt", " \n")), 2, "", "no task: "},
 		{"a task that seeds nothing", with("_PIPELINES_TASK_INPUT_JSON", "{}"), 0, `{"final_response":"    {}"}` + "\n", ""},

@@ -18,7 +18,8 @@ type Problem struct {
 	// Code is stable. The platform finds final_response_missing, final_response_long, not_json,
 	// messages_malformed and metadata_malformed. The handler reports what it changed before it sent
 	// the response: messages_repaired and messages_removed. Package llm reports conversations that
-	// it did not send, conversation_unclear, and requests that belong to none, request_left_out.
+	// it did not send, conversation_unclear, and requests that belong to no conversation,
+	// request_left_out.
 	Code    string `json:"code"`
 	Pointer string `json:"pointer"` // JSON Pointer into the response
 	Message string `json:"message"`

@@ -33,13 +33,14 @@ func (t *Transcript) label(ctx context.Context, name string) *label {
 }
 
 // SetConversation sets the conversation of a sub-agent with its model, from its first message to
-// its last. The sub-agent is the label of [proxy.WithActor] in ctx; without one it is the agent itself.
-// The conversation replaces the one that was set for the label before. If messages is empty, the
-// label has no conversation. The messages must not be changed afterwards.
+// its last. The sub-agent is the label of [proxy.WithActor] in ctx. Without a label, the
+// conversation is the agent's own. The conversation replaces the one that was set for the label
+// before. If messages is empty, the label has no conversation. The messages must not be changed
+// afterwards.
 //
 // A recorded call is left out of [Transcript.Messages] if a conversation contains it: a tool call
-// with the same id, or without [proxy.WithCallID] with the same tool and arguments. If the
-// conversation does not contain the result of the call, the recorded one follows. In a session,
+// with the same id, or, for a call without [proxy.WithCallID], with the same tool and arguments. If
+// the conversation does not contain the result of the call, the recorded one follows. In a session,
 // messages of earlier turns are left out.
 //
 // SetConversation is for code that sees all requests to a model. An agent that adds messages one by
@@ -67,9 +68,9 @@ func (t *Transcript) SetConversation(ctx context.Context, messages []Message) {
 	l.messages = messages
 }
 
-// AddProblem adds a problem to those that the handler logs with the answer, and that package
-// dispatchtest shows in its results. A problem that was added before is ignored, and so are those
-// after the first 100.
+// AddProblem adds a problem of the response. The handler logs it with the answer, and package
+// dispatchtest shows it in its results. Repeated problems, and problems after the first 100, are
+// ignored.
 func (t *Transcript) AddProblem(p Problem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,9 +87,9 @@ func (t *Transcript) foundProblems() []Problem {
 	return slices.Clone(t.problems)
 }
 
-// ofThisTurn returns the messages without those of earlier turns of the session. These end where
-// the user says the present prompt: at the same place as before, because later messages may repeat
-// it, or else for the last time. System messages at the beginning belong to every turn.
+// ofThisTurn leaves out the messages of earlier turns of the session. These end where the user says
+// the present prompt: at the same place as before, because later messages may repeat it, or else at
+// its last occurrence. System messages at the beginning belong to every turn.
 func (l *label) ofThisTurn(r *Run, messages []Message) []Message {
 	if r.Instruction == "" || r.SessionID == "" && r.Messages == nil {
 		return messages

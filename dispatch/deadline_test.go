@@ -66,7 +66,7 @@ func TestTheContextOfTheRequestEndsEarly(t *testing.T) {
 			ctx, cancel := context.WithCancel(ctx)
 			time.AfterFunc(time.Second, cancel)
 			return ctx, cancel
-		}), waits, dispatch.CodeClientGone, "the platform closed the connection", "before the agent had a response"},
+		}), waits, dispatch.CodeClientGone, "the platform closed the connection", "before the agent returned a response"},
 		"an error of the agent's own": {limited(after(time.Second)), func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 			<-ctx.Done()
 			return nil, errors.New("no route")

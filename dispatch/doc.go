@@ -15,26 +15,26 @@
 // responses to failures.
 //
 // The response to an authenticated ping, the body {"ping":true}, is 200 {"ok":true}. A run that
-// takes too long gets 200 and the timeout response, see [Options.RunTimeout], because the platform
-// gives 408 and 504 another meaning.
+// takes too long gets 200 and the timeout response, because 408 and 504 mean something else to the
+// platform. See [Options.RunTimeout].
 //
 // The turns of a [session] are [dispatches] with the same [run token]. The handler remembers the
-// pace of a token, and whether it has ended, from one turn to the next. It forgets a token after
-// one hour without a dispatch, and keeps at most 10,000 tokens that are not in use. It stores keyed
-// hashes of the tokens only.
+// pace of a token, and whether the token has ended, from one turn to the next. It forgets a token
+// after one hour without a dispatch, and keeps at most 10,000 tokens that are not in use. It stores
+// keyed hashes of the tokens only.
 //
 // # Transcripts
 //
 // Only the final response is required. The platform's trace also shows a [transcript],
 // [Response.Messages]. The handler records the tool calls of every run. The recording is sent if
 // the agent calls [Run.Transcript], or for every run with [Options.SendTranscript]. Timeout and
-// failure responses always have it. The recording has the ids and the grouping of the model if the
-// agent calls with [proxy.WithCallID] and [proxy.Each], adds the model's messages, or uses the
-// transport of package llm.
+// failure responses always contain it. The recording uses the model's ids and grouping if the agent
+// calls with [proxy.WithCallID] and [proxy.Each], adds the model's messages, or uses the transport
+// of package llm.
 //
 // The platform drops all messages if one of them is malformed. [CheckMessages] and [CheckResponse]
-// apply its rules, which [ResponseSchema] has as a JSON Schema. The handler therefore repairs
-// messages before it sends them, and removes messages that it cannot repair:
+// apply its rules, and [ResponseSchema] expresses them as a JSON Schema. The handler therefore
+// repairs messages before it sends them, and removes messages that it cannot repair:
 //
 //	empty arguments                                           {}
 //	arguments that are unfinished or otherwise not JSON       the JSON string of the text
@@ -52,8 +52,8 @@
 //	a tool message that does not match an earlier call        removed
 //	a message with an unknown role                            removed, with the results of its calls
 //
-// A response has at most 1,000 messages and 1 MiB of them as JSON, whether they are the recording or
-// the agent's own. The handler removes messages at the end, but not a last text of the assistant.
+// A response contains at most 1,000 messages and 1 MiB of them as JSON, recorded or the agent's
+// own. The handler removes messages at the end, but keeps a final text of the assistant.
 //
 // Each repair but the first, and each removal, is logged as a problem of the [response contract], with
 // the code messages_repaired or messages_removed. Package dispatchtest shows these problems in its
@@ -66,9 +66,9 @@
 //
 // # Errors
 //
-// The errors of [New] and of the methods of [Run], and those that the handler sends, are of type
-// [*Error]. Its [Code] says what happened. A [Handler] is safe for concurrent use. It calls the
-// agent concurrently for runs that overlap.
+// [New], the methods of [Run] and the handler report errors of type [*Error]. Its [Code] says what
+// happened. A [Handler] is safe for concurrent use. It calls the agent concurrently for runs that
+// overlap.
 //
 // # In front of the handler
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// The request headers of a dispatch. A header counts if the body does not have its member.
+// The request headers of a dispatch. A header counts if the body lacks its member.
 const (
 	headerProxyURL = "X-Pipelines-Odyssey-Proxy-Url"
 	headerRunToken = "X-Pipelines-Run-Token"
@@ -46,8 +46,8 @@ var (
 	taskMembers     = []string{"task_id", "user_instruction", "session_id", "turn_id", "latest_user_prompt"}
 )
 
-// decode reads the body in one pass, and takes what it does not have from the headers. Unknown members
-// are in the raw envelope only. The headers usually have the same values, so that their strings serve
+// decode reads the body in one pass, and takes missing members from the headers. Unknown members
+// stay in the raw envelope only. The headers usually repeat the values; their strings are used
 // instead of copies.
 func decode(body []byte, header http.Header) (envelope, error) {
 	e := envelope{body: body}
@@ -188,7 +188,7 @@ func readID(r *rawjson.Reader, known string) (string, error) {
 	return id, nil
 }
 
-// maxID is how many bytes an id may have.
+// maxID is the limit of an id, in bytes.
 const maxID = 128
 
 // validID accepts at most maxID bytes of visible ASCII, so that ids can appear in logs and headers.

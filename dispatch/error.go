@@ -86,7 +86,7 @@ func writeError(w http.ResponseWriter, err error) {
 	httpserve.WriteError(w, e.status(), e.body())
 }
 
-// asError returns the *Error in err's chain, or one that says nothing about err.
+// asError returns the *Error in err's chain, or a general one that does not describe err.
 func asError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -22,7 +22,7 @@ type gate struct {
 	empty     chan struct{} // closed when the last run leaves a closed gate; nil until a Drain waits
 }
 
-// Why the gate refuses a run.
+// Errors of the gate: why it refuses a run.
 var (
 	errDraining = &Error{Code: CodeBusy, Message: "the agent is shutting down"}
 	errRuns     = &Error{Code: CodeBusy, Message: "too many runs at once"}
@@ -145,8 +145,8 @@ func skipSpace(b []byte) []byte {
 }
 
 // Drain rejects new runs with 503 and waits until the runs in progress have ended. If ctx ends
-// first, Drain returns its cause. Pings are still answered. Call Drain before Shutdown of the
-// server.
+// first, Drain returns the cause of ctx. Pings are still answered. Call Drain before Shutdown of
+// the server.
 func (h *Handler) Drain(ctx context.Context) error {
 	g := &h.gate
 	g.mu.Lock()

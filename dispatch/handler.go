@@ -20,14 +20,14 @@ import (
 // concurrently for runs that overlap. It must keep the state of a run in run and ctx only.
 //
 // ctx ends when the platform closes the connection, when the proxy reports that the run is over, or
-// [Options.Reserve] before the end of the run's time. It also ends with the request's context, which
-// a middleware may end early. The agent should then return what it has: the
-// handler waits for half of the reserve. [context.Cause] returns the reason, and [proxy.IsRunOver]
-// reports whether the reason is that the run is over.
+// [Options.Reserve] before the end of the run's time. ctx also ends with the request's context,
+// which a middleware may end early. The agent should then return what it has. The handler waits for
+// half of the reserve. [context.Cause] returns the reason, and [proxy.IsRunOver] reports whether
+// the reason is that the run is over.
 //
 // If the agent returns an error, the run fails. The response is 500 with the message of an *Error
 // or *proxy.Error. The text of any other error is only logged, because it may contain secrets. A
-// nil Response without an error is an empty one.
+// nil Response without an error counts as an empty Response.
 type Agent func(ctx context.Context, run *Run) (*Response, error)
 
 // Handler is the http.Handler for an agent. It is safe for concurrent use. Its responses to failures
@@ -44,7 +44,7 @@ type Agent func(ctx context.Context, run *Run) (*Response, error)
 //	500  the request's context ended before the run's time    {"error":"deadline", …} or client_gone
 //
 // A middleware around the handler can authenticate requests in another way, such as by a signature.
-// The handler then has [Options.InsecureNoAuth].
+// Set [Options.InsecureNoAuth] then.
 type Handler struct {
 	agent Agent
 	auth  authenticator
@@ -190,8 +190,8 @@ func (h *Handler) newSession(ctx context.Context, t ticket, arrived time.Time) *
 
 func (s *session) hold() { s.holders.Add(1) }
 
-// release ends the context, and gives up the run token and the place in the gate, when nobody holds
-// the session any more.
+// release ends the context, and gives up the run token and the place in the gate, when the last
+// holder has released the session.
 func (s *session) release() {
 	if s.holders.Add(-1) > 0 {
 		return
@@ -203,9 +203,9 @@ func (s *session) release() {
 	s.ticket.leave()
 }
 
-// openRun makes the run of an envelope. When the proxy reports that the run is over, the client calls
-// OnRunOver, which is the function that ends the context of the session. header is that of the request,
-// and nil in code mode.
+// openRun makes the run of an envelope. When the proxy reports that the run is over, the client
+// calls OnRunOver, which is the function that ends the context of the session. header is the
+// request's; it is nil in code mode.
 func (h *Handler) openRun(s *session, e envelope, header http.Header) error {
 	if err := h.hosts.check(e.proxyURL); err != nil {
 		return envelopeError("the proxy URL %s", err)
@@ -243,17 +243,17 @@ func (h *Handler) openRun(s *session, e envelope, header http.Header) error {
 // agentOutcome is how a run of the agent ended.
 type agentOutcome struct {
 	response *Response
-	host     bool   // a function of the options made response, not the agent
-	timedOut bool   // it is the response of TimeoutResponse
+	host     bool   // response is from TimeoutResponse or FailureResponse
+	timedOut bool   // response is from TimeoutResponse
 	err      error  // of the agent, or why it has no response
-	failure  *Error // what the platform receives of err; nil if err is
-	ended    bool   // err says only that the context has ended
+	failure  *Error // what the platform receives of err; nil if err is nil
+	ended    bool   // err is only the context's error
 	aborts   bool   // the agent panicked with http.ErrAbortHandler
 }
 
 // runAgent runs the agent and returns its outcome before the run's time is over, whatever the agent
-// does. The time counts from the arrival of the request, as the platform's does. The agent holds the
-// session until it returns.
+// does. The limit is measured from the arrival of the request, like the platform's. The agent holds
+// the session until it returns.
 func (h *Handler) runAgent(s *session) agentOutcome {
 	s.hold()
 	deadline := s.arrived.Add(h.opts.RunTimeout - h.opts.Reserve)
@@ -298,7 +298,7 @@ func (h *Handler) conclude(s *session, end runner.Outcome[agentOutcome]) agentOu
 			deadline.Sub(s.arrived).Seconds(), h.opts.RunTimeout.Seconds())
 		return agentOutcome{err: &Error{Code: CodeDeadline, Message: message, Err: out.err}}
 	}
-	message := "the platform closed the connection, or stopped the program, before the agent had a response"
+	message := "the platform closed the connection, or stopped the program, before the agent returned a response"
 	return agentOutcome{err: &Error{Code: CodeClientGone, Message: message, Err: out.err}}
 }
 

@@ -61,5 +61,5 @@ func (h hosts) check(proxyURL string) error {
 		}
 	}
 	return errors.New("names a proxy that is not in Options.ProxyHosts; " +
-		"a host there means https, on port 443 unless the entry has another")
+		"a host there means https, on port 443 unless the entry names another")
 }

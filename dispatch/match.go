@@ -86,7 +86,7 @@ type matcher struct {
 }
 
 // callKey is what a call can be found by: the model's id and the tool; or if the model's id is not
-// known, the hash, and the hash with the id that was made. The actor is one of the call's or any.
+// known, the hash, and the hash with the id that was made. The actor is the call's or any.
 type callKey struct{ actor, id, tool string }
 
 const anyActor = "\x00" // no label

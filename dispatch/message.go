@@ -47,7 +47,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 }
 
 // readMembers decodes the members of an object that have exactly these names. Package encoding/json
-// also accepts names that differ by case. null changes nothing. Of members with one name the last
+// also accepts names that differ by case. null changes nothing. If a name repeats, its last member
 // counts.
 func readMembers(object []byte, into map[string]any) error {
 	if kind := rawjson.Kind(object); kind != '{' && kind != 'n' {
@@ -164,7 +164,7 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 	return rawjson.Encode(flat(c))
 }
 
-// UnmarshalJSON reads either form. Names are exact.
+// UnmarshalJSON reads either form. Names are case-sensitive.
 func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	*c = ToolCall{}
 	var function json.RawMessage

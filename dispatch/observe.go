@@ -9,23 +9,24 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// An Observer has functions that are called for the runs and the rejected requests of a handler, for
-// spans, metrics or a log. All of them are optional. The calls of a run are those of
-// [proxy.Observer]. Package oteltoolwire makes both for OpenTelemetry.
+// An Observer contains functions that a handler calls for runs and rejected requests, for spans,
+// metrics or a log. All of them are optional. [proxy.Observer] observes the calls of a run. Package
+// oteltoolwire makes both for OpenTelemetry.
 //
 // Each function is called on a goroutine of its own, and must be safe for concurrent use. The
-// handler waits for it, but for at most a quarter of [Options.Reserve]. A panic is logged and does
-// not affect the run. An Observer must not be changed while a handler uses it.
+// handler waits for it for at most a quarter of [Options.Reserve]. A panic is logged and does not
+// affect the run. An Observer must not be changed while a handler uses it.
 type Observer struct {
-	// RunStart is called when a run was accepted, before the agent. It returns the context of the
-	// run: ctx, or one derived from it. The context of the agent is derived from that, and RunEnd
-	// receives it. If RunStart panics, returns nil or does not return in time, the context stays ctx.
+	// RunStart is called after a run is accepted, before the agent is called. It returns the
+	// context of the run: ctx, or one derived from it. The agent's context is derived from the
+	// context of the run, which RunEnd receives. If RunStart panics, returns nil or does not return
+	// in time, the context stays ctx.
 	RunStart func(ctx context.Context, start RunStart) context.Context
 
-	// RunEnd is called once for each such run: before its response is sent, and in code mode after
-	// it was written. In code mode [Main] waits for RunEnd for half of [Options.Reserve], so that it
-	// can send what was collected before the program ends. The agent may still be running, and ctx
-	// may have ended.
+	// RunEnd is called once per accepted run: before the response is sent, or, in code mode, after
+	// it is written. In code mode [Main] waits for RunEnd for half of [Options.Reserve], so that
+	// RunEnd can send what was collected before the program ends. The agent may still be running,
+	// and ctx may have ended.
 	RunEnd func(ctx context.Context, end RunEnd)
 
 	// Refused is called for each request that the handler rejects before the agent, with any status
@@ -38,8 +39,8 @@ type RunStart struct {
 	Run *Run // must not be changed
 
 	// Header returns the first value of a header of the request, or "". It returns "" for headers
-	// that have secrets: Authorization, Cookie, [Options.AuthHeader] and the run token. It is nil in
-	// code mode.
+	// that contain secrets: Authorization, Cookie, [Options.AuthHeader] and the run token. Header
+	// is nil in code mode.
 	Header func(name string) string
 }
 
@@ -48,19 +49,20 @@ type RunEnd struct {
 	Run *Run // must not be changed
 
 	// Err is the [*Error] of a run that failed, or nil. Its code is [CodeAgent], [CodePanicked],
-	// [CodeClientGone] or [CodeDeadline], or the code of an *Error that the agent returned. It unwraps to the agent's
-	// error, or to what the agent panicked with if that is an error; their texts may contain
-	// secrets. [Options.FailureResponse] may have turned the failure into a response.
+	// [CodeClientGone] or [CodeDeadline], or the code of an *Error that the agent returned. It
+	// unwraps to the agent's error, or to the value of the agent's panic if that is an error. Their
+	// texts may contain secrets. [Options.FailureResponse] may have turned the failure into a
+	// response.
 	Err error
 
 	// TimedOut reports that the response is from [Options.TimeoutResponse]. Err is then nil.
 	TimedOut bool
 
-	// Problems are what was repaired or removed in the response, as [Options.Logger] receives them.
+	// Problems lists what was repaired or removed in the response, as [Options.Logger] receives it.
 	Problems []Problem
 
-	// Metadata joins the metadata of the agent's response and of the run's [Transcript], with the model
-	// and the tokens. It is nil if neither has any. It must not be changed.
+	// Metadata combines the metadata of the agent's response and of the run's [Transcript], with
+	// the model and the tokens. It is nil if neither contains any. It must not be changed.
 	Metadata *Metadata
 
 	Calls    int           // tool calls that the run's client has begun
@@ -69,7 +71,8 @@ type RunEnd struct {
 
 // Refusal describes a request that was rejected.
 type Refusal struct {
-	// Err is the [*Error]. Of a 401, its message has the reason, which the peer does not receive.
+	// Err is the [*Error]. For a 401, its message gives the reason, which the peer does not
+	// receive.
 	Err    error
 	Status int // of the response
 

@@ -23,7 +23,7 @@ type Options struct {
 	// token matches no request.
 	TokenFunc func() []string
 
-	// AuthHeader is the header that has the token, as set at registration. Defaults to
+	// AuthHeader is the header that carries the token, as set at registration. Defaults to
 	// "Authorization", whose value must be "Bearer " and the token. In another header, such as
 	// X-API-Key, "Bearer " is optional.
 	AuthHeader string
@@ -37,32 +37,32 @@ type Options struct {
 	// the dispatch is admitted.
 	MaxBodyBytes int64
 
-	// MaxBytesInFlight bounds the bodies of all admitted dispatches together, in bytes. A body counts
-	// as it arrives, and until the agent has returned, even if that is after the answer. A body that
-	// grows beyond the bound is rejected with 503; one of at most 64 KiB never is. Defaults to
-	// 256 MiB, or to MaxBodyBytes if that is more.
+	// MaxBytesInFlight bounds the bodies of all admitted dispatches together, in bytes. Bytes count
+	// from their arrival until the agent has returned, even after the answer. A body that grows
+	// beyond the bound is rejected with 503; a body of at most 64 KiB never is. Defaults to 256 MiB
+	// or MaxBodyBytes, whichever is more.
 	MaxBytesInFlight int64
 
 	// BodyTimeout is the time limit for the arrival of the body. Defaults to 30 s. It replaces the
-	// ReadTimeout of the [http.Server]. It needs a ResponseWriter that supports read deadlines.
-	// That of [http.TimeoutHandler] does not. In that case set ReadTimeout, which also ends the
-	// connection of a rejected peer that does not send its body.
+	// ReadTimeout of the [http.Server]. It requires a ResponseWriter that supports read deadlines.
+	// The ResponseWriter of [http.TimeoutHandler] does not support them. In that case set
+	// ReadTimeout, which also ends the connection of a rejected peer that does not send its body.
 	BodyTimeout time.Duration
 
 	// ProxyHosts lists the proxies that an envelope's proxy URL may name, so that a forged envelope
 	// cannot send run tokens and arguments elsewhere. "api.example.com" means https on port 443,
 	// and "api.example.com:8443" means https on that port. "http://proxy.internal:8080" allows
-	// plain http. A loopback host, such as "localhost", also allows http, and any port if it has
-	// none. If ProxyHosts is empty, every proxy is allowed.
+	// plain http. A loopback host, such as "localhost", also allows http, and any port if the entry
+	// names none. If ProxyHosts is empty, every proxy is allowed.
 	ProxyHosts []string
 
-	// Proxy configures the clients of the runs. Its Pacer must be nil, because the handler has a
-	// pacer for each run token, across the turns of a session.
+	// Proxy configures the clients of the runs. Its Pacer must be nil, because the handler keeps
+	// one pacer per run token, across the turns of a session.
 	Proxy *proxy.Options
 
 	// RateLimit is the number of requests that the clients of one run token send within RateWindow:
-	// tool calls, their repeats and trace events. Further requests wait. The defaults are the limit of
-	// the documents, 60 in one minute. A negative RateLimit means no limit.
+	// tool calls, their repeats and trace events. Further requests wait. The defaults are 60
+	// requests and one minute, as documented. A negative RateLimit means no limit.
 	RateLimit  int
 	RateWindow time.Duration
 
@@ -76,32 +76,32 @@ type Options struct {
 	Reserve    time.Duration
 
 	// TimeoutResponse returns the response of a run that timed out. If it is nil, the final
-	// response says that the run timed out. If the response has no Messages, the transcript of the
+	// response is [TimeoutFinalResponse]. If the response has no Messages, the transcript of the
 	// run is sent. The agent may still be running. TimeoutResponse and FailureResponse are called
 	// on a goroutine of their own. If they do not return within a quarter of Reserve, or panic, the
 	// response is empty.
 	TimeoutResponse func(*Run) *Response
 
 	// FailureResponse returns the response of a run that failed. It is sent with 200, so that the
-	// platform grades the run instead of reporting an error of the endpoint. The error has the
-	// message that would have been sent, which contains no secret. If the response has no Messages,
-	// the transcript of the run is sent. If FailureResponse is nil, the response is 500.
+	// platform grades the run instead of reporting an error of the endpoint. The message of the
+	// error is the one that would have been sent; it contains no secret. If the response has no
+	// Messages, the transcript of the run is sent. If FailureResponse is nil, the response is 500.
 	FailureResponse func(*Run, *Error) *Response
 
-	// SendTranscript sends a transcript with every response. If the [Response] has no Messages, it
-	// is the recorded one. If no assistant message with text would arrive, the final response is
-	// appended as one. Agents that are registered with "Require a gradeable rich transcript" need
-	// this option. If it is false, the recorded transcript is sent if the agent has called
-	// [Run.Transcript].
+	// SendTranscript sends a transcript with every response. If the [Response] has no Messages, the
+	// recorded transcript is sent. If no assistant message with text would arrive, the final
+	// response is appended as an assistant message. Agents that are registered with "Require a
+	// gradeable rich transcript" need this option. If SendTranscript is false, the recorded
+	// transcript is sent if the agent has called [Run.Transcript].
 	SendTranscript bool
 
-	// MaxRuns is the number of runs at the same time. A dispatch beyond it is rejected with 503. If
-	// it is 0, there is no limit.
+	// MaxRuns is the maximum number of concurrent runs. Further dispatches are rejected with 503.
+	// If 0, there is no limit.
 	MaxRuns int
 
 	// Logger receives a record for each run and each rejected request, with ids but without tokens,
-	// bodies or results. The record of a rejected request has the address of the peer and the
-	// reason, also for 401 and 405. If nil, nothing is logged.
+	// bodies or results. The record of every rejected request, 401 and 405 included, contains the
+	// peer's address and the reason. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	// Observer is called for each run and each rejected request. If nil, nothing is called.

@@ -9,7 +9,7 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// Format implements [fmt.Formatter]. It prints "[redacted]" for each of Tokens.
+// Format implements [fmt.Formatter]. It prints "[redacted]" in place of each token.
 func (o Options) Format(f fmt.State, verb rune) {
 	type plain Options
 	o.Tokens = slices.Clone(o.Tokens)

@@ -12,8 +12,8 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// This file has what the handler does to messages before it sends them. contract.go has what the
-// platform does with messages that arrive.
+// This file repairs messages before the handler sends them. contract.go checks messages as the
+// platform does when they arrive.
 
 // sendable returns messages that the platform does not drop. The package comment lists what is
 // repaired and what is removed. Each such place is a Problem. The messages of the agent are not
@@ -88,7 +88,8 @@ func (s *sender) answer(m *Message) bool {
 			return false
 		}
 		m.ToolCallID = s.open[0].id
-		s.report(problem.MessagesRepaired, "/tool_call_id", "was missing: that of the first tool call without a result is sent")
+		s.report(problem.MessagesRepaired, "/tool_call_id",
+			"was missing: the id of the first tool call without a result is sent")
 	}
 	calls, ok := s.calls[m.ToolCallID]
 	if !ok {

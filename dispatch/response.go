@@ -28,9 +28,9 @@ type Response struct {
 
 	// Messages is the transcript, for the trace. If it is nil, the recorded [Transcript] is sent if
 	// the agent has called [Run.Transcript]. If it is empty and not nil, none is sent.
-	// [Options.SendTranscript] sends one in any case. Malformed messages are repaired or removed,
-	// as the package comment lists. At most 1,000 messages and 1 MiB of JSON are sent: those at the
-	// end are removed, but for a last text of the assistant.
+	// [Options.SendTranscript] sends a transcript in any case. Malformed messages are repaired or
+	// removed, as the package comment lists. At most 1,000 messages and 1 MiB of JSON are sent.
+	// Messages at the end are removed, except a final text of the assistant.
 	Messages []Message
 
 	// Metadata is shown beside the trace. Fields that are zero, and keys that Extra lacks, are
@@ -38,8 +38,8 @@ type Response struct {
 	Metadata *Metadata
 }
 
-// Metadata has the keys that the platform documents. Fields that are zero are not sent. Extra takes
-// further keys.
+// Metadata contains the keys that the platform documents. Fields that are zero are not sent. Extra
+// takes further keys.
 type Metadata struct {
 	Model             string // the model id
 	SystemPromptID    string // free-form identifier of the prompt version
@@ -51,12 +51,12 @@ type Metadata struct {
 	// [Run.HarnessVariant]. It is sent as an acknowledgement, without the knobs.
 	HarnessVariant *HarnessVariant
 
-	// Extra has further keys, with values that encoding/json can write. A field above replaces a
-	// key of the same name.
+	// Extra contains further keys, with values that encoding/json can write. A field above replaces
+	// a key of the same name.
 	Extra map[string]any
 }
 
-// with returns m with what it lacks from other. Either may be nil.
+// with returns m, completed from other. Either may be nil.
 func (m *Metadata) with(other *Metadata) *Metadata {
 	if m == nil || other == nil {
 		return cmp.Or(m, other)
@@ -189,7 +189,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 	return rows, problems
 }
 
-// Limits of the messages of a response. A trace shows them, and nobody reads more than this.
+// Limits of the messages of a response, chosen for what a person reads in a trace.
 const (
 	maxSentBytes    = 1 << 20
 	maxSentMessages = 1000

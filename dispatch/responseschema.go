@@ -16,5 +16,5 @@ var responseSchema []byte
 // valid UTF-8 or is nested too deep, and a final response of more than 50,000 characters. The
 // caller may change the returned bytes.
 //
-// [CheckResponse applies the rules without a JSON Schema validator.
+// [CheckResponse] applies the rules without a JSON Schema validator.
 func ResponseSchema() json.RawMessage { return bytes.Clone(responseSchema) }

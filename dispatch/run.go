@@ -14,7 +14,7 @@ import (
 // other goroutines read it.
 type Run struct {
 	// TaskID, RunID and AgentID are the platform's ids. Today they are decimal digits. They are ""
-	// if the platform sent none. TokenJTI is the id of the run token. All are safe to log.
+	// if the platform sent none. TokenJTI is the id of the run token. They are safe to log.
 	TaskID, RunID, AgentID string
 	TokenJTI               string
 
@@ -23,8 +23,8 @@ type Run struct {
 	// user's. It is "" if the task has none.
 	Instruction string
 
-	// Input is the task's input, the row's current state: input.input. It is {} if that is absent
-	// or null. See [Run.DecodeInput].
+	// Input is the task's input, the row's current state: the member input.input, or {} if it is
+	// absent or null. See [Run.DecodeInput].
 	Input json.RawMessage
 
 	// Proxy calls the tools of this run.
@@ -38,9 +38,9 @@ type Run struct {
 	// replay it. See [Run.History].
 	Messages json.RawMessage
 
-	// Envelope is the whole request body, with members that this package does not know. The text
-	// "[redacted]" replaces the run token. If the result is not JSON, because the token is part of
-	// a number, Envelope has the member run_token only.
+	// Envelope is the whole request body, including unknown members. The text "[redacted]" replaces
+	// the run token. If the result is not JSON, because the token is part of a number, Envelope
+	// contains only the member run_token.
 	Envelope json.RawMessage
 
 	transcript *Transcript
@@ -90,9 +90,9 @@ func (r *Run) DecodeInput(v any) error {
 	return nil
 }
 
-// Transcript returns the recording of the run, which begins at its start. After this call the
-// handler sends the recording with the agent's response, if that has nil Messages. Timeout and
-// failure responses always have it.
+// Transcript returns the recording of the run from its start. After this call the handler sends the
+// recording with the agent's response, if the response has nil Messages. Timeout and failure
+// responses always contain it.
 //
 //	transcript := run.Transcript()
 //	…
@@ -105,9 +105,9 @@ func (r *Run) Transcript() *Transcript {
 	return t
 }
 
-// Err returns nil while the run goes on, and then why it has ended: the cause of the context that the
-// agent receives. It is for code whose context does not end with the run, see
-// [context.WithoutCancel]. Of a Run that this package did not make it returns nil.
+// Err returns nil while the run goes on. Afterwards it returns the cause of the agent's context. It
+// is for code whose context does not end with the run, see [context.WithoutCancel]. For a Run that
+// this package did not make, Err returns nil.
 func (r *Run) Err() error {
 	t := r.recording()
 	t.mu.Lock()
@@ -126,9 +126,9 @@ func (r *Run) recording() *Transcript {
 }
 
 // History returns the conversation so far, for a model: the rows of [Run.Messages] and the present
-// prompt as a user message, unless it is the last row. Rows may have tool calls in the flat or the
-// nested form. Arguments that a row has as a JSON-encoded object are objects in the result. The
-// error is an [*Error] with [CodeInput].
+// prompt as a user message, unless the last row is that prompt. Rows may contain tool calls in the
+// flat or the nested form. Arguments that are a JSON-encoded object become objects. The error is an
+// [*Error] with [CodeInput].
 func (r *Run) History() ([]Message, error) {
 	messages, err := r.replayed()
 	if err != nil {

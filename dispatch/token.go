@@ -15,7 +15,7 @@ const (
 	maxTokens    = 10_000
 )
 
-// tokens keeps the state of run tokens across dispatches, because the turns of a session have one
+// tokens keeps the state of run tokens across dispatches, because the turns of a session share one
 // token. It stores keyed hashes of the tokens, never a token.
 type tokens struct {
 	seeds    [2]maphash.Seed

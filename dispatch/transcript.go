@@ -26,13 +26,13 @@ import (
 // Calls keep the ids of [proxy.WithCallID]. Other calls get ids that are unique within the session.
 //
 // An agent may add its whole conversation. An added assistant message replaces the recorded calls
-// with the same ids, or without [proxy.WithCallID] those with the same tools and arguments. An
-// added tool message replaces the recorded result.
+// with the same ids, or, for calls without [proxy.WithCallID], with the same tools and arguments.
+// An added tool message replaces the recorded result.
 //
-// The transcript keeps 64 KiB of each text of a recorded call, and 4 MiB each of what was recorded and
-// added, of the agent's own conversation, and of those of its sub-agents. A response has at most 1 MiB
-// of messages as JSON, and 1,000 messages. A problem with the code messages_removed says how many were
-// not kept or not sent.
+// The transcript keeps 64 KiB of each text of a recorded call, and 4 MiB each of what was recorded
+// and added, of the agent's own conversation, and of the conversations of its sub-agents. A
+// response contains at most 1,000 messages and 1 MiB of them as JSON. A problem with the code
+// messages_removed counts the messages that were not kept or not sent.
 type Transcript struct {
 	run     *Run
 	numbers *atomic.Int64 // of the ids that were made; shared by the dispatches of a run token
@@ -56,8 +56,8 @@ type Transcript struct {
 	lost  int // messages that were not kept
 }
 
-// Limits of what is kept, in bytes. Of a name and of a text it is the JSON. A response sends less, see
-// fit.
+// Limits of what is kept, in bytes. Names and texts are measured as JSON. A response sends less,
+// see fit.
 const (
 	maxKept           = 4 << 20
 	maxTranscriptText = 64 << 10
@@ -183,11 +183,11 @@ func (t *Transcript) metadataCopy() *Metadata {
 	return &m
 }
 
-// Messages returns the transcript so far. It begins with the user's instruction, after system
-// messages that are first. If the agent has added the instruction, it is not repeated. The
-// conversation of the agent itself comes first, then what was recorded and added, in the order of
-// time, and the conversations of sub-agents, each in the place of its first request or call. A call
-// that has not ended has a result that says so.
+// Messages returns the transcript so far. It begins with the user's instruction, after leading
+// system messages. If the agent has added the instruction, it is not repeated. The agent's own
+// conversation comes first. Recorded calls, added messages and the conversations of sub-agents
+// follow in the order of time. A sub-agent's conversation stands at its first request or call. The
+// result of a call that has not ended is a failure.
 func (t *Transcript) Messages() []Message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,8 +195,8 @@ func (t *Transcript) Messages() []Message {
 }
 
 // Response returns a response with the metadata and the messages of the transcript. The last
-// message is the assistant's and has the text final. If it ends a conversation, it is moved. Response
-// does not change the transcript.
+// message is the assistant's, with the text final. If a conversation ends with it, it is moved.
+// Response does not change the transcript.
 func (t *Transcript) Response(final string) *Response {
 	t.mu.Lock()
 	blocks := t.blocks()
@@ -257,8 +257,8 @@ func (t *Transcript) newID(ctx context.Context, used map[string]bool) string {
 	}
 }
 
-// replayedIDs has the numbers of the ids "call_1" and so on in the replayed messages of a run. They
-// are read when the first id is made.
+// replayedIDs holds the numbers of the ids "call_1" and so on in the replayed messages of a run.
+// They are read when the first id is made.
 type replayedIDs struct {
 	mu      sync.Mutex
 	numbers map[int64]bool

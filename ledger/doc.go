@@ -7,8 +7,8 @@
 //	applied := state.Apply(outcome.Updates...)
 //
 // A tool that is [forwarded to a live system] returns data that simulated tools do not see. An
-// [adapter] turns its response into ledger updates. Adapters never fail a call: one that does not
-// match writes nothing, without an error. [Outcome.Explain] reports why.
+// [adapter] turns its response into ledger updates. Adapters never fail a call: an adapter that
+// does not match writes nothing, without an error. [Outcome.Explain] reports why.
 //
 //   - [Adapter] and [Schema] are the declarations. Their Validate methods report everything at
 //     once.
@@ -44,10 +44,10 @@
 // matches, even of one. The members that * and .. select are sorted by name: numbers first, by their
 // values, then other names.
 //
-// An index that is listed with others, or directly after .., selects in an object the member of that
-// name, where RFC 9535 selects nothing.
+// In an object, an index that is listed with others, or directly after .., selects the member of
+// that name. RFC 9535 selects nothing there.
 //
-// What else RFC 9535 allows is not evaluated here; the platform may evaluate it:
+// Other paths of RFC 9535 are not evaluated here; the platform may evaluate them:
 //
 //   - filters, such as [?(@.main)], and several .. in one path;
 //   - names that are numbers, which the path library takes for indexes;

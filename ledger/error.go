@@ -44,9 +44,9 @@ type Error struct {
 //	unsupported       a path, or a member or op of a later release, is kept and not evaluated
 //	invalid_json      a document is not one strict JSON value within its limits
 type Problem struct {
-	Tool    string `json:"tool,omitempty"` // "": declarations of ledgers are not of one tool
+	Tool    string `json:"tool,omitempty"` // "": a declaration of a ledger belongs to no single tool
 	Code    string `json:"code"`
-	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the declaration; "" is the whole of it
+	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the declaration; "" for the whole declaration
 	Message string `json:"message"` // what is wrong and what to do; contains no value of a call
 }
 

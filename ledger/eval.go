@@ -17,7 +17,7 @@ import (
 // outcome. Eval does not modify or keep args and response. The rules are from the Tools schema:
 //
 //   - If id_from matches nothing, an object or array, null or an empty string, nothing is written,
-//     flags included.
+//     not even a flag.
 //   - A field_map path that matches nothing omits that field. Null is a match: the field becomes
 //     null.
 //   - A path that can match several values selects the array of all its matches, even of one. They
@@ -32,17 +32,17 @@ import (
 //     4521, 4521.0 and 4.521e3 are the id "4521". A number of more than 64 characters cannot be
 //     used.
 //
-// A field has the digits of its numbers as they came. The members of its objects are sorted by name,
-// and its strings are written without unnecessary escapes; half of a surrogate pair becomes U+FFFD.
+// Numbers in fields keep their digits. Members of objects are sorted by name. Strings are written
+// without unnecessary escapes; half of a surrogate pair becomes U+FFFD.
 //
 // A response cannot be used if it is not one JSON value, if it repeats a member name anywhere, or
 // if it exceeds a limit: 1 MiB, 64 levels of nesting. The same holds for arguments. The paths of a
 // rule together take at most 2,000,000 steps in each and write at most 1 MiB. The steps of a path
-// that can match several values are known before it is evaluated, and a path that would take more
-// than are left is left out. They are the values down to its length, five times with *, and with ..
-// all values by the square of their depth; each name and index of a list counts again. An id or a
-// flag has at most 1,024 bytes. Only what the adapter refers to is read: a set_flag rule does not
-// read the response.
+// that can match several values are known before it is evaluated, and a path that would exceed the
+// remaining steps is left out. Its steps are the values down to its length, five times with *, and
+// with .. all values by the square of their depth. Each name and index of a list counts again. An
+// id or a flag has at most 1,024 bytes. Only what the adapter refers to is read: a set_flag rule
+// does not read the response.
 func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	switch {
 	case r == nil || r.op == "" && len(r.refused) == 0:

@@ -13,7 +13,7 @@ type Update struct {
 	Op         Op                         `json:"op"`
 	EntityType string                     `json:"entity_type,omitempty"` // "" with set_flag
 	ID         string                     `json:"id,omitempty"`          // "" with set_flag
-	Fields     map[string]json.RawMessage `json:"fields,omitempty"`      // values as the response has them
+	Fields     map[string]json.RawMessage `json:"fields,omitempty"`      // values as in the response
 	Flag       string                     `json:"flag,omitempty"`        // set_flag only
 }
 
@@ -89,7 +89,7 @@ func (o Outcome) Explain() string {
 //	id_unusable          the id is too long, or too large a number
 //	response_unusable    the response is not JSON within the limits
 //	adapter_malformed    the declaration has the problem that the step describes
-//	adapter_unsupported  the declaration has what is not evaluated here: a path, a member or an op
+//	adapter_unsupported  the declaration uses what is not evaluated here: a path, a member or an op
 //	no_adapter           there is no adapter: the rule is nil or zero
 type Step struct {
 	Code    string `json:"code"`

@@ -209,7 +209,7 @@ func (s *Schema) closedFields(e *Entity) bool {
 	return s.FieldPolicy == policyClosed
 }
 
-// allowedFlags has the flags that may be set; if it is nil, all may be.
+// allowedFlags holds the flags that may be set; nil allows all flags.
 type allowedFlags map[string]bool
 
 func (s *Schema) allowedFlags() allowedFlags {

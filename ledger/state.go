@@ -38,9 +38,9 @@ func (f fields) object() json.RawMessage {
 // updates. If schema is nil, everything is allowed. NewState copies it.
 //
 // The error is an [*Error] with CodeSchema or CodeState and everything that is wrong with that
-// document. A document has at most 10 million values, and a field at most 200 levels of nesting. An
-// entity type without entities must be declared too, and is then omitted. The reserved key
-// _context_stores is kept and not validated against the schema.
+// document. A document may contain at most 10 million values, and a field at most 200 levels of
+// nesting. An entity type without entities must be declared too, and is then omitted. The reserved
+// key _context_stores is kept and not validated against the schema.
 func NewState(initial json.RawMessage, schema *Schema) (*State, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err
@@ -121,14 +121,14 @@ type Applied struct {
 	//
 	//	created    the entity did not exist and was created
 	//	changed    at least one field of the entity has another value now
-	//	unchanged  the entity had these values, the flag was set already, or nothing could be removed
+	//	unchanged  the entity had these values, the flag was set already, or there was nothing to remove
 	//	removed    the entity was removed
 	//	flag_set   the flag was not set and is now
 	//	violation  the update was not applied; see Violations
 	Status string `json:"status"`
 	// Violations are what the schema does not allow, or what is wrong with the update itself. Their
-	// pointers point to the entity in an initial_state document, such as /order/4521/status,
-	// and "" for a flag.
+	// pointers locate the entity in an initial_state document, such as /order/4521/status. For a
+	// flag they are "".
 	Violations []Problem `json:"violations,omitempty"`
 }
 
@@ -147,8 +147,8 @@ func (a Applied) String() string {
 //   - update sets the given fields and keeps the others; a missing entity is created with the given
 //     fields.
 //   - add does the same: a response of a live system never removes fields of an entity.
-//   - remove removes the entity; the status of a missing one is unchanged.
-//   - set_flag sets the flag; the status of one that is set already is unchanged.
+//   - remove removes the entity; if it is missing, the status is unchanged.
+//   - set_flag sets the flag; if it is set already, the status is unchanged.
 //
 // An update is a violation and is not applied if its op is unknown, if its type, id or flag is
 // empty, if a value is not strict JSON, or if the schema does not allow it. The schema does not
@@ -258,7 +258,7 @@ func (s *State) setFlag(flag string) (string, problems) {
 }
 
 // Get returns an entity as a JSON object without white space, its members sorted by name. ok is
-// false if there is none.
+// false if there is no such entity.
 func (s *State) Get(entityType, id string) (entity json.RawMessage, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

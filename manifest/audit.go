@@ -14,10 +14,10 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// AuditRecord describes one run of a program, also of one that failed to start. Calls that fail
-// earlier have no record. A record contains neither arguments of the call nor output. Of allowlisted
-// variables it contains only the names: in Argv and WorkDir, "[redacted]" replaces their values of 6
-// bytes or more.
+// AuditRecord describes one run of a program, or one failed start. Calls that fail earlier have no
+// record. A record contains neither arguments of the call nor output. Of allowlisted variables it
+// contains only the names: in Argv and WorkDir, "[redacted]" replaces their values of 6 bytes or
+// more.
 type AuditRecord struct {
 	Time        time.Time `json:"ts"` // of the start, UTC
 	CallID      string    `json:"callId,omitempty"`
@@ -26,7 +26,7 @@ type AuditRecord struct {
 	WorkDir     string    `json:"cwd"`
 	Exit        int       `json:"exit"` // -1 if a signal ended the program or it did not start
 	Millis      int64     `json:"ms"`
-	StdoutBytes int64     `json:"stdoutBytes"` // bytes read, also those beyond the limits
+	StdoutBytes int64     `json:"stdoutBytes"` // bytes read, including those beyond the limits
 	StderrBytes int64     `json:"stderrBytes"`
 	Truncated   bool      `json:"truncated"`         // as in [Result]
 	EnvKeys     []string  `json:"envKeys,omitempty"` // allowlisted names that were set and passed
@@ -63,8 +63,8 @@ func (s *started) record(o *process.Outcome, r *Result) AuditRecord {
 // permissions of the parent folder apply. Goroutines and processes can share dir, because each
 // record is one write in append mode.
 //
-// logger receives the records that cannot be written, by tool and error. If it is nil, nothing is
-// logged. A call does not fail if its record cannot be written.
+// For each record that cannot be written, logger receives a warning with the tool and the error. If
+// logger is nil, nothing is logged. A call does not fail if its record cannot be written.
 //
 //	audit, err := manifest.AuditLog(".goagent/audit", slog.Default())
 //	m, err := manifest.Load("tools.json", &manifest.Options{Audit: audit})

@@ -53,8 +53,8 @@ type Result struct {
 // Call runs a tool and returns its output, one JSON value. See [Call.Args] for args. Use
 // [Manifest.CallForModel] for calls of a model, and [Manifest.Do] for exit status and stderr.
 //
-// The error is an [*Error]. A failed tool is one, with CodeToolFailed if its output is an object
-// whose member "error" is not null, false or "".
+// The error is an [*Error]. Its code is CodeToolFailed if the output is an object whose member
+// "error" is not null, false or "".
 func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	r := m.Do(ctx, Call{ID: actor.CallID(ctx), Tool: name, Args: args})
 	if toolresult.Failed(r.Output) {
@@ -70,7 +70,7 @@ func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMes
 //	JSON   json.RawMessage // the value as it came
 //	Failed bool            // the call failed
 //
-// It is the type of the same name in package proxy, which says more about it.
+// It is the type of the same name in package proxy; see there.
 type ModelResult = toolresult.ModelResult
 
 // CallForModel runs a tool for a model. If the call failed, the result is the output if that reports
@@ -78,8 +78,8 @@ type ModelResult = toolresult.ModelResult
 //
 // args is the model's text: a JSON object as string, []byte or json.RawMessage. If the text is
 // malformed, the result tells the model what to correct. args may also be any Go value that
-// [Manifest.Call] accepts. The audit record has the id of the call that the context has from
-// proxy.WithCallID. For several calls at the same time use proxy.Each.
+// [Manifest.Call] accepts. The audit record contains the id of the call that proxy.WithCallID has
+// set in ctx. For several calls at the same time use proxy.Each.
 //
 // An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline if ctx
 // has ended, or CodeArguments for a Go value that JSON cannot represent.

@@ -38,13 +38,14 @@ const (
 
 // Error is the error type of this package. It contains no argument and no value of an environment
 // variable, with one exception: Message and Hint of a tool that failed are the tool's own words and
-// may repeat one. The text of the error leaves them out.
+// may repeat such a value. The text of the error omits them.
 type Error struct {
 	Code Code
 	Tool string // the tool concerned; "" if the error is about the manifest
 
-	// Message is a short text. For a code of calls it is for a model and has no paths of this machine, and
-	// [Error.ToolResult] contains it. If the tool failed, Message is what the tool wrote to stderr.
+	// Message is a short text. For a code of calls it is for a model, contains no paths of this
+	// machine and is part of [Error.ToolResult]. If the tool failed, Message is what the tool wrote
+	// to stderr.
 	Message string
 	// Hint is the tool's advice: the member "hint" of the JSON that it wrote to stderr.
 	Hint string
@@ -103,8 +104,8 @@ const (
 // names. Texts are cut to 1,000 bytes. For a code that is not about a call, the result only says that
 // the tool failed.
 //
-// If the tool wrote its error as JSON, "error" is that value, unless it exceeds 1,000 bytes. Of a
-// larger object it is the member "message" or "error", or else the exit status.
+// If the tool wrote its error as JSON, "error" is that value, unless it exceeds 1,000 bytes. For a
+// larger object, it is the object's member "message" or "error", or else the exit status.
 func (e *Error) ToolResult() json.RawMessage {
 	if e.output != nil {
 		return e.output
@@ -146,7 +147,7 @@ func appendText(dst []byte, text string) []byte {
 // Codes of the rules of the document:
 //
 //	name_required          a tool has no name
-//	duplicate_name         an earlier tool has the name
+//	duplicate_name         an earlier tool has the same name
 //	command_required       command has no element
 //	env_name_empty         an element of envPassthrough is blank
 //	env_name_invalid       an element of envPassthrough is not a name

@@ -40,8 +40,8 @@ type Options struct {
 	// see [schema.Validator.Unchecked]. By default [Load] rejects such schemas.
 	AllowUnchecked bool
 
-	// LookupEnv returns the environment variables for the tools. Each call asks it again, on any
-	// goroutine. Defaults to os.LookupEnv.
+	// LookupEnv returns the environment variables for the tools. It is called for each call of a
+	// tool, on any goroutine. Defaults to os.LookupEnv.
 	LookupEnv func(name string) (value string, ok bool)
 
 	// Audit, if not nil, is called after each run of a program, before the call returns. It is

@@ -75,8 +75,8 @@ func resolveProgram(dir, clean string) (string, error) {
 }
 
 // CheckPrograms returns an [*Error] with CodeUnavailable if programs do not exist or are not
-// executable, with one problem per tool. Load does not check this, because the files may come and
-// go.
+// executable, with one problem per tool. Load does not check this, because the files may change
+// later.
 func (m *Manifest) CheckPrograms() error {
 	var problems []Problem
 	for i, t := range m.tools {

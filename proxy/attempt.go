@@ -107,8 +107,8 @@ func (r *run) classify(
 	return answer{status: got.Status, body: got.Body}, nil
 }
 
-// fill makes the request of an attempt. It is not a function that returns one, because out is copied
-// before it is sent, and so need not be allocated.
+// fill makes the request of an attempt in out. The request is copied before it is sent, so out need
+// not be allocated.
 func (r *run) fill(out *http.Request, req *request) {
 	parts := &struct { // one allocation
 		url  url.URL

@@ -23,7 +23,7 @@ type Client struct {
 	observers []*Observer
 }
 
-// New returns a client for the run whose proxy is at baseURL and whose bearer is runToken.
+// New returns a client for the run whose proxy is at baseURL and whose bearer token is runToken.
 //
 // baseURL must be an absolute http or https URL without user info, query or fragment. It may end in
 // a slash. runToken must be visible ASCII. All mistakes are reported together in one [*Error] with
@@ -38,12 +38,12 @@ func New(baseURL, runToken string, opts *Options) (*Client, error) {
 }
 
 // Call calls the tool and decodes its result into a T with encoding/json. Go integers also take
-// whole numbers in other spellings, such as 3.0 and 1e1. A T of json.RawMessage is the result
+// whole numbers in other spellings, such as 3.0 and 1e1. If T is json.RawMessage, the result is
 // unchanged. See [Client.Do] for args.
 //
-// Every error is an [*Error]. A failed tool is one with [CodeToolFailed]; see [Result.Failed]. The
-// code is [CodeResultType] if the result does not fit T. In both cases the tool has run, and
-// [Error].Result has the whole Result. Do not repeat the call.
+// Every error is an [*Error]. The code is [CodeToolFailed] if the tool failed; see [Result.Failed].
+// The code is [CodeResultType] if the result does not fit T. In both cases the tool has run, and
+// [Error].Result contains the whole Result. Do not repeat the call.
 func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, error) {
 	var v T
 	result, err := c.Do(ctx, tool, args)
@@ -137,8 +137,8 @@ func (c *Client) call(ctx context.Context, info CallInfo, body json.RawMessage) 
 //
 // The platform does not document the pattern of a label. A call with a label that it refuses fails
 // with [CodeActor]. The client refuses only what a header cannot carry unchanged: labels that are
-// not valid UTF-8, have control characters, or begin or end with a space. With such a label every
-// call fails with [CodeActor] before anything is sent.
+// not valid UTF-8, contain control characters, or begin or end with a space. With such a label
+// every call fails with [CodeActor] before anything is sent.
 //
 // A label must match a declared one byte for byte. The platform shows any other as undeclared.
 func (c *Client) As(actorID string) *Client {
@@ -151,8 +151,8 @@ func (c *Client) As(actorID string) *Client {
 	return &derived
 }
 
-// Observe returns a copy of the client that also calls the functions of o, after those of the
-// observers that c has. If o is nil, the copy has the observers of c.
+// Observe returns a copy of the client with o as a further observer. The functions of o are called
+// after the functions of c's observers. If o is nil, the copy has only c's observers.
 func (c *Client) Observe(o *Observer) *Client {
 	derived := *c
 	if o == nil {

@@ -27,7 +27,7 @@ const (
 
 	// No answer arrived.
 	CodeCanceled  Code = "canceled"  // the call's context was canceled; [Error] unwraps to its cause
-	CodeDeadline  Code = "deadline"  // its deadline passed, or a wait, for pacing or a repeat, would end after it
+	CodeDeadline  Code = "deadline"  // the deadline passed, or a wait for pacing or a repeat would end after it
 	CodeTransport Code = "transport" // no connection, or it broke
 	CodeTimeout   Code = "timeout"   // the attempt took longer than [Options.AttemptTimeout]
 
@@ -182,7 +182,7 @@ func (e *Error) adviceOnProbe() string {
 		return "the expected answer is 401: check that the base URL is the proxy's address without a run, " +
 			"such as https://api.pipelines.tech/api/odyssey-proxy"
 	case CodeServer, CodeUnavailable, CodeRateLimited:
-		return "the address can be reached, but it does not answer as the proxy does now: probe again later"
+		return "the address is reachable, but does not answer like the proxy now: probe again later"
 	}
 	return ""
 }
@@ -200,7 +200,7 @@ const checkEgress = "check that this machine can reach the base URL: DNS, firewa
 func (e *Error) commonAdvice() string {
 	switch e.Code {
 	case CodeUnknownTool:
-		return "add it to Options.Tools if the agent declares it"
+		return "add the tool to Options.Tools if the agent declares it"
 	case CodeRunOver:
 		return "the run is over: stop the agent"
 	case CodeRateLimited:
@@ -238,10 +238,10 @@ func IsRunOver(err error) bool {
 	}
 }
 
-// ToolResult returns what a model should see in place of the result of a failed call. That is the
-// tool's own result if there is one, and otherwise {"error": "<class or tool_call_failed>"}, with a
-// member detail if it can help the model to correct the call. If the model called a tool that does
-// not exist, the member tools has the names of [Options].Tools.
+// ToolResult returns what a model should see in place of the result of a failed call. It is the
+// tool's own result if there is one, and {"error": "<class or tool_call_failed>"} otherwise. A
+// member detail is added if it can help the model to correct the call. If the model called a tool
+// that does not exist, the member tools lists the names in [Options].Tools.
 func (e *Error) ToolResult() json.RawMessage {
 	if e.Result != nil {
 		return e.Result.Response
@@ -270,9 +270,8 @@ func (e *Error) ToolResult() json.RawMessage {
 }
 
 // ToolResult returns what a model should see in place of the result of a failed call. It calls the
-// method ToolResult of the first error in err's chain that has one, so it takes the errors of
-// packages manifest and toolbox as well. For any other error it returns
-// {"error":"tool_call_failed"}.
+// method ToolResult of the first error in err's chain that has one, so it accepts errors of
+// packages manifest and toolbox too. For any other error it returns {"error":"tool_call_failed"}.
 func ToolResult(err error) json.RawMessage {
 	type failure interface {
 		error

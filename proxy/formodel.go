@@ -26,7 +26,7 @@ type ModelResult = toolresult.ModelResult
 // Go value that [Client.Do] accepts.
 //
 // An error means that the agent should stop. It is an [*Error]: the run is over (see [IsRunOver]),
-// ctx has ended, or the program has a mistake. The code of a mistake is [CodeActor], or
+// ctx has ended, or the program contains a mistake. The code of a mistake is [CodeActor], or
 // [CodeArguments] for a Go value that JSON cannot represent.
 func (c *Client) CallForModel(ctx context.Context, tool string, args any) (ModelResult, error) {
 	text, ok := toolresult.Arguments(args)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// An Observer has functions that are called while a client works, for spans, metrics or a log. All
-// of them are optional. Package oteltoolwire makes an Observer for OpenTelemetry.
+// An Observer contains functions that a client calls while it works, for spans, metrics or a log.
+// All of them are optional. Package oteltoolwire makes an Observer for OpenTelemetry.
 //
 // The functions are called on the goroutine of the call or trace event. They must be safe for
 // concurrent use and return quickly, because the call waits for them. A context that a function
@@ -27,16 +27,16 @@ type Observer struct {
 	// the call ends in a panic.
 	CallEnd func(ctx context.Context, call CallEnd)
 
-	// AttemptStart is called before a request is sent, for a tool call or a trace event. A call that
-	// is repeated has several attempts. One that is refused before anything is sent has none.
-	// AttemptStart returns the context for the request and AttemptEnd.
+	// AttemptStart is called before a request is sent, for a tool call or a trace event. A call
+	// that is repeated makes several attempts. A call that is refused before anything is sent makes
+	// none. AttemptStart returns the context for the request and AttemptEnd.
 	AttemptStart func(ctx context.Context, attempt AttemptInfo) context.Context
 
-	// AttemptEnd is called when the answer to a request was read, or when the request has failed.
+	// AttemptEnd is called after the answer to a request is read, or after the request has failed.
 	AttemptEnd func(ctx context.Context, attempt AttemptEnd)
 
-	// WaitStart is called before each wait for the rate limit of the run token, and before each wait
-	// for the repetition of a request.
+	// WaitStart is called before each wait for the rate limit of the run token, and before each
+	// wait to repeat a request.
 	WaitStart func(ctx context.Context, wait WaitInfo)
 
 	// WaitEnd is called after each of these waits, even if the wait was cut short.
@@ -55,13 +55,13 @@ type CallInfo struct {
 	// CallID is the id that the model gave the call, from [WithCallID]; "" if the context has none.
 	CallID string
 
-	// Arguments are what the caller passed, as JSON. Raw JSON is unchanged, and so may be malformed
-	// if a model wrote it. If a Go value cannot be written as a JSON object, Arguments is nil.
+	// Arguments are what the caller passed, as JSON. Raw JSON is unchanged; it may be malformed if
+	// a model wrote it. If a Go value cannot be written as a JSON object, Arguments is nil.
 	Arguments json.RawMessage
 }
 
-// CallEnd describes the end of a call. An observer must not change Result, which belongs to the
-// caller, as Arguments do.
+// CallEnd describes the end of a call. Result belongs to the caller; an observer must not change
+// it.
 type CallEnd struct {
 	CallInfo
 	Result   *Result       // nil if Err is not nil
@@ -76,9 +76,9 @@ type AttemptInfo struct {
 	Origin string // such as "https://api.example.com"
 	Number int    // of the attempt, from 1
 
-	// Header has what earlier observers have added. AttemptStart may add headers to it, such as
-	// Traceparent, which are sent. Those that decide who calls, what is sent and how the answer is read
-	// are left out: Authorization, Cookie, headers of HTTP connections, and all that begin with
+	// Header contains the headers of earlier observers. AttemptStart may add headers to send, such
+	// as Traceparent. It cannot set headers that decide who calls, what is sent or how the answer
+	// is read: Authorization, Cookie, headers of HTTP connections, and all that begin with
 	// X-Pipelines-, Content-, Accept or Proxy-. Header is nil in AttemptEnd.
 	Header http.Header
 }
@@ -104,7 +104,7 @@ type WaitInfo struct {
 	Window time.Duration
 }
 
-// Reason says in words why the client waits. It has no text of a peer but the code of a refusal.
+// Reason describes why the client waits. It contains no text of the proxy except the error class.
 func (w WaitInfo) Reason() string {
 	if w.Err == nil {
 		return fmt.Sprintf("a run token may make %d requests in %s", w.Limit, w.Window)

@@ -59,8 +59,8 @@ type Options struct {
 	// arguments. The method ValidateArguments of [github.com/toolwire/toolwire/schema.Set] fits.
 	CheckArguments func(tool string, arguments json.RawMessage) error
 
-	// Logger receives one record per attempt (debug) and per wait (info), for the rate limit or
-	// before repeating: tool, attempt, status, class, code, durations. Records contain no
+	// Logger receives one record per attempt (debug) and one per wait (info), for the rate limit or
+	// before repeating. Records contain tool, attempt, status, class, code and durations, but no
 	// arguments, results or tokens. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 
@@ -68,10 +68,10 @@ type Options struct {
 	// observers. If Observer is nil, nothing is called.
 	Observer *Observer
 
-	// OnRunOver is called once, when a request learns that the run is over, with the [*Error] of
-	// [CodeRunOver]. It is called before the method that sent the request returns. The function of
-	// [context.WithCancelCause] fits: frameworks often show the error of a tool to the model and go
-	// on, and stop when their context ends. If nil, nothing is called.
+	// OnRunOver is called once, when a request fails because the run is over, with the [*Error] of
+	// [CodeRunOver]. It is called before the method that sent the request returns. The cancel
+	// function of [context.WithCancelCause] fits: frameworks often show a tool's error to the model
+	// and continue, but stop when their context ends. If nil, nothing is called.
 	OnRunOver func(error)
 }
 

@@ -19,9 +19,9 @@ import (
 // concurrent use. A nil *Pacer is not usable.
 //
 // A request occupies its place from its admission until one window after the server must have seen
-// it. That is when the answer began, or two seconds after the request was written if that is
-// earlier. Requests that overtake each other in the network therefore do not break the limit. A
-// request that was certainly not sent gives its place back at once.
+// it. The server must have seen it when the answer begins, or two seconds after the request was
+// written, whichever is earlier. Requests that overtake each other in the network therefore do not
+// break the limit. A request that was certainly not sent releases its place at once.
 //
 // A Pacer also remembers that the proxy has refused the run token for good. Every client that
 // shares it then fails with [CodeRunOver] without a request. A Pacer without a limit does not
@@ -221,7 +221,7 @@ func (pl *place) update(set func(s *slot, now time.Time)) {
 	p.grant(now)
 }
 
-// The caller of the functions below must hold p.mu.
+// The functions below must be called with p.mu held.
 
 func (p *Pacer) take() *place {
 	pl := &place{p: p}

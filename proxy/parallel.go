@@ -30,8 +30,8 @@ const maxParallel = 16
 // If do returns an error, the agent should stop, as after an error of CallForModel. Each then
 // cancels the context of the other calls, begins no more, waits for those that run, and returns the
 // first error. If ctx ends before all calls have begun, and no call has failed, Each returns the
-// cause of ctx. If do panics or calls [runtime.Goexit], Each stops in the same way and then does so
-// itself.
+// cause of ctx. If do panics or calls [runtime.Goexit], Each stops in the same way, and then panics
+// or exits itself.
 func Each[C, R any](ctx context.Context, calls []C, do func(ctx context.Context, call C) (R, error)) ([]R, error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

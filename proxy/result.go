@@ -34,7 +34,7 @@ type Result struct {
 	MatchedRule *int64  // matched_rule_index: the failure rule that made the result; nil for none
 
 	// Validation is the simulator's report on its own output, as JSON. It is nil if the proxy sent
-	// none, as for every source but odyssey.
+	// none, as with every source except odyssey.
 	Validation json.RawMessage
 
 	Tool     string // the name that was called

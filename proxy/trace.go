@@ -39,17 +39,16 @@ func (e Event) Reserved() bool {
 }
 
 // Trace posts a trace event. payload is any value that encoding/json writes as an object, or raw
-// JSON; nil means {}. The trace shows the members text and content, and the others as raw payload.
-// If the payload has no member __occurred_at (ISO 8601), Trace adds the present time. The platform
-// sorts the trace by it.
+// JSON; nil means {}. The trace shows the members text and content, and other members as raw
+// payload. If the payload has no member __occurred_at (ISO 8601), Trace adds the current time. The
+// platform sorts the trace by this member.
 //
 // sequence is the number that the proxy gave the event. It orders events of equal time and grows
-// within a run. It is 0 if the answer has none.
+// within a run. It is 0 if the answer contains none.
 //
 // Trace repeats an event like a call, and the event counts against the same limits. Every error is
-// an [*Error]. An event that the proxy answers with "accepted": false is an error with
-// [CodeRefused]. If a lost event need not fail the run, ignore the error: the client's logger
-// receives it as a warning.
+// an [*Error]. If the proxy answers with "accepted": false, the code is [CodeRefused]. If a lost
+// event need not fail the run, ignore the error: the client's logger receives it as a warning.
 func (c *Client) Trace(ctx context.Context, event Event, payload any) (sequence int64, err error) {
 	start := time.Now()
 	sequence, failure := c.trace(ctx, event, payload)
@@ -126,11 +125,11 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 }
 
 // Handoff records that control passes from one sub-agent to another. Attribute the target's calls
-// to it, through [Client.As] or [WithActor], before its first call. The sequence and the errors are
-// as documented for [Client.Trace].
+// to the target, through [Client.As] or [WithActor], before its first call. The sequence and the
+// errors are as documented for [Client.Trace].
 //
-// The member names of this payload are not documented; from_sub_agent and to_sub_agent are those of
-// the platform's telemetry. Use [Client.Trace] with [EventHandoff] to send others.
+// The member names of this payload are not documented; from_sub_agent and to_sub_agent are the
+// names in the platform's telemetry. Use [Client.Trace] with [EventHandoff] to send others.
 func (c *Client) Handoff(ctx context.Context, from, to string) (sequence int64, err error) {
 	start, end := time.Now(), TraceEnd{Event: EventHandoff, From: from, To: to}
 	if err := cmp.Or(actor.Check(from), actor.Check(to)); err != nil {

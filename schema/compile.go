@@ -32,7 +32,7 @@ type CompileOptions struct {
 // 10,000), and the values of a document and the steps of its validation (by default 50,000 and
 // 100,000). They grow in proportion if SchemaBytes or Bytes is above its default. With the
 // defaults, compiling a schema and validating a document each take at most about 100 ms. A regular
-// expression has at most 1 KiB, and a string that one is applied to at most 16 KiB.
+// expression may take at most 1 KiB, and a string that it is applied to at most 16 KiB.
 type Limits struct {
 	SchemaBytes int // size of one schema; defaults to 64 KiB
 	Bytes       int // size of a document; defaults to 1 MiB
@@ -71,11 +71,11 @@ type Validator struct {
 // keyword that is null counts as absent.
 //
 // The error is an [*Error]. Its code is CodeInvalid if the schema or o is not valid. It is
-// CodeUnchecked if the schema may be valid and exceeds what this package checks. Such a schema is
-// larger than the limits, of an unknown or unnamed draft, refers to a schema outside, has a keyword
-// that is null, or has a regular expression that Go does not support (RE2: no look-around, no
-// back-references). The pointers start at the schema. The codes begin with "schema_" unless they are
-// about o.
+// CodeUnchecked if the schema may be valid and exceeds what this package checks. Such a schema
+// exceeds the limits, has an unknown or unnamed draft, refers to an external schema, or contains a
+// null keyword or a regular expression that Go does not support (RE2: no look-around, no
+// back-references). The pointers start at the schema. The codes begin with "schema_" unless they
+// are about o.
 func Compile(schema json.RawMessage, o *CompileOptions) (*Validator, error) {
 	var opts CompileOptions
 	if o != nil {
@@ -116,11 +116,12 @@ func schemaProblems(faults []jsonschema.Fault) []Problem {
 }
 
 // Unchecked returns what the validator ignores or had to guess. It is empty unless
-// CompileOptions.AllowUnchecked is set. The validator applies the rules of an assumed draft, ignores
-// a keyword that is null and a regular expression that Go does not support, and checks everything
-// else. With any other problem, every document is valid that is strict JSON within the limits. The
-// latter also holds if the schema has a regular expression in patternProperties that Go does not
-// support, or any beside not, if, oneOf or maxContains, because no answer would be safe there.
+// CompileOptions.AllowUnchecked is set. The validator applies the rules of an assumed draft,
+// ignores a keyword that is null and a regular expression that Go does not support, and checks
+// everything else. With any other problem, every document is valid that is strict JSON within the
+// limits. The latter also holds if patternProperties contains a regular expression that Go does not
+// support, or if the schema contains one beside not, if, oneOf or maxContains. No answer would be
+// safe there.
 func (v *Validator) Unchecked() []Problem { return schemaProblems(v.compiled.Unchecked()) }
 
 // Validate validates one JSON document. Numbers keep all their digits. The error is an [*Error]

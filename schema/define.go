@@ -70,11 +70,11 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // and "string" have the same meaning as there. A property is required unless its field has omitempty
 // or omitzero or comes from an embedded pointer. Objects from structs do not allow other properties.
 //
-// A value may be null if encoding/json can write it as null. That is a pointer, a slice or a map,
-// unless omitempty or omitzero omits it when it is nil. A pointer that is not nil may still point
-// at a nil value, and a slice or a map with a method IsZero may make omitzero keep it. The schema
-// of such a value is {"anyOf": [..., {"type": "null"}]}, not a list of types. The root is never
-// null.
+// A value may be null if encoding/json can write it as null. This concerns pointers, slices and
+// maps, unless omitempty or omitzero omits them when they are nil. A pointer that is not nil may
+// still point at a nil value, and a slice or a map with a method IsZero may make omitzero keep it.
+// The schema of such a value is {"anyOf": [..., {"type": "null"}]}, not a list of types. The root
+// is never null.
 //
 // The tag jsonschema is a description of several words, as in the MCP SDK:
 //
@@ -95,19 +95,19 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // base64 string, and json.Number a number. json.RawMessage and interfaces may be anything. Unsigned
 // integers have the minimum 0. An [OrFailure] is its T or a failure. A type with the method
 // MarshalText, such as netip.Addr, is a string. A type with the method MarshalJSON may be anything,
-// unless Types or its own method JSONSchema, as the library has it, provides the schema. So is a
-// type whose pointer alone has such a method, where encoding/json may have a value of it.
-// A struct that embeds a type with the method JSONSchema has that method too, and with it a schema
-// of the embedded type alone; give it its own.
+// unless Types or its own method JSONSchema, as the library has it, provides the schema. The same
+// holds for a type of which only the pointer has such a method, where encoding/json may have a
+// plain value. A struct that embeds a type with the method JSONSchema has that method too, and with
+// it a schema of the embedded type alone; give it its own.
 //
 // The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It
 // reports recursive types, types that encoding/json cannot write, two fields with one JSON name,
 // the option "string" where encoding/json ignores it, and tags with unknown keys or invalid values.
 // It also reports what the library reads differently from encoding/json: the JSON name "-", the
-// option inline, jsonschema:"-", the methods JSONSchemaAlias and JSONSchemaProperty, and an embedded
-// type that is neither exported nor a struct, if its schema cannot be inferred or its name is that
-// of a property. Tags are checked when the types are right. Provide the schemas of such types in
-// InferOptions.Types or in the [Tool].
+// option inline, jsonschema:"-", the methods JSONSchemaAlias and JSONSchemaProperty, and an
+// embedded type that is neither exported nor a struct, if its schema cannot be inferred or its name
+// is also a property's name. Tags are checked once the types are valid. Provide the schemas of such
+// types in InferOptions.Types or in the [Tool].
 //
 // Results are cached by type, unless Types is set. The caller owns the result.
 func For[T any](o *InferOptions) (json.RawMessage, error) {

@@ -12,7 +12,7 @@
 //
 //   - [Define] declares a tool from Go types. [For] infers a schema.
 //   - [Validate] reports what the platform rejects, and lists what this library cannot check.
-//     [Lint] reports what is valid and still likely to cause trouble.
+//     [Lint] reports what is valid but likely to cause trouble.
 //   - [Import] and [Export] read and write tool lists: the platform's own, and the lists of SDKs.
 //   - [Compile] makes a [Validator] for one schema. [NewSet] makes a [Set] for the calls of a
 //     tool list.
@@ -35,11 +35,11 @@
 // Every binding must be well-formed. In [passthrough] mode it must also be complete and lead to a
 // tool.
 //
-// An input_schema may omit "type". If it has one, it must be "object", at its root and where "$ref"
-// and "allOf" lead from the root. At most 32 schemas are examined for that. References are followed
-// if they are JSON Pointers into the schema. "anyOf" and other keywords are not examined. An
-// output_schema may describe any JSON, because a tool may answer with a list or a string, but it
-// must be an object.
+// An input_schema may omit "type". If present, "type" must be "object", at the root and where
+// "$ref" and "allOf" lead from the root. At most 32 schemas are examined for this rule. References
+// are followed if they are JSON Pointers into the schema. "anyOf" and other keywords are not
+// examined. An output_schema may describe any JSON, because a tool may answer with a list or a
+// string, but it must be an object.
 //
 // Names that differ by case are different names. A member whose name differs from a known one by
 // case only is listed as unchecked, because the platform does not read it.

@@ -30,8 +30,8 @@ const (
 	CodeUnknownTool Code = "unknown_tool"
 )
 
-// An Error is the error type of this package. It contains every problem that was found, in an order
-// that is the same each time.
+// An Error is the error type of this package. It contains every problem that was found, in a stable
+// order.
 //
 // Problems of a tool list are ordered by tool; members of the wrong type come first. Problems of a
 // document are ordered by place, and each occurs once. Neither the error nor a Message contains a

@@ -9,21 +9,21 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// Export writes a tool list in a format. Export returns as losses the members that the format
-// cannot carry (left_out) and those that it requires and the tool does not have (required). Schemas
-// that this package cannot check are written like all others, and losses names them with the codes
-// of [Validate].
+// Export writes a tool list in a format. The losses are the members that the format cannot carry
+// (left_out) and the required members that the tool lacks (required). Schemas that this package
+// cannot check are written like all others, and losses names them with the codes of [Validate].
 //
 // It writes only members that the target knows, because the APIs of models reject a list with
 // others. Mode, binding, policy and adapter are for the platform alone, so only the format
-// [Platform] has them. Of Tool.Extra Export writes the members of the format, so a list that is
-// imported and exported in one format stays the same. For Platform, these are all members but those
-// of the format from which the tool was imported. Schemas are written byte for byte.
+// [Platform] contains them. From Tool.Extra, Export writes the members of the format, so a list
+// that is imported and exported in one format stays the same. For Platform, it writes all members
+// except the ones of the format from which the tool was imported. Schemas are written byte for
+// byte.
 //
-// Each [Format] says whether the list is an array or stands in an object. The order of properties is
-// that of the schemas, and models write arguments in it. An SDK that decodes a schema into a map sorts
-// them by name; pass it the schema as json.RawMessage if its type is any. "required" is an array and
-// keeps its order in every SDK.
+// Each [Format] says whether the list is an array or a member of an object. Properties keep the
+// order of the schema, and models write arguments in this order. An SDK that decodes a schema into
+// a map sorts the properties by name; pass it the schema as json.RawMessage if its type is any.
+// "required" is an array and keeps its order in every SDK.
 //
 // The error is an [*Error] with CodeInvalid if a schema or a member of Extra is not strict JSON, if
 // a name in Extra repeats or is the name of a field, or if f is not a format.

@@ -97,21 +97,20 @@ func dialectOf(f Format) (dialect, bool) {
 const noArguments = `{"type":"object","properties":{}}`
 
 // Import reads a tool list. If f is empty, it recognizes the format from the members of the
-// entries; otherwise it reads that format only. It returns the format, also with an error about the
-// entries.
+// entries; otherwise it reads that format only. It returns the format even if entries cannot be
+// read.
 //
-// The list may stand alone or in an object, as the member tools, tools_schema or results, and MCP's
-// in a JSON-RPC response. With f set to [Platform] the list must stand alone or be tools_schema, as
-// the platform requires. OpenAI's two formats may be mixed if f is one of them.
+// The list may stand alone or be the member tools, tools_schema or results of an object. An MCP
+// list may be in a JSON-RPC response. With f set to [Platform] the list must stand alone or be
+// tools_schema, as the platform requires. OpenAI's two formats may be mixed if f is one of them.
 //
 // Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. A
 // Bedrock list may contain auth, which may be a secret; [Lint] warns about it.
 //
-// The error is an [*Error] with CodeInvalid and every entry that cannot be read: those that are not
-// objects, members of the wrong type, members that set one thing twice or have a name of the
-// platform, and tools without a schema, because they are built into a provider or take free text.
-// Entries of the format Platform are always read; what the platform would reject is reported by
-// [Validate].
+// The error is an [*Error] with CodeInvalid and everything that cannot be read: entries that are
+// not objects, members of the wrong type, members that set one thing twice or use a name of the
+// platform, and tools without a schema, which are built into a provider or take free text. Entries
+// of the format Platform are always read; [Validate] reports what the platform would reject.
 func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	if f == Platform {
 		tools, err = readPlatform(data)

@@ -19,10 +19,10 @@ const (
 	deepestOutput       = 24   // nesting of an output schema that the platform accepts
 )
 
-// Lint reports what [Validate] accepts and what is still likely to cause trouble, including what
-// Validate lists as unchecked; see [Problem] for the codes. It uses only LedgerSchema and Limits of
-// o. If o is nil, the defaults apply. Lint ignores what cannot be read, so run it on lists that are
-// valid. Warnings are ordered by tool, then by rule.
+// Lint reports what [Validate] accepts but is likely to cause trouble, including what Validate
+// lists as unchecked; see [Problem] for the codes. It uses only LedgerSchema and Limits of o. If o
+// is nil, the defaults apply. Lint ignores what cannot be read, so run it on lists that are valid.
+// Warnings are ordered by tool, then by rule.
 func Lint(tools []Tool, o *ValidateOptions) []Problem {
 	var all []Problem
 	var opts ValidateOptions

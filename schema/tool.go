@@ -17,7 +17,7 @@ const (
 	Passthrough Mode = "passthrough" // a registered endpoint
 
 	// Executed is the mode of a later release: the tool runs in the agent's own sandbox. Validate
-	// lists such a tool as unchecked. It cannot be called by the proxy.
+	// lists such a tool as unchecked. The proxy cannot call it.
 	Executed Mode = "executed"
 )
 
@@ -176,8 +176,8 @@ func (b *Binding) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the members that are set, in the order of the Tools schema, then Extra. The
-// error is that of [Export]. encoding/json compacts what MarshalJSON returns; Export does not.
+// MarshalJSON writes the members that are set, in the order of the Tools schema, then Extra. Errors
+// are as for [Export]. encoding/json compacts what MarshalJSON returns; Export does not.
 func (t Tool) MarshalJSON() ([]byte, error) {
 	if err := invalid(t.checkRaw("")); err != nil {
 		return nil, err
