@@ -79,9 +79,12 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 		{"another issue after 79 that read the same", `{"allOf":[` + strings.Repeat(`{"properties":{"a":{"type":"string"}}},`, 79) +
 			`{}],"properties":{"b":{"type":"string"}}}`, `{"a":1,"b":1}`,
 			"/a|type|must be a string, not a number\n/b|type|must be a string, not a number"},
-		{"several unwanted in a nested object", `{"properties":{"a":{"properties":{"b":{"properties":{"c":{"additionalProperties":false}}}}}}}`,
-			`{"a":{"b":{"c":{"y":1,"z":1}}}}`,
-			"/a/b/c/y|additionalProperties|is not allowed here\n/a/b/c/z|additionalProperties|is not allowed here"},
+		{"several unwanted in an object 17 levels deep", strings.Repeat(`{"properties":{"a":`, 17) + `{"additionalProperties":false}` + strings.Repeat(`}}`, 17),
+			strings.Repeat(`{"a":`, 17) + `{"y":1,"z":1}` + strings.Repeat(`}`, 17),
+			strings.Repeat("/a", 17) + "/y|additionalProperties|is not allowed here\n" + strings.Repeat("/a", 17) + "/z|additionalProperties|is not allowed here"},
+		{"several names in a nested object", `{"properties":{"a":{"propertyNames":{"maxLength":1}}}}`, `{"a":{"yy":1,"zz":1}}`,
+			"/a/yy|propertyNames|has a name that is not allowed here: it must have at most 1 character, not 2\n" +
+				"/a/zz|propertyNames|has a name that is not allowed here: it must have at most 1 character, not 2"},
 		{"both", `{"oneOf":[{},{}]}`, `1`, `|oneOf|must match exactly one of the alternatives, not both 0 and 1 (counted from 0)`},
 		{"not", `{"not":{"type":"string"}}`, `"x"`, `|not|must not be what "not" describes`},
 		{"dependent", `{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `|dependentRequired|must have the property "b" when it has "a"`},
@@ -252,6 +255,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		{"draft", `{"$schema":"https://json-schema.org/draft/2099/schema"}`, `schema_draft_unknown|/$schema|`},
 		{"regex", `{"properties":{"a":{"pattern":"("}}}`, `schema_pattern_unsupported|/properties/a/pattern|is a regular expression that cannot be checked here: missing closing )`},
 		{"look-ahead", `{"pattern":"(?=a)"}`, `schema_pattern_unsupported|/pattern|is a regular expression that cannot be checked here: look-ahead`},
+		{"one subschema in two ways", `{"properties":{"a":{"type":"strng"},"b":{"$ref":"#/properties/a"}}}`, `schema_invalid|/properties/a/type|`},
 		{"pattern property", `{"patternProperties":{"[":{}}}`, `schema_pattern_unsupported|/patternProperties`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -276,6 +280,21 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("the message leaks: %v", err)
 			}
 		})
+	}
+}
+
+// Of many places that are wrong in a schema the first are reported.
+func TestManyInvalidPlaces(t *testing.T) {
+	for places, want := range map[int]int{19: 19, 20: 20, 21: 20, 100: 20} {
+		var b strings.Builder
+		for i := range places {
+			fmt.Fprintf(&b, `,"a%02d":{"type":"text"}`, i)
+		}
+		_, err := schema.Compile(json.RawMessage(`{"properties":{`+b.String()[1:]+`}}`), nil)
+		e, ok := errors.AsType[*schema.Error](err)
+		if last := fmt.Sprintf("/properties/a%02d/type", want-1); !ok || len(e.Problems) != want || e.Problems[want-1].Pointer != last {
+			t.Errorf("%d places: %v, want %d problems up to %s", places, err, want, last)
+		}
 	}
 }
 

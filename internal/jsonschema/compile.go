@@ -258,12 +258,7 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 			_, err := c.patterns.compile(text)
 			f.Code, f.Message = "pattern_unsupported", unsupported(err)
 		}
-		if !slices.Contains(found, f) {
-			found = append(found, f)
-		}
-		if len(found) == maxIssues {
-			break
-		}
+		found = append(found, f)
 	}
 	return found
 }

@@ -34,11 +34,8 @@ func (c *compiler) plainRoot(doc any) bool {
 		return false
 	}
 	switch obj["$schema"] {
-	case nil:
-		if _, present := obj["$schema"]; present {
-			return false
-		}
-	case "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#":
+	case nil, // read has removed a null
+		"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#":
 	default:
 		return false
 	}

@@ -9,8 +9,6 @@ import (
 	"math"
 	"reflect"
 	"strings"
-
-	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // Decode reads a value, which must be valid JSON, into a T as encoding/json does. Integers of Go may
@@ -87,7 +85,7 @@ func fieldNamed(t reflect.Type, name string) (of reflect.Type, err error) {
 		case known == name:
 			return field.Type, nil
 		case strings.EqualFold(known, name):
-			err = fmt.Errorf("%q must be spelled %q; names are case-sensitive", bounded.Cut(name, maxShown), known)
+			err = fmt.Errorf("%q must be spelled %q; names are case-sensitive", name, known)
 		}
 	}
 	return nil, err

@@ -590,6 +590,9 @@ func TestWideObjects(t *testing.T) {
 		if err := accept("{" + b.String() + `"last":0}`); err != nil {
 			t.Errorf("%d names: %v", n, err)
 		}
+		if err := accept(`{"last":{` + b.String() + `"last":0}}`); err != nil {
+			t.Errorf("%d names and the last is also the name of their object: %v", n, err)
+		}
 		for _, again := range []string{"n0", fmt.Sprintf("n%d", n-1), fmt.Sprintf("n%d", n/2), `\u006e0`} {
 			e, ok := errors.AsType[*rawjson.Error](accept("{" + b.String() + `"` + again + `":0}`))
 			if want := "/" + strings.Replace(again, `\u006e`, "n", 1); !ok || e.Pointer != want || !strings.Contains(e.Problem, "twice") {
