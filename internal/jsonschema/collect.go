@@ -63,9 +63,12 @@ func leavesOf(err *lib.ValidationError) (first []leaf, rest int) {
 	return first, rest + len(leaves) - len(first)
 }
 
-// smallest returns the first elements of a list in order, at most mostLeaves. It may overwrite the list.
+// smallest returns the first elements of a list in order, at most mostLeaves. It may reorder the list.
 func smallest[T any](list []T, compare func(a, b T) int) []T {
 	first := list[:min(len(list), mostLeaves)]
+	if len(list) > mostLeaves {
+		first = slices.Clone(first)
+	}
 	slices.SortStableFunc(first, compare)
 	for _, v := range list[len(first):] {
 		if compare(v, first[mostLeaves-1]) >= 0 {

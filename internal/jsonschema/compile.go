@@ -258,7 +258,12 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 			_, err := c.patterns.compile(text)
 			f.Code, f.Message = "pattern_unsupported", unsupported(err)
 		}
-		found = append(found, f)
+		if !slices.Contains(found, f) {
+			found = append(found, f)
+		}
+		if len(found) == maxIssues {
+			break
+		}
 	}
 	return found
 }

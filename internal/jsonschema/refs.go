@@ -75,7 +75,7 @@ func exists(doc any, fragment string) bool {
 // order of the document. For kinds of faults that were searched for, it omits the library's, which
 // stops at the first.
 func (c *compiler) merge(err error) faults {
-	beside := c.counted.unchecked
+	beside := slices.Clone(c.counted.unchecked)
 	all := beside
 	if reported, ok := err.(faults); ok {
 		beside = append(beside, c.beside...)
@@ -90,12 +90,11 @@ func (c *compiler) merge(err error) faults {
 		return cmp.Or(comparePaths(strings.Split(a.Pointer, "/"), strings.Split(b.Pointer, "/")),
 			strings.Compare(a.Message, b.Message))
 	})
-	all = slices.Compact(all)
 	if len(all) > maxIssues {
 		slices.SortStableFunc(all, func(a, b Fault) int { return falseFirst(a.Unchecked(), b.Unchecked()) })
 		all = all[:maxIssues]
 	}
-	return all
+	return slices.Compact(all)
 }
 
 func falseFirst(a, b bool) int {
