@@ -375,7 +375,7 @@ func TestCompareFingerprints(t *testing.T) {
 	}
 }
 
-// A time that is stored is read as it was: 1.017 is no float64, and must not become 1.016999.
+// Load returns the stored time exactly. No float64 is 1.017, so truncating it gives 1.016999.
 func TestLoadTimes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{ResultsFile: file})
@@ -472,7 +472,7 @@ func (w *heldWriter) Write(b []byte) (int, error) {
 // while they are graded again and while reports are written.
 func TestFlatMemory(t *testing.T) {
 	if testkit.Race && !testkit.Nightly {
-		t.Skip("the race detector changes what is held, and other tests run this code with it")
+		t.Skip("the race detector allocates memory of its own, so this bound on memory means nothing; other tests run this code with it")
 	}
 	rows := testkit.Size(1500, 10_000)
 	file := filepath.Join(t.TempDir(), "results.jsonl")

@@ -396,8 +396,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// Only what all responses of a trial report is known: a session of which one turn says nothing, or
-// something that is no number of tokens, has no tokens and no cost.
+// The tokens and the cost of a session are known only if each of its turns reports a valid number of
+// tokens.
 func TestTokensOfSessions(t *testing.T) {
 	for _, tt := range []struct {
 		first, second string // metadata

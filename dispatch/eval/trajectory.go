@@ -207,7 +207,7 @@ type pairing struct {
 	classes        []int // of the wanted calls
 
 	fits     map[int][]int  // of a class: the calls of got that match
-	free     map[int]int    // of a class: those of fits before it have an owner
+	free     map[int]int    // of a class: the calls in fits before this index have an owner
 	search   int            // number of the search for a partner
 	searched map[int]int    // of a class: the last search that came to it
 	places   map[leaf][]int // calls of got

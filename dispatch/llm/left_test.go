@@ -35,7 +35,7 @@ func TestGivenUpOnce(t *testing.T) {
 	}
 }
 
-// What an agent puts into the model's mouth belongs to the answer, also if the model adds nothing.
+// What an agent puts into the model's mouth belongs to the answer, even if the model adds nothing.
 func TestPrefillWithoutAnswer(t *testing.T) {
 	for text, want := range map[string]string{"": `{"role":"assistant","content":"{"}`, `"a":1}`: `{"role":"assistant","content":"{\"a\":1}"}`} {
 		model := llmtest.New(t, llmtest.Text(text))

@@ -234,7 +234,7 @@ func TestRejectedIsReadOnce(t *testing.T) {
 	}
 }
 
-// The class of the whole response counts, not that of a part.
+// The class of the whole response counts, not the class of a part.
 func TestClass(t *testing.T) {
 	a := &responses{status: 422, body: `{"error_class":"a","detail":{"error_class":"b","errors":[{"msg":"no"}]}}`}
 	_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), full())
@@ -600,7 +600,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	reg := full()
 	f.Fuzz(func(t *testing.T, status uint16, body string) {
-		status = 100 + status%900 // others are no status of HTTP, and the client refuses them
+		status = 100 + status%900 // the client rejects a status that does not have three digits
 		c := newClient(t, "https://api.example.com",
 			&registration.Options{Transport: &responses{status: int(status), body: body}})
 		agent, err := c.Create(context.Background(), reg)

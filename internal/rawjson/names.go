@@ -124,8 +124,8 @@ func (s *scanner) addWide(f *frame) bool {
 	return s.insert(f.wide, len(s.names)-1)
 }
 
-// insert adds names[at] to those of an object by their hashes, of which equal ones move on. It
-// reports false if they have an equal name.
+// insert adds names[at] to the table of an object's names. A name whose hash is taken gets the next free
+// hash. insert reports false if the table has an equal name.
 func (s *scanner) insert(wide map[uint64]int32, at int) bool {
 	content := s.content(s.names[at])
 	for hash := maphash.Bytes(seed, content); ; hash++ {

@@ -91,7 +91,7 @@ func TestAmounts(t *testing.T) {
 	if _, i, _ := stats.Amount([]float64{1, 2, 3}); math.Abs(i.High-4.484) > 0.001 || math.Abs(i.Low+0.484) > 0.001 {
 		t.Error(i)
 	}
-	// The bounds of skewed amounts are those of a program of its own, which solves Hall's equation by bisection.
+	// An independent program computed the bounds of skewed amounts. It solves Hall's equation by bisection.
 	for _, tt := range []struct {
 		values    []float64
 		low, high float64

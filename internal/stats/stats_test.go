@@ -159,7 +159,7 @@ var (
 	down  = stats.Pair{TrialsA: 1, PassedA: 1, TrialsB: 1}
 )
 
-// The bounds are those of a program of its own, which solves the equations by bisection.
+// An independent program computed the bounds. It solves the equations by bisection.
 func TestDifference(t *testing.T) {
 	fractions := []stats.Pair{{4, 4, 4, 1}, {4, 2, 4, 3}, {4, 4, 4, 4}, {4, 0, 4, 0}, {2, 1, 4, 4}, {4, 3, 3, 0}, {4, 4, 4, 2}, {4, 1, 4, 2}}
 	for name, row := range map[string]struct {

@@ -198,7 +198,7 @@ func mostLike(i *Interaction, id identity, calls []*taped, limit int, may func(*
 	return best, least
 }
 
-// differences returns where a request differs from that of the call.
+// differences returns where a request differs from the request of the call.
 func differences(c *taped, i *Interaction, id identity) []Difference {
 	tape, run := c.id.compared, id.compared
 	if tape == nil && c.ArgumentsText != "" {

@@ -201,7 +201,7 @@ func TestWhatCannotBeGenerated(t *testing.T) {
 	}
 }
 
-// Texts that are no JSON are a problem of the tool.
+// A schema that is not valid JSON is a problem of the tool.
 func TestSchemaThatIsNoJSON(t *testing.T) {
 	for _, output := range []string{
 		`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"oneOf":[{"type":"numb` + "\xff" + `r"},{"minItems":3}]_}}`,

@@ -35,7 +35,7 @@ func TestStepAsText(t *testing.T) {
 	}
 }
 
-// A turn keeps the settings of its steps: those of a later step come before those of an earlier one.
+// A turn uses the settings of all its steps. A later step overrides an earlier one.
 func TestSettingsOfATurn(t *testing.T) {
 	no := func(text string) func(*llmtest.Request) error {
 		return func(*llmtest.Request) error { return errors.New(text) }

@@ -50,7 +50,7 @@ type record struct {
 	task      task
 	platform  *proxytest.Platform // nil when the run is over
 	run       *proxytest.Run      // likewise
-	token     httpserve.Secrets   // its token, also when it is over
+	token     httpserve.Secrets   // the token of the run, kept after the run ends
 	before    ledger.Snapshot
 	rows      []timeline.Row // of the exchanges with the agent
 	exchanges int
