@@ -64,14 +64,13 @@ func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMes
 	return r.Output, r.Err
 }
 
-// ModelResult is what a model reads about a call of a tool:
-//
-//	Text   string          // a JSON string as its text, any other value as JSON
-//	JSON   json.RawMessage // the value as it came
-//	Failed bool            // the call failed
-//
-// It is the type of the same name in package proxy; see there.
-type ModelResult = toolresult.ModelResult
+// ModelResult is what a model reads about a call of a tool. It is the same type as proxy.ModelResult; see
+// there.
+type ModelResult = struct {
+	Text   string          // a JSON string as its text, any other value as JSON
+	JSON   json.RawMessage // the value as it came
+	Failed bool            // the call failed
+}
 
 // CallForModel runs a tool for a model. If the call failed, the result is the output if that reports
 // the failure, and [Error.ToolResult] otherwise.

@@ -2,21 +2,22 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// ModelResult is what a model reads about a call of a tool:
-//
-//	Text   string          // a JSON string as its text, any other value as JSON
-//	JSON   json.RawMessage // the value as it came
-//	Failed bool            // the call failed
+// ModelResult is what a model reads about a call of a tool.
 //
 // Give Text to SDKs that take text, such as OpenAI's and Anthropic's, and JSON to SDKs that take
 // values, such as Google's. A blank string is `""` in Text too, because some models' APIs reject a
 // blank text. Packages manifest and toolbox return the same type.
-type ModelResult = toolresult.ModelResult
+type ModelResult = struct {
+	Text   string          // a JSON string as its text, any other value as JSON
+	JSON   json.RawMessage // the value as it came
+	Failed bool            // the call failed
+}
 
 // CallForModel calls a tool for a model. If the call failed, the result is the tool's own if
 // [Result.Failed] returns true, and [Error.ToolResult] otherwise.

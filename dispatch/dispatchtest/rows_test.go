@@ -23,7 +23,7 @@ import (
 
 // rowsOf describes rows in short: kind, actor, name, and what a late event says.
 func rowsOf(r *dispatchtest.Result) (list []string) {
-	for _, row := range r.Timeline().Rows {
+	for _, row := range timeline.Of(r).Rows {
 		words := []string{string(row.Kind), row.Actor, row.Name, row.Model, row.Text.Shown, row.Late}
 		list = append(list, strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " "))
 	}
@@ -175,7 +175,7 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := result.Timeline()
+		run := timeline.Of(result)
 		i := slices.IndexFunc(run.Rows, func(r timeline.Row) bool { return r.Kind == timeline.Model })
 		if i < 0 {
 			t.Fatalf("no row: %q", rowsOf(result))
@@ -184,4 +184,38 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 	})
+}
+
+// failingWriter fails each write.
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// The timeline that is written is the beginning of the printed result, without secrets. The error of the
+// writer is returned.
+func TestWriteTimeline(t *testing.T) {
+	target := dispatchtest.Target{
+		AuthValue: "Bearer s3cr3t-token",
+		Agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			_, err := run.Proxy.Do(ctx, "get_order", map[string]string{"id": "s3cr3t-token"})
+			return &dispatch.Response{FinalResponse: "done"}, err
+		},
+		Options: &dispatch.Options{Tokens: []string{"s3cr3t-token"}},
+	}
+	result := dispatchtest.Run(t, target, task())
+	var b strings.Builder
+	if err := result.WriteTimeline(&b); err != nil || !strings.Contains(b.String(), "\ncall       get_order {\"id\":\"[redacted]\"}\n") ||
+		!strings.HasPrefix(result.String(), b.String()) {
+		t.Errorf("%v\n%s\nof\n%s", err, &b, result)
+	}
+	b.Reset()
+	if err := result.Log.WriteTimeline(&b); err != nil || b.String() != result.Log.String() || !strings.HasPrefix(b.String(), "call ") {
+		t.Errorf("%v\n%s\nof\n%s", err, &b, &result.Log)
+	}
+	broken := failingWriter{errors.New("the disk is full")}
+	for _, err := range []error{result.WriteTimeline(broken), result.Log.WriteTimeline(broken)} {
+		if !errors.Is(err, broken.err) {
+			t.Error(err)
+		}
+	}
 }

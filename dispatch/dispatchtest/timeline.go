@@ -3,6 +3,7 @@ package dispatchtest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ func (r *Result) String() string { return r.print("") }
 
 // print is [Result.String] below a line that names the cause of the failure already.
 func (r *Result) print(cause string) string {
-	run := r.Timeline()
+	run := r.timeline()
 	for i := range run.Rows {
 		row := &run.Rows[i]
 		row.Notes = slices.DeleteFunc(row.Notes, func(note string) bool { return bounded.Line(note, maxReason) == cause })
@@ -63,11 +64,18 @@ func (r *Result) print(cause string) string {
 	return b.String()
 }
 
-// Timeline returns the run in the form that the reports of this module show: the rows of
-// [proxytest.Log.Timeline], and one for each exchange with the agent, request to a model and wait. It is
-// for packages of this module.
-func (r *Result) Timeline() timeline.Run {
-	run := r.Log.Timeline()
+// WriteTimeline writes the rows of [Result.String] to w: what happened, without the changes of the
+// ledger, the final response and the verdict.
+func (r *Result) WriteTimeline(w io.Writer) error {
+	run := r.timeline()
+	run.Redact(r.secrets)
+	return timeline.Fprint(w, run)
+}
+
+// timeline returns the rows of the log, and one for each exchange with the agent, request to a model and
+// wait.
+func (r *Result) timeline() timeline.Run {
+	run := timeline.Of(&r.Log)
 	events := len(run.Rows)
 	run.Final = timeline.Plain("final", r.FinalResponse)
 	if r.Ping.Request != nil {

@@ -95,7 +95,7 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	if r.Path, err = p.path(c, t, result, texts); err != nil {
 		return nil, err
 	}
-	run := result.Timeline()
+	run := timeline.Of(result)
 	r.Run = &run
 	run.Rows, r.MoreRows = timeline.First(run.Rows, maxRows)
 	for i := range run.Rows {

@@ -53,9 +53,9 @@ func Arguments(args any) (text json.RawMessage, ok bool) {
 	return nil, false
 }
 
-// ModelResult is what a model reads about a call. The packages that call tools have the same type
-// under the same name.
-type ModelResult struct {
+// ModelResult is what a model reads about a call. The packages that call tools declare the same type, so
+// that their documentation has its fields.
+type ModelResult = struct {
 	Text   string          // for the SDKs that take text
 	JSON   json.RawMessage // for the SDKs that take values
 	Failed bool

@@ -50,14 +50,13 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	return result, nil
 }
 
-// ModelResult is what a model reads about a call of a tool:
-//
-//	Text   string          // a JSON string as its text, any other value as JSON
-//	JSON   json.RawMessage // the value as it came
-//	Failed bool            // the call failed
-//
-// It is the type of the same name in package proxy, which says more about it.
-type ModelResult = toolresult.ModelResult
+// ModelResult is what a model reads about a call of a tool. It is the same type as proxy.ModelResult; see
+// there.
+type ModelResult = struct {
+	Text   string          // a JSON string as its text, any other value as JSON
+	JSON   json.RawMessage // the value as it came
+	Failed bool            // the call failed
+}
 
 // CallForModel runs a tool for a model. The result is the text of a handler or the response of a
 // webhook. If the call failed, it is [Error.ToolResult].

@@ -99,7 +99,7 @@ func (r *Run) Log() *Log {
 }
 
 // NextOrder reserves the next place in the order of the run's events and returns it; see
-// [Call].Order. A test kit uses it for events other than requests to the proxy.
+// [Call].Order. It places what happens beside the requests to the proxy, such as requests to a model.
 func (r *Run) NextOrder() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

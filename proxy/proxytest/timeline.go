@@ -3,6 +3,7 @@ package proxytest
 import (
 	"cmp"
 	"encoding/json"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,13 +14,16 @@ import (
 )
 
 // String returns the events in their order, for people: a line for each call, one for each of its
-// attempts with the response, and one for each trace event. It is safe to print to a terminal.
-func (r *Log) String() string { return timeline.Print(r.Timeline().Rows) }
+// attempts with the response, and one for each trace event. A trace event that was sent late is placed
+// where it occurred. It is safe to print to a terminal.
+func (r *Log) String() string { return timeline.Print(r.timeline().Rows) }
 
-// Timeline returns the log in the form that the reports of this module show. Each call with all its
-// attempts is a row, and each trace event is one, in the order of arrival. A trace event that was
-// sent late is placed where it occurred. It is for packages of this module.
-func (r *Log) Timeline() timeline.Run {
+// WriteTimeline writes [Log.String] to w.
+func (r *Log) WriteTimeline(w io.Writer) error { return timeline.Fprint(w, r.timeline()) }
+
+// timeline returns a row for each call with all its attempts and one for each trace event, in the order of
+// arrival.
+func (r *Log) timeline() timeline.Run {
 	run := timeline.Run{Rows: r.rows(), Faults: slices.Clone(r.Faults)}
 	for i, c := range r.Changes {
 		key, where := "change-"+strconv.Itoa(i+1), c.Pointer

@@ -119,14 +119,14 @@ func build(f facts, result *dispatchtest.Result) *page {
 	var run timeline.Run
 	if result == nil {
 		p.Doing = doing(f.exchanges, len(f.task.UserTurns)+1)
-		run = f.record.Timeline()
+		run = timeline.Of(f.record)
 		run.Live, run.Began, run.Took = true, f.started, p.Duration
 		run.Rows = append(run.Rows, f.rows...)
 		timeline.Arrange(run.Rows)
 	} else {
 		p.take(t, result)
 		result.Log = *f.record // with what came after the answer
-		run = result.Timeline()
+		run = timeline.Of(result)
 	}
 	t.Prepare(&run)
 	p.Run = &run
