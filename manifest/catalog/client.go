@@ -1,15 +1,20 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"mime/multipart"
 	"net/http"
-	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/restclient"
 )
 
@@ -61,15 +66,9 @@ type ClientOptions struct {
 type Client struct {
 	rest       *restclient.Client
 	maxRequest int
-	typeField  string
+	sdkType    bool // the type is sent as type
 	plugin     PluginOptions
 }
-
-// The fields that a type can be sent as.
-const (
-	documentedTypeField = "tool_type"
-	sdkTypeField        = "type"
-)
 
 // requestRoom is the room for the fields of a request, beside a plugin file, in bytes.
 const requestRoom = 3 << 20
@@ -83,11 +82,11 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if o != nil {
 		opts = *o
 	}
-	mistakes := opts.configure()
 	rest, url, key := restclient.New(restclient.Options{
 		BaseURL: baseURL, Example: "https://aip.example.com", Path: "tools", Key: apiKey, Header: "X-Api-Key",
-		Peer: "the catalog", Transport: opts.Transport, Timeout: opts.Timeout, MaxBytes: int64(opts.MaxResponseBytes),
-		MaxAttempts: opts.MaxAttempts, Logger: opts.Logger, Name: "catalog",
+		Peer: "the catalog", Transport: opts.Transport, Timeout: cmp.Or(opts.Timeout, 30*time.Second),
+		MaxBytes: int64(cmp.Or(opts.MaxResponseBytes, 16<<20)), MaxAttempts: cmp.Or(opts.MaxAttempts, 4),
+		Logger: opts.Logger, Name: "catalog",
 	})
 	var found []Problem
 	for _, must := range url {
@@ -96,36 +95,18 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	for _, must := range key {
 		found = append(found, at("apiKey", "header", must))
 	}
-	if found = append(found, mistakes...); len(found) > 0 {
-		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: found}
-	}
-	return &Client{
-		rest: rest, maxRequest: requestRoom + opts.Plugin.maxBytes(), typeField: opts.TypeField, plugin: opts.Plugin,
-	}, nil
-}
-
-// configure reports all mistakes and fills the defaults in.
-func (o *ClientOptions) configure() []Problem {
-	var found []Problem
-	o.TypeField = cmp.Or(o.TypeField, documentedTypeField)
-	if o.TypeField != documentedTypeField && o.TypeField != sdkTypeField {
+	if !slices.Contains([]string{"", "tool_type", "type"}, opts.TypeField) {
 		found = append(found, at("TypeField", ruleEnum, `must be "tool_type" or "type"`))
 	}
-	found = append(found, o.Plugin.mistakes()...)
-	for _, limit := range []struct {
-		name  string
-		value int64
-	}{
-		{"Timeout", int64(o.Timeout)}, {"MaxAttempts", int64(o.MaxAttempts)}, {"MaxResponseBytes", int64(o.MaxResponseBytes)},
-	} {
-		if limit.value < 0 {
-			found = append(found, at(limit.name, ruleNegative, textNegative))
-		}
+	found = append(found, opts.Plugin.problems("/Plugin")...)
+	found = append(found, negative("Timeout", int64(opts.Timeout))...)
+	found = append(found, negative("MaxAttempts", int64(opts.MaxAttempts))...)
+	found = append(found, negative("MaxResponseBytes", int64(opts.MaxResponseBytes))...)
+	if len(found) > 0 {
+		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: found}
 	}
-	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
-	o.MaxAttempts = cmp.Or(o.MaxAttempts, 4)
-	o.MaxResponseBytes = cmp.Or(o.MaxResponseBytes, 16<<20)
-	return found
+	return &Client{rest: rest, maxRequest: requestRoom + opts.Plugin.limit(), sdkType: opts.TypeField == "type",
+		plugin: opts.Plugin}, nil
 }
 
 // Create registers a tool without source code: POST /tools/. If the name is taken, the error has
@@ -135,10 +116,14 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
+	p := patchOf(t)
+	if len(t.Tags) == 0 {
+		p.Tags = nil
+	}
 	r := newRequest("create", http.MethodPost, "/", bounded.Cut(t.Name, maxShown))
-	r.said = []string{t.Description}
+	r.said, r.Body = []string{t.Description}, c.body(p)
 	r.unsure = "the tool may have been created: look for its name before creating it again"
-	return c.writeTool(ctx, r, c.createBody(&t), ListItem{Tool: t})
+	return c.doItem(ctx, r, ListItem{Tool: t}, "")
 }
 
 // List returns the tools of the account, in the server's order: GET /tools/. If t is not "", it
@@ -146,17 +131,19 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 // up to [ClientOptions.MaxResponseBytes]. An entry that is not a tool fails the call, so that
 // callers never take a missing tool for a deleted one. Entries may contain ScriptContent; do not
 // log them as JSON.
-func (c *Client) List(ctx context.Context, t Type) ([]ListItem, error) {
+func (c *Client) List(ctx context.Context, t Type) (list []ListItem, err error) {
 	r := newRequest("list", http.MethodGet, "/", "")
 	if t != "" {
 		if t != Native && t != Custom {
-			return nil, &Error{Code: CodeInvalid, Message: "the list cannot be requested", Problems: []Problem{
-				at("type", ruleEnum, "must be native or custom"),
-			}}
+			return nil, &Error{Code: CodeInvalid, Message: "the list cannot be requested",
+				Problems: []Problem{at("type", ruleEnum, textType)}}
 		}
-		r.Query = url.Values{"type": {string(t)}}.Encode()
+		r.Query = "type=" + string(t)
 	}
-	return do(ctx, c, r, readList)
+	if err := c.do(ctx, r, listInto(&list)); err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // Get returns one tool: GET /tools/{id}. If the id is unknown, or the tool is deleted or of another
@@ -165,10 +152,8 @@ func (c *Client) Get(ctx context.Context, id string) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
-	return do(ctx, c, getRequest(id), itemOver(ListItem{}, id))
+	return c.doItem(ctx, newRequest("get", http.MethodGet, id, id), ListItem{}, id)
 }
-
-func getRequest(id string) *request { return newRequest("get", http.MethodGet, id, id) }
 
 // Update replaces the metadata of a tool: PUT /tools/{id}. It sends all members: an empty
 // description, tags and version as "", [] and [DefaultVersion]. So the result is the same whether
@@ -181,13 +166,81 @@ func (c *Client) Update(ctx context.Context, id string, t Tool) (*ListItem, erro
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	return c.writeTool(ctx, putRequest(id, &t), c.updateBody(&t), ListItem{ID: id, Tool: t})
+	return c.doItem(ctx, c.putRequest(id, &t), ListItem{ID: id, Tool: t}, id)
 }
 
-func putRequest(id string, t *Tool) *request {
+// putRequest sends all members but an empty account_id, so that the result does not depend on what the
+// server does with absent ones.
+func (c *Client) putRequest(id string, t *Tool) *request {
+	p := patchOf(*t)
+	p.Description, p.Tags, p.Version = &t.Description, new(append([]string{}, t.Tags...)), new(cmp.Or(t.Version, DefaultVersion))
 	r := newRequest("update", http.MethodPut, id, id)
-	r.said, r.Safe, r.unsure = []string{t.Description}, true, "the tool may have been updated"
+	r.said, r.Body = []string{t.Description}, c.body(p)
+	r.Safe, r.unsure = true, "the tool may have been updated"
 	return r
+}
+
+// body returns the fields of a patch as they are sent.
+func (c *Client) body(p Patch) []byte {
+	var body any = p
+	if c.sdkType {
+		body = struct {
+			Name        *string    `json:"name,omitempty"`
+			Framework   *Framework `json:"framework,omitempty"`
+			Type        *Type      `json:"type,omitempty"`
+			AccountID   *string    `json:"account_id,omitempty"`
+			Description *string    `json:"description,omitempty"`
+			Tags        *[]string  `json:"tags,omitempty"`
+			Version     *string    `json:"version,omitempty"`
+		}(p)
+	}
+	out, _ := rawjson.Encode(body) // cannot fail: it contains texts only
+	return out
+}
+
+// Patch changes the fields of a tool that are not nil in p. The API has no such request. The client
+// reads the tool, applies the patch, and sends the whole tool with the body of [Client.Update]. The
+// result is the same whether the server replaces or merges. A change that another writer makes
+// between the two requests is lost. To prevent that, let one writer at a time patch a tool.
+//
+// A retry repeats both requests, which keeps the time between them short. The client sends
+// account_id only if the patch sets it, and does not send undocumented members of the response
+// back. An empty patch only reads.
+func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if p == (Patch{}) {
+		return c.Get(ctx, id)
+	}
+	var item ListItem
+	put := c.putRequest(id, &Tool{})
+	failure := c.rest.Repeat(ctx, &put.Request, func() *restclient.Failure {
+		item = ListItem{}
+		get := newRequest("get", http.MethodGet, id, id)
+		if failed := c.rest.Attempt(ctx, &get.Request, itemInto(&item, id)); failed != nil {
+			failed.Unsure = false // no request that writes was sent
+			return failed
+		}
+		item.Tool = p.apply(item.Tool)
+		sent := item.Tool
+		if p.AccountID == nil {
+			sent.AccountID = ""
+		}
+		if e, invalid := errors.AsType[*Error](sent.Validate()); invalid {
+			e.Tool, e.Message = id, "the tool of the catalog with the patch applied is not valid"
+			return &restclient.Failure{Err: e}
+		}
+		put = c.putRequest(id, &sent)
+		return c.attempt(ctx, put, itemInto(&item, id))
+	})
+	if failure != nil {
+		return nil, c.failed(put, failure)
+	}
+	return &item, nil
 }
 
 // Delete deletes a tool: DELETE /tools/{id}. The catalog keeps it for [Client.Restore] only. If it
@@ -198,8 +251,7 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	}
 	r := newRequest("delete", http.MethodDelete, id, id)
 	r.unsure = "the tool may have been deleted"
-	_, err := do(ctx, c, r, confirm)
-	return err
+	return c.do(ctx, r, confirm)
 }
 
 // Restore restores a deleted tool: POST /tools/{id}/restore. If the tool is not deleted, the error
@@ -210,23 +262,24 @@ func (c *Client) Restore(ctx context.Context, id string) error {
 	}
 	r := newRequest("restore", http.MethodPost, id+"/restore", id)
 	r.unsure = "the tool may have been restored"
-	_, err := do(ctx, c, r, confirm)
-	return err
+	return c.do(ctx, r, confirm)
 }
 
 // Script returns the source code of a tool: GET /tools/{id}/source, the path of the document
 // "ToolBase records". If the response is 404, the client requests /tools/{id}/script, which the
 // platform's own clients use. If the tool has no source, like native tools, the error has
 // [CodeNotFound]. The code may contain its author's secrets; do not log it.
-func (c *Client) Script(ctx context.Context, id string) (string, error) {
+func (c *Client) Script(ctx context.Context, id string) (source string, err error) {
 	if err := checkID(id); err != nil {
 		return "", err
 	}
-	script, err := do(ctx, c, newRequest("script", http.MethodGet, id+"/source", id), readScript)
-	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusNotFound {
-		return do(ctx, c, newRequest("script", http.MethodGet, id+"/script", id), readScript)
+	for _, part := range []string{"/source", "/script"} {
+		err = c.do(ctx, newRequest("script", http.MethodGet, id+part, id), scriptInto(&source))
+		if e, ok := errors.AsType[*Error](err); !ok || e.Status != http.StatusNotFound {
+			break
+		}
 	}
-	return script, err
+	return source, err
 }
 
 // checkID rejects everything but a UUID, so that nothing else gets into a path.
@@ -239,8 +292,130 @@ func checkID(id string) error {
 	}}
 }
 
-// writeTool sends a tool and reads the response. sent holds what the response may leave out.
-func (c *Client) writeTool(ctx context.Context, r *request, body []byte, sent ListItem) (*ListItem, error) {
-	r.Body = body
-	return do(ctx, c, r, itemOver(sent, sent.ID))
+// Find returns the tool with a name. It reads the list of all tools, because the API has no search.
+// It compares whole names without regard to case; if several match, it takes the one with the exact
+// spelling. If no tool matches, the error has [CodeNotFound]; if several do, [CodeAmbiguous].
+func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
+	list, err := c.List(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	named := func(same func(item string) bool) []ListItem {
+		return slices.DeleteFunc(slices.Clone(list), func(item ListItem) bool { return !same(item.Name) })
+	}
+	found := named(func(item string) bool { return strings.EqualFold(item, name) })
+	if exact := named(func(item string) bool { return item == name }); len(exact) == 1 {
+		found = exact
+	}
+	switch len(found) {
+	case 0:
+		return nil, &Error{Code: CodeNotFound, Tool: bounded.Cut(name, maxShown), Message: "no tool has this name"}
+	case 1:
+		return &found[0], nil
+	}
+	return nil, &Error{Code: CodeAmbiguous, Tool: bounded.Cut(name, maxShown), Message: fmt.Sprintf(
+		"%d tools have this name; choose one by its id, such as %s", len(found), found[0].ID)}
+}
+
+// Upload registers a tool with its source code: POST /tools/upload. file is the name of the Python
+// file; the client sends its last element. source is its text. If t.Name is "", the name is that of
+// the tool class if it is a literal there. If t.Type is "", it is [Custom]. AccountID must be "",
+// because no form field is documented for it. Tags must not contain commas, which separate them in
+// the form.
+//
+// Upload checks the tool and the source before it sends anything; see [CheckPlugin]. If the source
+// is not valid, or the server rejects it, the error has [CodePlugin]. If fields are not valid
+// either, it has [CodeInvalid] and all problems. If the name is taken, it has [CodeConflict]. If
+// the server fails to register the source, it has [CodeServer]. The request is kept in memory. Its
+// parts other than the file may have 3 MiB.
+func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte) (*ListItem, error) {
+	plugin, pluginErr := CheckPlugin(file, source, &c.plugin)
+	if t.Name == "" && pluginErr == nil {
+		t.Name = plugin.Name
+	}
+	t.Type = cmp.Or(t.Type, Custom)
+	r := newRequest("upload", http.MethodPost, "upload", bounded.Cut(t.Name, maxShown))
+	r.unsure = "the tool may have been created: look for its name before uploading it again"
+	var ps problems
+	ps.require(patchOf(t))
+	if err := c.attach(r, patchOf(t), ps, pluginErr, file, source); err != nil {
+		return nil, err
+	}
+	return c.doItem(ctx, r, ListItem{Tool: t}, "")
+}
+
+// UploadUpdate replaces the source code of a tool: PUT /tools/{id}/upload. It sends the fields of
+// the patch, which may be empty, and no others, so that the server keeps the rest. Fields of the
+// result are empty if neither the response nor the patch contains them. Otherwise UploadUpdate is
+// like [Client.Upload].
+func (c *Client) UploadUpdate(ctx context.Context, id string, p Patch, file string, source []byte) (*ListItem, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	r := newRequest("upload update", http.MethodPut, id+"/upload", id)
+	r.unsure = "the source may have been replaced"
+	_, pluginErr := CheckPlugin(file, source, &c.plugin)
+	if err := c.attach(r, p, nil, pluginErr, file, source); err != nil {
+		return nil, err
+	}
+	return c.doItem(ctx, r, ListItem{ID: id, Tool: p.apply(Tool{})}, id)
+}
+
+// attach gives a request the fields of p and the file. It reports all problems of both, with those that
+// are known.
+func (c *Client) attach(r *request, p Patch, ps problems, pluginErr error, file string, source []byte) error {
+	sent := p.apply(Tool{})
+	ps.check(p)
+	if p.AccountID != nil {
+		ps.add("account_id", ruleForm, "must be empty: no form field is documented for it")
+	}
+	for _, tag := range sent.Tags {
+		if tag == "" || strings.Contains(tag, ",") || strings.TrimSpace(tag) != tag {
+			ps.add("tags", ruleForm,
+				"must not be blank, have commas or begin or end with white space: a form joins them by commas")
+		}
+	}
+	if e, ok := errors.AsType[*Error](pluginErr); ok {
+		if len(ps) == 0 {
+			e.Tool = r.tool
+			return e
+		}
+		ps = append(ps, e.Problems...)
+	}
+	if err := ps.error(r.tool, "the tool cannot be uploaded"); err != nil {
+		return err
+	}
+	r.said = []string{string(source), sent.Description}
+	r.Proofs = append(r.Proofs, http.StatusInternalServerError) // documented for plugins that cannot be registered
+	r.Body, r.Type = c.form(p, file, source)
+	return nil
+}
+
+// form returns the body of an upload, the fields before the file, and its media type.
+func (c *Client) form(p Patch, file string, source []byte) ([]byte, string) {
+	var body bytes.Buffer
+	body.Grow(len(source) + 2048)
+	w := multipart.NewWriter(&body) // its errors are nil, because it writes to memory
+	field := func(name string, value *string) {
+		if value != nil {
+			_ = w.WriteField(name, *value)
+		}
+	}
+	field("name", p.Name)
+	field("description", p.Description)
+	field("framework", (*string)(p.Framework))
+	if c.sdkType {
+		field("type", (*string)(p.Type))
+	} else {
+		field("tool_type", (*string)(p.Type))
+	}
+	field("version", p.Version)
+	if p.Tags != nil {
+		field("tags", new(strings.Join(*p.Tags, ",")))
+	}
+	base := file[strings.LastIndexAny(file, `/\`)+1:]
+	part, _ := w.CreateFormFile("file", base) // as application/octet-stream
+	_, _ = part.Write(source)
+	_ = w.Close()
+	return body.Bytes(), w.FormDataContentType()
 }

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// recordMembers are the members of a record that a declaration can have among its extra members.
-var recordMembers = []string{"framework", "tool_type", "tags", "version"}
+// declarable are the members of a record that a declaration can have among its extra members.
+var declarable = []string{"framework", "tool_type", "tags", "version"}
 
 // Declarations converts records to tool declarations. The problems have the code left_out. They list
 // what a declaration cannot hold, and what it needs and a record lacks. name and description are
@@ -32,21 +31,12 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 			losses = append(losses, loss(n, item.Name, member, message))
 		}
 		t := schema.Tool{Name: item.Name, Description: item.Description, InputSchema: json.RawMessage(`{"type":"object"}`)}
-		extra := func(member string, value any, has bool) {
-			if !has {
-				return
+		record, _ := rawjson.Encode(patchOf(item.Tool)) // cannot fail: it contains texts only
+		for _, member := range declarable {
+			if value := rawjson.Member(record, member); value != nil && string(value) != "[]" {
+				t.Extra = append(t.Extra, ledger.Member{Name: member, Value: value})
 			}
-			raw, err := json.Marshal(value)
-			if err != nil { // does not happen with texts
-				lose(member, "cannot be written")
-				return
-			}
-			t.Extra = append(t.Extra, ledger.Member{Name: member, Value: raw})
 		}
-		extra("framework", item.Framework, item.Framework != "")
-		extra("tool_type", item.Type, item.Type != "")
-		extra("tags", item.Tags, len(item.Tags) > 0)
-		extra("version", item.Version, item.Version != "")
 		tools[n] = t
 
 		if _, err := schema.Validate(context.Background(), []schema.Tool{t}, nil); hasCode(err, "name_invalid") {
@@ -99,33 +89,19 @@ func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem)
 
 		var p Patch
 		for _, m := range t.Extra {
-			if !slices.Contains(recordMembers, m.Name) {
+			with, ps := p, problems(nil)
+			switch {
+			case !slices.Contains(declarable, m.Name):
 				lose(m.Name, left, true)
-				continue
+			case !json.Valid(m.Value) || !with.read(&ps, m.Name, m.Value):
+				lose(m.Name, "is not valid in a record; left out", true)
+			default:
+				p = with
 			}
-			lose(m.Name, "is not valid in a record; left out", p.read(m) != nil)
 		}
 		record := p.apply(base)
 		record.Name, record.Description = t.Name, t.Description
 		records[n] = record
 	}
 	return records, losses
-}
-
-// read sets one field from a member of a declaration.
-func (p *Patch) read(m ledger.Member) error {
-	doc, err := json.Marshal(map[string]json.RawMessage{m.Name: m.Value})
-	if err != nil {
-		return err
-	}
-	one, ps, err := readPatch(doc, ours)
-	if err == nil {
-		err = ps.error("", "")
-	}
-	if err != nil {
-		return err
-	}
-	p.Framework, p.Type = cmp.Or(one.Framework, p.Framework), cmp.Or(one.Type, p.Type)
-	p.Tags, p.Version = cmp.Or(one.Tags, p.Tags), cmp.Or(one.Version, p.Version)
-	return nil
 }

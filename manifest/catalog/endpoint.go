@@ -3,15 +3,18 @@ package catalog
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"mime"
-	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // public returns the tool without its source.
@@ -33,7 +36,7 @@ func (h *Handler) list(c *call) (answer, error) {
 			return answer{}, invalid("query", at("type", ruleRepeated, "must be given once"))
 		}
 		if t != Native && t != Custom {
-			return answer{}, invalid("query", at("type", ruleEnum, "must be native or custom"))
+			return answer{}, invalid("query", at("type", ruleEnum, textType))
 		}
 	}
 	records, err := h.store.List(c.ctx(), c.account, t)
@@ -79,7 +82,7 @@ func (h *Handler) check(c *call, ps *problems, p Patch) error {
 	if most := h.opts.MaxDescription; p.Description != nil && most > 0 && utf8.RuneCountInString(*p.Description) > most {
 		ps.add("description", ruleTooLong, "is too long for this catalog")
 	}
-	return ps.error("", textInvalid)
+	return ps.error("", "")
 }
 
 // readJSON reads a body with the members of a tool.
@@ -93,7 +96,7 @@ func (h *Handler) readJSON(c *call) (Patch, problems, error) {
 	if err != nil {
 		return Patch{}, nil, bodyError(c, err)
 	}
-	return readPatch(body, ours)
+	return readRecord(body, rawjson.Strict, nil)
 }
 
 func (h *Handler) get(c *call) (answer, error) {
@@ -127,7 +130,8 @@ func (h *Handler) put(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	replace := h.opts.Put == PutReplace || h.opts.Put == PutByBody && p.complete()
+	whole := p.Name != nil && p.Framework != nil && p.Type != nil
+	replace := h.opts.Put == PutReplace || h.opts.Put == PutByBody && whole
 	if replace {
 		ps.require(p)
 	}
@@ -192,4 +196,117 @@ func bodyError(c *call, err error) error {
 	return errBody
 }
 
-var _ http.Handler = (*Handler)(nil)
+// upload creates a tool from a file.
+func (h *Handler) upload(c *call) (answer, error) {
+	f, err := h.readForm(c)
+	if err != nil {
+		return answer{}, err
+	}
+	p, ps := f.patch, f.problems
+	if p.Framework == nil {
+		p.Framework = new(LangChain)
+	}
+	if p.Type == nil {
+		p.Type = new(Custom)
+	}
+	plugin, err := h.checkUpload(c, &ps, p, f)
+	if err != nil {
+		return answer{}, err
+	}
+	if p.Name == nil {
+		if plugin.Name == "" {
+			return answer{}, invalid("body", at("name", ruleMissing, "is required: the file has no class with a literal name"))
+		}
+		p.Name = &plugin.Name
+	}
+	if p.Description == nil {
+		p.Description = &plugin.Description
+	}
+	if err := h.check(c, &ps, p); err != nil { // the texts from the file
+		return answer{}, err
+	}
+	r := StoredTool{ListItem: ListItem{ID: newID(), Tool: h.finish(c, p.apply(Tool{}))}}
+	r.adopt(plugin, f.file)
+	if err := h.register(c, r, true, "Failed to register plugin"); err != nil {
+		return answer{}, err
+	}
+	if err := h.store.Create(c.ctx(), r); err != nil {
+		return answer{}, err
+	}
+	return answer{r.public(), "Tool uploaded successfully"}, nil
+}
+
+// uploadUpdate gives a tool another file.
+func (h *Handler) uploadUpdate(c *call) (answer, error) {
+	f, err := h.readForm(c)
+	if err != nil {
+		return answer{}, err
+	}
+	r, err := h.find(c)
+	if err != nil {
+		return answer{}, err
+	}
+	if r.Type != Custom {
+		return answer{}, invalid("path", at("tool_id", ruleFixed, "is of a native tool; only custom tools have files"))
+	}
+	plugin, err := h.checkUpload(c, &f.problems, f.patch, f)
+	if err != nil {
+		return answer{}, err
+	}
+	change := func(r *StoredTool) error {
+		r.Tool = h.finish(c, f.patch.apply(r.Tool))
+		r.Type = Custom
+		r.adopt(plugin, f.file)
+		return nil
+	}
+	_ = change(&r)
+	if err := h.register(c, r, f.patch.Name != nil, "Failed to update plugin"); err != nil {
+		return answer{}, err
+	}
+	r, err = h.updateLive(c, change)
+	return answer{r.public(), "Tool updated successfully"}, err
+}
+
+// adopt copies what the file defines.
+func (r *StoredTool) adopt(p *Plugin, source []byte) {
+	r.PluginClassName, r.ModuleName, r.ScriptContent = p.ClassName, p.ModuleName, string(source)
+}
+
+// checkUpload applies the rules of fields, then the rules of files.
+func (h *Handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin, error) {
+	if f.file == nil {
+		ps.add("file", ruleMissing, "is required: a part with a Python file")
+	}
+	if p.Type != nil && *p.Type == Native {
+		ps.add("tool_type", ruleFixed, "must be custom: files are those of custom tools")
+	}
+	if err := h.check(c, ps, p); err != nil {
+		return nil, err
+	}
+	return CheckPlugin(f.filename, f.file, &h.opts.Plugin)
+}
+
+// register calls Register, if there is one. It first looks for the name of the tool if that is new, so
+// that Register is not called in vain. A panic of Register counts as an error.
+func (h *Handler) register(c *call, tool StoredTool, named bool, message string) error {
+	if h.opts.Register == nil {
+		return nil
+	}
+	if named {
+		records, err := h.store.List(c.ctx(), c.account, "")
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(records, func(r StoredTool) bool { return r.Name == tool.Name && r.ID != tool.ID }) {
+			return &Error{Code: CodeConflict}
+		}
+	}
+	err := contain(message, func() error { return h.opts.Register(c.ctx(), tool.clone().ListItem) })
+	if f, panicked := errors.AsType[*failure](err); panicked {
+		return f
+	}
+	if err == nil || CodeOf(err) == CodePlugin || c.ctx().Err() != nil {
+		return err
+	}
+	return serverError(message, slog.String("reason", fmt.Sprintf("Register failed with a %T", err)))
+}

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func (h *Handler) readForm(c *call) (*form, error) {
 		return nil, invalid("body", Problem{Code: ruleForm,
 			Message: "Content-Type must be multipart/form-data with a boundary"})
 	}
-	body := httpserve.OpenBody(c.w, c.r, int64(h.opts.Plugin.MaxBytes)+h.formRoom, time.Now().Add(h.opts.BodyTimeout))
+	body := httpserve.OpenBody(c.w, c.r, int64(h.opts.Plugin.limit())+h.formRoom, time.Now().Add(h.opts.BodyTimeout))
 	defer func() { c.read = body.Done() }()
 	if body.Err() != nil {
 		return nil, body.Err()
@@ -53,8 +54,9 @@ func (h *Handler) readForm(c *call) (*form, error) {
 	return f, nil
 }
 
+// readParts reads the fields and the file.
 func (h *Handler) readParts(f *form, parts *multipart.Reader) error {
-	seen := map[string]string{}
+	fields := map[string]string{}
 	for n := 0; ; n++ {
 		part, err := parts.NextRawPart()
 		if err == io.EOF {
@@ -64,97 +66,51 @@ func (h *Handler) readParts(f *form, parts *multipart.Reader) error {
 			return err
 		}
 		if n == maxFormParts {
-			return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The form has too many parts"}
+			return refusal(http.StatusRequestEntityTooLarge, CodeTooLarge, "The form has too many parts")
 		}
-		if err := h.readPart(f, seen, part); err != nil {
+		if err := h.readPart(f, fields, part); err != nil {
 			return err
 		}
 	}
-	f.fill(seen)
+	for name, text := range fields {
+		f.patch.set(name, text)
+	}
+	if kind, ok := fields["type"]; ok {
+		f.patch.setAlias(&f.problems, &kind)
+	}
 	return nil
 }
 
-func (h *Handler) readPart(f *form, seen map[string]string, part *multipart.Part) error {
-	name, known := part.FormName(), false
-	for _, field := range formFields {
-		if known = name == field; known {
-			break
-		}
-		if strings.EqualFold(name, field) {
-			f.problems.add(field, ruleForm, "is spelled in another case here; names are case-sensitive")
-		}
-	}
-	most := int64(maxField)
+func (h *Handler) readPart(f *form, fields map[string]string, part *multipart.Part) error {
+	name, what, most := part.FormName(), "A field of the form", maxField
 	if name == "file" {
-		most = int64(h.opts.Plugin.MaxBytes)
+		what, most = "The file", h.opts.Plugin.limit()
 	}
-	content, err := io.ReadAll(io.LimitReader(part, most+1))
-	if err != nil {
+	known := slices.Contains(formFields, name)
+	if i := slices.IndexFunc(formFields, func(f string) bool { return strings.EqualFold(f, name) }); !known && i >= 0 {
+		f.problems.add(formFields[i], ruleForm, "is spelled in another case here; names are case-sensitive")
+	}
+	content, err := io.ReadAll(io.LimitReader(part, int64(most)+1))
+	switch _, again := fields[name]; {
+	case err != nil:
 		return err
-	}
-	if int64(len(content)) > most {
-		what := "A field of the form"
-		if name == "file" {
-			what = "The file"
-		}
-		f := &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: what + " is too large"}
-		if known {
-			f.problems = []Problem{tooLarge(name, most)}
-		}
-		return f
-	}
-	if !known {
-		return nil
-	}
-	if _, again := seen[name]; again {
+	case len(content) > most && !known:
+		return refusal(http.StatusRequestEntityTooLarge, CodeTooLarge, what+" is too large")
+	case len(content) > most:
+		return refusal(http.StatusRequestEntityTooLarge, CodeTooLarge, what+" is too large", tooLarge(name, most))
+	case !known:
+	case again:
 		f.problems.add(name, ruleRepeated, "must be given once")
-		return nil
-	}
-	seen[name] = ""
-	isFile := part.FileName() != ""
-	switch {
-	case name == "file" && !isFile:
+	case name == "file" && part.FileName() == "":
 		f.problems.add(name, ruleType, "must be a file part, with a filename")
 	case name == "file":
-		f.filename, f.file = part.FileName(), content
-		if content == nil {
-			f.file = []byte{}
-		}
-	case isFile:
+		f.filename, f.file, fields[name] = part.FileName(), content, ""
+	case part.FileName() != "":
 		f.problems.add(name, ruleType, "must be a field, not a file")
+	case name == "name":
+		fields[name] = strings.TrimSpace(string(content))
 	default:
-		seen[name] = string(content)
+		fields[name] = string(content)
 	}
 	return nil
-}
-
-// fill sets the patch from the fields.
-func (f *form) fill(fields map[string]string) {
-	text := func(name string) *string {
-		value, ok := fields[name]
-		if !ok {
-			return nil
-		}
-		return &value
-	}
-	f.patch = Patch{AccountID: text("account_id"), Description: text("description"), Version: text("version")}
-	if name := text("name"); name != nil {
-		f.patch.Name = new(strings.TrimSpace(*name))
-	}
-	if framework := text("framework"); framework != nil {
-		f.patch.Framework = new(Framework(*framework))
-	}
-	kind, alias := text("tool_type"), text("type")
-	if kind != nil && alias != nil && *kind != *alias {
-		f.problems.add("tool_type", ruleClash, "and its alias type disagree; send one of them")
-	}
-	if kind == nil {
-		kind = alias
-	}
-	if kind != nil {
-		f.patch.Type = new(Type(*kind))
-	}
-	if tags := text("tags"); tags != nil {
-		f.patch.Tags = new(splitTags(*tags))
-	}
 }

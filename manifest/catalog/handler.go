@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +56,10 @@ type Handler struct {
 // all problems.
 func NewHandler(store Store, opts *HandlerOptions) (*Handler, error) {
 	h := &Handler{store: store, maxBody: maxBody, formRoom: formRoom}
-	if err := h.configure(store, opts); err != nil {
+	if opts != nil {
+		h.opts = *opts
+	}
+	if err := h.configure(); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -64,6 +69,8 @@ func NewHandler(store Store, opts *HandlerOptions) (*Handler, error) {
 type call struct {
 	w       http.ResponseWriter
 	r       *http.Request
+	pattern string
+	route   route
 	account string
 	id      string // from the path, in lower case
 	read    bool   // nothing will read more of the body
@@ -75,61 +82,61 @@ func (c *call) ctx() context.Context { return c.r.Context() }
 // id, body, store, response.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	route, id := match(r.Method, r.URL.Path)
-	if route.redirect != "" {
-		redirect(w, r, route.redirect)
+	if to := slash(r.Method, r.URL.Path); to != "" {
+		redirect(w, r, to)
 		return
 	}
-	c := &call{w: w, r: r, id: strings.ToLower(id)}
-	answer, err := h.serve(c, route)
-	status := http.StatusOK
-	var f *failure
+	pattern, id := match(r.Method, r.URL.Path)
+	c := &call{w: w, r: r, pattern: pattern, route: routes[pattern], id: strings.ToLower(id)}
+	var a answer
+	err := contain(textServer, func() (err error) {
+		a, err = h.serve(c)
+		return err
+	})
 	if err != nil {
-		f = h.classify(c, route, err)
-		status = f.status
-	}
-	h.log(c, route, status, f, time.Since(start))
-	if f != nil {
+		f := h.classify(c, err)
+		h.log(c, f, time.Since(start))
 		h.refuse(c, f)
 		return
 	}
-	h.write(c, status, envelope{Success: true, Data: answer.data, Message: answer.message})
+	h.log(c, &failure{status: http.StatusOK}, time.Since(start))
+	h.write(c, http.StatusOK, envelope{Success: true, Data: a.data, Message: a.message})
 }
 
-// serve runs the endpoint and recovers panics of the caller's functions and store.
-func (h *Handler) serve(c *call, route route) (a answer, err error) {
+// contain calls f. A panic of the caller's functions or store in it is a failure with this message.
+// The value of the panic may be a secret, so only its type is logged.
+func contain(message string, f func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler {
-				panic(p)
-			}
-			err = panicked(p, textServer)
+		if p := recover(); p == http.ErrAbortHandler {
+			panic(p)
+		} else if p != nil {
+			err = serverError(message, slog.String("panic", fmt.Sprintf("%T", p)), slog.String("stack", string(debug.Stack())))
 		}
 	}()
-	if route.methods == nil {
-		return a, &failure{code: CodeNotFound, status: http.StatusNotFound, message: "Not Found"}
-	}
-	endpoint := route.methods[c.r.Method]
-	if c.r.Method == http.MethodHead {
-		endpoint = route.methods[http.MethodGet]
-	}
-	if endpoint == nil {
-		c.w.Header().Set("Allow", route.allow())
-		return a, &failure{code: "method_not_allowed", status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
-	}
-	if err := h.authenticate(c); err != nil {
-		return a, err
-	}
-	if route.uuid && !bounded.ValidUUID(c.id) {
-		return a, invalid("path", at("id", ruleUUID, textUUID))
-	}
-	return endpoint(h, c)
+	return f()
 }
 
-// panicked does not show the value, which may be a secret.
-func panicked(value any, message string) *failure {
-	return &failure{code: CodeServer, status: http.StatusInternalServerError, message: message,
-		panic: fmt.Sprintf("%T", value), stack: string(debug.Stack())}
+// serve runs the endpoint.
+func (h *Handler) serve(c *call) (answer, error) {
+	if c.route.methods == nil {
+		return answer{}, refusal(http.StatusNotFound, CodeNotFound, "Not Found")
+	}
+	method := c.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	endpoint := c.route.methods[method]
+	if endpoint == nil {
+		c.w.Header().Set("Allow", c.route.allow())
+		return answer{}, refusal(http.StatusMethodNotAllowed, "method_not_allowed", "Method Not Allowed")
+	}
+	if err := h.authenticate(c); err != nil {
+		return answer{}, err
+	}
+	if c.route.uuid && !bounded.ValidUUID(c.id) {
+		return answer{}, invalid("path", at("id", ruleUUID, textUUID))
+	}
+	return endpoint(h, c)
 }
 
 // authenticate determines the account of a request.
@@ -138,89 +145,80 @@ func (h *Handler) authenticate(c *call) error {
 		c.account = h.opts.InsecureAccount
 		return nil
 	}
+	unauthorized := refusal(http.StatusUnauthorized, CodeUnauthorized, "Unauthorized")
 	keys, foreign := httpserve.Tokens(c.r.Header, "X-Api-Key")
 	key, ok := httpserve.OneToken(keys)
 	if !ok || foreign {
-		return &failure{code: CodeUnauthorized, status: http.StatusUnauthorized, message: "Unauthorized"}
+		return unauthorized
 	}
 	account, err := h.opts.Authenticate(c.r, key)
-	if err != nil {
-		if e, ok := errors.AsType[*Error](err); ok {
-			switch e.Code {
-			case CodeUnauthorized:
-				return &failure{code: CodeUnauthorized, status: http.StatusUnauthorized, message: "Unauthorized"}
-			case CodeForbidden:
-				return &failure{code: CodeForbidden, status: http.StatusForbidden, message: "Forbidden"}
-			}
-		}
-		return serverError(fmt.Sprintf("Authenticate failed with a %T", err))
+	switch {
+	case err == nil && bounded.ValidUUID(account):
+		c.account = strings.ToLower(account)
+		return nil
+	case err == nil:
+		return serverError(textServer, slog.String("reason", "Authenticate returned an account that is not a UUID"))
+	case CodeOf(err) == CodeUnauthorized:
+		return unauthorized
+	case CodeOf(err) == CodeForbidden:
+		return refusal(http.StatusForbidden, CodeForbidden, "Forbidden")
 	}
-	if !bounded.ValidUUID(account) {
-		return serverError("Authenticate returned an account that is not a UUID")
-	}
-	c.account = strings.ToLower(account)
-	return nil
-}
-
-// serverError is for reasons that contain nothing from outside.
-func serverError(reason string) *failure {
-	return &failure{code: CodeServer, status: http.StatusInternalServerError, message: textServer, reason: reason}
+	return serverError(textServer, slog.String("reason", fmt.Sprintf("Authenticate failed with a %T", err)))
 }
 
 // classify turns the error of an endpoint into a response.
-func (h *Handler) classify(c *call, route route, err error) *failure {
+func (h *Handler) classify(c *call, err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch e.Code {
 		case CodeNotFound:
-			return &failure{code: CodeNotFound, status: http.StatusNotFound, message: cmp.Or(route.notFound, textNotFound)}
+			return refusal(http.StatusNotFound, e.Code, cmp.Or(c.route.notFound, textNotFound))
 		case CodeConflict:
-			return &failure{code: CodeConflict, status: http.StatusConflict, message: cmp.Or(route.conflict, textConflict)}
+			return refusal(http.StatusConflict, e.Code, cmp.Or(c.route.conflict, textConflict))
 		case CodeInvalid:
 			return invalid("body", e.Problems...)
 		case CodeTooLarge:
-			return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The file is too large",
-				problems: e.Problems}
+			return refusal(http.StatusRequestEntityTooLarge, e.Code, "The file is too large", e.Problems...)
 		case CodePlugin:
-			return &failure{code: CodePlugin, status: http.StatusBadRequest, message: textPlugin, problems: e.Problems}
+			return refusal(http.StatusBadRequest, e.Code, "Invalid plugin file", e.Problems...)
 		}
 	}
-	switch {
+	switch ended := c.ctx().Err(); {
 	case errors.Is(err, httpserve.ErrTooLarge):
-		return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The body is too large"}
+		return refusal(http.StatusRequestEntityTooLarge, CodeTooLarge, "The body is too large")
 	case errors.Is(err, httpserve.ErrTimeout):
-		return &failure{code: "unreadable_body", status: http.StatusRequestTimeout, message: "The body took too long to arrive"}
+		return refusal(http.StatusRequestTimeout, "unreadable_body", "The body took too long to arrive")
 	case errors.Is(err, errBody):
-		return &failure{code: "unreadable_body", status: http.StatusBadRequest, message: "The body could not be read to its end"}
-	case errors.Is(c.ctx().Err(), context.DeadlineExceeded):
-		return &failure{code: CodeDeadline, status: http.StatusGatewayTimeout, message: "The time for the request is over"}
-	case c.ctx().Err() != nil: // the client has gone
-		return &failure{code: CodeCanceled, status: http.StatusServiceUnavailable, message: "The request was cancelled"}
+		return refusal(http.StatusBadRequest, "unreadable_body", "The body could not be read to its end")
+	case errors.Is(ended, context.DeadlineExceeded):
+		return refusal(http.StatusGatewayTimeout, CodeDeadline, "The time for the request is over")
+	case ended != nil: // the client has gone
+		return refusal(http.StatusServiceUnavailable, CodeCanceled, "The request was cancelled")
 	}
-	f := serverError("the store failed")
-	f.cause = err
-	return f
+	return serverError(textServer, slog.String("reason", "the store failed"), slog.String("error", err.Error()))
 }
 
 // log writes only values that contain neither keys nor source.
-func (h *Handler) log(c *call, route route, status int, f *failure, took time.Duration) {
+func (h *Handler) log(c *call, f *failure, took time.Duration) {
 	level := slog.LevelDebug
 	switch {
-	case status >= 500:
+	case f.status >= 500:
 		level = slog.LevelError
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
 		level = slog.LevelWarn
-	case status >= 400:
+	case f.status >= 400:
 		level = slog.LevelInfo
 	}
-	ctx := c.ctx()
-	if !h.opts.Logger.Enabled(ctx, level) {
+	if !h.opts.Logger.Enabled(c.ctx(), level) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("method", c.r.Method), slog.String("route", route.pattern),
-		slog.Int("status", status),
+	pattern := "unknown"
+	if c.route.methods != nil {
+		pattern = c.pattern
+	}
+	attrs := []slog.Attr{slog.String("method", c.r.Method), slog.String("route", pattern), slog.Int("status", f.status),
 		slog.Duration("took", took), slog.String("remote", c.r.RemoteAddr)}
 	if c.account != "" {
 		attrs = append(attrs, slog.String("account", c.account))
@@ -228,16 +226,101 @@ func (h *Handler) log(c *call, route route, status int, f *failure, took time.Du
 	if bounded.ValidUUID(c.id) {
 		attrs = append(attrs, slog.String("tool", c.id))
 	}
-	if f != nil {
+	if f.code != "" {
 		attrs = append(attrs, slog.String("code", string(f.code)))
-		for _, a := range []struct{ key, value string }{{"reason", f.reason}, {"panic", f.panic}, {"stack", f.stack}} {
-			if a.value != "" {
-				attrs = append(attrs, slog.String(a.key, a.value))
-			}
-		}
-		if f.cause != nil {
-			attrs = append(attrs, slog.String("error", f.cause.Error()))
+	}
+	h.opts.Logger.LogAttrs(c.ctx(), level, "catalog request", append(attrs, f.log...)...)
+}
+
+// endpoint serves one method of a route. Its error is a *failure, an *Error, or a failure of the
+// store.
+type endpoint func(*Handler, *call) (answer, error)
+
+// route is a path and the documented texts of its responses.
+type route struct {
+	methods  map[string]endpoint
+	uuid     bool   // the id must be a UUID; otherwise any other id is not found
+	notFound string // the message of 404, if it is not textNotFound
+	conflict string // the message of 409, if it is not textConflict
+}
+
+const (
+	textNotFound = "Tool not found"
+	textConflict = "Tool with name already exists"
+)
+
+// routes are the paths, with {id} for an id.
+var routes = map[string]route{
+	"/tools/": {methods: map[string]endpoint{
+		http.MethodGet: (*Handler).list, http.MethodPost: (*Handler).create,
+	}},
+	"/tools/upload": {conflict: "Tool with the same name already exists", methods: map[string]endpoint{
+		http.MethodPost: (*Handler).upload,
+	}},
+	"/tools/{id}": {uuid: true, methods: map[string]endpoint{
+		http.MethodGet: (*Handler).get, http.MethodPut: (*Handler).put, http.MethodDelete: (*Handler).remove,
+	}},
+	"/tools/{id}/restore": {uuid: true, notFound: "Tool not found or not deleted", methods: map[string]endpoint{
+		http.MethodPost: (*Handler).restore,
+	}},
+	"/tools/{id}/script": sourceRoute,
+	"/tools/{id}/source": sourceRoute,
+	"/tools/{id}/upload": {methods: map[string]endpoint{
+		http.MethodPut: (*Handler).uploadUpdate,
+	}},
+}
+
+var sourceRoute = route{notFound: "Tool or script not found", methods: map[string]endpoint{
+	http.MethodGet: (*Handler).source,
+}}
+
+// match returns the pattern of a path, which need not be that of a route, and the id in the path.
+func match(method, path string) (pattern, id string) {
+	rest, ok := strings.CutPrefix(path, "/tools/")
+	id, part, more := strings.Cut(rest, "/")
+	switch {
+	case !ok || rest == "" || rest == "upload" && method == http.MethodPost: // for other methods it is an id that is not valid
+		return path, ""
+	case id == "":
+		return "", ""
+	case more:
+		return "/tools/{id}/" + part, id
+	}
+	return "/tools/{id}", id
+}
+
+// slash returns a reference to the same path with the slash that is missing or without one that is too
+// much, or "". It is relative to the request, so that it is right under any prefix.
+func slash(method, path string) string {
+	if path == "/tools" {
+		return "tools/"
+	}
+	if short, ok := strings.CutSuffix(path, "/"); ok && path != "/tools/" && !strings.HasSuffix(short, "/") {
+		if pattern, _ := match(method, short); routes[pattern].methods != nil {
+			return "../" + url.PathEscape(short[strings.LastIndexByte(short, '/')+1:])
 		}
 	}
-	h.opts.Logger.LogAttrs(ctx, level, "catalog request", attrs...)
+	return ""
+}
+
+// allow returns the value of the header Allow.
+func (r route) allow() string {
+	var methods []string
+	for m := range r.methods {
+		methods = append(methods, m)
+		if m == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+	}
+	slices.Sort(methods)
+	return strings.Join(methods, ", ")
+}
+
+func redirect(w http.ResponseWriter, r *http.Request, to string) {
+	if r.URL.RawQuery != "" {
+		to += "?" + r.URL.RawQuery
+	}
+	httpserve.LeaveBody(w, r)
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusTemporaryRedirect)
 }

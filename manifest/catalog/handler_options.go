@@ -85,22 +85,17 @@ const (
 	maxFormParts = 16        // of a form
 	formRoom     = 256 << 10 // of a form beside its file, in bytes
 
-	defaultBodyTimeout = 30 * time.Second
-
 	// mostBytes bounds a file so that its form and one more byte can still be counted.
 	mostBytes = math.MaxInt - requestRoom - 1
 )
 
 // configure reports all mistakes in the options and fills the defaults in.
-func (h *Handler) configure(store Store, opts *HandlerOptions) error {
-	if opts != nil {
-		h.opts = *opts
-	}
+func (h *Handler) configure() error {
 	o := &h.opts
 	var mistakes []Problem
 	mistake := func(field, rule, text string) { mistakes = append(mistakes, at(field, rule, text)) }
 
-	if store == nil {
+	if h.store == nil {
 		mistake("store", ruleMissing, "is required; NewMemoryStore returns one")
 	}
 	switch {
@@ -114,23 +109,14 @@ func (h *Handler) configure(store Store, opts *HandlerOptions) error {
 	if o.Put < PutByBody || o.Put > PutMerge {
 		mistake("Put", ruleEnum, "must be PutByBody, PutReplace or PutMerge")
 	}
-	for _, limit := range []struct {
-		name  string
-		value int64
-	}{
-		{"MaxDescription", int64(o.MaxDescription)}, {"BodyTimeout", int64(o.BodyTimeout)},
-	} {
-		if limit.value < 0 {
-			mistake(limit.name, ruleNegative, textNegative)
-		}
-	}
-	mistakes = append(mistakes, o.Plugin.mistakes()...)
+	mistakes = append(mistakes, negative("MaxDescription", int64(o.MaxDescription))...)
+	mistakes = append(mistakes, negative("BodyTimeout", int64(o.BodyTimeout))...)
+	mistakes = append(mistakes, o.Plugin.problems("/Plugin")...)
 	if len(mistakes) > 0 {
 		return &Error{Code: CodeOptions, Message: "the handler cannot be created", Problems: mistakes}
 	}
 	o.InsecureAccount = strings.ToLower(o.InsecureAccount)
-	o.Plugin.MaxBytes = o.Plugin.maxBytes()
-	o.BodyTimeout = cmp.Or(o.BodyTimeout, defaultBodyTimeout)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, 30*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -3,7 +3,6 @@ package catalog
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -66,18 +65,18 @@ const (
 // The error is an [*Error]. With [CodePlugin] it lists all problems, at the pointer "/file". With
 // [CodeTooLarge] the file was not examined. With [CodeOptions] the options are not valid.
 func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, error) {
-	rules, err := opts.configure()
-	if err != nil {
-		return nil, err
+	if opts == nil {
+		opts = &PluginOptions{}
 	}
-	if len(source) > rules.maxBytes {
-		return nil, &Error{Code: CodeTooLarge, Message: "the plugin file is too large", Problems: []Problem{
-			tooLarge("file", int64(rules.maxBytes))}}
+	if ps := opts.problems(""); len(ps) > 0 {
+		return nil, &Error{Code: CodeOptions, Message: "the options of plugins are not valid", Problems: ps}
+	}
+	if most := opts.limit(); len(source) > most {
+		return nil, &Error{Code: CodeTooLarge, Message: "the plugin file is too large",
+			Problems: []Problem{tooLarge("file", most)}}
 	}
 	var found []Problem
-	bad := func(rule, message string) {
-		found = append(found, at("file", rule, message))
-	}
+	bad := func(rule, message string) { found = append(found, at("file", rule, message)) }
 	base := path.Base(strings.ReplaceAll(filename, `\`, "/"))
 	module, isPython := strings.CutSuffix(base, ".py")
 	switch {
@@ -90,7 +89,7 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 	source = bytes.TrimPrefix(source, []byte("\ufeff"))
 	switch {
 	case !utf8.Valid(source):
-		bad(ruleEncoding, "is not UTF-8: "+invalidLine(source))
+		bad(ruleEncoding, fmt.Sprintf("is not UTF-8: see line %d", invalidLine(source)))
 	case bytes.IndexByte(source, 0) >= 0:
 		bad(ruleEncoding, "contains a NUL, so it is not text")
 	default:
@@ -100,8 +99,8 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 			break
 		}
 		p.examine(m)
-		switch {
-		case rules.entryPoint && !p.EntryPoint:
+		switch needs, _ := opts.needsEntryPoint(); {
+		case needs && !p.EntryPoint:
 			bad(ruleEntryPoint, "has no entry point, which servers before v0.1.85 need: a function tool_plugin, "+
 				"or @tool_plugin on the class")
 		case p.ClassName == "" && !p.EntryPoint:
@@ -130,70 +129,43 @@ func identifier(name string) string {
 	return name
 }
 
-func tooLarge(field string, most int64) Problem {
+func tooLarge(field string, most int) Problem {
 	return at(field, ruleTooLarge, fmt.Sprintf("has more than %d bytes", most))
 }
 
 // invalidLine returns the line where a text stops being UTF-8.
-func invalidLine(source []byte) string {
+func invalidLine(source []byte) int {
 	line := 1
-	for len(source) > 0 {
-		r, size := utf8.DecodeRune(source)
-		if r == utf8.RuneError && size == 1 {
+	for text := range bytes.Lines(source) {
+		if !utf8.Valid(text) {
 			break
 		}
-		if r == '\n' {
-			line++
-		}
-		source = source[size:]
+		line++
 	}
-	return fmt.Sprintf("see line %d", line)
+	return line
 }
 
-// pluginRules are checked options.
-type pluginRules struct {
-	maxBytes   int
-	entryPoint bool // is required
+// limit returns the most bytes of a file.
+func (o *PluginOptions) limit() int { return min(cmp.Or(o.MaxBytes, defaultMaxPlugin), mostBytes) }
+
+// needsEntryPoint reports whether a file needs an entry point. ok is false if the version is not one.
+func (o *PluginOptions) needsEntryPoint() (needs, ok bool) {
+	if o.ServerVersion == "" {
+		return false, true
+	}
+	return isBefore(o.ServerVersion, [3]int{0, 1, 85})
 }
 
-// configure checks the options. Its error is an *Error.
-func (o *PluginOptions) configure() (pluginRules, error) {
-	rules := pluginRules{maxBytes: defaultMaxPlugin}
-	if o == nil {
-		return rules, nil
+// problems returns the mistakes in the options, at pointers below that of o.
+func (o *PluginOptions) problems(pointer string) []Problem {
+	ps := negative("MaxBytes", int64(o.MaxBytes))
+	if _, ok := o.needsEntryPoint(); !ok {
+		ps = append(ps, at("ServerVersion", "version", `must be a version such as "v0.1.84"`))
 	}
-	var mistakes []Problem
-	if o.MaxBytes < 0 {
-		mistakes = append(mistakes, at("MaxBytes", ruleNegative, textNegative))
+	for i := range ps {
+		ps[i].Pointer = pointer + ps[i].Pointer
 	}
-	rules.maxBytes = cmp.Or(o.MaxBytes, defaultMaxPlugin)
-	if o.ServerVersion != "" {
-		old, ok := isBefore(o.ServerVersion, [3]int{0, 1, 85})
-		if !ok {
-			mistakes = append(mistakes, at("ServerVersion", "version", `must be a version such as "v0.1.84"`))
-		}
-		rules.entryPoint = old
-	}
-	if len(mistakes) > 0 {
-		return rules, &Error{Code: CodeOptions, Message: "the options of plugins are not valid", Problems: mistakes}
-	}
-	return rules, nil
-}
-
-// maxBytes returns the limit of checked options.
-func (o *PluginOptions) maxBytes() int { return min(cmp.Or(o.MaxBytes, defaultMaxPlugin), mostBytes) }
-
-// mistakes returns the problems of configure, with pointers into the options that contain o.
-func (o *PluginOptions) mistakes() []Problem {
-	_, err := o.configure()
-	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return nil
-	}
-	for i := range e.Problems {
-		e.Problems[i].Pointer = "/Plugin" + e.Problems[i].Pointer
-	}
-	return e.Problems
+	return ps
 }
 
 // isBefore compares a version such as v0.1.85, 0.2, 0.1.85-rc.1 or 0.1.85rc1. A pre-release is
@@ -228,8 +200,12 @@ var notTools = []string{"object", "BaseModel", "BaseSettings", "Exception", "Bas
 // examine finds the entry point and the tool class.
 func (p *Plugin) examine(m *python.Module) {
 	decorators := map[string]bool{"tool_plugin": true} // and its names in imports
+	derived := map[string]bool{}                       // names of BaseTool, and classes of this module that derive from it
 	for _, i := range m.Imports {
-		if i.Name == "tool_plugin" && strings.HasPrefix(i.Module, "gllm_plugin") {
+		switch {
+		case i.Name == "BaseTool":
+			derived[i.As] = true
+		case i.Name == "tool_plugin" && strings.HasPrefix(i.Module, "gllm_plugin"):
 			decorators[i.As] = true
 		}
 	}
@@ -238,24 +214,11 @@ func (p *Plugin) examine(m *python.Module) {
 			return decorators[n] || strings.HasSuffix(n, ".tool_plugin")
 		})
 	}
+	p.EntryPoint = slices.Contains(m.Assigned, "tool_plugin")
 	for _, f := range m.Functions {
-		switch {
-		case f.Name == "tool_plugin" && !f.Async:
-			p.EntryPoint = true
-		case decorated(f.Decorators):
-			p.EntryPoint = true
-		}
-	}
-	if slices.Contains(m.Assigned, "tool_plugin") {
-		p.EntryPoint = true
+		p.EntryPoint = p.EntryPoint || f.Name == "tool_plugin" && !f.Async || decorated(f.Decorators)
 	}
 	best := -1
-	derived := map[string]bool{} // names of BaseTool, and classes of this module that derive from it
-	for _, i := range m.Imports {
-		if i.Name == "BaseTool" {
-			derived[i.As] = true
-		}
-	}
 	for _, c := range m.Classes {
 		isDecorated := decorated(c.Decorators)
 		p.EntryPoint = p.EntryPoint || isDecorated
@@ -289,4 +252,37 @@ func rank(c python.Class, decorated bool, derived map[string]bool) int {
 		r++
 	}
 	return r
+}
+
+// AddEntryPoint adds an entry point to a source that [CheckPlugin] accepts. Servers before v0.1.85
+// require one. It is a function tool_plugin at the end of the module, which returns a new instance
+// of the tool class. If the source has an entry point, AddEntryPoint returns it unchanged.
+// AddEntryPoint returns the errors of CheckPlugin, but has no size limit.
+//
+// ToolBase records lets the platform's own SDK do this before it uploads to older servers. Here the
+// caller decides, because the upload then differs from the file.
+func AddEntryPoint(source []byte) ([]byte, error) {
+	const file = "plugin.py" // no rule depends on the name
+	unbounded := PluginOptions{MaxBytes: len(source) + 1}
+	plugin, err := CheckPlugin(file, source, &unbounded)
+	if err != nil {
+		return nil, err
+	}
+	if plugin.EntryPoint {
+		return source, nil
+	}
+	end := "\n"
+	if bytes.Contains(source, []byte("\r\n")) {
+		end = "\r\n"
+	}
+	added := slices.Clone(source)
+	if !bytes.HasSuffix(added, []byte("\n")) {
+		added = append(added, end...)
+	}
+	added = append(added, end+end+"def tool_plugin():"+end+"    return "+plugin.ClassName+"()"+end...)
+	older := PluginOptions{MaxBytes: len(added), ServerVersion: "v0.1.84"}
+	if _, err := CheckPlugin(file, added, &older); err != nil {
+		return nil, err
+	}
+	return added, nil
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,11 +11,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-const (
-	textServer  = "Internal server error"
-	textPlugin  = "Invalid plugin file"
-	textInvalid = "Validation error"
-)
+const textServer = "Internal server error"
 
 // errBody reports a body that ended early.
 var errBody = errors.New("the body could not be read")
@@ -27,23 +24,30 @@ type answer struct {
 
 // failure is a failed response.
 type failure struct {
-	code     Code
 	status   int
+	code     Code
 	message  string
 	problems []Problem
-	location string // of the problems: body, query or path
-
-	// For the log.
-	reason, panic, stack string
-	cause                error // from a store; its text quotes no tools
+	location string      // of the problems of a 422: body, query or path
+	log      []slog.Attr // more for the log
 }
 
 func (f *failure) Error() string { return f.message }
 
+func refusal(status int, code Code, message string, problems ...Problem) *failure {
+	return &failure{status: status, code: code, message: message, problems: problems}
+}
+
 // invalid returns a 422.
 func invalid(location string, ps ...Problem) *failure {
-	return &failure{code: CodeRejected, status: http.StatusUnprocessableEntity, message: textInvalid, problems: ps,
-		location: location}
+	f := refusal(http.StatusUnprocessableEntity, CodeRejected, "Validation error", ps...)
+	f.location = location
+	return f
+}
+
+// serverError returns a 500. The reasons for the log contain nothing from outside.
+func serverError(message string, reasons ...slog.Attr) *failure {
+	return &failure{status: http.StatusInternalServerError, code: CodeServer, message: message, log: reasons}
 }
 
 // envelope is the body of every response.
@@ -77,15 +81,14 @@ type detail struct {
 func (h *Handler) refuse(c *call, f *failure) {
 	body := envelope{Message: f.message, Error: &errorPayload{Code: f.code, Message: f.message}}
 	for _, p := range f.problems {
-		if f.code != CodeRejected {
-			body.Error.Problems = append(body.Error.Problems, problemPayload{Field: p.field(), Type: p.Code, Message: p.Message})
-			continue
+		switch field := p.field(); {
+		case f.code != CodeRejected:
+			body.Error.Problems = append(body.Error.Problems, problemPayload{field, p.Code, p.Message})
+		case field == "":
+			body.Detail = append(body.Detail, detail{[]string{f.location}, p.Message, p.Code})
+		default:
+			body.Detail = append(body.Detail, detail{[]string{f.location, field}, p.Message, p.Code})
 		}
-		d := detail{Loc: []string{f.location}, Msg: p.Message, Type: p.Code}
-		if p.Pointer != "" {
-			d.Loc = append(d.Loc, p.field())
-		}
-		body.Detail = append(body.Detail, d)
 	}
 	if f.status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", "Bearer")
@@ -104,10 +107,8 @@ func (h *Handler) write(c *call, status int, body envelope) {
 		httpserve.LeaveBody(c.w, c.r)
 	}
 	header := c.w.Header()
-	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(text)))
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	c.w.WriteHeader(status)
-	_, _ = c.w.Write(text) // fails only if the client has gone
+	httpserve.WriteJSON(c.w, status, text)
 }

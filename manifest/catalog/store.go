@@ -1,12 +1,18 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // StoredTool is a tool as a [Store] keeps it: with its account in AccountID and the source of a
-// custom tool in ScriptContent.
+// custom tool in ScriptContent. Formatting and logging it shows its ListItem.
 type StoredTool struct {
 	ListItem
 
@@ -49,4 +55,113 @@ type Store interface {
 	// once. If it panics, the store does not change. It cannot change ID and AccountID. Update
 	// returns what it wrote.
 	Update(ctx context.Context, account, id string, change func(*StoredTool) error) (StoredTool, error)
+}
+
+// memoryStore is a [Store] in memory.
+type memoryStore struct {
+	mu    sync.RWMutex
+	tools redact.Hidden[map[key]StoredTool] // by account and id
+	names map[key]string                    // ids by account and name, of the tools that are not deleted
+}
+
+type key struct{ account, text string }
+
+// NewMemoryStore returns an empty store that keeps its records until the process ends. It is safe
+// for concurrent use.
+func NewMemoryStore() Store {
+	return &memoryStore{tools: redact.Hide(map[key]StoredTool{}), names: map[key]string{}}
+}
+
+// Create implements [Store].
+func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, taken := s.tools.Reveal()[key{r.AccountID, r.ID}]; taken {
+		return &Error{Code: CodeConflict, Tool: bounded.Cut(r.ID, maxShown), Message: "a tool with this id exists"}
+	}
+	return s.put(r, "")
+}
+
+// put writes a tool, which had another name before. It rejects a name that another tool has.
+func (s *memoryStore) put(r StoredTool, before string) error {
+	name, live := key{r.AccountID, r.Name}, r.DeletedAt.IsZero()
+	if id, taken := s.names[name]; live && taken && id != r.ID {
+		return &Error{Code: CodeConflict, Tool: bounded.Cut(r.Name, maxShown), Message: "a tool with this name exists"}
+	}
+	if old := (key{r.AccountID, before}); s.names[old] == r.ID {
+		delete(s.names, old)
+	}
+	if live {
+		s.names[name] = r.ID
+	}
+	s.tools.Reveal()[key{r.AccountID, r.ID}] = r.clone()
+	return nil
+}
+
+// clone returns a copy that shares no memory with r.
+func (r StoredTool) clone() StoredTool {
+	r.Tags = slices.Clone(r.Tags)
+	return r
+}
+
+// find must be called with s.mu held.
+func (s *memoryStore) find(ctx context.Context, account, id string) (StoredTool, error) {
+	if err := ctx.Err(); err != nil {
+		return StoredTool{}, err
+	}
+	r, ok := s.tools.Reveal()[key{account, id}]
+	if !ok {
+		return StoredTool{}, &Error{Code: CodeNotFound, Tool: bounded.Cut(id, maxShown),
+			Message: "the account has no tool with this id"}
+	}
+	return r.clone(), nil
+}
+
+// Get implements [Store].
+func (s *memoryStore) Get(ctx context.Context, account, id string) (StoredTool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.find(ctx, account, id)
+}
+
+// List implements [Store].
+func (s *memoryStore) List(ctx context.Context, account string, t Type) ([]StoredTool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var list []StoredTool
+	for k, r := range s.tools.Reveal() {
+		if k.account == account && r.DeletedAt.IsZero() && (t == "" || r.Type == t) {
+			r.ScriptContent = ""
+			list = append(list, r.clone())
+		}
+	}
+	slices.SortFunc(list, func(a, b StoredTool) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// Update implements [Store].
+func (s *memoryStore) Update(
+	ctx context.Context, account, id string, change func(*StoredTool) error,
+) (StoredTool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, err := s.find(ctx, account, id)
+	if err != nil {
+		return StoredTool{}, err
+	}
+	r := old.clone()
+	if err := change(&r); err != nil {
+		return StoredTool{}, err
+	}
+	r.ID, r.AccountID = old.ID, old.AccountID
+	if err := s.put(r, old.Name); err != nil {
+		return StoredTool{}, err
+	}
+	return r.clone(), nil
 }

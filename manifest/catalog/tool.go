@@ -38,6 +38,13 @@
 // [ToolBase records]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package catalog
 
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/toolwire/toolwire/internal/redact"
+)
+
 // Framework is the library that a tool's class is written for.
 type Framework string
 
@@ -121,26 +128,36 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// complete reports whether every required field is present.
-func (p Patch) complete() bool { return p.Name != nil && p.Framework != nil && p.Type != nil }
-
 // patchOf returns the fields of a tool that are set.
 func patchOf(t Tool) Patch {
-	var p Patch
-	given(&p.Name, t.Name)
-	given(&p.Framework, t.Framework)
-	given(&p.Type, t.Type)
-	given(&p.AccountID, t.AccountID)
-	given(&p.Description, t.Description)
-	given(&p.Version, t.Version)
+	p := Patch{Name: given(t.Name), Framework: given(t.Framework), Type: given(t.Type), AccountID: given(t.AccountID),
+		Description: given(t.Description), Version: given(t.Version)}
 	if t.Tags != nil {
 		p.Tags = &t.Tags
 	}
 	return p
 }
 
-func given[T ~string](field **T, value T) {
-	if value != "" {
-		*field = &value
+func given[T ~string](value T) *T {
+	if value == "" {
+		return nil
 	}
+	return &value
+}
+
+// A tool's source may contain its author's secrets. The JSON of a tool has the source, because
+// catalogs exchange it. Formatting and logging a tool does not show it. A log handler that writes a
+// list of tools as JSON does show it.
+
+// Format implements [fmt.Formatter]. It prints "[redacted]" for ScriptContent.
+func (i ListItem) Format(f fmt.State, verb rune) { redact.Format(f, verb, i.hidden()) }
+
+// LogValue implements [slog.LogValuer]. It logs "[redacted]" for ScriptContent.
+func (i ListItem) LogValue() slog.Value { return slog.AnyValue(i.hidden()) }
+
+type plainItem ListItem
+
+func (i ListItem) hidden() plainItem {
+	i.ScriptContent = redact.Field(i.ScriptContent)
+	return plainItem(i)
 }
