@@ -260,7 +260,7 @@ func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
 func declared(t *testing.T) map[string][]string {
 	t.Helper()
 	codes := map[string][]string{}
-	declaration := regexp.MustCompile(`(?m)^\s+Code\w*\s+Code = "([^"]*)"`)
+	declaration := regexp.MustCompile(`(?m)^\s+Code\w*\s+(?:catalog\.)?Code = "([^"]*)"`)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -38,9 +38,10 @@ const (
 	CodeDeadline         Code = "deadline"           // the deadline of the caller's context passed
 )
 
-// Error is the error type of this package. It contains no key, no source code, and no value of a
-// field except a tool's name. A [Store] returns it with CodeNotFound or CodeConflict; Code is the
-// only field that a store has to set.
+// Error is the error type of this package and of the stores in modules sqlitestore and postgresstore,
+// which have more codes. It contains no key, no source code, and no value of a field except a tool's
+// name. A [Store] returns it with CodeNotFound or CodeConflict; Code is the only field that a store has
+// to set.
 type Error struct {
 	Code    Code
 	Status  int    // HTTP status; 0 if no response arrived

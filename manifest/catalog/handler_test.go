@@ -306,6 +306,7 @@ func (b badStore) List(ctx context.Context, _ string, _ catalog.Type) ([]catalog
 func TestFaultsOfAStore(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("disk full") },
+		"code":  func() error { return &catalog.Error{Code: "busy", Message: "disk locked"} },
 		"panic": func() error { panic(errors.New("panic value")) },
 	} {
 		t.Run(name, func(t *testing.T) {

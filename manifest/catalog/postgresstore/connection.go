@@ -68,8 +68,8 @@ func (s *Store) prepare(ctx context.Context) error {
 		return explain(ctx, "", err)
 	}
 	if version > len(migrations) {
-		return &Error{Code: CodeSchema, Message: fmt.Sprintf(
-			"the tables have version %d and this program supports %d; use a newer program", version, len(migrations))}
+		return failure(CodeSchema, fmt.Sprintf("the tables have version %d and this program supports %d; use a newer program",
+			version, len(migrations)), nil)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func versionOf(ctx context.Context, from queryer) (version int, err error) {
 	}
 	err = from.QueryRow(ctx, `SELECT version FROM toolwire_catalog`).Scan(&version)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = &Error{Code: CodeSchema, Message: "the table toolwire_catalog is empty"}
+		err = failure(CodeSchema, "the table toolwire_catalog is empty", nil)
 	}
 	return version, err
 }
@@ -167,8 +167,8 @@ func (s *Store) write(ctx context.Context, tool string, run func(pgx.Tx) error) 
 		if err == nil || !committing || answered && pg.SeverityUnlocalized == "ERROR" {
 			return err
 		}
-		return &Error{Code: CodeUnknown, Err: err,
-			Message: "the connection was lost while the write was committed; read the tool to learn whether it was written"}
+		return failure(CodeUnknown,
+			"the connection was lost while the write was committed; read the tool to learn whether it was written", err)
 	})
 	return explain(ctx, tool, err)
 }

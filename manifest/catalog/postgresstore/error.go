@@ -4,69 +4,45 @@ import (
 	"context"
 	"errors"
 
-	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// Code classifies an [Error]. The values are stable.
-type Code string
-
-// The codes.
+// The codes of failures, beside those that [catalog.Store] defines and [catalog.CodeOptions]. If the
+// database could not be reached within Options.RetryTimeout, and nothing was written, the code is
+// [catalog.CodeTransport].
 const (
-	CodeOptions   Code = "invalid_options" // the arguments of Open are not valid
-	CodeSchema    Code = "schema"          // the tables are missing, of another program, or of a newer version of this package
-	CodeTransport Code = "transport"       // the database could not be reached within Options.RetryTimeout; nothing was written
-	CodeUnknown   Code = "unknown"         // the connection was lost during a commit: the write may have happened
-	CodeFailed    Code = "failed"          // anything else that Postgres reports, such as a missing right or a full disk
+	CodeSchema  catalog.Code = "schema"  // the tables are missing, of another program, or of a newer version of this package
+	CodeUnknown catalog.Code = "unknown" // the connection was lost during a commit: the write may have happened
+	CodeFailed  catalog.Code = "failed"  // anything else that Postgres reports, such as a missing right or a full disk
 )
 
-// Error is the error type of this package. Its text contains nothing of a stored tool and no
-// password. Errors that [catalog.Store] defines are [*catalog.Error] instead; if a context ends, the
-// error is the context's.
-type Error struct {
-	Code    Code
-	Message string // what is wrong and what to do
-	Err     error  // the cause: an error of pgx; nil if there is none
-}
-
-// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
-func CodeOf(err error) Code {
-	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
-}
-
-// Error returns the message and the cause.
-func (e *Error) Error() string {
-	if e.Err == nil {
-		return "postgresstore: " + e.Message
+// failure returns an error with its cause, which may be nil. The cause contains nothing of a stored tool
+// and no password.
+func failure(code catalog.Code, message string, cause error) error {
+	if cause != nil {
+		message += ": " + cause.Error()
 	}
-	return "postgresstore: " + e.Message + ": " + e.Err.Error()
+	return &catalog.Error{Code: code, Message: message, Err: cause}
 }
-
-// Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
 
 // explain converts an error of pgx.
 func explain(ctx context.Context, tool string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := errors.AsType[*catalog.Error](err); ok {
+	switch e, ok := errors.AsType[*catalog.Error](err); {
+	case err == nil || ok && e.Code != CodeUnknown:
 		return err
-	}
-	if ctx.Err() != nil { // pgx wraps it, or reports the connection that it closed
+	case ctx.Err() != nil: // pgx wraps it, or reports the connection that it closed
 		return ctx.Err()
-	}
-	if _, ok := errors.AsType[*Error](err); ok {
+	case ok:
 		return err
 	}
 	if l, is := err.(lost); is {
-		return &Error{Code: CodeTransport, Message: "the database cannot be reached; nothing was written", Err: l.error}
+		return failure(catalog.CodeTransport, "the database cannot be reached; nothing was written", l.error)
 	}
 	switch state(err, 5) {
 	case "23505": // ids and names are the only constraints
 		return &catalog.Error{Code: catalog.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
 	case "42P01", "42P07", "42703": // a table is missing or there, or a column is missing
-		return &Error{Code: CodeSchema, Message: "the tables are not those of this package; use another schema", Err: err}
+		return failure(CodeSchema, "the tables are not those of this package; use another schema", err)
 	}
-	return &Error{Code: CodeFailed, Message: "Postgres failed", Err: err}
+	return failure(CodeFailed, "Postgres failed", err)
 }

@@ -96,7 +96,7 @@ func TestLostConnection(t *testing.T) {
 		text    string // in the message at which the connection is lost
 		after   bool
 		changes int // calls of change
-		code    postgresstore.Code
+		code    catalog.Code
 	}{
 		{"before it begins", "begin", false, 1, ""},
 		{"after it began", "begin", true, 1, ""},
@@ -150,8 +150,8 @@ func TestLostConnection(t *testing.T) {
 }
 
 // is reports whether an error has the code, or is nil if that is "".
-func is(err error, code postgresstore.Code) bool {
-	return postgresstore.CodeOf(err) == code && (err == nil) == (code == "")
+func is(err error, code catalog.Code) bool {
+	return catalog.CodeOf(err) == code && (err == nil) == (code == "")
 }
 
 // If the server stays away, the error tells whether the write may have happened.
@@ -160,11 +160,11 @@ func TestServerIsGone(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		after      bool
-		code       postgresstore.Code
+		code       catalog.Code
 		written    bool
 	}{
-		{"before the write", "marker", false, postgresstore.CodeTransport, false},
-		{"after the write", "marker", true, postgresstore.CodeTransport, false},
+		{"before the write", "marker", false, catalog.CodeTransport, false},
+		{"after the write", "marker", true, catalog.CodeTransport, false},
 		{"before the commit", "commit\x00", false, postgresstore.CodeUnknown, false},
 		{"after the commit", "commit\x00", true, postgresstore.CodeUnknown, true},
 	} {

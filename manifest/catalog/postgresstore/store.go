@@ -13,8 +13,8 @@
 //	handler, err := catalog.NewHandler(store, &catalog.HandlerOptions{Authenticate: authenticate})
 //
 // The package is a module of its own. It uses github.com/jackc/pgx/v5 and needs Postgres 11 or later.
-// The errors that [catalog.Store] defines are of type [*catalog.Error], all others of type [*Error],
-// except for the error of a context that ended. A Store is safe for concurrent use.
+// Every error is a [*catalog.Error], except for the error of a context that ended. It contains nothing
+// of a stored tool and no password. A Store is safe for concurrent use.
 package postgresstore
 
 import (
@@ -53,14 +53,14 @@ var _ catalog.Store = (*Store)(nil)
 // Open makes a store in the database of a pool. The first call creates the tables in the current
 // schema, which is the first of the search_path; several programs may call it at the same time.
 // Once the tables exist, the role needs the rights to SELECT, INSERT and UPDATE only. If o is nil,
-// all defaults apply. The store does not close the pool. The error is an [*Error].
+// all defaults apply. The store does not close the pool.
 func Open(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
 	s := &Store{pool: pool, timeout: defaultRetryTimeout}
 	if pool == nil {
-		return nil, &Error{Code: CodeOptions, Message: "a pool is required"}
+		return nil, failure(catalog.CodeOptions, "a pool is required", nil)
 	}
 	if o != nil && o.RetryTimeout < 0 {
-		return nil, &Error{Code: CodeOptions, Message: "Options.RetryTimeout must not be negative"}
+		return nil, failure(catalog.CodeOptions, "Options.RetryTimeout must not be negative", nil)
 	}
 	if o != nil && o.RetryTimeout > 0 {
 		s.timeout = o.RetryTimeout

@@ -40,9 +40,9 @@ func record(id, name string) catalog.StoredTool {
 		Framework: catalog.LangChain, Type: catalog.Custom, Tags: []string{"a"}}, ScriptContent: "class A(BaseTool): pass"}}
 }
 
-func wantCode(t *testing.T, what string, err error, code postgresstore.Code, text string) {
+func wantCode(t *testing.T, what string, err error, code catalog.Code, text string) {
 	t.Helper()
-	if postgresstore.CodeOf(err) != code || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "BaseTool") {
+	if catalog.CodeOf(err) != code || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "BaseTool") {
 		t.Errorf("%s: the error is %v, want %s with %q", what, err, code, text)
 	}
 }
@@ -192,7 +192,7 @@ func TestOpenRefuses(t *testing.T) {
 		name    string
 		pool    *pgxpool.Pool
 		options *postgresstore.Options
-		code    postgresstore.Code
+		code    catalog.Code
 		text    string
 	}{
 		{"another program's tools", prepared(`CREATE TABLE toolwire_tools (a int)`), long, postgresstore.CodeSchema, "another schema"},
@@ -200,11 +200,11 @@ func TestOpenRefuses(t *testing.T) {
 		{"no version", prepared(`CREATE TABLE toolwire_catalog (version int)`), long, postgresstore.CodeSchema, "toolwire_catalog is empty"},
 		{"a newer version", prepared(`CREATE TABLE toolwire_catalog AS SELECT 7 AS version`), long, postgresstore.CodeSchema,
 			"the tables have version 7 and this program supports 1"},
-		{"no server", newPool(t, elsewhere), short, postgresstore.CodeTransport, "cannot be reached; nothing was written"},
+		{"no server", newPool(t, elsewhere), short, catalog.CodeTransport, "cannot be reached; nothing was written"},
 		{"no database", newPool(t, foreign), long, postgresstore.CodeFailed, `database "none" does not exist`},
 		{"a closed pool", closed, long, postgresstore.CodeFailed, "closed pool"},
-		{"no pool", nil, nil, postgresstore.CodeOptions, "a pool is required"},
-		{"a negative time", closed, &postgresstore.Options{RetryTimeout: -1}, postgresstore.CodeOptions, "RetryTimeout"},
+		{"no pool", nil, nil, catalog.CodeOptions, "a pool is required"},
+		{"a negative time", closed, &postgresstore.Options{RetryTimeout: -1}, catalog.CodeOptions, "RetryTimeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := postgresstore.Open(t.Context(), test.pool, test.options)

@@ -8,9 +8,9 @@
 //	defer store.Close()
 //	handler, err := catalog.NewHandler(store, &catalog.HandlerOptions{Authenticate: authenticate})
 //
-// The package is a module of its own. It uses modernc.org/sqlite, which needs no C compiler. The
-// errors that [catalog.Store] defines are of type [*catalog.Error], all others of type [*Error],
-// except for the error of a context that ended. A Store is safe for concurrent use.
+// The package is a module of its own. It uses modernc.org/sqlite, which needs no C compiler. Every
+// error is a [*catalog.Error], except for the error of a context that ended. It contains nothing of a
+// stored tool. A Store is safe for concurrent use.
 package sqlitestore
 
 import (
@@ -46,12 +46,11 @@ type Store struct {
 var _ catalog.Store = (*Store)(nil)
 
 // Open opens a file. If the file does not exist, Open creates it with the mode 0600, which Windows
-// ignores; the folder must exist. If o is nil, all defaults apply. The error is an [*Error]. Open
-// does not change a file of another program or of a newer version of this package.
+// ignores; the folder must exist. If o is nil, all defaults apply. Open does not change a file of another program or of a newer version of this package.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	s := &Store{writing: make(chan struct{}, 1), busy: defaultBusyTimeout}
 	if o != nil && o.BusyTimeout < 0 {
-		return nil, &Error{Code: CodeOptions, Message: "Options.BusyTimeout must not be negative"}
+		return nil, failure(catalog.CodeOptions, "Options.BusyTimeout must not be negative", nil)
 	}
 	if o != nil && o.BusyTimeout > 0 {
 		s.busy = o.BusyTimeout
@@ -65,7 +64,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 // Close closes the file. It waits for calls that are running; later calls fail.
 func (s *Store) Close() error {
 	if err := s.db.Close(); err != nil {
-		return &Error{Code: CodeFailed, Message: "the file could not be closed", Err: err}
+		return failure(CodeFailed, "the file could not be closed", err)
 	}
 	return nil
 }

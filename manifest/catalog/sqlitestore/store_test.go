@@ -160,7 +160,7 @@ func TestOpenRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name, path string
 		options    *sqlitestore.Options
-		code       sqlitestore.Code
+		code       catalog.Code
 		text       string
 	}{
 		{"another program's", foreign, nil, sqlitestore.CodeSchema, "another program"},
@@ -171,11 +171,11 @@ func TestOpenRefuses(t *testing.T) {
 		{"a folder", dir, nil, sqlitestore.CodeOpen, "cannot be opened"},
 		{"memory", ":memory:", nil, sqlitestore.CodeOpen, "NewMemoryStore"},
 		{"no path", "", nil, sqlitestore.CodeOpen, "a file is required"},
-		{"a negative time", newer, &sqlitestore.Options{BusyTimeout: -1}, sqlitestore.CodeOptions, "BusyTimeout"},
+		{"a negative time", newer, &sqlitestore.Options{BusyTimeout: -1}, catalog.CodeOptions, "BusyTimeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := sqlitestore.Open(t.Context(), test.path, test.options)
-			e, ok := errors.AsType[*sqlitestore.Error](err)
+			e, ok := errors.AsType[*catalog.Error](err)
 			if !ok || e.Code != test.code || !strings.Contains(e.Error(), test.text) {
 				t.Errorf("the error is %v, want %s with %q", err, test.code, test.text)
 			}
@@ -208,7 +208,7 @@ func TestLockedFile(t *testing.T) {
 	unlock := lock(t, path)
 
 	err := hasty.Create(t.Context(), record("1", "a"))
-	if e, ok := errors.AsType[*sqlitestore.Error](err); !ok || e.Code != sqlitestore.CodeBusy {
+	if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != sqlitestore.CodeBusy {
 		t.Errorf("a locked file gives %v, want CodeBusy", err)
 	}
 	if _, err := hasty.List(t.Context(), account, ""); err != nil {
@@ -238,7 +238,7 @@ func TestLockedFile(t *testing.T) {
 // failed checks that an error comes from SQLite and quotes nothing of a tool.
 func failed(t *testing.T, what string, err error) {
 	t.Helper()
-	if e, ok := errors.AsType[*sqlitestore.Error](err); !ok || e.Code != sqlitestore.CodeFailed ||
+	if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != sqlitestore.CodeFailed ||
 		strings.Contains(e.Error(), "BaseTool") {
 		t.Errorf("%s gives %v, want CodeFailed", what, err)
 	}
