@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
@@ -25,25 +26,19 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 	if o.AuthHeader == "" {
 		a.guard.Header = "Authorization"
 	} else if !httpserve.ValidHeaderName(o.AuthHeader) {
-		problems = append(problems, errors.New("Options.AuthHeader is not a header name"))
+		problems = append(problems, errors.New("Options.AuthHeader is not a header name; give one such as X-Api-Key"))
 	}
 	byToken := len(o.Tokens) > 0 || o.TokenFunc != nil
 	switch {
 	case a.open && byToken:
-		problems = append(problems, errors.New("Options.InsecureNoAuth contradicts Tokens and TokenFunc: choose one"))
+		problems = append(problems, errors.New("Options.InsecureNoAuth contradicts Tokens and TokenFunc; choose one"))
 	case !a.open && !byToken:
 		problems = append(problems, errors.New(
-			"Options.Tokens is empty: set the token of the agent's registration, or InsecureNoAuth"))
+			"Options.Tokens is empty; add the token of the agent's registration, or set InsecureNoAuth"))
 	}
-	for _, token := range o.Tokens {
-		if !httpserve.UsableSecret(token) {
-			problems = append(problems, errors.New(
-				"Options.Tokens has a token that is empty, has white space around it or control characters in it; "+
-					"is its environment variable set?"))
-		}
-		if _, bearer := httpserve.CutBearer(token); bearer {
-			problems = append(problems, errors.New(
-				`Options.Tokens has a token that begins with "Bearer ": remove the scheme, which belongs to the header`))
+	for i, token := range o.Tokens {
+		if text := a.guard.Unusable(token); text != "" {
+			problems = append(problems, fmt.Errorf("Options.Tokens[%d] %s", i, text))
 		}
 	}
 	return a, problems

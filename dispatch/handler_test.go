@@ -282,11 +282,11 @@ func TestBadBodies(t *testing.T) {
 		{"string", `"x"`, 400, dispatch.CodeJSON, "must be an object, not a string"},
 		{"null", `null`, 400, dispatch.CodeJSON, "must be an object, not null"},
 		{"trailing data", seedBody + `{}`, 400, dispatch.CodeJSON, "after top-level value"},
-		{"duplicate", `{"task_id":1,"task_id":2}`, 400, dispatch.CodeJSON, "/task_id stands twice"},
-		{"duplicate by an escape", `{"run_token":"a","run_t\u006fken":"b"}`, 400, dispatch.CodeJSON, "/run_token stands twice"},
-		{"duplicate input", `{"input":{"user_instruction":"a"},"input":{"user_instruction":"b"}}`, 400, dispatch.CodeJSON, "/input stands twice"},
-		{"duplicate task input", `{"input":{"input":1,"input":2}}`, 400, dispatch.CodeJSON, "/input/input stands twice"},
-		{"duplicate instruction", `{"input":{"user_instruction":"a","user_instruction":"b"}}`, 400, dispatch.CodeJSON, "/input/user_instruction stands twice"},
+		{"duplicate", `{"task_id":1,"task_id":2}`, 400, dispatch.CodeJSON, "/task_id occurs twice"},
+		{"duplicate by an escape", `{"run_token":"a","run_t\u006fken":"b"}`, 400, dispatch.CodeJSON, "/run_token occurs twice"},
+		{"duplicate input", `{"input":{"user_instruction":"a"},"input":{"user_instruction":"b"}}`, 400, dispatch.CodeJSON, "/input occurs twice"},
+		{"duplicate task input", `{"input":{"input":1,"input":2}}`, 400, dispatch.CodeJSON, "/input/input occurs twice"},
+		{"duplicate instruction", `{"input":{"user_instruction":"a","user_instruction":"b"}}`, 400, dispatch.CodeJSON, "/input/user_instruction occurs twice"},
 		{"wrong case", `{"Task_ID":1}`, 400, dispatch.CodeJSON, `it must be "task_id"`},
 		{"wrong case inside", `{"input":{"User_instruction":"x"}}`, 400, dispatch.CodeJSON, `it must be "user_instruction"`},
 		{"wrong case in a session", `{"input":{"Session_ID":"x"}}`, 400, dispatch.CodeJSON, `it must be "session_id"`},
@@ -345,7 +345,7 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 		name   string
 		body   string
 		change func(http.Header)
-		check  func(*dispatch.Run, *http.Request) bool // the request is that of a tool call
+		check  func(*dispatch.Run, *http.Request) bool // the request belongs to a tool call
 		text   string                                  // of a 400 instead
 	}{
 		{
@@ -888,8 +888,8 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 	}{
 		{"nothing", nil, nil, []string{"agent must not be nil", "InsecureNoAuth"}},
 		{"no token", agent, &dispatch.Options{}, []string{"Tokens is empty"}},
-		{"token with its scheme", agent, &dispatch.Options{Tokens: []string{"Bearer hunter2"}}, []string{"remove the scheme"}},
-		{"empty token", agent, &dispatch.Options{Tokens: []string{"a", ""}}, []string{"environment variable"}},
+		{"token with its scheme", agent, &dispatch.Options{Tokens: []string{"Bearer hunter2"}}, []string{`Options.Tokens[0] begins with "Bearer "; leave the scheme out`}},
+		{"empty token", agent, &dispatch.Options{Tokens: []string{"a", ""}}, []string{"Options.Tokens[1] is empty", "environment variable"}},
 		{"token with a line break", agent, &dispatch.Options{Tokens: []string{"hunter2\n"}}, []string{"white space"}},
 		{"contradiction", agent, &dispatch.Options{Tokens: []string{"a"}, InsecureNoAuth: true}, []string{"contradicts"}},
 		{"numbers", agent, &dispatch.Options{Tokens: []string{"a"}, MaxRuns: -1, RunTimeout: time.Hour}, []string{"MaxRuns", "1800 s", "1h0m0s"}},

@@ -13,7 +13,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/webhook"
 )
 
-// Host an external tool. The requests are those of a platform.
+// Host an external tool. The requests stand in for a platform.
 func Example() {
 	type Query struct {
 		Day string `json:"day" jsonschema:"enum=monday,enum=friday"`
@@ -82,7 +82,7 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// Options.Secrets has a secret that is empty, or has white space around it or control characters in it; is its environment variable set? [invalid_option]
+	// Options.Secrets[0] is empty, or contains control characters or white space at an end; is its environment variable set? [invalid_option]
 	// tool "check schedule": /0 Func is nil [func_missing]
 	// tool "check schedule": /0/name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; " " at byte 5 is not allowed there [name_invalid]
 }

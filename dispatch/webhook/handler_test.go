@@ -448,7 +448,7 @@ func TestNewReportsEverything(t *testing.T) {
 	if webhook.CodeOf(err) != webhook.CodeOptions {
 		t.Fatal(err)
 	}
-	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 14 || e.Problems[0].Code != "invalid_option" ||
+	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 15 || e.Problems[0].Code != "invalid_option" ||
 		e.Problems[0].Pointer != "" {
 		t.Errorf("problems %+v", e.Problems)
 	}
@@ -457,7 +457,7 @@ func TestNewReportsEverything(t *testing.T) {
 		`tool "a b": /2 Func is nil`,
 		`tool "recursive": /3/parameters`, `tool "nil_func": /4 Func is nil`, `tool "bad_schema": /5/parameters`,
 		`tool "bad_links": /6/url must be an absolute http or https URL`, `tool "bad_links": /6/detail_url must be`,
-		"has a secret that is empty",
+		"Options.Secrets[0] is empty", "Options.Secrets[1] is empty, or",
 		"Options.Timeout", "Options.MaxBodyBytes", `"args" twice`, `"name", which has another meaning`,
 	} {
 		if !strings.Contains(err.Error(), part) {

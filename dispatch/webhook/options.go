@@ -96,9 +96,9 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	}
 	o := &h.opts
 	var ps problems
-	checkOption(&ps, o.Timeout < 0, "Timeout must not be negative")
-	checkOption(&ps, o.MaxBodyBytes < 0, "MaxBodyBytes must not be negative")
-	checkOption(&ps, o.BodyTimeout < 0, "BodyTimeout must not be negative")
+	checkOption(&ps, o.Timeout < 0, "Timeout must not be negative; use 0 for the default")
+	checkOption(&ps, o.MaxBodyBytes < 0, "MaxBodyBytes must not be negative; use 0 for the default")
+	checkOption(&ps, o.BodyTimeout < 0, "BodyTimeout must not be negative; use 0 for the default")
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
@@ -137,13 +137,11 @@ func (h *Handler) configureSecrets(ps *problems) {
 	if o.StandaloneHarness {
 		h.guard.Header = "Authorization"
 	}
-	unusable := func(s string) bool { return !httpserve.UsableSecret(s) }
-	hasScheme := func(s string) bool { _, ok := httpserve.CutBearer(s); return ok }
 	checkOption(ps, len(o.Secrets) == 0 && o.SecretFunc == nil, "Secrets is empty; add the tool call secret of the template")
-	checkOption(ps, slices.ContainsFunc(o.Secrets, unusable), "Secrets has a secret that is empty, "+
-		"or has white space around it or control characters in it; is its environment variable set?")
-	checkOption(ps, o.StandaloneHarness && slices.ContainsFunc(o.Secrets, hasScheme),
-		`Secrets has a secret that begins with "Bearer "; leave the scheme out`)
+	for i, secret := range o.Secrets {
+		text := h.guard.Unusable(secret)
+		checkOption(ps, text != "", "Secrets[%d] %s", i, text)
+	}
 	o.Secrets = nil // the guard has their digests
 }
 

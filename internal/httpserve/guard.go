@@ -31,7 +31,7 @@ func (g *Guard) Check(r *http.Request) (reason string) {
 		return fmt.Sprintf("the header %s is given %d times", g.Header, len(values))
 	}
 	token := values[0]
-	if g.OptionalBearer || g.Header == "Authorization" {
+	if g.takesBearer() {
 		var bearer bool
 		if token, bearer = CutBearer(token); !bearer && g.Header == "Authorization" {
 			return `the header Authorization does not begin with "Bearer "`
@@ -45,6 +45,20 @@ func (g *Guard) Check(r *http.Request) (reason string) {
 	}
 	return ""
 }
+
+// Unusable says why no request can present a secret that the options name, and what to do. It returns
+// "" if a request can.
+func (g *Guard) Unusable(secret string) string {
+	if !UsableSecret(secret) {
+		return "is empty, or contains control characters or white space at an end; is its environment variable set?"
+	}
+	if _, bearer := CutBearer(secret); bearer && g.takesBearer() {
+		return `begins with "Bearer "; leave the scheme out, which belongs to the header`
+	}
+	return ""
+}
+
+func (g *Guard) takesBearer() bool { return g.OptionalBearer || g.Header == "Authorization" }
 
 // CheckRecovered calls check. If it panics, CheckRecovered logs that and returns a reason. The value of the
 // panic may be a secret and is not logged; what names the functions of the caller that check calls.
