@@ -36,7 +36,7 @@ func request(body string) *http.Request {
 	return r
 }
 
-// A dispatch costs at most this many allocations, also if the agent derives a context, as every
+// A dispatch costs at most this many allocations, even if the agent derives a context, as every
 // client does.
 func TestAllocations(t *testing.T) {
 	for _, tt := range []struct {
@@ -44,7 +44,7 @@ func TestAllocations(t *testing.T) {
 		agent dispatch.Agent
 		most  float64
 	}{
-		{"an agent without calls", answering("done"), 28}, // eleven of them are those of two contexts that can end, and their values
+		{"an agent without calls", answering("done"), 28}, // eleven of them for two contexts that can end, and their values
 		{"an agent that derives a context", func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 			_, cancel := context.WithCancel(ctx)
 			cancel()

@@ -72,10 +72,10 @@ func decodeEnvironment() (e envelope, err error) {
 		e.taskID = e.task.id
 	}
 	if e.proxyURL == "" {
-		problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL is not set"))
+		problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL (the proxy of the run) is not set"))
 	}
 	if e.runToken == "" {
-		problems = append(problems, errors.New("PIPELINES_RUN_TOKEN is not set"))
+		problems = append(problems, errors.New("PIPELINES_RUN_TOKEN (the token of the run) is not set"))
 	}
 	if len(problems) > 0 {
 		return e, &Error{Code: CodeEnvelope, Message: oneLine(problems)}
@@ -113,7 +113,7 @@ func readFile(name string) ([]byte, error) {
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, maxTaskFile+1))
 	if err == nil && len(data) > maxTaskFile {
-		err = fmt.Errorf("it has more than %d bytes", maxTaskFile)
+		err = fmt.Errorf("more than %d bytes", maxTaskFile)
 	}
 	return data, err
 }

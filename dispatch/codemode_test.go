@@ -146,7 +146,7 @@ func TestCodeMode(t *testing.T) {
 			`{"final_response":"hi  42  {\"order_id\":\"4521\"}"}` + "\n", "",
 		},
 		{"a brief of more than 16 MiB", with("PIPELINES_TASK_FILE", write("large.txt", strings.Repeat("x", 16<<20+1))), 2, "",
-			"the file in PIPELINES_TASK_FILE: it has more than 16777216 bytes"},
+			"the file in PIPELINES_TASK_FILE: more than 16777216 bytes"},
 		{"no task", with(), 2, "", `{"error":"invalid_envelope","message":"no task: set _PIPELINES_TASK_INPUT_JSON, or name a file `},
 		{"no task but null", with("_PIPELINES_TASK_INPUT_JSON", " null\n"), 2, "", "no task: "},
 		{"blank brief", with("PIPELINES_TASK_FILE", write("blank.txt", " \n")), 2, "", "no task: "},
@@ -160,9 +160,9 @@ func TestCodeMode(t *testing.T) {
 		{"agent fails", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"fail"}`), 1, "", `{"error":"agent_failed","message":"the agent failed; its log says why"}`},
 		{"agent panics", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"panic"}`), 1, "", `"agent_panicked"`},
 		{"time is over", with("TOOLWIRE_TEST_HURRY", "1", "_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"wait"}`), 0, `{"final_response":"The agent ran out of time before it had an answer.","messages":[{"role":"user","content":"wait"},{"role":"assistant","content":"The agent ran out of time before it had an answer."}]}` + "\n", ""},
-		{"nothing set", map[string]string{"PIPELINES_RUN_ID": "1 2"}, 2, "", "PIPELINES_ODYSSEY_PROXY_URL is not set; PIPELINES_RUN_TOKEN is not set"},
+		{"nothing set", map[string]string{"PIPELINES_RUN_ID": "1 2"}, 2, "", "PIPELINES_ODYSSEY_PROXY_URL (the proxy of the run) is not set; PIPELINES_RUN_TOKEN (the token of the run) is not set"},
 		{"bad URL", with("PIPELINES_ODYSSEY_PROXY_URL", "ftp://u:hunter2@h/", "_PIPELINES_TASK_INPUT_JSON", "{}"), 2, "", "must begin with https://"},
-		{"bad task", with("_PIPELINES_TASK_INPUT_JSON", `{"input":1,"input":2}`), 2, "", "/input stands twice"},
+		{"bad task", with("_PIPELINES_TASK_INPUT_JSON", `{"input":1,"input":2}`), 2, "", "/input occurs twice"},
 		{"task is a list", with("_PIPELINES_TASK_INPUT_JSON", `[{}]`), 2, "", "must be an object"},
 		{"task is an empty list", with("_PIPELINES_TASK_INPUT_JSON", `[]`), 2, "", "no task"},
 		{"no such file", with("PIPELINES_TASK_INPUT_FILE", filepath.Join(dir, "nope")), 2, "", "no such file"},
@@ -216,7 +216,7 @@ func TestCodeMode(t *testing.T) {
 				_, _ = io.Copy(io.Discard, reader)
 			}()
 		})
-		if got.status != 1 { // -1 is that of a process that the signal ended
+		if got.status != 1 { // -1 means that the signal ended the process
 			t.Errorf("status %d", got.status)
 		}
 	})

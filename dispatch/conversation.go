@@ -12,7 +12,7 @@ type label struct {
 	actor    string
 	position position  // of its first request or call; the agent itself comes first
 	prompt   int       // place of the present prompt in what was set, from 1; 0 for none
-	messages []Message // those that were kept
+	messages []Message // the kept ones
 	size     int       // of messages, in bytes
 	lost     int       // messages that were not kept
 }

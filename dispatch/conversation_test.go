@@ -400,7 +400,7 @@ func TestSetConversationAndAdd(t *testing.T) {
 	}
 }
 
-// The conversation is sent also if the time is over or the agent fails.
+// The conversation is sent even if the time is over or the agent fails.
 func TestSetConversationOfARunThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, agent := range map[string]func(context.Context) error{

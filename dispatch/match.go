@@ -173,7 +173,7 @@ func (m *matcher) tell(actor string, messages []Message) (results [][]Message, o
 	return results, orphans
 }
 
-// answer finds the recorded calls that nobody told, and that added messages answer.
+// answer finds the recorded calls that no message mentions and that added messages answer.
 func (m *matcher) answer(added []addedMessage, orphans []int) {
 	open := map[string][]*call{}
 	for _, g := range m.groups {

@@ -260,7 +260,7 @@ func TestObserverOfRefusals(t *testing.T) {
 	}
 }
 
-// A RunStart that returns no context leaves that of the request.
+// If RunStart returns no context, the context of the request is used.
 func TestObserverWithoutAContext(t *testing.T) {
 	ended := false
 	h := newHandler(t, answering("done"), func(o *dispatch.Options) {

@@ -140,7 +140,7 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 		"MaxRuns": int64(o.MaxRuns), "RateWindow": int64(o.RateWindow),
 	} {
 		if value < 0 {
-			bad("Options.%s must not be negative", name)
+			bad("Options.%s must not be negative; use 0 for the default", name)
 		}
 	}
 	if o.MaxBytesInFlight > 0 && o.MaxBodyBytes > o.MaxBytesInFlight {

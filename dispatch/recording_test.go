@@ -186,7 +186,7 @@ func TestTranscriptIsNeverDoubled(t *testing.T) {
 	}
 }
 
-// A call and the model's message about it are one call, whichever comes first, also if the client
+// A call and the model's message about it are one call, whichever comes first, even if the client
 // refuses the arguments or the agent writes them in another way.
 func TestTranscriptKnowsTheArgumentsOfTheModel(t *testing.T) {
 	large := `{"note":"` + strings.Repeat("x", 70<<10) + `"}`
@@ -355,7 +355,7 @@ func TestMadeIDsDifferFromTheAgents(t *testing.T) {
 }
 
 // Made ids may be those of the model, but of other calls. No result goes to another call, and no id
-// stands twice.
+// occurs twice.
 func TestTheModelsIDsAreThoseOfOtherCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name string

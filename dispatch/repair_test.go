@@ -61,7 +61,7 @@ func TestValuesThatTheJudgeReads(t *testing.T) {
 	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`) // with 901 levels the platform might not read it
 }
 
-// The rows are those of the table in the package comment, in its words and order.
+// The rows repeat the table in the package comment, in its words and order.
 func TestMalformedMessages(t *testing.T) {
 	good := dispatch.Message{Role: dispatch.RoleUser, Content: dispatch.Text("hi")}
 	const sent = `{"role":"user","content":"hi"}` // of good, which stands in front of every row

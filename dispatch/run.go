@@ -85,7 +85,7 @@ func (r *Run) set(e *envelope, client *proxy.Client, transcript *Transcript) {
 // [CodeInput].
 func (r *Run) DecodeInput(v any) error {
 	if err := json.Unmarshal(r.Input, v); err != nil {
-		return &Error{Code: CodeInput, Message: "the task input does not fit what the agent expects", Err: err}
+		return &Error{Code: CodeInput, Message: "the task input cannot be decoded into the agent's type", Err: err}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ type Adapter struct {
 }
 
 // laterMembers change what an adapter does in later releases of the platform. A rule that ignored
-// one would write something else than the platform does, so a rule that has one writes nothing.
+// one would not write what the platform writes, so a rule with such a member writes nothing.
 var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 
 func (a *Adapter) fields() []members.Field {

@@ -35,7 +35,7 @@
 //	[n] [-n]             the element n, from 0, or the n-th from the end
 //	.* [*]               all members or elements
 //	[n:m] [-n:m] [:-m]   a slice of an array, also [n:] [:m] [:] [-n:-m], and with a step: [n:m:2]
-//	[::-1]               the elements backwards, also with another step
+//	[::-1]               the elements backwards; other steps work too
 //	["a", "b"] [0, 2]    several names and indexes, each once
 //	..name ..* ..[n]     the same for the value and everything in it, once in a path
 //	white space          between the parts of a path and inside brackets

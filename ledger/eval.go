@@ -80,7 +80,7 @@ func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 // readText validates text. problem is why it cannot be used, or "".
 func readText(text json.RawMessage) (doc *jsonpath.Document, problem string) {
 	if len(text) > maxBytes {
-		return nil, fmt.Sprintf("it has more than %d bytes", maxBytes)
+		return nil, fmt.Sprintf("more than %d bytes", maxBytes)
 	}
 	limits := rawjson.Limits{Depth: maxDepth, Mode: rawjson.Unique}
 	var value json.RawMessage
@@ -89,7 +89,7 @@ func readText(text json.RawMessage) (doc *jsonpath.Document, problem string) {
 		return err
 	})
 	if e, ok := errors.AsType[*rawjson.Error](err); ok && e.Ambiguous {
-		return nil, fmt.Sprintf("it is ambiguous: %s %s", e.Pointer, e.Problem)
+		return nil, fmt.Sprintf("ambiguous: %s %s", e.Pointer, e.Problem)
 	}
 	if err != nil {
 		return nil, err.Error()
@@ -116,7 +116,7 @@ func (e *evaluation) readArgs(args json.RawMessage) {
 	}
 	doc, problem := readText(args)
 	if problem == "" && !doc.IsObject() {
-		problem = "they are not a JSON object"
+		problem = "not a JSON object"
 	}
 	if problem != "" {
 		e.step("args_unusable", "", "", problem)

@@ -49,7 +49,7 @@ func flag(template string) string {
 	return `{"op":"set_flag","flags":[` + string(text) + `]}`
 }
 
-// updated returns the line of an update of an order, flagged that of a flag.
+// updated returns the line of an update of an order, flagged the line of a flag.
 func updated(id, fields string) string {
 	if fields != "" {
 		fields = `,"fields":` + fields

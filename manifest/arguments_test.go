@@ -60,7 +60,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 		{"an array", "free", json.RawMessage(`[]`), "must be an object, not an array"},
 		{"a string of JSON", "free", `{"a":1}`, "must be written as a JSON object; a Go string is not"},
 		{"two values", "free", json.RawMessage(`{}{}`), "after top-level value"},
-		{"duplicate", "free", json.RawMessage(`{"a":1,"a":2}`), "stands twice"},
+		{"duplicate", "free", json.RawMessage(`{"a":1,"a":2}`), "occurs twice"},
 		{"too deep", "free", json.RawMessage(`{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`),
 			"more than 64 levels"},
 		{"too many for a schema", "typed", json.RawMessage(`{"zone":"x","a":[1` + strings.Repeat(",1", 50_000) + `]}`),

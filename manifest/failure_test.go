@@ -100,7 +100,7 @@ func TestOutputLimits(t *testing.T) {
 		!strings.Contains(r.Err.Error(), "nested more than 256 levels deep") {
 		t.Errorf("err %v", r.Err)
 	}
-	if got := shown(r); got != `{"error":"tool output is nested too deep"}` {
+	if got := shown(r); got != `{"error":"tool output is nested too deeply"}` {
 		t.Errorf("message %s", got)
 	}
 }

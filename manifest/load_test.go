@@ -36,7 +36,7 @@ func parse(doc string) (*manifest.Manifest, error) {
 	return manifest.Parse([]byte(doc), &manifest.Options{Dir: "base"})
 }
 
-// The messages of the document, word for word, and those of further rules.
+// The messages of the document, word for word, and the messages of further rules.
 func TestMessages(t *testing.T) {
 	for _, tt := range []struct {
 		name, doc string
@@ -232,9 +232,9 @@ func TestRootDocument(t *testing.T) {
 		{"root member in other case", `{"Tools":[]}`,
 			`parse manifest: line 1, column 2: /Tools is spelled "Tools" here; names are case-sensitive, it must be "tools"`},
 		{"duplicate member", `{"tools":[{"name":"a","name":"b"}]}`,
-			"parse manifest: line 1, column 23: /tools/0/name stands twice in its object"},
+			"parse manifest: line 1, column 23: /tools/0/name occurs twice in its object"},
 		{"duplicate in a schema", `{"tools":[{"schema":{"type":"object","type":"array"}}]}`,
-			"parse manifest: line 1, column 38: /tools/0/schema/type stands twice in its object"},
+			"parse manifest: line 1, column 38: /tools/0/schema/type occurs twice in its object"},
 		{"invalid UTF-8", "{\"tools\":[{\"name\":\"\xff\"}]}",
 			"parse manifest: line 1, column 20: /tools/0/name has invalid UTF-8"},
 		{"too deep", `{"tools":` + strings.Repeat("[", 5000),
@@ -388,7 +388,7 @@ func TestProgramsResolveAgainstTheManifest(t *testing.T) {
 		t.Errorf("an absolute program needs no folder: %s", got)
 	}
 	if _, workDir, _ := m.Resolved("n"); workDir != root {
-		t.Errorf("working directory %s, want that of the process, %s", workDir, root)
+		t.Errorf("working directory %s, want the working directory of the process, %s", workDir, root)
 	}
 }
 

@@ -81,14 +81,14 @@ func (o *Options) withDefaults() (Options, []Problem) {
 	}
 	duration := func(field string, d *time.Duration, def time.Duration) {
 		if *d < 0 {
-			reject(field, "must not be negative; set it to 0 for the default of %v", def)
+			reject(field, "must not be negative; use 0 for the default of %v", def)
 		} else if *d == 0 {
 			*d = def
 		}
 	}
 	count := func(field string, n *int, def int) {
 		if *n < 0 {
-			reject(field, "must not be negative; set it to 0 for the default of %d", def)
+			reject(field, "must not be negative; use 0 for the default of %d", def)
 		} else if *n == 0 {
 			*n = def
 		}

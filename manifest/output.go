@@ -24,7 +24,7 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 		position := ""
 		if e, ok := errors.AsType[*rawjson.Error](err); ok {
 			if e.Limit != "" {
-				return nil, &Error{Code: CodeBadResponse, Message: "tool output is nested too deep",
+				return nil, &Error{Code: CodeBadResponse, Message: "tool output is nested too deeply",
 					detail: "stdout " + e.Problem + "; print JSON of less depth, or set Options.Output to Text"}
 			}
 			position = fmt.Sprintf(" (byte %d)", e.Offset)

@@ -18,11 +18,11 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 	}
 	if len(body) > maxBody {
 		return nil, localError(CodeTooLarge, tool,
-			fmt.Errorf("the arguments have %d bytes, the limit is %d", len(body), maxBody))
+			fmt.Errorf("the arguments have %d bytes; the limit is %d", len(body), maxBody))
 	}
 	if r.checkArguments != nil {
 		if err := r.checkArguments(tool, body); err != nil {
-			e := localError(CodeArguments, tool, httpcall.Quiet("the arguments do not fit the tool's schema", err))
+			e := localError(CodeArguments, tool, httpcall.Quiet("the arguments do not match the tool's schema", err))
 			e.Detail = cutDetail(err.Error())
 			return nil, e
 		}

@@ -514,7 +514,7 @@ func (o *told) observer() *proxy.Observer {
 	}
 }
 
-// Observers get the arguments as the caller has passed them, also those that are refused.
+// Observers get the arguments as the caller passed them, including refused ones.
 func TestArgumentsOfObservers(t *testing.T) {
 	for _, tt := range []struct {
 		args any
@@ -723,7 +723,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// The token of a probe is not that of a run, so its refusal ends no run.
+// The token of a probe belongs to no run, so its refusal ends no run.
 func TestAProbeEndsNoRun(t *testing.T) {
 	s := &script{steps: []step{answer(401, `{"detail":{"error_class":"run_token_invalid"}}`), answer(200, seedAnswer)}}
 	opts := proxy.Options{Transport: s, Pacer: new(proxy.Pacer),

@@ -154,7 +154,7 @@ func (e *Error) advice() string {
 		return e.seeDetail()
 	case CodeArguments:
 		if e.Status == http.StatusUnprocessableEntity {
-			return "the arguments do not fit the tool's input_schema: show ToolResult to the model, or see Error.Detail"
+			return "the arguments do not match the tool's input_schema: show ToolResult to the model, or see Error.Detail"
 		}
 	}
 	return e.commonAdvice()

@@ -75,7 +75,7 @@ func TestAmbiguousEnvelopesAreRefused(t *testing.T) {
 	} {
 		c, _ := scripted(t, answer(200, body))
 		if _, err := c.Do(background, "x", nil); proxy.CodeOf(err) != proxy.CodeBadResponse ||
-			!strings.Contains(err.Error(), "stands twice") {
+			!strings.Contains(err.Error(), "occurs twice") {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAmbiguousArgumentsAreNotSent(t *testing.T) {
 	}
 }
 
-// A model's arguments are sent byte for byte, also if a careful writer would avoid them.
+// A model's arguments are sent byte for byte, even if a careful writer would avoid them.
 func TestUnusualArgumentsAreSent(t *testing.T) {
 	for _, args := range []string{
 		`{"id":1,"ID":2,"Id":3}`, `{"n":` + strings.Repeat("1234567890", 10) + `}`, `{"x":1e400,"y":-0.0,"z":10.0}`,

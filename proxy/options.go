@@ -113,7 +113,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		{"AttemptTimeout", int64(o.AttemptTimeout)}, {"MaxAttempts", int64(o.MaxAttempts)},
 	} {
 		if n.value < 0 {
-			problems = append(problems, errors.New("Options."+n.name+" must not be negative"))
+			problems = append(problems, errors.New("Options."+n.name+" must not be negative; use 0 for the default"))
 		}
 	}
 	if len(problems) > 0 {

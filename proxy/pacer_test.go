@@ -353,7 +353,7 @@ func TestALoggerThatPanicsTakesNoPlace(t *testing.T) {
 }
 
 // A place counts from when the server can have seen the request: at the latest two seconds after it
-// was written, and not from the answer of a slow tool; and it counts also when the caller has given
+// was written, and not from the answer of a slow tool; and it counts even when the caller has given
 // up.
 func TestPlacesLastFromArrival(t *testing.T) {
 	for _, tt := range []struct {

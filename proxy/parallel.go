@@ -28,7 +28,7 @@ const maxParallel = 16
 // them as one message in that order.
 //
 // If do returns an error, the agent should stop, as after an error of CallForModel. Each then
-// cancels the context of the other calls, begins no more, waits for those that run, and returns the
+// cancels the context of the other calls, begins no more, waits for the running ones, and returns the
 // first error. If ctx ends before all calls have begun, and no call has failed, Each returns the
 // cause of ctx. If do panics or calls [runtime.Goexit], Each stops in the same way, and then panics
 // or exits itself.

@@ -20,7 +20,7 @@ func Probe(ctx context.Context, baseURL string, opts *Options) error {
 		o = *opts
 	}
 	o.MaxAttempts = 1
-	o.Pacer, o.OnRunOver = nil, nil // the refusal of this token says nothing about that of a run
+	o.Pacer, o.OnRunOver = nil, nil // the refusal of this token says nothing about the token of a run
 	r, err := newRun(baseURL, "fake-token", &o)
 	if err != nil {
 		return err

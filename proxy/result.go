@@ -111,7 +111,7 @@ func (r *run) bounded(result *Result, ans answer) (*Result, *Error) {
 	if len(result.Response) > maxBody {
 		return nil, &Error{
 			Code: CodeResponseTooLarge, Delivery: Unknown, Tool: result.Tool, Status: ans.status,
-			Attempts: ans.attempts, Err: fmt.Errorf("the result has %d bytes, the limit is %d", len(result.Response),
+			Attempts: ans.attempts, Err: fmt.Errorf("the result has %d bytes; the limit is %d", len(result.Response),
 				maxBody),
 		}
 	}

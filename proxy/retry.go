@@ -16,7 +16,7 @@ import (
 func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 	if len(req.body) > maxBody {
 		return answer{}, localError(CodeTooLarge, req.name,
-			fmt.Errorf("the body has %d bytes, the limit is %d", len(req.body), maxBody))
+			fmt.Errorf("the body has %d bytes; the limit is %d", len(req.body), maxBody))
 	}
 	var got answer
 	var last *Error   // nil after a success

@@ -227,7 +227,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 	for _, test := range []struct{ name, schema, want string }{
 		{"text", `"string"`, `schema_invalid||a schema must be an object or a boolean, not a string`},
 		{"broken", `{"type":`, `schema_not_json|/type|`},
-		{"twice", `{"type":"string","type":"object"}`, `schema_not_json|/type|is not valid JSON at byte 17: stands twice in its object`},
+		{"twice", `{"type":"string","type":"object"}`, `schema_not_json|/type|is not valid JSON at byte 17: occurs twice in its object`},
 		{"type", `{"properties":{"a":{"type":"strng"}}}`, `schema_invalid|/properties/a/type|`},
 		{"several", `{"properties":{"a":{"minLength":-1},"b":{"required":"x"}}}`,
 			`schema_invalid|/properties/a/minLength|must be at least 0` + "\n" + `schema_invalid|/properties/b/required|must be an array, not a string`},

@@ -96,7 +96,7 @@ func TestFormats(t *testing.T) {
 					extra = append(extra, m.Name)
 				}
 				if !bytes.Contains(doc, tool.InputSchema) && string(tool.InputSchema) != `{"type":"object","properties":{}}` {
-					t.Errorf("the schema of %s is not byte for byte that of the list: %s", tool.Name, tool.InputSchema)
+					t.Errorf("the schema of %s is not byte for byte the schema in the list: %s", tool.Name, tool.InputSchema)
 				}
 			}
 			if got := strings.Join(names, " "); got != l.names {

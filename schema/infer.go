@@ -374,7 +374,7 @@ type field struct {
 	maybe   bool     // of an embedded pointer, which may be nil
 }
 
-// fieldsOf lists the fields of a struct in their order, those of embedded structs among them. ok is
+// fieldsOf lists the fields of a struct in their order, including the fields of embedded structs. ok is
 // false if the struct embeds itself.
 func fieldsOf(t reflect.Type, maybe bool, way ...reflect.Type) (list []field, ok bool) {
 	if slices.Contains(way, t) {

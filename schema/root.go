@@ -26,9 +26,9 @@ type typeAt struct {
 	value   any
 }
 
-// notObject returns the place where a schema allows a value that is not an object. That is the
-// first type that excludes objects, or the first type of all if none is that of objects alone. It
-// returns "" if there is no such place.
+// notObject returns the place where a schema allows a value that is not an object. The
+// place is the first type that excludes objects, or the first type of all if no type is for objects
+// alone. It returns "" if there is no such place.
 func notObject(root json.RawMessage) string {
 	list := membersOf(root)
 	own := member(list, "type")

@@ -87,7 +87,7 @@ func validatePart(name, part string, known bool, v *Validator, document []byte) 
 	switch {
 	case !known:
 		part = "" // the document was not looked at
-		e = notDocument(CodeUnknownTool, "there is no such tool; names are case-sensitive")
+		e = notDocument(CodeUnknownTool, "no tool has this name; names are case-sensitive")
 	case v != nil:
 		err := v.compiled.Validate(document)
 		if err == nil {

@@ -39,7 +39,7 @@ func TestSet(t *testing.T) {
 		{"result without schema that repeats a name", set.ValidateResult("ping", []byte(`{"a":1,"a":2}`)), schema.CodeNotJSON,
 			`tool "ping": result: is not strict JSON`},
 		{"result that is not JSON", set.ValidateResult("ping", []byte(`pong`)), schema.CodeNotJSON, `tool "ping": result: is not strict JSON`},
-		{"unknown tool", set.ValidateArguments("Get", nil), schema.CodeUnknownTool, `tool "Get": there is no such tool; names are case-sensitive`},
+		{"unknown tool", set.ValidateArguments("Get", nil), schema.CodeUnknownTool, `tool "Get": no tool has this name; names are case-sensitive`},
 	} {
 		if test.code == "" {
 			if test.err != nil {

@@ -113,7 +113,7 @@ func TestStepsOfRecursiveReferencesAcrossDocuments(t *testing.T) {
 	}
 }
 
-// A string that is too long for any expression is reported as that, whatever matching it would cost.
+// A string that is too long for any expression is reported as too long, whatever matching it would cost.
 func TestLongStringsAndPatterns(t *testing.T) {
 	err := mustCompile(t, `{"pattern":"^[a-z]+$"}`).Validate([]byte(`"` + strings.Repeat("a", 1<<20-2) + `"`))
 	if err == nil || err.Error() != "has a string of more than 16384 bytes where the schema has a pattern" {

@@ -97,7 +97,7 @@ func (b *Binding) fields() []members.Field {
 	}
 }
 
-// wrong returns what is wrong with the members that were read, those of the binding included.
+// wrong returns what is wrong with the members that were read, including the members of the binding.
 func (t *Tool) wrong() []members.Problem {
 	return members.Problems(&t.kept, t.fields(), t.Extra)
 }

@@ -131,7 +131,7 @@ func (s *player) says(ctx context.Context, r *Result) (text string, ok bool) {
 
 var errNothingSaid = errors.New("it returned no text: it must return ErrDone to end the session")
 
-// nextTurn returns the turn after those that succeeded, or nil if the session has ended.
+// nextTurn returns the turn after the turns that succeeded, or nil if the session has ended.
 func (s *player) nextTurn(ctx context.Context, r *Result) *Turn {
 	text, ok := s.says(ctx, r)
 	if !ok {

@@ -436,7 +436,7 @@ func (r *Result) answer(ex Exchange) string {
 	return fmt.Sprintf("%d: %s", ex.Status, bounded.Line(r.secrets.Redact(ex.Body), maxReason))
 }
 
-// foreign returns the scheme of a challenge that asks for something else than a bearer token.
+// foreign returns the scheme of a challenge that asks for anything but a bearer token.
 func foreign(challenge string) string {
 	scheme, _, _ := strings.Cut(challenge, " ")
 	if strings.EqualFold(scheme, "Bearer") {

@@ -93,7 +93,7 @@ func TestARunInsideOfARun(t *testing.T) {
 	}
 }
 
-// A run inside of a run has the pace of its own proxy, and its waits are not those of the agent.
+// A run inside of a run has the pace of its own proxy, and its waits are not waits of the agent.
 func TestThePaceOfARunInsideOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unlimited, err := proxytest.New(task().World, &proxytest.Options{RatePerMinute: -1})

@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/internal/testkit"
 )
 
-// A player plays the platform's part of a run.
+// A player stands in for the platform in one run.
 type player struct {
 	*testrun.Setup
 	task    Task

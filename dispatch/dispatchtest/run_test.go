@@ -273,7 +273,7 @@ func TestConversations(t *testing.T) {
 				}
 			}
 			if result.FinalResponse != result.Turns[len(result.Turns)-1].FinalResponse {
-				t.Error("the final response is not that of the last turn")
+				t.Error("the final response is not from the last turn")
 			}
 		})
 	}

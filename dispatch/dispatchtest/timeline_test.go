@@ -304,7 +304,7 @@ func TestWhatFailuresDoNotRepeat(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant at its end\n%s", tt.name, text, tt.want)
 		}
 	}
-	// The error is that of the last turn: the answer of another turn is shown whole. Each turn has its own calls.
+	// The error belongs to the last turn: the answer of another turn is shown whole. Each turn has its own calls.
 	turns := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"turn": run.TurnID})
 		if run.TurnID == "2" {

@@ -106,7 +106,7 @@ func TestAHandlersPanicIsShown(t *testing.T) {
 	}
 }
 
-// The error is that of the turn that failed.
+// The error belongs to the turn that failed.
 func TestTheErrorOfATurn(t *testing.T) {
 	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		if run.TurnID == "2" {

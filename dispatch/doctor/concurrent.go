@@ -133,8 +133,8 @@ func (c *checkup) dispatchAlone(ctx context.Context, inside bool) *trial {
 	return t
 }
 
-// pair dispatches two trials, whose bodies are sent at the same time. The first tool call of each
-// waits for that of the other.
+// pair dispatches two trials, whose bodies are sent at the same time. Each run's
+// first tool call waits for the first call of the other run.
 func (c *checkup) pair(ctx context.Context) (runs [2]*trial) {
 	connected, called := [2]*gate{newGate(), newGate()}, [2]*gate{newGate(), newGate()}
 	serial := newGate() // opens once one of them has waited for long enough
@@ -248,7 +248,7 @@ func (c *checkup) compare(runs [2]*trial) (v verdict) {
 }
 
 // moved reports whether calls of one run arrived as calls of the other one, and whether that is
-// certain: a run that waits for its calls cannot send those of the other one. Only an agent that
+// certain: a run that waits for its calls cannot send calls of the other one. Only an agent that
 // made the same number of calls twice can be judged.
 func (c *checkup) moved(a, b *trial) (moved, certain bool) {
 	count := func(t *trial) int { return len(t.seen(isTool)) }

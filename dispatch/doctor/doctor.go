@@ -64,7 +64,7 @@ type Options struct {
 	//	retry_429          a 429 for the first attempt of each call: is it repeated, after a wait?
 	//	retry_503          two transient 503s: are they repeated, after a wait?
 	//	terminal_503       a 503 that is not transient: is it not repeated?
-	//	failing_tools      every call is refused: does the answer say so?
+	//	failing_tools      every call is refused: does the answer mention the failure?
 	//	expired_token      the run token expires: does the agent stop calling?
 	//	headers_only       the body has no proxy URL, no run id and no token id
 	//	body_only          the run token is the only header of the platform
@@ -77,7 +77,7 @@ type Options struct {
 	// six dispatches, and pings the endpoint while a run waits. It warns if the endpoint works on one
 	// run at a time. Any scenario fails if a run uses the token or the proxy URL of another run.
 	//
-	// The order of a report is that of [Scenarios], after the checks. If Scenarios is nil, Check
+	// A report lists scenarios after the checks, in the order of [Scenarios]. If Scenarios is nil, Check
 	// runs none. OnRun of the Task is called for each dispatch.
 	Scenarios []Name
 
@@ -233,7 +233,7 @@ type checkup struct {
 	pings    bool                 // whether pings are accepted without a bearer
 	refusal  int                  // the status of a ping without a bearer
 	result   *dispatchtest.Result // of the sample dispatch
-	sessions map[bool]*session    // those that were dispatched, by memoryMode.stateful
+	sessions map[bool]*session    // the dispatched ones, by memoryMode.stateful
 	events   atomic.Int64         // counts requests to the proxy in scenarios, and the answers to them
 	single   *trial               // the run alone with marked results
 	busy     bool                 // pings are not answered while a run waits

@@ -273,7 +273,7 @@ func TestCheckURLs(t *testing.T) {
 		}
 	}
 	named := serve(trusted([]string{"agents.example.com"}, now.Add(-year), now.Add(year)), 0)
-	behindHTTPS := func(t *http.Transport) { // the address of the connection is that of a proxy, for example
+	behindHTTPS := func(t *http.Transport) { // the connection goes to the address of a proxy, for example
 		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(named, "https://"))
 		}
@@ -295,7 +295,7 @@ func TestCheckURLs(t *testing.T) {
 			tr.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
 		}},
 		{"another protocol", "http://" + noHTTP, names{"reachable"}, nil, "not valid HTTP", nil},
-		{"https to http", "https://" + plain.Listener.Addr().String(), names{"tls"}, nil, "does not speak TLS", nil},
+		{"https to http", "https://" + plain.Listener.Addr().String(), names{"tls"}, nil, "does not use TLS", nil},
 		{"http to https", "http" + strings.TrimPrefix(serve(trusted(local, now.Add(-year), now.Add(year)), 0), "https"), names{"ping"}, nil, "HTTPS server", nil},
 		{"self-signed", serve(certificate(t, local, now.Add(-year), now.Add(year)), 0), names{"tls"}, nil, "self-signed", nil},
 		{"expired", serve(trusted(local, now.Add(-year), now.Add(-time.Hour)), 0), names{"tls"}, nil,

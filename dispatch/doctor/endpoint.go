@@ -61,7 +61,7 @@ func round(d time.Duration) time.Duration {
 // tls checks what the platform requires of an endpoint's URL.
 func (c *checkup) tls(context.Context) Finding {
 	if c.url == nil {
-		return skipped("", "the target has no URL")
+		return skipped("", "the target is not a URL, so there is no TLS to check")
 	}
 	local := c.local()
 	if c.url.Scheme == "http" {
@@ -142,11 +142,11 @@ func tlsFailure(a *answer, host string) Finding {
 	case errors.As(a.err, new(*tls.CertificateVerificationError)):
 		return failed(public, "the certificate is not valid")
 	case errors.As(a.err, new(tls.RecordHeaderError)), errors.Is(a.err, http.ErrSchemeMismatch):
-		return failed("Compare the port with the server's: this one may be for plain http.", "the server does not speak TLS on this port")
+		return failed("Compare the port with the server's: this one may be for plain http.", "the server does not use TLS on this port")
 	case a.timeout:
 		return failed("Compare the port with the server's, and see its log.", "the TLS handshake does not end in time")
 	}
-	return failed("Let the server speak TLS 1.2 or later, and see its log.", "the TLS handshake fails")
+	return failed("Let the server accept TLS 1.2 or later, and see its log.", "the TLS handshake fails")
 }
 
 func names(cert *x509.Certificate) []string {
@@ -226,7 +226,7 @@ func (c *checkup) destination(a *answer) string {
 	return ""
 }
 
-// ranAgent reports whether the body is that of a run's answer.
+// ranAgent reports whether the body is the answer of a run.
 func ranAgent(body []byte) bool {
 	members, ok := object(body)
 	_, final := members["final_response"]

@@ -146,7 +146,7 @@ func (c *checkup) dispatchAgain(ctx context.Context, e *episode) *episode {
 // userError is an error of the Conversation.User of the caller's task, which ends a check.
 type userError struct{ error }
 
-// toolCalls returns all calls of tools in a log, also those that were refused.
+// toolCalls returns all calls of tools in a log, including refused ones.
 func toolCalls(log *proxytest.Log) (list []proxytest.Call) {
 	for _, call := range append(slices.Clone(log.Calls), log.Refused...) {
 		if !call.Trace {

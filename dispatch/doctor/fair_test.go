@@ -46,7 +46,7 @@ func reads(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	return &dispatch.Response{FinalResponse: "It is " + status + "."}, nil
 }
 
-// The results of scenarios are those that the output_schema allows, so an agent may rely on it.
+// Scenarios return only results that the output_schema allows, so an agent may rely on it.
 func TestScenariosKeepToTheOutputSchema(t *testing.T) {
 	for name, tt := range map[string]struct {
 		output  string

@@ -23,7 +23,7 @@ type port struct {
 	envelope    bool // the model gets the whole trace envelope
 	decodes     bool // a second json.loads
 	fallback    bool // the original tool body answers if the proxy does not
-	original    bool // the original tool body answers, also if the proxy does
+	original    bool // the original tool body answers, even if the proxy does
 	impatient   bool // a 429 is not repeated
 	eager       bool // each 503 is repeated
 	pingFirst   bool // the ping is answered before authentication

@@ -231,7 +231,7 @@ func (c *checkup) intended(tool string) int {
 	return most
 }
 
-// repeats returns the tools whose refused calls were not repeated, and those that were repeated
+// repeats returns the tools whose refused calls were not repeated, and the tools that were repeated
 // without a wait. A repetition comes after the answer to the first n attempts.
 func (c *checkup) repeats(e *episode, n int) (missing, hasty []string) {
 	calls := e.seen(isTool)

@@ -111,7 +111,7 @@ var (
 	}
 )
 
-// Whatever two runs share, it is found, also if no answer quotes a result.
+// Whatever two runs share, it is found, even if no answer quotes a result.
 func TestScenariosFindWhatRunsShare(t *testing.T) {
 	t.Parallel()
 	const ofOthers, ofFirst, mixed, ofOne = "with the token or the URL of another run", "a later run called the proxy of the first run",

@@ -58,7 +58,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// A budget reaches as many cases as it can, and the reports name those that it did not reach.
+// A budget reaches as many cases as it can, and the reports name the cases that it did not reach.
 func TestBudgetReachesCases(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, err := run.Proxy.Do(ctx, "get_order", nil)

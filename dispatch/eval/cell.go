@@ -44,7 +44,7 @@ func (d *reader) readRow(record []string) Row {
 	r := &rowReader{reader: d, row: &row}
 	for i, cell := range record {
 		if len(cell) > d.limits.cell {
-			d.problem(tooLarge, i, "the cell has %d bytes, the limit is %d", len(cell), d.limits.cell)
+			d.problem(tooLarge, i, "the cell has %d bytes; the limit is %d", len(cell), d.limits.cell)
 			continue
 		}
 		if !utf8.ValidString(cell) {
@@ -129,7 +129,7 @@ func (r *rowReader) other(i int, cell string) {
 	}
 }
 
-// coding reports whether the file is one of coding tasks, whose instruction may be that of the
+// coding reports whether the file contains coding tasks. Their instruction may come from the
 // scenario.
 func (r *rowReader) coding() bool {
 	return slices.ContainsFunc(r.columns, func(c column) bool { return slices.Contains(codingColumns, c.known) })

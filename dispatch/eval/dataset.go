@@ -78,8 +78,8 @@ type limits struct {
 var defaultLimits = limits{bytes: 64 << 20, cell: 4 << 20, rows: 100_000, columns: 1000, cells: 2_000_000, problems: 100}
 
 // Read reads a dataset from a file of CSV or JSON Lines in UTF-8, with or without a byte order mark. Lines end in LF
-// or CRLF. The column user is required; see [Row] for the others. A column whose name is that of an
-// axis, or is similar to that of a known column, is a problem, because the platform would read it
+// or CRLF. The column user is required; see [Row] for the others. A column that is named
+// like an axis, or nearly like a known column, is a problem, because the platform would read it
 // as an unknown column.
 //
 // Read is as strict as the platform's upload may be: each row has as many cells as the header, and

@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Names that are something else are kept, also those that are a little like known ones.
+// Other names are kept, including names that are a little like known ones.
 func TestOtherColumns(t *testing.T) {
 	set := readDataset(t, "user,stage,used,status,behaviors_seen,scenario,max,id\na,b,c,d,e,f,g,h\n")
 	if got, want := fmt.Sprint(set.Rows[0].Extra), "map[behaviors_seen:e id:h max:g scenario:f stage:b status:d used:c]"; got != want {
@@ -200,7 +200,7 @@ func TestBadDatasets(t *testing.T) {
 	}
 }
 
-// codes are the codes of errors, by that of the first problem.
+// codes maps the code of the first problem to the code of the error.
 var codes = map[string]eval.Code{
 	"unreadable": eval.CodeUnreadable, "too_large": eval.CodeTooLarge, "invalid_header": eval.CodeInvalid,
 	"invalid_row": eval.CodeInvalid, "invalid_cell": eval.CodeInvalid, "invalid_world": eval.CodeWorld,
@@ -241,8 +241,8 @@ func TestDatasetLimits(t *testing.T) {
 		opts       eval.Limits
 		want       string
 	}{
-		{"a cell of 10 MB", "user,state\n" + big + ",\nb,\n", eval.Limits{}, "row 2, column user: the cell has 10485760 bytes, the limit is 4194304"},
-		{"a state of 10 MB", "user,state\na," + big + "\n", eval.Limits{}, "row 2, column state: the cell has 10485760 bytes, the limit is"},
+		{"a cell of 10 MB", "user,state\n" + big + ",\nb,\n", eval.Limits{}, "row 2, column user: the cell has 10485760 bytes; the limit is 4194304"},
+		{"a state of 10 MB", "user,state\na," + big + "\n", eval.Limits{}, "row 2, column state: the cell has 10485760 bytes; the limit is"},
 		{"file", "user\n" + big, eval.Limits{Bytes: 1 << 20}, "the file has more than 1048576 bytes"},
 		{"columns", "user" + strings.Repeat(",", 1000) + "\na\n", eval.Limits{}, "the file has more than 1000 columns"},
 		{"all cells", "user" + strings.Repeat(",x", 900) + "\n" + strings.Repeat("a"+strings.Repeat(",", 900)+"\n", 2300), eval.Limits{},

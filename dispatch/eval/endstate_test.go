@@ -12,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// The end of a run is compared with that of reference calls in the same world, whatever calls the
+// The end of a run is compared with the end of reference calls in the same world, whatever calls the
 // agent made. Failures that the world simulates do not reach the reference.
 func TestEndState(t *testing.T) {
 	world := proxytest.World{
@@ -85,7 +85,7 @@ func TestNotGraded(t *testing.T) {
 	}
 }
 
-// A run that one grader rejects has failed, also if another grader could not decide.
+// A run that one grader rejects has failed, even if another grader could not decide.
 func TestAllWithoutDecision(t *testing.T) {
 	down := func(context.Context, eval.Case, *dispatchtest.Result) error {
 		return fmt.Errorf("the model is down: %w", eval.ErrNotGraded)

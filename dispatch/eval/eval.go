@@ -146,7 +146,7 @@ type Experiment struct {
 	// leave it nil. See [Experiment.Slices].
 	SliceBy []string
 
-	// Trials are the trials of the first case, then those of the next. If FirstFailure is set, the
+	// Trials contains the trials of the first case, then the trials of the next, and so on. If FirstFailure is set, the
 	// trials after the first that did not pass are absent. A case that was skipped has one trial.
 	Trials []Trial
 
@@ -281,7 +281,7 @@ func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Gr
 	<-done
 }
 
-// decide sets the verdict about a result. userErr is that of the user, if it failed. What the agent
+// decide sets the verdict about a result. userErr is the error of the user, if it failed. What the agent
 // did wrong before counts as the agent's.
 func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade Grader, answers *answers, userErr error) {
 	switch {

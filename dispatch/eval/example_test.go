@@ -79,7 +79,7 @@ Where is my order?,,"[{""tool"":""get_order"",""status"":500}]",
 	// false it does not say "shipped": Your order is lost.
 }
 
-// A User plays the user where a row has a persona. This one answers the agent's question, and is done
+// A User writes the user's turns where a row has a persona. This one answers the agent's question, and is done
 // when it has what it wants.
 func ExampleUser() {
 	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {

@@ -16,7 +16,7 @@ import (
 )
 
 // A file of results belongs to one run at a time, in whatever process. The other run names the file and
-// leaves it alone, and can complete it afterwards, also if the first process was killed.
+// leaves it alone, and can complete it afterwards, even if the first process was killed.
 func TestOneRunWritesAFile(t *testing.T) {
 	const variable = "EVAL_TEST_HOLD_RESULTS"
 	write := func(file string, agent dispatch.Agent) error {

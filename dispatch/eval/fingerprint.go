@@ -44,7 +44,7 @@ func (f Fingerprint) differences(other Fingerprint) (list []string) {
 	return list
 }
 
-// fingerprint is that of all cases, whichever shard runs.
+// fingerprint returns the fingerprint of all cases, whichever shard runs.
 func (o *Options) fingerprint(cases []Case) Fingerprint {
 	contents, worlds := make([]string, len(cases)), map[string]bool{}
 	for i, c := range cases {

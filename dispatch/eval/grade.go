@@ -9,7 +9,7 @@ import (
 )
 
 // Grade grades stored results again with Options.Grader, without a dispatch, and returns the
-// experiment with the new verdicts. The files are those of one whole experiment, see [Load], and
+// experiment with the new verdicts. The files belong to one whole experiment, see [Load], and
 // cases are the cases of its dataset. If Options.ResultsFile is set, the new verdicts and the
 // results are written there. That file must not exist, and Grade removes it if it returns an error.
 // Of the other options only GraderVersion and Parallel are used.
@@ -35,7 +35,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 	now := o.fingerprint(cases)
 	given.Dataset, given.World = now.Dataset, now.World
 	for _, text := range given.differences(l.header.Fingerprint) {
-		problems.member(foreignResult, "cases", "the cases are not those of the results: %s", text)
+		problems.member(foreignResult, "cases", "the cases do not match the results: %s", text)
 	}
 	if err := problems.err(); err != nil {
 		return nil, err

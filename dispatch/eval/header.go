@@ -9,7 +9,7 @@ import (
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// The known columns, those of coding tasks, and the axes whose columns have another name.
+// The known columns, the columns of coding tasks, and the axes whose columns have another name.
 var (
 	datasetColumns = []string{
 		"user", "behavior", "state", "failure_rules", "expected_outcome", "current_state",

@@ -109,7 +109,7 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	return r, nil
 }
 
-// htmlPath is how the calls of a run differ from those of another one.
+// htmlPath is how the calls of a run differ from the calls of another run.
 type htmlPath struct {
 	Of      string // which other
 	Link    string // to it; "" if it is not in the page

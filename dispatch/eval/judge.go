@@ -102,7 +102,7 @@ func (j Judge) prompt(c Case, result *dispatchtest.Result) (string, error) {
 	return fmt.Sprintf(judgePrompt, j.Criterion, text), err
 }
 
-// answers are those of judges, by the hash of model and prompt.
+// answers holds the answers of judges, by the hash of model and prompt.
 type answers struct {
 	mu    sync.Mutex
 	known map[string]string

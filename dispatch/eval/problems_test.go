@@ -237,8 +237,8 @@ func TestBadResults(t *testing.T) {
 			changed[1].Task.Instruction = "other"
 			_, err := eval.Grade(t.Context(), changed, nil, at("1.jsonl"), at("2.jsonl"))
 			return err
-		}, []string{"cases: the cases are not those of the results: the dataset is # and not #",
-			"cases: the cases are not those of the results: the world is # and not #"}},
+		}, []string{"cases: the cases do not match the results: the dataset is # and not #",
+			"cases: the cases do not match the results: the world is # and not #"}},
 		{"compare", func() error {
 			a := run(t, obedient, cases, &eval.Options{FirstFailure: true})
 			b := run(t, obedient, cases[1:], &eval.Options{FirstFailure: true, GraderVersion: "g"})

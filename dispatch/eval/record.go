@@ -204,7 +204,7 @@ func hide(raw json.RawMessage, secrets *redact.Set) json.RawMessage {
 	}
 }
 
-// formatLetters are those of the names in a file of results.
+// formatLetters are the letters of names in a file of results.
 const formatLetters = "abcdefghijklmnopqrstuvwxyz_"
 
 func encodeLine(v any) ([]byte, error) {

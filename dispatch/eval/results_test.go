@@ -437,7 +437,7 @@ func TestGrade(t *testing.T) {
 		t.Errorf("a file is replaced: %v", err)
 	}
 	opts.ResultsFile = ""
-	if _, err := eval.Grade(t.Context(), cases[1:], &opts, file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "the cases are not those of the results") {
+	if _, err := eval.Grade(t.Context(), cases[1:], &opts, file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "the cases do not match the results") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -150,7 +150,7 @@ func TestPairingIsOptimal(t *testing.T) {
 	}
 }
 
-// The trajectory of a run is the calls with results, and a grader checks it against that of the row.
+// The trajectory of a run is the calls with results, and a grader checks it against the row's trajectory.
 func TestTrajectoryGrader(t *testing.T) {
 	cases := casesOf(t, "user,calls\n"+
 		"both,\"[{\"\"tool\"\":\"\"get_order\"\"}]\"\n"+

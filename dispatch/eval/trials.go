@@ -238,7 +238,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 		*t = Trial{Case: t.Case, Number: t.Number, Retries: t.Retries + 1}
 	}
 	c := t.Case
-	defer func() { // also if the grader ends the goroutine
+	defer func() { // runs even if the grader ends the goroutine
 		r.spent.add(t.Result)
 		t.Reason = r.secrets.Redact(t.Reason)
 		r.store(t)

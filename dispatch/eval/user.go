@@ -33,8 +33,8 @@ type User func(ctx context.Context, t Trial, turns []dispatchtest.Turn) (string,
 // needsUser is why a case is skipped without Options.User.
 const needsUser = "a model has to write the user's turns (simulator_mode persona)"
 
-// unversioned is in the fingerprint for a User without a version. Its results differ from those of
-// an experiment that skipped the rows.
+// unversioned is in the fingerprint for a User without a version. Its results differ from the
+// results of an experiment that skipped the rows.
 const unversioned = "unversioned"
 
 const (
@@ -53,7 +53,7 @@ func (o *Options) skip(c *Case) string {
 	return c.Row.Skip
 }
 
-// played reports whether something other than a script plays the user of the case.
+// played reports whether something other than a script writes the user's turns of the case.
 func (o *Options) played(c *Case) bool {
 	return o.User != nil && c.Row != nil && c.Row.Skip == "" && c.Row.Persona != "" ||
 		c.Task.Conversation != nil && c.Task.Conversation.User != nil

@@ -138,8 +138,8 @@ func (u *usage) total() (input, output int64) {
 }
 
 // Names of the counters in each format. Tokens that were read from a cache or written to it are
-// input. A format reads only its own names, because a gateway may add those of another format for
-// the same tokens.
+// input. A format reads only its own names, because a gateway may add the names of another format
+// for the same tokens.
 var (
 	chatTokens      = []string{"prompt_tokens", "completion_tokens", "total_tokens"}
 	responsesTokens = []string{"input_tokens", "output_tokens"}

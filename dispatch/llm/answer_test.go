@@ -476,7 +476,7 @@ func TestOtherStatuses(t *testing.T) {
 	}
 }
 
-// Each format has its own counters. A gateway may add those of another format for the same tokens.
+// Each format has its own counters. A gateway may add counters of another format for the same tokens.
 // Counts of one response only rise.
 func TestTokens(t *testing.T) {
 	for _, tt := range []struct {

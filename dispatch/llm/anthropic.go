@@ -116,7 +116,7 @@ func writeAnthropic(turns []turn) (out []json.RawMessage) {
 	return out
 }
 
-// anthropicTexts returns text blocks. The API rejects those of white space only.
+// anthropicTexts returns text blocks. The API rejects blocks that contain only white space.
 func anthropicTexts(texts []string) (blocks []json.RawMessage) {
 	for _, text := range texts {
 		if strings.TrimSpace(text) != "" {

@@ -23,8 +23,8 @@ const (
 	Anthropic Format = "anthropic"
 
 	// Gemini is Google's generateContent. A conversation is the member contents of a request.
-	// Members may have the names of the API, functionCall, or those of its protocol buffers,
-	// function_call.
+	// Members may have the names of the API (functionCall) or of its protocol buffers
+	// (function_call).
 	Gemini Format = "gemini"
 )
 
@@ -65,8 +65,8 @@ func FromConversation(f Format, conversation any) ([]dispatch.Message, error) {
 	return c.convert(dialect.request(doc))
 }
 
-// ToConversation converts messages, such as those of [dispatch.Run.History], to a conversation: a
-// JSON array, to be decoded into the type of an SDK.
+// ToConversation converts messages, such as the result of [dispatch.Run.History], to a conversation:
+// a JSON array, to be decoded into the type of an SDK.
 //
 //	history, err := run.History()
 //	…

@@ -32,7 +32,7 @@ func (a *responsesAnswer) read(doc json.RawMessage) {
 	}
 }
 
-// item adds an item to those of the response.
+// item adds an item to the items of the response.
 func (a *responsesAnswer) item(items []json.RawMessage, item json.RawMessage) []json.RawMessage {
 	if item == nil || !a.room(len(items)) {
 		return items

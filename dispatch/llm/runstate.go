@@ -114,7 +114,7 @@ func (s *runState) begin(ctx context.Context, run *dispatch.Run, d *dialect, p p
 	}
 	th, aside := l.follow(run, r.messages)
 	if aside {
-		report(t, codeLeftOut, "a request of "+who(ctx)+" shares nothing with its conversation, as that of a guard, a title "+
+		report(t, codeLeftOut, "a request of "+who(ctx)+" shares nothing with its conversation, like the request of a guard, a title "+
 			"or a summary; it is left out unless a later request goes on with it; "+
 			"give it a label with proxy.WithActor to have it sent")
 	}
@@ -176,7 +176,7 @@ func (s *runState) count(t *dispatch.Transcript, f *facts) {
 	}
 	listed := strings.Join(s.models, ", ")
 	t.UpdateMetadata(func(m *dispatch.Metadata) {
-		if m.Model == "" || m.Model == s.model { // the agent's own word wins
+		if m.Model == "" || m.Model == s.model { // a Model set by the agent is kept
 			m.Model = listed
 		}
 		m.TotalInputTokens += input

@@ -82,7 +82,7 @@ func TestStreamsAreNotHeldBack(t *testing.T) {
 	}
 }
 
-// The response of a stream counts once its last event has come, also if the agent reads no further
+// The response of a stream counts once its last event has come, even if the agent reads no further
 // and does not close the body.
 func TestStreamEndsWithItsLastEvent(t *testing.T) {
 	for _, w := range wires[:3] {

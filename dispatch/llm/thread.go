@@ -26,7 +26,7 @@ type thread struct {
 	answerID string
 
 	previous string // the id of the response that the last request names
-	chained  int    // how many of messages come before those of that request
+	chained  int    // how many of messages come before the messages of that request
 
 	turn    int  // rises with each request that adds messages
 	open    int  // requests of this turn without their responses
@@ -140,7 +140,7 @@ func (th *thread) follows(parent *thread, known int) {
 	th.parent, th.before, th.known = parent, before[:min(len(before), maxBefore)], known
 }
 
-// isBefore reports whether messages begin with those of the last request.
+// isBefore reports whether messages begin with the messages of the last request.
 func (th *thread) isBefore(messages []dispatch.Message) bool {
 	return len(messages) >= len(th.messages) && slices.EqualFunc(th.messages, messages[:len(th.messages)], same)
 }
@@ -232,7 +232,7 @@ func same(a, b dispatch.Message) bool {
 		})
 }
 
-// read converts a response. Ids that are made continue those of the conversation.
+// read converts a response. Made ids continue the numbers of the conversation.
 func (th *thread) read(d *dialect, elements []json.RawMessage) ([]dispatch.Message, error) {
 	c := converter{dialect: d, ids: map[string]bool{}}
 	for _, m := range slices.Concat(th.before, th.messages) {

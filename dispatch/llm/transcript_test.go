@@ -224,7 +224,7 @@ func replay(n int, message func(i int) string) string {
 	return b.String()
 }
 
-// Made ids differ from those of the replayed messages, however these are written, and however many
+// Made ids differ from the ids of the replayed messages, however these are written, and however many
 // there are: with the work of a search per id, the two large sessions take minutes and hours.
 func TestIDsOfReplayedMessages(t *testing.T) {
 	asks := func(id string) string {
@@ -317,7 +317,7 @@ func TestReplayOfARunThatEnds(t *testing.T) {
 }
 
 // Recording and sending a run takes as much work for a message of a long run as for one of a short
-// run, also if nothing that the agent tells is what was recorded.
+// run, even if nothing that the agent tells is what was recorded.
 func TestTranscriptIsLinear(t *testing.T) {
 	text := strings.Repeat("x", 1300)
 	message := func(i int, note string) dispatch.Message {
@@ -519,7 +519,7 @@ func echoes(t testing.TB) *proxytest.Platform {
 	return p
 }
 
-// The agent's own conversation comes first, and then those of its sub-agents in the order of the
+// The agent's own conversation comes first, and then its sub-agents' conversations in the order of the
 // calls for which they run, whichever of them begins first.
 func TestOrderOfSubAgents(t *testing.T) {
 	for _, slow := range []string{"orders", "refunds", "stock"} {
@@ -561,7 +561,7 @@ func TestOrderOfSubAgents(t *testing.T) {
 	}
 }
 
-// The final response is the last message, also if sub-agents come after the conversation that it
+// The final response is the last message, even if sub-agents come after the conversation that it
 // ends. It stands there once.
 func TestFinalResponseAfterSubAgents(t *testing.T) {
 	got := dispatchTo(t, `{"user_instruction":"Done."}`, func(ctx context.Context, run *dispatch.Run, _ *llm.Transport) error {

@@ -33,7 +33,7 @@ func (t *Telemetry) callStart(ctx context.Context, call proxy.CallInfo) context.
 	return ctx
 }
 
-// callAttributes are those of spans and metrics.
+// callAttributes returns the attributes of spans and metrics.
 func (t *Telemetry) callAttributes(call proxy.CallInfo) attributes {
 	agent := call.Actor
 	if agent == "" {

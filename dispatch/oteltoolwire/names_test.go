@@ -8,7 +8,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// The names are those of the conventions: of the last release with names for generative AI, and for
+// The names follow the conventions: of the last release with names for generative AI, and for
 // HTTP of the newest one.
 func TestNamesOfTheConventions(t *testing.T) {
 	for got, want := range map[string]string{

@@ -507,7 +507,7 @@ func TestModelsInMetrics(t *testing.T) {
 }
 
 // A name that the proxy does not know makes no time series. Spans have only names that a tool or a
-// type can have. Without a port in the URL, the port is that of the scheme.
+// type can have. Without a port in the URL, the port follows from the scheme.
 func TestNamesOfRequests(t *testing.T) {
 	c := newCollector()
 	status, class := 200, ""

@@ -213,7 +213,7 @@ func (c countedMetrics) ForceFlush(ctx context.Context) error {
 	return nil
 }
 
-// In code mode both providers are flushed, also if the run was interrupted. A handler flushes none.
+// In code mode both providers are flushed, even if the run was interrupted. A handler flushes none.
 func TestFlush(t *testing.T) {
 	var f flushes
 	tel, err := oteltoolwire.New(&oteltoolwire.Options{

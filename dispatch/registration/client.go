@@ -83,7 +83,7 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 
 // Create validates r and posts it to /api/agents. Every error is an [*Error]. If its code is
 // [CodeInvalid], no request was sent. If the call fails after the request was sent, the agent may
-// have been registered; the error says so.
+// have been registered; the text of the error then names this.
 //
 // If ctx has no deadline, Create returns after at most 30 seconds.
 func (c *Client) Create(ctx context.Context, r *Registration) (*Agent, error) {

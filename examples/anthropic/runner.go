@@ -63,7 +63,7 @@ func (t tool) InputSchema() anthropic.BetaToolInputSchemaParam {
 func (t tool) Execute(ctx context.Context, arguments json.RawMessage) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
 	run, ok := dispatch.FromContext(ctx)
 	if !ok {
-		return nil, errors.New("the context is not that of a run")
+		return nil, errors.New("the context does not belong to a run")
 	}
 	result, err := run.Proxy.CallForModel(ctx, t.Tool.Name, arguments)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// The refusal of a specialist's model is its report, and that of the supervisor's is the answer.
+// If a specialist's model refuses, the refusal is its report; if the supervisor's does, it is the answer.
 func TestRefusals(t *testing.T) {
 	model := llmtest.New(t)
 	model.For(instruction,
@@ -84,7 +84,7 @@ func TestRefusals(t *testing.T) {
 	got.AssertFinalResponse(t, "I will not help.")
 }
 
-// checkLabels compares the labels that the platform saw with those that are declared.
+// checkLabels compares the labels that the platform saw with the declared ones.
 func checkLabels(t *testing.T, got *dispatchtest.Result) {
 	calls := map[string][]string{}
 	for _, call := range got.Calls {

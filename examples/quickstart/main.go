@@ -1,6 +1,6 @@
 // Quickstart is a whole agent run on one machine, without a key or a network: a small refund agent
 // behind a real HTTP server, and a platform in the same process that pings it, dispatches a task to
-// it, plays the proxy for its tool calls and judges its answer. The agent decides by rules. With
+// it, stands in for the proxy of its tool calls and judges its answer. The agent decides by rules. With
 // -model it is a loop around a model, which is scripted.
 //
 //	go run ./examples/quickstart

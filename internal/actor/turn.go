@@ -17,7 +17,7 @@ func WithCallID(ctx context.Context, id string) context.Context {
 // CallID returns the id of the context, or "" if it has none.
 func CallID(ctx context.Context) string { return string(observe.From[callID](ctx)) }
 
-// A Turn stands for one message of a model. Its tool calls belong together, also if one of them
+// A Turn stands for one message of a model. Its tool calls belong together, even if one of them
 // ends before another begins.
 type Turn struct{ _ byte } // not empty, so that pointers differ
 
@@ -33,8 +33,8 @@ func WithTurn(ctx context.Context, turn *Turn, index int) context.Context {
 }
 
 // TakeTurn returns the turn that a call with the context belongs to, and its index in it. It does so
-// once for a context of [WithTurn]: later calls are not the model's of that turn, but for example
-// those of a sub-agent that runs as one of its tools. If there is no turn, it returns nil.
+// once for a context of [WithTurn]: later calls do not come from the model's turn, but for example
+// from a sub-agent that runs as one of its tools. If there is no turn, it returns nil.
 func TakeTurn(ctx context.Context) (turn *Turn, index int) {
 	p := observe.From[*turnIndex](ctx)
 	if p == nil || p.taken.Swap(true) {

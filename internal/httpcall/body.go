@@ -25,7 +25,7 @@ const closeGrace = time.Second
 
 // readBody reads the body of a response, at most limit bytes of it, and closes it. It returns what
 // was read together with the error. It returns when ctx ends, whatever the body does; the error is
-// then that of [ContextError]. If standard is true, it reads in place: the bodies of
+// then the result of [ContextError]. If standard is true, it reads in place: the bodies of
 // *http.Transport end with the context of their request. Others are read and closed on a goroutine
 // that can be left behind.
 func readBody(ctx context.Context, response *http.Response, limit int64, standard bool) ([]byte, error) {

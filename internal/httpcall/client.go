@@ -45,13 +45,13 @@ type Answer struct {
 	TLS    *tls.ConnectionState
 }
 
-// Progress is told how far a call gets. Its methods may be called on goroutines of the transport.
+// Progress receives the stages of a call. Its methods may be called on goroutines of the transport.
 type Progress interface {
 	Written()  // the request was written, or writing it failed
 	Answered() // the status and the headers of the response have arrived
 }
 
-// errTimeout is the cause by which the end of a call's own time limit is told from the end of the
+// errTimeout is the cause that distinguishes the end of a call's own time limit from the end of the
 // caller's context.
 var errTimeout = errors.New("the call took longer than its limit")
 

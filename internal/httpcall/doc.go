@@ -18,7 +18,7 @@
 //
 // # What Do guarantees
 //
-//   - Do returns when ctx or the time limit ends, also if the peer stops sending or switches
+//   - Do returns when ctx or the time limit ends, even if the peer stops sending or switches
 //     protocols, and if the response body of a custom transport ignores both its context and Close.
 //     The transport's RoundTrip itself must return when the context of its request ends, as
 //     http.RoundTripper requires.

@@ -83,9 +83,10 @@ func Describe(peer string, connected bool, err error) string {
 		return errno.Error() // a text of the system, such as "connection refused"
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return peer + "'s TLS certificate is not trusted"
-	case errors.As(err, new(tls.RecordHeaderError)), errors.As(err, new(tls.AlertError)),
-		errors.Is(err, http.ErrSchemeMismatch):
-		return "the other side does not speak TLS correctly"
+	case errors.As(err, new(tls.RecordHeaderError)), errors.Is(err, http.ErrSchemeMismatch):
+		return peer + " does not use TLS on this port"
+	case errors.As(err, new(tls.AlertError)):
+		return "the TLS handshake failed"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	case errors.As(err, &timeout) && timeout.Timeout():

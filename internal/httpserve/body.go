@@ -47,7 +47,7 @@ func unsetDeadline(w http.ResponseWriter) {
 }
 
 // Body is the body of one request, bounded in bytes and time. Its errors are [ErrTooLarge],
-// [ErrTimeout] and those of the connection. It must not be copied after its first use.
+// [ErrTimeout] and errors of the connection. It must not be copied after its first use.
 type Body struct {
 	w    http.ResponseWriter
 	r    *http.Request
@@ -56,8 +56,7 @@ type Body struct {
 }
 
 // OpenBody begins to read the body of a request, of at most limit bytes, which must arrive before
-// the deadline. The deadline needs a ResponseWriter that supports read deadlines, as those of
-// net/http do.
+// the deadline. The deadline needs a ResponseWriter that supports read deadlines. net/http's do.
 func OpenBody(w http.ResponseWriter, r *http.Request, limit int64, deadline time.Time) Body {
 	b := Body{w: w, r: r, left: min(limit, math.MaxInt64-1)} // sizes may be one more
 	switch {
@@ -91,7 +90,7 @@ func (b *Body) Read(p []byte) (int, error) {
 }
 
 // fail notes how reading ended. After the end of the body the deadline is taken back: it could end
-// the reading ahead, which looks as if the peer had hung up. After an error of HTTP/1 it stays, since
+// the reading ahead, which looks as if the peer had closed the connection. After an error of HTTP/1 it stays, since
 // net/http reads on before it answers.
 func (b *Body) fail(err error) error {
 	switch {

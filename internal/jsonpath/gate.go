@@ -94,7 +94,7 @@ func (s *Syntax) Steps() []Step {
 	return steps
 }
 
-// The parts of a path. A name after a dot is that of RFC 9535, or has hyphens, which are not
+// The parts of a path. A name after a dot follows RFC 9535, or contains hyphens, which are not
 // operators here.
 var (
 	spaceForm    = regexp.MustCompile(`^[ \t\r\n]*`)
@@ -138,7 +138,7 @@ func Parse(text string) (*Syntax, error) {
 	return s, nil
 }
 
-// add adds a segment. It refuses one with which the library would select something else than RFC
+// add adds a segment. It refuses one with which the library would select other values than RFC
 // 9535 says, or in no fixed order, or at any cost.
 func (s *Syntax) add(seg segment) error {
 	s.segs = append(s.segs, seg)

@@ -399,7 +399,7 @@ func suite(t *testing.T, file string) []byte {
 }
 
 // Of each case of the JSONPath Compliance Test Suite, a path is evaluated or refused as the suite
-// says, or it is outside. The rows are those of the table in docs/design.md.
+// says, or it is outside. The sums of the rows are in docs/design.md.
 func TestComplianceSuite(t *testing.T) {
 	type row struct {
 		name           string
@@ -609,7 +609,7 @@ func sortable(name string) string {
 	return "1" + name
 }
 
-// same fails the test if the result of a path differs from that of the reference.
+// same fails the test if the result of a path differs from the result of the reference.
 func same(t *testing.T, path string, doc []byte) {
 	t.Helper()
 	p, err := jsonpath.Compile(path)

@@ -173,7 +173,7 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 const deepest = 10_000
 
 // unreadable returns the error for a schema document that was not read. A document that is not
-// strict JSON is reported as that, whatever its size.
+// strict JSON is reported as invalid JSON, whatever its size.
 func unreadable(raw []byte, f Fault) error {
 	if f.Unchecked() {
 		err := rawjson.Check(raw, rawjson.Limits{Depth: deepest})

@@ -24,7 +24,8 @@ func newLinks(root *lib.Schema) *links {
 	return l
 }
 
-// same returns the schemas that s applies to its own value, except those of dynamic references. Maps
+// same returns the schemas that s applies to its own value, except the targets of dynamic
+// references. Maps
 // are visited in order, so that a schema is always judged in the same way.
 func same(s *lib.Schema) (list []*lib.Schema) {
 	for _, one := range [...]*lib.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {

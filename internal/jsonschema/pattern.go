@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxPattern      = 1 << 10  // bytes of a regular expression, also of a string with the format "regex"
+	maxPattern      = 1 << 10  // bytes of a regular expression, or of a string with the format "regex"
 	maxPatternInput = 16 << 10 // bytes of a string that a regular expression is applied to
 	maxInstructions = 20_000   // compiled size of all regular expressions of a schema together
 )

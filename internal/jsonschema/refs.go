@@ -71,7 +71,7 @@ func exists(doc any, fragment string) bool {
 	return true
 }
 
-// merge joins the faults that a compilation reports with those that were found beside it, in the
+// merge joins the faults that a compilation reports with the faults found beside it, in the
 // order of the document. For kinds of faults that were searched for, it omits the library's, which
 // stops at the first.
 func (c *compiler) merge(err error) faults {

@@ -58,8 +58,8 @@ func Read(doc json.RawMessage, fields []Field, extra func(name string, value jso
 }
 
 // Problems returns what is wrong with what was read and is still kept, in the order of the fields,
-// then the unknown members whose names differ from that of a field by case only: the platform does
-// not read those. The problem of a value that is not an object has the empty pointer and no others
+// then the unknown members whose names differ from the name of a field by case only: the platform
+// does not read these members. The problem of a value that is not an object has the empty pointer and no others
 // beside it.
 func Problems[M ~Member](k *Kept, fields []Field, extra []M) (list []Problem) {
 	if k.whole != nil && len(extra) == 0 && !slices.ContainsFunc(fields, Field.set) {
@@ -107,7 +107,7 @@ type Clash string
 func (c Clash) Error() string { return "two members are called " + string(c) }
 
 // Write writes the fields that are set or kept, in their order, then the unknown members that have
-// a value. The error is a Clash or that of a field.
+// a value. The error is a Clash or the error of a field.
 func Write[M ~Member](k *Kept, fields []Field, extra []M) (json.RawMessage, error) {
 	var w rawjson.Object
 	for _, f := range fields {

@@ -2,7 +2,7 @@
 // a place and printed, and how the code of an error is found.
 //
 // Each public package declares a Problem and an Error of its own, so that its documentation shows their
-// fields. A Problem with the fields of [Problem] alone converts to that of any other package.
+// fields. A Problem with exactly the fields of [Problem] converts to the Problem of any other package.
 package problem
 
 import (
@@ -105,8 +105,8 @@ func CodeOf[E error, C ~string](err error, code func(E) C) C {
 }
 
 // ContextCode returns the code for the error of a context that has ended: "deadline" if the caller's
-// deadline passed, and otherwise "canceled". If the error wraps several, the first is that of the context,
-// and the others are its cause, which may be of any kind.
+// deadline passed, and otherwise "canceled". If the error wraps several, the first is the error of the
+// context, and the others are its cause, which may be of any kind.
 func ContextCode[C ~string](err error) C {
 	type several interface {
 		error

@@ -9,7 +9,7 @@ import (
 const inlineInput = 4096
 
 // awaitExit returns when the leader has exited and does not collect it. Until it is collected, the
-// system gives neither its number nor that of the group to another process, so a signal to the
+// system gives neither its number nor the number of its group to another process, so a signal to the
 // group cannot reach one.
 func (g *group) awaitExit() {
 	const byPID = 1

@@ -59,7 +59,7 @@ type Outcome struct {
 // Stream is the output that was read from one pipe.
 type Stream struct {
 	Bytes []byte
-	Total int64 // bytes read, also those that were dropped
+	Total int64 // bytes read, including dropped ones
 	// Cut reports that bytes were dropped, or that a process that the program left behind was
 	// killed while it could still write some.
 	Cut bool

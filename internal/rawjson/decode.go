@@ -29,7 +29,7 @@ func Decode[T any](raw json.RawMessage, what string) (T, error) {
 }
 
 // DecodeExact reads a value, which must be valid JSON, into what into points to, as encoding/json
-// does. But a member without a field is an error, also if its name differs only by case from the
+// does. But a member without a field is an error, even if its name differs only by case from the
 // name of a field. Errors are as in [Decode].
 func DecodeExact(raw json.RawMessage, into any, what string) error {
 	t := reflect.TypeOf(into)

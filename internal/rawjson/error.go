@@ -96,7 +96,7 @@ func (s *scanner) failName(start, i int) error {
 
 // failTwice makes an error about the name at start.
 func (s *scanner) failTwice(start int) error {
-	e := errorf(s.doc, start, start, "stands twice in its object")
+	e := errorf(s.doc, start, start, "occurs twice in its object")
 	e.Ambiguous = true
 	s.pos, s.err = start, e
 	return e

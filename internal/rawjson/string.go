@@ -188,8 +188,8 @@ func hex4(b []byte) rune {
 	return hexValue[b[2]]<<12 | hexValue[b[3]]<<8 | hexValue[b[4]]<<4 | hexValue[b[5]]
 }
 
-// hexValue has the value of each hexadecimal digit; that of all else is negative, whatever it is
-// combined with.
+// hexValue is the value of each hexadecimal digit. The value of any other byte is negative, whatever
+// it is combined with.
 var hexValue = func() (values [256]rune) {
 	for c := range values {
 		switch {

@@ -191,7 +191,7 @@ func (s spans) apply(text string) string {
 	return b.String()
 }
 
-// find reports every occurrence of form in text, also those that overlap (Knuth, Morris and Pratt).
+// find reports every occurrence of form in text, including overlapping ones (Knuth, Morris and Pratt).
 func find(text, form string, steps *int, found func(from, to int)) {
 	first := strings.Index(text, form)
 	if first < 0 {

@@ -42,7 +42,7 @@ func TestRedact(t *testing.T) {
 			"base64 percent":  percented(base64.StdEncoding.EncodeToString([]byte("ab" + secret))),
 		} {
 			if strings.HasPrefix(name, "percent") && strings.Contains(secret, "ß") {
-				continue // Text finds the usual escapes of characters that are not ASCII, not those of escapes
+				continue // Text finds the usual escapes of characters that are not ASCII, not escapes of escapes
 			}
 			got := set.Redact("say (" + form + ") again")
 			if !strings.Contains(got, Placeholder) || !strings.HasPrefix(got, "say (") ||

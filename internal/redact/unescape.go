@@ -33,7 +33,7 @@ func unescape(text string, steps *int) (bare string, origin offsets) {
 
 // offsets maps each index of a text without escapes to an offset in the text with them. It has an
 // entry only where the difference of the two changes, since texts may be long and escapes few. The
-// first entry is that of index 0.
+// first entry is for index 0.
 type offsets []struct{ index, offset int }
 
 // set sets the offset of an index behind all others.

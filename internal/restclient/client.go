@@ -93,7 +93,7 @@ type Request struct {
 	Type   string // of the body; defaults to application/json
 
 	Safe   bool  // may be repeated even if the server acted on it
-	Proofs []int // statuses that prove that the server did nothing, beside those of every API
+	Proofs []int // statuses that prove that the server did nothing, beside the statuses that prove it in every API
 
 	Secrets   []string      // more texts that an error must not show
 	Timeout   time.Duration // replaces Options.Timeout if it is not 0
@@ -198,8 +198,8 @@ func (a *Response) Bad(why string) *Failure {
 	return &Failure{Code: "bad_response", Status: a.Status, Err: err, RequestID: a.requestID(), Unsure: true}
 }
 
-// Refusal describes a response that refuses the request. status is the one that decides about code
-// and repetition, usually that of the response.
+// Refusal describes a response that refuses the request. status decides about code and
+// repetition; it is usually the status of the response.
 func (a *Response) Refusal(status int) *Failure {
 	f := &Failure{
 		Code: httpcall.StatusCode[string](status), Status: a.Status, Body: a.Body, RequestID: a.requestID(),

@@ -80,7 +80,7 @@ func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string,
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, r.Cause)
 	go c.run(ctx, cancel, r, name, f)
-	<-ctx.Done() // also when f has returned
+	<-ctx.Done() // ends when f has returned, too
 	return c.wait(ctx, r.Grace)
 }
 

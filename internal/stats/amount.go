@@ -3,12 +3,12 @@ package stats
 import "math"
 
 // Amount returns the mean of amounts that have no upper bound, such as numbers of calls and costs, and
-// its interval. The values are those of cases, a sample of others like them. ok
+// its interval. Each value belongs to a case; the cases are a sample of others like them. ok
 // is false if there are fewer than two, which say nothing about others.
 //
 // Amounts are skewed: a few cases need much more than the others. Student's interval then is too low.
 // Hall's transformation of it (J R Stat Soc B 54:221, 1992) corrects that, and is too short where the
-// skewness of the sample is by chance. The interval is that of both together.
+// skewness of the sample is by chance. The interval covers both.
 func Amount(values []float64) (mean float64, interval Interval, ok bool) {
 	mean, variance := moments(values)
 	n := float64(len(values))

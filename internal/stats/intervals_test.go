@@ -81,7 +81,7 @@ func TestIntervalsOfScores(t *testing.T) {
 	}
 }
 
-// The intervals of pass^k and pass@k hold the truth, also where nearly no case, or nearly every case,
+// The intervals of pass^k and pass@k hold the truth, even where nearly no case, or nearly every case,
 // passes all k trials.
 func TestIntervalsOfPowers(t *testing.T) {
 	for i, m := range models {

@@ -10,7 +10,7 @@ func (t Table) cases() float64 { return t.BothPass + t.FirstPasses + t.SecondPas
 // Kappa returns Cohen's kappa, the agreement beyond chance, and its interval. ok is false if one of the
 // raters says the same of all cases, or if there are fewer than two.
 //
-// The interval is that of Fleiss, Cohen and Everitt (Psychological Bulletin 72:323, 1969), for the table
+// The interval follows Fleiss, Cohen and Everitt (Psychological Bulletin 72:323, 1969), for the table
 // with one case more in each of the four cells: without them it is much too short where raters nearly
 // always agree, and where nearly all cases pass.
 func Kappa(t Table) (kappa float64, interval Interval, ok bool) {

@@ -40,7 +40,7 @@ func TestKappa(t *testing.T) {
 	}
 }
 
-// The interval holds the kappa of the cases in at least 93 % of suites of 30 cases, also where nearly
+// The interval holds the kappa of the cases in at least 93 % of suites of 30 cases, even where nearly
 // all pass and where the raters nearly always agree.
 func TestIntervalOfKappa(t *testing.T) {
 	suites := testkit.Size(400, 6000)

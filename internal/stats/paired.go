@@ -16,7 +16,7 @@ func (p Pair) Difference() float64 {
 //
 // The mean difference is the mean gain minus the mean loss. Each has an interval of its own, and MOVER
 // combines them: the square of the distance to the lower bound is x² + y² - 2rxy, where x is the
-// distance of the gain to its lower bound, y that of the loss to its upper bound, and r their
+// distance of the gain to its lower bound, y the distance of the loss to its upper bound, and r their
 // correlation, which is negative because no case both gains and loses. Zou and Donner, Statistics in
 // Medicine 27:1693, 2008. With one trial per case this is close to Newcombe's method 10, ibid.
 // 17:2635, 1998.

@@ -49,7 +49,7 @@ func TestEstimatorsEqualEnumeration(t *testing.T) {
 	}
 }
 
-// The values are those of printed tables of the t distribution.
+// The values come from printed tables of the t distribution.
 func TestQuantile(t *testing.T) {
 	for _, row := range []struct {
 		p    float64

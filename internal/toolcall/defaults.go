@@ -28,8 +28,8 @@ type property struct {
 }
 
 // planOf returns the defaults of a schema, which must be valid. It follows "properties", "items",
-// "allOf" and local references. It ignores schemas that apply under a condition, such as those of
-// "anyOf", and "items" beside "prefixItems". Of several schemas for one property, the first with a
+// "allOf" and local references. It ignores schemas that apply under a condition, such as the branches
+// of "anyOf", and "items" beside "prefixItems". Of several schemas for one property, the first with a
 // default counts. A default of null is ignored, because it means the same as an absent property.
 func planOf(schema json.RawMessage) *plan {
 	schema = bytes.TrimSpace(schema)

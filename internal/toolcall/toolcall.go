@@ -53,7 +53,7 @@ func (t *Tool) Arguments(whole json.RawMessage) Arguments {
 
 // Filled returns Bare with the defaults of the properties that it leaves out. If the arguments would not
 // be valid with them, or if the defaults have more than 1 MiB together, it returns Bare. Members keep
-// their order and their values; those that are added follow.
+// their order and their values; added members follow.
 func (a Arguments) Filled() json.RawMessage { return a.tool.defaults.fill(a.Bare, a.tool.validate) }
 
 // A Loop runs tools. It is safe for concurrent use.

@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/toolwire/toolwire"
 
-// The table in docs/design.md of what each package brings into an importer's build is that of go list.
+// The table in docs/design.md of what each package brings into an importer's build agrees with go list.
 func TestTableOfBuilds(t *testing.T) {
 	const begin, end = "<!-- internal/workshop checks this table. -->\n", "<!-- end of the table -->\n"
 	design, err := os.ReadFile(filepath.Join("..", "..", "docs", "design.md"))

@@ -318,8 +318,8 @@ func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 }
 
 // Upload registers a tool with its source code: POST /tools/upload. file is the name of the Python
-// file; the client sends its last element. source is its text. If t.Name is "", the name is that of
-// the tool class if it is a literal there. If t.Type is "", it is [Custom]. AccountID must be "",
+// file; the client sends its last element. source is its text. If t.Name is "", the name is taken
+// from the tool class if it is a literal there. If t.Type is "", it is [Custom]. AccountID must be "",
 // because no form field is documented for it. Tags must not contain commas, which separate them in
 // the form.
 //

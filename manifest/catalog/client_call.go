@@ -72,7 +72,7 @@ var messages = map[Code]string{
 	CodeRejected:     "the server rejected fields",
 	CodeUnauthorized: "the server rejected the API key",
 	CodeForbidden:    "the API key does not permit the operation",
-	CodeNotFound:     "the tool does not exist, or the base URL is not that of a catalog",
+	CodeNotFound:     "the tool does not exist, or the base URL is not the URL of a catalog",
 	CodeConflict:     "the name is taken",
 	CodeTooLarge:     "the request is larger than the server accepts",
 	CodeRateLimited:  "too many requests",

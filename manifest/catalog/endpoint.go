@@ -73,7 +73,7 @@ func (h *Handler) finish(c *call, t Tool) Tool {
 	return t
 }
 
-// check applies the rules of tools and those of this handler.
+// check applies the rules of tools and the rules of this handler.
 func (h *Handler) check(c *call, ps *problems, p Patch) error {
 	ps.check(p)
 	if p.AccountID != nil && *p.AccountID != "" && !strings.EqualFold(*p.AccountID, c.account) {
@@ -278,7 +278,7 @@ func (h *Handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin,
 		ps.add("file", ruleMissing, "is required: a part with a Python file")
 	}
 	if p.Type != nil && *p.Type == Native {
-		ps.add("tool_type", ruleFixed, "must be custom: files are those of custom tools")
+		ps.add("tool_type", ruleFixed, "must be custom: only custom tools have files")
 	}
 	if err := h.check(c, ps, p); err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func CodeOf(err error) Code {
 //	too_long     the description is longer than HandlerOptions.MaxDescription
 //	clash        two fields contradict each other
 //	repeated     the field occurs more than once
-//	account      the account is not that of the key
+//	account      the account is not the account of the key
 //	fixed        the field must have, or keep, another value
 //	json         the document is not strict JSON
 //	form         the multipart form is malformed, or cannot carry the value

@@ -293,7 +293,7 @@ func negative(field string, limit int64) []Problem {
 	if limit >= 0 {
 		return nil
 	}
-	return []Problem{at(field, ruleNegative, "must not be negative; 0 is the default")}
+	return []Problem{at(field, ruleNegative, "must not be negative; use 0 for the default")}
 }
 
 func (ps *problems) require(p Patch) {

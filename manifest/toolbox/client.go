@@ -265,7 +265,7 @@ func (p *page) paginate(whole, next json.RawMessage, offset int) string {
 	case p.more && p.entries == 0:
 		return "it has an empty page and says that more follow"
 	case whole == nil && (offset > 0 || next != nil && rawjson.Kind(next) != 'n'):
-		return "its pages are not those of the documented pagination"
+		return "its pages do not follow the documented pagination"
 	}
 	return ""
 }

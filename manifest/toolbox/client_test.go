@@ -138,10 +138,10 @@ func TestClientReadsAllPages(t *testing.T) {
 			`{"results":[` + row + `],"pagination":{"offset":0,"has_more":true}}`},
 			toolbox.CodeBadResponse, "does not begin at the offset 1"},
 		"a page without pagination": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`, `[` + row + `]`},
-			toolbox.CodeBadResponse, "not those of the documented pagination"},
+			toolbox.CodeBadResponse, "do not follow the documented pagination"},
 		"another pagination": {[]string{`{"count":2,"next":"https://` + apiKey + `/","results":[` + row + `]}`},
 			toolbox.CodeBadResponse,
-			"not those of the documented pagination"},
+			"do not follow the documented pagination"},
 		"a failure on the second page": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`},
 			"server_error", "status 500"},
 	} {

@@ -27,7 +27,7 @@ func ExampleParse() {
 	//   - Options.Secret is required: the document has external tools, whose servers verify it [invalid_option]
 }
 
-// The tools of an adapter become those of an agent.
+// The tools of an adapter become tools of an agent.
 func ExampleNewClient() {
 	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, `{"results": [{"name": "ping", "description": "Ping", "handler": "defaults.ping", "adapter": "a-1"}],

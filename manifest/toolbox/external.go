@@ -62,7 +62,7 @@ func (b *Toolbox) post(
 	}
 	body := b.body(definition, args)
 	if len(body) > maxRequest {
-		return nil, errorf(CodeTooLarge, "", "the request body has %d bytes, the limit is %d; send less in one call",
+		return nil, errorf(CodeTooLarge, "", "the request body has %d bytes and the limit is %d; send less in one call",
 			len(body), maxRequest)
 	}
 	request, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))

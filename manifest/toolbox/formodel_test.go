@@ -106,7 +106,7 @@ func TestCallForModelStops(t *testing.T) {
 	}
 }
 
-// A model reads the text of a handler as it is, also if it is JSON, and the response of a webhook.
+// A model reads the text of a handler as it is, even if it is JSON, and the response of a webhook.
 func TestModelResult(t *testing.T) {
 	for _, tt := range []struct{ handler, webhook, text, json string }{
 		{handler: "Created contact: \"Ada\"\nShe lives in Ulm.", text: "Created contact: \"Ada\"\nShe lives in Ulm.",

@@ -111,7 +111,7 @@ func (o *Options) withDefaults() (c Options, problems problem.List[Problem]) {
 		reject("Secret has white space around it or contains control characters; a header cannot carry it")
 	}
 	if c.Timeout < 0 {
-		reject("Timeout must not be negative; set it to 0 for the default of 60s")
+		reject("Timeout must not be negative; use 0 for the default of 60s")
 	} else if c.Timeout == 0 {
 		c.Timeout = 60 * time.Second
 	}

@@ -102,7 +102,7 @@ func TestParseReadsEveryForm(t *testing.T) {
 	}
 }
 
-// A document without adapters has those that its tools name.
+// In a document without adapters, the adapters are the names in its tools.
 func TestAdaptersThatToolsName(t *testing.T) {
 	box := parse(t, `{"results":[{"name":"a","handler":"ping","adapter":"contacts"}, {"name":"b","handler":"ping","adapter":7},
 		{"name":"c","handler":"ping","adapter":{"id":"a-1","name":"calendar","tools":3}}, {"name":"d","handler":"ping","adapter":"a-1"},

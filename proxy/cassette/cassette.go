@@ -42,7 +42,7 @@ type Cassette struct {
 
 // seen is one request of the run.
 type seen struct {
-	Interaction          // of the run; the number is that of its answer
+	Interaction          // of the run, with the number of its answer
 	id          identity // the key for comparisons
 	answer      *taped   // the interaction on the tape; nil if there is none
 	local       bool     // a trace event that is not on the tape and was accepted
@@ -107,7 +107,7 @@ type tb interface {
 //	tape := cassette.Open(t, "testdata/refund.jsonl", opts)
 //	dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "…", World: world, WrapProxy: tape.Wrap})
 //
-// Open records only if the mode says so.
+// Open records only if Options.Mode is [Record].
 func Open(t tb, path string, opts *Options) *Cassette {
 	t.Helper()
 	c, err := New(path, opts)

@@ -20,7 +20,7 @@ import (
 // such calls.
 const (
 	classNoMatch     = "cassette_no_match"    // 409: the request is not on the tape, or not as often
-	classOtherRun    = "cassette_other_run"   // 409: the run token differs from that of earlier requests
+	classOtherRun    = "cassette_other_run"   // 409: the run token differs from the token of earlier requests
 	classTooLarge    = "cassette_too_large"   // 413: the body has more than 1 MiB
 	classUnreachable = "cassette_unreachable" // 502: the proxy behind the cassette cannot be reached or is not set
 )

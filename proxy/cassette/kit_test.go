@@ -97,7 +97,7 @@ func TestReplayOnLoopbackFeedsTheRecord(t *testing.T) {
 	}
 }
 
-// The response on the tape, not that of the live tool, goes through the adapter of a tool in
+// The response on the tape, not the live tool's, goes through the adapter of a tool in
 // passthrough mode. The live tool is not called.
 func TestReplayAppliesAdapters(t *testing.T) {
 	called := 0

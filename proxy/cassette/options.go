@@ -77,8 +77,8 @@ type Options struct {
 	DropRetries bool
 }
 
-// Limits of bodies, in bytes. The one of requests is documented, and that of responses has room for
-// the envelope of the proxy.
+// Limits of bodies, in bytes. The limit of requests is documented. The limit of responses has room
+// for the envelope of the proxy.
 const (
 	maxBody   = 1 << 20
 	maxAnswer = maxBody + httpcall.EnvelopeBytes

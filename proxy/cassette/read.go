@@ -106,7 +106,7 @@ func (r *reading) problem(line int, rule, format string, args ...any) {
 
 func (r *reading) truncate(line int, text string) { r.truncated = &Problem{line, ruleTruncated, text} }
 
-// lines reads line by line. Its error is that of the reader.
+// lines reads line by line. Its error is the error of the reader.
 func (r *reading) lines(from io.Reader) error {
 	buffered := bufio.NewReaderSize(from, 64<<10)
 	var text []byte

@@ -259,7 +259,7 @@ func TestRunWithoutCalls(t *testing.T) {
 	}
 }
 
-// The header is that of the task as it was given, whatever becomes of it later.
+// The header contains the task as it was given, whatever becomes of it later.
 func TestTaskIsCopied(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "run.jsonl")

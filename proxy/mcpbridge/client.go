@@ -103,7 +103,7 @@ func declared(ctx context.Context, list []json.RawMessage) ([]schema.Tool, error
 // is the structured content, or the texts as one JSON string, or {"content": [...]} if there are
 // images, sounds or resources. A result of more than 1 MiB is an error.
 //
-// An error means that the call failed. If the tool says so by isError, the text of the error is the
+// An error means that the call failed. If the result has isError, the text of the error is the
 // first 4 KiB of the tool's text, and a model reads it, like the text of [toolbox.Errorf]. No other
 // error contains what the server sent. If the server answers with an error of JSON-RPC, or if the
 // connection fails, errors.As finds the error of the SDK. If ctx has ended, errors.Is finds the

@@ -18,7 +18,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// The order of the tools and of the properties is not that of the alphabet, and the number is not a
+// Neither the tools nor the properties are in alphabetical order, and the number is not a
 // float64.
 const (
 	refundSchema = `{"type":"object","properties":{"reasoning":{"type":"string"},"order_id":{"type":"string"},` +
@@ -69,7 +69,7 @@ func newServer(t *testing.T, ctx context.Context, client *proxy.Client) *mcp.Ser
 	return server
 }
 
-// ways are the transports, each with the newest version of MCP and with that of 2025-11-25. On HTTP the
+// ways are the transports, each with the newest version of MCP and with version 2025-11-25. On HTTP the
 // SDK speaks the newest version only without sessions.
 var ways = []struct {
 	name    string

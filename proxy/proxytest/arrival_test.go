@@ -51,7 +51,7 @@ func TestIdsOf64BitsAreToldApart(t *testing.T) {
 	}
 }
 
-// The cap is that of the result; the envelope comes on top.
+// The cap bounds the result; the envelope comes on top.
 func TestTheCapOfResults(t *testing.T) {
 	for size, code := range map[int]proxy.Code{1 << 20: "", 1<<20 + 1: proxy.CodeServer} {
 		p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{

@@ -142,7 +142,7 @@ func TestAGoFuncOnTheLedger(t *testing.T) {
 		},
 	}, nil).NewRun()
 	var group sync.WaitGroup
-	for i := range 50 { // reads and writes of one behavior are not mixed with those of another
+	for i := range 50 { // reads and writes of two behaviors are not mixed
 		group.Go(func() { call(t, run, "count", fmt.Sprintf(`{"i":%d}`, i)) })
 	}
 	group.Wait()

@@ -59,7 +59,7 @@ func (v *runRequest) serve(r *http.Request) {
 		return
 	}
 	if id := v.to.run; id != "" && id != v.run.ID {
-		v.refuse(http.StatusUnauthorized, "run_token_invalid", "the path is that of another run",
+		v.refuse(http.StatusUnauthorized, "run_token_invalid", "the path belongs to another run",
 			fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: "+
 				"use the odyssey_proxy_url of each dispatch", v.call.Tool, v.run.ID, id))
 		return

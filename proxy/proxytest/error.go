@@ -45,7 +45,7 @@ func (p Problem) String() string {
 }
 
 // Error is the error type of this package. It reports all problems at once. For a [World] that was
-// not parsed, the pointers are those of its JSON form.
+// not parsed, the pointers refer to its JSON form.
 type Error struct {
 	Code     Code
 	Problems []Problem

@@ -38,7 +38,7 @@ func (s *draft) enter(properties map[string]any, required []any) (leave func()) 
 	return func() { s.about, s.describes = about, describes }
 }
 
-// schemaOf returns the schema of a member: that of properties, joined with those of
+// schemaOf returns the schema of a member: its schema in properties, joined with the schemas of
 // patternProperties, or else additionalProperties.
 func (s *draft) schemaOf(object map[string]any, name string) any {
 	properties, _ := object["properties"].(map[string]any)
@@ -73,7 +73,7 @@ func (s *draft) require(result, object map[string]any, names []any, depth int) {
 
 // depend adds the members that other members require.
 func (s *draft) depend(result, object map[string]any, depth int) {
-	for _, keyword := range []string{"dependentRequired", "dependencies"} { // the second is that of draft 7
+	for _, keyword := range []string{"dependentRequired", "dependencies"} { // the second is the keyword of draft 7
 		dependents, _ := object[keyword].(map[string]any)
 		for before := -1; before < len(result); {
 			before = len(result)

@@ -39,7 +39,7 @@ func TestTheSchemeOfATokenIsCaseInsensitive(t *testing.T) {
 	}
 }
 
-// A 401 does not wait for the body, whether the token is unknown or that of a run that is over.
+// A 401 does not wait for the body, whether the token is unknown or belongs to a run that is over.
 func TestRefusalsDoNotWaitForTheBody(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// The formats in this file are those of later releases of the platform, as public ports of agents
+// The formats in this file belong to later releases of the platform, as public ports of agents
 // use them. The platform does not document them.
 
 // Modes of later releases, beside schema.Executed.

@@ -18,7 +18,7 @@ func bearer(run *proxytest.Run) http.Header {
 	return http.Header{"Authorization": {"Bearer " + run.Token}, "Content-Type": {"application/json"}}
 }
 
-// Later releases take telemetry beside trace events. The bodies are those of public ports.
+// Later releases take telemetry beside trace events. The bodies come from public ports.
 func TestTelemetry(t *testing.T) {
 	p := proxytest.NewPlatform(t, world(), nil)
 	run := p.NewRun()
@@ -129,7 +129,7 @@ func TestOtherPlanesAtTheURLOfAnotherRun(t *testing.T) {
 			p := proxytest.NewPlatform(tb, world(), nil)
 			first, second := p.NewRun(), p.NewRun()
 			status, answer := send(t, p, first.Path+"/"+plane, bearer(second), `{"kind":"note","payload":{}}`)
-			if log := second.Log(); status != 401 || !strings.Contains(answer, "the path is that of another run") ||
+			if log := second.Log(); status != 401 || !strings.Contains(answer, "the path belongs to another run") ||
 				len(log.Refused) != 1 {
 				t.Errorf("%s: %d %s", plane, status, answer)
 			}

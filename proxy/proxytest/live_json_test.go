@@ -18,8 +18,8 @@ func TestUnusualAnswersOfLiveTools(t *testing.T) {
 		`{"order_id":"1","n":` + digits + `}`:         {"added /order/1: {}", "this is the entity's id"},
 		`{"order_id":"1","amount":` + digits + `}`:    {`added /order/1: {"total":` + digits + `}`, "the field is written"},
 		`{"order_id":"1","note":"cut \ud83d"}`:        {"added /order/1: {}", "this is the entity's id"},
-		`{"order_id":"1","n":[{"x":1,"\u0078":2}]}`:   {"", "ambiguous: /n/0/x stands twice"},
-		`{"order_id":"1","order_id":"2","amount":10}`: {"", "ambiguous: /order_id stands twice"},
+		`{"order_id":"1","n":[{"x":1,"\u0078":2}]}`:   {"", "ambiguous: /n/0/x occurs twice"},
+		`{"order_id":"1","order_id":"2","amount":10}`: {"", "ambiguous: /order_id occurs twice"},
 	} {
 		w := documented(schema.PolicyAdapter)
 		w.Tools[0].LedgerAdapter.Flags = nil

@@ -47,7 +47,7 @@ import (
 // "-total" is descending.
 //
 // Names must match exactly, and unknown members are not allowed. An [*Error] with [CodeWorld]
-// reports all mistakes, including those that [New] would report.
+// reports all mistakes, including the mistakes that [New] would report.
 func ParseWorld(data []byte) (World, error) {
 	var w World
 	problems := problems{code: CodeWorld}

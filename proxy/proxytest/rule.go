@@ -159,7 +159,7 @@ func chance(seed uint64, numbers ...int) float64 {
 }
 
 // strike returns the index of the first rule that fails this request, or -1. Each rule that fits
-// counts the request, also if another one fails it.
+// counts the request, even if another rule fails it.
 func (v *runRequest) strike(live bool) int {
 	rules := v.platform.world.rules
 	if len(rules) == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// show writes a line to the output of the test that dispatched the run, or else to that of the
-// platform's test.
+// show writes a line to the output of the test that dispatched the run, or else to
+// the output of the platform's test.
 func (p *Platform) show(ctx context.Context, line string) {
 	if show := observe.From[observe.Show](ctx); show != nil {
 		show(line)

@@ -41,8 +41,8 @@ func FromLedger(entityType string) Behavior {
 }
 
 // simulate is the [Behavior] of a tool in sandbox mode that has none. The result agrees with the
-// ledger: the entities that the arguments identify, those to which they refer, and lists of entities
-// are those of the ledger.
+// ledger: the entities that the arguments identify, the entities that these refer to, and lists of
+// entities are taken from the ledger.
 func simulate(r *Request) (any, error) {
 	found, missing := r.identified()
 	for _, path := range missing {

@@ -44,7 +44,7 @@ func declares(of *ledger.Entity, name string) bool {
 // them, to which their fields refer.
 type subjects struct {
 	main, behind []*subject
-	others       []*ledger.Entity // types that the object describes, too: their fields are not those of the subjects
+	others       []*ledger.Entity // types that the object describes too; their fields are not fields of the subjects
 }
 
 // only returns the entity, if the object describes one alone.
@@ -225,7 +225,7 @@ func (r *Request) describe(found []*subject) *subjects {
 }
 
 // without returns the subjects of an object with these properties. If the tool and the properties name
-// another type, as those of create_order with the argument customer_id do, the object describes an
+// another type, as create_order with the argument customer_id does, the object describes an
 // entity of that type, which the ledger does not have.
 func (r *Request) without(about *subjects, properties map[string]any) *subjects {
 	if about == nil {
@@ -274,8 +274,8 @@ func (r *Request) references(e *subject) (to []*subject) {
 }
 
 // listed returns the type of the entities that the elements of an array describe, or nil: the
-// elements have the id of the type, or the array has its name. name is that of the array, or of the
-// tool.
+// elements have the id of the type, or the array has its name. name is the name of the array or
+// of the tool.
 func (r *Request) listed(name string, properties map[string]any) *ledger.Entity {
 	var types []*ledger.Entity
 	for property := range properties {
@@ -306,7 +306,7 @@ func (r *Request) listed(name string, properties map[string]any) *ledger.Entity 
 
 // list returns the entities of a type, sorted by id: those whose fields are equal to the arguments of
 // the same names, and which refer to the main subjects of the list. part reports that the list is a
-// property of an entity. An id among the arguments is then not that of an element.
+// property of an entity. An id among the arguments is then not the id of an element.
 func (r *Request) list(of *ledger.Entity, about *subjects, part bool) (list []*subject) {
 	want := members(r.Arguments)
 	if part {

@@ -72,7 +72,7 @@ func TestWithKeepsOptions(t *testing.T) {
 	}
 }
 
-// Variants of one key fail at the same calls, those of others do not. The platform itself stays as
+// Variants of one key fail at the same calls, variants of other keys do not. The platform itself stays as
 // it is.
 func TestVariant(t *testing.T) {
 	base, err := proxytest.New(proxytest.World{

@@ -7,7 +7,7 @@ import (
 )
 
 // Between returns a log with the events after the one with the order from, up to the one with the
-// order to. The rest is that of the whole log.
+// order to. Everything else is taken from the whole log.
 func Between(log *proxytest.Log, from, to int) *proxytest.Log {
 	part := *log
 	out := func(order int) bool { return order <= from || order > to }

@@ -313,7 +313,7 @@ func (s *Setup) Header() http.Header {
 	return header
 }
 
-// Payload is the task in the envelope. The fields after Input are those of a session.
+// Payload is the task in the envelope. The fields after Input describe a session.
 type Payload struct {
 	TaskID      int64  `json:"task_id"`
 	Instruction string `json:"user_instruction"`

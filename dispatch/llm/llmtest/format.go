@@ -63,7 +63,7 @@ type answer struct {
 	Step
 	n             int // the number of the response, for ids
 	input, output int // tokens
-	reasoning     int // those of the output that are for thinking
+	reasoning     int // the part of output that is for thinking
 	others        []*answer
 }
 

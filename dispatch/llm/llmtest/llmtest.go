@@ -81,7 +81,7 @@ type Model struct {
 	client *http.Client
 
 	mu            sync.Mutex
-	conversations []*conversation // those of For and When, in order
+	conversations []*conversation // made by For and When, in order
 	other         *conversation   // of the steps given at the start
 	requests      []*Request
 	answers       int                  // how many responses have been played

@@ -360,7 +360,7 @@ func TestConversationsThatProvidersRefuse(t *testing.T) {
 	}
 }
 
-// The names of Gemini's protocol buffers mean the same as those of its API.
+// The names of Gemini's protocol buffers mean the same as the names of its API.
 func TestNamesOfProtocolBuffers(t *testing.T) {
 	m := llmtest.New(t, llmtest.Text("hi").Expect(llmtest.HasSystem("Be brief."), llmtest.HasTools("f", "google_search"), llmtest.HasResult("", "sun")))
 	_, _, answer, err := post(t, m, geminiPath, `{"system_instruction":{"parts":[{"text":"Be brief."}]},"tools":[{"function_declarations":[{"name":"f"}]},{"google_search":{}}],
@@ -370,7 +370,7 @@ func TestNamesOfProtocolBuffers(t *testing.T) {
 	}
 }
 
-// The result of a call that Raw has made is expected like that of any other.
+// The result of a call made by Raw is expected like any other result.
 func TestRawCall(t *testing.T) {
 	m := llmtest.New(t, llmtest.Raw(`{"type":"custom_tool_call","id":"ct_1","call_id":"c","name":"run","input":"SELECT 1"}`), llmtest.Text("hi").Expect(llmtest.HasResult("c", "one")))
 	_, _, _, _ = post(t, m, "/v1/responses", `{"model":"m","input":"a"}`)

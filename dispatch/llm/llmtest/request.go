@@ -109,7 +109,7 @@ func (q *Request) summarize() {
 // and that there are no others. adjacent tells that other messages may not come between.
 func (q *Request) unanswered(adjacent bool) error {
 	open := make(map[string]int) // calls of an id that wait for a result
-	var ids []string             // in order, also of calls that have one
+	var ids []string             // in order, including calls that already have one
 	missing := func() error {
 		for _, id := range ids {
 			if open[id] > 0 {

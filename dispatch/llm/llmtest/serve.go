@@ -186,7 +186,7 @@ func (m *Model) send(w http.ResponseWriter, p []byte) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// breakOff breaks the connection if the step says so.
+// breakOff breaks the connection if the step asks for it.
 func breakOff(s Step) {
 	if s.end == reset {
 		panic(http.ErrAbortHandler)

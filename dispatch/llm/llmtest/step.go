@@ -124,7 +124,7 @@ func Choices(steps ...Step) Step {
 }
 
 // Turn joins steps to one response, for example text with parallel calls. A setting of a later step
-// replaces that of an earlier one. The expectations of all steps apply.
+// replaces the setting of an earlier one. The expectations of all steps apply.
 func Turn(steps ...Step) Step {
 	var s Step
 	for _, next := range steps {

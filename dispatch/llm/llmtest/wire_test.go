@@ -150,7 +150,7 @@ func TestWireOfOtherSteps(t *testing.T) {
 			}
 		}
 	}
-	// An index tells the calls of one chunk apart, and the input of a raw block comes as that of others.
+	// An index tells the calls of one chunk apart, and the input of a raw block comes like any other input.
 	for i, tt := range []struct {
 		step llmtest.Step
 		want string

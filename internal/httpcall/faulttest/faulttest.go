@@ -14,7 +14,7 @@
 //	}
 //
 // The call must make one attempt: a client that repeats is configured not to. Run fails the test if
-// the call does not return, if the number of requests that arrived is not that of the row, or if
+// the call does not return, if another number of requests arrives than the row says, or if
 // the client keeps a connection open. The context of a call ends when the peer has reached the
 // place where it stalls, not at a time, so that no result depends on the speed of the machine.
 package faulttest
@@ -74,7 +74,7 @@ var ErrStalled = errors.New("the peer has stalled")
 type Row struct {
 	Name     string
 	Want     Want
-	Requests int // how many requests arrive at the peer, those of the warm-up included
+	Requests int // how many requests arrive at the peer, including the warm-up
 
 	sentinel bool
 	warm     bool           // a call that succeeds comes first, over the connection that then fails

@@ -67,7 +67,7 @@ func newServer(t testing.TB, row Row, good string) *server {
 	return s
 }
 
-// certificate is that of the standard library's test server, for 127.0.0.1.
+// certificate returns the certificate of the standard library's test server, for 127.0.0.1.
 var certificate = sync.OnceValue(func() []tls.Certificate {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS()

@@ -34,7 +34,7 @@ func (s *Server) Dial(t testing.TB) *Conn {
 	return &Conn{t: t, conn: conn, in: bufio.NewReader(conn)}
 }
 
-// Write sends bytes as they are. A peer that has hung up meanwhile is not an error: what it said
+// Write sends bytes as they are. It is not an error if the peer has closed the connection: what it said
 // before is to be read.
 func (c *Conn) Write(text string) { _, _ = io.WriteString(c.conn, text) }
 
@@ -49,7 +49,7 @@ func (c *Conn) CloseWrite() {
 func (c *Conn) Close() { _ = c.conn.Close() }
 
 // Answer reads one answer to a request with this method and returns its status, header and body; 0
-// if the server has hung up instead.
+// if the server has closed the connection instead.
 func (c *Conn) Answer(method string) (int, http.Header, string) {
 	c.t.Helper()
 	for {

@@ -10,7 +10,7 @@ import (
 type HTTP2Row struct {
 	Name string
 
-	// Send writes the request. fields are those of a good one, and begin with :method, :scheme,
+	// Send writes the request. fields are the fields of a good request; they begin with :method, :scheme,
 	// :authority and :path.
 	Send func(c *HTTP2, s *Subject, fields []string)
 
@@ -25,7 +25,7 @@ type HTTP2Row struct {
 	Usable bool
 }
 
-// RunHTTP2 sends every row to a subject and a server of its own. The name of a row is that of its
+// RunHTTP2 sends every row to a subject and a server of its own. A row gives its name to its
 // subtest.
 func RunHTTP2(t *testing.T, subject func(testing.TB) Subject, rows []HTTP2Row) {
 	t.Helper()

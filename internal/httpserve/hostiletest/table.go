@@ -52,7 +52,7 @@ type Row struct {
 	// a deadline for it.
 	Withheld bool
 
-	// Method is that of the requests. Defaults to POST.
+	// Method is the method of the requests. Defaults to POST.
 	Method string
 }
 
@@ -60,7 +60,7 @@ type Row struct {
 const refusalTime = 2 * time.Second
 
 // Run sends every row to a subject and a server of its own. All rows are sent before the first is
-// checked, because some wait for a deadline of the server. The name of a row is that of its
+// checked, because some wait for a deadline of the server. A row gives its name to its
 // subtest.
 func Run(t *testing.T, subject func(testing.TB) Subject, rows []Row) {
 	t.Helper()

@@ -27,7 +27,7 @@ func traces() []string {
 }
 
 // show prints v in every way that a program may by mistake. Wire types must keep the secret in
-// their JSON, and in that of what holds them.
+// their JSON, and in the JSON of what holds them.
 func show(v any, wire bool) string {
 	var b strings.Builder
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {

@@ -82,7 +82,7 @@ func image(t *testing.T, source string, certificates []byte) (root string) {
 
 // start runs the program of an image as a container does: in its root folder, as a user without
 // rights, with these variables and no others. It is a process with another root, since a daemon that
-// runs containers is rarely at hand. The network is that of the machine.
+// runs containers is rarely at hand. It uses the network of the machine.
 func start(t *testing.T, root string, env []string) (stderr string, err error) {
 	t.Helper()
 	var output bytes.Buffer

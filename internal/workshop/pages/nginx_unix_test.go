@@ -105,7 +105,7 @@ func newSite(t *testing.T, opts dispatch.Options, change ...string) *site {
 			t.Fatal(err)
 		}
 	}
-	// The folders above are those of the test alone, and a worker has a user of its own.
+	// The folders above belong to the test alone, and a worker has a user of its own.
 	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 		_ = os.Chmod(d, 0o755)
 	}

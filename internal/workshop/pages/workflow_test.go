@@ -10,7 +10,7 @@ import (
 // A job is one job of a workflow in a page, as far as the tests here run it.
 type job struct {
 	env  []string // of the job: NAME=value
-	runs []string // the commands of the steps; those of actions are left out
+	runs []string // the commands of the steps, without actions
 }
 
 var (

@@ -22,7 +22,7 @@ import (
 	"github.com/toolwire/toolwire/internal/testkit"
 )
 
-// repository is that of an agent: the port that toolwire new writes with these arguments.
+// repository contains an agent: the project that toolwire new writes with these arguments.
 func repository(t *testing.T, args ...string) string {
 	t.Helper()
 	if testkit.Race {
@@ -200,7 +200,7 @@ func TestMatrixWorkflow(t *testing.T) {
 
 	merging := newMachine(t, dir, merge)
 	merging.env = append(merging.env, "GITHUB_SHA=7c1e2f0")
-	// The baseline is that of the main branch: the same command for all cases.
+	// The baseline belongs to the main branch: the same command for all cases.
 	all := strings.NewReplacer("-shard ${{ matrix.shard }}/3 ", "", "shard-${{ matrix.shard }}", "main").Replace(run)
 	if text, err := machines[0].step(all); err != nil {
 		t.Fatalf("the baseline: %v\n%s", err, text)

@@ -1,5 +1,5 @@
 // Command release prepares a release of all public modules of this repository, and rehearses it. The
-// version is that of the newest section of CHANGELOG.md: "## v0.1.0, not released".
+// version stands in the newest section of CHANGELOG.md: "## v0.1.0, not released".
 //
 //	go run ./release prepare        edits CHANGELOG.md and the go.mod files, and prints the tags
 //	go run ./release rehearse DIR   makes in DIR the module proxy that the release would fill

@@ -131,8 +131,8 @@ func prepare(root, version string, now time.Time) ([]module, error) {
 	return public, date(filepath.Join(root, "CHANGELOG.md"), version, now) // last, because it cannot be done twice
 }
 
-// date writes the day of the release into the heading of the version. The heading of a rehearsal is
-// that of its release, and may have a day already.
+// date writes the day of the release into the heading of the version. A rehearsal uses
+// the heading of its release, which may have a day already.
 func date(changelog, version string, now time.Time) error {
 	text, err := os.ReadFile(changelog)
 	if err != nil {

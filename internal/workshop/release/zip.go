@@ -62,7 +62,7 @@ func checkZip(file string, m module, all []module, version string) (string, erro
 		m.Path, version, len(r.File), unpacked>>10, info.Size()>>10, tests>>10), nil
 }
 
-// below returns the folder of a nested module relative to that of the module around it.
+// below returns the folder of a nested module relative to the folder of the module around it.
 func below(outer, inner string) (string, error) {
 	if outer == "." && inner != "." {
 		return inner, nil

@@ -42,7 +42,7 @@ func explain(ctx context.Context, tool string, err error) error {
 	case "23505": // ids and names are the only constraints
 		return &catalog.Error{Code: catalog.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
 	case "42P01", "42P07", "42703": // a table is missing or there, or a column is missing
-		return failure(CodeSchema, "the tables are not those of this package; use another schema", err)
+		return failure(CodeSchema, "the tables were not made by this package; use another schema", err)
 	}
 	return failure(CodeFailed, "Postgres failed", err)
 }

@@ -60,7 +60,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
 		return nil, failure(catalog.CodeOptions, "a pool is required", nil)
 	}
 	if o != nil && o.RetryTimeout < 0 {
-		return nil, failure(catalog.CodeOptions, "Options.RetryTimeout must not be negative", nil)
+		return nil, failure(catalog.CodeOptions, "Options.RetryTimeout must not be negative; use 0 for the default", nil)
 	}
 	if o != nil && o.RetryTimeout > 0 {
 		s.timeout = o.RetryTimeout

@@ -50,7 +50,7 @@ var _ catalog.Store = (*Store)(nil)
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	s := &Store{writing: make(chan struct{}, 1), busy: defaultBusyTimeout}
 	if o != nil && o.BusyTimeout < 0 {
-		return nil, failure(catalog.CodeOptions, "Options.BusyTimeout must not be negative", nil)
+		return nil, failure(catalog.CodeOptions, "Options.BusyTimeout must not be negative; use 0 for the default", nil)
 	}
 	if o != nil && o.BusyTimeout > 0 {
 		s.busy = o.BusyTimeout

@@ -129,7 +129,7 @@ func (f function) ProcessRequest(_ agent.Context, request *model.LLMRequest) err
 func (f function) Run(ctx agent.Context, arguments any) (map[string]any, error) {
 	run, ok := dispatch.FromContext(ctx)
 	if !ok {
-		return nil, errors.New("the context is not that of a run")
+		return nil, errors.New("the context does not belong to a run")
 	}
 	id := ctx.FunctionCallID()
 	if strings.HasPrefix(id, "adk-") {

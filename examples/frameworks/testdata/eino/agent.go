@@ -90,7 +90,7 @@ func (f function) InvokableRun(ctx context.Context, arguments string, _ ...tool.
 func call(ctx context.Context, name, arguments string) (string, error) {
 	run, ok := dispatch.FromContext(ctx)
 	if !ok {
-		return "", errors.New("the context is not that of a run")
+		return "", errors.New("the context does not belong to a run")
 	}
 	result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, compose.GetToolCallID(ctx)), name, arguments)
 	return result.Text, err

@@ -20,7 +20,7 @@
 //	toolwire doctor -url http://localhost:8080/dispatch -token-env AGENT_TOKEN -tools tools_schema.json \
 //		-instruction "Where is order #4521?" -scenarios all
 //
-// The exit status is 0 when nothing failed, 1 when a check failed (with -strict also when one
+// The exit status is 0 when nothing failed, 1 when a check failed (with -strict, or when one
 // warned), was interrupted or the doctor itself has a fault, 2 for a mistake on the command line or a
 // file that cannot be read.
 package doctorcmd

@@ -112,7 +112,7 @@ func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
 }
 
 // repeated returns the command line without the flags that are about the run as a whole. The program
-// that plays the user is left out, because its arguments may be secret.
+// that writes the user's turns is left out, because its arguments may be secret.
 func repeated(flags *flag.FlagSet) string {
 	command := "toolwire eval"
 	flags.Visit(func(f *flag.Flag) {

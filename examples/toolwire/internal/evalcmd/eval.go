@@ -14,7 +14,7 @@
 // response contains what is in a column "says", which is this program's own, and a run whose
 // expected_outcome is refusal changes nothing in the world.
 //
-// In rows with a persona a program plays the user, if -user names one. It is started for each message,
+// In rows with a persona a program writes the user's turns, if -user names one. It is started for each message,
 // reads a line of JSON with persona, columns, case, trial, seed and turns, and writes {"say": "…"}, or
 // {"done": "why"} to end the session. A program that fails is the user's fault and not the agent's.
 //
@@ -28,8 +28,8 @@
 // -case, -failed and -limit run some of the rows. Reports have the command that runs a row again.
 //
 // With -results every trial is written to a file as it ends, and the same command completes the file of
-// a run that was interrupted or killed. -retry-faults also runs its faults again, such as those of an
-// outage. With -shard several machines run a part each. Without it, the variables of an engine that
+// a run that was interrupted or killed. -retry-faults also runs its faults again, such as the trials of
+// an outage. With -shard several machines run a part each. Without it, the variables of an engine that
 // starts several workers name the part: of Kubernetes, GitLab, Buildkite, CircleCI, or
 // TOOLWIRE_SHARD_INDEX, from 0, and TOOLWIRE_SHARD_TOTAL. If -results is a folder, each shard has a
 // file in it, and merge reads them all:
@@ -45,8 +45,8 @@
 // The reports have the calls, tokens and time of the trials, and their cost if -prices names a file with
 // the prices of models. -slice shows them, and the rates, for each value of a column.
 //
-// -baseline compares with the results of an earlier version. The exit status then is that of a gate,
-// which passes only if the agent is shown not to be worse by -margin. -gate cost=0.1 makes it one about
+// -baseline compares with the results of an earlier version. The exit status then is the verdict of a
+// gate, which passes only if the agent is shown not to be worse by -margin. -gate cost=0.1 makes it one about
 // cost too: it fails if the cost of a trial is not known.
 //
 // versions writes a table of any number of files of results, the oldest first, each compared with the one
@@ -110,7 +110,7 @@ type options struct {
 	budget                  eval.Budget
 }
 
-// reportFlags are those of a run and of merge.
+// reportFlags adds the flags of a run and of merge.
 func (o *options) reportFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this `file`")
 	flags.StringVar(&o.json, "json", "", "write a JSON report to this `file`")
@@ -165,7 +165,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&o.limit, "limit", 0, "run the first `number` of rows alone (default: all)")
 	flags.StringVar(&o.shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results (default: as the variables of a CI engine or of Kubernetes say)")
 	flags.StringVar(&o.version, "agent-version", "", "`version` of the agent, such as a commit, for -results")
-	flags.StringVar(&o.user, "user", "", "`program` with arguments that plays the user in rows with a persona (default: these rows are skipped)")
+	flags.StringVar(&o.user, "user", "", "`program` with arguments that writes the user's turns in rows with a persona (default: these rows are skipped)")
 	flags.StringVar(&o.userVersion, "user-version", "", "`version` of the -user, such as its model and prompt, for -results")
 	flags.BoolVar(&o.verbose, "v", false, "print each trial as it ends, with the timeline of its run: requests to models, tool calls, waits, and how long each took")
 	o.reportFlags(flags)

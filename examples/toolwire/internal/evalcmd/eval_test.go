@@ -301,7 +301,7 @@ func TestReportsDoNotOverwrite(t *testing.T) {
 		t.Fatalf("status %d\n%s", status, stderr.String())
 	}
 	if err := os.Symlink(file("all.jsonl"), file("link")); err != nil {
-		t.Log(err) // the name is that of a new file then
+		t.Log(err) // the name then belongs to a new file
 	}
 	for want, args := range map[string][]string{
 		"-junit and -dataset":  with("-junit", file("tasks.csv")),
@@ -463,7 +463,7 @@ func TestKilledShard(t *testing.T) {
 	}
 }
 
-// The exit status is that of the gate: passed, failed, undecided.
+// The exit status says how the gate decides: passed, failed, undecided.
 func TestGate(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {

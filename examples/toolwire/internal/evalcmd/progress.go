@@ -18,7 +18,7 @@ type progress struct {
 	w      io.Writer
 	live   bool // w is a terminal
 	colour bool
-	total  int  // trials, with those that are skipped
+	total  int  // trials, including skipped ones
 	trials int  // of each case
 	all    bool // each trial is shown, with its timeline
 	begun  time.Time

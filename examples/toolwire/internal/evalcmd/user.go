@@ -47,7 +47,7 @@ const (
 	longestUse = 5 * time.Minute
 )
 
-// programs are those that play users.
+// programs write the turns of users.
 type programs struct {
 	mu      sync.Mutex
 	over    bool

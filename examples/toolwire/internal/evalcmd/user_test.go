@@ -63,7 +63,7 @@ func playTestUser(mode string) {
 	os.Exit(0)
 }
 
-// A program plays the user of rows with a persona. What it does wrong is its own fault.
+// A program writes the user's turns of rows with a persona. What it does wrong is its own fault.
 func TestUserProgram(t *testing.T) {
 	dataset := filepath.Join(t.TempDir(), "personas.csv")
 	content := "user,turn_mode,user_simulator_persona,says,goal\n" +
@@ -161,7 +161,7 @@ func TestSeedOfUserProgram(t *testing.T) {
 	}
 }
 
-// A signal ends the program that plays the user before the command ends, and what there is is reported.
+// A signal ends the user's program before the command ends, and what there is is reported.
 func TestInterruptedUserProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals")

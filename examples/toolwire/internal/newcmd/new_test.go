@@ -19,7 +19,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// every calls test for each kind with each model. The files are those that the command wrote.
+// every calls test for each kind with each model. The files were written by the command.
 func every(t *testing.T, test func(t *testing.T, p port, files map[string]string)) {
 	for _, kind := range []string{"endpoint", "codemode"} {
 		for _, model := range modelNames() {
@@ -248,7 +248,7 @@ func TestWorld(t *testing.T) {
 	})
 }
 
-// The versions are those that the examples are tested with.
+// The examples are tested with the same versions.
 func TestVersions(t *testing.T) {
 	text, err := os.ReadFile("../../../../go.mod")
 	if err != nil || !strings.Contains(string(text), "\ngo "+goVersion+"\n") {

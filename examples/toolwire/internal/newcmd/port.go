@@ -87,7 +87,7 @@ func (p *port) files() (files []file, err error) {
 	return files, nil
 }
 
-// layers returns the folders of the port. Files of later folders replace those of earlier ones.
+// layers returns the folders of the port. Files of later folders replace files of earlier ones.
 func (p *port) layers() []string {
 	layers := []string{"port"}
 	if p.Kind == "codemode" {

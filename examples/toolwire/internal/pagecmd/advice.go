@@ -65,7 +65,7 @@ var ofProxy = map[string]string{
 	"run_token_invalid": "The run token is not the one of the dispatch. Build the client of every run with " +
 		"its own token.",
 	"run_token_rejected": "The run is over. Stop the agent's loop; further calls are pointless.",
-	"invalid_arguments": "The arguments do not fit the tool's input_schema. Leave optional members out " +
+	"invalid_arguments": "The arguments do not match the tool's input_schema. Leave optional members out " +
 		"instead of sending null.",
 	"tool_not_executable": "The tool is not declared in the world. Check its name, and that the tool list of " +
 		"the registration is the agent's.",

@@ -111,7 +111,7 @@ func checkPage(t *testing.T, page string) *node {
 	for _, n := range root.all(func(*node) bool { return true }) {
 		if id := n.attr["id"]; id != "" {
 			if ids[id] {
-				t.Errorf("the id %q stands twice", id)
+				t.Errorf("the id %q occurs twice", id)
 			}
 			ids[id] = true
 		}
@@ -138,7 +138,7 @@ func checkPage(t *testing.T, page string) *node {
 			if n.attr["scope"] == "" {
 				t.Errorf("the table header %q has no scope", n.say())
 			}
-		case "section", "nav": // a screen reader lists those that have a name
+		case "section", "nav": // a screen reader lists the ones with a name
 			if n.attr["aria-label"] == "" && n.attr["aria-labelledby"] == "" {
 				t.Errorf("a <%s> has no name: %q", n.name, n.say())
 			}

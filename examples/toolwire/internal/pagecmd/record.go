@@ -108,7 +108,7 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 	r.task.AuthValue = ""
 }
 
-// begin keeps the run. Its number is that of the record.
+// begin keeps the run and gives it the number of the record.
 func (r *record) begin(run *proxytest.Run) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

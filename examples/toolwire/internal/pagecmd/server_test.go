@@ -236,7 +236,7 @@ func TestFailures(t *testing.T) {
 		})
 	}
 	wait := func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.ReadAll(r.Body) // only then is it seen that the platform has hung up
+		_, _ = io.ReadAll(r.Body) // only then is it seen that the platform has closed the connection
 		<-r.Context().Done()
 	}
 	for _, tt := range []struct {
@@ -522,7 +522,7 @@ func TestHostileAgent(t *testing.T) {
 	}
 }
 
-// The auth value is on no page, also if the agent repeats it, and not in the form that is shown
+// The auth value is on no page, even if the agent repeats it, and not in the form that is shown
 // again.
 func TestSecret(t *testing.T) {
 	const secret = "s3cr3t-\"token\"-0001"

@@ -191,7 +191,7 @@ print(", ".join(["CPython " + platform.python_version(), "FastAPI " + fastapi.__
 		"python3-httpx and python3-uvicorn (%s)", strings.Join(reasons, "; "))
 })
 
-// cpu returns the processor time that the server has used. Its resolution is that of the clock
+// cpu returns the processor time that the server has used. Its resolution is the tick of the clock
 // ticks of Linux, 10 ms.
 func (s *server) cpu(b *testing.B) time.Duration {
 	b.Helper()

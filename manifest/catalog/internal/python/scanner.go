@@ -31,7 +31,7 @@ const (
 	op               // everything else
 )
 
-// token is a piece of the source. The depth of a bracket is that of its surroundings.
+// token is a piece of the source. A bracket has the depth of its surroundings.
 type token struct {
 	kind       kind
 	start, end int
