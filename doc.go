@@ -1,5 +1,5 @@
-// Package toolwire gives an overview of a library for people who write agents in Go. It contains no
-// code.
+// Package toolwire is the overview of a library that connects agents written in Go to an evaluation
+// platform, and tests them without it. It contains no code.
 //
 // An evaluation platform dispatches [tasks] to an agent over HTTP. It simulates or forwards the
 // tool calls of each [run]. The packages connect an agent to the platform, and stand in for the

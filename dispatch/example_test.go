@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 func echo(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -29,6 +32,35 @@ func show(h http.Handler, path, token, body string) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	fmt.Println(w.Code, w.Body)
+}
+
+// An agent that calls a tool, behind its handler. Package dispatchtest sends what the platform would send.
+func Example() {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		type Order struct{ Status string }
+		order, err := proxy.Call[Order](ctx, run.Proxy, "get_order", map[string]string{"order_id": "4521"})
+		if err != nil {
+			return nil, err
+		}
+		return &dispatch.Response{FinalResponse: "Order #4521 is " + order.Status + "."}, nil
+	}
+	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{"agent-token"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux() // for an http.Server
+	mux.Handle("POST /", handler)
+
+	result, err := dispatchtest.Dispatch(context.Background(),
+		dispatchtest.Target{Handler: mux, AuthValue: "Bearer agent-token"},
+		dispatchtest.Task{Instruction: "Where is order #4521?", World: proxytest.World{
+			Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)},
+		}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Dispatch.Status, result.FinalResponse)
+	// Output: 200 Order #4521 is shipped.
 }
 
 func ExampleNew() {

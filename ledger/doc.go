@@ -1,5 +1,5 @@
-// Package ledger computes what the platform would write into an agent's [world state], and explains
-// why something was not written.
+// Package ledger computes what a tool call writes into an agent's [world state], as the platform
+// would, and explains why something was not written.
 //
 //	rule, err := ledger.Compile(tool.LedgerAdapter)
 //	outcome := rule.Eval(args, response)

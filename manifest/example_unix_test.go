@@ -13,6 +13,26 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 )
 
+// A model calls a program. The manifest is usually a file; see [manifest.Load].
+func Example() {
+	m, err := manifest.Parse([]byte(`{"tools": [{
+		"name": "convert", "description": "Convert a time.", "command": ["/bin/cat"],
+		"schema": {"type": "object", "properties": {"timezone": {"type": "string"}}, "required": ["timezone"]}
+	}]}`), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, tool := range m.Tools() { // for the model
+		fmt.Println(tool.Name, "-", tool.Description)
+	}
+	result, err := m.CallForModel(context.Background(), "convert", `{"timezone":"Europe/Helsinki"}`)
+	fmt.Println(result.Text, err)
+	// Output:
+	// convert - Convert a time.
+	// {"timezone":"Europe/Helsinki"} <nil>
+}
+
 func ExampleManifest_Call() {
 	m,
 		err := manifest.Parse([]byte(`{"tools": [{"name": "echo", "command": ["/bin/sh", "-c", "cat"], "timeoutSec": 5}]}`),

@@ -26,6 +26,27 @@ type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// A call of a tool. Package dispatch gives every run a client.
+func Example() {
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: answers(200,
+			`{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	type Order struct {
+		Status string `json:"status"`
+	}
+	order, err := proxy.Call[Order](context.Background(), client, "get_order", map[string]string{"order_id": "4521"})
+	if proxy.IsRunOver(err) {
+		return // stop the agent
+	}
+	fmt.Println(order.Status, err)
+	// Output: shipped <nil>
+}
+
 func ExampleCall_raw() {
 	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
 		Transport: answers(200,

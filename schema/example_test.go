@@ -19,6 +19,26 @@ type Refund struct {
 	RefundID string `json:"refund_id"`
 }
 
+// A tool is declared from Go types, checked, and used to check the arguments of a call.
+func Example() {
+	ctx := context.Background()
+	tools := []schema.Tool{schema.MustDefine[RefundOrder, Refund]("refund_order", "Refund an order, or a part of it.", nil)}
+	if _, err := schema.Validate(ctx, tools, nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	set, err := schema.NewSet(ctx, tools, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(set.ValidateArguments("refund_order", []byte(`{"order_id":"4521","amount":42.5}`)))
+	fmt.Println(set.ValidateArguments("refund_order", []byte(`{"order_id":"4521","amount":-1}`)))
+	// Output:
+	// <nil>
+	// tool "refund_order": arguments: /amount must be at least 0
+}
+
 func ExampleDefine() {
 	tool, err := schema.Define[RefundOrder, Refund]("refund_order", "Refund an order, or a part of it.", nil)
 	if err != nil {

@@ -23,7 +23,7 @@ func status(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) 
 var shipped = proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)}}
 
 // A handler is dispatched to as it is registered: here with a bearer token.
-func ExampleDispatch() {
+func Example() {
 	handler, err := dispatch.New(status, &dispatch.Options{Tokens: []string{"secret"}})
 	if err != nil {
 		fmt.Println(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // An endpoint that answers whoever asks, as a first version often does.
-func ExampleCheck() {
+func Example() {
 	endpoint := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.WriteHeader(http.StatusMethodNotAllowed)

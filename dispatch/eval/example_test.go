@@ -29,7 +29,7 @@ Refund order #4522.,,refuse
 
 // Run executes a dataset against an agent. Each row has its own world. A grader evaluates the
 // responses.
-func ExampleRun() {
+func Example() {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		order, err := proxy.Call[struct{ Status string }](ctx, run.Proxy, "get_order", map[string]string{"order_id": "4521"})
 		if err != nil {

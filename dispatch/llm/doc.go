@@ -1,6 +1,6 @@
-// Package llm connects agents that use the SDK of a model's provider to package dispatch. It knows
-// the conversations of OpenAI's Chat Completions and Responses, Anthropic's Messages and Gemini's
-// generateContent, and works with any SDK that speaks one of them. It imports no SDK.
+// Package llm records the conversation between an agent and its model for the response of a run. It
+// reads the traffic of any SDK that speaks OpenAI's Chat Completions or Responses, Anthropic's
+// Messages or Gemini's generateContent. It imports no SDK.
 //
 // [Transport] is for the HTTP client of the SDK. With it, the response of each [run] contains the
 // conversation with the model, the model's id and the tokens:

@@ -19,7 +19,7 @@ import (
 )
 
 // An agent with a model, without an SDK: the transport is all that the transcript needs.
-func ExampleTransport() {
+func Example() {
 	scripted := model( // in production there is no Base: requests go to the provider
 		`{"model":"m-1","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[
 			{"id":"call_a","type":"function","function":{"name":"get_order","arguments":"{\"order_id\":\"4521\"}"}}]}}],

@@ -1,5 +1,6 @@
-// Package registration describes an [agent] for the platform as a Go value. [Registration.Validate]
-// reports every problem at once. [Client] registers the agent and updates it.
+// Package registration registers an [agent] with the platform, and updates it. A [Registration]
+// describes the agent as a Go value. [Registration.Validate] reports every problem at once. A
+// [Client] sends the registration.
 //
 //	reg := registration.Registration{
 //		Name:        "refund-agent",

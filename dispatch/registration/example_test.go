@@ -28,6 +28,32 @@ func tools() []schema.Tool {
 	return []schema.Tool{tool}
 }
 
+// An agent is checked and registered.
+func Example() {
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"id":17,"status":"draft"}`)
+	}))
+	defer platform.Close()
+
+	reg := registration.Registration{
+		Name:        "refund-agent",
+		EndpointURL: "https://agents.example.com/dispatch",
+		AuthHeader:  "Authorization",
+		AuthValue:   "Bearer a-token", // in production from the environment
+		Tools:       tools(),
+	}
+	client, err := registration.NewClient(platform.URL, "pk_live_example", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent, err := client.Create(context.Background(), &reg) // reports everything that Validate finds
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(agent.ID, agent.Status)
+	// Output: 17 draft
+}
+
 func ExampleRegistration_Validate() {
 	reg := registration.Registration{
 		Name:        "refund-agent",

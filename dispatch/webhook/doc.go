@@ -1,6 +1,6 @@
-// Package webhook hosts external tools. [New] returns an http.Handler that an agent platform calls
-// when a model uses a tool, as the page [Bedrock tools] describes. [Detail] returns a handler for
-// the detail_url of a tool.
+// Package webhook serves Go functions as external tools. [New] returns an http.Handler that an agent
+// platform calls when a model uses a tool, as the page [Bedrock tools] describes. [Detail] returns a
+// handler for the detail_url of a tool.
 //
 //	h, err := webhook.New([]webhook.Tool{
 //		webhook.Define("check_schedule", "Check availability on the calendar", checkSchedule),

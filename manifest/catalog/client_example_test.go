@@ -21,7 +21,7 @@ func exampleCatalog() *httptest.Server {
 	return httptest.NewServer(handler)
 }
 
-func ExampleClient() {
+func Example() {
 	server := exampleCatalog() // in production https://aip.example.com
 	defer server.Close()
 	ctx := context.Background()

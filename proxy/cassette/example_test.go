@@ -17,7 +17,7 @@ import (
 
 // A run is recorded once and replayed without the proxy. In a test, [cassette.Open] does what is
 // done by hand here.
-func ExampleNew() {
+func Example() {
 	dir, err := os.MkdirTemp("", "cassette")
 	if err != nil {
 		fmt.Println(err)

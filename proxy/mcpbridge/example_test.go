@@ -20,7 +20,7 @@ import (
 var ctx = context.Background()
 
 // A run's tools on streamable HTTP. In an agent, ctx and the client come from the run.
-func ExampleNewServer() {
+func Example() {
 	platform, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
 		"get_order": proxytest.Canned(`{"status":"shipped"}`),
 	}}, nil)

@@ -8,7 +8,7 @@ import (
 )
 
 // A test of a store calls TestStore with a function that opens an empty store.
-func ExampleTestStore() {
+func Example() {
 	_ = func(t *testing.T) {
 		catalogtest.TestStore(t, func(*testing.T) catalog.Store { return catalog.NewMemoryStore() })
 	}

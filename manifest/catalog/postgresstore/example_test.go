@@ -12,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog/postgresstore"
 )
 
-func ExampleOpen() {
+func Example() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL")) // postgres://user:password@host/database
 	if err != nil {

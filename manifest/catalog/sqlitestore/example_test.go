@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog/sqlitestore"
 )
 
-func ExampleOpen() {
+func Example() {
 	dir, err := os.MkdirTemp("", "catalog")
 	if err != nil {
 		fmt.Println(err)
