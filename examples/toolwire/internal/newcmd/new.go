@@ -66,7 +66,9 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	return commandline.OK
 }
 
-var release = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
+// release matches the version of a tag, which may be a pre-release such as v1.0.0-rc.1. It does not match a
+// pseudo-version, whose commit may not be published.
+var release = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[a-z]+\.[0-9a-z]+)?$`)
 
 // released returns the version of Toolwire that a program was built from, or "" if it is not a release.
 func released(info *debug.BuildInfo) string {

@@ -156,9 +156,11 @@ func TestReleased(t *testing.T) {
 		return &debug.BuildInfo{Main: debug.Module{Path: path, Version: version, Replace: replace}}
 	}
 	for want, built := range map[string][]*debug.BuildInfo{
-		"v0.1.0": {info(toolwire, "v0.1.0", nil)},
+		"v0.1.0":      {info(toolwire, "v0.1.0", nil)},
+		"v0.1.0-rc.1": {info(toolwire, "v0.1.0-rc.1", nil)},
 		"": {
 			info(toolwire, "(devel)", nil), info(toolwire, "v0.0.0-20261123064717-a8da542d12e5", nil), info(toolwire, "v0.1.0+dirty", nil),
+			info(toolwire, "v0.1.1-0.20261123064717-a8da542d12e5", nil), info(toolwire, "v0.1.0-rc.1.0.20261123064717-a8da542d12e5", nil),
 			info(toolwire, "v0.0.0", &debug.Module{Path: "../toolwire"}), info("example.com/fork", "v0.1.0", nil),
 		},
 	} {
