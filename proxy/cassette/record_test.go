@@ -335,7 +335,11 @@ func TestUpstreamDown(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		wantKinds(t, c.Report(), "failed")
-		mustContain(t, c.Report().String(), map[string]string{"down": "connection refused",
+		down := "connection refused"
+		if runtime.GOOS == "windows" {
+			down = "actively refused"
+		}
+		mustContain(t, c.Report().String(), map[string]string{"down": down,
 			"none":      "set Options.Upstream",
 			"untrusted": "TLS certificate is not trusted"}[name])
 		if err := c.Close(); err != nil {
