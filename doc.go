@@ -1,9 +1,8 @@
-// Package toolwire is the overview of a library that connects agents written in Go to an evaluation
-// platform, and tests them without it. It contains no code.
+// Package toolwire documents a library that connects agents written in Go to Pipelines, a platform
+// that evaluates agents. The package exports nothing: import the packages below.
 //
-// An evaluation platform dispatches [tasks] to an agent over HTTP. It simulates or forwards the
-// tool calls of each [run]. The packages connect an agent to the platform, and stand in for the
-// platform in tests.
+// The platform dispatches [tasks] to an agent over HTTP. It simulates or forwards the tool calls of
+// each [run]. In tests the library stands in for the platform.
 //
 // # What an agent's author needs first
 //

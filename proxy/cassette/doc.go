@@ -72,7 +72,7 @@
 //
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
 // [proxy]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#proxy
-// [tape]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#transcript-tape-and-log
+// [tape]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#tape-and-log
 // [Porting without the SDK]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 // [ledger]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ledger
 // [sub-agent]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#sub-agent
