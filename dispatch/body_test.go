@@ -69,19 +69,20 @@ func TestALongSessionIsServed(t *testing.T) {
 	}
 }
 
-// A thousand dispatches of the largest size at once: what has arrived stays within 256 MiB, and the rest
-// is refused. What is only announced takes no room. Pings and small dispatches pass meanwhile.
+// Dispatches of the largest size at once: what has arrived stays within 256 MiB, and the rest is refused. What is only
+// announced takes no room. Pings and small dispatches pass meanwhile.
 func TestBytesInFlightAreBounded(t *testing.T) {
-	const dispatches, size, bound = 1000, 16 << 20, 256 << 20
+	const size, bound = 16 << 20, 256 << 20
 	for _, tt := range []struct {
-		name     string
-		length   int64
-		arrived  int
-		inFlight int64
+		name       string
+		dispatches int64
+		length     int64
+		arrived    int
+		inFlight   int64
 	}{
-		{"announced", size, 64 << 10, dispatches},
-		{"announced, and a part has arrived", size, 5 << 20, bound/(8<<20) - 1}, // in buffers of a little more than 8 MiB
-		{"not announced", -1, 5 << 20, bound/(8<<20) - 1},
+		{"announced", 1000, size, 64 << 10, 1000},
+		{"announced, and a part has arrived", 40, size, 5 << 20, bound/(8<<20) - 1}, // in buffers of a little more than 8 MiB
+		{"not announced", 40, -1, 5 << 20, bound/(8<<20) - 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -89,7 +90,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 				release := make(chan struct{})
 				var read, waiting, busy, broken atomic.Int64
 				var group sync.WaitGroup
-				for range dispatches {
+				for range tt.dispatches {
 					group.Go(func() {
 						w := post(h, "", func(r *http.Request) {
 							r.Body, r.ContentLength = io.NopCloser(&heldBody{tt.arrived, release, &read, &waiting}), tt.length
@@ -108,16 +109,16 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 					})
 					synctest.Wait() // one after the other, so that there is a number to expect
 				}
-				if waiting.Load() != tt.inFlight || busy.Load() != dispatches-tt.inFlight {
-					t.Errorf("%d in flight, %d refused; want %d and %d", waiting.Load(), busy.Load(), tt.inFlight, dispatches-tt.inFlight)
+				if waiting.Load() != tt.inFlight || busy.Load() != tt.dispatches-tt.inFlight {
+					t.Errorf("%d in flight, %d refused; want %d and %d", waiting.Load(), busy.Load(), tt.inFlight, tt.dispatches-tt.inFlight)
 				}
-				if most := int64(dispatches * tt.arrived); read.Load() > most {
+				if most := tt.dispatches * int64(tt.arrived); read.Load() > most {
 					t.Errorf("%d bytes have been read, want at most %d", read.Load(), most)
 				}
 				wantAnswer(t, post(h, `{"ping":true}`, nil), 200, `{"ok":true}`)
 				wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
 				wantAnswer(t, post(h, bodyOf(64<<10), nil), 200, `{"final_response":"x"}`)
-				if large := bodyOf(9 << 20); tt.inFlight < dispatches {
+				if large := bodyOf(9 << 20); tt.inFlight < tt.dispatches {
 					wantError(t, post(h, large, nil), 503, dispatch.CodeBusy, "bytes")
 				} else {
 					wantAnswer(t, post(h, large, nil), 200, `{"final_response":"x"}`)
