@@ -35,6 +35,10 @@ func TestNoKeyIsShown(t *testing.T) {
 			cancel()
 			_, err := send(ended, transport, w.path+"?key="+key, w.ask)
 			show(err)
+			_, err = send(ctx, transport, w.path+"?key="+key, w.ask)
+			if show(err); err == nil {
+				t.Errorf("%s: a model without another response has answered", w.name)
+			}
 			return nil
 		})
 		show(result)
