@@ -33,11 +33,12 @@ func main() {
 
 const help = `Toolwire is the program around an agent that an evaluation platform tests.
 
-	toolwire doctor      examine an endpoint, or a program in code mode, as the platform will use it
-	toolwire eval        run a dataset of tasks against an agent
-	toolwire eval merge  put the results of several machines together
-	toolwire new         write an agent with its tests into an empty folder
-	toolwire page        serve a page that dispatches tasks and shows runs
+	toolwire doctor         examine an endpoint, or a program in code mode, as the platform will use it
+	toolwire eval           run a dataset of tasks against an agent
+	toolwire eval merge     put the results of several machines together
+	toolwire eval versions  compare the results of several versions of an agent
+	toolwire new            write an agent with its tests into an empty folder
+	toolwire page           serve a page that dispatches tasks and shows runs
 
 "toolwire COMMAND -h" lists the flags of a command.
 
