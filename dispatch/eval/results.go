@@ -175,7 +175,7 @@ func inUse(name string) error {
 func readResults(name string, in io.Reader, h *header, see func(r *record, at span)) (lines, error) {
 	problems := problems{most: defaultLimits.problems}
 	seen, retries := map[string]int{}, map[string]int{}
-	l := scan(name, in, &problems, func(_ *header, n int, r *record, at span) {
+	l := scan(name, in, &problems, func(own *header, n int, r *record, at span) {
 		key := fmt.Sprintf("%s/%d", r.ID, r.Trial)
 		_, known := h.Cases[r.ID]
 		bad := func(format string, args ...any) {
@@ -184,6 +184,7 @@ func readResults(name string, in io.Reader, h *header, see func(r *record, at sp
 		switch differ := r.Fingerprint.differences(h.Fingerprint); {
 		case seen[key] > 0 && r.Retries <= retries[key]:
 			bad("case %s, trial %d is in line %d too", shown(r.ID), r.Trial, seen[key])
+		case len(differ) > 0 && *r.Fingerprint == own.Fingerprint: // the problem of the header says it once
 		case len(differ) > 0:
 			bad("the result is of another experiment: %s", strings.Join(differ, ", "))
 		case !known || r.Trial > h.Trials:

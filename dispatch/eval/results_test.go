@@ -253,6 +253,9 @@ func TestForeignFiles(t *testing.T) {
 		if e != nil || eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "results.jsonl") {
 			t.Errorf("%s: %v", name, err)
 		}
+		if strings.HasPrefix(tt.want, "line 1: the file has results") && strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%s: each result repeats what is wrong with the file: %v", name, err)
+		}
 		if !bytes.Equal(read(t, file), tt.content) {
 			t.Errorf("%s: the file has changed", name)
 		}
