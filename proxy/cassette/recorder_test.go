@@ -253,7 +253,9 @@ func TestRecorderBegin(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
-	for _, task := range []cassette.Task{{Name: "../elsewhere"}, {Name: ".hidden"}, {Input: json.RawMessage(`{`)}} {
+	for _, task := range []cassette.Task{
+		{Name: "../elsewhere"}, {Name: "a/../../elsewhere"}, {Name: "a/b"}, {Name: `a\b`}, {Name: "/a"}, {Name: "a:b"}, {Name: ".hidden"}, {Input: json.RawMessage(`{`)},
+	} {
 		if _, _, err := recorder.Begin(t.Context(), task); cassette.CodeOf(err) != cassette.CodeOptions {
 			t.Errorf("%+v: %v", task, err)
 		}
