@@ -94,7 +94,7 @@ func asError(err error) *Error {
 	return &Error{Code: CodeAgent, Message: "internal error", Err: err}
 }
 
-// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
+// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
 func CodeOf(err error) Code {
 	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }

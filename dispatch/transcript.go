@@ -195,7 +195,7 @@ func (t *Transcript) Messages() []Message {
 }
 
 // Response returns a response with the metadata and the messages of the transcript. The last
-// message is the assistant's, with the text final. If a conversation ends with it, it is moved.
+// message is the assistant's, with the text final. If a conversation already ends with this message, the message is moved.
 // Response does not change the transcript.
 func (t *Transcript) Response(final string) *Response {
 	t.mu.Lock()

@@ -88,7 +88,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the first [*Error] in the chain of err, or "".
+// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
 func CodeOf(err error) Code {
 	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }

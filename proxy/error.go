@@ -220,12 +220,12 @@ func (e *Error) commonAdvice() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
+// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
 func CodeOf(err error) Code {
 	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
-// IsRunOver reports whether an [*Error] in err's chain has [CodeRunOver]. The agent should then
+// IsRunOver reports whether err's tree contains an [*Error] with [CodeRunOver]. The agent should then
 // stop, and not show err to the model. The chain of a canceled call contains the cause of its
 // context.
 func IsRunOver(err error) bool {

@@ -133,7 +133,7 @@ func (t *Tool) WritePolicy() WritePolicy {
 	return t.LedgerWritePolicy
 }
 
-// UnmarshalJSON reads a tool. See [Tool] for what is an error.
+// UnmarshalJSON reads a tool. [Tool] says when it fails.
 func (t *Tool) UnmarshalJSON(data []byte) error {
 	doc, err := readDocument(data)
 	if err != nil {

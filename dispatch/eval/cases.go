@@ -26,7 +26,7 @@ type Case struct {
 
 	// Group is the same for cases that belong together, such as paraphrases of one task. If it is "",
 	// the case stands alone. See [Stats]. Without groups, and with five paraphrases of each task,
-	// an interval of 95 % contains the truth in about 70 %.
+	// a 95 % interval contains the truth in about 70 %.
 	Group string
 
 	Row  *Row // of the dataset; nil for a case that was not made of a row

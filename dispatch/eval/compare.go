@@ -20,8 +20,8 @@ type Comparison struct {
 	Change Change `json:"change"`
 
 	// Counted is the mean difference of the rates of the cases, candidate minus baseline, from -1 to
-	// 1. Faults of the infrastructure count as failures in Counted. They are left out in Dropped,
-	// which is nil if no case has trials in both experiments then. See [Stats].
+	// 1. Faults of the infrastructure count as failures in Counted. Dropped leaves them out; it is nil
+	// if then no case has trials in both experiments. See [Stats].
 	Counted Effect  `json:"counted"`
 	Dropped *Effect `json:"dropped,omitempty"`
 
@@ -40,9 +40,9 @@ type Comparison struct {
 
 // Effect is a difference of two experiments in paired cases.
 type Effect struct {
-	// Rate is the difference. Its interval of 95 % is about cases like these, of which these are a
-	// sample. It may contain 0 although P is small: that something has changed in these cases does
-	// not say how much changes in others.
+	// Rate is the difference. Its 95 % confidence interval is about all cases like these, of which
+	// these are a sample. It may contain 0 although P is small: a change in these cases does not
+	// determine the change in others.
 	Rate
 
 	Pairs  int `json:"pairs"`            // cases with trials in both experiments

@@ -142,7 +142,7 @@ type Experiment struct {
 
 	Fingerprint Fingerprint
 
-	// SliceBy are columns by which reports and [Compare] show parts of the experiment. [Run] and [Load]
+	// SliceBy names the columns by which reports and [Compare] show parts of the experiment. [Run] and [Load]
 	// leave it nil. See [Experiment.Slices].
 	SliceBy []string
 

@@ -67,7 +67,7 @@ func SaysExactly(text string) Grader {
 }
 
 // SaysMatch accepts a run whose final response matches a regular expression, somewhere in it. (?i)
-// at its beginning makes upper and lower case equal.
+// at its beginning ignores case.
 func SaysMatch(pattern *regexp.Regexp) Grader {
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
 		if !pattern.MatchString(result.FinalResponse) {

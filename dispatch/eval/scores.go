@@ -196,7 +196,7 @@ func (e *Experiment) SetPrices(prices Prices) {
 	}
 }
 
-// Bounds are an interval of 95 %.
+// Bounds is a 95 % confidence interval.
 type Bounds struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`

@@ -23,8 +23,8 @@ type Slice struct {
 // and its script: user, behavior, state, failure_rules, current_state, tracked_constraints and
 // scripted_user_turns.
 //
-// The more values there are, the more of them look better or worse by chance: of 20 intervals of 95 %
-// one misses the truth.
+// The more values there are, the more of them look better or worse by chance: of twenty 95 %
+// intervals one misses the truth.
 func (e *Experiment) Slices(column string) []Slice {
 	var list []Slice
 	at, sizes := map[string]int{}, map[string]int{}

@@ -82,7 +82,7 @@ func ParseTrajectory(data []byte) (Trajectory, error) {
 type Match struct {
 	Mode MatchMode // defaults to Strict
 
-	// Partial allows objects in the arguments of the run to have more members than are wanted.
+	// Partial allows objects in the arguments of the run to have further members.
 	Partial bool
 
 	// Ignore lists arguments that are not compared, and may be absent: JSON Pointers such as "/note",
@@ -100,9 +100,9 @@ const (
 	Superset  MatchMode = "superset"  // the wanted calls in any order, and possibly others
 )
 
-// Check returns nil if got is as wanted, or an error that lists missing and unwanted calls, without
-// the arguments of got. The calls are paired such that as many as possible match: a call that could
-// match several is not spent on the wrong one. Check panics if Mode is not one of the four.
+// Check returns nil if got matches, or an error that lists missing and unwanted calls without the
+// arguments of got. It pairs the calls so that as many as possible match. Check panics if Mode is not
+// one of the four.
 func (m Match) Check(got, want Trajectory) error {
 	var missing, extra bool
 	switch m.Mode {

@@ -20,8 +20,8 @@ import (
 // Platforms do not document the maximum length of the text. Package toolbox accepts 64 KiB of JSON.
 //
 // The text is public: Bedrock tools documents no authentication for detail_url, and Detail does not
-// check any header. The text becomes part of a prompt, so it must not contain texts of other
-// people.
+// check any header. The text becomes part of a prompt, so it must not contain text that
+// others wrote.
 //
 // If describe fails, panics or does not return in time, the handler logs that and responds with
 // 500, without the reason. The platform then continues without the detail. If logger is nil,

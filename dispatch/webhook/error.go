@@ -111,7 +111,7 @@ func (e *Error) encode(harness bool) []byte {
 
 const maxMessage = 2 << 10
 
-// CodeOf returns the code of the first [*Error] in err's chain, or "" if there is none.
+// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
 func CodeOf(err error) Code {
 	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }

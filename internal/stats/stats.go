@@ -11,7 +11,7 @@ import "math"
 // z is the 0.975 quantile of the normal distribution.
 const z = 1.959963984540054
 
-// An Interval is a confidence interval of 95 %.
+// An Interval is a 95 % confidence interval.
 type Interval struct{ Low, High float64 }
 
 // Repeated estimates what k trials of a case do together, from c successes in n trials, for each k from 1

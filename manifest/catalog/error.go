@@ -57,7 +57,7 @@ type Error struct {
 	Err error // the cause: the error of the context or of the transport; nil if there is none
 }
 
-// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
+// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
 func CodeOf(err error) Code {
 	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }

@@ -26,7 +26,7 @@ type PluginOptions struct {
 	ServerVersion string
 }
 
-// Plugin describes a file that was not run.
+// Plugin describes a file that [CheckPlugin] read without running it.
 type Plugin struct {
 	ClassName   string // of the tool class; "" if the file has only an entry point
 	ModuleName  string // the file's name without .py, as an identifier: "_" replaces each other character

@@ -17,7 +17,7 @@ type StoredTool struct {
 	ListItem
 
 	// DeletedAt is the time of the deletion. If it is zero, the tool is not deleted. A store keeps
-	// at least milliseconds.
+	// it to the millisecond or more exactly.
 	DeletedAt time.Time
 }
 

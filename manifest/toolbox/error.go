@@ -150,7 +150,7 @@ func (e *Error) ToolResult() json.RawMessage {
 	return toolresult.Failure(string(CodeToolFailed), toolresult.TextFailed, nil) // the rest is for the operator
 }
 
-// CodeOf returns the code of the first [*Error] in the chain of err, or "".
+// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
 func CodeOf(err error) Code {
 	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }

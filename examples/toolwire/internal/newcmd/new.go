@@ -1,17 +1,17 @@
-// Package newcmd is the command toolwire new. It writes a port into an empty folder: an agent that the
+// Package newcmd is the command toolwire new. It writes a project into an empty folder: an agent that the
 // platform can run, with its tools, tests, a dataset, a world, a README and a workflow for continuous
 // integration.
 //
 //	toolwire new ../agent
 //	toolwire new -kind codemode -model openai -module example.com/support ../support
 //
-// The port is a Go module, and its tests pass as they are. They stand in for the platform and the
+// The project is a Go module, and its tests pass as they are. They stand in for the platform and the
 // model, and examine the agent with the doctor. This program is a tool of the module.
 //
 // A released toolwire writes its version into go.mod. Any other one writes a replace with the checkout
 // that -replace names, or with the checkout that the command runs in.
 //
-// The exit status is 0 when the port was written, and 2 for mistakes on the command line or a folder
+// The exit status is 0 when the project was written, and 2 for mistakes on the command line or a folder
 // that cannot be written. Then the folder is left as it was.
 package newcmd
 
@@ -41,7 +41,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("toolwire new", flag.ContinueOnError)
 	flags.StringVar(&p.Kind, "kind", "endpoint", "what the platform starts: endpoint (a server) or codemode (a program for each run)")
 	flags.StringVar(&p.Model, "model", "none", "the SDK of the model: "+strings.Join(modelNames(), ", "))
-	flags.StringVar(&p.Module, "module", "example.com/agent", "the `path` of the port's module")
+	flags.StringVar(&p.Module, "module", "example.com/agent", "the `path` of the new module")
 	flags.StringVar(&p.Replace, "replace", "", "the `folder` of a checkout of Toolwire, for go.mod (default: the checkout that the command runs in)")
 	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {
 		return status

@@ -15,7 +15,7 @@ import (
 
 // The folder port is a whole program: an endpoint without a model, which the tests of this module
 // compile and run. The folders in testdata have the files that another kind or model replaces. The
-// go command ignores testdata, because this module does not have the SDKs; the gate writes the ports
+// go command ignores testdata, because this module does not have the SDKs; the gate writes the projects
 // and compiles them as modules of their own.
 //
 //go:embed all:port testdata
@@ -49,7 +49,7 @@ func modelNames() []string {
 	return names
 }
 
-// A port is what the command line asks for.
+// A port is the project that the command line asks for.
 type port struct {
 	Kind, Model     string
 	Module, Replace string
@@ -61,7 +61,7 @@ type file struct {
 	content []byte
 }
 
-// files returns the files of the port, sorted by name.
+// files returns the files of the project, sorted by name.
 func (p *port) files() (files []file, err error) {
 	contents := map[string][]byte{}
 	for _, folder := range p.layers() {
@@ -87,7 +87,7 @@ func (p *port) files() (files []file, err error) {
 	return files, nil
 }
 
-// layers returns the folders of the port. Files of later folders replace files of earlier ones.
+// layers returns the folders of the project. Files of later folders replace files of earlier ones.
 func (p *port) layers() []string {
 	layers := []string{"port"}
 	if p.Kind == "codemode" {
