@@ -30,6 +30,7 @@ type Cassette struct {
 	begun    time.Time
 	answered int // number of answered requests
 	seen     []*seen
+	attempts map[string]*seen // the last request of each key
 	problems []string
 	lost     []Problem // what is missing on the new tape
 	writer   *writer
@@ -44,6 +45,7 @@ type Cassette struct {
 type seen struct {
 	Interaction          // of the run, with the number of its answer
 	id          identity // the key for comparisons
+	began       int      // After of the first attempt of the call
 	answer      *taped   // the interaction on the tape; nil if there is none
 	local       bool     // a trace event that is not on the tape and was accepted
 	repeated    bool     // answered with the last answer again
@@ -64,7 +66,7 @@ func New(path string, opts *Options) (*Cassette, error) {
 			return nil, err
 		}
 	}
-	c := &Cassette{set: s, path: path, redactor: s.redact, begun: time.Now()}
+	c := &Cassette{set: s, path: path, redactor: s.redact, begun: time.Now(), attempts: map[string]*seen{}}
 	if s.Mode.reads() {
 		tape, err := Load(path)
 		switch {

@@ -170,7 +170,7 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 		s.local = true
 		return 0, c.receipt(&s.Interaction)
 	}
-	return 0, c.noMatch(&s.Interaction, s.id)
+	return 0, c.noMatch(s)
 }
 
 // receipt accepts a trace event or a span of telemetry that is not on the tape.
@@ -186,14 +186,14 @@ func (c *Cassette) receipt(i *Interaction) *reply {
 }
 
 // noMatch refuses a request that is not on the tape. The answer names members and has no values.
-func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
-	text := fmt.Sprintf("%s is not on the tape with these arguments", i.Name)
-	nearest, changes := c.playback.nearest(i, id, maxCompared)
+func (c *Cassette) noMatch(s *seen) *reply {
+	text := fmt.Sprintf("%s is not on the tape with these arguments", s.Name)
+	nearest, changes := c.playback.nearest(s, maxCompared)
 	switch {
 	case nearest == nil:
-		text = fmt.Sprintf("%s is not on the tape", i.Name)
+		text = fmt.Sprintf("%s is not on the tape", s.Name)
 	case len(changes) == 0:
-		text = fmt.Sprintf("%s has had all responses that the tape has for this call", i.Name)
+		text = fmt.Sprintf("%s has had all responses that the tape has for this call", s.Name)
 	default:
 		text += fmt.Sprintf("; line %d differs at %s", nearest.Line, places(changes))
 	}
@@ -229,8 +229,24 @@ func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redactor *red
 		}
 	}
 	if c.set.Mode.reads() {
-		c.seen = append(c.seen, s)
+		c.see(s)
 	}
+}
+
+// see keeps a request for the report. The caller must hold c.mu.
+func (c *Cassette) see(s *seen) {
+	before := c.attempts[s.id.key]
+	repeats := before != nil && before.transient()
+	s.began = s.After
+	if repeats {
+		s.began = before.began
+	}
+	if c.set.Mode == Compare && repeats { // the call has its answer on the tape already
+		s.answer, before.answer, before.superseded = before.answer, nil, true
+	} else if c.set.Mode == Compare {
+		s.answer, _ = c.playback.take(s.id, false)
+	}
+	c.seen, c.attempts[s.id.key] = append(c.seen, s), s
 }
 
 // record writes an interaction. The caller must hold c.mu.

@@ -1,21 +1,20 @@
 package cassette
 
 import (
+	"slices"
+
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// playback is a tape prepared for replay: it has the answers to each request, in turn.
+// playback is a tape prepared for a run: it has the answers to each request, in turn.
 type playback struct {
-	queues map[string]*queue
-	calls  []*taped            // all calls, in the order of the tape
-	alike  map[target][]*taped // the calls of each target, in the same order
+	calls  []*taped            // all, in the order of the tape
+	queues map[string]*queue   // by the key of the request
+	alike  map[target][]*taped // those that are replayed, in the order of the tape
 }
 
 // target is what a request calls.
-type target struct {
-	kind         string
-	name, method string
-}
+type target struct{ kind, name, method string }
 
 func (i *Interaction) target() target { return target{i.Kind, i.Name, i.method()} }
 
@@ -31,43 +30,52 @@ type taped struct {
 	id           identity
 	index        int     // on the tape
 	began        int     // After of the first attempt of the call
-	stage        int     // of the run; no call was open between two stages
 	beganMS      float64 // AtMS of the first attempt of the call
+	stage        int     // of the run; no call was open between two stages
 	superseded   bool    // the client repeated the attempt
+	dropped      bool    // a repeated attempt that is not replayed
 	taken        bool
-	dropped      bool // a repeated attempt that is not replayed
 }
 
 func newPlayback(s *settings, tape *Tape) *playback {
 	d := &playback{queues: map[string]*queue{}, alike: map[target][]*taped{}}
 	for index := range tape.Interactions {
 		i := tape.Interactions[index]
-		c := &taped{Interaction: &i, index: index}
+		c := &taped{Interaction: &i, index: index, began: i.After, beganMS: i.AtMS}
 		c.id = s.identify(&i, s.redact)
 		d.calls = append(d.calls, c)
-		d.alike[c.target()] = append(d.alike[c.target()], c)
 		at := d.queues[c.id.key]
 		if at == nil {
 			at = &queue{}
 			d.queues[c.id.key] = at
 		}
-		c.began, c.beganMS = c.After, c.AtMS
 		if n := len(at.calls); n > 0 && at.calls[n-1].transient() {
 			first := at.calls[n-1]
 			c.began, c.beganMS, first.superseded = first.began, first.beganMS, true
 		}
 		at.calls = append(at.calls, c)
 	}
-	d.stages()
 	for _, at := range d.queues {
-		switch {
-		case s.Mode == Compare:
-			at.drop(func(_ int, c *taped) bool { return c.superseded })
-		case s.DropRetries:
-			at.dropRetries()
+		at.drop(s)
+	}
+	for _, c := range d.calls {
+		if !c.dropped {
+			d.alike[c.target()] = append(d.alike[c.target()], c)
 		}
 	}
+	d.stages()
 	return d
+}
+
+// drop removes the attempts that the client repeated, if they are not replayed. With DropRetries they stay
+// if the client never got another answer, because the last failure was then the outcome of the call.
+func (q *queue) drop(s *settings) {
+	answered := s.Mode == Compare
+	for _, c := range slices.Backward(q.calls) {
+		c.dropped = c.superseded && answered
+		answered = answered || s.DropRetries && !c.transient()
+	}
+	q.calls = slices.DeleteFunc(q.calls, func(c *taped) bool { return c.dropped })
 }
 
 // stages computes the stage of each call. A new stage begins when all calls that had begun were
@@ -94,57 +102,12 @@ func (d *playback) stages() {
 	}
 }
 
-// pair finds the call on the tape for each forwarded call of a run. It looks at the whole run so
-// far, because a later attempt shows that an earlier one was repeated.
-func (d *playback) pair(all []*seen) {
-	for _, at := range d.queues {
-		at.taken = 0
-	}
-	for _, c := range d.calls {
-		c.taken = false
-	}
-	last := map[string]*seen{}
-	for _, s := range all {
-		if before := last[s.id.key]; before != nil && before.transient() {
-			before.superseded = true
-		}
-		s.answer, s.superseded, last[s.id.key] = nil, false, s
-	}
-	for _, s := range all {
-		if !s.superseded {
-			s.answer, _ = d.take(s.id, false)
-		}
-	}
-}
-
-// dropRetries removes attempts that the client repeated until it got another answer. If it never
-// got one, the last failure was the outcome of the call, and all attempts stay.
-func (s *queue) dropRetries() {
-	last := -1
-	for i, c := range s.calls {
-		if !c.transient() {
-			last = i
-		}
-	}
-	s.drop(func(i int, c *taped) bool { return c.transient() && i < last })
-}
-
-func (s *queue) drop(which func(i int, c *taped) bool) {
-	var kept []*taped
-	for i, c := range s.calls {
-		if c.dropped = which(i, c); !c.dropped {
-			kept = append(kept, c)
-		}
-	}
-	s.calls = kept
-}
-
 // take returns the next answer to a request, or nil if there is none. again reports that it is the
 // last answer, repeated.
 func (d *playback) take(id identity, repeatLast bool) (c *taped, again bool) {
 	at := d.queues[id.key]
 	switch {
-	case at == nil || len(at.calls) == 0:
+	case at == nil:
 		return nil, false
 	case at.taken < len(at.calls):
 		c = at.calls[at.taken]
@@ -171,49 +134,49 @@ const (
 // nearest returns the call that is most like a request, and where they differ: the call of the same
 // request, or else the one with the fewest differences among the first calls of the same tool. It
 // returns nil if there is none.
-func (d *playback) nearest(i *Interaction, id identity, most int) (*taped, []Difference) {
-	if at := d.queues[id.key]; at != nil && len(at.calls) > 0 {
+func (d *playback) nearest(s *seen, limit int) (*taped, []Difference) {
+	if at := d.queues[s.id.key]; at != nil {
 		return at.calls[0], nil
 	}
-	return mostLike(i, id, d.alike[i.target()], most, func(c *taped) bool { return !c.dropped })
+	calls := d.alike[s.target()]
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	best, changes := mostLike(s, calls, limit)
+	return calls[best], changes
 }
 
-// mostLike returns the call with the fewest differences from a request, and the differences. It
-// compares at most limit bytes, but always one call, and only those that may be chosen. It returns nil
-// if there is none.
-func mostLike(i *Interaction, id identity, calls []*taped, limit int, may func(*taped) bool) (best *taped, least []Difference) {
+// mostLike returns the index of the call with the fewest differences from a request, and the differences.
+// It compares at most limit bytes, and at least one call. There must be one.
+func mostLike(s *seen, calls []*taped, limit int) (best int, least []Difference) {
 	compared := 0
-	for _, c := range calls {
-		if !may(c) {
-			continue
-		}
-		if compared += comparison + len(c.id.key) + len(id.key); best != nil && compared > limit {
+	for i, c := range calls {
+		if compared += comparison + len(c.id.key) + len(s.id.key); i > 0 && compared > limit {
 			break
 		}
-		changes := differences(c, i, id)
-		if best == nil || len(changes) < len(least) {
-			best, least = c, changes
+		if changes := differences(c, s); i == 0 || len(changes) < len(least) {
+			best, least = i, changes
 		}
 	}
 	return best, least
 }
 
 // differences returns where a request differs from the request of the call.
-func differences(c *taped, i *Interaction, id identity) []Difference {
-	tape, run := c.id.compared, id.compared
-	if tape == nil && c.ArgumentsText != "" {
-		tape = rawjson.Quote(c.ArgumentsText)
-	}
-	if run == nil && i.ArgumentsText != "" {
-		run = rawjson.Quote(i.ArgumentsText)
-	}
-	changes := diff(tape, run)
-	if c.Actor != i.Actor {
-		changes = append(changes, Difference{
-			Pointer: actorHeader, Tape: rawjson.AppendQuote(nil, c.Actor), Run: rawjson.AppendQuote(nil, i.Actor),
-		})
+func differences(c *taped, s *seen) []Difference {
+	changes := diff(c.argumentsIn(c.id), s.argumentsIn(s.id))
+	if c.Actor != s.Actor {
+		changes = append(changes,
+			Difference{Pointer: actorHeader, Tape: rawjson.Quote(c.Actor), Run: rawjson.Quote(s.Actor)})
 	}
 	return changes
+}
+
+// argumentsIn returns the arguments of a request with this identity, as they are compared.
+func (i *Interaction) argumentsIn(id identity) []byte {
+	if id.compared == nil && i.ArgumentsText != "" {
+		return rawjson.Quote(i.ArgumentsText)
+	}
+	return id.compared
 }
 
 // actorHeader is the pointer of a Difference of the sub-agent.

@@ -1,17 +1,14 @@
 package cassette
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -40,7 +37,16 @@ func Load(path string) (*Tape, error) {
 		return nil, newError(CodeRead, ruleFile, path, err, "the tape cannot be opened: %s", cause(err))
 	}
 	defer func() { _ = file.Close() }()
-	return read(file, path)
+	text, err := io.ReadAll(io.LimitReader(file, maxTapeBytes+1))
+	if err != nil {
+		return nil, newError(CodeRead, ruleFile, path, err, "the tape cannot be read: %s", cause(err))
+	}
+	if len(text) > maxTapeBytes {
+		return nil, newError(CodeTape, ruleLimit, path, nil, "the tape has more than %d bytes", maxTapeBytes)
+	}
+	r := &reading{tape: &Tape{}, code: CodeTape}
+	r.lines(bytes.TrimPrefix(text, []byte("\uFEFF")))
+	return r.result(path)
 }
 
 // cause returns the error of the system, without the path.
@@ -61,305 +67,190 @@ const maxProblems = 100
 
 // reading is the state of [Load].
 type reading struct {
-	tape      *Tape
-	line      int
-	last      int // number of an interaction
-	problems  []Problem
-	fatal     Code // of a problem that makes the rest unreadable
-	ended     bool
-	truncated *Problem // where the tape ends early; nil if it does not
+	tape     *Tape
+	line     int
+	last     int // number of an interaction
+	problems []Problem
+	code     Code // of the error, if there are problems
+	stop     bool // the lines that follow cannot be understood
+	ended    bool
+	torn     bool // the last line is not complete
 }
 
-func read(from io.Reader, path string) (*Tape, error) {
-	r := &reading{tape: &Tape{}}
-	if err := r.lines(from); err != nil {
-		return nil, newError(CodeRead, ruleFile, path, err, "the tape cannot be read: %s", cause(err))
+// lines reads the lines. The tape keeps parts of the text.
+func (r *reading) lines(text []byte) {
+	for len(text) > 0 && !r.stop {
+		line, rest, complete := bytes.Cut(text, []byte("\n"))
+		r.line++
+		r.one(bytes.TrimSuffix(line, []byte("\r")), complete)
+		text = rest
 	}
-	code := CodeTape
+}
+
+// result returns the tape, or what is wrong with it.
+func (r *reading) result(path string) (*Tape, error) {
+	early := ""
 	switch {
-	case r.fatal != "":
-		code = r.fatal
+	case r.stop || r.ended:
 	case r.line == 0:
-		r.problem(0, ruleHeader, "the tape is empty")
-	case !r.ended && r.truncated == nil:
-		r.truncate(0, fmt.Sprintf("the tape ends after line %d without a line {\"end\":true,…}", r.line))
-	}
-	switch {
-	case len(r.problems) == 0 && r.truncated != nil:
-		p := *r.truncated
-		complete := count(len(r.tape.Interactions), "complete interaction")
-		p.Message += fmt.Sprintf("; Load returns the %s before that", complete)
-		return r.tape, &Error{Code: CodeTruncated, Path: path, Problems: []Problem{p}}
-	case len(r.problems) == 0:
-		return r.tape, nil
-	case r.truncated != nil && len(r.problems) < maxProblems:
-		r.problems = append(r.problems, *r.truncated)
-	}
-	return nil, &Error{Code: code, Path: path, Problems: r.problems}
-}
-
-func (r *reading) problem(line int, rule, format string, args ...any) {
-	if len(r.problems) < maxProblems {
-		r.problems = append(r.problems, Problem{line, rule, fmt.Sprintf(format, args...)})
-	}
-}
-
-func (r *reading) truncate(line int, text string) { r.truncated = &Problem{line, ruleTruncated, text} }
-
-// lines reads line by line. Its error is the error of the reader.
-func (r *reading) lines(from io.Reader) error {
-	buffered := bufio.NewReaderSize(from, 64<<10)
-	var text []byte
-	total := int64(0)
-	for r.fatal == "" {
-		part, err := buffered.ReadSlice('\n')
-		total += int64(len(part))
-		text = append(text, part...)
-		switch {
-		case err != nil && err != io.EOF && err != bufio.ErrBufferFull:
-			return err
-		case total > maxTapeBytes:
-			r.fatal = CodeTape
-			r.problem(r.line+1, ruleLimit, "the tape has more than %d bytes", maxTapeBytes)
-		case len(text) > maxLineBytes:
-			r.fatal = CodeTape
-			r.problem(r.line+1, ruleLimit, "the line has more than %d bytes", maxLineBytes)
-		case err == bufio.ErrBufferFull:
-		case err == io.EOF && len(text) == 0:
-			return nil
-		default:
-			r.line++
-			// The tape keeps parts of the line, so every line gets bytes of its own.
-			r.one(bytes.Clone(bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))), err == io.EOF)
-			text = text[:0]
-			if err == io.EOF {
-				return nil
-			}
-		}
-	}
-	return nil
-}
-
-// one reads one line. unfinished is true for the last line if it has no line break.
-func (r *reading) one(text []byte, unfinished bool) {
-	if r.line == 1 {
-		text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-	}
-	var err error
-	switch {
-	case r.ended && len(bytes.TrimSpace(text)) > 0:
-		r.problem(r.line, ruleSequence, "a line follows the end of the tape; remove it")
-		return
-	case r.ended:
-		return
-	case r.line == 1:
-		r.header(text)
-	case len(bytes.TrimSpace(text)) == 0:
-		err = errors.New("the line is empty")
-	case r.isEnd(text):
-		err = r.end(text)
+		r.problem(ruleHeader, "the tape is empty")
+	case r.torn:
+		early = "the tape breaks off in the middle of this line"
 	default:
-		err = r.interaction(text)
+		early = fmt.Sprintf("the tape ends after line %d without a line {\"end\":true,…}", r.line)
+		r.line = 0 // the problem is not about a line
 	}
-	if err == nil {
-		return
+	if early != "" && len(r.problems) == 0 {
+		r.code = CodeTruncated
+		early += fmt.Sprintf("; Load returns the %s before that", count(len(r.tape.Interactions), "complete interaction"))
+	} else if len(r.problems) > 0 {
+		r.tape = nil
 	}
-	if unfinished && r.line > 1 && rawjson.Read(text, tapeLimits, walkAny) != nil {
-		r.truncate(r.line, "the tape breaks off in the middle of this line")
-		return
+	if early != "" {
+		r.problem(ruleTruncated, "%s", early)
 	}
-	rule := ruleLine
-	if _, ok := err.(outOfSequence); ok {
-		rule = ruleSequence
+	if len(r.problems) > 0 {
+		return r.tape, &Error{Code: r.code, Path: path, Problems: r.problems}
 	}
-	r.problem(r.line, rule, "%s", err)
+	return r.tape, nil
 }
 
-// outOfSequence is an error with the code sequence.
-type outOfSequence string
-
-func (e outOfSequence) Error() string { return string(e) }
-
-func walkAny(r *rawjson.Reader) error { _, err := r.Value(); return err }
-
-// isEnd reports whether a line, which may be incomplete, is the last line of a tape.
-func (r *reading) isEnd(text []byte) (is bool) {
-	_ = rawjson.Read(text, tapeLimits, func(read *rawjson.Reader) error {
-		return read.Object(nil, func(name string) error {
-			is = is || name == "end"
-			return nil
-		})
-	})
-	return is
-}
-
-// version reads the version and ignores all other members, because a later version may have members
-// that this release does not know.
-func (r *reading) version(text []byte) (version int, err error) {
-	err = rawjson.Read(text, tapeLimits, func(read *rawjson.Reader) error {
-		return read.Object(nil, func(name string) error {
-			if name == "cassette" {
-				return readInt(&version)(read)
-			}
-			return nil
-		})
-	})
-	if err == nil && version == 0 {
-		err = errors.New(`the member "cassette" with the version of the format is missing`)
-	}
-	return version, err
-}
-
-func (r *reading) header(text []byte) {
-	found, err := r.version(text)
-	if err == nil && found > version {
-		r.fatal = CodeVersion
-		r.problem(r.line, ruleVersion,
-			"the tape has version %d, and this release reads versions up to %d; use a later release", found, version)
-		return
-	}
-	members := object{
-		"cassette": readInt(&found),
-		"created": func(read *rawjson.Reader) error {
-			at, err := read.String()
-			if err == nil && at != "" {
-				if r.tape.Created, err = time.Parse(time.RFC3339Nano, at); err != nil {
-					err = read.Errorf("must be a time such as 2026-11-21T20:15:00Z")
-				}
-			}
-			return err
-		},
-		"name":        readString(&r.tape.Task.Name),
-		"instruction": readString(&r.tape.Task.Instruction),
-		"input":       readRaw(&r.tape.Task.Input),
-		"tools": func(read *rawjson.Reader) error {
-			raw, err := read.Value()
-			if err == nil && json.Unmarshal(raw, &r.tape.Task.Tools) != nil {
-				err = read.Errorf("must be a list of names")
-			}
-			return err
-		},
-	}
-	if err == nil {
-		err = members.read(text)
-	}
-	if err != nil { // the file is not a tape, so further problems would not help
-		r.fatal = CodeTape
-		r.problem(r.line, ruleHeader, "this is not the header of a tape: %s", err)
+func (r *reading) problem(rule, format string, args ...any) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, Problem{r.line, rule, fmt.Sprintf(format, args...)})
 	}
 }
 
-func (r *reading) end(text []byte) error {
-	r.ended = true
-	count := -1
-	if err := (object{"end": walkAny, "count": readInt(&count)}).read(text); err != nil {
-		return err
-	}
-	if n := len(r.tape.Interactions); count != n && len(r.problems) == 0 {
-		return outOfSequence(fmt.Sprintf("the tape ends with the count %d and has %d interactions", count, n))
-	}
-	return nil
-}
-
-func (r *reading) interaction(text []byte) error {
-	i := Interaction{Line: r.line, After: -1}
-	var kind, broken, encoded string
-	retryAfter := -1
-	members := object{
-		"n": readInt(&i.Number), "after": readInt(&i.After), "kind": readString(&kind), "name": readString(&i.Name),
-		"method": readString(&i.Method), "actor": readString(&i.Actor), "arguments": readRaw(&i.Arguments),
-		"arguments_text": readString(&i.ArgumentsText), "status": readInt(&i.Status), "broken": readString(&broken),
-		"content_type": readString(&i.ContentType), "retry_after": readInt(&retryAfter), "answer": readRaw(&i.Answer),
-		"answer_text": readString(&i.AnswerText), "answer_base64": readString(&encoded),
-		"at_ms": readFloat(&i.AtMS), "latency_ms": readFloat(&i.LatencyMS),
-	}
-	if err := members.read(text); err != nil {
+// one reads one line. Only the last one of a tape may not be complete.
+func (r *reading) one(text []byte, complete bool) {
+	blank := len(bytes.TrimSpace(text)) == 0
+	err := rawjson.Check(text, tapeLimits)
+	switch {
+	case r.line == 1:
+		r.header(text, err)
+	case r.ended && !blank:
+		r.problem(ruleSequence, "a line follows the end of the tape; remove it")
+	case r.ended:
+	case len(text) > maxLineBytes:
+		r.stop = true
+		r.problem(ruleLimit, "the line has more than %d bytes", maxLineBytes)
+	case blank && complete:
+		r.problem(ruleLine, "the line is empty")
+	case err != nil && !complete:
+		r.torn = true
+	case err != nil:
 		r.last++ // the line most likely has the next number
-		return err
+		r.problem(ruleLine, "%s", err)
+	case rawjson.Member(text, "end") != nil:
+		r.end(text)
+	default:
+		r.interaction(text)
 	}
-	i.Kind, i.Broken = kind, broken
-	if retryAfter >= 0 {
-		seconds := int64(retryAfter)
-		i.RetryAfter = &seconds
-	}
-	if encoded != "" {
-		var err error
-		if i.AnswerBytes, err = base64.StdEncoding.DecodeString(encoded); err != nil {
-			return errors.New("/answer_base64 is not base64")
+}
+
+// header reads the first line. If it is not the header of a tape, further problems would not help.
+func (r *reading) header(text []byte, err error) {
+	var h header
+	wrong := []error{err}
+	if err == nil {
+		wrong = rawjson.ReadFields(text, map[string]any{
+			"cassette": &h.Version, "created": &h.Created, "name": &h.Name, "instruction": &h.Instruction,
+			"input": &h.Input, "tools": &h.Tools,
+		})
+		if h.Version > version { // whose members this release may not know
+			r.stop, r.code = true, CodeVersion
+			r.problem(ruleVersion,
+				"the tape has version %d, and this release reads versions up to %d; use a later release", h.Version, version)
+			return
 		}
+		if h.Version < 1 {
+			wrong = append(wrong, errors.New(`the member "cassette" with the version of the format is missing`))
+		}
+	}
+	if len(wrong) > 0 {
+		r.stop = true
+		r.problem(ruleHeader, "this is not the header of a tape: %s", joined(wrong))
+	}
+	r.tape.Created, r.tape.Task = h.Created, h.Task
+}
+
+func (r *reading) end(text []byte) {
+	r.ended = true
+	var last end
+	wrong := rawjson.ReadFields(text, map[string]any{"end": &last.End, "count": &last.Count})
+	switch n := len(r.tape.Interactions); {
+	case len(wrong) > 0:
+		r.problem(ruleLine, "%s", joined(wrong))
+	case last.Count != n && len(r.problems) == 0:
+		r.problem(ruleSequence, "the tape ends with the count %d and has %d interactions", last.Count, n)
+	}
+}
+
+func (r *reading) interaction(text []byte) {
+	i := Interaction{Line: r.line, After: r.last}
+	wrong := rawjson.ReadFields(text, map[string]any{
+		"n": &i.Number, "after": &i.After, "kind": &i.Kind, "name": &i.Name, "method": &i.Method, "actor": &i.Actor,
+		"arguments": &i.Arguments, "arguments_text": &i.ArgumentsText, "status": &i.Status, "broken": &i.Broken,
+		"content_type": &i.ContentType, "retry_after": &i.RetryAfter, "answer": &i.Answer,
+		"answer_text": &i.AnswerText, "answer_base64": &i.AnswerBytes, "at_ms": &i.AtMS, "latency_ms": &i.LatencyMS,
+	})
+	if len(wrong) > 0 {
+		r.last++ // the line most likely has the next number
+		r.problem(ruleLine, "%s", joined(wrong))
+		return
 	}
 	last := r.last
+	r.last = max(last, i.Number)
 	switch {
 	case len(r.tape.Interactions) == maxInteractions:
-		r.fatal = CodeTape
-		r.problem(r.line, ruleLimit, "the tape has more than %d interactions", maxInteractions)
-		return nil
+		r.stop = true
+		r.problem(ruleLimit, "the tape has more than %d interactions", maxInteractions)
 	case i.Number < 1:
-		return outOfSequence("/n must be the number of the interaction, from 1")
+		r.problem(ruleSequence, "/n must be the number of the interaction, from 1")
 	case i.Number <= last:
-		return outOfSequence(fmt.Sprintf("/n is %d after %d: the interaction repeats, or the lines are out of order",
-			i.Number, last))
+		r.problem(ruleSequence, "/n is %d after %d: the interaction repeats, or the lines are out of order", i.Number, last)
+	case i.Number != last+1:
+		r.problem(ruleSequence, "/n is %d after %d: lines are missing", i.Number, last)
+	default:
+		r.tape.Interactions = append(r.tape.Interactions, i)
+		if wrong := i.check(); len(wrong) > 0 {
+			r.problem(ruleLine, "%s", joined(wrong))
+		}
 	}
-	r.last = i.Number
-	if i.Number != last+1 {
-		return outOfSequence(fmt.Sprintf("/n is %d after %d: lines are missing", i.Number, last))
-	}
-	if i.After == -1 {
-		i.After = last
-	}
-	r.tape.Interactions = append(r.tape.Interactions, i)
-	return i.check()
 }
 
-// check reports all values of an interaction that are not valid.
-func (i *Interaction) check() error {
-	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if i.After < 0 || i.After >= i.Number {
-		wrong("/after must be from 0 to %d, the number of an interaction before this one", i.Number-1)
-	}
-	if !slices.Contains([]string{kindTool, kindTrace, kindOther}, i.Kind) {
-		wrong("/kind must be tool, trace or other")
-	}
-	if i.Name == "" {
-		wrong("/name is missing")
-	}
-	switch i.Broken {
-	case "":
-		if i.Status < 200 || i.Status > 999 {
-			wrong("/status must be from 200 to 999")
+// check returns all values of an interaction that are not valid.
+func (i *Interaction) check() (wrong []error) {
+	must := func(is bool, format string, args ...any) {
+		if !is {
+			wrong = append(wrong, fmt.Errorf(format, args...))
 		}
-	case brokenReset, brokenAbandoned:
-	case brokenTruncate, brokenOversize:
-		if i.Status < 200 || i.Status > 999 {
-			wrong("/status must be from 200 to 999: the answer had begun")
-		}
-	default:
-		wrong("/broken must be reset, truncate, oversize or abandoned")
 	}
+	must(i.After >= 0 && i.After < i.Number, "/after must be from 0 to %d, the number of an interaction before this one",
+		i.Number-1)
+	must(slices.Contains([]string{kindTool, kindTrace, kindOther}, i.Kind), "/kind must be tool, trace or other")
+	must(i.Name != "", "/name is missing")
+	must(slices.Contains([]string{"", brokenReset, brokenAbandoned, brokenTruncate, brokenOversize}, i.Broken),
+		"/broken must be reset, truncate, oversize or abandoned")
+	unanswered := i.Broken == brokenReset || i.Broken == brokenAbandoned
+	must(unanswered || i.Status >= 200 && i.Status <= 999, "/status must be from 200 to 999")
+	must(i.RetryAfter == nil || *i.RetryAfter >= 0, "/retry_after must not be negative")
 	bodies := 0
 	for _, is := range []bool{i.Answer != nil, i.AnswerText != "", i.AnswerBytes != nil} {
 		if is {
 			bodies++
 		}
 	}
-	if bodies > 1 {
-		wrong("only one of /answer, /answer_text and /answer_base64 is allowed")
-	}
-	if i.Arguments != nil && i.ArgumentsText != "" {
-		wrong("only one of /arguments and /arguments_text is allowed")
-	}
-	return joined(errs)
+	must(bodies <= 1, "only one of /answer, /answer_text and /answer_base64 is allowed")
+	must(i.Arguments == nil || i.ArgumentsText == "", "only one of /arguments and /arguments_text is allowed")
+	return wrong
 }
 
-// joined returns one error with the texts of all errors on one line.
-func joined(errs []error) error {
-	if len(errs) < 2 {
-		return errors.Join(errs...)
+// joined returns the texts of all errors on one line.
+func joined(errs []error) string {
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = err.Error()
 	}
-	text := errs[0].Error()
-	for _, err := range errs[1:] {
-		text += "; " + err.Error()
-	}
-	return errors.New(text)
+	return strings.Join(texts, "; ")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -159,107 +160,91 @@ func (c *Cassette) Report() *Report {
 	if c.playback == nil {
 		return r
 	}
-	if c.set.Mode == Compare {
-		c.playback.pair(c.seen)
-	}
-	left := newLeftOver(c)
-	var strays []*seen
+	strays := 0
 	for _, s := range c.seen {
-		if s.answer == nil && !s.local && !s.loose() && c.set.Mode != ReplayOrForward && !s.superseded {
-			strays = append(strays, s)
+		if s.stray() {
+			strays++
 		}
 	}
-	most := min(maxCompared, maxReported/max(1, len(strays)))
+	limit := min(maxCompared, maxReported/max(1, strays))
+	strict := c.set.Mode != ReplayOrForward // which forwards what is not on the tape
+	left := c.playback.left()
 	for _, s := range c.seen {
 		switch {
 		case s.answer != nil:
 			r.Matched++
 			if c.set.Mode == Compare {
-				r.answer(c.set, s)
+				r.compare(c.set, s)
 			}
-		case len(strays) > 0 && s == strays[0]:
-			strays = strays[1:]
-			r.unexpected(c.playback, left, s, most)
+		case strict && s.stray():
+			r.unexpected(c.playback, left, s, limit)
 		}
 	}
-	if c.set.Mode == Replay || c.set.Mode == Compare {
-		r.order(c.seen)
-	}
-	for _, call := range c.playback.calls {
-		if left.has[call] {
-			r.Deviations = append(r.Deviations, Deviation{
-				Code: deviationNeverMade, Tape: call.Interaction,
-				Message: fmt.Sprintf("%s was not called as on the tape", call.Name),
-			})
-		}
+	if strict {
+		r.order(c.seen, c.answered)
+		r.neverMade(left)
 	}
 	return r
 }
 
-// leftOver are the calls on the tape that the run did not make.
-type leftOver struct {
-	has   map[*taped]bool
-	alike map[target][]*taped // the same, in the order of the tape, and some that were taken
-	taken map[target]int      // how many of alike were taken
-}
+// stray reports whether the request should be on the tape and is not.
+func (s *seen) stray() bool { return s.answer == nil && !s.local && !s.superseded && !s.loose() }
 
-func newLeftOver(c *Cassette) *leftOver {
-	left := &leftOver{has: map[*taped]bool{}, alike: map[target][]*taped{}, taken: map[target]int{}}
-	if c.set.Mode == ReplayOrForward {
-		return left
-	}
-	for _, call := range c.playback.calls {
-		if !call.taken && !call.dropped && !call.superseded && call.Broken != brokenAbandoned && !call.loose() {
-			left.has[call] = true
-			left.alike[call.target()] = append(left.alike[call.target()], call)
+// left returns the calls that the run should have made and has not, in the order of the tape.
+func (d *playback) left() map[target][]*taped {
+	left := map[target][]*taped{}
+	for _, c := range d.calls {
+		if !c.taken && !c.superseded && c.Broken != brokenAbandoned && !c.loose() {
+			left[c.target()] = append(left[c.target()], c)
 		}
 	}
 	return left
 }
 
-// take removes and returns the call that s most likely replaces, and where they differ. best is nil
-// if there is none. None is equal to s, which would have had its answer.
-func (l *leftOver) take(s *seen, most int) (best *taped, changes []Difference) {
-	of := s.target()
-	best, changes = mostLike(&s.Interaction, s.id, l.alike[of], most, func(c *taped) bool { return l.has[c] })
-	if best == nil {
-		return nil, nil
-	}
-	delete(l.has, best)
-	if l.taken[of]++; 2*l.taken[of] > len(l.alike[of]) { // not each time, which would be quadratic
-		l.alike[of] = slices.DeleteFunc(l.alike[of], func(c *taped) bool { return !l.has[c] })
-		l.taken[of] = 0
-	}
-	return best, changes
-}
-
-// unexpected reports a call that is not on the tape, together with the one that it most likely
-// replaces.
-func (r *Report) unexpected(d *playback, left *leftOver, s *seen, most int) {
+// unexpected reports a call that is not on the tape, together with the one of left that it most likely
+// replaces, which it removes. None is equal to the call, which would have had its answer.
+func (r *Report) unexpected(d *playback, left map[target][]*taped, s *seen, limit int) {
 	deviation := Deviation{
 		Code: deviationChanged, Run: &s.Interaction, Message: "the arguments are not those on the tape",
 	}
-	nearest, changes := left.take(s, most)
-	if nearest != nil {
-		if len(changes) == 1 && changes[0].Pointer == actorHeader {
+	var nearest *taped
+	if calls := left[s.target()]; len(calls) > 0 {
+		var best int
+		best, deviation.Diff = mostLike(s, calls, limit)
+		nearest = calls[best]
+		copy(calls[1:best+1], calls[:best]) // the best is one of the first
+		left[s.target()] = calls[1:]
+		if len(deviation.Diff) == 1 && deviation.Diff[0].Pointer == actorHeader {
 			deviation.Message = "the sub-agent is not the one on the tape"
 		}
 	} else {
 		deviation.Code = deviationNotOnTape
-		nearest, changes = d.nearest(&s.Interaction, s.id, most)
+		nearest, deviation.Diff = d.nearest(s, limit)
 		switch {
 		case nearest == nil:
 			deviation.Message = fmt.Sprintf("the tape has no call of %s", s.Name)
-		case len(changes) == 0:
+		case len(deviation.Diff) == 0:
 			deviation.Message = fmt.Sprintf("%s was called once more than on the tape", s.Name)
 		default:
 			deviation.Message = "the call is one more than on the tape; the nearest differs"
 		}
 	}
 	if nearest != nil {
-		deviation.Tape, deviation.Diff = nearest.Interaction, changes
+		deviation.Tape = nearest.Interaction
 	}
 	r.Deviations = append(r.Deviations, deviation)
+}
+
+// neverMade reports the calls on the tape that the run did not make.
+func (r *Report) neverMade(left map[target][]*taped) {
+	rest := slices.Concat(slices.Collect(maps.Values(left))...)
+	slices.SortFunc(rest, func(a, b *taped) int { return cmp.Compare(a.index, b.index) })
+	for _, c := range rest {
+		r.Deviations = append(r.Deviations, Deviation{
+			Code: deviationNeverMade, Tape: c.Interaction,
+			Message: fmt.Sprintf("%s was not called as on the tape", c.Name),
+		})
+	}
 }
 
 // burst is the time in milliseconds within which calls count as parallel.
@@ -269,53 +254,46 @@ const burst = 100
 // tape, began only when all earlier calls had been answered. Repeated attempts count as one call,
 // from the start of the first to the end of the last. Calls that began on the tape within [burst]
 // are parallel, because a proxy may answer one before the agent has sent the next.
-func (r *Report) order(all []*seen) {
-	type call struct {
-		*seen
-		began int // After of the first attempt
-	}
-	var calls []call
-	last := map[string]call{}
+func (r *Report) order(all []*seen, answered int) {
+	var calls []*seen
+	latest := make([]*seen, answered+1) // by number of answers: of the calls with these, the one that began latest on the tape
 	for _, s := range all {
-		this := call{s, s.After}
-		if before, ok := last[s.id.key]; ok && before.transient() {
-			this.began = before.began
-		}
-		last[s.id.key] = this
 		if s.answer != nil && !s.repeated && !s.answer.superseded {
-			calls = append(calls, this)
+			calls = append(calls, s)
+			latest[s.Number] = s
 		}
 	}
-	byEnd := slices.Clone(calls) // calls are in the order of their numbers already
-	slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.began, b.began) })
-	var latest call // the call that began latest on the tape, of those answered before this one
-	for _, this := range calls {
-		for len(byEnd) > 0 && byEnd[0].Number <= this.began {
-			if latest.seen == nil || byEnd[0].answer.began > latest.answer.began ||
-				byEnd[0].answer.began == latest.answer.began && byEnd[0].answer.beganMS > latest.answer.beganMS {
-				latest = byEnd[0]
-			}
-			byEnd = byEnd[1:]
+	for n := range answered {
+		if last := latest[n]; last != nil && !latest[n+1].after(last) {
+			latest[n+1] = last
 		}
-		if latest.seen != nil && latest.answer.stage > this.answer.stage &&
-			latest.answer.beganMS-this.answer.beganMS > burst {
+	}
+	for _, s := range calls {
+		last := latest[s.began]
+		if last != nil && last.answer.stage > s.answer.stage && last.answer.beganMS-s.answer.beganMS > burst {
 			r.Deviations = append(r.Deviations, Deviation{
-				Code: deviationOrder, Run: &this.Interaction, Tape: this.answer.Interaction,
+				Code: deviationOrder, Run: &s.Interaction, Tape: s.answer.Interaction,
 				Message: fmt.Sprintf("%s came after %s of line %d; on the tape it comes before",
-					this.Name, latest.Name, latest.answer.Line),
+					s.Name, last.Name, last.answer.Line),
 			})
 		}
 	}
 }
 
-// answer reports an answer that differs from the one on the tape.
-func (r *Report) answer(s *settings, got *seen) {
-	var changes []Difference
-	if a, b := got.answer.outcome(), got.outcome(); a != b {
-		changes = append(changes,
-			Difference{Pointer: "status", Tape: rawjson.AppendQuote(nil, a), Run: rawjson.AppendQuote(nil, b)})
+// after reports whether the call began later on the tape than another one.
+func (s *seen) after(other *seen) bool {
+	if s == nil {
+		return false
 	}
-	changes = append(changes, diff(s.comparedAnswer(got.answer.Interaction), s.comparedAnswer(&got.Interaction))...)
+	return cmp.Or(cmp.Compare(s.answer.began, other.answer.began), cmp.Compare(s.answer.beganMS, other.answer.beganMS)) > 0
+}
+
+// compare reports an answer that differs from the one on the tape.
+func (r *Report) compare(s *settings, got *seen) {
+	changes := diff(s.comparedAnswer(got.answer.Interaction), s.comparedAnswer(&got.Interaction))
+	if a, b := got.answer.outcome(), got.outcome(); a != b {
+		changes = slices.Insert(changes, 0, Difference{Pointer: "status", Tape: rawjson.Quote(a), Run: rawjson.Quote(b)})
+	}
 	if len(changes) > 0 {
 		r.Deviations = append(r.Deviations, Deviation{
 			Code: deviationResponse, Message: fmt.Sprintf("the response to %s is not the one on the tape", got.Name),

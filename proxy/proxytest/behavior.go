@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -44,15 +43,15 @@ type Request struct {
 	Declared     schema.Tool
 	Instructions string
 
-	ctx       context.Context
-	run       redact.Hidden[*Run]                   // nil for a live tool
-	world     *world                                // nil outside of a run
-	generator *generator                            // of the tool; nil if there is none
-	turn      bool                                  // whether the behavior has the ledger
-	entities  map[string]map[string]json.RawMessage // of the ledger, for lists
-	invented  map[string]any                        // for Run.invented; not nil if the result is made up
-	writes    []ledger.Applied
-	notes     []string // for Call.Notes
+	ctx      context.Context
+	run      redact.Hidden[*Run]                   // nil for a live tool
+	world    *world                                // nil outside of a run
+	output   any                                   // the output_schema of a tool in sandbox mode, decoded
+	turn     bool                                  // whether the behavior has the ledger
+	entities map[string]map[string]json.RawMessage // of the ledger, for lists
+	invented map[string]any                        // for Run.invented; not nil if the result is made up
+	writes   []ledger.Applied
+	notes    []string // for Call.Notes
 }
 
 // Context returns the context of the HTTP request. It ends when the agent stops waiting.
@@ -132,16 +131,18 @@ func Canned(result string) Behavior {
 // JSON.
 func Lookup(argument string, answers map[string]string) Behavior {
 	raw := make(map[string]json.RawMessage, len(answers))
-	for key, answer := range maps.All(answers) {
+	for key, answer := range answers {
 		raw[key] = mustJSON("Lookup", answer)
 	}
+	return lookup(argument, raw)
+}
+
+func lookup(argument string, answers map[string]json.RawMessage) Behavior {
 	return func(r *Request) (any, error) {
-		if value, ok := scalar(member(r.Arguments, argument)); ok {
-			if answer, ok := raw[value]; ok {
-				return answer, nil
-			}
+		if value, ok := scalar(member(r.Arguments, argument)); ok && answers[value] != nil {
+			return answers[value], nil
 		}
-		if answer, ok := raw["*"]; ok {
+		if answer, ok := answers["*"]; ok {
 			return answer, nil
 		}
 		return nil, fmt.Errorf("no answer is declared for this %s or for %q", argument, "*")

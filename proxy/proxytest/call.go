@@ -1,14 +1,17 @@
 package proxytest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +37,9 @@ type runRequest struct {
 	call     Call
 }
 
+// bodyTimeout is how long the body of a request may take to arrive.
+const bodyTimeout = 30 * time.Second
+
 func (v *runRequest) serve(r *http.Request) {
 	// The body is read first, so that the record of a refused request has the arguments.
 	timeout := bodyTimeout
@@ -55,33 +61,29 @@ func (v *runRequest) serve(r *http.Request) {
 		return
 	}
 	if status, class, message := v.run.admit(v.platform.rate, v.call.At); status != 0 {
-		v.refuse(status, class, message, "")
+		v.refuse(status, class, message)
 		return
 	}
-	if id := v.to.run; id != "" && id != v.run.ID {
-		v.refuse(http.StatusUnauthorized, "run_token_invalid", "the path belongs to another run",
-			fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: "+
-				"use the odyssey_proxy_url of each dispatch", v.call.Tool, v.run.ID, id))
-		return
-	}
-	if values := r.Header.Values("X-Pipelines-Actor-Id"); len(values) > 1 || len(values) == 1 && !validActor(values[0]) {
-		v.refuse(http.StatusBadRequest, "actor_id_invalid", "the actor label is malformed", "")
-		return
-	}
+	actors := r.Header.Values("X-Pipelines-Actor-Id")
 	switch {
+	case v.to.run != "" && v.to.run != v.run.ID:
+		v.run.addFault(fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: "+
+			"use the odyssey_proxy_url of each dispatch", v.call.Tool, v.run.ID, v.to.run))
+		v.refuse(http.StatusUnauthorized, "run_token_invalid", "the path belongs to another run")
+	case len(actors) > 1 || len(actors) == 1 && !validActor(actors[0]):
+		v.refuse(http.StatusBadRequest, "actor_id_invalid", "the actor label is malformed")
 	case readErr == httpserve.ErrTooLarge:
-		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes),
-			"")
+		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes))
 	case readErr == httpserve.ErrTimeout:
-		v.refuse(http.StatusBadRequest, "", fmt.Sprintf("the body did not arrive within %s", timeout), "")
+		v.refuse(http.StatusBadRequest, "", fmt.Sprintf("the body did not arrive within %s", timeout))
 	case readErr != nil:
-		v.refuse(http.StatusBadRequest, "", "the body broke off", "")
+		v.refuse(http.StatusBadRequest, "", "the body broke off")
 	case v.to.unknown():
 		v.refuse(http.StatusNotFound, "",
 			fmt.Sprintf("the path /%s is of a later release of the platform and is not served here; "+
-				"in a test of a whole run, Task.WrapProxy of package dispatchtest can answer it", v.to.name), "")
+				"in a test of a whole run, Task.WrapProxy of package dispatchtest can answer it", v.to.name))
 	case jsonErr != nil:
-		v.refuse(http.StatusUnprocessableEntity, "", "the body is not a JSON object: "+jsonErr.Error(), "")
+		v.refuse(http.StatusUnprocessableEntity, "", "the body is not a JSON object: "+jsonErr.Error())
 	case v.to.plane == "telemetry":
 		v.serveTelemetry()
 	case v.call.Trace:
@@ -91,34 +93,35 @@ func (v *runRequest) serve(r *http.Request) {
 	}
 }
 
-// bodyTimeout is how long the body of a request may take to arrive.
-const bodyTimeout = 30 * time.Second
-
 func checkObject(body []byte) error {
-	return rawjson.Read(body, rawjson.Limits{}, func(read *rawjson.Reader) error {
-		return read.Object(nil, func(string) error { _, err := read.Value(); return err })
-	})
+	if err := rawjson.Check(body, rawjson.Limits{}); err != nil {
+		return err
+	}
+	if kind := rawjson.Kind(body); kind != '{' {
+		return fmt.Errorf("must be an object, not %s", rawjson.KindName(kind))
+	}
+	return nil
 }
 
 func (v *runRequest) serveTool() {
 	name, w := v.call.Tool, v.platform.world
 	tool := w.tools[name]
 	if tool == nil {
-		fault := fmt.Sprintf("the agent called %s, which is not declared (%s)", bounded.Name(name), bounded.Meant(name, w.names.Tools))
-		if v.platform.lenient {
-			fault = ""
+		if !v.platform.lenient {
+			v.run.addFault(fmt.Sprintf("the agent called %s, which is not declared (%s)",
+				bounded.Name(name), bounded.Meant(name, w.names.Tools)))
 		}
-		v.refuse(http.StatusNotFound, "tool_not_executable", bounded.Undeclared(name, w.names.Tools), fault)
+		v.refuse(http.StatusNotFound, "tool_not_executable", bounded.Undeclared(name, w.names.Tools))
 		return
 	}
 	if tool.executed {
 		v.refuse(http.StatusConflict, "tool_executes_in_sandbox",
-			fmt.Sprintf("the tool %q executes where the agent runs: it is not called through the proxy", name), "")
+			fmt.Sprintf("the tool %q executes where the agent runs: it is not called through the proxy", name))
 		return
 	}
 	if w.set != nil {
 		if err := w.set.ValidateArguments(name, v.call.Arguments); err != nil {
-			v.refuse(http.StatusUnprocessableEntity, "invalid_arguments", err.Error(), "")
+			v.refuse(http.StatusUnprocessableEntity, "invalid_arguments", err.Error())
 			return
 		}
 	}
@@ -126,29 +129,37 @@ func (v *runRequest) serveTool() {
 		return
 	}
 	v.call.Notes = slices.Clone(tool.notes)
-	request := &Request{
-		Tool: name, Arguments: v.call.Arguments, Actor: v.call.Actor, Number: v.run.count(name),
-		Declared: tool.declared, Instructions: w.instructions, ctx: v.ctx, world: w, generator: tool.generator,
-	}
 	if tool.live {
-		v.forward(tool, request)
+		v.forward(tool)
 	} else {
-		v.simulate(tool, request)
+		v.simulate(tool)
 	}
+}
+
+// request returns the call for the behavior of its tool.
+func (v *runRequest) request(tool *tool) *Request {
+	w := v.platform.world
+	r := &Request{
+		Tool: v.call.Tool, Arguments: v.call.Arguments, Actor: v.call.Actor, Number: v.run.count(v.call.Tool), Attempt: 1,
+		Declared: tool.declared, Instructions: w.instructions, ctx: v.ctx, world: w, output: tool.output,
+	}
+	if !tool.live {
+		r.run = redact.Hide(v.run)
+	}
+	return r
 }
 
 // maxAttempts is how often a behavior is called for a result that matches the output_schema.
 const maxAttempts = 3
 
 // simulate answers a tool in sandbox mode.
-func (v *runRequest) simulate(tool *tool, request *Request) {
-	request.run = redact.Hide(v.run)
+func (v *runRequest) simulate(tool *tool) {
+	request, set := v.request(tool), v.platform.world.set
 	defer request.leave()
-	set := v.platform.world.set
 	var result json.RawMessage
 	var err error
 	judged := false
-	for request.Attempt = 1; ; request.Attempt++ {
+	for ; ; request.Attempt++ {
 		request.notes, request.invented = nil, nil
 		result, err = v.ask(tool.behavior, request)
 		// A failure that a behavior returns need not match the output_schema. A made-up result does.
@@ -167,36 +178,31 @@ func (v *runRequest) simulate(tool *tool, request *Request) {
 	v.call.Writes = request.writes
 	v.call.Notes = append(v.call.Notes, request.notes...)
 	if err != nil {
-		v.call.Response, v.call.Source, v.call.Reason = failure(err.Error()), proxy.SourceError, err.Error()
-		v.answer(nil)
+		v.answerError(proxy.SourceError, err)
 		return
 	}
-	v.call.Response, v.call.Source = result, proxy.SourceOdyssey
 	maps.Copy(v.run.invented, request.invented) // the request has the ledger, or has invented nothing
+	var validation any
 	if judged || set == nil {
-		v.answer(map[string]any{"ok": true, "attempts": request.Attempt})
-	} else {
-		v.answer(nil)
+		validation = map[string]any{"ok": true, "attempts": request.Attempt}
 	}
+	v.answer(proxy.SourceOdyssey, result, validation)
 }
 
 // forward answers a tool in passthrough mode.
-func (v *runRequest) forward(tool *tool, request *Request) {
-	request.Attempt = 1
+func (v *runRequest) forward(tool *tool) {
 	v.call.Policy = tool.policy
 	if tool.behavior == nil {
 		const text = "the tool %q is in passthrough mode and has no behavior: add the live tool to World.Behaviors"
-		v.run.addFault(fmt.Sprintf(text, request.Tool))
+		v.run.addFault(fmt.Sprintf(text, v.call.Tool))
 	}
-	result, err := v.ask(tool.behavior, request)
+	result, err := v.ask(tool.behavior, v.request(tool))
 	if err != nil {
-		v.call.Response, v.call.Source, v.call.Reason = failure(err.Error()), proxy.SourceTransportError, err.Error()
-		v.answer(nil)
+		v.answerError(proxy.SourceTransportError, err)
 		return
 	}
-	v.call.Response, v.call.Source = result, proxy.SourcePassthrough
 	v.adapt(tool, result)
-	v.answer(nil)
+	v.answer(proxy.SourcePassthrough, result, nil)
 }
 
 // ask runs a behavior. A panic of the behavior is its failure and a fault.
@@ -217,65 +223,112 @@ func (v *runRequest) ask(behavior Behavior, request *Request) (result json.RawMe
 	return rawjson.Encode(value)
 }
 
+func (v *runRequest) answerError(source proxy.Source, err error) {
+	v.call.Reason = err.Error()
+	v.answer(source, failure(err.Error()), nil)
+}
+
 // answer sends the envelope of a call that has a result.
-func (v *runRequest) answer(validation any) {
-	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
-	envelope := envelope{
-		Tool: v.call.Tool, Response: v.call.Response, Source: v.call.Source, LatencyMS: v.call.LatencyMS,
-		Validation: validation,
-	}
-	if v.call.Source == proxy.SourceInjected {
-		envelope.Rule = v.call.Rule
-	}
-	if v.damage != "" {
-		v.sendDamaged(envelope)
+func (v *runRequest) answer(source proxy.Source, result json.RawMessage, validation any) {
+	v.call.Source, v.call.Response = source, result
+	if v.damage == "" && len(result) > v.platform.maxBytes {
+		v.call.Source, v.call.Response = "", nil
+		v.refuse(http.StatusBadGateway, "", fmt.Sprintf("the tool's result has more than %d bytes", v.platform.maxBytes))
 		return
 	}
-	body := marshal(envelope)
-	if len(v.call.Response) > v.platform.maxBytes {
-		v.refuse(http.StatusBadGateway, "", fmt.Sprintf("the tool's result has more than %d bytes", v.platform.maxBytes), "")
+	v.measure()
+	var rule *int
+	if source == proxy.SourceInjected {
+		rule = v.call.Rule
+	}
+	body := marshal(struct {
+		Tool       string          `json:"tool_name"`
+		Response   json.RawMessage `json:"response"`
+		Source     proxy.Source    `json:"source"`
+		LatencyMS  float64         `json:"latency_ms"`
+		Rule       *int            `json:"matched_rule_index"`
+		Validation any             `json:"validation,omitempty"`
+	}{v.call.Tool, result, source, v.call.LatencyMS, rule, validation})
+	if v.damage != "" {
+		v.sendDamaged(body)
 		return
 	}
 	v.call.Status = http.StatusOK
-	v.run.accept(v.call, v.key)
+	v.run.finish(v.call, v.key)
 	writeBody(v.w, http.StatusOK, body)
 }
 
-type envelope struct {
-	Tool       string          `json:"tool_name"`
-	Response   json.RawMessage `json:"response"`
-	Source     proxy.Source    `json:"source"`
-	LatencyMS  float64         `json:"latency_ms"`
-	Rule       *int            `json:"matched_rule_index"`
-	Validation any             `json:"validation,omitempty"`
+func (v *runRequest) measure() {
+	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
 }
 
-// refuse sends an error response. A fault that is not empty goes to [Log].Faults.
-func (v *runRequest) refuse(status int, class, message, fault string) {
-	v.call.Status, v.call.ErrorClass, v.call.Reason = status, class, message
-	v.call.Response, v.call.Source = nil, "" // of a result that was too large
-	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
-	v.run.refuse(v.call, v.key, fault)
-	v.platform.showRefused(v.ctx, v.call)
+// refuse sends an error response.
+func (v *runRequest) refuse(status int, class, message string) {
+	v.call.Status, v.call.ErrorClass = status, class
+	v.record(message)
 	fail(v.w, status, class, message)
 }
 
+// record records a request that has no result, and shows it.
+func (v *runRequest) record(reason string) {
+	v.call.Reason = reason
+	v.measure()
+	v.run.finish(v.call, v.key)
+	v.platform.showRefused(v.ctx, v.call)
+}
+
+// abandon ends a request whose client has gone.
+func (v *runRequest) abandon() {
+	v.record("the agent cancelled the call")
+	panic(http.ErrAbortHandler)
+}
+
+// reset closes a network connection with an RST. Without a network it aborts the handler.
+func (v *runRequest) reset() {
+	v.record(breakReset)
+	if conn, _, err := http.NewResponseController(v.w).Hijack(); err == nil {
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = conn.Close()
+		return
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// sendDamaged sends an answer with the damage of a failure rule. It does not return if the damage
+// ends the connection.
+func (v *runRequest) sendDamaged(body []byte) {
+	v.record(v.damage)
+	if v.damage == breakOversize { // white space keeps it valid JSON
+		body = append(body, bytes.Repeat([]byte{' '}, v.platform.maxBytes+httpcall.EnvelopeBytes)...)
+	}
+	v.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if v.damage == breakTruncate {
+		body = body[:len(body)/2]
+	}
+	writeBody(v.w, http.StatusOK, body)
+	if v.damage == breakTruncate {
+		_ = http.NewResponseController(v.w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
 func (v *runRequest) serveTrace() {
-	trace := Trace{Event: proxy.Event(v.call.Tool), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
-	if !trace.Event.Reserved() {
-		v.refuse(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one", "")
+	if !proxy.Event(v.call.Tool).Reserved() {
+		v.refuse(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one")
 		return
 	}
 	if v.fail(false) {
 		return
 	}
-	answer := map[string]any{"accepted": true, "sequence": v.run.acceptTrace(v.call, trace, false),
-		"event_type": trace.Event}
+	sequence := v.run.acceptTrace(v.call, false)
+	body := marshal(map[string]any{"accepted": true, "sequence": sequence, "event_type": v.call.Tool})
 	if v.damage != "" {
-		v.sendDamaged(answer)
+		v.sendDamaged(body)
 		return
 	}
-	writeJSON(v.w, http.StatusOK, answer)
+	writeBody(v.w, http.StatusOK, body)
 }
 
 // fail writes the error envelope. Ports of agents document its member error_class. The member
@@ -285,10 +338,8 @@ func fail(w http.ResponseWriter, status int, class, message string) {
 	if class != "" {
 		detail["error_class"] = class
 	}
-	writeJSON(w, status, map[string]any{"detail": detail})
+	writeBody(w, status, marshal(map[string]any{"detail": detail}))
 }
-
-func writeJSON(w http.ResponseWriter, status int, v any) { writeBody(w, status, marshal(v)) }
 
 func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")

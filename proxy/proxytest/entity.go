@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -53,71 +54,61 @@ func Get(entityType, idArgument string, opts *ReadOptions) Behavior {
 // List answers with the entities of a type, sorted by id. If opts is nil, all options have their
 // defaults.
 func List(entityType string, opts *ReadOptions) Behavior {
-	return list(entityType, valueOf(opts), ordering{})
+	return list(entityType, valueOf(opts), "", math.MaxInt)
 }
 
-// ordering is the order and the limit of a list. Only worlds in JSON have it: a Go program sorts in
-// a [Behavior] of its own.
-type ordering struct {
-	by    string // a field; "-total" is descending
-	limit int    // 0 for none
-}
-
-// compare orders two values of the field. Numbers come before other values, and entities without
-// the field are last in both directions.
-func (o ordering) compare(a, b json.RawMessage, descending bool) int {
-	if a == nil || b == nil {
-		return cmp.Compare(len(b), len(a))
-	}
-	order := 0
-	switch x, y := rawjson.Kind(a), rawjson.Kind(b); {
-	case x == '0' && y == '0':
-		order = rawjson.ParseNumber(string(a)).Compare(rawjson.ParseNumber(string(b)))
-	case x == '0' || y == '0':
-		order = map[bool]int{true: -1, false: 1}[x == '0']
-	case x == '"' && y == '"':
-		order = cmp.Compare(rawjson.Unquote(a), rawjson.Unquote(b))
-	default:
-		order = bytes.Compare(a, b)
-	}
-	if descending {
-		return -order
-	}
-	return order
-}
-
-func list(entityType string, o ReadOptions, order ordering) Behavior {
-	by, descending := strings.CutPrefix(order.by, "-")
+// list answers with at most limit entities, in the order of a field; "-total" is descending. Only worlds in
+// JSON set these: a Go program sorts in a [Behavior] of its own.
+func list(entityType string, o ReadOptions, by string, limit int) Behavior {
+	by, descending := strings.CutPrefix(by, "-")
 	return func(r *Request) (any, error) {
 		entities := r.Snapshot().Entities[entityType]
-		ids := slices.Sorted(maps.Keys(entities))
-		ids = slices.DeleteFunc(ids, func(id string) bool {
-			for field, argument := range o.Where {
+		field := func(id, name string) json.RawMessage {
+			return member(r.present(entityType, id, entities[id], nil), name)
+		}
+		ids := slices.DeleteFunc(slices.Sorted(maps.Keys(entities)), func(id string) bool {
+			for name, argument := range o.Where {
 				want := member(r.Arguments, argument)
-				if want != nil && !rawjson.Equal(r.field(entityType, id, entities[id], field), want) {
+				if want != nil && !rawjson.Equal(field(id, name), want) {
 					return true
 				}
 			}
 			return false
 		})
 		if by != "" {
-			slices.SortStableFunc(ids, func(a, b string) int {
-				x, y := r.field(entityType, a, entities[a], by), r.field(entityType, b, entities[b], by)
-				return order.compare(x, y, descending)
-			})
+			slices.SortStableFunc(ids, func(a, b string) int { return inOrder(field(a, by), field(b, by), descending) })
 		}
-		if order.limit > 0 {
-			ids = ids[:min(len(ids), order.limit)]
-		}
-		list := make([]any, len(ids))
-		for i, id := range ids {
-			list[i] = r.present(entityType, id, entities[id], o.Fields)
+		list := []any{}
+		for _, id := range ids[:min(len(ids), limit)] {
+			list = append(list, r.present(entityType, id, entities[id], o.Fields))
 		}
 		if o.Wrap != "" {
 			return map[string]any{o.Wrap: list}, nil
 		}
 		return list, nil
 	}
+}
+
+// inOrder compares two values of a field. Numbers come before other values, and entities without the
+// field are last in both directions.
+func inOrder(a, b json.RawMessage, descending bool) int {
+	if a == nil || b == nil {
+		return cmp.Compare(len(b), len(a))
+	}
+	if descending {
+		a, b = b, a
+	}
+	switch x, y := rawjson.Kind(a), rawjson.Kind(b); {
+	case x == '0' && y == '0':
+		return rawjson.ParseNumber(string(a)).Compare(rawjson.ParseNumber(string(b)))
+	case x == '0':
+		return -1
+	case y == '0':
+		return 1
+	case x == '"' && y == '"':
+		return cmp.Compare(rawjson.Unquote(a), rawjson.Unquote(b))
+	}
+	return bytes.Compare(a, b)
 }
 
 // WriteOptions configures [Add], [Update] and [Remove]. The zero value of every field is its
@@ -143,100 +134,84 @@ type WriteOptions struct {
 // is {"error":"order exists already"}, with the type of the entity. If opts is nil, all options
 // have their defaults. Add panics if a text in opts is not JSON.
 func Add(entityType, idArgument string, opts *WriteOptions) Behavior {
-	w := newWrite("Add", ledger.OpAdd, entityType, idArgument, opts)
-	return func(r *Request) (any, error) {
-		id, given := idOf(r.Arguments, idArgument)
-		if idArgument == "" {
-			for n := 1; id == "" || given; n++ {
-				id = fmt.Sprintf("%s_%d", entityType, n)
-				_, given = r.Get(entityType, id)
-			}
-		}
-		if _, exists := r.Get(entityType, id); exists {
-			return w.exists, nil
-		}
-		return w.do(r, id)
-	}
+	return write("Add", ledger.OpAdd, entityType, idArgument, valueOf(opts))
 }
 
 // Update changes fields of the entity whose id is in an argument. If opts is nil, all options have
 // their defaults. Update panics if a text in opts is not JSON.
 func Update(entityType, idArgument string, opts *WriteOptions) Behavior {
-	return newWrite("Update", ledger.OpUpdate, entityType, idArgument, opts).ifThere
+	return write("Update", ledger.OpUpdate, entityType, idArgument, valueOf(opts))
 }
 
 // Remove removes the entity whose id is in an argument from the ledger. If opts is nil, all options
 // have their defaults. Remove panics if a text in opts is not JSON.
 func Remove(entityType, idArgument string, opts *WriteOptions) Behavior {
-	return newWrite("Remove", ledger.OpRemove, entityType, idArgument, opts).ifThere
+	return write("Remove", ledger.OpRemove, entityType, idArgument, valueOf(opts))
 }
 
-// write is a compiled write.
-type write struct {
-	op                      ledger.Op
-	entityType, idArgument  string
-	set                     map[string]json.RawMessage
-	copied                  []string
-	all                     bool // copy all arguments
-	result, missing, exists json.RawMessage
-}
-
-func newWrite(who string, op ledger.Op, entityType, idArgument string, opts *WriteOptions) *write {
-	o := valueOf(opts)
-	w := &write{op: op, entityType: entityType, idArgument: idArgument, copied: o.Copy, all: o.Copy == nil && o.Set == ""}
-	if o.Set != "" && json.Unmarshal([]byte(o.Set), &w.set) != nil {
+func write(who string, op ledger.Op, entityType, idArgument string, o WriteOptions) Behavior {
+	var set map[string]json.RawMessage
+	if o.Set != "" && json.Unmarshal([]byte(o.Set), &set) != nil {
 		panic("proxytest." + who + ": Set is not a JSON object")
 	}
+	refused := notFound(who, entityType, o.NotFound)
+	if op == ledger.OpAdd {
+		refused = failure(entityType + " exists already")
+	}
+	var result json.RawMessage
 	if o.Result != "" {
-		w.result = mustJSON(who, o.Result)
+		result = mustJSON(who, o.Result)
 	}
-	w.missing = notFound(who, entityType, o.NotFound)
-	w.exists = failure(entityType + " exists already")
-	return w
+	return func(r *Request) (any, error) {
+		id, _ := idOf(r.Arguments, idArgument)
+		if op == ledger.OpAdd && idArgument == "" {
+			id = r.freeID(entityType)
+		}
+		entity, exists := r.Get(entityType, id)
+		if exists == (op == ledger.OpAdd) {
+			return refused, nil
+		}
+		update := ledger.Update{Op: op, EntityType: entityType, ID: id}
+		if op != ledger.OpRemove {
+			update.Fields = members(r.Arguments)
+			maps.DeleteFunc(update.Fields, func(name string, _ json.RawMessage) bool {
+				if o.Copy == nil && o.Set == "" {
+					return name == idArgument
+				}
+				return !slices.Contains(o.Copy, name)
+			})
+			maps.Copy(update.Fields, set)
+		}
+		if err := r.Apply(update); err != nil {
+			return nil, err
+		}
+		if result != nil {
+			return result, nil
+		}
+		if after, ok := r.Get(entityType, id); ok {
+			entity = after
+		}
+		return r.present(entityType, id, entity, nil), nil
+	}
 }
 
-func (w *write) ifThere(r *Request) (any, error) {
-	id, _ := idOf(r.Arguments, w.idArgument)
-	if _, ok := r.Get(w.entityType, id); !ok {
-		return w.missing, nil
-	}
-	return w.do(r, id)
-}
-
-func (w *write) do(r *Request, id string) (any, error) {
-	before, _ := r.Get(w.entityType, id)
-	update := ledger.Update{Op: w.op, EntityType: w.entityType, ID: id}
-	if w.op != ledger.OpRemove {
-		update.Fields = w.fields(r)
-	}
-	if err := r.Apply(update); err != nil {
-		return nil, err
-	}
-	if w.result != nil {
-		return w.result, nil
-	}
-	if after, ok := r.Get(w.entityType, id); ok {
-		return r.present(w.entityType, id, after, nil), nil
-	}
-	return r.present(w.entityType, id, before, nil), nil
-}
-
-func (w *write) fields(r *Request) map[string]json.RawMessage {
-	fields := map[string]json.RawMessage{}
-	arguments := members(r.Arguments)
-	for name, value := range arguments {
-		if w.all && name != w.idArgument || slices.Contains(w.copied, name) {
-			fields[name] = value
+// freeID returns the type with the first number that is no id of it.
+func (r *Request) freeID(entityType string) string {
+	for n := 1; ; n++ {
+		id := fmt.Sprintf("%s_%d", entityType, n)
+		if _, taken := r.Get(entityType, id); !taken {
+			return id
 		}
 	}
-	maps.Copy(fields, w.set)
-	return fields
 }
 
 // present returns an entity as a result: the fields in only, or all, and the id under the name that
 // the ledger schema declares.
 func (r *Request) present(entityType, id string, entity json.RawMessage, only []string) json.RawMessage {
-	idField := r.idField(entityType)
+	idField := ""
+	if of := r.typeNamed(entityType); of != nil {
+		idField = of.IDField
+	}
 	if idField == "" && only == nil {
 		return entity
 	}
@@ -248,10 +223,6 @@ func (r *Request) present(entityType, id string, entity json.RawMessage, only []
 		maps.DeleteFunc(fields, func(name string, _ json.RawMessage) bool { return !slices.Contains(only, name) })
 	}
 	return marshal(fields)
-}
-
-func (r *Request) field(entityType, id string, entity json.RawMessage, name string) json.RawMessage {
-	return member(r.present(entityType, id, entity, nil), name)
 }
 
 func notFound(who, entityType, text string) json.RawMessage {

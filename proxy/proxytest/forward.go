@@ -23,7 +23,7 @@ import (
 // and may add headers that the tool needs; the default keeps no connections and reads no proxy
 // settings from the environment. If client is nil, both have their defaults.
 func Forward(address string, client *http.Client) Behavior {
-	if !forwardable(address) {
+	if _, ok := httpcall.ParseLink(address); !ok {
 		panic("proxytest.Forward: the address is not an http or https URL")
 	}
 	caller := httpcall.Client{Peer: "the live tool", Timeout: 120 * time.Second, MaxBytes: maxLive}
@@ -82,9 +82,4 @@ func liveText(status int, failure *httpcall.Failure) string {
 		return "the live tool cannot be reached: " + failure.Error()
 	}
 	return "the call of the live tool failed: " + failure.Error()
-}
-
-func forwardable(address string) bool {
-	_, ok := httpcall.ParseLink(address)
-	return ok
 }

@@ -4,13 +4,63 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// joined are the keywords whose members are joined when schemas are merged.
-var joined = []string{"properties", "patternProperties", "dependentRequired"}
+// resolve follows references inside the schema and joins allOf.
+func (s *draft) resolve(object map[string]any) map[string]any {
+	if s.parts++; s.parts > maxParts {
+		return object
+	}
+	for range maxDepth {
+		ref, ok := object["$ref"].(string)
+		if !ok {
+			break
+		}
+		object = merge(without(object, "$ref"), s.find(ref))
+	}
+	if list, ok := object["allOf"].([]any); ok {
+		object = without(object, "allOf")
+		for _, part := range list {
+			if part, ok := part.(map[string]any); ok {
+				object = merge(object, s.resolve(part))
+			}
+		}
+	}
+	return object
+}
 
-// merge lays b over a. Properties and required are joined; of everything else b's is taken.
+// find returns the target of a reference such as #/$defs/order, or nil for any other reference.
+func (s *draft) find(ref string) any {
+	pointer, ok := rawjson.Local(ref)
+	if !ok {
+		return nil
+	}
+	at := s.root
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		switch here := at.(type) {
+		case map[string]any:
+			at = here[rawjson.Name(token)]
+		case []any:
+			n, err := strconv.Atoi(token)
+			if err != nil || n < 0 || n >= len(here) {
+				return nil
+			}
+			at = here[n]
+		default:
+			return nil
+		}
+	}
+	return at
+}
+
+// merge lays b over a. Members of properties and such are joined, and so is required; of everything else
+// b's is taken. If b is not an object, a is returned.
 func merge(a map[string]any, b any) map[string]any {
 	over, ok := b.(map[string]any)
 	if !ok {
@@ -21,18 +71,18 @@ func merge(a map[string]any, b any) map[string]any {
 		both = map[string]any{}
 	}
 	for name, value := range over {
-		switch old := both[name].(type) {
-		case map[string]any:
-			if value, ok := value.(map[string]any); ok && slices.Contains(joined, name) {
+		switch name {
+		case "properties", "patternProperties", "dependentRequired":
+			old, isOld := both[name].(map[string]any)
+			if more, ok := value.(map[string]any); ok && isOld {
 				all := maps.Clone(old)
-				maps.Copy(all, value)
-				both[name] = all
-				continue
+				maps.Copy(all, more)
+				value = all
 			}
-		case []any:
-			if value, ok := value.([]any); ok && name == "required" {
-				both[name] = append(slices.Clone(old), value...)
-				continue
+		case "required":
+			old, _ := both[name].([]any)
+			if more, ok := value.([]any); ok {
+				value = slices.Concat(old, more)
 			}
 		}
 		both[name] = value
@@ -46,17 +96,82 @@ func without(object map[string]any, name string) map[string]any {
 	return rest
 }
 
-// bound returns a keyword that is a count.
-func bound(object map[string]any, name string, otherwise int) int {
-	number, ok := object[name].(json.Number)
+func (s *draft) choose(list []any, depth int) any {
+	if depth > plainDepth { // a null ends a recursion
+		for _, alternative := range list {
+			if object, ok := alternative.(map[string]any); ok && object["type"] == "null" {
+				return alternative
+			}
+		}
+	}
+	if s.first {
+		return list[0]
+	}
+	return list[s.random.IntN(len(list))]
+}
+
+// typeOf returns the JSON type of a value that matches the schema, or "" for any.
+func (s *draft) typeOf(object map[string]any, depth int) string {
+	switch t := object["type"].(type) {
+	case string:
+		return t
+	case []any:
+		some := slices.IndexFunc(t, func(name any) bool { return name != "null" })
+		if some < 0 || depth > plainDepth && slices.Contains(t, any("null")) {
+			return "null"
+		}
+		name, _ := t[some].(string)
+		return name
+	}
+	for _, of := range keywords {
+		for _, keyword := range of.keywords {
+			if _, ok := object[keyword]; ok {
+				return of.name
+			}
+		}
+	}
+	return ""
+}
+
+// keywords tell the type of a value where a schema does not name it.
+var keywords = []struct {
+	name     string
+	keywords []string
+}{
+	{"object", []string{
+		"properties", "required", "additionalProperties", "patternProperties", "minProperties", "dependentRequired",
+		"dependencies",
+	}},
+	{"array", []string{"items", "prefixItems", "minItems", "contains"}},
+	{"string", []string{"pattern", "format", "minLength"}},
+	{"number", []string{"minimum", "maximum", "multipleOf"}},
+}
+
+// regexp returns a compiled pattern, or nil if it does not compile.
+func (s *draft) regexp(pattern string) *regexp.Regexp {
+	compiled, ok := s.patterns[pattern]
 	if !ok {
-		return otherwise
+		compiled, _ = regexp.Compile(pattern)
+		s.patterns[pattern] = compiled
 	}
-	f, err := number.Float64()
-	if err != nil || f < 0 || f > math.MaxInt32 {
-		return otherwise
+	return compiled
+}
+
+// matches reports whether a name matches a pattern, as far as this package can tell.
+func (s *draft) matches(pattern, name string) bool {
+	compiled := s.regexp(pattern)
+	return compiled != nil && compiled.MatchString(name)
+}
+
+// texts returns the strings of a list.
+func texts(list any) (names []string) {
+	all, _ := list.([]any)
+	for _, name := range all {
+		if name, ok := name.(string); ok {
+			names = append(names, name)
+		}
 	}
-	return int(f)
+	return names
 }
 
 // limit returns a keyword that is a number.
@@ -67,4 +182,13 @@ func limit(object map[string]any, name string) (float64, bool) {
 	}
 	f, err := number.Float64()
 	return f, err == nil
+}
+
+// bound returns a keyword that is a count.
+func bound(object map[string]any, name string, otherwise int) int {
+	f, ok := limit(object, name)
+	if !ok || f < 0 || f > math.MaxInt32 {
+		return otherwise
+	}
+	return int(f)
 }

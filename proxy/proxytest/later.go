@@ -1,7 +1,6 @@
 package proxytest
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
-	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -37,39 +35,39 @@ func known(tools []schema.Tool) []schema.Tool {
 	return tools
 }
 
-// A remark is something that this module does not check, use or execute of a tool.
-type remark struct {
-	tool int
-	what string // not checked, ignored or not executed
-	text string // with the tool, for the output of a test
-	note string // for Call.Notes; "" if the call says it otherwise
-}
-
-// remarks returns the remarks about the tools.
-func (c *world) remarks(tools []schema.Tool) (list []remark) {
-	for _, p := range c.set.Unchecked() {
+// remarks returns what this module does not check, use or execute of the tools: lines for the output of a test, and
+// by the index of the tool what Call.Notes say of it.
+func remarks(set *schema.Set, tools []schema.Tool) (lines []string, notes map[int][]string) {
+	notes = map[int][]string{}
+	later := func(i int, what string) string {
+		note := "the tool declares " + what + ", which is of a later release and is not executed here"
+		notes[i] = append(notes[i], note)
+		return note
+	}
+	for _, p := range set.Unchecked() {
 		i, pointer := problem.Element(p.Pointer)
-		r := remark{i, "not checked", p.String(), "not checked: " + pointer + " " + p.Message}
 		name := strings.TrimPrefix(pointer, "/")
+		what := "not executed"
 		switch {
 		case strings.HasPrefix(pointer, "/ledger_adapter"): // the outcome of the adapter is in each call
-			r.what, r.note = "ignored", ""
-		case p.Code == "later_release" && name == "default_execution_mode": // the calls are refused
-			r.what, r.note = "not executed", ""
-		case p.Code == "later_release" && declaresNothing(&tools[i], name):
+			what = "ignored"
+		case p.Code != "later_release":
+			what = "not checked"
+			notes[i] = append(notes[i], "not checked: "+pointer+" "+p.Message)
+		case name == "default_execution_mode": // the calls are refused
+		case declaresNothing(&tools[i], name):
 			continue
-		case p.Code == "later_release":
-			r.what, r.note = "not executed", "the tool declares "+name+", which is of a later release and is not executed here"
+		default:
+			later(i, name)
 		}
-		list = append(list, r)
+		lines = append(lines, what+": "+p.String())
 	}
 	for i := range tools {
 		if use := laterAdapter(&tools[i]); use != "" {
-			note := "the tool declares " + use + ", which is of a later release and is not executed here"
-			list = append(list, remark{i, "not executed", fmt.Sprintf("tool %q: %s", tools[i].Name, note), note})
+			lines = append(lines, fmt.Sprintf("not executed: tool %q: %s", tools[i].Name, later(i, use)))
 		}
 	}
-	return list
+	return lines, notes
 }
 
 // laterAdapter returns how later releases use a ledger adapter that this release does not use, or
@@ -89,30 +87,10 @@ func laterAdapter(t *schema.Tool) string {
 
 // declaresNothing reports whether a member of a later release is null, false or empty.
 func declaresNothing(t *schema.Tool, name string) bool {
-	for _, m := range t.Extra {
-		if m.Name == name && !isEmpty(m.Value) {
-			return false
-		}
-	}
-	return true
-}
-
-// isEmpty reports whether a member declares nothing.
-func isEmpty(value json.RawMessage) bool {
-	switch rawjson.Kind(value) {
-	case 'n', 'f':
-		return true
-	case '"':
-		return rawjson.Unquote(value) == ""
-	case '[':
-		for range rawjson.Elements(value) {
-			return false
-		}
-		return true
-	case '{':
-		return len(members(value)) == 0
-	}
-	return false
+	nothing := []string{"null", "false", `""`, "[]", "{}"}
+	return slices.ContainsFunc(t.Extra, func(m ledger.Member) bool {
+		return m.Name == name && slices.Contains(nothing, string(rawjson.Compact(m.Value)))
+	})
 }
 
 // adapterNotes says what the adapter did not write, and why.
@@ -129,18 +107,13 @@ func adapterNotes(outcome ledger.Outcome) (notes []string) {
 
 // serveTelemetry accepts a telemetry span. Any kind is accepted.
 func (v *runRequest) serveTelemetry() {
-	kind, payload := member(v.call.Arguments, "kind"), member(v.call.Arguments, "payload")
 	switch {
-	case rawjson.Kind(kind) != '"' || rawjson.Unquote(kind) == "":
-		v.refuse(http.StatusUnprocessableEntity, "", "kind must be a string that is not empty", "")
-		return
-	case rawjson.Kind(payload) != '{':
-		v.refuse(http.StatusUnprocessableEntity, "", "payload must be an object", "")
-		return
+	case rawjson.Unquote(member(v.call.Arguments, "kind")) == "":
+		v.refuse(http.StatusUnprocessableEntity, "", "kind must be a string that is not empty")
+	case rawjson.Kind(member(v.call.Arguments, "payload")) != '{':
+		v.refuse(http.StatusUnprocessableEntity, "", "payload must be an object")
+	default:
+		sequence := v.run.acceptTrace(v.call, true)
+		writeBody(v.w, http.StatusOK, marshal(map[string]any{"accepted": true, "sequence": sequence}))
 	}
-	span := Trace{Event: proxy.Event(rawjson.Unquote(kind)), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
-	if actor := member(v.call.Arguments, "actor_id"); rawjson.Kind(actor) == '"' {
-		span.Actor = rawjson.Unquote(actor)
-	}
-	writeJSON(v.w, http.StatusOK, map[string]any{"accepted": true, "sequence": v.run.acceptTrace(v.call, span, true)})
 }

@@ -42,9 +42,9 @@ func TestOrderAndLimitOfLists(t *testing.T) {
 		}
 	}
 	for list, want := range map[string]string{
-		`"limit":0`: "at least 1", `"limit":1.5`: "at least 1", `"limit":"2"`: "at least 1", `"order_by":1`: "a string",
-		`"order_by":""`:  "a string",
-		`"order_by":"-"`: "a string",
+		`"limit":0`: "at least 1", `"limit":1.5`: "an integer", `"limit":"2"`: "an integer", `"order_by":1`: "a string",
+		`"order_by":""`:  "name of a field",
+		`"order_by":"-"`: "name of a field",
 	} {
 		if _, err := proxytest.ParseWorld(world(list)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", list, err)

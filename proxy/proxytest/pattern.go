@@ -7,53 +7,41 @@ import (
 )
 
 // match returns a text of least to most characters that matches a regular expression, if it finds
-// one. It returns "" if the expression does not compile. Repetitions without a bound are short.
+// one. It returns "" if the expression does not compile.
 func (s *draft) match(pattern string, least, most int) string {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return ""
 	}
 	parsed = parsed.Simplify()
-	m := specimen{draft: s}
-	m.write(parsed)
-	switch n := utf8.RuneCount(m.text); {
-	case n < least:
-		m = specimen{draft: s, least: least, long: true}
+	text := ""
+	for _, length := range []int{least + s.random.IntN(8), least, 0} {
+		m := specimen{draft: s, length: min(length, most)}
 		m.write(parsed)
-	case n > most:
-		m = specimen{draft: s, short: true}
-		m.write(parsed)
+		text = string(m.text)
+		if n := utf8.RuneCount(m.text); n >= least && n <= most {
+			break
+		}
 	}
-	return string(m.text)
+	return text
 }
 
-// specimen is a text that matches, while it is made. The number of repetitions is random. If long
-// is set, a part is repeated until the text has least characters; if short is set, it is repeated
-// as little as possible.
+// specimen is a text that matches, while it is made. Parts are repeated until it has length characters.
 type specimen struct {
 	*draft
-	text  []byte
-	least int
-	long  bool
-	short bool
+	text   []byte
+	length int
 }
 
 // maxMatch limits the text that nested repetitions make, in bytes.
 const maxMatch = 1 << 12
 
-// repeat writes re least times, and then up to more times. If more is anyTimes, there is no limit.
+// repeat writes re least times, and then up to more times while the text is too short.
 func (m *specimen) repeat(re *syntax.Regexp, least, more int) {
-	n := least
-	if !m.short && !m.long {
-		n += m.random.IntN(min(more, 3) + 1)
-	}
-	for range n {
+	for range least {
 		m.bounded(re)
 	}
-	if !m.long {
-		return
-	}
-	for empty := 0; more > 0 && empty < 100 && len(m.text) <= maxMatch && utf8.RuneCount(m.text) < m.least; more-- {
+	for empty := 0; more > 0 && empty < 100 && len(m.text) <= maxMatch && utf8.RuneCount(m.text) < m.length; more-- {
 		before := len(m.text)
 		if m.bounded(re); len(m.text) == before {
 			empty++ // the part may be empty this time only
@@ -83,11 +71,9 @@ func (m *specimen) write(re *syntax.Regexp) {
 		m.repeat(re.Sub[0], 1, anyTimes)
 	case syntax.OpQuest:
 		m.repeat(re.Sub[0], 0, 1)
-	case syntax.OpRepeat:
-		m.repeat(re.Sub[0], re.Min, 0)
 	case syntax.OpCapture, syntax.OpConcat:
 		for _, sub := range re.Sub {
-			m.write(sub)
+			m.bounded(sub)
 		}
 	case syntax.OpAlternate:
 		m.write(re.Sub[m.random.IntN(len(re.Sub))])

@@ -214,8 +214,8 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 		t.Fatal(err)
 	}
 	p.output = testkit.Output(t)
-	for _, r := range p.world.about {
-		_, _ = fmt.Fprintf(p.output, "proxytest: %s: %s\n", r.what, r.text)
+	for _, line := range p.world.remarks {
+		_, _ = fmt.Fprintf(p.output, "proxytest: %s\n", line)
 	}
 	t.Cleanup(func() {
 		t.Helper()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -30,23 +29,12 @@ func (v *runRequest) replay(a memhttp.Replayed) {
 		v.call.ErrorClass = rawjson.Unquote(member(detail, "error_class"))
 		v.record(rawjson.Unquote(member(detail, "message")))
 	case v.to.plane == "traces" || v.to.plane == "telemetry":
-		v.acceptReplayed()
+		v.run.acceptTrace(v.call, v.to.plane == "telemetry")
 	case v.to.plane != "tools":
 		v.run.forget(v.call.Order)
 	default:
 		v.replayResult(a.Body)
 	}
-}
-
-// acceptReplayed records a trace event or a telemetry span.
-func (v *runRequest) acceptReplayed() {
-	telemetry := v.to.plane == "telemetry"
-	event := v.call.Tool
-	if telemetry {
-		event = rawjson.Unquote(member(v.call.Arguments, "kind"))
-	}
-	trace := Trace{Event: proxy.Event(event), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
-	v.run.acceptTrace(v.call, trace, telemetry)
 }
 
 // replayResult records a call that has a result.
@@ -67,22 +55,17 @@ func (v *runRequest) replayResult(body []byte) {
 	case v.call.Source == proxy.SourceOdyssey || v.call.Source == proxy.SourceError:
 		v.repeatWrites()
 	}
-	v.run.accept(v.call, v.key)
+	v.run.finish(v.call, v.key)
 }
 
 // repeatWrites runs the behavior of a tool in sandbox mode for its writes. Generated results write
 // nothing, and World.Simulator is not asked again.
 func (v *runRequest) repeatWrites() {
-	w := v.platform.world
-	tool := w.tools[v.call.Tool]
+	tool := v.platform.world.tools[v.call.Tool]
 	if tool == nil || tool.live || !tool.own {
 		return
 	}
-	request := &Request{
-		Tool: v.call.Tool, Arguments: v.call.Arguments, Actor: v.call.Actor, Number: v.run.count(v.call.Tool), Attempt: 1,
-		Declared: tool.declared, Instructions: w.instructions, ctx: v.ctx, world: w, generator: tool.generator,
-		run: redact.Hide(v.run),
-	}
+	request := v.request(tool)
 	defer request.leave()
 	if _, err := v.ask(tool.behavior, request); err != nil && v.call.Source == proxy.SourceOdyssey {
 		v.call.Notes = append(v.call.Notes, fmt.Sprintf("the behavior failed, so its writes may be missing: %v", err))
@@ -103,11 +86,4 @@ func (v *runRequest) adapt(tool *tool, result json.RawMessage) {
 		v.call.Writes = v.run.state.Apply(outcome.Updates...)
 		<-v.run.ledgerTurn
 	}
-}
-
-// forget removes a request that the log does not have.
-func (r *Run) forget(order int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.pending, order)
 }

@@ -75,8 +75,9 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusUnauthorized, "run_token_invalid", "the run token is missing or unknown")
 		return
 	}
-	v := &runRequest{platform: p, run: run, w: w, ctx: r.Context(), to: to}
-	v.call = Call{Tool: to.name, Actor: r.Header.Get("X-Pipelines-Actor-Id"), Trace: to.plane != "tools", At: time.Now()}
+	v := &runRequest{platform: p, run: run, w: w, ctx: r.Context(), to: to, call: Call{
+		Tool: to.name, Actor: r.Header.Get("X-Pipelines-Actor-Id"), Trace: to.plane != "tools", At: time.Now(),
+	}}
 	v.serve(r)
 }
 

@@ -193,8 +193,7 @@ func (v *runRequest) fail(live bool) (answered bool) {
 	}
 	switch {
 	case rule.Response != nil:
-		v.call.Response, v.call.Source = rule.Response, proxy.SourceInjected
-		v.answer(nil)
+		v.answer(proxy.SourceInjected, rule.Response, nil)
 	case rule.Status != 0:
 		if rule.RetryAfter > 0 {
 			v.w.Header().Set("Retry-After", fmt.Sprint(rule.RetryAfter))
@@ -202,7 +201,7 @@ func (v *runRequest) fail(live bool) (answered bool) {
 		if rule.Status == http.StatusUnauthorized && isRunOver(rule.ErrorClass) {
 			v.run.End(rule.ErrorClass)
 		}
-		v.refuse(rule.Status, rule.ErrorClass, "a failure rule of the task says so", "")
+		v.refuse(rule.Status, rule.ErrorClass, "a failure rule of the task says so")
 	case rule.Break == breakReset:
 		v.reset()
 	default:

@@ -297,8 +297,10 @@ func TestParseRules(t *testing.T) {
 	if !ok || e.Code != proxytest.CodeRules || len(e.Problems) != 10 {
 		t.Fatalf("%v", err)
 	}
-	for i, part := range []string{"string", "Tool", "times", "integer", "integer", "null", "must be an object",
-		"status must", "too long", "too large"} {
+	for i, part := range []string{
+		"/tool must be a string", "Tool is not a member; did you mean tool?", "times is not a member", "integer", "integer",
+		"/every must be an integer", "must be an object", "status must", "too long", "status must",
+	} {
 		if p := e.Problems[i]; p.Code != "rule" || p.Pointer != fmt.Sprintf("/%d", i) || !strings.Contains(p.Message, part) {
 			t.Errorf("problem %d: %s, want %q", i, p, part)
 		}

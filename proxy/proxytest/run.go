@@ -1,12 +1,16 @@
 package proxytest
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -149,6 +153,13 @@ func (r *Run) answered(call *Call) {
 	call.answered = r.order
 }
 
+// forget removes a request that the log does not have.
+func (r *Run) forget(order int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pending, order)
+}
+
 func (r *Run) count(tool string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,31 +167,24 @@ func (r *Run) count(tool string) int {
 	return r.counts[tool]
 }
 
-// accept records a call that has a result.
-func (r *Run) accept(call Call, key string) {
+// finish records a request that has been answered, or will not be. Only a call with a result has the status 200.
+func (r *Run) finish(call Call, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.attempts, key)
-	r.sequence++
-	call.Sequence = r.sequence
 	r.answered(&call)
-	r.log.Calls = append(r.log.Calls, call)
-}
-
-// refuse records a request that has no result.
-func (r *Run) refuse(call Call, key string, fault string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if call.Status == 0 || call.Status == http.StatusTooManyRequests || call.Status == http.StatusServiceUnavailable {
+	switch call.Status {
+	case http.StatusOK:
+		delete(r.attempts, key)
+		r.sequence++
+		call.Sequence = r.sequence
+		r.log.Calls = append(r.log.Calls, call)
+		return
+	case 0, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		r.attempts[key] = call.Attempt
-	} else {
+	default:
 		delete(r.attempts, key)
 	}
-	r.answered(&call)
 	r.log.Refused = append(r.log.Refused, call)
-	if fault != "" {
-		r.log.Faults = append(r.log.Faults, fault)
-	}
 }
 
 func (r *Run) addFault(fault string) {
@@ -190,16 +194,27 @@ func (r *Run) addFault(fault string) {
 }
 
 // acceptTrace records a trace event, or a telemetry span.
-func (r *Run) acceptTrace(call Call, t Trace, telemetry bool) (sequence int64) {
+func (r *Run) acceptTrace(call Call, telemetry bool) (sequence int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sequence++
-	t.Sequence, t.Order = r.sequence, call.Order
 	r.answered(&call)
-	if telemetry {
-		r.log.Telemetry = append(r.log.Telemetry, t)
-	} else {
-		r.log.Traces = append(r.log.Traces, t)
+	r.sequence++
+	t := Trace{
+		Event: proxy.Event(call.Tool), Actor: call.Actor, Payload: call.Arguments, At: call.At, Order: call.Order,
+		Sequence: r.sequence,
 	}
+	if !telemetry {
+		r.log.Traces = append(r.log.Traces, t)
+		return t.Sequence
+	}
+	t.Event = proxy.Event(rawjson.Unquote(member(call.Arguments, "kind")))
+	t.Actor = cmp.Or(rawjson.Unquote(member(call.Arguments, "actor_id")), t.Actor)
+	r.log.Telemetry = append(r.log.Telemetry, t)
 	return t.Sequence
+}
+
+// Format implements [fmt.Formatter]. It prints the run's id, path and token id, and not the token.
+func (r *Run) Format(f fmt.State, verb rune) {
+	type plain struct{ ID, Path, Token, JTI string }
+	redact.Format(f, verb, plain{r.ID, r.Path, redact.Field(r.Token), r.JTI})
 }

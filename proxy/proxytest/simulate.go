@@ -46,7 +46,7 @@ func FromLedger(entityType string) Behavior {
 func simulate(r *Request) (any, error) {
 	found, missing := r.identified()
 	for _, path := range missing {
-		r.notes = append(r.notes, missingNote(path))
+		r.notes = append(r.notes, fmt.Sprintf("the ledger has no %s: the call is answered with not found", path))
 	}
 	if len(missing) > 0 {
 		entityType, _, _ := strings.Cut(missing[0], "/")
@@ -57,13 +57,13 @@ func simulate(r *Request) (any, error) {
 
 // generate makes a result about the subjects.
 func (r *Request) generate(about *subjects) any {
-	if r.generator == nil || r.generator.schema == nil {
+	if r.output == nil {
 		return r.withoutSchema(about)
 	}
-	draft := r.generator.begin(r, about)
-	result := draft.value(r.generator.schema, 0)
+	draft := newDraft(r, r.output, about)
+	result := draft.value(r.output, 0)
 	r.invented = draft.invented
-	r.notes = append(r.notes, draft.origins(result)...)
+	r.notes = append(r.notes, draft.explain(result)...)
 	if r.Attempt == maxAttempts {
 		r.notes = append(r.notes, r.misfits(draft, result)...)
 	}
@@ -105,8 +105,8 @@ func (r *Request) misfits(sample *draft, result any) (notes []string) {
 	if !ok {
 		return nil
 	}
-	for _, known := range sample.known {
-		if slices.ContainsFunc(mistakes.Problems, func(p schema.Problem) bool {
+	for _, known := range sample.origins {
+		if known.of != nil && slices.ContainsFunc(mistakes.Problems, func(p schema.Problem) bool {
 			return p.Pointer == known.pointer || strings.HasPrefix(p.Pointer, known.pointer+"/")
 		}) {
 			notes = append(notes, fmt.Sprintf("%s in the ledger has a %s that the output_schema does not allow",

@@ -260,6 +260,10 @@ func TestASequenceOfCallsAgreesWithTheWorld(t *testing.T) {
 	if got := ids(ask("list_orders", `{"status":"sent","limit":10}`)["orders"]); !slices.Equal(got, []string{"2"}) {
 		t.Errorf("orders that were sent: %v", got)
 	}
+	// An order without a total has no total of 5. null and names that are no fields select nothing.
+	if got := ids(ask("list_orders", `{"total":5,"status":null,"page":1}`)["orders"]); !slices.Equal(got, []string{"2"}) {
+		t.Errorf("orders with the total 5: %v", got)
+	}
 	if got := ids(ask("list_orders", `{"customer_id":"c1"}`)["orders"]); !slices.Equal(got, []string{"1"}) {
 		t.Errorf("orders of c1: %v", got)
 	}
@@ -297,6 +301,20 @@ func TestASequenceOfCallsAgreesWithTheWorld(t *testing.T) {
 		fmt.Sprintf(`{"total":%v,"weight":%v}`, first["total"], ask("order_weight", `{"order_id":"1"}`)["weight"]) {
 		t.Error("another run, with its calls in another order, has other values")
 	}
+}
+
+// A field may have the name of the type that it refers to, and the ledger may lack the entity.
+func TestAReferenceToAnEntityThatIsNotThere(t *testing.T) {
+	w := proxytest.World{
+		Tools: []schema.Tool{declare("get_order", anyObject, object(`"customer":`+object(`"name":{"const":"x"}`)))},
+		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{
+			{Type: "order", IDField: "order_id", Fields: []ledger.Field{{Name: "customer", Type: "string", Ref: "customer"}}},
+			{Type: "customer", IDField: "customer_id"},
+		}},
+		InitialState: `{"order":{"1":{"customer":"c9"}}}`,
+	}
+	run := proxytest.NewPlatform(t, w, nil).NewRun()
+	wantResult(t, call(t, run, "get_order", `{"order_id":"1"}`), proxy.SourceOdyssey, `{"customer":{"name":"x"}}`)
 }
 
 // What an earlier call wrote is what a later call reads.

@@ -2,7 +2,6 @@ package proxytest
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,20 +23,12 @@ func (s *subject) path() string { return s.of.Type + "/" + s.id }
 
 func (s *subject) equals(o *subject) bool { return s.path() == o.path() }
 
-// is reports whether name is the property with the id of the entity.
-func (s *subject) is(name string) bool { return name == s.of.IDField || name == "id" }
-
-// has reports whether the entity has a field of this name, with or without a value.
-func (s *subject) has(name string) bool {
-	if _, ok := s.fields[name]; ok || name == s.of.IDField {
-		return true
+// value returns a field of the entity, or its id; nil if it has no such field.
+func (s *subject) value(name string) json.RawMessage {
+	if name == s.of.IDField {
+		return rawjson.Quote(s.id)
 	}
-	return declares(s.of, name)
-}
-
-// declares reports whether a type declares a field of this name.
-func declares(of *ledger.Entity, name string) bool {
-	return slices.ContainsFunc(of.Fields, func(f ledger.Field) bool { return f.Name == name })
+	return s.fields[name]
 }
 
 // subjects are the entities that an object describes: those that the call is about, and those behind
@@ -55,29 +46,17 @@ func (s *subjects) only() *subject {
 	return s.main[0]
 }
 
-// of returns the entity whose property name is: the only main one that has it, or else the only one
-// behind them that has a value for it. It returns nil if that is not clear.
+// of returns the entity whose property name is: the only main one that has or declares it, or else the only
+// one behind them that has a value for it. It returns nil if that is not clear.
 func (s *subjects) of(name string) *subject {
-	if s == nil {
+	if s == nil || slices.ContainsFunc(s.others, func(of *ledger.Entity) bool { return of.Fields == nil || fieldOf(of, name) != nil }) {
 		return nil
 	}
-	for _, of := range s.others {
-		if of.Fields == nil || declares(of, name) {
-			return nil
-		}
-	}
-	var found []*subject
-	for _, e := range s.main {
-		if e.has(name) || name == "id" && len(s.main) == 1 {
-			found = append(found, e)
-		}
-	}
-	if found == nil {
-		for _, e := range s.behind {
-			if _, ok := e.fields[name]; ok || name == e.of.IDField {
-				found = append(found, e)
-			}
-		}
+	found := keep(s.main, func(e *subject) bool {
+		return e.value(name) != nil || fieldOf(e.of, name) != nil || name == "id" && len(s.main) == 1
+	})
+	if len(found) == 0 {
+		found = keep(s.behind, func(e *subject) bool { return e.value(name) != nil })
 	}
 	if len(found) != 1 {
 		return nil
@@ -91,46 +70,55 @@ func (s *subjects) named(name string) *subject {
 	if s == nil {
 		return nil
 	}
-	for _, list := range [][]*subject{s.main, s.behind} {
-		for _, e := range list {
-			if e.of.Type == name {
-				return e
-			}
+	types := []string{name}
+	for _, e := range s.main {
+		if f := fieldOf(e.of, name); f != nil && f.Ref != "" {
+			types = append(types, f.Ref)
 		}
 	}
-	for _, e := range s.main {
-		for i := range e.of.Fields {
-			if f := &e.of.Fields[i]; f.Name == name && f.Ref != "" {
-				return s.named(f.Ref)
+	for _, entityType := range types {
+		for _, e := range slices.Concat(s.main, s.behind) {
+			if e.of.Type == entityType {
+				return e
 			}
 		}
 	}
 	return nil
 }
 
-// types returns the entity types that the ledger schema declares.
-func (r *Request) types() []ledger.Entity {
-	if r.world == nil || r.world.ledgerSchema == nil {
+// fieldOf returns the field that a type declares, or nil.
+func fieldOf(of *ledger.Entity, name string) *ledger.Field {
+	i := slices.IndexFunc(of.Fields, func(f ledger.Field) bool { return f.Name == name })
+	if i < 0 {
 		return nil
 	}
-	return r.world.ledgerSchema.Entities
+	return &of.Fields[i]
 }
 
-// idField returns the name that the ledger schema gives the id of a type; "" if it declares none.
-func (r *Request) idField(entityType string) string {
-	if e := r.typeNamed(entityType); e != nil {
-		return e.IDField
+// types returns the entity types that the ledger schema declares.
+func (r *Request) types() []*ledger.Entity {
+	if r.world == nil {
+		return nil
 	}
-	return ""
+	return r.world.types
 }
 
 func (r *Request) typeNamed(name string) *ledger.Entity {
 	types := r.types()
-	i := slices.IndexFunc(types, func(e ledger.Entity) bool { return e.Type == name })
+	i := slices.IndexFunc(types, func(of *ledger.Entity) bool { return of.Type == name })
 	if i < 0 {
 		return nil
 	}
-	return &types[i]
+	return types[i]
+}
+
+// typesWithID returns the types whose id an argument or property of this name has.
+func (r *Request) typesWithID(name string) []*ledger.Entity {
+	types := keep(r.types(), func(of *ledger.Entity) bool { return of.IDField == name })
+	if len(types) == 0 && name == "id" {
+		return r.types()
+	}
+	return types
 }
 
 // subject returns an entity of the ledger, or nil.
@@ -152,177 +140,126 @@ func (r *Request) identified() (found []*subject, missing []string) {
 		if !ok || len(types) == 0 {
 			continue
 		}
-		ofTool := keep(types, func(of *ledger.Entity) bool { return names(r.Tool, of.Type) })
+		ofTool := keep(types, r.toolNames)
 		if name == "id" && len(ofTool) > 0 {
 			types = ofTool
 		}
-		var there []*subject
-		for _, of := range types {
+		there, names := false, make([]string, len(types))
+		for i, of := range types {
+			names[i] = of.Type
 			if e := r.subject(of, id); e != nil {
-				there = append(there, e)
+				there = true
+				if !slices.ContainsFunc(found, e.equals) {
+					found = append(found, e)
+				}
 			}
 		}
-		if len(there) > 0 {
-			found = append(found, keep(there, func(e *subject) bool { return !slices.ContainsFunc(found, e.equals) })...)
-		} else if name != "id" || len(ofTool) > 0 {
-			missing = append(missing, typeNames(types)+"/"+id)
+		if !there && (name != "id" || len(ofTool) > 0) {
+			missing = append(missing, strings.Join(names, " or ")+"/"+id)
 		}
 	}
 	return found, missing
 }
 
-// typesWithID returns the types whose id an argument or property of this name has.
-func (r *Request) typesWithID(name string) (types []*ledger.Entity) {
-	all := r.types()
-	for i := range all {
-		if all[i].IDField == name {
-			types = append(types, &all[i])
-		}
-	}
-	if types == nil && name == "id" {
-		for i := range all {
-			types = append(types, &all[i])
-		}
-	}
-	return types
-}
-
-func typeNames(types []*ledger.Entity) string {
-	list := make([]string, len(types))
-	for i, of := range types {
-		list[i] = of.Type
-	}
-	return strings.Join(list, " or ")
-}
-
 // describe returns the subjects of a result about these entities. An entity to which another one
-// refers is behind it.
+// refers is behind it, unless they refer to each other.
 func (r *Request) describe(found []*subject) *subjects {
 	if len(found) == 0 {
 		return nil
 	}
 	s := &subjects{}
-	referred := map[string]bool{}
-	var behind []*subject
 	for _, e := range found {
 		for _, other := range r.references(e) {
-			if path := other.path(); path != e.path() && !referred[path] {
-				referred[path] = true
-				behind = append(behind, other)
+			if !other.equals(e) && !slices.ContainsFunc(s.behind, other.equals) {
+				s.behind = append(s.behind, other)
 			}
 		}
 	}
-	for _, e := range found {
-		if !referred[e.path()] {
-			s.main = append(s.main, e)
-		}
+	if s.main = keep(found, func(e *subject) bool { return !slices.ContainsFunc(s.behind, e.equals) }); len(s.main) == 0 {
+		s.main, s.behind = found, nil
 	}
-	if s.main == nil { // they refer to each other
-		s.main, behind = found, nil
-	}
-	s.behind = behind
 	return s
-}
-
-// without returns the subjects of an object with these properties. If the tool and the properties name
-// another type, as create_order with the argument customer_id does, the object describes an
-// entity of that type, which the ledger does not have.
-func (r *Request) without(about *subjects, properties map[string]any) *subjects {
-	if about == nil {
-		return nil
-	}
-	toolNames := func(e *subject) bool { return names(r.Tool, e.of.Type) }
-	var others []*ledger.Entity
-	types := r.types()
-	for i := range types {
-		of := &types[i]
-		isOf := func(e *subject) bool { return e.of.Type == of.Type }
-		_, there := properties[of.IDField]
-		if !there || slices.ContainsFunc(about.main, isOf) || slices.ContainsFunc(about.behind, isOf) {
-			continue
-		}
-		if of.Fields != nil || names(r.Tool, of.Type) && !slices.ContainsFunc(about.main, toolNames) {
-			others = append(others, of)
-		}
-	}
-	return &subjects{main: about.main, behind: about.behind, others: others}
 }
 
 // references returns the entities to which the fields of an entity refer: a field declares a ref, or
 // has the name of the id_field of one other type.
 func (r *Request) references(e *subject) (to []*subject) {
-	add := func(of *ledger.Entity, field string) {
-		id, ok := idIn(e.fields[field])
-		if of == nil || !ok {
-			return
-		}
-		if other := r.subject(of, id); other != nil {
-			to = append(to, other)
-		}
-	}
-	for i := range e.of.Fields {
-		if f := &e.of.Fields[i]; f.Ref != "" {
-			add(r.typeNamed(f.Ref), f.Name)
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(e.fields)) {
-		if types := r.typesWithID(name); len(types) == 1 && name != "id" && name != e.of.IDField {
-			add(types[0], name)
+		var of *ledger.Entity
+		if f := fieldOf(e.of, name); f != nil && f.Ref != "" {
+			of = r.typeNamed(f.Ref)
+		} else if types := r.typesWithID(name); len(types) == 1 && name != "id" && name != e.of.IDField {
+			of = types[0]
+		}
+		if id, ok := idIn(e.fields[name]); ok && of != nil {
+			if other := r.subject(of, id); other != nil {
+				to = append(to, other)
+			}
 		}
 	}
 	return to
+}
+
+// in returns the subjects of an object with these properties. If the tool and the properties name
+// another type, as create_order with the argument customer_id does, the object describes an
+// entity of that type, which the ledger does not have.
+func (s *subjects) in(r *Request, properties map[string]any) *subjects {
+	if s == nil {
+		return nil
+	}
+	within := &subjects{main: s.main, behind: s.behind}
+	toolIsAboutMain := slices.ContainsFunc(s.main, func(e *subject) bool { return r.toolNames(e.of) })
+	for _, of := range r.types() {
+		known := func(e *subject) bool { return e.of == of }
+		_, there := properties[of.IDField]
+		if there && !slices.ContainsFunc(s.main, known) && !slices.ContainsFunc(s.behind, known) &&
+			(of.Fields != nil || r.toolNames(of) && !toolIsAboutMain) {
+			within.others = append(within.others, of)
+		}
+	}
+	return within
 }
 
 // listed returns the type of the entities that the elements of an array describe, or nil: the
 // elements have the id of the type, or the array has its name. name is the name of the array or
 // of the tool.
 func (r *Request) listed(name string, properties map[string]any) *ledger.Entity {
-	var types []*ledger.Entity
-	for property := range properties {
-		types = append(types, r.typesWithID(property)...)
-	}
-	if len(properties) == 0 {
-		all := r.types()
-		for i := range all {
-			types = append(types, &all[i])
+	types := keep(r.types(), func(of *ledger.Entity) bool {
+		for property := range properties {
+			if slices.Contains(r.typesWithID(property), of) {
+				return true
+			}
+		}
+		return len(properties) == 0
+	})
+	narrow := keep(types, func(of *ledger.Entity) bool { return names(name, of.Type) })
+	if len(narrow) == 0 && len(properties) > 0 {
+		if narrow = keep(types, r.toolNames); len(narrow) == 0 {
+			narrow = types
 		}
 	}
-	for _, text := range []string{name, r.Tool} {
-		if narrow := keep(types, func(of *ledger.Entity) bool { return names(text, of.Type) }); len(narrow) > 0 {
-			types = narrow
-			break
-		}
-		if len(properties) == 0 {
-			return nil
-		}
-	}
-	types = slices.Compact(slices.SortedFunc(slices.Values(types),
-		func(a, b *ledger.Entity) int { return strings.Compare(a.Type, b.Type) }))
-	if len(types) != 1 {
+	if len(narrow) != 1 {
 		return nil
 	}
-	return types[0]
+	return narrow[0]
 }
 
 // list returns the entities of a type, sorted by id: those whose fields are equal to the arguments of
-// the same names, and which refer to the main subjects of the list. part reports that the list is a
+// the same names, and which refer to the entities that the list is about. part reports that the list is a
 // property of an entity. An id among the arguments is then not the id of an element.
-func (r *Request) list(of *ledger.Entity, about *subjects, part bool) (list []*subject) {
+func (r *Request) list(of *ledger.Entity, about []*subject, part bool) (list []*subject) {
 	want := members(r.Arguments)
 	if part {
 		delete(want, of.IDField)
 	}
-	if about != nil {
-		for _, e := range about.main {
-			if e.of.Type == of.Type {
-				continue
+	for _, e := range about {
+		name := e.of.IDField
+		for _, f := range of.Fields {
+			if f.Ref == e.of.Type {
+				name = f.Name
 			}
-			name := e.of.IDField
-			for i := range of.Fields {
-				if of.Fields[i].Ref == e.of.Type {
-					name = of.Fields[i].Name
-				}
-			}
+		}
+		if e.of != of {
 			want[name] = rawjson.Quote(e.id)
 		}
 	}
@@ -343,11 +280,8 @@ func (r *Request) list(of *ledger.Entity, about *subjects, part bool) (list []*s
 // fields. Ids are equal as strings and as numbers.
 func (s *subject) matches(want map[string]json.RawMessage) bool {
 	for name, value := range want {
-		have := s.fields[name]
-		if name == s.of.IDField {
-			have = rawjson.Quote(s.id)
-		}
-		if rawjson.Kind(value) == 'n' || have == nil && !declares(s.of, name) {
+		have := s.value(name)
+		if rawjson.Kind(value) == 'n' || have == nil && fieldOf(s.of, name) == nil {
 			continue
 		}
 		a, aOK := idIn(have)
@@ -359,18 +293,18 @@ func (s *subject) matches(want map[string]json.RawMessage) bool {
 	return true
 }
 
+// toolNames reports whether the name of the tool contains the name of a type.
+func (r *Request) toolNames(of *ledger.Entity) bool { return names(r.Tool, of.Type) }
+
 // names reports whether text, such as get_orders or listOrders, contains the name of a type.
 func names(text, entityType string) bool {
 	var b strings.Builder
-	for i, c := range text {
-		switch {
-		case unicode.IsUpper(c) && i > 0:
+	for _, c := range text {
+		if unicode.IsUpper(c) || c == '-' {
 			b.WriteByte('_')
-			fallthrough
-		default:
+		}
+		if c != '-' {
 			b.WriteRune(unicode.ToLower(c))
-		case c == '-':
-			b.WriteByte('_')
 		}
 	}
 	return strings.Contains("_"+b.String(), "_"+strings.TrimSuffix(entityType, "y")) // category, categories
@@ -396,9 +330,4 @@ const maxID = 64
 
 func keep[T any](list []T, ok func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return !ok(v) })
-}
-
-// missingNote is the note about an entity that the ledger does not have.
-func missingNote(path string) string {
-	return fmt.Sprintf("the ledger has no %s: the call is answered with not found", path)
 }

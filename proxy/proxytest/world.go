@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
@@ -17,26 +18,27 @@ type world struct {
 	tools        map[string]*tool
 	set          *schema.Set // nil when no tools are declared with schemas
 	ledgerSchema *ledger.Schema
+	types        []*ledger.Entity // of ledgerSchema
 	initial      string
 	before       ledger.Snapshot
 	rules        []FailureRule
 	seed         uint64
 	instructions string
-	about        []remark
+	remarks      []string // for the output of a test
 	names        Declared
 }
 
 // tool is one declared tool.
 type tool struct {
-	declared  schema.Tool
-	live      bool     // in passthrough mode
-	executed  bool     // where the agent runs
-	notes     []string // for each call
-	behavior  Behavior
-	own       bool       // the behavior is one of World.Behaviors
-	generator *generator // of a tool in sandbox mode
-	policy    schema.WritePolicy
-	adapter   *ledger.Rule
+	declared schema.Tool
+	live     bool     // in passthrough mode
+	executed bool     // where the agent runs
+	notes    []string // for each call
+	behavior Behavior
+	own      bool // the behavior is one of World.Behaviors
+	output   any  // the output_schema of a tool in sandbox mode, decoded; nil if there is none
+	policy   schema.WritePolicy
+	adapter  *ledger.Rule
 }
 
 // compile checks a world and reports all mistakes.
@@ -44,6 +46,11 @@ func compile(w World) (*world, error) {
 	c := &world{
 		tools: map[string]*tool{}, ledgerSchema: w.LedgerSchema, initial: w.InitialState,
 		rules: slices.Clone(w.FailureRules), seed: w.Seed, instructions: w.BehaviorInstructions,
+	}
+	if w.LedgerSchema != nil {
+		for i := range w.LedgerSchema.Entities {
+			c.types = append(c.types, &w.LedgerSchema.Entities[i])
+		}
 	}
 	problems := problems{code: CodeWorld}
 	c.begin(&problems)
@@ -61,10 +68,11 @@ func compile(w World) (*world, error) {
 		if err != nil {
 			problems.add(err, problemTools, "/tools_schema", "%v", err)
 		}
+		var notes map[int][]string
 		if c.set = set; set != nil {
-			c.about = c.remarks(w.Tools)
+			c.remarks, notes = remarks(set, w.Tools)
 		}
-		c.declare(w)
+		c.declare(w, notes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Behaviors)) {
 		if c.tools[name] == nil {
@@ -90,13 +98,11 @@ func compile(w World) (*world, error) {
 // declared returns the names of the world.
 func (c *world) declared() Declared {
 	names := Declared{Tools: slices.Sorted(maps.Keys(c.tools))}
-	if s := c.ledgerSchema; s != nil {
-		for i := range s.Entities {
-			names.Entities = append(names.Entities, s.Entities[i].Type)
-		}
-		if s.Flags != nil && s.Flags.Policy == "closed" {
-			names.Flags = s.Flags.Values
-		}
+	for _, of := range c.types {
+		names.Entities = append(names.Entities, of.Type)
+	}
+	if s := c.ledgerSchema; s != nil && s.Flags != nil && s.Flags.Policy == "closed" {
+		names.Flags = s.Flags.Values
 	}
 	return names
 }
@@ -146,24 +152,19 @@ func (c *world) with(initial string, rules []FailureRule, instructions string) (
 	return &other, nil
 }
 
-func (c *world) declare(w World) {
+func (c *world) declare(w World, notes map[int][]string) {
 	for i := range w.Tools {
 		declared := &w.Tools[i]
 		t := &tool{
 			declared: *declared, live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name],
-			policy: declared.WritePolicy(), executed: declared.Mode() == schema.Executed,
-		}
-		for _, r := range c.about {
-			if r.tool == i && r.note != "" {
-				t.notes = append(t.notes, r.note)
-			}
+			policy: declared.WritePolicy(), executed: declared.Mode() == schema.Executed, notes: notes[i],
 		}
 		if t.live && t.policy == schema.PolicyAdapter && declared.LedgerAdapter != nil {
 			// a rule that cannot be evaluated writes nothing and explains why
 			t.adapter, _ = ledger.Compile(declared.LedgerAdapter)
 		}
 		if !t.live && c.set != nil { // without a set, a schema may not even be JSON
-			t.generator = newGenerator(declared.OutputSchema)
+			t.output = rawjson.Any(declared.OutputSchema)
 		}
 		switch {
 		case t.behavior != nil || t.live:

@@ -1,0 +1,67 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/bounded"
+)
+
+// ReadFields reads the members of an object into the variables that fields has for their names. It is for
+// the strict JSON of files that people write. It returns all that is wrong: a name that fields does not have,
+// a value of another type, and null for anything but a json.RawMessage, which gets a sub-slice. The errors
+// name the member and quote no value; there are at most 100.
+func ReadFields(object json.RawMessage, fields map[string]any) (wrong []error) {
+	if kind := Kind(object); kind != '{' {
+		return []error{fmt.Errorf("must be an object, not %s", KindName(kind))}
+	}
+	for name, value := range Members(object) {
+		if len(wrong) == 100 {
+			break
+		}
+		into, known := fields[name]
+		if raw, ok := into.(*json.RawMessage); ok {
+			*raw = value
+		} else if !known {
+			wrong = append(wrong, unknownField(name, fields))
+		} else if Kind(value) == 'n' || json.Unmarshal(value, into) != nil {
+			wrong = append(wrong, fmt.Errorf("%s must be %s", Token(name), fieldType(into)))
+		}
+	}
+	return wrong
+}
+
+func unknownField(name string, fields map[string]any) error {
+	names := slices.Sorted(maps.Keys(fields))
+	meant := "the members are " + bounded.List(names)
+	if nearest := bounded.Nearest(name, names); nearest != "" {
+		meant = "did you mean " + nearest + "?"
+	}
+	return fmt.Errorf("%s is not a member; %s", bounded.Name(name), meant)
+}
+
+// fieldType returns what a variable holds, in the words of JSON.
+func fieldType(into any) string {
+	switch into.(type) {
+	case *string:
+		return "a string"
+	case *[]string:
+		return "a list of strings"
+	case *map[string]string:
+		return "an object of strings"
+	case *map[string]json.RawMessage:
+		return "an object"
+	case *bool:
+		return "true or false"
+	case *float64:
+		return "a number"
+	case *[]byte:
+		return "base64"
+	case *time.Time:
+		return "a time such as 2026-11-21T20:15:00Z"
+	}
+	return "an integer"
+}
