@@ -120,7 +120,7 @@ type Failure struct {
 
 	// Of a refusal.
 	Said Said
-	Body []byte // nil if it is incomplete, because a part of a secret is not recognized as one
+	Body []byte // without secrets; nil if it is incomplete, because a part of a secret is not recognized as one
 	Text string // the beginning of the body, without secrets
 
 	RetryAfter time.Duration
@@ -202,8 +202,10 @@ func (a *Response) Bad(why string) *Failure {
 // repetition; it is usually the status of the response.
 func (a *Response) Refusal(status int) *Failure {
 	f := &Failure{
-		Code: httpcall.StatusCode[string](status), Status: a.Status, Body: a.Body, RequestID: a.requestID(),
-		Unsure: !a.r.proves(status),
+		Code: httpcall.StatusCode[string](status), Status: a.Status, RequestID: a.requestID(), Unsure: !a.r.proves(status),
+	}
+	if a.Body != nil {
+		f.Body = []byte(a.hide.Redact(string(a.Body)))
 	}
 	f.RetryAfter, _ = httpcall.RetryAfter(a.Header)
 	if len(a.Body) <= maxBody {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -49,11 +48,6 @@ func (c *checker) learn(a *Adapter, index int) (taken bool) {
 	return taken
 }
 
-// adapter adds a problem of an adapter. pointer is a JSON Pointer into it.
-func (c *checker) adapter(entry *adapterEntry, pointer, code, format string, args ...any) {
-	c.problems.Add(code, entry.at+pointer, format, args...)
-}
-
 // tool adds a problem of a tool. pointer is a JSON Pointer into it.
 func (c *checker) tool(entry *toolEntry, pointer, code, format string, args ...any) {
 	c.problems.AddTool(bounded.Cut(entry.Name, 128), code, entry.at+pointer, format, args...)
@@ -62,18 +56,15 @@ func (c *checker) tool(entry *toolEntry, pointer, code, format string, args ...a
 func (c *checker) adapters() {
 	for i := range c.doc.adapters {
 		entry := &c.doc.adapters[i]
-		if entry.Name == "" && !c.wrongType(entry.at+"/name") {
-			c.adapter(entry, "/name", "adapter_missing", "is required: tools name their adapter by it")
+		if entry.Name == "" && !c.wrongTypes[entry.at+"/name"] {
+			c.problems.Add("adapter_missing", entry.at+"/name", "is required: tools name their adapter by it")
 		}
 		if c.learn(&entry.Adapter, i) {
-			c.adapter(entry, "/name", "adapter_duplicate", "or the id belongs to an earlier adapter")
-		}
-		if entry.ConfigSchema == nil {
-			continue
+			c.problems.Add("adapter_duplicate", entry.at+"/name", "or the id belongs to an earlier adapter")
 		}
 		_, problems := compile(entry.ConfigSchema, true) // nothing is validated by it
 		for _, p := range problems {
-			c.adapter(entry, "/config_schema"+p.Pointer, p.Code, "%s", p.Message)
+			c.problems.Add(p.Code, entry.at+"/config_schema"+p.Pointer, "%s", p.Message)
 		}
 	}
 }
@@ -111,7 +102,7 @@ func (c *checker) tools() []*tool {
 	for i := range entries {
 		entry := &entries[i]
 		for _, p := range found[i] {
-			if p.Code == "name_missing" && c.wrongType(entry.at+"/name") {
+			if p.Code == "name_missing" && c.wrongTypes[entry.at+"/name"] {
 				continue
 			}
 			pointer := p.Pointer
@@ -143,8 +134,8 @@ func (c *checker) kind(entry *toolEntry) {
 	switch {
 	case entry.Handler != "" && entry.URL != "":
 		c.tool(entry, "/handler", "handler_and_url", "must not stand beside url; a tool is either internal or external")
-	case entry.Handler == "" && entry.URL == "" && !c.wrongType(entry.at+"/handler") &&
-		!c.wrongType(entry.at+"/url"):
+	case entry.Handler == "" && entry.URL == "" && !c.wrongTypes[entry.at+"/handler"] &&
+		!c.wrongTypes[entry.at+"/url"]:
 		c.tool(entry, "/handler", "handler_or_url_missing", "and url are missing; a tool needs one of them")
 	}
 	if entry.Handler != "" {
@@ -152,7 +143,7 @@ func (c *checker) kind(entry *toolEntry) {
 			c.tool(entry, "/handler", "handler_invalid", "must be a dotted name such as contacts.create_contact")
 		} else if c.options.Handlers[entry.Handler] == nil {
 			c.tool(entry, "/handler", "handler_unregistered", "names %s, for which Options.Handlers has no function; it has %s",
-				bounded.Cut(entry.Handler, 128), someOf(c.options.Handlers))
+				bounded.Cut(entry.Handler, 128), bounded.List(slices.Sorted(maps.Keys(c.options.Handlers))))
 		}
 	}
 	for _, link := range []struct{ pointer, text string }{{"/url", entry.URL}, {"/detail_url", entry.DetailURL}} {
@@ -163,20 +154,6 @@ func (c *checker) kind(entry *toolEntry) {
 			c.tool(entry, link.pointer, "url_invalid", "must be an absolute http or https URL without user and fragment")
 		}
 	}
-}
-
-// wrongType reports whether a member exists but is not a string.
-func (c *checker) wrongType(pointer string) bool { return c.wrongTypes[pointer] }
-
-func someOf(handlers map[string]Handler) string {
-	names := slices.Sorted(maps.Keys(handlers))
-	switch {
-	case len(names) == 0:
-		return "none"
-	case len(names) > 5:
-		return strings.Join(names[:5], ", ") + fmt.Sprintf(" and %d more", len(names)-5)
-	}
-	return strings.Join(names, ", ")
 }
 
 // belongs finds the adapter of a tool, which contains the tool or has the name or id that the tool

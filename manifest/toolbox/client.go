@@ -2,7 +2,6 @@ package toolbox
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/restclient"
 )
 
@@ -20,10 +18,7 @@ import (
 //
 // Each request has a time limit of 30 s. The client does not follow redirects and does not repeat
 // requests.
-type Client struct {
-	rest *restclient.Client
-	hide *redact.Set
-}
+type Client struct{ rest *restclient.Client }
 
 // ClientOptions configures a [Client]. The zero value of every field means its default. [NewClient]
 // copies the options.
@@ -69,7 +64,7 @@ func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 	if len(problems) > 0 {
 		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: problems}
 	}
-	return &Client{rest: rest, hide: redact.New(apiKey)}, nil
+	return &Client{rest}, nil
 }
 
 // Adapters lists the adapters in the order of the platform: GET /api/toolbox/adapters/. See
@@ -189,7 +184,7 @@ func (c *Client) failed(f *restclient.Failure) *Error {
 		if f.Status >= 300 && f.Status < 400 {
 			advice = ", a redirect, which is not followed to protect the API key; correct ClientOptions.BaseURL"
 		}
-		e.Detail = detailOf(f.Body, c.hide)
+		e.Detail = detailOf(f.Body, nil)
 		e.Message = fmt.Sprintf("the platform answered with HTTP status %d%s", f.Status, advice)
 	}
 	return e
@@ -206,7 +201,6 @@ type page struct {
 
 // parse reads a page, which must begin at offset of the list. It returns why it is not one, or "".
 func (p *page) parse(body []byte, offset int) string {
-	var whole, next json.RawMessage
 	found := false
 	entries := func(r *rawjson.Reader, at string) error {
 		found = r.Kind() == '['
@@ -219,19 +213,8 @@ func (p *page) parse(body []byte, offset int) string {
 		if r.Kind() == '[' {
 			return entries(r, "")
 		}
-		return r.Object(nil, func(name string) (err error) {
-			switch name {
-			case "results":
-				return entries(r, "/results")
-			case "pagination":
-				whole, err = r.Value()
-			case "next":
-				next, err = r.Value()
-			}
-			return err
-		}, listingMembers...)
+		return p.listing(r, entries)
 	})
-	p.entries = len(p.adapters) + len(p.tools)
 	switch {
 	case err != nil:
 		return malformed(err).Error()
@@ -240,31 +223,29 @@ func (p *page) parse(body []byte, offset int) string {
 	case len(p.problems) > 0:
 		return problem.Problem(p.problems[0]).Describe()
 	}
+	p.entries = len(p.adapters) + len(p.tools)
 	for i := range p.entries {
 		if p.kind == "adapters" && p.adapters[i].Name == "" || p.kind == "tools" && p.tools[i].Name == "" {
 			return fmt.Sprintf("results[%d] has no name", i)
 		}
 	}
-	return p.paginate(whole, next, offset)
+	return p.paginate(offset)
 }
 
 // paginate reads {"total_count", "limit", "offset", "has_more"}. A list with "next" is paged in a way
 // that is not documented.
-func (p *page) paginate(whole, next json.RawMessage, offset int) string {
-	if rawjson.Kind(whole) != '{' {
-		whole = nil
-	}
-	p.more = string(rawjson.Member(whole, "has_more")) == "true"
-	if n, err := strconv.Atoi(string(rawjson.Member(whole, "limit"))); err == nil && n > 0 {
+func (p *page) paginate(offset int) string {
+	p.more = string(rawjson.Member(p.pagination, "has_more")) == "true"
+	if n, err := strconv.Atoi(string(rawjson.Member(p.pagination, "limit"))); err == nil && n > 0 {
 		p.limit = n
 	}
-	at := rawjson.Member(whole, "offset")
+	at := rawjson.Member(p.pagination, "offset")
 	switch {
 	case at != nil && string(at) != strconv.Itoa(offset) && (offset > 0 || p.more):
 		return fmt.Sprintf("its page does not begin at the offset %d", offset)
 	case p.more && p.entries == 0:
 		return "it has an empty page and says that more follow"
-	case whole == nil && (offset > 0 || next != nil && rawjson.Kind(next) != 'n'):
+	case rawjson.Kind(p.pagination) != '{' && (offset > 0 || !rawjson.IsNull(p.next)):
 		return "its pages do not follow the documented pagination"
 	}
 	return ""

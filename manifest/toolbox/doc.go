@@ -75,7 +75,7 @@
 //	other statuses, redirects to another host           a failure
 //	no response within 3 s, no connection               a failure
 //	an address that is not public                       a failure, unless InsecurePrivateDetails is set
-//	the caller's context ends                           Definitions returns its error; other callers keep waiting
+//	the caller's context ends                           Definitions returns its error; the request goes on
 //
 // After a failure the tool keeps its description and stays usable. [Options.Logger] receives the
 // failure, and the next request starts after ten seconds. The detail becomes part of the model's

@@ -16,6 +16,8 @@ type document struct {
 	adapters []adapterEntry
 	tools    []toolEntry
 	problems problem.List[Problem]
+
+	pagination, next json.RawMessage // of a listing; nil if it has none
 }
 
 type adapterEntry struct {
@@ -70,7 +72,7 @@ func (d *document) root(data json.RawMessage) func(r *rawjson.Reader) error {
 	case has(rootMembers):
 		return d.whole
 	case has(listingMembers[:1]):
-		return d.listing
+		return d.wholeListing
 	case has(toolMembers):
 		return func(r *rawjson.Reader) error { return d.tool(r, "", -1) }
 	}
@@ -94,23 +96,37 @@ func (d *document) whole(r *rawjson.Reader) error {
 	})
 }
 
-// listing reads a response of the platform's API, which must have all tools.
-func (d *document) listing(r *rawjson.Reader) error {
-	return r.Object(listingMembers, func(name string) error {
-		if name == "results" {
-			if r.Kind() == 'n' {
-				d.wrongType("/results", "must be a list", 'n')
-			}
-			return d.toolList(r, "/results", -1)
-		}
-		raw, err := r.Value()
-		more := name == "next" && rawjson.Kind(raw) != 'n' || string(rawjson.Member(raw, "has_more")) == "true"
-		if err == nil && more {
-			d.problems.Add("listing_incomplete", "/"+name,
-				"says that the listing has more pages; Client.Tools reads all of them")
+// listing reads a response of the platform's API.
+func (d *document) listing(r *rawjson.Reader, results func(r *rawjson.Reader, at string) error) error {
+	return d.object(r, listingMembers, func(name string) (err error) {
+		switch name {
+		case "results":
+			return results(r, "/results")
+		case "pagination":
+			d.pagination, err = r.Value()
+		case "next":
+			d.next, err = r.Value()
 		}
 		return err
 	})
+}
+
+// wholeListing reads a listing that must have all tools.
+func (d *document) wholeListing(r *rawjson.Reader) error {
+	err := d.listing(r, func(r *rawjson.Reader, at string) error {
+		if r.Kind() == 'n' {
+			d.wrongType(at, "must be a list", 'n')
+		}
+		return d.toolList(r, at, -1)
+	})
+	const more = "says that the listing has more pages; Client.Tools reads all of them"
+	if string(rawjson.Member(d.pagination, "has_more")) == "true" {
+		d.problems.Add("listing_incomplete", "/pagination", more)
+	}
+	if !rawjson.IsNull(d.next) {
+		d.problems.Add("listing_incomplete", "/next", more)
+	}
+	return err
 }
 
 // read reads a value of the document.
@@ -171,23 +187,23 @@ func problemOf(err error) string {
 func (d *document) adapter(r *rawjson.Reader, at string) error {
 	i := len(d.adapters)
 	d.adapters = append(d.adapters, adapterEntry{at: at})
-	return d.object(r, adapterMembers, func(name string) (err error) {
-		a := &d.adapters[i]
+	a := &d.adapters[i]
+	return d.object(r, adapterMembers, func(name string) error {
 		switch name {
 		case "id":
-			err = d.id(r, at, name, &a.ID)
+			return d.id(r, at, name, &a.ID)
 		case "name":
-			err = d.stringMember(r, at, name, &a.Name)
+			return d.stringMember(r, at, name, &a.Name)
 		case "description":
-			err = d.stringMember(r, at, name, &a.Description)
+			return d.stringMember(r, at, name, &a.Description)
 		case "config_schema":
-			err = schemaOf(r, &a.ConfigSchema)
+			return schemaOf(r, &a.ConfigSchema)
 		case "tools":
 			if !d.peer {
-				err = d.toolList(r, at+"/tools", i)
+				return d.toolList(r, at+"/tools", i)
 			}
 		}
-		return err
+		return nil
 	})
 }
 
@@ -197,27 +213,26 @@ func (d *document) toolList(r *rawjson.Reader, at string, adapter int) error {
 
 func (d *document) tool(r *rawjson.Reader, at string, adapter int) error {
 	t := toolEntry{at: at, in: adapter}
-	err := d.object(r, toolMembers, func(name string) (err error) {
+	err := d.object(r, toolMembers, func(name string) error {
 		switch name {
 		case "name":
-			err = d.stringMember(r, at, name, &t.Name)
+			return d.stringMember(r, at, name, &t.Name)
 		case "description":
-			err = d.stringMember(r, at, name, &t.Description)
+			return d.stringMember(r, at, name, &t.Description)
 		case "parameters":
-			err = schemaOf(r, &t.Parameters)
+			return schemaOf(r, &t.Parameters)
 		case "handler":
-			err = d.stringMember(r, at, name, &t.Handler)
+			return d.stringMember(r, at, name, &t.Handler)
 		case "url":
-			err = d.stringMember(r, at, name, &t.URL)
+			return d.stringMember(r, at, name, &t.URL)
 		case "detail_url":
-			err = d.stringMember(r, at, name, &t.DetailURL)
+			return d.stringMember(r, at, name, &t.DetailURL)
 		case "adapter":
-			err = d.reference(r, at, &t.of)
-			t.Adapter = t.of.Name
+			return d.reference(r, at, &t.of)
 		}
-		return err
+		return nil
 	})
-	if err == nil {
+	if t.Adapter = t.of.Name; err == nil {
 		d.tools = append(d.tools, t)
 	}
 	return err

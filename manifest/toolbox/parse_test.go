@@ -213,7 +213,7 @@ func TestParseReportsEverything(t *testing.T) {
 		t.Errorf("a secret: %v", err)
 	}
 	if !strings.Contains(err.Error(),
-		`tool "unregistered": /tools/2/handler names defaults.ping, for which Options.Handlers has no function; it has a b, nothing, ping`) {
+		`tool "unregistered": /tools/2/handler names defaults.ping, for which Options.Handlers has no function; it has "a b", nothing, ping`) {
 		t.Errorf("%v", err)
 	}
 	for _, line := range []string{
