@@ -68,4 +68,24 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
+// The replayed messages are read once, however many ids are made.
+func TestReplayIsReadOnce(t *testing.T) {
+	row := `{"role":"tool","tool_call_id":"call_1","content":"x"}`
+	body := `{"input":{"user_instruction":"hi","messages":[` + strings.Repeat(row+",", 2000) + row + `]}}`
+	cost := func(calls int) float64 {
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			for range calls {
+				if _, err := run.Proxy.Do(ctx, "get_order", nil); err != nil {
+					return nil, err
+				}
+			}
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}, tools, func(o *dispatch.Options) { o.RateLimit = -1 })
+		return testing.AllocsPerRun(1, func() { post(h, body, nil) })
+	}
+	if one, ten := cost(1), cost(10); ten-one > 2000 {
+		t.Errorf("%.0f allocations with one call, %.0f with ten", one, ten)
+	}
+}
+
 var _ http.Handler = (*dispatch.Handler)(nil)

@@ -74,25 +74,17 @@ func CheckResponse(body []byte) *ResponseCheck {
 	add := func(fatal bool, code, pointer, format string, args ...any) {
 		v.Problems = append(v.Problems, Problem{"", code, pointer, fmt.Sprintf(format, args...), fatal})
 	}
-	var messages, metadata json.RawMessage
-	final, found := "", false
+	var final, messages, metadata json.RawMessage
 	limits := rawjson.Limits{Depth: maxAnswerDepth, Mode: rawjson.Liberal}
 	err := rawjson.Read(body, limits, func(r *rawjson.Reader) error {
 		return r.Object(nil, func(name string) (err error) {
 			switch name {
 			case "final_response":
-				found = r.Kind() == '"'
-				if !found {
-					_, err = r.Value()
-					break
-				}
-				final, err = r.String()
+				final, err = r.Value()
 			case "messages":
 				messages, err = r.Value()
 			case "metadata":
 				metadata, err = r.Value()
-			default:
-				_, err = r.Value()
 			}
 			return err
 		}, "final_response", "messages", "metadata")
@@ -101,12 +93,12 @@ func CheckResponse(body []byte) *ResponseCheck {
 		add(true, "not_json", "", "is not a JSON object: %v", err)
 		return v
 	}
-	if !found {
+	v.FinalResponse = rawjson.Unquote(final)
+	if rawjson.Kind(final) != '"' {
 		add(true, "final_response_missing", "/final_response", "must be a string")
-	} else if p := checkFinalResponse(final); p != nil {
+	} else if p := checkFinalResponse(v.FinalResponse); p != nil {
 		v.Problems = append(v.Problems, *p)
 	}
-	v.FinalResponse = final
 	if !rawjson.IsNull(messages) {
 		rows, found := readMessages(messages)
 		if found == nil {

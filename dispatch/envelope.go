@@ -69,8 +69,6 @@ func decode(body []byte, header http.Header) (envelope, error) {
 				e.tokenInBody = e.runToken != ""
 			case "run_token_jti":
 				e.tokenJTI, err = readID(r, only(header, headerJTI))
-			default:
-				_, err = r.Value()
 			}
 			return err
 		}, "input")
@@ -124,8 +122,6 @@ func (t *task) read(r *rawjson.Reader, knownID string) error {
 			t.turnID, err = readID(r, "")
 		case "latest_user_prompt":
 			t.latest, err = readText(r, "")
-		default:
-			_, err = r.Value()
 		}
 		return err
 	}, "input", "messages")

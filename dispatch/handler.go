@@ -158,10 +158,11 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Tim
 // session is a run: what the agent receives, and what the handler keeps for it. The request and the
 // agent hold it; the agent may outlive the response.
 type session struct {
-	run     Run
-	kept    observe.Kept[Run]
-	record  recorder
-	arrived time.Time
+	run        Run
+	kept       observe.Kept[Run]
+	transcript Transcript
+	recorder   proxy.Observer // records calls in the transcript
+	arrived    time.Time
 
 	ctx context.Context         // the agent's context is derived from it
 	end context.CancelCauseFunc // of ctx
@@ -211,9 +212,10 @@ func (h *Handler) openRun(s *session, e envelope, header http.Header) error {
 		return envelopeError("the proxy URL %s", err)
 	}
 	s.token = s.tokens.enter(e.runToken, s.arrived)
-	s.record.init(&s.run, &s.token.numbers)
+	s.transcript.run, s.transcript.numbers = &s.run, &s.token.numbers
+	s.recorder = proxy.Observer{CallStart: s.transcript.callStart, CallEnd: callEnd}
 	o := *h.opts.Proxy
-	o.Pacer, o.OnRunOver, o.Observer = s.token.pacer, s.end, &s.record.observer
+	o.Pacer, o.OnRunOver, o.Observer = s.token.pacer, s.end, &s.recorder
 	if s.kit != nil && s.kit.Unpaced {
 		o.Pacer = proxy.NewPacer(0, 0)
 	}
@@ -235,7 +237,7 @@ func (h *Handler) openRun(s *session, e envelope, header http.Header) error {
 	if s.kit != nil {
 		client = client.Observe(s.kit.Calls)
 	}
-	s.run.set(&e, client, &s.record.transcript)
+	s.run.set(&e, client, &s.transcript)
 	h.startRun(s, header)
 	return nil
 }
@@ -259,7 +261,7 @@ func (h *Handler) runAgent(s *session) agentOutcome {
 	deadline := s.arrived.Add(h.opts.RunTimeout - h.opts.Reserve)
 	out := h.conclude(s, runner.Run(s.ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) (out agentOutcome) {
 		defer s.release()
-		s.run.recording().start(ctx)
+		s.transcript.start(ctx)
 		out.response, out.err = h.agent(ctx, &s.run)
 		if out.err != nil { // here, because the methods of the error may panic
 			_ = out.err.Error()

@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ func TestEveryPartOfAMessageCounts(t *testing.T) {
 		"name":      calling(call("a", large, "{}")),
 		"arguments": calling(call("a", "get_order", `{"x":"`+large+`"}`)),
 		"result of": result(large, `"x"`),
+		"calls":     calling(slices.Repeat([]dispatch.ToolCall{call("a", "f", "{}")}, 4500)...),
 		"several":   {Role: "assistant", Content: dispatch.Text(large[:1<<19]), Thinking: []json.RawMessage{json.RawMessage(`"` + large[:1<<19] + `"`)}},
 	} {
 		h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {

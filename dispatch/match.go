@@ -3,7 +3,6 @@ package dispatch
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"slices"
@@ -11,185 +10,143 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A block is a part of a transcript: a conversation, an added message, or a group of recorded calls.
-type block struct {
-	position     position
-	messages     []Message
-	conversation bool
+// A row is a message of a transcript.
+type row struct {
+	Message
+	position position
+	label    *label // whose conversation it belongs to; nil for one that was added or recorded
+
+	// results has a place for each of ToolCalls: the recorded call whose result follows the message,
+	// or nil if the call was not recorded or has a result of the agent's.
+	results []*call
 }
 
-// blocks returns what the agent told, and what was recorded besides, in order. It must be called
-// with t.mu held.
-func (t *Transcript) blocks() []block {
-	var out []block
-	m := newMatcher(t.recorded)
+// rows returns what the agent told, and the recorded calls that it did not tell, in order. It must be
+// called with t.mu held. The work is linear.
+func (t *Transcript) rows() []row {
+	var rows []row
+	m := newMatcher(t.groups)
 	slices.SortStableFunc(t.labels, func(a, b *label) int { return a.position.compare(b.position) })
 	for _, l := range t.labels {
-		b := block{position: l.position, conversation: true}
-		results, _ := m.tell(l.actor, l.messages)
-		for i, message := range l.messages {
-			b.messages = append(append(b.messages, message), results[i]...)
+		for _, message := range l.messages {
+			rows = append(rows, row{message, l.position, l, m.find(l.actor, message.ToolCalls)})
 		}
-		out = append(out, b)
 	}
-	added := make([]Message, len(t.added))
-	for i, a := range t.added {
-		added[i] = a.Message
+	for _, r := range t.added {
+		r.results = m.find(anyActor, r.ToolCalls)
+		rows = append(rows, r)
 	}
-	results, orphans := m.tell(anyActor, added)
-	for i, a := range t.added {
-		out = append(out, block{position: a.position, messages: append(added[i:i+1:i+1], results[i]...)})
-	}
-	m.answer(t.added, orphans)
-	for _, g := range t.recorded {
+	for _, g := range t.groups {
+		r := row{Message: Message{Role: RoleAssistant}, position: position{g.at, g.calls[0].index}}
 		for _, c := range g.calls {
-			if c.matched {
+			if m.told[c] {
 				continue
 			}
 			if m.ids[c.id] {
-				c.id = t.newID(context.Background(), m.ids)
+				c.id = t.newID(m.ids)
 			}
 			m.ids[c.id] = true
+			r.ToolCalls = append(r.ToolCalls, ToolCall{ID: c.id, Name: c.tool, Arguments: c.arguments})
+			r.results = append(r.results, c)
 		}
-		out = append(out, block{position: g.position(), messages: g.unmatched()})
+		if r.results != nil {
+			rows = append(rows, r)
+		}
 	}
-	slices.SortStableFunc(out, func(a, b block) int { return a.position.compare(b.position) })
-	return out
+	slices.SortStableFunc(rows, func(a, b row) int { return a.position.compare(b.position) })
+	dropTold(rows)
+	return rows
 }
 
-// unmatched returns the calls that the agent has not told, and the results that it has not told.
-func (g *group) unmatched() []Message {
-	asked := Message{Role: RoleAssistant}
-	var results []Message
-	for _, c := range g.calls {
-		if c.matched {
-			continue
+// dropTold drops the recorded results of calls that have a result of the agent's. A result belongs to
+// the last message before it that has a call with its id, and there to the first such call.
+func dropTold(rows []row) {
+	type key struct {
+		label *label
+		id    string
+	}
+	open := map[key][]**call{} // calls without a result
+	for _, r := range rows {
+		for i, c := range slices.Backward(r.ToolCalls) {
+			k := key{r.label, c.ID}
+			open[k] = append(open[k], &r.results[i])
 		}
-		asked.ToolCalls = append(asked.ToolCalls, ToolCall{ID: c.id, Name: c.tool, Arguments: c.arguments})
-		if !c.answered {
-			results = append(results, c.result(c.id))
+		if r.Role == RoleTool {
+			k := key{r.label, r.ToolCallID}
+			if last := len(open[k]) - 1; last >= 0 {
+				*open[k][last] = nil
+				open[k] = open[k][:last]
+			}
 		}
 	}
-	if asked.ToolCalls == nil {
-		return nil
-	}
-	return append([]Message{asked}, results...)
 }
 
-// A matcher finds the recorded calls that the agent tells, each once, in the order in which they
-// began. Its work grows with the number of calls and no faster.
+// A matcher finds the recorded calls that the agent told, each once, in the order in which they began.
 type matcher struct {
-	groups []*group
 	calls  map[callKey][]*call
-	hashes bool            // some calls can be found by their hash only
+	hashes bool // some calls can be found by their hash only
+	told   map[*call]bool
 	ids    map[string]bool // of the calls that were told
 }
 
-// callKey is what a call can be found by: the model's id and the tool; or if the model's id is not
-// known, the hash, and the hash with the id that was made. The actor is the call's or any.
+// callKey is what a call can be found by: the model's id and the tool, or if the call has no id of the
+// model, its hash. The actor is the call's or any.
 type callKey struct{ actor, id, tool string }
 
 const anyActor = "\x00" // no label
 
 func newMatcher(groups []*group) *matcher {
-	m := &matcher{groups: groups, calls: map[callKey][]*call{}, ids: map[string]bool{}}
+	m := &matcher{calls: map[callKey][]*call{}, told: map[*call]bool{}, ids: map[string]bool{}}
 	for _, g := range groups {
 		slices.SortStableFunc(g.calls, func(a, b *call) int { return cmp.Compare(a.index, b.index) })
 		for _, c := range g.calls {
-			c.matched, c.answered = false, false
-			m.hashes = m.hashes || c.modelID == ""
+			tool := c.tool
+			if c.modelID == "" {
+				if c.hash == "" {
+					c.hash = hashOf(c.tool, c.arguments)
+				}
+				m.hashes, tool = true, c.hash
+			}
 			for _, actor := range []string{g.actor, anyActor} {
-				keys := []callKey{{actor, c.modelID, c.tool}}
-				if c.modelID == "" {
-					keys = []callKey{{actor, c.id, c.callHash()}, {actor, "", c.callHash()}}
-				}
-				for _, k := range keys {
-					m.calls[k] = append(m.calls[k], c)
-				}
+				k := callKey{actor, c.modelID, tool}
+				m.calls[k] = append(m.calls[k], c)
 			}
 		}
 	}
 	return m
 }
 
-// find returns the recorded call that was told, or nil. One of the same actor comes first.
-func (m *matcher) find(actor string, toolCall ToolCall) *call {
-	keys := []callKey{{actor, toolCall.ID, toolCall.Name}, {anyActor, toolCall.ID, toolCall.Name}}
-	if m.hashes {
-		hash := hashOf(toolCall.Name, toolCall.Arguments)
-		keys = append(keys, callKey{actor, toolCall.ID, hash}, callKey{anyActor, toolCall.ID, hash},
-			callKey{actor, "", hash}, callKey{anyActor, "", hash})
-	}
-	for _, k := range keys {
-		calls := m.calls[k]
-		for len(calls) > 0 && calls[0].matched {
-			calls = calls[1:]
+// find returns the recorded calls that were told, or nil for those that were not recorded. A call of the
+// same actor comes first.
+func (m *matcher) find(actor string, told []ToolCall) []*call {
+	found := make([]*call, len(told))
+	for i, c := range told {
+		m.ids[c.ID] = true
+		keys := []callKey{{actor, c.ID, c.Name}, {anyActor, c.ID, c.Name}}
+		if m.hashes {
+			hash := hashOf(c.Name, c.Arguments)
+			keys = append(keys, callKey{actor, "", hash}, callKey{anyActor, "", hash})
 		}
-		m.calls[k] = calls
-		if len(calls) > 0 {
-			calls[0].matched = true
-			return calls[0]
+		for _, k := range keys {
+			if found[i] == nil {
+				found[i] = m.take(k)
+			}
+		}
+	}
+	return found
+}
+
+// take returns the first call with a key that was not told before, or nil.
+func (m *matcher) take(k callKey) *call {
+	for len(m.calls[k]) > 0 {
+		c := m.calls[k][0]
+		m.calls[k] = m.calls[k][1:]
+		if !m.told[c] {
+			m.told[c] = true
+			return c
 		}
 	}
 	return nil
-}
-
-// tell finds the recorded calls of messages. It returns for each message the recorded results that
-// follow it, because messages do not have them. orphans are tool messages without a call in messages.
-func (m *matcher) tell(actor string, messages []Message) (results [][]Message, orphans []int) {
-	var found []*call
-	open := map[string][]*call{} // without a result, by the id that was told
-	for i, message := range messages {
-		for _, toolCall := range message.ToolCalls {
-			m.ids[toolCall.ID] = true
-			found = append(found, m.find(actor, toolCall))
-		}
-		for j, toolCall := range slices.Backward(message.ToolCalls) {
-			open[toolCall.ID] = append(open[toolCall.ID], found[len(found)-len(message.ToolCalls)+j])
-		}
-		if message.Role != RoleTool {
-			continue
-		}
-		id := message.ToolCallID
-		n := len(open[id]) - 1 // a result belongs to the last message with its id, and there to the first call
-		if n < 0 {
-			orphans = append(orphans, i)
-			continue
-		}
-		if c := open[id][n]; c != nil {
-			c.answered = true
-		}
-		open[id] = open[id][:n]
-	}
-	results = make([][]Message, len(messages))
-	for i, message := range messages {
-		for _, toolCall := range message.ToolCalls {
-			if c := found[0]; c != nil && !c.answered {
-				results[i] = append(results[i], c.result(toolCall.ID))
-			}
-			found = found[1:]
-		}
-	}
-	return results, orphans
-}
-
-// answer finds the recorded calls that no message mentions and that added messages answer.
-func (m *matcher) answer(added []addedMessage, orphans []int) {
-	open := map[string][]*call{}
-	for _, g := range m.groups {
-		for _, c := range g.calls {
-			if id := cmp.Or(c.modelID, c.id); !c.matched {
-				open[id] = append(open[id], c)
-			}
-		}
-	}
-	for _, i := range orphans {
-		a := added[i]
-		if calls := open[a.ToolCallID]; len(calls) > 0 && calls[0].group.at < a.position.at {
-			calls[0].answered = true
-			open[a.ToolCallID] = calls[1:]
-		}
-	}
 }
 
 // maxComparedDepth is the nesting of arguments that are compared as JSON. Clients refuse deeper ones.
@@ -202,10 +159,10 @@ func hashOf(tool string, arguments json.RawMessage) string {
 	if rawjson.Kind(arguments) == '"' && wellFormed(arguments) {
 		arguments = json.RawMessage(rawjson.Unquote(arguments))
 	}
-	text, kind := cmp.Or(string(bytes.TrimSpace(arguments)), "{}"), " text "
+	text := cmp.Or(string(bytes.TrimSpace(arguments)), "{}")
 	if len(text) <= maxTranscriptText && readable([]byte(text), maxComparedDepth) {
-		text, kind = rawjson.Key(json.RawMessage(text)), " json "
+		text = rawjson.Key(json.RawMessage(text))
 	}
-	sum := sha256.Sum256([]byte(tool + kind + text))
+	sum := sha256.Sum256([]byte(tool + "\x00" + text))
 	return string(sum[:])
 }

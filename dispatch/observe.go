@@ -113,8 +113,8 @@ func (h *Handler) endRun(s *session, out agentOutcome, problems []Problem) {
 		return
 	}
 	end := RunEnd{
-		Run: &s.run, TimedOut: out.timedOut, Problems: problems, Metadata: s.run.recording().metadataCopy(),
-		Calls: int(s.record.calls.Load()), Duration: time.Since(s.arrived),
+		Run: &s.run, TimedOut: out.timedOut, Problems: problems, Metadata: s.transcript.metadataCopy(),
+		Calls: int(s.transcript.calls.Load()), Duration: time.Since(s.arrived),
 	}
 	if out.response != nil {
 		end.Metadata = out.response.Metadata.with(end.Metadata)

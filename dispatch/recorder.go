@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"sync/atomic"
 
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
@@ -23,10 +22,8 @@ type call struct {
 	modelID    string // of proxy.WithCallID; "" for none
 	tool       string
 	arguments  json.RawMessage
-	hash       string  // see callHash
+	hash       string  // see hashOf; "" until a transcript is made, because most runs send none
 	content    Content // of the result; empty until the call has ended
-
-	matched, answered bool // by the agent; see matcher
 }
 
 // group is the calls of one actor that belong to one turn, or that began before any of them ended.
@@ -37,13 +34,6 @@ type group struct {
 	ended bool // one of the calls
 }
 
-type groupKey struct {
-	actor string
-	turn  *actor.Turn
-}
-
-func (g *group) position() position { return position{g.at, g.calls[0].index} }
-
 // begin records the start of a call. It returns nil if there is no room.
 func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 	turn, index := actor.TakeTurn(ctx)
@@ -51,37 +41,27 @@ func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 		transcript: t, index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
 		tool: bounded.Cut(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
 	}
-	if c.id == "" {
-		c.id = t.newID(ctx, nil)
-		if !bytes.Equal(c.arguments, info.Arguments) { // what is recorded is not what was passed
-			c.hash = hashOf(c.tool, info.Arguments)
-		}
+	if c.id == "" && !bytes.Equal(c.arguments, info.Arguments) { // what is recorded is not what was passed
+		c.hash = hashOf(c.tool, info.Arguments)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if c.id == "" {
+		c.id = t.newID(nil)
+	}
 	if !t.keep(2*messageOverhead + len(info.Actor) + len(c.tool) + len(c.id) + len(c.arguments)) {
 		t.lost += 2
 		return nil
 	}
-	t.label(ctx, info.Actor)
-	key := groupKey{info.Actor, turn}
-	g := t.groups[key]
-	if g == nil || turn == nil && (g.ended || t.addedAfter(g)) {
+	l := t.label(ctx, info.Actor)
+	g := l.groups[turn]
+	if g == nil || turn == nil && (g.ended || g.at < t.lastAdded) {
 		g = &group{actor: info.Actor, at: t.nextPosition(turn, index).at}
-		if t.groups == nil {
-			t.groups = map[groupKey]*group{}
-		}
-		t.groups[key] = g
-		t.recorded = append(t.recorded, g)
+		l.groups[turn] = g
+		t.groups = append(t.groups, g)
 	}
 	c.group, g.calls = g, append(g.calls, c)
 	return c
-}
-
-// addedAfter reports whether the agent has added a message since a group began.
-func (t *Transcript) addedAfter(g *group) bool {
-	n := len(t.added)
-	return n > 0 && t.added[n-1].position.at > g.at
 }
 
 // end records the result of a call, as the model should see it.
@@ -102,15 +82,6 @@ func (c *call) result(id string) Message {
 		content = unfinished
 	}
 	return Message{Role: RoleTool, ToolCallID: id, Content: content}
-}
-
-// callHash returns the hash by which a call without an id of the model is found; see hashOf. It is made
-// when it is asked for, because most runs send no transcript. It must be called with t.mu held.
-func (c *call) callHash() string {
-	if c.hash == "" {
-		c.hash = hashOf(c.tool, c.arguments)
-	}
-	return c.hash
 }
 
 // unfinished is the result of a call that has not ended.
@@ -140,24 +111,13 @@ func cutText(s string) Content {
 	}
 }
 
-// recorder is the first observer of a run's client.
-type recorder struct {
-	transcript Transcript
-	calls      atomic.Int64 // that have begun
-	observer   proxy.Observer
+// callStart is the CallStart of the first observer of a run's client.
+func (t *Transcript) callStart(ctx context.Context, info proxy.CallInfo) context.Context {
+	t.calls.Add(1)
+	return observe.With(ctx, t.begin(ctx, info))
 }
 
-// init prepares the recorder of a run. numbers counts the ids that were made for the run token.
-func (r *recorder) init(run *Run, numbers *atomic.Int64) {
-	r.transcript.run, r.transcript.numbers = run, numbers
-	r.observer = proxy.Observer{CallStart: r.callStart, CallEnd: callEnd}
-}
-
-func (r *recorder) callStart(ctx context.Context, info proxy.CallInfo) context.Context {
-	r.calls.Add(1)
-	return observe.With(ctx, r.transcript.begin(ctx, info))
-}
-
+// callEnd is the CallEnd of the first observer of a run's client.
 func callEnd(ctx context.Context, end proxy.CallEnd) {
 	c := observe.From[*call](ctx)
 	if c == nil { // there was no room

@@ -398,7 +398,7 @@ func TestTheModelsIDsAreThoseOfOtherCalls(t *testing.T) {
 			_, _ = run.Proxy.Do(ctx, "get_order", nil)
 			run.Transcript().Add(calling(call("call_2", "get_order", "{}")))
 		})
-		if ids := regexp.MustCompile(`"id":"(\w+)"`).FindAllString(got, -1); strings.Join(ids, " ") != `"id":"call_1" "id":"call_2"` {
+		if ids := regexp.MustCompile(`"id":"(\w+)"`).FindAllString(got, -1); strings.Join(ids, " ") != `"id":"call_3" "id":"call_2"` {
 			t.Errorf("ids %s:\n%s", ids, got)
 		}
 	})
@@ -875,5 +875,64 @@ func TestWhatATranscriptKeeps(t *testing.T) {
 		if kept < tt.kept-1 || kept > tt.kept+1 || len(sent)+removed != tt.all+2 {
 			t.Errorf("%s: %d messages are kept, want %d; %d are sent and %d are not", tt.name, kept, tt.kept, len(sent), removed)
 		}
+	}
+}
+
+// A recorded call whose id another call of the agent's has gets a new id, and keeps its result.
+func TestACallWithANewIDKeepsItsResult(t *testing.T) {
+	got := in(t, func(ctx context.Context, run *dispatch.Run) {
+		ctx = proxy.WithCallID(ctx, "m1")
+		_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(`{"n":1}`))
+		run.Transcript().Add(says("user", "And the other?"))
+		_, _ = run.Proxy.Do(ctx, "refund", json.RawMessage(`{"n":2}`))
+		run.Transcript().Add(calling(call("m1", "refund", `{"n":2}`)), result("m1", `"no"`))
+		run.Transcript().Add(says("user", "Again."), result("m1", `"still no"`))
+	})
+	want := `{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":{"n":1}}]}
+{"role":"tool","content":"{\"n\":1}","tool_call_id":"call_1"}
+{"role":"user","content":"And the other?"}
+{"role":"assistant","tool_calls":[{"id":"m1","name":"refund","arguments":{"n":2}}]}
+{"role":"tool","content":"no","tool_call_id":"m1"}
+{"role":"user","content":"Again."}
+{"role":"tool","content":"still no","tool_call_id":"m1"}`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A final text that the agent has added stands once, although a call that it told was recorded later.
+func TestFinalResponseThatWasAdded(t *testing.T) {
+	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+		tr.Add(calling(call("m1", "get_order", `{}`)), says("assistant", "Done."))
+		_, _ = run.Proxy.Do(proxy.WithCallID(ctx, "m1"), "get_order", nil)
+	}, slow)
+	want := "assistant [m1 get_order {}]\ntool(m1) {}\nassistant Done.\n"
+	if text := brief(got); !strings.HasSuffix(text, want) || strings.Count(text, "Done.") != 1 {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// A message that the agent adds stands between the calls that begin before and after it, although
+// these overlap.
+func TestAddedBetweenCallsThatOverlap(t *testing.T) {
+	got := in(t, func(ctx context.Context, run *dispatch.Run) {
+		var group sync.WaitGroup
+		for i, wait := range []string{`{"wait":3}`, `{"wait":1}`} {
+			group.Go(func() {
+				time.Sleep(time.Duration(2*i) * time.Millisecond)
+				_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(wait))
+			})
+		}
+		time.Sleep(time.Millisecond)
+		run.Transcript().Add(says("assistant", "And one more."))
+		group.Wait()
+	})
+	want := `{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":{"wait":3}}]}
+{"role":"tool","content":"{\"wait\":3}","tool_call_id":"call_1"}
+{"role":"assistant","content":"And one more."}
+{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{"wait":1}}]}
+{"role":"tool","content":"{\"wait\":1}","tool_call_id":"call_2"}`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

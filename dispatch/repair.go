@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -67,7 +66,7 @@ func (s *sender) send(m Message) {
 	}
 	s.content(&m)
 	s.thinking(&m)
-	if had := len(m.ToolCalls) > 0; had {
+	if len(m.ToolCalls) > 0 {
 		s.toolCalls(&m)
 		if len(m.ToolCalls) == 0 && m.Content.kind() == 'n' && len(m.Thinking) == 0 {
 			return // the message is empty now
@@ -167,7 +166,9 @@ func (s *sender) toolCalls(m *Message) {
 }
 
 func (s *sender) newID() string {
-	id := s.transcript.newID(context.Background(), s.ids)
+	s.transcript.mu.Lock()
+	defer s.transcript.mu.Unlock()
+	id := s.transcript.newID(s.ids)
 	s.ids[id] = true
 	return id
 }

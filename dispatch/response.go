@@ -114,7 +114,7 @@ func (h *Handler) encode(run *Run, response *Response, host bool) (body []byte, 
 		}
 	}
 	rows, found := h.messages(run, host, &r)
-	problems = append(append(problems, found...), run.recording().foundProblems()...)
+	problems = append(problems, found...)
 	r.Metadata = r.Metadata.with(run.recording().metadataCopy())
 	body = append(make([]byte, 0, len(r.FinalResponse)+64), `{"final_response":`...)
 	body = rawjson.AppendQuote(body, r.FinalResponse)
@@ -157,7 +157,7 @@ func metadataJSON(m *Metadata) (value json.RawMessage, problems []Problem) {
 // options made r.
 func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMessage, problems []Problem) {
 	t, strict := run.recording(), h.opts.SendTranscript
-	recorded := host || strict || t.wasAsked()
+	recorded := host || strict || t.asked.Load()
 	messages := r.Messages
 	if messages == nil && recorded {
 		messages = t.Response(r.FinalResponse).Messages
@@ -178,15 +178,16 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 		messages = append(slices.Clone(messages), Message{Role: RoleAssistant, Content: cutText(r.FinalResponse)})
 		sent, rows = fit(messages)
 	}
+	added, lost := t.report()
 	removed := len(messages) - len(sent)
 	if recorded {
-		removed += t.notKept()
+		removed += lost
 	}
 	if removed > 0 {
 		problems = append(problems, Problem{Code: problem.MessagesRemoved, Pointer: "/messages", Message: fmt.Sprintf(
 			"has more than 1 MiB of JSON or 1,000 messages: %d are not sent", removed)})
 	}
-	return rows, problems
+	return rows, append(problems, added...)
 }
 
 // Limits of the messages of a response, chosen for what a person reads in a trace.

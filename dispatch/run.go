@@ -101,7 +101,7 @@ func (r *Run) DecodeInput(v any) error {
 // The transcript of a Run that this package did not make is empty.
 func (r *Run) Transcript() *Transcript {
 	t := r.recording()
-	t.ask()
+	t.asked.Store(true)
 	return t
 }
 
@@ -158,6 +158,21 @@ func (r *Run) replayed() ([]Message, error) {
 		return nil, &Error{Code: CodeInput, Message: "the replayed messages cannot be read", Err: err}
 	}
 	return messages, nil
+}
+
+// replayedIDs returns the ids of the calls and results in the replayed messages.
+func (r *Run) replayedIDs() map[string]bool {
+	ids := map[string]bool{}
+	if !json.Valid(r.Messages) { // a test may have made the run
+		return ids
+	}
+	for message := range rawjson.Elements(r.Messages) {
+		ids[rawjson.Unquote(rawjson.Member(message, "tool_call_id"))] = true
+		for call := range rawjson.Elements(rawjson.Member(message, "tool_calls")) {
+			ids[rawjson.Unquote(rawjson.Member(call, "id"))] = true
+		}
+	}
+	return ids
 }
 
 // objectArguments returns the object that a JSON-encoded string contains. It returns other

@@ -3,8 +3,6 @@ package dispatch
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/internal/actor"
-	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Transcript is the recording of a run: the user's instruction, the tool calls of the run's proxy
@@ -36,24 +33,27 @@ import (
 type Transcript struct {
 	run     *Run
 	numbers *atomic.Int64 // of the ids that were made; shared by the dispatches of a run token
-	earlier replayedIDs
+	asked   atomic.Bool   // the agent has called Run.Transcript
+	calls   atomic.Int64  // that have begun
 
 	mu       sync.Mutex
 	agent    context.Context // of the agent, once it runs
-	asked    bool            // the agent has called Run.Transcript
 	metadata *Metadata
-	problems []Problem // that were added
+	problems []Problem       // that were added
+	replayed map[string]bool // ids in the replayed messages; nil until an id is made
 
-	recorded []*group // in the order in which they began
-	groups   map[groupKey]*group
-	added    []addedMessage
-	labels   []*label
+	labels []*label // the conversations that were set
+	added  []row    // the messages that were added
+	groups []*group // the calls that were recorded, in the order in which the groups began
 
-	clock int                 // counts what has a position
-	turns map[*actor.Turn]int // places of what belongs to a turn
-	kept  int                 // bytes of what was recorded and added
-	full  bool
-	lost  int // messages that were not kept
+	clock     int                 // counts what has a position
+	turns     map[*actor.Turn]int // positions of what belongs to a turn
+	lastAdded int                 // position of the last message that was added
+
+	kept            int // bytes of what was recorded and added
+	keptOfAgent     int // bytes of the agent's own conversation
+	keptOfSubAgents int // bytes of the other conversations
+	lost            int // messages that were recorded or added, and not kept
 }
 
 // Limits of what is kept, in bytes. Names and texts are measured as JSON. A response sends less,
@@ -73,7 +73,8 @@ func (p position) compare(q position) int {
 	return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.index, q.index))
 }
 
-// nextPosition returns the next position. It must be called with t.mu held.
+// nextPosition returns the next position, or the position in a turn that has one. It must be called
+// with t.mu held.
 func (t *Transcript) nextPosition(turn *actor.Turn, index int) position {
 	if at, ok := t.turns[turn]; ok {
 		return position{at, index}
@@ -88,12 +89,6 @@ func (t *Transcript) nextPosition(turn *actor.Turn, index int) position {
 	return position{t.clock, index}
 }
 
-// addedMessage is a message of [Transcript.Add].
-type addedMessage struct {
-	Message
-	position position
-}
-
 // Add adds messages without changing them. They must not be changed afterwards. Only ToolCalls and
 // tool messages replace recorded calls. A content part such as Anthropic's tool_use does not.
 func (t *Transcript) Add(messages ...Message) {
@@ -104,18 +99,20 @@ func (t *Transcript) Add(messages ...Message) {
 			t.lost++
 			continue
 		}
-		t.added = append(t.added, addedMessage{m, t.nextPosition(nil, 0)})
+		p := t.nextPosition(nil, 0)
+		t.added, t.lastAdded = append(t.added, row{Message: m, position: p}), p.at
 	}
 }
 
 // keep counts n bytes more, if there is room. After the first that have none, nothing is kept, so
 // that no result is without its call. It must be called with t.mu held.
 func (t *Transcript) keep(n int) bool {
-	t.full = t.full || t.kept+n > maxKept
-	if !t.full {
-		t.kept += n
+	if n > maxKept-t.kept {
+		t.kept = maxKept
+		return false
 	}
-	return !t.full
+	t.kept += n
+	return true
 }
 
 // size returns how many bytes a message holds.
@@ -130,6 +127,89 @@ func (m *Message) size() int {
 	return n
 }
 
+// A label is a sub-agent, or the agent itself, with the conversation that was set for it.
+type label struct {
+	actor    string
+	position position               // of its first request or call; the agent itself comes first
+	groups   map[*actor.Turn]*group // the latest of each turn, and of calls that belong to no turn
+	prompt   int                    // place of the present prompt in what was set, from 1; 0 for none
+	messages []Message              // the kept ones
+	size     int                    // of messages, in bytes
+	lost     int                    // messages that were not kept
+}
+
+// label returns the label of an actor. It must be called with t.mu held.
+func (t *Transcript) label(ctx context.Context, name string) *label {
+	for _, l := range t.labels {
+		if l.actor == name {
+			return l
+		}
+	}
+	l := &label{actor: name, groups: map[*actor.Turn]*group{}}
+	if name != "" {
+		l.position = t.nextPosition(actor.TurnOf(ctx))
+	}
+	t.labels = append(t.labels, l)
+	return l
+}
+
+// SetConversation sets the conversation of a sub-agent with its model, from its first message to
+// its last. The sub-agent is the label of [proxy.WithActor] in ctx. Without a label, the
+// conversation is the agent's own. The conversation replaces the one that was set for the label
+// before. If messages is empty, the label has no conversation. The messages must not be changed
+// afterwards.
+//
+// A recorded call is left out of [Transcript.Messages] if a conversation contains it: a tool call
+// with the same id, or, for a call without [proxy.WithCallID], with the same tool and arguments. If
+// the conversation does not contain the result of the call, the recorded one follows. In a session,
+// messages of earlier turns are left out.
+//
+// SetConversation is for code that sees all requests to a model. An agent that adds messages one by
+// one uses [Transcript.Add] instead.
+func (t *Transcript) SetConversation(ctx context.Context, messages []Message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.label(ctx, actor.From(ctx))
+	kept := &t.keptOfAgent
+	if l.actor != "" {
+		kept = &t.keptOfSubAgents
+	}
+	*kept -= l.size
+	l.messages, l.size, l.lost = l.ofThisTurn(t.run, messages), 0, 0
+	for i, m := range l.messages {
+		n := m.size()
+		if n > maxKept-*kept {
+			l.messages, l.lost = l.messages[:i:i], len(l.messages)-i
+			break
+		}
+		*kept += n
+		l.size += n
+	}
+}
+
+// ofThisTurn leaves out the messages of earlier turns of the session. These end where the user says
+// the present prompt: at the same place as before, because later messages may repeat it, or else at
+// its last occurrence. System messages at the beginning belong to every turn.
+func (l *label) ofThisTurn(r *Run, messages []Message) []Message {
+	if r.Instruction == "" || r.SessionID == "" && r.Messages == nil {
+		return messages
+	}
+	if l.prompt == 0 || l.prompt > len(messages) || !r.saidIn(messages[l.prompt-1]) {
+		l.prompt = 0
+		for i, m := range slices.Backward(messages) {
+			if r.saidIn(m) {
+				l.prompt = i + 1
+				break
+			}
+		}
+	}
+	system := slices.IndexFunc(messages, func(m Message) bool { return m.Role != RoleSystem })
+	if l.prompt-1 <= system {
+		return messages
+	}
+	return slices.Concat(messages[:system], messages[l.prompt-1:])
+}
+
 // UpdateMetadata calls change with the metadata that is sent with the response, for example to add
 // the tokens of a model's answer. Calls of change do not overlap. change must not call methods of
 // the transcript.
@@ -142,46 +222,18 @@ func (t *Transcript) UpdateMetadata(change func(*Metadata)) {
 	change(t.metadata)
 }
 
-// start says that the agent runs with ctx.
-func (t *Transcript) start(ctx context.Context) {
+// AddProblem adds a problem of the response. The handler logs it with the answer, and package
+// dispatchtest shows it in its results. Repeated problems, and problems after the first 100, are
+// ignored.
+func (t *Transcript) AddProblem(p Problem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.agent = ctx
-}
-
-func (t *Transcript) ask() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.asked = true
-}
-
-func (t *Transcript) wasAsked() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.asked
-}
-
-// notKept returns how many messages were not kept.
-func (t *Transcript) notKept() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.lost
-	for _, l := range t.labels {
-		n += l.lost
+	if len(t.problems) < maxTranscriptProblems && !slices.Contains(t.problems, p) {
+		t.problems = append(t.problems, p)
 	}
-	return n
 }
 
-func (t *Transcript) metadataCopy() *Metadata {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.metadata == nil {
-		return nil
-	}
-	m := *t.metadata
-	m.Extra = maps.Clone(m.Extra) // the agent may still change it, after the time is over
-	return &m
-}
+const maxTranscriptProblems = 100
 
 // Messages returns the transcript so far. It begins with the user's instruction, after leading
 // system messages. If the agent has added the instruction, it is not repeated. The agent's own
@@ -191,36 +243,38 @@ func (t *Transcript) metadataCopy() *Metadata {
 func (t *Transcript) Messages() []Message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.withInstruction(t.blocks())
+	return t.messages(t.rows())
 }
 
 // Response returns a response with the metadata and the messages of the transcript. The last
-// message is the assistant's, with the text final. If a conversation already ends with this message, the message is moved.
+// message is the assistant's, with the text final. If a conversation already ends with this message,
+// the message is moved.
 // Response does not change the transcript.
 func (t *Transcript) Response(final string) *Response {
 	t.mu.Lock()
-	blocks := t.blocks()
-	last := Message{Role: RoleAssistant, Content: cutText(final)}
-	for i, b := range blocks {
-		end := len(b.messages) - 1
-		if end < 0 || !b.conversation && i < len(blocks)-1 {
-			continue
-		}
-		if m := b.messages[end]; m.isText() && m.Content.String() == final { // it has the thinking
-			last, blocks[i].messages = m, b.messages[:end]
+	rows, last := t.rows(), Message{Role: RoleAssistant, Content: cutText(final)}
+	for i, r := range rows {
+		ends := i == len(rows)-1 || r.label != nil && r.label != rows[i+1].label
+		if ends && r.isText() && r.Content.String() == final { // it has the thinking
+			last, rows = r.Message, slices.Delete(rows, i, i+1)
 			break
 		}
 	}
-	messages := append(t.withInstruction(blocks), last)
+	messages := append(t.messages(rows), last)
 	t.mu.Unlock()
 	return &Response{FinalResponse: final, Messages: messages, Metadata: t.metadataCopy()}
 }
 
-// withInstruction joins blocks.
-func (t *Transcript) withInstruction(blocks []block) []Message {
+// messages returns the messages of rows, with the recorded results and the instruction.
+func (t *Transcript) messages(rows []row) []Message {
 	var out []Message
-	for _, b := range blocks {
-		out = append(out, b.messages...)
+	for _, r := range rows {
+		out = append(out, r.Message)
+		for i, c := range r.results {
+			if c != nil {
+				out = append(out, c.result(r.ToolCalls[i].ID))
+			}
+		}
 	}
 	if t.run.Instruction == "" || slices.ContainsFunc(out, t.run.saidIn) {
 		return out
@@ -242,54 +296,45 @@ func (m *Message) isText() bool {
 	return m.Role == RoleAssistant && len(m.ToolCalls) == 0 && strings.TrimSpace(m.Content.String()) != ""
 }
 
+func (t *Transcript) metadataCopy() *Metadata {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.metadata == nil {
+		return nil
+	}
+	m := *t.metadata
+	m.Extra = maps.Clone(m.Extra) // the agent may still change it, after the time is over
+	return &m
+}
+
+// report returns the problems that were added, and how many messages were not kept.
+func (t *Transcript) report() (problems []Problem, lost int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lost = t.lost
+	for _, l := range t.labels {
+		lost += l.lost
+	}
+	return slices.Clone(t.problems), lost
+}
+
+// start says that the agent runs with ctx.
+func (t *Transcript) start(ctx context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.agent = ctx
+}
+
 // newID returns an id that is not among used, not in an earlier turn of this handler, and not in the
-// replayed messages. If ctx ends before those have been read, the id is random.
-func (t *Transcript) newID(ctx context.Context, used map[string]bool) string {
-	earlier, ok := t.earlier.of(ctx, t.run)
-	if !ok {
-		return "call_" + rand.Text()
+// replayed messages. It must be called with t.mu held.
+func (t *Transcript) newID(used map[string]bool) string {
+	if t.replayed == nil {
+		t.replayed = t.run.replayedIDs()
 	}
 	for {
-		n := t.numbers.Add(1)
-		if id := "call_" + strconv.FormatInt(n, 10); !earlier[n] && !used[id] {
+		id := "call_" + strconv.FormatInt(t.numbers.Add(1), 10)
+		if !t.replayed[id] && !used[id] {
 			return id
 		}
 	}
-}
-
-// replayedIDs holds the numbers of the ids "call_1" and so on in the replayed messages of a run.
-// They are read when the first id is made.
-type replayedIDs struct {
-	mu      sync.Mutex
-	numbers map[int64]bool
-	read    bool
-}
-
-// of returns the numbers. ok is false if ctx has ended before they were read.
-func (r *replayedIDs) of(ctx context.Context, run *Run) (numbers map[int64]bool, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.read {
-		return r.numbers, true
-	}
-	found := map[int64]bool{}
-	add := func(id json.RawMessage) {
-		digits, made := strings.CutPrefix(rawjson.Unquote(id), "call_")
-		if n, err := strconv.ParseInt(digits, 10, 64); made && err == nil {
-			found[n] = true
-		}
-	}
-	if json.Valid(run.Messages) { // a test may have made the run
-		for message := range rawjson.Elements(run.Messages) {
-			if ctx.Err() != nil {
-				return nil, false
-			}
-			add(rawjson.Member(message, "tool_call_id"))
-			for call := range rawjson.Elements(rawjson.Member(message, "tool_calls")) {
-				add(rawjson.Member(call, "id"))
-			}
-		}
-	}
-	r.numbers, r.read = found, true
-	return found, true
 }

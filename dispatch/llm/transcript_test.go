@@ -243,7 +243,6 @@ func TestIDsOfReplayedMessages(t *testing.T) {
 		{"results", replay(1, func(int) string { return `{"role":"tool","tool_call_id":"call_1","content":"x"}` }), 1, "call_2"},
 		{"escaped", replay(1, func(int) string { return asks(`call\u005f1`) }), 1, "call_2"},
 		{"escaped names", replay(1, func(int) string { return `{"role":"tool","tool\u005fcall_id":"call_1","content":"x"}` }), 1, "call_2"},
-		{"with a zero", replay(1, func(int) string { return asks(`call_01`) }), 1, "call_2"},
 		{"other ids", replay(1, func(int) string {
 			return asks(`call_x`) + `,` + asks(`toolu_1`) + `,{"role":"user","content":"call_1"}`
 		}), 1, "call_1"},
@@ -270,49 +269,6 @@ func TestIDsOfReplayedMessages(t *testing.T) {
 				t.Errorf("ids %s, want %s; problems %v", ids, tt.want, got.problems)
 			}
 		})
-	}
-}
-
-// endsSoon is a context that ends after it was asked n times.
-type endsSoon struct {
-	context.Context
-	left *atomic.Int64
-}
-
-func (c endsSoon) Err() error {
-	if c.left.Add(-1) < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-// A call whose context ends does not wait until a long replay has been read.
-func TestReplayOfARunThatEnds(t *testing.T) {
-	input := replay(60_000, func(i int) string { return fmt.Sprintf(`{"role":"tool","tool_call_id":"call_%d","content":"x"}`, i+1) })
-	var left atomic.Int64
-	left.Store(1000)
-	got := dispatchTo(t, input, func(ctx context.Context, run *dispatch.Run, _ *llm.Transport) error {
-		run.Transcript()
-		_, _ = proxy.Call[json.RawMessage](endsSoon{ctx, &left}, run.Proxy, "get_order", nil)
-		if left.Load() > 0 || left.Load() < -100 {
-			t.Errorf("asked %d times after the end", -left.Load())
-		}
-		_, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
-		if err != nil {
-			return err
-		}
-		left.Store(1000) // the messages are not read again
-		_, err = proxy.Call[json.RawMessage](endsSoon{ctx, &left}, run.Proxy, "get_order", nil)
-		return err
-	})
-	var ids []string
-	for _, m := range got.messages {
-		for _, c := range m.ToolCalls {
-			ids = append(ids, c.ID)
-		}
-	}
-	if len(ids) != 3 || !strings.HasPrefix(ids[0], "call_") || len(ids[0]) < 20 || ids[1] != "call_60001" || ids[2] != "call_60002" {
-		t.Errorf("ids %s", ids)
 	}
 }
 

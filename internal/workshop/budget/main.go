@@ -34,7 +34,7 @@ func main() {
 }
 
 // transcript lists the files of package dispatch that make and check a transcript.
-var transcript = []string{"transcript", "conversation", "recorder", "match", "repair", "contract"}
+var transcript = []string{"transcript", "recorder", "match", "repair", "contract"}
 
 // ruled finds the files in the table of docs/design.md that says where each rule is decided.
 var ruled = regexp.MustCompile(`\]\(\.\./([a-z/_]+\.go)\)`)
