@@ -174,13 +174,25 @@ func TestValidateRefusesWhatIsNoStrictJSON(t *testing.T) {
 }
 
 func TestProblemsContainNoValues(t *testing.T) {
-	v := mustCompile(t, `{"properties":{"a":{"maxLength":3,"pattern":"^x","enum":["x"]},"n":{"minimum":5}}}`)
-	err := v.Validate([]byte(`{"a":"sk-` + strings.Repeat("z", 500) + `","n":4.123456}`))
-	if e, ok := errors.AsType[*schema.Error](err); !ok || len(e.Problems) != 2 {
-		t.Fatalf("error = %v, want 2 problems", err)
-	}
-	if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, "sk-") || strings.Contains(text, "4.123456") {
-		t.Errorf("the error contains a value: %v", text)
+	const document = `{"text":"sk-canary","number":4.123456,"list":["sk-canary","sk-canary",4.123456],"object":{"member":"sk-canary"}}`
+	for _, keyword := range []string{
+		`"type":"boolean"`, `"enum":["x"]`, `"enum":["x",1,[2]]`, `"const":"x"`, `"const":5`, `"const":{"member":"x"}`, `"not":{}`,
+		`"oneOf":[{},{}]`, `"anyOf":[{"const":1},{"type":"null"}]`, `"maxLength":3`, `"minLength":500`, `"pattern":"^x"`, `"format":"uuid"`,
+		`"minimum":5`, `"maximum":4`, `"exclusiveMinimum":5`, `"exclusiveMaximum":4`, `"multipleOf":2`,
+		`"uniqueItems":true`, `"contains":{"const":1}`, `"maxItems":1`, `"minItems":9`, `"items":{"type":"null"}`,
+		`"required":["other"]`, `"minProperties":2`, `"maxProperties":0`, `"dependentRequired":{"member":["other"]}`, `"propertyNames":{"maxLength":1}`,
+	} {
+		v, err := schema.Compile([]byte(`{"additionalProperties":{`+keyword+`}}`), &schema.CompileOptions{AssertFormats: true})
+		if err != nil {
+			t.Fatalf("%s: %v", keyword, err)
+		}
+		err = v.Validate([]byte(document))
+		if schema.CodeOf(err) != schema.CodeMismatch {
+			t.Errorf("%s: %v", keyword, err)
+		}
+		if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, "sk-") || strings.Contains(text, "4.123456") {
+			t.Errorf("%s: the error contains a value: %v", keyword, text)
+		}
 	}
 }
 
