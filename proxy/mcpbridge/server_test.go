@@ -288,6 +288,21 @@ func TestContextOver(t *testing.T) {
 	}
 }
 
+func TestIdleSessionsEndWithTheContext(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			run := newRun(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			server := newServer(t, ctx, run.Client(nil))
+			session := connect(t, way.over(t, server), way.version)
+			call(t, session, "get_order", `{"order_id":"4521"}`, nil)
+			cancel()
+			testOver(t, server, session, run, 1)
+		})
+	}
+}
+
 // testOver makes sure that the server has no session and serves nothing more. The proxy got that many
 // calls before, of which it may still record the last.
 func testOver(t *testing.T, server *mcp.Server, session *mcp.ClientSession, run *proxytest.Run, calls int) {
