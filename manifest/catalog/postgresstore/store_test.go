@@ -4,6 +4,7 @@ package postgresstore_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -267,5 +268,10 @@ func TestErrorsAreOfPostgres(t *testing.T) {
 	wantCode(t, "a constraint of the operator", err, postgresstore.CodeFailed, "check constraint")
 	if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != "23514" {
 		t.Errorf("the cause is %v", err)
+	}
+	for _, tool := range []string{"forbidden", hex.EncodeToString([]byte("forbidden"))} { // the cause has the row as its detail
+		if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, tool) {
+			t.Errorf("the error has the tool: %s", text)
+		}
 	}
 }
