@@ -77,7 +77,7 @@ func TestRetryFaults(t *testing.T) {
 	}
 	want := reports(t, e)
 	if !strings.Contains(want, "\n6 runs that ended in a fault ran again\n") || !strings.Contains(want, `<property name="retries" value="6">`) ||
-		strings.Count(want, `"retries": 1,`) != 6 || !strings.Contains(written(t, e, nil), "6 runs that ended in a fault ran again.") {
+		strings.Count(want, `"retries": 1,`) != 6 || !strings.Contains(written(t, e, nil), "6 runs that ended in a fault ran again<") {
 		t.Error(want)
 	}
 	for name, other := range map[string]*eval.Experiment{

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -25,6 +26,11 @@ type Comparison struct {
 	Counted Effect  `json:"counted"`
 	Dropped *Effect `json:"dropped,omitempty"`
 
+	// Gates are the decisions about the margins of the candidate's GateBy, about the rate first. Gate
+	// is GateFailed if one of them is, otherwise GateUndecided if one is, and "" if there are none.
+	Gate  Gate         `json:"gate,omitempty"`
+	Gates []GateResult `json:"gates,omitempty"`
+
 	// Scores are the differences of the scores that both experiments have, as in [Experiment.Scores].
 	Scores []ScoreChange `json:"scores,omitempty"`
 
@@ -44,6 +50,10 @@ type Effect struct {
 	// these are a sample. It may contain 0 although P is small: a change in these cases does not
 	// determine the change in others.
 	Rate
+
+	// Baseline and Candidate are the rates in the cases of Pairs.
+	Baseline  Rate `json:"baseline"`
+	Candidate Rate `json:"candidate"`
 
 	Pairs  int `json:"pairs"`            // cases with trials in both experiments
 	Groups int `json:"groups,omitempty"` // of these cases, as in [Stats]
@@ -153,6 +163,7 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 		c.Cases = append(c.Cases, caseChange(pair[0], pair[1]))
 	}
 	c.Scores, c.Slices = compareScores(baseline, candidate), compareSlices(baseline, candidate)
+	c.decide(candidate.GateBy)
 	slices.SortStableFunc(c.Cases, func(a, b CaseChange) int { return cmp.Compare(a.Effect.Value, b.Effect.Value) })
 	return c, nil
 }
@@ -172,15 +183,17 @@ func changeOf(r Rate) Change {
 // returns nil if there are none.
 func effect(all [][2]CaseResult, trials func(CaseResult) int) (*Effect, Change) {
 	var pairs []stats.Pair
-	var differences units
-	total := 0
+	var before, after, differences units
+	total, totalA, totalB := 0, 0, 0
 	for _, pair := range all {
 		a, b := trials(pair[0]), trials(pair[1])
 		if a > 0 && b > 0 {
 			p := stats.Pair{TrialsA: a, PassedA: pair[0].Passed, TrialsB: b, PassedB: pair[1].Passed}
 			pairs = append(pairs, p)
 			differences.add(pair[1].Group, p.Difference())
-			total += min(a, b)
+			before.add(pair[1].Group, float64(p.PassedA)/float64(a))
+			after.add(pair[1].Group, float64(p.PassedB)/float64(b))
+			total, totalA, totalB = total+min(a, b), totalA+a, totalB+b
 		}
 	}
 	if len(pairs) == 0 {
@@ -189,6 +202,7 @@ func effect(all [][2]CaseResult, trials func(CaseResult) int) (*Effect, Change) 
 	p, excess, variance := stats.Changed(pairs)
 	means := differences.values()
 	e := &Effect{Rate: rate(stats.Difference(means, total)), Pairs: len(pairs), P: p, Detectable: stats.Detectable(variance, total)}
+	e.Baseline, e.Candidate = rate(stats.Mean(before.values(), totalA)), rate(stats.Mean(after.values(), totalB))
 	if len(means) < len(pairs) {
 		e.Groups = len(means)
 	}
@@ -222,6 +236,42 @@ const (
 	GateUndecided Gate = "undecided" // the experiments are too small, or too unlike, to tell
 )
 
+// GateResult is the decision about one margin.
+type GateResult struct {
+	Score  string  `json:"score,omitempty"` // "" for the rate, see [Comparison.NonInferior] and [Comparison.Bound]
+	Margin float64 `json:"margin"`
+	Gate   Gate    `json:"gate"`
+	Reason string  `json:"reason,omitempty"` // why a score has no bound
+}
+
+// String returns the decision as one line.
+func (g GateResult) String() string {
+	text := fmt.Sprintf("margin %g points: %s", 100*g.Margin, g.Gate)
+	if g.Score != "" {
+		text = fmt.Sprintf("%s, margin %g: %s", g.Score, g.Margin, g.Gate)
+	}
+	if g.Reason != "" {
+		text += ": " + g.Reason
+	}
+	return text
+}
+
+// decide sets the gates.
+func (c *Comparison) decide(margins map[string]float64) {
+	for _, score := range slices.Sorted(maps.Keys(margins)) { // "" is the first
+		g := GateResult{Score: score, Margin: margins[score]}
+		if score == "" {
+			g.Gate = c.NonInferior(g.Margin)
+		} else {
+			g.Gate, g.Reason = c.Bound(score, g.Margin)
+		}
+		if c.Gate != GateFailed && (c.Gate != GateUndecided || g.Gate == GateFailed) {
+			c.Gate = g.Gate
+		}
+		c.Gates = append(c.Gates, g)
+	}
+}
+
 // gateCases is how many cases a gate needs. Fewer are no sample of anything.
 const gateCases = 6
 
@@ -245,42 +295,62 @@ func (c *Comparison) NonInferior(margin float64) Gate {
 	return GateUndecided
 }
 
-// WriteSummary writes the comparison for people: at most 20 cases that changed, the effect, and what
-// a comparison of this size could find. It returns the first error of w.
+// WriteSummary writes the comparison for people: at most 20 cases that changed, the effect, what a
+// comparison of this size could find, and the gates. It returns the first error of w.
 func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
-	table := reportTable{Head: []string{"case", "baseline", "candidate", "points, 95 % interval", ""}}
-	counts := map[Change]int{}
+	t := table{Head: []string{"case", "baseline", "candidate", "points, 95 % interval", ""}}
 	for _, one := range c.Cases {
-		counts[one.Change]++
 		if one.Effect.Value != 0 {
-			table.add(terminal.Cut(oneLine(one.Name), 60), percent(one.Baseline.Value), percent(one.Candidate.Value), one.Effect.points(), string(one.Change))
+			t.add(plain(terminal.Cut(oneLine(one.Name), 60)), figure(percent(one.Baseline.Value)), figure(percent(one.Candidate.Value)),
+				figure(one.Effect.points()), changed(one.Change))
 		}
 	}
-	writeTables(&b, colour, append([]reportTable{table}, c.tables()...))
+	writeTables(&b, colour, append([]table{t}, c.tables()...))
 	if n := len(c.Missing); n > 0 {
 		fmt.Fprintf(&b, "%s ran in one experiment only\n", plural(n, "case"))
 	}
-	fmt.Fprintf(&b, "%s: %d improved, %d regressed, cannot tell of %d\n", plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
-	if c.Dropped != nil && *c.Dropped != c.Counted {
+	fmt.Fprintln(&b, c.changes())
+	if c.faulty() {
 		fmt.Fprintf(&b, "faults dropped: %s\n", c.Dropped)
 	}
 	fmt.Fprintf(&b, "%s: %s\n", terminal.Paint(colour, c.Change.style(), string(c.Change)), c.Counted)
+	for _, g := range c.Gates {
+		fmt.Fprintf(&b, "gate, %s\n", g)
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
+
+// changes counts what the cases show.
+func (c *Comparison) changes() string {
+	counts := map[Change]int{}
+	for _, one := range c.Cases {
+		counts[one.Change]++
+	}
+	return fmt.Sprintf("%s: %d improved, %d regressed, %d undecided", plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
+}
+
+// faulty reports whether it matters how faults are counted.
+func (c *Comparison) faulty() bool { return c.Dropped != nil && *c.Dropped != c.Counted }
 
 // units is the number of cases or groups that the interval rests on.
 func (e *Effect) units() int { return cmp.Or(e.Groups, e.Pairs) }
 
 // String returns the effect as one line.
 func (e Effect) String() string {
-	cases, unit := plural(e.Pairs, "case"), "case"
+	cases := plural(e.Pairs, "case")
 	if e.Groups > 0 {
-		cases, unit = cases+" of "+plural(e.Groups, "group"), "group"
+		cases += " of " + plural(e.Groups, "group")
 	}
-	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these %s", signed(e.Value), cases, e.P, e.interval()) +
-		size(e.Detectable, e.units(), unit)
+	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these %s", signed(e.Value), cases, e.P, e.interval()) + e.size()
+}
+
+func (e *Effect) size() string {
+	if e.Groups > 0 {
+		return size(e.Detectable, e.Groups, "group")
+	}
+	return size(e.Detectable, e.Pairs, "case")
 }
 
 // size says what a comparison of this size can find.
@@ -300,7 +370,7 @@ func (r Rate) points() string { return signed(r.Value) + " " + r.interval() }
 func (r Rate) interval() string { return "[" + signed(r.Low) + ", " + signed(r.High) + "]" }
 
 func signed(v float64) string {
-	text := number(100 * v)
+	text := digits(100 * v)
 	if v > 0 && text != "0" {
 		text = "+" + text
 	}

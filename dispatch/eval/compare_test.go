@@ -334,7 +334,7 @@ func TestReportsOfAComparison(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		"case 1   100 %     0 %        -100 [-100, -30.7]     regressed\n", "\nand 5 more\n", "26 cases: 0 improved, 25 regressed, cannot tell of 1\n",
+		"case 1   100 %     0 %        -100 [-100, -30.7]     regressed\n", "\nand 5 more\n", "26 cases: 0 improved, 25 regressed, 1 undecided\n",
 		"regressed: -96.2 points in 26 cases, p = 0.000; in cases like these [-99.4, -74.4]; a comparison of this size finds a difference of about 21 points\n",
 	} {
 		if !strings.Contains(b.String(), part) {

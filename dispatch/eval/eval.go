@@ -146,6 +146,11 @@ type Experiment struct {
 	// leave it nil. See [Experiment.Slices].
 	SliceBy []string
 
+	// GateBy contains the margins by which [Compare] decides whether this experiment may replace the
+	// baseline: for the rate under "", see [Comparison.NonInferior], and for scores under their names, see
+	// [Comparison.Bound]. [Run] and [Load] leave it nil.
+	GateBy map[string]float64
+
 	// Trials contains the trials of the first case, then the trials of the next, and so on. If FirstFailure is set, the
 	// trials after the first that did not pass are absent. A case that was skipped has one trial.
 	Trials []Trial

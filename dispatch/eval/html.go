@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,36 +29,40 @@ var htmlFiles embed.FS
 
 var htmlTemplates = template.Must(timeline.Templates().Funcs(template.FuncMap{
 	"percent": percent,
-	"points":  Rate.points,
-	"bounds":  func(r Rate) string { return fmt.Sprintf("[%s, %s]", number(100*r.Low), number(100*r.High)) },
+	"points":  func(r Rate) string { return minus(r.points()) },
 	"time":    shortTime,
 	"symbol": func(v Verdict) string {
 		return map[Verdict]string{Passed: "✓", Failed: "✕", Errored: "!", Cancelled: "–", Skipped: "–"}[v]
 	},
-	"scale":  func(v float64) string { return fmt.Sprintf("%.1f", 100*min(max(v, 0), 1)) },
-	"around": func(v float64) string { return fmt.Sprintf("%.1f", 50+50*min(max(v, -1), 1)) },
+	"scale": func(v float64) string { return digits(100*min(max(v, 0), 1)) + "%" },
+	"span":  func(r *Rate) string { return digits(100*(min(r.High, 1)-max(r.Low, 0))) + "%" },
 }).ParseFS(htmlFiles, "html/*.html"))
 
-// WriteHTML writes the experiment as one HTML file that needs nothing else: the estimates, each case
-// with its trials, and at most 200 runs with their timeline, messages and changes of the ledger. The
-// runs of trials that did not pass come first. If baseline is not nil, the file contains the
-// comparison too, see [Compare]. The cases are sorted by regression, and each run shows how its
-// tool calls differ from the same trial of the baseline. Without a baseline, a trial that did not
-// pass is compared with the first trial of its case that passed.
+// minus gives numbers the sign that is as wide as their digits.
+func minus(numbers string) string { return strings.ReplaceAll(numbers, "-", "−") }
+
+// WriteHTML writes the experiment as one HTML file that needs nothing else. before are earlier
+// versions with the same cases, the oldest first, and the last of them is the baseline; those that are
+// nil do not count. The page begins with the rate of each version and the gates of e.GateBy, see
+// [Compare]. Then it shows scores, the parts by each column with few values, the slowest and the dearest
+// trials, and the cases, the worst regression first. At most 200 runs are shown in full: their
+// timeline, messages and changes of the ledger, and how their tool calls differ from the same trial of
+// the baseline. The runs of trials that did not pass come first. Without a baseline, a trial that did
+// not pass is compared with the first trial of its case that passed.
 //
 // The file can be read without scripts. Its script adds a filter, sorting and keys: j and k go to the next
-// and the previous case, o opens and closes it, and / goes to the filter. Each trial has the address
-// #case/trial. Each text shows at most 2 KiB. Each run shows at most 100 events, 50 messages, 100
-// changes of the ledger and 100 findings. Each call shows at most 20 attempts, notes and updates.
-// The page says how many more there are, and the file of results contains them. The page contains
-// what the agent and the tools said, escaped; invisible characters are shown as ⟨U+202E⟩. Its
-// content security policy allows its own style and script only. Equal experiments give equal bytes.
-// Results that are in files are read one at a time.
+// and the previous case, o opens and closes it, and / goes to the filter. Each case has the address
+// #case/, and each run that is shown in full has #case/trial. Each text shows at most 2 KiB. Each run
+// shows at most 100 events, 50 messages, 100 changes of the ledger and 100 findings. Each call shows at
+// most 20 attempts, notes and updates. The page says how many more there are, and the file of results
+// contains them. The page contains what the agent and the tools said, escaped; invisible characters
+// are shown as ⟨U+202E⟩. Its content security policy allows its own style and script only. Equal
+// experiments give equal bytes. Results that are in files are read one at a time.
 //
 // WriteHTML returns the error of [Compare], the first error of w, or an error that names the result
 // that cannot be read.
-func (e *Experiment) WriteHTML(w io.Writer, baseline *Experiment) error {
-	page, err := newHTMLPage(e, baseline)
+func (e *Experiment) WriteHTML(w io.Writer, before ...*Experiment) error {
+	page, err := newHTMLPage(e, slices.DeleteFunc(slices.Clone(before), func(b *Experiment) bool { return b == nil }))
 	if err != nil {
 		return err
 	}
@@ -69,38 +75,29 @@ func (e *Experiment) WriteHTML(w io.Writer, baseline *Experiment) error {
 
 // htmlPage is the page of an experiment: what is written before and after the cases.
 type htmlPage struct {
-	e        *Experiment
+	*Experiment
 	baseline map[string][]Trial // by case
 	texts    *timeline.Texts
-	before   *redact.Set // secrets of the baseline
+	others   []*redact.Set // secrets of the versions before
 
-	Name, Title   string
-	Started       time.Time
-	Took          time.Duration
-	TrialsPerCase int
-	Stopped       bool // at first failures
-	Fingerprint   Fingerprint
-	Before        *Fingerprint // of the baseline
-	OK            bool
-	Counts        []htmlCount
-	CaseCount     int
-	Trials        int
-	Stats         Stats
-	Untried       string // names the cases without a trial; "" if there are none
-	Powers        []htmlPower
-	Causes        []causeCount
-	Notes         []htmlCount
-	MoreNotes     int
-	Tables        []reportTable
-	Compared      []reportTable
-	Comparison    *Comparison
-	Changes       map[string]int
-	Missing       []string
-	MoreMissing   int
-	Shown, Ran    int // runs in full, and trials that could be
+	Name       string
+	CaseCount  int
+	Counts     []htmlCount
+	Comparison *Comparison
+	Gates      []string
+	Versions   table
+	Facts      []string
+	Tables     []table
+	Parts      []table // by columns
+	About      []htmlFact
+	Notes      []htmlCount
+	MoreNotes  int
+	Shown, Ran int  // runs in full, and trials that could be
+	Costs      bool // are known
 
 	cases []htmlCase
-	names []string // of scores
+	full  map[*Trial]bool // those whose run is shown in full
+	names []string        // of scores
 }
 
 // htmlCount is how many trials something is true of.
@@ -110,33 +107,47 @@ type htmlCount struct {
 	Text    string
 }
 
-// htmlPower is what k trials of a case do together.
-type htmlPower struct {
-	K        int
-	All, Any Power
-}
+// htmlFact is something about the experiment as a whole.
+type htmlFact struct{ Name, Text string }
 
 // htmlCase is a case in the list.
 type htmlCase struct {
 	CaseResult
-	Anchor string // with a slash at its end
-	Link   string
-	Title  string
-	Place  int           // in the dataset, from 0
-	Took   time.Duration // of all trials
-	Many   bool          // the experiment has several trials of each case
-	Diff   *CaseChange
-	Dots   []Verdict // at most maxDots
-	List   []*htmlTrial
+	Anchor      string // with a slash at its end
+	Title       string
+	Instruction string        // if a run is shown in full, and the title does not have it
+	Cells       string        // of the columns, a line each
+	Place       int           // in the dataset, from 0
+	Took        time.Duration // of all trials
+	Cost        float64       // likewise
+	Many        bool          // the experiment has several trials of each case
+	Open        bool          // a run is shown in full
+	Diff        *CaseChange
+	List        []*htmlTrial
+	Others      string // what became of the trials that are not listed
 
 	trials []Trial
 	rank   int
-	full   []bool // of the trials
 }
 
-// Open reports whether the case can be opened: it has runs in full, or several trials.
-func (c *htmlCase) Open() bool {
-	return c.Many || slices.ContainsFunc(c.List, func(t *htmlTrial) bool { return t.Run != nil })
+// Mixed reports whether the trials of the case ended in different ways.
+func (c *htmlCase) Mixed() bool {
+	return slices.ContainsFunc(c.trials, func(t Trial) bool { return t.Verdict != c.trials[0].Verdict })
+}
+
+// Dots are the first trials.
+func (c *htmlCase) Dots() []Trial { return c.trials[:min(len(c.trials), maxListed)] }
+
+// Bar is the rate of the case, beside the baseline's. If all trials of both ended alike, the numbers say
+// as much: a bar in each of 10,000 rows makes the page slow.
+func (c *htmlCase) Bar() cell {
+	switch {
+	case c.Diff != nil && c.Diff.Effect.Value != 0:
+		return cell{Rate: &c.Diff.Candidate, Before: &c.Diff.Baseline}
+	case c.Many && c.Mixed():
+		return cell{Rate: c.Rate}
+	}
+	return cell{}
 }
 
 // Reasons are why the case did not pass: of the first trials, each once.
@@ -149,49 +160,37 @@ func (c *htmlCase) Reasons() (list []string) {
 	return list
 }
 
-// maxDots is how many trials the list shows as dots.
-const maxDots = 20
-
-func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
-	p := &htmlPage{
-		e: e, texts: &timeline.Texts{Secrets: e.secrets}, Started: e.Started.UTC(), Took: e.Took, TrialsPerCase: e.TrialsPerCase,
-		Stopped: e.FirstFailure, OK: e.OK(), Trials: len(e.Trials), Stats: e.Stats(), Causes: e.causes(), Changes: map[string]int{},
+func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
+	p := &htmlPage{Experiment: e, texts: &timeline.Texts{Secrets: e.secrets}, full: map[*Trial]bool{}, names: e.scoreNames()}
+	for _, b := range before {
+		p.others = append(p.others, b.secrets)
 	}
-	p.Name, p.Untried = p.texts.Line(oneLine(e.Name)), p.texts.Line(e.untried())
-	if baseline != nil {
-		p.before = baseline.secrets
+	p.Name, p.Costs = p.line(e.Name), slices.Contains(p.names, scoreCost)
+	sliced := *e
+	sliced.SliceBy = e.columns()
+	ordered, changes := append(slices.Clone(before), &sliced), map[string]*CaseChange{}
+	comparisons, err := steps(ordered)
+	if err != nil {
+		return nil, err
 	}
-	p.Fingerprint = p.fingerprint(e.Fingerprint)
-	changes := map[string]*CaseChange{}
-	if baseline != nil {
-		c, err := Compare(baseline, e)
-		if err != nil {
-			return nil, err
+	tables := sliced.tables()
+	if n := len(before); n > 0 {
+		p.Comparison, p.baseline = comparisons[n-1], map[string][]Trial{}
+		for i := range p.Comparison.Cases {
+			changes[p.Comparison.Cases[i].ID] = &p.Comparison.Cases[i]
 		}
-		p.Comparison, p.Compared = c, p.clean(c.tables())
-		before := p.fingerprint(baseline.Fingerprint)
-		p.Before = &before
-		for i := range c.Cases {
-			changes[c.Cases[i].ID] = &c.Cases[i]
-			p.Changes[string(c.Cases[i].Change)]++
-		}
-		for _, id := range c.Missing[:min(len(c.Missing), maxListed)] {
-			p.Missing = append(p.Missing, p.texts.Line(id))
-		}
-		p.MoreMissing = len(c.Missing) - len(p.Missing)
-		p.baseline = map[string][]Trial{}
-		for _, trials := range caseTrials(baseline.Trials) {
+		tables = p.Comparison.tables()
+		for _, trials := range caseTrials(before[n-1].Trials) {
 			p.baseline[trials[0].ID] = trials
 		}
-	}
-	for _, v := range verdicts {
-		if n := e.Count(v.verdict); n > 0 {
-			p.Counts = append(p.Counts, htmlCount{v.verdict, n, v.word})
+		for _, g := range p.Comparison.Gates {
+			text := g.String()
+			if g.Score == "" {
+				text = "rate, " + text
+			}
+			p.Gates = append(p.Gates, p.line(text))
 		}
 	}
-	p.Tables, p.names = p.clean(e.tables()), e.scoreNames()
-	p.addPowers()
-	p.addNotes()
 	for i, trials := range caseTrials(e.Trials) {
 		p.cases = append(p.cases, p.newCase(i, trials, changes[trials[0].ID]))
 	}
@@ -199,38 +198,109 @@ func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 	slices.SortStableFunc(p.cases, func(a, b htmlCase) int {
 		return cmp.Or(cmp.Compare(a.effect(), b.effect()), a.rank-b.rank, cmp.Compare(a.rate(), b.rate()))
 	})
-	p.choose()
+	slowest, s := e.slowest(), e.Stats()
+	p.choose(slowest)
+	for _, v := range verdicts {
+		if n := e.Count(v.verdict); n > 0 {
+			p.Counts = append(p.Counts, htmlCount{v.verdict, n, v.word})
+		}
+	}
+	p.addVersions(versions(ordered, comparisons))
+	for _, t := range slices.Concat(tables, []table{s.powers(), e.causeTable()}, slowest) {
+		t.Folded = t.Column != "" && !slices.Contains(e.SliceBy, t.Column)
+		switch t = p.clean(t); {
+		case len(t.Rows) == 0:
+		case t.Column != "":
+			p.Parts = append(p.Parts, t)
+		default:
+			p.Tables = append(p.Tables, t)
+		}
+	}
+	p.addFacts(s)
+	p.addNotes()
 	return p, nil
 }
 
-func (p *htmlPage) fingerprint(f Fingerprint) Fingerprint {
-	line := func(s string) string { return p.texts.Line(p.before.Redact(s)) }
-	return Fingerprint{line(f.Dataset), line(f.World), line(f.Graders), line(f.Agent), line(f.User)}
+// addVersions adds the table of the versions. The scores of many are a table of their own; those of two
+// are in the comparison.
+func (p *htmlPage) addVersions(t table) {
+	end, scores := 4, table{Title: "Scores by version"}
+	if len(t.Rows) > 1 {
+		end = 6
+	}
+	scores.Head = append([]string{t.Head[0]}, t.Head[end:]...)
+	for i, row := range t.Rows {
+		scores.Rows, t.Rows[i] = append(scores.Rows, append([]cell{row[0]}, row[end:]...)), row[:end]
+	}
+	t.Head = t.Head[:end]
+	if p.Versions = p.clean(t); len(t.Rows) > 2 && len(scores.Head) > 1 {
+		p.Tables = append(p.Tables, p.clean(scores))
+	}
 }
 
-// clean prepares the texts of tables.
-func (p *htmlPage) clean(tables []reportTable) []reportTable {
-	for i := range tables {
-		t := &tables[i]
-		t.Title = p.texts.Line(t.Title)
-		for _, cells := range append(t.Rows, t.Head) {
-			for k, text := range cells {
-				cells[k] = p.texts.Line(p.before.Redact(text))
+// line prepares a short text, without the secrets of any version.
+func (p *htmlPage) line(text string) string {
+	for _, secrets := range p.others {
+		text = secrets.Redact(text)
+	}
+	return p.texts.Line(oneLine(text))
+}
+
+// clean prepares a table. A value of a column links to the cases that have it.
+func (p *htmlPage) clean(t table) table {
+	t.Column, t.Title = p.line(t.Column), p.line(t.Title)
+	for i, head := range t.Head {
+		t.Head[i] = p.line(head)
+	}
+	for _, row := range t.Rows {
+		for i := range row {
+			c := &row[i]
+			if c.Number {
+				c.Text = minus(c.Text)
+			}
+			switch c.Text = p.line(c.Text); {
+			case t.Column != "" && i == 0 && c.Text != noValue:
+				c.Link, c.By = "#cases", t.Column+": "+c.Text
+			case c.trial != nil:
+				if c.Link = "#" + anchor(c.trial.ID) + "/"; p.full[c.trial] {
+					c.Link += strconv.Itoa(c.trial.Number)
+				}
 			}
 		}
 	}
-	return tables
+	return t
 }
 
-// addPowers adds pass^k and pass@k, for few k if there are many.
-func (p *htmlPage) addPowers() {
-	if p.Stats.Counted == nil || p.TrialsPerCase < 2 {
-		return
+// addFacts adds what the table of the versions does not show.
+func (p *htmlPage) addFacts(s Stats) {
+	add := func(format string, args ...any) { p.Facts = append(p.Facts, p.line(fmt.Sprintf(format, args...))) }
+	if c := p.Comparison; c != nil {
+		add("%s; p = %.3f%s", c.changes(), c.Counted.P, c.Counted.size())
+		if c.faulty() {
+			add("%s in this version counted as failed; without faults: %s", plural(s.Faults, "fault"), minus(c.Dropped.String()))
+		}
+		if n := len(c.Missing); n > 0 {
+			add("%s in one of the two versions only, and not compared: %s", plural(n, "case"), listed(c.Missing, maxListed))
+		}
+	} else if s.Faults > 0 && s.Dropped != nil {
+		add("%s counted as failed; %s without them", plural(s.Faults, "fault"), s.Dropped.Rate)
 	}
-	n := len(p.Stats.Counted.AllOf)
-	for k := 1; k <= n; k++ {
-		if k <= 5 || k == n || k == 10 || k == 100 || k == 1000 {
-			p.Powers = append(p.Powers, htmlPower{k, p.Stats.Counted.AllOf[k-1], p.Stats.Counted.AnyOf[k-1]})
+	switch {
+	case p.Experiment.FirstFailure:
+		add("cases were stopped at their first failure: there are verdicts and no rates")
+	case p.Experiment.TrialsPerCase > 1 && s.Cases > 0:
+		add("cases that always passed: %s", s.Always)
+	}
+	if s.Retries > 0 {
+		add("%s that ended in a fault ran again", plural(s.Retries, "run"))
+	}
+	if text := p.Experiment.untried(); text != "" {
+		add("%s", text)
+	}
+	f := p.Experiment.Fingerprint
+	for _, fact := range []htmlFact{{"Graders", f.Graders}, {"Simulated user", f.User}, {"Models", p.Experiment.models()}, {"Dataset", f.Dataset}, {"World", f.World}} {
+		if fact.Text != "" {
+			p.About = append(p.About, htmlFact{fact.Name, p.line(fact.Text)})
 		}
 	}
 }
@@ -238,8 +308,8 @@ func (p *htmlPage) addPowers() {
 // addNotes adds the warnings of the platform, and why cases were skipped.
 func (p *htmlPage) addNotes() {
 	at, more := map[string]int{}, map[string]bool{}
-	for i := range p.e.Trials {
-		t := &p.e.Trials[i]
+	for i := range p.Experiment.Trials {
+		t := &p.Experiment.Trials[i]
 		notes := t.remarks()
 		if t.Verdict == Skipped {
 			notes = append(slices.Clone(notes), "skipped: "+t.Reason)
@@ -250,7 +320,7 @@ func (p *htmlPage) addNotes() {
 				continue
 			} else if !known {
 				at[note] = len(p.Notes)
-				p.Notes = append(p.Notes, htmlCount{Text: p.texts.Line(note)})
+				p.Notes = append(p.Notes, htmlCount{Text: p.line(note)})
 			}
 			p.Notes[at[note]].Count++
 		}
@@ -260,17 +330,22 @@ func (p *htmlPage) addNotes() {
 
 func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCase {
 	c := htmlCase{
-		CaseResult: p.e.together(trials), Place: place, Many: p.TrialsPerCase > 1, Diff: change, trials: trials,
-		full: make([]bool, len(trials)), Anchor: anchor(trials[0].ID) + "/",
+		CaseResult: p.Experiment.together(trials), Place: place, Many: p.Experiment.TrialsPerCase > 1, Diff: change, trials: trials, Anchor: anchor(trials[0].ID) + "/",
 	}
-	c.Link = "#" + c.Anchor
-	c.Title = cmp.Or(p.texts.Line(oneLine(c.Name)), p.texts.Line(oneLine(c.ID)))
+	c.Title = cmp.Or(p.line(c.Name), p.line(c.ID))
 	c.rank = slices.Index([]Verdict{Failed, Errored, Cancelled, Passed, Skipped}, c.Verdict)
 	for _, t := range trials {
-		c.Took += t.Took
-		if len(c.Dots) < maxDots {
-			c.Dots = append(c.Dots, t.Verdict)
+		c.Took, c.Cost = c.Took+t.Took, c.Cost+t.Scores[scoreCost]
+	}
+	if row := trials[0].Row; row != nil {
+		cells := row.sliced()
+		var lines []string
+		for _, column := range slices.Sorted(maps.Keys(cells)) {
+			if column != "id" && column != "name" { // the title has them
+				lines = append(lines, p.line(column)+": "+p.line(cells[column]))
+			}
 		}
+		c.Cells = strings.Join(lines, "\n")
 	}
 	return c
 }
@@ -303,10 +378,22 @@ func anchor(id string) string {
 	return begin + "~" + hex.EncodeToString(sum[:8])
 }
 
-// choose decides which runs are shown in full: those that did not pass, of regressed cases first;
-// then the first trial that passed of the same cases; then the others.
-func (p *htmlPage) choose() {
-	type run struct{ of, trial, rank int }
+// choose decides which runs are shown in full: those that did not pass, of regressed cases first, and
+// those that the page links to; then the first trial that passed of the same cases; then the others.
+func (p *htmlPage) choose(links []table) {
+	linked := map[*Trial]bool{}
+	for _, t := range links {
+		for _, row := range t.Rows {
+			for _, c := range row {
+				linked[c.trial] = true
+			}
+		}
+	}
+	type run struct {
+		of   *htmlCase
+		t    *Trial
+		rank int
+	}
 	var runs []run
 	for i := range p.cases {
 		c, contrast := &p.cases[i], false
@@ -319,18 +406,18 @@ func (p *htmlPage) choose() {
 			switch {
 			case t.Verdict != Passed && c.Diff != nil && c.Diff.Change == Regressed:
 				rank = 0
-			case t.Verdict != Passed:
+			case t.Verdict != Passed || linked[t]:
 				rank = 1
 			case !contrast && c.rank < 2:
 				rank, contrast = 2, true
 			}
-			runs = append(runs, run{i, k, rank})
+			runs = append(runs, run{c, t, rank})
 		}
 	}
 	slices.SortStableFunc(runs, func(a, b run) int { return a.rank - b.rank })
 	p.Ran, p.Shown = len(runs), min(len(runs), maxRuns)
 	for _, r := range runs[:p.Shown] {
-		p.cases[r.of].full[r.trial] = true
+		p.full[r.t], r.of.Open = true, true
 	}
 }
 

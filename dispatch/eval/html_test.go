@@ -134,10 +134,10 @@ func experiment(t *testing.T, cases []eval.Case, agent dispatch.Agent, opts eval
 	return e
 }
 
-func written(t *testing.T, e, baseline *eval.Experiment) string {
+func written(t *testing.T, e *eval.Experiment, before ...*eval.Experiment) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := e.WriteHTML(&b, baseline); err != nil {
+	if err := e.WriteHTML(&b, before...); err != nil {
 		t.Fatal(err)
 	}
 	checkHTML(t, b.String())
@@ -197,7 +197,7 @@ func checkHTML(t *testing.T, page string) {
 			t.Errorf("the link #%s leads nowhere", link)
 		}
 	}
-	if scripts != 2 || strings.Count(page, "<script") != 1 || len(links) < 3 {
+	if scripts != 2 || strings.Count(page, "<script") != 1 || len(links) < 1 {
 		t.Errorf("%d styles and scripts, %d links", scripts, len(links))
 	}
 	if !utf8.ValidString(page) || strings.ContainsAny(page, "\x00\x1b\u202e\u2066") || strings.Contains(page, "ZgotmplZ") {
@@ -245,7 +245,9 @@ func TestWriteHTML(t *testing.T) {
 	}
 	single := written(t, experiment(t, cases, refunder(true), eval.Options{}), nil)
 	if *htmlFolder != "" {
-		for name, text := range map[string]string{"comparison.html": page, "single.html": single} {
+		pages := map[string]string{"comparison.html": page, "single.html": single, "many.html": written(t, shop10(10_000, 2), shop10(10_000, 1)),
+			"versions.html": written(t, shop10(40, 3), shop10(40, 1), shop10(40, 2))}
+		for name, text := range pages {
 			if err := os.WriteFile(filepath.Join(*htmlFolder, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -256,13 +258,12 @@ func TestWriteHTML(t *testing.T) {
 		golden(t, name+".html.txt", func(w io.Writer) error { _, err := io.WriteString(w, strings.Join(head[:3], part[1])); return err })
 	}
 
-	text := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.Split(page, "</style>")[1], " "))
-	text = strings.Join(strings.Fields(text), " ")
+	text := textOf(page)
 	for _, want := range []string{
 		"orders <x-evil>", "28 passed", "12 failed", "5 with errors", "10 cases, 46 trials in 1.2 s", "v1", "v2",
-		"5 faults counted as failed", "faults dropped", "Cases that always passed", "Several trials of a case", "not_graded 5",
-		"9 cases ran in both: 1 regressed, 1 improved, cannot tell of 7", "All 45 runs are shown in full",
-		"▼ regressed -100 [-100, -38.6]", "▲ improved +100 [+38.6, +100]", "0 of 5 passed", "60 % [23.1, 88.2]",
+		"62.2 % [27.8, 87.6]", "5 faults in this version counted as failed; without faults: 0 points in 8 cases", "cases that always passed: ", "Several trials of a case", "not_graded 5",
+		"9 cases: 1 improved, 1 regressed, 7 undecided; p = ", "All 45 runs are shown in full",
+		"100 % → 0 % [0, 43.4] −100 [−100, −38.6] ▼ regressed", "0 % → 100 % [56.6, 100] +100 [+38.6, +100] ▲ improved", "60 % → 60 % [23.1, 88.2]",
 		"Calls compared with trial 2 of the baseline, which passed", `+ added: list_orders({"customer":"cust_9"})`,
 		`~ changed: get_order /order_id: "17" → "0017"`, "The same calls with the same arguments.", "6 equal calls",
 		"The whole text has 1.0 MiB.", "⟨U+202E⟩⟨U+0000⟩", "Dispatch, turn 2", "Answer to turn 3", "final_response done: c",
@@ -282,6 +283,110 @@ func TestWriteHTML(t *testing.T) {
 	// The string of more than 1 MB is cut.
 	if len(page) > 500_000 {
 		t.Errorf("the page has %d bytes", len(page))
+	}
+}
+
+// textOf is what a reader sees of a page.
+func textOf(page string) string {
+	text := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.Split(page, "</style>")[1], " "))
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// shop10 is a version with three trials of each of n cases, whose rows have columns. Every tenth case
+// fails, in the second version all those of a team, and in the third none.
+func shop10(n, version int) *eval.Experiment {
+	e := &eval.Experiment{
+		Name: "shop", TrialsPerCase: 3, Started: time.Date(2026, 3, version, 12, 0, 0, 0, time.UTC), Took: time.Hour,
+		Fingerprint: eval.Fingerprint{Agent: fmt.Sprintf("v%d", version)}, GateBy: map[string]float64{"": 0.02, "cost": 0.3},
+	}
+	result := &dispatchtest.Result{Turns: []dispatchtest.Turn{{Instruction: "The order broke. Refund it."}}}
+	result.Calls = []proxytest.Call{{Tool: "get_order", Status: 200, Source: "behavior", Order: 1}}
+	for i := range n {
+		c := eval.Case{ID: fmt.Sprintf("row-%d", i), Name: fmt.Sprintf("row-%d: Order #%d", i, 1000+i), Row: &eval.Row{Number: i + 2, Extra: map[string]string{
+			"topic": []string{"plain", "angry", "other", "refund"}[i%4], "team": fmt.Sprintf("team %d", i%5), "says": fmt.Sprintf("$%d.50", i),
+		}}}
+		for k := range 3 {
+			t := eval.Trial{Case: c, Number: k + 1, Verdict: eval.Passed, Took: time.Duration(i%97+k+1) * time.Millisecond, Result: result,
+				Scores: map[string]float64{"calls": 1, "cost": float64(i%7+version) / 100}}
+			if version < 3 && i%10 == k || version == 2 && i%5 == 2 {
+				t.Verdict, t.Cause, t.Reason = eval.Failed, "grader", "the final response does not contain \"refunded\""
+			}
+			e.Trials = append(e.Trials, t)
+		}
+	}
+	return e
+}
+
+// The page begins with what a decision needs: the versions with their rates, the difference, and the
+// gates. The summary in a terminal says the same.
+func TestTheDecisionIsAtTheTop(t *testing.T) {
+	first, second, third := shop10(40, 1), shop10(40, 2), shop10(40, 3)
+	page := written(t, second, first)
+	top, _, _ := strings.Cut(textOf(page), "Scores score")
+	for _, want := range []string{
+		"✕ The gate failed", "rate, margin 2 points: failed", "cost, margin 0.3: undecided", "v1 2026-03-01 12:00 40 90 % [", "v2 2026-03-02 12:00 40 73.3 % [",
+		"−16.7 [−30.9, −4.3] ▼ regressed", "40 cases: 0 improved, 4 regressed, 36 undecided; p = 0.000", "cases that always passed: ",
+	} {
+		if !strings.Contains(top, want) {
+			t.Errorf("%q is not at the top:\n%s", want, top)
+		}
+	}
+	c := compare(t, first, second)
+	if c.Gate != eval.GateFailed || len(c.Gates) != 2 || c.Gates[0].Gate != c.NonInferior(0.02) || c.Gates[1].Score != "cost" {
+		t.Errorf("%s: %+v", c.Gate, c.Gates)
+	}
+	var b strings.Builder
+	if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\ngate, margin 2 points: failed\ngate, cost, margin 0.3: undecided\n") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	// Passed, undecided, and none.
+	if text := textOf(written(t, third, second)); !strings.Contains(text, "✓ The gate passed") {
+		t.Error("the page does not show the gate that passed")
+	}
+	second.GateBy, third.GateBy = map[string]float64{"charm": 1}, nil
+	small := shop10(5, 3)
+	if text := textOf(written(t, small, shop10(5, 3))); !strings.Contains(text, "? The gate is undecided") {
+		t.Error("the page does not show the gate that is undecided")
+	}
+	if text := textOf(written(t, second, first)); !strings.Contains(text, "charm, margin 1: failed: the score charm is not known") {
+		t.Error("the page does not show why a gate failed")
+	}
+	if text := textOf(written(t, third, second)); strings.Contains(text, "The gate") {
+		t.Error("the page shows a gate that nobody asked for")
+	}
+	// Without a baseline there is a rate and nothing to compare; with two versions before there are both steps.
+	if text := textOf(written(t, second)); !strings.Contains(text, "v2 2026-03-02 12:00 40 73.3 % [") || strings.Contains(text, "since the version before") {
+		t.Error("the page of one version does not show its rate alone")
+	}
+	text := textOf(written(t, third, nil, first, second))
+	for _, want := range []string{"v1 2026-03-01 12:00 40 90 %", "v3 2026-03-03 12:00 40 100 %", "2 comparisons: one interval in 20", "Scores by version", "v3 1 0.0", "0 % → 100 %"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in the page of three versions", want)
+		}
+	}
+	third.Fingerprint.Graders, first.Fingerprint.Graders, second.Fingerprint.Graders = "g2", "g1", "g2"
+	if err := third.WriteHTML(io.Discard, first, second); eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `"v2" after "v1"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Each case shows both rates, their difference and the columns of its row. Columns with few values are
+// parts of the experiment, and filters. The slowest and the dearest trials are links.
+func TestColumnsOfThePage(t *testing.T) {
+	e := shop10(40, 2)
+	e.SliceBy = []string{"team"}
+	page := written(t, e, shop10(40, 1))
+	for _, want := range []string{
+		`100 % → 0 % [0, 56.1]<svg class="interval pair"`, `<span class="cells">says: $2.50` + "\n" + `team: team 2` + "\n" + `topic: other</span>`,
+		`<details class="part"><summary>By topic, 4 values</summary>`, `<caption>By team</caption>`, `<a href="#cases" data-by="team: team 2">team 2</a>`,
+		`<option value="topic: angry">angry</option>`, `<option value="k">dearest first</option>`, `href="#row-39/3"`, `href="#row-6/1"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(page, "By says") || strings.Contains(page, "<summary>By team") {
+		t.Error("a column of which each row has its own value is a part, or one that was asked for is folded")
 	}
 }
 
@@ -336,14 +441,14 @@ func TestWriteHTMLOfManyCases(t *testing.T) {
 	run(t, obedient, casesOf(t, csvOf(instructions...), dispatchtest.Task{}), &eval.Options{ResultsFile: file})
 	e := load(t, file)
 	page := written(t, e, nil)
-	full := regexp.MustCompile(`<summary><span class="row"><span class="verdict (\w+)">`).FindAllStringSubmatch(page, -1)
+	full := regexp.MustCompile(`<summary class="row"><b class="verdict (\w+)">`).FindAllStringSubmatch(page, -1)
 	failed := 0
 	for _, m := range full {
 		if m[1] == "failed" {
 			failed++
 		}
 	}
-	if len(full) != 200 || failed != 100 || strings.Count(page, `<li class="case"`) != n || !strings.Contains(page, fmt.Sprintf("200 of %d runs are shown in full", n)) {
+	if len(full) != 200 || failed != 100 || strings.Count(page, `<li class="case`) != n || !strings.Contains(page, fmt.Sprintf("200 of %d runs are shown in full", n)) {
 		t.Errorf("%d runs are shown in full, %d of 100 that failed", len(full), failed)
 	}
 	held := func() uint64 {
@@ -517,8 +622,8 @@ func TestWriteHTMLShows(t *testing.T) {
 			t.Errorf("%s is not shown in full", shown)
 		}
 	}
-	if !strings.Contains(page, `<li class="trial"><div class="line" id="b/251">Trial 251 passed in 0.0 ms</div></li>`) {
-		t.Error("a trial that passed and is not shown in full is no short line")
+	if !strings.Contains(page, `<li class="trial line light">not shown: 249 passed</li>`) {
+		t.Error("the trials that passed and are not shown in full are not counted")
 	}
 	if strings.Contains(page, "<h3>Ping</h3>") {
 		t.Error("the page shows a ping that was not sent")
@@ -526,7 +631,7 @@ func TestWriteHTMLShows(t *testing.T) {
 	for i := range 25 {
 		baseline.Trials = append(baseline.Trials, eval.Trial{Case: eval.Case{ID: fmt.Sprintf("gone %02d", i)}, Number: 1, Verdict: eval.Passed})
 	}
-	if page = written(t, e, baseline); !strings.Contains(page, "gone 19</span> and 5 more") || strings.Contains(page, "gone 20") {
+	if page = written(t, e, baseline); !strings.Contains(page, "gone 19 and 5 more") || strings.Contains(page, "gone 20") {
 		t.Error("the page does not name 20 of 25 cases that are missing")
 	}
 }
@@ -604,7 +709,7 @@ func TestWriteHTMLOrder(t *testing.T) {
 	} {
 		page := written(t, candidate, baseline)
 		var order, powers []string
-		for _, m := range regexp.MustCompile(`<details id="(.)/"`).FindAllStringSubmatch(page, -1) {
+		for _, m := range regexp.MustCompile(`<li class="case row" id="(.)/"`).FindAllStringSubmatch(page, -1) {
 			order = append(order, m[1])
 		}
 		for _, m := range regexp.MustCompile(`<th scope="row" class="number">(\d+)</th>`).FindAllStringSubmatch(page, -1) {

@@ -28,7 +28,7 @@ const (
 type htmlTrial struct {
 	record
 	Took     time.Duration
-	Measured string // the scores, of a run that is shown in full
+	Measured string // the scores and the models, of a run that is shown in full
 	Anchor   string
 	Link     string
 	Run      *htmlRun // nil if it is not shown in full
@@ -56,31 +56,49 @@ type htmlRun struct {
 	MoreFaults   int
 }
 
-// fill prepares the trials of a case.
+// fill prepares the trials of a case: those that are shown in full, and the first others that did not
+// pass.
 func (p *htmlPage) fill(c *htmlCase) error {
+	others, more, left := map[Verdict]int{}, []string(nil), maxListed
 	for i := range c.trials {
 		t := &c.trials[i]
-		shown := &htmlTrial{record: t.known(p.e.secrets), Took: t.Took, Anchor: c.Anchor + strconv.Itoa(t.Number)}
-		shown.Link, shown.Repeat = "#"+shown.Anchor, p.e.repeat(t)
-		shown.Reason = oneLine(shown.Reason)
+		full := p.full[t]
+		if !full && (t.Verdict == Passed || left == 0) {
+			others[t.Verdict]++
+			continue
+		} else if !full {
+			left--
+		}
+		shown := &htmlTrial{record: t.known(p.secrets), Took: t.Took, Anchor: c.Anchor + strconv.Itoa(t.Number)}
+		shown.Link, shown.Repeat = "#"+shown.Anchor, p.Experiment.repeat(t)
 		for _, text := range []*string{(*string)(&shown.Cause), &shown.Reason, &shown.Expected, &shown.Ended, &shown.Repeat} {
-			*text = p.texts.Line(*text)
+			*text = p.line(*text)
 		}
-		for _, name := range p.names {
-			if v, known := t.Scores[name]; known && c.full[i] {
-				shown.Measured += ", " + p.texts.Line(name) + " " + amount(v)
-			}
-		}
-		shown.Measured = strings.TrimPrefix(shown.Measured, ", ")
 		c.List = append(c.List, shown)
-		if !c.full[i] {
+		if !full {
 			continue
 		}
+		var measured []string
+		for _, name := range p.names {
+			if v, known := t.Scores[name]; known {
+				measured = append(measured, p.line(name)+" "+amount(v))
+			}
+		}
+		for _, model := range t.models() {
+			measured = append(measured, "model "+p.line(model))
+		}
+		shown.Measured = strings.Join(measured, ", ")
 		var err error
 		if shown.Run, err = p.run(c, t, shown.Anchor); err != nil {
 			return err
 		}
 	}
+	for _, v := range verdicts {
+		if n := others[v.verdict]; n > 0 {
+			more = append(more, fmt.Sprintf("%d %s", n, v.word))
+		}
+	}
+	c.Others = strings.Join(more, ", ")
 	return nil
 }
 
@@ -90,13 +108,18 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	if result == nil || err != nil {
 		return nil, err
 	}
-	texts := &timeline.Texts{Secrets: p.e.secrets, Most: maxText, Budget: maxTexts, Prefix: anchor + "/"}
+	texts := &timeline.Texts{Secrets: p.secrets, Most: maxText, Budget: maxTexts, Prefix: anchor + "/"}
 	r := &htmlRun{Why: texts.Text("reason", t.Reason), AgentError: texts.Text("agent-error", result.AgentError)}
-	if r.Path, err = p.path(c, t, result, texts); err != nil {
+	if r.Path, err = p.path(c, t, result); err != nil {
 		return nil, err
 	}
 	run := timeline.Of(result)
 	r.Run = &run
+	if len(result.Turns) > 0 && c.Instruction == "" {
+		if text := terminal.Cut(p.line(result.Turns[0].Instruction), 300); !strings.HasSuffix(c.Title, text) {
+			c.Instruction = text
+		}
+	}
 	run.Rows, r.MoreRows = timeline.First(run.Rows, maxRows)
 	for i := range run.Rows {
 		run.Rows[i].Bound(maxOfCall)
@@ -128,7 +151,7 @@ type htmlStep struct {
 }
 
 // path compares a run with the same trial of the baseline, or else with one of its case that passed.
-func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, texts *timeline.Texts) (*htmlPath, error) {
+func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result) (*htmlPath, error) {
 	path, other := &htmlPath{}, (*Trial)(nil)
 	if i := slices.IndexFunc(p.baseline[t.ID], func(b Trial) bool { return b.Number == t.Number }); i >= 0 {
 		other, path.Of = &p.baseline[t.ID][i], "the baseline"
@@ -152,7 +175,7 @@ func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, text
 	from, to := TrajectoryOf(before), TrajectoryOf(result)
 	d := from.difference(to)
 	path.Same = len(d) == 0
-	path.add(func(s string) string { return texts.Line(p.before.Redact(s)) }, from, d)
+	path.add(p.line, from, d)
 	if n := len(path.Steps); n > maxPath {
 		path.Steps, path.More = path.Steps[:maxPath], n-maxPath
 	}

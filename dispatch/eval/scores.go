@@ -100,6 +100,29 @@ func (t *Trial) measure(result *dispatchtest.Result) {
 	}
 }
 
+// models returns the models that the responses name.
+func (t *Trial) models() (list []string) {
+	for _, u := range t.usage {
+		if u.Model != "" && !slices.Contains(list, u.Model) {
+			list = append(list, u.Model)
+		}
+	}
+	return list
+}
+
+// models names the models of all trials.
+func (e *Experiment) models() string {
+	var all []string
+	for i := range e.Trials {
+		for _, model := range e.Trials[i].models() {
+			if !slices.Contains(all, model) {
+				all = append(all, model)
+			}
+		}
+	}
+	return listed(all, 5)
+}
+
 // callsOf counts the requests for tools.
 func callsOf(result *dispatchtest.Result) int {
 	calls := len(result.Calls)

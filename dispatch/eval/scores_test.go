@@ -109,8 +109,8 @@ func TestScores(t *testing.T) {
 				t.Errorf("%s: %q is missing in\n%s", name, part, text)
 			}
 		}
-		if page := written(t, e, nil); !strings.Contains(page, `<th scope="row">tokens_out</th><td class="number">2 [`) ||
-			!strings.Contains(page, "Scores: polite 0.1, calls 1, tokens_in 10, tokens_out 1, seconds ") {
+		if page := written(t, e, nil); !strings.Contains(page, `<th scope="row">tokens_out</th><td class="number" data-head="mean, 95 % interval">2 [`) ||
+			!strings.Contains(page, "Scores: polite 0.1, calls 1, tokens_in 10, tokens_out 1, seconds ") || !strings.Contains(page, ", model small. ") {
 			t.Errorf("%s: the page has no scores", name)
 		}
 	}
@@ -261,7 +261,7 @@ func TestCompareScores(t *testing.T) {
 		t.Errorf("%+v", back.Scores)
 	}
 	page := written(t, after, before)
-	if !strings.Contains(page, "<caption>Scores compared</caption>") || !strings.Contains(page, ">+100 % [+100, +100]</td>") && !strings.Contains(page, "2.25 to 4.5: &#43;100 % [&#43;100, &#43;100]") {
+	if !strings.Contains(page, "<caption>Scores</caption>") || !strings.Contains(page, ">+100 % [+100, +100]</td>") && !strings.Contains(page, "2.25 to 4.5: &#43;100 % [&#43;100, &#43;100]") {
 		t.Error("the page does not compare the scores")
 	}
 	var doc struct {
@@ -378,11 +378,11 @@ func TestSlices(t *testing.T) {
 			t.Errorf("%s: %+v", name, c.Slices)
 		}
 		var b bytes.Buffer
-		if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\nrefund  2      0 [") || strings.Contains(b.String(), "\u202e") {
+		if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\nrefund  2      50 %      50 %       0 [") || strings.Contains(b.String(), "\u202e") {
 			t.Errorf("%v\n%s", err, b.String())
 		}
 		page := written(t, worse, e)
-		if strings.Contains(page, "\u202e") || !strings.Contains(page, "<caption>By topic</caption>") || !strings.Contains(page, "<caption>By topic, compared</caption>") {
+		if strings.Contains(page, "\u202e") || !strings.Contains(page, "<caption>By topic</caption>") || !strings.Contains(page, `<a href="#cases" data-by="topic: refund">refund</a>`) {
 			t.Error("the page has no slices, or a character that cannot be seen")
 		}
 	}

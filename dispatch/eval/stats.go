@@ -17,13 +17,13 @@ type Rate struct {
 
 // String returns the rate in percent: 60 % [23, 88].
 func (r Rate) String() string {
-	return fmt.Sprintf("%s [%s, %s]", percent(r.Value), number(100*r.Low), number(100*r.High))
+	return fmt.Sprintf("%s [%s, %s]", percent(r.Value), digits(100*r.Low), digits(100*r.High))
 }
 
 func rate(value float64, i stats.Interval) Rate { return Rate{value, i.Low, i.High} }
 
-// number writes a number with at most one digit after the point.
-func number(v float64) string {
+// digits writes a number with at most one digit after the point.
+func digits(v float64) string {
 	text := fmt.Sprintf("%.1f", v)
 	if text == "-0.0" || text == "0.0" {
 		return "0"
@@ -34,7 +34,7 @@ func number(v float64) string {
 	return text
 }
 
-func percent(v float64) string { return number(100*v) + " %" }
+func percent(v float64) string { return digits(100*v) + " %" }
 
 // CaseResult sums up the trials of one case.
 type CaseResult struct {
@@ -221,6 +221,22 @@ func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
 	}
 	e.Rate = e.AllOf[0].Rate
 	return e
+}
+
+// powers returns the table of several trials of a case, for few numbers of trials if there are many.
+func (s *Stats) powers() table {
+	t := table{Title: "Several trials of a case", Head: []string{"trials", "cases", "all pass", "at least one passes"}}
+	if s.Counted == nil || len(s.Counted.AllOf) < 2 {
+		return t
+	}
+	n := len(s.Counted.AllOf)
+	for k := 1; k <= n; k++ {
+		if k <= 5 || k == n || k == 10 || k == 100 || k == 1000 {
+			all, any := s.Counted.AllOf[k-1], s.Counted.AnyOf[k-1]
+			t.add(figure(fmt.Sprint(k)), figure(fmt.Sprint(all.Cases)), figure(all.String()), figure(any.String()))
+		}
+	}
+	return t
 }
 
 // units collects a value of each case. A group of cases is one unit, and so is a case without a group.

@@ -39,18 +39,17 @@ func (v Verdict) style() terminal.Style {
 }
 
 // WriteSummary writes the experiment for people: at most 20 trials that failed, how often each
-// cause occurred, why cases were skipped, what the platform would warn of, the slowest trials if
-// there are many, the estimates of [Experiment.Stats], who ended the sessions, and the counts. If
+// cause occurred, why cases were skipped, what the platform would warn of, the slowest and the dearest
+// trials if there are many, the estimates of [Experiment.Stats], who ended the sessions, and the counts. If
 // cases have several trials, it also writes the rates of at most 20 cases that did not always pass.
 // If colour is true, colour repeats the verdicts. Texts of agents are safe to print to a terminal.
 // It returns the first error of w.
 func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
 	e.writeBad(&b, colour)
-	e.writeCauses(&b, colour)
+	writeTables(&b, colour, []table{e.causeTable()})
 	e.writeNotes(&b, colour)
-	e.writeSlowest(&b, colour)
-	writeTables(&b, colour, e.tables())
+	writeTables(&b, colour, append(e.slowest(), e.tables()...))
 	s := e.Stats()
 	e.writeRates(&b, colour, s)
 	e.writeEnded(&b)
@@ -93,20 +92,6 @@ func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 	b.WriteByte('\n')
 }
 
-func (e *Experiment) writeCauses(b *bytes.Buffer, colour bool) {
-	causes := e.causes()
-	if len(causes) == 0 {
-		return
-	}
-	var table terminal.Table
-	table.Row(terminal.Cell{Text: "cause", Style: terminal.Faint}, terminal.Cell{Text: e.unit() + "s", Style: terminal.Faint, Right: true})
-	for _, c := range causes {
-		table.Row(terminal.PlainCell(string(c.Cause)), terminal.Cell{Text: fmt.Sprint(c.Cases), Right: true})
-	}
-	_ = table.Write(b, colour)
-	b.WriteByte('\n')
-}
-
 // causeCount is how many cases did not pass for a cause.
 type causeCount struct {
 	Cause Cause `json:"cause"`
@@ -131,6 +116,14 @@ func (e *Experiment) causes() []causeCount {
 		return cmp.Or(b.Cases-a.Cases, strings.Compare(string(a.Cause), string(b.Cause)))
 	})
 	return counts
+}
+
+func (e *Experiment) causeTable() table {
+	t := table{Title: "Why trials did not pass", Head: []string{"cause", e.unit() + "s"}}
+	for _, c := range e.causes() {
+		t.add(plain(string(c.Cause)), aligned(fmt.Sprint(c.Cases)))
+	}
+	return t
 }
 
 // writeNotes writes each reason of skipped cases, and each warning of the platform, once.
@@ -181,25 +174,28 @@ func (e *Experiment) writeEnded(b *bytes.Buffer) {
 	}
 }
 
-// writeSlowest lists the three slowest of more than nine.
-func (e *Experiment) writeSlowest(b *bytes.Buffer, colour bool) {
-	var ran []*Trial
-	for i := range e.Trials {
-		if c := &e.Trials[i]; c.Took > 0 {
-			ran = append(ran, c)
+// slowest lists the three slowest of more than nine trials, and the three dearest.
+func (e *Experiment) slowest() (list []table) {
+	by := func(head string, value func(*Trial) float64, text func(float64) string) {
+		var ran []*Trial
+		for i := range e.Trials {
+			if t := &e.Trials[i]; value(t) > 0 {
+				ran = append(ran, t)
+			}
 		}
+		slices.SortStableFunc(ran, func(a, b *Trial) int { return cmp.Compare(value(b), value(a)) })
+		if len(ran) < 10 || value(ran[0]) == value(ran[len(ran)-1]) {
+			return
+		}
+		t := table{Head: []string{head, ""}}
+		for _, trial := range ran[:3] {
+			t.add(aligned(text(value(trial))), cell{Text: terminal.Cut(oneLine(trial.Name), 72) + e.numbered(trial.Number), trial: trial})
+		}
+		list = append(list, t)
 	}
-	if len(ran) < 10 {
-		return
-	}
-	slices.SortStableFunc(ran, func(a, b *Trial) int { return cmp.Compare(b.Took, a.Took) })
-	var table terminal.Table
-	table.Row(terminal.Cell{Text: "slowest", Style: terminal.Faint})
-	for _, c := range ran[:3] {
-		table.Row(terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.PlainCell(terminal.Cut(oneLine(c.Name), 72)+e.numbered(c.Number)))
-	}
-	_ = table.Write(b, colour)
-	b.WriteByte('\n')
+	by("slowest", func(t *Trial) float64 { return t.Took.Seconds() }, func(s float64) string { return shortTime(time.Duration(s * float64(time.Second))) })
+	by("dearest", func(t *Trial) float64 { return t.Scores[scoreCost] }, amount)
+	return list
 }
 
 func (e *Experiment) writeCounts(b *bytes.Buffer, colour bool) {
@@ -238,7 +234,7 @@ func (e *Experiment) numbered(trial int) string {
 
 // writeRates writes what the trials tell together.
 func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
-	table := reportTable{Head: []string{"passed", "rate, 95 % interval", "case"}}
+	t := table{Head: []string{"passed", "rate, 95 % interval", "case"}}
 	for _, c := range e.Cases() {
 		if e.TrialsPerCase < 2 || c.Verdict == Passed || c.Trials == 0 {
 			continue
@@ -249,9 +245,9 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
 		} else if c.Stopped {
 			text = "stopped at the first failure"
 		}
-		table.add(fmt.Sprintf("%d of %d", c.Passed, c.Trials), text, terminal.Cut(oneLine(c.Name), 60))
+		t.add(figure(fmt.Sprintf("%d of %d", c.Passed, c.Trials)), figure(text), plain(terminal.Cut(oneLine(c.Name), 60)))
 	}
-	writeTables(b, colour, []reportTable{table})
+	writeTables(b, colour, []table{t})
 	if s.Cases == 0 || e.TrialsPerCase < 2 && s.Counted == nil {
 		return
 	}
@@ -289,8 +285,13 @@ func (e *Experiment) untried() string {
 	if len(names) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("no trial of %d of %s ended: %s", len(names), plural(len(all), "case"), strings.Join(names[:min(len(names), 5)], ", "))
-	if more := len(names) - 5; more > 0 {
+	return fmt.Sprintf("no trial of %d of %s ended: %s", len(names), plural(len(all), "case"), listed(names, 5))
+}
+
+// listed returns the first names, and how many more there are.
+func listed(names []string, most int) string {
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -15,6 +15,34 @@ import (
 func WriteVersions(w io.Writer, colour bool, experiments ...*Experiment) error {
 	ordered := slices.Clone(experiments)
 	slices.SortStableFunc(ordered, func(a, b *Experiment) int { return a.Started.Compare(b.Started) })
+	comparisons, err := steps(ordered)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	writeTables(&b, colour, []table{versions(ordered, comparisons)})
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// steps compares each experiment but the first with the one before it.
+func steps(ordered []*Experiment) (list []*Comparison, err error) {
+	for i := 1; i < len(ordered); i++ {
+		c, err := Compare(ordered[i-1], ordered[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s after %s: %w", shown(ordered[i].version()), shown(ordered[i-1].version()), err)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// versions returns the table of experiments and their steps.
+func versions(ordered []*Experiment, steps []*Comparison) table {
+	t := table{Head: []string{"version", "started", "cases", "rate, 95 % interval"}}
+	if len(ordered) > 1 {
+		t.Head = append(t.Head, "points since the version before", "")
+	}
 	var names []string
 	for _, e := range ordered {
 		for _, name := range e.scoreNames() {
@@ -23,48 +51,39 @@ func WriteVersions(w io.Writer, colour bool, experiments ...*Experiment) error {
 			}
 		}
 	}
-	t := reportTable{Head: append([]string{"version", "started", "cases", "rate, 95 % interval", "points since the version before", ""}, names...)}
+	t.Head = append(t.Head, names...)
 	for i, e := range ordered {
-		name, stats := e.version(), e.Stats()
-		rate, points, change := "", "", ""
-		if stats.Counted != nil {
-			rate = stats.Counted.Rate.String()
-		}
-		changes := map[string]ScoreChange{}
+		stats, changes := e.Stats(), map[string]Change{}
+		row := []cell{plain(e.version()), plain(e.Started.UTC().Format("2006-01-02 15:04")), figure(fmt.Sprint(stats.Cases)), rated(stats.Counted)}
 		if i > 0 {
-			c, err := Compare(ordered[i-1], e)
-			if err != nil {
-				return fmt.Errorf("%s after %s: %w", shown(name), shown(ordered[i-1].version()), err)
-			}
-			points, change = c.Counted.points(), string(c.Change)
+			c := steps[i-1]
+			row = append(row, figure(c.Counted.points()), changed(c.Change))
 			for _, s := range c.Scores {
-				changes[s.Name] = s
+				changes[s.Name] = s.Change
 			}
+		} else if len(ordered) > 1 {
+			row = append(row, cell{}, cell{})
 		}
 		cells := map[string]string{}
 		for _, s := range e.Scores() {
-			cell := amount(s.Mean)
+			text := amount(s.Mean)
 			if s.Unknown > 0 {
-				cell += fmt.Sprintf(", unknown in %d", s.Unknown)
+				text += fmt.Sprintf(", unknown in %d", s.Unknown)
 			}
-			if c, known := changes[s.Name]; known && c.Change != CannotTell {
-				cell += " (" + string(c.Change) + ")"
+			if change := changes[s.Name]; change != "" && change != CannotTell {
+				text += " (" + string(change) + ")"
 			}
-			cells[s.Name] = cell
+			cells[s.Name] = text
 		}
-		row := []string{name, e.Started.UTC().Format("2006-01-02 15:04"), fmt.Sprint(stats.Cases), rate, points, change}
 		for _, name := range names {
-			row = append(row, cells[name])
+			row = append(row, figure(cells[name]))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	if len(ordered) > 2 {
 		t.Note = fmt.Sprintf("%d comparisons: one interval in 20 misses the truth, so some may differ by chance", len(ordered)-1)
 	}
-	var b bytes.Buffer
-	writeTables(&b, colour, []reportTable{t})
-	_, err := w.Write(b.Bytes())
-	return err
+	return t
 }
 
 func (e *Experiment) version() string { return cmp.Or(e.Fingerprint.Agent, e.Name) }

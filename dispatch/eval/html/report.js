@@ -6,10 +6,17 @@
   const list = get("list");
   const cases = [...list.children];
   const worst = new Map(cases.map((c, i) => [c, i]));
-  const titles = new Map(cases.map((c) => [c, c.querySelector(".title").textContent]));
-  const texts = new Map(cases.map((c) => [c, c.querySelector(".name").textContent.toLowerCase()]));
-  const [filter, show, sort, keys, found] = ["filter", "show", "sort", "keys", "found"].map(get);
+  const [filter, show, by, sort, keys, found] = ["filter", "show", "by", "sort", "keys", "found"].map(get);
   get("controls").hidden = false;
+
+  const texts = new Map(); // made when they are needed first
+  function text(c) {
+    if (!texts.has(c)) {
+      const cells = c.querySelector(".cells")?.textContent.split("\n") ?? [];
+      texts.set(c, { title: c.querySelector(".name").firstChild.textContent, cells, all: c.querySelector(".name").textContent.toLowerCase() });
+    }
+    return texts.get(c);
+  }
 
   function choose() {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -17,8 +24,10 @@
     for (const c of cases) {
       const { v, c: change } = c.dataset;
       const kind = show.value === "" || show.value === change || show.value === "bad" && v !== "passed" && v !== "skipped";
-      c.hidden = !kind || !words.every((w) => texts.get(c).includes(w) || v === w || change === w);
-      if (!c.hidden) n++;
+      const hidden = !kind || by !== null && by.value !== "" && !text(c).cells.includes(by.value) ||
+        !words.every((w) => text(c).all.includes(w) || v === w || change === w);
+      if (c.hidden !== hidden) c.hidden = hidden;
+      if (!hidden) n++;
     }
     found.textContent = n === cases.length ? "" : n + " of " + cases.length + " cases";
   }
@@ -28,22 +37,24 @@
     "": (a, b) => worst.get(a) - worst.get(b),
     n: (a, b) => a.dataset.n - b.dataset.n,
     t: (a, b) => b.dataset.t - a.dataset.t || a.dataset.n - b.dataset.n,
-    name: (a, b) => compare(titles.get(a), titles.get(b)) || a.dataset.n - b.dataset.n,
+    k: (a, b) => (b.dataset.k || 0) - (a.dataset.k || 0) || a.dataset.n - b.dataset.n,
+    name: (a, b) => compare(text(a).title, text(b).title) || a.dataset.n - b.dataset.n,
   };
 
   function arrange() {
-    const all = document.createDocumentFragment();
-    all.append(...[...cases].sort(orders[sort.value]));
-    list.append(all);
+    list.append(...[...cases].sort(orders[sort.value]));
   }
 
-  // What an address names is shown, whatever is closed around it or filtered.
+  // What an address names is shown, whatever is closed around it or filtered. A trial that is not shown
+  // in full has the address of its case.
   function visit() {
-    const target = get(location.hash.slice(1)) || get(unescaped(location.hash.slice(1)));
+    let target = null;
+    for (const hash of [location.hash.slice(1), unescaped(location.hash.slice(1))]) target ??= get(hash) ?? get(hash.replace(/[^/]*$/, ""));
     if (target === null) return;
     const own = target.closest(".case");
     if (own !== null && own.hidden) {
       filter.value = show.value = "";
+      if (by !== null) by.value = "";
       choose();
     }
     for (let e = target; e !== null; e = e.parentElement) {
@@ -62,14 +73,14 @@
     }
   }
 
-  const handle = (c) => c.querySelector("summary, .line");
-
   function step(by) {
     const shown = [...list.children].filter((c) => !c.hidden);
     const at = document.activeElement === null ? null : document.activeElement.closest(".case");
     const next = at === null ? by > 0 ? 0 : shown.length - 1 : shown.indexOf(at) + by;
     if (shown[next] === undefined) return;
-    handle(shown[next]).focus();
+    const handle = shown[next].querySelector("summary") ?? shown[next];
+    if (handle === shown[next]) handle.tabIndex = -1;
+    handle.focus();
     shown[next].scrollIntoView({ block: "nearest" });
   }
 
@@ -93,7 +104,13 @@
     does();
   });
   filter.addEventListener("input", choose);
-  show.addEventListener("change", choose);
+  for (const select of [show, by]) select?.addEventListener("change", choose);
+  for (const link of document.querySelectorAll("[data-by]")) {
+    link.addEventListener("click", () => {
+      by.value = link.dataset.by;
+      choose();
+    });
+  }
   sort.addEventListener("change", arrange);
   addEventListener("hashchange", visit);
   visit();

@@ -37,8 +37,8 @@
 //	toolwire eval -trials 5 -agent-version "$(git rev-parse HEAD)" -shard 2/4 -results shards
 //	toolwire eval merge -o all.jsonl -baseline main.jsonl shards
 //
-// -html writes a page for people: each case, the timelines of its runs, and the comparison with
-// -baseline:
+// -html writes a page for people: the rates and the gate, each case, the timelines of its runs, and the
+// comparison with -baseline:
 //
 //	toolwire eval -trials 3 -html report.html
 //
@@ -50,7 +50,7 @@
 // cost too: it fails if the cost of a trial is not known.
 //
 // versions writes a table of any number of files of results, the oldest first, each compared with the one
-// before it:
+// before it, and with -html the page of the newest:
 //
 //	toolwire eval versions -prices prices.json v1.jsonl v2.jsonl v3.jsonl
 //
@@ -101,9 +101,9 @@ type options struct {
 	prices                  eval.Prices
 	pricesFile              string
 	slices                  []string
-	bounds                  []bound
-	only                    []string // ids of cases
-	failed                  string   // a file of results
+	bounds                  map[string]float64 // margins of scores
+	only                    []string           // ids of cases
+	failed                  string             // a file of results
 	limit                   int
 	retryFaults             bool
 	command                 string // that repeats the run

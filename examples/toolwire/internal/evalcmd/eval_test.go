@@ -271,7 +271,7 @@ func TestPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.HasSuffix(text, []byte("</html>\n")) || bytes.Contains(text, []byte("Comparison with the baseline")) != (args[0] == "merge") {
+		if !bytes.HasSuffix(text, []byte("</html>\n")) || bytes.Contains(text, []byte("points since the version before")) != (args[0] == "merge") {
 			t.Errorf("%q: the page of %d bytes is not whole, or has no comparison", args, len(text))
 		}
 	}
@@ -354,7 +354,7 @@ func TestReportsDoNotOverwrite(t *testing.T) {
 		t.Errorf("status %d: %s", status, stderr.String())
 	}
 	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte(" cancelled</span>")) || bytes.Contains(text, []byte("older page")) ||
-		bytes.Contains(text, []byte("Comparison with the baseline")) {
+		bytes.Contains(text, []byte("points since the version before")) {
 		t.Errorf("the page has %d bytes, or compares what did not run: %v", len(text), err)
 	}
 }
@@ -687,8 +687,20 @@ func TestScoresAndSlices(t *testing.T) {
 	run(0, append(served, "-results", before, "-prices", prices, "-slice", "topic"),
 		"cost        0.002 [0.002, 0.002] ", "calls       2 [2, 2]", "\ntopic 0  40     100 % [", "2 values: one interval in 20 misses the truth")
 	run(4, append(served, "-results", after, "-baseline", before, "-prices", prices, "-gate", "cost=0.1", "-gate", "calls=0", "-slice", "topic"),
-		"cost        0.002 to 0.002: 0 % [0, 0]", "\ntopic 1  40     0 [", "gate, margin 5 points: passed\ngate, cost, margin 0.1: passed\ngate, calls, margin 0: undecided\n") // exactly at its margin
+		"cost        0.002 to 0.002: 0 % [0, 0]", "\ntopic 1  40     100 %     100 %      0 [", "gate, margin 5 points: passed\ngate, calls, margin 0: undecided\ngate, cost, margin 0.1: passed\n") // exactly at its margin
 	run(0, []string{"versions", "-prices", prices, after, before}, "version  started ", "before   20", "after    20", "    0 [-4.7, +4.7]                   cannot tell  2      1000  ")
+	page := file("versions.html", "")
+	run(0, []string{"versions", "-html", page, "-prices", prices, after, before})
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`<th scope="row">before</th>`, `<th scope="row">after</th>`, "0 [−4.7, &#43;4.7]", "<h1 dir=\"auto\">after</h1>"} {
+		if !bytes.Contains(html, []byte(part)) {
+			t.Errorf("%q is missing on the page of the versions", part)
+		}
+	}
+	run(2, []string{"versions", "-html", before, after, before}, "-html and the file "+before+" name the same file")
 	run(2, []string{"versions", before}, "toolwire eval: versions needs at least two files of results")
 	run(2, []string{"versions", before, "nope.jsonl"}, "nope.jsonl: the file cannot be read")
 	run(2, []string{"merge", "-baseline", before, "-gate", "cost=0.1", after}, "toolwire eval: -gate cost needs -prices\n")

@@ -5,9 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -91,7 +91,7 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 	if err := o.readPrices(); err != nil {
 		return err
 	}
-	if o.prices == nil && slices.ContainsFunc(o.bounds, func(b bound) bool { return b.score == "cost" }) {
+	if _, bounded := o.bounds["cost"]; bounded && o.prices == nil {
 		return errors.New("-gate cost needs -prices")
 	}
 	if o.baseline == "" {
@@ -142,30 +142,13 @@ func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 		o.complain(stderr, err)
 		return commandline.Mistake
 	}
-	gate := c.NonInferior(o.margin)
-	fmt.Fprintf(stdout, "gate, margin %g points: %s\n", 100*o.margin, gate)
-	gates := []eval.Gate{gate}
-	for _, b := range o.bounds {
-		gate, reason := c.Bound(b.score, b.margin)
-		if reason != "" {
-			reason = ": " + reason
-		}
-		fmt.Fprintf(stdout, "gate, %s, margin %g: %s%s\n", b.score, b.margin, gate, reason)
-		gates = append(gates, gate)
-	}
-	switch {
-	case slices.Contains(gates, eval.GateFailed):
+	switch c.Gate {
+	case eval.GateFailed:
 		return statusWorse
-	case slices.Contains(gates, eval.GateUndecided):
+	case eval.GateUndecided:
 		return statusUndecided
 	}
 	return commandline.OK
-}
-
-// bound is a score and by how much the gate lets it be worse.
-type bound struct {
-	score  string
-	margin float64
 }
 
 func (o *options) addBound(text string) error {
@@ -174,7 +157,10 @@ func (o *options) addBound(text string) error {
 	if score == "" || err != nil || !(margin >= 0 && margin <= 100) {
 		return errors.New("it is a score and a margin, such as cost=0.1")
 	}
-	o.bounds = append(o.bounds, bound{score, margin})
+	if o.bounds == nil {
+		o.bounds = map[string]float64{}
+	}
+	o.bounds[score] = margin
 	return nil
 }
 
@@ -195,5 +181,9 @@ func (o *options) readPrices() error {
 // dress sets what reports show of an experiment.
 func (o *options) dress(set *eval.Experiment, name string) {
 	set.Name, set.SliceBy = name, o.slices
+	if o.baseline != "" {
+		set.GateBy = map[string]float64{"": o.margin}
+		maps.Copy(set.GateBy, o.bounds)
+	}
 	set.SetPrices(o.prices)
 }

@@ -14,7 +14,7 @@ import (
 type report struct {
 	flag  string
 	file  *os.File
-	write func(w io.Writer, e, baseline *eval.Experiment) error
+	write func(w io.Writer, e *eval.Experiment, before ...*eval.Experiment) error
 }
 
 // reports are the files to write. They are opened before the set runs, so that a mistake in a path
@@ -39,12 +39,14 @@ func (o *options) openReports(taken ...named) (all reports, err error) {
 	for _, kind := range []struct {
 		flag, path string
 		mode       os.FileMode
-		write      func(w io.Writer, e, baseline *eval.Experiment) error
+		write      func(w io.Writer, e *eval.Experiment, before ...*eval.Experiment) error
 	}{
-		{"-junit", o.junit, 0o666, func(w io.Writer, e, _ *eval.Experiment) error { return e.WriteJUnit(w) }},
-		{"-json", o.json, 0o666, func(w io.Writer, e, _ *eval.Experiment) error { return e.WriteJSON(w) }},
+		{"-junit", o.junit, 0o666, func(w io.Writer, e *eval.Experiment, _ ...*eval.Experiment) error { return e.WriteJUnit(w) }},
+		{"-json", o.json, 0o666, func(w io.Writer, e *eval.Experiment, _ ...*eval.Experiment) error { return e.WriteJSON(w) }},
 		// It has arguments and results, as the file of results has.
-		{"-html", o.html, 0o600, func(w io.Writer, e, baseline *eval.Experiment) error { return e.WriteHTML(w, baseline) }},
+		{"-html", o.html, 0o600, func(w io.Writer, e *eval.Experiment, before ...*eval.Experiment) error {
+			return e.WriteHTML(w, before...)
+		}},
 	} {
 		if kind.path == "" {
 			continue
@@ -83,13 +85,13 @@ func (o *options) openReports(taken ...named) (all reports, err error) {
 }
 
 // write writes the reports. A comparison with trials that were cancelled would say nothing.
-func (r reports) write(e, baseline *eval.Experiment) error {
+func (r reports) write(e *eval.Experiment, before ...*eval.Experiment) error {
 	if e.Count(eval.Cancelled) > 0 {
-		baseline = nil
+		before = nil
 	}
 	var errs []error
 	for _, one := range r {
-		errs = append(errs, one.write(one.file, e, baseline), one.file.Close())
+		errs = append(errs, one.write(one.file, e, before...), one.file.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
@@ -19,6 +20,7 @@ Compare the results of several versions, the oldest first, each with the one bef
 func versions(args []string, stdout, stderr io.Writer) int {
 	var o options
 	flags := flag.NewFlagSet("toolwire eval versions", flag.ContinueOnError)
+	flags.StringVar(&o.html, "html", "", "write a report of the newest version to this `file`, as one HTML page; it compares with the version before")
 	flags.StringVar(&o.pricesFile, "prices", "", "JSON `file` with the prices of a million tokens, as for toolwire eval")
 	if status, ok := commandline.Parse(flags, versionsUsage, args, stdout, stderr); !ok {
 		return status
@@ -38,13 +40,21 @@ func (o *options) writeVersions(files []string, stdout io.Writer) error {
 		return errors.New("versions needs at least two files of results")
 	}
 	var all []*eval.Experiment
+	taken := []named{{"-prices", o.pricesFile}}
 	for _, file := range files {
 		e, err := eval.Load(file)
 		if err != nil {
 			return err
 		}
 		o.dress(e, nameOf(file))
-		all = append(all, e)
+		all, taken = append(all, e), append(taken, named{"the file " + file, file})
 	}
-	return eval.WriteVersions(stdout, terminal.Colour(stdout, os.Getenv), all...)
+	slices.SortStableFunc(all, func(a, b *eval.Experiment) int { return a.Started.Compare(b.Started) })
+	reports, err := o.openReports(taken...)
+	if err != nil {
+		return err
+	}
+	defer reports.close()
+	newest := len(all) - 1
+	return errors.Join(eval.WriteVersions(stdout, terminal.Colour(stdout, os.Getenv), all...), reports.write(all[newest], all[:newest]...))
 }

@@ -120,7 +120,8 @@ func root() string {
 }
 
 // WriteReports writes the pages of the tests of package eval into dir: comparison.html has a
-// baseline, and single.html has one trial of each case.
+// baseline, single.html has one trial of each case, versions.html has three versions, and many.html has
+// 10,000 cases.
 func WriteReports(ctx context.Context, dir string) error {
 	test := exec.CommandContext(ctx, "go", "test", "./dispatch/eval", "-run", "^TestWriteHTML$", "-vet=off", "-count=1", "-args", "-html", dir)
 	test.Dir = root()
