@@ -42,7 +42,7 @@ func New(baseURL, runToken string, opts *Options) (*Client, error) {
 // unchanged. See [Client.Do] for args.
 //
 // Every error is an [*Error]. The code is [CodeToolFailed] if the tool failed; see [Result.Failed].
-// The code is [CodeResultType] if the result does not fit T. In both cases the tool has run, and
+// The code is [CodeResultType] if the result cannot be decoded into T. In both cases the tool has run, and
 // [Error].Result contains the whole Result. Do not repeat the call.
 func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, error) {
 	var v T

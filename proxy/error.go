@@ -44,7 +44,7 @@ const (
 	CodeResponseTooLarge Code = "response_too_large" // the result has more than 1 MiB
 	CodeBadResponse      Code = "bad_response"       // not the documented envelope
 	CodeToolFailed       Code = "tool_failed"        // [Call] only: see [Error.Result]
-	CodeResultType       Code = "result_type"        // [Call] only: the result does not fit the Go type
+	CodeResultType       Code = "result_type"        // [Call] only: the result cannot be decoded into the Go type
 )
 
 // A Delivery tells whether the tool of a failed call may have run. For a trace event, it tells

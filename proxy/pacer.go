@@ -27,7 +27,7 @@ import (
 // shares it then fails with [CodeRunOver] without a request. A Pacer without a limit does not
 // remember it.
 //
-// The zero Pacer has the documented limit of 60 requests in any 60 seconds. A Pacer must not be
+// The zero Pacer applies the documented limit of 60 requests in any 60 seconds. A Pacer must not be
 // copied.
 type Pacer struct {
 	limit  int

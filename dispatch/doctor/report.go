@@ -124,7 +124,7 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// maxDetails is how many details of one check the table shows. JSON has them all.
+// maxDetails is how many details of one check the table shows. The JSON report contains all of them.
 const maxDetails = 20
 
 var styles = map[Status]terminal.Style{

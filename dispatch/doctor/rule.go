@@ -30,7 +30,7 @@ const (
 
 const actorRule = porting + `Step 2, Multi-agent attribution: "A malformed label is rejected with 400 actor_id_invalid".`
 
-// rules has the rule of each check.
+// rules maps each check to its rule.
 var rules = map[Name]rule{
 	checkReachable: {porting + `Step 3: "Pipelines opens one HTTP POST per dispatch to your endpoint."`, Inferred},
 	checkTLS:       {`"Register an external HTTP agent": the endpoint URL is publicly reachable HTTPS.`, Advised},

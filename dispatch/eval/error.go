@@ -44,9 +44,9 @@ type Error struct {
 //	invalid_results a file or a line of it is not one of results
 //	incomplete      trials are missing in a file of results
 //	missing_shard   the file of a shard is missing
-//	doubled_shard   two files have the same shard
+//	doubled_shard   two files contain the same shard
 //	foreign_shard   a shard is of another experiment
-//	doubled_result  a file has a trial twice
+//	doubled_result  a file contains a trial twice
 //	foreign_result  a result is of another experiment or shard
 type Problem struct {
 	Code    string `json:"code"`

@@ -51,7 +51,7 @@ type Options struct {
 	// Task is written into the header of a new tape. Secrets in it are redacted.
 	Task Task
 
-	// Redact reports whether to redact a member that does not have a usual name of a secret. It
+	// Redact reports whether to redact a member whose name is not a usual name of a secret. It
 	// gets the name of the member and its JSON Pointer: /card/number in arguments,
 	// /response/card/number in the response to a tool call. In JSON inside a string the pointer
 	// starts at that JSON. Redact must be safe for concurrent use. Replay needs the same function

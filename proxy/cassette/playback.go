@@ -6,7 +6,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// playback is a tape prepared for a run: it has the answers to each request, in turn.
+// playback is a tape prepared for a run: it holds the answers to each request, in turn.
 type playback struct {
 	calls  []*taped            // all, in the order of the tape
 	queues map[string]*queue   // by the key of the request
@@ -18,7 +18,7 @@ type target struct{ kind, name, method string }
 
 func (i *Interaction) target() target { return target{i.Kind, i.Name, i.method()} }
 
-// queue has the answers to equal requests.
+// queue holds the answers to equal requests.
 type queue struct {
 	calls []*taped
 	taken int

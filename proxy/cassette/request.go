@@ -54,7 +54,7 @@ func credentials(header http.Header) (token string, all []string) {
 	return token, all
 }
 
-// identity has the parts of a request that are compared. Two requests are equal if their keys are.
+// identity consists of the parts of a request that are compared. Two requests are equal if their keys are.
 type identity struct {
 	key      string
 	compared json.RawMessage // the parts of the arguments that are compared; nil if they are not JSON

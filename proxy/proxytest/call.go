@@ -41,7 +41,7 @@ type runRequest struct {
 const bodyTimeout = 30 * time.Second
 
 func (v *runRequest) serve(r *http.Request) {
-	// The body is read first, so that the record of a refused request has the arguments.
+	// The body is read first, so that the record of a refused request contains the arguments.
 	timeout := bodyTimeout
 	if v.run.isOver() {
 		timeout = httpserve.RefusalTime

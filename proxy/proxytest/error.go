@@ -26,7 +26,7 @@ const (
 //	behavior   a behavior is not valid, or belongs to no tool
 //	rule       a failure rule is not valid, or names an unknown tool
 //	seed       the seed is not valid
-//	json       the document is not one strict JSON value, or has an unknown member
+//	json       the document is not one strict JSON value, or contains an unknown member
 type Problem struct {
 	Tool string `json:"tool,omitempty"` // the tool of a behavior, if that is what the problem is about
 	Code string `json:"code"`

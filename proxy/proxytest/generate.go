@@ -13,7 +13,7 @@ import (
 )
 
 // draft is a result while it is made from an output_schema, as the platform's simulator does it, without a
-// model. Equal seeds, tools and arguments have equal results. A property that has the name of an argument
+// model. Equal seeds, tools and arguments give equal results. A property that has the name of an argument
 // has its value, so that get_order answers with the order that was asked for. Properties of entities have
 // the values of the ledger. A value that is made up for an entity stays the same for the rest of the run.
 // The results are validated like any other.

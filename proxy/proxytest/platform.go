@@ -46,7 +46,7 @@
 // Mistakes in a [World] are reported together in one [*Error]. A Platform and a
 // [Run] are safe for concurrent use. They call behaviors concurrently.
 //
-// Equal worlds and equal calls have equal results. Tokens are random. Where the platform's
+// Equal worlds and equal calls give equal results. Tokens are random. Where the platform's
 // documents do not describe the format of a failure, the format is a guess of this package, and the
 // comments say so.
 //
@@ -171,7 +171,7 @@ func New(w World, opts *Options) (*Platform, error) {
 	return p, nil
 }
 
-// With returns a platform without runs that has the same options and world, except for the initial
+// With returns a platform without runs, with the same options and world, except for the initial
 // state, the failure rules and the behavior instructions. It shares the compiled tools, so use it
 // for many tasks with the same tools. The runs of both platforms have different ids. An [*Error]
 // with [CodeWorld] reports all mistakes.
@@ -183,7 +183,7 @@ func (p *Platform) With(initialState string, rules []FailureRule, instructions s
 	return p.of(w), nil
 }
 
-// Variant returns a platform without runs that has the same options and world, except for the seed,
+// Variant returns a platform without runs, with the same options and world, except for the seed,
 // which is derived from the seed of the world and key. Repetitions of a task with a key each differ
 // in generated results and in failures with a probability, and can be reproduced.
 func (p *Platform) Variant(key string) *Platform {
