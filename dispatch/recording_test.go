@@ -354,7 +354,7 @@ func TestMadeIDsDifferFromTheAgents(t *testing.T) {
 	}
 }
 
-// Made ids may be those of the model, but of other calls. No result goes to another call, and no id
+// Made ids may equal ids of the model, but of other calls. No result goes to another call, and no id
 // occurs twice.
 func TestTheModelsIDsAreThoseOfOtherCalls(t *testing.T) {
 	for _, tt := range []struct {

@@ -37,7 +37,7 @@ func scenarios(names ...doctor.Name) *doctor.Options {
 }
 
 // judged returns the scenarios that judge every agent. The others judge an agent that shows what it
-// knows of a session, which those of TestMemory do.
+// knows of a session, as the agents of TestMemory do.
 func judged() []doctor.Name {
 	return slices.DeleteFunc(doctor.Scenarios(), func(name doctor.Name) bool { return strings.HasPrefix(string(name), "memory_") })
 }

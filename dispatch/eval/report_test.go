@@ -123,7 +123,7 @@ func TestReports(t *testing.T) {
 	golden(t, "experiment.xml", set.WriteJUnit)
 }
 
-// The XML is well-formed whatever agents say, and its counts are those of its cases.
+// The XML is well-formed whatever agents say, and its counts agree with its cases.
 func TestJUnit(t *testing.T) {
 	set := reported(t)
 	var b bytes.Buffer

@@ -366,8 +366,8 @@ func TestVeryManyTrials(t *testing.T) {
 	}
 }
 
-// Three trials are one pair of trials and not two: the interval of pass^2 of four equal cases is that of
-// four pairs.
+// Three trials are one pair of trials and not two: the interval of pass^2 of four equal cases equals
+// the interval of four pairs.
 func TestPairsOfTrials(t *testing.T) {
 	e := scripted("..x", "..x", ".x.", "x..")
 	if got := e.Stats().Counted.AllOf[1]; got.String() != "33.3 % [7, 76]" {

@@ -66,7 +66,7 @@ func send(ctx context.Context, transport http.RoundTripper, path, body string) (
 // instruction is the prompt of the runs; the wires have it as the user's message.
 const instruction = "Both orders."
 
-// inRun runs an agent and returns what arrives of its response. The final response is that of the
+// inRun runs an agent and returns what arrives of its response. The final response belongs to the
 // wires.
 func inRun(t testing.TB, agent func(ctx context.Context, run *dispatch.Run) error) *dispatchtest.Result {
 	t.Helper()

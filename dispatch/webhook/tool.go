@@ -50,7 +50,7 @@ type Tool struct {
 // set Parameters of the returned tool.
 //
 // Arguments are decoded as encoding/json does. If the schema accepts arguments that In cannot hold,
-// such as 300 for an int8, the agent receives an error that says so.
+// such as 300 for an int8, the agent receives an error that names them.
 func Define[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) Tool {
 	declared, err := schema.Define[In, any](name, description, nil)
 	t := Tool{Name: name, Description: description, problem: err}

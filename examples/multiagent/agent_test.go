@@ -138,7 +138,7 @@ func checkLabels(t *testing.T, got *dispatchtest.Result) {
 }
 
 // checkTranscript compares the conversations of the transcript, each of which begins with a system
-// prompt. Ids and groups of calls are those of the model. The supervisor's conversation is first, and its
+// prompt. Ids and groups of calls come from the model. The supervisor's conversation is first, and its
 // final response is last.
 func checkTranscript(t *testing.T, got *dispatchtest.Result) {
 	var conversations []string

@@ -633,7 +633,7 @@ func same(t *testing.T, path string, doc []byte) {
 	}
 }
 
-// TestRandomPaths compares with the reference. Several paths share a document, as those of an
+// TestRandomPaths compares with the reference. Several paths share a document, like the paths of an
 // adapter do.
 func TestRandomPaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 11))

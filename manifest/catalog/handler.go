@@ -274,7 +274,7 @@ var sourceRoute = route{notFound: "Tool or script not found", methods: map[strin
 	http.MethodGet: (*Handler).source,
 }}
 
-// match returns the pattern of a path, which need not be that of a route, and the id in the path.
+// match returns the pattern of a path, which need not belong to a route, and the id in the path.
 func match(method, path string) (pattern, id string) {
 	rest, ok := strings.CutPrefix(path, "/tools/")
 	id, part, more := strings.Cut(rest, "/")

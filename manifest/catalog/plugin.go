@@ -156,7 +156,7 @@ func (o *PluginOptions) needsEntryPoint() (needs, ok bool) {
 	return isBefore(o.ServerVersion, [3]int{0, 1, 85})
 }
 
-// problems returns the mistakes in the options, at pointers below that of o.
+// problems returns the mistakes in the options, at pointers below the pointer of o.
 func (o *PluginOptions) problems(pointer string) []Problem {
 	ps := negative("MaxBytes", int64(o.MaxBytes))
 	if _, ok := o.needsEntryPoint(); !ok {

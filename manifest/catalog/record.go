@@ -56,7 +56,7 @@ func (i *ListItem) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// The members of a record, with the alias of tool_type, and those of an item.
+// The members of a record, with the alias of tool_type, and the members of an item.
 var (
 	recordMembers = []string{"name", "framework", "tool_type", "type", "account_id", "description", "tags", "version"}
 	itemMembers   = append(slices.Clip(recordMembers), "id", "plugin_class_name", "module_name", "script_content")
@@ -65,7 +65,7 @@ var (
 // maxDepth bounds the nesting of a document.
 const maxDepth = 64
 
-// readRecord reads the members that are present, and those of an item into item if it is not nil.
+// readRecord reads the members that are present, and the members of an item into item if it is not nil.
 // The problems are members with the wrong type. In strict mode, a name that differs from a known one
 // by case only is an error.
 func readRecord(data []byte, mode rawjson.Mode, item *ListItem) (p Patch, ps problems, err error) {

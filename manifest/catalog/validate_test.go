@@ -77,7 +77,7 @@ func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, doc string
 		tool      *catalog.Tool // nil if it is rejected
-		problems  string        // of the tool: those of reading it, otherwise those of Validate
+		problems  string        // of reading the tool, or else of Validate
 		patch     string        // as it is written; or its problems
 	}{
 		{"minimal", minimal, &catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain, Type: catalog.Custom}, "",

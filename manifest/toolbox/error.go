@@ -78,7 +78,7 @@ func Errorf(format string, args ...any) error {
 	return &Error{Code: CodeToolFailed, Message: err.Error(), Err: err}
 }
 
-// Problem is one rule that a document or the options break. Codes, beside those of package schema:
+// Problem is one rule that a document or the options break. Codes, beside the codes of package schema:
 //
 //	wrong_type             a member has the wrong JSON type
 //	wrong_case             the name of a member has the wrong case

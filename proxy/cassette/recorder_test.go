@@ -181,7 +181,7 @@ func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 	}
 	for n := 1; n <= 300; n++ {
 		if ended, _ := filepath.Glob(filepath.Join(dir, fmt.Sprintf("*-%d.jsonl", n))); (len(ended) == 1) != (n <= 44) {
-			t.Errorf("tape %d: %v, want those of the first 44 runs", n, ended)
+			t.Errorf("tape %d: %v, want the ends of the first 44 runs", n, ended)
 		}
 	}
 	if err := recorder.Close(); err != nil {

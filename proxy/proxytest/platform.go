@@ -47,8 +47,8 @@
 // [Run] are safe for concurrent use. They call behaviors concurrently.
 //
 // Equal worlds and equal calls give equal results. Tokens are random. Where the platform's
-// documents do not describe the format of a failure, the format is a guess of this package, and the
-// comments say so.
+// documents do not describe the format of a failure, the format is a guess of this package, and a
+// comment marks it.
 //
 // [proxy]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#proxy
 // [Porting without the SDK]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents

@@ -201,7 +201,7 @@ func (v *runRequest) fail(live bool) (answered bool) {
 		if rule.Status == http.StatusUnauthorized && isRunOver(rule.ErrorClass) {
 			v.run.End(rule.ErrorClass)
 		}
-		v.refuse(rule.Status, rule.ErrorClass, "a failure rule of the task says so")
+		v.refuse(rule.Status, rule.ErrorClass, "a failure rule of the task refuses the call")
 	case rule.Break == breakReset:
 		v.reset()
 	default:

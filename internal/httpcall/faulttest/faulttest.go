@@ -1,5 +1,5 @@
 // Package faulttest is the table of faults that every outgoing client of this module must survive.
-// A row plays a peer that misbehaves on a real socket: plain, TLS or HTTP/2.
+// A row stands in for a peer that misbehaves on a real socket: plain, TLS or HTTP/2.
 //
 // A client runs the rows against itself:
 //
@@ -79,8 +79,8 @@ type Row struct {
 	sentinel bool
 	warm     bool           // a call that succeeds comes first, over the connection that then fails
 	listen   listening      // plain HTTP/1 if it is zero
-	connect  func(*session) // plays the whole connection, in place of serve
-	serve    func(*session) // plays the answer to one request; the connection is closed if it returns after close or reset
+	connect  func(*session) // handles the whole connection, in place of serve
+	serve    func(*session) // answers one request; the connection is closed if it returns after close or reset
 }
 
 // A Peer is what a client calls.
@@ -115,7 +115,7 @@ func Sentinels() []Row {
 	return rows
 }
 
-// Run plays the row against call. good is a body that the client accepts with the status 200. It
+// Run runs the row against call. good is a body that the client accepts with the status 200. It
 // must be JSON of at least 10 bytes.
 func (r Row) Run(t testing.TB, good string, call func(ctx context.Context, p Peer)) {
 	t.Helper()

@@ -66,7 +66,7 @@ func (x *session) nextRequest() uint32 {
 	}
 }
 
-// onStream plays a connection of HTTP/2: answer is called for each request.
+// onStream handles a connection of HTTP/2: answer is called for each request.
 func onStream(answer func(x *session, stream uint32)) func(*session) {
 	return func(x *session) {
 		var hello [len(preface)]byte
@@ -100,7 +100,7 @@ func http2() []Row {
 	row := func(name string, requests int, want Want, answer func(x *session, stream uint32)) Row {
 		return Row{Name: "HTTP/2: " + name, listen: h2, Requests: requests, Want: want, connect: onStream(answer)}
 	}
-	// first plays a fault once. The transport repeats what the peer has surely not processed.
+	// first makes a fault occur once. The transport repeats what the peer has surely not processed.
 	first := func(fault func(x *session, stream uint32)) func(*session, uint32) {
 		return func(x *session, stream uint32) {
 			if x.number == 1 {

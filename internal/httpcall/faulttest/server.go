@@ -29,7 +29,7 @@ const (
 	h2                  // HTTP/2 without TLS
 )
 
-// server plays the peer of one row.
+// server stands in for the peer of one row.
 type server struct {
 	row      Row
 	good     string

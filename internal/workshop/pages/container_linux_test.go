@@ -24,7 +24,7 @@ import (
 const imageUser = 65532
 
 // image builds what the Dockerfile of docs/deployment.md describes: the commands of the first stage
-// run here, and the root folder gets what the second stage copies. certificates are those of the
+// run here, and the root folder gets what the second stage copies. certificates are the certificates of the
 // machine that builds. The folder /out is a volume.
 func image(t *testing.T, source string, certificates []byte) (root string) {
 	t.Helper()

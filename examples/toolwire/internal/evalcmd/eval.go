@@ -143,7 +143,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o options
 	flags := flag.NewFlagSet("toolwire eval", flag.ContinueOnError)
 	flags.StringVar(&o.dataset, "dataset", "", "`file` with the tasks, CSV or JSON Lines (default: a small one about the sample agent)")
-	flags.StringVar(&o.world, "world", "", "JSON `file` with the world behind the tools: tools_schema, behaviors, initial_state, … (default: that of the sample agent; with -url a world without tools)")
+	flags.StringVar(&o.world, "world", "", "JSON `file` with the world behind the tools: tools_schema, behaviors, initial_state, … (default: the sample agent's world; with -url a world without tools)")
 	o.agent.AddFlags(flags, "the agent's `endpoint`, on this machine; without one a sample agent in this program works on the tasks")
 	flags.IntVar(&o.parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
 	flags.IntVar(&o.trials, "trials", 1, "how often each row runs")
@@ -156,7 +156,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
 	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
 	flags.StringVar(&o.results, "results", "", "write each trial to this `file` as it ends, or with a shard to one in this folder; a file that is not complete is completed")
-	flags.BoolVar(&o.retryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as those of an outage")
+	flags.BoolVar(&o.retryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as trials during an outage")
 	flags.Func("case", "run the row with this `id` alone; may be repeated", func(id string) error {
 		o.only = append(o.only, id)
 		return nil

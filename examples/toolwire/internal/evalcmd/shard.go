@@ -20,7 +20,7 @@ type engine struct {
 	first        int // index of the first worker
 }
 
-// docs/evaluation.md has this table with the source of each name.
+// The names come from the documentation of each engine.
 var engines = []engine{
 	{"TOOLWIRE_SHARD_INDEX", totalVariable, 0}, // GitHub, and any engine that is not here
 	{"JOB_COMPLETION_INDEX", totalVariable, 0}, // Kubernetes
