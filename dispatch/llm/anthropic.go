@@ -79,39 +79,27 @@ func writeAnthropic(turns []turn) (out []json.RawMessage) {
 			turns[n-1].texts[i] = strings.TrimRight(text, " \t\r\n")
 		}
 	}
-	for i := 0; i < len(turns); i++ {
-		t := turns[i]
-		blocks := anthropicTexts(t.texts)
-		for _, call := range t.calls {
-			var o rawjson.Object
-			o.PutText("type", "tool_use")
-			o.PutText("id", call.id)
-			o.PutText("name", call.name)
-			o.Put("input", call.object())
-			blocks = append(blocks, o.Bytes())
-		}
+	say := func(role string, blocks []json.RawMessage) {
 		if len(blocks) > 0 {
-			out = append(out, anthropicMessage(string(t.role), blocks))
+			out = append(out, object("role", role, "content", blocks))
 		}
-		if t.calls == nil {
-			continue
-		}
-		blocks = nil
-		for _, call := range t.calls {
-			var o rawjson.Object
-			o.PutText("type", "tool_result")
-			o.PutText("tool_use_id", call.id)
-			o.Put("content", rawjson.Quote(call.result))
+	}
+	for i := 0; i < len(turns); i++ {
+		blocks, results := anthropicTexts(turns[i].texts), []json.RawMessage(nil)
+		for _, call := range turns[i].calls {
+			blocks = append(blocks, object("type", "tool_use", "id", call.id, "name", call.name, "input", call.object()))
+			var failed json.RawMessage
 			if call.failed() {
-				o.Put("is_error", json.RawMessage("true"))
+				failed = json.RawMessage("true")
 			}
-			blocks = append(blocks, o.Bytes())
+			results = append(results, object("type", "tool_result", "tool_use_id", call.id, "content", call.result, "is_error", failed))
 		}
-		if i+1 < len(turns) && turns[i+1].role == dispatch.RoleUser { // of two messages the API makes one, results first
+		say(string(turns[i].role), blocks)
+		if results != nil && i+1 < len(turns) && turns[i+1].role == dispatch.RoleUser { // of two messages the API makes one, results first
 			i++
-			blocks = append(blocks, anthropicTexts(turns[i].texts)...)
+			results = append(results, anthropicTexts(turns[i].texts)...)
 		}
-		out = append(out, anthropicMessage("user", blocks))
+		say("user", results)
 	}
 	return out
 }
@@ -126,13 +114,6 @@ func anthropicTexts(texts []string) (blocks []json.RawMessage) {
 	return blocks
 }
 
-func anthropicMessage(role string, blocks []json.RawMessage) json.RawMessage {
-	var o rawjson.Object
-	o.PutText("role", role)
-	o.Put("content", rawjson.Array(blocks))
-	return o.Bytes()
-}
-
 // anthropicID returns the id with the characters that the API allows: letters, digits, _ and -.
 func anthropicID(id string) string {
 	return strings.Map(func(r rune) rune {
@@ -141,4 +122,108 @@ func anthropicID(id string) string {
 		}
 		return '_'
 	}, id)
+}
+
+// anthropicAnswer is a response of Messages: one message, or events that build one block by block.
+type anthropicAnswer struct {
+	facts
+	content json.RawMessage // of a response that is not streamed
+	blocks  []*anthropicBlock
+	found   map[int]*anthropicBlock // the last one of each index
+}
+
+type anthropicBlock struct {
+	start json.RawMessage
+	text  strings.Builder // of the deltas: text, thinking or JSON
+}
+
+func (a *anthropicAnswer) read(doc json.RawMessage) {
+	switch textOf(doc, "type") {
+	case "message": // not streamed
+		a.message(doc)
+		a.content, a.finished = a.keep(member(doc, "content")), true
+	case "message_start":
+		a.message(member(doc, "message"))
+	case "content_block_start":
+		a.block(index(member(doc, "index")), member(doc, "content_block"))
+	case "content_block_delta":
+		a.delta(index(member(doc, "index")), member(doc, "delta"))
+	case "message_delta":
+		a.usage.read(member(doc, "usage"), anthropicTokens)
+		a.finish(member(member(doc, "delta"), "stop_reason"))
+	case "message_stop":
+		a.ended, a.finished = true, true
+	default:
+		a.fail(member(doc, "error"))
+		return
+	}
+	a.known = true
+}
+
+func (a *anthropicAnswer) message(message json.RawMessage) {
+	a.setModel(member(message, "model"))
+	a.usage.read(member(message, "usage"), anthropicTokens)
+}
+
+func (a *anthropicAnswer) block(index int, start json.RawMessage) {
+	if start == nil || !a.room(len(a.blocks)) {
+		return
+	}
+	if a.found == nil {
+		a.found = map[int]*anthropicBlock{}
+	}
+	block := &anthropicBlock{start: a.keep(start)}
+	a.blocks, a.found[index] = append(a.blocks, block), block
+}
+
+func (a *anthropicAnswer) delta(index int, delta json.RawMessage) {
+	block := a.found[index]
+	if block == nil {
+		return
+	}
+	switch textOf(delta, "type") {
+	case "text_delta":
+		a.add(&block.text, textOf(delta, "text"))
+	case "thinking_delta":
+		a.add(&block.text, textOf(delta, "thinking"))
+	case "input_json_delta":
+		a.add(&block.text, textOf(delta, "partial_json"))
+	}
+}
+
+func (a *anthropicAnswer) elements() []json.RawMessage {
+	content := a.content
+	if content == nil {
+		var blocks []json.RawMessage
+		for _, block := range a.blocks {
+			blocks = append(blocks, block.whole())
+		}
+		content = rawjson.Array(blocks)
+	}
+	return []json.RawMessage{object("role", "assistant", "content", content)}
+}
+
+// whole returns the block as a response that is not streamed has it. Input that is not JSON is a
+// string.
+func (b *anthropicBlock) whole() json.RawMessage {
+	name, value := "input", json.RawMessage(nil)
+	switch text := b.text.String(); textOf(b.start, "type") {
+	case "text":
+		name, value = "text", rawjson.Quote(textOf(b.start, "text")+text)
+	case "thinking":
+		name, value = "thinking", rawjson.Quote(textOf(b.start, "thinking")+text)
+	default:
+		if text == "" {
+			return b.start
+		}
+		value = rawjson.Quote(text)
+	}
+	var o rawjson.Object
+	for n, v := range rawjson.Members(b.start) {
+		if n != name {
+			o.Put(n, v)
+		}
+	}
+	o.Put(name, value)
+	return o.Bytes()
 }

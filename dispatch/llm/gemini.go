@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -138,43 +140,22 @@ func writeGemini(turns []turn) (out []json.RawMessage) {
 		var parts, results []json.RawMessage
 		for _, text := range t.texts {
 			if text != "" {
-				parts = append(parts, geminiPart("text", rawjson.Quote(text)))
+				parts = append(parts, object("text", text))
 			}
 		}
 		for _, call := range t.calls {
-			var o rawjson.Object
-			o.PutText("id", call.id)
-			o.PutText("name", call.name)
-			o.Put("args", call.object())
-			parts = append(parts, geminiPart("functionCall", o.Bytes()))
-
-			var r rawjson.Object
-			r.PutText("id", call.id)
-			r.PutText("name", call.name)
-			r.Put("response", call.geminiResponse())
-			results = append(results, geminiPart("functionResponse", r.Bytes()))
+			parts = append(parts, object("functionCall", object("id", call.id, "name", call.name, "args", call.object())))
+			results = append(results, object("functionResponse",
+				object("id", call.id, "name", call.name, "response", call.geminiResponse())))
 		}
 		if parts != nil {
-			out = append(out, geminiContent(role, parts))
+			out = append(out, object("role", role, "parts", parts))
 		}
 		if results != nil {
-			out = append(out, geminiContent("user", results))
+			out = append(out, object("role", "user", "parts", results))
 		}
 	}
 	return out
-}
-
-func geminiPart(name string, value json.RawMessage) json.RawMessage {
-	var o rawjson.Object
-	o.Put(name, value)
-	return o.Bytes()
-}
-
-func geminiContent(role string, parts []json.RawMessage) json.RawMessage {
-	var o rawjson.Object
-	o.PutText("role", role)
-	o.Put("parts", rawjson.Array(parts))
-	return o.Bytes()
 }
 
 // geminiResponse returns the result as the object that the API requires.
@@ -187,5 +168,198 @@ func (c turnCall) geminiResponse() json.RawMessage {
 	if c.failed() {
 		name = "error"
 	}
-	return geminiPart(name, value)
+	return object(name, value)
+}
+
+// geminiAnswer is a response of generateContent: one object, or several of which each has the next
+// parts.
+type geminiAnswer struct {
+	facts
+	parts []json.RawMessage
+
+	text    strings.Builder // of parts that follow each other and have the same kind
+	thought bool
+
+	call json.RawMessage // the beginning of a call that goes on in the next part
+	args partial         // of that call
+	made int             // values in arguments that came in pieces
+}
+
+func (a *geminiAnswer) read(doc json.RawMessage) {
+	if rawjson.Kind(doc) == '[' { // a stream without alt=sse is a list
+		for element := range rawjson.Elements(doc) {
+			a.response(element)
+		}
+		return
+	}
+	a.response(doc)
+}
+
+func (a *geminiAnswer) response(doc json.RawMessage) {
+	for name, value := range rawjson.Members(doc) {
+		switch name {
+		case "modelVersion":
+			a.setModel(value)
+		case "usageMetadata":
+			a.usage.read(value, geminiTokens)
+		case "candidates":
+			a.known = true
+			for candidate := range rawjson.Elements(value) {
+				a.candidate(candidate)
+			}
+		case "promptFeedback":
+			a.known = true
+		case "error":
+			a.fail(value)
+		}
+	}
+}
+
+func (a *geminiAnswer) candidate(candidate json.RawMessage) {
+	if index(member(candidate, "index")) != 0 {
+		a.lost = true
+	}
+	if a.lost {
+		return
+	}
+	for part := range rawjson.Elements(member(member(candidate, "content"), "parts")) {
+		a.part(part)
+	}
+	a.finish(member(candidate, "finishReason"))
+}
+
+func (a *geminiAnswer) part(part json.RawMessage) {
+	if text := member(part, "text"); rawjson.Kind(text) == '"' {
+		if thought := isTrue(member(part, "thought")); thought != a.thought {
+			a.flush()
+			a.thought = thought
+		}
+		a.add(&a.text, rawjson.Unquote(text))
+		return
+	}
+	a.flush()
+	call := member(part, "functionCall")
+	goesOn, pieces := isTrue(member(call, "willContinue")), member(call, "partialArgs")
+	if a.call != nil && textOf(call, "name") != "" {
+		a.endCall()
+	}
+	switch {
+	case call == nil, a.call == nil && !goesOn && pieces == nil:
+		a.put(part)
+		return
+	case a.call == nil:
+		a.call = a.keep(call)
+	}
+	for piece := range rawjson.Elements(pieces) {
+		made, ok := a.args.add(piece)
+		a.kept += len(piece)
+		a.made += made
+		a.unread = a.unread || !ok || !a.room(a.made)
+	}
+	if !goesOn {
+		a.endCall()
+	}
+}
+
+// endCall adds a call that has come in pieces.
+func (a *geminiAnswer) endCall() {
+	if a.call == nil {
+		return
+	}
+	call := object("id", textOf(a.call, "id"), "name", textOf(a.call, "name"), "args", a.args.whole())
+	a.call, a.args = nil, partial{}
+	a.put(object("functionCall", call))
+}
+
+// put adds a part.
+func (a *geminiAnswer) put(part json.RawMessage) {
+	if a.room(len(a.parts)) {
+		a.parts = append(a.parts, a.keep(part))
+	}
+}
+
+// flush ends a text.
+func (a *geminiAnswer) flush() {
+	if a.text.Len() == 0 {
+		return
+	}
+	text := a.text.String()
+	a.text.Reset()
+	a.put(object("text", text, "thought", a.thought))
+}
+
+func (a *geminiAnswer) elements() []json.RawMessage {
+	a.flush()
+	a.endCall()
+	return []json.RawMessage{object("role", "model", "parts", a.parts)}
+}
+
+// A partial is a value that comes in pieces: members or elements, a text, or the whole of another
+// value.
+type partial struct {
+	names    []string // of the children, in the order in which they came
+	children map[string]*partial
+	list     bool
+	text     strings.Builder
+	value    json.RawMessage
+}
+
+// step is the first step of a path such as .orders[0]['a b'].
+var step = regexp.MustCompile(`^(?:\.([^.\[\]'"]+)|\['([^'\\]*)'\]|\["([^"\\]*)"\]|\[([0-9]+)\])`)
+
+// maxSteps bounds the nesting of arguments that come in pieces.
+const maxSteps = 100
+
+// add adds one of Gemini's partialArgs. It returns how many values it has made, or false if it does
+// not know the place of the piece.
+func (p *partial) add(piece json.RawMessage) (made int, ok bool) {
+	path, ok := strings.CutPrefix(textOf(piece, "jsonPath"), "$")
+	for n := 0; path != ""; n++ {
+		found := step.FindStringSubmatch(path)
+		if found == nil || n == maxSteps {
+			return made, false
+		}
+		path, p.list = path[len(found[0]):], found[4] != ""
+		name := found[1] + found[2] + found[3] + found[4]
+		if p.children[name] == nil {
+			if p.children == nil {
+				p.children = map[string]*partial{}
+			}
+			p.names, p.children[name] = append(p.names, name), &partial{}
+			made++
+		}
+		p = p.children[name]
+	}
+	for name, value := range rawjson.Members(piece) {
+		switch name {
+		case "stringValue":
+			p.text.WriteString(rawjson.Unquote(value))
+		case "numberValue", "boolValue":
+			p.value = bytes.Clone(value)
+		case "nullValue":
+			p.value = json.RawMessage("null")
+		}
+	}
+	return made, ok
+}
+
+// whole returns the value.
+func (p *partial) whole() json.RawMessage {
+	switch {
+	case p.list:
+		var elements []json.RawMessage
+		for _, name := range p.names {
+			elements = append(elements, p.children[name].whole())
+		}
+		return rawjson.Array(elements)
+	case p.children != nil:
+		var o rawjson.Object
+		for _, name := range p.names {
+			o.Put(name, p.children[name].whole())
+		}
+		return o.Bytes()
+	case p.value != nil:
+		return p.value
+	}
+	return rawjson.Quote(p.text.String())
 }

@@ -176,7 +176,7 @@ func FuzzAnswer(f *testing.F) {
 			}
 			th := thread{}
 			_, _ = th.read(d, elements)
-			for _, n := range one.common().usage.counts {
+			for _, n := range one.common().usage {
 				if n < 0 || n > maxTokens {
 					t.Fatalf("%s: %d tokens", format, n)
 				}

@@ -82,9 +82,7 @@ func (c *converter) responsesCall(tool string, item json.RawMessage) error {
 	arguments := member(item, "arguments", "action", "operation")
 	for _, name := range []string{"code", "queries", "actions", "revised_prompt"} {
 		if value := member(item, name); value != nil && arguments == nil {
-			var o rawjson.Object
-			o.Put(name, value)
-			arguments = o.Bytes()
+			arguments = object(name, value)
 		}
 	}
 	call := c.providerCall(textOf(item, "call_id", "id"), cmp.Or(textOf(item, "name"), tool), argumentsOf(arguments))
@@ -127,27 +125,78 @@ func responsesOutput(item json.RawMessage) json.RawMessage {
 func writeResponses(turns []turn) (out []json.RawMessage) {
 	for _, t := range turns {
 		if len(t.texts) > 0 {
-			var o rawjson.Object
-			o.PutText("type", "message")
-			o.PutText("role", string(t.role))
-			o.Put("content", rawjson.Quote(strings.Join(t.texts, "\n\n")))
-			out = append(out, o.Bytes())
+			out = append(out, object("type", "message", "role", string(t.role), "content", strings.Join(t.texts, "\n\n")))
 		}
+		var results []json.RawMessage
 		for _, call := range t.calls {
-			var o rawjson.Object
-			o.PutText("type", "function_call")
-			o.PutText("call_id", call.id)
-			o.PutText("name", call.name)
-			o.Put("arguments", rawjson.Quote(string(call.arguments)))
-			out = append(out, o.Bytes())
+			out = append(out, object("type", "function_call", "call_id", call.id, "name", call.name, "arguments", string(call.arguments)))
+			results = append(results, object("type", "function_call_output", "call_id", call.id, "output", call.result))
 		}
-		for _, call := range t.calls {
-			var o rawjson.Object
-			o.PutText("type", "function_call_output")
-			o.PutText("call_id", call.id)
-			o.Put("output", rawjson.Quote(call.result))
-			out = append(out, o.Bytes())
-		}
+		out = append(out, results...)
 	}
 	return out
+}
+
+// responsesAnswer is a response of Responses: one object with its output, or events of which the
+// last has that object.
+type responsesAnswer struct {
+	facts
+	output []json.RawMessage
+	items  []json.RawMessage // of events, for servers whose last event has no output
+}
+
+func (a *responsesAnswer) read(doc json.RawMessage) {
+	switch textOf(doc, "type") {
+	case "": // not streamed
+		a.response(doc)
+	case "response.created", "response.in_progress":
+		a.known = true
+		a.setModel(member(member(doc, "response"), "model"))
+	case "response.completed", "response.incomplete", "response.failed":
+		a.known, a.ended = true, true
+		a.response(member(doc, "response"))
+	case "response.output_item.done":
+		a.known = true
+		a.items = a.item(a.items, member(doc, "item"))
+	case "error":
+		a.fail(doc)
+	}
+}
+
+// item adds an item to the items of the response.
+func (a *responsesAnswer) item(items []json.RawMessage, item json.RawMessage) []json.RawMessage {
+	if item == nil || !a.room(len(items)) {
+		return items
+	}
+	return append(items, a.keep(item))
+}
+
+func (a *responsesAnswer) response(response json.RawMessage) {
+	for name, value := range rawjson.Members(response) {
+		switch name {
+		case "model":
+			a.setModel(value)
+		case "id":
+			a.setID(value)
+		case "usage":
+			a.usage.read(value, responsesTokens)
+		case "output":
+			a.known = true
+			for item := range rawjson.Elements(value) {
+				a.output = a.item(a.output, item)
+			}
+		case "status":
+			status := rawjson.Unquote(value)
+			a.known, a.finished = true, status == "completed" || status == "incomplete"
+		case "error":
+			a.fail(value)
+		}
+	}
+}
+
+func (a *responsesAnswer) elements() []json.RawMessage {
+	if a.output != nil {
+		return a.output
+	}
+	return a.items
 }

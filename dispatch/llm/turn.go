@@ -125,9 +125,7 @@ func (c turnCall) object() json.RawMessage {
 	if rawjson.Kind(c.arguments) == '{' && json.Valid(c.arguments) {
 		return c.arguments
 	}
-	var o rawjson.Object
-	o.PutText("arguments", string(c.arguments))
-	return o.Bytes()
+	return object("arguments", string(c.arguments))
 }
 
 // failed reports whether the result describes a failure.

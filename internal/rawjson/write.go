@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -91,6 +92,31 @@ func (o *Object) Bytes() json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return append(o.out, '}')
+}
+
+// ObjectOf returns an object of names and values in turn. A value is nil, a string, an int, a bool, JSON or
+// a list of JSON; anything else panics. JSON of length 0 is left out.
+func ObjectOf(pairs ...any) json.RawMessage {
+	var o Object
+	for i := 0; i < len(pairs); i += 2 {
+		var value json.RawMessage
+		switch v := pairs[i+1].(type) {
+		case nil:
+			value = json.RawMessage("null")
+		case string:
+			value = Quote(v)
+		case int:
+			value = strconv.AppendInt(nil, int64(v), 10)
+		case bool:
+			value = strconv.AppendBool(nil, v)
+		case []json.RawMessage:
+			value = Array(v)
+		default:
+			value = v.(json.RawMessage)
+		}
+		o.Put(pairs[i].(string), value)
+	}
+	return o.Bytes()
 }
 
 // Array returns an array of values.

@@ -165,33 +165,7 @@ func newFailure(status int, n int) failure {
 	return failure{status: status, message: message, n: n}
 }
 
-// object writes an object from names and values in turn. A value of length 0 that is raw JSON is
-// left out.
-func object(pairs ...any) json.RawMessage {
-	var o rawjson.Object
-	for i := 0; i < len(pairs); i += 2 {
-		o.Put(pairs[i].(string), value(pairs[i+1]))
-	}
-	return o.Bytes()
-}
-
-func value(v any) json.RawMessage {
-	switch v := v.(type) {
-	case nil:
-		return json.RawMessage("null")
-	case string:
-		return rawjson.Quote(v)
-	case int:
-		return json.RawMessage(strconv.Itoa(v))
-	case bool:
-		return json.RawMessage(strconv.FormatBool(v))
-	case []json.RawMessage:
-		return rawjson.Array(v)
-	case json.RawMessage:
-		return v
-	}
-	panic(fmt.Sprintf("llmtest: cannot write a %T", v))
-}
+func object(pairs ...any) json.RawMessage { return rawjson.ObjectOf(pairs...) }
 
 // pieces cuts a text into the pieces that a stream delivers: at least two if it has two characters,
 // and at most 33.
