@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -80,17 +81,7 @@ func (f *facts) keep(value json.RawMessage) json.RawMessage {
 }
 
 // setModel keeps the model's id. A gateway may write it in the first event only.
-func (f *facts) setModel(value json.RawMessage) {
-	if name := rawjson.Unquote(value); name != "" {
-		f.model = name
-	}
-}
-
-func (f *facts) setID(value json.RawMessage) {
-	if id := rawjson.Unquote(value); id != "" {
-		f.id = id
-	}
-}
+func (f *facts) setModel(value json.RawMessage) { f.model = cmp.Or(rawjson.Unquote(value), f.model) }
 
 // usage counts tokens, by the names of the counters. Streams repeat and correct their counts, which only
 // rise from 0.

@@ -46,7 +46,7 @@ func (c *converter) chatAssistant(message, content json.RawMessage) error {
 		c.think(text)
 	}
 	if len(texts) > 1 || len(texts) == 1 && texts[0] != "" {
-		c.texts = texts
+		c.say(texts...)
 	}
 	if refusal := textOf(message, "refusal"); refusal != "" {
 		c.say(refusal)

@@ -25,8 +25,7 @@ type converter struct {
 	open  bool             // a message has begun
 	kept  bool             // the open message is emitted even if it is empty
 	cur   dispatch.Message // the open message, without its content
-	texts []string         // of its content
-	more  []string         // that belong to the last one of texts
+	texts [][]string       // of its content, each in pieces
 
 	unanswered map[openKey][]*openCall // calls that have no result yet, by id, by name, and all
 	ids        map[string]bool
@@ -130,7 +129,6 @@ func (c *converter) end() {
 
 // emit emits what the open message has so far, and leaves it open.
 func (c *converter) emit() {
-	c.join()
 	if c.kept || len(c.texts) > 0 || c.cur.ToolCalls != nil || c.cur.Thinking != nil {
 		c.cur.Content = contentOf(c.texts)
 		c.out = append(c.out, c.cur)
@@ -141,20 +139,17 @@ func (c *converter) emit() {
 // drop says that the open message is not emitted unless something is added to it.
 func (c *converter) drop() { c.kept = false }
 
-// say adds text to the open message.
-func (c *converter) say(text string) {
-	c.join()
-	c.texts = append(c.texts, text)
+// say adds texts to the open message.
+func (c *converter) say(texts ...string) {
+	for _, text := range texts {
+		c.texts = append(c.texts, []string{text})
+	}
 }
 
 // goOn adds text to the last text of the open message, which must have one.
-func (c *converter) goOn(text string) { c.more = append(c.more, text) }
-
-func (c *converter) join() {
-	if c.more != nil {
-		c.texts[len(c.texts)-1] += strings.Join(c.more, "")
-		c.more = nil
-	}
+func (c *converter) goOn(text string) {
+	last := &c.texts[len(c.texts)-1]
+	*last = append(*last, text)
 }
 
 // think adds a reasoning block to the open message.
@@ -232,13 +227,14 @@ func (c *converter) result(id, name string, texts []string, failed bool) {
 	if calls != nil {
 		c.unanswered[key] = calls
 	}
-	c.cur, c.texts = dispatch.Message{Role: dispatch.RoleTool, ToolCallID: id}, texts
 	if failed {
-		c.texts = failure(texts)
+		texts = failure(texts)
 	}
-	if len(c.texts) == 0 {
-		c.texts = []string{""}
+	if len(texts) == 0 {
+		texts = []string{""}
 	}
+	c.cur = dispatch.Message{Role: dispatch.RoleTool, ToolCallID: id}
+	c.say(texts...)
 	c.emit()
 	c.cur, c.open = dispatch.Message{Role: role}, open
 }
@@ -255,8 +251,7 @@ func failure(texts []string) []string {
 // content adds a value that is a string or a list of parts to the open message.
 func (c *converter) content(value json.RawMessage) error {
 	texts, err := c.textsOf(value)
-	c.join()
-	c.texts = append(c.texts, texts...)
+	c.say(texts...)
 	return err
 }
 
@@ -290,14 +285,18 @@ func (c *converter) textsOf(value json.RawMessage) (texts []string, err error) {
 
 // contentOf makes the content of a message: a string of one text, and a list of parts of several,
 // so that none run together.
-func contentOf(texts []string) dispatch.Content {
-	switch len(texts) {
+func contentOf(texts [][]string) dispatch.Content {
+	whole := make([]string, len(texts))
+	for i, pieces := range texts {
+		whole[i] = strings.Join(pieces, "")
+	}
+	switch len(whole) {
 	case 0:
 		return nil
 	case 1:
-		return dispatch.Text(texts[0])
+		return dispatch.Text(whole[0])
 	}
-	return dispatch.Content(textParts("text", texts))
+	return dispatch.Content(textParts("text", whole))
 }
 
 // textParts returns a list of text parts.

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -72,35 +73,30 @@ func (c *converter) geminiPart(part json.RawMessage) {
 	}
 }
 
-// geminiCall converts a part that is a call or a result, of a function or of code that the provider
-// runs.
+// geminiCall converts a part that is a call or a result, of a function or of a tool or code that the
+// provider runs.
 func (c *converter) geminiCall(part json.RawMessage) bool {
-	if call := member(part, "functionCall", "function_call"); call != nil {
-		c.call(textOf(call, "id"), textOf(call, "name"), argumentsOf(member(call, "args")))
-		return true
-	}
-	if result := member(part, "functionResponse", "function_response"); result != nil {
-		text, failed := geminiResult(member(result, "response"))
-		c.result(c.knownID(result, "id"), textOf(result, "name"), []string{text}, failed)
-		return true
-	}
-	if call := member(part, "toolCall", "tool_call"); call != nil {
-		c.providerCall(textOf(call, "id"), geminiTool(call), argumentsOf(member(call, "args")))
-		return true
-	}
-	if result := member(part, "toolResponse", "tool_response"); result != nil {
-		text, failed := geminiResult(member(result, "response"))
-		c.result(c.knownID(result, "id"), geminiTool(result), []string{text}, failed)
-		return true
-	}
-	if code := member(part, "executableCode", "executable_code"); code != nil {
-		c.providerCall(textOf(code, "id"), "code_execution", argumentsOf(code))
-		return true
-	}
-	if result := member(part, "codeExecutionResult", "code_execution_result"); result != nil {
-		outcome := textOf(result, "outcome")
-		failed := outcome == "OUTCOME_FAILED" || outcome == "OUTCOME_DEADLINE_EXCEEDED"
-		c.result(c.knownID(result, "id"), "code_execution", []string{textOf(result, "output")}, failed)
+	for name, value := range rawjson.Members(part) {
+		if !isSet(value) {
+			continue
+		}
+		switch name {
+		case "functionCall", "function_call":
+			c.call(textOf(value, "id"), textOf(value, "name"), argumentsOf(member(value, "args")))
+		case "toolCall", "tool_call":
+			c.providerCall(textOf(value, "id"), geminiTool(value), argumentsOf(member(value, "args")))
+		case "functionResponse", "function_response", "toolResponse", "tool_response":
+			text, failed := geminiResult(member(value, "response"))
+			c.result(c.knownID(value, "id"), cmp.Or(textOf(value, "name"), geminiTool(value)), []string{text}, failed)
+		case "executableCode", "executable_code":
+			c.providerCall(textOf(value, "id"), "code_execution", argumentsOf(value))
+		case "codeExecutionResult", "code_execution_result":
+			outcome := textOf(value, "outcome")
+			failed := outcome == "OUTCOME_FAILED" || outcome == "OUTCOME_DEADLINE_EXCEEDED"
+			c.result(c.knownID(value, "id"), "code_execution", []string{textOf(value, "output")}, failed)
+		default:
+			continue
+		}
 		return true
 	}
 	return false

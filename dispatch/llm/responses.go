@@ -177,7 +177,7 @@ func (a *responsesAnswer) response(response json.RawMessage) {
 		case "model":
 			a.setModel(value)
 		case "id":
-			a.setID(value)
+			a.id = cmp.Or(rawjson.Unquote(value), a.id)
 		case "usage":
 			a.usage.read(value, responsesTokens)
 		case "output":
