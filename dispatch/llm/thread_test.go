@@ -71,6 +71,10 @@ func TestConversationOfRequests(t *testing.T) {
 			"user a; assistant Yes!; user b; assistant yes", ""},
 		{"the agent ignores a response", chatPath, [][2]string{asks("user a"), asks("user a", "user b")}, "user a; user b; assistant yes", ""},
 		{"the same request again", chatPath, [][2]string{asks("user a"), {chat("user a"), string(says("no"))}}, "user a; assistant no", ""},
+		{"nothing that is shown follows the beginning of the response", "/v1/messages", [][2]string{{
+			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"{"}]}`,
+			`{"type":"message","content":[{"type":"redacted_thinking","data":"x"}],"stop_reason":"end_turn"}`,
+		}}, "user a; assistant {", ""},
 		{"several choices", chatPath, [][2]string{{chat("user a"), `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x"}},{"index":1,"message":{}}]}`}},
 			"user a", ""},
 		{"an early message is changed", chatPath, [][2]string{asks("user a"), asks("user b", "assistant yes", "user c")},

@@ -168,7 +168,7 @@ func newFailure(status int, n int) failure {
 func object(pairs ...any) json.RawMessage { return rawjson.ObjectOf(pairs...) }
 
 // pieces cuts a text into the pieces that a stream delivers: at least two if it has two characters,
-// and at most 33.
+// and about 32 if it is long.
 func pieces(s string) (out []string) {
 	size := max(min(12, (len(s)+1)/2), (len(s)+31)/32, 1)
 	for s != "" {

@@ -2,9 +2,11 @@ package llmtest_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,6 +51,52 @@ func TestReportsAreBounded(t *testing.T) {
 	})
 	if n := strings.Count(failures, "no conversation"); n != 50 {
 		t.Errorf("%d reports", n)
+	}
+}
+
+// Of the requests of an agent that does not stop, the model keeps the first ten thousand.
+func TestRequestsAreBounded(t *testing.T) {
+	m := llmtest.NewModel()
+	for range 10_001 {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, chatPath, strings.NewReader(`{}`))
+		m.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if n := len(m.Requests()); n != 10_000 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// A stream delivers a text in at least two pieces, which keep characters whole, and a long one in about 32.
+func TestPieces(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		least int
+		most  int
+	}{
+		{"a", 1, 1}, {"ab", 2, 2}, {"é", 1, 1}, {"🙂", 1, 1}, {"é🙂", 2, 2}, {strings.Repeat("a", 24), 2, 2}, {strings.Repeat("a", 25), 3, 3},
+		{strings.Repeat("a", 384), 32, 32}, {strings.Repeat("a", 100_000), 32, 32}, {strings.Repeat("🙂", 10_000), 32, 33},
+	} {
+		m := llmtest.New(t, llmtest.Text(tt.text))
+		_, _, answer, err := post(t, m, chatPath, strings.Replace(chatBody("x"), "{", `{"stream":true,`, 1))
+		var whole strings.Builder
+		pieces := 0
+		for line := range strings.Lines(answer) {
+			var chunk struct {
+				Choices []struct{ Delta struct{ Content string } }
+			}
+			if data, ok := strings.CutPrefix(line, "data: {"); ok {
+				err = errors.Join(err, json.Unmarshal([]byte("{"+data), &chunk))
+			}
+			for _, choice := range chunk.Choices {
+				if choice.Delta.Content != "" {
+					whole.WriteString(choice.Delta.Content)
+					pieces++
+				}
+			}
+		}
+		if err != nil || whole.String() != tt.text || pieces < tt.least || pieces > tt.most {
+			t.Errorf("%.40q: %d pieces, %v", tt.text, pieces, err)
+		}
 	}
 }
 

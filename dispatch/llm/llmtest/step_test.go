@@ -110,6 +110,17 @@ func TestSettingsOfATurn(t *testing.T) {
 	}
 }
 
+// An error names the wait that its step has, in whole seconds and exactly.
+func TestRetryAfter(t *testing.T) {
+	for wait, want := range map[time.Duration]string{0: " ", 1: "1 0", time.Second: "1 ", 1500 * time.Millisecond: "2 1500"} {
+		m := llmtest.New(t, llmtest.Error(429).RetryAfter(wait))
+		_, header, _, err := post(t, m, chatPath, chatBody("x"))
+		if got := header.Get("Retry-After") + " " + header.Get("Retry-After-Ms"); got != want || err != nil {
+			t.Errorf("%s: %q, want %q; %v", wait, got, want, err)
+		}
+	}
+}
+
 // Waits, breaks and errors survive in a turn.
 func TestWaitsOfATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
