@@ -81,7 +81,11 @@ func (t *Texts) Prepare(r *Run) {
 		row := &r.Rows[i]
 		row.ID = t.Prefix + row.Key
 		row.Link = "#" + row.ID
-		end := r.Since(row.At)
+		row.Since = r.since(row.At)
+		for k := range row.Attempts {
+			row.Attempts[k].Since = r.since(row.Attempts[k].At)
+		}
+		end := row.Since
 		if row.Kind != Answer { // which took the time before it
 			end += row.Took
 		}
@@ -90,37 +94,42 @@ func (t *Texts) Prepare(r *Run) {
 	for i := range r.Rows {
 		r.Rows[i].Bars = r.bars(&r.Rows[i])
 	}
+	r.fold()
 }
 
-// Since returns how long after the start of the run something was. It is 0 for what was before.
-func (r *Run) Since(at time.Time) time.Duration { return max(at.Sub(r.Began), 0) }
+// since returns how long after the start of the run something was. It is 0 for what was before.
+func (r *Run) since(at time.Time) time.Duration { return max(at.Sub(r.Began), 0) }
 
 // bars returns the bars of a row: one, or one for each attempt of a call.
 func (r *Run) bars(row *Row) []Bar {
 	if r.Took <= 0 || row.Kind == Answer { // its dispatch has the bar
 		return nil
 	}
-	bar := func(at time.Time, took time.Duration, bad bool) Bar {
+	bar := func(since, took time.Duration, bad bool) Bar {
 		scale := func(d time.Duration) int { return int(min(float64(d)/float64(r.Took), 1) * 1000) }
 		width := max(scale(took), minBar)
-		return Bar{bad, min(scale(r.Since(at)), 1000-width), width}
+		return Bar{bad, min(scale(since), 1000-width), width}
 	}
 	if len(row.Attempts) == 0 {
-		took := row.Took
-		if row.Open {
-			took = r.Took - r.Since(row.At)
-		}
-		return []Bar{bar(row.At, took, row.Kind == Model && !row.Open && row.Status/100 != 2)}
+		return []Bar{bar(row.Since, r.took(row), row.Kind == Model && row.failed())}
 	}
 	var list []Bar
 	for i, a := range row.Attempts {
 		open := row.Open && i == len(row.Attempts)-1
 		if open {
-			a.Took = r.Took - r.Since(a.At)
+			a.Took = r.Took - a.Since
 		}
-		list = append(list, bar(a.At, a.Took, !a.OK && !open))
+		list = append(list, bar(a.Since, a.Took, !a.OK && !open))
 	}
 	return list
+}
+
+// took returns how long a row took. What is open reaches to the end of the run.
+func (r *Run) took(row *Row) time.Duration {
+	if row.Open {
+		return r.Took - row.Since
+	}
+	return row.Took
 }
 
 // Plural returns a number and a noun.

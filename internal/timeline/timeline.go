@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/redact"
@@ -23,7 +22,8 @@ type Run struct {
 	Began time.Time
 	Took  time.Duration // the scale of the bars; Prepare makes it at least the end of the last row
 	Rows  []Row
-	Final Text // the final response
+	Tree  []*Row // Rows, and SubAgent with the rows of each sub-agent; Prepare sets it
+	Final Text   // the final response
 
 	Changes  []Change // of the ledger
 	Messages []Message
@@ -48,6 +48,7 @@ const (
 	Telemetry    Kind = "telemetry"
 	RefusedTrace Kind = "trace-refused"
 	RefusedPath  Kind = "path-refused" // a request to a path that is not served
+	SubAgent     Kind = "agent"        // only in Tree
 )
 
 // Row is one entry of the timeline. Kind says which fields are set.
@@ -91,14 +92,23 @@ type Row struct {
 	// How many more there were before Bound.
 	MoreAttempts, MoreSteps, MoreNotes, MoreWrites int
 
-	ID, Link string // of the element, and to it; Prepare sets them
-	Bars     []Bar  // likewise
+	// What Prepare sets: the element and a link to it, the time since the beginning of the run, the bars, and
+	// how far the row is nested. Of a sub-agent: its rows, how many of them are calls, how many have a
+	// failure, and whether they are shown at first.
+	ID, Link      string
+	Since         time.Duration
+	Bars          []Bar
+	Depth         int
+	Rows          []*Row
+	Calls, Failed int
+	Unfolded      bool
 }
 
 // Attempt is one request of a call.
 type Attempt struct {
 	N      int
 	At     time.Time
+	Since  time.Duration // the beginning of the run; Prepare sets it
 	Took   time.Duration
 	Status int
 	Class  string
@@ -158,33 +168,15 @@ func (r *Row) Violated() bool {
 	return slices.ContainsFunc(r.Writes, func(w Write) bool { return len(w.Violations) > 0 })
 }
 
-// Depth is how far a row is nested: in its dispatch, and in the sub-agents of its label.
-func (r *Row) Depth() int {
-	switch {
-	case r.Kind == Ping || r.Kind == Dispatch || r.Kind == Answer:
-		return 0
-	case r.Actor == "":
-		return 1
-	}
-	return min(2+strings.Count(r.Actor, "/"), 5)
-}
-
-// Actors returns the labels of the sub-agents in the order of their first rows.
-func (r *Run) Actors() (list []string) {
-	for _, row := range r.Rows {
-		if row.Actor != "" && !slices.Contains(list, row.Actor) {
-			list = append(list, row.Actor)
-		}
-	}
-	return list
-}
+// exchange reports whether the row is about a request to the agent.
+func (r *Row) exchange() bool { return r.Kind == Ping || r.Kind == Dispatch || r.Kind == Answer }
 
 // Arrange sorts rows by their order. An event that was sent late goes back to where it occurred, but
 // not to before its dispatch.
 func Arrange(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Order, b.Order) })
 	for i, row := range rows {
-		for ; row.Late != "" && i > 0 && rows[i-1].Depth() > 0 && rows[i-1].At.After(row.At); i-- {
+		for ; row.Late != "" && i > 0 && !rows[i-1].exchange() && rows[i-1].At.After(row.At); i-- {
 			rows[i], rows[i-1] = rows[i-1], row
 		}
 	}

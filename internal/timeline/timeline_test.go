@@ -3,6 +3,7 @@ package timeline
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,16 +39,91 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// Rows stand in their sub-agents, and no deeper than can be shown.
-func TestDepth(t *testing.T) {
+// The rows of a sub-agent are below one row. It ends when an agent above it acts, and is shown at first if
+// a request has failed, if sub-agents are in it, if it is the only one, or if the run goes on.
+func TestRowsFoldByTheirSubAgents(t *testing.T) {
 	for _, tt := range []struct {
-		kind  Kind
-		actor string
-		want  int
-	}{{Dispatch, "", 0}, {Answer, "", 0}, {Call, "", 1}, {Model, "a", 2}, {Trace, "a/b", 3}, {Call, "a/b/c/d/e/f", 5}} {
-		if got := (&Row{Kind: tt.kind, Actor: tt.actor}).Depth(); got != tt.want {
-			t.Errorf("%s of %q: %d, want %d", tt.kind, tt.actor, got, tt.want)
+		name string
+		rows string // kind and label; ! is a failed call
+		want string // labels with + if open, and their rows in brackets
+	}{
+		{"no sub-agents", "dispatch call trace answer", "dispatch call trace answer"},
+		{"two that follow", "dispatch call:a call:b trace:b answer", "dispatch -a[call] -b[call trace] answer"},
+		{"two at once", "dispatch call:a call:b model:a call:b wait:a answer", "dispatch -a[call model wait] -b[call call] answer"},
+		{"a failure", "dispatch call:a call!:b answer", "dispatch -a[call] +b[call] answer"},
+		{"the only one", "dispatch call:a answer", "dispatch +a[call] answer"},
+		{"below a supervisor", "dispatch trace:s call:s/a model:s call:s/b call!:s/c answer",
+			"dispatch +s[trace -s/a[call] model -s/b[call] +s/c[call]] answer"},
+		{"consulted twice", "dispatch call:s/a call call:s/a call:b answer", "dispatch -s/a[call] call -s/a[call] -b[call] answer"},
+		{"two turns", "dispatch call:a answer dispatch call:a call:b answer", "dispatch -a[call] answer dispatch -a[call] -b[call] answer"},
+		{"the one above comes later", "dispatch call:s/a call:s call:s/a answer", "dispatch -s/a[call] +s[call -s/a[call]] answer"},
+		{"no such label between", "dispatch call:s call:s/a/b call:s answer", "dispatch +s[call -s/a/b[call] call] answer"},
+		{"labels that begin alike", "dispatch call:a call:ab call:a answer", "dispatch -a[call call] -ab[call] answer"},
+		{"a run that goes on", "live dispatch call:a call:b", "dispatch +a[call] +b[call]"},
+	} {
+		var run Run
+		rest, live := strings.CutPrefix(tt.rows, "live ")
+		run.Live = live
+		for i, word := range strings.Fields(rest) {
+			kind, actor, _ := strings.Cut(word, ":")
+			kind, failed := strings.CutSuffix(kind, "!")
+			row := Row{Kind: Kind(kind), Key: strconv.Itoa(i), Actor: actor, Status: 200}
+			if row.Kind == Call {
+				row.Attempts = []Attempt{{OK: !failed}}
+			}
+			run.Rows = append(run.Rows, row)
 		}
+		(&Texts{}).Prepare(&run)
+		if got := treeOf(run.Tree); got != tt.want {
+			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func treeOf(rows []*Row) string {
+	var words []string
+	for _, row := range rows {
+		word := string(row.Kind)
+		if row.Kind == SubAgent {
+			word = map[bool]string{false: "-", true: "+"}[row.Unfolded] + row.Actor + "[" + treeOf(row.Rows) + "]"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// The row of a sub-agent says how many calls it has made, what failed, its tokens, and how long it took. A
+// call that waits for its answer has not failed. No label is nested deeper than can be shown.
+func TestTheRowOfASubAgent(t *testing.T) {
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
+	run := Run{Began: began, Took: time.Second, Rows: []Row{
+		{Kind: Dispatch, Key: "1", At: began, Took: time.Second},
+		{Kind: Call, Key: "2", Actor: "s/a", At: at(100), Took: 200 * time.Millisecond, Attempts: []Attempt{{OK: true}}},
+		{Kind: Model, Key: "3", Actor: "s/a", At: at(200), Took: 300 * time.Millisecond, Status: 529},
+		{Kind: Model, Key: "4", Actor: "s/a", At: at(200), Took: time.Millisecond, Status: 200, InputTokens: 7, OutputTokens: 5},
+		{Kind: Call, Key: "5", Actor: "s/b", At: at(900), Open: true, Attempts: []Attempt{{}}},
+		{Kind: Call, Key: "6", Actor: "s/b", At: at(950), Source: "error", Reason: "no response", Attempts: []Attempt{{OK: true}}},
+		{Kind: Trace, Key: "7", Actor: "s/b/c/d/e/f/g/h", At: at(990)},
+	}}
+	(&Texts{Prefix: "x/"}).Prepare(&run)
+	first, second := run.Tree[1], run.Tree[2]
+	if got := first.Summary(); got != "1 call, 1 failure, 7 tokens in, 5 out, 400 ms" || first.ID != "x/2-agent" || first.Link != "#x/2-agent" {
+		t.Errorf("%s %s", first.ID, got)
+	}
+	if !slices.Equal(first.Bars, []Bar{{false, 100, 400}}) || first.Rows[0].Depth != 2 || first.Depth != 1 {
+		t.Errorf("%+v", first)
+	}
+	if got := second.Summary(); got != "2 calls, 1 failure, 100 ms" {
+		t.Error(got)
+	}
+	deep := Run{}
+	for label := "a"; len(label) < 20; label += "/a" {
+		deep.Rows = append(deep.Rows, Row{Kind: Call, Actor: label})
+	}
+	(&Texts{}).Prepare(&deep)
+	if last := deep.Rows[len(deep.Rows)-1].Depth; last != 5 {
+		t.Errorf("the deepest row is at %d", last)
 	}
 }
 
