@@ -219,3 +219,22 @@ func TestWriteTimeline(t *testing.T) {
 		}
 	}
 }
+
+// What the metadata of an answer says of the model is in its row. If the platform drops the metadata, nothing is.
+func TestTheMetadataOfAnAnswerIsInItsRow(t *testing.T) {
+	for _, tt := range []struct {
+		metadata, model string
+		input, output   int64
+	}{
+		{`{"model":"m-1","total_input_tokens":1842,"total_output_tokens":217}`, "m-1", 1842, 217},
+		{`{"total_input_tokens":1e3,"total_output_tokens":2.0,"agent_runtime_ms":5}`, "", 1000, 2},
+		{`{"model":"m-1","total_input_tokens":"many"}`, "", 0, 0},
+		{`["gateway"]`, "", 0, 0},
+	} {
+		answer := fmt.Sprintf(`{"final_response":"done","metadata":%s}`, tt.metadata)
+		run := timeline.Of(&dispatchtest.Result{Turns: []dispatchtest.Turn{{Exchange: dispatchtest.Exchange{Status: 200, Body: answer}}}})
+		if row := run.Rows[1]; row.Kind != timeline.Answer || row.Model != tt.model || row.InputTokens != tt.input || row.OutputTokens != tt.output {
+			t.Errorf("%s: %s %q, %d, %d", tt.metadata, row.Kind, row.Model, row.InputTokens, row.OutputTokens)
+		}
+	}
+}

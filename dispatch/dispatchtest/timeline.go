@@ -147,12 +147,15 @@ func (t *Turn) rows(i, number int) []timeline.Row {
 	if number > 0 {
 		answer.Final = timeline.Plain("answer-final-"+n, t.FinalResponse)
 	}
-	var told struct {
-		Metadata dispatch.Metadata `json:"metadata"`
+	var body struct {
+		Metadata struct {
+			Model  string  `json:"model"`
+			Input  float64 `json:"total_input_tokens"` // 1e3 is an integer too
+			Output float64 `json:"total_output_tokens"`
+		} `json:"metadata"`
 	}
-	if json.Unmarshal([]byte(t.Body), &told) == nil {
-		answer.Model = told.Metadata.Model
-		answer.InputTokens, answer.OutputTokens = told.Metadata.TotalInputTokens, told.Metadata.TotalOutputTokens
+	if m := &body.Metadata; json.Unmarshal([]byte(t.Body), &body) == nil { // else the platform drops it
+		answer.Model, answer.InputTokens, answer.OutputTokens = m.Model, int64(m.Input), int64(m.Output)
 	}
 	for _, p := range t.Problems {
 		answer.Notes = append(answer.Notes, p.String())
