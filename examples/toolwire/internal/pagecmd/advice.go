@@ -10,18 +10,6 @@ const (
 	warning severity = "warning"
 )
 
-// Meaning describes the severity for people.
-func (s severity) Meaning() string {
-	switch s {
-	case danger:
-		return "the agent needs attention"
-	case amber:
-		return "agent and registration do not agree"
-	default:
-		return "may go well when tried again"
-	}
-}
-
 // advice says what to do about an error class.
 type advice struct {
 	severity severity
@@ -31,24 +19,20 @@ type advice struct {
 // ofRun has the advice for each class of failed runs.
 var ofRun = map[string]advice{
 	"auth_failed": {danger,
-		"The endpoint refused the auth header. Compare the header's name and value with the token that the agent " +
-			"expects; a bearer token needs the word Bearer before it."},
+		"Send the header and the value that the agent expects. A bearer token needs the word Bearer before it."},
 	"agent_timeout": {warning,
-		"No answer came within the run timeout. Look at the last call in the timeline, raise the timeout, or let the " +
-			"agent answer earlier with what it has."},
+		"Look at the last call in the timeline, raise the run timeout, or let the agent answer earlier with what it has."},
 	"no_answer": {warning,
-		"The agent returned no final response, and its handler sent a text in its place. The platform grades that text."},
+		"Return a final response with text. The platform grades the text that the handler sent in its place."},
 	"agent_5xx": {danger,
-		"The agent failed. Its log has the reason; the platform keeps the first 500 characters of the answer."},
+		"Read the reason in the log of the agent. The platform keeps the first 500 characters of this answer."},
 	"agent_4xx": {amber,
-		"The endpoint refused the request. Check the URL and its path, that POST is allowed, and that no middleware " +
-			"reads the body before the agent."},
+		"Check the URL and its path, that POST is allowed, and that no middleware reads the body before the agent."},
 	"agent_bad_response": {warning,
 		"The platform needs a 2xx with a JSON object and a final_response that is not empty. Redirects are not " +
 			"followed. An HTML page is often a login page or a proxy in front of the agent."},
 	"agent_unreachable": {danger,
-		"No server answers at this address. Is the agent running, on this host and port? Inside a container, " +
-			"127.0.0.1 is the container itself."},
+		"Start the agent on this host and port. Inside a container, 127.0.0.1 is the container itself."},
 	"response_contract_violation": {danger,
 		"The registration demands a gradeable transcript. Send messages with at least one assistant message that has " +
 			"text; see the contract report."},
@@ -56,10 +40,10 @@ var ofRun = map[string]advice{
 
 // ofProxy has the advice for each class of refused requests.
 var ofProxy = map[string]string{
-	"lock_contention": "Transient: calls of one run contended for a lock. Repeat it after a moment; " +
-		"the clients of Toolwire do.",
-	"context_store_unavailable": "Transient: repeat it after a moment.",
-	"trace_sequence_contended":  "Transient: repeat it after a moment.",
+	"lock_contention": "Transient: calls of one run contended for a lock. Repeat the call after a moment, as " +
+		"proxy.Client does.",
+	"context_store_unavailable": "Transient: repeat the call after a moment.",
+	"trace_sequence_contended":  "Transient: repeat the event after a moment.",
 	"rate_limited":              "More than 60 requests in a minute with one run token. Pace the calls, retries included.",
 	"run_token_expired":         "The run is over. Stop the agent's loop; further calls are pointless.",
 	"run_token_invalid": "The run token is not the one of the dispatch. Build the client of every run with " +
@@ -97,5 +81,5 @@ func byStatus(status int) string {
 	case 429:
 		return ofProxy["rate_limited"]
 	}
-	return "See the reason beside the request in the timeline. It is not repeated by the platform's own client."
+	return "The timeline has the reason. Clients do not repeat this request."
 }

@@ -55,6 +55,8 @@ type page struct {
 	*timeline.Run
 	Warnings []string
 	Doing    string // what a run in progress waits for
+	Models   string // what is known of the agent's requests to models
+	Missing  string // what the page does not have, and why
 	Auth     string // the name of the auth header, if one was sent
 	Timeout  time.Duration
 	Strict   bool
@@ -139,6 +141,7 @@ func build(f facts, result *dispatchtest.Result) *page {
 	for i := range run.Rows {
 		p.count(&run.Rows[i])
 	}
+	p.explain()
 	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.record.State)
 	p.bytes, p.whole = t.Bytes, t.Whole
 	return p
@@ -192,6 +195,23 @@ func snapshot(t *timeline.Texts, key string, s ledger.Snapshot) timeline.Text {
 		return timeline.Text{}
 	}
 	return t.JSON(key, raw)
+}
+
+// explain sets what the page says about what it does not show.
+func (p *page) explain() {
+	answered := slices.ContainsFunc(p.Rows, func(row timeline.Row) bool { return row.Model != "" || row.Tokens() != "" })
+	switch {
+	case answered:
+		p.Models = "Requests to models do not pass here. What is known about them is in the metadata of the answer."
+	case p.Judged:
+		p.Models = "Requests to models do not pass here, and the answer has no metadata about them."
+	}
+	switch {
+	case p.Live:
+		p.Missing = "Messages, the contract report and the raw requests are shown when the run is over."
+	case p.Judged && len(p.Messages) == 0:
+		p.Missing = "No messages arrived, so the trace on the platform shows the final response only."
+	}
 }
 
 // count counts the attempts of a call that failed.

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -34,7 +36,6 @@ var templateFiles embed.FS
 var templates = template.Must(timeline.Templates().Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
 	"when":    func(t time.Time) string { return t.Format("2 Jan 2006, 15:04:05 MST") },
-	"clock":   func(t time.Time) string { return t.Format("15:04:05") },
 	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
 	"symbol": func(status string) string {
 		return map[string]string{inProgress: "◔", completed: "✓", failed: "✕"}[status]
@@ -145,7 +146,7 @@ func (s *server) knows(host string) bool {
 
 func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	query, status := r.URL.Query().Get("q"), r.URL.Query().Get("status")
-	var runs []summary
+	var agents []agentRuns
 	all, busy := s.runs.all(), 0
 	for _, run := range all {
 		shown := run.summary()
@@ -153,11 +154,11 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 			busy++
 		}
 		if shown.matches(query, status) {
-			runs = append(runs, shown)
+			agents = addRun(agents, shown)
 		}
 	}
 	s.render(w, http.StatusOK, "list.html", struct {
-		Runs          []summary
+		Agents        []agentRuns
 		All           int
 		Query, Status string
 		Statuses      []string
@@ -166,7 +167,27 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		Sample        bool
 		Live          bool
 		PageToken     string
-	}{runs, len(all), query, status, []string{inProgress, completed, failed}, busy, s.runs.keep, s.sample != nil, busy > 0, s.token})
+	}{agents, len(all), query, status, []string{inProgress, completed, failed}, busy, s.runs.keep, s.sample != nil, busy > 0, s.token})
+}
+
+// agentRuns has the runs of an agent, the latest first.
+type agentRuns struct {
+	summary // of the latest
+	Runs    []summary
+	Failed  int
+}
+
+// addRun adds a run that is earlier than all others.
+func addRun(agents []agentRuns, run summary) []agentRuns {
+	i := slices.IndexFunc(agents, func(a agentRuns) bool { return a.URL == run.URL })
+	if i < 0 {
+		i, agents = len(agents), append(agents, agentRuns{summary: run})
+	}
+	agents[i].Runs = append(agents[i].Runs, run)
+	if run.Failure != nil {
+		agents[i].Failed++
+	}
+	return agents
 }
 
 func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +213,8 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
 // shownTool is a tool of the world.
 type shownTool struct {
 	Name, Description string
-	Arguments         timeline.Text // its JSON Schema
+	Names             string        // of its arguments; "" if the schema names none
+	Arguments         timeline.Text // the schema
 }
 
 // showTools returns the tools with these names. Tools that are only behaviors have no declaration.
@@ -203,6 +225,11 @@ func showTools(names []string, declared []schema.Tool) (list []shownTool) {
 		if i := slices.IndexFunc(declared, func(t schema.Tool) bool { return t.Name == name }); i >= 0 {
 			shown.Description = texts.Line(declared[i].Description)
 			shown.Arguments = texts.JSON("arguments-"+name, declared[i].InputSchema)
+			var names []string
+			for name := range rawjson.Members(rawjson.Member(declared[i].InputSchema, "properties")) {
+				names = append(names, name)
+			}
+			shown.Names = texts.Line(strings.Join(names, ", "))
 		}
 		list = append(list, shown)
 	}
@@ -214,7 +241,9 @@ const maxState = 256 << 10
 
 func (s *server) form(w http.ResponseWriter, status int, f *form) {
 	if strings.TrimSpace(f.State) == "" && len(s.runs.state) <= maxState {
-		f.State = s.runs.state
+		var state bytes.Buffer
+		_ = json.Indent(&state, []byte(s.runs.state), "", "  ") // New has read it
+		f.State = state.String()
 	}
 	s.render(w, status, "form.html", struct {
 		*form

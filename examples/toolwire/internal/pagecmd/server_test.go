@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,19 +168,18 @@ func TestSample(t *testing.T) {
 	has(t, page.id("facts").say(), "built-in sample agent", "Tool calls 4 + 1 refused", "Trace events 6", "60 s",
 		"required", "Authorization")
 	has(t, page.id("final").say(), "Order #4521 is refunded: $79.50, and the customer has been told.")
-	has(t, page.id("actors").say(), "supervisor, supervisor/orders, supervisor/refunds")
 	has(t, page.id("events").say(),
 		"Ping answered 200",
 		"Dispatch", "Order #4521 arrived broken", `{"customer_id":"cust_99","order_id":"4521"}`,
-		"supervisor system_prompt", "You look after the customers",
+		"supervisor 4 calls, 1 failure, 2.", "system_prompt", "You look after the customers",
 		"Handoff supervisor", "supervisor/orders",
-		"supervisor/orders get_order odyssey", "ms", "arguments", `{"order_id":"4521"}`, "response", `"amount": 79.50`,
+		"supervisor/orders 2 calls", "get_order odyssey", "ms", "arguments", `{"order_id":"4521"}`, "response", `"amount": 79.50`,
 		"track_parcel passthrough", "Ledger: 2 updates, by the policy adapter", "update parcel/pk_7", "changed", "set_flag",
 		"What the adapter decided",
 		"subagent_message", "Raw payload", `"to": "supervisor"`,
 		"thinking",
 		"Handoff",
-		"supervisor/refunds refund_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention by failure rule 0",
+		"supervisor/refunds 2 calls, 1 failure, 2.", "refund_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention by failure rule 0",
 		"Attempt 2", "answered",
 		`"reason":`, "Ledger: 1 update",
 		"send_message odyssey", "failure rule 1", `{"sent":true}`,
@@ -201,7 +201,7 @@ func TestSample(t *testing.T) {
 		`"run_id": 1`, `"odyssey_proxy_url": "`+l.base+`/api/odyssey-proxy/runs/1"`, `"gateway-eu-1"`)
 
 	list := l.get("/")
-	has(t, list.id("run-1").say(), "#1", "completed", "Order #4521 arrived broken", "built-in sample agent", "4")
+	has(t, list.named("main")[0].say(), "Built-in sample agent 1 run", "#1", "completed", "Order #4521 arrived broken", "4 calls")
 }
 
 // Two runs of the sample differ in their times and ids only, and in whether an event arrived late.
@@ -248,17 +248,17 @@ func TestFailures(t *testing.T) {
 		said     []string
 	}{
 		{"down", http.NotFoundHandler(), map[string]string{"url": down.URL}, "agent_unreachable", "danger",
-			[]string{"cannot be reached", "Is the agent running"}},
+			[]string{"cannot be reached", "Start the agent on this host and port"}},
 		{"slow", http.HandlerFunc(wait), map[string]string{"timeout": "1"}, "agent_timeout", "warning",
-			[]string{"within 1s", "raise the timeout"}},
+			[]string{"within 1s", "raise the run timeout"}},
 		{"HTML", answer(200, "text/html", "<!doctype html><title>Login</title><p>Hello"), nil, "agent_bad_response",
 			"warning", []string{"HTML page is often a login page"}},
 		{"redirect", http.RedirectHandler("/elsewhere", http.StatusFound), nil, "agent_bad_response", "warning",
 			[]string{"answered 302", "not followed"}},
 		{"wrong token", answer(401, "text/plain", ""), nil, "auth_failed", "danger",
-			[]string{"answered 401", "Compare the header's name and value"}},
+			[]string{"answered 401", "Send the header and the value"}},
 		{"broken", answer(500, "application/json", `{"error":"agent_failed","message":"out of <tokens>"}`), nil, "agent_5xx",
-			"danger", []string{"out of <tokens>", "Its log has the reason"}},
+			"danger", []string{"out of <tokens>", "Read the reason in the log of the agent"}},
 		{"wrong path", http.NotFoundHandler(), nil, "agent_4xx", "amber",
 			[]string{"answered 404", "Check the URL and its path"}},
 		{"strict", serveAgent(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
@@ -273,20 +273,23 @@ func TestFailures(t *testing.T) {
 			l.runs.wait()
 			page := l.get(path)
 			has(t, page.id("now").say(), "failed", tt.class)
-			has(t, page.id("failure").say(), append([]string{tt.class, tt.severity}, tt.said...)...)
+			has(t, page.id("failure").say(), append(append([]string{tt.class}, tt.said...), "severity on the platform is "+tt.severity)...)
 			text := page.named("main")[0].say()
 			if n := strings.Count(text, "What to do. "); n != 1 {
 				t.Errorf("the page says %d times what to do:\n%s", n, text)
 			}
 			// A ping that failed has no dispatch: there is one section beside what to do.
 			pinged := tt.name == "HTML" || tt.name == "strict"
-			for _, id := range []string{"timeline", "ledger", "messages", "contract", "failures", "sections"} {
+			for _, id := range []string{"timeline", "ledger", "contract", "sections"} {
 				if there := page.id(id).name != ""; there != pinged {
 					t.Errorf("#%s is there: %t", id, there)
 				}
 			}
 			has(t, page.id("raw").say(), "Ping")
-			has(t, l.get("/").id("run-1").say(), "failed", tt.class, tt.severity)
+			run := l.get("/").id("run-1")
+			if has(t, run.say(), "failed", tt.class); len(run.class(tt.severity)) != 1 {
+				t.Errorf("the list does not show the severity %s", tt.severity)
+			}
 			if banner := page.id("failure").attr["class"]; banner != "banner "+tt.severity {
 				t.Errorf("the banner is %q", banner)
 			}
@@ -303,8 +306,12 @@ func TestCompletionWarning(t *testing.T) {
 	page := l.get(path)
 	has(t, page.named("main")[0].say(), "Completion warning", "completed without a tool call", "Final response", "done")
 	has(t, page.id("ledger").say(), "The run changed nothing")
-	has(t, page.id("messages").say(), "None arrived")
-	has(t, page.id("failures").say(), "None")
+	has(t, page.id("missing").say(), "No messages arrived")
+	for _, id := range []string{"messages", "failures", "after"} { // nothing is in them
+		if page.id(id).name != "" {
+			t.Errorf("#%s is there", id)
+		}
+	}
 }
 
 // What is long is folded, and says how much it is.
@@ -322,10 +329,73 @@ func TestRawDataIsFolded(t *testing.T) {
 			t.Errorf("#%s is %s %v: %q, want %q", id, folded.name, folded.attr, folded.children[0].say(), summary)
 		}
 	}
+	// Of sub-agents, one with a failure and those above it are open.
+	want := map[string]bool{"supervisor": true, "supervisor/orders": false, "supervisor/refunds": true}
 	for _, row := range page.id("events").named("details") {
-		if _, open := row.attr["open"]; open {
-			t.Errorf("%s is open", row.attr["id"])
+		agent := ""
+		if who := row.children[0].class("actor"); len(who) > 0 {
+			agent = who[0].say()
 		}
+		if _, open := row.attr["open"]; open != want[agent] {
+			t.Errorf("%s %s is open: %t", agent, row.attr["id"], open)
+		}
+		delete(want, agent)
+	}
+	if len(want) > 0 {
+		t.Errorf("no rows of %v", want)
+	}
+}
+
+// Runs are in the group of their agent. Each is a link as a whole, and says the day and the time zone.
+func TestRunsAreGroupedByAgent(t *testing.T) {
+	l := start(t, 10)
+	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"final_response":"done"}`)
+	}))
+	t.Cleanup(answers.Close)
+	refuses := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(refuses.Close)
+	for _, agent := range []*httptest.Server{answers, refuses, answers, refuses, refuses} {
+		l.dispatchTo(nil, map[string]string{"url": agent.URL})
+		l.runs.wait()
+	}
+	var got []string
+	for _, group := range l.get("/").class("group") {
+		got = append(got, group.named("h2")[0].say())
+		for _, run := range group.named("li") {
+			link := run.children[0]
+			if link.attr["href"] != "/runs/"+strings.TrimPrefix(run.attr["id"], "run-") || len(run.children) != 1 {
+				t.Errorf("%s is not a link: %v", run.attr["id"], link.attr)
+			}
+			started := link.named("time")[0].say()
+			if _, err := time.Parse("2 Jan 2006, 15:04:05 MST", started); err != nil {
+				t.Error(err)
+			}
+			got = append(got, run.attr["id"])
+		}
+	}
+	want := []string{refuses.URL + " 3 runs, 3 failed", "run-5", "run-4", "run-2", answers.URL + " 2 runs", "run-3", "run-1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The page says what is known of the requests of an agent to its model, and that they do not pass here.
+func TestTheModelOfAnAgentBehindAURL(t *testing.T) {
+	for answer, want := range map[string][]string{
+		`{"final_response":"done","metadata":{"model":"m-1","total_input_tokens":1842,"total_output_tokens":217}}`: {
+			"is in the metadata of the answer", "Answer answered 200", "Metadata: m-1, 1842 tokens in, 217 out"},
+		`{"final_response":"done","metadata":{"total_output_tokens":217}}`: {"is in the metadata", "Metadata: 0 tokens in, 217 out"},
+		`{"final_response":"done"}`:                                        {"Requests to models do not pass here, and the answer has no metadata about them."},
+	} {
+		l := start(t, 1)
+		path := l.dispatchTo(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answer)
+		}), nil)
+		l.runs.wait()
+		has(t, l.get(path).id("timeline").say(), want...)
 	}
 }
 
@@ -346,7 +416,7 @@ func TestFilterOfRuns(t *testing.T) {
 	} {
 		page := l.get("/" + query)
 		var ids []string
-		for _, row := range page.named("tr") {
+		for _, row := range page.named("li") {
 			if id := row.attr["id"]; id != "" {
 				ids = append(ids, id)
 			}
@@ -434,7 +504,9 @@ func TestWaitingCall(t *testing.T) {
 	page := l.get(path)
 	has(t, page.id("events").say(), "slow no answer yet", "arguments", "{}")
 	has(t, page.id("facts").say(), "Tool calls 0 Trace")
-	has(t, page.id("failures").say(), "None so far")
+	if page.id("failures").name != "" {
+		t.Error("a call that waits is a failure")
+	}
 	close(release)
 	l.runs.wait()
 	has(t, l.get(path).id("events").say(), "slow odyssey", `"ok"`)
@@ -661,8 +733,10 @@ func TestFormsNeedTheTokenOfThePage(t *testing.T) {
 func TestTheWorldIsShownAndEdited(t *testing.T) {
 	l := start(t, 10)
 	form := l.get("/dispatch")
-	has(t, form.id("world").say(), "get_order", "order_id", "refund_order")
-	has(t, form.id("state").say(), "4521", "delivered")
+	has(t, form.id("world").say(), "get_order", "Arguments: order_id", "refund_order", "Arguments: order_id, amount, reason")
+	if state := form.id("state").children[0].text; !strings.HasPrefix(strings.TrimPrefix(state, "\n"), "{\n  \"order\": {\n    \"4521\": {\n      \"customer_id\"") {
+		t.Errorf("the state is %s", state)
+	}
 	agent := serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		order, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "7"})
 		return &dispatch.Response{FinalResponse: string(order.Response)}, err

@@ -102,7 +102,7 @@ func TestLaterReleases(t *testing.T) {
 	l.runs.wait()
 	page := l.get(path)
 	has(t, page.id("facts").say(), "Telemetry spans 1")
-	has(t, page.id("events").say(), "triage telemetry: note", "for the log")
+	has(t, page.id("events").say(), "triage 1 event", "telemetry: note", "for the log")
 	has(t, page.id("events").say(), "data refused", "404", "later release")
 }
 
