@@ -2,7 +2,9 @@ package evalcmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"flag"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -13,6 +15,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 )
+
+var htmlFolder = flag.String("html", "", "a `folder` for the files of TestDecision, of which the picture in docs/evaluation.md is made")
 
 // versionOne is the sample agent, with the tokens that a model would need.
 func versionOne(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -54,7 +58,7 @@ func TestDecision(t *testing.T) {
 	}
 	_, shown, _ := strings.Cut(string(page), "## From an empty file to a decision")
 	shown, _, _ = strings.Cut(shown, "\n## ")
-	dir := t.TempDir()
+	dir := cmp.Or(*htmlFolder, t.TempDir())
 	prices := filepath.Join(dir, "prices.json")
 	if err := os.WriteFile(prices, []byte(`{"small-2": {"input": 0.25, "output": 2}}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,8 +1,8 @@
 // Package browser drives the page of toolwire page, and the page that package eval writes, in headless
-// Chromium: a click-through of each as a test, and the screenshot of the README as a program.
+// Chromium: a click-through of each as a test, and a program that makes the pictures of the documentation.
 //
 //	go test .
-//	go run ./screenshot -o ../../../../docs/page.png
+//	go run ./screenshot
 //
 // The browser is the one that the environment variable BROWSER_PATH names, or else the first of
 // Chromium's well-known names in PATH.
@@ -123,10 +123,20 @@ func root() string {
 // baseline, single.html has one trial of each case, versions.html has three versions, and many.html has
 // 10,000 cases.
 func WriteReports(ctx context.Context, dir string) error {
-	test := exec.CommandContext(ctx, "go", "test", "./dispatch/eval", "-run", "^TestWriteHTML$", "-vet=off", "-count=1", "-args", "-html", dir)
+	return writeByTest(ctx, "./dispatch/eval", "TestWriteHTML", dir)
+}
+
+// WriteDecision writes report.html into dir: the report of the second version in docs/evaluation.md.
+func WriteDecision(ctx context.Context, dir string) error {
+	return writeByTest(ctx, "./examples/toolwire/internal/evalcmd", "TestDecision", dir)
+}
+
+// writeByTest runs a test that writes pages into the folder of its flag -html.
+func writeByTest(ctx context.Context, folder, name, dir string) error {
+	test := exec.CommandContext(ctx, "go", "test", folder, "-run", "^"+name+"$", "-vet=off", "-count=1", "-args", "-html", dir)
 	test.Dir = root()
 	if out, err := test.CombinedOutput(); err != nil {
-		return fmt.Errorf("write the reports: %w\n%s", err, out)
+		return fmt.Errorf("%s: %w\n%s", name, err, out)
 	}
 	return nil
 }

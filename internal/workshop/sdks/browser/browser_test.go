@@ -1,8 +1,12 @@
 package browser
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,7 +44,7 @@ func open(t *testing.T) *visit {
 			t.Error(err)
 		}
 	})
-	return browse(t, browser, base, base+"static/live.js")
+	return browse(t, browser, base, base+"static/run.css")
 }
 
 // find returns the path of the browser.
@@ -248,7 +252,7 @@ func TestClickThrough(t *testing.T) {
 	}
 	v.tabTo(`form[action="/runs/sample"] button`)
 	v.do(enter)
-	v.until(`location.pathname === "/runs/1" && document.querySelectorAll("#events > li").length >= 8`)
+	v.until(`location.pathname === "/runs/1" && document.querySelectorAll("#events li[id]").length >= 8`)
 
 	// While it is under way: what is open and focused stays so, and the page is not loaded again.
 	if !eval[bool](v, `document.getElementById("main").hasAttribute("data-live")`) {
@@ -256,7 +260,7 @@ func TestClickThrough(t *testing.T) {
 	}
 	v.says("#now", "in progress")
 	v.says("#doing", "waiting for the agent's answer", "so far")
-	before := eval[int](v, `window.stayed = true, document.querySelectorAll("#events > li").length`)
+	before := eval[int](v, `window.stayed = true, document.querySelectorAll("#events li[id]").length`)
 	v.tabTo("#events summary")
 	v.do(enter)
 	v.until(`document.activeElement.parentElement.open`)
@@ -265,7 +269,7 @@ func TestClickThrough(t *testing.T) {
 	if !eval[bool](v, `window.stayed === true`) {
 		t.Error("the page was loaded again")
 	}
-	if after := eval[int](v, `document.querySelectorAll("#events > li").length`); after <= before {
+	if after := eval[int](v, `document.querySelectorAll("#events li[id]").length`); after <= before {
 		t.Errorf("%d events before, %d after", before, after)
 	}
 	if !eval[bool](v, `document.getElementById(`+quote(opened)+`).open && document.activeElement.parentElement.id === `+quote(opened)) {
@@ -281,7 +285,7 @@ func TestClickThrough(t *testing.T) {
 	}
 	v.tabTo("#events a.at")
 	v.do(enter)
-	v.until(`document.querySelector("#events > li:target") !== null`)
+	v.until(`document.querySelector("#events li:target") !== null`)
 	v.says("#events", "get_order", "track_parcel", "passthrough", "Attempt 1", "503 lock_contention", "by failure rule 0", "Handoff", "subagent_final")
 	v.tabTo(`#sections a[href="#ledger"]`)
 	v.do(enter)
@@ -297,9 +301,102 @@ func TestClickThrough(t *testing.T) {
 	v.do(chromedp.Evaluate[chromedp.Void](`for (const d of document.querySelectorAll("details")) d.open = true`))
 	v.looks("the run")
 
-	v.do(chromedp.Navigate(v.base), chromedp.WaitVisible("table"))
-	v.says("#run-1", "#1", "completed", "4")
+	v.do(chromedp.Navigate(v.base), chromedp.WaitVisible(".runs"))
+	v.says("#run-1", "#1", "completed", "4 calls")
 	v.looks("the list")
+	// A row is a link at any point of it.
+	for _, part := range []string{"0.01", "0.5", "0.99"} {
+		at := eval[string](v, `(() => { const r = document.getElementById("run-1").getBoundingClientRect(); return document.elementFromPoint(r.left + r.width * `+part+`, r.top + r.height / 2).closest("a")?.pathname ?? ""; })()`)
+		if at != "/runs/1" {
+			t.Errorf("at %s of the row is a link to %q", part, at)
+		}
+	}
+}
+
+// A sub-agent without a failure is folded. It opens and closes by the keyboard, and for the address of a
+// row in it, without a script too.
+func TestFold(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string][]chromedp.Action[chromedp.Void]{"with scripts": nil, "without": {withoutScripts}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := open(t)
+			v.do(before...)
+			v.do(chromedp.Navigate(v.base))
+			v.tabTo(`form[action="/runs/sample"] button`)
+			v.do(enter)
+			v.until(`location.pathname === "/runs/1"`)
+			for over := false; !over; {
+				v.do(chromedp.Navigate(v.base + "runs/1"))
+				over = eval[bool](v, `!document.getElementById("main").hasAttribute("data-live")`)
+			}
+			const folds = `[...document.querySelectorAll(".agent > details")].map((d) => d.querySelector(".actor").textContent + (d.open ? " is open" : ""))`
+			if got, want := eval[[]string](v, folds), []string{"supervisor is open", "supervisor/orders", "supervisor/refunds is open"}; !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+			const orders = `.agent > details:not([open]) > summary`
+			row := eval[string](v, `document.querySelector("`+orders+`").parentElement.querySelector("li").id`)
+			shown := `document.getElementById("` + row + `").checkVisibility()`
+			v.tabTo(orders)
+			v.do(enter)
+			v.until(shown)
+			v.do(enter)
+			v.until(`!` + shown)
+			v.do(chromedp.Navigate(v.base + "runs/1#" + row))
+			v.until(shown + ` && document.getElementById("` + row + `").matches(":target")`)
+			// All bars are on one scale, however deep their rows are.
+			const edges = `new Set([...document.querySelectorAll("#events svg.bar")].filter((b) => b.checkVisibility()).map((b) => Math.round(b.getBoundingClientRect().left) + " " + Math.round(b.getBoundingClientRect().right))).size`
+			for _, width := range []int64{390, 1400} {
+				v.do(chromedp.EmulateViewport(width, 900))
+				if n := eval[int](v, edges); n != 1 {
+					t.Errorf("at %d pixels the bars have %d scales", width, n)
+				}
+			}
+		})
+	}
+}
+
+// What an agent says, calls itself, or sends as metadata is text, and no wider than the screen.
+func TestHostileAgent(t *testing.T) {
+	t.Parallel()
+	evil := "</pre></script><x-evil onload=alert(1)>\u202e\u0000\x1b[2J<img src=x>" + strings.Repeat("long", 200)
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		send := func(path string, body any) {
+			data, _ := json.Marshal(body) // of strings
+			sent, err := http.NewRequestWithContext(r.Context(), http.MethodPost, r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")+path, bytes.NewReader(data))
+			if err != nil || r.Header.Get("X-Pipelines-Run-Token") == "" {
+				return
+			}
+			sent.Header.Set("X-Pipelines-Run-Token", r.Header.Get("X-Pipelines-Run-Token"))
+			sent.Header.Set("X-Pipelines-Actor-Id", strings.Repeat("a/", 40)+"b")
+			if resp, err := http.DefaultClient.Do(sent); err == nil {
+				_ = resp.Body.Close()
+			}
+		}
+		send("/tools/get_order", map[string]string{"order_id": evil})
+		send("/tools/"+strings.Repeat("x", 100), map[string]string{evil: evil})
+		send("/traces/handoff", map[string]string{"from_sub_agent": evil, "to_sub_agent": evil, "text": evil})
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"final_response": evil, "metadata": map[string]string{"model": evil},
+			"messages": []any{map[string]any{"role": "assistant", "content": evil}},
+		})
+	}))
+	t.Cleanup(agent.Close)
+	v := open(t)
+	v.do(chromedp.Navigate(v.base + "dispatch"))
+	said, _ := json.Marshal("hostile </script><x-evil>\u202e" + strings.Repeat("long", 100)) // of a string
+	v.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("url").value = "`+agent.URL+`"; document.getElementById("instruction").value = `+string(said)), chromedp.Click("#submit"))
+	v.until(`document.getElementById("main")?.hasAttribute("data-live") === false && location.pathname === "/runs/1"`)
+	v.says("#now", "completed")
+	v.says("#events", "⟨U+202E⟩", "a/a/a")
+	for _, page := range []string{"runs/1", ""} {
+		v.do(chromedp.Navigate(v.base+page), chromedp.Evaluate[chromedp.Void](`for (const d of document.querySelectorAll("details")) d.open = true`))
+		v.looks("the page /" + page)
+		if eval[bool](v, `document.querySelector("x-evil, img, iframe, [onload], [style]") !== null`) {
+			t.Errorf("a text from outside has become an element of /%s", page)
+		}
+	}
 }
 
 // The form: what is wrong is said, found by keyboard and screen reader, and mended.
@@ -335,7 +432,7 @@ func TestForm(t *testing.T) {
 	v.tabTo("#submit")
 	v.do(enter)
 	v.until(`location.pathname === "/runs/1" && document.getElementById("failure") !== null`)
-	v.says("#failure", "auth_failed", "danger", "Compare the header's name and value")
+	v.says("#failure", "auth_failed", "Send the header and the value", "danger")
 	if text := eval[string](v, "document.documentElement.outerHTML"); strings.Contains(text, "wrong-token") {
 		t.Error("the auth value is on the page")
 	}

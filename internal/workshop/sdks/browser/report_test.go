@@ -209,14 +209,16 @@ func TestReportOfManyCases(t *testing.T) {
 	}
 }
 
+// withoutScripts makes the page believe that the user allows no scripts.
+var withoutScripts = chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+	_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	return err
+})
+
 // Without scripts everything is there, opens by itself, and is reached by addresses.
 func TestReportWithoutScripts(t *testing.T) {
 	t.Parallel()
-	disabled := chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-		return err
-	})
-	v := report(t, "comparison.html", disabled)
+	v := report(t, "comparison.html", withoutScripts)
 	if eval[bool](v, `document.getElementById("controls").checkVisibility()`) {
 		t.Fatal("the script has run")
 	}

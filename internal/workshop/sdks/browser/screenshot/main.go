@@ -1,20 +1,30 @@
-// Screenshot makes the picture of toolwire page that the README shows: it starts
-// toolwire page, lets the sample agent run, and takes the top of the run's page. Run it in the
-// folder above:
+// Screenshot makes the pictures of the documentation: the page of toolwire page with a run of its
+// sample agent, and the report that docs/evaluation.md decides from. Run it in the folder above, after a
+// change of how they look:
 //
-//	go run ./screenshot -o ../../../../docs/page.png
+//	go run ./screenshot
+//	go run ./screenshot report
 //
-// The exit status is 0 when the picture is there, 1 when it could not be made, 2 for a mistake on
+// The exit status is 0 when the pictures are there, 1 when one could not be made, 2 for a mistake on
 // the command line.
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -22,81 +32,129 @@ import (
 	"github.com/toolwire/toolwire/internal/workshop/sdks/browser"
 )
 
+// maxSize is how many bytes a picture may have. Readers of the repository load them.
+const maxSize = 150_000
+
+// picture is the top of a page, width pixels wide and height high.
+type picture struct {
+	name   string
+	height int64
+	open   func(ctx context.Context, dir string) (url string, stop func() error, err error)
+}
+
+const width = 1280
+
+var pictures = []picture{{"page", 1180, browser.StartPlatform}, {"report", 1180, openReport}}
+
 func main() {
-	out := flag.String("o", "page.png", "the PNG `file` to write")
+	folder := flag.String("o", "../../../../docs/img", "the `folder` of the pictures")
 	dark := flag.Bool("dark", false, "in dark colours")
-	path := flag.String("page", "run", "which page: run, list or form")
-	width := flag.Int("width", 1280, "of the window, in CSS pixels")
-	height := flag.Int("height", 1660, "of the picture, in CSS pixels; 0 is the whole page")
-	scale := flag.Float64("scale", 1, "device pixels per CSS pixel")
 	flag.Parse()
-	mistake := ""
-	switch {
-	case flag.NArg() > 0:
-		mistake = fmt.Sprintf("unexpected argument %q", flag.Arg(0))
-	case *path != "run" && *path != "list" && *path != "form":
-		mistake = fmt.Sprintf("-page is run, list or form, not %q", *path)
-	case *width < 1 || *height < 0 || *scale <= 0:
-		mistake = "-width and -scale are positive, and -height is not negative"
-	}
-	if mistake != "" {
-		fmt.Fprintf(os.Stderr, "screenshot: %s\n", mistake)
-		os.Exit(2)
+	chosen := pictures
+	if flag.NArg() > 0 {
+		chosen = nil
+		for _, name := range flag.Args() {
+			i := slices.IndexFunc(pictures, func(p picture) bool { return p.name == name })
+			if i < 0 {
+				fmt.Fprintf(os.Stderr, "screenshot: the pictures are page and report; there is no %q\n", name)
+				os.Exit(2)
+			}
+			chosen = append(chosen, pictures[i])
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	png, err := take(ctx, *path, *dark, *width, *height, *scale)
-	if err == nil {
-		err = os.WriteFile(*out, png, 0o644)
+	for _, p := range chosen {
+		data, err := p.take(ctx, *dark)
+		file := filepath.Join(*folder, p.name+".png")
+		if err == nil {
+			err = os.WriteFile(file, data, 0o644)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "screenshot: %s: %v\n", p.name, err)
+			os.Exit(1)
+		}
+		fmt.Printf("%s: %d KiB\n", file, len(data)>>10)
 	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "screenshot: %v\n", err)
-		os.Exit(1)
-	}
-	fmt.Printf("%s: %d KiB\n", *out, len(png)>>10)
 }
 
-func take(ctx context.Context, path string, dark bool, width, height int, scale float64) (png []byte, err error) {
+// take returns the picture as PNG.
+func (p picture) take(ctx context.Context, dark bool) (data []byte, err error) {
 	program, err := browser.FindBrowser()
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
 	dir, err := os.MkdirTemp("", "screenshot")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	url, stop, err := browser.StartPlatform(ctx, dir)
+	address, stop, err := p.open(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	tab, closeBrowser := browser.StartBrowser(ctx, program, width, max(height, 900), scale)
+	tab, closeBrowser := browser.StartBrowser(ctx, program, width, int(p.height), 1)
 	defer closeBrowser()
 	scheme := "light"
 	if dark {
 		scheme = "dark"
 	}
-	steps := []chromedp.Action[chromedp.Void]{
-		browser.Colours(scheme), chromedp.EmulateViewport(int64(width), int64(max(height, 900)), chromedp.EmulateScale(scale)),
-		chromedp.Navigate(url),
+	err = chromedp.Do(tab, browser.Colours(scheme), chromedp.EmulateViewport(width, p.height), chromedp.Navigate(address))
+	if err == nil && p.name == "page" { // what is folded when the run is over is seen when the page is loaded again
+		err = chromedp.Do(tab, chromedp.Click(`form[action="/runs/sample"] button`), chromedp.WaitVisible(".status.completed"), chromedp.Navigate(address+"runs/1"))
 	}
-	if path != "form" {
-		steps = append(steps, chromedp.Click(`form[action="/runs/sample"] button`), chromedp.WaitVisible(".status.completed"))
-	}
-	switch path {
-	case "list":
-		steps = append(steps, chromedp.Navigate(url))
-	case "form":
-		steps = append(steps, chromedp.Navigate(url+"dispatch"))
-	}
-	if err := chromedp.Do(tab, steps...); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if height == 0 {
-		return chromedp.Run(tab, chromedp.FullScreenshot(100))
+	if data, err = chromedp.Run(tab, chromedp.CaptureScreenshot()); err != nil {
+		return nil, err
 	}
-	return chromedp.Run(tab, chromedp.CaptureScreenshot())
+	return compressed(data)
+}
+
+// compressed returns the picture with the 256 colours that most of it has, in as few bytes as PNG allows.
+func compressed(data []byte) ([]byte, error) {
+	full, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	points := map[color.Color]int{}
+	size := full.Bounds()
+	for y := range size.Dy() {
+		for x := range size.Dx() {
+			points[full.At(x, y)]++
+		}
+	}
+	palette := color.Palette(slices.SortedFunc(maps.Keys(points), func(a, b color.Color) int { return points[b] - points[a] }))
+	palette = palette[:min(len(palette), 256)]
+	nearest := map[color.Color]uint8{}
+	few := image.NewPaletted(size, palette)
+	for y := range size.Dy() {
+		for x := range size.Dx() {
+			c := full.At(x, y)
+			i, known := nearest[c]
+			if !known {
+				i = uint8(palette.Index(c))
+				nearest[c] = i
+			}
+			few.SetColorIndex(x, y, i)
+		}
+	}
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, few); err != nil {
+		return nil, err
+	}
+	if out.Len() > maxSize {
+		return nil, fmt.Errorf("the picture has %d bytes, more than %d: lower its height", out.Len(), maxSize)
+	}
+	return out.Bytes(), nil
+}
+
+// openReport writes the report of docs/evaluation.md.
+func openReport(ctx context.Context, dir string) (address string, stop func() error, err error) {
+	page := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(filepath.Join(dir, "report.html")), "/")}
+	return page.String(), func() error { return nil }, browser.WriteDecision(ctx, dir)
 }

@@ -2,33 +2,29 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"image/png"
 	"testing"
-	"time"
 
 	"github.com/toolwire/toolwire/internal/workshop/sdks/browser"
 )
 
-// The picture of the README can be made again at any time, of every page.
+// The pictures can be made again at any time, and are small enough for the repository.
 func TestTake(t *testing.T) {
-	for _, page := range []string{"run", "form"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer cancel()
-		picture, err := take(ctx, page, false, 640, 1000, 1)
+	for _, p := range pictures {
+		data, err := p.take(t.Context(), false)
 		if errors.Is(err, browser.ErrNoBrowser) {
 			t.Skip(err) // it names what is missing, and how to install it
 		}
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", p.name, err)
 		}
-		image, err := png.Decode(bytes.NewReader(picture))
+		image, err := png.Decode(bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size := image.Bounds().Size(); size.X != 640 || size.Y != 1000 {
-			t.Errorf("the picture of the %s has %v pixels", page, size)
+		if size := image.Bounds().Size(); size.X != width || size.Y != int(p.height) {
+			t.Errorf("%s has %v pixels", p.name, size)
 		}
 	}
 }
