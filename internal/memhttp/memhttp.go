@@ -77,7 +77,7 @@ func readAll(r *http.Request) ([]byte, error) {
 	}
 	defer func() { _ = r.Body.Close() }()
 	var b bytes.Buffer
-	if r.ContentLength > 0 && r.ContentLength < 1<<24 {
+	if r.ContentLength > 0 && r.ContentLength <= 32<<20 {
 		b.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
 	_, err := b.ReadFrom(r.Body)
