@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -71,15 +72,18 @@ func TestDocumentedRejections(t *testing.T) {
 			`,"ledger_write_policy":"adapter","ledger_adapter":{"entity_type":"order","id_from":"$.id"}`), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r registration.Registration
-			doc := `{"name":"a","endpoint_url":"https://agents.example.com","ledger_schema":{"entities":[{"type":"order","id_field":"id"}]},"tools_schema":` + test.tools + `}`
-			if err := json.Unmarshal([]byte(doc), &r); err != nil {
+			tools, _, err := schema.Import([]byte(test.tools), schema.Platform)
+			if err != nil {
 				t.Fatal(err)
+			}
+			r := registration.Registration{
+				Name: "a", EndpointURL: "https://agents.example.com", Tools: tools,
+				LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "id"}}},
 			}
 			a := &responses{status: 201, body: `{"id":1}`}
 			c := newClient(t, "https://api.example.com",
 				&registration.Options{Transport: a, Validate: &schema.ValidateOptions{Endpoint: endpoint, Org: "42"}})
-			_, err := c.Create(t.Context(), &r)
+			_, err = c.Create(t.Context(), &r)
 			if test.want == "" {
 				if err != nil || a.calls != 1 {
 					t.Errorf("%v, %d requests", err, a.calls)
@@ -99,11 +103,6 @@ func TestDocumentedRejections(t *testing.T) {
 				t.Errorf("got %q %s %s: %s", p.Tool, p.Code, p.Pointer, p.Message)
 			}
 		})
-	}
-	var r registration.Registration
-	if err := json.Unmarshal([]byte(`{"tools_schema":{"name":"a"}}`),
-		&r); registration.CodeOf(err) != registration.CodeInvalid {
-		t.Errorf("a tools_schema that is not a list: %v", err)
 	}
 }
 

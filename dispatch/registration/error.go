@@ -46,7 +46,6 @@ const (
 //	missing               a required value is absent
 //	too_long              more characters than allowed
 //	not_utf8              a text is not valid UTF-8
-//	mode_invalid          not external_http
 //	endpoint_url_invalid  not an absolute https URL, or it has credentials or a fragment
 //	endpoint_not_public   a host that is not public, such as a loopback or private address
 //	auth_header_invalid   not a header name
@@ -56,7 +55,6 @@ const (
 //	actor_id_invalid      a label that the header X-Pipelines-Actor-Id cannot carry
 //	undeclared            the name of a tool or sub-agent that does not exist
 //	duplicate             given twice
-//	wrong_type            another JSON type than documented
 //	wrong_case            differs from a known name in case only
 //	not_json              not strict JSON
 //	rejected_by_platform  reported by the platform without a code

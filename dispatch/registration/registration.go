@@ -13,8 +13,6 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-const externalHTTP = "external_http"
-
 // Limits of the platform.
 const (
 	maxName        = 255              // characters
@@ -24,8 +22,11 @@ const (
 
 // A Registration is everything that the platform stores about an external HTTP agent.
 //
-// Its JSON is the request body without the value of the auth header, so it can be logged and kept
-// in a file. [Registration.Body] includes the value.
+// Its JSON is the request body without the value of the auth header, so it can be logged.
+// [Registration.Body] includes the value. Reading JSON into a Registration is not supported.
+//
+// The body also has the member mode with the value external_http. Its name is inferred, the value is
+// documented.
 //
 // Formatting a Registration replaces the value with "[redacted]". The fmt package does not call
 // methods of unexported fields, so a struct with a Registration in an unexported field needs a
@@ -35,9 +36,6 @@ type Registration struct {
 	Name string
 	// Description has at most 5,000 characters. Wire: description, name inferred from the form.
 	Description string
-	// Mode is external_http, which is also the default. Wire: mode, name inferred, value
-	// documented.
-	Mode string
 	// EndpointURL is the URL that runs are posted to. It is required. Its scheme is https and its
 	// host is publicly reachable. Wire: endpoint_url, documented.
 	EndpointURL string
@@ -77,8 +75,6 @@ type Registration struct {
 	// field above replaces that field. If its Value is empty, it removes the field. A replaced
 	// field is not validated. Values are written unchanged. Only a value named auth_header_value is
 	// treated as a secret.
-	//
-	// UnmarshalJSON stores members without a field here, in their order.
 	Config []ledger.Member
 	Extra  []ledger.Member
 }
@@ -109,5 +105,11 @@ func (r Registration) Format(f fmt.State, verb rune) {
 
 // secrets returns the texts that must not appear in an error if the platform repeats them.
 func (r *Registration) secrets() []string {
-	return append(redact.URL(r.EndpointURL), r.AuthValue, restclient.Scalar(members(r.Extra).first(authValueMember)))
+	secrets := append(redact.URL(r.EndpointURL), r.AuthValue)
+	for _, m := range r.Extra {
+		if m.Name == authValueMember {
+			secrets = append(secrets, restclient.Scalar(m.Value))
+		}
+	}
+	return secrets
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/registration"
-	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -81,55 +80,6 @@ func TestBody(t *testing.T) {
 	}
 }
 
-func TestReadAndWriteBack(t *testing.T) {
-	var got registration.Registration
-	if err := json.Unmarshal([]byte(fullBody), &got); err != nil {
-		t.Fatal(err)
-	}
-	if want := full(); !reflect.DeepEqual(got.SubAgents, want.SubAgents) || got.Entry != want.Entry ||
-		!got.RequireTranscript ||
-		got.RunTimeout != want.RunTimeout || len(got.Tools) != 2 || got.LedgerSchema == nil || got.Config != nil ||
-		got.Extra != nil ||
-		!reflect.DeepEqual(got.AuthValue, want.AuthValue) {
-		t.Errorf("got %+v", got)
-	}
-	for name, doc := range map[string]string{
-		"full": fullBody,
-		"members of a later release": `{"name":"a","mode":"external_http","tools_schema":[{"name":"t","x":1.50}],"config":{` +
-			`"response_contract":{"response_mode":"thin"},"sub_agents":[{"actor_id":"a","x":1}],` +
-			`"topology":{"entry":["a"],"policy":"prior","version":1},"requirements":[]},"later":{"a":1e400}}`,
-		"wrong inside config": `{"mode":"external_http","config":{"sub_agents":"x","topology":{"Entry":"a"},"response_contract":null}}`,
-	} {
-		var r registration.Registration
-		data := []byte(doc)
-		err := r.UnmarshalJSON(data)
-		clear(data) // the registration must have a copy
-		if body, bodyErr := r.Body(); err != nil || bodyErr != nil || string(body) != doc {
-			t.Errorf("%s: got  %s, %v, %v\nwant %s", name, body, err, bodyErr, doc)
-		}
-	}
-}
-
-func TestReadErrors(t *testing.T) {
-	for doc, want := range map[string]string{
-		`[]`: "not_json ", `{"name":"a","name":"b"}`: "not_json ",
-		`{"name":1,"endpoint_url":[],"tools_schema":{"tools_schema":[]},"config":[],"run_timeout_s":1801}`: "wrong_type /name, " +
-			"wrong_type /endpoint_url, wrong_type /tools_schema, run_timeout_invalid /run_timeout_s, wrong_type /config",
-		`{"run_timeout_s":0}`:   "run_timeout_invalid /run_timeout_s",
-		`{"run_timeout_s":1.5}`: "run_timeout_invalid /run_timeout_s",
-		`{"name":null,"tools_schema":null,"ledger_schema":null,"config":null,"run_timeout_s":null}`: "",
-	} {
-		r := *full()
-		err := r.UnmarshalJSON([]byte(doc))
-		if got := strings.Join(problemsOf(t, err), ", "); got != want {
-			t.Errorf("%s: got %s", doc, got)
-		}
-		if err != nil && r.Name != "refund-agent" {
-			t.Errorf("%s: a failed read changed the registration", doc)
-		}
-	}
-}
-
 func TestBodyWithABrokenSchema(t *testing.T) {
 	broken := minimal()
 	broken.Tools = []schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":`)}}
@@ -194,8 +144,6 @@ func TestValidate(t *testing.T) {
 		"description of 5,001": {func(r *reg) { r.Description = strings.Repeat("ä", 5001) },
 			"too_long /description"},
 		"not UTF-8":            {func(r *reg) { r.Name = "a\xff" }, "not_utf8 /name"},
-		"mode spelled out":     {func(r *reg) { r.Mode = "external_http" }, ""},
-		"another mode":         {func(r *reg) { r.Mode = "code" }, "mode_invalid /mode"},
 		"value without header": {func(r *reg) { r.AuthHeader = "" }, "missing /auth_header_name"},
 		"header without value": {func(r *reg) { r.AuthValue = "" }, "missing /auth_header_value"},
 		"no auth":              {func(r *reg) { r.AuthHeader, r.AuthValue = "", "" }, ""},
@@ -478,36 +426,4 @@ func TestValidateIsDeterministic(t *testing.T) {
 		len(problemsOf(t, first)) != 6 {
 		t.Errorf("got %v", first)
 	}
-}
-
-// FuzzRead checks that a body that was read is written the same each time.
-func FuzzRead(f *testing.F) {
-	f.Add(fullBody)
-	f.Add(`{"config":{"topology":{"entry":["a"]},"sub_agents":[{"Actor_ID":"a"}]},"x":1,"ledger_schema":7,"tools_schema":[1]}`)
-	f.Fuzz(func(t *testing.T, doc string) {
-		for open, end := range map[string]string{
-			`{"tools_schema":[`: `]}`, `{"ledger_schema":{"entities":[`: `]}}`, `{"config":{"sub_agents":[`: `]}}`,
-		} {
-			cost.Linear(t, "a registration", []byte(doc), cost.List(open, []byte(doc), end), func(doc []byte) {
-				var r registration.Registration
-				if r.UnmarshalJSON(doc) == nil {
-					_, _ = r.Body()
-				}
-			})
-		}
-		var first, second registration.Registration
-		if first.UnmarshalJSON([]byte(doc)) != nil {
-			return
-		}
-		once, err := first.Body()
-		if err != nil {
-			return // for example names that differ from known ones in case
-		}
-		if err := second.UnmarshalJSON(once); err != nil {
-			t.Fatalf("%s: %v", once, err)
-		}
-		if twice, err := second.Body(); err != nil || string(once) != string(twice) {
-			t.Fatalf("got %s, %v after %s", twice, err, once)
-		}
-	})
 }

@@ -48,7 +48,7 @@ func (r *Registration) write(withSecret bool) ([]byte, error) {
 	var root members
 	root.addString("name", r.Name)
 	root.addString("description", r.Description)
-	root.addString("mode", r.mode())
+	root.addString("mode", "external_http")
 	root.addString("endpoint_url", r.EndpointURL)
 	root.addString("auth_header_name", r.AuthHeader)
 	root.addString(authValueMember, r.AuthValue)
@@ -77,13 +77,6 @@ func (r *Registration) write(withSecret bool) ([]byte, error) {
 		extra = append(slices.Clone(extra), ledger.Member{Name: authValueMember})
 	}
 	return root.object(extra), nil
-}
-
-func (r *Registration) mode() string {
-	if r.Mode == "" {
-		return externalHTTP
-	}
-	return r.Mode
 }
 
 func (r *Registration) config() (config members) {

@@ -200,18 +200,18 @@ var declarationRows = []row{
 		}
 	})},
 	{"registration.Validate", "two lists", 1000, func(n int) func() {
-		var r registration.Registration
-		if err := json.Unmarshal([]byte(`{"tools_schema":[`+list(n, numbered(`{"name":"t%d",`+object+`}`))+`],"config":{"sub_agents":[{"actor_id":"a","tools":[`+
-			reversed(n, numbered(`"t%d"`))+`]}]}}`), &r); err != nil {
-			panic(err)
+		r := registration.Registration{SubAgents: []registration.SubAgent{{ActorID: "a"}}}
+		for i := range n {
+			r.Tools = append(r.Tools, schema.Tool{Name: fmt.Sprint("t", i), Description: "d", InputSchema: []byte(`{"type":"object"}`)})
+			r.SubAgents[0].Tools = append(r.SubAgents[0].Tools, fmt.Sprint("t", n-1-i))
 		}
 		return func() { _, _ = r.Validate(context.Background(), nil) }
 	}},
 	{"registration.Validate", "unmatched", 1000, func(n int) func() {
-		var r registration.Registration
-		if err := json.Unmarshal([]byte(`{"config":{"sub_agents":[{"actor_id":"a","tools":[`+list(n, numbered(`"t%d"`))+`]}]},`+
-			list(n, numbered(`"x%d":1`))+`}`), &r); err != nil {
-			panic(err)
+		r := registration.Registration{SubAgents: []registration.SubAgent{{ActorID: "a"}}}
+		for i := range n {
+			r.SubAgents[0].Tools = append(r.SubAgents[0].Tools, fmt.Sprint("t", i))
+			r.Extra = append(r.Extra, ledger.Member{Name: fmt.Sprint("x", i), Value: []byte("1")})
 		}
 		return func() { _, _ = r.Validate(context.Background(), nil) }
 	}},
