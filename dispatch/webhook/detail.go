@@ -2,14 +2,14 @@ package webhook
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolcall"
 )
 
 // Detail returns a handler that serves {"detail": text} for the detail_url of a tool. A platform
@@ -30,19 +30,23 @@ func Detail(describe func(ctx context.Context) (string, error), logger *slog.Log
 	if logger == nil {
 		logger = discardLogger
 	}
-	call := contain(describe, logger)
+	loop := toolcall.NewLoop(detailTimeout, logger)
+	nothing := toolcall.New("detail", anyObject, func([]byte) error { return nil }).Arguments([]byte("{}"))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpserve.LeaveBody(w, r)
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			httpserve.WriteError(w, http.StatusMethodNotAllowed, errorf(CodeMethod, "use GET").encode(false))
+			errorf(CodeMethod, "use GET").write(w, false)
 			return
 		}
-		text, err := call(r.Context())
-		if err != nil {
-			logger.ErrorContext(r.Context(), "tool detail failed", "error", err)
-			e := errorf(CodeInternal, "there is no detail at the moment")
-			httpserve.WriteError(w, http.StatusInternalServerError, e.encode(false))
+		text, failure := toolcall.Run(r.Context(), loop, nothing, func(ctx context.Context) (string, *toolcall.Failure) {
+			text, err := describe(ctx)
+			return text, toolcall.FailureOf(err)
+		})
+		if failure != nil {
+			cause := errorOf("", failure).Err
+			logger.ErrorContext(r.Context(), "tool detail failed", "error", fmt.Sprint(cause)) // as errorAttr
+			errorf(CodeInternal, "there is no detail at the moment").write(w, false)
 			return
 		}
 		body, _ := rawjson.Encode(struct { // a string cannot fail
@@ -55,36 +59,3 @@ func Detail(describe func(ctx context.Context) (string, error), logger *slog.Log
 
 // detailTimeout bounds the function of [Detail].
 const detailTimeout = 10 * time.Second
-
-var errDetailTimeout = errors.New("the function did not return within 10s")
-
-type describeFunc = func(context.Context) (string, error)
-
-// contain returns describe with a deadline and without panics.
-func contain(describe describeFunc, logger *slog.Logger) describeFunc {
-	type result struct {
-		text string
-		err  error
-	}
-	r := &runner.Runner{What: "tool detail", Logger: logger, Cause: errDetailTimeout, Grace: runner.Grace}
-	return func(ctx context.Context) (string, error) {
-		out := runner.Run(ctx, r, time.Now().Add(detailTimeout), "", func(ctx context.Context) result {
-			text, err := describe(ctx)
-			if err != nil {
-				err = errors.New(err.Error()) // here, because Error may panic
-			}
-			return result{text, err}
-		})
-		switch {
-		case out.Panic.Aborts():
-			panic(http.ErrAbortHandler)
-		case out.Panic != nil:
-			return "", errors.New("the function panicked")
-		case out.Left && out.Stop == runner.TimedOut:
-			return "", errDetailTimeout
-		case out.Left:
-			return "", ctx.Err()
-		}
-		return out.Value.text, out.Value.err
-	}
-}

@@ -95,8 +95,8 @@ func (e *Error) status() int {
 	return httpserve.StatusOf(string(e.Code))
 }
 
-// encode returns the body of the response. With harness it has a text too.
-func (e *Error) encode(harness bool) []byte {
+// write sends the error. With harness the body has a text too.
+func (e *Error) write(w http.ResponseWriter, harness bool) {
 	body := struct {
 		Error   Code   `json:"error"`
 		Message string `json:"message"`
@@ -106,7 +106,7 @@ func (e *Error) encode(harness bool) []byte {
 		body.Text = "Error: " + body.Message
 	}
 	raw, _ := rawjson.Encode(body) // strings cannot fail
-	return raw
+	httpserve.WriteError(w, e.status(), raw)
 }
 
 const maxMessage = 2 << 10

@@ -58,20 +58,10 @@ func New(tools []Tool, opts *Options) (*Handler, error) {
 // ServeHTTP implements http.Handler. A request passes these stages in order: method, secret,
 // identity, size, body, tool, arguments, function, response.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
+	agentID, refused := h.admit(r)
+	if refused != nil {
 		httpserve.LeaveBody(w, r)
-		h.refuse(w, r, errorf(CodeMethod, "use POST"))
-		return
-	}
-	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "SecretFunc", h.guard.Check); reason != "" {
-		httpserve.LeaveBody(w, r)
-		h.refuse(w, r, errorf(CodeUnauthorized, "%s", reason)) // logged and not sent
-		return
-	}
-	agentID, err := h.identity(r)
-	if err != nil {
-		httpserve.LeaveBody(w, r)
-		h.refuse(w, r, err)
+		h.refuse(w, r, refused)
 		return
 	}
 	body, err := h.readBody(w, r)
@@ -98,7 +88,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	result, failure := h.run(r.Context(), t, call, arguments)
 	h.report(r.Context(), call, failure, time.Since(start))
 	if failure != nil {
-		h.writeError(w, failure)
+		failure.write(w, h.opts.StandaloneHarness)
 		return
 	}
 	httpserve.WriteJSON(w, http.StatusOK, result)
@@ -107,11 +97,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e, _ := errors.AsType[*Error](err) // every stage returns one
 	httpserve.LogRefusal(r, h.opts.Logger, "webhook refused", fmt.Sprint(e))
-	h.writeError(w, e)
+	e.write(w, h.opts.StandaloneHarness)
 }
 
-func (h *Handler) identity(r *http.Request) (string, error) {
-	if h.opts.StandaloneHarness {
+// admit checks the header of a request, and returns the id of the agent.
+func (h *Handler) admit(r *http.Request) (agentID string, err error) {
+	if r.Method != http.MethodPost {
+		return "", errorf(CodeMethod, "use POST")
+	}
+	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "SecretFunc", h.guard.Check); reason != "" {
+		return "", errorf(CodeUnauthorized, "%s", reason) // logged and not sent
+	}
+	if h.opts.StandaloneHarness { // the body has the id
 		return "", nil
 	}
 	values := r.Header["X-Agent-Identity"]
@@ -175,10 +172,15 @@ func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments toolca
 		}
 		return body, nil
 	})
-	if failure == nil {
-		return body, nil
+	if failure != nil {
+		return nil, errorOf(t.name, failure)
 	}
-	e := &Error{Code: Code(failure.Code), Tool: t.name, Message: failure.Message, Err: failure.Err}
+	return body, nil
+}
+
+// errorOf returns the error for a failure. It panics if the tool panicked with http.ErrAbortHandler.
+func errorOf(tool string, failure *toolcall.Failure) *Error {
+	e := &Error{Code: Code(failure.Code), Tool: tool, Message: failure.Message, Err: failure.Err}
 	switch {
 	case failure.Aborts:
 		panic(http.ErrAbortHandler)
@@ -187,7 +189,7 @@ func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments toolca
 	case failure.Code == toolcall.Canceled:
 		e.Code = CodeClientGone
 	}
-	return nil, e
+	return e
 }
 
 // report calls the hook and logs the call.

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -56,9 +58,6 @@ type Options struct {
 	// ResponseWriter of [http.TimeoutHandler] does not; set ReadTimeout in that case.
 	BodyTimeout time.Duration
 
-	// Limits bounds the schemas of the tools and the arguments.
-	Limits schema.Limits
-
 	// AllowUnchecked accepts tools whose Parameters this library can check only in part, such as a
 	// pattern with look-ahead. Func then receives arguments that only the unchecked part would
 	// reject; see [schema.Validator.Unchecked]. By default [New] rejects such tools.
@@ -76,11 +75,15 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	defaultTimeout     = 30 * time.Second
-	defaultMaxBody     = 1 << 20
-	defaultBodyTimeout = 30 * time.Second
-)
+// Format implements [fmt.Formatter]. It replaces each of Secrets with "[redacted]".
+func (o Options) Format(f fmt.State, verb rune) {
+	type plain Options
+	o.Secrets = slices.Clone(o.Secrets)
+	for i, secret := range o.Secrets {
+		o.Secrets[i] = redact.Field(secret)
+	}
+	redact.Format(f, verb, plain(o))
+}
 
 // tool is a [Tool] that is ready to run.
 type tool struct {
@@ -99,15 +102,8 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	checkOption(&ps, o.Timeout < 0, "Timeout must not be negative; use 0 for the default")
 	checkOption(&ps, o.MaxBodyBytes < 0, "MaxBodyBytes must not be negative; use 0 for the default")
 	checkOption(&ps, o.BodyTimeout < 0, "BodyTimeout must not be negative; use 0 for the default")
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.MaxBodyBytes == 0 {
-		o.MaxBodyBytes = defaultMaxBody
-	}
-	if o.BodyTimeout == 0 {
-		o.BodyTimeout = defaultBodyTimeout
-	}
+	o.Timeout, o.BodyTimeout = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.BodyTimeout, 30*time.Second)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 1<<20)
 	if o.Logger == nil {
 		o.Logger = discardLogger
 	}
@@ -153,6 +149,11 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 	list := make([]schema.Tool, len(tools))
 	var found problems
 	for i, t := range tools {
+		wrong := func(when bool, code, pointer, message string) {
+			if when {
+				found.AddTool(bounded.Cut(t.Name, 128), code, fmt.Sprintf("/%d%s", i, pointer), "%s", message)
+			}
+		}
 		list[i] = schema.Tool{Name: t.Name, Description: t.Description, InputSchema: anyObject}
 		if len(t.Parameters) > 0 && string(t.Parameters) != "null" {
 			list[i].InputSchema = slices.Clone(t.Parameters)
@@ -164,17 +165,12 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 				}
 			}
 		}
-		for _, link := range []struct{ pointer, text string }{{"/url", t.URL}, {"/detail_url", t.DetailURL}} {
-			if link.text != "" && !httpcall.IsLink(link.text) {
-				found.AddTool(bounded.Cut(t.Name, 128), "url_invalid", fmt.Sprintf("/%d%s", i, link.pointer),
-					"must be an absolute http or https URL without user and fragment")
-			}
-		}
-		if t.Func == nil {
-			found.AddTool(bounded.Cut(t.Name, 128), "func_missing", fmt.Sprintf("/%d", i), "Func is nil")
-		}
+		const link = "must be an absolute http or https URL without user and fragment"
+		wrong(t.URL != "" && !httpcall.IsLink(t.URL), "url_invalid", "/url", link)
+		wrong(t.DetailURL != "" && !httpcall.IsLink(t.DetailURL), "url_invalid", "/detail_url", link)
+		wrong(t.Func == nil, "func_missing", "", "Func is nil")
 	}
-	unchecked, err := schema.Validate(context.Background(), list, &schema.ValidateOptions{Limits: h.opts.Limits})
+	unchecked, err := schema.Validate(context.Background(), list, nil)
 	if !h.opts.AllowUnchecked {
 		for _, p := range unchecked {
 			p.Message += "; Options.AllowUnchecked accepts the tool without this check"
@@ -195,7 +191,7 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 		return
 	}
 	h.tools = make(map[string]*tool, len(tools))
-	options := &schema.CompileOptions{Limits: h.opts.Limits, AllowUnchecked: h.opts.AllowUnchecked}
+	options := &schema.CompileOptions{AllowUnchecked: h.opts.AllowUnchecked}
 	for i, t := range list {
 		validator, err := schema.Compile(t.InputSchema, options)
 		if err != nil { // Validate has compiled it

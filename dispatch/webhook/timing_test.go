@@ -223,7 +223,7 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 				return webhook.Detail(func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, log)
 			},
 			httptest.NewRequest("GET", "/", nil), 500, 10*time.Second + 500*time.Millisecond,
-			"the function did not return within 10s",
+			`"tool detail failed" error="the tool took too long"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,11 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"time"
 
+	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -67,4 +71,79 @@ func Define[In, Out any](name, description string, f func(ctx context.Context, i
 		}
 	}
 	return t
+}
+
+// An ImageResult is the result of a tool that returns a text and images. It is sent as
+// {"text":"…","images":[…]}.
+type ImageResult struct {
+	Text   string   `json:"text"`
+	Images [][]byte `json:"images,omitempty"` // PNG, JPEG, GIF or WEBP; base64 on the wire
+}
+
+// encodeResult returns the response body for the result of a tool.
+func encodeResult(result any, harness bool) ([]byte, error) {
+	if raw, ok := result.(json.RawMessage); ok && raw != nil { // nil is null
+		if err := rawjson.Check(raw, rawjson.Limits{}); err != nil {
+			return nil, errors.New("the raw result of the tool is not one strict JSON value")
+		}
+	}
+	if p, ok := result.(*ImageResult); ok && p != nil {
+		result = *p
+	}
+	if _, ok := result.(ImageResult); !ok && harness {
+		text, isString := result.(string)
+		if !isString {
+			raw, err := rawjson.Encode(result)
+			if err != nil {
+				return nil, err
+			}
+			if text = string(raw); raw[0] == '"' {
+				_ = json.Unmarshal(raw, &text) // cannot fail: Encode wrote it
+			}
+		}
+		result = ImageResult{Text: text}
+	}
+	return rawjson.Encode(result)
+}
+
+// A Call describes the request that a tool runs for. [FromContext] returns it.
+type Call struct {
+	Tool string // the name of the tool
+
+	// AgentID is the UUID from X-Agent-Identity, unchanged. With [Options.StandaloneHarness] it is
+	// agent_id from the body: any string, or "". Every caller that has the secret can send any id.
+	AgentID string
+
+	// Reasoning is the model's reason for the call: the string as it is, or the JSON of any other
+	// value. It is "" if there is none or if the tool declares reasoning as an argument.
+	Reasoning string
+
+	// Body is the whole request body: a JSON object, which contains the arguments. It must
+	// not be modified.
+	Body json.RawMessage
+}
+
+// NewContext returns a context with a call, for tests that run a tool without the handler.
+func NewContext(ctx context.Context, call *Call) context.Context {
+	return observe.With(ctx, call)
+}
+
+// FromContext returns the call in ctx. If there is none, it returns an empty Call, never nil. The
+// Call must not be modified.
+func FromContext(ctx context.Context) *Call {
+	if call := observe.From[*Call](ctx); call != nil {
+		return call
+	}
+	return &Call{}
+}
+
+// CallEnd describes a call of a known tool that has ended. It contains neither arguments nor the
+// result.
+type CallEnd struct {
+	Tool      string
+	AgentID   string
+	Reasoning string        // as in [Call]; words of the model, which may repeat anything it knows
+	Code      Code          // of the failure; "" for success
+	Err       error         // an [*Error]; nil for success
+	Duration  time.Duration // from the end of the request body to the end of the tool
 }
