@@ -311,7 +311,11 @@ func (s *player) play(ctx context.Context) *Result {
 			break
 		}
 		before := observe.Outside()
-		result.take(s, turn, s.exchange(ctx, &turn.Exchange, turn.Request, s.Header()))
+		body, header := turn.Request, s.Header()
+		if s.Edit != nil {
+			body = s.Edit(body, header)
+		}
+		result.take(s, turn, s.exchange(ctx, &turn.Exchange, body, header))
 		result.addOutside(observe.Outside() - before)
 	}
 	s.Run.End("")

@@ -22,179 +22,136 @@ func (c *checkup) shared(e *episode) *Finding {
 	switch {
 	case foreign:
 		f = failed(apartAdvice, "a run called the proxy with the token or the URL of another run")
-	case len(e.seen(isTool)) == 0 && len(toolCalls(c.setup.Run.Log())) > e.toFirst:
+	case len(e.seen(isTool)) == 0 && len(toolCalls(c.sample.run.Log())) > e.toFirst:
 		f = failed(apartAdvice, "a later run called the proxy of the first run")
 	default:
 		return nil
 	}
-	f.Rule = rules[concurrentRuns].text
+	f.Rule = apart
 	return &f
 }
 
-// A trial is a dispatch whose results carry a mark, so that they are recognised where they turn up.
-type trial struct {
-	*episode
-	mark   string
-	inside bool // the mark is put into strings, if there are any
-
-	mu     sync.Mutex
-	marked bool // a result carries the mark
-}
-
-// newTrial returns a trial that is not dispatched. Each result waits for wait, and is then marked.
-func (c *checkup) newTrial(inside bool, wait func()) *trial {
-	t := &trial{mark: canary(), inside: inside}
-	t.episode = &episode{alter: func(q *request) *reply {
+// marked returns an episode whose results carry a mark, so that they are recognised where they turn up.
+// Each result waits for wait first. If inside is true, the mark is put into strings, if there are any.
+func (c *checkup) marked(inside bool, wait func()) *episode {
+	e := &episode{mark: canary(), inside: inside}
+	e.alter = func(q *request) *reply {
 		if q.tool == "" {
 			return nil
 		}
 		wait()
 		return &reply{result: func(q *request, result json.RawMessage) json.RawMessage {
-			marked, ok := c.put(q, result, t.mark, inside)
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.marked = t.marked || ok
-			return marked
+			changed, ok := c.put(q, result, e.mark, inside)
+			if ok {
+				e.marked.Store(true)
+			}
+			return changed
 		}}
-	}}
-	return t
-}
-
-// start dispatches a trial. The returned function waits for its end, and panics as it did.
-func (c *checkup) start(ctx context.Context, t *trial) (end func()) {
-	var fault any
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		defer func() { fault = recover() }()
-		c.dispatchAgain(ctx, t.episode)
-	})
-	return func() {
-		if wait.Wait(); fault != nil {
-			panic(fault)
-		}
 	}
+	return e
 }
 
 // firstCall returns when the first tool call of a run arrived. It is zero if there was none.
-func (t *trial) firstCall() time.Time {
-	if calls := t.seen(isTool); len(calls) > 0 {
+func (e *episode) firstCall() time.Time {
+	if calls := e.seen(isTool); len(calls) > 0 {
 		return calls[0].at
 	}
 	return time.Time{}
 }
 
-// alone dispatches the sample once, with marked results. An agent that fails with them, or makes
-// fewer calls, gets a mark beside the members that it knows. The endpoint is pinged while the first
-// call waits.
-func (c *checkup) alone(ctx context.Context) *trial {
-	if c.single != nil {
-		return c.single
-	}
-	t := c.dispatchAlone(ctx, true)
-	if !t.result.WouldBeGraded() || len(t.seen(isTool)) < len(c.result.Calls) {
-		if plain := c.dispatchAlone(ctx, false); plain.result.WouldBeGraded() {
-			t = plain
+// runAlone dispatches the sample once, with marked results. An agent that fails with them, or makes
+// fewer calls, gets a mark beside the members that it knows.
+func (c *checkup) runAlone(ctx context.Context) *episode {
+	if c.alone == nil {
+		c.alone = c.pingedRun(ctx)
+		if !c.alone.result.WouldBeGraded() || len(c.alone.seen(isTool)) < len(c.sample.result.Calls) {
+			if plain := c.dispatch(ctx, c.marked(false, func() {})); plain.result.WouldBeGraded() {
+				c.alone = plain
+			}
 		}
+		c.visible = c.alone.marked.Load() && shows(said(c.alone.result), c.alone.mark)
 	}
-	c.single = t
-	c.visible = t.marked && shows(said(t.result), t.mark)
-	return t
+	return c.alone
 }
 
-func (c *checkup) dispatchAlone(ctx context.Context, inside bool) *trial {
+// pingedRun dispatches a run with marked results, and pings the endpoint while the first call waits.
+func (c *checkup) pingedRun(ctx context.Context) *episode {
 	called, pinged := newGate(), newGate()
-	t := c.newTrial(inside, func() {
+	e := c.marked(true, func() {
 		called.open()
 		pinged.wait(ctx)
 	})
-	t.answered = called.open
-	end := c.start(ctx, t)
+	e.answered = called.open
+	var run sync.WaitGroup
+	run.Go(func() { c.dispatch(ctx, e) })
 	<-called.opened
-	if t.firstCall().IsZero() || len(c.target.Command) > 0 || !inside { // it is over, cannot be pinged, or was
+	if e.firstCall().IsZero() || len(c.target.Command) > 0 { // it is over, or cannot be pinged
 		pinged.open()
-		end()
-		return t
+		run.Wait()
+		return e
 	}
-	answered := make(chan *answer, 1)
-	go func() { answered <- c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue}) }()
+	ping := func() *answer { return c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue}) }
+	answered := make(chan struct{})
+	go func() {
+		ping()
+		close(answered)
+	}()
 	select {
-	case a := <-answered:
-		answered <- a
+	case <-answered:
 		pinged.open()
 	case <-pinged.opened: // the call has been answered, and the ping has not
 		c.busy = true
 	}
-	end()
+	run.Wait()
 	<-answered
 	if c.busy { // unless pings are that slow now
-		a := c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue})
+		a := ping()
 		c.busy = a.ok() && a.took < patience/2
 	}
-	return t
+	return e
 }
 
-// pair dispatches two trials, whose bodies are sent at the same time. Each run's
-// first tool call waits for the first call of the other run.
-func (c *checkup) pair(ctx context.Context) (runs [2]*trial) {
-	connected, called := [2]*gate{newGate(), newGate()}, [2]*gate{newGate(), newGate()}
-	serial := newGate() // opens once one of them has waited for long enough
-	if c.busy {         // the second run begins after the first
-		serial.open()
+// pair dispatches two marked runs. Each is sent when the other one can be, and the first tool call of
+// each waits for the first of the other.
+func (c *checkup) pair(ctx context.Context) (runs [2]*episode) {
+	sent, called := newGate(), newGate()
+	if c.busy { // the second run begins after the first
+		called.open()
 	}
-	over := [2]*gate{newGate(), newGate()}
-	var ends [2]func()
+	meet := func(g *gate, run int) {
+		g.arrive(run)
+		g.wait(ctx)
+	}
+	var both sync.WaitGroup
 	for i := range runs {
-		runs[i] = c.newTrial(c.single.inside, func() {
-			called[i].open()
-			serial.startWaiting()
-			select {
-			case <-called[1-i].opened:
-			case <-serial.opened:
-			case <-ctx.Done():
-			}
-		})
-		runs[i].sending = func() {
-			connected[i].open()
-			connected[1-i].wait(ctx)
+		e := c.marked(c.alone.inside, func() { meet(called, i) })
+		e.edit = func(map[string]json.RawMessage, http.Header) { meet(sent, i) }
+		e.answered = func() {
+			sent.arrive(i)
+			called.arrive(i)
 		}
-		runs[i].answered = func() {
-			over[i].open()
-			connected[i].open()
-			called[i].open()
-			<-over[1-i].opened // its proxy stays, for calls of the other run
-		}
+		runs[i] = e
+		both.Go(func() { c.dispatch(ctx, e) })
 	}
-	for i, t := range runs {
-		ends[i] = c.start(ctx, t)
-	}
-	for _, end := range ends {
-		defer end()
-	}
+	both.Wait()
 	return runs
 }
 
-// concurrent dispatches one run alone, and then two at the same time.
-func (c *checkup) concurrent(ctx context.Context) Finding {
-	if f := c.unplayable(true); f != nil {
-		return *f
-	}
-	const sent = "a dispatch, and two dispatches at the same time, with their own run tokens and proxy URLs"
-	t := c.alone(ctx)
-	if f := c.shared(t.episode); f != nil {
-		return c.note(concurrentRuns, *f, sent)
-	}
-	if f, is := c.unclear(t); is {
-		return c.note(concurrentRuns, f, sent)
+// concurrentRuns dispatches one run alone, and then two at the same time. A verdict that chance can have
+// caused needs another pair.
+func (c *checkup) concurrentRuns(ctx context.Context) Finding {
+	if f, unclear := c.unclear(c.runAlone(ctx)); unclear {
+		return f
 	}
 	v := c.compare(c.pair(ctx))
 	if v.repeat {
-		broke, seen := v.broke, v.Seen
-		if v = c.compare(c.pair(ctx)); broke && v.Status == StatusOK {
-			v.Finding = warning("See the agent's log: do the two runs share something, or does it fail now and then?",
-				"%s; two further runs did not fail", seen)
+		first := v
+		if v = c.compare(c.pair(ctx)); first.broke && v.Status == StatusOK {
+			return warning("See the agent's log: do the two runs share something, or does it fail now and then?",
+				"%s; two further runs did not fail", first.Seen)
 		}
 	}
-	return c.note(concurrentRuns, v.Finding, sent)
+	return v.Finding
 }
 
 // A verdict is the finding about a pair of runs.
@@ -205,76 +162,61 @@ type verdict struct {
 }
 
 // compare judges two runs at the same time.
-func (c *checkup) compare(runs [2]*trial) (v verdict) {
+func (c *checkup) compare(runs [2]*episode) verdict {
 	first, second := runs[0], runs[1]
 	if second.firstCall().Before(first.firstCall()) {
 		first, second = second, first
 	}
-	for _, t := range []*trial{first, second} {
-		if f := c.shared(t.episode); f != nil {
-			v.Finding = *f
-			return v
+	for _, e := range runs {
+		if f := c.shared(e); f != nil {
+			return verdict{Finding: *f}
 		}
-		for _, other := range []*trial{c.single, first, second} {
-			if t != other && shows(said(t.result), other.mark) {
-				v.Finding = failed(apartAdvice, "the answer of one run has the results of another")
-				return v
+		for _, other := range []*episode{c.alone, first, second} {
+			if e != other && shows(said(e.result), other.mark) {
+				return verdict{Finding: failed(apartAdvice, "the answer of one run has the results of another")}
 			}
 		}
 	}
-	moved, certain := c.moved(first, second)
-	if moved {
-		v.repeat = !certain
-		v.Finding = failed(apartAdvice, "two runs at the same time called the proxy with the token and the URL of one of them")
-		return v
+	if c.moved(first, second) {
+		return verdict{repeat: true, Finding: failed(apartAdvice,
+			"two runs at the same time called the proxy with the token and the URL of one of them")}
 	}
-	for _, t := range []*trial{first, second} {
-		switch status := t.result.Dispatch.Status; {
-		case t.result.WouldBeGraded():
-			continue
+	for _, e := range []*episode{first, second} {
+		switch status := e.result.Dispatch.Status; {
+		case e.result.WouldBeGraded():
 		case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
-			v.Finding = warning("Let the endpoint take as many runs as the platform dispatches at the same time.",
+			f := warning("Let the endpoint take as many runs as the platform dispatches at the same time.",
 				"one of two runs at the same time was rejected with %d, so it is not known whether they keep apart", status)
-			v.Rule, v.Severity = manyRuns, Inferred
+			f.Rule, f.Severity = manyRuns, Inferred
+			return verdict{Finding: f}
 		default:
-			v.Finding = failed(apartAdvice, "one of two runs at the same time failed: %s", c.failure(t.result))
-			v.repeat, v.broke = true, true
+			return verdict{repeat: true, broke: true,
+				Finding: failed(apartAdvice, "one of two runs at the same time failed: %s", c.failure(e.result))}
 		}
-		return v
 	}
-	v.Finding = c.simultaneous(first, second)
-	v.repeat = !c.busy && v.Status == StatusWarning // a model may have thought for long
-	return v
+	f := c.simultaneous(first, second)
+	return verdict{Finding: f, repeat: !c.busy && f.Status == StatusWarning} // a model may have thought for long
 }
 
-// moved reports whether calls of one run arrived as calls of the other one, and whether that is
-// certain: a run that waits for its calls cannot send calls of the other one. Only an agent that
-// made the same number of calls twice can be judged.
-func (c *checkup) moved(a, b *trial) (moved, certain bool) {
-	count := func(t *trial) int { return len(t.seen(isTool)) }
-	n := count(c.single)
-	if count(a) > count(b) {
-		a, b = b, a
-	}
-	moved = n == len(toolCalls(&c.result.Log)) && count(a) < n && count(a)+count(b) == 2*n
-	return moved, count(a) == 0 && b.most >= 2*c.single.most
+// moved reports whether calls of one run arrived as calls of the other one. Only an agent that made the
+// same number of calls twice can be judged.
+func (c *checkup) moved(a, b *episode) bool {
+	n, first, second := len(c.alone.seen(isTool)), len(a.seen(isTool)), len(b.seen(isTool))
+	return n == len(toolCalls(&c.sample.result.Log)) && first != n && first+second == 2*n
 }
 
-const (
-	manyRuns   = `No document says how many runs the platform dispatches at the same time.`
-	busyAdvice = "Serve other requests while a run waits for a tool or a model: a call takes 3 to 20 s, and the platform pings before " +
-		"each dispatch. In an async function, await an async client, or run the agent in a thread (in FastAPI, def instead of async def)."
-)
+const busyAdvice = "Serve other requests while a run waits for a tool or a model: a call takes 3 to 20 s, and the platform pings before " +
+	"each dispatch. In an async function, await an async client, or run the agent in a thread (in FastAPI, def instead of async def)."
 
 // endsBefore reports whether all calls of a run were answered before the other one made a call. Two
 // runs at the same time wait for each other.
-func (t *trial) endsBefore(other *trial) bool {
+func (e *episode) endsBefore(other *episode) bool {
 	calls := other.seen(isTool)
-	return len(calls) > 0 && len(t.seen(func(q *request) bool { return isTool(q) && q.answered > calls[0].arrived })) == 0
+	return len(calls) > 0 && len(e.seen(func(q *request) bool { return isTool(q) && q.answered > calls[0].arrived })) == 0
 }
 
 // simultaneous judges whether two runs that completed were at work at the same time.
-func (c *checkup) simultaneous(first, second *trial) (f Finding) {
+func (c *checkup) simultaneous(first, second *episode) (f Finding) {
 	switch none := first.firstCall().IsZero() || second.firstCall().IsZero(); {
 	case c.busy:
 		f = warning(busyAdvice, "the endpoint works on one run at a time: while a run waits for a tool, not even a ping is answered")
@@ -291,13 +233,16 @@ func (c *checkup) simultaneous(first, second *trial) (f Finding) {
 	return f
 }
 
-// unclear returns why nothing can be said about a dispatch that was to differ in its results only,
-// or nil.
-func (c *checkup) unclear(t *trial) (f Finding, is bool) {
-	switch {
-	case !t.result.WouldBeGraded():
-		return skipped("", "one run alone fails when its results are marked, as their output_schema allows, so nothing is known: %s", c.failure(t.result)), true
-	case t.firstCall().IsZero():
+// unclear returns why nothing can be said about the run alone, which was to differ from the sample in
+// its results only.
+func (c *checkup) unclear(e *episode) (f Finding, unclear bool) {
+	switch shared := c.shared(e); {
+	case shared != nil:
+		return *shared, true
+	case !e.result.WouldBeGraded():
+		return skipped("", "one run alone fails when its results are marked, as their output_schema allows, so nothing is known: %s",
+			c.failure(e.result)), true
+	case e.firstCall().IsZero():
 		return noCall(), true
 	}
 	return f, false

@@ -26,9 +26,9 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,10 +39,11 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -110,20 +111,21 @@ type Options struct {
 	Transport http.RoundTripper
 }
 
-// A Name is the name of a check or a scenario. Names are stable. The checks, in the order of a report:
+// A Name is the name of a check or a scenario. Names are stable. The checks, in the order in which they
+// are made and reported:
 //
 //	reachable         the endpoint answers HTTP, with any status
 //	tls               certificate, TLS version, and an address that the platform can reach
 //	clock             the endpoint's clock agrees with the clock of this machine
+//	ping              a ping with the auth value is answered with a 2xx
 //	method            GET and PUT are rejected
 //	auth_before_ping  a ping without the auth header is rejected
 //	wrong_bearer      a ping and a dispatch with another auth value are rejected
-//	ping              a ping with the auth value is answered with a 2xx
 //	ping_spacing      white space in a ping makes no difference
 //	body_limit        a body of 32 MiB is rejected
+//	dispatch          the sample dispatch completes within the response contract
 //	content_type      responses are application/json
 //	malformed_body    a body that is not JSON is rejected with a 4xx, in JSON
-//	dispatch          the sample dispatch completes within the response contract
 //	late_calls        the agent does not call the proxy after its answer
 //	proxy             the platform's proxy can be reached from this machine
 //	tools_schema      the platform would accept the tools, and schema.Lint finds nothing
@@ -131,23 +133,14 @@ type Options struct {
 // [Scenarios] returns the scenarios.
 type Name string
 
-const (
-	checkReachable      Name = "reachable"
-	checkTLS            Name = "tls"
-	checkClock          Name = "clock"
-	checkMethod         Name = "method"
-	checkAuthBeforePing Name = "auth_before_ping"
-	checkWrongBearer    Name = "wrong_bearer"
-	checkPing           Name = "ping"
-	checkPingSpacing    Name = "ping_spacing"
-	checkBodyLimit      Name = "body_limit"
-	checkContentType    Name = "content_type"
-	checkMalformedBody  Name = "malformed_body"
-	checkDispatch       Name = "dispatch"
-	checkLateCalls      Name = "late_calls"
-	checkProxy          Name = "proxy"
-	checkToolsSchema    Name = "tools_schema"
-)
+// Scenarios returns the names of all scenarios, for [Options].Scenarios.
+func Scenarios() []Name {
+	var names []Name
+	for _, k := range scenarios {
+		names = append(names, k.name)
+	}
+	return names
+}
 
 // Check examines an agent's endpoint from outside, as the platform will use it, and its tools
 // ("Porting without the SDK", steps 3 to 6). opts may be nil.
@@ -168,122 +161,127 @@ func Check(ctx context.Context, target dispatchtest.Target, opts *Options) (*Rep
 	if err != nil {
 		return nil, err
 	}
-	defer c.setup.Close()
+	defer c.close()
 	report := &Report{Target: c.name()}
-	for _, k := range c.checks {
-		report.Findings = append(report.Findings, *c.find(ctx, k.name))
+	chosen := slices.DeleteFunc(slices.Clone(scenarios), func(k check) bool { return !slices.Contains(c.opts.Scenarios, k.name) })
+	for _, k := range slices.Concat(checks, chosen) {
+		f := c.find(ctx, &k)
+		c.found[k.name] = f
+		report.Findings = append(report.Findings, f)
 	}
-	report.Faults = c.faults
 	return report, context.Cause(ctx)
-}
-
-// check is one entry of the list.
-type check struct {
-	name  Name
-	needs []Name // what must not have failed
-	after []Name // what else must be known
-	look  func(*checkup, context.Context) Finding
-}
-
-// allChecks returns the checks in the order of a report.
-func allChecks() []check {
-	return []check{
-		{checkReachable, nil, nil, (*checkup).reachable},
-		{checkTLS, []Name{checkReachable}, nil, (*checkup).tls},
-		{checkClock, []Name{checkTLS}, nil, (*checkup).clock},
-		{checkMethod, []Name{checkPing}, nil, (*checkup).method},
-		{checkAuthBeforePing, []Name{checkTLS}, []Name{checkPing}, (*checkup).auth},
-		{checkWrongBearer, []Name{checkTLS}, []Name{checkAuthBeforePing}, (*checkup).bearer},
-		{checkPing, []Name{checkTLS}, nil, (*checkup).ping},
-		{checkPingSpacing, []Name{checkPing}, nil, (*checkup).pingSpacing},
-		{checkBodyLimit, []Name{checkPing}, nil, (*checkup).bodyLimit},
-		{checkContentType, []Name{checkPing}, []Name{checkDispatch}, (*checkup).contentType},
-		{checkMalformedBody, []Name{checkPing}, nil, (*checkup).malformed},
-		{checkDispatch, []Name{checkPing}, nil, (*checkup).dispatch},
-		{checkLateCalls, []Name{checkDispatch}, nil, (*checkup).lateCalls},
-		{checkProxy, nil, nil, (*checkup).proxy},
-		{checkToolsSchema, nil, nil, (*checkup).tools},
-	}
 }
 
 // checkup is one execution of all checks.
 type checkup struct {
 	target  dispatchtest.Target
-	given   dispatchtest.Task // the task of the options, or the default
-	sample  dispatchtest.Task // what is dispatched: given, with its requests to the proxy observed
-	setup   *testrun.Setup
 	opts    Options
-	url     *url.URL // nil for a Target without one
-	checks  []check
-	found   map[Name]*Finding
+	task    dispatchtest.Task // the task of the options, or the default
+	url     *url.URL          // nil for a Target without one
+	setup   *testrun.Setup    // for the requests that are not dispatches
+	outputs map[string]*schema.Validator
+	found   map[Name]Finding
+	now     activity
+
+	// What later checks need of earlier ones.
+	first    *answer               // to the first ping, with the auth value
+	pings    bool                  // pings are accepted without an auth value
+	open     bool                  // dispatches are accepted without one
+	refusal  int                   // the status of a ping without one
+	ended    Name                  // the check after which the endpoint had stopped answering; "" if none
+	sample   *episode              // nil if there was none
+	alone    *episode              // one run with marked results
+	visible  bool                  // its answer repeats them
+	busy     bool                  // pings were not answered while it waited
+	sessions map[*session]*episode // those that were dispatched
+
+	events  atomic.Int64 // counts requests to the proxy in dispatches, and the answers to them
 	mu      sync.Mutex
-	secrets []*redact.Set // hide secrets in what the endpoint sends
-	visible bool          // the answer repeats the results of tools
+	secrets []*redact.Set // of all dispatches
+	closers []func()      // what serves the dispatches
+}
 
-	outputs map[string]*schema.Validator // of the results of tools
+// activity is what the current check has done.
+type activity struct {
+	sent, commands []string // its requests, and what repeats them
+	trouble        bool     // an answer may mean that the endpoint has stopped answering
+	episodes       []*episode
+	instead        *Finding // replaces the finding of the check
+}
 
-	hasAuth  bool                 // an auth value is sent
-	first    *answer              // to the first ping, with the right bearer
-	open     bool                 // whether dispatches are accepted without a bearer
-	sent     []string             // requests of the current check
-	commands []string             // that repeat them
-	faults   []string             // of the doctor
-	trouble  bool                 // a response to the current check may mean that the endpoint has stopped answering
-	ended    Name                 // the check after which it had stopped; "" if none
-	pings    bool                 // whether pings are accepted without a bearer
-	refusal  int                  // the status of a ping without a bearer
-	result   *dispatchtest.Result // of the sample dispatch
-	sessions map[bool]*session    // the dispatched ones, by memoryMode.stateful
-	events   atomic.Int64         // counts requests to the proxy in scenarios, and the answers to them
-	single   *trial               // the run alone with marked results
-	busy     bool                 // pings are not answered while a run waits
-
-	sampleMedia string                        // of the answer to the sample
-	run         atomic.Pointer[proxytest.Run] // of the sample, while it is in progress
-	strangers   atomic.Int64                  // requests to its proxy with another token
-	elsewhere   atomic.Int64                  // requests beside its proxy URL
-	astray      atomic.Pointer[string]        // a request below its proxy URL that is neither a tool call nor a trace event
+// note adds a request to the current check.
+func (c *checkup) note(sent, command string) {
+	c.now.sent, c.now.commands = append(c.now.sent, sent), append(c.now.commands, command)
 }
 
 func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
-	c := &checkup{target: target, checks: allChecks(), found: map[Name]*Finding{}, sessions: map[bool]*session{}}
+	c := &checkup{target: target, found: map[Name]Finding{}, sessions: map[*session]*episode{}}
 	if opts != nil {
 		c.opts = *opts
 	}
-	mistakes := c.mistakes(target)
-	for _, name := range c.choose() {
-		mistakes = append(mistakes, fmt.Errorf("doctor: Options.Scenarios has the unknown name %q; Scenarios returns the names", name))
-	}
-	c.sample = c.task()
-	turns := 0
-	if c.sample.Conversation != nil {
-		turns = c.sample.Conversation.MaxTurns
-	}
+	mistakes := c.mistakes()
+	c.task = c.sampleTask()
 	var err error
-	if c.setup, err = testrun.New(testrun.Target(target), testrun.Task{
-		ID: c.sample.ID, AgentID: c.sample.AgentID, Input: c.sample.Input, World: c.sample.World,
-		Platform: c.sample.Platform, MaxTurns: turns, ProxyURL: c.sample.ProxyURL, WrapProxy: c.sample.WrapProxy,
-	}, nil); err != nil {
+	if c.setup, err = c.serve(&c.task); err != nil {
 		mistakes = append(mistakes, err)
 	}
 	if err := errors.Join(mistakes...); err != nil {
-		if c.setup != nil {
-			c.setup.Close()
-		}
+		c.close()
 		return nil, err
 	}
-	c.hasAuth = c.setup.Target.AuthValue != ""
-	c.secrets = append(c.secrets, c.setup.Secrets())
 	c.readOutputs()
-	c.connect()
 	return c, nil
 }
 
-// mistakes checks what package testrun does not.
-func (c *checkup) mistakes(target dispatchtest.Target) (list []error) {
+// serve sets up one run of a task.
+func (c *checkup) serve(task *dispatchtest.Task) (*testrun.Setup, error) {
+	turns := 0
+	if task.Conversation != nil {
+		turns = task.Conversation.MaxTurns
+	}
+	s, err := testrun.New(testrun.Target(c.target), testrun.Task{
+		ID: task.ID, AgentID: task.AgentID, Input: task.Input, World: task.World, Platform: task.Platform,
+		MaxTurns: turns, ProxyURL: task.ProxyURL, WrapProxy: task.WrapProxy,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.secrets, c.closers = append(c.secrets, s.Secrets()), append(c.closers, s.Close)
+	switch {
+	case c.url != nil:
+		s.Caller.Transport = transportOr(c.opts.Transport)
+	case c.target.Handler != nil:
+		s.Caller.Transport = transportOr(nil)
+	}
+	return s, nil
+}
+
+// transportOr returns given, or a transport that uses each connection once, so that checks do not affect
+// each other.
+func transportOr(given http.RoundTripper) http.RoundTripper {
+	if given != nil {
+		return given
+	}
+	transport := httpcall.NewTransport()
+	transport.DisableKeepAlives = true
+	transport.DialContext = new(net.Dialer).DialContext // Options.Timeout is the only limit
+	return transport
+}
+
+// close ends the proxies of all dispatches. Until then they answer late calls.
+func (c *checkup) close() {
+	for _, end := range c.closers {
+		end()
+	}
+}
+
+// mistakes checks what package testrun does not, and fills in the defaults.
+func (c *checkup) mistakes() (list []error) {
 	bad := func(format string, args ...any) { list = append(list, fmt.Errorf("doctor: "+format, args...)) }
-	if target.URL != "" {
-		u, ok := httpcall.ParseLink(target.URL)
+	if c.target.URL != "" {
+		u, ok := httpcall.ParseLink(c.target.URL)
 		switch {
 		case !ok:
 			bad("Target.URL is not an http or https URL with a host")
@@ -305,98 +303,93 @@ func (c *checkup) mistakes(target dispatchtest.Target) (list []error) {
 	}
 	c.opts.Timeout = cmp.Or(c.opts.Timeout, 10*time.Second)
 	c.opts.LateCallWait = cmp.Or(c.opts.LateCallWait, 500*time.Millisecond)
+	for _, name := range c.opts.Scenarios {
+		if !slices.Contains(Scenarios(), name) {
+			bad("Options.Scenarios has the unknown name %q; Scenarios returns the names", name)
+		}
+	}
 	return list
 }
 
-// find runs a check once, after the checks that it needs, and returns its finding.
-func (c *checkup) find(ctx context.Context, name Name) *Finding {
-	if f := c.found[name]; f != nil {
-		return f
-	}
-	k := c.checks[slices.IndexFunc(c.checks, func(k check) bool { return k.name == name })]
-	f := c.blocked(ctx, k.needs)
-	if f == nil && len(c.target.Command) > 0 && slices.Contains(ofEndpoints, name) {
-		skip := skipped("", "code mode receives no requests")
-		f = &skip
-	}
-	if f == nil && c.ended != "" && len(k.needs) > 0 {
-		f = because(c.ended)
-	}
-	if f == nil && ctx.Err() != nil {
-		f = interrupted()
-	}
-	for _, other := range k.after {
-		c.find(ctx, other)
-	}
-	if f == nil {
+// find makes a check, unless something keeps it from being made, and completes its finding.
+func (c *checkup) find(ctx context.Context, k *check) Finding {
+	f, blocked := c.blocked(ctx, k)
+	if !blocked {
 		start := time.Now()
-		c.trouble, c.sent, c.commands = false, nil, nil
-		got := c.examine(ctx, k)
-		if c.trouble && ctx.Err() == nil {
-			c.survived(ctx, name, &got)
-		}
-		c.describe(name, &got)
-		got.TookMS = float64(time.Since(start).Microseconds()) / 1000
-		f = &got
-		if ctx.Err() != nil && f.Status != StatusOK { // it is not complete
-			f = interrupted()
-		}
+		f = c.look(ctx, k)
+		f.TookMS = float64(time.Since(start).Microseconds()) / 1000
 	}
-	f.Name = name
-	f.cite()
+	f.Name = k.name
+	switch f.Status {
+	case StatusFailed:
+		f.Rule, f.Severity = cmp.Or(f.Rule, k.rule), Demanded
+	case StatusWarning:
+		f.Rule, f.Severity = cmp.Or(f.Rule, k.rule), cmp.Or(f.Severity, k.warning)
+	}
 	for _, text := range []*string{&f.Sent, &f.Seen, &f.Do, &f.Reproduce} {
 		*text = c.conceal(*text)
 	}
 	for i := range f.Details {
 		f.Details[i] = c.conceal(f.Details[i])
 	}
-	c.found[name] = f
 	return f
 }
 
-// ofEndpoints are the checks of what a program in code mode does not have.
-var ofEndpoints = []Name{
-	checkReachable, checkTLS, checkClock, checkMethod, checkAuthBeforePing, checkWrongBearer, checkPing, checkPingSpacing, checkBodyLimit, checkContentType, checkMalformedBody, headersOnly, bodyOnly,
-}
-
-// examine executes a check. A panic is a fault of the doctor, and the check is skipped, unless it is an
-// error of the caller's Conversation.User.
-func (c *checkup) examine(ctx context.Context, k check) (f Finding) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case userError:
-			f = failed("Correct the function User in the Conversation of the task.", "the task's user failed: %s", c.quote(p.Error()))
-			f.Rule = `The comment of dispatchtest.Conversation: User returns what the user says next, or ErrDone.`
-			f = c.note(k.name, f, "a dispatch")
-		default:
-			c.faults = append(c.faults, c.conceal(fmt.Sprintf("%s: %v", k.name, p)))
-			f = skipped("", "the doctor failed; see its faults")
+// blocked returns the finding of a check that cannot be made.
+func (c *checkup) blocked(ctx context.Context, k *check) (f Finding, blocked bool) {
+	for _, need := range k.needs {
+		switch f := c.found[need]; { // of a scenario that was not chosen there is none
+		case f.Status == StatusFailed:
+			return because(need), true
+		case f.Because != "":
+			return because(f.Because), true
 		}
-	}()
-	return k.look(c, ctx)
+	}
+	switch {
+	case k.endpoint && len(c.target.Command) > 0:
+		f = skipped("", "code mode receives no requests")
+	case c.ended != "" && len(k.needs) > 0:
+		f = because(c.ended)
+	case ctx.Err() != nil:
+		f = interrupted()
+	case slices.Contains(k.needs, "dispatch") && c.sample == nil:
+		f = skipped("", "there was no sample dispatch")
+	case k.sends != "" && c.task.ProxyURL != "":
+		f = skipped("Leave Task.ProxyURL out, on this machine.", "the proxy is served elsewhere, where it cannot be changed")
+	case k.calls && len(c.sample.result.Calls) == 0:
+		f = skipped("Give a task that makes the agent call a tool, and the tools.", "the sample called no tool")
+	default:
+		return f, false
+	}
+	return f, true
 }
 
-// describe adds to a finding what was sent and how to repeat it.
-func (c *checkup) describe(name Name, f *Finding) {
-	if len(c.sent) == 0 && c.first != nil && slices.Contains([]Name{checkTLS, checkClock, checkAuthBeforePing, checkPing, checkContentType}, name) {
-		c.sent, c.commands = []string{c.first.sent}, []string{c.first.again}
+// look makes a check.
+func (c *checkup) look(ctx context.Context, k *check) Finding {
+	c.now = activity{}
+	f := k.look(c, ctx)
+	if k.sends != "" {
+		for _, e := range c.now.episodes {
+			if s := c.shared(e); s != nil {
+				f = *s
+			}
+		}
 	}
-	if f.Reproduce == "" && c.result != nil && slices.Contains([]Name{checkDispatch, checkLateCalls}, name) {
-		f.Sent, f.Reproduce = "a dispatch", c.again(name)
+	if c.now.instead != nil {
+		f = *c.now.instead
 	}
-	f.Sent = cmp.Or(f.Sent, strings.Join(c.sent, "\n"))
-	f.Reproduce = cmp.Or(f.Reproduce, strings.Join(c.commands, "\n"))
-}
-
-// conceal hides the secrets of all dispatches.
-func (c *checkup) conceal(text string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, set := range c.secrets {
-		text = set.Redact(text)
+	if c.now.trouble && ctx.Err() == nil {
+		c.survived(ctx, k.name, &f)
 	}
-	return text
+	if ctx.Err() != nil && f.Status != StatusOK { // it is not complete
+		return interrupted()
+	}
+	f.Sent = cmp.Or(f.Sent, k.sends, strings.Join(c.now.sent, "\n"))
+	f.Reproduce = strings.Join(c.now.commands, "\n")
+	if k.sends != "" {
+		f.Reproduce = c.command(k.name)
+	}
+	return f
 }
 
 // survived pings the endpoint after a check that it may not have survived. If it has stopped
@@ -415,30 +408,33 @@ func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
 	}
 	c.ended = name
 	*f = failed(do, "%s, and the next ping is answered %s", f.Seen, c.tell(after))
-	f.Rule = rules[checkPing].text
+	f.Rule = pingRule
 }
 
 const limitAdvice = "Raise the limit on requests: the platform sends one for every turn of every run, and pings besides."
 
-// blocked returns the finding of a check that needs a failed check, or nil.
-func (c *checkup) blocked(ctx context.Context, needs []Name) *Finding {
-	for _, need := range needs {
-		switch f := c.find(ctx, need); {
-		case f.Status == StatusFailed:
-			return because(need)
-		case f.Because != "":
-			return because(f.Because)
-		}
+func because(cause Name) Finding {
+	return Finding{Status: StatusSkipped, Because: cause, Seen: fmt.Sprintf("needs %s, which failed", cause)}
+}
+
+func interrupted() Finding {
+	return skipped("", "there was no more time, or the check was interrupted")
+}
+
+// conceal hides the secrets of all dispatches.
+func (c *checkup) conceal(text string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, set := range c.secrets {
+		text = set.Redact(text)
 	}
-	return nil
+	return text
 }
 
-func because(cause Name) *Finding {
-	return &Finding{Status: StatusSkipped, Because: cause, Seen: fmt.Sprintf("needs %s, which failed", cause)}
-}
-
-func interrupted() *Finding {
-	return &Finding{Status: StatusSkipped, Seen: "there was no more time, or the check was interrupted"}
+// quote returns text of the endpoint on one line. It hides secrets before it cuts the text, so that
+// no part of a secret remains.
+func (c *checkup) quote(text string) string {
+	return terminal.Cut(strings.Join(strings.Fields(bounded.Clean(c.conceal(text))), " "), 200)
 }
 
 // name returns the target for the report, without parts of its URL that may be secret.
@@ -446,23 +442,10 @@ func (c *checkup) name() string {
 	switch {
 	case c.url != nil:
 		return (&url.URL{Scheme: c.url.Scheme, Host: c.url.Host, Path: c.url.Path}).String()
-	case c.setup.Target.Handler != nil:
+	case c.target.Handler != nil:
 		return "a handler, on loopback"
-	}
-	if len(c.target.Command) > 0 {
+	case len(c.target.Command) > 0:
 		return "a program in code mode"
 	}
 	return "an agent, in memory"
-}
-
-// otherBearer returns a wrong auth value that has the form of the right one.
-func (c *checkup) otherBearer() string {
-	scheme, _, ok := strings.Cut(c.setup.Target.AuthValue, " ")
-	switch {
-	case ok:
-		return scheme + " " + rand.Text()
-	case !c.hasAuth && http.CanonicalHeaderKey(c.setup.Target.AuthHeader) == "Authorization":
-		return "Bearer " + rand.Text()
-	}
-	return rand.Text()
 }

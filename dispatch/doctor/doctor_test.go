@@ -40,8 +40,8 @@ var quick = doctor.Options{Timeout: 5 * time.Minute, LateCallWait: time.Millisec
 
 // The checks in the order in which they are documented.
 var allNames = []string{
-	"reachable", "tls", "clock", "method", "auth_before_ping", "wrong_bearer", "ping", "ping_spacing", "body_limit", "content_type",
-	"malformed_body", "dispatch", "late_calls", "proxy", "tools_schema",
+	"reachable", "tls", "clock", "ping", "method", "auth_before_ping", "wrong_bearer", "ping_spacing", "body_limit", "dispatch",
+	"content_type", "malformed_body", "late_calls", "proxy", "tools_schema",
 }
 
 // An agent behind this module's handler passes everything, by every way to it.

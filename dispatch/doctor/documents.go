@@ -14,13 +14,7 @@ func (c *checkup) proxy(ctx context.Context) Finding {
 	if c.opts.ProxyBase == "" {
 		return skipped("", "no proxy base is given")
 	}
-	opts := &proxy.Options{AttemptTimeout: c.opts.Timeout, Transport: c.opts.Transport}
-	if opts.Transport == nil {
-		t := proxy.NewTransport()
-		t.DisableKeepAlives = true
-		opts.Transport = t
-	}
-	err := proxy.Probe(ctx, c.opts.ProxyBase, opts)
+	err := proxy.Probe(ctx, c.opts.ProxyBase, &proxy.Options{AttemptTimeout: c.opts.Timeout, Transport: transportOr(c.opts.Transport)})
 	e, _ := errors.AsType[*proxy.Error](err)
 	switch {
 	case err == nil:
@@ -32,8 +26,8 @@ func (c *checkup) proxy(ctx context.Context) Finding {
 	return failed("Let this machine out to the proxy's host: name resolution, firewall, an HTTP proxy that is needed?", "%v", err)
 }
 
-// tools checks the tools as the platform does at registration.
-func (c *checkup) tools(ctx context.Context) Finding {
+// toolsSchema checks the tools as the platform does at registration.
+func (c *checkup) toolsSchema(ctx context.Context) Finding {
 	if c.opts.ToolsSchema == nil {
 		return skipped("", "no tools_schema is given")
 	}

@@ -1,17 +1,21 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/publicaddr"
@@ -22,13 +26,13 @@ const (
 	clockTolerance  = 10 * time.Second    // the header has whole seconds, and servers may keep it for a while
 )
 
-// reachable sends the first ping. Several checks use its response.
+// reachable sends the first ping. Several checks use its answer.
 func (c *checkup) reachable(ctx context.Context) Finding {
-	a := c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue})
-	c.first = a
+	c.first = c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue})
+	a := c.first
 	switch {
 	case a.status != 0:
-		return good("%sanswers within %s", from(a.conn.remote), round(a.took))
+		return good("answers within %s", round(a.took))
 	case a.conn.handshake != nil:
 		return good("takes connections; for what is wrong see tls")
 	case a.timeout && a.conn.connected:
@@ -44,11 +48,10 @@ func (c *checkup) reachable(ctx context.Context) Finding {
 		"no answer: %s", httpcall.Describe("the endpoint", a.conn.connected, a.err))
 }
 
-func from(remote net.Addr) string {
-	if remote == nil {
-		return ""
-	}
-	return remote.String() + " "
+// firstAnswer returns the answer to the first ping, for a check that judges it.
+func (c *checkup) firstAnswer() *answer {
+	c.note(c.first.sent, c.first.command)
+	return c.first
 }
 
 func round(d time.Duration) time.Duration {
@@ -60,28 +63,29 @@ func round(d time.Duration) time.Duration {
 
 // tls checks what the platform requires of an endpoint's URL.
 func (c *checkup) tls(context.Context) Finding {
-	if c.url == nil {
-		return skipped("", "the target is not a URL, so there is no TLS to check")
-	}
 	local := c.local()
+	switch {
+	case c.url == nil:
+		return skipped("", "the target is not a URL, so there is no TLS to check")
+	case c.url.Scheme == "http" && local:
+		return skipped("", "plain http on this machine; the platform takes public https only")
+	}
+	a := c.firstAnswer()
 	if c.url.Scheme == "http" {
-		if local {
-			return skipped("", "plain http on this machine; the platform takes public https only")
-		}
 		f := warning("Put the agent behind https with a public name before registering it. Over http the auth value and the "+
 			"run tokens can be read on the way.", "plain http")
 		f.Details = c.notPublic()
 		return f
 	}
-	if c.first.status == 0 {
-		return tlsFailure(c.first, c.url.Hostname())
+	if a.status == 0 {
+		return tlsFailure(a, c.url.Hostname())
 	}
-	state := c.first.tls
+	state := a.tls
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return skipped("", "the transport does not tell about certificates")
 	}
 	leaf := state.PeerCertificates[0]
-	left := leaf.NotAfter.Sub(c.first.began)
+	left := leaf.NotAfter.Sub(a.began)
 	text := fmt.Sprintf("%s, certificate valid for %d more days", tls.VersionName(state.Version), int(left.Hours()/24))
 	if why := c.notPublic(); !local && len(why) > 0 {
 		f := warning("Give the agent a public https address before registering it.", "%s; the platform cannot reach the address", text)
@@ -163,31 +167,25 @@ func names(cert *x509.Certificate) []string {
 // clock compares the Date of the first response with the times at which the request was sent and
 // the response received.
 func (c *checkup) clock(context.Context) Finding {
-	date, err := http.ParseTime(c.first.header.Get("Date"))
+	const do = "Synchronise the clocks of both machines (NTP). Trace events are sorted by the agent's clock."
+	a := c.firstAnswer()
+	date, err := http.ParseTime(a.header.Get("Date"))
 	if err != nil {
 		return skipped("", "the answer has no date")
 	}
-	var skew time.Duration
-	if early := c.first.began.Sub(date); early > 0 {
-		skew = -early
-	}
-	if late := date.Sub(c.first.began.Add(c.first.took)); late > 0 {
-		skew = late
-	}
+	ahead, behind := date.Sub(a.began.Add(a.took)), a.began.Sub(date)
 	switch {
-	case skew > clockTolerance:
-		return warning(clockAdvice, "the endpoint's clock is %s ahead of this machine's", skew.Round(time.Second))
-	case skew < -clockTolerance:
-		return warning(clockAdvice, "the endpoint's clock is %s behind this machine's", -skew.Round(time.Second))
+	case ahead > clockTolerance:
+		return warning(do, "the endpoint's clock is %s ahead of this machine's", ahead.Round(time.Second))
+	case behind > clockTolerance:
+		return warning(do, "the endpoint's clock is %s behind this machine's", behind.Round(time.Second))
 	}
 	return good("agrees with this machine's to %s", clockTolerance)
 }
 
-const clockAdvice = "Synchronise the clocks of both machines (NTP). Trace events are sorted by the agent's clock."
-
-// ping evaluates the first response.
+// ping judges the first answer.
 func (c *checkup) ping(context.Context) Finding {
-	a := c.first
+	a := c.firstAnswer()
 	const order = `Answer the body {"ping":true} with {"ok":true}, after authentication and before anything else is read from it.`
 	switch {
 	case a.err != nil && a.timeout:
@@ -197,11 +195,11 @@ func (c *checkup) ping(context.Context) Finding {
 	case a.ok() && a.html():
 		return failed("Compare the URL with the agent's route: this looks like a web site, a login or a tunnel's own page.",
 			"answers %s", c.tell(a))
-	case a.ok() && ranAgent(a.body):
+	case a.ok() && object(a.body)["final_response"] != nil:
 		return warning(order, "answers a ping with a final_response: every ping makes the agent work")
 	case a.ok():
 		return good("%s", c.tell(a))
-	case a.refuses() && !c.hasAuth:
+	case a.refuses() && c.setup.Target.AuthValue == "":
 		return failed("Give the auth value of the registration.", "asks for a bearer, and none was given: %s", c.tell(a))
 	case a.refuses():
 		return failed(c.bearerAdvice(), "refuses the right bearer: %s", c.tell(a))
@@ -226,19 +224,129 @@ func (c *checkup) destination(a *answer) string {
 	return ""
 }
 
-// ranAgent reports whether the body is the answer of a run.
-func ranAgent(body []byte) bool {
-	members, ok := object(body)
-	_, final := members["final_response"]
-	return ok && final
-}
-
 func (c *checkup) bearerAdvice() string {
 	value := c.setup.Target.AuthValue
 	if http.CanonicalHeaderKey(c.setup.Target.AuthHeader) == "Authorization" && !strings.Contains(value, " ") {
 		return `The auth value has no scheme; agents usually expect "Bearer " before the token.`
 	}
 	return "Compare the auth header's name and value with what the agent expects: a token that was rotated, another header?"
+}
+
+// method sends requests with other methods than POST.
+func (c *checkup) method(ctx context.Context) Finding {
+	var weak, seen []string
+	for _, p := range []probe{{method: http.MethodGet}, {method: http.MethodPut, body: aPing}} {
+		p.auth = c.setup.Target.AuthValue
+		switch a := c.send(ctx, p); {
+		case a.status == 0, a.ok():
+			weak = append(weak, fmt.Sprintf("%s is answered %s", p.method, c.tell(a)))
+		case a.status < 400, a.status >= 500:
+			weak = append(weak, fmt.Sprintf("%s is answered %d", p.method, a.status))
+		default:
+			seen = append(seen, fmt.Sprintf("%s is refused with %d", p.method, a.status))
+		}
+	}
+	if len(weak) > 0 {
+		return warning("Refuse everything but POST with 405, before authentication and without running the agent.",
+			"%s", strings.Join(weak, ", "))
+	}
+	return good("%s", strings.Join(seen, ", "))
+}
+
+const answer401 = "Answer 401: only that and 403 are reported as a matter of the bearer."
+
+const authFirst = "Compare the bearer first, in constant time, and answer 401 with nothing else if it is not the right one; " +
+	"only then look at the body."
+
+// authBeforePing sends a ping without an auth value. If none is registered, that was the first ping.
+func (c *checkup) authBeforePing(ctx context.Context) Finding {
+	pingFailed, registered := c.found["ping"].Status == StatusFailed, c.setup.Target.AuthValue != ""
+	if c.first.timeout { // other requests would time out too
+		return because("ping")
+	}
+	var a *answer
+	if registered {
+		a = c.send(ctx, probe{body: aPing})
+		c.refusal = a.status
+	} else {
+		a = c.firstAnswer()
+	}
+	switch {
+	case a.refuses():
+		return good("a ping without a bearer is refused with %d", a.status)
+	case pingFailed: // probably for the same reason
+		return because("ping")
+	case !registered:
+		c.open = true
+		return warning("Configure a bearer token in the agent and at registration: without one, every client that reaches "+
+			"the endpoint can make the agent work.", "the endpoint asks for no bearer, and none is registered")
+	case !a.ok():
+		return warning(answer401, "a ping without a bearer is answered %s", c.tell(a))
+	}
+	c.pings = true
+	if d := c.send(ctx, c.decoy("")); d.status < 400 || d.status >= 500 {
+		c.open = true
+		return failed(authFirst, "no bearer is asked for at all: a ping without one is answered %s, and a dispatch %s",
+			c.tell(a), c.tell(d))
+	}
+	return failed(authFirst, "the bearer is checked only after the ping: a ping without one is answered %s. "+
+		"A wrong bearer then passes the platform's Test connection and fails the first run", c.tell(a))
+}
+
+// wrongBearer sends a ping and a dispatch with a wrong auth value of the right form.
+func (c *checkup) wrongBearer(ctx context.Context) Finding {
+	auth, pingFailed := c.found["auth_before_ping"], c.found["ping"].Status == StatusFailed
+	switch {
+	case c.first.timeout:
+		return because("ping")
+	case c.open && auth.Status == StatusFailed:
+		return because("auth_before_ping")
+	case c.open:
+		return skipped("", "no bearer is asked for")
+	}
+	other := c.otherBearer()
+	requests := []struct {
+		what string
+		probe
+	}{{"ping", probe{body: aPing, auth: other}}, {"dispatch", c.decoy(other)}}
+	if c.pings {
+		requests = requests[1:] // auth_before_ping has reported that any ping is answered
+	}
+	f := good("another bearer is not accepted")
+	for _, r := range requests {
+		switch a := c.send(ctx, r.probe); {
+		case a.refuses():
+		case pingFailed:
+			return because("ping")
+		case a.ok():
+			return failed(authFirst, "a %s with a wrong bearer is accepted: %s", r.what, c.tell(a))
+		case a.status != c.refusal && (a.timeout || a.status >= 500): // the agent may have run
+			return failed(authFirst, "a %s with a wrong bearer is not refused: the answer is %s", r.what, c.tell(a))
+		case f.Status == StatusOK && auth.Status != StatusWarning: // otherwise auth_before_ping has reported it
+			f = warning(answer401, "a %s with a wrong bearer is answered %s", r.what, c.tell(a))
+		}
+	}
+	return f
+}
+
+// otherBearer returns a wrong auth value that has the form of the right one.
+func (c *checkup) otherBearer() string {
+	value := c.setup.Target.AuthValue
+	if value == "" && http.CanonicalHeaderKey(c.setup.Target.AuthHeader) == "Authorization" {
+		value = "Bearer "
+	}
+	if scheme, _, ok := strings.Cut(value, " "); ok {
+		return scheme + " wrong"
+	}
+	return "wrong"
+}
+
+// decoy returns a dispatch that the endpoint should reject. Its proxy refuses its run token.
+func (c *checkup) decoy(auth string) probe {
+	body := c.setup.Envelope(testrun.Payload{Instruction: "This dispatch has no valid bearer and must be refused."})
+	header := c.setup.Header()
+	header.Set("X-Pipelines-Run-Token", "expired")
+	return probe{body: string(body), auth: auth, header: header, what: "a dispatch with an expired run token"}
 }
 
 // pingSpacing detects endpoints that compare the ping as text.
@@ -251,25 +359,74 @@ func (c *checkup) pingSpacing(ctx context.Context) Finding {
 		"a ping with other white space is answered %s", c.tell(a))
 }
 
-// method sends requests with other methods than POST.
-func (c *checkup) method(ctx context.Context) Finding {
-	const do = "Refuse everything but POST with 405, before authentication and without running the agent."
-	var weak []string
-	var seen []string
-	for _, p := range [...]probe{{method: http.MethodGet}, {method: http.MethodPut, body: aPing}} {
-		p.auth = c.setup.Target.AuthValue
-		a := c.send(ctx, p)
-		switch {
-		case a.status == 0, a.ok():
-			weak = append(weak, fmt.Sprintf("%s is answered %s", p.method, c.tell(a)))
-			continue
-		case a.status < 400, a.status >= 500:
-			weak = append(weak, fmt.Sprintf("%s is answered %d", p.method, a.status))
+// bigBody is larger than any dispatch. A session of many turns, each with results of up to 1 MiB,
+// stays below 16 MiB.
+const bigBody = 32 << 20
+
+// bodyLimit sends a ping with white space, so that an endpoint that accepts it runs no agent.
+func (c *checkup) bodyLimit(ctx context.Context) Finding {
+	const do = "Bound the request body, at 16 MiB for example, and answer 413 without reading the rest."
+	a := c.send(ctx, probe{
+		pad: bigBody - int64(len(aPing)), body: aPing, auth: c.setup.Target.AuthValue, what: "32 MiB of spaces and " + aPing,
+		header: http.Header{"Expect": {"100-continue"}}, // an endpoint that checks the length need not read the body
+	})
+	switch {
+	case a.status >= 400 && a.status < 500:
+		return good("a body of 32 MiB is refused with %d", a.status)
+	case a.timeout && !a.conn.sent && !c.local():
+		return warning("Give a slow line more time. If that does not help: "+do,
+			"a body of 32 MiB could not be sent within %s, and was not refused", c.opts.Timeout)
+	case a.timeout:
+		return warning(do, "a body of 32 MiB is neither read nor refused within %s", c.opts.Timeout)
+	case a.status == 0:
+		return good("the connection is closed while a body of 32 MiB is sent")
+	case a.ok():
+		return warning(do, "a body of 32 MiB is read whole and answered %s: who has the bearer can use up the agent's memory", c.tell(a))
+	}
+	return warning(do, "a body of 32 MiB is answered %s", c.tell(a))
+}
+
+// malformedBody sends the beginning of a dispatch.
+func (c *checkup) malformedBody(ctx context.Context) Finding {
+	const do = `Reject a body that is not JSON with 400 and {"error": …}: the platform shows the first 500 characters.`
+	a := c.send(ctx, probe{body: `{"task_id": 1, "input": {"user_instruction": `, auth: c.setup.Target.AuthValue})
+	switch {
+	case a.status < 400:
+		return warning(do, "a body that is not JSON is answered %s", c.tell(a))
+	case a.status >= 500:
+		return warning(do, "a body that is not JSON is answered %s, which looks like a fault of the agent", c.tell(a))
+	case a.refuses():
+		return warning(do, "a body that is not JSON is answered %d, which the platform reports as a wrong bearer", a.status)
+	case a.status == http.StatusRequestTimeout:
+		return warning(do, "a body that is not JSON is answered %d, which the platform reports as a time-out", a.status)
+	case !json.Valid(a.body):
+		return warning(do, "a body that is not JSON is rejected, but not in JSON: %s", c.tell(a))
+	}
+	return good("a body that is not JSON is rejected with %d, in JSON", a.status)
+}
+
+// contentType checks the responses to the ping and to the sample dispatch.
+func (c *checkup) contentType(context.Context) Finding {
+	judged := 0
+	var wrong []string
+	judge := func(what, header string) {
+		judged++
+		media, _, err := mime.ParseMediaType(header)
+		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+			wrong = append(wrong, fmt.Sprintf("%s is answered with %s", what, cmp.Or(header, "no content type")))
 		}
-		seen = append(seen, fmt.Sprintf("%s is refused with %d", p.method, a.status))
 	}
-	if len(weak) > 0 {
-		return warning(do, "%s", strings.Join(weak, ", "))
+	if a := c.firstAnswer(); len(a.body) > 0 {
+		judge("the ping", a.header.Get("Content-Type"))
 	}
-	return good("%s", strings.Join(seen, ", "))
+	if c.sample != nil && c.sample.result.WouldBeGraded() {
+		judge("the dispatch", c.sample.media)
+	}
+	switch {
+	case judged == 0:
+		return skipped("", "no response has a body")
+	case len(wrong) > 0:
+		return warning("Set Content-Type: application/json on every answer.", "%s", strings.Join(wrong, ", "))
+	}
+	return good("application/json")
 }

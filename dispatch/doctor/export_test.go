@@ -1,7 +1,4 @@
 package doctor
 
-// Disagreement compares the two verdicts on a response. Shows looks for a marker in a text.
-var (
-	Disagreement = disagreement
-	Shows        = shows
-)
+// Shows looks for a marker in a text.
+var Shows = shows

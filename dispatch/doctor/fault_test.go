@@ -20,7 +20,7 @@ func TestFaultsOfProbes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer c.setup.Close()
+				defer c.close()
 				a := c.send(ctx, probe{body: aPing})
 				if a.timeout {
 					t.Error("a time limit was reported")
@@ -63,7 +63,7 @@ func TestSwitchingProtocolsEndsAProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range report.Findings {
-		if f.Name == checkPing && (f.Status != StatusFailed || !strings.Contains(f.Seen, "101")) {
+		if f.Name == "ping" && (f.Status != StatusFailed || !strings.Contains(f.Seen, "101")) {
 			t.Errorf("%s", report)
 		}
 	}

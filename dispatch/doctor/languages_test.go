@@ -69,9 +69,6 @@ func TestCheckOfOtherLanguages(t *testing.T) {
 					t.Errorf("%s was not played: %s", scenario, f.Seen)
 				}
 			}
-			if len(report.Faults) > 0 {
-				t.Errorf("the doctor failed: %q", report.Faults)
-			}
 		})
 	}
 }

@@ -256,9 +256,6 @@ func TestCheckJudgesPorts(t *testing.T) {
 			if f := find(t, report, "dispatch"); tt.port.label == "a b" && !strings.Contains(f.Rule, "Multi-agent attribution") {
 				t.Errorf("the rule is %s", f.Rule)
 			}
-			if len(report.Faults) > 0 {
-				t.Errorf("the doctor failed: %q", report.Faults)
-			}
 			text, err := json.Marshal(report)
 			if err != nil || bytes.Contains(text, []byte(handToken[:10])) {
 				t.Errorf("a secret is in the report, or it cannot be written: %v\n%s", err, text)

@@ -13,7 +13,7 @@ import (
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// Report is the result of [Check]. Its JSON has the members target, ok, checks and faults.
+// Report is the result of [Check]. Its JSON has the members target, ok and checks.
 type Report struct {
 	// Target is the URL of the endpoint without its query, or says that the target is a handler or
 	// an agent.
@@ -21,10 +21,6 @@ type Report struct {
 
 	// Findings contains one finding for each check, in the order of the names above.
 	Findings []Finding `json:"checks"`
-
-	// Faults lists faults of the doctor itself, not of the endpoint. The check in which a fault
-	// occurred is skipped.
-	Faults []string `json:"faults,omitempty"`
 }
 
 // Finding is the result of one check.
@@ -89,8 +85,7 @@ func (r *Report) OK() bool {
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Status == StatusFailed })
 }
 
-// AssertOK fails the test if a check failed, and reports each of them. A fault of the doctor fails
-// the test, too, because a check was not made.
+// AssertOK fails the test if a check failed, and reports each of them.
 func (r *Report) AssertOK(t testing.TB) {
 	t.Helper()
 	for _, f := range r.Findings {
@@ -98,12 +93,9 @@ func (r *Report) AssertOK(t testing.TB) {
 			t.Errorf("%s: %s: %s", f.Name, f.Status, strings.Join(f.lines(len(f.Details)), "\n    "))
 		}
 	}
-	for _, fault := range r.Faults {
-		t.Errorf("a fault of the doctor: %s", fault)
-	}
 }
 
-// MarshalJSON writes {"target": …, "ok": …, "checks": […]}, and "faults" if there are any.
+// MarshalJSON writes {"target": …, "ok": …, "checks": […]}.
 func (r Report) MarshalJSON() ([]byte, error) {
 	checks := r.Findings
 	if checks == nil {
@@ -113,8 +105,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Target string    `json:"target"`
 		OK     bool      `json:"ok"`
 		Checks []Finding `json:"checks"`
-		Faults []string  `json:"faults,omitempty"`
-	}{r.Target, r.OK(), checks, r.Faults})
+	}{r.Target, r.OK(), checks})
 }
 
 // String returns the table of [Report.WriteTable] without colour.
@@ -132,30 +123,48 @@ var styles = map[Status]terminal.Style{
 }
 
 // WriteTable writes the report as a table: for each check its status, name, observation and advice.
-// The counts follow, with the number of scenarios that were not run. If colour is true, colour
-// repeats the status. Control characters in texts of the endpoint are removed. It returns the first
-// error of w.
+// Checks that were skipped for one reason share a line. The counts follow, with the number of scenarios
+// that were not run. If colour is true, colour repeats the status. Control characters in texts of the
+// endpoint are removed. It returns the first error of w.
 func (r *Report) WriteTable(w io.Writer, colour bool) error {
-	var table terminal.Table
-	counts := map[Status]int{}
-	together := r.together()
+	reason := func(f Finding) string { return f.Seen + "\n" + f.Do }
+	skipped, counts, left := map[string][]string{}, map[Status]int{}, Scenarios()
 	for _, f := range r.Findings {
 		counts[f.Status]++
-		name := string(f.Name)
-		if names := together[f.reason()]; len(names) > 1 {
-			if f.Name != names[0] {
+		left = slices.DeleteFunc(left, func(name Name) bool { return name == f.Name })
+		if f.Status == StatusSkipped {
+			skipped[reason(f)] = append(skipped[reason(f)], string(f.Name))
+		}
+	}
+	var table terminal.Table
+	for _, f := range r.Findings {
+		name, style := string(f.Name), terminal.Plain
+		if f.Status == StatusSkipped {
+			names := skipped[reason(f)]
+			if name != names[0] {
 				continue
 			}
-			name, f.Seen = fmt.Sprintf("%d checks", len(names)), f.Seen+": "+joinNames(names)
-		}
-		style := terminal.Plain
-		if f.Status == StatusSkipped {
-			style = terminal.Faint
+			if style = terminal.Faint; len(names) > 1 {
+				name, f.Seen = fmt.Sprintf("%d checks", len(names)), f.Seen+": "+strings.Join(names, ", ")
+			}
 		}
 		table.Row(
 			terminal.Cell{Text: string(f.Status), Style: styles[f.Status]}, terminal.PlainCell(name),
 			terminal.Cell{Text: strings.Join(f.lines(maxDetails), "\n"), Style: style},
 		)
+	}
+	var sum []string
+	for _, s := range []Status{StatusFailed, StatusWarning, StatusOK, StatusSkipped} {
+		text := fmt.Sprintf("%d %s", counts[s], s)
+		if s == StatusWarning {
+			text = count(counts[s], "warning")
+		}
+		if counts[s] > 0 {
+			sum = append(sum, terminal.Paint(colour, styles[s], text))
+		}
+	}
+	if len(left) > 0 {
+		sum = append(sum, count(len(left), "scenario")+" not run")
 	}
 	if _, err := fmt.Fprintf(w, "%s\n\n", bounded.Clean(r.Target)); err != nil {
 		return err
@@ -163,65 +172,8 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	if err := table.Write(w, colour); err != nil {
 		return err
 	}
-	var sum []string
-	for _, s := range [...]Status{StatusFailed, StatusWarning, StatusOK, StatusSkipped} {
-		if n := counts[s]; n > 0 {
-			sum = append(sum, terminal.Paint(colour, styles[s], fmt.Sprintf("%d %s", n, statusWord(s, n))))
-		}
-	}
-	for _, fault := range r.Faults {
-		if _, err := fmt.Fprintf(w, "\nfault of the doctor: %s\n", bounded.Clean(fault)); err != nil {
-			return err
-		}
-	}
-	if n := r.unplayed(); n > 0 {
-		sum = append(sum, count(n, "scenario")+" not run")
-	}
 	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(sum, ", "))
 	return err
-}
-
-// unplayed returns how many scenarios have no finding.
-func (r *Report) unplayed() int {
-	names := Scenarios()
-	for _, f := range r.Findings {
-		names = slices.DeleteFunc(names, func(name Name) bool { return name == f.Name })
-	}
-	return len(names)
-}
-
-// together returns the skipped checks by reason. The table has one line for each reason.
-func (r *Report) together() map[string][]Name {
-	names := map[string][]Name{}
-	for _, f := range r.Findings {
-		if reason := f.reason(); reason != "" {
-			names[reason] = append(names[reason], f.Name)
-		}
-	}
-	return names
-}
-
-// reason returns why a check was skipped, with the advice; "" if it was not skipped.
-func (f *Finding) reason() string {
-	if f.Status != StatusSkipped {
-		return ""
-	}
-	return f.Seen + "\n" + f.Do
-}
-
-func joinNames(names []Name) string {
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = string(name)
-	}
-	return strings.Join(texts, ", ")
-}
-
-func statusWord(s Status, n int) string {
-	if s == StatusWarning && n != 1 {
-		return "warnings"
-	}
-	return string(s)
 }
 
 // lines returns the finding in lines that fit beside its name on a screen of 120 columns.
@@ -251,16 +203,12 @@ func (f *Finding) lines(details int) []string {
 // wrap breaks text between words. Lines after the first are indented by the width of the mark.
 func wrap(mark, text string) (lines []string) {
 	const width = 92
-	line, indent := mark, strings.Repeat(" ", utf8.RuneCountInString(mark))
-	empty := true
+	line, space := mark, ""
 	for word := range strings.FieldsSeq(text) {
-		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines, line, empty = append(lines, line), indent, true
+		if space != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line, space = append(lines, line), strings.Repeat(" ", utf8.RuneCountInString(mark)), ""
 		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
+		line, space = line+space+word, " "
 	}
 	return append(lines, line)
 }

@@ -180,9 +180,6 @@ func judgeSharing(t *testing.T, port http.Handler, seen string) {
 	if said := expect(t, report, names{"concurrent_runs"}, nil); !strings.Contains(said, seen) {
 		t.Errorf("%q is not said in %q", seen, said)
 	}
-	if len(report.Faults) > 0 {
-		t.Errorf("the doctor failed: %q", report.Faults)
-	}
 }
 
 // A scenario that is played without concurrent_runs names the shared URL too, instead of saying that

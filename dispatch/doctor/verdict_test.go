@@ -133,7 +133,7 @@ func TestScenariosWatchTraceEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := expect(t, report, nil, names{"retry_503", "expired_token"})
-	for _, part := range []string{"trace_sequence_contended: traces/thinking", "1 request after the proxy had said"} {
+	for _, part := range []string{"not repeated after a transient 503: traces/thinking", "1 request after the proxy had said"} {
 		if !strings.Contains(said, part) {
 			t.Errorf("%q is not said in %q", part, said)
 		}

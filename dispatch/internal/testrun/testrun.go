@@ -70,6 +70,9 @@ type Setup struct {
 	Witness   *Witness
 	ProxyURL  string
 	closers   []func()
+
+	// Edit changes a dispatch before it is sent, if it is not nil. It returns the body.
+	Edit func(body json.RawMessage, header http.Header) json.RawMessage
 }
 
 // With returns a context that makes dispatchtest.Dispatch use this setup instead of one of its own.

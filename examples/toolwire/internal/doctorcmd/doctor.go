@@ -84,7 +84,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	report.Findings = append(report.Findings, f.documents()...)
 	warned := slices.ContainsFunc(report.Findings, func(found doctor.Finding) bool { return found.Status == doctor.StatusWarning })
-	failed := err != nil || !report.OK() || len(report.Faults) > 0 || f.strict && warned
+	failed := err != nil || !report.OK() || f.strict && warned
 	if err != nil {
 		fmt.Fprintf(stderr, "toolwire doctor: interrupted: %v\n", err)
 	}

@@ -12,67 +12,20 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
-	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
 
-// task returns the sample. It observes the requests to the proxy.
-func (c *checkup) task() dispatchtest.Task {
-	var task dispatchtest.Task
+// sampleTask returns the task of the options, or one that needs no tools.
+func (c *checkup) sampleTask() (task dispatchtest.Task) {
+	task.Instruction = "This is a test of the connection. Answer in one short sentence that you are ready; there is nothing else to do."
 	if c.opts.Task != nil {
 		task = *c.opts.Task
-	} else {
-		task.Instruction = "This is a test of the connection. Answer in one short sentence that you are ready; there is nothing else to do."
 	}
 	if w := task.World; task.Platform == nil && w.Tools == nil && w.Behaviors == nil {
 		task.World.Tools = c.sandboxTools()
 	}
-	c.given = task
-	if task.ProxyURL == "" { // otherwise the caller serves it
-		wrap := task.WrapProxy
-		task.WrapProxy = func(next http.Handler) http.Handler {
-			if wrap != nil {
-				next = wrap(next)
-			}
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				c.watch(r, wrap == nil)
-				next.ServeHTTP(w, r)
-			})
-		}
-	}
 	return task
-}
-
-// watch finds requests to the proxy of the sample that the proxy rejects without a record. alone
-// means that no other handler is served there.
-func (c *checkup) watch(r *http.Request, alone bool) {
-	run := c.run.Load()
-	if run == nil {
-		return
-	}
-	rest, below := strings.CutPrefix(r.URL.Path, run.Path+"/")
-	plane, name, _ := strings.Cut(rest, "/")
-	switch {
-	case below && !hasToken(r, run.Token):
-		c.strangers.Add(1)
-	case !alone:
-	case !below && strings.HasPrefix(r.URL.Path, strings.TrimSuffix(run.Path, run.ID)): // of a run that should have been rejected
-	case !below && strings.HasSuffix(r.URL.Path, "/tools/__reachability_probe__"):
-	case !below:
-		c.elsewhere.Add(1)
-	case slices.Contains([]string{"telemetry", "data", "context"}, plane): // the platform has them
-	case r.Method != http.MethodPost || name == "" || plane != "tools" && plane != "traces":
-		request := r.Method + " {odyssey_proxy_url}/" + rest
-		c.astray.Store(&request)
-	}
-}
-
-// hasToken reports whether a request has the run token where the proxy reads it.
-func hasToken(r *http.Request, token string) bool {
-	tokens, _ := httpserve.Tokens(r.Header, "X-Pipelines-Run-Token")
-	presented, ok := httpserve.OneToken(tokens)
-	return ok && presented == token
 }
 
 // sandboxTools returns the declared tools with generated results, or nil if they are not valid.
@@ -91,8 +44,8 @@ func (c *checkup) sandboxTools() (tools []schema.Tool) {
 	return tools
 }
 
-// dispatch evaluates the sample dispatch.
-func (c *checkup) dispatch(ctx context.Context) Finding {
+// sampleDispatch dispatches the sample and judges the run.
+func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 	switch {
 	case c.opts.NoDispatch:
 		return skipped("", "left out by the options")
@@ -100,49 +53,38 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 		return skipped("Give a task of its own, best with a proxy that the agent can reach.",
 			"the agent is elsewhere, where it cannot reach the proxy that is played on this machine")
 	}
-	c.run.Store(c.setup.Run)
-	result, userErr := c.dispatchSample(ctx)
-	c.run.Store(nil) // what comes later is for the next check
-	c.trouble = len(c.target.Command) == 0 &&
+	c.note("a dispatch", c.command(""))
+	c.sample = c.dispatch(ctx, &episode{})
+	result := c.sample.result
+	c.now.trouble = len(c.target.Command) == 0 &&
 		(troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status))
-	c.result, c.sampleMedia = result, c.setup.Media
-	for _, turn := range result.Turns {
-		if fault := disagreement([]byte(turn.Body), turn.Problems); fault != "" && turn.Status/100 == 2 {
-			c.faults = append(c.faults, fault)
-		}
-	}
-	if userErr != nil {
-		panic(userError{userErr})
-	}
 	took := time.Duration(result.Dispatch.TookMS * float64(time.Millisecond))
-	undeclared := c.undeclared()
-	details := c.complaints(result, took)
-	var f Finding
-	switch strangers := c.strangers.Load(); {
+	undeclared, details := c.undeclared(), c.complaints(result, took)
+	switch strangers, elsewhere, astray := c.strays(); {
 	case strangers > 0:
 		f = failed("Send the header X-Pipelines-Run-Token of the dispatch as the bearer of every tool call; run_token_jti is not a token.",
-			"%s to the proxy came with another token than the run's", count(int(strangers), "request"))
-	case c.elsewhere.Load() > 0:
+			"%s to the proxy came with another token than the run's", count(strangers, "request"))
+	case elsewhere > 0:
 		f = failed("Append /tools/ and the tool's name to the whole of odyssey_proxy_url: a path that begins with a slash and is resolved "+
 			"against it replaces the path that it has.", "%s to the proxy's host did not begin with odyssey_proxy_url",
-			count(int(c.elsewhere.Load()), "request"))
-	case c.astray.Load() != nil && len(result.Calls)+len(result.Refused) == 0 && len(c.setup.Platform.Tools()) > 0:
+			count(elsewhere, "request"))
+	case astray != "" && len(result.Calls)+len(result.Refused) == 0 && len(c.setup.Platform.Tools()) > 0:
 		f = failed("Append /tools/ and the tool's name to odyssey_proxy_url.",
-			"no tool call reached the proxy, but the agent sent %s", c.quote(*c.astray.Load()))
+			"no tool call reached the proxy, but the agent sent %s", c.quote(astray))
 	case !result.WouldBeGraded() && len(undeclared) > 0:
 		f = warning("Give the tools_schema (the flag -tools, or Options.ToolsSchema), or a task with a world that has these tools.",
 			"the run failed after the agent had called tools that the sample's world does not have: %s; %s",
 			strings.Join(undeclared, ", "), c.failure(result))
 	case !result.WouldBeGraded():
-		f = failed(c.runAdvice(result), "%s", c.failure(result))
+		f = failed(c.runAdvice(result, astray), "%s", c.failure(result))
 	case enveloped(said(result)):
 		f = failed(unwrapAdvice, anEnvelope)
-		f.Rule = rules[unwrap].text
-	case len(result.Calls) == 0 && len(undeclared) == 0 && len(refused(result, http.StatusNotFound)) > 0:
+		f.Rule = unwrapRule
+	case len(result.Calls) == 0 && len(undeclared) == 0 && refusedWith(result, http.StatusNotFound):
 		f = failed("Keep the names of the tools as they are registered, in the path of each call too.",
 			"every tool call is refused: its tool is not declared")
-		f.Rule = porting + `"Keep tool names, signatures, model selection, and prompt content unchanged."`
-	case len(result.Calls) == 0 && len(refused(result, http.StatusUnprocessableEntity)) > 0:
+		f.Rule = namesRule
+	case len(result.Calls) == 0 && refusedWith(result, http.StatusUnprocessableEntity):
 		f = failed("Send the tool's arguments as the body of the request, without a wrapper around them: the platform validates the body "+
 			"against the tool's input_schema.", "every tool call is refused: the arguments do not match the input_schema")
 	case slices.ContainsFunc(result.Refused, func(call proxytest.Call) bool { return call.ErrorClass == "actor_id_invalid" }):
@@ -174,10 +116,25 @@ func (c *checkup) written(r *dispatchtest.Result, seen string) (lines []string) 
 	return lines
 }
 
-// dispatchSample dispatches the sample, in the setup of all checks. An error is of the User of its
-// Conversation.
-func (c *checkup) dispatchSample(ctx context.Context) (*dispatchtest.Result, error) {
-	return dispatchtest.Dispatch(testrun.With(ctx, c.setup), c.target, c.sample)
+// strays counts the requests of the sample that the proxy rejects without a record: those with another
+// token, and those elsewhere than below the proxy URL. astray is one that is below it and neither a tool
+// call nor a trace event.
+func (c *checkup) strays() (strangers, elsewhere int, astray string) {
+	platform := []string{"telemetry", "data", "context"} // what the platform has too
+	for _, q := range c.sample.seen(func(*request) bool { return true }) {
+		switch {
+		case q.below && !q.own:
+			strangers++
+		case c.task.WrapProxy != nil: // the caller may serve other things there
+		case !q.below && strings.HasSuffix(q.path, "/tools/__reachability_probe__"):
+		case !q.below:
+			elsewhere++
+		case slices.Contains(platform, q.plane):
+		case q.method != http.MethodPost || q.tool == "" && q.plane != "traces" || q.path == "traces/":
+			astray = q.method + " {odyssey_proxy_url}/" + q.path
+		}
+	}
+	return strangers, elsewhere, astray
 }
 
 // failure returns why a run failed, on one line.
@@ -200,16 +157,15 @@ func (c *checkup) failure(r *dispatchtest.Result) string {
 	return fmt.Sprintf("%s: %s", r.ErrorClass, text)
 }
 
-// runAdvice returns what to do about a run that failed.
-func (c *checkup) runAdvice(r *dispatchtest.Result) string {
-	if !c.local() && c.setup.Task.ProxyURL == "" {
+// runAdvice returns what to do about a run that failed. astray is as in
+func (c *checkup) runAdvice(r *dispatchtest.Result, astray string) string {
+	switch {
+	case !c.local() && c.task.ProxyURL == "":
 		return "The agent is elsewhere: it could not reach the proxy that was played on this machine, which may be the reason. " +
 			"See the agent's log."
-	}
-	if request := c.astray.Load(); request != nil {
-		return fmt.Sprintf("A tool call is POST {odyssey_proxy_url}/tools/{name}; the agent sent %s.", c.quote(*request))
-	}
-	if r.Dispatch.Status == http.StatusTooManyRequests {
+	case astray != "":
+		return fmt.Sprintf("A tool call is POST {odyssey_proxy_url}/tools/{name}; the agent sent %s.", c.quote(astray))
+	case r.Dispatch.Status == http.StatusTooManyRequests:
 		return limitAdvice
 	}
 	switch r.ErrorClass {
@@ -272,11 +228,10 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 // them; "" if they have it, or no user message.
 func (c *checkup) lostPrompt(r *dispatchtest.Result) string {
 	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	asked := words(c.sample.Instruction)
+	asked := words(c.task.Instruction)
 	var others []string
 	for _, turn := range r.Turns[:min(len(r.Turns), 1)] {
-		body, _ := object([]byte(turn.Body))
-		for _, row := range rows(body["messages"], dispatch.RoleUser) {
+		for _, row := range rows(turn.Body, dispatch.RoleUser) {
 			if strings.Contains(words(row), asked) || shows(row, asked) {
 				return ""
 			}
@@ -306,14 +261,9 @@ func refusal(call proxytest.Call) string {
 	return fmt.Sprintf("%s was refused with %d %s: %s", kind, call.Status, call.ErrorClass, call.Reason)
 }
 
-// refused returns the tool calls that were refused with a status.
-func refused(r *dispatchtest.Result, status int) (list []proxytest.Call) {
-	for _, call := range r.Refused {
-		if !call.Trace && call.Status == status {
-			list = append(list, call)
-		}
-	}
-	return list
+// refusedWith reports whether a tool call was refused with a status.
+func refusedWith(r *dispatchtest.Result, status int) bool {
+	return slices.ContainsFunc(r.Refused, func(call proxytest.Call) bool { return !call.Trace && call.Status == status })
 }
 
 // undeclared returns the tools that the agent called without success, if no tools are declared.
@@ -321,7 +271,7 @@ func (c *checkup) undeclared() (names []string) {
 	if len(c.setup.Platform.Tools()) > 0 {
 		return nil
 	}
-	for _, call := range c.result.Refused {
+	for _, call := range c.sample.result.Refused {
 		if !call.Trace && call.Status == http.StatusNotFound && !slices.Contains(names, call.Tool) {
 			names = append(names, call.Tool)
 		}
@@ -331,44 +281,37 @@ func (c *checkup) undeclared() (names []string) {
 
 // lateCalls waits for calls of the agent after its answer.
 func (c *checkup) lateCalls(ctx context.Context) Finding {
-	if c.result == nil {
-		return skipped("", "there was no sample dispatch")
-	}
+	c.note("a dispatch", c.command(""))
 	answered := 0
-	for _, turn := range c.result.Turns {
+	for _, turn := range c.sample.result.Turns {
 		answered = max(answered, turn.Log.LastOrder())
 	}
-	wait := time.NewTimer(c.opts.LateCallWait)
-	defer wait.Stop()
-	look := time.NewTicker(min(c.opts.LateCallWait, 20*time.Millisecond))
-	defer look.Stop()
-	for over := false; !over; {
+	for over, last := time.After(c.opts.LateCallWait), false; !last; {
 		select {
 		case <-ctx.Done():
-			return *interrupted()
-		case <-wait.C:
-			over = true
-		case <-look.C:
+			return interrupted()
+		case <-over:
+			last = true
+		case <-time.After(20 * time.Millisecond):
 		}
-		late := testrun.Between(c.setup.Run.Log(), answered, math.MaxInt)
-		if late.LastOrder() > 0 {
+		if late := testrun.Between(c.sample.run.Log(), answered, math.MaxInt); late.LastOrder() > 0 {
 			return warning("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
-				"the agent called the proxy after it had answered: %s", strings.Join(called(late), ", "))
+				"the agent called the proxy after it had answered: %s", called(late))
 		}
 	}
 	return good("nothing called the proxy within %s after the answer", c.opts.LateCallWait)
 }
 
 // called returns the names of the tools and trace events that were sent to the proxy.
-func called(r *proxytest.Log) (names []string) {
+func called(r *proxytest.Log) string {
+	var names []string
 	for _, call := range append(slices.Clone(r.Calls), r.Refused...) {
 		names = append(names, call.Tool)
 	}
 	for _, event := range r.Traces {
 		names = append(names, string(event.Event))
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return unique(names)
 }
 
 func firstLine(text string) string {
