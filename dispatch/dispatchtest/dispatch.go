@@ -18,11 +18,11 @@
 // with an [ErrorClass], not an error. Dispatch and Run may be called concurrently: each call has
 // its own platform.
 //
-// # Silence
+// # Output
 //
 // [Run] writes to the output of the test (see testing.TB.Output) what the agent and its handler
 // report: the error that the agent returned, its panic with the stack, what the handler refused or
-// repaired, each refused tool call, and each wait of its [proxy.Client]. "go test" shows the output
+// repaired, each refused tool call, and each wait of its proxy.Client. "go test" shows the output
 // of tests that fail, or of all tests with -v. The handler does not need a Logger for it. [Result]
 // contains the same: AgentError, Problems, Refused and Waits. [Dispatch], and packages doctor and
 // eval, only keep it there.
@@ -126,7 +126,7 @@ type Task struct {
 	Conversation *Conversation
 
 	// ProxyURL is the URL at which Platform is served already, such as the URL of an
-	// [httptest.Server], without the run's path. It is for a Target with a URL or a Handler. If
+	// [net/http/httptest.Server], without the run's path. It is for a Target with a URL or a Handler. If
 	// ProxyURL is "", the proxy is served for this run.
 	ProxyURL string
 
@@ -209,7 +209,7 @@ type Result struct {
 	// not see it. For a Target with a URL it is "".
 	AgentError string `json:"agent_error,omitempty"`
 
-	// Waits are the waits of the agent's [proxy.Client]: for the rate limit of 60 requests per
+	// Waits are the waits of the agent's proxy.Client: for the rate limit of 60 requests per
 	// minute, and before it repeated a call. For a Target with a URL there are none.
 	Waits []Wait `json:"waits,omitempty"`
 

@@ -26,7 +26,7 @@ func newPlayer(target Target, task Task, output io.Writer) (*player, error) {
 	return &player{Setup: s, task: task}, nil
 }
 
-// A Wait is a wait of the agent's [proxy.Client] before it sent a tool call.
+// A Wait is a wait of the agent's proxy.Client before it sent a tool call.
 type Wait struct {
 	Tool  string    `json:"tool"`
 	Actor string    `json:"actor,omitempty"`

@@ -42,7 +42,7 @@
 //
 // # Parts
 //
-// Code that passes responses on uses [RoundTrip] and [ReadStart]. [ContextError], [Text] and
+// Code that passes responses on uses [RoundTrip] and [ReadStart]. [ContextError], [Describe] and
 // [Quiet] word errors, [RetryAfter] reads the header, and [NewTransport] has the settings that all
 // default transports of this module share.
 //

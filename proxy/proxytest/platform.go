@@ -11,7 +11,7 @@
 //			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`}),
 //		},
 //	}, nil).NewRun()
-//	order, err := run.Client(nil).Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+//	order, err := proxy.Call[Order](ctx, run.Client(nil), "get_order", map[string]string{"order_id": "4521"})
 //	run.Log().AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
 // A [Platform] is an http.Handler: httptest.NewServer serves it on loopback, and the proxy base URL
@@ -25,7 +25,7 @@
 // tool's [Behavior] or [World].Simulator answers, or a result is generated from the tool's
 // output_schema. The behavior of a tool in [passthrough] mode is the live tool behind the platform.
 //
-// # Silence
+// # Output
 //
 // Nothing happens silently in a test. A platform made by [NewPlatform] writes to the output of the
 // test (see testing.TB.Output) each request that it refuses, with the reason, and each wait of a
