@@ -25,7 +25,8 @@ type Block struct {
 	Text
 }
 
-// Templates returns the templates, to which the caller adds its pages:
+// Templates returns the templates, to which the caller adds its pages. The names of others begin with
+// "timeline-":
 //
 //	text       Block: a text
 //	timeline   *Run: Rows
