@@ -70,6 +70,7 @@ func newCassette(t *testing.T, path string, opts *cassette.Options) *cassette.Ca
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = c.Close() }) // Windows does not remove a folder with an open file
 	return c
 }
 

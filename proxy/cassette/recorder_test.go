@@ -28,6 +28,7 @@ func newRecorder(t *testing.T, dir string, opts *cassette.RecorderOptions) *cass
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = r.Close() }) // Windows does not remove a folder with an open file
 	return r
 }
 
