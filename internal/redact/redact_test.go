@@ -134,7 +134,7 @@ func TestRedactTakesLinearSteps(t *testing.T) {
 	for i := range uint(4096) {
 		words.WriteByte("/~"[bits.OnesCount(i)%2])
 	}
-	secrets := []string{words.String()}
+	secrets := []string{words.String(), "open-sesame"}
 	for _, unit := range []string{"a", "/~", "%4", "u00", `\`, "ab"} {
 		for _, length := range []int{63, 4095} {
 			secrets = append(secrets, strings.Repeat(unit, length)[:length], strings.Repeat(unit, length)[:length]+"b")
@@ -143,7 +143,8 @@ func TestRedactTakesLinearSteps(t *testing.T) {
 	for _, secret := range secrets {
 		set := New(secret)
 		forms := len(set.forms.Reveal().raw) + len(set.forms.Reveal().bare)
-		for _, unit := range []string{"a", "/~", "%4", "u00", `\`, "ab", secret} {
+		escaped := fmt.Sprintf("%%%02X", secret[0]) + secret[1:]
+		for _, unit := range []string{"a", "/~", "%4", "u00", `\`, "ab", secret, escaped} {
 			// The secret itself makes every form search to the end. The steps of the tables of the
 			// forms come on top.
 			text := strings.Repeat(unit, 40_000/len(unit)) + secret
