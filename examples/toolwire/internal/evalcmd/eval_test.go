@@ -141,7 +141,7 @@ func TestEval(t *testing.T) {
 			"  4     5                    the row has 3 cells and the header has 4"}},
 		{"many bad rows", []string{"-dataset", file("many.csv", "user,state\n"+strings.Repeat("a,x\n", 150))}, 2, []string{"\nand 50 more\n"}},
 		{"no CSV", []string{"-dataset", file("empty.csv", "")}, 2, []string{"toolwire eval: -dataset: ", "empty.csv: the file is empty"}},
-		{"no world", []string{"-dataset", "testdata/failing.csv", "-world", file("world.json", `{"tools":1}`)}, 2, []string{"toolwire eval: -world: ", "tools: is not a member of a world"}},
+		{"no world", []string{"-dataset", "testdata/failing.csv", "-world", file("world.json", `{"tools":1}`)}, 2, []string{"toolwire eval: -world: ", "tools is not a member"}},
 		{"a row that does not fit", []string{"-dataset", file("misfit.csv", "user,state\na,\"{\"\"ordre\"\":{\"\"1\"\":{}}}\"\n")}, 2, []string{"  2     2  state   /ordre"}},
 		{"missing files", []string{"-dataset", "nope.csv"}, 2, []string{"toolwire eval: -dataset: open nope.csv"}},
 		{"missing world", []string{"-world", "nope.json"}, 2, []string{"toolwire eval: -world: open nope.json"}},
