@@ -30,14 +30,16 @@ func EndState(reference func(Case) (Trajectory, error)) Grader {
 		if len(changes) == 0 {
 			return nil
 		}
-		places := make([]string, len(changes))
-		for i, change := range changes {
-			places[i] = change.Kind + " " + change.Pointer
+		var places, expected, actual []string
+		for _, change := range changes {
+			place, before, after := change.Pointer, orNothing(change.Before), orNothing(change.After)
 			if change.Flag != "" {
-				places[i] = change.Kind + " flag " + change.Flag
+				place, before, after = "flag "+change.Flag, fmt.Sprint(change.Kind == "removed"), fmt.Sprint(change.Kind == "added")
 			}
+			places = append(places, change.Kind+" "+place)
+			expected, actual = append(expected, place+": "+before), append(actual, place+": "+after)
 		}
-		return fmt.Errorf("the ledger is not as after the reference: %s", strings.Join(places, ", "))
+		return &Mismatch{"the ledger is not as after the reference: " + strings.Join(places, ", "), strings.Join(expected, "\n"), strings.Join(actual, "\n")}
 	}
 }
 

@@ -127,7 +127,7 @@ var ErrNotGraded = errors.New("eval: the trial cannot be graded")
 // The graders of this package need no model, except for a [Judge]'s. They decide in the same way
 // about a stored result. A grader about a tool, entity type or flag that the world does not declare
 // returns [ErrNotGraded] and names the one that is meant. Their errors name tools, entities and
-// members, and not the values that the agent sent.
+// members, and not the values that the agent sent; a [Mismatch] has those.
 type Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
 // Experiment is one execution of the cases of a dataset. [Experiment.WriteSummary],
@@ -184,6 +184,7 @@ type Trial struct {
 
 	began  time.Time
 	judged map[string]string // answers of judges
+	differ []Mismatch        // of the grader; nil if they are in a file
 	usage  []usage           // as the responses report it; nil if one does not
 	at     span              // the stored result; zero if there is none
 	notes  []string          // of a stored result, for the summary
@@ -289,6 +290,7 @@ func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Gr
 // decide sets the verdict about a result. userErr is the error of the user, if it failed. What the agent
 // did wrong before counts as the agent's.
 func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade Grader, answers *answers, userErr error) {
+	t.differ = []Mismatch{}
 	switch {
 	case !result.WouldBeGraded() && givenUp(ctx, result):
 		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
@@ -311,6 +313,7 @@ func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade G
 		defer c.recorder.mu.Unlock()
 		t.judged = maps.Clone(c.recorder.judged)
 		t.Scores, err = maps.Clone(c.recorder.scores), cmp.Or(c.recorder.err, err)
+		t.differ = mismatches(err)
 		switch {
 		case err == nil:
 			t.end(Passed, "", "")

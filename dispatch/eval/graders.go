@@ -42,13 +42,52 @@ func All(graders ...Grader) Grader {
 	}
 }
 
+// A Mismatch is the error of a [Grader] that knows what it expected and what it got. The file of results
+// keeps both texts, at most 20 of a trial with 2 KiB each, and the page shows them beside each other. Other
+// reports contain the reason only.
+type Mismatch struct {
+	Reason   string `json:"reason"`
+	Expected string `json:"expected"`
+	Actual   string `json:"actual"`
+}
+
+// Error returns the reason.
+func (m *Mismatch) Error() string { return m.Reason }
+
+// mismatches returns those of an error, which may join several. It is not nil.
+func mismatches(err error) []Mismatch {
+	list := []Mismatch{}
+	var visit func(error)
+	visit = func(err error) {
+		switch e := err.(type) {
+		case *Mismatch:
+			if len(list) < maxListed {
+				list = append(list, Mismatch{e.Reason, cutBytes(e.Expected, maxText), cutBytes(e.Actual, maxText)})
+			}
+		case interface{ Unwrap() []error }:
+			for _, err := range e.Unwrap() {
+				visit(err)
+			}
+		case interface{ Unwrap() error }:
+			visit(e.Unwrap())
+		}
+	}
+	visit(err)
+	return list
+}
+
+// wrongResponse is the error about the final response of a run.
+func wrongResponse(result *dispatchtest.Result, expected, format string, args ...any) error {
+	return &Mismatch{fmt.Sprintf(format, args...), expected, result.FinalResponse}
+}
+
 // Says accepts a run whose final response contains all of these texts, byte by byte: an accent that is
 // a character of its own is another text.
 func Says(parts ...string) Grader {
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
 		for _, part := range parts {
 			if !strings.Contains(result.FinalResponse, part) {
-				return fmt.Errorf("the final response does not contain %q", part)
+				return wrongResponse(result, part, "the final response does not contain %q", part)
 			}
 		}
 		return nil
@@ -60,7 +99,7 @@ func SaysExactly(text string) Grader {
 	text = strings.TrimSpace(text)
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
 		if strings.TrimSpace(result.FinalResponse) != text {
-			return fmt.Errorf("the final response is not %q", text)
+			return wrongResponse(result, text, "the final response is not %q", text)
 		}
 		return nil
 	}
@@ -71,7 +110,7 @@ func SaysExactly(text string) Grader {
 func SaysMatch(pattern *regexp.Regexp) Grader {
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
 		if !pattern.MatchString(result.FinalResponse) {
-			return fmt.Errorf("the final response does not match %s", pattern)
+			return wrongResponse(result, pattern.String(), "the final response does not match %s", pattern)
 		}
 		return nil
 	}
@@ -97,7 +136,8 @@ func SaysNumber(want, tolerance float64) Grader {
 				return nil
 			}
 		}
-		return fmt.Errorf("the final response contains no number that differs from %v by at most %v", want, tolerance)
+		return wrongResponse(result, fmt.Sprintf("%v ± %v", want, tolerance),
+			"the final response contains no number that differs from %v by at most %v", want, tolerance)
 	}
 }
 
@@ -127,7 +167,7 @@ func SaysJSON(jsonSchema json.RawMessage) (Grader, error) {
 			text = block[1]
 		}
 		if err := compiled.Validate([]byte(text)); err != nil {
-			return fmt.Errorf("the final response does not match the schema: %w", err)
+			return wrongResponse(result, string(jsonSchema), "the final response does not match the schema: %v", err)
 		}
 		return nil
 	}, nil
@@ -148,7 +188,7 @@ func Called(tool, arguments string) Grader {
 		if slices.ContainsFunc(result.Calls, func(c proxytest.Call) bool { return c.Tool == tool && matches(c.Arguments, want) }) {
 			return nil
 		}
-		return fmt.Errorf("%s has no result%s", tool, with(want))
+		return &Mismatch{fmt.Sprintf("%s has no result%s", tool, with(want)), Call{tool, want}.String(), TrajectoryOf(result).lines()}
 	}
 }
 
@@ -162,7 +202,7 @@ func NotCalled(tool, arguments string) Grader {
 		}
 		for _, c := range slices.Concat(result.Calls, result.Refused) {
 			if c.Tool == tool && !c.Trace && matches(c.Arguments, want) {
-				return fmt.Errorf("the agent called %s%s", tool, with(want))
+				return &Mismatch{fmt.Sprintf("the agent called %s%s", tool, with(want)), "no " + Call{tool, want}.String(), Call{tool, c.Arguments}.String()}
 			}
 		}
 		return nil
@@ -184,16 +224,17 @@ func State(entity, fields string) Grader {
 		}
 		got := result.State.Entities[rawjson.Name(entityType)][rawjson.Name(id)]
 		if got == nil {
-			return fmt.Errorf("the ledger does not have %s", entity)
+			return &Mismatch{"the ledger does not have " + entity, entity + with(want), "no " + entity}
 		}
-		var wrong []string
+		var wrong, expected, actual []string
 		for name, value := range rawjson.Members(want) {
 			if member := rawjson.Member(got, name); member == nil || !rawjson.Contains(member, value) {
 				wrong = append(wrong, fmt.Sprintf("%s is not %s", name, value))
+				expected, actual = append(expected, fmt.Sprintf("%s: %s", name, value)), append(actual, name+": "+orNothing(member))
 			}
 		}
 		if len(wrong) > 0 {
-			return fmt.Errorf("%s: %s", entity, strings.Join(wrong, ", "))
+			return &Mismatch{entity + ": " + strings.Join(wrong, ", "), strings.Join(expected, "\n"), strings.Join(actual, "\n")}
 		}
 		return nil
 	}
@@ -208,7 +249,7 @@ func Flag(flag string) Grader {
 		if err := declared("the flag ", flag, result.Declared.Flags); err != nil {
 			return err
 		}
-		return fmt.Errorf("the flag %s is not set", flag)
+		return &Mismatch{fmt.Sprintf("the flag %s is not set", flag), flag, strings.Join(result.State.Flags, "\n")}
 	}
 }
 
@@ -218,7 +259,8 @@ func RefusedWithoutWrite(_ context.Context, c Case, result *dispatchtest.Result)
 	if c.Row == nil || c.Row.ExpectedOutcome != Refusal || len(result.Changes) == 0 {
 		return nil
 	}
-	return fmt.Errorf("a refusal is expected, and the run made %s of the ledger", plural(len(result.Changes), "change"))
+	return &Mismatch{fmt.Sprintf("a refusal is expected, and the run made %s of the ledger", plural(len(result.Changes), "change")),
+		Refusal, result.Changes.String()}
 }
 
 // declared returns an error for a name that the world does not declare. The agent did not cause it.

@@ -1,9 +1,13 @@
 package eval_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"html"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -162,5 +166,103 @@ func TestReadyGraders(t *testing.T) {
 	}
 	if _, err := eval.SaysJSON(json.RawMessage(`{"type":1}`)); err == nil {
 		t.Error("a bad schema is accepted")
+	}
+}
+
+// A grader that knows what it expected returns both texts. They are in the file of results without the
+// secrets of the target, stay there when the trials are graded again, and stand beside each other on the
+// page. A file of an earlier release has none.
+func TestMismatches(t *testing.T) {
+	const secret = "s3cr-t0ken-0123456789"
+	world := proxytest.World{
+		InitialState: `{"order":{"4521":{"status":"shipped","total":20}}}`,
+		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}, Flags: &ledger.FlagRule{Policy: "closed", Values: []string{"vip"}}},
+		Behaviors: map[string]proxytest.Behavior{
+			"get_order": proxytest.Get("order", "order_id", nil),
+			"refund":    proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`}),
+		},
+	}
+	handler, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Do(ctx, "refund", map[string]any{"order_id": "4521"})
+		return &dispatch.Response{FinalResponse: "I refunded $20 </pre><x-evil> " + secret}, err
+	}, &dispatch.Options{Tokens: []string{secret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := func(text string) func(eval.Case) (eval.Trajectory, error) {
+		return func(eval.Case) (eval.Trajectory, error) { return eval.ParseTrajectory([]byte(text)) }
+	}
+	schema, err := eval.SaysJSON(json.RawMessage(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const response, call = "I refunded $20 </pre><x-evil> " + secret, `refund({"order_id":"4521"})`
+	for _, tt := range []struct {
+		name             string
+		grade            eval.Grader
+		expected, actual string
+	}{
+		{"says", eval.Says("refunded", "$25"), "$25", response},
+		{"exactly", eval.SaysExactly("Done."), "Done.", response},
+		{"match", eval.SaysMatch(regexp.MustCompile(`\bDone\b`)), `\bDone\b`, response},
+		{"number", eval.SaysNumber(25, 0.5), "25 ± 0.5", response},
+		{"json", schema, `{"type":"object"}`, response},
+		{"called", eval.Called("get_order", `{"order_id":"4521"}`), `get_order({"order_id":"4521"})`, call},
+		{"not called", eval.NotCalled("refund", ""), "no refund()", call},
+		{"state", eval.State("order/4521", `{"status":"shipped","total":20,"note":1}`), "status: \"shipped\"\nnote: 1", "status: \"refunded\"\nnote: nothing"},
+		{"no entity", eval.State("order/1", `{"status":"shipped"}`), `order/1 with {"status":"shipped"}`, "no order/1"},
+		{"flag", eval.Flag("vip"), "vip", ""},
+		{"refusal", eval.RefusedWithoutWrite, "refusal", `changed /order/4521/status: "shipped" -> "refunded"`},
+		{"trajectory", eval.Match{}.Grader(wanted(`[{"tool":"get_order"},{"tool":"refund"}]`)), "get_order()\nrefund()", call},
+		{"end state", eval.EndState(wanted(`[]`)), `/order/4521/status: "shipped"`, `/order/4521/status: "refunded"`},
+		{"judge", eval.Judge{Criterion: "It asks first.", Ask: func(context.Context, string) (string, error) { return "FAIL It does not.", nil }}.Grader(), "It asks first.", response},
+		{"all", eval.All(eval.Says("I"), eval.Says("$25")), "$25", response},
+		{"of the caller", func(context.Context, eval.Case, *dispatchtest.Result) error {
+			return fmt.Errorf("the amount: %w", &eval.Mismatch{Reason: "is wrong", Expected: strings.Repeat("x", 5000), Actual: "20"})
+		}, strings.Repeat("x", 2048) + "\n…", "20"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cases := casesOf(t, "user,expected_outcome\nrefund it,refusal\n", dispatchtest.Task{World: world})
+			file := filepath.Join(t.TempDir(), "results.jsonl")
+			opts := &eval.Options{Grader: tt.grade, ResultsFile: file}
+			e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, opts)
+			if err != nil || e.Trials[0].Cause != "grader" {
+				t.Fatalf("%v, %s: %s", err, e.Trials[0].Cause, e.Trials[0].Reason)
+			}
+			graded, err := eval.Grade(t.Context(), cases, &eval.Options{Grader: tt.grade, ResultsFile: file + "2"}, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hide := func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") }
+			for _, name := range []string{file, file + "2"} {
+				var line struct{ Mismatches []eval.Mismatch }
+				_, last, _ := bytes.Cut(read(t, name), []byte("\n"))
+				if err := json.Unmarshal(last, &line); err != nil || len(line.Mismatches) != 1 || strings.TrimSpace(line.Mismatches[0].Expected) != tt.expected ||
+					strings.TrimSpace(line.Mismatches[0].Actual) != hide(tt.actual) || line.Mismatches[0].Reason == "" {
+					t.Errorf("%v, the file has %q, want %q and %q", err, line.Mismatches, tt.expected, tt.actual)
+				}
+			}
+			for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file), "graded": graded} {
+				page := written(t, e)
+				shown := map[string]string{}
+				for _, m := range regexp.MustCompile(`aria-label="(expected|actual)"[^>]*>([^<]*)`).FindAllStringSubmatch(page, -1) {
+					shown[m[1]] = strings.TrimSpace(html.UnescapeString(m[2]))
+				}
+				if !strings.HasPrefix(shown["expected"], tt.expected[:min(len(tt.expected), 100)]) || shown["actual"] != hide(tt.actual) || strings.Contains(page, secret) {
+					t.Errorf("%s: the page shows %q", name, shown)
+				}
+				if tt.actual == response && strings.Contains(page, "<h3>Final response</h3>") {
+					t.Error("the page shows the final response twice")
+				}
+			}
+			passed, err := eval.Grade(t.Context(), cases, nil, file)
+			if err != nil || strings.Contains(written(t, passed), `aria-label="expected"`) {
+				t.Errorf("%v, or the page shows what another grader expected", err)
+			}
+			write(t, file, regexp.MustCompile(`"mismatches":\[.*?\}\],`).ReplaceAll(read(t, file), nil))
+			if page := written(t, load(t, file)); strings.Contains(page, `aria-label="expected"`) || !strings.Contains(page, "Not as expected") {
+				t.Error("the page of an old file is not the page without the texts")
+			}
+		})
 	}
 }

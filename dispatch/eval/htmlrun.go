@@ -47,6 +47,7 @@ func (t *htmlTrial) Short() string {
 type htmlRun struct {
 	*timeline.Run
 	Why          timeline.Text // the whole reason
+	Differ       []htmlMismatch
 	AgentError   timeline.Text
 	Path         *htmlPath
 	MoreRows     int
@@ -54,6 +55,12 @@ type htmlRun struct {
 	MoreChanges  int
 	MoreProblems int
 	MoreFaults   int
+}
+
+// htmlMismatch is a [Mismatch].
+type htmlMismatch struct {
+	Reason           string
+	Expected, Actual timeline.Text
 }
 
 // fill prepares the trials of a case: those that are shown in full, and the first others that did not
@@ -104,17 +111,25 @@ func (p *htmlPage) fill(c *htmlCase) error {
 
 // run prepares the run of a trial; nil if nothing was dispatched.
 func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
-	result, err := t.result()
+	result, differ, err := t.graded()
 	if result == nil || err != nil {
 		return nil, err
 	}
 	texts := &timeline.Texts{Secrets: p.secrets, Most: maxText, Budget: maxTexts, Prefix: anchor + "/"}
 	r := &htmlRun{Why: texts.Text("reason", t.Reason), AgentError: texts.Text("agent-error", result.AgentError)}
+	for i, m := range differ {
+		r.Differ = append(r.Differ, htmlMismatch{
+			p.line(m.Reason), texts.Text(fmt.Sprintf("expected-%d", i+1), m.Expected), texts.Text(fmt.Sprintf("actual-%d", i+1), m.Actual),
+		})
+	}
 	if r.Path, err = p.path(c, t, result); err != nil {
 		return nil, err
 	}
 	run := timeline.Of(result)
 	r.Run = &run
+	if slices.ContainsFunc(differ, func(m Mismatch) bool { return m.Actual == cutBytes(result.FinalResponse, maxText) }) {
+		run.Final = timeline.Text{} // the page shows it as what was not expected
+	}
 	if len(result.Turns) > 0 && c.Instruction == "" {
 		if text := terminal.Cut(p.line(result.Turns[0].Instruction), 300); !strings.HasSuffix(c.Title, text) {
 			c.Instruction = text

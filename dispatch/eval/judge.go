@@ -77,7 +77,7 @@ func (j Judge) Grader() Grader {
 			return nil
 		}
 		c.Score(cmp.Or(j.Name, "judge"), 0)
-		return fmt.Errorf("the judge: %s", strings.TrimLeft(reason, " \t\r\n.:,-"))
+		return wrongResponse(result, j.Criterion, "the judge: %s", strings.TrimLeft(reason, " \t\r\n.:,-"))
 	}
 }
 

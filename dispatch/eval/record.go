@@ -65,6 +65,7 @@ type stored struct {
 	Fingerprint *Fingerprint      `json:"fingerprint,omitempty"`
 	Started     time.Time         `json:"started,omitzero"` // of the run
 	Timeline    string            `json:"timeline,omitempty"`
+	Mismatches  []Mismatch        `json:"mismatches,omitempty"`
 	Judged      map[string]string `json:"judged,omitempty"` // answers of judges, by the hash of model and prompt
 	Result      json.RawMessage   `json:"result,omitempty"` // a dispatchtest.Result
 }
@@ -107,6 +108,9 @@ func (t *Trial) known(secrets *redact.Set) record {
 		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took),
 		Group: t.Group, Retries: t.Retries, Scores: t.Scores, Usage: t.usage,
 		outcome: outcome{Ended: t.whoEnded(), Calls: []callRecord{}}, stored: stored{Started: t.began.UTC(), Judged: maps.Clone(t.judged)},
+	}
+	for _, m := range t.differ {
+		r.Mismatches = append(r.Mismatches, Mismatch{secrets.Redact(m.Reason), secrets.Redact(m.Expected), secrets.Redact(m.Actual)})
 	}
 	for key, answer := range r.Judged {
 		r.Judged[key] = secrets.Redact(answer)
@@ -297,16 +301,25 @@ func (s span) read() (*record, error) {
 
 // result returns the result of the trial, which may be in a file. It is nil if nothing was dispatched.
 func (t *Trial) result() (*dispatchtest.Result, error) {
+	result, _, err := t.graded()
+	return result, err
+}
+
+// graded returns the result of the trial, and what its grader expected.
+func (t *Trial) graded() (*dispatchtest.Result, []Mismatch, error) {
 	if t.Result != nil || t.at.file == "" {
-		return t.Result, nil
+		return t.Result, t.differ, nil
 	}
 	r, err := t.at.read()
 	if err != nil || r.Result == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	result := new(dispatchtest.Result)
 	if err := json.Unmarshal(r.Result, result); err != nil {
-		return nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
+		return nil, nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
 	}
-	return result, nil
+	if t.differ != nil { // it was graded again
+		r.Mismatches = t.differ
+	}
+	return result, r.Mismatches, nil
 }

@@ -28,6 +28,15 @@ type Call struct {
 // String returns the call as tool(arguments).
 func (c Call) String() string { return c.Tool + "(" + string(c.Arguments) + ")" }
 
+// lines returns the calls as text, one on each line.
+func (t Trajectory) lines() string {
+	var b strings.Builder
+	for _, c := range t {
+		b.WriteString(c.String() + "\n")
+	}
+	return b.String()
+}
+
 // Trajectory is the tool calls of a run in their order. In JSON it is a list of objects such as
 //
 //	[{"tool": "get_order", "arguments": {"order_id": "4521"}}, {"tool": "refund_order"}]
@@ -358,6 +367,10 @@ func (m Match) Grader(want func(Case) (Trajectory, error)) Grader {
 		if err != nil {
 			return err
 		}
-		return m.Check(TrajectoryOf(result), wanted)
+		got := TrajectoryOf(result)
+		if err := m.Check(got, wanted); err != nil {
+			return &Mismatch{err.Error(), wanted.lines(), got.lines()}
+		}
+		return nil
 	}
 }

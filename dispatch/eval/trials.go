@@ -248,7 +248,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 			r.opts.OnTrial(*t)
 		}
 		if r.file != nil {
-			t.Case, t.notes, t.ended, t.Result = c, t.remarks(), t.whoEnded(), nil
+			t.Case, t.notes, t.ended, t.Result, t.differ = c, t.remarks(), t.whoEnded(), nil, nil
 		}
 	}()
 	t.run(ctx, r.target, &r.opts, &r.answers)
