@@ -88,7 +88,7 @@ func (s *runState) label(t *dispatch.Transcript, name string) *label {
 			s.labels = map[string]*label{}
 		}
 		if len(s.labels) >= maxLabels {
-			report(t, codeUnclear, "the run has more than 256 labels; those after them have no messages")
+			report(t, codeUnclear, "the run has more than 256 labels; further ones have no messages")
 			l.unclear = true
 			return l
 		}

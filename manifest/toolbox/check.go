@@ -133,7 +133,7 @@ func (c *checker) tools() []*tool {
 func (c *checker) kind(entry *toolEntry) {
 	switch {
 	case entry.Handler != "" && entry.URL != "":
-		c.tool(entry, "/handler", "handler_and_url", "must not stand beside url; a tool is either internal or external")
+		c.tool(entry, "/handler", "handler_and_url", "must not occur together with url; a tool is either internal or external")
 	case entry.Handler == "" && entry.URL == "" && !c.wrongTypes[entry.at+"/handler"] &&
 		!c.wrongTypes[entry.at+"/url"]:
 		c.tool(entry, "/handler", "handler_or_url_missing", "and url are missing; a tool needs one of them")

@@ -87,7 +87,7 @@ func ExampleReport() {
 	// <nil>
 	// proxy: get_order: refused (HTTP 409, cassette_no_match); see Error.Detail
 	// cassette testdata/refund.jsonl, replay: 1 request on the tape, 3 deviations
-	// 1. changed: the arguments are not those on the tape
+	// 1. changed: the arguments differ from the tape
 	//      run   get_order {"order_id":"9"}
 	//      tape  get_order {"order_id":"4522"}, line 5
 	//        /order_id: "4522" on the tape, "9" in the run

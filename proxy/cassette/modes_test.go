@@ -93,7 +93,7 @@ func TestCompare(t *testing.T) {
 	}{
 		"equal": {tape: []string{a}, now: []string{`{"total":79.50,"at":"09:00","id":7.0}`}},
 		"another answer": {tape: []string{a}, now: []string{b}, want: []string{"response"},
-			text: []string{"the response to get is not the one on the tape",
+			text: []string{"the response to get differs from the tape",
 				`/response/at: "09:00" on the tape, "10:00" in the run`,
 				"/response/total: 79.5 on the tape, 80 in the run"}},
 		"ignored": {tape: []string{a}, now: []string{b},

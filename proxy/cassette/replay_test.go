@@ -398,7 +398,7 @@ func TestDeviations(t *testing.T) {
 					json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
 			},
 			[]string{"changed"},
-			[]string{"the sub-agent is not the one on the tape", `"" on the tape, "supervisor" in the run`},
+			[]string{"the sub-agent differs from the tape", `"" on the tape, "supervisor" in the run`},
 		},
 		"nothing at all": {
 			func(*proxy.Client) {},

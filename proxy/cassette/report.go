@@ -205,7 +205,7 @@ func (d *playback) left() map[target][]*taped {
 // replaces, which it removes. None is equal to the call, which would have had its answer.
 func (r *Report) unexpected(d *playback, left map[target][]*taped, s *seen, limit int) {
 	deviation := Deviation{
-		Code: deviationChanged, Run: &s.Interaction, Message: "the arguments are not those on the tape",
+		Code: deviationChanged, Run: &s.Interaction, Message: "the arguments differ from the tape",
 	}
 	var nearest *taped
 	if calls := left[s.target()]; len(calls) > 0 {
@@ -215,7 +215,7 @@ func (r *Report) unexpected(d *playback, left map[target][]*taped, s *seen, limi
 		copy(calls[1:best+1], calls[:best]) // the best is one of the first
 		left[s.target()] = calls[1:]
 		if len(deviation.Diff) == 1 && deviation.Diff[0].Pointer == actorHeader {
-			deviation.Message = "the sub-agent is not the one on the tape"
+			deviation.Message = "the sub-agent differs from the tape"
 		}
 	} else {
 		deviation.Code = deviationNotOnTape
@@ -296,7 +296,7 @@ func (r *Report) compare(s *settings, got *seen) {
 	}
 	if len(changes) > 0 {
 		r.Deviations = append(r.Deviations, Deviation{
-			Code: deviationResponse, Message: fmt.Sprintf("the response to %s is not the one on the tape", got.Name),
+			Code: deviationResponse, Message: fmt.Sprintf("the response to %s differs from the tape", got.Name),
 			Run: &got.Interaction, Tape: got.answer.Interaction, Diff: changes,
 		})
 	}

@@ -107,7 +107,7 @@ func TestWhatFailsATest(t *testing.T) {
 					t.Errorf("%d %v %s %v", status, header, answer, err)
 				}
 			},
-			[]string{"POST /v1/[redacted]/embeddings: the model does not speak this API"},
+			[]string{"POST /v1/[redacted]/embeddings: the model does not serve this API"},
 		},
 		{
 			"not JSON", nil, func(t testing.TB, m *llmtest.Model) { refused(t, m, anthropicPath, `{"model":`) },

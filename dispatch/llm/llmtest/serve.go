@@ -41,7 +41,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := route(r.URL.Path)
 	switch {
 	case f == nil:
-		m.refuse(w, r, chat{}, http.StatusNotFound, errors.New("the model does not speak this API"))
+		m.refuse(w, r, chat{}, http.StatusNotFound, errors.New("the model does not serve this API"))
 		return
 	case r.Method != http.MethodPost:
 		m.refuse(w, r, f, http.StatusMethodNotAllowed, errors.New("the method is not POST"))
