@@ -26,8 +26,9 @@ type Comparison struct {
 	Counted Effect  `json:"counted"`
 	Dropped *Effect `json:"dropped,omitempty"`
 
-	// Gates are the decisions about the margins of the candidate's GateBy, about the rate first. Gate
-	// is GateFailed if one of them is, otherwise GateUndecided if one is, and "" if there are none.
+	// Gates lists the decisions about the margins in the candidate's GateBy, the rate first. Gate is
+	// GateFailed if one of them failed, or else GateUndecided if one is undecided. It is "" if there
+	// are none.
 	Gate  Gate         `json:"gate,omitempty"`
 	Gates []GateResult `json:"gates,omitempty"`
 

@@ -54,8 +54,8 @@ type ClientOptions struct {
 // 0.
 //
 // The client sends a request again, up to [ClientOptions.MaxAttempts] times, if it was not sent or
-// if the response is 429. It repeats requests that only read, [Client.Update] and [Client.Patch]
-// also after a broken connection, 502, 503 and 504. It does not repeat other requests then, because
+// if the response is 429. Requests that only read, [Client.Update] and [Client.Patch] are also
+// repeated after a broken connection, 502, 503 and 504. It does not repeat other requests then, because
 // the catalog may have acted on them: a tool might be registered twice. It never repeats a request
 // that timed out.
 //
