@@ -223,9 +223,9 @@ func TestGroups(t *testing.T) {
 	}
 	many := drawnInGroups(rand.New(rand.NewPCG(1, 1)), 5, func() float64 { return 1 })
 	c := compare(t, many, many)
-	if c.Counted.Pairs != 25 || c.Counted.Groups != 5 || c.NonInferior(1) != eval.GateUndecided ||
+	if c.Counted.Pairs != 25 || c.Counted.Groups != 5 || c.Bound("", 1).Gate != eval.GateUndecided ||
 		!strings.Contains(c.Counted.String(), "in 25 cases of 5 groups, ") || !strings.HasSuffix(c.Counted.String(), "a gate needs at least 6 groups") {
-		t.Errorf("%s: %s", c.NonInferior(1), c.Counted)
+		t.Errorf("%s: %s", c.Bound("", 1).Gate, c.Counted)
 	}
 	_, err := readDataset(t, "user,id,group\na,"+strings.Repeat("x", 201)+","+strings.Repeat("y", 201)+"\n").Cases(dispatchtest.Task{}, nil)
 	bad, _ := errors.AsType[*eval.Error](err)

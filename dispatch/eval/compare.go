@@ -228,7 +228,7 @@ func caseChange(baseline, candidate CaseResult) CaseChange {
 	return c
 }
 
-// A Gate is the decision of [Comparison.NonInferior].
+// A Gate is a decision of [Comparison.Bound].
 type Gate string
 
 const (
@@ -239,7 +239,7 @@ const (
 
 // GateResult is the decision about one margin.
 type GateResult struct {
-	Score  string  `json:"score,omitempty"` // "" for the rate, see [Comparison.NonInferior] and [Comparison.Bound]
+	Score  string  `json:"score,omitempty"` // "" for the rate
 	Margin float64 `json:"margin"`
 	Gate   Gate    `json:"gate"`
 	Reason string  `json:"reason,omitempty"` // why a score has no bound
@@ -260,12 +260,7 @@ func (g GateResult) String() string {
 // decide sets the gates.
 func (c *Comparison) decide(margins map[string]float64) {
 	for _, score := range slices.Sorted(maps.Keys(margins)) { // "" is the first
-		g := GateResult{Score: score, Margin: margins[score]}
-		if score == "" {
-			g.Gate = c.NonInferior(g.Margin)
-		} else {
-			g.Gate, g.Reason = c.Bound(score, g.Margin)
-		}
+		g := c.Bound(score, margins[score])
 		if c.Gate != GateFailed && (c.Gate != GateUndecided || g.Gate == GateFailed) {
 			c.Gate = g.Gate
 		}
@@ -276,24 +271,51 @@ func (c *Comparison) decide(margins map[string]float64) {
 // gateCases is how many cases a gate needs. Fewer are no sample of anything.
 const gateCases = 6
 
-// NonInferior decides whether a candidate may replace the baseline: whether it is shown not to be
-// worse by margin, such as 0.05 for five points. It passes only if the whole interval lies above
-// -margin, so an experiment that is too small does not pass. It uses the worse of the two treatments
-// of infrastructure faults. If nothing differs, it needs about 3.7/margin cases: 74 for 5 points.
-// Cases that did not run in both experiments leave it undecided, and so do fewer than 6 cases, or
-// groups of cases, with trials that are not such faults.
-func (c *Comparison) NonInferior(margin float64) Gate {
+// Bound decides whether the candidate may replace the baseline: whether it is shown not to be worse by
+// margin in a score, or in the rate if score is "". The margin of the rate is a difference, such as 0.05
+// for five points, and so is the margin of a score of a grader. The margin of a measure, such as cost,
+// is a share of the baseline: 0.1 for ten percent more.
+//
+// The gate passes only if the whole interval is better than the margin, so an experiment that is too
+// small does not pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points. The
+// rate uses the worse of the two treatments of infrastructure faults. Cases that did not run in both
+// experiments leave a gate undecided, and so do fewer than 6 cases, or groups of cases, with trials that
+// are not such faults. The gate of a score that is unknown in a trial fails.
+func (c *Comparison) Bound(score string, margin float64) GateResult {
+	g := GateResult{Score: score, Margin: margin, Gate: GateUndecided}
 	low, high, units := c.Counted.Low, c.Counted.High, 0
-	if c.Dropped != nil {
-		low, high, units = min(low, c.Dropped.Low), min(high, c.Dropped.High), c.Dropped.units()
+	if score == "" {
+		if c.Dropped != nil {
+			low, high, units = min(low, c.Dropped.Low), min(high, c.Dropped.High), c.Dropped.units()
+		}
+	} else {
+		at := slices.IndexFunc(c.Scores, func(s ScoreChange) bool { return s.Name == score })
+		if at < 0 {
+			g.Gate, g.Reason = GateFailed, fmt.Sprintf("the score %s is not known in any case of both experiments", score)
+			return g
+		}
+		s := &c.Scores[at]
+		switch {
+		case s.Unknown > 0:
+			g.Gate, g.Reason = GateFailed, fmt.Sprintf("the score %s is unknown in %s", score, plural(s.Unknown, "trial"))
+			return g
+		case s.Effect == nil:
+			g.Reason = fmt.Sprintf("the cases do not bound the difference of %s", score)
+			return g
+		}
+		better := *s.Effect
+		if slices.Contains(measures, score) {
+			better = better.negative()
+		}
+		low, high, units = better.Low, better.High, cmp.Or(s.Groups, s.Pairs)
 	}
 	switch {
 	case high < -margin:
-		return GateFailed
+		g.Gate = GateFailed
 	case low > -margin && len(c.Missing) == 0 && units >= gateCases:
-		return GatePassed
+		g.Gate = GatePassed
 	}
-	return GateUndecided
+	return g
 }
 
 // WriteSummary writes the comparison for people: at most 20 cases that changed, the effect, what a
@@ -387,6 +409,3 @@ func (c Change) style() terminal.Style {
 	}
 	return terminal.Plain
 }
-
-// WriteJSON writes the comparison as one indented JSON document. It returns the first error of w.
-func (c *Comparison) WriteJSON(w io.Writer) error { return writeJSON(w, c) }

@@ -70,7 +70,7 @@ func TestCompare(t *testing.T) {
 	} {
 		before := slices.Concat(same, same, same)
 		c := compare(t, scripted(before...), scripted(tt.candidate...))
-		if c.Change != tt.want || c.NonInferior(tt.pass) != eval.GatePassed || tt.fail > 0 && c.NonInferior(tt.fail) != eval.GateFailed {
+		if c.Change != tt.want || c.Bound("", tt.pass).Gate != eval.GatePassed || tt.fail > 0 && c.Bound("", tt.fail).Gate != eval.GateFailed {
 			t.Errorf("%s: %s, %s", tt.name, c.Change, c.Counted)
 		}
 		for i := 1; i < len(c.Cases); i++ {
@@ -118,12 +118,12 @@ func TestChangeInTheseCases(t *testing.T) {
 	good := scripted(repeated(30, "........")...)
 	broken := scripted(slices.Concat(repeated(5, "xxxxxxxx"), repeated(25, "........"))...)
 	c := compare(t, good, broken)
-	if c.Change != eval.Regressed || c.Counted.P > 1e-9 || c.NonInferior(0.1) != eval.GateUndecided || c.NonInferior(0.4) != eval.GatePassed {
-		t.Errorf("%s: %s, %s, %s", c.Change, c.Counted, c.NonInferior(0.1), c.NonInferior(0.4))
+	if c.Change != eval.Regressed || c.Counted.P > 1e-9 || c.Bound("", 0.1).Gate != eval.GateUndecided || c.Bound("", 0.4).Gate != eval.GatePassed {
+		t.Errorf("%s: %s, %s, %s", c.Change, c.Counted, c.Bound("", 0.1).Gate, c.Bound("", 0.4).Gate)
 	}
 	one := compare(t, scripted("........"), scripted("xxxxxxxx")) // no sample of anything, but it has changed
-	if one.Change != eval.Regressed || one.NonInferior(1) != eval.GateUndecided {
-		t.Errorf("%s: %s, %s", one.Change, one.Counted, one.NonInferior(1))
+	if one.Change != eval.Regressed || one.Bound("", 1).Gate != eval.GateUndecided {
+		t.Errorf("%s: %s, %s", one.Change, one.Counted, one.Bound("", 1).Gate)
 	}
 }
 
@@ -132,8 +132,8 @@ func TestChangeInTheseCases(t *testing.T) {
 func TestOutageIsNoVerdict(t *testing.T) {
 	good, outage := repeated(30, "....."), slices.Concat(repeated(10, "!!!!."), repeated(20, "....."))
 	c := compare(t, scripted(good...), scripted(outage...))
-	if c.Change != eval.CannotTell || c.Counted.P > 1e-6 || c.Dropped.P != 1 || c.NonInferior(0.05) != eval.GateFailed {
-		t.Errorf("%s: %s, %s, %s", c.Change, c.Counted, c.Dropped, c.NonInferior(0.05))
+	if c.Change != eval.CannotTell || c.Counted.P > 1e-6 || c.Dropped.P != 1 || c.Bound("", 0.05).Gate != eval.GateFailed {
+		t.Errorf("%s: %s, %s, %s", c.Change, c.Counted, c.Dropped, c.Bound("", 0.05).Gate)
 	}
 	worse := compare(t, scripted(good...), scripted(slices.Concat(repeated(10, "!!xxx"), repeated(20, "....."))...))
 	if worse.Change != eval.Regressed {
@@ -161,12 +161,12 @@ func TestGateTakesTheWorseTreatment(t *testing.T) {
 		{".....", ".....", eval.GateUndecided},
 	} {
 		c := compare(t, scripted(repeated(40, tt.baseline)...), scripted(repeated(40, tt.candidate)...))
-		if got := c.NonInferior(0.05); got != tt.want {
+		if got := c.Bound("", 0.05).Gate; got != tt.want {
 			t.Errorf("%s, then %s: %s, want %s: %s, %s", tt.baseline, tt.candidate, got, tt.want, c.Counted, c.Dropped)
 		}
 	}
 	c := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".....")...))
-	if low := -c.Counted.Low; c.NonInferior(low) != eval.GateUndecided || c.NonInferior(low+1e-9) != eval.GatePassed {
+	if low := -c.Counted.Low; c.Bound("", low).Gate != eval.GateUndecided || c.Bound("", low+1e-9).Gate != eval.GatePassed {
 		t.Errorf("the margin %v is where the gate begins to pass", low)
 	}
 	more := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".")...))
@@ -210,7 +210,7 @@ func TestGateWhereFewCasesDiffer(t *testing.T) {
 				}
 				return tt.rate
 			})
-			if compare(t, before, after).NonInferior(margin) == eval.GatePassed {
+			if compare(t, before, after).Bound("", margin).Gate == eval.GatePassed {
 				passed++
 			}
 		}
@@ -218,11 +218,11 @@ func TestGateWhereFewCasesDiffer(t *testing.T) {
 			t.Errorf("%d cases, %d trials, rate %v: %d of %d candidates at the margin pass", tt.cases, tt.trials, tt.rate, passed, candidates)
 		}
 	}
-	if c := compare(t, scripted(repeated(41, ".")...), scripted(repeated(41, ".")...)); c.NonInferior(margin) != eval.GateUndecided {
-		t.Errorf("41 cases and no difference: %s, %s", c.NonInferior(margin), c.Counted)
+	if c := compare(t, scripted(repeated(41, ".")...), scripted(repeated(41, ".")...)); c.Bound("", margin).Gate != eval.GateUndecided {
+		t.Errorf("41 cases and no difference: %s, %s", c.Bound("", margin).Gate, c.Counted)
 	}
-	if c := compare(t, scripted(repeated(80, ".")...), scripted(repeated(80, ".")...)); c.NonInferior(margin) != eval.GatePassed {
-		t.Errorf("80 cases and no difference: %s, %s", c.NonInferior(margin), c.Counted)
+	if c := compare(t, scripted(repeated(80, ".")...), scripted(repeated(80, ".")...)); c.Bound("", margin).Gate != eval.GatePassed {
+		t.Errorf("80 cases and no difference: %s, %s", c.Bound("", margin).Gate, c.Counted)
 	}
 }
 
@@ -263,15 +263,15 @@ func TestCompareFaults(t *testing.T) {
 	if c.Dropped == nil || c.Dropped.Value != 0 || c.Dropped.Pairs != 5 || c.Counted.Value > -0.5 || c.Change != eval.CannotTell {
 		t.Errorf("%+v, %+v", c.Counted, c.Dropped)
 	}
-	if got := c.NonInferior(0.1); got != eval.GateFailed {
+	if got := c.Bound("", 0.1).Gate; got != eval.GateFailed {
 		t.Errorf("candidate with faults: %s", got)
 	}
 	c = compare(t, scripted(faulty...), scripted(good...)) // faults of the baseline do not excuse the candidate
-	if c.Change != eval.CannotTell || c.NonInferior(0.1) != eval.GateUndecided {
-		t.Errorf("baseline with faults: %s, %s, %s", c.Counted, c.Dropped, c.NonInferior(0.1))
+	if c.Change != eval.CannotTell || c.Bound("", 0.1).Gate != eval.GateUndecided {
+		t.Errorf("baseline with faults: %s, %s, %s", c.Counted, c.Dropped, c.Bound("", 0.1).Gate)
 	}
 	c = compare(t, scripted("!!"), scripted(".."))
-	if c.Dropped != nil || c.NonInferior(1) != eval.GateUndecided {
+	if c.Dropped != nil || c.Bound("", 1).Gate != eval.GateUndecided {
 		t.Errorf("%+v", c)
 	}
 }
@@ -288,12 +288,12 @@ func TestGateNeedsTrials(t *testing.T) {
 		"the candidate down": compare(t, scripted(up...), scripted(down...)),
 		"five cases left":    compare(t, scripted(slices.Concat(down[5:], up[:5])...), scripted(slices.Concat(down[5:], up[:5])...)),
 	} {
-		if c.NonInferior(0.9) == eval.GatePassed {
+		if c.Bound("", 0.9).Gate == eval.GatePassed {
 			t.Errorf("%s: %+v, %+v", name, c.Counted, c.Dropped)
 		}
 	}
 	for n, want := range map[int]eval.Gate{5: eval.GateUndecided, 6: eval.GatePassed} {
-		if got := compare(t, scripted(up[:n]...), scripted(up[:n]...)).NonInferior(0.9); got != want {
+		if got := compare(t, scripted(up[:n]...), scripted(up[:n]...)).Bound("", 0.9).Gate; got != want {
 			t.Errorf("%d cases: %s, want %s", n, got, want)
 		}
 	}
@@ -301,8 +301,8 @@ func TestGateNeedsTrials(t *testing.T) {
 
 func TestCompareUnlike(t *testing.T) {
 	c := compare(t, scripted("..", "..", "s", "cc", "..", "..", "..", "..", ".."), scripted("..", "cc", "s", "..", "..", "..", "..", "..", ".."))
-	if fmt.Sprint(c.Missing) != "[c2 c4]" || c.Counted.Pairs != 6 || c.NonInferior(1) != eval.GateUndecided {
-		t.Errorf("%+v, %s", c, c.NonInferior(1))
+	if fmt.Sprint(c.Missing) != "[c2 c4]" || c.Counted.Pairs != 6 || c.Bound("", 1).Gate != eval.GateUndecided {
+		t.Errorf("%+v, %s", c, c.Bound("", 1).Gate)
 	}
 	stopped := scripted("..")
 	stopped.FirstFailure = true
@@ -329,8 +329,9 @@ func TestReportsOfAComparison(t *testing.T) {
 	}
 	many, none = append(many, "..x."), append(none, "..x.")
 	c := compare(t, scripted(many...), scripted(none...))
-	var b, doc bytes.Buffer
-	if err := errors.Join(c.WriteSummary(&b, false), c.WriteJSON(&doc)); err != nil {
+	var b bytes.Buffer
+	doc, err := json.Marshal(c)
+	if err := errors.Join(c.WriteSummary(&b, false), err); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
@@ -349,7 +350,7 @@ func TestReportsOfAComparison(t *testing.T) {
 		}
 		Cases []struct{ ID, Change string }
 	}
-	if err := json.Unmarshal(doc.Bytes(), &parsed); err != nil || parsed.Change != "regressed" || parsed.Counted.Pairs != 26 || parsed.Counted.Value > -0.9 || len(parsed.Cases) != 26 {
+	if err := json.Unmarshal(doc, &parsed); err != nil || parsed.Change != "regressed" || parsed.Counted.Pairs != 26 || parsed.Counted.Value > -0.9 || len(parsed.Cases) != 26 {
 		t.Errorf("%+v, error %v", parsed, err)
 	}
 	b.Reset()
@@ -404,7 +405,7 @@ func TestAgainstItself(t *testing.T) {
 		seed := uint64(10 * i)
 		baseline := experiment(seed, all, 0)
 		changes[compare(t, baseline, experiment(seed+1, all, 0)).Change]++
-		if compare(t, baseline, experiment(seed+2, all, margin)).NonInferior(margin) == eval.GatePassed {
+		if compare(t, baseline, experiment(seed+2, all, margin)).Bound("", margin).Gate == eval.GatePassed {
 			gates++
 		}
 		if i%10 == 0 && compare(t, baseline, experiment(seed+3, all, 0.5)).Change == eval.Regressed {

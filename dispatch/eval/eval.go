@@ -147,8 +147,8 @@ type Experiment struct {
 	SliceBy []string
 
 	// GateBy contains the margins by which [Compare] decides whether this experiment may replace the
-	// baseline: for the rate under "", see [Comparison.NonInferior], and for scores under their names, see
-	// [Comparison.Bound]. [Run] and [Load] leave it nil.
+	// baseline: of the rate under "", and of scores under their names. See [Comparison.Bound]. [Run] and
+	// [Load] leave it nil.
 	GateBy map[string]float64
 
 	// Trials contains the trials of the first case, then the trials of the next, and so on. If FirstFailure is set, the

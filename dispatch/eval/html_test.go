@@ -332,7 +332,7 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 		}
 	}
 	c := compare(t, first, second)
-	if c.Gate != eval.GateFailed || len(c.Gates) != 2 || c.Gates[0].Gate != c.NonInferior(0.02) || c.Gates[1].Score != "cost" {
+	if c.Gate != eval.GateFailed || len(c.Gates) != 2 || c.Gates[0].Gate != c.Bound("", 0.02).Gate || c.Gates[1].Score != "cost" {
 		t.Errorf("%s: %+v", c.Gate, c.Gates)
 	}
 	var b strings.Builder

@@ -104,16 +104,6 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	return out.Flush()
 }
 
-// writeJSON writes an indented document.
-func writeJSON(w io.Writer, v any) error {
-	text, err := indented(v, "")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
-}
-
 // indented encodes v with a prefix before each line but the first.
 func indented(v any, prefix string) ([]byte, error) {
 	text, err := rawjson.Encode(v)

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -419,33 +418,4 @@ func (c *ScoreChange) text() string {
 		text += fmt.Sprintf(": %s [%s, %s]", amount(e.Value), amount(e.Low), amount(e.High))
 	}
 	return text
-}
-
-// Bound decides whether the candidate is within a margin of the baseline in one score. For a measure,
-// such as cost, it passes only if the candidate is shown not to need more by margin, as a share
-// of the baseline: 0.1 for ten percent. For a score of a grader, it passes only if the candidate is
-// shown not to be lower by margin. It fails, with a reason, if the score is unknown in a trial.
-func (c *Comparison) Bound(name string, margin float64) (gate Gate, reason string) {
-	at := slices.IndexFunc(c.Scores, func(s ScoreChange) bool { return s.Name == name })
-	if at < 0 {
-		return GateFailed, fmt.Sprintf("the score %s is not known in any case of both experiments", name)
-	}
-	s := &c.Scores[at]
-	if s.Unknown > 0 {
-		return GateFailed, fmt.Sprintf("the score %s is unknown in %s", name, plural(s.Unknown, "trial"))
-	}
-	if s.Effect == nil {
-		return GateUndecided, fmt.Sprintf("the cases do not bound the difference of %s", name)
-	}
-	worse := s.Effect.negative() // by how much the candidate is worse
-	if slices.Contains(measures, name) {
-		worse = *s.Effect
-	}
-	switch {
-	case worse.Low > margin:
-		return GateFailed, ""
-	case worse.High < margin && len(c.Missing) == 0 && cmp.Or(s.Groups, s.Pairs) >= gateCases:
-		return GatePassed, ""
-	}
-	return GateUndecided, ""
 }

@@ -250,12 +250,12 @@ func TestCompareScores(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	for margin, want := range map[float64]eval.Gate{0.1: eval.GateFailed, 1.5: eval.GatePassed} {
-		if gate, reason := c.Bound("calls", margin); gate != want || reason != "" {
-			t.Errorf("margin %v: %s, %s", margin, gate, reason)
+		if g := c.Bound("calls", margin); g.Gate != want || g.Reason != "" {
+			t.Errorf("%s", g)
 		}
 	}
-	if gate, reason := c.Bound("charm", 1); gate != eval.GateFailed || reason != "the score charm is not known in any case of both experiments" {
-		t.Errorf("%s, %s", gate, reason)
+	if g := c.Bound("charm", 1); g.Gate != eval.GateFailed || g.Reason != "the score charm is not known in any case of both experiments" {
+		t.Errorf("%s", g)
 	}
 	if back := compare(t, after, before); back.Scores[0].Change != eval.Improved {
 		t.Errorf("%+v", back.Scores)
@@ -270,9 +270,8 @@ func TestCompareScores(t *testing.T) {
 			Change string
 		}
 	}
-	b.Reset()
-	if err := c.WriteJSON(&b); err != nil || json.Unmarshal(b.Bytes(), &doc) != nil || doc.Scores[0].Change != "regressed" {
-		t.Errorf("%v: %s", err, b.String())
+	if text, err := json.Marshal(c); err != nil || json.Unmarshal(text, &doc) != nil || doc.Scores[0].Change != "regressed" {
+		t.Errorf("%v: %s", err, text)
 	}
 }
 
@@ -302,9 +301,9 @@ func TestGateOfScores(t *testing.T) {
 		{"free before", "cost", free, cheap[:7], 0.1, eval.GateUndecided, "the cases do not bound the difference of cost"},
 		{"free in both", "cost", free, free, 0.1, eval.GatePassed, ""},
 	} {
-		gate, reason := compare(t, valued(tt.score, tt.before...), valued(tt.score, tt.after...)).Bound(tt.score, tt.margin)
-		if gate != tt.want || reason != tt.reason {
-			t.Errorf("%s: %s %q, want %s %q", tt.name, gate, reason, tt.want, tt.reason)
+		g := compare(t, valued(tt.score, tt.before...), valued(tt.score, tt.after...)).Bound(tt.score, tt.margin)
+		if g.Gate != tt.want || g.Reason != tt.reason {
+			t.Errorf("%s: %s, want %s %q", tt.name, g, tt.want, tt.reason)
 		}
 	}
 }
@@ -327,7 +326,7 @@ func TestGateOfCostAtItsMargin(t *testing.T) {
 				}
 			}
 			c := compare(t, valued("cost", before...), valued("cost", after...))
-			if gate, _ := c.Bound("cost", margin); gate == eval.GatePassed {
+			if gate := c.Bound("cost", margin).Gate; gate == eval.GatePassed {
 				passed++
 			}
 			if r := c.Scores[0].Effect; r != nil && r.Low <= margin && margin <= r.High {
@@ -456,11 +455,11 @@ func TestUnitsOfScores(t *testing.T) {
 	for groups, want := range map[int]eval.Gate{5: eval.GateUndecided, 6: eval.GatePassed} {
 		e := grouped(groups)
 		c := compare(t, e[0], e[1])
-		if gate, _ := c.Bound("cost", 0.1); gate != want || c.Scores[0].Groups != groups || c.Scores[0].Pairs != 12 {
+		if gate := c.Bound("cost", 0.1).Gate; gate != want || c.Scores[0].Groups != groups || c.Scores[0].Pairs != 12 {
 			t.Errorf("%d groups: %s, %+v", groups, gate, c.Scores[0])
 		}
 	}
-	if gate, _ := compare(t, valued("cost", same...), valued("cost", same[:11]...)).Bound("cost", 0.1); gate != eval.GateUndecided {
+	if gate := compare(t, valued("cost", same...), valued("cost", same[:11]...)).Bound("cost", 0.1).Gate; gate != eval.GateUndecided {
 		t.Errorf("a case is missing: %s", gate)
 	}
 	// Ten times as many trials of one experiment do not make the other one surer.

@@ -7,8 +7,8 @@ import (
 	"github.com/toolwire/toolwire/internal/stats"
 )
 
-// Rate is an estimate of a probability, or of a difference of two, with its confidence interval of
-// 95 %.
+// Rate is an estimate of a probability, or of a difference of two, with its 95 % confidence
+// interval.
 type Rate struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -124,7 +124,7 @@ type Stats struct {
 	UserFaults int `json:"user_faults,omitempty"` // faults with the [Cause] user, included in Faults
 	Retries    int `json:"retries,omitempty"`     // runs that were faults and ran again, see Options.RetryFaults
 
-	// Always is the share of cases of which all trials passed, with its interval. A fault of the
+	// Always is the share of cases whose trials all passed, with its interval. A fault of the
 	// infrastructure counts as a failure.
 	Always Rate `json:"always"`
 

@@ -332,7 +332,7 @@ func TestPlanOfUsers(t *testing.T) {
 	}
 }
 
-// A row that needs the sandbox is not played, and says so, whatever its persona.
+// A row that needs the sandbox is not played, whatever its persona, and the reason names the sandbox.
 func TestUserOfACodingTask(t *testing.T) {
 	cases := personaCases(t, "user,turn_mode,user_simulator_persona,setup_command\nhello,model_as_user,a clerk,make\n")
 	for name, user := range map[string]eval.User{"no user": nil, "user": helpful} {
