@@ -369,6 +369,24 @@ func TestNoRequestAfterTheRun(t *testing.T) {
 	}
 }
 
+// A transport below may not look at the context of a request.
+func TestNoRequestAfterTheEndOfItsContext(t *testing.T) {
+	requests, cause := 0, errors.New("the user has gone")
+	transport := &llm.Transport{Base: roundTrip(func(*http.Request) (*http.Response, error) {
+		requests++
+		return response(wires[1].calls[0]), nil
+	})}
+	inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+		ended, cancel := context.WithCancelCause(ctx)
+		cancel(cause)
+		_, err := send(ended, transport, wires[1].path, wires[1].ask)
+		if llm.CodeOf(err) != llm.CodeRunOver || !errors.Is(err, cause) || requests != 0 {
+			t.Errorf("%d requests: %v", requests, err)
+		}
+		return nil
+	})
+}
+
 var errClosed = errors.New("closed")
 
 // closing is a body that notes when it is closed by the transport, which has not read it.
