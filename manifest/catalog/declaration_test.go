@@ -25,9 +25,11 @@ func TestDeclarations(t *testing.T) {
 	full := catalog.Tool{Name: "analytics", Framework: catalog.LangGraph, Type: catalog.Custom, Description: "Analyses.",
 		Tags: []string{"a", "b,c"}, Version: "2.1.0"}
 	bare := catalog.Tool{Name: "2nd tool", Framework: catalog.LangChain, Type: catalog.Native}
+	untagged := bare
+	untagged.Tags = []string{}
 	items := []catalog.ListItem{
 		{ID: unknown, Tool: full, PluginClassName: "A", ModuleName: "a", ScriptContent: "secret"},
-		{Tool: bare},
+		{Tool: untagged},
 	}
 	items[0].AccountID = account
 	tools, losses := catalog.Declarations(items)
@@ -79,10 +81,10 @@ func TestFromDeclarations(t *testing.T) {
 	}
 
 	broken := schema.Tool{Name: "c", Extra: []ledger.Member{{Name: "framework", Value: json.RawMessage(`{`)},
-		{Name: "version",
-			Value: json.RawMessage(`null`)}}}
+		{Name: "version", Value: json.RawMessage(`null`)}, {Name: "tool_type", Value: json.RawMessage(`"`)},
+		{Name: "tags", Value: json.RawMessage(`["a"`)}}}
 	records, losses = catalog.FromDeclarations([]schema.Tool{broken}, base)
-	if lost(losses) != "framework" || records[0].Framework != catalog.GoogleADK || records[0].Version != "" {
+	if lost(losses) != "framework tool_type tags" || records[0].Type != catalog.Custom || records[0].Framework != catalog.GoogleADK || records[0].Version != "" {
 		t.Errorf("the record is %+v, with %s lost", records[0], lost(losses))
 	}
 }

@@ -105,15 +105,13 @@ func (c *checker) tools() []*tool {
 			if p.Code == "name_missing" && c.wrongTypes[entry.at+"/name"] {
 				continue
 			}
-			pointer := p.Pointer
-			if rest, ok := strings.CutPrefix(pointer, "/input_schema"); ok {
-				pointer = "/parameters" + rest
-			}
-			message := p.Message
 			if p.Code == "name_duplicate" {
-				message = "belongs to an earlier tool; names must be unique in all adapters"
+				p.Message = "belongs to an earlier tool; names must be unique in all adapters"
 			}
-			c.tool(entry, pointer, p.Code, "%s", message)
+			if rest, ok := strings.CutPrefix(p.Pointer, "/input_schema"); ok {
+				p.Pointer = "/parameters" + rest
+			}
+			c.tool(entry, p.Pointer, p.Code, "%s", p.Message)
 		}
 		c.kind(entry)
 		c.belongs(entry)
@@ -147,10 +145,7 @@ func (c *checker) kind(entry *toolEntry) {
 		}
 	}
 	for _, link := range []struct{ pointer, text string }{{"/url", entry.URL}, {"/detail_url", entry.DetailURL}} {
-		if link.text == "" {
-			continue
-		}
-		if !httpcall.IsLink(link.text) {
+		if link.text != "" && !httpcall.IsLink(link.text) {
 			c.tool(entry, link.pointer, "url_invalid", "must be an absolute http or https URL without user and fragment")
 		}
 	}
@@ -160,8 +155,11 @@ func (c *checker) kind(entry *toolEntry) {
 // gives. It sets entry.Adapter to the adapter's name. If the document lists no adapters, the tool's
 // own words declare one.
 func (c *checker) belongs(entry *toolEntry) {
-	if c.open && entry.Adapter != "" {
-		c.declare(entry.of)
+	_, byName := c.known[entry.of.Name]
+	_, byID := c.known[entry.of.ID]
+	if c.open && entry.Adapter != "" && !byName && !byID {
+		c.learn(&entry.of, len(c.doc.adapters))
+		c.doc.adapters = append(c.doc.adapters, adapterEntry{Adapter: entry.of})
 	}
 	named, isKnown := c.known[entry.Adapter]
 	switch {
@@ -176,19 +174,10 @@ func (c *checker) belongs(entry *toolEntry) {
 	}
 }
 
-// declare adds an adapter that a tool names, unless it is known.
-func (c *checker) declare(a Adapter) {
-	_, byName := c.known[a.Name]
-	_, byID := c.known[a.ID]
-	if !byName && !byID {
-		c.learn(&a, len(c.doc.adapters))
-		c.doc.adapters = append(c.doc.adapters, adapterEntry{Adapter: a})
-	}
-}
-
+// prepare makes a tool of an entry without problems. The validator may still find one.
 func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
 	validate, problems := compile(parameters, c.options.AllowUnchecked)
-	for _, p := range problems { // schema.Validate has found none
+	for _, p := range problems {
 		c.tool(entry, "/parameters"+p.Pointer, p.Code, "%s", p.Message)
 	}
 	t := &tool{
@@ -220,8 +209,6 @@ func compile(raw json.RawMessage, allowUnchecked bool) (validate func([]byte) er
 	if err == nil {
 		return v.Validate, nil
 	}
-	if invalid, ok := errors.AsType[*schema.Error](err); ok {
-		return nil, invalid.Problems
-	}
-	return nil, []schema.Problem{{Code: "schema_invalid", Message: "cannot be compiled"}}
+	invalid, _ := errors.AsType[*schema.Error](err) // Compile returns no other type
+	return nil, invalid.Problems
 }
