@@ -13,20 +13,15 @@ import (
 // A thread is a conversation: requests that each append to the one before. A request that has only a
 // part of a thread's messages begins another thread, which comes after it.
 type thread struct {
+	request         // the last one
 	first, last int // numbers of requests
 
 	parent *thread            // what was said before; nil if this is not known to come after anything
 	before []dispatch.Message // the messages of parent
 	known  int                // how many of messages are in before, or replace some of it
 
-	system   []dispatch.Message // the system messages at the beginning of the last request
-	messages []dispatch.Message // of the last request after those, without prefill
-	prefill  []dispatch.Message // the beginning of the answer that the last request ends with
 	answer   []dispatch.Message // to the last request, with prefill; nil if it is not known
 	answerID string
-
-	previous string // the id of the response that the last request names
-	chained  int    // how many of messages come before the messages of that request
 
 	turn    int  // rises with each request that adds messages
 	open    int  // requests of this turn without their responses
@@ -35,9 +30,12 @@ type thread struct {
 
 // request is the conversation of a request.
 type request struct {
-	system, messages, prefill []dispatch.Message // see thread
-	previous                  string
-	chained                   int
+	system   []dispatch.Message // the system messages at the beginning
+	messages []dispatch.Message // after those, without prefill
+	prefill  []dispatch.Message // the beginning of the answer that the request ends with
+
+	previous string // the id of the response that the request names
+	chained  int    // how many of messages come before the messages of the request itself
 }
 
 // read returns the whole conversation of a request, or why it is not known.
@@ -169,9 +167,9 @@ func (th *thread) shares(messages []dispatch.Message) int {
 // response back.
 func (th *thread) take(r request) {
 	rest := r.messages[len(th.messages):]
-	messages := slices.Concat(th.messages, rest)
+	r.messages = slices.Concat(th.messages, rest)
 	if n := min(len(rest), len(th.answer)); slices.EqualFunc(th.answer[:n], rest[:n], same) {
-		copy(messages[len(th.messages):], th.answer[:n])
+		copy(r.messages[len(th.messages):], th.answer[:n])
 	}
 	if th.turn > 0 && len(rest) == 0 { // the same request again
 		th.several = th.open > 0
@@ -179,8 +177,7 @@ func (th *thread) take(r request) {
 		th.turn, th.open, th.several = th.turn+1, 0, false
 	}
 	th.open++
-	th.system, th.messages, th.prefill, th.answer, th.answerID = r.system, messages, r.prefill, nil, ""
-	th.previous, th.chained = r.previous, r.chained
+	th.request, th.answer, th.answerID = r, nil, ""
 }
 
 // whole returns all messages of the thread but the system prompt.

@@ -116,12 +116,8 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	p := patchOf(t)
-	if len(t.Tags) == 0 {
-		p.Tags = nil
-	}
 	r := newRequest("create", http.MethodPost, "/", bounded.Cut(t.Name, maxShown))
-	r.said, r.Body = []string{t.Description}, c.body(p)
+	r.said, r.Body = []string{t.Description}, c.body(patchOf(t))
 	r.unsure = "the tool may have been created: look for its name before creating it again"
 	return c.doItem(ctx, r, ListItem{Tool: t}, "")
 }
@@ -304,7 +300,7 @@ func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 		return slices.DeleteFunc(slices.Clone(list), func(item ListItem) bool { return !same(item.Name) })
 	}
 	found := named(func(item string) bool { return strings.EqualFold(item, name) })
-	if exact := named(func(item string) bool { return item == name }); len(exact) == 1 {
+	if exact := named(func(item string) bool { return item == name }); len(exact) > 0 {
 		found = exact
 	}
 	switch len(found) {

@@ -149,11 +149,13 @@ func TestClientPatchReadsAgain(t *testing.T) {
 		item := func(version string) clientStep {
 			return clientStep{status: 200, body: strings.Replace(calculatorItem, `{`, `{"version":"`+version+`",`, 1)}
 		}
-		s := &clientScript{steps: []clientStep{item("1"), {status: 503}, {status: 503}, item("2"),
+		before := item("1")
+		before.body = strings.Replace(before.body, `{`, `{"module_name":"gone",`, 1)
+		s := &clientScript{steps: []clientStep{before, {status: 503}, {status: 503}, item("2"),
 			{status: 200, body: `{"success":true}`}}}
 		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})
 		got, err := c.Patch(t.Context(), clientID, catalog.Patch{Name: new("y")})
-		if err != nil || got.Version != "2" || got.Name != "y" || strings.Join(s.lines, " ") != "GET PUT GET GET PUT" {
+		if err != nil || got.Version != "2" || got.Name != "y" || got.ModuleName != "" || strings.Join(s.lines, " ") != "GET PUT GET GET PUT" {
 			t.Errorf("got %+v, %v after %q", got, err, s.lines)
 		}
 		s.steps, s.times, s.lines = []clientStep{item("1"), {err: errBroke}, {status: 404}}, nil, nil

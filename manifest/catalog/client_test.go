@@ -131,6 +131,13 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 		"create, the minimal example": {line: "POST /v1/tools/", answer: calculatorItem,
 			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom"}`,
 			call: func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, calculatorTool())) }},
+		"create without tags": {line: "POST /v1/tools/", answer: calculatorItem,
+			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom"}`,
+			call: func(ctx context.Context, c *catalog.Client) error {
+				untagged := calculatorTool()
+				untagged.Tags = []string{}
+				return errorOf(c.Create(ctx, untagged))
+			}},
 		"create, the full example": {line: "POST /v1/tools/", answer: calculatorItem, body: fullBody,
 			call: clientCalls["create"]},
 		"create with the SDK's type": {line: "POST /v1/tools/", answer: calculatorItem,

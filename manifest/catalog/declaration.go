@@ -33,7 +33,7 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 		t := schema.Tool{Name: item.Name, Description: item.Description, InputSchema: json.RawMessage(`{"type":"object"}`)}
 		record, _ := rawjson.Encode(patchOf(item.Tool)) // cannot fail: it contains texts only
 		for _, member := range declarable {
-			if value := rawjson.Member(record, member); value != nil && string(value) != "[]" {
+			if value := rawjson.Member(record, member); value != nil {
 				t.Extra = append(t.Extra, ledger.Member{Name: member, Value: value})
 			}
 		}

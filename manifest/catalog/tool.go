@@ -132,7 +132,7 @@ func set[T any](field *T, value *T) {
 func patchOf(t Tool) Patch {
 	p := Patch{Name: given(t.Name), Framework: given(t.Framework), Type: given(t.Type), AccountID: given(t.AccountID),
 		Description: given(t.Description), Version: given(t.Version)}
-	if t.Tags != nil {
+	if len(t.Tags) > 0 {
 		p.Tags = &t.Tags
 	}
 	return p
