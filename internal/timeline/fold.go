@@ -2,105 +2,85 @@ package timeline
 
 import "strings"
 
-// branch is a sub-agent that is at work, with those below it by their labels.
-type branch struct {
-	row   *Row
-	below map[string]*branch
-}
-
 // fold makes the tree of the rows. The rows of a sub-agent are below one row of the kind SubAgent, at the
 // place of the first. When an agent acts, the sub-agents below it have ended: if they act again, they have
 // another such row. So rows are in the order of time, except for those of agents that work at once.
 func (r *Run) fold() {
-	root := &branch{row: &Row{}}
-	labels := map[string]bool{}
+	root, labels := &Row{}, map[string]bool{}
 	for i := range r.Rows {
-		row := &r.Rows[i]
-		b := root
+		row, agent := &r.Rows[i], root
 		if row.Actor != "" {
-			b, labels[row.Actor] = root.find(row), true
+			agent, labels[row.Actor] = root.find(row), true
 		}
-		b.below = nil
-		b.add(row)
+		agent.below = nil
+		agent.add(row)
 	}
-	r.Tree = root.row.Rows
-	for _, row := range r.Tree {
+	for _, row := range root.Rows {
 		r.sum(row, r.Live || len(labels) == 1)
 	}
+	r.Tree = root.Rows
 }
 
-// find returns the branch of the label of a row.
-func (b *branch) find(row *Row) *branch {
-	for i := 0; i <= len(row.Actor); i++ {
-		if i < len(row.Actor) && row.Actor[i] != '/' {
-			continue
-		}
-		if next := b.below[row.Actor[:i]]; next != nil {
-			b = next
+// find returns the sub-agent of a row, below the nearest of those at work whose labels begin its label.
+func (r *Row) find(row *Row) *Row {
+	for i := range len(row.Actor) + 1 {
+		if next := r.below[row.Actor[:i]]; next != nil && (i == len(row.Actor) || row.Actor[i] == '/') {
+			r = next
 		}
 	}
-	if b.row.Actor == row.Actor {
-		return b
+	if r.Actor == row.Actor {
+		return r
 	}
-	agent := &Row{
-		Kind: SubAgent, ID: row.ID + "-agent", Link: "#" + row.ID + "-agent", Actor: row.Actor, At: row.At, Since: row.Since,
+	id := row.ID + "-agent"
+	agent := &Row{Kind: SubAgent, ID: id, Link: "#" + id, Actor: row.Actor, Since: row.Since}
+	r.add(agent)
+	if r.below == nil {
+		r.below = map[string]*Row{}
 	}
-	b.add(agent)
-	if b.below == nil {
-		b.below = map[string]*branch{}
-	}
-	b.below[row.Actor] = &branch{row: agent}
-	return b.below[row.Actor]
+	r.below[row.Actor] = agent
+	return agent
 }
 
-func (b *branch) add(row *Row) {
+func (r *Row) add(row *Row) {
 	if !row.exchange() {
-		row.Depth = min(b.row.Depth+1, 5)
+		row.Depth = min(r.Depth+1, 5)
 	}
-	b.row.Rows = append(b.row.Rows, row)
+	r.Rows = append(r.Rows, row)
 }
 
-// sum sets what the row of a sub-agent says of the rows below it. They are shown at first if a request
-// has failed, if sub-agents are among them, or if all is set.
-func (r *Run) sum(row *Row, all bool) {
-	if row.Kind != SubAgent {
-		return
+// sum counts what is below the row of a sub-agent. The rows are shown at first if one of them has failed,
+// if sub-agents are among them, or if all is set.
+func (r *Run) sum(agent *Row, all bool) {
+	agent.Unfolded = all && agent.Kind == SubAgent
+	for _, row := range agent.Rows {
+		r.sum(row, all)
+		agent.Took = max(agent.Took, row.Since+r.took(row)-agent.Since)
+		agent.Calls, agent.Failed = agent.Calls+row.Calls, agent.Failed+row.Failed
+		agent.InputTokens, agent.OutputTokens = agent.InputTokens+row.InputTokens, agent.OutputTokens+row.OutputTokens
+		if row.Kind == Call {
+			agent.Calls++
+		}
+		if row.failed() {
+			agent.Failed++
+		}
+		agent.Unfolded = agent.Unfolded || row.Kind == SubAgent || agent.Failed > 0
 	}
-	row.Unfolded = all
-	for _, below := range row.Rows {
-		r.sum(below, all)
-		row.Took = max(row.Took, below.Since+r.took(below)-row.Since)
-		row.Calls += below.Calls
-		row.Failed += below.Failed
-		if below.Kind == Call {
-			row.Calls++
-		}
-		if below.failed() {
-			row.Failed++
-		}
-		if below.Kind == SubAgent || row.Failed > 0 {
-			row.Unfolded = true
-		}
-		row.InputTokens += below.InputTokens
-		row.OutputTokens += below.OutputTokens
+	if agent.Kind == SubAgent {
+		agent.Bars = r.bars(agent)
 	}
-	row.Bars = r.bars(row)
 }
 
 // failed reports whether a request of the row failed, or the ledger refused an update.
 func (r *Row) failed() bool {
-	if r.Open {
-		return false
-	}
 	for _, a := range r.Attempts {
-		if !a.OK {
+		if !a.OK && !r.Open {
 			return true
 		}
 	}
-	return r.Kind == Model && r.Status/100 != 2 || r.Kind == Call && r.Result() && r.Reason != "" || r.Violated()
+	return r.Kind == Model && !r.Open && r.Status/100 != 2 || r.Kind == Call && r.Result() && r.Reason != "" || r.Violated()
 }
 
-// Summary describes the rows of a sub-agent.
+// Summary describes what is below the row of a sub-agent.
 func (r *Row) Summary() string {
 	words := []string{Plural(r.Calls, "call")}
 	if r.Calls == 0 {

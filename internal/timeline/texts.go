@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
@@ -137,88 +138,78 @@ func acts(r rune) bool {
 const width = 64
 
 // indented formats JSON and keeps on one line what fits there. It returns nil if the text is not
-// JSON or is too long.
-func indented(s string) []byte {
-	if len(s) > 256<<10 || depth(s) > 64 { // each level indents everything inside it
+// JSON or is too long or too deep: each level indents everything inside it.
+func indented(s string) (out []byte) {
+	if len(s) > 256<<10 || rawjson.Check([]byte(s), rawjson.Limits{Mode: rawjson.Liberal, Depth: 64}) != nil {
 		return nil
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, []byte(s)) != nil {
 		return nil
 	}
-	return layOut(nil, compact.Bytes(), "")
-}
-
-// layOut appends a compact value. Strings and numbers stay as they are written.
-func layOut(out, value []byte, indent string) []byte {
-	if len(indent)+len(value) <= width || value[0] != '{' && value[0] != '[' {
-		return append(out, value...)
+	level := 0
+	line := func() {
+		out = append(out, '\n')
+		out = append(out, strings.Repeat("  ", level)...)
 	}
-	deeper := indent + "  "
-	out = append(out, value[0])
-	for i, member := range members(value[1 : len(value)-1]) {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(out, '\n'), deeper...)
-		if n := nameLength(member); value[0] == '{' && n > 0 {
-			out = append(append(out, member[:n]...), ' ')
-			member = member[n:]
-		}
-		out = layOut(out, member, deeper)
-	}
-	out = append(append(out, '\n'), indent...)
-	return append(out, value[len(value)-1])
-}
-
-// members splits the inside of an object or array at the commas of its top level.
-func members(inside []byte) [][]byte {
-	var parts [][]byte
-	start, level, quoted := 0, 0, false
-	for i := 0; i < len(inside); i++ {
-		switch c := inside[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			level++
-		case c == '}' || c == ']':
-			level--
-		case c == ',' && level == 0:
-			parts, start = append(parts, inside[start:i]), i+1
-		}
-	}
-	return append(parts, inside[start:])
-}
-
-// nameLength returns the length of the name and the colon of a member.
-func nameLength(member []byte) int {
-	for i := 1; i < len(member); i++ {
-		switch member[i] {
-		case '\\':
-			i++
+	for value := compact.Bytes(); len(value) > 0; {
+		n := 1
+		switch value[0] {
 		case '"':
-			return i + 2
+			n = quoted(value)
+			out = append(out, value[:n]...)
+		case '{', '[':
+			if n = closed(value[:min(len(value), max(width-2*level, 0))]); n > 0 {
+				out = append(out, value[:n]...)
+				break
+			}
+			n, level, out = 1, level+1, append(out, value[0])
+			line()
+		case '}', ']':
+			level--
+			line()
+			out = append(out, value[0])
+		case ',':
+			out = append(out, ',')
+			line()
+		case ':':
+			out = append(out, ": "...)
+		default:
+			out = append(out, value[0])
+		}
+		value = value[n:]
+	}
+	return out
+}
+
+// closed returns the length of the object or array at the beginning of s, or 0 if it does not end in s.
+func closed(s []byte) int {
+	for i, level := 0, 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			i += quoted(s[i:]) - 1
+		case '{', '[':
+			level++
+		case '}', ']':
+			if level--; level == 0 {
+				return i + 1
+			}
 		}
 	}
 	return 0
 }
 
-// depth returns an upper bound of the nesting.
-func depth(s string) int {
-	most, now := 0, 0
-	for i := range len(s) {
+// quoted returns the length of the string at the beginning of s, or of s if the string does not end in it.
+func quoted(s []byte) int {
+	for i := 1; i < len(s); i++ {
 		switch s[i] {
-		case '{', '[':
-			now++
-			most = max(most, now)
-		case '}', ']':
-			now--
+		case '\\':
+			i++
+		case '"':
+			return i + 1
 		}
 	}
-	return most
+	return len(s)
 }
 
 // Size formats a number of bytes for people.

@@ -102,6 +102,8 @@ type Row struct {
 	Rows          []*Row
 	Calls, Failed int
 	Unfolded      bool
+
+	below map[string]*Row // of a sub-agent: those below it that are at work, by their labels
 }
 
 // Attempt is one request of a call.

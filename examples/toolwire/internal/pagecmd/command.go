@@ -25,11 +25,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -86,7 +86,7 @@ func (o *options) check(flags *flag.FlagSet) error {
 		return fmt.Errorf("-addr %q is not a host and port such as 127.0.0.1:8700", o.addr)
 	case o.keep < 1:
 		return fmt.Errorf("-keep is 1 or more, not %d", o.keep)
-	case !o.insecure && !isLoopback(host):
+	case !o.insecure && !publicaddr.Loopback(host):
 		return fmt.Errorf("-addr %s can be reached from other machines: anyone who reaches it sees every run and dispatches "+
 			"tasks; listen on 127.0.0.1, or add -insecure-listen if that is what you want", o.addr)
 	}
@@ -122,11 +122,6 @@ func (o *options) load(file string) (err error) {
 		return fmt.Errorf("-world %s: %w", file, err)
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // serve serves until ctx ends.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -148,7 +149,7 @@ func (f *form) checkAuth(value string) {
 	switch {
 	case f.AuthHeader == "" && value != "":
 		f.wrong("auth_header", "Name the header, usually Authorization.")
-	case strings.ContainsFunc(f.AuthHeader, func(r rune) bool { return !isTokenRune(r) }) || len(name) > 128:
+	case name != "" && !httpserve.ValidHeaderName(name) || len(name) > 128:
 		f.wrong("auth_header", "A header name has letters, digits and - only, such as X-API-Key.")
 	case slices.Contains(reserved, name) || strings.HasPrefix(name, "x-pipelines-"):
 		f.wrong("auth_header", "The dispatch sets this header itself; choose Authorization or a header of your own.")
@@ -159,11 +160,6 @@ func (f *form) checkAuth(value string) {
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
 		f.wrong("auth_value", "A header value is printable ASCII on one line.")
 	}
-}
-
-func isTokenRune(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-		strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
 // checkInput reads the input as strictly as an agent.

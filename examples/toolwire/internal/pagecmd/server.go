@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -140,8 +141,9 @@ func (s *server) knows(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return isLoopback(strings.Trim(host, "[]")) || s.insecure && err == nil
+	host = strings.Trim(host, "[]")
+	_, err := netip.ParseAddr(host)
+	return publicaddr.Loopback(host) || s.insecure && err == nil
 }
 
 func (s *server) list(w http.ResponseWriter, r *http.Request) {
