@@ -44,13 +44,7 @@ func (r *Log) AssertCalledTimes(t testing.TB, tool string, n int) {
 	if !r.wantTools(t, tool) {
 		return
 	}
-	got := 0
-	for _, c := range r.Calls {
-		if c.Tool == tool {
-			got++
-		}
-	}
-	if got != n {
+	if got := len(keep(r.Calls, matching(tool, ""))); got != n {
 		t.Errorf("%s was called %d times, want %d\n%s", tool, got, n, r.happened())
 	}
 }
@@ -112,8 +106,7 @@ func (r *Log) AssertFlag(t testing.TB, flag string) {
 	t.Helper()
 	if slices.Contains(r.State.Flags, flag) {
 		return
-	}
-	if wrong := bounded.Undeclared(flag, r.Declared.Flags); wrong != "" {
+	} else if wrong := bounded.Undeclared(flag, r.Declared.Flags); wrong != "" {
 		t.Errorf("the flag %s", wrong)
 		return
 	}
@@ -165,20 +158,19 @@ func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 			told = c.answered
 		}
 	}
-	if told == 0 {
-		return
-	}
-	for _, c := range append(slices.Clone(r.Calls), r.Refused...) {
-		if c.Order > told {
-			t.Errorf("the agent was told that the run is over and called %s\n%s", bounded.Line(c.Tool, maxShown), r.happened())
-			return
+	what := ""
+	for _, e := range slices.Concat(r.Traces, r.Telemetry) {
+		if e.Order > told && what == "" {
+			what = "sent the trace event " + string(e.Event)
 		}
 	}
-	for _, e := range append(slices.Clone(r.Traces), r.Telemetry...) {
-		if e.Order > told {
-			t.Errorf("the agent was told that the run is over and sent the trace event %s\n%s", e.Event, r.happened())
-			return
+	for _, c := range r.Requests() {
+		if c.Order > told && what == "" {
+			what = "called " + c.Tool
 		}
+	}
+	if told > 0 && what != "" {
+		t.Errorf("the agent was told that the run is over and %s\n%s", bounded.Line(what, maxShown), r.happened())
 	}
 }
 
@@ -186,11 +178,10 @@ func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 // token: see [Options].RatePerMinute.
 func (r *Log) AssertWithinRate(t testing.TB) {
 	t.Helper()
-	for _, c := range r.Refused {
-		if c.Status == http.StatusTooManyRequests && c.Rule == nil {
-			t.Errorf("the agent went over the rate limit with %s at %s\n%s", bounded.Line(c.Tool, maxShown), c.At.Format("15:04:05.000"), r.happened())
-			return
-		}
+	over := func(c Call) bool { return c.Status == http.StatusTooManyRequests && c.Rule == nil }
+	if i := slices.IndexFunc(r.Refused, over); i >= 0 {
+		c := r.Refused[i]
+		t.Errorf("the agent went over the rate limit with %s at %s\n%s", bounded.Line(c.Tool, maxShown), c.At.Format("15:04:05.000"), r.happened())
 	}
 }
 

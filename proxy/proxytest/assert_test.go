@@ -1,60 +1,23 @@
 package proxytest_test
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// recordingTB is a test that keeps its failures to itself. Fatal ends it by a panic that failures
-// catches.
-type recordingTB struct {
-	testing.TB
-	texts    []string
-	cleanups []func()
-	output   bytes.Buffer
-}
-
-type fatal struct{}
-
-func (r *recordingTB) Helper()           {}
-func (r *recordingTB) Output() io.Writer { return &r.output }
-func (r *recordingTB) Cleanup(f func())  { r.cleanups = append(r.cleanups, f) }
-func (r *recordingTB) Errorf(f string, args ...any) {
-	r.texts = append(r.texts, fmt.Sprintf(f, args...))
-}
-func (r *recordingTB) Fatalf(f string, args ...any) { r.Errorf(f, args...); panic(fatal{}) }
-func (r *recordingTB) Fatal(args ...any)            { r.Fatalf("%s", fmt.Sprint(args...)) }
-
 // failures returns what body reports, its cleanups included.
-func failures(t *testing.T, body func(t testing.TB)) string {
-	failed, _ := testRun(t, body)
-	return failed
-}
+func failures(t *testing.T, body func(t testing.TB)) string { return testkit.Failures(t, body) }
 
 // testRun returns the failures of body and its output, both with its cleanups.
 func testRun(t *testing.T, body func(t testing.TB)) (failed, output string) {
-	r := &recordingTB{TB: t}
-	func() {
-		defer func() {
-			if p := recover(); p != nil && p != (fatal{}) {
-				panic(p)
-			}
-		}()
-		body(r)
-	}()
-	for i := len(r.cleanups) - 1; i >= 0; i-- {
-		r.cleanups[i]()
-	}
-	return strings.Join(r.texts, "\n"), r.output.String()
+	return testkit.Run(t, body)
 }
 
 // played is a run in which get_order, refund_order and get_order were called and an order was

@@ -191,7 +191,7 @@ func (v *runRequest) simulate(tool *tool) {
 
 // forward answers a tool in passthrough mode.
 func (v *runRequest) forward(tool *tool) {
-	v.call.Policy = tool.policy
+	v.call.Policy = tool.declared.WritePolicy()
 	if tool.behavior == nil {
 		const text = "the tool %q is in passthrough mode and has no behavior: add the live tool to World.Behaviors"
 		v.run.addFault(fmt.Sprintf(text, v.call.Tool))

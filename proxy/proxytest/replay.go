@@ -48,7 +48,7 @@ func (v *runRequest) replayResult(body []byte) {
 	switch {
 	case tool == nil:
 	case tool.live:
-		v.call.Policy = tool.policy
+		v.call.Policy = tool.declared.WritePolicy()
 		if v.call.Source == proxy.SourcePassthrough {
 			v.adapt(tool, v.call.Response)
 		}
@@ -75,7 +75,7 @@ func (v *runRequest) repeatWrites() {
 
 // adapt applies the ledger adapter of a tool in passthrough mode to its result.
 func (v *runRequest) adapt(tool *tool, result json.RawMessage) {
-	if tool.policy != schema.PolicyAdapter {
+	if tool.declared.WritePolicy() != schema.PolicyAdapter {
 		return
 	}
 	outcome := tool.adapter.Eval(v.call.Arguments, result)

@@ -77,72 +77,56 @@ const (
 
 // validate adds what is wrong with the rule.
 func (f *FailureRule) validate(add func(format string, args ...any)) {
+	must := func(is bool, text string) {
+		if !is {
+			add("%s", text)
+		}
+	}
 	effects := 0
 	for _, has := range []bool{f.Response != nil, f.Status != 0, f.Break != ""} {
 		if has {
 			effects++
 		}
 	}
-	if effects > 1 {
-		add("has more than one of response, status and break")
-	}
-	if effects == 0 && f.Delay == 0 {
-		add("has no effect: set response, status, break or delay_ms")
-	}
-	if f.Tool != "" && f.Trace != "" {
-		add("names both a tool and a trace event")
-	}
-	if f.Trace != "" && f.Response != nil {
-		add("has a response, which trace events do not have")
-	}
-	if f.Arguments != nil && (rawjson.Kind(f.Arguments) != '{' || !json.Valid(f.Arguments)) {
-		add("arguments must be a JSON object")
-	}
-	if f.Response != nil && !json.Valid(f.Response) {
-		add("response is not JSON")
-	}
-	if slices.ContainsFunc(f.Nth, func(n int) bool { return n < 1 }) {
-		add("nth must be at least 1")
-	}
-	if f.Every < 0 {
-		add("every must not be negative")
-	}
-	if !(f.Probability >= 0 && f.Probability <= 1) {
-		add("probability must be between 0 and 1")
-	}
-	if f.Status != 0 && (f.Status < 400 || f.Status > 599) {
-		add("status must be from 400 to 599")
-	}
-	if f.Status == 0 && (f.ErrorClass != "" || f.RetryAfter != 0) {
-		add("error_class and retry_after need a status")
-	}
-	if f.RetryAfter < 0 || f.Delay < 0 {
-		add("retry_after and delay_ms must not be negative")
-	}
-	if !slices.Contains([]string{"", breakReset, breakTruncate, breakOversize}, f.Break) {
-		add("break must be reset, truncate or oversize")
-	}
+	must(effects <= 1, "has more than one of response, status and break")
+	must(effects > 0 || f.Delay != 0, "has no effect: set response, status, break or delay_ms")
+	must(f.Tool == "" || f.Trace == "", "names both a tool and a trace event")
+	must(f.Trace == "" || f.Response == nil, "has a response, which trace events do not have")
+	must(f.Arguments == nil || rawjson.Kind(f.Arguments) == '{' && json.Valid(f.Arguments), "arguments must be a JSON object")
+	must(f.Response == nil || json.Valid(f.Response), "response is not JSON")
+	must(!slices.ContainsFunc(f.Nth, func(n int) bool { return n < 1 }), "nth must be at least 1")
+	must(f.Every >= 0, "every must not be negative")
+	must(f.Probability >= 0 && f.Probability <= 1, "probability must be between 0 and 1")
+	must(f.Status == 0 || f.Status >= 400 && f.Status <= 599, "status must be from 400 to 599")
+	must(f.Status != 0 || f.ErrorClass == "" && f.RetryAfter == 0, "error_class and retry_after need a status")
+	must(f.RetryAfter >= 0 && f.Delay >= 0, "retry_after and delay_ms must not be negative")
+	must(slices.Contains([]string{"", breakReset, breakTruncate, breakOversize}, f.Break),
+		"break must be reset, truncate or oversize")
 }
 
-// fits reports whether the rule is for such a request. It does not consider the number of the
-// request.
-func (f *FailureRule) fits(v *runRequest, live bool) bool {
-	switch {
-	case v.call.Trace != (f.Trace != ""),
-		v.call.Trace && f.Trace != "*" && f.Trace != v.call.Tool,
-		!v.call.Trace && f.Tool != "" && f.Tool != v.call.Tool,
-		live && f.Response != nil:
-		return false
+// strike returns the first rule that fails this request, or nil. Each rule that fits counts the request, even if
+// another rule fails it.
+func (v *runRequest) strike(live bool) (hit *FailureRule) {
+	v.run.mu.Lock()
+	defer v.run.mu.Unlock()
+	for i := range v.platform.world.rules {
+		f := &v.platform.world.rules[i]
+		name := f.Tool
+		if v.call.Trace && f.Trace != "*" {
+			name = f.Trace
+		}
+		if v.call.Trace != (f.Trace != "") || name != "" && name != v.call.Tool || live && f.Response != nil ||
+			f.Arguments != nil && !rawjson.Contains(v.call.Arguments, f.Arguments) {
+			continue
+		}
+		v.run.matched[i]++
+		n := v.run.matched[i]
+		if hit == nil && (len(f.Nth) == 0 || slices.Contains(f.Nth, n)) && (f.Every == 0 || n%f.Every == 0) &&
+			(f.Probability == 0 || chance(v.platform.world.seed, i, n) < f.Probability) {
+			hit, v.call.Rule = f, &i
+		}
 	}
-	return f.Arguments == nil || rawjson.Contains(v.call.Arguments, f.Arguments)
-}
-
-// strikes reports whether the rule fails the n-th request that it fits.
-func (f *FailureRule) strikes(seed uint64, index, n int) bool {
-	if len(f.Nth) > 0 && !slices.Contains(f.Nth, n) || f.Every > 0 && n%f.Every != 0 {
-		return false
-	}
-	return f.Probability == 0 || chance(seed, index, n) < f.Probability
+	return hit
 }
 
 // chance is a number in [0, 1) that depends on its arguments alone.
@@ -158,38 +142,18 @@ func chance(seed uint64, numbers ...int) float64 {
 	return float64(x>>11) / math.Exp2(53)
 }
 
-// strike returns the index of the first rule that fails this request, or -1. Each rule that fits
-// counts the request, even if another rule fails it.
-func (v *runRequest) strike(live bool) int {
-	rules := v.platform.world.rules
-	if len(rules) == 0 {
-		return -1
-	}
-	v.run.mu.Lock()
-	defer v.run.mu.Unlock()
-	hit := -1
-	for i := range rules {
-		if !rules[i].fits(v, live) {
-			continue
-		}
-		v.run.matched[i]++
-		if hit < 0 && rules[i].strikes(v.platform.world.seed, i, v.run.matched[i]) {
-			hit = i
-		}
-	}
-	return hit
-}
-
 // fail applies the failure rules to the request. It reports whether one of them answered it.
 func (v *runRequest) fail(live bool) (answered bool) {
-	hit := v.strike(live)
-	if hit < 0 {
+	rule := v.strike(live)
+	if rule == nil {
 		return false
 	}
-	rule := &v.platform.world.rules[hit]
-	v.call.Rule = &hit
-	if !v.wait(rule.Delay) {
-		v.abandon()
+	if rule.Delay > 0 {
+		select {
+		case <-time.After(rule.Delay):
+		case <-v.ctx.Done():
+			v.abandon()
+		}
 	}
 	switch {
 	case rule.Response != nil:
@@ -213,19 +177,4 @@ func (v *runRequest) fail(live bool) (answered bool) {
 
 func isRunOver(class string) bool {
 	return class == "run_token_expired" || class == "run_token_invalid" || class == "run_token_rejected"
-}
-
-// wait waits for d. It returns false if the agent cancels the request meanwhile.
-func (v *runRequest) wait(d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-v.ctx.Done():
-		return false
-	}
 }

@@ -37,7 +37,6 @@ type tool struct {
 	behavior Behavior
 	own      bool // the behavior is one of World.Behaviors
 	output   any  // the output_schema of a tool in sandbox mode, decoded; nil if there is none
-	policy   schema.WritePolicy
 	adapter  *ledger.Rule
 }
 
@@ -47,39 +46,12 @@ func compile(w World) (*world, error) {
 		tools: map[string]*tool{}, ledgerSchema: w.LedgerSchema, initial: w.InitialState,
 		rules: slices.Clone(w.FailureRules), seed: w.Seed, instructions: w.BehaviorInstructions,
 	}
-	if w.LedgerSchema != nil {
-		for i := range w.LedgerSchema.Entities {
-			c.types = append(c.types, &w.LedgerSchema.Entities[i])
-		}
-	}
 	problems := problems{code: CodeWorld}
-	c.begin(&problems)
-	if len(w.Tools) == 0 && w.Simulator != nil {
-		problems.add(nil, problemBehavior, "", "Simulator answers declared tools: set Tools")
-	}
-	if len(w.Tools) == 0 {
-		for name, behavior := range w.Behaviors {
-			c.tools[name] = &tool{declared: schema.Tool{Name: name}, behavior: behavior, own: true, policy: schema.PolicyRecordOnly}
-		}
-	} else {
-		w.Tools = known(w.Tools)
-		set, err := schema.NewSet(context.Background(), w.Tools,
-			&schema.ValidateOptions{LedgerSchema: w.LedgerSchema})
-		if err != nil {
-			problems.add(err, problemTools, "/tools_schema", "%v", err)
-		}
-		var notes map[int][]string
-		if c.set = set; set != nil {
-			c.remarks, notes = remarks(set, w.Tools)
-		}
-		c.declare(w, notes)
-	}
+	c.declare(w, &problems)
 	for _, name := range slices.Sorted(maps.Keys(w.Behaviors)) {
-		if c.tools[name] == nil {
-			problems.behavior(name,
-				"the tool %q is not declared: add it to the tools, or remove the behavior", name)
-		}
-		if t := c.tools[name]; t != nil && t.executed {
+		if t := c.tools[name]; t == nil {
+			problems.behavior(name, "the tool %q is not declared: add it to the tools, or remove the behavior", name)
+		} else if t.executed {
 			problems.behavior(name,
 				"the tool %q executes where the agent runs, so its calls are refused: remove the behavior", name)
 		}
@@ -87,38 +59,71 @@ func compile(w World) (*world, error) {
 			problems.behavior(name, "the behavior of %q is nil", name)
 		}
 	}
-	c.checkRules(&problems)
-	if err := problems.err(); err != nil {
-		return nil, err
-	}
-	c.names = c.declared()
-	return c, nil
+	c.begin(&problems)
+	return c, problems.err()
 }
 
-// declared returns the names of the world.
-func (c *world) declared() Declared {
-	names := Declared{Tools: slices.Sorted(maps.Keys(c.tools))}
-	for _, of := range c.types {
-		names.Entities = append(names.Entities, of.Type)
+// declare adds the tools, and the names of the world.
+func (c *world) declare(w World, problems *problems) {
+	tools, notes := known(w.Tools), map[int][]string{}
+	if len(tools) == 0 {
+		if w.Simulator != nil {
+			problems.add(nil, problemBehavior, "", "Simulator answers declared tools: set Tools")
+		}
+		for name := range w.Behaviors {
+			tools = append(tools, schema.Tool{Name: name})
+		}
+	} else {
+		var err error
+		c.set, err = schema.NewSet(context.Background(), tools, &schema.ValidateOptions{LedgerSchema: w.LedgerSchema})
+		if err != nil {
+			problems.add(err, problemTools, "/tools_schema", "%v", err)
+		} else {
+			c.remarks, notes = remarks(c.set, tools)
+		}
 	}
-	if s := c.ledgerSchema; s != nil && s.Flags != nil && s.Flags.Policy == "closed" {
-		names.Flags = s.Flags.Values
+	for i := range tools {
+		declared := &tools[i]
+		t := &tool{
+			declared: *declared, live: declared.Mode() == schema.Passthrough, executed: declared.Mode() == schema.Executed,
+			notes: notes[i], behavior: w.Behaviors[declared.Name], own: w.Behaviors[declared.Name] != nil,
+		}
+		if t.live && declared.WritePolicy() == schema.PolicyAdapter && declared.LedgerAdapter != nil {
+			// a rule that cannot be evaluated writes nothing and explains why
+			t.adapter, _ = ledger.Compile(declared.LedgerAdapter)
+		}
+		if !t.live && c.set != nil { // without a set, a schema may not even be JSON
+			t.output = rawjson.Any(declared.OutputSchema)
+		}
+		switch {
+		case t.own || t.live:
+		case w.Simulator != nil:
+			t.behavior = simulated(w.Simulator)
+		default:
+			t.behavior = simulate
+		}
+		c.tools[declared.Name] = t
 	}
-	return names
+	c.names.Tools = slices.Sorted(maps.Keys(c.tools))
+	if s := c.ledgerSchema; s != nil {
+		for i := range s.Entities {
+			c.types = append(c.types, &s.Entities[i])
+			c.names.Entities = append(c.names.Entities, s.Entities[i].Type)
+		}
+		if s.Flags != nil && s.Flags.Policy == "closed" {
+			c.names.Flags = s.Flags.Values
+		}
+	}
 }
 
-// begin checks the initial state.
+// begin checks the initial state and the failure rules. The tools must be known.
 func (c *world) begin(problems *problems) {
 	state, err := ledger.NewState(json.RawMessage(c.initial), c.ledgerSchema)
 	if err != nil {
 		problems.add(err, problemLedger, "/initial_state", "%v", err)
-		return
+	} else {
+		c.before = state.Snapshot()
 	}
-	c.before = state.Snapshot()
-}
-
-// checkRules checks the failure rules. The tools must be known.
-func (c *world) checkRules(problems *problems) {
 	for i := range c.rules {
 		rule := &c.rules[i]
 		add := func(format string, args ...any) {
@@ -141,39 +146,8 @@ func (c *world) checkRules(problems *problems) {
 // with returns the world with another state and other rules.
 func (c *world) with(initial string, rules []FailureRule, instructions string) (*world, error) {
 	other := *c
-	other.initial, other.rules, other.before = initial, slices.Clone(rules), ledger.Snapshot{}
-	other.instructions = instructions
+	other.initial, other.rules, other.instructions = initial, slices.Clone(rules), instructions
 	problems := problems{code: CodeWorld}
 	other.begin(&problems)
-	other.checkRules(&problems)
-	if err := problems.err(); err != nil {
-		return nil, err
-	}
-	return &other, nil
-}
-
-func (c *world) declare(w World, notes map[int][]string) {
-	for i := range w.Tools {
-		declared := &w.Tools[i]
-		t := &tool{
-			declared: *declared, live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name],
-			policy: declared.WritePolicy(), executed: declared.Mode() == schema.Executed, notes: notes[i],
-		}
-		if t.live && t.policy == schema.PolicyAdapter && declared.LedgerAdapter != nil {
-			// a rule that cannot be evaluated writes nothing and explains why
-			t.adapter, _ = ledger.Compile(declared.LedgerAdapter)
-		}
-		if !t.live && c.set != nil { // without a set, a schema may not even be JSON
-			t.output = rawjson.Any(declared.OutputSchema)
-		}
-		switch {
-		case t.behavior != nil || t.live:
-			t.own = t.behavior != nil
-		case w.Simulator != nil:
-			t.behavior = simulated(w.Simulator)
-		default:
-			t.behavior = simulate
-		}
-		c.tools[declared.Name] = t
-	}
+	return &other, problems.err()
 }
