@@ -23,9 +23,8 @@ type Cassette struct {
 
 	mu       sync.Mutex
 	own      *http.Transport // closed with the cassette
-	token    redact.Hidden[string]
 	redactor *redact.Redactor
-	tokens   redact.Hidden[[]string] // those that the redactor removes
+	tokens   redact.Hidden[[]string] // that the redactor removes; the first is the token of the run
 	playback *playback               // the interactions of the tape; nil in the mode Record
 	begun    time.Time
 	answered int // number of answered requests

@@ -54,20 +54,19 @@ func (c *Cassette) respond(r *http.Request, body []byte, to sender) *reply {
 	if r.URL.RawQuery != "" {
 		name += "?" + r.URL.RawQuery
 	}
-	token, all := credentials(r.Header)
 	if kind == kindTool && name == probe {
 		if !c.set.Mode.forwards() {
 			return refusal(http.StatusUnauthorized, "run_token_invalid", "this is a cassette")
 		}
 		return send(r, body, to)
 	}
+	redactor, refused := c.admit(r, name)
+	if refused != nil {
+		return refused
+	}
 	s := &seen{Interaction: Interaction{Kind: kind, Name: valid(name), Actor: valid(r.Header.Get(actorHeader))}}
 	if r.Method != http.MethodPost {
 		s.Method = r.Method
-	}
-	redactor, refused := c.admit(token, all, name)
-	if refused != nil {
-		return refused
 	}
 	if rawjson.Check(body, rawjson.Limits{}) == nil {
 		s.Arguments = body
@@ -95,29 +94,41 @@ func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // admit refuses a request that does not belong to the run of this cassette.
-func (c *Cassette) admit(token string, all []string, name string) (*redact.Redactor, *reply) {
+func (c *Cassette) admit(r *http.Request, name string) (*redact.Redactor, *reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if token == "" {
+	tokens := credentials(r.Header)
+	if len(tokens) == 0 {
 		c.problem("%s was called without a run token", c.redactor.Redact(name))
 		return nil, refusal(http.StatusUnauthorized, "run_token_invalid", "the run token is missing")
 	}
-	if c.token.Reveal() == "" {
-		c.token, c.begun = redact.Hide(token), time.Now()
+	known := c.tokens.Reveal()
+	if known == nil {
+		c.begun = time.Now()
 	}
-	if subtle.ConstantTimeCompare([]byte(token), []byte(c.token.Reveal())) != 1 {
+	all := slices.Concat(known, tokens)
+	if subtle.ConstantTimeCompare([]byte(tokens[0]), []byte(all[0])) != 1 {
 		c.problem("%s was called with another run token; a cassette belongs to one run, so make one for each",
-			withTokens(c.set.redact, slices.Concat(c.tokens.Reveal(), all)).Redact(name))
+			withTokens(c.set.redact, all).Redact(name))
 		return nil, refusal(http.StatusConflict, classOtherRun,
 			"this cassette belongs to another run; make one cassette for each run")
 	}
-	for _, one := range all {
-		if !slices.Contains(c.tokens.Reveal(), one) {
-			c.tokens = redact.Hide(append(c.tokens.Reveal(), one))
-			c.redactor = withTokens(c.set.redact, c.tokens.Reveal())
-		}
+	if slices.ContainsFunc(tokens, func(token string) bool { return !slices.Contains(known, token) }) {
+		c.tokens, c.redactor = redact.Hide(all), withTokens(c.set.redact, all)
 	}
 	return c.redactor, nil
+}
+
+// minSecret is the length in bytes from which a run token is searched for in bodies. A shorter one
+// is not a secret and may be a common word.
+const minSecret = 8
+
+// withTokens returns a redactor that removes these run tokens, too.
+func withTokens(r *redact.Redactor, tokens []string) *redact.Redactor {
+	with := *r
+	short := func(token string) bool { return len(token) < minSecret }
+	with.Secrets = redact.New(slices.DeleteFunc(slices.Clone(tokens), short)...)
+	return &with
 }
 
 // problem records a failure for the report. The caller must hold c.mu.
@@ -138,8 +149,7 @@ func (c *Cassette) lose(format string, args ...any) {
 // tooLarge refuses a request whose body is not read.
 func (c *Cassette) tooLarge(r *http.Request) *reply {
 	_, name, _ := split(r.URL.EscapedPath())
-	token, all := credentials(r.Header)
-	redactor, refused := c.admit(token, all, name)
+	redactor, refused := c.admit(r, name)
 	if refused != nil {
 		return refused
 	}

@@ -125,25 +125,18 @@ func newSettings(path string, opts *Options) (*settings, error) {
 			wrong("Options.Task.Input: %s", err)
 		}
 	}
-	s.ignore = pointers("Options.Ignore", s.Ignore, wrong)
+	for i, text := range s.Ignore {
+		p, ok := parsePointer(text)
+		if !ok {
+			wrong("Options.Ignore[%d] must be a JSON Pointer that begins with /", i)
+		}
+		s.ignore = append(s.ignore, p)
+	}
 	s.redact = &redact.Redactor{Credentials: !s.InsecureKeepSecrets, Member: s.Redact}
 	if len(problems) > 0 {
 		return nil, &Error{Code: CodeOptions, Problems: problems}
 	}
 	return s, nil
-}
-
-func pointers(what string, texts []string, wrong func(string, ...any)) []pointer {
-	var all []pointer
-	for i, text := range texts {
-		p, ok := parsePointer(text)
-		if !ok {
-			wrong("%s[%d] must be a JSON Pointer that begins with /", what, i)
-			continue
-		}
-		all = append(all, p)
-	}
-	return all
 }
 
 // forwards reports whether the mode sends requests on.

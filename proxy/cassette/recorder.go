@@ -117,25 +117,26 @@ func (r *Recorder) Begin(ctx context.Context, task Task) (_ context.Context, end
 		}
 	}
 	run := &recording{recorder: r, task: task.clone(), begun: true}
-	return context.WithValue(ctx, contextKey{r}, run), run.end, nil
+	end = func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.end(run)
+	}
+	return context.WithValue(ctx, contextKey{r}, run), end, nil
 }
 
 // RoundTrip implements http.RoundTripper.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	token, _ := credentials(req.Header)
+	transport := r.opts.Transport
 	kind, name, _ := split(req.URL.EscapedPath())
-	if token == "" || kind == kindTool && name == probe {
-		return r.opts.Transport.RoundTrip(req)
+	if tokens := credentials(req.Header); len(tokens) > 0 && !(kind == kindTool && name == probe) {
+		if run := r.find(req.Context(), tokens[0]); run != nil {
+			if tape := run.open(); tape != nil {
+				transport = tape.Transport(transport)
+			}
+		}
 	}
-	run := r.find(req.Context(), token)
-	if run == nil {
-		return r.opts.Transport.RoundTrip(req)
-	}
-	tape := run.open()
-	if tape == nil {
-		return r.opts.Transport.RoundTrip(req)
-	}
-	return tape.Transport(r.opts.Transport).RoundTrip(req)
+	return transport.RoundTrip(req)
 }
 
 // find returns the run that a request belongs to; nil if it is not recorded.
@@ -194,13 +195,9 @@ func (r *Recorder) limit() {
 	}
 }
 
-// close ends the tape of a run. The caller must hold r.mu.
+// close ends the tape of a run whose end the caller does not learn. The caller must hold r.mu.
 func (r *Recorder) close(run *recording) {
-	run.ended = true
-	if r.runs[run.token] == run {
-		delete(r.runs, run.token)
-	}
-	if err := run.finish(); err != nil && len(r.errs) < maxProblems {
+	if err := r.end(run); err != nil && len(r.errs) < maxProblems {
 		r.errs = append(r.errs, err)
 	}
 }
@@ -220,16 +217,17 @@ func (r *Recorder) Close() error {
 	return errors.Join(r.errs...)
 }
 
-// end is what [Recorder.Begin] returns.
-func (run *recording) end() error {
-	r := run.recorder
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// end ends the tape of a run. A run without requests has no tape. The caller must hold r.mu.
+func (r *Recorder) end(run *recording) error {
 	run.ended = true
 	if r.runs[run.token] == run {
 		delete(r.runs, run.token)
 	}
-	return run.finish()
+	run.once.Do(func() {})
+	if run.cassette == nil {
+		return run.err
+	}
+	return run.cassette.Close()
 }
 
 // open makes the tape at the first request of the run. It returns nil if the tape cannot be made or
@@ -245,13 +243,4 @@ func (run *recording) open() *Cassette {
 		}
 	})
 	return run.cassette
-}
-
-// finish ends the tape. A run without requests has no tape.
-func (run *recording) finish() error {
-	run.once.Do(func() {})
-	if run.cassette == nil {
-		return run.err
-	}
-	return run.cassette.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // version is the format of the tapes that this release writes. It reads this version and all
@@ -44,6 +45,19 @@ type Task struct {
 func (t Task) clone() Task {
 	t.Input, t.Tools = slices.Clone(t.Input), slices.Clone(t.Tools)
 	return t
+}
+
+// redactTask returns the task of a header without secrets.
+func redactTask(r *redact.Redactor, task Task) Task {
+	task.Name, task.Instruction = r.Redact(task.Name), r.Redact(task.Instruction)
+	if task.Input != nil {
+		_, task.Input, _ = r.Body(task.Input)
+	}
+	task.Tools = slices.Clone(task.Tools)
+	for i, tool := range task.Tools {
+		task.Tools[i] = r.Redact(tool)
+	}
+	return task
 }
 
 // The kinds of an [Interaction].
