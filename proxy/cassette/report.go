@@ -256,7 +256,8 @@ const burst = 100
 // are parallel, because a proxy may answer one before the agent has sent the next.
 func (r *Report) order(all []*seen, answered int) {
 	var calls []*seen
-	latest := make([]*seen, answered+1) // by number of answers: of the calls with these, the one that began latest on the tape
+	// Of the first n calls that were answered, latest[n] is the one that began latest on the tape.
+	latest := make([]*seen, answered+1)
 	for _, s := range all {
 		if s.answer != nil && !s.repeated && !s.answer.superseded {
 			calls = append(calls, s)

@@ -206,7 +206,8 @@ func (s *draft) suits(value, schema any) bool {
 	kind := map[byte]string{
 		'{': "object", '[': "array", '"': "string", '0': "number", 't': "boolean", 'f': "boolean", 'n': "null",
 	}[rawjson.Kind(raw)]
-	return s.asks(schema, kind) || kind == "number" && s.asks(schema, "integer") && rawjson.ParseNumber(string(raw)).Integer()
+	return s.asks(schema, kind) ||
+		kind == "number" && s.asks(schema, "integer") && rawjson.ParseNumber(string(raw)).Integer()
 }
 
 // asks reports whether the schema asks for a value of the type.

@@ -243,8 +243,9 @@ func parseBehavior(raw json.RawMessage) (b Behavior, wrong []error) {
 		must(limit >= 1, "/limit must be at least 1")
 		must(timeout >= 1 && timeout <= math.MaxInt32, "/timeout_ms must be a number of milliseconds, at least 1")
 		must(set == nil || rawjson.Kind(set) == '{', "/set must be an object")
-		must(!slices.Contains(read.Fields, "") && !slices.Contains(write.Copy, ""), "a list must have strings that are not empty")
-		must(!slices.Contains(slices.Collect(maps.Values(read.Where)), ""), "/where must be an object of strings that are not empty")
+		must(!slices.Contains(slices.Concat(read.Fields, write.Copy), ""), "a list must have strings that are not empty")
+		must(!slices.Contains(slices.Collect(maps.Values(read.Where)), ""),
+			"/where must be an object of strings that are not empty")
 	}
 	must(id != "" || verb == "add" || !slices.Contains(verbs[verb], "id"),
 		"must name in \"id\" the argument that has the id of the %s", subject)

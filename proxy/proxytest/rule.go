@@ -92,7 +92,8 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 	must(effects > 0 || f.Delay != 0, "has no effect: set response, status, break or delay_ms")
 	must(f.Tool == "" || f.Trace == "", "names both a tool and a trace event")
 	must(f.Trace == "" || f.Response == nil, "has a response, which trace events do not have")
-	must(f.Arguments == nil || rawjson.Kind(f.Arguments) == '{' && json.Valid(f.Arguments), "arguments must be a JSON object")
+	must(f.Arguments == nil || rawjson.Kind(f.Arguments) == '{' && json.Valid(f.Arguments),
+		"arguments must be a JSON object")
 	must(f.Response == nil || json.Valid(f.Response), "response is not JSON")
 	must(!slices.ContainsFunc(f.Nth, func(n int) bool { return n < 1 }), "nth must be at least 1")
 	must(f.Every >= 0, "every must not be negative")

@@ -49,7 +49,8 @@ func (s *subjects) only() *subject {
 // of returns the entity whose property name is: the only main one that has or declares it, or else the only
 // one behind them that has a value for it. It returns nil if that is not clear.
 func (s *subjects) of(name string) *subject {
-	if s == nil || slices.ContainsFunc(s.others, func(of *ledger.Entity) bool { return of.Fields == nil || fieldOf(of, name) != nil }) {
+	ofOther := func(of *ledger.Entity) bool { return of.Fields == nil || fieldOf(of, name) != nil }
+	if s == nil || slices.ContainsFunc(s.others, ofOther) {
 		return nil
 	}
 	found := keep(s.main, func(e *subject) bool {
