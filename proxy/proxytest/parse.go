@@ -190,31 +190,31 @@ var verbs = map[string][]string{
 	"forward":     {"timeout_ms"},
 }
 
-// parseBehavior makes a behavior, or says what is wrong with its declaration.
-func parseBehavior(raw json.RawMessage) (b Behavior, wrong []error) {
-	must := func(is bool, format string, args ...any) {
-		if !is {
-			wrong = append(wrong, fmt.Errorf(format, args...))
-		}
-	}
-	if rawjson.Kind(raw) != '{' {
-		must(false, "must be an object")
-		return nil, wrong
+// verbOf returns the one function that a declaration names.
+func verbOf(declaration json.RawMessage) (string, error) {
+	if rawjson.Kind(declaration) != '{' {
+		return "", errors.New("must be an object")
 	}
 	var said []string
-	for name := range rawjson.Members(raw) {
+	for name := range rawjson.Members(declaration) {
 		if _, ok := verbs[name]; ok {
 			said = append(said, name)
 		}
 	}
 	if len(said) != 1 {
-		must(false, "must have one of %s, and has %q", strings.Join(slices.Sorted(maps.Keys(verbs)), ", "), said)
-		return nil, wrong
+		return "", fmt.Errorf("must have one of %s, and has %q", strings.Join(slices.Sorted(maps.Keys(verbs)), ", "), said)
 	}
-	verb := said[0]
+	return said[0], nil
+}
+
+// parseBehavior makes a behavior, or says what is wrong with its declaration.
+func parseBehavior(raw json.RawMessage) (b Behavior, wrong []error) {
+	verb, err := verbOf(raw)
+	if err != nil {
+		return nil, []error{err}
+	}
 	var (
-		subject, id      string // subject is an entity type, an argument or an address
-		by               = "id"
+		subject, id, by  string // subject is an entity type, an argument or an address
 		canned, set      json.RawMessage
 		result, notFound json.RawMessage
 		answers          map[string]json.RawMessage
@@ -234,6 +234,11 @@ func parseBehavior(raw json.RawMessage) (b Behavior, wrong []error) {
 		fields[name] = all[name]
 	}
 	wrong = rawjson.ReadFields(raw, fields)
+	must := func(is bool, format string, args ...any) {
+		if !is {
+			wrong = append(wrong, fmt.Errorf(format, args...))
+		}
+	}
 	if _, isLink := httpcall.ParseLink(subject); len(wrong) == 0 {
 		must(verb == "canned" || subject != "", "has an empty %q", verb)
 		must(verb != "forward" || isLink, "must forward to an http or https URL")

@@ -12,7 +12,8 @@ import (
 func TestOrderAndLimitOfLists(t *testing.T) {
 	world := func(list string) []byte {
 		return []byte(`{"initial_state":{"order":{
-			"a":{"total":10,"name":"x"},"b":{"total":9.5,"name":"y"},"c":{"name":"w"},"d":{"total":1e2,"name":"z"},"e":{"total":"n","name":"v"}
+			"a":{"total":10,"name":"x","id":5},"b":{"total":9.5,"name":"y","id":4},"c":{"name":"w","id":3},
+			"d":{"total":1e2,"name":"z","id":2},"e":{"total":"n","name":"v","id":1}
 		}},"behaviors":{"list":{"list":"order","fields":["name"],` + list + `}}}`)
 	}
 	for list, want := range map[string]string{
