@@ -212,13 +212,5 @@ func (c *Cassette) recorded() int {
 	if c.writer == nil {
 		return 0
 	}
-	return c.writer.count - c.had()
-}
-
-// had returns how many interactions the tape had before this cassette appended to it.
-func (c *Cassette) had() int {
-	if c.tape == nil {
-		return 0
-	}
-	return len(c.tape.Interactions)
+	return c.writer.count - c.writer.had
 }

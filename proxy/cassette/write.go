@@ -16,7 +16,8 @@ const partSuffix = ".part"
 type writer struct {
 	path  string
 	file  *os.File
-	count int
+	count int // of interactions
+	had   int // interactions that the tape had before
 }
 
 // newWriter begins a tape with the interactions in have. If fresh is true, it fails if path exists.
@@ -37,16 +38,13 @@ func newWriter(path string, header header, have []Interaction, fresh bool) (*wri
 		_ = os.Remove(path + partSuffix)
 		return nil, newError(CodeWrite, ruleFile, path, nil, "the file exists; the run is not recorded")
 	}
-	w := &writer{path: path, file: file}
-	if err = w.line(header); err == nil {
-		for i := range have {
-			if err = w.append(&have[i]); err != nil {
-				break
-			}
-		}
+	w := &writer{path: path, file: file, had: len(have)}
+	err = w.line(header)
+	for i := 0; i < len(have) && err == nil; i++ {
+		err = w.append(&have[i])
 	}
 	if err != nil {
-		_ = file.Close()
+		w.discard()
 		return nil, err
 	}
 	return w, nil
@@ -85,7 +83,7 @@ func (w *writer) line(v any) error {
 // finish writes the last line and renames the file.
 func (w *writer) finish() error {
 	if err := w.line(end{true, w.count}); err != nil {
-		_ = w.file.Close()
+		w.discard()
 		return err
 	}
 	err := w.file.Close()
