@@ -134,7 +134,7 @@ func (r *reading) one(text []byte, complete bool) {
 	case len(text) > maxLineBytes:
 		r.stop = true
 		r.problem(ruleLimit, "the line has more than %d bytes", maxLineBytes)
-	case blank && complete:
+	case blank:
 		r.problem(ruleLine, "the line is empty")
 	case err != nil && !complete:
 		r.torn = true

@@ -19,12 +19,7 @@ func members(object json.RawMessage) map[string]json.RawMessage {
 }
 
 // member returns a member of an object; nil if there is none.
-func member(object json.RawMessage, name string) json.RawMessage {
-	if name == "" {
-		return nil
-	}
-	return members(object)[name]
-}
+func member(object json.RawMessage, name string) json.RawMessage { return members(object)[name] }
 
 // marshal is for values that are made here of strings and of JSON that was checked before.
 func marshal(v any) json.RawMessage {
