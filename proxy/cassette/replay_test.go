@@ -230,6 +230,9 @@ func TestNearest(t *testing.T) {
 		string(d.Diff[0].Tape) != "2" || string(d.Diff[0].Run) != "9" {
 		t.Errorf("%s", report)
 	}
+	if a, b := report.Deviations[1].Tape.Number, report.Deviations[2].Tape.Number; a != 1 || b != 3 {
+		t.Errorf("the calls %d and %d were never made, want 1 and 3", a, b)
+	}
 }
 
 // Each call of the run that is not on the tape stands for another call of the tape.

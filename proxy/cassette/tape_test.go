@@ -43,6 +43,8 @@ func TestTapesThatCannotBeRead(t *testing.T) {
 			[]string{"line 2: invalid JSON"}},
 		"twice": {[]string{head, a, a, tail(2)}, cassette.CodeTape, "sequence",
 			[]string{"line 3: /n is 1 after 1: the interaction repeats"}},
+		"once more": {[]string{head, a, b, a, call(3, "c", `{}`, `3`), tail(3)}, cassette.CodeTape, "sequence",
+			[]string{"invalid_tape: line 4: /n is 1 after 2: the interaction repeats"}}, // and nothing else
 		"gap": {[]string{head, a, call(4, "d", `{}`, `4`), tail(2)}, cassette.CodeTape, "sequence",
 			[]string{"line 3: /n is 4 after 1: lines are missing"}},
 		"count": {[]string{head, a, b, tail(3)}, cassette.CodeTape, "sequence",
