@@ -96,7 +96,7 @@ func (i *Interaction) loose() bool {
 	return i.Kind == kindTrace || i.telemetry()
 }
 
-// pointer has the segments of a JSON Pointer. The segment * stands for any member or element.
+// pointer lists the segments of a JSON Pointer. The segment * stands for any member or element.
 type pointer []string
 
 // parsePointer reports whether text is a JSON Pointer (RFC 6901) to something inside a document.
