@@ -119,7 +119,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 				wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
 				wantAnswer(t, post(h, bodyOf(64<<10), nil), 200, `{"final_response":"x"}`)
 				if large := bodyOf(9 << 20); tt.inFlight < tt.dispatches {
-					wantError(t, post(h, large, nil), 503, dispatch.CodeBusy, "bytes")
+					wantError(t, post(h, large, nil), 503, dispatch.CodeBusy, "Options.MaxBytesInFlight")
 				} else {
 					wantAnswer(t, post(h, large, nil), 200, `{"final_response":"x"}`)
 				}
@@ -218,7 +218,7 @@ func TestBytesAreHeldUntilTheAgentReturns(t *testing.T) {
 		if w := post(h, body, nil); !strings.Contains(w.Body.String(), "ran out of time") {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		wantError(t, post(h, body, nil), 503, dispatch.CodeBusy, "bytes")
+		wantError(t, post(h, body, nil), 503, dispatch.CodeBusy, "Options.MaxBytesInFlight")
 		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"done"}`) // for which there is room
 		time.Sleep(time.Hour)
 		if w := post(h, body, nil); w.Code != 200 {

@@ -25,8 +25,8 @@ type gate struct {
 // Errors of the gate: why it refuses a run.
 var (
 	errDraining = &Error{Code: CodeBusy, Message: "the agent is shutting down"}
-	errRuns     = &Error{Code: CodeBusy, Message: "too many runs at once"}
-	errBytes    = &Error{Code: CodeBusy, Message: "too many bytes of dispatches at once"}
+	errRuns     = &Error{Code: CodeBusy, Message: "Options.MaxRuns runs are in progress; try again, or raise it"}
+	errBytes    = &Error{Code: CodeBusy, Message: "no room for the body within Options.MaxBytesInFlight; try again, or raise it"}
 )
 
 // enter takes a place for a run, and counts the bytes of its body that have been read: at most

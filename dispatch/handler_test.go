@@ -836,7 +836,7 @@ func TestAdmissionAndDrain(t *testing.T) {
 		}
 		synctest.Wait()
 		w := post(h, seedBody, nil)
-		wantError(t, w, 503, dispatch.CodeBusy, "too many")
+		wantError(t, w, 503, dispatch.CodeBusy, "Options.MaxRuns")
 		if w.Header().Get("Retry-After") == "" {
 			t.Error("a 503 without Retry-After")
 		}

@@ -58,8 +58,8 @@ func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
 func TestAPeerThatIsNotAdmittedLosesItsConnectionInTime(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + agentToken + "\r\n"
 	for _, tt := range []struct{ name, head, problem string }{
-		{"no place", "Content-Length: 150000\r\n\r\n", "too many runs"},
-		{"no room", "Transfer-Encoding: chunked\r\n\r\n20000\r\n", "too many bytes"},
+		{"no place", "Content-Length: 150000\r\n\r\n", "Options.MaxRuns"},
+		{"no room", "Transfer-Encoding: chunked\r\n\r\n20000\r\n", "Options.MaxBytesInFlight"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
