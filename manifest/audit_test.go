@@ -91,8 +91,13 @@ func TestAuditNamesVariablesAndHidesValues(t *testing.T) {
 	e := tool("say", "{}", "", "0", "--token=sk-test-1234567890", "--url=sk-test-12345678901111", "--to=x",
 		"--note=plain").
 		with("envPassthrough", []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY", "NOT_SET"})
+	folder := t.TempDir()
+	dir := filepath.Join(folder, "sk-test-1234567890")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	records := audited(t, &manifest.Options{
-		LookupEnv: lookup(env),
+		LookupEnv: lookup(env), WorkDir: dir,
 	}, []manifest.Call{{ID: "a", Tool: "t"}}, e)
 	r := records["a"]
 	if want := []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY"}; !slices.Equal(r.EnvKeys, want) {
@@ -101,6 +106,9 @@ func TestAuditNamesVariablesAndHidesValues(t *testing.T) {
 	if want := []string{"--token=[redacted]", "--url=[redacted]", "--to=x",
 		"--note=plain"}; !slices.Equal(r.Argv[len(r.Argv)-4:], want) {
 		t.Errorf("argv = %q, want the end %q", r.Argv, want)
+	}
+	if want := filepath.Join(folder, "[redacted]"); r.WorkDir != want {
+		t.Errorf("cwd = %q, want %q", r.WorkDir, want)
 	}
 }
 
