@@ -299,6 +299,9 @@ func Run(t testing.TB, target Target, task Task) *Result {
 func (s *player) play(ctx context.Context) *Result {
 	result := &Result{run: s.Run, secrets: s.Secrets()}
 	defer result.hideSecrets()
+	if s.follow = observe.From[func(*Result)](ctx); s.follow != nil {
+		ctx = observe.With[func(*Result)](ctx, nil) // not for what the agent dispatches
+	}
 	if s.task.OnRun != nil {
 		s.task.OnRun(s.Run)
 	}
@@ -311,11 +314,7 @@ func (s *player) play(ctx context.Context) *Result {
 			break
 		}
 		before := observe.Outside()
-		body, header := turn.Request, s.Header()
-		if s.Edit != nil {
-			body = s.Edit(body, header)
-		}
-		result.take(s, turn, s.exchange(ctx, &turn.Exchange, body, header))
+		result.take(s, turn, s.exchange(ctx, result, turn))
 		result.addOutside(observe.Outside() - before)
 	}
 	s.Run.End("")
@@ -342,7 +341,8 @@ func (r *Result) addOutside(n int64) {
 }
 
 func (s *player) ping(ctx context.Context, result *Result) {
-	failure := s.exchange(ctx, &result.Ping, []byte(`{"ping":true}`), nil)
+	result.Ping.Request = []byte(`{"ping":true}`)
+	failure := s.exchange(ctx, result, nil)
 	if result.classify(Target(s.Target), result.Ping, s.Challenge, failure); !result.WouldBeGraded() {
 		result.explain(s.Witness.Take().Failure)
 		result.Error = "ping: " + result.Error
@@ -369,21 +369,34 @@ func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
 // errNoConnection is a timeout of connecting. The agent did not cause it.
 var errNoConnection = errors.New("no connection was made in time")
 
-// exchange sends one request and fills ex. The status decides before the failure does.
-func (s *player) exchange(ctx context.Context, ex *Exchange, body []byte, header http.Header) *httpcall.Failure {
-	ex.Request, ex.At, ex.Order = body, time.Now(), s.Run.NextOrder()
+// exchange sends the request of a turn, or the ping if turn is nil, and records the response. The status
+// decides before the failure does.
+func (s *player) exchange(ctx context.Context, result *Result, turn *Turn) *httpcall.Failure {
+	ex, header := &result.Ping, http.Header{}
+	if turn != nil {
+		ex, header = &turn.Exchange, s.Header()
+		if s.Edit != nil {
+			ex.Request = s.Edit(ex.Request, header)
+		}
+	}
+	ex.At, ex.Order = time.Now(), s.Run.NextOrder()
+	if s.follow != nil {
+		now := *result
+		if turn != nil {
+			now.Turns = append(slices.Clone(now.Turns), *turn)
+		}
+		s.follow(&now)
+	}
 	defer func() { ex.TookMS, ex.Answered = milliseconds(time.Since(ex.At)), s.Run.NextOrder() }()
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
-	req, err := http.NewRequest(http.MethodPost, s.URL, bytes.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, s.URL, bytes.NewReader(ex.Request))
 	if err != nil {
 		return &httpcall.Failure{Kind: httpcall.Broken, NotSent: true, Err: httpcall.Quiet("the URL is not valid", err)}
 	}
-	if header != nil {
-		req.Header = header.Clone()
-	}
+	req.Header = header
 	req.Header.Set("Content-Type", "application/json")
 	if s.Target.AuthValue != "" {
 		req.Header.Set(s.Target.AuthHeader, s.Target.AuthValue)

@@ -23,8 +23,8 @@ func TestFaultsOfAgents(t *testing.T) {
 				defer s.Close()
 				s.Caller.Transport, s.Caller.MaxBytes = p.Transport, 1<<20
 				var result Result
-				turn := &Turn{}
-				result.take(s, turn, s.exchange(ctx, &turn.Exchange, s.Envelope(testrun.Payload{}), s.Header()))
+				turn := &Turn{Exchange: Exchange{Request: s.Envelope(testrun.Payload{})}}
+				result.take(s, turn, s.exchange(ctx, &result, turn))
 				if p.Want.Outcome == faulttest.Success {
 					if !result.OK() || result.FinalResponse != "Done." {
 						t.Errorf("%+v", result)

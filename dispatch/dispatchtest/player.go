@@ -13,6 +13,10 @@ type player struct {
 	*testrun.Setup
 	task    Task
 	userErr error // of Conversation.User
+
+	// follow is called with the run so far when a request to the agent begins. The context of Dispatch
+	// carries it, for packages of this module that show a run while it goes on.
+	follow func(*Result)
 }
 
 func newPlayer(target Target, task Task, output io.Writer) (*player, error) {

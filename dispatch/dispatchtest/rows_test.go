@@ -15,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy"
@@ -236,5 +237,30 @@ func TestTheMetadataOfAnAnswerIsInItsRow(t *testing.T) {
 		if row := run.Rows[1]; row.Kind != timeline.Answer || row.Model != tt.model || row.InputTokens != tt.input || row.OutputTokens != tt.output {
 			t.Errorf("%s: %s %q, %d, %d", tt.metadata, row.Kind, row.Model, row.InputTokens, row.OutputTokens)
 		}
+	}
+}
+
+// What shows a run while it goes on is called with the run so far when a request to the agent begins. It does
+// not see what the agent dispatches itself.
+func TestFollowARun(t *testing.T) {
+	var seen []string
+	ctx := observe.With(t.Context(), func(now *dispatchtest.Result) { seen = append(seen, strings.Join(rowsOf(now), " ")) })
+	inner := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "inner"}, nil
+	}
+	outer := func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+		result, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{Agent: inner}, dispatchtest.Task{})
+		if err != nil {
+			return nil, err
+		}
+		return &dispatch.Response{FinalResponse: result.FinalResponse}, nil
+	}
+	session := task()
+	session.Conversation = &dispatchtest.Conversation{UserTurns: []string{"And again."}}
+	if _, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{Agent: outer}, session); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"ping", "ping dispatch", "ping dispatch answer dispatch"}; !slices.Equal(seen, want) {
+		t.Errorf("%q, want %q", seen, want)
 	}
 }

@@ -125,6 +125,7 @@ func (r *Result) timeline() timeline.Run {
 func exchange(kind timeline.Kind, key string, ex *Exchange) timeline.Row {
 	return timeline.Row{
 		Kind: kind, Key: key, Order: ex.Order, At: ex.At, Took: timeline.Milliseconds(ex.TookMS), Status: ex.Status,
+		Open: ex.Order > 0 && ex.Answered == 0,
 	}
 }
 
@@ -141,6 +142,9 @@ func (t *Turn) rows(i, number int) []timeline.Row {
 	_ = json.Unmarshal(t.Request, &e) // written by Dispatch
 	sent.Turn, sent.Request = number, timeline.Plain("instruction-"+n, e.Input.Instruction)
 	sent.Input = timeline.JSON("input-"+n, e.Input.Input)
+	if sent.Open {
+		return []timeline.Row{sent}
+	}
 	answer := exchange(timeline.Answer, "answer-"+n, &t.Exchange)
 	answer.Turn, answer.Order, answer.At = number, t.Answered, t.At.Add(sent.Took)
 	answer.Response = timeline.Plain("answer-body-"+n, t.Body)

@@ -111,24 +111,27 @@ func summarize(f facts, t *timeline.Texts) summary {
 	}
 }
 
-// build makes the page of a run. If result is nil, the run is in progress.
-func build(f facts, result *dispatchtest.Result) *page {
+// build makes the page of a run, which is in progress if live is set.
+func build(f facts, live bool) *page {
 	t := &timeline.Texts{Secrets: f.secrets, Links: fmt.Sprintf("/runs/%d/text/", f.id), Whole: map[string]string{}}
 	p := &page{summary: summarize(f, t), Timeout: f.task.Timeout, Strict: f.task.Strict}
 	if f.task.AuthValue != "" {
 		p.Auth = cmp.Or(f.task.AuthHeader, "Authorization")
 	}
-	var run timeline.Run
-	if result == nil {
-		p.Doing = doing(f.exchanges, len(f.task.UserTurns)+1)
-		run = timeline.Of(f.record)
-		run.Live, run.Began, run.Took = true, f.started, p.Duration
-		run.Rows = append(run.Rows, f.rows...)
-		timeline.Arrange(run.Rows)
+	result := dispatchtest.Result{}
+	if f.result != nil {
+		result = *f.result
+	}
+	result.Log = *f.record // with what came after the answer
+	if live {
+		p.Doing = doing(len(result.Turns), len(f.task.UserTurns)+1)
+		result.FinalResponse, result.Messages, result.Problems = "", nil, nil // of the turn before
 	} else {
-		p.take(t, result)
-		result.Log = *f.record // with what came after the answer
-		run = timeline.Of(result)
+		p.take(t, &result)
+	}
+	run := timeline.Of(&result)
+	if live {
+		run.Live, run.Took = true, p.Duration
 	}
 	t.Prepare(&run)
 	p.Run = &run
@@ -147,14 +150,14 @@ func build(f facts, result *dispatchtest.Result) *page {
 	return p
 }
 
-func doing(exchanges, turns int) string {
+func doing(turn, turns int) string {
 	switch {
-	case exchanges < 2:
+	case turn == 0:
 		return "waiting for the answer to the ping"
 	case turns == 1:
 		return "waiting for the agent's answer"
 	}
-	return fmt.Sprintf("waiting for the agent's answer to turn %d of %d", exchanges-1, turns)
+	return fmt.Sprintf("waiting for the agent's answer to turn %d of %d", turn, turns)
 }
 
 // take adds the result of a run that is over.

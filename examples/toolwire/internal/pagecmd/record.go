@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/ledger"
@@ -46,20 +46,18 @@ type record struct {
 	started time.Time
 	bounds  bounds
 
-	mu        sync.Mutex
-	task      task
-	platform  *proxytest.Platform // nil when the run is over
-	run       *proxytest.Run      // likewise
-	token     httpserve.Secrets   // the token of the run, kept after the run ends
-	before    ledger.Snapshot
-	rows      []timeline.Row // of the exchanges with the agent
-	exchanges int
-	waiting   bool // for the first byte of an answer
-	requests  int
-	received  int64
-	refused   int   // requests over the bounds
-	late      int   // requests after the end
-	page      *page // of a run that is over
+	mu       sync.Mutex
+	task     task
+	platform *proxytest.Platform // nil when the run is over
+	run      *proxytest.Run      // likewise
+	token    httpserve.Secrets   // the token of the run, kept after the run ends
+	before   ledger.Snapshot
+	result   *dispatchtest.Result // so far; nil before the ping
+	requests int
+	received int64
+	refused  int   // requests over the bounds
+	late     int   // requests after the end
+	page     *page // of a run that is over
 }
 
 // over reports whether the run is over, and how many bytes its page then takes.
@@ -75,11 +73,10 @@ func (r *record) over() (bytes int, over bool) {
 // dispatch executes the run, from the ping to the page that is kept. It sends nil to staged when
 // the run has begun, or the error if it cannot begin.
 func (r *record) dispatch(ctx context.Context, base string, taskID int, staged chan<- error) {
-	// The progress of a run is known only from the connection. net/http replaces a stale connection
-	// and sends the request again, so only a request after an answer is a new exchange.
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn:              func(string) { r.asking() },
-		GotFirstResponseByte: func() { r.answered() },
+	ctx = observe.With(ctx, func(now *dispatchtest.Result) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.result = now
 	})
 	var talk *dispatchtest.Conversation
 	if len(r.task.UserTurns) > 0 {
@@ -100,11 +97,12 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 	r.platform = nil // later requests are late
 	facts := r.facts()
 	r.mu.Unlock()
-	page := build(facts, result)
+	facts.result = result
+	page := build(facts, false)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.page, r.run, r.before, r.rows = page, nil, ledger.Snapshot{}, nil
+	r.page, r.run, r.before, r.result = page, nil, ledger.Snapshot{}, nil
 	r.task.AuthValue = ""
 }
 
@@ -118,53 +116,6 @@ func (r *record) begin(run *proxytest.Run) (err error) {
 	return err
 }
 
-// asking is called when an exchange with the agent begins.
-func (r *record) asking() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.waiting {
-		return
-	}
-	r.waiting = true
-	now := time.Now()
-	if n := len(r.rows); n > 0 { // it succeeded, otherwise there is no next one
-		last := &r.rows[n-1]
-		last.Status, last.Took, last.Open = http.StatusOK, now.Sub(last.At), false
-		if last.Kind == timeline.Dispatch {
-			answer := timeline.Row{Kind: timeline.Answer, Status: last.Status, Took: last.Took, Turn: last.Turn}
-			r.addRow(answer, "answer-"+strconv.Itoa(r.exchanges-1), now)
-		}
-	}
-	n := r.exchanges
-	if r.exchanges++; n == 0 {
-		r.addRow(timeline.Row{Kind: timeline.Ping, Open: true}, "ping", now)
-		return
-	}
-	key, said := strconv.Itoa(n), r.task.Instruction
-	if n > 1 {
-		said = r.task.UserTurns[n-2]
-	}
-	row := timeline.Row{
-		Kind: timeline.Dispatch, Open: true, Request: timeline.Plain("instruction-"+key, said), Input: timeline.JSON("input-"+key, r.task.Input),
-	}
-	if len(r.task.UserTurns) > 0 {
-		row.Turn = n
-	}
-	r.addRow(row, "dispatch-"+key, now)
-}
-
-// addRow adds a row of an exchange. It must be called with r.mu held.
-func (r *record) addRow(row timeline.Row, key string, at time.Time) {
-	row.Key, row.At, row.Order = key, at, r.run.NextOrder()
-	r.rows = append(r.rows, row)
-}
-
-func (r *record) answered() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.waiting = false
-}
-
 // facts has what a page is built from.
 type facts struct {
 	id      int
@@ -173,19 +124,18 @@ type facts struct {
 	ended   time.Time
 	before  ledger.Snapshot
 	record  *proxytest.Log
-	rows    []timeline.Row // of the exchanges so far
+	result  *dispatchtest.Result // so far
 
-	exchanges int
-	secrets   *redact.Set
-	refused   int
-	bounds    bounds
+	secrets *redact.Set
+	refused int
+	bounds  bounds
 }
 
 // facts returns the facts of a run in progress. The caller holds r.mu.
 func (r *record) facts() facts {
 	return facts{
 		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Log(),
-		rows: slices.Clone(r.rows), exchanges: r.exchanges,
+		result:  r.result,
 		secrets: redact.New(r.task.AuthValue, r.run.Token), refused: r.refused, bounds: r.bounds,
 	}
 }
@@ -196,7 +146,7 @@ func (r *record) view() *page {
 	if r.page == nil {
 		facts := r.facts()
 		r.mu.Unlock()
-		return build(facts, nil)
+		return build(facts, true)
 	}
 	defer r.mu.Unlock()
 	now := *r.page

@@ -186,27 +186,6 @@ func TestAttemptsOfEqualCalls(t *testing.T) {
 	}
 }
 
-// A connection that goes stale between two requests is replaced and the request is sent again. That
-// is not a new exchange.
-func TestExchanges(t *testing.T) {
-	platform, err := proxytest.New(proxytest.World{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &record{}
-	if err := r.begin(platform.NewRun()); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // ping and dispatch
-		r.asking()
-		r.asking()
-		r.answered()
-	}
-	if r.exchanges != 2 || len(r.rows) != 2 {
-		t.Errorf("%d exchanges and %d rows, want 2", r.exchanges, len(r.rows))
-	}
-}
-
 // An answer that breaks the contract, although the agent did not fail.
 func TestContract(t *testing.T) {
 	l := start(t, 10)
