@@ -663,6 +663,24 @@ func TestPathsStayBelowUpstream(t *testing.T) {
 	}
 }
 
+// The clock of a tape begins with the first request of the run.
+func TestATapeBeginsWithTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "run.jsonl")
+		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+		time.Sleep(time.Hour)
+		post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, _ *http.Request) { envelope(w, "a", "1") })), "/tools/a", `{}`, token)
+		first := time.Now().UTC()
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := cassette.Load(path)
+		if err != nil || !got.Created.Equal(first) || got.Interactions[0].AtMS != 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
 func TestProbeIsNoPartOfTheRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	platform := proxytest.NewPlatform(t, orders, nil)

@@ -114,6 +114,13 @@ func TestRecorderWithoutBegin(t *testing.T) {
 		func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", `{"pin":"1234"}`) })),
 		Redact: func(_, name string) bool { return name == "pin" },
 	})
+	probe, err := proxy.New("http://proxy.test", "probe-run-token", &proxy.Options{Transport: recorder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := probe.Do(t.Context(), "__reachability_probe__", nil); err != nil { // belongs to no run, and gets no tape
+		t.Error(err)
+	}
 	for _, token := range []string{"first-run-token", "other-run-token", "first-run-token"} {
 		p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
 		if err != nil {

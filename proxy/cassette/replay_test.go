@@ -670,7 +670,7 @@ func TestRunsDoNotMix(t *testing.T) {
 	if got := post(t, c, "/runs/1/tools/get_order", `{}`, "first-run-token-1"); got.status != 200 {
 		t.Errorf("%+v", got)
 	}
-	if got := post(t, c, "/runs/2/tools/get_order", `{}`, "other-run-token-2"); got.status != 409 ||
+	if got := post(t, c, "/runs/2/tools/other-run-token-2", `{}`, "other-run-token-2"); got.status != 409 ||
 		!strings.Contains(got.body, "cassette_other_run") {
 		t.Errorf("another run: %+v", got)
 	}

@@ -30,6 +30,8 @@ func TestGeneratedResultsFitTheirSchema(t *testing.T) {
 		`{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"items":false,"minItems":2}`,
 		`{"type":"array","items":{"type":"integer"},"maxItems":0}`,
 		`{"type":"string","minLength":40}`,
+		`{"type":"string","minLength":10}`,
+		`{"type":"string","minLength":11}`,
 		`{"type":"string","maxLength":3}`,
 		`{"type":"string","minLength":7,"maxLength":7}`,
 		`{"type":"string","pattern":"^[A-Z]{2}-[0-9]{4,6}(a|b)?x*.+$"}`,
@@ -153,10 +155,14 @@ func TestGeneratedResultsAreDeterministic(t *testing.T) {
 	if call(t, run, "make", `{}`); string(run.Log().Calls[0].Response) != string(call(t, run, "make", `{}`).Response) {
 		t.Error("the number of the call matters")
 	}
-	// An argument of the wrong kind for the result is left out in the end.
-	if got := call(t, generated(t, 1, output), "make", `{"order_id":7}`); got.Source != "odyssey" ||
-		strings.Contains(string(got.Response), `"order_id":7`) {
-		t.Errorf("%s %s", got.Source, got.Response)
+	// An argument that the schema does not allow is left out in the end.
+	note := call(t, generated(t, 1, `{"type":"object","properties":{"note":{"enum":["a"]}}}`), "make", `{"note":"b"}`)
+	if note.Source != "odyssey" || string(note.Response) != `{"note":"a"}` {
+		t.Errorf("%s %s", note.Source, note.Response)
+	}
+	// A result that goes well has no error, unless its schema requires one.
+	if got := call(t, generated(t, 1, `{"properties":{"error":{"const":1},"ok":{"const":2}}}`), "make", `{}`); string(got.Response) != `{"ok":2}` {
+		t.Errorf("%s", got.Response)
 	}
 	// Of several alternatives the first is taken.
 	for seed := range uint64(10) {
@@ -192,7 +198,7 @@ func TestTextsWithoutAKnownPattern(t *testing.T) {
 func TestWhatCannotBeGenerated(t *testing.T) {
 	for _, output := range []string{
 		`{"type":"object","not":{}}`, `{"type":"array","minItems":2,"uniqueItems":true,"items":{"const":1}}`,
-		`{"type":"string","minLength":2000000}`,
+		`{"type":"string","minLength":2000000}`, `{"type":"object","additionalProperties":false,"minProperties":1}`,
 	} {
 		if got := call(t, generated(t, 1, output), "make", `{}`); got.Source != "error" ||
 			!strings.Contains(string(got.Response), "no valid response") {

@@ -160,7 +160,7 @@ func (s *draft) array(object map[string]any, depth int) any {
 			again = object["uniqueItems"] == true &&
 				slices.ContainsFunc(list, func(other any) bool { return reflect.DeepEqual(value, other) })
 		}
-		if !again || len(list) < least || i >= n-contained { // otherwise there may be fewer
+		if !again || len(list) < least { // otherwise there may be fewer
 			list = append(list, value)
 		}
 	}

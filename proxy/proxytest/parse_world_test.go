@@ -148,6 +148,12 @@ func TestParseWorldRefuses(t *testing.T) {
 		world.Seed != math.MaxUint64 {
 		t.Errorf("seed %d, error %v", world.Seed, err)
 	}
+	// An entity can be added without an id among the arguments.
+	world, err := proxytest.ParseWorld([]byte(`{"behaviors":{"t":{"add":"order"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantResult(t, call(t, proxytest.NewPlatform(t, world, nil).NewRun(), "t", `{"a":1}`), proxy.SourceOdyssey, `{"a":1}`)
 	// What New would refuse is refused here.
 	if _, err := proxytest.ParseWorld([]byte(`{"failure_rules":[{"tool":"nobody","status":503}]}`)); err == nil ||
 		!strings.Contains(err.Error(), "not declared") {

@@ -16,7 +16,7 @@ func (s *draft) match(pattern string, least, most int) string {
 	parsed = parsed.Simplify()
 	text := ""
 	for _, length := range []int{least + s.random.IntN(8), least, 0} {
-		m := specimen{draft: s, length: min(length, most)}
+		m := specimen{draft: s, length: length}
 		m.write(parsed)
 		text = string(m.text)
 		if n := utf8.RuneCount(m.text); n >= least && n <= most {

@@ -114,6 +114,10 @@ func TestGeneratedResultsAgreeWithTheLedger(t *testing.T) {
 			`{"carrier":{"status":"late"},"status":"shipped"}`, []string{"generated: /carrier"},
 		},
 		{
+			"an order that is not there yet", object(`"order_id":{"const":"o1"},"status":{"const":"x"}`), `{"customer_id":"c1"}`,
+			`{"order_id":"o1","status":"x"}`, nil,
+		},
+		{
 			"two entities that are not related", object(`"title":{"type":"string"},"text":{"type":"string"}`), `{"isbn":7,"note_id":"n1"}`,
 			`{"text":"fragile","title":"Emma"}`, []string{"from book/7 in the ledger: /title", "from note/n1 in the ledger: /text"},
 		},
@@ -129,6 +133,11 @@ func TestGeneratedResultsAgreeWithTheLedger(t *testing.T) {
 		{
 			"the argument id", object(`"id":{"type":"string"},` + status), `{"id":"4521"}`, `{"id":"4521","status":"shipped"}`,
 			[]string{"from order/4521 in the ledger: /status", "from the arguments: /id"},
+		},
+		{"the property id", object(`"id":{"type":"string"}`), `{"order_id":"4521"}`, `{"id":"4521"}`, nil},
+		{
+			"not in a list of another name", object(`"results":{"type":"array","maxItems":1,"items":{"type":"object"}}`), `{}`,
+			`{"results":[{}]}`, nil,
 		},
 		{"two arguments with one id", object(status), `{"id":"4521","order_id":"4521"}`, `{"status":"shipped"}`, nil},
 		{"the argument id is not there", object(status), `{"id":"1"}`, `{"error":"order not found"}`, nil},
@@ -195,6 +204,10 @@ func TestASequenceOfCallsAgreesWithTheWorld(t *testing.T) {
 		declare("get_customer", anyObject, object(`"customer_id":`+text+`,"name":`+text+`,"orders":{"type":"array","items":`+order+`}`)),
 		declare("order_list", anyObject, object(`"orders":{"type":"array","items":{"type":"object"}}`)),
 		declare("create_order", anyObject, object(`"order_id":`+text+`,"status":`+text)),
+		declare("order_height", anyObject, object(`"height":`+number)),
+		declare("order_height_class", anyObject, object(`"height":{"type":"number","enum":[0]}`)),
+		declare("order_height_text", anyObject, object(`"height":`+text)),
+		declare("order_and_others", anyObject, object(`"status":`+text+`,"others":{"type":"array","items":`+object(`"order_id":`+text)+`}`)),
 		declare("cancel_order", anyObject, ""), declare("update_order", anyObject, ""),
 	}
 	w := proxytest.World{
@@ -284,7 +297,23 @@ func TestASequenceOfCallsAgreesWithTheWorld(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 
+	// Another type, and a value that another tool does not allow, are made up anew.
+	for _, tt := range []struct{ tool, validation string }{
+		{"order_height", `{"attempts":1,"ok":true}`}, {"order_height_class", `{"attempts":2,"ok":true}`},
+		{"order_height_text", `{"attempts":1,"ok":true}`},
+	} {
+		if got := call(t, run, tt.tool, `{"order_id":"1"}`); string(got.Validation) != tt.validation {
+			t.Errorf("%s: %s %s (%s)", tt.tool, got.Source, got.Response, got.Validation)
+		}
+	}
+	other := call(t, run, "order_and_others", `{"order_id":"1"}`)
+	wantResult(t, other, proxy.SourceOdyssey, `{"others":[{"order_id":"1"},{"order_id":"2"}],"status":"new"}`)
+
 	ask("update_order", `{"order_id":"1","status":"sent","total":7}`)
+	ask("update_order", `{"order_id":"2","total":8}`)
+	if got := ask("get_customer", `{"customer_id":"c2"}`)["orders"].([]any)[0].(map[string]any)["total"]; got != 8.0 {
+		t.Errorf("the order of the customer has the total %v", got)
+	}
 	if got := ask("order_price", `{"order_id":"1"}`); got["total"] != 7.0 {
 		t.Errorf("after the update: %v", got)
 	}
@@ -315,6 +344,34 @@ func TestAReferenceToAnEntityThatIsNotThere(t *testing.T) {
 	}
 	run := proxytest.NewPlatform(t, w, nil).NewRun()
 	wantResult(t, call(t, run, "get_order", `{"order_id":"1"}`), proxy.SourceOdyssey, `{"customer":{"name":"x"}}`)
+}
+
+// Entities may refer to themselves and to each other.
+func TestReferencesInCircles(t *testing.T) {
+	run := proxytest.NewPlatform(t, proxytest.World{
+		Tools: []schema.Tool{
+			declare("get_city", anyObject, object(`"city":{"type":"string"},"wage":{"const":7}`)), declare("get_both", anyObject, ""),
+		},
+		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{
+			{Type: "person", IDField: "person_id", Fields: []ledger.Field{
+				{Name: "boss", Type: "string", Ref: "person"}, {Name: "team", Type: "string", Ref: "team"}, {Name: "id", Type: "string"},
+			}},
+			{Type: "team", IDField: "team_id"},
+		}},
+		InitialState: `{"person":{"1":{"boss":"1","team":"t"},"2":{"boss":"3"},"3":{"boss":"2"}},"team":{"t":{"city":"Oulu"}}}`,
+	}, nil).NewRun()
+	wantResult(t, call(t, run, "get_city", `{"person_id":"1"}`), proxy.SourceOdyssey, `{"city":"Oulu","wage":7}`)
+	wantResult(t, call(t, run, "get_both", `{"id":"3","person_id":"2"}`), proxy.SourceOdyssey, `{"person":{"boss":"3","person_id":"2"}}`)
+}
+
+// A field named id is no reference, even if the ledger has one type alone.
+func TestAFieldNamedID(t *testing.T) {
+	run := proxytest.NewPlatform(t, proxytest.World{
+		Tools:        []schema.Tool{declare("get_order", anyObject, object(`"extra":{"const":"x"}`))},
+		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}},
+		InitialState: `{"order":{"1":{"id":"2"},"2":{"extra":"y"}}}`,
+	}, nil).NewRun()
+	wantResult(t, call(t, run, "get_order", `{"order_id":"1"}`), proxy.SourceOdyssey, `{"extra":"x"}`)
 }
 
 // What an earlier call wrote is what a later call reads.
