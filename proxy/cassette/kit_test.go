@@ -134,6 +134,26 @@ func TestReplayAppliesAdapters(t *testing.T) {
 	}
 }
 
+// A tool has run if its answer had begun when the connection broke. The world then makes its writes.
+func TestReplayOfBrokenAnswersMakesTheirWrites(t *testing.T) {
+	world := proxytest.World{
+		InitialState: `{"order":{"1":{"status":"new"}}}`,
+		Behaviors: map[string]proxytest.Behavior{
+			"ship": proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"sent"}`}),
+		},
+	}
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Do(ctx, "ship", map[string]string{"order_id": "1"})
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}
+	for broken, status := range map[string]string{`"broken":"reset"`: "new", `"status":200,"broken":"truncate"`: "sent"} {
+		line := `{"n":1,"kind":"tool","name":"ship","arguments":{"order_id":"1"},` + broken + `,"at_ms":0,"latency_ms":1}`
+		tape := newCassette(t, tape(t, head, line, tail(1)), nil)
+		dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: world, WrapProxy: tape.Wrap}).
+			AssertState(t, "order/1", `{"status":"`+status+`"}`)
+	}
+}
+
 // What is not on the tape is a refused call of the record, and a broken answer is, too.
 func TestReplayRecordsRefusals(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {

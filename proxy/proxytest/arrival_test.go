@@ -57,7 +57,13 @@ func TestTheCapOfResults(t *testing.T) {
 		p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
 			"a": func(*proxytest.Request) (any, error) { return strings.Repeat("x", size-len(`""`)), nil },
 		}}, nil)
-		got, err := proxy.Call[json.RawMessage](t.Context(), p.NewRun().Client(nil), "a", nil)
+		run := p.NewRun()
+		got, err := proxy.Call[json.RawMessage](t.Context(), run.Client(nil), "a", nil)
+		for _, c := range run.Log().Refused {
+			if c.Response != nil || c.Source != "" {
+				t.Errorf("the log has a result that was refused: %d bytes, %s", len(c.Response), c.Source)
+			}
+		}
 		if proxy.CodeOf(err) != code || err == nil && len(got) != size {
 			t.Errorf("%d bytes: %d, %v", size, len(got), err)
 		}

@@ -208,6 +208,8 @@ func TestLaterMembersAreNamedInTheLog(t *testing.T) {
 			notes: []string{"the tool declares requires_human_approval, which is of a later release and is not executed here",
 				"the tool declares context_store, which is of a later release and is not executed here"}},
 		{name: "not set", tool: `"requires_human_approval":false,"preconditions":[],"ledger_read":null`, none: true},
+		{name: "beside one that is not set", tool: `"preconditions":[{"entity_type":"order"}],"ledger_read":null`,
+			notes: []string{"the tool declares preconditions, which is of a later release and is not executed here"}},
 		{name: "others", tool: `"simulator_instructions":"be brief","x":1`, none: true},
 		{name: "an adapter in sandbox mode", tool: `"ledger_adapter":{"effects":[{"op":"set_flag","flags":["a"]}]}`,
 			notes: []string{"the tool declares ledger_adapter in sandbox mode, which is of a later release and is not executed here"}},
