@@ -90,7 +90,7 @@ type htmlPage struct {
 	Tables     []table
 	Parts      []table // by columns
 	About      []htmlFact
-	Notes      []htmlCount
+	Notes      []note
 	MoreNotes  int
 	Shown, Ran int  // runs in full, and trials that could be
 	Costs      bool // are known
@@ -173,8 +173,10 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables := sliced.tables()
-	if n := len(before); n > 0 {
+	var tables []table
+	if n := len(before); n == 0 {
+		tables = sliced.tables()
+	} else {
 		p.Comparison, p.baseline = comparisons[n-1], map[string][]Trial{}
 		for i := range p.Comparison.Cases {
 			changes[p.Comparison.Cases[i].ID] = &p.Comparison.Cases[i]
@@ -217,7 +219,10 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 		}
 	}
 	p.addFacts(s)
-	p.addNotes()
+	p.Notes, p.MoreNotes = timeline.First(e.noted(), maxListed)
+	for i := range p.Notes {
+		p.Notes[i].Text = p.line(p.Notes[i].Text)
+	}
 	return p, nil
 }
 
@@ -303,29 +308,6 @@ func (p *htmlPage) addFacts(s Stats) {
 			p.About = append(p.About, htmlFact{fact.Name, p.line(fact.Text)})
 		}
 	}
-}
-
-// addNotes adds the warnings of the platform, and why cases were skipped.
-func (p *htmlPage) addNotes() {
-	at, more := map[string]int{}, map[string]bool{}
-	for i := range p.Experiment.Trials {
-		t := &p.Experiment.Trials[i]
-		notes := t.remarks()
-		if t.Verdict == Skipped {
-			notes = append(slices.Clone(notes), "skipped: "+t.Reason)
-		}
-		for _, note := range notes {
-			if _, known := at[note]; !known && len(p.Notes) == maxListed {
-				more[note] = true
-				continue
-			} else if !known {
-				at[note] = len(p.Notes)
-				p.Notes = append(p.Notes, htmlCount{Text: p.line(note)})
-			}
-			p.Notes[at[note]].Count++
-		}
-	}
-	p.MoreNotes = len(more)
 }
 
 func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCase {

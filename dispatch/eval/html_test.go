@@ -268,7 +268,7 @@ func TestWriteHTML(t *testing.T) {
 		`~ changed: get_order /order_id: "17" → "0017"`, "The same calls with the same arguments.", "6 equal calls",
 		"The whole text has 1.0 MiB.", "⟨U+202E⟩⟨U+0000⟩", "Dispatch, turn 2", "Answer to turn 3", "final_response done: c",
 		"Answer to turn 2 answered 200", "Dispatch, turn 3",
-		"skipped: a model has to write the user's turns",
+		"1 trial, skipped: a model has to write the user's turns",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)

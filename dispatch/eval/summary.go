@@ -126,31 +126,41 @@ func (e *Experiment) causeTable() table {
 	return t
 }
 
-// writeNotes writes each reason of skipped cases, and each warning of the platform, once.
-func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
-	type note struct{ kind, text string }
-	var notes []note
-	counts := map[note]int{}
+// note is a reason of skipped cases, or a warning of the platform.
+type note struct {
+	Kind, Text string
+	Count      int // of trials
+}
+
+// noted returns the notes in the order of their first trials.
+func (e *Experiment) noted() (notes []note) {
+	at := map[note]int{}
 	add := func(kind, text string) {
-		n := note{kind, text}
-		if counts[n]++; counts[n] == 1 {
-			notes = append(notes, n)
+		n := note{Kind: kind, Text: text}
+		if _, known := at[n]; !known {
+			at[n], notes = len(notes), append(notes, n)
 		}
+		notes[at[n]].Count++
 	}
 	for i := range e.Trials {
-		c := &e.Trials[i]
-		if c.Verdict == Skipped {
-			add("skipped", c.Reason)
+		t := &e.Trials[i]
+		if t.Verdict == Skipped {
+			add("skipped", t.Reason)
 		}
-		for _, text := range c.remarks() {
+		for _, text := range t.remarks() {
 			add("warning", text)
 		}
 	}
-	var table terminal.Table
+	return notes
+}
+
+func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
+	var out terminal.Table
+	notes := e.noted()
 	for _, n := range notes {
-		table.Row(terminal.Cell{Text: n.kind, Style: terminal.Warn}, terminal.PlainCell(plural(counts[n], e.unit())+": "+oneLine(n.text)))
+		out.Row(terminal.Cell{Text: n.Kind, Style: terminal.Warn}, terminal.PlainCell(plural(n.Count, e.unit())+": "+oneLine(n.Text)))
 	}
-	_ = table.Write(b, colour)
+	_ = out.Write(b, colour)
 	if len(notes) > 0 {
 		b.WriteByte('\n')
 	}

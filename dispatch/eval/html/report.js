@@ -42,7 +42,7 @@
   };
 
   function arrange() {
-    list.append(...[...cases].sort(orders[sort.value]));
+    list.replaceChildren(...[...cases].sort(orders[sort.value])); // append would move one after the other
   }
 
   // What an address names is shown, whatever is closed around it or filtered. A trial that is not shown

@@ -222,6 +222,9 @@ func TestReportWithoutScripts(t *testing.T) {
 	if eval[bool](v, `document.getElementById("controls").checkVisibility()`) {
 		t.Fatal("the script has run")
 	}
+	v.tabTo("#columns")
+	v.do(press(" ", " ", 32))
+	v.until(`document.querySelector(".case .cells").checkVisibility()`)
 	v.says("#list", "refund: refund the lamp", "wrong: the amount", "Timeline", "list_orders", "Dispatch, turn 2")
 	v.tabTo("#list summary")
 	v.do(enter)
