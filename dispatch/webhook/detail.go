@@ -36,7 +36,7 @@ func Detail(describe func(ctx context.Context) (string, error), logger *slog.Log
 		httpserve.LeaveBody(w, r)
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			errorf(CodeMethod, "use GET").write(w, false)
+			errorf(codeMethod, "use GET").write(w, false)
 			return
 		}
 		text, failure := toolcall.Run(r.Context(), loop, nothing, func(ctx context.Context) (string, *toolcall.Failure) {

@@ -30,10 +30,10 @@ func (h *Handler) parse(body []byte) (envelope, error) {
 	e := envelope{toolRank: unranked, rank: unranked}
 	err := rawjson.Read(body, h.json, func(r *rawjson.Reader) error { return h.object(r, &e, 0, 0) })
 	if err != nil {
-		return e, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
+		return e, &Error{Code: codeJSON, Message: err.Error(), Err: err}
 	}
 	if e.rank == unranked {
-		return e, errorf(CodeEnvelope, "the body has no arguments; one of %s is expected, "+
+		return e, errorf(codeEnvelope, "the body has no arguments; one of %s is expected, "+
 			"in the body or in its member tool, function or tool_call", strings.Join(h.opts.ArgumentKeys, ", "))
 	}
 	err = h.normalize(&e)
@@ -97,12 +97,12 @@ func (h *Handler) normalize(e *envelope) error {
 	case '"':
 		var text string
 		if err := json.Unmarshal(e.arguments, &text); err != nil {
-			return errorf(CodeEnvelope, "the arguments are a string that cannot be read")
+			return errorf(codeEnvelope, "the arguments are a string that cannot be read")
 		}
 		raw, err := rawjson.EncodeArguments([]byte(text), h.json)
 		if err != nil {
 			message := "the arguments are a string, but what it holds is not usable: " + err.Error()
-			return &Error{Code: CodeEnvelope, Message: message, Err: err}
+			return &Error{Code: codeEnvelope, Message: message, Err: err}
 		}
 		e.arguments = raw
 		return nil
@@ -111,5 +111,5 @@ func (h *Handler) normalize(e *envelope) error {
 	if kind == '-' || kind >= '0' && kind <= '9' {
 		kind = '0'
 	}
-	return errorf(CodeEnvelope, "the arguments must be an object, not %s", rawjson.KindName(kind))
+	return errorf(codeEnvelope, "the arguments must be an object, not %s", rawjson.KindName(kind))
 }

@@ -18,14 +18,14 @@ type Code string
 
 const (
 	CodeOptions      Code = "invalid_options"    // a tool or an option for [New] is not valid; see [Error.Problems]
-	CodeMethod       Code = "method_not_allowed" // 405
-	CodeUnauthorized Code = "unauthorized"       // 401
-	CodeIdentity     Code = "invalid_identity"   // 400: X-Agent-Identity is missing or not a UUID
-	CodeTooLarge     Code = "request_too_large"  // 413
-	CodeBody         Code = "unreadable_body"    // 400: the body is incomplete or too slow
-	CodeJSON         Code = "invalid_json"       // 400: not one JSON object with unambiguous members
-	CodeEnvelope     Code = "invalid_envelope"   // 400: no arguments object, or two names of a tool
-	CodeUnknownTool  Code = "unknown_tool"       // 404
+	codeMethod       Code = "method_not_allowed" // 405
+	codeUnauthorized Code = "unauthorized"       // 401
+	codeIdentity     Code = "invalid_identity"   // 400: X-Agent-Identity is missing or not a UUID
+	codeTooLarge     Code = "request_too_large"  // 413
+	codeBody         Code = "unreadable_body"    // 400: the body is incomplete or too slow
+	codeJSON         Code = "invalid_json"       // 400: not one JSON object with unambiguous members
+	codeEnvelope     Code = "invalid_envelope"   // 400: no arguments object, or two names of a tool
+	codeUnknownTool  Code = "unknown_tool"       // 404
 	CodeArguments    Code = "invalid_arguments"  // 200: they do not match the schema or the Go type of the tool
 	CodeToolFailed   Code = "tool_failed"        // 200: the tool returned an error
 	CodeTimeout      Code = "timeout"            // 200: the tool exceeded [Options.Timeout]
@@ -85,9 +85,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 func (e *Error) status() int {
 	switch e.Code {
-	case CodeIdentity:
+	case codeIdentity:
 		return http.StatusBadRequest
-	case CodeUnknownTool:
+	case codeUnknownTool:
 		return http.StatusNotFound
 	case CodeArguments, CodeToolFailed, CodeTimeout: // the model of the caller can correct these
 		return http.StatusOK

@@ -103,17 +103,17 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // admit checks the header of a request, and returns the id of the agent.
 func (h *Handler) admit(r *http.Request) (agentID string, err error) {
 	if r.Method != http.MethodPost {
-		return "", errorf(CodeMethod, "use POST")
+		return "", errorf(codeMethod, "use POST")
 	}
 	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "SecretFunc", h.guard.Check); reason != "" {
-		return "", errorf(CodeUnauthorized, "%s", reason) // logged and not sent
+		return "", errorf(codeUnauthorized, "%s", reason) // logged and not sent
 	}
 	if h.opts.StandaloneHarness { // the body has the id
 		return "", nil
 	}
 	values := r.Header["X-Agent-Identity"]
 	if len(values) != 1 || !bounded.ValidUUID(values[0]) {
-		return "", errorf(CodeIdentity, "the header X-Agent-Identity must hold the agent's UUID, once")
+		return "", errorf(codeIdentity, "the header X-Agent-Identity must hold the agent's UUID, once")
 	}
 	return values[0], nil
 }
@@ -124,35 +124,35 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	case err == nil:
 		return body, nil
 	case errors.Is(err, httpserve.ErrTooLarge):
-		return nil, errorf(CodeTooLarge, "the body has more than %d bytes", h.opts.MaxBodyBytes)
+		return nil, errorf(codeTooLarge, "the body has more than %d bytes", h.opts.MaxBodyBytes)
 	case errors.Is(err, httpserve.ErrTimeout):
-		return nil, errorf(CodeBody, "the body did not arrive within %s", h.opts.BodyTimeout)
+		return nil, errorf(codeBody, "the body did not arrive within %s", h.opts.BodyTimeout)
 	}
-	return nil, &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}
+	return nil, &Error{Code: codeBody, Message: "the body could not be read to its end", Err: err}
 }
 
 // find returns the tool that the path or the body names.
 func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	if len(e.agentID) > 256 {
-		return nil, errorf(CodeIdentity, "agent_id has more than 256 bytes")
+		return nil, errorf(codeIdentity, "agent_id has more than 256 bytes")
 	}
 	name := r.PathValue("tool")
 	switch {
 	case name == "":
 		name = e.tool
 	case e.tool != "" && e.tool != name && e.toolRank < nameMember: // the member name may be the agent's
-		return nil, errorf(CodeEnvelope, "the path names the tool %q, the body another one", bounded.Cut(name, 128))
+		return nil, errorf(codeEnvelope, "the path names the tool %q, the body another one", bounded.Cut(name, 128))
 	}
 	if name == "" {
 		if h.only == nil {
-			return nil, errorf(CodeEnvelope,
+			return nil, errorf(codeEnvelope,
 				"the body names no tool, and there are %d here; put the name into the path or into tool_name", len(h.tools))
 		}
 		return h.only, nil
 	}
 	t, ok := h.tools[name]
 	if !ok {
-		return nil, errorf(CodeUnknownTool, "there is no tool %q here; names are case-sensitive", bounded.Cut(name, 128))
+		return nil, errorf(codeUnknownTool, "there is no tool %q here; names are case-sensitive", bounded.Cut(name, 128))
 	}
 	return t, nil
 }

@@ -442,13 +442,14 @@ func TestNewReportsEverything(t *testing.T) {
 		webhook.Define[query, string]("nil_func", "", nil),
 		{Name: "bad_schema", Parameters: json.RawMessage(`{"type":`), Func: schedule().Func},
 		{Name: "bad_links", URL: "/tools/bad_links", DetailURL: "https://user:hunter2@example.com/", Func: schedule().Func},
+		webhook.Define("a name", "", func(context.Context, query) (string, error) { return "", nil }),
 	}, &webhook.Options{
 		Secrets: []string{"", " hunter2"}, Timeout: -1, MaxBodyBytes: -1, ArgumentKeys: []string{"args", "args", "name"},
 	})
 	if webhook.CodeOf(err) != webhook.CodeOptions {
 		t.Fatal(err)
 	}
-	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 15 || e.Problems[0].Code != "invalid_option" ||
+	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 16 || e.Problems[0].Code != "invalid_option" ||
 		e.Problems[0].Pointer != "" {
 		t.Errorf("problems %+v", e.Problems)
 	}
@@ -466,6 +467,9 @@ func TestNewReportsEverything(t *testing.T) {
 	}
 	if strings.Contains(err.Error(), "hunter2") {
 		t.Error("the error has a secret")
+	}
+	if n := strings.Count(err.Error(), `tool "a name": /7`); n != 1 {
+		t.Errorf("the name is reported %d times", n)
 	}
 	if _, again := webhook.New(nil, nil); again == nil || !strings.Contains(again.Error(), "Secrets is empty") ||
 		!strings.Contains(again.Error(), "no tools") {
@@ -544,7 +548,7 @@ func TestErrors(t *testing.T) {
 		"of toolbox": {toolbox.Errorf("try another"), `{"error":"tool_failed","message":"try another"}`},
 		"an Error": {&webhook.Error{Code: webhook.CodeToolFailed, Tool: "check", Message: "hunter2", Err: cause},
 			private},
-		"with another code":    {&webhook.Error{Code: webhook.CodeMethod, Message: "hunter2"}, private},
+		"with another code":    {&webhook.Error{Code: "method_not_allowed", Message: "hunter2"}, private},
 		"about arguments":      {&webhook.Error{Code: webhook.CodeArguments, Message: "hunter2"}, private},
 		"of a call inside":     {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"}, private},
 		"of a failed handler":  {&toolbox.Error{Code: toolbox.CodeToolFailed, Message: "hunter2"}, private},
@@ -612,7 +616,21 @@ func TestDetail(t *testing.T) {
 			if status != tt.status || body != tt.body || headers.Get("Content-Type") != "application/json" {
 				t.Errorf("%d %s", status, body)
 			}
+			if keeps := headers.Get("Cache-Control") != "no-store"; keeps && status == 200 {
+				t.Error("a cache may keep the detail")
+			}
 		})
+	}
+}
+
+// The default limit of a body is 1 MiB.
+func TestDefaultLimitOfBodies(t *testing.T) {
+	h := newHandler(t, nil, schedule())
+	for size, want := range map[int]int{1 << 20: 200, 1<<20 + 1: 413} {
+		body := goodBody + strings.Repeat(" ", size-len(goodBody))
+		if status, answer, _ := serve(h, request(body)); status != want {
+			t.Errorf("%d bytes: %d %s, want %d", size, status, answer, want)
+		}
 	}
 }
 
