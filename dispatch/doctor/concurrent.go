@@ -115,9 +115,6 @@ func (c *checkup) pingedRun(ctx context.Context) *episode {
 // each waits for the first of the other.
 func (c *checkup) pair(ctx context.Context) (runs [2]*episode) {
 	sent, called := newGate(), newGate()
-	if c.busy { // the second run begins after the first
-		called.open()
-	}
 	meet := func(g *gate, run int) {
 		g.arrive(run)
 		g.wait(ctx)

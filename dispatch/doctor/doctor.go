@@ -352,7 +352,7 @@ func (c *checkup) blocked(ctx context.Context, k *check) (f Finding, blocked boo
 		f = because(c.ended)
 	case ctx.Err() != nil:
 		f = interrupted()
-	case slices.Contains(k.needs, "dispatch") && c.sample == nil:
+	case slices.Contains(k.needs, "dispatch") && c.found["dispatch"].Status == StatusSkipped:
 		f = skipped("", "there was no sample dispatch")
 	case k.sends != "" && c.task.ProxyURL != "":
 		f = skipped("Leave Task.ProxyURL out, on this machine.", "the proxy is served elsewhere, where it cannot be changed")

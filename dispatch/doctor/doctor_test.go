@@ -29,6 +29,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -525,6 +526,12 @@ func TestCheckDocuments(t *testing.T) {
 		{"tools with lint", func(o *doctor.Options) {
 			o.ToolsSchema = []byte(`{"tools_schema":[{"name":"a","input_schema":{"type":"object"}}]}`)
 		}, nil, names{"tools_schema"}, []string{"valid: 1 tool;", "description"}},
+		{"tools with an adapter beside the ledger schema", func(o *doctor.Options) {
+			o.LedgerSchema = &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "id"}}}
+			o.ToolsSchema = []byte(`[{"name":"a","description":"d","input_schema":{"type":"object"},"default_execution_mode":"passthrough",
+				"passthrough_binding":{"endpoint_name":"orders","tool_name":"a"},"ledger_write_policy":"adapter",
+				"ledger_adapter":{"entity_type":"cart","id_from":"$.id"}}]`)
+		}, names{"tools_schema"}, nil, []string{"would refuse the tools", "cart"}},
 		{"proxy that is down", func(o *doctor.Options) { o.ProxyBase = "http://127.0.0.1:1/api/odyssey-proxy" }, names{"proxy"}, nil, []string{"refused"}},
 		{"proxy that is none", func(o *doctor.Options) { o.ProxyBase = open.URL }, names{"proxy"}, nil, nil},
 	} {
@@ -632,7 +639,7 @@ func TestCheckHidesSecrets(t *testing.T) {
 // However much an endpoint says before it repeats the bearer, no half of it is told.
 func TestCheckHidesBeforeItCuts(t *testing.T) {
 	t.Parallel()
-	for n := 150; n < 520; n += 7 {
+	for n := 150; n < 520; n += len(handToken) - 6 { // each place of a cut is once inside of the token
 		text := strings.Repeat("x", n) + handToken
 		report, err := doctor.Check(t.Context(), dispatchtest.Target{
 			Handler: hand{run: answers(500, plain, text), malformed: func(w http.ResponseWriter) { say(w, 400, text) }}, AuthValue: "Bearer " + handToken,

@@ -94,10 +94,32 @@ func TestScenariosKeepToTheOutputSchema(t *testing.T) {
 	}
 }
 
+// A result that no tool of the sample may return is not tried.
+func TestResultKindsTryWhatTheOutputSchemaAllows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
+		counted := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			runs.Add(1)
+			return reads(ctx, run)
+		}
+		opts := scenarios("result_kinds")
+		opts.Task = orders(orderOutput)
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: counted}, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := find(t, report, "result_kinds"); f.Status != doctor.StatusOK || runs.Load() != 3 { // the sample, and two long or unusual texts
+			t.Errorf("%d runs, want 3: %+v", runs.Load(), f)
+		}
+	})
+}
+
 // An agent that an unusual text in a result makes fail gets its mark elsewhere.
 func TestScenariosMarkWhatTheAgentDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
 		picky := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			runs.Add(1)
 			run.Transcript()
 			order, err := proxy.Call[map[string]any](ctx, run.Proxy, "get_order", nil)
 			if err != nil {
@@ -117,6 +139,9 @@ func TestScenariosMarkWhatTheAgentDoesNotRead(t *testing.T) {
 			if f := find(t, report, scenario); f.Status != doctor.StatusOK {
 				t.Errorf("%+v", f)
 			}
+		}
+		if runs.Load() != 5 { // the sample, two alone for both scenarios, and a pair
+			t.Errorf("%d runs, want 5", runs.Load())
 		}
 	})
 }
@@ -194,6 +219,44 @@ func TestParallelCallersMayEndTogether(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// While a call waits for its answer, another one is not proof that the agent knows of the end of its token.
+func TestACallBesideOneThatIsOpen(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int64
+	open, end := make(chan struct{}), make(chan struct{}, 1)
+	opts := scenarios("expired_token")
+	opts.Task.WrapProxy = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("open") {
+				open <- struct{}{}
+				<-end
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	agent := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		token := r.Header.Get("X-Pipelines-Run-Token")
+		var first sync.WaitGroup
+		first.Go(func() { call(e, "get_order?open", token) })
+		<-open
+		call(e, "get_order", token)
+		if runs.Add(1) > 1 {
+			call(e, "get_order", token)
+		}
+		end <- struct{}{}
+		first.Wait()
+		say(w, 200, `{"final_response":"There was an error, or it is done."}`)
+	}}
+	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: agent, AuthValue: "Bearer " + handToken}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertNoWarning(t, report)
+	if f := find(t, report, "expired_token"); f.Status != doctor.StatusOK {
+		t.Errorf("%+v", f)
 	}
 }
 

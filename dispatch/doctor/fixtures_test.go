@@ -65,6 +65,7 @@ func (h hand) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.limit = 1 << 20
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.limit))
+	body = bytes.Trim(body, " ") // the many spaces of a large body
 	if h.ping == nil {
 		h.ping = func(w http.ResponseWriter, body []byte) bool {
 			var got map[string]any
@@ -548,7 +549,8 @@ func TestCheckPassesTheReferenceWrapper(t *testing.T) {
 			return
 		}
 		var body map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		text, _ := io.ReadAll(r.Body)
+		if err := json.Unmarshal(bytes.TrimSpace(text), &body); err != nil {
 			http.Error(w, "Internal Server Error", 500)
 			return
 		}

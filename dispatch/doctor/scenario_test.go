@@ -167,6 +167,9 @@ func TestScenariosSayHowToRepeatThem(t *testing.T) {
 	if f := find(t, report, "ping_spacing"); f.Reproduce != want {
 		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
 	}
+	if f := find(t, report, "wrong_bearer"); !strings.Contains(f.Reproduce, `-H 'Authorization: Bearer wrong' -d '{"ping":true}'`) {
+		t.Errorf("%s", f.Reproduce)
+	}
 }
 
 // A task that no flag can express is repeated from Go.
@@ -220,6 +223,29 @@ func TestShows(t *testing.T) {
 		if got := doctor.Shows(tt.text, tt.marker); got != tt.want {
 			t.Errorf("%s in %s: %t", tt.marker, tt.text, got)
 		}
+	}
+}
+
+// Results that a scenario replaces have another length than the proxy has announced.
+func TestScenariosReplaceAnnouncedResults(t *testing.T) {
+	t.Parallel()
+	opts := scenarios("unwrap")
+	opts.Task.WrapProxy = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := httptest.NewRecorder()
+			next.ServeHTTP(answer, r)
+			w.Header().Set("Content-Length", fmt.Sprint(answer.Body.Len()))
+			w.WriteHeader(answer.Code)
+			_, _ = answer.Body.WriteTo(w)
+		})
+	}
+	report, err := doctor.Check(t.Context(), endpoints(t, once)["handler"], opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertNoWarning(t, report)
+	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
+		t.Errorf("%+v", f)
 	}
 }
 
