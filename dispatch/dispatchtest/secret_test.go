@@ -33,6 +33,7 @@ func TestResultShowsNoSecret(t *testing.T) {
 				}
 				token = r.Header.Get("X-Pipelines-Run-Token")
 				w.Header().Set("Location", "/"+token)
+				w.Header().Set("WWW-Authenticate", token+" "+r.Header.Get("X-Auth"))
 				w.WriteHeader(status)
 				_, _ = fmt.Fprintf(w, answer, token, r.Header.Get("X-Auth"))
 			})

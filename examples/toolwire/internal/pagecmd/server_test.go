@@ -669,7 +669,7 @@ func TestOtherSites(t *testing.T) {
 		{"Origin": {"null"}},
 	} {
 		for _, path := range []string{"/runs", "/runs/sample"} {
-			req := l.request("POST", path, "url=http%3A%2F%2F127.0.0.1%3A1%2F&instruction=x")
+			req := l.request("POST", path, "page_token="+l.token+"&url=http%3A%2F%2F127.0.0.1%3A1%2F&instruction=x")
 			for name, values := range header {
 				req.Header[name] = values
 			}
