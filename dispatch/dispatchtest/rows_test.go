@@ -231,6 +231,7 @@ func TestTheMetadataOfAnAnswerIsInItsRow(t *testing.T) {
 		{`{"total_input_tokens":1e3,"total_output_tokens":2.0,"agent_runtime_ms":5}`, "", 1000, 2},
 		{`{"model":"m-1","total_input_tokens":"many"}`, "", 0, 0},
 		{`["gateway"]`, "", 0, 0},
+		{`{"total_input_tokens":1e300}`, "", 1 << 53, 0},
 	} {
 		answer := fmt.Sprintf(`{"final_response":"done","metadata":%s}`, tt.metadata)
 		run := timeline.Of(&dispatchtest.Result{Turns: []dispatchtest.Turn{{Exchange: dispatchtest.Exchange{Status: 200, Body: answer}}}})

@@ -34,7 +34,6 @@ func (r *Result) print(cause string) string {
 		row := &run.Rows[i]
 		row.Notes = slices.DeleteFunc(row.Notes, func(note string) bool { return bounded.Line(note, maxReason) == cause })
 	}
-	run.Redact(r.secrets)
 	var b strings.Builder
 	line := func(what, format string, args ...any) {
 		b.WriteString(terminal.Entry(what, fmt.Sprintf(format, args...)))
@@ -67,13 +66,11 @@ func (r *Result) print(cause string) string {
 // WriteTimeline writes the rows of [Result.String] to w: what happened, without the changes of the
 // ledger, the final response and the verdict.
 func (r *Result) WriteTimeline(w io.Writer) error {
-	run := r.timeline()
-	run.Redact(r.secrets)
-	return timeline.Fprint(w, run)
+	return timeline.Fprint(w, r.timeline())
 }
 
 // timeline returns the rows of the log, and one for each exchange with the agent, request to a model and
-// wait.
+// wait. They have no secrets.
 func (r *Result) timeline() timeline.Run {
 	run := timeline.Of(&r.Log)
 	events := len(run.Rows)
@@ -116,6 +113,7 @@ func (r *Result) timeline() timeline.Run {
 	for i, m := range r.Messages {
 		run.Messages = append(run.Messages, message("message-"+strconv.Itoa(i+1), m))
 	}
+	run.Redact(r.secrets)
 	for _, p := range r.Problems {
 		run.Problems = append(run.Problems, timeline.Problem{Fatal: p.Fatal, Code: p.Code, Pointer: p.Pointer, Text: p.Message})
 	}
@@ -159,7 +157,7 @@ func (t *Turn) rows(i, number int) []timeline.Row {
 		} `json:"metadata"`
 	}
 	if m := &body.Metadata; json.Unmarshal([]byte(t.Body), &body) == nil { // else the platform drops it
-		answer.Model, answer.InputTokens, answer.OutputTokens = m.Model, int64(m.Input), int64(m.Output)
+		answer.Model, answer.InputTokens, answer.OutputTokens = m.Model, int64(min(m.Input, 1<<53)), int64(min(m.Output, 1<<53))
 	}
 	for _, p := range t.Problems {
 		answer.Notes = append(answer.Notes, p.String())

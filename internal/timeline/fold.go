@@ -24,7 +24,10 @@ func (r *Run) fold() {
 // find returns the sub-agent of a row, below the nearest of those at work whose labels begin its label.
 func (r *Row) find(row *Row) *Row {
 	for i := range len(row.Actor) + 1 {
-		if next := r.below[row.Actor[:i]]; next != nil && (i == len(row.Actor) || row.Actor[i] == '/') {
+		if i < len(row.Actor) && row.Actor[i] != '/' {
+			continue
+		}
+		if next := r.below[row.Actor[:i]]; next != nil {
 			r = next
 		}
 	}
