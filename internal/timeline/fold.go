@@ -85,12 +85,12 @@ func (r *Row) failed() bool {
 
 // Summary describes what is below the row of a sub-agent.
 func (r *Row) Summary() string {
-	words := []string{Plural(r.Calls, "call")}
+	words := []string{plural(r.Calls, "call")}
 	if r.Calls == 0 {
-		words[0] = Plural(len(r.Rows), "event")
+		words[0] = plural(len(r.Rows), "event")
 	}
 	if r.Failed > 0 {
-		words = append(words, Plural(r.Failed, "failure"))
+		words = append(words, plural(r.Failed, "failure"))
 	}
 	if tokens := r.Tokens(); tokens != "" {
 		words = append(words, tokens)

@@ -19,8 +19,8 @@ var Style string
 //go:embed templates
 var files embed.FS
 
-// Block is the argument of the template "text": a text with a label, which may be "".
-type Block struct {
+// block is the argument of the template "text": a text with a label, which may be "".
+type block struct {
 	Label string
 	Text
 }
@@ -28,7 +28,7 @@ type Block struct {
 // Templates returns the templates, to which the caller adds its pages. The names of others begin with
 // "timeline-":
 //
-//	text       Block: a text
+//	text       a text with a label, made by the function named
 //	timeline   *Run: Rows
 //	changes    *Run: Changes
 //	messages   *Run: Messages
@@ -39,9 +39,9 @@ type Block struct {
 func Templates() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"length": Length,
-		"plural": Plural,
+		"plural": plural,
 		"add":    func(a, b int) int { return a + b },
-		"named":  func(label string, t Text) Block { return Block{label, t} },
+		"named":  func(label string, t Text) block { return block{label, t} },
 	}).ParseFS(files, "templates/*.html"))
 }
 
@@ -133,8 +133,8 @@ func (r *Run) took(row *Row) time.Duration {
 	return row.Took
 }
 
-// Plural returns a number and a noun.
-func Plural(n int, noun string) string {
+// plural returns a number and a noun.
+func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -56,7 +56,7 @@ type Texts struct {
 // Line prepares a short text, such as a name or a reason. At most 500 bytes are shown.
 func (t *Texts) Line(s string) string {
 	s, cut := cutText(t.Secrets.Redact(s), 500)
-	s, longer := cutText(Visible(s), 500)
+	s, longer := cutText(visible(s), 500)
 	if cut || longer {
 		return s + "…"
 	}
@@ -93,7 +93,7 @@ func (t *Texts) show(key, whole string, pretty []byte) Text {
 		text.Link, t.Whole[key] = t.Links+key, whole
 		t.Bytes += len(whole)
 	}
-	text.Shown = Visible(shown)
+	text.Shown = visible(shown)
 	t.Bytes += len(text.Shown)
 	text.Tall = len(text.Shown) > 1000 || strings.Count(text.Shown, "\n") > 14
 	return text
@@ -105,9 +105,9 @@ func cutText(s string, n int) (string, bool) {
 	return shown, len(shown) < len(s)
 }
 
-// Visible replaces characters that are not visible by their code points: control characters, those
+// visible replaces characters that are not visible by their code points: control characters, those
 // that change the direction of writing, and those that hide text from people but not from a model.
-func Visible(s string) string {
+func visible(s string) string {
 	if !strings.ContainsFunc(s, acts) && utf8.ValidString(s) {
 		return s
 	}

@@ -47,8 +47,8 @@ func TestVisible(t *testing.T) {
 		"a\U000E0041\u00ad\u2063": "a⟨U+E0041⟩⟨U+00AD⟩⟨U+2063⟩",
 		"می\u200cخواهم 👩\u200d💻 \u0600": "می\u200cخواهم 👩\u200d💻 \u0600", "\xff": "\uFFFD",
 	} {
-		if got := Visible(in); got != want {
-			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
+		if got := visible(in); got != want {
+			t.Errorf("visible(%q) = %q, want %q", in, got, want)
 		}
 	}
 	if got, cut := cutText("aé", 2); got != "a" || !cut || !utf8.ValidString(got) {

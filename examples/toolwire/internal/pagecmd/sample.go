@@ -1,12 +1,10 @@
 package pagecmd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -45,33 +43,6 @@ func (s *sample) task(base string) task {
 		Input:       json.RawMessage(`{"customer_id":"cust_99","order_id":"4521"}`), Strict: true,
 	}
 }
-
-// ServeHTTP serves the agent behind a gateway that changes the metadata of its answers. The
-// platform drops malformed metadata with a soft warning.
-func (s *sample) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := &buffered{header: w.Header(), status: http.StatusOK}
-	s.handler.ServeHTTP(answer, r)
-	var body map[string]json.RawMessage
-	out := answer.body.Bytes()
-	if json.Unmarshal(out, &body) == nil && body["metadata"] != nil {
-		body["metadata"] = json.RawMessage(`["gateway-eu-1"]`)
-		out, _ = json.Marshal(body) // of values that were decoded
-	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(out)))
-	w.WriteHeader(answer.status)
-	_, _ = w.Write(out)
-}
-
-// buffered keeps a response in memory.
-type buffered struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (b *buffered) Header() http.Header         { return b.header }
-func (b *buffered) WriteHeader(status int)      { b.status = status }
-func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
 
 type (
 	getOrder struct {
@@ -137,7 +108,7 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 
 	answer := notes.Response(fmt.Sprintf("Order #%s is refunded: $%s, and the customer has been told.", input.OrderID,
 		found.Amount))
-	answer.Metadata = &dispatch.Metadata{Model: "no-model", TotalInputTokens: 0}
+	answer.Metadata = &dispatch.Metadata{Model: "no-model"}
 	return answer, nil
 }
 

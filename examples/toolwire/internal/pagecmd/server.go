@@ -101,7 +101,7 @@ func (s *server) handler() http.Handler {
 	})
 	if s.sample != nil {
 		mux.HandleFunc("POST /runs/sample", s.dispatchSample)
-		mux.Handle("/sample/dispatch", s.sample)
+		mux.Handle("/sample/dispatch", s.sample.handler)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		s.message(w, http.StatusNotFound, "There is no such page",

@@ -293,7 +293,7 @@ func TestClickThrough(t *testing.T) {
 	v.until(`location.hash === "#ledger"`)
 	v.says("#changes", "/order/4521/status", `"delivered"`, `"refunded"`, "flag tracked:pk_7")
 	v.says("#messages", "assistant", "refund_order", "Thinking", "is refunded")
-	v.says("#contract", "soft warning", "metadata_malformed")
+	v.says("#contract", "gradeable, 0 findings")
 	v.tabTo("#raw-data > summary")
 	v.do(enter)
 	v.tabTo("#raw-data details summary")
