@@ -67,11 +67,11 @@ func (r *rowReader) cell(i int, cell string) {
 		}
 		return
 	}
-	if column := r.columns[i].name; len(text) <= maxSliced && strings.TrimSpace(column) != "" && !slices.Contains(notSliced, name) {
+	if column := r.columns[i].name; strings.TrimSpace(column) != "" && !slices.Contains(notSliced, name) {
 		if row.cells == nil {
 			row.cells = map[string]string{}
 		}
-		row.cells[column] = text
+		row.cells[column] = beginning(text)
 	}
 	switch name {
 	case "user":

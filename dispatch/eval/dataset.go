@@ -59,7 +59,7 @@ type Row struct {
 	// platform does not read them.
 	Extra map[string]string
 
-	cells map[string]string // that have slices, of all columns
+	cells map[string]string // of all columns that are shown
 }
 
 // Values of [Row].ExpectedOutcome.

@@ -45,7 +45,8 @@ func minus(numbers string) string { return strings.ReplaceAll(numbers, "-", "−
 // versions with the same cases, the oldest first, and the last of them is the baseline; those that are
 // nil do not count. The page begins with the rate of each version and the gates of e.GateBy, see
 // [Compare]. Then it shows scores, the parts by each column with few values, the slowest and the dearest
-// trials, and the cases, the worst regression first. At most 200 runs are shown in full: their
+// trials, and the cases, the worst regression first, with the first 200 bytes of each cell of their rows,
+// except for the columns that [Experiment.Slices] names. At most 200 runs are shown in full: their
 // timeline, messages and changes of the ledger, and how their tool calls differ from the same trial of
 // the baseline. The runs of trials that did not pass come first. Without a baseline, a trial that did
 // not pass is compared with the first trial of its case that passed.
@@ -320,7 +321,7 @@ func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCa
 		c.Took, c.Cost = c.Took+t.Took, c.Cost+t.Scores[scoreCost]
 	}
 	if row := trials[0].Row; row != nil {
-		cells := row.sliced()
+		cells := row.shown()
 		var lines []string
 		for _, column := range slices.Sorted(maps.Keys(cells)) {
 			if column != "id" && column != "name" { // the title has them

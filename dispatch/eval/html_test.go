@@ -390,6 +390,22 @@ func TestColumnsOfThePage(t *testing.T) {
 	}
 }
 
+// Of a cell that is too long for a part the page shows the beginning, from memory and from a file.
+func TestLongCellsOfThePage(t *testing.T) {
+	long := strings.Repeat("é", 120)
+	cases := casesOf(t, "user,says,topic\nsay a,"+long+",x\nsay b,short,x\n", dispatchtest.Task{})
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	inMemory := run(t, obedient, cases, &eval.Options{ResultsFile: file})
+	for name, e := range map[string]*eval.Experiment{"memory": inMemory, "file": load(t, file)} {
+		if page := written(t, e); !strings.Contains(page, "says: "+long[:200]+"…\n") || !strings.Contains(page, "says: short\n") {
+			t.Errorf("%s: the page does not show the beginning of the cell", name)
+		}
+		if parts := e.Slices("says"); len(parts) != 2 || parts[0].Value != "" || parts[1].Value != "short" {
+			t.Errorf("%s: %d parts", name, len(parts))
+		}
+	}
+}
+
 // A script or a style that a text brings into the page has no effect, and the page loads nothing.
 func TestPolicyOfThePage(t *testing.T) {
 	page := written(t, experiment(t, rows(t), refunder(true), eval.Options{}), nil)

@@ -116,7 +116,7 @@ func (t *Trial) known(secrets *redact.Set) record {
 		r.Judged[key] = secrets.Redact(answer)
 	}
 	if t.Row != nil {
-		r.Row, r.Line, r.Expected, r.Columns = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome, t.Row.sliced()
+		r.Row, r.Line, r.Expected, r.Columns = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome, t.Row.shown()
 	}
 	return r
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // Slice is the part of an experiment whose rows have one value in a column. Its Stats, Scores and
@@ -46,9 +48,14 @@ func (e *Experiment) Slices(column string) []Slice {
 	return list
 }
 
-// maxSliced is the limit of a cell that has a slice in bytes, and notSliced are the columns without.
-const maxSliced = 100
+// Limits of a cell in bytes: one that is longer than maxSliced has no slice, and of one that is longer
+// than maxShown the file of results and the page have the beginning.
+const (
+	maxSliced = 100
+	maxShown  = 200
+)
 
+// notSliced are the columns without slices.
 var notSliced = []string{"user", "behavior", "state", "failure_rules", "current_state", "tracked_constraints", "scripted_user_turns"}
 
 // cell returns the value of a column for a slice.
@@ -66,18 +73,24 @@ func (r *Row) cell(column string) string {
 	return value
 }
 
-// sliced returns the cells of the row that have slices.
-func (r *Row) sliced() map[string]string {
+// shown returns the cells of the row that the page shows.
+func (r *Row) shown() map[string]string {
 	all := map[string]string{}
-	for column, value := range r.cells {
-		all[column] = value
-	}
-	for column := range r.Extra {
-		if value := r.cell(column); value != "" {
-			all[column] = value
+	for column, value := range r.Extra {
+		if value = strings.TrimSpace(value); value != "" {
+			all[column] = beginning(value)
 		}
 	}
+	maps.Copy(all, r.cells)
 	return all
+}
+
+// beginning returns what is shown of a cell.
+func beginning(cell string) string {
+	if len(cell) > maxShown {
+		return bounded.Prefix(cell, maxShown) + "…"
+	}
+	return cell
 }
 
 // columns returns SliceBy, and the other columns with few values: at most 20, and at most one for two
@@ -89,7 +102,8 @@ func (e *Experiment) columns() []string {
 		if trials[0].Row == nil {
 			continue
 		}
-		for column, value := range trials[0].Row.sliced() {
+		for column := range trials[0].Row.shown() {
+			value := trials[0].Row.cell(column)
 			if values[column] == nil {
 				values[column] = map[string]bool{}
 			}
