@@ -312,6 +312,41 @@ assistant Done.
 	}
 }
 
+// The turn of a session begins at the last message that has the prompt, and there again if the agent
+// shortens its history.
+func TestSetConversationThatGetsShorter(t *testing.T) {
+	prompt, before := says("user", "And order 4522?"), says("user", "Refund order 4521.")
+	for _, tt := range []struct {
+		name          string
+		first, second []dispatch.Message
+		want          string
+	}{
+		{"an earlier turn had the same prompt", nil, []dispatch.Message{prompt, says("assistant", "No."), prompt, says("assistant", "Yes.")},
+			"user And order 4522?\nassistant Yes.\nassistant Done.\n"},
+		{"fewer messages", []dispatch.Message{before, says("assistant", "Done."), before, says("assistant", "Done."), prompt},
+			[]dispatch.Message{says("user", "So far: 4521."), prompt, says("assistant", "Yes.")},
+			"user And order 4522?\nassistant Yes.\nassistant Done.\n"},
+		{"as many messages", []dispatch.Message{before, prompt, says("assistant", "Yes.")},
+			[]dispatch.Message{before, says("assistant", "Done."), prompt},
+			"user And order 4522?\nassistant Done.\n"},
+		{"without the prompt", []dispatch.Message{before, prompt}, []dispatch.Message{says("user", "So far: 4521.")},
+			"user And order 4522?\nuser So far: 4521.\nassistant Done.\n"},
+	} {
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			if tt.first != nil {
+				run.Transcript().SetConversation(ctx, tt.first)
+			}
+			run.Transcript().SetConversation(ctx, tt.second)
+			return &dispatch.Response{FinalResponse: "Done."}, nil
+		})
+		body := `{"odyssey_proxy_url":"https://api.example.com/runs/abc","input":` +
+			`{"session_id":"s1","turn_id":"2","user_instruction":"And order 4522?"}}`
+		if got := brief(dispatch.CheckResponse(post(h, body, nil).Body.Bytes()).Messages); got != tt.want {
+			t.Errorf("%s: got\n%swant\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
 // The conversation and the recorded calls that it contains count once. What does not fit is left out
 // at the end, and a shorter conversation has room again.
 func TestSetConversationIsBounded(t *testing.T) {
@@ -433,11 +468,13 @@ func TestAddProblem(t *testing.T) {
 		for range 1000 { // repetitions take no room
 			run.Transcript().AddProblem(problem)
 		}
-		run.Transcript().AddProblem(dispatch.Problem{Code: "other", Pointer: "/messages"})
+		for i := range 1000 { // of which 99 are kept
+			run.Transcript().AddProblem(dispatch.Problem{Code: "other", Pointer: fmt.Sprint("/messages/", i)})
+		}
 		return &dispatch.Response{FinalResponse: "Done."}, nil
 	}
 	result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{})
-	if err != nil || len(result.Problems) != 2 || result.Problems[0] != problem || result.Problems[1].Code != "other" {
+	if err != nil || len(result.Problems) != 100 || result.Problems[0] != problem || result.Problems[99].Pointer != "/messages/98" {
 		t.Errorf("problems %v, %v", result.Problems, err)
 	}
 }

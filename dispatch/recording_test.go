@@ -653,6 +653,9 @@ func TestTranscriptBounds(t *testing.T) {
 			if found := dispatch.CheckMessages(rows); len(found) > 0 {
 				t.Errorf("problems %v", found[0])
 			}
+			if n := len(rows[0].Content); rows[0].Role != dispatch.RoleUser || n > 64<<10 {
+				t.Errorf("the instruction has %d bytes", n)
+			}
 			open := 0
 			for _, m := range rows {
 				open += len(m.ToolCalls)
@@ -932,6 +935,33 @@ func TestAddedBetweenCallsThatOverlap(t *testing.T) {
 {"role":"assistant","content":"And one more."}
 {"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{"wait":1}}]}
 {"role":"tool","content":"{\"wait\":1}","tool_call_id":"call_2"}`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A text that was added is the final response if nothing comes after it.
+func TestTextBeforeASubAgent(t *testing.T) {
+	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+		tr.Add(says("assistant", "Done."))
+		tr.SetConversation(proxy.WithActor(ctx, "sub"), []dispatch.Message{says("user", "x"), says("assistant", "y")})
+	})
+	if text := brief(got); !strings.HasSuffix(text, "assistant Done.\nuser x\nassistant y\nassistant Done.\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// A model may give two calls one id. The transcript has it once.
+func TestCallsWithOneID(t *testing.T) {
+	got := in(t, func(ctx context.Context, run *dispatch.Run) {
+		for _, n := range []string{`{"n":1}`, `{"n":2}`} {
+			_, _ = run.Proxy.Do(proxy.WithCallID(ctx, "c0"), "get_order", json.RawMessage(n))
+		}
+	})
+	want := `{"role":"assistant","tool_calls":[{"id":"c0","name":"get_order","arguments":{"n":1}}]}
+{"role":"tool","content":"{\"n\":1}","tool_call_id":"c0"}
+{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":{"n":2}}]}
+{"role":"tool","content":"{\"n\":2}","tool_call_id":"call_1"}`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
