@@ -211,6 +211,36 @@ assistant [c0 get_order {}]
 tool(c0) {"of":"orders"}
 assistant Done.
 `},
+		{"a result belongs to the last message with its id", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			do(ctx, run, "c0", a, `{"n":1}`)
+			do(ctx, run, "c0", a, `{"n":2}`)
+			tr.SetConversation(ctx, []dispatch.Message{
+				says("user", "Refund order 4521."), calling(call("c0", a, `{"n":1}`)), says("user", "The other."),
+				calling(call("c0", a, `{"n":2}`)), result("c0", `"two"`),
+			})
+		}, `
+user Refund order 4521.
+assistant [c0 get_order {"n":1}]
+tool(c0) {"n":1}
+user The other.
+assistant [c0 get_order {"n":2}]
+tool(c0) two
+assistant Done.
+`},
+		{"and there to the first call", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			do(ctx, run, "c0", a, `{"n":1}`)
+			do(ctx, run, "c0", a, `{"n":2}`)
+			tr.SetConversation(ctx, []dispatch.Message{
+				says("user", "Refund order 4521."), calling(call("c0", a, `{"n":1}`), call("c0", a, `{"n":2}`)),
+				result("c0", `"one"`),
+			})
+		}, `
+user Refund order 4521.
+assistant [c0 get_order {"n":1}] [c0 get_order {"n":2}]
+tool(c0) {"n":2}
+tool(c0) one
+assistant Done.
+`},
 		{"the agent answers after its sub-agent", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
 			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
 			tr.SetConversation(proxy.WithActor(ctx, "refunds"), []dispatch.Message{says("user", "4521"), says("assistant", "Refunded.")})
