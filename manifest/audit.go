@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/process"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -37,24 +36,19 @@ type AuditRecord struct {
 // "true" occur everywhere in paths.
 const minSecret = 6
 
-// record describes a run that has ended.
-func (s *started) record(o *process.Outcome, r *Result) AuditRecord {
+// hide replaces the values of variables, which are written NAME=value.
+func (r *AuditRecord) hide(variables []string) {
 	var values []string
-	for _, entry := range s.env[len(s.env)-len(s.passed):] { // passed variables come last
+	for _, entry := range variables {
 		if _, value, _ := strings.Cut(entry, "="); len(value) >= minSecret {
 			values = append(values, value)
 		}
 	}
 	secrets := redact.New(values...)
-	record := AuditRecord{
-		Time: s.begin.UTC(), CallID: r.CallID, Tool: r.Tool, WorkDir: secrets.Redact(s.manifest.options.WorkDir),
-		Exit: r.ExitCode, Millis: r.Duration.Milliseconds(), StdoutBytes: o.Stdout.Total, StderrBytes: o.Stderr.Total,
-		Truncated: r.Truncated, EnvKeys: s.passed, Code: CodeOf(r.Err),
+	r.WorkDir = secrets.Redact(r.WorkDir)
+	for i, arg := range r.Argv {
+		r.Argv[i] = secrets.Redact(arg)
 	}
-	for _, arg := range s.tool.argv {
-		record.Argv = append(record.Argv, secrets.Redact(arg))
-	}
-	return record
 }
 
 // AuditLog returns a function for [Options.Audit] that appends records as JSON Lines to one file

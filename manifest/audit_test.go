@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"maps"
@@ -17,6 +18,17 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 )
 
+// doAll makes calls at the same time, and returns the results in the order of the calls.
+func doAll(ctx context.Context, m *manifest.Manifest, calls []manifest.Call) []*manifest.Result {
+	results := make([]*manifest.Result, len(calls))
+	var all sync.WaitGroup
+	for i, call := range calls {
+		all.Go(func() { results[i] = m.Do(ctx, call) })
+	}
+	all.Wait()
+	return results
+}
+
 // audited runs calls and returns their records by call id.
 func audited(t *testing.T, o *manifest.Options, calls []manifest.Call, tools ...entry) map[string]manifest.AuditRecord {
 	t.Helper()
@@ -30,7 +42,7 @@ func audited(t *testing.T, o *manifest.Options, calls []manifest.Call, tools ...
 		}
 		records[r.CallID] = r
 	}
-	load(t, o, tools...).DoAll(t.Context(), calls)
+	doAll(t.Context(), load(t, o, tools...), calls)
 	return records
 }
 
@@ -156,7 +168,7 @@ func TestAuditLog(t *testing.T) {
 	for i := range calls {
 		calls[i] = manifest.Call{ID: "c", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}
 	}
-	m.DoAll(t.Context(), calls)
+	doAll(t.Context(), m, calls)
 
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) == 0 {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
+	"slices"
 	"syscall"
 	"time"
 
@@ -113,32 +113,7 @@ func (m *Manifest) Do(ctx context.Context, call Call) *Result {
 		return call.failed(contextError(ctx, call.Tool))
 	}
 	defer m.leave()
-	return m.start(t, call, input).wait(ctx)
-}
-
-// DoAll runs the calls of one turn of a model, at most [Options.MaxParallel] at the same time. It
-// returns one result per call, in the order of the calls. Programs start in that order.
-func (m *Manifest) DoAll(ctx context.Context, calls []Call) []*Result {
-	results := make([]*Result, len(calls))
-	var running sync.WaitGroup
-	for i, call := range calls {
-		t, input, rejected := m.prepare(call)
-		if rejected != nil {
-			results[i] = call.failed(rejected)
-			continue
-		}
-		if err := m.enter(ctx); err != nil {
-			results[i] = call.failed(contextError(ctx, call.Tool))
-			continue
-		}
-		begun := m.start(t, call, input) // not in the goroutine: programs start in the order of the calls
-		running.Go(func() {
-			defer m.leave()
-			results[i] = begun.wait(ctx)
-		})
-	}
-	running.Wait()
-	return results
+	return m.run(ctx, t, call, input)
 }
 
 // prepare finds the tool and checks the arguments.
@@ -187,47 +162,33 @@ func (call Call) failed(err *Error) *Result {
 	return &Result{CallID: call.ID, Tool: call.Tool, Err: err, ExitCode: -1}
 }
 
-// started is a call whose program runs or failed to start.
-type started struct {
-	manifest    *Manifest
-	tool        *tool
-	call        Call
-	env, passed []string
-	begin       time.Time
-	run         *process.Run
-	err         error // of the start; run is nil then
-}
-
-func (m *Manifest) start(t *tool, call Call, input json.RawMessage) *started {
-	s := &started{manifest: m, tool: t, call: call}
-	s.env, s.passed = m.environment(t)
-	s.begin = time.Now()
-	s.run, s.err = process.Start(&process.Command{
-		Argv: t.argv, Env: s.env, Dir: m.options.WorkDir, Stdin: input,
+// run runs the program, judges its output and calls Options.Audit.
+func (m *Manifest) run(ctx context.Context, t *tool, call Call, input json.RawMessage) *Result {
+	var o process.Outcome
+	r := &Result{CallID: call.ID, Tool: t.name, ExitCode: -1}
+	env, passed := m.environment(t)
+	begin := time.Now()
+	program, err := process.Start(&process.Command{
+		Argv: t.argv, Env: env, Dir: m.options.WorkDir, Stdin: input,
 		MaxStdout: m.options.MaxStdout, MaxStderr: maxStderr,
 		Timeout: t.timeout, Grace: m.options.Grace, PipeWait: m.pipeWait,
 	})
-	return s
-}
-
-// wait waits for the program, judges its output and calls Options.Audit.
-func (s *started) wait(ctx context.Context) *Result {
-	m, t := s.manifest, s.tool
-	var o process.Outcome
-	var r *Result
-	if s.err != nil {
-		r = s.call.failed(startError(t, s.err))
+	if err != nil {
+		r.Err = startError(t, err)
 	} else {
-		o = s.run.Wait(ctx)
-		r = &Result{
-			CallID: s.call.ID, Tool: t.name,
-			Stdout: o.Stdout.Bytes, Stderr: o.Stderr.Bytes, Truncated: o.Stdout.Cut || o.Stderr.Cut,
-			ExitCode: o.ExitCode, Signal: o.Signal, Duration: o.Duration,
-		}
+		o = program.Wait(ctx)
+		r.Stdout, r.Stderr, r.Truncated = o.Stdout.Bytes, o.Stderr.Bytes, o.Stdout.Cut || o.Stderr.Cut
+		r.ExitCode, r.Signal, r.Duration = o.ExitCode, o.Signal, o.Duration
 		m.judge(ctx, t, &o, r)
 	}
 	if m.options.Audit != nil {
-		m.options.Audit(s.record(&o, r))
+		record := AuditRecord{
+			Time: begin.UTC(), CallID: r.CallID, Tool: r.Tool, Argv: slices.Clone(t.argv), WorkDir: m.options.WorkDir,
+			Exit: r.ExitCode, Millis: r.Duration.Milliseconds(), StdoutBytes: o.Stdout.Total, StderrBytes: o.Stderr.Total,
+			Truncated: r.Truncated, EnvKeys: passed, Code: CodeOf(r.Err),
+		}
+		record.hide(env[len(env)-len(passed):]) // passed variables come last
+		m.options.Audit(record)
 	}
 	return r
 }

@@ -49,7 +49,7 @@
 //
 // A [Manifest] is safe for concurrent use. Every error is an [*Error] with a [Code]; [CodeOf]
 // returns it. Failures of a tool are results for the model: [Manifest.CallForModel] returns
-// {"error":"…"} for them, and [Error.ToolResult] does so for the results of [Manifest.DoAll].
+// {"error":"…"} for them, and [Error.ToolResult] does so for the results of [Manifest.Do].
 // Error texts contain no argument, no value of an environment variable and no output. What a
 // failing tool writes to stderr is in Error.Message and Error.Hint only.
 //

@@ -28,8 +28,7 @@ type Options struct {
 	// Defaults to 1 MiB.
 	MaxStdout int
 	// MaxParallel is the number of programs of this manifest that run at the same time. Further
-	// calls wait for a place. With 1, [Manifest.DoAll] runs its calls one after the other.
-	// Defaults to 16.
+	// calls wait for a place. Defaults to 16.
 	MaxParallel int
 
 	// Output is the format that tools must print. Defaults to [SingleLineJSON].

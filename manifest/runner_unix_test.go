@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +31,7 @@ func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Res
 		calls[i] = manifest.Call{Tool: "t", Args: args}
 	}
 	failed := 0
-	for i, r := range m.DoAll(t.Context(), calls) {
+	for i, r := range doAll(t.Context(), m, calls) {
 		if err := check(r); err != nil {
 			if failed++; failed == 1 {
 				t.Errorf("run %d: %v", i, err)
@@ -301,7 +300,7 @@ func TestPipeWait(t *testing.T) {
 	t.Run("without any wait, what the program printed is whole", func(t *testing.T) {
 		nothingLeft(t)
 		m := load(t, &manifest.Options{MaxParallel: 8}, tool("print-and-leave", "60000")).SetPipeWait(1)
-		for i, r := range m.DoAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, testkit.Size(16, 40))) {
+		for i, r := range doAll(t.Context(), m, slices.Repeat([]manifest.Call{{Tool: "t"}}, testkit.Size(16, 40))) {
 			if r.Err != nil || len(r.Stdout) != 60000 || !r.Truncated {
 				t.Errorf("run %d: %d bytes, truncated %v, err %v", i, len(r.Stdout), r.Truncated, r.Err)
 			}
@@ -545,80 +544,11 @@ func TestConcurrentCallsOfOneManifest(t *testing.T) {
 	all.Wait()
 }
 
-func TestDoAll(t *testing.T) {
-	t.Run("results stand in the order of the calls", func(t *testing.T) {
-		nothingLeft(t)
-		slow, quick := tool("sleep", "30ms"), tool("echo").with("name", "quick")
-		m := load(t, nil, slow, quick)
-		results := m.DoAll(t.Context(), []manifest.Call{
-			{ID: "a", Tool: "t"}, {ID: "b", Tool: "none"}, {ID: "c", Tool: "quick", Args: map[string]int{"n": 3}},
-			{ID: "d", Tool: "quick", Args: 4},
-		})
-		var got []string
-		for _, r := range results {
-			got = append(got, r.CallID+" "+r.Tool+" "+shown(r))
-		}
-		want := []string{"a t {}", `b none {"error":"unknown tool: none","tools":["t","quick"]}`, `c quick {"n":3}`,
-			`d quick {"error":"invalid arguments: the arguments must be written as a JSON object; a Go int is not; send the arguments as one JSON object and call the tool again"}`}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-	})
-	t.Run("one at a time keeps the order of the calls", func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "log")
-		var tools []entry
-		var calls []manifest.Call
-		want := ""
-		for i := range 8 {
-			name := string(rune('a' + i))
-			tools = append(tools, tool("append", name, file, "5ms").with("name", name))
-			calls = append(calls, manifest.Call{Tool: name})
-			want += "<" + name + name + ">"
-		}
-		load(t, &manifest.Options{MaxParallel: 1}, tools...).DoAll(t.Context(), calls)
-		if got, _ := os.ReadFile(file); string(got) != want {
-			t.Errorf("log %s, want %s", got, want)
-		}
-	})
-	t.Run("programs start in the order of the calls", func(t *testing.T) {
-		const n = 16
-		var mu sync.Mutex
-		var asked, want []string
-		options := &manifest.Options{MaxParallel: n, LookupEnv: func(name string) (string, bool) {
-			if strings.HasPrefix(name, "TOOL_") {
-				mu.Lock()
-				defer mu.Unlock()
-				asked = append(asked, name)
-			}
-			return "", false
-		}}
-		var tools []entry
-		var calls []manifest.Call
-		for i := range n {
-			name := fmt.Sprintf("TOOL_%02d", i)
-			e := entry{"name": name, "command": []string{"/bin/sh", "-c", "echo $$"}, "envPassthrough": []string{name}}
-			tools, calls, want = append(tools, e), append(calls, manifest.Call{Tool: name}), append(want, name)
-		}
-		last := 0
-		for i, r := range load(t, options, tools...).DoAll(t.Context(), calls) {
-			pid, err := strconv.Atoi(string(r.Output))
-			if err != nil || r.Err != nil {
-				t.Fatal(err, r.Err)
-			}
-			// otherwise the numbers of processes have wrapped around
-			if runtime.GOOS == "linux" && pid < last && last-pid < 1000 {
-				t.Errorf("call %d started before the one before it", i)
-			}
-			last = pid
-		}
-		if !slices.Equal(asked, want) {
-			t.Errorf("asked for the environment of %v", asked)
-		}
-	})
+func TestCallsAtTheSameTime(t *testing.T) {
 	t.Run("the bound holds, and is used", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "log")
 		m := load(t, &manifest.Options{MaxParallel: 3}, tool("meet", file, "3", "20ms"))
-		m.DoAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 12))
+		doAll(t.Context(), m, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12))
 		log, _ := os.ReadFile(file)
 		inside, most := 0, 0
 		for _, b := range log {
@@ -640,7 +570,7 @@ func TestDoAll(t *testing.T) {
 		m := load(t, &manifest.Options{MaxParallel: 2}, tool("parent", "sleep", "stay", file, forever))
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { await(t, file); cancel() }()
-		for i, r := range m.DoAll(ctx, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12)) {
+		for i, r := range doAll(ctx, m, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12)) {
 			if r == nil || !errors.Is(r.Err, context.Canceled) {
 				t.Errorf("result %d: %+v", i, r)
 			}
