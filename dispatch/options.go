@@ -60,11 +60,10 @@ type Options struct {
 	// one pacer per run token, across the turns of a session.
 	Proxy *proxy.Options
 
-	// RateLimit is the number of requests that the clients of one run token send within RateWindow:
-	// tool calls, their repeats and trace events. Further requests wait. The defaults are 60
-	// requests and one minute, as documented. A negative RateLimit means no limit.
-	RateLimit  int
-	RateWindow time.Duration
+	// RateLimit is the number of requests that the clients of one run token send in one minute:
+	// tool calls, their repeats and trace events. Further requests wait. Defaults to 60, as
+	// documented. A negative RateLimit means no limit.
+	RateLimit int
 
 	// RunTimeout is the agent's run_timeout_s at registration, after which the platform stops
 	// waiting. It counts from the arrival of the request. Defaults to 300 s; the maximum is 1800 s.
@@ -116,8 +115,7 @@ const (
 	defaultRunTimeout  = 300 * time.Second
 	maxRunTimeout      = 1800 * time.Second
 	defaultReserve     = 2 * time.Second
-	defaultRateLimit   = 60
-	defaultRateWindow  = time.Minute
+	defaultRateLimit   = 60 // per minute
 )
 
 // newHandler returns a handler without authentication. It checks once the options that requests and
@@ -137,7 +135,7 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 	for name, value := range map[string]int64{
 		"MaxBodyBytes": o.MaxBodyBytes, "MaxBytesInFlight": o.MaxBytesInFlight, "BodyTimeout": int64(o.BodyTimeout),
 		"RunTimeout": int64(o.RunTimeout), "Reserve": int64(o.Reserve),
-		"MaxRuns": int64(o.MaxRuns), "RateWindow": int64(o.RateWindow),
+		"MaxRuns": int64(o.MaxRuns),
 	} {
 		if value < 0 {
 			bad("Options.%s must not be negative; use 0 for the default", name)
@@ -186,8 +184,8 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 	if copied.Pacer != nil {
 		bad("Options.Proxy.Pacer must be nil: the handler has a pacer for each run token; see Options.RateLimit")
 	}
-	limit, window := cmp.Or(o.RateLimit, defaultRateLimit), cmp.Or(o.RateWindow, defaultRateWindow)
-	h.state.init(func() *proxy.Pacer { return proxy.NewPacer(limit, window) })
+	limit := cmp.Or(o.RateLimit, defaultRateLimit)
+	h.state.init(func() *proxy.Pacer { return proxy.NewPacer(limit, time.Minute) })
 	// The client checks the other proxy options, with a URL that is valid.
 	if _, err := proxy.New("http://localhost", "token", o.Proxy); err != nil {
 		bad("Options.Proxy: %w", errors.Unwrap(err))

@@ -873,7 +873,11 @@ func TestWhatATranscriptKeeps(t *testing.T) {
 		kept := 0
 		sent, removed := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			tt.agent(ctx, run, tr)
-			kept = len(tr.Messages()) - 1
+			all := tr.Messages()
+			kept = len(all) - 1
+			if last := all[kept].Content.String(); tt.name == "recorded" && last != "…" {
+				t.Errorf("the last result that is kept is %.100s", last)
+			}
 		}, slow)
 		if kept < tt.kept-1 || kept > tt.kept+1 || len(sent)+removed != tt.all+2 {
 			t.Errorf("%s: %d messages are kept, want %d; %d are sent and %d are not", tt.name, kept, tt.kept, len(sent), removed)

@@ -168,9 +168,7 @@ func (s *sender) toolCalls(m *Message) {
 func (s *sender) newID() string {
 	s.transcript.mu.Lock()
 	defer s.transcript.mu.Unlock()
-	id := s.transcript.newID(s.ids)
-	s.ids[id] = true
-	return id
+	return s.transcript.newID(s.ids)
 }
 
 func inUTF8(raw []byte) []byte { return bytes.ToValidUTF8(raw, []byte("\ufffd")) }

@@ -288,6 +288,22 @@ func TestRepairOfManyCalls(t *testing.T) {
 	}
 }
 
+// Each result with an id belongs to one of the calls with this id, and a result without one to the first
+// call that has none.
+func TestRepairOfEqualIDs(t *testing.T) {
+	messages := []dispatch.Message{
+		calling(call("c0", "f", ""), call("c0", "g", ""), call("c1", "h", "")), result("c0", `"f's"`), result("c0", `"g's"`),
+		result("", `"h's"`), result("", `"nobody's"`),
+	}
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "x", Messages: messages}, nil
+	})
+	want := "assistant [c0 f {}] [c0 g {}] [c1 h {}]\ntool(c0) f's\ntool(c0) g's\ntool(c1) h's\n"
+	if sent := brief(dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes()).Messages); sent != want {
+		t.Errorf("got\n%swant\n%s", sent, want)
+	}
+}
+
 // The last text of the assistant is the final response. It is cut rather than removed.
 func TestLongLastMessage(t *testing.T) {
 	for size, want := range map[int]int{500_000: 500_000, 600_000: 64 << 10} {

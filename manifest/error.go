@@ -110,36 +110,35 @@ func (e *Error) ToolResult() json.RawMessage {
 	if e.output != nil {
 		return e.output
 	}
-	content := []byte(`{"error":`)
+	var w rawjson.Object
 	switch e.Code {
 	case CodeUnknownTool, CodeArguments, CodeUnavailable, CodeCanceled, CodeDeadline, CodeTimeout, CodeExit, CodeSignal,
 		CodeResponseTooLarge, CodeBadResponse, CodeToolFailed:
 	default: // for the operator
-		return append(appendText(content, toolresult.TextFailed), '}')
+		w.PutText("error", toolresult.TextFailed)
+		return w.Bytes()
 	}
 	if len(e.object) > 0 {
-		content = append(content, e.object...)
+		w.Put("error", e.object)
 	} else {
-		content = appendText(content, e.Message)
+		w.Put("error", cutText(e.Message, maxMessage))
 	}
 	if e.Hint != "" {
-		content = appendText(append(content, `,"hint":`...), e.Hint)
+		w.Put("hint", cutText(e.Hint, maxMessage))
 	}
-	for i, name := range e.tools[:min(len(e.tools), maxNames)] {
-		separator := ","
-		if i == 0 {
-			separator = `,"tools":[`
-		}
-		content = appendText(append(content, separator...), bounded.Cut(name, 200))
+	var names []json.RawMessage
+	for _, name := range e.tools[:min(len(e.tools), maxNames)] {
+		names = append(names, cutText(name, 200))
 	}
-	if len(e.tools) > 0 {
-		content = append(content, ']')
+	if names != nil {
+		w.Put("tools", rawjson.Array(names))
 	}
-	return append(content, '}')
+	return w.Bytes()
 }
 
-func appendText(dst []byte, text string) []byte {
-	return rawjson.AppendQuote(dst, bounded.Cut(strings.ToValidUTF8(text, "\ufffd"), maxMessage))
+// cutText returns a text of at most limit bytes as a JSON string.
+func cutText(text string, limit int) json.RawMessage {
+	return rawjson.Quote(bounded.Cut(strings.ToValidUTF8(text, "\ufffd"), limit))
 }
 
 // Problem is one rule that a manifest breaks, or one finding of [Manifest.Lint].

@@ -51,10 +51,11 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 		return v, err
 	}
 	if result.Failed() {
-		return v, c.run.resultError(CodeToolFailed, result, nil)
+		return v, result.unusable(CodeToolFailed,
+			errors.New("the tool answered with a failure; show ToolResult to the model"))
 	}
 	if v, err = rawjson.Decode[T](result.Response, "the result"); err != nil {
-		return v, c.run.resultError(CodeResultType, result, err)
+		return v, result.unusable(CodeResultType, err)
 	}
 	return v, nil
 }

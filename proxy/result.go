@@ -56,11 +56,11 @@ var envelopeMembers = []string{"tool_name", "response", "source", "latency_ms", 
 // decodeResult takes the proxy's envelope apart. The tool's own result is never looked into, only
 // checked to be JSON.
 func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
+	failure := func(code Code, err error) *Error {
+		return &Error{Code: code, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err}
+	}
 	if ans.status != http.StatusOK && !hasResponse(ans.body) {
-		return nil, &Error{
-			Code: CodeStatus, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts,
-			Err: errors.New("the body has no member response"),
-		}
+		return nil, failure(CodeStatus, errors.New("the body has no member response"))
 	}
 	result := &Result{Tool: tool, Attempts: ans.attempts}
 	err := rawjson.Read(ans.body, resultLimits, func(read *rawjson.Reader) error {
@@ -69,13 +69,11 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 			case "response":
 				result.Response, err = read.Value()
 			case "source":
-				if read.Kind() != '"' {
-					_, err = read.Value()
-					break
+				if read.Kind() == '"' {
+					var source string
+					source, err = read.Known(string(SourceOdyssey))
+					result.Source = r.source(source)
 				}
-				var source string
-				source, err = read.Known(string(SourceOdyssey))
-				result.Source = r.source(source)
 			case "latency_ms": // a member of the wrong type, other than response, does not cost a result
 				var v json.RawMessage
 				v, err = read.Value()
@@ -90,38 +88,20 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 				}
 			case "validation":
 				result.Validation, err = read.Value()
-			default: // tool_name is known already; unknown members are the platform's to add
-				_, err = read.Value()
 			}
 			return err
 		}, envelopeMembers...)
 	})
-	if err == nil && result.Response == nil {
-		err = errors.New("the answer has no member response")
-	}
-	if err != nil {
-		return nil, badResponse(tool, ans, r.withoutSecrets(err))
-	}
-	return r.bounded(result, ans)
-}
-
-// bounded refuses a result that is larger than the client takes. The body of the answer may be
-// larger, by the envelope.
-func (r *run) bounded(result *Result, ans answer) (*Result, *Error) {
-	if len(result.Response) > maxBody {
-		return nil, &Error{
-			Code: CodeResponseTooLarge, Delivery: Unknown, Tool: result.Tool, Status: ans.status,
-			Attempts: ans.attempts, Err: fmt.Errorf("the result has %d bytes; the limit is %d", len(result.Response),
-				maxBody),
-		}
+	switch {
+	case err != nil:
+		return nil, failure(CodeBadResponse, r.withoutSecrets(err))
+	case result.Response == nil:
+		return nil, failure(CodeBadResponse, errors.New("the answer has no member response"))
+	case len(result.Response) > maxBody: // the body of the answer may be larger, by the envelope
+		return nil, failure(CodeResponseTooLarge,
+			fmt.Errorf("the result has %d bytes; the limit is %d", len(result.Response), maxBody))
 	}
 	return result, nil
-}
-
-func badResponse(tool string, ans answer, err error) *Error {
-	return &Error{
-		Code: CodeBadResponse, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err,
-	}
 }
 
 // hasResponse reports whether an answer is an object with the member response.
@@ -138,16 +118,7 @@ func hasResponse(body []byte) (found bool) {
 	return found
 }
 
-// resultError is for a result that [Call] cannot hand out as a T.
-func (r *run) resultError(code Code, result *Result, err error) *Error {
-	e := &Error{
-		Code: code, Delivery: Unknown, Tool: result.Tool, Status: 200, Attempts: result.Attempts, Result: result,
-	}
-	switch {
-	case code == CodeToolFailed:
-		e.Err = errors.New("the tool answered with a failure; show ToolResult to the model")
-	default:
-		e.Err = err
-	}
-	return e
+// unusable is the error for a result that [Call] cannot return as a T.
+func (r *Result) unusable(code Code, err error) *Error {
+	return &Error{Code: code, Delivery: Unknown, Tool: r.Tool, Status: 200, Attempts: r.Attempts, Result: r, Err: err}
 }
