@@ -15,21 +15,15 @@ import (
 // The formats in this file belong to later releases of the platform, as public ports of agents
 // use them. The platform does not document them.
 
-// Modes of later releases, beside schema.Executed.
-const (
-	modeIntercepted schema.Mode = "code_intercepted" // executed
-	modeSimulated   schema.Mode = "simulated"        // sandbox
-)
+// modes are the modes of later releases beside schema.Executed, with the modes of package schema that they stand for.
+var modes = map[schema.Mode]schema.Mode{"code_intercepted": schema.Executed, "simulated": schema.Sandbox}
 
-// known returns the tools with those modes under their other names, which package schema knows.
+// known returns the tools with modes that package schema knows.
 func known(tools []schema.Tool) []schema.Tool {
 	tools = slices.Clone(tools)
 	for i := range tools {
-		switch tools[i].DefaultExecutionMode {
-		case modeIntercepted:
-			tools[i].DefaultExecutionMode = schema.Executed
-		case modeSimulated:
-			tools[i].DefaultExecutionMode = schema.Sandbox
+		if mode, ok := modes[tools[i].DefaultExecutionMode]; ok {
+			tools[i].DefaultExecutionMode = mode
 		}
 	}
 	return tools

@@ -2,6 +2,7 @@ package proxytest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,33 +18,32 @@ type route struct {
 
 // routeOf returns the route of a path.
 func routeOf(path string) (r route) {
-	base, last, _ := cutLast(path, "/")
-	before, plane, _ := cutLast(base, "/")
+	segments := strings.Split(path, "/")
+	last := len(segments) - 1
+	is := func(i int, names ...string) bool { return i > 0 && slices.Contains(names, segments[i]) }
+	at := last // of the plane
 	switch {
-	case last == "":
+	case segments[last] == "":
 		return route{}
-	case plane == "tools" || plane == "traces":
-		r, base = route{plane: plane, name: last}, before
-	case last == "telemetry" || last == "data" || last == "context":
-		r = route{plane: last, name: last}
+	case is(last-1, "tools", "traces"):
+		at = last - 1
+	case is(last, "telemetry"):
 	default: // data and context may have paths of their own
-		for _, plane := range []string{"data", "context"} {
-			if at := strings.LastIndex(path, "/"+plane+"/"); at >= 0 {
-				r, base = route{plane: plane, name: path[at+1:]}, path[:at]
-			}
+		for at > 0 && !is(at, "data", "context") {
+			at--
 		}
 	}
-	if base, id, _ := cutLast(base, "/"); strings.HasSuffix(base, "/runs") {
-		r.run = id
+	if at == 0 {
+		return route{}
+	}
+	r = route{plane: segments[at], name: strings.Join(segments[at:], "/")}
+	if is(at, "tools", "traces") {
+		r.name = segments[last]
+	}
+	if is(at-2, "runs") {
+		r.run = segments[at-1]
 	}
 	return r
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return "", s, false
 }
 
 // ServeHTTP implements http.Handler for POST {base}/tools/{name} and POST {base}/traces/{type},
