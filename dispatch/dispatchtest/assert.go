@@ -3,7 +3,6 @@ package dispatchtest
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +90,7 @@ func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
 	if len(r.Turns) > 0 {
 		answered = r.Turns[len(r.Turns)-1].Answered
 	}
-	if late := testrun.Between(r.run.Log(), answered, math.MaxInt); late.LastOrder() > 0 {
+	if late, found := testrun.Late(r.run.Log(), answered); found {
 		t.Errorf("the agent called the proxy after it had answered\n%s", late)
 		return
 	}

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -284,7 +283,7 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 	c.note("a dispatch", c.command(""))
 	answered := 0
 	for _, turn := range c.sample.result.Turns {
-		answered = max(answered, turn.Log.LastOrder())
+		answered = turn.Answered
 	}
 	for over, last := time.After(c.opts.LateCallWait), false; !last; {
 		select {
@@ -294,7 +293,7 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 			last = true
 		case <-time.After(20 * time.Millisecond):
 		}
-		if late := testrun.Between(c.sample.run.Log(), answered, math.MaxInt); late.LastOrder() > 0 {
+		if late, found := testrun.Late(c.sample.run.Log(), answered); found {
 			return warning("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
 				"the agent called the proxy after it had answered: %s", called(late))
 		}

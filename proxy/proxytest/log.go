@@ -103,22 +103,6 @@ func (r *Log) copy(before, state ledger.Snapshot) *Log {
 	}
 }
 
-// LastOrder returns the greatest Order of all events, or 0 if there are none. It tells the events of
-// a later turn from those before it.
-func (r *Log) LastOrder() (last int) {
-	for _, calls := range [][]Call{r.Calls, r.Refused} {
-		for _, c := range calls {
-			last = max(last, c.Order)
-		}
-	}
-	for _, traces := range [][]Trace{r.Traces, r.Telemetry} {
-		for _, t := range traces {
-			last = max(last, t.Order)
-		}
-	}
-	return last
-}
-
 // How many characters of a text from outside are shown: of a value on a line, of the reason of a
 // failure, of a value that an assertion is about, and of a fault.
 const (

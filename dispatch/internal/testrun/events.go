@@ -1,10 +1,17 @@
 package testrun
 
 import (
+	"math"
 	"slices"
 
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
+
+// Late returns a log with the events after the answer with the order answered, and whether there are any.
+func Late(log *proxytest.Log, answered int) (late *proxytest.Log, found bool) {
+	late = Between(log, answered, math.MaxInt)
+	return late, len(late.Calls)+len(late.Refused)+len(late.Traces)+len(late.Telemetry) > 0
+}
 
 // Between returns a log with the events after the one with the order from, up to the one with the
 // order to. Everything else is taken from the whole log.
