@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// A check is one line of the report.
+// A check is one line of the report. Its function sends what it needs, judges the answers, and says what
+// to do.
 type check struct {
 	name     Name
 	needs    []Name // the checks that must not have failed
 	endpoint bool   // it is about requests that a program in code mode does not receive
-	sends    string // the dispatches of a scenario
-	calls    bool   // they tell something only if the sample calls a tool
+	sends    string // the dispatches of a scenario; "" for other checks
+	calls    bool   // the sample must have called a tool
 	rule     string // document, heading and sentence
 	warning  Severity
 	look     func(*checkup, context.Context) Finding

@@ -161,7 +161,7 @@ func Check(ctx context.Context, target dispatchtest.Target, opts *Options) (*Rep
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
+	defer c.close(0)
 	report := &Report{Target: c.name()}
 	chosen := slices.DeleteFunc(slices.Clone(scenarios), func(k check) bool { return !slices.Contains(c.opts.Scenarios, k.name) })
 	for _, k := range slices.Concat(checks, chosen) {
@@ -226,7 +226,7 @@ func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
 		mistakes = append(mistakes, err)
 	}
 	if err := errors.Join(mistakes...); err != nil {
-		c.close()
+		c.close(0)
 		return nil, err
 	}
 	c.readOutputs()
@@ -270,11 +270,12 @@ func transportOr(given http.RoundTripper) http.RoundTripper {
 	return transport
 }
 
-// close ends the proxies of all dispatches. Until then they answer late calls.
-func (c *checkup) close() {
-	for _, end := range c.closers {
+// close ends the proxies of the dispatches after the first n. Until then they answer late calls.
+func (c *checkup) close(n int) {
+	for _, end := range c.closers[n:] {
 		end()
 	}
+	c.closers = c.closers[:n]
 }
 
 // mistakes checks what package testrun does not, and fills in the defaults.
@@ -367,6 +368,9 @@ func (c *checkup) blocked(ctx context.Context, k *check) (f Finding, blocked boo
 // look makes a check.
 func (c *checkup) look(ctx context.Context, k *check) Finding {
 	c.now = activity{}
+	if k.sends != "" {
+		defer c.close(len(c.closers))
+	}
 	f := k.look(c, ctx)
 	if k.sends != "" {
 		for _, e := range c.now.episodes {

@@ -420,7 +420,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			post(base+"/tools/__reachability_probe__", "fake-token")
 			say(w, 200, `{"final_response":"done"}`)
 		}}},
-		{name: "uses what is not played here, and fails", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		{name: "uses what is not served here, and fails", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
 			post(e.ProxyURL+"/telemetry", r.Header.Get("X-Pipelines-Run-Token"))
 			say(w, 422, `{}`)
 		}}, failed: names{"dispatch"}, seen: "agent_4xx", do: "Compare how the agent reads the envelope"},

@@ -50,7 +50,7 @@ func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 		return skipped("", "left out by the options")
 	case c.opts.Task == nil && !c.local():
 		return skipped("Give a task of its own, best with a proxy that the agent can reach.",
-			"the agent is elsewhere, where it cannot reach the proxy that is played on this machine")
+			"the agent is elsewhere, where it cannot reach the proxy that is served on this machine")
 	}
 	c.note("a dispatch", c.command(""))
 	c.sample = c.dispatch(ctx, &episode{})
@@ -156,11 +156,11 @@ func (c *checkup) failure(r *dispatchtest.Result) string {
 	return fmt.Sprintf("%s: %s", r.ErrorClass, text)
 }
 
-// runAdvice returns what to do about a run that failed. astray is as in
+// runAdvice returns what to do about a run that failed. astray is a result of strays.
 func (c *checkup) runAdvice(r *dispatchtest.Result, astray string) string {
 	switch {
 	case !c.local() && c.task.ProxyURL == "":
-		return "The agent is elsewhere: it could not reach the proxy that was played on this machine, which may be the reason. " +
+		return "The agent is elsewhere: it could not reach the proxy that was served on this machine, which may be the reason. " +
 			"See the agent's log."
 	case astray != "":
 		return fmt.Sprintf("A tool call is POST {odyssey_proxy_url}/tools/{name}; the agent sent %s.", c.quote(astray))
@@ -187,7 +187,7 @@ func (c *checkup) runAdvice(r *dispatchtest.Result, astray string) string {
 		return "Return messages with an assistant message that has text, or do not require a rich transcript at registration."
 	}
 	if len(r.Calls)+len(r.Refused) == 0 && c.setup.Target.Agent == nil {
-		return "See the agent's log. No tool call arrived: an agent in a container cannot reach the proxy that is played on this " +
+		return "See the agent's log. No tool call arrived: an agent in a container cannot reach the proxy that is served on this " +
 			"machine's loopback."
 	}
 	return "See the agent's log."
@@ -227,20 +227,16 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 // them; "" if they have it, or no user message.
 func (c *checkup) lostPrompt(r *dispatchtest.Result) string {
 	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	asked := words(c.task.Instruction)
-	var others []string
-	for _, turn := range r.Turns[:min(len(r.Turns), 1)] {
-		for _, row := range rows(turn.Body, dispatch.RoleUser) {
-			if strings.Contains(words(row), asked) || shows(row, asked) {
-				return ""
-			}
-			others = append(others, row)
-		}
-	}
-	if len(others) == 0 || asked == "" {
+	if len(r.Turns) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("no user message has the instruction: the agent should read input.user_instruction; the first is %q", c.quote(others[0]))
+	asked, messages := words(c.task.Instruction), rows(r.Turns[0].Body, dispatch.RoleUser)
+	if len(messages) == 0 || slices.ContainsFunc(messages, func(text string) bool {
+		return strings.Contains(words(text), asked) || shows(text, asked)
+	}) {
+		return ""
+	}
+	return fmt.Sprintf("no user message has the instruction: the agent should read input.user_instruction; the first is %q", c.quote(messages[0]))
 }
 
 // retried reports whether a refusal is one after which a client repeats the call.
