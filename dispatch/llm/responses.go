@@ -129,7 +129,8 @@ func writeResponses(turns []turn) (out []json.RawMessage) {
 		}
 		var results []json.RawMessage
 		for _, call := range t.calls {
-			out = append(out, object("type", "function_call", "call_id", call.id, "name", call.name, "arguments", string(call.arguments)))
+			out = append(out, object("type", "function_call", "call_id", call.id, "name", call.name,
+				"arguments", string(call.arguments)))
 			results = append(results, object("type", "function_call_output", "call_id", call.id, "output", call.result))
 		}
 		out = append(out, results...)

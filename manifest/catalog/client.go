@@ -169,7 +169,8 @@ func (c *Client) Update(ctx context.Context, id string, t Tool) (*ListItem, erro
 // server does with absent ones.
 func (c *Client) putRequest(id string, t *Tool) *request {
 	p := patchOf(*t)
-	p.Description, p.Tags, p.Version = &t.Description, new(append([]string{}, t.Tags...)), new(cmp.Or(t.Version, DefaultVersion))
+	p.Description, p.Version = &t.Description, new(cmp.Or(t.Version, DefaultVersion))
+	p.Tags = new(append([]string{}, t.Tags...)) // [] and not null
 	r := newRequest("update", http.MethodPut, id, id)
 	r.said, r.Body = []string{t.Description}, c.body(p)
 	r.Safe, r.unsure = true, "the tool may have been updated"

@@ -31,9 +31,10 @@ import (
 //
 // Every success is a 200 with {"success":true,"data":…,"message":…,"timestamp":…}. A failure has
 // success false and an error {"code":…,"message":…,"problems":[{"field":…,"type":…,"message":…}]},
-// where code is a [Code], method_not_allowed or unreadable_body. A 422 has detail [{"loc":[…],"msg":…,"type":…}] in place of problems. GET
-// routes also serve HEAD. A path with a missing or an additional slash is redirected (307). Only
-// the response to a request for the source contains source code: its data is {"id":…,"script":…}.
+// where code is a [Code], method_not_allowed or unreadable_body. A 422 has detail
+// [{"loc":[…],"msg":…,"type":…}] in place of problems. GET routes also serve HEAD. A path with a missing
+// or an additional slash is redirected (307). Only the response to a request for the source contains
+// source code: its data is {"id":…,"script":…}.
 //
 // The failures are 400 (a plugin file, with [CodePlugin], or a body that ends early), 401, 403,
 // 404, 405, 408, 409, 413 for content over a limit, 422, 500, and 503 or 504 when the request's
@@ -279,7 +280,9 @@ func match(method, path string) (pattern, id string) {
 	rest, ok := strings.CutPrefix(path, "/tools/")
 	id, part, more := strings.Cut(rest, "/")
 	switch {
-	case !ok || rest == "" || rest == "upload" && method == http.MethodPost: // for other methods it is an id that is not valid
+	case !ok || rest == "":
+		return path, ""
+	case rest == "upload" && method == http.MethodPost: // for other methods it is an id that is not valid
 		return path, ""
 	case id == "":
 		return "", ""
@@ -289,8 +292,8 @@ func match(method, path string) (pattern, id string) {
 	return "/tools/{id}", id
 }
 
-// slash returns a reference to the same path with the slash that is missing or without one that is too
-// much, or "". It is relative to the request, so that it is right under any prefix.
+// slash returns a reference to the same path with the slash that it lacks, or without a slash too many;
+// "" if the path has the right slashes. It is relative, so that it is right under any prefix.
 func slash(method, path string) string {
 	if path == "/tools" {
 		return "tools/"

@@ -131,7 +131,8 @@ func (d *details) fetch(into *detail, url, tool string) {
 		text string
 		err  *Error
 	}
-	end := runner.Run(context.Background(), &d.runner, time.Now().Add(d.caller.Timeout), tool, func(ctx context.Context) result {
+	deadline := time.Now().Add(d.caller.Timeout)
+	end := runner.Run(context.Background(), &d.runner, deadline, tool, func(ctx context.Context) result {
 		text, err := d.get(ctx, url)
 		return result{text, err}
 	})

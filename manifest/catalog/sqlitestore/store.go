@@ -46,7 +46,8 @@ type Store struct {
 var _ catalog.Store = (*Store)(nil)
 
 // Open opens a file. If the file does not exist, Open creates it with the mode 0600, which Windows
-// ignores; the folder must exist. If o is nil, all defaults apply. Open does not change a file of another program or of a newer version of this package.
+// ignores; the folder must exist. If o is nil, all defaults apply. Open does not change a file of
+// another program or of a newer version of this package.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	s := &Store{writing: make(chan struct{}, 1), busy: defaultBusyTimeout}
 	if o != nil && o.BusyTimeout < 0 {
