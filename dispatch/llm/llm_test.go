@@ -230,7 +230,7 @@ func TestMessages(t *testing.T) {
 
 		{"a session", llm.Gemini, `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[
 			{"parts":[{"text":"Both orders."}]},
-			{"role":"model","parts":[{"text":"Two calls.","thought":true},{"text":"I look.","thoughtSignature":"c2ln"},{"functionCall":{"name":"get_order","args":{"order_id":"1"}}},{"functionCall":{"name":"refund","args":{}}},{"functionCall":{"name":"get_order"}}]},
+			{"role":"model","parts":[{"text":"Two calls.","thought":true},{"text":"I look.","functionCall":null,"thoughtSignature":"c2ln"},{"functionCall":{"name":"get_order","args":{"order_id":"1"}}},{"functionCall":{"name":"refund","args":{}}},{"functionCall":{"name":"get_order"}}]},
 			{"role":"user","parts":[{"functionResponse":{"name":"get_order","response":{"status":"shipped"}}},{"functionResponse":{"name":"get_order","response":{"output":{"n":1.0}}}},{"functionResponse":{"name":"refund","response":{"error":"no such order"}}}]},
 			{"role":"model","parts":[{"text":"Done."},{"text":"","thoughtSignature":"c2ln"}]}]}`,
 			`{"role":"system","content":"Be brief."}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -169,6 +170,16 @@ func TestClientPatchReadsAgain(t *testing.T) {
 		_, err = c.Patch(t.Context(), clientID, catalog.Patch{Name: new("y")})
 		if failedWith(t, err, catalog.CodeInvalid); !strings.Contains(err.Error(), "may have been updated") {
 			t.Errorf("the error of a tool that has become invalid does not mention the first attempt: %v", err)
+		}
+	})
+}
+
+func TestClientCountsItsAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &clientScript{steps: []clientStep{{status: 503}}}
+		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 2})
+		if err := clientCalls["get"](t.Context(), c); !strings.Contains(fmt.Sprint(err), "gave up after 2 attempts") {
+			t.Error(err)
 		}
 	})
 }

@@ -74,17 +74,27 @@ func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
 func TestRefusalsAreLoggedWithTheirAddress(t *testing.T) {
 	var log bytes.Buffer
 	h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{Authenticate: authenticate,
-		Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for method, want := range map[string]string{"GET": "status=401", "PATCH": "status=405"} {
+	for _, tt := range []struct{ method, path, key, want string }{
+		{"GET", "/tools/", "", "level=WARN route=/tools/ status=401"},
+		{"DELETE", "/tools/" + unknown, "key-viewer", "level=WARN route=/tools/{id} status=403"},
+		{"PATCH", "/tools/", "", "level=INFO route=/tools/ status=405"},
+		{"GET", "/tools/" + unknown + "/secret", "", "level=INFO route=unknown status=404"},
+		{"GET", "/tools/" + unknown + "/source", "key-error", "level=ERROR route=/tools/{id}/source status=500"},
+		{"GET", "/tools/", "key-one", "level=DEBUG route=/tools/ status=200"},
+	} {
 		log.Reset()
-		r := httptest.NewRequestWithContext(t.Context(), method, "/tools/", http.NoBody)
+		r := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, http.NoBody)
+		r.Header.Set("X-Api-Key", tt.key)
 		r.RemoteAddr = "192.0.2.7:4711"
 		h.ServeHTTP(httptest.NewRecorder(), r)
-		if !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "remote=192.0.2.7:4711") {
-			t.Errorf("%s: the log is %s", method, log.String())
+		for _, want := range strings.Fields(tt.want + " remote=192.0.2.7:4711") {
+			if !strings.Contains(log.String(), want) || strings.Contains(log.String(), "secret") {
+				t.Errorf("%s %s: the log is %s, want %s", tt.method, tt.path, log.String(), want)
+			}
 		}
 	}
 }
