@@ -96,7 +96,7 @@ func writeAnthropic(turns []turn) (out []json.RawMessage) {
 				object("type", "tool_result", "tool_use_id", call.id, "content", call.result, "is_error", failed))
 		}
 		say(string(turns[i].role), blocks)
-		if results != nil && i+1 < len(turns) && turns[i+1].role == dispatch.RoleUser {
+		if i+1 < len(turns) && turns[i+1].role == dispatch.RoleUser {
 			i++ // of two messages the API makes one, results first
 			results = append(results, anthropicTexts(turns[i].texts)...)
 		}

@@ -179,6 +179,9 @@ func TestOpenRefuses(t *testing.T) {
 			if !ok || e.Code != test.code || !strings.Contains(e.Error(), test.text) {
 				t.Errorf("the error is %v, want %s with %q", err, test.code, test.text)
 			}
+			if cause := errors.Unwrap(err); cause != nil && !strings.HasSuffix(err.Error(), ": "+cause.Error()) {
+				t.Errorf("the error %v does not say its cause %v", err, cause)
+			}
 		})
 	}
 	var mode string
