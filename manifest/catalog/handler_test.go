@@ -200,6 +200,7 @@ func TestKeys(t *testing.T) {
 		{"none", http.Header{"X-Api-Key": {""}}, "GET", 401},
 		{"empty bearer", http.Header{"Authorization": {"Bearer "}}, "GET", 401},
 		{"another scheme", http.Header{"Authorization": {"Basic key-one"}}, "GET", 401},
+		{"a key beside another scheme", http.Header{"Authorization": {"Basic abc"}, "X-Api-Key": {"key-one"}}, "GET", 401},
 		{"an unknown key", http.Header{"X-Api-Key": {"key-x"}}, "GET", 401},
 		{"another account's", http.Header{"X-Api-Key": {"key-two"}}, "GET", 404},
 		{"a viewer reads", http.Header{"X-Api-Key": {"key-viewer"}}, "GET", 200},
