@@ -54,6 +54,16 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
+func TestKeptRequestsAreBounded(t *testing.T) {
+	m := llmtest.NewModel()
+	for range 10_001 {
+		m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", chatPath, strings.NewReader(chatBody("again"))))
+	}
+	if n := len(m.Requests()); n != 10_000 {
+		t.Errorf("%d requests are kept", n)
+	}
+}
+
 // Of the requests of an agent that does not stop, the model keeps the first ten thousand.
 func TestRequestsAreBounded(t *testing.T) {
 	m := llmtest.NewModel()
