@@ -519,6 +519,15 @@ func TestDropRetriesKeepsAFailureThatWasFinal(t *testing.T) {
 	})
 }
 
+// A broken answer is no attempt that the client repeated, whatever its status.
+func TestDropRetriesKeepsBrokenAnswers(t *testing.T) {
+	broken := `{"n":1,"kind":"tool","name":"get","arguments":{},"status":429,"broken":"truncate","at_ms":0,"latency_ms":1}`
+	c := newCassette(t, tape(t, head, broken, call(2, "get", `{}`, `1`), tail(2)), &cassette.Options{DropRetries: true})
+	if _, err := client(t, c, &proxy.Options{MaxAttempts: 1}).Do(t.Context(), "get", nil); err == nil {
+		t.Error("the broken answer was dropped")
+	}
+}
+
 func TestBrokenAnswersAreReplayed(t *testing.T) {
 	line := func(more string) string {
 		return `{"n":1,"kind":"tool","name":"get_order","arguments":{},` + more + `,"at_ms":0,"latency_ms":1}`

@@ -70,6 +70,8 @@ func TestGeneratedResultsFitTheirSchema(t *testing.T) {
 		`{"type":"object","oneOf":[{"properties":{"a":{"const":1}},"required":["a"]},{"properties":{"b":{"const":1}},"required":["b"]}]}`,
 		`{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`,
 		`{"$ref":"#/$defs/order","$defs":{"order":{"type":"object","properties":{"lines":{"type":"array","items":{"$ref":"#/$defs/line"}}},"required":["lines"]},"line":{"type":"object","properties":{"sku":{"type":"string"}},"required":["sku"],"additionalProperties":false}}}`,
+		`{"type":"object","allOf":[{"required":["a"]},{"required":["b"]}],"additionalProperties":{"const":1}}`,
+		`{"type":["object","null"],"properties":{"next":{"$ref":"#"}},"required":["next"]}`,
 		`{"$ref":"#/definitions/a~1b","definitions":{"a/b":{"type":"string"}}}`,
 		`{"$ref":"#/definitions/order%20line","definitions":{"order line":{"type":"string"}}}`,
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/"}},"required":["a"],"$defs":{"":{"const":7}}}`,
