@@ -201,6 +201,7 @@ func TestWhatCannotBeGenerated(t *testing.T) {
 	for _, output := range []string{
 		`{"type":"object","not":{}}`, `{"type":"array","minItems":2,"uniqueItems":true,"items":{"const":1}}`,
 		`{"type":"string","minLength":2000000}`, `{"type":"object","additionalProperties":false,"minProperties":1}`,
+		`{"type":"object","properties":{"a":{"not":{}}}}`,
 	} {
 		if got := call(t, generated(t, 1, output), "make", `{}`); got.Source != "error" ||
 			!strings.Contains(string(got.Response), "no valid response") {
