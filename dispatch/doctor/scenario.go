@@ -182,12 +182,12 @@ func (c *checkup) failing(e *episode) Finding {
 	}
 	switch {
 	case !e.result.WouldBeGraded(), slices.ContainsFunc(admissions, func(word string) bool { return strings.Contains(text, word) }):
-		return good("an agent whose tool calls are all refused says so")
+		return good("the answer mentions that all tool calls were refused")
 	case slices.ContainsFunc(rows, func(row string) bool {
 		return strings.ContainsAny(row[:min(1, len(row))], "{[") && json.Valid([]byte(row))
 	}):
 		return warning("Remove the tool's original body: it must not answer when the proxy does not. Tell the model that the call failed.",
-			"all tool calls were refused, and the answer does not say so: %s", c.quote(text))
+			"all tool calls were refused, and the answer does not mention it: %s", c.quote(text))
 	}
 	return skipped(showAdvice, hidden)
 }

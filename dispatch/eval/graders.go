@@ -54,7 +54,7 @@ type Mismatch struct {
 // Error returns the reason.
 func (m *Mismatch) Error() string { return m.Reason }
 
-// mismatches returns those of an error, which may join several. It is not nil.
+// mismatches returns the mismatches in an error, which may join several. The list is not nil.
 func mismatches(err error) []Mismatch {
 	list := []Mismatch{}
 	var visit func(error)

@@ -227,8 +227,8 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 	return p, nil
 }
 
-// addVersions adds the table of the versions. The scores of many are a table of their own; those of two
-// are in the comparison.
+// addVersions adds the table of the versions. The scores of many versions are a table of
+// their own; the scores of two are in the comparison.
 func (p *htmlPage) addVersions(t table) {
 	end, scores := 4, table{Title: "Scores by version"}
 	if len(t.Rows) > 1 {

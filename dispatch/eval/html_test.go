@@ -293,7 +293,7 @@ func textOf(page string) string {
 }
 
 // shop10 is a version with three trials of each of n cases, whose rows have columns. Every tenth case
-// fails, in the second version all those of a team, and in the third none.
+// fails, in the second version all cases of a team, and in the third none.
 func shop10(n, version int) *eval.Experiment {
 	e := &eval.Experiment{
 		Name: "shop", TrialsPerCase: 3, Started: time.Date(2026, 3, version, 12, 0, 0, 0, time.UTC), Took: time.Hour,

@@ -4,7 +4,7 @@ import "strings"
 
 // fold makes the tree of the rows. The rows of a sub-agent are below one row of the kind SubAgent, at the
 // place of the first. When an agent acts, the sub-agents below it have ended: if they act again, they have
-// another such row. So rows are in the order of time, except for those of agents that work at once.
+// another such row. So rows are in the order of time, except for rows of agents that work at once.
 func (r *Run) fold() {
 	root, labels := &Row{}, map[string]bool{}
 	for i := range r.Rows {
