@@ -120,6 +120,7 @@ func TestReceiver(t *testing.T) {
 		{"secret wrong, same length", request(goodBody, header("X-Agent-Secret", "tool-call-secret-2")), 401, ``},
 		{"secret wrong, other length", request(goodBody, header("X-Agent-Secret", "tool")), 401, ``},
 		{"secret empty", request(goodBody, header("X-Agent-Secret", "")), 401, ``},
+		{"secret with a scheme", request(goodBody, header("X-Agent-Secret", "Bearer "+toolSecret)), 401, ``},
 		{"secret twice", request(goodBody, header("X-Agent-Secret", toolSecret, toolSecret)), 401, ``},
 		{"secret as bearer", request(goodBody, header("X-Agent-Secret"), header("Authorization", "Bearer "+toolSecret)), 401,
 			``},
