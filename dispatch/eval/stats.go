@@ -223,14 +223,15 @@ func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
 	return e
 }
 
-// powers returns the table of several trials of a case, for few numbers of trials if there are many.
+// powers returns the table of several trials of a case, for few numbers of trials if there are many. For
+// one trial it would be the rate.
 func (s *Stats) powers() table {
 	t := table{Title: "Several trials of a case", Head: []string{"trials", "cases", "all pass", "at least one passes"}}
-	if s.Counted == nil || len(s.Counted.AllOf) < 2 {
+	if s.Counted == nil {
 		return t
 	}
 	n := len(s.Counted.AllOf)
-	for k := 1; k <= n; k++ {
+	for k := 2; k <= n; k++ {
 		if k <= 5 || k == n || k == 10 || k == 100 || k == 1000 {
 			all, any := s.Counted.AllOf[k-1], s.Counted.AnyOf[k-1]
 			t.add(figure(fmt.Sprint(k)), figure(fmt.Sprint(all.Cases)), figure(all.String()), figure(any.String()))
