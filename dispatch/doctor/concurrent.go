@@ -21,13 +21,12 @@ func (c *checkup) shared(e *episode) *Finding {
 	var f Finding
 	switch {
 	case foreign:
-		f = failed(apartAdvice, "a run called the proxy with the token or the URL of another run")
+		f = failed(apartAdvice, "a run called the proxy with the token or the URL of another run").by(apart)
 	case len(e.seen(isTool)) == 0 && len(toolCalls(c.sample.run.Log())) > e.toFirst:
-		f = failed(apartAdvice, "a later run called the proxy of the first run")
+		f = failed(apartAdvice, "a later run called the proxy of the first run").by(apart)
 	default:
 		return nil
 	}
-	f.Rule = apart
 	return &f
 }
 

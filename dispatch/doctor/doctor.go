@@ -411,8 +411,7 @@ func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
 		do = limitAdvice + " To see the other checks, wait until requests are let in again."
 	}
 	c.ended = name
-	*f = failed(do, "%s, and the next ping is answered %s", f.Seen, c.tell(after))
-	f.Rule = pingRule
+	*f = failed(do, "%s, and the next ping is answered %s", f.Seen, c.tell(after)).by(pingRule)
 }
 
 const limitAdvice = "Raise the limit on requests: the platform sends one for every turn of every run, and pings besides."

@@ -72,10 +72,8 @@ func (c *checkup) tls(context.Context) Finding {
 	}
 	a := c.firstAnswer()
 	if c.url.Scheme == "http" {
-		f := warning("Put the agent behind https with a public name before registering it. Over http the auth value and the "+
-			"run tokens can be read on the way.", "plain http")
-		f.Details = c.notPublic()
-		return f
+		return warning("Put the agent behind https with a public name before registering it. Over http the auth value and the "+
+			"run tokens can be read on the way.", "plain http").with(c.notPublic())
 	}
 	if a.status == 0 {
 		return tlsFailure(a, c.url.Hostname())
@@ -88,9 +86,8 @@ func (c *checkup) tls(context.Context) Finding {
 	left := leaf.NotAfter.Sub(a.began)
 	text := fmt.Sprintf("%s, certificate valid for %d more days", tls.VersionName(state.Version), int(left.Hours()/24))
 	if why := c.notPublic(); !local && len(why) > 0 {
-		f := warning("Give the agent a public https address before registering it.", "%s; the platform cannot reach the address", text)
-		f.Details = why
-		return f
+		return warning("Give the agent a public https address before registering it.", "%s; the platform cannot reach the address", text).
+			with(why)
 	}
 	if left < certificateSoon {
 		return warning("Renew the certificate; is renewing automated?", "%s, until %s", text, leaf.NotAfter.UTC().Format(time.RFC3339))

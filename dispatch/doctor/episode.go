@@ -52,7 +52,7 @@ type request struct {
 	method    string
 	path      string // below the proxy URL, such as tools/get_order, or the whole
 	below     bool
-	own       bool   // it has the URL and the token of the run
+	own       bool   // with the URL and the token of the run
 	plane     string // the first part of path, such as tools; "" if it is not below the proxy URL
 	tool      string // "" if it is not a tool call
 	arguments string
@@ -151,9 +151,8 @@ func (c *checkup) dispatch(ctx context.Context, e *episode) *episode {
 	e.result, err = dispatchtest.Dispatch(testrun.With(ctx, s), c.target, task)
 	e.media = s.Media
 	if err != nil { // of the User of the Conversation, because the setup is made
-		f := failed("Correct the function User in the Conversation of the task.", "the task's user failed: %s", c.quote(err.Error()))
-		f.Rule = `The comment of dispatchtest.Conversation: User returns what the user says next, or ErrDone.`
-		c.replace(f)
+		c.replace(failed("Correct the function User in the Conversation of the task.", "the task's user failed: %s", c.quote(err.Error())).
+			by(`The comment of dispatchtest.Conversation: User returns what the user says next, or ErrDone.`))
 	}
 	return e
 }

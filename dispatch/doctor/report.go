@@ -80,6 +80,10 @@ func skipped(do, format string, args ...any) Finding {
 	return Finding{Status: StatusSkipped, Seen: fmt.Sprintf(format, args...), Do: do}
 }
 
+// with returns the finding with details, by with another rule than the check's.
+func (f Finding) with(details []string) Finding { f.Details = details; return f }
+func (f Finding) by(rule string) Finding        { f.Rule = rule; return f }
+
 // OK reports whether no check failed. Warnings and skipped checks are not failures.
 func (r *Report) OK() bool {
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Status == StatusFailed })
@@ -211,4 +215,11 @@ func wrap(mark, text string) (lines []string) {
 		line, space = line+space+word, " "
 	}
 	return append(lines, line)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

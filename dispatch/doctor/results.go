@@ -45,7 +45,7 @@ func (c *checkup) unwrap(ctx context.Context) Finding {
 	return skipped(showAdvice, hidden)
 }
 
-// repeatedBy reports whether rows have a value of a result, though not the mark: the tool may hand on
+// repeatedBy reports whether rows contain a value of a result, though not the mark: the tool may hand on
 // a part of its result.
 func (e *episode) repeatedBy(rows []string) bool {
 	text := strings.Join(rows, "\n")

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -77,19 +79,16 @@ func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 	case !result.WouldBeGraded():
 		f = failed(c.runAdvice(result, astray), "%s", c.failure(result))
 	case enveloped(said(result)):
-		f = failed(unwrapAdvice, anEnvelope)
-		f.Rule = unwrapRule
+		f = failed(unwrapAdvice, anEnvelope).by(unwrapRule)
 	case len(result.Calls) == 0 && len(undeclared) == 0 && refusedWith(result, http.StatusNotFound):
 		f = failed("Keep the names of the tools as they are registered, in the path of each call too.",
-			"every tool call is refused: its tool is not declared")
-		f.Rule = namesRule
+			"every tool call is refused: its tool is not declared").by(namesRule)
 	case len(result.Calls) == 0 && refusedWith(result, http.StatusUnprocessableEntity):
 		f = failed("Send the tool's arguments as the body of the request, without a wrapper around them: the platform validates the body "+
 			"against the tool's input_schema.", "every tool call is refused: the arguments do not match the input_schema")
 	case slices.ContainsFunc(result.Refused, func(call proxytest.Call) bool { return call.ErrorClass == "actor_id_invalid" }):
 		f = failed("Send a delimited call path of letters, digits, _ and -, such as supervisor/refunds, or leave the header out.",
-			"a call was refused because its X-Pipelines-Actor-Id is malformed")
-		f.Rule = actorRule
+			"a call was refused because its X-Pipelines-Actor-Id is malformed").by(actorRule)
 	case len(details) > 0:
 		f = warning(`Compare with "Porting without the SDK", step 3 and its appendix, and with the comments of package dispatch.`,
 			"a sample run completes in %s, with %s", round(took), count(len(result.Calls), "tool call"))
@@ -119,7 +118,7 @@ func (c *checkup) written(r *dispatchtest.Result, seen string) (lines []string) 
 // token, and those elsewhere than below the proxy URL. astray is one that is below it and neither a tool
 // call nor a trace event.
 func (c *checkup) strays() (strangers, elsewhere int, astray string) {
-	platform := []string{"telemetry", "data", "context"} // what the platform has too
+	platform := []string{"telemetry", "data", "context"} // what the platform serves too
 	for _, q := range c.sample.seen(func(*request) bool { return true }) {
 		switch {
 		case q.below && !q.own:
@@ -223,8 +222,8 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 	return list
 }
 
-// lostPrompt says that the messages of a run have user messages, and the instruction in none of
-// them; "" if they have it, or no user message.
+// lostPrompt describes user messages of a run of which none contains the instruction. It returns "" if one
+// does, or if there are none.
 func (c *checkup) lostPrompt(r *dispatchtest.Result) string {
 	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	if len(r.Turns) == 0 {
@@ -312,4 +311,62 @@ func called(r *proxytest.Log) string {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
+}
+
+// proxy sends an invalid token to the platform's proxy, which should reject it.
+func (c *checkup) proxy(ctx context.Context) Finding {
+	if c.opts.ProxyBase == "" {
+		return skipped("", "no proxy base is given")
+	}
+	err := proxy.Probe(ctx, c.opts.ProxyBase, &proxy.Options{AttemptTimeout: c.opts.Timeout, Transport: transportOr(c.opts.Transport)})
+	e, _ := errors.AsType[*proxy.Error](err)
+	switch {
+	case err == nil:
+		return good("the proxy refuses a fake token with 401, as it should")
+	case e != nil && e.Status != 0:
+		return failed("Compare the proxy base with the one that runs are given, without its last part /runs/…: what answers there "+
+			"should refuse a fake token with 401.", "%v", err)
+	}
+	return failed("Let this machine out to the proxy's host: name resolution, firewall, an HTTP proxy that is needed?", "%v", err)
+}
+
+// toolsSchema checks the tools as the platform does at registration.
+func (c *checkup) toolsSchema(ctx context.Context) Finding {
+	if c.opts.ToolsSchema == nil {
+		return skipped("", "no tools_schema is given")
+	}
+	tools, _, err := schema.Import(c.opts.ToolsSchema, schema.Platform)
+	if err != nil {
+		do := `Give {"tools_schema": […]} or the list alone.`
+		if _, format, _ := schema.Import(c.opts.ToolsSchema, ""); format != "" && format != schema.Platform {
+			do = fmt.Sprintf("This is a tool list in the format %q: convert it with schema.Import and schema.Export.", format)
+		}
+		return failed(do, "this is not a tools_schema").with(problems(err))
+	}
+	_, err = schema.Validate(ctx, tools, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema})
+	if err != nil {
+		return failed("Correct the declarations; the Tools schema says what each member may be.", "the platform would refuse the tools").
+			with(problems(err))
+	}
+	if lint := schema.Lint(tools, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema}); len(lint) > 0 {
+		var details []string
+		for _, w := range lint {
+			details = append(details, fmt.Sprintf("%s [%s]", w, w.Code))
+		}
+		return warning("They are accepted as they are; better descriptions and schemas make the model call them rightly.",
+			"valid: %s; %s may hurt", count(len(tools), "tool"), count(len(lint), "thing")).with(details)
+	}
+	return good("valid: %s", count(len(tools), "tool"))
+}
+
+// problems returns the problems of an error of package schema, one per line.
+func problems(err error) (lines []string) {
+	e, ok := errors.AsType[*schema.Error](err)
+	if !ok {
+		return []string{err.Error()}
+	}
+	for _, p := range e.Problems {
+		lines = append(lines, p.String())
+	}
+	return lines
 }
