@@ -44,7 +44,7 @@ type picture struct {
 
 const width = 1280
 
-var pictures = []picture{{"page", 1180, browser.StartPlatform}, {"report", 1180, openReport}}
+var pictures = []picture{{"page", 1195, browser.StartPlatform}, {"report", 990, openReport}}
 
 func main() {
 	folder := flag.String("o", "../../../../docs/img", "the `folder` of the pictures")
