@@ -288,6 +288,17 @@ func TestRepairOfManyCalls(t *testing.T) {
 	}
 }
 
+// A message that loses its only call is sent if it has reasoning.
+func TestRepairKeepsReasoning(t *testing.T) {
+	message := thinks("hm")
+	message.ToolCalls = []dispatch.ToolCall{call("1", "", "{}")}
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{message}}, nil
+	})
+	wantAnswer(t, post(h, seedBody, nil), 200,
+		`{"final_response":"x","messages":[{"role":"assistant","thinking":[{"type":"text","text":"hm"}]}]}`)
+}
+
 // Each result with an id belongs to one of the calls with this id, and a result without one to the first
 // call that has none.
 func TestRepairOfEqualIDs(t *testing.T) {
