@@ -36,6 +36,7 @@ func TestCheckResponse(t *testing.T) {
 		{"thinking", `{"final_response":"x","messages":[{"role":"assistant","content":"a","thinking":[{"anything":[1]},"s"]}]}`, "", true},
 		{"no JSON", `oops`, "!not_json ", false},
 		{"list", `[]`, "!not_json ", false},
+		{"final response twice", `{"final_response":"x","final_response":"y"}`, "!not_json ", false},
 		{"no final response", `{}`, "!final_response_missing /final_response", false},
 		{"final response is null", `{"final_response":null}`, "!final_response_missing /final_response", false},
 		{"final response is a number", `{"final_response":1}`, "!final_response_missing /final_response", false},

@@ -225,6 +225,10 @@ func TestTranscriptKnowsTheArgumentsOfTheModel(t *testing.T) {
 			tell(run)
 		}), want)
 		if tt.with == "" {
+			cut := in(t, func(ctx context.Context, run *dispatch.Run) { _, _ = run.Proxy.Do(ctx, "get_order", tt.args) })
+			if row, _, _ := strings.Cut(cut, "\n"); len(row) > 65<<10 || !strings.Contains(row, `"arguments":"{`) {
+				t.Errorf("the row of a call with large arguments has %d bytes: %.100s", len(row), row)
+			}
 			continue
 		}
 		check("not told", in(t, func(ctx context.Context, run *dispatch.Run) { _, _ = run.Proxy.Do(ctx, "get_order", tt.args) }),
@@ -968,5 +972,58 @@ func TestCallsWithOneID(t *testing.T) {
 {"role":"tool","content":"{\"n\":2}","tool_call_id":"call_1"}`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A recorded call is told once, whether a conversation or an added message tells it first.
+func TestEqualIDsInAConversationAndAdded(t *testing.T) {
+	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+		for _, n := range []string{`{"n":1}`, `{"n":2}`} {
+			_, _ = run.Proxy.Do(proxy.WithCallID(ctx, "c0"), "get_order", json.RawMessage(n))
+		}
+		tr.SetConversation(ctx, []dispatch.Message{says("user", run.Instruction), calling(call("c0", "get_order", `{}`))})
+		tr.Add(calling(call("c0", "get_order", `{}`)))
+	}, slow)
+	want := "assistant [c0 get_order {}]\ntool(c0) {\"n\":1}\nassistant [c0 get_order {}]\ntool(c0) {\"n\":2}\nassistant Done.\n"
+	if text := brief(got); !strings.HasSuffix(text, want) || strings.Count(text, "tool(") != 2 {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// Of equal calls without ids of the model, a sub-agent tells its own.
+func TestEqualCallsOfSubAgents(t *testing.T) {
+	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+		_, _ = run.Proxy.As("a").Do(ctx, "get_order", json.RawMessage(`{"n":1}`))
+		tr.Add(says("assistant", "Now b."))
+		_, _ = run.Proxy.As("b").Do(ctx, "get_order", json.RawMessage(`{"n":1}`))
+		tr.SetConversation(proxy.WithActor(ctx, "b"), []dispatch.Message{calling(call("x", "get_order", `{"n":1}`))})
+	}, slow)
+	want := `assistant [call_1 get_order {"n":1}]
+tool(call_1) {"n":1}
+assistant Now b.
+assistant [x get_order {"n":1}]
+tool(x) {"n":1}
+assistant Done.
+`
+	if text := brief(got); !strings.HasSuffix(text, want) {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// What a transcript did not keep is no problem of a response that does not contain it.
+func TestFullTranscriptThatIsNotSent(t *testing.T) {
+	var problems []dispatch.Problem
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		for range 100 {
+			_, _ = run.Proxy.Do(ctx, "big", nil)
+		}
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}, tools, func(o *dispatch.Options) {
+		o.RateLimit = -1
+		o.Observer = &dispatch.Observer{RunEnd: func(_ context.Context, end dispatch.RunEnd) { problems = end.Problems }}
+	})
+	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"Done."}`)
+	if problems != nil {
+		t.Errorf("problems %v", problems)
 	}
 }
