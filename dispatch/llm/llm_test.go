@@ -249,6 +249,13 @@ func TestMessages(t *testing.T) {
 {"role":"assistant","content":"Hello.","tool_calls":[{"id":"call_1","name":"f","arguments":{}}]}
 {"role":"tool","content":"{}","tool_call_id":"call_1"}
 `},
+		{"tools of the provider without ids", llm.Gemini, `[{"role":"model","parts":[
+			{"toolCall":{"toolType":"GOOGLE_SEARCH","args":{"q":"a"}}},{"toolCall":{"toolType":"URL_CONTEXT"}},
+			{"toolResponse":{"toolType":"URL_CONTEXT","response":{"page":1}}},{"toolResponse":{"toolType":"GOOGLE_SEARCH","response":{"hits":2}}}]}]`,
+			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"google_search","arguments":{"q":"a"}},{"id":"call_2","name":"url_context","arguments":{}}]}
+{"role":"tool","content":"{\"page\":1}","tool_call_id":"call_2"}
+{"role":"tool","content":"{\"hits\":2}","tool_call_id":"call_1"}
+`},
 		{"ids, the other names, and data", llm.Gemini, `{"system_instruction":{"parts":{"text":"S"}},"contents":[
 			{"role":"user","parts":[{"text":"Look:"},{"inline_data":{"mime_type":"image/png","data":"QUJD"}},{"fileData":{"mimeType":"video/mp4","fileUri":"https://a.example.com/?key=secret"}}]},
 			{"role":"model","parts":[{"function_call":{"id":"b","name":"f","args":{"a":1}}},{"functionCall":{"id":"a","name":"f","args":{}}}]},
