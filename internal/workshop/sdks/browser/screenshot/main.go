@@ -44,7 +44,7 @@ type picture struct {
 
 const width = 1280
 
-var pictures = []picture{{"page", 1195, browser.StartPlatform}, {"report", 990, openReport}}
+var pictures = []picture{{"page", 1195, browser.StartPlatform}, {"report", 955, openReport}}
 
 func main() {
 	folder := flag.String("o", "../../../../docs/img", "the `folder` of the pictures")
@@ -115,7 +115,8 @@ func (p picture) take(ctx context.Context, dark bool) (data []byte, err error) {
 	return compressed(data)
 }
 
-// compressed returns the picture with the 256 colours that most of it has, in as few bytes as PNG allows.
+// compressed returns the picture with at most 256 colours, in as few bytes as PNG allows. They are the most
+// frequent ones, but none that is close to a more frequent one, so that a small mark keeps its colour.
 func compressed(data []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -128,8 +129,12 @@ func compressed(data []byte) ([]byte, error) {
 			points[full.At(x, y)]++
 		}
 	}
-	palette := color.Palette(slices.SortedFunc(maps.Keys(points), func(a, b color.Color) int { return points[b] - points[a] }))
-	palette = palette[:min(len(palette), 256)]
+	var palette color.Palette
+	for _, c := range slices.SortedFunc(maps.Keys(points), func(a, b color.Color) int { return points[b] - points[a] }) {
+		if len(palette) < 256 && !slices.ContainsFunc(palette, func(p color.Color) bool { return alike(p, c) }) {
+			palette = append(palette, c)
+		}
+	}
 	nearest := map[color.Color]uint8{}
 	few := image.NewPaletted(size, palette)
 	for y := range size.Dy() {
@@ -151,6 +156,13 @@ func compressed(data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the picture has %d bytes, more than %d: lower its height", out.Len(), maxSize)
 	}
 	return out.Bytes(), nil
+}
+
+// alike reports whether two colours can hardly be told apart.
+func alike(a, b color.Color) bool {
+	x, y := color.NRGBAModel.Convert(a).(color.NRGBA), color.NRGBAModel.Convert(b).(color.NRGBA)
+	near := func(m, n uint8) bool { return max(m, n)-min(m, n) < 5 }
+	return near(x.R, y.R) && near(x.G, y.G) && near(x.B, y.B)
 }
 
 // openReport writes the report of docs/evaluation.md.
