@@ -54,6 +54,7 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
+// Of the requests of an agent that does not stop, the model keeps the first ten thousand.
 func TestKeptRequestsAreBounded(t *testing.T) {
 	m := llmtest.NewModel()
 	for range 10_001 {
@@ -61,18 +62,6 @@ func TestKeptRequestsAreBounded(t *testing.T) {
 	}
 	if n := len(m.Requests()); n != 10_000 {
 		t.Errorf("%d requests are kept", n)
-	}
-}
-
-// Of the requests of an agent that does not stop, the model keeps the first ten thousand.
-func TestRequestsAreBounded(t *testing.T) {
-	m := llmtest.NewModel()
-	for range 10_001 {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, chatPath, strings.NewReader(`{}`))
-		m.ServeHTTP(httptest.NewRecorder(), r)
-	}
-	if n := len(m.Requests()); n != 10_000 {
-		t.Errorf("%d requests", n)
 	}
 }
 
