@@ -241,6 +241,21 @@ tool(c0) {"n":2}
 tool(c0) one
 assistant Done.
 `},
+		{"a second result belongs to the message before", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			do(ctx, run, "c0", a, `{"n":1}`)
+			do(ctx, run, "c0", a, `{"n":2}`)
+			tr.SetConversation(ctx, []dispatch.Message{
+				says("user", "Refund order 4521."), calling(call("c0", a, `{"n":1}`)), calling(call("c0", a, `{"n":2}`)),
+				result("c0", `"two"`), result("c0", `"one"`),
+			})
+		}, `
+user Refund order 4521.
+assistant [c0 get_order {"n":1}]
+assistant [c0 get_order {"n":2}]
+tool(c0) two
+tool(c0) one
+assistant Done.
+`},
 		{"the agent answers after its sub-agent", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
 			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
 			tr.SetConversation(proxy.WithActor(ctx, "refunds"), []dispatch.Message{says("user", "4521"), says("assistant", "Refunded.")})

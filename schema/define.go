@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"sync"
 )
 
 // InferOptions configures [For] and [Define]. The zero value is the default.
@@ -109,7 +108,7 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // is also a property's name. Tags are checked once the types are valid. Provide the schemas of such
 // types in InferOptions.Types or in the [Tool].
 //
-// Results are cached by type, unless Types is set. The caller owns the result.
+// The caller owns the result.
 func For[T any](o *InferOptions) (json.RawMessage, error) {
 	raw, found := inferWith(reflect.TypeFor[T](), o)
 	if err := invalid(found); err != nil {
@@ -119,27 +118,8 @@ func For[T any](o *InferOptions) (json.RawMessage, error) {
 }
 
 func inferWith(t reflect.Type, o *InferOptions) (json.RawMessage, []Problem) {
-	if o == nil || len(o.Types) == 0 {
-		return inferCached(t)
+	if o == nil {
+		o = &InferOptions{}
 	}
 	return infer(t, o.Types)
-}
-
-// inferred caches what infer returns without Types. A program has finitely many types, so it stays
-// small.
-var inferred sync.Map // of reflect.Type to inference
-
-type inference struct {
-	raw   json.RawMessage
-	found []Problem
-}
-
-func inferCached(t reflect.Type) (json.RawMessage, []Problem) {
-	known, ok := inferred.Load(t)
-	if !ok {
-		raw, found := infer(t, nil)
-		known, _ = inferred.LoadOrStore(t, inference{raw, found})
-	}
-	i := known.(inference)
-	return append(json.RawMessage(nil), i.raw...), append([]Problem(nil), i.found...)
 }
