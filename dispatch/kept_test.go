@@ -3,6 +3,8 @@ package dispatch_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -38,5 +40,31 @@ func TestEveryPartOfAMessageCounts(t *testing.T) {
 		if body := post(h, `{"input":{"user_instruction":"x"}}`, nil).Body.String(); !strings.Contains(body, "done") {
 			t.Errorf("%s: %.200s", name, body)
 		}
+	}
+}
+
+// A run keeps nothing of replayed ids that no transcript has made.
+func TestManyReplayedIDs(t *testing.T) {
+	var ids []string
+	for i := range 100_000 {
+		ids = append(ids, fmt.Sprintf(`{"role":"tool","content":"","tool_call_id":"toolu_%d"}`, i))
+	}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		before := heap()
+		_, _ = run.Proxy.Do(ctx, "get_order", nil)
+		if more := heap() - before; more > 1<<20 {
+			t.Errorf("the first call keeps %d KiB", more>>10)
+		}
+		return &dispatch.Response{FinalResponse: "done"}, run.Err()
+	}, tools)
+	body := `{"input":{"user_instruction":"x","messages":[` + strings.Join(ids, ",") + `]}}`
+	if answer := post(h, body, nil).Body.String(); !strings.Contains(answer, "done") {
+		t.Errorf("%.200s", answer)
 	}
 }

@@ -26,6 +26,7 @@ type row struct {
 func (t *Transcript) rows() []row {
 	var rows []row
 	m := newMatcher(t.groups)
+	slices.SortStableFunc(t.labels, func(a, b *label) int { return a.position.compare(b.position) })
 	for _, l := range t.labels {
 		for _, message := range l.messages {
 			rows = append(rows, row{message, l.position, l, m.find(l.actor, message.ToolCalls)})

@@ -41,14 +41,14 @@ func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 		transcript: t, index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
 		tool: bounded.Cut(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
 	}
-	if c.id == "" && !bytes.Equal(c.arguments, info.Arguments) { // what is recorded is not what was passed
-		c.hash = hashOf(c.tool, info.Arguments)
+	if c.id == "" {
+		c.id = t.newID(nil)
+		if !bytes.Equal(c.arguments, info.Arguments) { // what is recorded is not what was passed
+			c.hash = hashOf(c.tool, info.Arguments)
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.id == "" {
-		c.id = t.newID(nil)
-	}
 	if !t.keep(2*messageOverhead + len(info.Actor) + len(c.tool) + len(c.id) + len(c.arguments)) {
 		t.lost += 2
 		return nil

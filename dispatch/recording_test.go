@@ -1010,6 +1010,28 @@ assistant Done.
 	}
 }
 
+// The agent's own conversation tells its calls before a sub-agent's does, whichever was set first.
+func TestEqualCallsOfTheAgentAndASubAgent(t *testing.T) {
+	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+		sub := proxy.WithActor(ctx, "sub")
+		tr.SetConversation(sub, []dispatch.Message{says("user", "x")})
+		_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(`{"n":1}`))
+		tr.SetConversation(sub, []dispatch.Message{
+			calling(call("s", "get_order", `{"n":1}`)), result("s", `"of another client"`),
+		})
+		tr.SetConversation(ctx, []dispatch.Message{says("user", run.Instruction), calling(call("m", "get_order", `{"n":1}`))})
+	}, slow)
+	want := `assistant [m get_order {"n":1}]
+tool(m) {"n":1}
+assistant [s get_order {"n":1}]
+tool(s) of another client
+assistant Done.
+`
+	if text := brief(got); !strings.HasSuffix(text, want) {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 // What a transcript did not keep is no problem of a response that does not contain it.
 func TestFullTranscriptThatIsNotSent(t *testing.T) {
 	var problems []dispatch.Problem

@@ -144,7 +144,7 @@ func (s *sender) toolCalls(m *Message) {
 			continue
 		}
 		if c.ID == "" {
-			c.ID = s.newID()
+			c.ID = s.transcript.newID(s.ids)
 			s.report(problem.MessagesRepaired, at+"/id", "was missing: "+c.ID+" is sent")
 		}
 		switch fixed := json.RawMessage(inUTF8(c.Arguments)); {
@@ -163,12 +163,6 @@ func (s *sender) toolCalls(m *Message) {
 		s.calls[c.ID] = append(s.calls[c.ID], sent)
 		s.open = append(s.open, sent)
 	}
-}
-
-func (s *sender) newID() string {
-	s.transcript.mu.Lock()
-	defer s.transcript.mu.Unlock()
-	return s.transcript.newID(s.ids)
 }
 
 func inUTF8(raw []byte) []byte { return bytes.ToValidUTF8(raw, []byte("\ufffd")) }

@@ -36,11 +36,13 @@ type Transcript struct {
 	asked   atomic.Bool   // the agent has called Run.Transcript
 	calls   atomic.Int64  // that have begun
 
+	readReplayed sync.Once
+	replayed     map[int64]bool // numbers of ids in the replayed messages; read when the first id is made
+
 	mu       sync.Mutex
 	agent    context.Context // of the agent, once it runs
 	metadata *Metadata
-	problems []Problem       // that were added
-	replayed map[string]bool // ids in the replayed messages; nil until an id is made
+	problems []Problem // that were added
 
 	labels []*label // the conversations that were set
 	added  []row    // the messages that were added
@@ -326,15 +328,16 @@ func (t *Transcript) start(ctx context.Context) {
 }
 
 // newID returns an id that is not among used, not in an earlier turn of this handler, and not in the
-// replayed messages. It must be called with t.mu held.
+// replayed messages. These may be long: where other goroutines wait for t.mu, it must not be held.
 func (t *Transcript) newID(used map[string]bool) string {
-	if t.replayed == nil {
-		t.replayed = t.run.replayedIDs()
-	}
+	t.readReplayed.Do(func() { t.replayed = t.run.replayedNumbers() })
 	for {
-		id := "call_" + strconv.FormatInt(t.numbers.Add(1), 10)
-		if !t.replayed[id] && !used[id] {
+		n := t.numbers.Add(1)
+		if id := madeID + strconv.FormatInt(n, 10); !t.replayed[n] && !used[id] {
 			return id
 		}
 	}
 }
+
+// madeID begins the ids that transcripts make. A number follows.
+const madeID = "call_"
