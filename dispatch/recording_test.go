@@ -959,6 +959,33 @@ func TestTextBeforeASubAgent(t *testing.T) {
 	}
 }
 
+// A text inside of a conversation stays there, although it is that of the final response.
+func TestFinalResponseInsideOfAConversation(t *testing.T) {
+	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+		tr.SetConversation(ctx, []dispatch.Message{
+			says("user", run.Instruction), says("assistant", "Done."), says("user", "Sure?"), says("assistant", "Yes."),
+		})
+	})
+	if text := brief(got); !strings.HasSuffix(text, "assistant Done.\nuser Sure?\nassistant Yes.\nassistant Done.\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// The calls of sub-agents that one proxy.Each starts have its order, whichever begins first.
+func TestTranscriptOfSubAgentsOfEach(t *testing.T) {
+	got := in(t, func(ctx context.Context, run *dispatch.Run) {
+		_, _ = proxy.Each(ctx, []int{1, 2, 3}, func(ctx context.Context, n int) (proxy.ModelResult, error) {
+			time.Sleep(time.Duration(4-n) * time.Millisecond)
+			client := run.Proxy.As(fmt.Sprint("sub", n))
+			return client.CallForModel(proxy.WithCallID(ctx, fmt.Sprint("m", n)), "get_order", `{}`)
+		})
+	})
+	first, second, third := strings.Index(got, `"id":"m1"`), strings.Index(got, `"id":"m2"`), strings.Index(got, `"id":"m3"`)
+	if first < 0 || first > second || second > third {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 // A model may give two calls one id. The transcript has it once.
 func TestCallsWithOneID(t *testing.T) {
 	got := in(t, func(ctx context.Context, run *dispatch.Run) {
