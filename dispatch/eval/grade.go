@@ -147,6 +147,7 @@ func (t *Trial) gradeAgain(ctx context.Context, grade Grader, answers *answers, 
 		}
 		t.Scores, t.judged = nil, nil
 		t.judge(ctx, result, grade, answers)
+		t.hide(nil) // the file has no secrets
 		t.measure(result)
 		t.Case = c
 		if t.Verdict == Cancelled {

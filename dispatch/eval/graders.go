@@ -16,6 +16,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -62,7 +63,7 @@ func mismatches(err error) []Mismatch {
 		switch e := err.(type) {
 		case *Mismatch:
 			if len(list) < maxListed {
-				list = append(list, Mismatch{e.Reason, cutBytes(e.Expected, maxText), cutBytes(e.Actual, maxText)})
+				list = append(list, *e)
 			}
 		case interface{ Unwrap() []error }:
 			for _, err := range e.Unwrap() {
@@ -74,6 +75,15 @@ func mismatches(err error) []Mismatch {
 	}
 	visit(err)
 	return list
+}
+
+// hide removes secrets from the reason and the mismatches, and then cuts the texts: half of a secret would
+// not be found.
+func (t *Trial) hide(secrets *redact.Set) {
+	t.Reason = secrets.Redact(t.Reason)
+	for i, m := range t.differ {
+		t.differ[i] = Mismatch{secrets.Redact(m.Reason), cutBytes(secrets.Redact(m.Expected), maxText), cutBytes(secrets.Redact(m.Actual), maxText)}
+	}
 }
 
 // wrongResponse is the error about the final response of a run.

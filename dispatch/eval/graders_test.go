@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -264,5 +265,29 @@ func TestMismatches(t *testing.T) {
 				t.Error("the page of an old file is not the page without the texts")
 			}
 		})
+	}
+}
+
+// A secret is hidden before a text is cut: the file and the page do not show its beginning.
+func TestMismatchesHaveNoHalfOfASecret(t *testing.T) {
+	const secret, begin = "s3cr-t0ken-0123456789", "s3cr-t0ken"
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"final_response":%q}`, strings.Repeat("x", 2048-len(begin))+r.Header.Get("Authorization"))
+	})
+	cases := casesOf(t, csvOf("a"), dispatchtest.Task{})
+	for _, file := range []string{"", filepath.Join(t.TempDir(), "results.jsonl")} {
+		e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: secret}, cases,
+			&eval.Options{Grader: eval.Says("refunded"), ResultsFile: file})
+		if err != nil || e.Trials[0].Verdict != eval.Failed {
+			t.Fatalf("%+v, error %v", e, err)
+		}
+		page := written(t, e)
+		if strings.Contains(page, begin) || strings.Count(page, "aria-label=\"actual\"") != 1 || strings.Contains(page, "<h3>Final response</h3>") {
+			t.Error("the page has a part of the secret, or the final response not once")
+		}
+		if file != "" && strings.Contains(string(read(t, file)), begin) {
+			t.Error("the file has a part of the secret")
+		}
 	}
 }

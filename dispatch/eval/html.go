@@ -99,6 +99,8 @@ type htmlPage struct {
 	cases []htmlCase
 	full  map[*Trial]bool // those whose run is shown in full
 	names []string        // of scores
+
+	columns []string // that have tables
 }
 
 // htmlCount is how many trials something is true of.
@@ -167,8 +169,8 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 		p.others = append(p.others, b.secrets)
 	}
 	p.Name, p.Costs = p.line(e.Name), slices.Contains(p.names, scoreCost)
-	sliced := *e
-	sliced.SliceBy = e.columns()
+	sliced, columns := *e, e.columns()
+	p.columns, sliced.SliceBy = columns, columns
 	ordered, changes := append(slices.Clone(before), &sliced), map[string]*CaseChange{}
 	comparisons, err := steps(ordered)
 	if err != nil {
@@ -322,11 +324,17 @@ func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCa
 	}
 	if row := trials[0].Row; row != nil {
 		cells := row.shown()
+		for _, column := range []string{"id", "name"} { // the title has them
+			delete(cells, column)
+		}
+		for _, column := range p.columns { // their tables link to the cells
+			if value := row.cell(column); value != "" {
+				cells[column] = value
+			}
+		}
 		var lines []string
 		for _, column := range slices.Sorted(maps.Keys(cells)) {
-			if column != "id" && column != "name" { // the title has them
-				lines = append(lines, p.line(column)+": "+p.line(cells[column]))
-			}
+			lines = append(lines, p.line(column)+": "+p.line(cells[column]))
 		}
 		c.Cells = strings.Join(lines, "\n")
 	}

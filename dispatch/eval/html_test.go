@@ -390,6 +390,32 @@ func TestColumnsOfThePage(t *testing.T) {
 	}
 }
 
+// Each value of a part leads to cases, by whichever column.
+func TestLinksOfTheColumns(t *testing.T) {
+	e := shop10(40, 1)
+	e.SliceBy = []string{"expected_outcome", "name", "Outcome"}
+	for i := range e.Trials {
+		row := e.Trials[i].Row
+		row.ExpectedOutcome, row.Extra["name"] = []string{eval.Refusal, "resolution"}[row.Number%2], fmt.Sprintf("order\u202e %d", row.Number%3)
+	}
+	page := written(t, e)
+	lines := map[string]bool{}
+	for _, m := range regexp.MustCompile(`<span class="cells">([^<]*)`).FindAllStringSubmatch(page, -1) {
+		for _, line := range strings.Split(m[1], "\n") {
+			lines[line] = true
+		}
+	}
+	links := regexp.MustCompile(` data-by="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	for _, m := range links {
+		if !lines[m[1]] {
+			t.Errorf("no case has the cell %s", m[1])
+		}
+	}
+	if len(links) != 2+3+4+5 {
+		t.Errorf("%d links", len(links))
+	}
+}
+
 // Of a cell that is too long for a part the page shows the beginning, from memory and from a file.
 func TestLongCellsOfThePage(t *testing.T) {
 	long := strings.Repeat("é", 120)

@@ -127,7 +127,7 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	}
 	run := timeline.Of(result)
 	r.Run = &run
-	if slices.ContainsFunc(differ, func(m Mismatch) bool { return m.Actual == cutBytes(result.FinalResponse, maxText) }) {
+	if slices.ContainsFunc(differ, func(m Mismatch) bool { return m.Actual == cutBytes(p.secrets.Redact(result.FinalResponse), maxText) }) {
 		run.Final = timeline.Text{} // the page shows it as what was not expected
 	}
 	if len(result.Turns) > 0 && c.Instruction == "" {

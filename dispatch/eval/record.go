@@ -107,10 +107,7 @@ func (t *Trial) known(secrets *redact.Set) record {
 	r := record{
 		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took),
 		Group: t.Group, Retries: t.Retries, Scores: t.Scores, Usage: t.usage,
-		outcome: outcome{Ended: t.whoEnded(), Calls: []callRecord{}}, stored: stored{Started: t.began.UTC(), Judged: maps.Clone(t.judged)},
-	}
-	for _, m := range t.differ {
-		r.Mismatches = append(r.Mismatches, Mismatch{secrets.Redact(m.Reason), secrets.Redact(m.Expected), secrets.Redact(m.Actual)})
+		outcome: outcome{Ended: t.whoEnded(), Calls: []callRecord{}}, stored: stored{Started: t.began.UTC(), Mismatches: t.differ, Judged: maps.Clone(t.judged)},
 	}
 	for key, answer := range r.Judged {
 		r.Judged[key] = secrets.Redact(answer)

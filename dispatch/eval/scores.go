@@ -112,10 +112,11 @@ func (t *Trial) models() (list []string) {
 // models names the models of all trials.
 func (e *Experiment) models() string {
 	var all []string
+	found := map[string]bool{}
 	for i := range e.Trials {
 		for _, model := range e.Trials[i].models() {
-			if !slices.Contains(all, model) {
-				all = append(all, model)
+			if !found[model] {
+				all, found[model] = append(all, model), true
 			}
 		}
 	}

@@ -240,7 +240,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 	c := t.Case
 	defer func() { // runs even if the grader ends the goroutine
 		r.spent.add(t.Result)
-		t.Reason = r.secrets.Redact(t.Reason)
+		t.hide(r.secrets)
 		r.store(t)
 		r.mu.Lock()
 		defer r.mu.Unlock()
