@@ -229,7 +229,8 @@ func TestDecodeExact(t *testing.T) {
 	} {
 		var got knobs
 		err := rawjson.DecodeExact(json.RawMessage(raw), &got, "the knobs")
-		if text := fmt.Sprint(err); err == nil && want != "" || err != nil && text != want {
+		text := strings.Replace(fmt.Sprint(err), "/levels/0/", "/levels/", 1) // Go 1.27 names the index, too
+		if err == nil && want != "" || err != nil && text != want {
 			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}
