@@ -44,9 +44,10 @@ type Transcript struct {
 	metadata *Metadata
 	problems []Problem // that were added
 
-	labels []*label // the conversations that were set
-	added  []row    // the messages that were added
-	groups []*group // the calls that were recorded, in the order in which the groups began
+	labels  []*label          // of the conversations that were set, and of the recorded calls
+	byActor map[string]*label // the labels
+	added   []row             // the messages that were added
+	groups  []*group          // the calls that were recorded, in the order in which the groups began
 
 	clock     int                 // counts what has a position
 	turns     map[*actor.Turn]int // positions of what belongs to a turn
@@ -142,16 +143,17 @@ type label struct {
 
 // label returns the label of an actor. It must be called with t.mu held.
 func (t *Transcript) label(ctx context.Context, name string) *label {
-	for _, l := range t.labels {
-		if l.actor == name {
-			return l
-		}
+	if l := t.byActor[name]; l != nil {
+		return l
 	}
 	l := &label{actor: name, groups: map[*actor.Turn]*group{}}
 	if name != "" {
 		l.position = t.nextPosition(actor.TurnOf(ctx))
 	}
-	t.labels = append(t.labels, l)
+	if t.byActor == nil {
+		t.byActor = map[string]*label{}
+	}
+	t.labels, t.byActor[name] = append(t.labels, l), l
 	return l
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -403,6 +404,14 @@ var dispatchRows = []row{
 	{"dispatch.Transcript", "two lists", 1000, told(matched)},
 	{"dispatch.Transcript", "reversed", 1000, told(crossed)},
 	{"dispatch.Transcript", "unmatched", 1000, told(alone)},
+	{"dispatch.Transcript", "distinct", 4000, func(n int) func() {
+		return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			for i := range n {
+				run.Transcript().SetConversation(proxy.WithActor(ctx, fmt.Sprint("sub-agent ", i)), []dispatch.Message{{Role: dispatch.RoleUser, Content: dispatch.Text("a")}})
+			}
+			return run.Transcript().Response("done"), nil
+		})
+	}},
 	{"dispatch.CheckResponse", "reversed", 1000, over(func(n int) string { return `{"final_response":"a","messages":[` + crossed(n) + "]}" },
 		func(doc []byte) { dispatch.CheckResponse(doc) })},
 	{"webhook.Handler", "distinct", 2000, func(n int) func() {
