@@ -7,7 +7,6 @@ import (
 	"github.com/toolwire/toolwire/internal/testkit"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -131,8 +130,6 @@ func TestErrorClasses(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		})
 	}
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	slow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
@@ -167,7 +164,7 @@ func TestErrorClasses(t *testing.T) {
 			dispatchtest.ContractViolation, "assistant message"},
 		{"gradeable", dispatchtest.Target{Handler: after(200,
 			`{"final_response":"x","messages":[{"role":"assistant","content":"x"}]}`), Strict: true}, "", ""},
-		{"nobody there", dispatchtest.Target{URL: gone.URL}, dispatchtest.AgentUnreachable, "cannot be reached"},
+		{"nobody there", dispatchtest.Target{URL: "http://127.0.0.1:1"}, dispatchtest.AgentUnreachable, "cannot be reached"},
 		{"slow", dispatchtest.Target{Handler: slow, RunTimeout: 50 * time.Millisecond}, dispatchtest.AgentTimeout,
 			"within 50ms"},
 		{"breaks off", dispatchtest.Target{Handler: breaking}, dispatchtest.AgentBadResponse, "broke off"},

@@ -157,8 +157,6 @@ func TestForward(t *testing.T) {
 		}
 	}))
 	defer upstream.Close()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	for _, tt := range []struct {
 		address, response string
 		source            proxy.Source
@@ -171,7 +169,7 @@ func TestForward(t *testing.T) {
 		{upstream.URL + "/binary", `{"error":"the live tool's answer is neither JSON nor text"}`, "transport_error"},
 		{upstream.URL + "/big", `{"error":"the live tool's answer has more than 1048576 bytes"}`, "transport_error"},
 		{upstream.URL + "/broken", `{"error":"the live tool's answer broke off"}`, "transport_error"},
-		{gone.URL + "/?key=hunter2", `cannot be reached`, "transport_error"},
+		{"http://127.0.0.1:1/?key=hunter2", `cannot be reached`, "transport_error"},
 	} {
 		w := documented("")
 		w.Behaviors["get_order"] = proxytest.Forward(tt.address, &http.Client{Transport: keyed{}})

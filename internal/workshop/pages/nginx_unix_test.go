@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -123,15 +124,18 @@ func newSite(t *testing.T, opts dispatch.Options, change ...string) *site {
 	return s
 }
 
-// freeAddress returns an address on loopback that nothing listens on.
+// freeAddress returns an address on loopback that nothing listens on. No system gives its port to a test that asks for
+// any port, so it stays free until the program listens that it is for.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(12_000))); err == nil {
+			_ = l.Close()
+			return l.Addr().String()
+		}
 	}
-	_ = l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // agent answers with the number of its replica. If it is told to wait, it waits for the end of its

@@ -72,13 +72,7 @@ type machine struct {
 // newMachine gives the machine a port of its own where the page has 8080.
 func newMachine(t *testing.T, dir string, j *job, replace ...string) *machine {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	m := &machine{dir: dir, change: strings.NewReplacer(append(replace, "127.0.0.1:8080", address)...)}
+	m := &machine{dir: dir, change: strings.NewReplacer(append(replace, "127.0.0.1:8080", freeAddress(t))...)}
 	for _, e := range j.env {
 		m.env = append(m.env, m.change.Replace(e))
 	}

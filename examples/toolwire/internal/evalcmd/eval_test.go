@@ -48,8 +48,6 @@ func TestEval(t *testing.T) {
 	t.Cleanup(keyedAgent.Close)
 	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }))
 	t.Cleanup(html.Close)
-	gone := httptest.NewServer(nil)
-	gone.Close()
 	var together atomic.Int64
 	all := make(chan struct{})
 	limit, done := context.WithTimeout(t.Context(), 5*time.Minute) // of waiting in vain
@@ -163,7 +161,7 @@ func TestEval(t *testing.T) {
 		{"no token", with(), 1, []string{"6 failed"}},
 		{"own header", []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", keyedAgent.URL, "-auth-header", "X-API-Key", "-token-env", "TOOLWIRE_TEST_TOKEN"}, 0, []string{"6 passed"}},
 		{"answers HTML", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", html.URL}, 1, []string{"agent_bad_response", "5 failed"}},
-		{"is down", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", gone.URL}, 1, []string{"agent_unreachable", "5 failed"}},
+		{"is down", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", "http://127.0.0.1:1"}, 1, []string{"agent_unreachable", "5 failed"}},
 		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 1, []string{
 			"1 failed", "agent_5xx", "there is no -world, so no tool is declared", "testdata/world.json that toolwire new writes"}},
 		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 1, []string{

@@ -225,8 +225,6 @@ func TestSampleIsDeterministic(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	down := httptest.NewServer(nil)
-	down.Close()
 	answer := func(status int, contentType, body string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", contentType)
@@ -246,7 +244,7 @@ func TestFailures(t *testing.T) {
 		severity string
 		said     []string
 	}{
-		{"down", http.NotFoundHandler(), map[string]string{"url": down.URL}, "agent_unreachable", "danger",
+		{"down", http.NotFoundHandler(), map[string]string{"url": "http://127.0.0.1:1"}, "agent_unreachable", "danger",
 			[]string{"cannot be reached", "Start the agent on this host and port"}},
 		{"slow", http.HandlerFunc(wait), map[string]string{"timeout": "1"}, "agent_timeout", "warning",
 			[]string{"within 1s", "raise the run timeout"}},
