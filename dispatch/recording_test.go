@@ -1059,7 +1059,7 @@ assistant Done.
 	}
 }
 
-// What a transcript did not keep is no problem of a response that does not contain it.
+// A response that does not contain the transcript reports no messages that the transcript did not keep.
 func TestFullTranscriptThatIsNotSent(t *testing.T) {
 	var problems []dispatch.Problem
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {

@@ -121,7 +121,7 @@ func TestTypedCall(t *testing.T) {
 			t.Errorf("%s: %v", fine, err)
 		}
 	}
-	// A T that could hold the failure is no exception.
+	// This holds even if T could hold the failure.
 	for _, failure := range []string{
 		`{"response":{"error":"no such order"},"source":"odyssey"}`, `{"response":{},"source":"transport_error"}`,
 	} {

@@ -436,7 +436,7 @@ func TestWhatAHandlerReportsIsShown(t *testing.T) {
 	}
 }
 
-// An agent that aborts breaks the connection as a handler of net/http does, and this is no panic.
+// An agent that aborts breaks the connection as a handler of net/http does, and this is not reported as a panic.
 func TestAnAbortIsNoPanic(t *testing.T) {
 	abort := func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(http.ErrAbortHandler) }
 	for kind, target := range serving(t, abort) {

@@ -373,7 +373,7 @@ func TestASlowModelIsNotABusyEndpoint(t *testing.T) {
 	})
 }
 
-// A run that fails once beside another one is no proof that they share something.
+// A run that fails once beside another one does not prove that they share something.
 func TestAFailureBesideAnotherRunIsRepeated(t *testing.T) {
 	for failures, want := range map[int64]doctor.Status{1: doctor.StatusWarning, 2: doctor.StatusFailed} {
 		synctest.Test(t, func(t *testing.T) {

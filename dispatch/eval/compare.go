@@ -268,7 +268,7 @@ func (c *Comparison) decide(margins map[string]float64) {
 	}
 }
 
-// gateCases is how many cases a gate needs. Fewer are no sample of anything.
+// gateCases is how many cases a gate needs. Fewer are too few for a statistic.
 const gateCases = 6
 
 // Bound decides whether the candidate may replace the baseline: whether it is shown not to be worse by

@@ -127,7 +127,7 @@ func TestChangeInTheseCases(t *testing.T) {
 	}
 }
 
-// An outage is no verdict about the agent: the test must find the change without the faults too. The
+// An outage says nothing about the agent: the test must find the change without the faults too. The
 // gate takes the worse of both treatments.
 func TestOutageIsNoVerdict(t *testing.T) {
 	good, outage := repeated(30, "....."), slices.Concat(repeated(10, "!!!!."), repeated(20, "....."))

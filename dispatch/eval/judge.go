@@ -156,7 +156,7 @@ type Agreement struct {
 
 // Agreement compares a score, such as a [Judge]'s, with a column of the verdicts of people. A score of
 // 0.5 and more is a pass. The cells are pass or fail, or passed and failed, yes and no, true and false, 1
-// and 0, in any case of letters; an empty cell is no verdict. People must have judged the
+// and 0, in any case of letters; an empty cell means that there is no verdict. People must have judged the
 // responses that are scored: let an agent return the responses that they saw.
 func (e *Experiment) Agreement(score, column string) (Agreement, error) {
 	var a Agreement

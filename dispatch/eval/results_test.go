@@ -474,9 +474,6 @@ func (w *heldWriter) Write(b []byte) (int, error) {
 // results each hold less than 400 bytes per row while they run, most of it for scores, and less than 200
 // while they are graded again and while reports are written.
 func TestFlatMemory(t *testing.T) {
-	if testkit.Race && !testkit.Nightly {
-		t.Skip("the race detector allocates memory of its own, so this bound on memory means nothing; other tests run this code with it")
-	}
 	rows := testkit.Size(1500, 10_000)
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	instructions := make([]string, rows)

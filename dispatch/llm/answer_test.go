@@ -235,7 +235,7 @@ func TestUnreadableResponses(t *testing.T) {
 	}
 }
 
-// A body that breaks off is no problem, at whatever byte.
+// A body that breaks off causes no problem, at whatever byte.
 func TestBodyThatBreaksOff(t *testing.T) {
 	const body = `{"a":"é\n\u00e9\ud83d\ude00", "b":[true,false,null,-1.5e+3,{}],"choices":[]}`
 	for i := 1; i < len(body); i++ {
@@ -309,7 +309,7 @@ func TestArgumentsThatDoNotBelongTogether(t *testing.T) {
 	}
 }
 
-// What an API does not read of a model's responses is no problem of other traffic under the same path.
+// Other traffic under the same path causes no problem, even if the API cannot read it as a response of a model.
 func TestOtherTraffic(t *testing.T) {
 	transport := &llm.Transport{Base: model("ok", "<a>")}
 	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {

@@ -512,7 +512,7 @@ func TestNoSecretInPointers(t *testing.T) {
 	for _, step := range []string{
 		`"loc":["body","` + strings.Repeat("x", 60) + `s3cret/agent~token-0123456789"]`, // cut in the middle
 		`"loc":["body","s3cret/agent~token-0123456789"]`,
-		`"loc":["body",["s3cret/agent~token-0123456789"],"s3cret/agent~token-0123456789"]`, // a list is no step
+		`"loc":["body",["s3cret/agent~token-0123456789"],"s3cret/agent~token-0123456789"]`, // a list is not a step
 		`"pointer":"/config/s3cret~1agent~0token-0123456789"`,
 	} {
 		a := &responses{status: 422, body: `{"detail":[{` + step + `,"msg":"no"}]}`}

@@ -43,7 +43,7 @@ func TestTidyKeyAndAppend(t *testing.T) {
 	}
 }
 
-// Of members with one name the last counts, also among so many that sorting is no insertion.
+// Of members with one name the last counts, also among so many that sort does not use insertion.
 func TestTheLastOfRepeatedMembersCounts(t *testing.T) {
 	var b strings.Builder
 	for i := range 400 {

@@ -200,7 +200,7 @@ func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 	}
 }
 
-// What is sent after the end of a run, or under a context without it, is no other run's.
+// A request after the end of a run, or under a context without a run, is not recorded in another run.
 func TestRecorderBegin(t *testing.T) {
 	dir := t.TempDir()
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{

@@ -519,7 +519,7 @@ func TestDropRetriesKeepsAFailureThatWasFinal(t *testing.T) {
 	})
 }
 
-// A broken answer is no attempt that the client repeated, whatever its status.
+// DropRetries keeps broken answers, whatever their status.
 func TestDropRetriesKeepsBrokenAnswers(t *testing.T) {
 	broken := `{"n":1,"kind":"tool","name":"get","arguments":{},"status":429,"broken":"truncate","at_ms":0,"latency_ms":1}`
 	c := newCassette(t, tape(t, head, broken, call(2, "get", `{}`, `1`), tail(2)), &cassette.Options{DropRetries: true})

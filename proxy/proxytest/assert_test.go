@@ -140,7 +140,7 @@ func TestAssertionsOnTheContract(t *testing.T) {
 	}
 	send(t, p, "/traces/thinking", header, `{}`)
 	log := run.Log()
-	log.Declared.Tools = nil               // thinking is no tool
+	log.Declared.Tools = nil               // thinking is not a tool
 	log.AssertNotCalled(t, "thinking", "") // it is refused, but no call
 	run.End("")
 	send(t, p, "/tools/get_order", header, `{}`)

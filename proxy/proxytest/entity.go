@@ -195,7 +195,7 @@ func write(who string, op ledger.Op, entityType, idArgument string, o WriteOptio
 	}
 }
 
-// freeID returns the type with the first number that is no id of it.
+// freeID returns the first id of the form type_n that no entity of the type has.
 func (r *Request) freeID(entityType string) string {
 	for n := 1; ; n++ {
 		id := fmt.Sprintf("%s_%d", entityType, n)

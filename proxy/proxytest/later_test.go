@@ -66,7 +66,7 @@ func TestTelemetry(t *testing.T) {
 	if len(log.Telemetry) != 5 || len(log.Refused) != 6 || log.Refused[0].Tool != "telemetry" || !log.Refused[0].Trace {
 		t.Errorf("%d accepted, refused %+v", len(log.Telemetry), log.Refused)
 	}
-	log.Declared.Tools = nil // telemetry is no tool
+	log.Declared.Tools = nil // telemetry is not a tool
 	log.AssertNotCalled(t, "telemetry", "")
 	run.End("")
 	if status, answer := send(t, p, run.Path+"/telemetry", bearer(run), `{"kind":"note","payload":{}}`); status != 401 {
@@ -111,7 +111,7 @@ func TestDataAndContextAreRefusedAndRecorded(t *testing.T) {
 			t.Errorf("GET: %d, %+v", w.Code, last)
 		}
 		log := run.Log()
-		log.Declared.Tools = nil // data is no tool
+		log.Declared.Tools = nil // data is not a tool
 		log.AssertNotCalled(t, "data", "")
 	})
 	if failed != "" || !strings.Contains(output, "proxytest: the proxy refused data: 404: ") {

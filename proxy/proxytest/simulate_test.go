@@ -273,7 +273,7 @@ func TestASequenceOfCallsAgreesWithTheWorld(t *testing.T) {
 	if got := ids(ask("list_orders", `{"status":"sent","limit":10}`)["orders"]); !slices.Equal(got, []string{"2"}) {
 		t.Errorf("orders that were sent: %v", got)
 	}
-	// An order without a total has no total of 5. null and names that are no fields select nothing.
+	// An order without a total has no total of 5. null and names of unknown fields select nothing.
 	if got := ids(ask("list_orders", `{"total":5,"status":null,"page":1}`)["orders"]); !slices.Equal(got, []string{"2"}) {
 		t.Errorf("orders with the total 5: %v", got)
 	}
@@ -364,7 +364,7 @@ func TestReferencesInCircles(t *testing.T) {
 	wantResult(t, call(t, run, "get_both", `{"id":"3","person_id":"2"}`), proxy.SourceOdyssey, `{"person":{"boss":"3","person_id":"2"}}`)
 }
 
-// A field named id is no reference, even if the ledger has one type alone.
+// A field named id is not a reference, even if the ledger has one type alone.
 func TestAFieldNamedID(t *testing.T) {
 	run := proxytest.NewPlatform(t, proxytest.World{
 		Tools:        []schema.Tool{declare("get_order", anyObject, object(`"extra":{"const":"x"}`))},

@@ -173,7 +173,7 @@ func (t Trace) row(telemetry bool) *timeline.Row {
 // in a text who hands over to whom.
 func inline(row *timeline.Row, payload json.RawMessage) bool {
 	var members map[string]json.RawMessage
-	_ = json.Unmarshal(payload, &members) // nil if it is no object
+	_ = json.Unmarshal(payload, &members) // nil if the payload is not an object
 	delete(members, "__occurred_at")
 	handoff := row.From != "" && row.To != ""
 	if handoff && len(members) == 3 && row.Text.Shown == row.From+" → "+row.To {

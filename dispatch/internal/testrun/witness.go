@@ -113,7 +113,7 @@ func (w *Witness) runEnd(_ context.Context, end dispatch.RunEnd) {
 		w.show(fmt.Sprintf("run timed out after %s\n", end.Duration.Round(time.Millisecond)))
 	case end.Err == nil:
 		w.show(fmt.Sprintf("run answered after %s\n", end.Duration.Round(time.Millisecond)))
-	case panicked.Aborts(): // the endpoint breaks the connection, which is no failure of the agent
+	case panicked.Aborts(): // the endpoint breaks the connection, which is not a failure of the agent
 	case panicked != nil && dispatch.CodeOf(end.Err) == dispatch.CodePanicked:
 		w.panicked(panicked.Text, panicked.Stack)
 	default:

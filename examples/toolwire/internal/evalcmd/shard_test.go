@@ -196,9 +196,6 @@ func manyRows(n int) string {
 // Twenty shards of a dataset with 10,000 rows (1,000 without TOOLWIRE_NIGHTLY) merge in any order, with less than 4 KB held
 // for each row.
 func TestMergeOfTwentyShards(t *testing.T) {
-	if testkit.Race && !testkit.Nightly {
-		t.Skip("the race detector allocates memory of its own, so this bound on memory means nothing; other tests run this code with it")
-	}
 	const shards = 20
 	rows := testkit.Size(1000, 10_000)
 	dataset, err := eval.Read(strings.NewReader(manyRows(rows)))

@@ -439,7 +439,7 @@ func TestForm(t *testing.T) {
 	}
 	v.looks("the failed run")
 
-	// What is no longer there when the run is over does not take the focus along.
+	// An element that is gone when the run is over does not take the focus with it.
 	v.do(chromedp.Navigate(v.base), chromedp.Click(`form[action="/runs/sample"] button`), chromedp.WaitVisible("#refresh"))
 	v.tabTo("#refresh a")
 	v.until(`!document.getElementById("main").hasAttribute("data-live")`)
