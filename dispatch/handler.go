@@ -277,8 +277,9 @@ func (h *Handler) runAgent(s *session) agentOutcome {
 
 var errRunTimeout = errors.New("the time for the run is over")
 
-// conclude decides the outcome of a run. A response of the agent counts, and so does an error of
-// its own. An error that only reports the end of the context is replaced by the reason of that end.
+// conclude decides the outcome of a run. What the agent returns counts, also late, if it returns within
+// the grace period of the runner. An error that only reports the end of the context is replaced by the
+// reason of that end.
 func (h *Handler) conclude(s *session, end runner.Outcome[agentOutcome]) agentOutcome {
 	out := end.Value
 	switch {
@@ -289,8 +290,8 @@ func (h *Handler) conclude(s *session, end runner.Outcome[agentOutcome]) agentOu
 		return out
 	case end.Stop == runner.TimedOut:
 		h.log(s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))
-		late := h.ask(s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
-		return agentOutcome{host: true, timedOut: true, response: late}
+		substitute := h.ask(s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
+		return agentOutcome{host: true, timedOut: true, response: substitute}
 	case proxy.IsRunOver(end.Cause):
 		return agentOutcome{err: end.Cause}
 	case errors.Is(s.ctx.Err(), context.DeadlineExceeded):

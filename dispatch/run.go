@@ -3,8 +3,6 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/internal/observe"
@@ -160,28 +158,6 @@ func (r *Run) replayed() ([]Message, error) {
 		return nil, &Error{Code: CodeInput, Message: "the replayed messages cannot be read", Err: err}
 	}
 	return messages, nil
-}
-
-// replayedNumbers returns the numbers of the ids of calls and results in the replayed messages, as far as
-// a transcript could have made them. It keeps nothing of other ids, because there may be many.
-func (r *Run) replayedNumbers() map[int64]bool {
-	numbers := map[int64]bool{}
-	add := func(id json.RawMessage) {
-		digits, made := strings.CutPrefix(rawjson.Unquote(id), madeID)
-		if n, err := strconv.ParseInt(digits, 10, 64); made && err == nil {
-			numbers[n] = true
-		}
-	}
-	if !json.Valid(r.Messages) { // a test may have made the run
-		return numbers
-	}
-	for message := range rawjson.Elements(r.Messages) {
-		add(rawjson.Member(message, "tool_call_id"))
-		for call := range rawjson.Elements(rawjson.Member(message, "tool_calls")) {
-			add(rawjson.Member(call, "id"))
-		}
-	}
-	return numbers
 }
 
 // objectArguments returns the object that a JSON-encoded string contains. It returns other

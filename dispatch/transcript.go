@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -328,18 +327,3 @@ func (t *Transcript) start(ctx context.Context) {
 	defer t.mu.Unlock()
 	t.agent = ctx
 }
-
-// newID returns an id that is not among used, not in an earlier turn of this handler, and not in the
-// replayed messages. These may be long: where other goroutines wait for t.mu, it must not be held.
-func (t *Transcript) newID(used map[string]bool) string {
-	t.readReplayed.Do(func() { t.replayed = t.run.replayedNumbers() })
-	for {
-		n := t.numbers.Add(1)
-		if id := madeID + strconv.FormatInt(n, 10); !t.replayed[n] && !used[id] {
-			return id
-		}
-	}
-}
-
-// madeID begins the ids that transcripts make. A number follows.
-const madeID = "call_"

@@ -195,7 +195,7 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 
 // fillFlag adds the update for a flag, unless its template cannot be filled. Whether the ledger schema
 // allows the flag is decided by [State.Apply].
-func (e *evaluation) fillFlag(f *flagRule) {
+func (e *evaluation) fillFlag(f *flagTemplate) {
 	if f.problem != "" {
 		e.step("flag_malformed", f.pointer, f.where, f.problem)
 		return

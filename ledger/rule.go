@@ -24,7 +24,7 @@ type Rule struct {
 	idPath     *jsonpath.Path
 	idWhere    string // for steps, as in fieldRule
 	fields     []fieldRule
-	flags      []flagRule
+	flags      []flagTemplate
 	ignored    []Step // about members that the op does not use
 	refused    []Step // if not empty, why the rule never writes anything
 
@@ -39,7 +39,7 @@ type fieldRule struct {
 	skipped *Step // if not nil, why the path is not evaluated
 }
 
-type flagRule struct {
+type flagTemplate struct {
 	pointer string
 	where   string
 	jsonpath.Template
@@ -96,7 +96,7 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 		}
 	}
 	for i, text := range a.Flags {
-		f := flagRule{pointer: "/flags" + indexToken(i)}
+		f := flagTemplate{pointer: "/flags" + indexToken(i)}
 		f.where = describeMember(f.pointer, text)
 		var err error
 		if f.Template, err = jsonpath.ParseTemplate(text); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -46,6 +47,21 @@ func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 		last = stopped(last, problem.ContextCode[Code](stop.Err), stop.Err)
 	}
 	return got, last
+}
+
+func (r *run) transientClass(class string) bool { return slices.Contains(r.transient, class) }
+
+// mayRepeat reports whether a failed attempt may be followed by another.
+func (r *run) mayRepeat(req *request, e *Error) bool {
+	switch e.Code {
+	case CodeRateLimited:
+		return true
+	case CodeUnavailable:
+		return r.transientClass(e.Class)
+	case CodeTransport:
+		return e.Delivery == NotSent || req.repeatable
+	}
+	return false
 }
 
 // after returns the error of an attempt that follows one that failed with last.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/bounded"
@@ -58,21 +57,6 @@ func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 
 func runOverClass(class string) bool {
 	return class == "run_token_expired" || class == "run_token_invalid" || class == "run_token_rejected"
-}
-
-func (r *run) transientClass(class string) bool { return slices.Contains(r.transient, class) }
-
-// mayRepeat reports whether a failed attempt may be followed by another.
-func (r *run) mayRepeat(req *request, e *Error) bool {
-	switch e.Code {
-	case CodeRateLimited:
-		return true
-	case CodeUnavailable:
-		return r.transientClass(e.Class)
-	case CodeTransport:
-		return e.Delivery == NotSent || req.repeatable
-	}
-	return false
 }
 
 // errorBody reads {"detail": {"error_class": "…", …}} and similar bodies: detail may be an object,

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
 )
@@ -98,7 +97,7 @@ func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.
 	compiled, faults := jsonschema.Compile(schema, &options)
 	if len(faults) > 0 {
 		list := schemaProblems(faults)
-		if slices.ContainsFunc(faults, func(f jsonschema.Fault) bool { return !f.Unchecked() }) {
+		if jsonschema.Invalid(faults) {
 			return nil, invalid(list)
 		}
 		return nil, &Error{Code: CodeUnchecked, Problems: list}

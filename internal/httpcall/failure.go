@@ -26,7 +26,7 @@ const (
 // A Failure tells why a call has no complete answer.
 type Failure struct {
 	Kind    Kind
-	NotSent bool  // no complete request can have reached the peer
+	NotSent bool  // no complete request can have reached the peer; see watch.notSent
 	Err     error // its text contains no URL and no words of the peer
 }
 

@@ -49,7 +49,7 @@ func Compile(raw []byte, o *Options) (*Schema, []Fault) {
 	switch {
 	case len(found) == 0:
 		return s, nil
-	case !c.opts.AllowUnchecked || found.invalid():
+	case !c.opts.AllowUnchecked || Invalid(found):
 		return nil, found
 	case s == nil || c.counted.bothWays && len(c.counted.ignored) > 0:
 		s = &Schema{bounds: c.bounds}

@@ -32,7 +32,7 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	for _, o := range older {
 		s, otherErr := c.compileAs(o.draft, doc)
 		other, _ := otherErr.(faults)
-		if !other.invalid() {
+		if !Invalid(other) {
 			assumed := faults{{Code: "draft_assumed", Pointer: wrong.Pointer, Message: fmt.Sprintf(
 				`%s in draft 2020-12; the schema is read as %s, in which it is valid, so add "$schema": %q`,
 				wrong.Message, o.name, o.url)}}

@@ -32,9 +32,9 @@ type faults []Fault
 
 func (f faults) Error() string { return f[0].Message }
 
-// invalid reports whether no validator can use the schema.
-func (f faults) invalid() bool {
-	return slices.ContainsFunc(f, func(f Fault) bool { return !f.Unchecked() })
+// Invalid reports whether no validator can use a schema with these faults.
+func Invalid(found []Fault) bool {
+	return slices.ContainsFunc(found, func(f Fault) bool { return !f.Unchecked() })
 }
 
 // Issue is one way in which a document does not match.

@@ -18,7 +18,8 @@ type name struct {
 const manyNames = 64
 
 // scanName reads the name at i and adds it to the innermost object, whose names begin at first. It
-// returns where the name ends, or where it is wrong.
+// returns where the name ends, or where it is wrong. A name that the object repeats is wrong unless the
+// mode is [Liberal].
 func (s *scanner) scanName(i, first int) (end int, ok bool) {
 	doc := s.doc
 	if uint(i) >= uint(len(doc)) || doc[i] != '"' {
@@ -65,15 +66,15 @@ func (s *scanner) longName(i int) (end int, ok bool) {
 	if !ok {
 		return end, false
 	}
-	if s.unique && !s.add(i+1, end) {
+	if s.unique && !s.addName(i+1, end) {
 		return i, false
 	}
 	return end + 1, true
 }
 
-// add adds the name between start and end to the innermost object. It reports false if the object
-// has it already.
-func (s *scanner) add(start, end int) bool {
+// addName adds the name between start and end to the innermost object. It reports false if the object
+// repeats the name.
+func (s *scanner) addName(start, end int) bool {
 	n := name{start: int32(start), end: int32(end)}
 	content := s.doc[start:end]
 	if bytes.IndexByte(content, '\\') >= 0 {
@@ -95,7 +96,7 @@ func (s *scanner) add(start, end int) bool {
 	before := s.names[f.first:]
 	s.names = append(s.names, n)
 	if len(before) >= manyNames {
-		return s.addWide(f)
+		return s.addManyNames(f)
 	}
 	for k := range before {
 		if before[k].key == n.key && bytes.Equal(s.content(before[k]), content) {
@@ -112,9 +113,8 @@ func (s *scanner) content(n name) []byte {
 	return s.doc[n.start:n.end]
 }
 
-// addWide adds the last name of an object that has many. It reports false if the object has it
-// already.
-func (s *scanner) addWide(f *frame) bool {
+// addManyNames is addName for the last name of an object that has many.
+func (s *scanner) addManyNames(f *frame) bool {
 	if f.wide == nil {
 		f.wide = make(map[uint64]int32, 2*manyNames)
 		for k := int(f.first); k < len(s.names)-1; k++ {
