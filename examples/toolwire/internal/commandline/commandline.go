@@ -1,5 +1,5 @@
 // Package commandline has what the commands of toolwire share: exit statuses, help, and how a command
-// line names an agent.
+// line names an agent and a world.
 package commandline
 
 import (
@@ -7,6 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // Exit statuses of all commands.
@@ -33,4 +36,20 @@ func Parse(set *flag.FlagSet, usage string, args []string, stdout, stderr io.Wri
 		return Mistake, false
 	}
 	return OK, true
+}
+
+// World reads the world in the file of -world; without a file the world is sample.
+func World(file string, sample []byte) (proxytest.World, error) {
+	if file == "" {
+		return proxytest.ParseWorld(sample)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return proxytest.World{}, fmt.Errorf("-world: %w", err)
+	}
+	world, err := proxytest.ParseWorld(data)
+	if err != nil {
+		err = fmt.Errorf("-world: %s: %w", file, err)
+	}
+	return world, err
 }

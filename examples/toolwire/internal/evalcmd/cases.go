@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
-	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 )
 
 var (
@@ -42,20 +42,13 @@ func (o *options) cases() ([]eval.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	var world proxytest.World
-	switch {
-	case o.world != "":
-		data, err := os.ReadFile(o.world)
-		if err != nil {
-			return nil, fmt.Errorf("-world: %w", err)
-		}
-		if world, err = proxytest.ParseWorld(data); err != nil {
-			return nil, fmt.Errorf("-world: %s: %w", o.world, err)
-		}
-	case o.agent.URL == "":
-		if world, err = proxytest.ParseWorld(sampleWorld); err != nil {
-			return nil, err
-		}
+	sample := sampleWorld
+	if o.agent.URL != "" {
+		sample = []byte("{}")
+	}
+	world, err := commandline.World(o.world, sample)
+	if err != nil {
+		return nil, err
 	}
 	cases, err := dataset.Cases(dispatchtest.Task{World: world}, nil)
 	if err != nil {

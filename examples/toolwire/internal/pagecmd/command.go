@@ -25,7 +25,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
@@ -107,21 +106,11 @@ func (o *options) checkAgent() error {
 	return nil
 }
 
-// load reads the world from a file; "" is the shop of the sample.
+// load reads the world from a file; "" is the sample's.
 func (o *options) load(file string) (err error) {
-	if file == "" {
-		o.sample = true
-		o.world, err = shop()
-		return err
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("-world: %w", err)
-	}
-	if o.world, err = proxytest.ParseWorld(data); err != nil {
-		return fmt.Errorf("-world %s: %w", file, err)
-	}
-	return nil
+	o.sample = file == ""
+	o.world, err = commandline.World(file, sampleWorld)
+	return err
 }
 
 // serve serves until ctx ends.

@@ -2,17 +2,21 @@ package pagecmd
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/schema"
 )
+
+// sampleWorld has orders, a carrier that is live behind the platform, and messages to customers.
+//
+//go:embed testdata/world.json
+var sampleWorld []byte
 
 // sample is an agent without a model: a supervisor with two sub-agents. It does the same in every
 // run.
@@ -44,30 +48,12 @@ func (s *sample) task(base string) task {
 	}
 }
 
-type (
-	getOrder struct {
-		OrderID string `json:"order_id"`
-	}
-	order struct {
-		CustomerID string      `json:"customer_id"`
-		Status     string      `json:"status"`
-		Item       string      `json:"item"`
-		Amount     json.Number `json:"amount"`
-		ParcelID   string      `json:"parcel_id"`
-	}
-	trackParcel struct {
-		ParcelID string `json:"parcel_id"`
-	}
-	refundOrder struct {
-		OrderID string      `json:"order_id"`
-		Amount  json.Number `json:"amount"`
-		Reason  string      `json:"reason"`
-	}
-	sendMessage struct {
-		CustomerID string `json:"customer_id"`
-		Text       string `json:"text"`
-	}
-)
+type order struct {
+	CustomerID string      `json:"customer_id"`
+	Item       string      `json:"item"`
+	Amount     json.Number `json:"amount"`
+	ParcelID   string      `json:"parcel_id"`
+}
 
 // supervise is the agent. A model would choose the same steps.
 func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -96,12 +82,13 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	_, _ = supervisor.Handoff(ctx, "supervisor", "supervisor/refunds")
 	refunds := run.Proxy.As("supervisor/refunds")
 	if _, err := proxy.Call[any](ctx, refunds, "refund_order",
-		refundOrder{input.OrderID, found.Amount, "arrived broken"}); err != nil {
+		map[string]any{"order_id": input.OrderID, "amount": found.Amount, "reason": "arrived broken"}); err != nil {
 		return nil, err
 	}
 	text := fmt.Sprintf("We are sorry that your %s arrived broken. $%s is on its way back to you.", found.Item,
 		found.Amount)
-	if _, err := proxy.Call[any](ctx, refunds, "send_message", sendMessage{found.CustomerID, text}); err != nil {
+	if _, err := proxy.Call[any](ctx, refunds, "send_message",
+		map[string]string{"customer_id": found.CustomerID, "text": text}); err != nil {
 		return nil, err
 	}
 	_, _ = refunds.Trace(ctx, proxy.EventSubagentFinal, map[string]string{"text": "Refunded and told the customer."})
@@ -114,61 +101,15 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 
 // lookUp is the sub-agent for orders.
 func lookUp(ctx context.Context, tools *proxy.Client, id string) (order, error) {
-	found, err := proxy.Call[order](ctx, tools, "get_order", getOrder{id})
+	found, err := proxy.Call[order](ctx, tools, "get_order", map[string]string{"order_id": id})
 	if err != nil {
 		return order{}, err
 	}
-	if _, err := proxy.Call[any](ctx, tools, "track_parcel", trackParcel{found.ParcelID}); err != nil {
+	if _, err := proxy.Call[any](ctx, tools, "track_parcel", map[string]string{"parcel_id": found.ParcelID}); err != nil {
 		return order{}, err
 	}
 	_, _ = tools.Trace(ctx, proxy.EventSubagentMessage, map[string]string{
 		"to": "supervisor", "text": "The order is paid, and the carrier reports damage on delivery.",
 	})
 	return found, nil
-}
-
-// shop is the sample's world: orders, a carrier that is live behind the platform, and messages to
-// customers.
-func shop() (proxytest.World, error) {
-	get, err1 := schema.Define[getOrder, any]("get_order", "Look up an order.", nil)
-	track, err2 := schema.Define[trackParcel, any]("track_parcel", "Ask the carrier where a parcel is.", nil)
-	refund, err3 := schema.Define[refundOrder, any]("refund_order", "Refund an order.", nil)
-	send, err4 := schema.Define[sendMessage, any]("send_message", "Send a message to a customer.", nil)
-	for _, err := range []error{err1, err2, err3, err4} {
-		if err != nil {
-			return proxytest.World{}, err
-		}
-	}
-	track.DefaultExecutionMode, track.PassthroughBinding = schema.Passthrough,
-		&schema.Binding{EndpointName: "carrier", ToolName: "carrier.track"}
-	track.LedgerWritePolicy = schema.PolicyAdapter
-	track.LedgerAdapter = &ledger.Adapter{
-		EntityType: "parcel", IDFrom: "$.parcel_id", FieldMap: map[string]string{"status": "$.status",
-			"note": "$.events[0].note"},
-		Flags: []string{"tracked:{parcel_id}"},
-	}
-	return proxytest.World{
-		Tools: []schema.Tool{get, track, refund, send},
-		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{
-			{Type: "order", IDField: "order_id"}, {Type: "parcel", IDField: "parcel_id"},
-			{Type: "message", IDField: "message_id"},
-		}},
-		InitialState: `{
-			"order": {"4521": {
-				"customer_id": "cust_99", "status": "delivered", "item": "reading lamp", "amount": 79.50, "parcel_id": "pk_7"
-			}},
-			"parcel": {"pk_7": {"status": "in transit"}}
-		}`,
-		Behaviors: map[string]proxytest.Behavior{
-			"get_order": proxytest.Get("order", "order_id", nil),
-			"track_parcel": proxytest.Lookup("parcel_id", map[string]string{
-				"pk_7": `{"parcel_id":"pk_7","status":"delivered","events":[{"at":"2026-03-02","note":"box damaged"}]}`,
-				"*":    `{"error":"parcel not found"}`,
-			}),
-			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{
-				Set: `{"status":"refunded"}`, Result: `{"refund_id":"rf_1","status":"issued"}`,
-			}),
-			"send_message": proxytest.Add("message", "", &proxytest.WriteOptions{Result: `{"sent":true}`}),
-		},
-	}, nil
 }

@@ -37,7 +37,7 @@ func TestRefusedCalls(t *testing.T) {
 // Failures that look like results are shown as failures too, and so are broken answers and their
 // repetitions.
 func TestInjectedAndBroken(t *testing.T) {
-	world, err := shop()
+	world, err := proxytest.ParseWorld(sampleWorld)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestNotes(t *testing.T) {
 // The same call made twice is two entries; only attempts of one call are one.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
-	world, err := shop()
+	world, err := proxytest.ParseWorld(sampleWorld)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestAttempts(t *testing.T) {
 // Of two equal calls at once, the second attempt belongs to the one that was refused.
 func TestAttemptsOfEqualCalls(t *testing.T) {
 	t.Parallel()
-	world, err := shop()
+	world, err := proxytest.ParseWorld(sampleWorld)
 	if err != nil {
 		t.Fatal(err)
 	}
