@@ -63,56 +63,56 @@ func (f *form) wrong(field, format string, args ...any) {
 	}
 }
 
-// emptyForm returns a form with the defaults of a registration.
-func emptyForm() *form { return &form{AuthHeader: "Authorization", Timeout: "300", Input: "{}"} }
-
-// formOfAgent returns a form for the agent of the command line.
+// formOfAgent returns a form for the agent of the command line, with the defaults of a registration.
 func formOfAgent(a *commandline.Agent) *form {
-	f := emptyForm()
-	f.URL, f.AuthHeader = a.URL, cmp.Or(a.Header, f.AuthHeader)
-	return f
+	return &form{URL: a.URL, AuthHeader: cmp.Or(a.Header, "Authorization"), Timeout: "300", Input: "{}"}
 }
 
-// formOf returns the form of a task, to dispatch it again. The auth value is not kept, so it must
-// be typed again.
-func formOf(t task) *form {
-	return &form{
-		URL: t.URL, AuthHeader: t.AuthHeader, Instruction: t.Instruction, Input: string(t.Input),
-		UserTurns: strings.Join(t.UserTurns, "\n"), State: t.State,
-		Timeout: strconv.Itoa(int(t.Timeout.Seconds())), Strict: t.Strict,
-	}
+// task is what a form asks for.
+type task struct {
+	form              // as it was typed, with its problems
+	AuthValue  string // removed when the run is over
+	input      json.RawMessage
+	turns      []string // after the first
+	runTimeout time.Duration
+	Sample     bool // dispatched to the built-in agent
 }
 
-// read returns the task of the posted form, and the form with all its problems.
-func read(r *http.Request) (task, *form) {
+// read returns the task of the posted form.
+func read(r *http.Request) task {
 	value := func(name string) string { return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n") }
-	f := &form{
-		URL: strings.TrimSpace(value("url")), AuthHeader: strings.TrimSpace(value("auth_header")),
-		Instruction: value("instruction"),
-		Input:       value("input"), UserTurns: value("user_turns"), State: value("state"), Timeout: strings.TrimSpace(value("timeout")),
-		Strict: value("strict") != "",
-	}
-	t := task{URL: f.URL, AuthHeader: f.AuthHeader, AuthValue: strings.TrimSpace(value("auth_value")),
-		Instruction: f.Instruction, State: strings.TrimSpace(f.State), Strict: f.Strict}
+	line := func(name string) string { return strings.TrimSpace(value(name)) }
+	return taskOf(form{
+		URL: line("url"), AuthHeader: line("auth_header"), Instruction: value("instruction"), Input: value("input"),
+		UserTurns: value("user_turns"), State: value("state"), Timeout: cmp.Or(line("timeout"), "300"), Strict: value("strict") != "",
+	}, line("auth_value"))
+}
+
+// taskOf returns the task of a form, and finds the problems of the form.
+func taskOf(f form, authValue string) task {
 	f.checkURL()
-	f.checkAuth(t.AuthValue)
+	f.checkAuth(authValue)
 	switch {
 	case strings.TrimSpace(f.Instruction) == "":
 		f.wrong("instruction", "Describe what the agent should do.")
 	case len(f.Instruction) > maxInstruction:
 		f.wrong("instruction", "Shorten it to %d bytes; it has %d.", maxInstruction, len(f.Instruction))
 	}
-	t.Input = f.checkInput()
+	input := f.checkInput()
+	var turns []string
 	for line := range strings.Lines(f.UserTurns) {
 		if line = strings.TrimSpace(line); line != "" {
-			t.UserTurns = append(t.UserTurns, line)
+			turns = append(turns, line)
 		}
 	}
-	if n := len(t.UserTurns) + 1; n > maxTurns {
+	if n := len(turns) + 1; n > maxTurns {
 		f.wrong("user_turns", "A session has at most %d turns with the first; these are %d.", maxTurns, n)
 	}
-	t.Timeout = f.checkTimeout()
-	return t, f
+	seconds, err := strconv.Atoi(f.Timeout)
+	if err != nil || seconds < 1 || seconds > 1800 {
+		f.wrong("timeout", "Enter whole seconds from 1 to 1800.")
+	}
+	return task{form: f, AuthValue: authValue, input: input, turns: turns, runTimeout: time.Duration(seconds) * time.Second}
 }
 
 func (f *form) checkURL() {
@@ -165,7 +165,7 @@ func (f *form) checkAuth(value string) {
 // checkInput reads the input as strictly as an agent.
 func (f *form) checkInput() json.RawMessage {
 	if strings.TrimSpace(f.Input) == "" {
-		return json.RawMessage("{}")
+		f.Input = "{}"
 	}
 	var raw json.RawMessage
 	err := rawjson.Read([]byte(f.Input), rawjson.Limits{}, func(read *rawjson.Reader) (err error) {
@@ -180,16 +180,4 @@ func (f *form) checkInput() json.RawMessage {
 		return nil
 	}
 	return raw
-}
-
-func (f *form) checkTimeout() time.Duration {
-	if f.Timeout == "" {
-		return 300 * time.Second
-	}
-	n, err := strconv.Atoi(f.Timeout)
-	if err != nil || n < 1 || n > 1800 {
-		f.wrong("timeout", "Enter whole seconds from 1 to 1800.")
-		return 0
-	}
-	return time.Duration(n) * time.Second
 }

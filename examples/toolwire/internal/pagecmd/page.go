@@ -107,14 +107,14 @@ type failures struct {
 func summarize(f facts, t *timeline.Texts) summary {
 	return summary{
 		ID: f.id, Title: t.Line(f.task.Instruction), URL: t.Line(f.task.URL), Sample: f.task.Sample, Status: inProgress,
-		Started: f.started, Duration: f.ended.Sub(f.started), Calls: len(f.record.Calls),
+		Started: f.started, Duration: f.ended.Sub(f.started), Calls: len(f.log.Calls),
 	}
 }
 
 // build makes the page of a run, which is in progress if live is set.
 func build(f facts, live bool) *page {
 	t := &timeline.Texts{Secrets: f.secrets, Links: fmt.Sprintf("/runs/%d/text/", f.id), Whole: map[string]string{}}
-	p := &page{summary: summarize(f, t), Timeout: f.task.Timeout, Strict: f.task.Strict}
+	p := &page{summary: summarize(f, t), Timeout: f.task.runTimeout, Strict: f.task.Strict}
 	if f.task.AuthValue != "" {
 		p.Auth = cmp.Or(f.task.AuthHeader, "Authorization")
 	}
@@ -122,9 +122,9 @@ func build(f facts, live bool) *page {
 	if f.result != nil {
 		result = *f.result
 	}
-	result.Log = *f.record // with what came after the answer
+	result.Log = *f.log // with what came after the answer
 	if live {
-		p.Doing = doing(len(result.Turns), len(f.task.UserTurns)+1)
+		p.Doing = doing(len(result.Turns), len(f.task.turns)+1)
 		result.FinalResponse, result.Messages, result.Problems = "", nil, nil // of the turn before
 	} else {
 		p.take(t, &result)
@@ -140,12 +140,12 @@ func build(f facts, live bool) *page {
 			fmt.Sprintf("requests that were refused and not kept: %d; the page keeps %d requests and %s of one run",
 				f.refused, f.bounds.requests, timeline.Size(int(f.bounds.bytes))))
 	}
-	p.Traces, p.Telemetry = len(f.record.Traces), len(f.record.Telemetry)
+	p.Traces, p.Telemetry = len(f.log.Traces), len(f.log.Telemetry)
 	for i := range run.Rows {
 		p.count(&run.Rows[i])
 	}
 	p.explain()
-	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.record.State)
+	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.log.State)
 	p.bytes, p.whole = t.Bytes, t.Whole
 	return p
 }

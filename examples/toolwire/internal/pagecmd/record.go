@@ -19,20 +19,6 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// task is the task of the form. The auth value is removed when the run is over.
-type task struct {
-	URL         string
-	AuthHeader  string
-	AuthValue   string
-	Instruction string
-	Input       json.RawMessage // an object
-	UserTurns   []string
-	State       string // of the world; "" for the one that it begins with
-	Timeout     time.Duration
-	Strict      bool
-	Sample      bool // dispatched to the built-in agent
-}
-
 // bounds limits what is kept.
 type bounds struct {
 	requests int   // to the proxy, of one run
@@ -42,22 +28,38 @@ type bounds struct {
 
 // record is one run, in progress or over. It is safe for concurrent use.
 type record struct {
-	id      int
-	started time.Time
-	bounds  bounds
-
-	mu       sync.Mutex
-	task     task
+	mu sync.Mutex
+	facts
 	platform *proxytest.Platform // nil when the run is over
 	run      *proxytest.Run      // likewise
 	token    httpserve.Secrets   // the token of the run, kept after the run ends
-	before   ledger.Snapshot
-	result   *dispatchtest.Result // so far; nil before the ping
 	requests int
 	received int64
-	refused  int   // requests over the bounds
 	late     int   // requests after the end
 	page     *page // of a run that is over
+}
+
+// facts has what a page is built from.
+type facts struct {
+	id      int
+	task    task
+	started time.Time
+	bounds  bounds
+	before  ledger.Snapshot
+	result  *dispatchtest.Result // so far; nil before the ping
+	refused int                  // requests over the bounds
+
+	// Set by now.
+	ended   time.Time
+	log     *proxytest.Log
+	secrets *redact.Set
+}
+
+// now returns the facts of a run in progress. It must be called with r.mu held.
+func (r *record) now() facts {
+	f := r.facts
+	f.ended, f.log, f.secrets = time.Now(), r.run.Log(), redact.New(r.task.AuthValue, r.run.Token)
+	return f
 }
 
 // over reports whether the run is over, and how many bytes its page then takes.
@@ -79,14 +81,14 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 		r.result = now
 	})
 	var talk *dispatchtest.Conversation
-	if len(r.task.UserTurns) > 0 {
-		talk = &dispatchtest.Conversation{UserTurns: r.task.UserTurns, MaxTurns: len(r.task.UserTurns) + 1}
+	if len(r.task.turns) > 0 {
+		talk = &dispatchtest.Conversation{UserTurns: r.task.turns, MaxTurns: len(r.task.turns) + 1}
 	}
 	result, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{
 		URL: r.task.URL, AuthHeader: r.task.AuthHeader, AuthValue: r.task.AuthValue,
-		RunTimeout: r.task.Timeout, Strict: r.task.Strict,
+		RunTimeout: r.task.runTimeout, Strict: r.task.Strict,
 	}, dispatchtest.Task{
-		ID: int64(taskID), Instruction: r.task.Instruction, Input: r.task.Input, Conversation: talk,
+		ID: int64(taskID), Instruction: r.task.Instruction, Input: r.task.input, Conversation: talk,
 		Platform: r.platform, ProxyURL: base, OnRun: func(run *proxytest.Run) { staged <- r.begin(run) },
 	})
 	if err != nil {
@@ -95,7 +97,7 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 	}
 	r.mu.Lock()
 	r.platform = nil // later requests are late
-	facts := r.facts()
+	facts := r.now()
 	r.mu.Unlock()
 	facts.result = result
 	page := build(facts, false)
@@ -103,7 +105,7 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.page, r.run, r.before, r.result = page, nil, ledger.Snapshot{}, nil
-	r.task.AuthValue = ""
+	r.task.AuthValue, r.task.input = "", nil
 }
 
 // begin keeps the run and gives it the number of the record.
@@ -116,35 +118,11 @@ func (r *record) begin(run *proxytest.Run) (err error) {
 	return err
 }
 
-// facts has what a page is built from.
-type facts struct {
-	id      int
-	task    task
-	started time.Time
-	ended   time.Time
-	before  ledger.Snapshot
-	record  *proxytest.Log
-	result  *dispatchtest.Result // so far
-
-	secrets *redact.Set
-	refused int
-	bounds  bounds
-}
-
-// facts returns the facts of a run in progress. The caller holds r.mu.
-func (r *record) facts() facts {
-	return facts{
-		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Log(),
-		result:  r.result,
-		secrets: redact.New(r.task.AuthValue, r.run.Token), refused: r.refused, bounds: r.bounds,
-	}
-}
-
 // view returns the page of the run as it is now.
 func (r *record) view() *page {
 	r.mu.Lock()
 	if r.page == nil {
-		facts := r.facts()
+		facts := r.now()
 		r.mu.Unlock()
 		return build(facts, true)
 	}
@@ -161,7 +139,7 @@ func (r *record) summary() summary {
 	if r.page != nil {
 		return r.page.summary
 	}
-	f := r.facts()
+	f := r.now()
 	return summarize(f, &timeline.Texts{Secrets: f.secrets})
 }
 

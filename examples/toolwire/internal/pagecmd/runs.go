@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -49,11 +50,11 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 		return nil, errBusy
 	}
 	// A platform keeps its runs. With a platform for each run, dropping the run frees its memory.
-	platform, err := rs.platform.With(cmp.Or(task.State, rs.state), rules, "")
+	platform, err := rs.platform.With(cmp.Or(strings.TrimSpace(task.State), rs.state), rules, "")
 	if err != nil {
 		return nil, err
 	}
-	r := &record{task: task, platform: platform, bounds: rs.bounds}
+	r := &record{facts: facts{task: task, bounds: rs.bounds}, platform: platform}
 	staged := make(chan error, 1)
 	rs.pending.Go(func() {
 		r.dispatch(rs.ctx, rs.base, rs.last+1, staged)

@@ -40,12 +40,13 @@ func sampleRules() []proxytest.FailureRule {
 
 // task returns the task of the sample.
 func (s *sample) task(base string) task {
-	return task{
-		URL: base + "/sample/dispatch", AuthHeader: "Authorization", AuthValue: "Bearer " + s.token, Sample: true,
-		Timeout:     60 * time.Second,
+	t := taskOf(form{
+		URL: base + "/sample/dispatch", AuthHeader: "Authorization", Timeout: "60", Strict: true,
 		Instruction: "Order #4521 arrived broken. Refund it and tell the customer.",
-		Input:       json.RawMessage(`{"customer_id":"cust_99","order_id":"4521"}`), Strict: true,
-	}
+		Input:       `{"customer_id":"cust_99","order_id":"4521"}`,
+	}, "Bearer "+s.token)
+	t.Sample = true
+	return t
 }
 
 type order struct {

@@ -206,7 +206,7 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
 	}
 	if again := s.find(r.URL.Query().Get("again")); again != nil {
 		again.mu.Lock()
-		f = formOf(again.task)
+		*f = again.task.form
 		again.mu.Unlock()
 	}
 	s.form(w, http.StatusOK, f)
@@ -260,7 +260,8 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 	if !s.parse(w, r) {
 		return
 	}
-	task, f := read(r)
+	task := read(r)
+	f := &task.form
 	if len(f.Problems) > 0 {
 		s.form(w, http.StatusUnprocessableEntity, f)
 		return
