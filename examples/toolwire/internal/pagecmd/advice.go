@@ -38,17 +38,18 @@ var ofRun = map[string]advice{
 			"text; see the contract report."},
 }
 
-// ofProxy has the advice for each class of refused requests.
-var ofProxy = map[string]string{
+// ofCall has the advice for requests that failed: by error class, by source of a result that reports a failure,
+// and for refusals without a known class by status.
+var ofCall = map[string]string{
 	"lock_contention": "Transient: calls of one run contended for a lock. Repeat the call after a moment, as " +
 		"proxy.Client does.",
 	"context_store_unavailable": "Transient: repeat the call after a moment.",
 	"trace_sequence_contended":  "Transient: repeat the event after a moment.",
-	"rate_limited":              "More than 60 requests in a minute with one run token. Pace the calls, retries included.",
-	"run_token_expired":         "The run is over. Stop the agent's loop; further calls are pointless.",
+	"rate_limited":              rateLimited,
+	"run_token_expired":         runOver,
 	"run_token_invalid": "The run token is not the one of the dispatch. Build the client of every run with " +
 		"its own token.",
-	"run_token_rejected": "The run is over. Stop the agent's loop; further calls are pointless.",
+	"run_token_rejected": runOver,
 	"invalid_arguments": "The arguments do not match the tool's input_schema. Leave optional members out " +
 		"instead of sending null.",
 	"tool_not_executable": "The tool is not declared in the world. Check its name, and that the tool list of " +
@@ -57,29 +58,22 @@ var ofProxy = map[string]string{
 	"tool_executes_in_sandbox": "The tool is declared as executed: it runs where the agent runs, and is not " +
 		"called through the proxy.",
 	"trace_event_type_invalid": "Only the seven reserved event types are accepted.",
-}
 
-// bySource has the advice for results that report a failure.
-var bySource = map[string]string{
 	"injected":        "A failure rule of the world answered instead of the tool. The agent is meant to cope with it.",
 	"error":           "The simulator found no valid response. Check the tool's behavior and its output_schema.",
 	"transport_error": "The live tool behind the platform could not be reached, or failed.",
+
+	noAnswer: "No whole answer was sent: the connection broke, or the call was still under way when the run ended. " +
+		"The tool may have run.",
+	"status 404": "No such path or tool: the base URL is followed by /tools/{name} or /traces/{type}.",
+	"status 413": "Bodies have at most 1 MiB.",
+	"status 422": "The body is not a JSON object. Send {} if the tool takes no arguments.",
+	"status 429": rateLimited,
 }
 
-// byStatus returns the advice for a refusal without a class.
-func byStatus(status int) string {
-	switch status {
-	case 0:
-		return "No whole answer was sent: the connection broke, or the call was still under way when the run ended. " +
-			"The tool may have run."
-	case 404:
-		return "No such path or tool: the base URL is followed by /tools/{name} or /traces/{type}."
-	case 413:
-		return "Bodies have at most 1 MiB."
-	case 422:
-		return "The body is not a JSON object. Send {} if the tool takes no arguments."
-	case 429:
-		return ofProxy["rate_limited"]
-	}
-	return "The timeline has the reason. Clients do not repeat this request."
-}
+const (
+	noAnswer    = "no answer" // the class of a request without a whole answer
+	rateLimited = "More than 60 requests in a minute with one run token. Pace the calls, retries included."
+	runOver     = "The run is over. Stop the agent's loop; further calls are pointless."
+	otherwise   = "The timeline has the reason. Clients do not repeat this request."
+)

@@ -220,25 +220,21 @@ func (p *page) explain() {
 // count counts the attempts of a call that failed.
 func (p *page) count(row *timeline.Row) {
 	for i, a := range row.Attempts {
-		class, to := a.Class, ofProxy[a.Class]
+		status := "status " + strconv.Itoa(a.Status)
+		class := cmp.Or(a.Class, status)
 		switch {
 		case a.OK:
-			if to := bySource[row.Source]; to != "" {
+			if to := ofCall[row.Source]; to != "" {
 				p.addFailure(row.Source, row.Name, to)
 			}
 			continue
 		case p.Live && row.Open && i == len(row.Attempts)-1:
 			continue
 		case a.Status == 0:
-			class = "no answer"
-		case class == "":
-			class = "status " + strconv.Itoa(a.Status)
-		}
-		if to == "" {
-			to = byStatus(a.Status)
+			class, status = noAnswer, noAnswer
 		}
 		p.Refused++
-		p.addFailure(class, row.Name, to)
+		p.addFailure(class, row.Name, cmp.Or(ofCall[a.Class], ofCall[status], otherwise))
 	}
 }
 
@@ -246,8 +242,7 @@ func (p *page) count(row *timeline.Row) {
 func (p *page) addFailure(class, where, to string) {
 	i := slices.IndexFunc(p.Failures, func(f failures) bool { return f.Class == class && f.Where == where })
 	if i < 0 {
-		p.Failures = append(p.Failures, failures{Class: class, Where: where, To: to})
-		i = len(p.Failures) - 1
+		i, p.Failures = len(p.Failures), append(p.Failures, failures{Class: class, Where: where, To: to})
 	}
 	p.Failures[i].Count++
 }

@@ -167,9 +167,8 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		Busy          int
 		Keep          int
 		Sample        bool
-		Live          bool
 		PageToken     string
-	}{agents, len(all), query, status, []string{inProgress, completed, failed}, busy, s.runs.keep, s.sample != nil, busy > 0, s.token})
+	}{agents, len(all), query, status, []string{inProgress, completed, failed}, busy, s.runs.keep, s.sample != nil, s.token})
 }
 
 // agentRuns has the runs of an agent, the latest first.
@@ -251,9 +250,8 @@ func (s *server) form(w http.ResponseWriter, status int, f *form) {
 		*form
 		Tools     []shownTool
 		Token     bool
-		Live      bool
 		PageToken string
-	}{f, s.tools, s.agent.Value != "", false, s.token})
+	}{f, s.tools, s.agent.Value != "", s.token})
 }
 
 func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
@@ -373,10 +371,7 @@ func (s *server) noRun(w http.ResponseWriter) {
 
 // message renders a page with one message.
 func (s *server) message(w http.ResponseWriter, status int, title, text string) {
-	s.render(w, status, "message.html", struct {
-		Title, Text string
-		Live        bool
-	}{title, text, false})
+	s.render(w, status, "message.html", struct{ Title, Text string }{title, text})
 }
 
 func (s *server) render(w http.ResponseWriter, status int, name string, data any) {
