@@ -36,11 +36,8 @@ func (o *options) cases() ([]eval.Case, error) {
 		rows = file
 	}
 	dataset, err := eval.Read(rows)
-	if err != nil && o.dataset != "" {
-		return nil, fmt.Errorf("-dataset: %s: %w", o.dataset, err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-dataset: %s: %w", o.dataset, err)
 	}
 	sample := sampleWorld
 	if o.agent.URL != "" {
@@ -70,12 +67,8 @@ func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
 	if o.baseline != "" && (len(o.only) > 0 || o.failed != "" || o.limit > 0) {
 		return nil, errors.New("-baseline compares all rows, and -case, -failed and -limit leave rows out")
 	}
-	known := make([]string, len(cases))
-	for i, c := range cases {
-		known[i] = c.ID
-	}
 	for _, id := range o.only {
-		if !slices.Contains(known, id) {
+		if !slices.ContainsFunc(cases, func(c eval.Case) bool { return c.ID == id }) {
 			return nil, fmt.Errorf("-case: no row has the id %q; ids are the column id, or those in the file of results and in the JSON report", id)
 		}
 	}

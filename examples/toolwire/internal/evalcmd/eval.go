@@ -70,7 +70,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -79,35 +78,33 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
 // options are the command line.
 type options struct {
-	dataset, world          string
-	agent                   commandline.Agent
-	parallel, trials        int
-	firstFailure, plan      bool
-	verbose                 bool
-	timeout                 time.Duration
-	strict, stateAsInput    bool
-	junit, json, html       string
-	results, shard, version string
-	engine                  string // the variables that name the shard, "" if -shard does
-	user, userVersion       string
-	baseline                string
-	before                  *eval.Experiment // in the file baseline
-	margin                  float64
-	prices                  eval.Prices
-	pricesFile              string
-	slices                  []string
-	bounds                  map[string]float64 // margins of scores
-	only                    []string           // ids of cases
-	failed                  string             // a file of results
-	limit                   int
-	retryFaults             bool
-	command                 string // that repeats the run
-	budget                  eval.Budget
+	eval.Options         // of the experiment
+	dataset, world       string
+	agent                commandline.Agent
+	plan, verbose        bool
+	timeout              time.Duration
+	strict, stateAsInput bool
+	engine               string   // the variables that name the shard, "" if -shard does
+	user                 string   // the program
+	only                 []string // ids of cases
+	failed               string   // a file of results
+	limit                int
+
+	junit, json, html string
+	merged            string // the file of all shards
+	baseline          string
+	before            *eval.Experiment // in the file baseline
+	margin            float64
+	bounds            map[string]float64 // margins of scores
+	pricesFile        string
+	prices            eval.Prices
+	slices            []string
 }
 
 // reportFlags adds the flags of a run and of merge.
@@ -145,28 +142,28 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.dataset, "dataset", "", "`file` with the tasks, CSV or JSON Lines (default: a small one about the sample agent)")
 	flags.StringVar(&o.world, "world", "", "JSON `file` with the world behind the tools: tools_schema, behaviors, initial_state, … (default: the sample agent's world; with -url a world without tools)")
 	o.agent.AddFlags(flags, "the agent's `endpoint`, on this machine; without one a sample agent in this program works on the tasks")
-	flags.IntVar(&o.parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
-	flags.IntVar(&o.trials, "trials", 1, "how often each row runs")
-	flags.BoolVar(&o.firstFailure, "first-failure", false, "stop the trials of a row at the first that does not pass; then there are verdicts and no rates")
-	flags.IntVar(&o.budget.Calls, "max-calls", 0, "begin no trial after this `number` of tool calls (default: no limit)")
-	flags.Int64Var(&o.budget.Tokens, "max-tokens", 0, "begin no trial after the agent has reported this `number` of tokens (default: no limit)")
-	flags.DurationVar(&o.budget.Time, "max-time", 0, "begin no trial after this time (default: no limit)")
+	flags.IntVar(&o.Parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
+	flags.IntVar(&o.Trials, "trials", 1, "how often each row runs")
+	flags.BoolVar(&o.FirstFailure, "first-failure", false, "stop the trials of a row at the first that does not pass; then there are verdicts and no rates")
+	flags.IntVar(&o.Budget.Calls, "max-calls", 0, "begin no trial after this `number` of tool calls (default: no limit)")
+	flags.Int64Var(&o.Budget.Tokens, "max-tokens", 0, "begin no trial after the agent has reported this `number` of tokens (default: no limit)")
+	flags.DurationVar(&o.Budget.Time, "max-time", 0, "begin no trial after this time (default: no limit)")
 	flags.BoolVar(&o.plan, "plan", false, "print what would run, and run nothing")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
 	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
 	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
-	flags.StringVar(&o.results, "results", "", "write each trial to this `file` as it ends, or with a shard to one in this folder; a file that is not complete is completed")
-	flags.BoolVar(&o.retryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as trials during an outage")
+	flags.StringVar(&o.ResultsFile, "results", "", "write each trial to this `file` as it ends, or with a shard to one in this folder; a file that is not complete is completed")
+	flags.BoolVar(&o.RetryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as trials during an outage")
 	flags.Func("case", "run the row with this `id` alone; may be repeated", func(id string) error {
 		o.only = append(o.only, id)
 		return nil
 	})
 	flags.StringVar(&o.failed, "failed", "", "run the rows alone that did not pass in this `file` of results")
 	flags.IntVar(&o.limit, "limit", 0, "run the first `number` of rows alone (default: all)")
-	flags.StringVar(&o.shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results (default: as the variables of a CI engine or of Kubernetes say)")
-	flags.StringVar(&o.version, "agent-version", "", "`version` of the agent, such as a commit, for -results")
+	flags.StringVar(&o.Shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results (default: as the variables of a CI engine or of Kubernetes say)")
+	flags.StringVar(&o.AgentVersion, "agent-version", "", "`version` of the agent, such as a commit, for -results")
 	flags.StringVar(&o.user, "user", "", "`program` with arguments that writes the user's turns in rows with a persona (default: these rows are skipped)")
-	flags.StringVar(&o.userVersion, "user-version", "", "`version` of the -user, such as its model and prompt, for -results")
+	flags.StringVar(&o.UserVersion, "user-version", "", "`version` of the -user, such as its model and prompt, for -results")
 	flags.BoolVar(&o.verbose, "v", false, "print each trial as it ends, with the timeline of its run: requests to models, tool calls, waits, and how long each took")
 	o.reportFlags(flags)
 	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {
@@ -176,11 +173,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "toolwire eval: unexpected argument %q; see toolwire eval -h\n", flags.Arg(0))
 		return commandline.Mistake
 	}
-	o.command = repeated(flags)
+	o.Command = repeated(flags)
 	set, err := o.play(ctx, stdout, stderr)
 	if err != nil {
-		o.complain(stderr, err)
-		return commandline.Mistake
+		return o.complain(stderr, err)
 	}
 	if set == nil {
 		return commandline.OK
@@ -191,10 +187,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // play runs the set and reports on it. With -plan it returns no experiment. Its errors are mistakes
 // of the user's, and reports that cannot be written.
 func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Experiment, error) {
-	if o.parallel < 0 {
+	if o.Parallel < 0 {
 		return nil, errors.New("-parallel is how many trials run at once, so at least 1")
 	}
-	if o.trials < 1 {
+	if o.Trials < 1 {
 		return nil, errors.New("-trials is how often each row runs, so at least 1")
 	}
 	if o.timeout < 0 || o.timeout > 30*time.Minute {
@@ -211,7 +207,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err != nil {
 		return nil, err
 	}
-	if o.firstFailure && o.baseline != "" {
+	if o.FirstFailure && o.baseline != "" {
 		return nil, errors.New("-baseline compares rates, and -first-failure leaves none")
 	}
 	if err := o.settleShard(os.Getenv); err != nil {
@@ -219,16 +215,11 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	}
 	users := &programs{}
 	defer users.end() // an interrupt ends the experiment before the programs have ended
-	user, err := o.playUser(users)
-	if err != nil {
+	if o.User, err = o.playUser(users); err != nil {
 		return nil, err
 	}
-	options := &eval.Options{
-		User: user, UserVersion: o.userVersion,
-		Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade, GraderVersion: graderVersion,
-		ResultsFile: o.results, RetryFaults: o.retryFaults, Shard: o.shard, AgentVersion: o.version, Budget: o.budget, Command: o.command,
-	}
-	plan, err := options.Plan(cases)
+	o.Grader, o.GraderVersion = grade, graderVersion
+	plan, err := o.Plan(cases)
 	if err != nil {
 		return nil, err
 	}
@@ -236,20 +227,19 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		return nil, err
 	}
 	if o.engine != "" {
-		fmt.Fprintf(stderr, "toolwire eval: this is shard %s, as %s say\n", o.shard, o.engine)
+		fmt.Fprintf(stderr, "toolwire eval: this is shard %s, as %s say\n", o.Shard, o.engine)
 	}
 	if o.plan {
 		_, err := fmt.Fprintln(stdout, plan)
 		return nil, err
 	}
-	if o.trials > 1 || plan.Stored > 0 || plan.Faults > 0 {
+	if o.Trials > 1 || plan.Stored > 0 || plan.Faults > 0 {
 		fmt.Fprintf(stderr, "toolwire eval: %s\n", plan)
 	}
-	if plan.Faults > 0 && !o.retryFaults {
-		fmt.Fprintf(stderr, "toolwire eval: %d trials in %s are faults; -retry-faults runs them again\n", plan.Faults, o.results)
+	if plan.Faults > 0 && !o.RetryFaults {
+		fmt.Fprintf(stderr, "toolwire eval: %d trials in %s are faults; -retry-faults runs them again\n", plan.Faults, o.ResultsFile)
 	}
-	reports, err := o.openReports(named{"-dataset", o.dataset}, named{"-world", o.world}, named{"-token-file", o.agent.TokenFile},
-		named{"-results", o.results}, named{"-baseline", o.baseline}, named{"-failed", o.failed}, named{"-prices", o.pricesFile})
+	reports, err := o.openReports()
 	if err != nil {
 		return nil, err
 	}
@@ -257,10 +247,10 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if elsewhere(o.agent.URL) {
 		fmt.Fprintf(stderr, "toolwire eval: %s is not on this machine; its tool calls will not find the proxies, which are on this one's loopback\n", o.agent.URLFrom)
 	}
-	progress := newProgress(stderr, os.Getenv, plan.Trials+plan.Skipped, o.trials)
+	progress := newProgress(stderr, os.Getenv, plan.Trials+plan.Skipped, o.Trials)
 	progress.all = o.verbose
-	options.OnTrial = progress.trial
-	set, err := eval.Run(ctx, target, cases, options)
+	o.OnTrial = progress.trial
+	set, err := eval.Run(ctx, target, cases, &o.Options)
 	progress.end()
 	if err != nil {
 		return nil, err
@@ -270,18 +260,14 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		fmt.Fprintln(stderr, noWorld)
 	}
 	if ctx.Err() != nil && set.Count(eval.Cancelled) > 0 {
-		fmt.Fprintf(stderr, "toolwire eval: interrupted: %s\n", o.howToGoOn())
+		next := "the trials that ended are not kept; -results FILE keeps them, and the same command then goes on where it stopped"
+		if o.ResultsFile != "" {
+			next = "the trials that ended are in " + o.ResultsFile + "; run the same command again to go on where it stopped"
+		}
+		fmt.Fprintf(stderr, "toolwire eval: interrupted: %s\n", next)
 	}
 	err = set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv))
 	return set, errors.Join(err, reports.write(set, o.before))
-}
-
-// howToGoOn says what to do after an interrupt.
-func (o *options) howToGoOn() string {
-	if o.results == "" {
-		return "the trials that ended are not kept; -results FILE keeps them, and the same command then goes on where it stopped"
-	}
-	return fmt.Sprintf("the trials that ended are in %s; run the same command again to go on where it stopped", o.results)
 }
 
 // target is the agent.
@@ -304,11 +290,7 @@ func (o *options) target() (dispatchtest.Target, error) {
 // elsewhere reports whether an endpoint is not on this machine's loopback.
 func elsewhere(endpoint string) bool {
 	u, err := url.Parse(endpoint)
-	if err != nil || endpoint == "" || u.Hostname() == "localhost" {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return ip == nil || !ip.IsLoopback()
+	return err == nil && endpoint != "" && !publicaddr.Loopback(u.Hostname())
 }
 
 // flagNames replaces names of the API by flags in errors of package eval.
@@ -321,12 +303,12 @@ var flagNames = strings.NewReplacer(
 const noWorld = "toolwire eval: there is no -world, so no tool is declared, and the proxy refuses each tool call with 404. " +
 	"Give a JSON file with tools_schema, behaviors and initial_state, such as the testdata/world.json that toolwire new writes"
 
-// complain says what is wrong: of a dataset as a table.
-func (o *options) complain(stderr io.Writer, err error) {
+// complain says what is wrong, of a dataset as a table, and returns the exit status.
+func (o *options) complain(stderr io.Writer, err error) int {
 	bad, ok := errors.AsType[*eval.Error](err)
 	if !ok || bad.Problems[0].Row == 0 {
 		fmt.Fprintf(stderr, "toolwire eval: %s\n", flagNames.Replace(err.Error()))
-		return
+		return commandline.Mistake
 	}
 	colour := terminal.Colour(stderr, os.Getenv)
 	var table terminal.Table
@@ -349,4 +331,5 @@ func (o *options) complain(stderr io.Writer, err error) {
 	if bad.Code == eval.CodeWorld && o.world == "" && o.agent.URL != "" {
 		fmt.Fprintln(stderr, "\n"+noWorld)
 	}
+	return commandline.Mistake
 }

@@ -30,21 +30,20 @@ Put the results of all shards together and report on them. Of a folder it reads 
 func merge(args []string, stdout, stderr io.Writer) int {
 	var o options
 	flags := flag.NewFlagSet("toolwire eval merge", flag.ContinueOnError)
-	out := flags.String("o", "", "write the results of all shards to this `file`")
+	flags.StringVar(&o.merged, "o", "", "write the results of all shards to this `file`")
 	o.reportFlags(flags)
 	if status, ok := commandline.Parse(flags, mergeUsage, args, stdout, stderr); !ok {
 		return status
 	}
-	set, err := o.put(*out, flags.Args(), stdout)
+	set, err := o.put(flags.Args(), stdout)
 	if err != nil {
-		o.complain(stderr, err)
-		return commandline.Mistake
+		return o.complain(stderr, err)
 	}
 	return o.judge(set, stdout, stderr)
 }
 
 // put loads the files, writes them as one, and reports.
-func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Experiment, error) {
+func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error) {
 	if err := o.checkGate(nil); err != nil {
 		return nil, err
 	}
@@ -57,17 +56,13 @@ func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Exper
 		return nil, err
 	}
 	o.dress(set, nameOf(files[0]))
-	taken := []named{{"-o", out}, {"-baseline", o.baseline}, {"-prices", o.pricesFile}}
-	for _, file := range files {
-		taken = append(taken, named{"the file " + file, file})
-	}
-	reports, err := o.openReports(taken...)
+	reports, err := o.openReports(files...)
 	if err != nil {
 		return nil, err
 	}
 	defer reports.close()
-	if out != "" {
-		file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if o.merged != "" {
+		file, err := os.OpenFile(o.merged, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("-o: %w", err)
 		}
@@ -134,13 +129,11 @@ func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 	}
 	c, err := eval.Compare(o.before, set)
 	if err != nil {
-		o.complain(stderr, err)
-		return commandline.Mistake
+		return o.complain(stderr, err)
 	}
 	fmt.Fprintf(stdout, "\ncompared with %s:\n\n", o.baseline)
 	if err := c.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)); err != nil {
-		o.complain(stderr, err)
-		return commandline.Mistake
+		return o.complain(stderr, err)
 	}
 	switch c.Gate {
 	case eval.GateFailed:

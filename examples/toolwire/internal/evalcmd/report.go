@@ -3,7 +3,6 @@ package evalcmd
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
@@ -12,21 +11,26 @@ import (
 
 // report is a file to write.
 type report struct {
-	flag  string
-	file  *os.File
-	write func(w io.Writer, e *eval.Experiment, before ...*eval.Experiment) error
+	flag, path string
+	mode       os.FileMode
+	file       *os.File
 }
 
 // reports are the files to write. They are opened before the set runs, so that a mistake in a path
 // does not cost a run.
 type reports []report
 
-// named is a file and what names it.
-type named struct{ by, path string }
-
-// openReports opens the files for reports and empties them. taken are the files that the command reads or
-// completes: a report must not overwrite one.
-func (o *options) openReports(taken ...named) (all reports, err error) {
+// openReports opens the files for reports and empties them. A report must not overwrite a file that the command
+// reads or completes: those of flags, and files.
+func (o *options) openReports(files ...string) (all reports, err error) {
+	type named struct{ by, path string }
+	taken := []named{
+		{"-dataset", o.dataset}, {"-world", o.world}, {"-token-file", o.agent.TokenFile}, {"-results", o.ResultsFile},
+		{"-failed", o.failed}, {"-o", o.merged}, {"-baseline", o.baseline}, {"-prices", o.pricesFile},
+	}
+	for _, file := range files {
+		taken = append(taken, named{"the file " + file, file})
+	}
 	var made []string
 	defer func() {
 		if err != nil {
@@ -36,42 +40,34 @@ func (o *options) openReports(taken ...named) (all reports, err error) {
 			}
 		}
 	}()
-	for _, kind := range []struct {
-		flag, path string
-		mode       os.FileMode
-		write      func(w io.Writer, e *eval.Experiment, before ...*eval.Experiment) error
-	}{
-		{"-junit", o.junit, 0o666, func(w io.Writer, e *eval.Experiment, _ ...*eval.Experiment) error { return e.WriteJUnit(w) }},
-		{"-json", o.json, 0o666, func(w io.Writer, e *eval.Experiment, _ ...*eval.Experiment) error { return e.WriteJSON(w) }},
-		// It has arguments and results, as the file of results has.
-		{"-html", o.html, 0o600, func(w io.Writer, e *eval.Experiment, before ...*eval.Experiment) error {
-			return e.WriteHTML(w, before...)
-		}},
+	for _, r := range []report{
+		{flag: "-junit", path: o.junit, mode: 0o666},
+		{flag: "-json", path: o.json, mode: 0o666},
+		{flag: "-html", path: o.html, mode: 0o600}, // it has arguments and results, as the file of results has
 	} {
-		if kind.path == "" {
+		if r.path == "" {
 			continue
 		}
-		_, known := os.Stat(kind.path)
-		file, err := os.OpenFile(kind.path, os.O_RDWR|os.O_CREATE, kind.mode)
-		if err != nil {
-			return all, fmt.Errorf("%s: %w", kind.flag, err)
+		_, known := os.Stat(r.path)
+		if r.file, err = os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, r.mode); err != nil {
+			return all, fmt.Errorf("%s: %w", r.flag, err)
 		}
-		if all = append(all, report{kind.flag, file, kind.write}); errors.Is(known, fs.ErrNotExist) {
-			made = append(made, kind.path)
+		if all = append(all, r); errors.Is(known, fs.ErrNotExist) {
+			made = append(made, r.path)
 		}
-		info, err := file.Stat()
+		info, err := r.file.Stat()
 		if err != nil {
-			return all, fmt.Errorf("%s: %w", kind.flag, err)
+			return all, fmt.Errorf("%s: %w", r.flag, err)
 		}
 		if !info.Mode().IsRegular() { // a terminal or a pipe may have two
 			continue
 		}
 		for _, other := range taken {
 			if is, err := os.Stat(other.path); err == nil && os.SameFile(info, is) {
-				return all, fmt.Errorf("%s and %s name the same file", kind.flag, other.by)
+				return all, fmt.Errorf("%s and %s name the same file", r.flag, other.by)
 			}
 		}
-		taken = append(taken, named{kind.flag, kind.path})
+		taken = append(taken, named{r.flag, r.path})
 	}
 	for _, one := range all {
 		if info, err := one.file.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -91,7 +87,16 @@ func (r reports) write(e *eval.Experiment, before ...*eval.Experiment) error {
 	}
 	var errs []error
 	for _, one := range r {
-		errs = append(errs, one.write(one.file, e, before...), one.file.Close())
+		var err error
+		switch one.flag {
+		case "-junit":
+			err = e.WriteJUnit(one.file)
+		case "-json":
+			err = e.WriteJSON(one.file)
+		case "-html":
+			err = e.WriteHTML(one.file, before...)
+		}
+		errs = append(errs, err, one.file.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -85,25 +85,25 @@ func worker(index, total string, first int) (string, error) {
 // -results is a folder.
 func (o *options) settleShard(env func(string) string) error {
 	from := "-shard"
-	if o.shard == "" {
+	if o.Shard == "" {
 		var err error
-		if o.shard, from, err = shardOfEngine(env); err != nil {
+		if o.Shard, from, err = shardOfEngine(env); err != nil {
 			return err
 		}
 		o.engine = from
 	}
-	if o.shard == "" || o.shard == "1/1" {
-		o.shard = ""
+	if o.Shard == "" || o.Shard == "1/1" {
+		o.Shard = ""
 		return nil
 	}
-	if o.results == "" || o.baseline != "" {
+	if o.ResultsFile == "" || o.baseline != "" {
 		if o.engine != "" {
-			from = fmt.Sprintf("shard %s of %s", o.shard, o.engine)
+			from = fmt.Sprintf("shard %s of %s", o.Shard, o.engine)
 		}
 		return fmt.Errorf("%s needs -results, and -baseline is for merge, which has all shards; -shard 1/1 is all rows", from)
 	}
-	if info, err := os.Stat(o.results); err == nil && info.IsDir() {
-		o.results = filepath.Join(o.results, "shard-"+strings.Replace(o.shard, "/", "-of-", 1)+".jsonl")
+	if info, err := os.Stat(o.ResultsFile); err == nil && info.IsDir() {
+		o.ResultsFile = filepath.Join(o.ResultsFile, "shard-"+strings.Replace(o.Shard, "/", "-of-", 1)+".jsonl")
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (p *programs) end() {
 func (o *options) playUser(programs *programs) (eval.User, error) {
 	argv := strings.Fields(o.user)
 	if len(argv) == 0 {
-		if o.userVersion != "" {
+		if o.UserVersion != "" {
 			return nil, errors.New("-user-version is for a -user")
 		}
 		return nil, nil

@@ -26,8 +26,7 @@ func versions(args []string, stdout, stderr io.Writer) int {
 		return status
 	}
 	if err := o.writeVersions(flags.Args(), stdout); err != nil {
-		o.complain(stderr, err)
-		return commandline.Mistake
+		return o.complain(stderr, err)
 	}
 	return commandline.OK
 }
@@ -40,17 +39,16 @@ func (o *options) writeVersions(files []string, stdout io.Writer) error {
 		return errors.New("versions needs at least two files of results")
 	}
 	var all []*eval.Experiment
-	taken := []named{{"-prices", o.pricesFile}}
 	for _, file := range files {
 		e, err := eval.Load(file)
 		if err != nil {
 			return err
 		}
 		o.dress(e, nameOf(file))
-		all, taken = append(all, e), append(taken, named{"the file " + file, file})
+		all = append(all, e)
 	}
 	slices.SortStableFunc(all, func(a, b *eval.Experiment) int { return a.Started.Compare(b.Started) })
-	reports, err := o.openReports(taken...)
+	reports, err := o.openReports(files...)
 	if err != nil {
 		return err
 	}
