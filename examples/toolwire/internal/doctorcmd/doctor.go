@@ -105,15 +105,11 @@ var flagNames = strings.NewReplacer(
 	"Options.ProxyBase", "-proxy", "Options.Scenarios", "-scenarios", "; Scenarios returns the names", "; see toolwire doctor -h", "Target.RunTimeout", "-run-timeout",
 )
 
-func scenarioNames() string {
-	var names []string
-	for _, name := range doctor.Scenarios() {
-		names = append(names, string(name))
-	}
-	return strings.Join(names, ", ")
-}
-
 func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok bool) {
+	var scenarios []string
+	for _, name := range doctor.Scenarios() {
+		scenarios = append(scenarios, string(name))
+	}
 	set := flag.NewFlagSet("toolwire doctor", flag.ContinueOnError)
 	f.agent.AddFlags(set, "the agent's `endpoint`, as it will be registered")
 	set.Func("env", "`name` of an environment variable that the command gets too; may be repeated", func(name string) error {
@@ -126,7 +122,7 @@ func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok b
 	set.StringVar(&f.dataset, "dataset", "", "`file` with a dataset to check, CSV")
 	set.StringVar(&f.proxy, "proxy", "", "base `URL` of the platform's proxy, to see whether it can be reached from here")
 	set.StringVar(&f.instruction, "instruction", "", "what the sample dispatch asks for (default: to say that the agent is ready)")
-	set.StringVar(&f.scenarios, "scenarios", "", "further dispatches of the instruction, by name and separated by commas, or all: "+scenarioNames())
+	set.StringVar(&f.scenarios, "scenarios", "", "further dispatches of the instruction, by name and separated by commas, or all: "+strings.Join(scenarios, ", "))
 	set.BoolVar(&f.noDispatch, "no-dispatch", false, "send pings and requests to reject only, so that the agent does no work")
 	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one request may take, the sample dispatch excepted")
 	set.DurationVar(&f.runTimeout, "run-timeout", 300*time.Second, "how long the sample dispatch may take: the registration's run_timeout_s")
@@ -199,35 +195,26 @@ func (f *flags) read() (target dispatchtest.Target, opts *doctor.Options, err er
 		}
 		target.URL, target.AuthHeader, target.AuthValue = f.agent.URL, f.agent.Header, f.agent.Value
 	}
-	if f.tools != "" {
-		if opts.ToolsSchema, err = os.ReadFile(f.tools); err != nil {
-			return target, opts, fmt.Errorf("-tools: %w", err)
+	file := func(flag, name string) (text []byte) {
+		if name != "" && err == nil {
+			if text, err = os.ReadFile(name); err != nil {
+				err = fmt.Errorf("%s: %w", flag, err)
+			}
 		}
+		return text
 	}
-	if f.ledger != "" {
-		text, err := os.ReadFile(f.ledger)
-		if err != nil {
-			return target, opts, fmt.Errorf("-ledger: %w", err)
-		}
+	opts.ToolsSchema, f.rows = file("-tools", f.tools), file("-dataset", f.dataset)
+	_ = file("-manifest", f.manifest) // documents reads it
+	if text := file("-ledger", f.ledger); text != nil && err == nil {
 		opts.LedgerSchema = new(ledger.Schema)
-		if err := json.Unmarshal(text, opts.LedgerSchema); err != nil {
-			return target, opts, fmt.Errorf("-ledger: %s: %w", f.ledger, err)
+		if err = json.Unmarshal(text, opts.LedgerSchema); err == nil {
+			err = opts.LedgerSchema.Validate()
 		}
-		if err := opts.LedgerSchema.Validate(); err != nil {
-			return target, opts, fmt.Errorf("-ledger: %s: %w", f.ledger, err)
-		}
-	}
-	if f.manifest != "" { // documents reads it
-		if _, err := os.ReadFile(f.manifest); err != nil {
-			return target, opts, fmt.Errorf("-manifest: %w", err)
+		if err != nil {
+			err = fmt.Errorf("-ledger: %s: %w", f.ledger, err)
 		}
 	}
-	if f.dataset != "" {
-		if f.rows, err = os.ReadFile(f.dataset); err != nil {
-			return target, opts, fmt.Errorf("-dataset: %w", err)
-		}
-	}
-	return target, opts, nil
+	return target, opts, err
 }
 
 func (f *flags) print(w io.Writer, report *doctor.Report) error {

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,7 +52,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	}
 	dir, err := p.check(flags.Args())
 	if err == nil {
-		var files []file
+		var files map[string][]byte
 		if files, err = p.files(); err == nil {
 			err = write(dir, files)
 		}
@@ -154,7 +155,7 @@ func empty(dir string) error {
 }
 
 // write writes all files below dir. If it fails, it removes what it has made.
-func write(dir string, files []file) (err error) {
+func write(dir string, files map[string][]byte) (err error) {
 	var made []string // in the order in which they were made
 	defer func() {
 		if err != nil {
@@ -179,8 +180,8 @@ func write(dir string, files []file) (err error) {
 		made = append(made, name)
 		return nil
 	}
-	for _, f := range files {
-		name := filepath.Join(dir, filepath.FromSlash(f.name))
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		name := filepath.Join(dir, filepath.FromSlash(file))
 		if err := folder(filepath.Dir(name)); err != nil {
 			return err
 		}
@@ -189,7 +190,7 @@ func write(dir string, files []file) (err error) {
 			return err
 		}
 		made = append(made, name)
-		_, err = out.Write(f.content)
+		_, err = out.Write(files[file])
 		if err := errors.Join(err, out.Close()); err != nil {
 			return err
 		}

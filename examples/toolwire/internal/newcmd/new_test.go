@@ -179,9 +179,8 @@ func TestReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(files, func(f file) bool { return f.name == "go.mod" })
 	const want = "module agent\n\ngo 1.26.0\n\nrequire github.com/toolwire/toolwire v0.1.0\n\ntool github.com/toolwire/toolwire/examples/toolwire\n"
-	if got := string(files[i].content); got != want {
+	if got := string(files["go.mod"]); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -196,10 +195,9 @@ func TestName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range files {
-			part := map[string]string{"README.md": "# " + name + "\n", ".gitignore": "/" + name + "\n", "go.mod": "module " + module + "\n"}[f.name]
-			if !strings.Contains(string(f.content), part) {
-				t.Errorf("%s: %q is missing in %s:\n%s", module, part, f.name, f.content)
+		for file, part := range map[string]string{"README.md": "# " + name + "\n", ".gitignore": "/" + name + "\n", "go.mod": "module " + module + "\n"} {
+			if !strings.Contains(string(files[file]), part) {
+				t.Errorf("%s: %q is missing in %s:\n%s", module, part, file, files[file])
 			}
 		}
 	}
@@ -314,7 +312,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if existing {
 			to = dir
 		}
-		err := write(to, []file{{"one", nil}, {"two/three", nil}, {"two/three/four", nil}})
+		err := write(to, map[string][]byte{"one": nil, "two/three": nil, "two/three/four": nil})
 		if err == nil {
 			t.Fatal("a file was taken for a folder")
 		}
@@ -326,7 +324,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "two"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(dir, []file{{"one", nil}, {"two", nil}}); !errors.Is(err, fs.ErrExist) {
+	if err := write(dir, map[string][]byte{"one": nil, "two": nil}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v", err)
 	}
 	if got := read(t, dir); len(got) != 1 || got["two"] != "mine" {

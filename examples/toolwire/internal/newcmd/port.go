@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"text/template"
 )
@@ -56,13 +55,8 @@ type port struct {
 	Version         string // of Toolwire, if it is a release and there is no Replace
 }
 
-type file struct {
-	name    string // with slashes
-	content []byte
-}
-
-// files returns the files of the project, sorted by name.
-func (p *port) files() (files []file, err error) {
+// files returns the files of the project by name, with slashes.
+func (p *port) files() (map[string][]byte, error) {
 	contents := map[string][]byte{}
 	for _, folder := range p.layers() {
 		err := fs.WalkDir(sample, folder, func(name string, entry fs.DirEntry, err error) error {
@@ -77,14 +71,7 @@ func (p *port) files() (files []file, err error) {
 			return nil, err
 		}
 	}
-	if err := p.fill(contents); err != nil {
-		return nil, err
-	}
-	for name, content := range contents {
-		files = append(files, file{name, content})
-	}
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
-	return files, nil
+	return contents, p.fill(contents)
 }
 
 // layers returns the folders of the project. Files of later folders replace files of earlier ones.
