@@ -249,7 +249,7 @@ type agentOutcome struct {
 	timedOut bool   // response is from TimeoutResponse
 	err      error  // of the agent, or why it has no response
 	failure  *Error // what the platform receives of err; nil if err is nil
-	ended    bool   // err is only the context's error
+	onlyEnd  bool   // err says only that the context has ended
 	aborts   bool   // the agent panicked with http.ErrAbortHandler
 }
 
@@ -265,7 +265,7 @@ func (h *Handler) runAgent(s *session) agentOutcome {
 		out.response, out.err = h.agent(ctx, &s.run)
 		if out.err != nil { // here, because the methods of the error may panic
 			_ = out.err.Error()
-			out.ended = endOfContext(ctx, out.err)
+			out.onlyEnd = endOfContext(ctx, out.err)
 		}
 		return out
 	}))
@@ -286,7 +286,7 @@ func (h *Handler) conclude(s *session, end runner.Outcome[agentOutcome]) agentOu
 	case end.Panic != nil:
 		failure := &Error{Code: CodePanicked, Message: "the agent panicked; see its log", Err: end.Panic}
 		return agentOutcome{err: failure, aborts: end.Panic.Aborts()}
-	case !end.Left && (end.Stop == runner.InTime || !out.ended):
+	case !end.Left && (end.Stop == runner.InTime || !out.onlyEnd):
 		return out
 	case end.Stop == runner.TimedOut:
 		h.log(s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))

@@ -368,20 +368,20 @@ func deref(t reflect.Type) reflect.Type {
 // A field is a struct field that encoding/json writes or the library reads.
 type field struct {
 	reflect.StructField
-	name    string   // its JSON name
-	options []string // of its json tag
-	words   []string // of its jsonschema tag
-	maybe   bool     // of an embedded pointer, which may be nil
+	name     string   // its JSON name
+	options  []string // of its json tag
+	words    []string // of its jsonschema tag
+	mayBeNil bool     // of an embedded pointer, which may be nil
 }
 
 // fieldsOf lists the fields of a struct in their order, including the fields of embedded structs. ok is
 // false if the struct embeds itself.
-func fieldsOf(t reflect.Type, maybe bool, way ...reflect.Type) (list []field, ok bool) {
+func fieldsOf(t reflect.Type, mayBeNil bool, way ...reflect.Type) (list []field, ok bool) {
 	if slices.Contains(way, t) {
 		return nil, false
 	}
 	for i := range t.NumField() {
-		f := field{StructField: t.Field(i), maybe: maybe}
+		f := field{StructField: t.Field(i), mayBeNil: mayBeNil}
 		tag := f.Tag.Get("json")
 		if tag == "-" {
 			continue
@@ -397,7 +397,7 @@ func fieldsOf(t reflect.Type, maybe bool, way ...reflect.Type) (list []field, ok
 		switch {
 		case !f.IsExported() && !f.Anonymous && !slices.Contains(f.options, "inline"):
 		case embedded && f.name == "" && !f.hidden():
-			promoted, ok := fieldsOf(inner, maybe || inner != f.Type, append(way, t)...)
+			promoted, ok := fieldsOf(inner, mayBeNil || inner != f.Type, append(way, t)...)
 			if !ok {
 				return nil, false
 			}
@@ -418,7 +418,7 @@ func (f *field) ignored() bool { return !f.IsExported() && deref(f.Type).Kind() 
 
 // required reports whether the schema requires the property.
 func (f *field) required() bool {
-	optional := f.maybe || slices.Contains(f.options, "omitempty") || slices.Contains(f.options, "omitzero")
+	optional := f.mayBeNil || slices.Contains(f.options, "omitempty") || slices.Contains(f.options, "omitzero")
 	return !optional || slices.Contains(f.words, "required")
 }
 
