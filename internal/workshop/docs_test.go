@@ -232,11 +232,9 @@ func declared(t *testing.T, file string) (names []string) {
 		case *ast.FuncDecl:
 			name := d.Name.Name
 			if d.Recv != nil {
-				receiver := d.Recv.List[0].Type
-				if pointer, ok := receiver.(*ast.StarExpr); ok {
-					receiver = pointer.X
-				}
-				name = types.ExprString(receiver) + "." + name
+				receiver := strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*")
+				receiver, _, _ = strings.Cut(receiver, "[") // without type parameters
+				name = receiver + "." + name
 			}
 			names = append(names, name)
 		case *ast.GenDecl:
