@@ -71,7 +71,7 @@ func (r *rowReader) cell(i int, cell string) {
 		if row.cells == nil {
 			row.cells = map[string]string{}
 		}
-		row.cells[column] = beginning(text)
+		row.cells[column] = text
 	}
 	switch name {
 	case "user":

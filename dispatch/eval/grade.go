@@ -45,7 +45,12 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 	var kept answers
 	for i := range e.Trials {
 		kept.add(e.Trials[i].judged)
-		e.Trials[i].Case = byID[e.Trials[i].ID]
+		c, stored := byID[e.Trials[i].ID], e.Trials[i].Case
+		if c.Name = stored.Name; c.Row != nil && stored.Row != nil { // they have no secrets
+			row := *c.Row
+			row.cells, c.Row = stored.Row.cells, &row
+		}
+		e.Trials[i].Case = c
 	}
 	order := inFileOrder(l.trials, files)
 	var out *os.File

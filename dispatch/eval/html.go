@@ -323,7 +323,7 @@ func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCa
 		c.Took, c.Cost = c.Took+t.Took, c.Cost+t.Scores[scoreCost]
 	}
 	if row := trials[0].Row; row != nil {
-		cells := row.shown()
+		cells := row.shown(nil)
 		for _, column := range []string{"id", "name"} { // the title has them
 			delete(cells, column)
 		}

@@ -432,6 +432,51 @@ func TestLongCellsOfThePage(t *testing.T) {
 	}
 }
 
+// Names and cells of a dataset have no secrets of the target in any report, and no beginning of one, which
+// a cut leaves. A grader gets the row as it is.
+func TestCellsHaveNoSecrets(t *testing.T) {
+	const secret = "s3cr-t0ken-0123456789"
+	handler, err := dispatch.New(obedient, &dispatch.Options{Tokens: []string{secret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := casesOf(t, "user,cut,kind\n"+"say "+secret+","+strings.Repeat("x", 190)+secret+" and more,key "+secret+"\nsay b,short,b\n", dispatchtest.Task{})
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	grade := func(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
+		if c.Row.Extra["kind"] == "key "+secret {
+			return fmt.Errorf("not %s", r.FinalResponse)
+		}
+		return nil
+	}
+	inMemory, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{ResultsFile: file, Grader: grade})
+	if err != nil || inMemory.OK() {
+		t.Fatal(inMemory, err)
+	}
+	again := filepath.Join(t.TempDir(), "again.jsonl")
+	if _, err := eval.Grade(t.Context(), cases, &eval.Options{ResultsFile: again, Grader: grade}, file); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"the file": string(read(t, file)), "the graded file": string(read(t, again))}
+	if texts["the file"] != texts["the graded file"] {
+		t.Error("equal decisions do not write the same file")
+	}
+	for name, e := range map[string]*eval.Experiment{"memory": inMemory, "file": load(t, file)} {
+		e.SliceBy = []string{"kind", "cut"}
+		texts["reports of "+name], texts["page of "+name] = reports(t, e), written(t, e)
+		if !strings.Contains(texts["page of "+name], strings.Repeat("x", 190)+"[redacted]…") {
+			t.Errorf("%s: the page does not show the cell that is cut", name)
+		}
+		if parts := e.Slices("kind"); len(parts) != 2 || parts[1].Value != "key [redacted]" {
+			t.Errorf("%s: the parts are not b and key [redacted]", name)
+		}
+	}
+	for name, text := range texts {
+		if strings.Contains(text, secret[:8]) || !strings.Contains(text, "[redacted]") {
+			t.Errorf("%s has the secret, or does not say that one is hidden", name)
+		}
+	}
+}
+
 // A script or a style that a text brings into the page has no effect, and the page loads nothing.
 func TestPolicyOfThePage(t *testing.T) {
 	page := written(t, experiment(t, rows(t), refunder(true), eval.Options{}), nil)

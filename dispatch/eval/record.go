@@ -113,7 +113,7 @@ func (t *Trial) known(secrets *redact.Set) record {
 		r.Judged[key] = secrets.Redact(answer)
 	}
 	if t.Row != nil {
-		r.Row, r.Line, r.Expected, r.Columns = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome, t.Row.shown()
+		r.Row, r.Line, r.Expected, r.Columns = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome, t.Row.shown(nil)
 	}
 	return r
 }

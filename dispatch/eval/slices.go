@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // Slice is the part of an experiment whose rows have one value in a column. Its Stats, Scores and
@@ -73,24 +74,30 @@ func (r *Row) cell(column string) string {
 	return value
 }
 
-// shown returns the cells of the row that the page shows.
-func (r *Row) shown() map[string]string {
+// shown returns the beginnings of the row's cells, without secrets. Cells are cut last: half of a secret
+// would not be found.
+func (r *Row) shown(secrets *redact.Set) map[string]string {
 	all := map[string]string{}
-	for column, value := range r.Extra {
-		if value = strings.TrimSpace(value); value != "" {
-			all[column] = beginning(value)
+	maps.Copy(all, r.Extra)
+	maps.Copy(all, r.cells)
+	for column, value := range all {
+		if value = secrets.Redact(strings.TrimSpace(value)); len(value) > maxShown {
+			value = bounded.Prefix(value, maxShown) + "…"
+		}
+		if all[column] = value; value == "" {
+			delete(all, column)
 		}
 	}
-	maps.Copy(all, r.cells)
 	return all
 }
 
-// beginning returns what is shown of a cell.
-func beginning(cell string) string {
-	if len(cell) > maxShown {
-		return bounded.Prefix(cell, maxShown) + "…"
+// hide removes secrets from what reports show of the case. The caller's row stays as it is.
+func (c *Case) hide(secrets *redact.Set) {
+	c.Name = secrets.Redact(c.Name)
+	if c.Row != nil {
+		row := *c.Row
+		row.cells, c.Row = row.shown(secrets), &row
 	}
-	return cell
 }
 
 // columns returns SliceBy, and the other columns with few values: at most 20, and at most one for two
@@ -102,7 +109,7 @@ func (e *Experiment) columns() []string {
 		if trials[0].Row == nil {
 			continue
 		}
-		for column := range trials[0].Row.shown() {
+		for column := range trials[0].Row.shown(nil) {
 			value := trials[0].Row.cell(column)
 			if values[column] == nil {
 				values[column] = map[string]bool{}

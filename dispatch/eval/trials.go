@@ -141,6 +141,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 			continue
 		}
 		first[c.ID] = len(r.e.Trials)
+		c.hide(r.secrets)
 		for k := range opts.trialsOf(&c) {
 			r.e.Trials = append(r.e.Trials, Trial{
 				Case: c, Number: k + 1, Verdict: Cancelled, Reason: "it had not begun when the experiment was cancelled",
