@@ -474,6 +474,9 @@ func (w *heldWriter) Write(b []byte) (int, error) {
 // results each hold less than 400 bytes per row while they run, most of it for scores, and less than 200
 // while they are graded again and while reports are written.
 func TestFlatMemory(t *testing.T) {
+	if testkit.Race && !testkit.Nightly {
+		t.Skip("takes half a minute with the race detector, with which other tests run the same code")
+	}
 	rows := testkit.Size(1500, 10_000)
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	instructions := make([]string, rows)
