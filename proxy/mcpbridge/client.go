@@ -128,13 +128,10 @@ func Call(ctx context.Context, session *mcp.ClientSession, tool string, args jso
 		return nil, toolresult.Errorf("%s", bounded.Cut(text, maxText))
 	}
 	out, err := resultOf(result)
-	if err == nil && len(out) > maxResult {
-		err = fmt.Errorf("mcpbridge: the result has %d bytes; at most %d are read", len(out), maxResult)
+	if len(out) > maxResult {
+		return nil, fmt.Errorf("mcpbridge: the result has %d bytes; at most %d are read", len(out), maxResult)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 // Handler returns the function for tools of a toolbox whose Handler is the tools' MCP server. It
@@ -173,7 +170,7 @@ func resultOf(result *mcp.CallToolResult) (json.RawMessage, error) {
 		}
 	}
 	switch {
-	case only && len(result.Content) == 1 && isJSON(text) &&
+	case only && len(result.Content) == 1 && rawjson.Check([]byte(text), rawjson.Limits{Mode: rawjson.Liberal}) == nil &&
 		(structured == nil || rawjson.Kind(structured) == rawjson.Kind([]byte(text))):
 		return json.RawMessage(strings.TrimSpace(text)), nil
 	case structured != nil:
@@ -186,11 +183,6 @@ func resultOf(result *mcp.CallToolResult) (json.RawMessage, error) {
 		return nil, errors.New("mcpbridge: the content cannot be written as JSON")
 	}
 	return out, nil
-}
-
-func isJSON(text string) bool {
-	limits := rawjson.Limits{Mode: rawjson.Liberal}
-	return rawjson.Check([]byte(text), limits) == nil
 }
 
 // peerError describes an error of the SDK in fixed words.

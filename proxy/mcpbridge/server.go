@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
@@ -51,23 +50,18 @@ const (
 // The error is a [*schema.Error] with all problems: what [schema.Validate] rejects, and schemas
 // that MCP does not allow.
 func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (*mcp.Server, error) {
-	list, err := declarations(ctx, tools)
-	if err != nil {
+	if _, err := schema.Validate(ctx, tools, nil); err != nil {
 		return nil, err
 	}
-	b := &bridge{client: client, rank: make(map[string]int, len(list)), unanswered: make(map[mcp.Session]int)}
+	b := &bridge{client: client, rank: make(map[string]int, len(tools)), unanswered: make(map[mcp.Session]int)}
 	b.server = mcp.NewServer(&mcp.Implementation{Name: "toolwire", Version: "0"}, &mcp.ServerOptions{
-		PageSize:     max(mcp.DefaultPageSize, len(list)), // one page, because pages are sorted by name
+		PageSize:     max(mcp.DefaultPageSize, len(tools)), // one page, because pages are sorted by name
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	var problems []schema.Problem
-	for i, tool := range list {
-		b.rank[tool.Name] = i
-		if problem := add(b.server, tool, b.call); problem != "" {
-			problems = append(problems, schema.Problem{
-				Tool: tool.Name, Code: "schema_invalid", Pointer: fmt.Sprintf("/%d/input_schema", i), Message: problem,
-			})
-		}
+	for i, tool := range tools {
+		b.rank[tool.Name] = i - len(tools)
+		problems = append(problems, b.add(i, tool)...)
 	}
 	if problems != nil {
 		return nil, &schema.Error{Code: schema.CodeInvalid, Problems: problems}
@@ -78,52 +72,38 @@ func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (
 	return b.server, nil
 }
 
-// declarations returns the tools as MCP declares them.
-func declarations(ctx context.Context, tools []schema.Tool) ([]*mcp.Tool, error) {
-	if _, err := schema.Validate(ctx, tools, nil); err != nil {
-		return nil, err
+// add adds a tool as MCP declares it, or returns why it cannot be one of MCP.
+func (b *bridge) add(i int, tool schema.Tool) (problems []schema.Problem) {
+	wrong := func(code, member, message string) {
+		pointer := fmt.Sprintf("/%d/%s", i, member)
+		problems = append(problems, schema.Problem{Tool: tool.Name, Code: code, Pointer: pointer, Message: message})
 	}
-	var problems []schema.Problem
-	list := make([]*mcp.Tool, len(tools))
-	for i, tool := range tools {
-		if rawjson.Unquote(rawjson.Member(tool.InputSchema, "type")) != "object" {
-			problems = append(problems, schema.Problem{
-				Tool: tool.Name, Code: "no_type", Pointer: fmt.Sprintf("/%d/input_schema", i),
-				Message: `must have "type": "object" at its root, which MCP requires; add it`,
-			})
+	if rawjson.Unquote(rawjson.Member(tool.InputSchema, "type")) != "object" {
+		wrong("no_type", "input_schema", `must have "type": "object" at its root, which MCP requires; add it`)
+	}
+	listed := &mcp.Tool{Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema}
+	for _, member := range tool.Extra {
+		var err error
+		switch member.Name {
+		case "title":
+			err = json.Unmarshal(member.Value, &listed.Title)
+		case "annotations":
+			err = json.Unmarshal(member.Value, &listed.Annotations)
 		}
-		list[i] = &mcp.Tool{Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema}
-		for _, member := range tool.Extra {
-			var err error
-			switch member.Name {
-			case "title":
-				err = json.Unmarshal(member.Value, &list[i].Title)
-			case "annotations":
-				err = json.Unmarshal(member.Value, &list[i].Annotations)
-			}
-			if err != nil {
-				problems = append(problems, schema.Problem{
-					Tool: tool.Name, Code: "wrong_type", Pointer: fmt.Sprintf("/%d/%s", i, member.Name),
-					Message: "is not what MCP declares; correct it or leave it out",
-				})
-			}
+		if err != nil {
+			wrong("wrong_type", member.Name, "is not what MCP declares; correct it or leave it out")
 		}
 	}
 	if problems != nil {
-		return nil, &schema.Error{Code: schema.CodeInvalid, Problems: problems}
+		return problems
 	}
-	return list, nil
-}
-
-// add adds a tool. The SDK panics on declarations that it does not accept; add returns why.
-func add(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (problem string) {
-	defer func() {
+	defer func() { // the SDK panics on declarations that it does not accept
 		if value := recover(); value != nil {
-			problem = fmt.Sprintf("is not accepted by the MCP SDK: %v", value)
+			wrong("schema_invalid", "input_schema", fmt.Sprintf("is not accepted by the MCP SDK: %v", value))
 		}
 	}()
-	server.AddTool(tool, handler)
-	return ""
+	b.server.AddTool(listed, b.call)
+	return nil
 }
 
 // bridge is the run behind a server.
@@ -132,7 +112,7 @@ type bridge struct {
 	end    context.CancelCauseFunc
 	client *proxy.Client
 	server *mcp.Server
-	rank   map[string]int // the place of a tool in the list
+	rank   map[string]int // orders the list; negative, so that tools which are added later come last
 
 	mu         sync.Mutex
 	unanswered map[mcp.Session]int // requests without a written answer
@@ -153,18 +133,10 @@ func (b *bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
-			slices.SortStableFunc(list.Tools, func(x, y *mcp.Tool) int { return cmp.Compare(b.place(x), b.place(y)) })
+			slices.SortStableFunc(list.Tools, func(x, y *mcp.Tool) int { return cmp.Compare(b.rank[x.Name], b.rank[y.Name]) })
 		}
 		return result, err
 	}
-}
-
-// place returns the place of a tool in the list. Tools that were added later are at the end.
-func (b *bridge) place(tool *mcp.Tool) int {
-	if i, ok := b.rank[tool.Name]; ok {
-		return i
-	}
-	return math.MaxInt
 }
 
 // ended returns the answer to a request after the end of the run, or nil before it.
