@@ -1,10 +1,12 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/llm"
@@ -115,8 +117,6 @@ func (anthropic) stop(a *answer) (reason string, details any) {
 	return a.reason("end_turn"), nil
 }
 
-func (anthropic) signature(a *answer, i int) string { return a.id("sig_", i) }
-
 func (anthropic) usage(a *answer, output int) json.RawMessage {
 	return object("input_tokens", a.input-a.cached, "cache_creation_input_tokens", 0, "cache_read_input_tokens", a.cached, "output_tokens", output)
 }
@@ -133,7 +133,7 @@ func (f anthropic) whole(a *answer) json.RawMessage {
 		case textPart:
 			content = append(content, object("type", "text", "text", p.text))
 		case thinkingPart:
-			content = append(content, object("type", "thinking", "thinking", p.text, "signature", f.signature(a, i)))
+			content = append(content, object("type", "thinking", "thinking", p.text, "signature", a.id("sig_", i)))
 		case callPart:
 			input := p.arguments()
 			if input == nil {
@@ -173,7 +173,7 @@ func (f anthropic) events(a *answer) (events []event) {
 		case thinkingPart:
 			start("type", "thinking", "thinking", "", "signature", "")
 			deltas("thinking_delta", "thinking")
-			send("content_block_delta", "index", index, "delta", object("type", "signature_delta", "signature", f.signature(a, i)))
+			send("content_block_delta", "index", index, "delta", object("type", "signature_delta", "signature", a.id("sig_", i)))
 		case callPart:
 			start("type", "tool_use", "id", p.id, "name", p.name, "input", object())
 			send("content_block_delta", "index", index, "delta", object("type", "input_json_delta", "partial_json", ""))
@@ -205,18 +205,15 @@ func (f anthropic) events(a *answer) (events []event) {
 }
 
 func (anthropic) failure(f failure) json.RawMessage {
-	kind := map[int]string{
-		400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
-		429: "rate_limit_error", 504: "timeout_error", 529: "overloaded_error",
-	}[f.status]
-	switch {
-	case kind != "":
-	case f.status < 500:
-		kind = "invalid_request_error"
-	default:
-		kind = "api_error"
+	usual := "api_error"
+	if f.status < 500 {
+		usual = "invalid_request_error"
 	}
-	return object("type", "error", "error", object("type", kind, "message", f.message), "request_id", (&answer{n: f.n}).id("req_"))
+	kind := cmp.Or(map[int]string{
+		401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
+		429: "rate_limit_error", 504: "timeout_error", 529: "overloaded_error",
+	}[f.status], usual)
+	return object("type", "error", "error", object("type", kind, "message", f.message), "request_id", "req_"+strconv.Itoa(f.n))
 }
 
 func (f anthropic) failed(_ *answer, e failure, _ int) []event {

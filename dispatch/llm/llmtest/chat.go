@@ -11,10 +11,9 @@ import (
 )
 
 // chat is OpenAI's Chat Completions API.
-type chat struct{}
+type chat struct{ openAI }
 
-func (chat) name() llm.Format  { return llm.OpenAIChat }
-func (chat) requestID() string { return "X-Request-Id" }
+func (chat) name() llm.Format { return llm.OpenAIChat }
 
 func (chat) read(q *Request, _ func(string) ([]message, bool)) error {
 	q.Model, q.Stream = str(q.Body, "model"), yes(q.Body, "stream")
@@ -27,16 +26,17 @@ func (chat) read(q *Request, _ func(string) ([]message, bool)) error {
 		return err
 	}
 	for _, m := range messages {
-		content := contentText(rawjson.Member(m, "content"))
-		switch role := str(m, "role"); role {
-		case "system", "developer":
-			q.messages = append(q.messages, message{role: system, text: content})
-		case "tool":
-			q.messages = append(q.messages, message{role: tool, results: []Result{{CallID: str(m, "tool_call_id"), Content: content}}})
-		case "function":
-			q.messages = append(q.messages, message{role: tool, results: []Result{{Name: str(m, "name"), Content: content}}})
-		case "assistant":
-			says := message{role: assistant, text: content}
+		name, content := str(m, "role"), contentText(rawjson.Member(m, "content"))
+		who, known := roles[name]
+		says := message{role: who, text: content}
+		switch {
+		case name == "tool":
+			says = message{role: tool, results: []Result{{CallID: str(m, "tool_call_id"), Content: content}}}
+		case name == "function":
+			says = message{role: tool, results: []Result{{Name: str(m, "name"), Content: content}}}
+		case !known:
+			return fmt.Errorf("the role %q of a message is not known", name)
+		case who == assistant:
 			if call := rawjson.Member(m, "function_call"); rawjson.Kind(call) == '{' {
 				says.calls = append(says.calls, part{name: str(call, "name")})
 			}
@@ -46,12 +46,8 @@ func (chat) read(q *Request, _ func(string) ([]message, bool)) error {
 				}
 				says.calls = append(says.calls, part{id: str(c, "id"), name: str(rawjson.Member(c, str(c, "type")), "name")})
 			}
-			q.messages = append(q.messages, says)
-		case "user":
-			q.messages = append(q.messages, message{role: user, text: content})
-		default:
-			return fmt.Errorf("the role %q of a message is not known", role)
 		}
+		q.messages = append(q.messages, says)
 	}
 	return q.unanswered(true)
 }
@@ -168,12 +164,14 @@ func (c chat) deltas(a *answer, say func(finish any, delta json.RawMessage)) {
 	say(c.finish(a), object())
 }
 
-func (chat) failure(f failure) json.RawMessage { return openAIError(f) }
+func (c chat) failed(_ *answer, f failure, _ int) []event { return []event{{data: c.failure(f)}} }
 
-func (chat) failed(_ *answer, f failure, _ int) []event { return []event{{data: openAIError(f)}} }
+// openAI has what OpenAI's APIs share.
+type openAI struct{}
 
-// openAIError is the body of an error of OpenAI's APIs.
-func openAIError(f failure) json.RawMessage {
+func (openAI) requestID() string { return "X-Request-Id" }
+
+func (openAI) failure(f failure) json.RawMessage {
 	kind, code := "invalid_request_error", any(nil)
 	switch {
 	case f.status == 401:

@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -239,17 +240,14 @@ func (f gemini) events(a *answer) (events []event) {
 }
 
 func (gemini) failure(f failure) json.RawMessage {
-	status := map[int]string{
+	usual := "UNAVAILABLE"
+	if f.status < 500 {
+		usual = "FAILED_PRECONDITION"
+	}
+	status := cmp.Or(map[int]string{
 		400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
 		429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 504: "DEADLINE_EXCEEDED",
-	}[f.status]
-	switch {
-	case status != "":
-	case f.status < 500:
-		status = "FAILED_PRECONDITION"
-	default:
-		status = "UNAVAILABLE"
-	}
+	}[f.status], usual)
 	var details json.RawMessage
 	if f.retryAfter > 0 {
 		delay := strconv.FormatFloat(f.retryAfter.Seconds(), 'f', -1, 64) + "s"

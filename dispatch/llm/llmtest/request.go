@@ -57,6 +57,9 @@ const (
 	tool // of Chat Completions and Responses; the user's message has the results in the other formats
 )
 
+// roles are the names of roles that OpenAI's APIs share.
+var roles = map[string]role{"system": system, "developer": system, "user": user, "assistant": assistant}
+
 // maxBody bounds a request in bytes.
 const maxBody = 32 << 20
 

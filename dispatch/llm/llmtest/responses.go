@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,10 +11,9 @@ import (
 )
 
 // responses is OpenAI's Responses API.
-type responses struct{}
+type responses struct{ openAI }
 
-func (responses) name() llm.Format  { return llm.OpenAIResponses }
-func (responses) requestID() string { return "X-Request-Id" }
+func (responses) name() llm.Format { return llm.OpenAIResponses }
 
 func (responses) read(q *Request, previous func(id string) ([]message, bool)) error {
 	q.Model, q.Stream, q.previous = str(q.Body, "model"), yes(q.Body, "stream"), str(q.Body, "previous_response_id")
@@ -25,11 +25,7 @@ func (responses) read(q *Request, previous func(id string) ([]message, bool)) er
 		q.messages = append(q.messages, message{role: instructions, text: i})
 	}
 	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
-		name := str(t, "name")
-		if name == "" {
-			name = str(t, "type") // a tool of the provider
-		}
-		q.Tools = append(q.Tools, name)
+		q.Tools = append(q.Tools, cmp.Or(str(t, "name"), str(t, "type"))) // a tool of the provider has only a type
 	}
 	if q.previous != "" {
 		earlier, ok := previous(q.previous)
@@ -70,8 +66,7 @@ func itemMessage(i json.RawMessage) (m message, ok bool, err error) {
 		result := Result{CallID: str(i, "call_id"), Content: contentText(rawjson.Member(i, "output"))}
 		return message{role: tool, results: []Result{result}}, true, nil
 	case "message", "":
-		who := map[string]role{"assistant": assistant, "system": system, "developer": system, "user": user}
-		r, known := who[str(i, "role")]
+		r, known := roles[str(i, "role")]
 		if !known {
 			return m, false, fmt.Errorf("the role %q of a message is not known", str(i, "role"))
 		}
@@ -215,8 +210,6 @@ func (f responses) events(a *answer) (events []event) {
 	send(f.status(a), "response", f.whole(a))
 	return events
 }
-
-func (responses) failure(f failure) json.RawMessage { return openAIError(f) }
 
 // failed returns the event "error" and then "response.failed", as the provider sends them.
 func (f responses) failed(a *answer, e failure, n int) []event {
