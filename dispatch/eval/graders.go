@@ -86,8 +86,16 @@ func (t *Trial) hide(secrets *redact.Set) {
 	}
 }
 
+// caused is a mismatch with its cause, which errors.As finds.
+type caused struct {
+	*Mismatch
+	cause error
+}
+
+func (c caused) Unwrap() []error { return []error{c.Mismatch, c.cause} }
+
 // wrongResponse is the error about the final response of a run.
-func wrongResponse(result *dispatchtest.Result, expected, format string, args ...any) error {
+func wrongResponse(result *dispatchtest.Result, expected, format string, args ...any) *Mismatch {
 	return &Mismatch{fmt.Sprintf(format, args...), expected, result.FinalResponse}
 }
 
@@ -177,7 +185,7 @@ func SaysJSON(jsonSchema json.RawMessage) (Grader, error) {
 			text = block[1]
 		}
 		if err := compiled.Validate([]byte(text)); err != nil {
-			return wrongResponse(result, string(jsonSchema), "the final response does not match the schema: %v", err)
+			return caused{wrongResponse(result, string(jsonSchema), "the final response does not match the schema: %v", err), err}
 		}
 		return nil
 	}, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
 )
 
 // A grader about a name that the world does not declare cannot decide, now and about the stored
@@ -167,6 +169,16 @@ func TestReadyGraders(t *testing.T) {
 	}
 	if _, err := eval.SaysJSON(json.RawMessage(`{"type":1}`)); err == nil {
 		t.Error("a bad schema is accepted")
+	}
+	// A caller of a grader gets what is wrong with the document, and the mismatch.
+	grade, err := eval.SaysJSON(json.RawMessage(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = grade(t.Context(), eval.Case{}, &dispatchtest.Result{FinalResponse: "[]"})
+	mismatch, is := errors.AsType[*eval.Mismatch](err)
+	if invalid, known := errors.AsType[*schema.Error](err); !known || len(invalid.Problems) != 1 || !is || mismatch.Actual != "[]" || err.Error() != mismatch.Reason {
+		t.Errorf("error %#v", err)
 	}
 }
 

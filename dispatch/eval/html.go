@@ -246,6 +246,10 @@ func (p *htmlPage) addVersions(t table) {
 	}
 }
 
+// named is between a column and a cell. A text that line has prepared contains no tab, so no other column
+// and cell read alike.
+const named = ":\t"
+
 // line prepares a short text, without the secrets of any version.
 func (p *htmlPage) line(text string) string {
 	for _, secrets := range p.others {
@@ -268,7 +272,7 @@ func (p *htmlPage) clean(t table) table {
 			}
 			switch c.Text = p.line(c.Text); {
 			case t.Column != "" && i == 0 && c.Text != noValue:
-				c.Link, c.By = "#cases", t.Column+": "+c.Text
+				c.Link, c.By = "#cases", t.Column+named+c.Text
 			case c.trial != nil:
 				if c.Link = "#" + anchor(c.trial.ID) + "/"; p.full[c.trial] {
 					c.Link += strconv.Itoa(c.trial.Number)
@@ -334,7 +338,7 @@ func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCa
 		}
 		var lines []string
 		for _, column := range slices.Sorted(maps.Keys(cells)) {
-			lines = append(lines, p.line(column)+": "+p.line(cells[column]))
+			lines = append(lines, p.line(column)+named+p.line(cells[column]))
 		}
 		c.Cells = strings.Join(lines, "\n")
 	}
@@ -366,7 +370,7 @@ func anchor(id string) string {
 	if i := strings.LastIndexByte(begin, '%'); i >= 78 { // half of an escape
 		begin = begin[:i]
 	}
-	return begin + "~" + hex.EncodeToString(sum[:8])
+	return begin + "!" + hex.EncodeToString(sum[:16]) // QueryEscape writes no !
 }
 
 // choose decides which runs are shown in full: those that did not pass, of regressed cases first, and

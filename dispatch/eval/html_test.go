@@ -377,9 +377,9 @@ func TestColumnsOfThePage(t *testing.T) {
 	e.SliceBy = []string{"team"}
 	page := written(t, e, shop10(40, 1))
 	for _, want := range []string{
-		`100 % → 0 % [0, 56.1]<svg class="interval pair"`, `<span class="cells">says: $2.50` + "\n" + `team: team 2` + "\n" + `topic: other</span>`,
-		`<details class="part"><summary>By topic, 4 values</summary>`, `<caption>By team</caption>`, `<a href="#cases" data-by="team: team 2">team 2</a>`,
-		`<option value="topic: angry">angry</option>`, `<option value="k">dearest first</option>`, `href="#row-39/3"`, `href="#row-6/1"`,
+		`100 % → 0 % [0, 56.1]<svg class="interval pair"`, "<span class=\"cells\">says:\t$2.50\nteam:\tteam 2\ntopic:\tother</span>",
+		`<details class="part"><summary>By topic, 4 values</summary>`, `<caption>By team</caption>`, "<a href=\"#cases\" data-by=\"team:\tteam 2\">team 2</a>",
+		"<option value=\"topic:\tangry\">angry</option>", `<option value="k">dearest first</option>`, `href="#row-39/3"`, `href="#row-6/1"`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)
@@ -416,6 +416,32 @@ func TestLinksOfTheColumns(t *testing.T) {
 	}
 }
 
+// A value of one column leads to the cases of this value only, even if another column and its value
+// together read alike.
+func TestLinksOfColumnsThatReadAlike(t *testing.T) {
+	e := shop10(8, 1)
+	for i := range e.Trials {
+		row := e.Trials[i].Row
+		row.Extra = map[string]string{"a": []string{"b: c", "d"}[row.Number%2], "a: b": []string{"d", "c"}[row.Number/2%2]}
+	}
+	page := written(t, e)
+	cells := map[string]int{}
+	for _, m := range regexp.MustCompile(`<span class="cells">([^<]*)`).FindAllStringSubmatch(page, -1) {
+		for _, line := range strings.Split(m[1], "\n") {
+			cells[line]++
+		}
+	}
+	links := regexp.MustCompile(` data-by="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	for _, m := range links {
+		if cells[m[1]] != 4 {
+			t.Errorf("%d cases have the cell %q, and 4 the value", cells[m[1]], m[1])
+		}
+	}
+	if len(links) != 4 {
+		t.Errorf("%d links", len(links))
+	}
+}
+
 // Of a cell that is too long for a part the page shows the beginning, from memory and from a file.
 func TestLongCellsOfThePage(t *testing.T) {
 	long := strings.Repeat("é", 120)
@@ -423,7 +449,7 @@ func TestLongCellsOfThePage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	inMemory := run(t, obedient, cases, &eval.Options{ResultsFile: file})
 	for name, e := range map[string]*eval.Experiment{"memory": inMemory, "file": load(t, file)} {
-		if page := written(t, e); !strings.Contains(page, "says: "+long[:200]+"…\n") || !strings.Contains(page, "says: short\n") {
+		if page := written(t, e); !strings.Contains(page, "says:\t"+long[:200]+"…\n") || !strings.Contains(page, "says:\tshort\n") {
 			t.Errorf("%s: the page does not show the beginning of the cell", name)
 		}
 		if parts := e.Slices("says"); len(parts) != 2 || parts[0].Value != "" || parts[1].Value != "short" {
@@ -626,6 +652,10 @@ func TestAddressesOfTrials(t *testing.T) {
 			t.Errorf("%s is missing", want)
 		}
 	}
+	// Another id may be what stands for a long one in an address.
+	short := regexp.MustCompile(`id="(x{80}[^"/]*)/1"`).FindStringSubmatch(page)[1]
+	cases = append(cases, eval.Case{ID: html.UnescapeString(short), Task: dispatchtest.Task{Instruction: "say"}})
+	written(t, run(t, obedient, cases, nil), nil)
 }
 
 // The page hides the secrets of both targets.

@@ -114,7 +114,7 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.html, "html", "", "write a report to this `file`, as one HTML page; with -baseline it compares")
 	flags.StringVar(&o.baseline, "baseline", "", "compare with the results in this `file`, and make the comparison a gate")
 	flags.Float64Var(&o.margin, "margin", 0.05, "by how much the agent may be worse than the baseline, from 0 to 1")
-	flags.Func("gate", "`score=margin` that the gate bounds too, such as cost=0.1 for at most 10 % more than the baseline; also calls, seconds, tokens_in and tokens_out; may be repeated", o.addBound)
+	flags.Func("gate", "`score=margin` that the gate bounds too, such as cost=0.1 for at most 10 % more than the baseline; also calls, seconds, tokens_in and tokens_out; may be repeated for other scores", o.addBound)
 	flags.StringVar(&o.pricesFile, "prices", "", "JSON `file` with the prices of a million tokens, {\"model\": {\"input\": 3, \"output\": 15}}, for the score cost")
 	flags.Func("slice", "show the parts of the rows with each value in this `column`; may be repeated", func(column string) error {
 		o.slices = append(o.slices, column)

@@ -707,6 +707,7 @@ func TestScoresAndSlices(t *testing.T) {
 	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0", after}, "gate, calls, margin 0: undecided\n")
 	run(0, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-prices", prices, after}, "gate, calls, margin 0.1: passed\n")
 	run(2, []string{"-gate", "calls=0.1"}, "-gate compares with a -baseline")
+	run(2, []string{"-gate", "cost=0.1", "-gate", "cost=0.3"}, "the score cost has a margin already")
 	run(2, []string{"-gate", "calls"}, "it is a score and a margin, such as cost=0.1")
 	run(2, []string{"-prices", file("bad.json", "{}")}, "-prices: the prices are not an object of models")
 	run(2, []string{"-prices", prices, "-json", prices}, "-json and -prices name the same file")

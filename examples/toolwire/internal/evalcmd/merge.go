@@ -150,6 +150,9 @@ func (o *options) addBound(text string) error {
 	if score == "" || err != nil || !(margin >= 0 && margin <= 100) {
 		return errors.New("it is a score and a margin, such as cost=0.1")
 	}
+	if _, twice := o.bounds[score]; twice {
+		return fmt.Errorf("the score %s has a margin already", score)
+	}
 	if o.bounds == nil {
 		o.bounds = map[string]float64{}
 	}
