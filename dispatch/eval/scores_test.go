@@ -381,7 +381,7 @@ func TestSlices(t *testing.T) {
 			t.Errorf("%v\n%s", err, b.String())
 		}
 		page := written(t, worse, e)
-		if strings.Contains(page, "\u202e") || !strings.Contains(page, "<caption>By topic</caption>") || !strings.Contains(page, `<a href="#cases" data-by="topic: refund">refund</a>`) {
+		if strings.Contains(page, "\u202e") || !strings.Contains(page, "<caption>By topic</caption>") || !strings.Contains(page, "<a href=\"#cases\" data-by=\"topic:\trefund\">refund</a>") {
 			t.Error("the page has no slices, or a character that cannot be seen")
 		}
 	}
