@@ -102,7 +102,7 @@ func TestRetryFaults(t *testing.T) {
 	}
 	// A line that does not count on is there twice, as before.
 	write(t, file, append(whole, lines[7]...))
-	if _, err := eval.Load(file); err == nil || !strings.Contains(err.Error(), "is in the file twice") {
+	if _, err := eval.Load(file); err == nil || !strings.Contains(err.Error(), " is in line 8 too") {
 		t.Errorf("Load: %v", err)
 	}
 	if _, err := opts.Plan(cases); err == nil || !strings.Contains(err.Error(), "is in line 8 too") {

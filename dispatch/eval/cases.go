@@ -235,7 +235,7 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, proble
 
 // misfit reports which cells of a row do not fit the base world.
 func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorld, ps *problems) {
-	before := len(ps.found) + ps.more
+	before := ps.count()
 	if _, err := ledger.NewState(r.State, schema); err != nil {
 		for _, text := range stateProblems(err) {
 			ps.add(r.problem("state", text))
@@ -245,7 +245,7 @@ func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorl
 	for _, text := range worldProblems(err) {
 		ps.add(r.problem("failure_rules", text))
 	}
-	if len(ps.found)+ps.more == before { // it does not fit as a whole
+	if ps.count() == before { // it does not fit as a whole
 		for _, text := range worldProblems(w.err) {
 			ps.add(r.problem("", text))
 		}

@@ -139,6 +139,14 @@ func (ps *problems) member(code, member, format string, args ...any) {
 	ps.add(Problem{Code: code, Member: member, Message: fmt.Sprintf(format, args...)})
 }
 
+// file adds a problem with a line of a file of results.
+func (ps *problems) file(code, file string, line int, format string, args ...any) {
+	ps.add(Problem{Code: code, File: file, Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+// count is how many problems there are.
+func (ps *problems) count() int { return len(ps.found) + ps.more }
+
 // both returns the errors that are not nil.
 func both(a, b error) error {
 	if a != nil && b != nil {

@@ -22,7 +22,7 @@ import (
 // same.
 func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*Experiment, error) {
 	o, cases, err := opts.settle(cases)
-	l, unusable := load(files)
+	h, trials, unusable := load(files)
 	if err := both(err, unusable); err != nil {
 		return nil, err
 	}
@@ -31,16 +31,16 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 	for _, c := range cases {
 		byID[c.ID] = c
 	}
-	given := l.header.Fingerprint
+	given := h.Fingerprint
 	now := o.fingerprint(cases)
 	given.Dataset, given.World = now.Dataset, now.World
-	for _, text := range given.differences(l.header.Fingerprint) {
+	for _, text := range given.differences(h.Fingerprint) {
 		problems.member(foreignResult, "cases", "the cases do not match the results: %s", text)
 	}
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	e := l.header.experiment(l.trials)
+	e := h.experiment(trials)
 	e.Fingerprint.Graders = o.GraderVersion
 	var kept answers
 	for i := range e.Trials {
@@ -52,7 +52,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 		}
 		e.Trials[i].Case = c
 	}
-	order := inFileOrder(l.trials, files)
+	order := inFileOrder(trials, files)
 	var out *os.File
 	whole := false
 	if o.ResultsFile != "" {
@@ -65,8 +65,8 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 				_ = os.Remove(o.ResultsFile)
 			}
 		}()
-		l.header.Fingerprint = e.Fingerprint
-		line, err := encodeLine(l.header)
+		h.Fingerprint = e.Fingerprint
+		line, err := encodeLine(h)
 		if err == nil {
 			_, err = out.Write(line)
 		}

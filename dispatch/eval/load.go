@@ -10,12 +10,6 @@ import (
 	"strings"
 )
 
-// loaded are the files of one experiment, checked.
-type loaded struct {
-	header header // of the whole
-	trials []Trial
-}
-
 // experiment returns an experiment of these trials.
 func (h *header) experiment(trials []Trial) *Experiment {
 	e := &Experiment{
@@ -35,21 +29,21 @@ func (h *header) experiment(trials []Trial) *Experiment {
 // of another experiment, and every missing trial, so that a lost shard cannot look like a success.
 // [Run] with the same options completes a file.
 func Load(files ...string) (*Experiment, error) {
-	l, err := load(files)
+	h, trials, err := load(files)
 	if err != nil {
 		return nil, err
 	}
-	return l.header.experiment(l.trials), nil
+	return h.experiment(trials), nil
 }
 
 // Merge writes the results of all shards as one file of results, with the cases in the order of the
 // dataset. It returns the errors of [Load], and the first error of w.
 func Merge(w io.Writer, files ...string) error {
-	l, err := load(files)
+	h, trials, err := load(files)
 	if err != nil {
 		return err
 	}
-	line, err := encodeLine(l.header)
+	line, err := encodeLine(h)
 	if err != nil {
 		return err
 	}
@@ -62,7 +56,7 @@ func Merge(w io.Writer, files ...string) error {
 			_ = f.Close()
 		}
 	}()
-	for _, t := range l.trials {
+	for _, t := range trials {
 		f := open[t.at.file]
 		if f == nil {
 			if f, err = os.Open(t.at.file); err != nil {
@@ -81,8 +75,8 @@ func Merge(w io.Writer, files ...string) error {
 	return nil
 }
 
-// load reads the files and checks that they are one whole experiment.
-func load(files []string) (*loaded, error) {
+// load reads the files and checks that they are one whole experiment. It returns the header of the whole.
+func load(files []string) (*header, []Trial, error) {
 	c := collector{
 		problems: problems{most: defaultLimits.problems}, trials: map[string]map[int]*Trial{},
 		shards: map[shard]string{}, texts: map[string]string{}, rows: map[string]*Row{},
@@ -95,9 +89,10 @@ func load(files []string) (*loaded, error) {
 	}
 	c.complete()
 	if err := c.problems.err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c.whole(), nil
+	c.first.Shard = shard{1, 1}.String()
+	return &c.first, c.sorted(), nil
 }
 
 // collector collects the trials of shards.
@@ -111,94 +106,66 @@ type collector struct {
 	rows     map[string]*Row   // of cases, once for all trials
 }
 
-func (c *collector) bad(code, file string, line int, format string, args ...any) {
-	c.problems.add(Problem{Code: code, File: file, Line: line, Message: fmt.Sprintf(format, args...)})
-}
-
 // read reads one file.
 func (c *collector) read(file string) {
 	f, err := os.Open(file)
 	if err != nil {
-		c.bad(unreadable, file, 0, "the file cannot be read: %v", err)
+		c.problems.file(unreadable, file, 0, "the file cannot be read: %v", err)
 		return
 	}
 	defer func() { _ = f.Close() }()
-	before := len(c.problems.found) + c.problems.more
+	before := c.problems.count()
 	own := map[string]map[int]*Trial{}
-	var foreign []Problem
-	strange := func(code string, line int, format string, args ...any) {
-		foreign = append(foreign, Problem{Code: code, File: file, Line: line, Message: fmt.Sprintf(format, args...)})
-	}
-	l := scan(file, f, &c.problems, func(h *header, n int, r *record, at span) {
-		trial := r.trial(Case{}, at)
-		t := &trial
-		c.share(t)
+	h, _ := scan(file, f, &c.problems, func(r *record, at span) {
+		t := r.trial(Case{}, at)
+		c.share(&t)
 		if own[t.ID] == nil {
 			own[t.ID] = map[int]*Trial{}
-		} else if known := own[t.ID][t.Number]; known != nil && known.Retries >= t.Retries {
-			strange(doubledResult, n, "case %s, trial %d is in the file twice", shown(t.ID), t.Number)
 		}
-		own[t.ID][t.Number] = t
-		if t.Number > h.Trials {
-			strange(foreignResult, n, "case %s, trial %d is not part of the experiment: each case has %s",
-				shown(t.ID), t.Number, plural(h.Trials, "trial"))
-		}
-		if differ := r.Fingerprint.differences(h.Fingerprint); len(differ) > 0 {
-			strange(foreignResult, n, "the result is of another experiment: %s", strings.Join(differ, ", "))
-		}
+		own[t.ID][t.Number] = &t
 	})
-	if l.header.Format == "" {
-		if len(c.problems.found)+c.problems.more == before { // what is wrong has not been said
-			c.bad(incomplete, file, 0, "the file has no results: run the shard")
-		}
-		return
+	switch {
+	case h.Format != "":
+		c.take(file, &h, own)
+	case c.problems.count() == before: // what is wrong has not been said
+		c.problems.file(incomplete, file, 0, "the file has no results: run the shard")
 	}
-	if c.from == "" {
-		c.from, c.first = file, l.header
-		c.first.Cases = map[string]int{}
-	}
-	c.take(&l, own, foreign)
 }
 
 // take adds a file to those before it.
-func (c *collector) take(l *lines, own map[string]map[int]*Trial, foreign []Problem) {
-	h := &l.header
+func (c *collector) take(file string, h *header, own map[string]map[int]*Trial) {
+	if c.from == "" {
+		c.from, c.first = file, *h
+		c.first.Cases = map[string]int{}
+	}
 	part, _ := parseShard(h.Shard)
 	whole, _ := parseShard(c.first.Shard)
-	for _, p := range foreign {
-		c.problems.add(p)
-	}
 	differ := h.unlike(&c.first)
 	if part.n != whole.n {
 		differ = append(differ, fmt.Sprintf("the shard is %s, one of %d and not of %d", h.Shard, part.n, whole.n))
 	}
 	if len(differ) > 0 {
-		c.bad(foreignShard, l.file, 1, "shard %s is of another experiment than %s: %s",
+		c.problems.file(foreignShard, file, 1, "shard %s is of another experiment than %s: %s",
 			h.Shard, c.from, strings.Join(differ, ", "))
 		return
 	}
 	if other, is := c.shards[part]; is {
-		c.bad(doubledShard, l.file, 1, "shard %s is in %s too", h.Shard, other)
+		c.problems.file(doubledShard, file, 1, "shard %s is in %s too", h.Shard, other)
 		return
 	}
-	c.shards[part] = l.file
+	c.shards[part] = file
 	if h.Started.Before(c.first.Started) {
 		c.first.Started = h.Started
 	}
-	for _, id := range slices.Sorted(maps.Keys(own)) {
-		if _, is := h.Cases[id]; !is {
-			c.bad(foreignResult, l.file, 0, "case %s is not part of shard %s", shown(id), h.Shard)
-		}
-	}
 	for _, id := range slices.Sorted(maps.Keys(h.Cases)) {
 		if _, is := c.first.Cases[id]; is { // of another shard
-			c.bad(foreignResult, l.file, 1, "case %s does not belong to shard %s", shown(id), h.Shard)
+			c.problems.file(foreignResult, file, 1, "case %s does not belong to shard %s", shown(id), h.Shard)
 			continue
 		}
 		c.first.Cases[id] = h.Cases[id]
 		c.trials[id] = own[id]
 		if missing := h.missing(own[id]); len(missing) > 0 {
-			c.bad(incomplete, l.file, 0, "shard %s is not complete: case %s has no trial %s; run the shard again with this file",
+			c.problems.file(incomplete, file, 0, "shard %s is not complete: case %s has no trial %s; run the shard again with this file",
 				h.Shard, shown(id), ranges(missing))
 		}
 	}
@@ -252,19 +219,17 @@ func (c *collector) complete() {
 	}
 }
 
-// whole returns the experiment of all files.
-func (c *collector) whole() *loaded {
-	c.first.Shard = shard{1, 1}.String()
-	l := &loaded{header: c.first}
+// sorted returns the trials of all files, with the cases in the order of the dataset.
+func (c *collector) sorted() (list []Trial) {
 	for _, trials := range c.trials {
 		for _, t := range trials {
-			l.trials = append(l.trials, *t)
+			list = append(list, *t)
 		}
 	}
-	slices.SortFunc(l.trials, func(a, b Trial) int {
+	slices.SortFunc(list, func(a, b Trial) int {
 		return cmp.Or(cmp.Compare(c.first.Cases[a.ID], c.first.Cases[b.ID]), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Number, b.Number))
 	})
-	return l
+	return list
 }
 
 // share keeps equal texts and rows once.
@@ -273,18 +238,16 @@ func (c *collector) share(t *Trial) {
 		t.Row = row
 	}
 	c.rows[t.ID] = t.Row
-	for _, text := range []*string{&t.ID, &t.Name, &t.Reason, &t.ended, (*string)(&t.Verdict), (*string)(&t.Cause)} {
-		if known, is := c.texts[*text]; is {
-			*text = known
-		} else {
+	once := func(text *string) {
+		if _, is := c.texts[*text]; !is {
 			c.texts[*text] = *text
 		}
+		*text = c.texts[*text]
 	}
-	for i, text := range t.notes {
-		if known, is := c.texts[text]; is {
-			t.notes[i] = known
-		} else {
-			c.texts[text] = text
-		}
+	for _, text := range []*string{&t.ID, &t.Name, &t.Reason, &t.ended, (*string)(&t.Verdict), (*string)(&t.Cause)} {
+		once(text)
+	}
+	for i := range t.notes {
+		once(&t.notes[i])
 	}
 }

@@ -91,7 +91,7 @@ func (o *Options) stored(h header) (map[string]map[int]bool, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("eval: Options.ResultsFile: %s is a folder", o.ResultsFile)
 	}
-	_, err = readResults(o.ResultsFile, f, &h, func(r *record, at span) {
+	_, _, err = readResults(o.ResultsFile, f, &h, func(r *record, at span) {
 		if known[r.ID] == nil {
 			known[r.ID] = map[int]bool{}
 		}

@@ -206,10 +206,10 @@ func TestBadResults(t *testing.T) {
 	for _, b := range []badInput{
 		{"shards", load("1.jsonl", "bad.jsonl"), []string{
 			garbage,
-			fmt.Sprintf(`bad.jsonl, line 4: case %q, trial 1 is in the file twice`, first.ID),
+			fmt.Sprintf(`bad.jsonl, line 4: case %q, trial 1 is in line 3 too`, first.ID),
+			fmt.Sprintf(`bad.jsonl, line 5: case %q, trial 1 is not part of shard 2/2, whose cases have 3 trials`, stray),
 			`bad.jsonl, line 6: the result is of another experiment: the version of the graders is "g" and not "", ` +
 				`the version of the agent is "a" and not ""`,
-			fmt.Sprintf(`bad.jsonl: case %q is not part of shard 2/2`, stray),
 			fmt.Sprintf("bad.jsonl: shard 2/2 is not complete: case %q has no trial 3; run the shard again with this file",
 				first.ID),
 		}},
@@ -225,7 +225,7 @@ func TestBadResults(t *testing.T) {
 		{"resume", again(eval.Options{Trials: 3, Shard: "2/2", ResultsFile: at("bad.jsonl"), FirstFailure: true}), []string{
 			garbage,
 			fmt.Sprintf(`bad.jsonl, line 4: case %q, trial 1 is in line 3 too`, first.ID),
-			fmt.Sprintf(`bad.jsonl, line 5: case %q, trial 1 is not part of this experiment`, stray),
+			fmt.Sprintf(`bad.jsonl, line 5: case %q, trial 1 is not part of shard 2/2, whose cases have 3 trials`, stray),
 			`bad.jsonl, line 6: the result is of another experiment: the version of the graders is "g" and not "", ` +
 				`the version of the agent is "a" and not ""`,
 			"bad.jsonl, line 1: the file has results of another experiment: FirstFailure is false and not true; " +

@@ -33,61 +33,64 @@ type header struct {
 	Cases        map[string]int `json:"cases"` // ids of this shard, and the place of each in the dataset
 }
 
-// lines reads a file of results.
-type lines struct {
-	file   string
-	header header
-	end    int64 // after the last whole line
-	torn   bool  // bytes follow that are not a whole line
-}
-
-// scan reads the file and calls see with each trial. A torn end, as of a program that was killed
-// while it wrote, is not an error. The errors are problems with the file and the line.
-func scan(file string, in io.Reader, problems *problems, see func(h *header, n int, r *record, at span)) (l lines) {
-	l.file = file
-	bad := func(n int, code, format string, args ...any) {
-		problems.add(Problem{Code: code, File: file, Line: n, Message: fmt.Sprintf(format, args...)})
-	}
+// scan reads a file of results and calls see with each trial. A torn end, as of a program that was killed
+// while it wrote, is not an error. Trials that do not fit the header of the file are problems too. scan returns
+// the header, and where the last whole line ends.
+func scan(file string, in io.Reader, problems *problems, see func(r *record, at span)) (h header, end int64) {
+	type place struct{ line, retries int }
+	seen := map[string]map[int]place{}
 	reader := newLineReader(in)
 	for n := 1; ; n++ {
+		bad := func(code, format string, args ...any) { problems.file(code, file, n, format, args...) }
 		text, err := reader.next()
-		if err != nil && !errors.Is(err, io.EOF) {
-			bad(n, invalidResults, "%v", err)
-			return l
-		}
-		if err != nil { // the last line is not terminated, or there is none
-			l.torn = len(text) > 0
+		switch {
+		case errors.Is(err, io.EOF): // the last line is not terminated, or there is none
 			if n == 1 && !beginsAsHeader(text) {
-				bad(n, invalidResults, "the file does not begin as a file of results")
+				bad(invalidResults, "the file does not begin as a file of results")
 			}
-			return l
-		}
-		if n == 1 {
-			if err := json.Unmarshal(text, &l.header); err != nil || !l.header.valid() {
-				if f := l.header.Format; f != resultsFormat && strings.HasPrefix(f, formatName) {
-					bad(n, invalidResults, "the file has the format %s and this version reads %s: run the experiment again", shown(f), shown(resultsFormat))
-					l.header = header{}
-					return l
+			return h, end
+		case err != nil:
+			bad(invalidResults, "%v", err)
+			return h, end
+		case n == 1:
+			if err := json.Unmarshal(text, &h); err != nil || !h.valid() {
+				if f := h.Format; f != resultsFormat && strings.HasPrefix(f, formatName) {
+					bad(invalidResults, "the file has the format %s and this version reads %s: run the experiment again", shown(f), shown(resultsFormat))
+				} else {
+					bad(invalidResults, "the line is not the header of a file of results that this version reads")
 				}
-				l.header = header{}
-				bad(n, invalidResults, "the line is not the header of a file of results that this version reads")
-				return l
+				return header{}, end
 			}
-		} else {
+		default:
 			var r record
 			if err := json.Unmarshal(text, &r); err != nil || !r.valid() {
 				if !reader.more() { // what a machine that lost power may leave
-					l.torn = true
-					return l
+					return h, end
 				}
-				bad(n, invalidResults, "the line is not a result: remove it to run its trial again")
-			} else if !slices.Contains(causes, r.Cause) {
-				bad(n, invalidResults, "the cause %s is not one that this version writes", shown(string(r.Cause)))
-			} else {
-				see(&l.header, n, &r, span{file, l.end, len(text)})
+				bad(invalidResults, "the line is not a result: remove it to run its trial again")
+				break
 			}
+			if !slices.Contains(causes, r.Cause) {
+				bad(invalidResults, "the cause %s is not one that this version writes", shown(string(r.Cause)))
+				break
+			}
+			if _, own := h.Cases[r.ID]; !own || r.Trial > h.Trials {
+				bad(foreignResult, "case %s, trial %d is not part of shard %s, whose cases have %s",
+					shown(r.ID), r.Trial, h.Shard, plural(h.Trials, "trial"))
+				break
+			}
+			if seen[r.ID] == nil {
+				seen[r.ID] = map[int]place{}
+			}
+			if before, twice := seen[r.ID][r.Trial]; twice && r.Retries <= before.retries {
+				bad(doubledResult, "case %s, trial %d is in line %d too", shown(r.ID), r.Trial, before.line)
+			} else if differ := r.Fingerprint.differences(h.Fingerprint); len(differ) > 0 {
+				bad(foreignResult, "the result is of another experiment: %s", strings.Join(differ, ", "))
+			}
+			seen[r.ID][r.Trial] = place{n, r.Retries}
+			see(&r, span{file, end, len(text)})
 		}
-		l.end += int64(len(text)) + 1
+		end += int64(len(text)) + 1
 	}
 }
 
@@ -140,27 +143,21 @@ func openResults(name string, h header, see func(r *record, at span)) (_ *result
 			_ = file.Close()
 		}
 	}()
-	l, err := readResults(name, file, &h, see)
+	own, end, err := readResults(name, file, &h, see)
 	if err != nil {
 		return nil, err
 	}
-	s := &results{file: file, name: name, header: h, end: l.end}
-	if err := file.Truncate(l.end); err != nil {
+	if err := file.Truncate(end); err != nil {
 		return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
 	}
-	if _, err := file.Seek(l.end, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
-	}
-	if l.end == 0 {
+	s := &results{file: file, name: name, header: own, end: end}
+	if end == 0 {
+		s.header = h
 		line, err := encodeLine(h)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			_, err = s.write(line)
 		}
-		if _, err := s.write(line); err != nil {
-			return nil, err
-		}
-	} else {
-		s.header = l.header
+		return s, err
 	}
 	return s, nil
 }
@@ -172,35 +169,15 @@ func inUse(name string) error {
 
 // readResults reads a file and checks that it is a part of the experiment with the header h. It calls
 // see with each trial.
-func readResults(name string, in io.Reader, h *header, see func(r *record, at span)) (lines, error) {
+func readResults(name string, in io.Reader, h *header, see func(r *record, at span)) (own header, end int64, err error) {
 	problems := problems{most: defaultLimits.problems}
-	seen, retries := map[string]int{}, map[string]int{}
-	l := scan(name, in, &problems, func(own *header, n int, r *record, at span) {
-		key := fmt.Sprintf("%s/%d", r.ID, r.Trial)
-		_, known := h.Cases[r.ID]
-		bad := func(format string, args ...any) {
-			problems.add(Problem{Code: foreignResult, File: name, Line: n, Message: fmt.Sprintf(format, args...)})
-		}
-		switch differ := r.Fingerprint.differences(h.Fingerprint); {
-		case seen[key] > 0 && r.Retries <= retries[key]:
-			bad("case %s, trial %d is in line %d too", shown(r.ID), r.Trial, seen[key])
-		case len(differ) > 0 && *r.Fingerprint == own.Fingerprint: // the problem of the header says it once
-		case len(differ) > 0:
-			bad("the result is of another experiment: %s", strings.Join(differ, ", "))
-		case !known || r.Trial > h.Trials:
-			bad("case %s, trial %d is not part of this experiment", shown(r.ID), r.Trial)
-		default:
-			see(r, at)
-		}
-		seen[key], retries[key] = n, r.Retries
-	})
-	if l.header.Format != "" {
-		for _, text := range l.header.differences(h) {
-			problems.add(Problem{Code: foreignResult, File: name, Line: 1, Message: "the file has results of another experiment: " + text +
-				"; use another file, or remove this one"})
+	own, end = scan(name, in, &problems, see)
+	if own.Format != "" {
+		for _, text := range own.differences(h) {
+			problems.file(foreignResult, name, 1, "the file has results of another experiment: %s; use another file, or remove this one", text)
 		}
 	}
-	return l, problems.err()
+	return own, end, problems.err()
 }
 
 // differences names what differs in two headers of one shard.
@@ -235,7 +212,7 @@ func (s *results) write(line []byte) (span, error) {
 		return span{}, s.err
 	}
 	at := span{s.name, s.end, len(line) - 1}
-	n, err := s.file.Write(line)
+	n, err := s.file.WriteAt(line, s.end)
 	s.end += int64(n)
 	if err != nil {
 		s.err = fmt.Errorf("eval: Options.ResultsFile: %w", err)
