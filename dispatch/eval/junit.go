@@ -2,7 +2,6 @@ package eval
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -23,12 +22,25 @@ type junitSuites struct {
 type junitSuite struct {
 	junitCounts
 	Timestamp  string          `xml:"timestamp,attr"`
-	Properties junitProperties `xml:"properties"`
-	Cases      []junitCase     `xml:"testcase"`
+	Properties []junitProperty `xml:"properties>property"`
+	Cases      junitCases
 }
 
-type junitProperties struct {
-	List []junitProperty `xml:"property"`
+// junitCases writes the trials one by one.
+type junitCases struct{ *Experiment }
+
+// MarshalXML implements [xml.Marshaler].
+func (e junitCases) MarshalXML(out *xml.Encoder, _ xml.StartElement) error {
+	for i := range e.Trials {
+		r, err := e.report(&e.Trials[i])
+		if err != nil {
+			return err
+		}
+		if err := out.Encode(e.junitOf(&r)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type junitProperty struct {
@@ -96,38 +108,17 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	counts := junitCounts{
 		Name: e.Name, Tests: len(e.Trials), Failures: e.Count(Failed), Errors: e.Count(Errored) + e.Count(Cancelled), Time: seconds(e.Took),
 	}
-	doc := junitSuites{junitCounts: counts, Suite: junitSuite{junitCounts: counts, Timestamp: e.Started.UTC().Format("2006-01-02T15:04:05")}}
+	doc := junitSuites{junitCounts: counts, Suite: junitSuite{
+		junitCounts: counts, Timestamp: e.Started.UTC().Format("2006-01-02T15:04:05"), Properties: e.junitProperties(), Cases: junitCases{e},
+	}}
 	doc.Suite.Skipped = &skipped
-	if len(e.Trials) > 0 {
-		doc.Suite.Cases = make([]junitCase, 1) // in its place the trials are written one by one
-	}
-	doc.Suite.Properties = junitProperties{e.junitProperties()}
-	text, err := xml.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return err
-	}
-	head, tail := text, []byte(nil)
-	if begin := bytes.Index(text, []byte("    <testcase ")); begin >= 0 {
-		const end = "</testcase>\n"
-		head, tail = text[:begin], text[begin+bytes.Index(text[begin:], []byte(end))+len(end):]
-	}
 	out := bufio.NewWriter(w)
 	_, _ = out.WriteString(xml.Header) // a Writer keeps its first error for Flush
-	_, _ = out.Write(head)
-	for i := range e.Trials {
-		r, err := e.report(&e.Trials[i])
-		if err != nil {
-			return err
-		}
-		if text, err = xml.MarshalIndent(e.junitOf(&r), "    ", "  "); err != nil {
-			return err
-		}
-		_, _ = out.Write(text)
-		if err := out.WriteByte('\n'); err != nil {
-			return err
-		}
+	encoder := xml.NewEncoder(out)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(doc); err != nil {
+		return err
 	}
-	_, _ = out.Write(tail)
 	_ = out.WriteByte('\n')
 	return out.Flush()
 }
