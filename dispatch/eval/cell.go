@@ -33,12 +33,12 @@ func (d *reader) readRow(record []string) Row {
 		d.problem(invalidRow, -1, "the row is empty: delete it")
 		return row
 	}
-	if len(record) != len(d.columns) {
+	if len(record) != len(d.known) {
 		advice := "a comma is missing; empty cells need one too"
-		if len(record) > len(d.columns) {
+		if len(record) > len(d.known) {
 			advice = "put cells that contain a comma in quotes"
 		}
-		d.problem(invalidRow, -1, "the row has %s and the header has %d: %s", plural(len(record), "cell"), len(d.columns), advice)
+		d.problem(invalidRow, -1, "the row has %s and the header has %d: %s", plural(len(record), "cell"), len(d.known), advice)
 		return row
 	}
 	r := &rowReader{reader: d, row: &row}
@@ -60,14 +60,14 @@ func (d *reader) readRow(record []string) Row {
 // cell reads one cell.
 func (r *rowReader) cell(i int, cell string) {
 	row, text := r.row, strings.TrimSpace(cell)
-	name := r.columns[i].known
+	name := r.known[i]
 	if text == "" {
 		if name == "user" && !r.coding() {
 			r.problem(invalidCell, i, "the cell is empty, and every task needs an instruction")
 		}
 		return
 	}
-	if column := r.columns[i].name; strings.TrimSpace(column) != "" && !slices.Contains(notSliced, name) {
+	if column := r.set.Columns[i]; strings.TrimSpace(column) != "" && !slices.Contains(notSliced, name) {
 		if row.cells == nil {
 			row.cells = map[string]string{}
 		}
@@ -119,7 +119,7 @@ func (r *rowReader) cell(i int, cell string) {
 
 // other keeps the cell of a column that the platform does not read.
 func (r *rowReader) other(i int, cell string) {
-	switch name := r.columns[i].name; {
+	switch name := r.set.Columns[i]; {
 	case strings.TrimSpace(name) == "":
 		r.problem(invalidCell, i, "column %d has text but no name", i+1)
 	case r.row.Extra == nil:
@@ -132,7 +132,7 @@ func (r *rowReader) other(i int, cell string) {
 // coding reports whether the file contains coding tasks. Their instruction may come from the
 // scenario.
 func (r *rowReader) coding() bool {
-	return slices.ContainsFunc(r.columns, func(c column) bool { return slices.Contains(codingColumns, c.known) })
+	return slices.ContainsFunc(r.known, func(name string) bool { return slices.Contains(codingColumns, name) })
 }
 
 // session makes a conversation of the cells that describe turns.
@@ -145,7 +145,7 @@ func (r *rowReader) session() {
 		return
 	}
 	if r.turn.persona == "" && r.turn.simulator != invalidChoice {
-		at := slices.IndexFunc(r.columns, func(c column) bool { return c.known == "user_simulator_persona" })
+		at := slices.Index(r.known, "user_simulator_persona")
 		r.problem(invalidCell, at, "turn_mode is model_as_user and simulator_mode is persona, the default, so "+
 			"user_simulator_persona must say who the user is; a session with scripted_user_turns needs the simulator_mode scripted")
 		return

@@ -1,8 +1,10 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -98,6 +100,9 @@ func Read(r io.Reader) (*Dataset, error) { return read(r, defaultLimits) }
 func read(r io.Reader, limits limits) (*Dataset, error) {
 	d := &reader{limits: limits, problems: problems{most: limits.problems}}
 	d.read(r)
+	slices.SortStableFunc(d.problems.found, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.column, b.column))
+	})
 	if err := d.problems.err(); err != nil {
 		return nil, err
 	}

@@ -20,24 +20,16 @@ var (
 	datasetAxes   = [][2]string{{"user_instruction", "user"}, {"behavior_instructions", "behavior"}, {"initial_state", "state"}}
 )
 
-// column is a column of a file: its name, and the known column that it is or was probably meant to
-// be.
-type column struct {
-	name  string
-	known string // "" for any other
-}
-
 // readHeader finds out what the columns are. It reports whether rows can be read.
 func (d *reader) readHeader(header []string) bool {
 	d.set.Columns = header
-	d.columns = make([]column, len(header))
+	d.known = make([]string, len(header))
 	if len(header) == 1 && d.separated(header[0]) {
 		return false
 	}
 	found := map[string]bool{}
 	for i, name := range header {
 		d.locate(i)
-		d.columns[i].name = name
 		switch {
 		case !utf8.ValidString(name):
 			d.problem(invalidHeader, i, "the name is not in UTF-8: save the file in UTF-8")
@@ -48,23 +40,22 @@ func (d *reader) readHeader(header []string) bool {
 		case slices.Index(header, name) < i:
 			d.problem(invalidHeader, i, "is a duplicate: columns %d and %d", slices.Index(header, name)+1, i+1)
 		case slices.Contains(datasetColumns, name) || slices.Contains(codingColumns, name):
-			d.columns[i].known = name
+			d.known[i] = name
 			found[name] = true
 		}
 	}
 	for i, name := range header {
-		c := &d.columns[i]
-		if c.known != "" || slices.Index(header, name) < i {
+		if d.known[i] != "" || slices.Index(header, name) < i {
 			continue
 		}
 		d.locate(i)
-		meant, why := didYouMean(name, func(known string) bool { return found[known] })
+		meant, why := didYouMean(name, found)
 		if meant == "" {
 			continue
 		}
 		d.problem(invalidHeader, i, "did you mean %s? %s", meant, why)
 		if !found[meant] {
-			c.known, found[meant] = meant, true // so that its cells are checked too
+			d.known[i], found[meant] = meant, true // so that its cells are checked too
 		}
 	}
 	if !found["user"] {
@@ -80,7 +71,6 @@ func (d *reader) readHeader(header []string) bool {
 				"user,behavior,state,failure_rules,expected_outcome")
 		}
 	}
-	d.flush()
 	return len(found) > 0
 }
 
@@ -89,7 +79,7 @@ func (d *reader) separated(header string) bool {
 	for _, separator := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
 		names := strings.Split(strings.TrimRight(header, "\r"), separator[0])
 		isKnown := func(name string) bool {
-			meant, _ := didYouMean(strings.Trim(name, `"`), func(string) bool { return false })
+			meant, _ := didYouMean(strings.Trim(name, `"`), nil)
 			return meant != ""
 		}
 		if len(names) > 1 && slices.ContainsFunc(names[:min(len(names), 100)], isKnown) {
@@ -102,7 +92,7 @@ func (d *reader) separated(header string) bool {
 
 // didYouMean returns the known column that a name is probably meant to be, and why. It does not
 // suggest a column that the file has, except for other spellings of its exact name.
-func didYouMean(name string, found func(known string) bool) (meant, why string) {
+func didYouMean(name string, found map[string]bool) (meant, why string) {
 	normal := normalName(name)
 	for _, axis := range datasetAxes {
 		if axis[0] == normal {
@@ -117,12 +107,12 @@ func didYouMean(name string, found func(known string) bool) (meant, why string) 
 		return "", ""
 	}
 	for _, k := range known {
-		if !found(k) && bounded.Misspelt(normal, k) {
+		if !found[k] && bounded.Misspelt(normal, k) {
 			return k, "a column that is something else needs a name that is less alike"
 		}
 	}
 	for _, axis := range datasetAxes {
-		if !found(axis[1]) && bounded.Misspelt(normal, axis[0]) {
+		if !found[axis[1]] && bounded.Misspelt(normal, axis[0]) {
 			return axis[1], "that is the column of the axis " + axis[0]
 		}
 	}

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -69,9 +68,7 @@ func (d *reader) readLines() {
 		} else {
 			d.set.Rows = append(d.set.Rows, d.readRow(append(line.cells, slices.Repeat([]string{""}, len(columns)-len(line.cells))...)))
 		}
-		d.flush()
 	}
-	slices.SortStableFunc(d.problems.found, func(a, b Problem) int { return cmp.Compare(a.Row, b.Row) })
 }
 
 // cellOf returns the cell that a member stands for.

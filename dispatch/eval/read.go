@@ -2,7 +2,6 @@ package eval
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -17,15 +16,13 @@ type reader struct {
 	problems problems
 	set      Dataset
 
-	data    []byte
-	csv     *csv.Reader
-	columns []column
-	first   []int // of JSON Lines: the line in which each column is first
-	offset  int64 // of the first byte that has not been read as CSV
+	data   []byte
+	csv    *csv.Reader
+	known  []string // the known column that each column is or was probably meant to be; "" for any other
+	first  []int    // of JSON Lines: the line in which each column is first
+	offset int64    // of the first byte that has not been read as CSV
 
-	row, line int       // of the record last read
-	own       []Problem // of that record
-	farthest  int       // the highest column among them
+	row, line int // of the record last read
 }
 
 func (d *reader) read(r io.Reader) {
@@ -52,7 +49,6 @@ func (d *reader) read(r io.Reader) {
 			return
 		}
 		d.set.Rows = append(d.set.Rows, d.readRow(record))
-		d.flush()
 	}
 	if len(d.set.Rows) == 0 && len(d.problems.found) == 0 {
 		d.whole(invalidRow, "the file has a header and no rows")
@@ -169,7 +165,7 @@ func (d *reader) broken(err error, rest []byte) {
 		return
 	}
 	d.line = parse.StartLine
-	if first, _, _ := strings.Cut(string(rest), "\n"); len(d.columns) == 0 && d.separated(first) {
+	if first, _, _ := strings.Cut(string(rest), "\n"); len(d.known) == 0 && d.separated(first) {
 		return
 	}
 	switch {
@@ -183,7 +179,6 @@ func (d *reader) broken(err error, rest []byte) {
 			`double the quotes inside a cell`, parse.Column, parse.Line)
 	}
 	d.problem(unreadable, -1, "%v; nothing from here on can be read", err)
-	d.flush()
 }
 
 // whole reports a problem of the file.
@@ -194,7 +189,7 @@ func (d *reader) whole(code string, format string, args ...any) {
 // problem reports a problem of the row that is being read, in the column with this index, or of the
 // whole row (-1).
 func (d *reader) problem(code string, index int, format string, args ...any) {
-	if d.full(index) {
+	if len(d.problems.found) == d.problems.most { // the text of one that is only counted would take memory
 		d.problems.more++
 		return
 	}
@@ -202,23 +197,7 @@ func (d *reader) problem(code string, index int, format string, args ...any) {
 	if index >= 0 {
 		p.Column = d.set.Columns[index]
 	}
-	d.own, d.farthest = append(d.own, p), max(d.farthest, index)
-}
-
-// full reports whether a problem of this column would not be listed. It avoids the memory for the
-// texts of problems that are only counted.
-func (d *reader) full(index int) bool {
-	left := d.problems.most - len(d.problems.found)
-	return left == 0 || left <= len(d.own) && index >= d.farthest
-}
-
-// flush adds the problems of a row, in the order of the columns.
-func (d *reader) flush() {
-	slices.SortStableFunc(d.own, func(a, b Problem) int { return cmp.Compare(a.column, b.column) })
-	for _, p := range d.own {
-		d.problems.add(p)
-	}
-	d.own, d.farthest = d.own[:0], -1
+	d.problems.add(p)
 }
 
 // blank reports whether all cells are empty or white space.
