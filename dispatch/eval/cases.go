@@ -256,6 +256,13 @@ func (r *Row) problem(column, message string) Problem {
 	return Problem{Code: invalidWorld, Row: r.Number, Line: r.Line, Column: column, Message: message}
 }
 
+// apart calls do on a goroutine of its own, because functions of the caller may end it.
+func apart(do func()) {
+	var group sync.WaitGroup
+	group.Go(do)
+	group.Wait()
+}
+
 // eachInParallel calls do for 0 to n-1, each on its own goroutine, at most most at a time.
 func eachInParallel(n, most int, do func(i int)) {
 	var group sync.WaitGroup

@@ -241,50 +241,37 @@ func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Op
 	return r.finish()
 }
 
-// run runs the trial. It recovers from panics.
+// run runs the trial.
 func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Options, answers *answers) {
 	if reason := opts.skip(&t.Case); reason != "" {
 		t.end(Skipped, "", reason)
 		return
 	}
 	t.began = time.Now()
+	defer func() { t.Took = time.Since(t.began) }()
+	t.guard(func() {
+		t.vary()
+		t.seat(opts)
+		result, err := dispatchtest.Dispatch(ctx, target, t.Task)
+		t.Result = result
+		if result == nil {
+			t.end(Errored, causeNotStaged, err.Error())
+			return
+		}
+		defer func() { t.measure(result) }()
+		t.decide(ctx, result, opts.Grader, answers, err)
+	})
+}
+
+// guard calls do, which calls functions of the caller. They may panic, or end the goroutine.
+func (t *Trial) guard(do func()) {
 	t.end(Errored, causePanic, "a function of the caller ended the goroutine of the trial")
 	defer func() {
-		t.Took = time.Since(t.began)
 		if p := recover(); p != nil {
-			t.panicked(p)
+			t.end(Errored, causePanic, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
-	t.vary()
-	t.seat(opts)
-	result, err := dispatchtest.Dispatch(ctx, target, t.Task)
-	t.Result = result
-	if result == nil {
-		t.end(Errored, causeNotStaged, err.Error())
-		return
-	}
-	defer func() { t.measure(result) }()
-	t.decide(ctx, result, opts.Grader, answers, err)
-}
-
-func (t *Trial) panicked(value any) {
-	t.end(Errored, causePanic, fmt.Sprintf("panic: %v\n%s", value, debug.Stack()))
-}
-
-// judge decides like run, about a stored result.
-func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Grader, answers *answers) {
-	t.end(Errored, causePanic, "a function of the caller ended the goroutine of the trial")
-	done := make(chan struct{})
-	go func() { // the grader may end it
-		defer close(done)
-		defer func() {
-			if p := recover(); p != nil {
-				t.panicked(p)
-			}
-		}()
-		t.decide(ctx, result, grade, answers, nil)
-	}()
-	<-done
+	do()
 }
 
 // decide sets the verdict about a result. userErr is the error of the user, if it failed. What the agent

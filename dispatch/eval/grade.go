@@ -151,7 +151,9 @@ func (t *Trial) gradeAgain(ctx context.Context, grade Grader, answers *answers, 
 			result.Declared = t.Task.Platform.Declared()
 		}
 		t.Scores, t.judged = nil, nil
-		t.judge(ctx, result, grade, answers)
+		apart(func() {
+			t.guard(func() { t.decide(ctx, result, grade, answers, nil) })
+		})
 		t.hide(nil) // the file has no secrets
 		t.measure(result)
 		t.Case = c

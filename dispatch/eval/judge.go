@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"unicode"
@@ -103,28 +102,21 @@ func (j Judge) prompt(c Case, result *dispatchtest.Result) (string, error) {
 }
 
 // answers holds the answers of judges, by the hash of model and prompt.
-type answers struct {
-	mu    sync.Mutex
-	known map[string]string
-}
+type answers struct{ sync.Map }
 
 func (a *answers) add(more map[string]string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.known == nil {
-		a.known = map[string]string{}
+	for key, answer := range more {
+		a.Store(key, answer)
 	}
-	maps.Copy(a.known, more)
 }
 
 // answer returns an answer that is known. r may be nil: the grader then was not called by this package.
 func (r *recorder) answer(key string) (answer string, known bool) {
-	if r == nil || r.answers == nil {
+	if r == nil {
 		return "", false
 	}
-	r.answers.mu.Lock()
-	defer r.answers.mu.Unlock()
-	answer, known = r.answers.known[key]
+	value, known := r.answers.Load(key)
+	answer, _ = value.(string)
 	return answer, known
 }
 
@@ -133,15 +125,13 @@ func (r *recorder) keep(key, answer string) {
 	if r == nil {
 		return
 	}
+	r.answers.Store(key, answer)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.judged == nil {
 		r.judged = map[string]string{}
 	}
 	r.judged[key] = answer
-	r.mu.Unlock()
-	if r.answers != nil {
-		r.answers.add(map[string]string{key: answer})
-	}
 }
 
 // Agreement is how often a score and people agree about a run.

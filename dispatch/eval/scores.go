@@ -34,7 +34,7 @@ type recorder struct {
 	err    error
 
 	judged  map[string]string // answers of judges that the trial used
-	answers *answers          // of all trials; nil if none are kept
+	answers *answers          // of all trials
 }
 
 // Score records a score of the trial that is being graded, from 0 to 1, where more is better. A

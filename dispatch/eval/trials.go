@@ -209,12 +209,7 @@ func (r *runner) trials(ctx context.Context, trials []Trial) {
 // number 0.
 func (r *runner) untilFailure(ctx context.Context, trials []Trial) {
 	for i := range trials {
-		done := make(chan struct{})
-		go func() { // a grader may end its goroutine
-			defer close(done)
-			r.one(ctx, &trials[i])
-		}()
-		<-done
+		apart(func() { r.one(ctx, &trials[i]) })
 		if v := trials[i].Verdict; v != Passed && v != Cancelled {
 			for k := i + 1; k < len(trials); k++ {
 				trials[k].Number = 0
