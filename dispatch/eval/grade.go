@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 )
@@ -20,7 +21,7 @@ import (
 // A grader gets what the files contain: the whole result except Turn.Log. Graders that decide in
 // the same way write the same file, byte for byte, if there is one file and the version stays the
 // same.
-func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*Experiment, error) {
+func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e *Experiment, err error) {
 	o, cases, err := opts.settle(cases)
 	h, trials, unusable := load(files)
 	if err := both(err, unusable); err != nil {
@@ -40,68 +41,63 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	e := h.experiment(trials)
+	e = h.experiment(trials)
 	e.Fingerprint.Graders = o.GraderVersion
+	h.Fingerprint = e.Fingerprint
 	var kept answers
+	order := make([]*Trial, len(e.Trials)) // as in the files
 	for i := range e.Trials {
-		kept.add(e.Trials[i].judged)
-		c, stored := byID[e.Trials[i].ID], e.Trials[i].Case
-		if c.Name = stored.Name; c.Row != nil && stored.Row != nil { // they have no secrets
+		t := &e.Trials[i]
+		kept.add(t.judged)
+		c := byID[t.ID]
+		if c.Name = t.Name; c.Row != nil && t.Row != nil { // they have no secrets
 			row := *c.Row
-			row.cells, c.Row = stored.Row.cells, &row
+			row.cells, c.Row = t.Row.cells, &row
 		}
-		e.Trials[i].Case = c
+		t.Case, order[i] = c, t
 	}
-	order := inFileOrder(trials, files)
-	var out *os.File
-	whole := false
+	slices.SortFunc(order, func(a, b *Trial) int {
+		return cmp.Or(cmp.Compare(slices.Index(files, a.at.file), slices.Index(files, b.at.file)), cmp.Compare(a.at.offset, b.at.offset))
+	})
+	var out io.Writer = io.Discard
+	failed := func(err error) error { return fmt.Errorf("eval: Options.ResultsFile: %w", err) }
 	if o.ResultsFile != "" {
-		if out, err = os.OpenFile(o.ResultsFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
-			return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
+		file, refused := os.OpenFile(o.ResultsFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if refused != nil {
+			return nil, failed(refused)
 		}
+		out = file
 		defer func() {
-			_ = out.Close() // a second time, if all went well
-			if !whole {
+			if closed := file.Close(); closed != nil && err == nil {
+				e, err = nil, failed(closed)
+			}
+			if err != nil {
 				_ = os.Remove(o.ResultsFile)
 			}
 		}()
-		h.Fingerprint = e.Fingerprint
-		line, err := encodeLine(h)
-		if err == nil {
-			_, err = out.Write(line)
-		}
-		if err != nil {
-			return nil, err
-		}
+	}
+	line, err := encodeLine(h)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := out.Write(line); err != nil {
+		return nil, failed(err)
 	}
 	// Trials are graded in groups, so that few results are in memory and lines stay in their order.
-	type graded struct {
-		line []byte
-		err  error
-	}
-	for begin := 0; begin < len(order); begin += o.Parallel {
-		group := order[begin:min(begin+o.Parallel, len(order))]
-		done := make([]graded, len(group))
+	for group := range slices.Chunk(order, o.Parallel) {
+		lines, errs := make([][]byte, len(group)), make([]error, len(group))
 		eachInParallel(len(group), o.Parallel, func(i int) {
-			done[i].line, done[i].err = e.Trials[group[i]].gradeAgain(ctx, o.Grader, &kept, e.Fingerprint)
+			lines[i], errs[i] = group[i].gradeAgain(ctx, o.Grader, &kept, e.Fingerprint)
 		})
-		for i := range done {
-			if done[i].err != nil {
-				return nil, done[i].err
+		for i, line := range lines {
+			if errs[i] != nil {
+				return nil, errs[i]
 			}
-			if out != nil {
-				if _, err := out.Write(done[i].line); err != nil {
-					return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
-				}
+			if _, err := out.Write(line); err != nil {
+				return nil, failed(err)
 			}
 		}
 	}
-	if out != nil {
-		if err := out.Close(); err != nil {
-			return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
-		}
-	}
-	whole = true
 	if e.FirstFailure {
 		e.Trials = withUnrun(e.Trials, e.TrialsPerCase)
 	}
@@ -123,19 +119,6 @@ func withUnrun(trials []Trial, each int) (all []Trial) {
 		}
 	}
 	return all
-}
-
-// inFileOrder returns the indexes of the trials in the order of files and lines.
-func inFileOrder(trials []Trial, files []string) []int {
-	order := make([]int, len(trials))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := trials[a].at, trials[b].at
-		return cmp.Or(cmp.Compare(slices.Index(files, x.file), slices.Index(files, y.file)), cmp.Compare(x.offset, y.offset))
-	})
-	return order
 }
 
 // gradeAgain decides about a stored trial and returns its new line.
