@@ -65,9 +65,9 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 				}
 			}
 			p.Stored += known
-			p.Trials += opts.Trials - known
-			p.Turns += (opts.Trials - known) * opts.turns(c)
-			p.Asked += (opts.Trials - known) * opts.asked(c)
+			left := opts.Trials - known
+			turns, asked := opts.turns(c)
+			p.Trials, p.Turns, p.Asked = p.Trials+left, p.Turns+left*turns, p.Asked+left*asked
 		}
 	}
 	p.Detectable = stats.Planned(p.all * opts.Trials)
@@ -99,22 +99,6 @@ func (o *Options) stored(h header) (map[string]map[int]bool, error) {
 		known[r.ID][r.Trial] = t.fault()
 	})
 	return known, err
-}
-
-// turns returns how many dispatches a trial has at most.
-func (o *Options) turns(c *Case) int {
-	talk := c.Task.Conversation
-	switch {
-	case o.played(c):
-		return limitOf(c.talk())
-	case talk == nil:
-		return 1
-	}
-	turns := len(talk.UserTurns)
-	if c.Task.Instruction != "" {
-		turns++
-	}
-	return max(1, min(limitOf(*talk), turns))
 }
 
 // String returns the plan as one sentence or two.

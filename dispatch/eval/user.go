@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,11 +45,11 @@ const (
 
 // skip returns why the case cannot run, or "".
 func (o *Options) skip(c *Case) string {
-	switch {
-	case c.Row == nil:
+	if c.Row == nil {
 		return ""
-	case c.Row.Skip == "" && c.Row.Persona != "" && o.User == nil:
-		return needsUser
+	}
+	if c.Row.Persona != "" && o.User == nil {
+		return cmp.Or(c.Row.Skip, needsUser)
 	}
 	return c.Row.Skip
 }
@@ -63,29 +64,26 @@ func (o *Options) played(c *Case) bool {
 func (o *Options) userVersion(cases []Case) string {
 	for i := range cases {
 		if o.played(&cases[i]) {
-			if o.UserVersion == "" {
-				return unversioned
-			}
-			return o.UserVersion
+			return cmp.Or(o.UserVersion, unversioned)
 		}
 	}
 	return ""
 }
 
-// asked returns how many messages the user writes at most in a trial of the case.
-func (o *Options) asked(c *Case) int {
-	if !o.played(c) {
-		return 0
-	}
+// turns returns how many dispatches a trial of the case has at most, and how many messages its user writes.
+func (o *Options) turns(c *Case) (turns, asked int) {
 	talk := c.talk()
-	scripted := len(talk.UserTurns)
+	most, scripted := limitOf(talk), len(talk.UserTurns)
 	if c.Task.Instruction != "" {
 		scripted++
 	}
-	return max(0, limitOf(talk)-scripted+1) // the last one ends the session
+	if !o.played(c) {
+		return max(1, min(most, scripted)), 0
+	}
+	return most, max(0, most-scripted+1) // the last message ends the session
 }
 
-// talk returns the conversation of a case that has a user.
+// talk returns the conversation of a case.
 func (c *Case) talk() dispatchtest.Conversation {
 	if c.Task.Conversation == nil {
 		return dispatchtest.Conversation{}
@@ -93,12 +91,7 @@ func (c *Case) talk() dispatchtest.Conversation {
 	return *c.Task.Conversation
 }
 
-func limitOf(talk dispatchtest.Conversation) int {
-	if talk.MaxTurns > 0 {
-		return talk.MaxTurns
-	}
-	return defaultTurns
-}
+func limitOf(talk dispatchtest.Conversation) int { return cmp.Or(max(0, talk.MaxTurns), defaultTurns) }
 
 // seat puts the user into the task of the trial.
 func (t *Trial) seat(opts *Options) {
