@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 )
 
 // Variables that name an agent where the flags do not.
@@ -18,11 +20,9 @@ const (
 // An Agent is the endpoint that a command line names, with its token. No flag takes the token itself,
 // because others on the machine can see command lines.
 type Agent struct {
-	URL       string // "" if nothing names an endpoint
-	URLFrom   string // what names it, for messages: "-url" or URLVariable
-	Header    string // "" is Authorization
-	Value     string // of the header; "" if there is no token
-	TokenFile string
+	dispatchtest.Target        // without a URL if nothing names an endpoint
+	URLFrom             string // what names it, for messages: "-url" or URLVariable
+	TokenFile           string
 
 	tokenEnv string
 }
@@ -30,7 +30,7 @@ type Agent struct {
 // AddFlags adds -url, -auth-header, -token-env and -token-file. use says what -url is for.
 func (a *Agent) AddFlags(set *flag.FlagSet, use string) {
 	set.StringVar(&a.URL, "url", "", use+" (default: the variable "+URLVariable+")")
-	set.StringVar(&a.Header, "auth-header", "",
+	set.StringVar(&a.AuthHeader, "auth-header", "",
 		"`name` of the header with the agent's token (default Authorization, where Bearer is put before a token without a scheme)")
 	set.StringVar(&a.tokenEnv, "token-env", "",
 		"`name` of the environment variable that contains the agent's token (default "+TokenVariable+", which may be unset)")
@@ -38,7 +38,7 @@ func (a *Agent) AddFlags(set *flag.FlagSet, use string) {
 }
 
 // HasToken reports whether a flag is about the token.
-func (a *Agent) HasToken() bool { return a.Header != "" || a.tokenEnv != "" || a.TokenFile != "" }
+func (a *Agent) HasToken() bool { return a.AuthHeader != "" || a.tokenEnv != "" || a.TokenFile != "" }
 
 // Read checks the flags and reads the variables and the file. Errors never repeat what may be the
 // token.
@@ -65,13 +65,13 @@ func (a *Agent) Read() error {
 	if err != nil {
 		return err
 	}
-	if token == "" && a.Header != "" {
+	if token == "" && a.AuthHeader != "" {
 		return fmt.Errorf("-auth-header needs a token: -token-env, -token-file or the variable %s", TokenVariable)
 	}
-	if token != "" && (a.Header == "" || strings.EqualFold(a.Header, "Authorization")) && !strings.Contains(token, " ") {
+	if token != "" && (a.AuthHeader == "" || strings.EqualFold(a.AuthHeader, "Authorization")) && !strings.Contains(token, " ") {
 		token = "Bearer " + token
 	}
-	a.Value = token
+	a.AuthValue = token
 	return nil
 }
 

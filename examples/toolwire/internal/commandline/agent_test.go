@@ -63,8 +63,8 @@ func TestAgent(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := agent.Read()
-			if agent.Value != tt.value || (err == nil) != (tt.problem == "") {
-				t.Errorf("%q, %v", agent.Value, err)
+			if agent.AuthValue != tt.value || (err == nil) != (tt.problem == "") {
+				t.Errorf("%q, %v", agent.AuthValue, err)
 			}
 			if err == nil && (agent.URL == url) != (tt.urlVariable != "" || len(tt.args) > 0) {
 				t.Errorf("the URL is %q", agent.URL)

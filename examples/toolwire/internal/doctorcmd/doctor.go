@@ -46,14 +46,13 @@ import (
 
 // flags is the command line.
 type flags struct {
-	agent                                     commandline.Agent
-	tools, ledger, manifest, dataset, proxy   string
-	instruction, scenarios                    string
-	timeout, runTimeout                       time.Duration
-	noDispatch, transcript, strict, printJSON bool
-	rows                                      []byte   // of the dataset
-	env                                       []string // names of variables
-	command                                   []string // of code mode
+	agent                            commandline.Agent // or, in code mode, its command
+	options                          doctor.Options
+	tools, ledger, manifest, dataset string
+	instruction, scenarios           string
+	strict, printJSON                bool
+	rows                             []byte   // of the dataset
+	env                              []string // names of variables
 }
 
 const usage = `usage: toolwire doctor [flags] -url URL
@@ -74,11 +73,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if problem := f.check(); problem != "" {
 		return mistake(problem + "; see toolwire doctor -h")
 	}
-	target, opts, err := f.read()
-	if err != nil {
+	if err := f.read(); err != nil {
 		return mistake(err.Error())
 	}
-	report, err := doctor.Check(ctx, target, opts)
+	report, err := doctor.Check(ctx, f.agent.Target, &f.options)
 	if report == nil {
 		return mistake(flagNames.Replace(err.Error()))
 	}
@@ -120,32 +118,32 @@ func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok b
 	set.StringVar(&f.ledger, "ledger", "", "`file` with the ledger schema, if tools have adapters")
 	set.StringVar(&f.manifest, "manifest", "", "`file` with the tools manifest, tools.json")
 	set.StringVar(&f.dataset, "dataset", "", "`file` with a dataset to check, CSV")
-	set.StringVar(&f.proxy, "proxy", "", "base `URL` of the platform's proxy, to see whether it can be reached from here")
+	set.StringVar(&f.options.ProxyBase, "proxy", "", "base `URL` of the platform's proxy, to see whether it can be reached from here")
 	set.StringVar(&f.instruction, "instruction", "", "what the sample dispatch asks for (default: to say that the agent is ready)")
 	set.StringVar(&f.scenarios, "scenarios", "", "further dispatches of the instruction, by name and separated by commas, or all: "+strings.Join(scenarios, ", "))
-	set.BoolVar(&f.noDispatch, "no-dispatch", false, "send pings and requests to reject only, so that the agent does no work")
-	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one request may take, the sample dispatch excepted")
-	set.DurationVar(&f.runTimeout, "run-timeout", 300*time.Second, "how long the sample dispatch may take: the registration's run_timeout_s")
-	set.BoolVar(&f.transcript, "require-transcript", false, `the registration has "Require a gradeable rich transcript"`)
+	set.BoolVar(&f.options.NoDispatch, "no-dispatch", false, "send pings and requests to reject only, so that the agent does no work")
+	set.DurationVar(&f.options.Timeout, "timeout", 10*time.Second, "how long one request may take, the sample dispatch excepted")
+	set.DurationVar(&f.agent.RunTimeout, "run-timeout", 300*time.Second, "how long the sample dispatch may take: the registration's run_timeout_s")
+	set.BoolVar(&f.agent.Strict, "require-transcript", false, `the registration has "Require a gradeable rich transcript"`)
 	set.BoolVar(&f.strict, "strict", false, "exit with 1 for warnings too")
 	set.BoolVar(&f.printJSON, "json", false, "print the report as JSON")
 	status, ok = commandline.Parse(set, usage, args, stdout, stderr)
-	f.command = set.Args()
+	f.agent.Command = set.Args()
 	return status, ok
 }
 
 // check returns what is wrong with the combination of flags, or "".
 func (f *flags) check() string {
-	switch program := len(f.command) > 0; {
+	switch program := len(f.agent.Command) > 0; {
 	case program && f.agent.URL != "":
-		return fmt.Sprintf("unexpected argument %q: an agent is either a -url or a command", f.command[0])
+		return fmt.Sprintf("unexpected argument %q: an agent is either a -url or a command", f.agent.Command[0])
 	case program && f.agent.HasToken():
 		return "-auth-header, -token-env and -token-file are for a -url: an agent in code mode receives no requests"
 	case !program && len(f.env) > 0:
 		return "-env is for an agent in code mode, whose command follows the flags"
-	case f.timeout <= 0 || f.runTimeout <= 0:
+	case f.options.Timeout <= 0 || f.agent.RunTimeout <= 0:
 		return "-timeout and -run-timeout must be positive"
-	case f.noDispatch && f.instruction != "":
+	case f.options.NoDispatch && f.instruction != "":
 		return "-no-dispatch and -instruction exclude each other"
 	case f.scenarios != "" && f.instruction == "":
 		return "-scenarios needs an -instruction that makes the agent call a tool"
@@ -168,32 +166,29 @@ func (f *flags) environment() (env []string, err error) {
 }
 
 // read makes what Check needs of the flags and the files that they name.
-func (f *flags) read() (target dispatchtest.Target, opts *doctor.Options, err error) {
-	opts = &doctor.Options{ProxyBase: f.proxy, Timeout: f.timeout, NoDispatch: f.noDispatch}
+func (f *flags) read() (err error) {
 	if f.instruction != "" {
-		opts.Task = &dispatchtest.Task{Instruction: f.instruction}
+		f.options.Task = &dispatchtest.Task{Instruction: f.instruction}
 	}
 	switch f.scenarios {
 	case "":
 	case "all":
-		opts.Scenarios = doctor.Scenarios()
+		f.options.Scenarios = doctor.Scenarios()
 	default:
 		for name := range strings.SplitSeq(f.scenarios, ",") {
-			opts.Scenarios = append(opts.Scenarios, doctor.Name(strings.TrimSpace(name)))
+			f.options.Scenarios = append(f.options.Scenarios, doctor.Name(strings.TrimSpace(name)))
 		}
 	}
-	target = dispatchtest.Target{Command: f.command, RunTimeout: f.runTimeout, Strict: f.transcript}
-	if target.Env, err = f.environment(); err != nil {
-		return target, opts, err
+	if f.agent.Env, err = f.environment(); err != nil {
+		return err
 	}
-	if len(f.command) == 0 {
+	if len(f.agent.Command) == 0 {
 		if err := f.agent.Read(); err != nil {
-			return target, opts, err
+			return err
 		}
 		if f.agent.URL == "" {
-			return target, opts, errors.New("-url is required, or the command of an agent in code mode after the flags")
+			return errors.New("-url is required, or the command of an agent in code mode after the flags")
 		}
-		target.URL, target.AuthHeader, target.AuthValue = f.agent.URL, f.agent.Header, f.agent.Value
 	}
 	file := func(flag, name string) (text []byte) {
 		if name != "" && err == nil {
@@ -203,18 +198,18 @@ func (f *flags) read() (target dispatchtest.Target, opts *doctor.Options, err er
 		}
 		return text
 	}
-	opts.ToolsSchema, f.rows = file("-tools", f.tools), file("-dataset", f.dataset)
+	f.options.ToolsSchema, f.rows = file("-tools", f.tools), file("-dataset", f.dataset)
 	_ = file("-manifest", f.manifest) // documents reads it
 	if text := file("-ledger", f.ledger); text != nil && err == nil {
-		opts.LedgerSchema = new(ledger.Schema)
-		if err = json.Unmarshal(text, opts.LedgerSchema); err == nil {
-			err = opts.LedgerSchema.Validate()
+		f.options.LedgerSchema = new(ledger.Schema)
+		if err = json.Unmarshal(text, f.options.LedgerSchema); err == nil {
+			err = f.options.LedgerSchema.Validate()
 		}
 		if err != nil {
 			err = fmt.Errorf("-ledger: %s: %w", f.ledger, err)
 		}
 	}
-	return target, opts, err
+	return err
 }
 
 func (f *flags) print(w io.Writer, report *doctor.Report) error {

@@ -73,9 +73,9 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/publicaddr"
@@ -84,17 +84,16 @@ import (
 
 // options are the command line.
 type options struct {
-	eval.Options         // of the experiment
-	dataset, world       string
-	agent                commandline.Agent
-	plan, verbose        bool
-	timeout              time.Duration
-	strict, stateAsInput bool
-	engine               string   // the variables that name the shard, "" if -shard does
-	user                 string   // the program
-	only                 []string // ids of cases
-	failed               string   // a file of results
-	limit                int
+	eval.Options   // of the experiment
+	dataset, world string
+	agent          commandline.Agent
+	plan, verbose  bool
+	stateAsInput   bool
+	engine         string   // the variables that name the shard, "" if -shard does
+	user           string   // the program
+	only           []string // ids of cases
+	failed         string   // a file of results
+	limit          int
 
 	junit, json, html string
 	merged            string // the file of all shards
@@ -149,8 +148,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Int64Var(&o.Budget.Tokens, "max-tokens", 0, "begin no trial after the agent has reported this `number` of tokens (default: no limit)")
 	flags.DurationVar(&o.Budget.Time, "max-time", 0, "begin no trial after this time (default: no limit)")
 	flags.BoolVar(&o.plan, "plan", false, "print what would run, and run nothing")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
-	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
+	flags.DurationVar(&o.agent.RunTimeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
+	flags.BoolVar(&o.agent.Strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
 	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
 	flags.StringVar(&o.ResultsFile, "results", "", "write each trial to this `file` as it ends, or with a shard to one in this folder; a file that is not complete is completed")
 	flags.BoolVar(&o.RetryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as trials during an outage")
@@ -193,12 +192,17 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.Trials < 1 {
 		return nil, errors.New("-trials is how often each row runs, so at least 1")
 	}
-	if o.timeout < 0 || o.timeout > 30*time.Minute {
-		return nil, fmt.Errorf("-timeout is at most 30m and not negative, and %s was given", o.timeout)
+	if o.agent.RunTimeout < 0 || o.agent.RunTimeout > 30*time.Minute {
+		return nil, fmt.Errorf("-timeout is at most 30m and not negative, and %s was given", o.agent.RunTimeout)
 	}
-	target, err := o.target()
-	if err != nil {
+	if err := o.agent.Read(); err != nil {
 		return nil, err
+	}
+	switch {
+	case o.agent.URL == "":
+		o.agent.Agent = sampleAgent
+	case o.dataset == "":
+		return nil, fmt.Errorf("%s needs a -dataset; the built-in one is about the sample agent", o.agent.URLFrom)
 	}
 	cases, err := o.cases()
 	if err == nil {
@@ -213,9 +217,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err := o.settleShard(os.Getenv); err != nil {
 		return nil, err
 	}
-	users := &programs{}
-	defer users.end() // an interrupt ends the experiment before the programs have ended
-	if o.User, err = o.playUser(users); err != nil {
+	var running sync.RWMutex
+	defer running.Lock() // an interrupt ends the experiment before the programs have ended
+	if o.User, err = o.playUser(&running); err != nil {
 		return nil, err
 	}
 	o.Grader, o.GraderVersion = grade, graderVersion
@@ -250,7 +254,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	progress := newProgress(stderr, os.Getenv, plan.Trials+plan.Skipped, o.Trials)
 	progress.all = o.verbose
 	o.OnTrial = progress.trial
-	set, err := eval.Run(ctx, target, cases, &o.Options)
+	set, err := eval.Run(ctx, o.agent.Target, cases, &o.Options)
 	progress.end()
 	if err != nil {
 		return nil, err
@@ -268,23 +272,6 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	}
 	err = set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv))
 	return set, errors.Join(err, reports.write(set, o.before))
-}
-
-// target is the agent.
-func (o *options) target() (dispatchtest.Target, error) {
-	if err := o.agent.Read(); err != nil {
-		return dispatchtest.Target{}, err
-	}
-	target := dispatchtest.Target{
-		URL: o.agent.URL, AuthHeader: o.agent.Header, AuthValue: o.agent.Value, RunTimeout: o.timeout, Strict: o.strict,
-	}
-	switch {
-	case o.agent.URL == "":
-		target.Agent = sampleAgent
-	case o.dataset == "":
-		return target, fmt.Errorf("%s needs a -dataset; the built-in one is about the sample agent", o.agent.URLFrom)
-	}
-	return target, nil
 }
 
 // elsewhere reports whether an endpoint is not on this machine's loopback.

@@ -47,34 +47,9 @@ const (
 	longestUse = 5 * time.Minute
 )
 
-// programs write the turns of users.
-type programs struct {
-	mu      sync.Mutex
-	over    bool
-	running sync.WaitGroup
-}
-
-// begin reports whether a program may start. The caller calls running.Done when it has ended.
-func (p *programs) begin() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.over {
-		p.running.Add(1)
-	}
-	return !p.over
-}
-
-// end returns when all programs have ended. No other program starts.
-func (p *programs) end() {
-	p.mu.Lock()
-	p.over = true
-	p.mu.Unlock()
-	p.running.Wait()
-}
-
 // playUser returns the user of -user, which starts the program for each message; nil if there is no
-// -user.
-func (o *options) playUser(programs *programs) (eval.User, error) {
+// -user. A program that runs holds running for reading: who locks it waits for all, and no other starts.
+func (o *options) playUser(running *sync.RWMutex) (eval.User, error) {
 	argv := strings.Fields(o.user)
 	if len(argv) == 0 {
 		if o.UserVersion != "" {
@@ -94,10 +69,10 @@ func (o *options) playUser(programs *programs) (eval.User, error) {
 		return nil, fmt.Errorf("-user: %w", err)
 	}
 	return func(ctx context.Context, t eval.Trial, turns []dispatchtest.Turn) (string, error) {
-		if !programs.begin() {
+		if !running.TryRLock() {
 			return "", context.Canceled
 		}
-		defer programs.running.Done()
+		defer running.RUnlock()
 		in := userInput{
 			Persona: t.Row.Persona, Columns: t.Row.Extra, Case: t.ID,
 			Trial: t.Number, Seed: t.Seed() >> 11, Turns: []userTurn{},

@@ -99,7 +99,7 @@ func (o *options) checkAgent() error {
 	}
 	f := formOfAgent(&o.agent)
 	f.checkURL()
-	f.checkAuth(o.agent.Value)
+	f.checkAuth(o.agent.AuthValue)
 	for _, p := range f.Problems {
 		return fmt.Errorf("%s: %s", p.Label, p.Text)
 	}

@@ -65,7 +65,7 @@ func (f *form) wrong(field, format string, args ...any) {
 
 // formOfAgent returns a form for the agent of the command line, with the defaults of a registration.
 func formOfAgent(a *commandline.Agent) *form {
-	return &form{URL: a.URL, AuthHeader: cmp.Or(a.Header, "Authorization"), Timeout: "300", Input: "{}"}
+	return &form{URL: a.URL, AuthHeader: cmp.Or(a.AuthHeader, "Authorization"), Timeout: "300", Input: "{}"}
 }
 
 // task is what a form asks for.

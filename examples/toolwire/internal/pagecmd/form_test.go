@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 )
 
@@ -158,7 +159,8 @@ func TestAgentOfCommandLine(t *testing.T) {
 	agent, other := httptest.NewServer(http.HandlerFunc(answer)), httptest.NewServer(http.HandlerFunc(answer))
 	t.Cleanup(agent.Close)
 	t.Cleanup(other.Close)
-	l := startWith(t, options{keep: 10, agent: commandline.Agent{URL: agent.URL, Header: "X-API-Key", Value: secret}})
+	target := dispatchtest.Target{URL: agent.URL, AuthHeader: "X-API-Key", AuthValue: secret}
+	l := startWith(t, options{keep: 10, agent: commandline.Agent{Target: target}})
 	page := l.get("/dispatch")
 	if page.id("url").attr["value"] != agent.URL || page.id("auth_header").attr["value"] != "X-API-Key" || page.id("auth_value").attr["value"] != "" {
 		t.Error("the form does not begin with the agent, or has its token")

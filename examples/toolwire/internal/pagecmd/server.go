@@ -251,7 +251,7 @@ func (s *server) form(w http.ResponseWriter, status int, f *form) {
 		Tools     []shownTool
 		Token     bool
 		PageToken string
-	}{f, s.tools, s.agent.Value != "", s.token})
+	}{f, s.tools, s.agent.AuthValue != "", s.token})
 }
 
 func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
@@ -266,7 +266,7 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 	}
 	if own := formOfAgent(&s.agent); task.AuthValue == "" && task.URL == own.URL &&
 		strings.EqualFold(task.AuthHeader, own.AuthHeader) {
-		task.AuthValue = s.agent.Value
+		task.AuthValue = s.agent.AuthValue
 	}
 	run, err := s.runs.start(task, s.rules)
 	if proxytest.CodeOf(err) == proxytest.CodeWorld {
