@@ -12,8 +12,8 @@ const (
 
 // advice says what to do about an error class.
 type advice struct {
-	severity severity
-	text     string
+	Severity severity
+	Advice   string
 }
 
 // ofRun has the advice for each class of failed runs.
@@ -37,6 +37,8 @@ var ofRun = map[string]advice{
 		"The registration demands a gradeable transcript. Send messages with at least one assistant message that has " +
 			"text; see the contract report."},
 }
+
+var ofOtherRun = advice{danger, "See the raw exchange below."}
 
 // ofCall has the advice for requests that failed: by error class, by source of a result that reports a failure,
 // and for refusals without a known class by status.

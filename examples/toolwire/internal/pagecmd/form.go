@@ -70,7 +70,7 @@ func formOfAgent(a *commandline.Agent) *form {
 
 // task is what a form asks for.
 type task struct {
-	form              // as it was typed, with its problems
+	form              // as it was typed, with its problems; not changed while the task runs
 	AuthValue  string // removed when the run is over
 	input      json.RawMessage
 	turns      []string // after the first

@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/timeline"
-	"github.com/toolwire/toolwire/ledger"
 )
 
 // The status of a run.
@@ -90,10 +89,9 @@ type exchange struct {
 
 // failure describes why a run failed.
 type failure struct {
-	Class    string
-	Severity severity
-	Error    timeline.Text
-	Advice   string
+	Class string
+	Error timeline.Text
+	advice
 }
 
 // failures counts failures of one kind.
@@ -145,7 +143,9 @@ func build(f facts, live bool) *page {
 		p.count(&run.Rows[i])
 	}
 	p.explain()
-	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.log.State)
+	before, _ := json.Marshal(f.before) // a snapshot is JSON
+	after, _ := json.Marshal(f.log.State)
+	p.Before, p.After = t.JSON("ledger-before", before), t.JSON("ledger-after", after)
 	p.bytes, p.whole = t.Bytes, t.Whole
 	return p
 }
@@ -164,7 +164,8 @@ func doing(turn, turns int) string {
 func (p *page) take(t *timeline.Texts, result *dispatchtest.Result) {
 	p.Status = completed
 	if !result.OK() {
-		p.fail(t, cmp.Or(string(result.ErrorClass), string(result.StandIn)), result.Error)
+		class := cmp.Or(string(result.ErrorClass), string(result.StandIn))
+		p.Status, p.Failure = failed, &failure{class, t.Text("error", result.Error), cmp.Or(ofRun[class], ofOtherRun)}
 	}
 	p.AtPing = p.Failure != nil && len(result.Turns) == 0
 	p.Warnings, p.Gradeable = result.Warnings, result.Gradeable
@@ -182,22 +183,6 @@ func (p *page) take(t *timeline.Texts, result *dispatchtest.Result) {
 func newExchange(t *timeline.Texts, name, key string, ex dispatchtest.Exchange) exchange {
 	answer := t.JSON(key+"-answer", json.RawMessage(ex.Body)) // shown as it is if it is not JSON
 	return exchange{name, t.JSON(key+"-request", ex.Request), ex.Status, answer, timeline.Milliseconds(ex.TookMS)}
-}
-
-func (p *page) fail(t *timeline.Texts, class, reason string) {
-	a, ok := ofRun[class]
-	if !ok {
-		a = advice{danger, "See the raw exchange below."}
-	}
-	p.Status, p.Failure = failed, &failure{class, a.severity, t.Text("error", reason), a.text}
-}
-
-func snapshot(t *timeline.Texts, key string, s ledger.Snapshot) timeline.Text {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return timeline.Text{}
-	}
-	return t.JSON(key, raw)
 }
 
 // explain sets what the page says about what it does not show.

@@ -193,20 +193,13 @@ func addRun(agents []agentRuns, run summary) []agentRuns {
 
 func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
 	f := formOfAgent(&s.agent)
-	for _, run := range s.runs.all() {
-		if f.URL != "" {
-			break
-		}
-		if last := run.summary(); !last.Sample { // the address is typed once
-			run.mu.Lock()
-			f.URL, f.AuthHeader = run.task.URL, cmp.Or(run.task.AuthHeader, f.AuthHeader)
-			run.mu.Unlock()
-		}
+	all := s.runs.all()
+	last := slices.IndexFunc(all, func(r *record) bool { return !r.task.Sample })
+	if f.URL == "" && last >= 0 { // the address is typed once
+		f.URL, f.AuthHeader = all[last].task.URL, cmp.Or(all[last].task.AuthHeader, f.AuthHeader)
 	}
 	if again := s.find(r.URL.Query().Get("again")); again != nil {
-		again.mu.Lock()
 		*f = again.task.form
-		again.mu.Unlock()
 	}
 	s.form(w, http.StatusOK, f)
 }
