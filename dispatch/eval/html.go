@@ -78,8 +78,7 @@ func (e *Experiment) WriteHTML(w io.Writer, before ...*Experiment) error {
 type htmlPage struct {
 	*Experiment
 	baseline map[string][]Trial // by case
-	texts    *timeline.Texts
-	others   []*redact.Set // secrets of the versions before
+	hidden   []*redact.Set      // secrets of all versions
 
 	Name       string
 	CaseCount  int
@@ -164,9 +163,9 @@ func (c *htmlCase) Reasons() (list []string) {
 }
 
 func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
-	p := &htmlPage{Experiment: e, texts: &timeline.Texts{Secrets: e.secrets}, full: map[*Trial]bool{}, names: e.scoreNames()}
+	p := &htmlPage{Experiment: e, hidden: []*redact.Set{e.secrets}, full: map[*Trial]bool{}, names: e.scoreNames()}
 	for _, b := range before {
-		p.others = append(p.others, b.secrets)
+		p.hidden = append(p.hidden, b.secrets)
 	}
 	p.Name, p.Costs = p.line(e.Name), slices.Contains(p.names, scoreCost)
 	sliced, columns := *e, e.columns()
@@ -252,10 +251,10 @@ const named = ":\t"
 
 // line prepares a short text, without the secrets of any version.
 func (p *htmlPage) line(text string) string {
-	for _, secrets := range p.others {
+	for _, secrets := range p.hidden {
 		text = secrets.Redact(text)
 	}
-	return p.texts.Line(oneLine(text))
+	return new(timeline.Texts).Line(oneLine(text))
 }
 
 // clean prepares a table. A value of a column links to the cases that have it.
@@ -326,23 +325,28 @@ func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCa
 	for _, t := range trials {
 		c.Took, c.Cost = c.Took+t.Took, c.Cost+t.Scores[scoreCost]
 	}
-	if row := trials[0].Row; row != nil {
-		cells := row.shown(nil)
-		for _, column := range []string{"id", "name"} { // the title has them
-			delete(cells, column)
-		}
-		for _, column := range p.columns { // their tables link to the cells
-			if value := row.cell(column); value != "" {
-				cells[column] = value
-			}
-		}
-		var lines []string
-		for _, column := range slices.Sorted(maps.Keys(cells)) {
-			lines = append(lines, p.line(column)+named+p.line(cells[column]))
-		}
-		c.Cells = strings.Join(lines, "\n")
-	}
 	return c
+}
+
+// cells returns the cells of a row, a line each.
+func (p *htmlPage) cells(row *Row) string {
+	if row == nil {
+		return ""
+	}
+	cells := row.shown(nil)
+	for _, column := range []string{"id", "name"} { // the title has them
+		delete(cells, column)
+	}
+	for _, column := range p.columns { // their tables link to the cells
+		if value := row.cell(column); value != "" {
+			cells[column] = value
+		}
+	}
+	var lines []string
+	for _, column := range slices.Sorted(maps.Keys(cells)) {
+		lines = append(lines, p.line(column)+named+p.line(cells[column]))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // effect is 0 without a baseline.
@@ -449,7 +453,7 @@ func (p *htmlPage) write(w *bufio.Writer) error {
 		if err := htmlTemplates.ExecuteTemplate(w, "case", c); err != nil {
 			return err
 		}
-		c.List = nil
+		c.List, c.Cells = nil, ""
 	}
 	if err := htmlTemplates.ExecuteTemplate(w, "end", p); err != nil {
 		return err

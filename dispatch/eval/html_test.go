@@ -358,11 +358,22 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 	if text := textOf(written(t, second)); !strings.Contains(text, "v2 2026-03-02 12:00 40 73.3 % [") || strings.Contains(text, "since the version before") {
 		t.Error("the page of one version does not show its rate alone")
 	}
-	text := textOf(written(t, third, nil, first, second))
-	for _, want := range []string{"v1 2026-03-01 12:00 40 90 %", "v3 2026-03-03 12:00 40 100 %", "2 comparisons: one interval in 20", "Scores by version", "v3 1 0.0", "0 % → 100 %"} {
+	before := []*eval.Experiment{nil, first, second}
+	text := textOf(written(t, third, before...))
+	if before[0] != nil || before[1] != first || before[2] != second {
+		t.Error("the caller's list has changed")
+	}
+	for _, want := range []string{"v1 2026-03-01 12:00 40 90 %", "v3 2026-03-03 12:00 40 100 %", "2 comparisons: one interval in 20", "Scores by version", "v3 1 0.0",
+		"40 cases: 8 improved, 0 regressed, 32 undecided", "trial 1 of the baseline, which did not pass"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in the page of three versions", want)
 		}
+	}
+	for i := range third.Trials {
+		first.Trials[i].Scores, second.Trials[i].Scores, third.Trials[i].Scores = nil, nil, nil
+	}
+	if text := written(t, third, first, second); strings.Contains(text, "Scores by version") {
+		t.Error("the page of versions without scores has a table of them")
 	}
 	third.Fingerprint.Graders, first.Fingerprint.Graders, second.Fingerprint.Graders = "g2", "g1", "g2"
 	if err := third.WriteHTML(io.Discard, first, second); eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `"v2" after "v1"`) {
@@ -379,7 +390,7 @@ func TestColumnsOfThePage(t *testing.T) {
 	for _, want := range []string{
 		`100 % → 0 % [0, 56.1]<svg class="interval pair"`, "<span class=\"cells\">says:\t$2.50\nteam:\tteam 2\ntopic:\tother</span>",
 		`<details class="part"><summary>By topic, 4 values</summary>`, `<caption>By team</caption>`, "<a href=\"#cases\" data-by=\"team:\tteam 2\">team 2</a>",
-		"<option value=\"topic:\tangry\">angry</option>", `<option value="k">dearest first</option>`, `href="#row-39/3"`, `href="#row-6/1"`,
+		"<option value=\"topic:\tangry\">angry</option>", `<option value="k">dearest first</option>`, `<a href="#row-39/3">row-39: Order #1039 (trial 3 of 3)</a>`, `<a href="#row-6/1">row-6: `,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)
@@ -390,13 +401,97 @@ func TestColumnsOfThePage(t *testing.T) {
 	}
 }
 
+// A bar is drawn where trials differ: the rate of the baseline above the rate of the case. Of the trials 20
+// are dots, and of the reasons two are shown.
+func TestRowsOfThePage(t *testing.T) {
+	page := written(t, shop10(40, 2), shop10(40, 1))
+	const pair = `100 % → 0 % [0, 56.1]<svg class="interval pair" aria-hidden="true"><rect x="43.9%" width="56.1%"/><rect class="mean" x="100%"/>` +
+		`<rect x="0%" width="56.1%"/><rect class="mean" x="0%"/></svg>`
+	if drawn, both, broke := strings.Count(page, `class="numbers drawn"`), strings.Count(page, `]<svg class="interval pair"`), strings.Count(page, pair); drawn != 16 || both != 8 || broke != 4 {
+		t.Errorf("%d bars, %d of 8 cases that changed, %d of 4 that broke", drawn, both, broke)
+	}
+	if !strings.Contains(page, ` data-n="0" data-t="6000" data-v="failed" data-c="cannot tell" data-k="0.06"`) {
+		t.Error("the times and the costs of the trials of a case are not added")
+	}
+	if drawn := strings.Count(written(t, shop10(40, 1)), `class="numbers drawn"`); drawn != 12 {
+		t.Errorf("%d bars of 12 cases whose trials differ", drawn)
+	}
+	e := &eval.Experiment{TrialsPerCase: 25}
+	for k := range 25 {
+		trial := eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: k + 1, Verdict: eval.Passed}
+		if k < 3 {
+			trial.Verdict, trial.Cause, trial.Reason = eval.Failed, "grader", fmt.Sprintf("reason %d", k)
+		}
+		e.Trials = append(e.Trials, trial)
+	}
+	e.Trials[0].Row, e.SliceBy = &eval.Row{Extra: map[string]string{"id": "a", "name": "A", "team": " x ", "note": " "}}, []string{"topic"}
+	page = written(t, e)
+	if !strings.Contains(page, "<span class=\"cells\">team:\tx</span>") {
+		t.Error("the row does not show its cells, without those that are empty or in its title")
+	}
+	if dots, reasons := strings.Count(page, `<i class="dot `), strings.Count(page, `<span class="why">`); dots != 20 || reasons != 2 {
+		t.Errorf("%d dots and %d reasons", dots, reasons)
+	}
+}
+
+// The page says about faults, retries and trials that ended what the numbers do not.
+func TestFactsOfThePage(t *testing.T) {
+	of := func(trials int, verdicts ...eval.Verdict) *eval.Experiment {
+		e := &eval.Experiment{TrialsPerCase: trials}
+		for i, verdict := range verdicts {
+			id := fmt.Sprint(i / trials)
+			e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: id, Name: id}, Number: i%trials + 1, Verdict: verdict})
+		}
+		return e
+	}
+	again := of(1, eval.Passed)
+	again.Trials[0].Retries = 1
+	for name, tt := range map[string]struct {
+		e         *eval.Experiment
+		want, not string
+	}{
+		"a fault":       {of(1, eval.Errored, eval.Passed), "1 fault counted as failed; 100 % [20.7, 100] without them", "always"},
+		"faults only":   {of(1, eval.Errored, eval.Errored), "0 % [", "counted as failed"},
+		"none":          {of(1, eval.Failed), "0 % [", "counted as failed"},
+		"several":       {of(2, eval.Passed, eval.Passed), "cases that always passed: 100 % [", "ran again"},
+		"nothing ended": {of(2, eval.Cancelled, eval.Cancelled), "no trial of 1 of 1 case ended", "always"},
+		"retries":       {again, "1 run that ended in a fault ran again", "no trial"},
+	} {
+		if text := textOf(written(t, tt.e)); !strings.Contains(text, tt.want) || strings.Contains(text, tt.not) {
+			t.Errorf("%s: %q is missing, or %q is there:\n%s", name, tt.want, tt.not, text)
+		}
+	}
+	var order []string
+	verdicts := []eval.Verdict{eval.Skipped, eval.Passed, eval.Cancelled, eval.Errored, eval.Failed}
+	for _, m := range regexp.MustCompile(`<b class="verdict (\w+)">`).FindAllStringSubmatch(written(t, of(1, verdicts...)), -1) {
+		order = append(order, m[1])
+	}
+	if got := strings.Join(order, " "); got != "failed error cancelled passed skipped" {
+		t.Errorf("the order is %s", got)
+	}
+}
+
+// A slow trial that is not shown in full has the address of its case.
+func TestLinksToTrials(t *testing.T) {
+	e := &eval.Experiment{TrialsPerCase: 1}
+	for i := range 201 {
+		id := fmt.Sprint(i)
+		e.Trials = append(e.Trials, eval.Trial{
+			Case: eval.Case{ID: id, Name: id}, Number: 1, Verdict: eval.Failed, Took: time.Duration(i+1) * time.Second, Result: &dispatchtest.Result{},
+		})
+	}
+	if page := written(t, e); !strings.Contains(page, `<a href="#200/">200</a>`) || !strings.Contains(page, `<a href="#199/1">199</a>`) {
+		t.Error("the slowest trials are not links to their runs, or else to their cases")
+	}
+}
+
 // Each value of a part leads to cases, by whichever column.
 func TestLinksOfTheColumns(t *testing.T) {
 	e := shop10(40, 1)
 	e.SliceBy = []string{"expected_outcome", "name", "Outcome"}
 	for i := range e.Trials {
 		row := e.Trials[i].Row
-		row.ExpectedOutcome, row.Extra["name"] = []string{eval.Refusal, "resolution"}[row.Number%2], fmt.Sprintf("order\u202e %d", row.Number%3)
+		row.ExpectedOutcome, row.Extra["name"] = []string{eval.Refusal, "resolution"}[row.Number%2], fmt.Sprintf("order\n\u202e %d", row.Number%3)
 	}
 	page := written(t, e)
 	lines := map[string]bool{}
@@ -422,7 +517,7 @@ func TestLinksOfColumnsThatReadAlike(t *testing.T) {
 	e := shop10(8, 1)
 	for i := range e.Trials {
 		row := e.Trials[i].Row
-		row.Extra = map[string]string{"a": []string{"b: c", "d"}[row.Number%2], "a: b": []string{"d", "c"}[row.Number/2%2]}
+		row.Extra = map[string]string{"a": []string{"⟨U+202E⟩b: c", "d"}[row.Number%2], "a:\n\u202eb": []string{"d", "c"}[row.Number/2%2]}
 	}
 	page := written(t, e)
 	cells := map[string]int{}

@@ -63,9 +63,10 @@ type htmlMismatch struct {
 	Expected, Actual timeline.Text
 }
 
-// fill prepares the trials of a case: those that are shown in full, and the first others that did not
+// fill prepares the row and the trials of a case: those that are shown in full, and the first others that did not
 // pass.
 func (p *htmlPage) fill(c *htmlCase) error {
+	c.Cells = p.cells(c.trials[0].Row)
 	others, more, left := map[Verdict]int{}, []string(nil), maxListed
 	for i := range c.trials {
 		t := &c.trials[i]

@@ -65,12 +65,12 @@ func (t *table) add(cells ...cell) {
 	t.Rows = append(t.Rows, cells)
 }
 
-// many warns of a table with several comparisons.
-func many(values int) string {
-	if values < 2 {
+// many warns of a table with several intervals.
+func many(n int, what string) string {
+	if n < 2 {
 		return ""
 	}
-	return fmt.Sprintf("%d values: one interval in 20 misses the truth, so some may differ by chance", values)
+	return fmt.Sprintf("%d %ss: one interval in 20 misses the truth, so some may differ by chance", n, what)
 }
 
 // tables returns the scores of the experiment and its slices.
@@ -89,7 +89,7 @@ func (e *Experiment) tables() (list []table) {
 	names := e.scoreNames()
 	for _, column := range e.SliceBy {
 		parts := e.Slices(column)
-		t := table{Title: "By " + column, Column: column, Head: append([]string{column, "cases", "rate, 95 % interval"}, names...), Note: many(len(parts))}
+		t := table{Title: "By " + column, Column: column, Head: append([]string{column, "cases", "rate, 95 % interval"}, names...), Note: many(len(parts), "value")}
 		for _, s := range parts {
 			if len(t.Rows) == maxListed {
 				t.More++
@@ -148,7 +148,7 @@ func (c *Comparison) tables() (list []table) {
 			}
 			t.add(cells...)
 		}
-		t.Note = many(end - begin)
+		t.Note = many(end-begin, "value")
 		list, begin = append(list, t), end
 	}
 	return list

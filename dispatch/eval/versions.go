@@ -39,7 +39,7 @@ func steps(ordered []*Experiment) (list []*Comparison, err error) {
 
 // versions returns the table of experiments and their steps.
 func versions(ordered []*Experiment, steps []*Comparison) table {
-	t := table{Head: []string{"version", "started", "cases", "rate, 95 % interval"}}
+	t := table{Head: []string{"version", "started", "cases", "rate, 95 % interval"}, Note: many(len(steps), "comparison")}
 	if len(ordered) > 1 {
 		t.Head = append(t.Head, "points since the version before", "")
 	}
@@ -79,9 +79,6 @@ func versions(ordered []*Experiment, steps []*Comparison) table {
 			row = append(row, figure(cells[name]))
 		}
 		t.Rows = append(t.Rows, row)
-	}
-	if len(ordered) > 2 {
-		t.Note = fmt.Sprintf("%d comparisons: one interval in 20 misses the truth, so some may differ by chance", len(ordered)-1)
 	}
 	return t
 }
