@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/testkit"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -18,6 +18,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -224,6 +225,31 @@ func TestACancelledExperiment(t *testing.T) {
 		}
 		if set.OK() || set.Took != time.Second {
 			t.Errorf("OK %v, took %s", set.OK(), set.Took)
+		}
+	})
+}
+
+// A trial that was cancelled in progress has calls and seconds of its own. They are not scores, because no trial ended.
+func TestCancelledBeforeATrialEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		set, err := eval.Run(ctx, dispatchtest.Target{Agent: obedient}, casesOf(t, csvOf("hang", "hang"), dispatchtest.Task{}), nil)
+		if err != nil || set.Count(eval.Cancelled) != 2 {
+			t.Fatalf("%s %v", verdicts(set), err)
+		}
+		if scores := set.Scores(); len(scores) != 0 {
+			t.Errorf("no trial ended, and the scores are %v", scores)
+		}
+		var summary, document bytes.Buffer
+		if err := set.WriteSummary(&summary, false); err != nil || strings.Contains(summary.String(), "NaN") {
+			t.Errorf("%v\n%s", err, &summary)
+		}
+		if err := set.WriteJSON(&document); err != nil || !json.Valid(document.Bytes()) {
+			t.Errorf("%v\n%s", err, &document)
+		}
+		if err := set.WriteHTML(io.Discard); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -398,7 +398,7 @@ func (p *htmlPage) choose(links []table) {
 		c, contrast := &p.cases[i], false
 		for k := range c.trials {
 			t := &c.trials[k]
-			if t.Result == nil && t.at.file == "" || t.Verdict == Skipped || t.Verdict == Cancelled {
+			if t.Result == nil && t.at.file == "" || !t.counts() {
 				continue
 			}
 			rank := 3

@@ -161,7 +161,7 @@ func (e *Experiment) Agreement(score, column string) (Agreement, error) {
 		for i := range trials {
 			value, scored := trials[i].Scores[score]
 			switch {
-			case trials[i].Verdict == Skipped || trials[i].Verdict == Cancelled:
+			case !trials[i].counts():
 			case !scored || !known:
 				a.Unknown++
 			default:

@@ -277,13 +277,15 @@ func (e *Experiment) Scores() []Score {
 	return list
 }
 
-// scoreNames returns the names of all scores that are known in a trial.
+// scoreNames returns the names of all scores that are known in a trial that ended.
 func (e *Experiment) scoreNames() []string {
 	found := map[string]bool{}
 	if !e.FirstFailure {
 		for i := range e.Trials {
-			for name := range e.Trials[i].Scores {
-				found[name] = true
+			if e.Trials[i].counts() {
+				for name := range e.Trials[i].Scores {
+					found[name] = true
+				}
 			}
 		}
 	}
@@ -305,7 +307,7 @@ func (e *Experiment) scored(name string) (cases []scored, known, unknown int) {
 		c := scored{id: trials[0].ID, group: trials[0].Group}
 		for i := range trials {
 			t := &trials[i]
-			if t.Verdict == Skipped || t.Verdict == Cancelled {
+			if !t.counts() {
 				continue
 			}
 			if v, is := t.Scores[name]; is {

@@ -75,7 +75,7 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 	for i := range trials {
 		t := &trials[i]
 		seen[t.Verdict] = true
-		if t.Verdict == Skipped || t.Verdict == Cancelled {
+		if !t.counts() {
 			continue
 		}
 		c.Trials++
@@ -99,6 +99,9 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 	}
 	return c
 }
+
+// counts reports whether the trial ended, so that reports count it.
+func (t *Trial) counts() bool { return t.Verdict != Skipped && t.Verdict != Cancelled }
 
 // fault reports whether the trial says nothing certain about the agent.
 func (t *Trial) fault() bool {
