@@ -161,14 +161,14 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	for _, s := range []Status{StatusFailed, StatusWarning, StatusOK, StatusSkipped} {
 		text := fmt.Sprintf("%d %s", counts[s], s)
 		if s == StatusWarning {
-			text = count(counts[s], "warning")
+			text = bounded.Plural(counts[s], "warning")
 		}
 		if counts[s] > 0 {
 			sum = append(sum, terminal.Paint(colour, styles[s], text))
 		}
 	}
 	if len(left) > 0 {
-		sum = append(sum, count(len(left), "scenario")+" not run")
+		sum = append(sum, bounded.Plural(len(left), "scenario")+" not run")
 	}
 	if _, err := fmt.Fprintf(w, "%s\n\n", bounded.Clean(r.Target)); err != nil {
 		return err
@@ -215,11 +215,4 @@ func wrap(mark, text string) (lines []string) {
 		line, space = line+space+word, " "
 	}
 	return append(lines, line)
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

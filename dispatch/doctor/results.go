@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -161,7 +162,7 @@ func (c *checkup) resultKinds(ctx context.Context) (f Finding) {
 	}
 	f.Details = details
 	f.Sent = fmt.Sprintf("%s; the tool calls are answered with %s, where the output_schema allows it",
-		count(len(played), "dispatch"), strings.Join(played, ", "))
+		bounded.Plural(len(played), "dispatch"), strings.Join(played, ", "))
 	return f
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -33,7 +34,8 @@ func edited(do string, change func(body map[string]json.RawMessage, header http.
 		case !e.result.WouldBeGraded():
 			return failed(do, "the run failed: %s", c.failure(e.result))
 		case len(e.result.Calls) == 0:
-			return warning(do, "no tool call arrives, although the sample made %s", count(len(c.sample.result.Calls), "tool call"))
+			return warning(do, "no tool call arrives, although the sample made %s",
+				bounded.Plural(len(c.sample.result.Calls), "tool call"))
 		}
 		return good("the run completes as before")
 	}
@@ -224,7 +226,7 @@ func (c *checkup) expiredToken(ctx context.Context) Finding {
 	const do = "End the run at a 401 of the class run_token_expired, run_token_invalid or run_token_rejected: no call can succeed any more."
 	switch later := e.seen(func(q *request) bool { return q.arrived > over }); {
 	case len(later) > 0:
-		f = warning(do, "%s after the proxy had said that the run token has expired", count(len(later), "request"))
+		f = warning(do, "%s after the proxy had said that the run token has expired", bounded.Plural(len(later), "request"))
 	case e.result.ErrorClass == dispatchtest.AgentTimeout:
 		f = warning(do, "the agent did not answer any more after its token had expired")
 	}

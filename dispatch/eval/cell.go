@@ -38,7 +38,8 @@ func (d *reader) readRow(record []string) Row {
 		if len(record) > len(d.known) {
 			advice = "put cells that contain a comma in quotes"
 		}
-		d.problem(invalidRow, -1, "the row has %s and the header has %d: %s", plural(len(record), "cell"), len(d.known), advice)
+		d.problem(invalidRow, -1, "the row has %s and the header has %d: %s",
+			bounded.Plural(len(record), "cell"), len(d.known), advice)
 		return row
 	}
 	r := &rowReader{reader: d, row: &row}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/stats"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
@@ -297,7 +298,8 @@ func (c *Comparison) Bound(score string, margin float64) GateResult {
 		s := &c.Scores[at]
 		switch {
 		case s.Unknown > 0:
-			g.Gate, g.Reason = GateFailed, fmt.Sprintf("the score %s is unknown in %s", score, plural(s.Unknown, "trial"))
+			g.Gate, g.Reason = GateFailed, fmt.Sprintf("the score %s is unknown in %s",
+				score, bounded.Plural(s.Unknown, "trial"))
 			return g
 		case s.Effect == nil:
 			g.Reason = fmt.Sprintf("the cases do not bound the difference of %s", score)
@@ -331,7 +333,7 @@ func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
 	}
 	writeTables(&b, colour, append([]table{t}, c.tables()...))
 	if n := len(c.Missing); n > 0 {
-		fmt.Fprintf(&b, "%s ran in one experiment only\n", plural(n, "case"))
+		fmt.Fprintf(&b, "%s ran in one experiment only\n", bounded.Plural(n, "case"))
 	}
 	fmt.Fprintln(&b, c.changes())
 	if c.faulty() {
@@ -351,7 +353,8 @@ func (c *Comparison) changes() string {
 	for _, one := range c.Cases {
 		counts[one.Change]++
 	}
-	return fmt.Sprintf("%s: %d improved, %d regressed, %d undecided", plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
+	return fmt.Sprintf("%s: %d improved, %d regressed, %d undecided",
+		bounded.Plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
 }
 
 // faulty reports whether it matters how faults are counted.
@@ -362,9 +365,9 @@ func (e *Effect) units() int { return cmp.Or(e.Groups, e.Pairs) }
 
 // String returns the effect as one line.
 func (e Effect) String() string {
-	cases := plural(e.Pairs, "case")
+	cases := bounded.Plural(e.Pairs, "case")
 	if e.Groups > 0 {
-		cases += " of " + plural(e.Groups, "group")
+		cases += " of " + bounded.Plural(e.Groups, "group")
 	}
 	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these %s", signed(e.Value), cases, e.P, e.interval()) + e.size()
 }
@@ -382,7 +385,7 @@ func size(detectable float64, units int, unit string) (text string) {
 		text = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*detectable)
 	}
 	if units < gateCases {
-		text += fmt.Sprintf("; a gate needs at least %s", plural(gateCases, unit))
+		text += fmt.Sprintf("; a gate needs at least %s", bounded.Plural(gateCases, unit))
 	}
 	return text
 }

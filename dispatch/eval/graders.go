@@ -277,8 +277,8 @@ func RefusedWithoutWrite(_ context.Context, c Case, result *dispatchtest.Result)
 	if c.Row == nil || c.Row.ExpectedOutcome != Refusal || len(result.Changes) == 0 {
 		return nil
 	}
-	return &Mismatch{fmt.Sprintf("a refusal is expected, and the run made %s of the ledger", plural(len(result.Changes), "change")),
-		Refusal, result.Changes.String()}
+	return &Mismatch{fmt.Sprintf("a refusal is expected, and the run made %s of the ledger",
+		bounded.Plural(len(result.Changes), "change")), Refusal, result.Changes.String()}
 }
 
 // declared returns an error for a name that the world does not declare. The agent did not cause it.

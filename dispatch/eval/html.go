@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/timeline"
 )
@@ -288,13 +289,15 @@ func (p *htmlPage) addFacts(s Stats) {
 	if c := p.Comparison; c != nil {
 		add("%s; p = %.3f%s", c.changes(), c.Counted.P, c.Counted.size())
 		if c.faulty() {
-			add("%s in this version counted as failed; without faults: %s", plural(s.Faults, "fault"), minus(c.Dropped.String()))
+			add("%s in this version counted as failed; without faults: %s",
+				bounded.Plural(s.Faults, "fault"), minus(c.Dropped.String()))
 		}
 		if n := len(c.Missing); n > 0 {
-			add("%s in one of the two versions only, and not compared: %s", plural(n, "case"), listed(c.Missing, maxListed))
+			add("%s in one of the two versions only, and not compared: %s",
+				bounded.Plural(n, "case"), listed(c.Missing, maxListed))
 		}
 	} else if s.Faults > 0 && s.Dropped != nil {
-		add("%s counted as failed; %s without them", plural(s.Faults, "fault"), s.Dropped.Rate)
+		add("%s counted as failed; %s without them", bounded.Plural(s.Faults, "fault"), s.Dropped.Rate)
 	}
 	switch {
 	case p.Experiment.FirstFailure:
@@ -303,7 +306,7 @@ func (p *htmlPage) addFacts(s Stats) {
 		add("cases that always passed: %s", s.Always)
 	}
 	if s.Retries > 0 {
-		add("%s that ended in a fault ran again", plural(s.Retries, "run"))
+		add("%s that ended in a fault ran again", bounded.Plural(s.Retries, "run"))
 	}
 	if text := p.Experiment.untried(); text != "" {
 		add("%s", text)

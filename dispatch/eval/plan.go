@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/stats"
 )
 
@@ -103,18 +104,18 @@ func (o *Options) stored(h header) (map[string]map[int]bool, error) {
 
 // String returns the plan as one sentence or two.
 func (p Plan) String() string {
-	text := fmt.Sprintf("at most %s of %s", plural(p.Trials, "trial"), plural(p.Cases, "case"))
+	text := fmt.Sprintf("at most %s of %s", bounded.Plural(p.Trials, "trial"), bounded.Plural(p.Cases, "case"))
 	if p.Turns != p.Trials {
-		text += fmt.Sprintf(" with %s", plural(p.Turns, "turn"))
+		text += fmt.Sprintf(" with %s", bounded.Plural(p.Turns, "turn"))
 	}
 	if p.Asked > 0 {
-		text += fmt.Sprintf(" and %s of the user", plural(p.Asked, "call"))
+		text += fmt.Sprintf(" and %s of the user", bounded.Plural(p.Asked, "call"))
 	}
 	if p.Stored > 0 {
 		text += fmt.Sprintf(", %d stored already", p.Stored)
 	}
 	if p.Faults > 0 {
-		text += ", " + plural(p.Faults, "fault") + " stored"
+		text += ", " + bounded.Plural(p.Faults, "fault") + " stored"
 	}
 	if p.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", p.Skipped)

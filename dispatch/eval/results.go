@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"io"
 	"os"
 	"slices"
@@ -76,7 +77,7 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 			}
 			if _, own := h.Cases[r.ID]; !own || r.Trial > h.Trials {
 				bad(foreignResult, "case %s, trial %d is not part of shard %s, whose cases have %s",
-					shown(r.ID), r.Trial, h.Shard, plural(h.Trials, "trial"))
+					shown(r.ID), r.Trial, h.Shard, bounded.Plural(h.Trials, "trial"))
 				break
 			}
 			if seen[r.ID] == nil {
@@ -193,10 +194,10 @@ func (h *header) differences(other *header) []string {
 func (h *header) unlike(other *header) []string {
 	list := h.Fingerprint.differences(other.Fingerprint)
 	if h.Total != other.Total && h.Fingerprint == other.Fingerprint {
-		list = append(list, fmt.Sprintf("the experiment has %s and not %d", plural(h.Total, "case"), other.Total))
+		list = append(list, fmt.Sprintf("the experiment has %s and not %d", bounded.Plural(h.Total, "case"), other.Total))
 	}
 	if h.Trials != other.Trials {
-		list = append(list, fmt.Sprintf("each case has %s and not %d", plural(h.Trials, "trial"), other.Trials))
+		list = append(list, fmt.Sprintf("each case has %s and not %d", bounded.Plural(h.Trials, "trial"), other.Trials))
 	}
 	if h.FirstFailure != other.FirstFailure {
 		list = append(list, fmt.Sprintf("FirstFailure is %t and not %t", h.FirstFailure, other.FirstFailure))

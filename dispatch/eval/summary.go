@@ -54,7 +54,7 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	e.writeRates(&b, colour, s)
 	e.writeEnded(&b)
 	if n := s.Retries; n > 0 {
-		fmt.Fprintf(&b, "%s that ended in a fault ran again\n", plural(n, "run"))
+		fmt.Fprintf(&b, "%s that ended in a fault ran again\n", bounded.Plural(n, "run"))
 	}
 	e.writeCounts(&b, colour)
 	_, err := w.Write(b.Bytes())
@@ -158,7 +158,8 @@ func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
 	var out terminal.Table
 	notes := e.noted()
 	for _, n := range notes {
-		out.Row(terminal.Cell{Text: n.Kind, Style: terminal.Warn}, terminal.PlainCell(plural(n.Count, e.unit())+": "+oneLine(n.Text)))
+		out.Row(terminal.Cell{Text: n.Kind, Style: terminal.Warn},
+			terminal.PlainCell(bounded.Plural(n.Count, e.unit())+": "+oneLine(n.Text)))
 	}
 	_ = out.Write(b, colour)
 	if len(notes) > 0 {
@@ -219,9 +220,9 @@ func (e *Experiment) writeCounts(b *bytes.Buffer, colour bool) {
 			counts = append(counts, terminal.Paint(colour, style, fmt.Sprintf("%d %s", n, v.word)))
 		}
 	}
-	size := plural(len(caseTrials(e.Trials)), "case")
+	size := bounded.Plural(len(caseTrials(e.Trials)), "case")
 	if e.TrialsPerCase > 1 {
-		size += ", " + plural(len(e.Trials), "trial")
+		size += ", " + bounded.Plural(len(e.Trials), "trial")
 	}
 	fmt.Fprintf(b, "%s in %s: %s\n", size, shortTime(e.Took), strings.Join(counts, ", "))
 }
@@ -266,7 +267,7 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
 	}
 	counted, dropped := "", ""
 	if s.Faults > 0 {
-		faults := plural(s.Faults, "fault")
+		faults := bounded.Plural(s.Faults, "fault")
 		if s.UserFaults > 0 {
 			faults += fmt.Sprintf(" (%d of the user)", s.UserFaults)
 		}
@@ -295,7 +296,7 @@ func (e *Experiment) untried() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("no trial of %d of %s ended: %s", len(names), plural(len(all), "case"), listed(names, 5))
+	return fmt.Sprintf("no trial of %d of %s ended: %s", len(names), bounded.Plural(len(all), "case"), listed(names, 5))
 }
 
 // listed returns the first names, and how many more there are.
@@ -316,17 +317,10 @@ func writeEstimate(b *bytes.Buffer, e *Estimate, how string) {
 	if k > 1 {
 		fmt.Fprintf(b, "; all of %d: %s, any of %d: %s", k, e.AllOf[k-1], k, e.AnyOf[k-1])
 		if n := e.AllOf[k-1].Cases; n < e.AllOf[0].Cases {
-			fmt.Fprintf(b, " in %s with %d trials", plural(n, "case"), k)
+			fmt.Fprintf(b, " in %s with %d trials", bounded.Plural(n, "case"), k)
 		}
 	}
 	b.WriteByte('\n')
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // oneLine makes text of several lines fit into a table.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -117,7 +118,7 @@ func (c *Comparison) tables() (list []table) {
 		for _, s := range c.Scores {
 			cases := fmt.Sprint(s.Pairs)
 			if s.Unknown > 0 {
-				cases += ", unknown in " + plural(s.Unknown, "trial")
+				cases += ", unknown in " + bounded.Plural(s.Unknown, "trial")
 			}
 			t.add(plain(s.Name), figure(s.text()), figure(cases), changed(s.Change))
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -131,7 +132,8 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	if n := len(h.Cases) * opts.Trials; n > maxTogether {
 		problems := problems{most: 1}
 		problems.member(invalidOptions, "Options.Trials",
-			"%d trials of %s are more than %d together: divide the cases by Options.Shard", opts.Trials, plural(len(h.Cases), "case"), maxTogether)
+			"%d trials of %s are more than %d together: divide the cases by Options.Shard",
+			opts.Trials, bounded.Plural(len(h.Cases), "case"), maxTogether)
 		return nil, problems.err()
 	}
 	h.Command = r.secrets.Redact(opts.Command)

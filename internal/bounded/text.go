@@ -36,6 +36,19 @@ func Lines(text string, n int) string {
 // Line is [Lines] on one line: line breaks become spaces.
 func Line(text string, n int) string { return strings.ReplaceAll(Lines(text, n), "\n", " ") }
 
+// Plural returns a number and a noun, such as 1 case, 2 cases, 2 dispatches and 2 properties.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "ch") {
+		noun += "e"
+	} else if stem, is := strings.CutSuffix(noun, "y"); is {
+		noun = stem + "ie"
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
 // Paragraph is [Lines] for a test: the following lines are indented, so that none looks like an entry of
 // its own. Line breaks at the end are removed.
 func Paragraph(text string, n int) string {

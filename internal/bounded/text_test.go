@@ -40,6 +40,20 @@ func TestParagraph(t *testing.T) {
 	}
 }
 
+func TestPlural(t *testing.T) {
+	for want, tt := range map[string]struct {
+		n    int
+		noun string
+	}{
+		"0 cases": {0, "case"}, "1 case": {1, "case"}, "2 cases": {2, "case"}, "-1 cases": {-1, "case"},
+		"1 dispatch": {1, "dispatch"}, "2 dispatches": {2, "dispatch"}, "1 property": {1, "property"}, "3 properties": {3, "property"},
+	} {
+		if got := bounded.Plural(tt.n, tt.noun); got != want {
+			t.Errorf("%d %s: %s, want %s", tt.n, tt.noun, got, want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	known := []string{strings.Repeat("x", 301), "get_order", "get_orders", "refund_order", "state", "order"}
 	for name, want := range map[string]string{

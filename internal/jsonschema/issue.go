@@ -77,7 +77,7 @@ func (l leaf) message() string {
 	case *kind.MaxItems:
 		return mustHave("at most", k.Want, "item", k.Got)
 	case *kind.AdditionalItems:
-		return "has " + plural(k.Count, "item") + " too many"
+		return "has " + bounded.Plural(k.Count, "item") + " too many"
 	case *kind.MinProperties:
 		return mustHave("at least", k.Want, "property", k.Got)
 	case *kind.MaxProperties:
@@ -101,7 +101,7 @@ func (l leaf) message() string {
 }
 
 func mustHave(how string, want int, noun string, got int) string {
-	return fmt.Sprintf("must have %s %s, not %d", how, plural(want, noun), got)
+	return fmt.Sprintf("must have %s %s, not %d", how, bounded.Plural(want, noun), got)
 }
 
 func anyType(types []string) string {
@@ -125,16 +125,6 @@ func article(t string) string {
 		return "an " + t
 	}
 	return "a " + t
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if stem, ok := strings.CutSuffix(noun, "y"); ok {
-		return strconv.Itoa(n) + " " + stem + "ies"
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // list shows the first values of an enumeration.
@@ -165,7 +155,7 @@ func show(v any) string {
 		}
 	case map[string]any:
 		if len(v) > 0 {
-			return "an object with " + plural(len(v), "property")
+			return "an object with " + bounded.Plural(len(v), "property")
 		}
 	}
 	text, err := json.Marshal(v)

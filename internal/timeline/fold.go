@@ -1,6 +1,10 @@
 package timeline
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/bounded"
+)
 
 // fold makes the tree of the rows. The rows of a sub-agent are below one row of the kind SubAgent, at the
 // place of the first. When an agent acts, the sub-agents below it have ended: if they act again, they have
@@ -85,12 +89,12 @@ func (r *Row) failed() bool {
 
 // Summary describes what is below the row of a sub-agent.
 func (r *Row) Summary() string {
-	words := []string{plural(r.Calls, "call")}
+	words := []string{bounded.Plural(r.Calls, "call")}
 	if r.Calls == 0 {
-		words[0] = plural(len(r.Rows), "event")
+		words[0] = bounded.Plural(len(r.Rows), "event")
 	}
 	if r.Failed > 0 {
-		words = append(words, plural(r.Failed, "failure"))
+		words = append(words, bounded.Plural(r.Failed, "failure"))
 	}
 	if tokens := r.Tokens(); tokens != "" {
 		words = append(words, tokens)

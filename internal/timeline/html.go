@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"html/template"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ type block struct {
 func Templates() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"length": Length,
-		"plural": plural,
+		"plural": bounded.Plural,
 		"add":    func(a, b int) int { return a + b },
 		"named":  func(label string, t Text) block { return block{label, t} },
 	}).ParseFS(files, "templates/*.html"))
@@ -131,14 +132,6 @@ func (r *Run) took(row *Row) time.Duration {
 		return r.Took - row.Since
 	}
 	return row.Took
-}
-
-// plural returns a number and a noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Milliseconds returns a duration in milliseconds as a Duration.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -102,7 +103,8 @@ func (r *reading) result(path string) (*Tape, error) {
 	}
 	if early != "" && len(r.problems) == 0 {
 		r.code = CodeTruncated
-		early += fmt.Sprintf("; Load returns the %s before that", count(len(r.tape.Interactions), "complete interaction"))
+		early += fmt.Sprintf("; Load returns the %s before that",
+			bounded.Plural(len(r.tape.Interactions), "complete interaction"))
 	} else if len(r.problems) > 0 {
 		r.tape = nil
 	}

@@ -68,7 +68,7 @@ func (r *Report) OK() bool { return len(r.Deviations) == 0 }
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", bounded.Line(r.Path, maxMessage), r.Mode,
-		count(r.Matched, "request"), count(len(r.Deviations), "deviation"))
+		bounded.Plural(r.Matched, "request"), bounded.Plural(len(r.Deviations), "deviation"))
 	for i, d := range r.Deviations {
 		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(d.Code, "_", " "), bounded.Line(d.Message, maxMessage))
 		if d.Run != nil {
@@ -79,7 +79,7 @@ func (r *Report) String() string {
 		}
 		for n, change := range d.Diff {
 			if n == maxChanges {
-				fmt.Fprintf(&b, "       and %s more\n", count(len(d.Diff)-n, "difference"))
+				fmt.Fprintf(&b, "       and %s more\n", bounded.Plural(len(d.Diff)-n, "difference"))
 				break
 			}
 			fmt.Fprintf(&b, "       %s\n", change.line())
@@ -97,13 +97,6 @@ const (
 // line returns the difference on one line, with values of up to 160 characters.
 func (d Difference) line() string {
 	return fmt.Sprintf("%s: %s on the tape, %s in the run", bounded.Line(cmp.Or(d.Pointer, "the whole"), maxShown), short(d.Tape), short(d.Run))
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
 
 func short(v json.RawMessage) string {
