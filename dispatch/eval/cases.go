@@ -94,14 +94,10 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 // instruction. So the name of a row with an id stays the same when other rows are added or moved.
 func (r *Row) name() string {
 	label := fmt.Sprintf("row %d", r.Number)
-	if id := strings.Join(strings.Fields(r.Extra["id"]), " "); id != "" {
+	if id := oneLine(r.Extra["id"]); id != "" {
 		label = terminal.Cut(id, 40)
 	}
-	name := r.Extra["name"]
-	if name == "" {
-		name = r.User
-	}
-	name = strings.Join(strings.Fields(name), " ")
+	name := oneLine(cmp.Or(r.Extra["name"], r.User))
 	if name == "" {
 		return label
 	}
@@ -118,16 +114,14 @@ func (d *Dataset) ids(problems *problems) []string {
 		row := &d.Rows[i]
 		for _, column := range []string{"id", "group"} {
 			if n := len(row.Extra[column]); n > maxID {
-				problems.add(Problem{Code: invalidCell, Row: row.Number, Line: row.Line, Column: column,
-					Message: fmt.Sprintf("the cell has %d bytes, at most %d are allowed in this column", n, maxID)})
+				problems.add(row.problem(invalidCell, column, "the cell has %d bytes, at most %d are allowed in this column", n, maxID))
 			}
 		}
 		if ids[i] = strings.TrimSpace(row.Extra["id"]); ids[i] == "" {
 			continue
 		}
 		if other := rows[ids[i]]; other > 0 {
-			problems.add(Problem{Code: invalidCell, Row: row.Number, Line: row.Line, Column: "id",
-				Message: fmt.Sprintf("row %d has the same id %s: ids are unique", other, shown(ids[i]))})
+			problems.add(row.problem(invalidCell, "id", "row %d has the same id %s: ids are unique", other, shown(ids[i])))
 		} else {
 			rows[ids[i]] = row.Number
 		}
@@ -184,7 +178,7 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, proble
 	if base.Platform != nil {
 		for i := range d.Rows {
 			if row := &d.Rows[i]; row.State != nil || len(row.FailureRules) > 0 {
-				problems.add(row.problem("", "the row has a state or failure rules, which cannot be used with Task.Platform: "+
+				problems.add(row.problem(invalidWorld, "", "the row has a state or failure rules, which cannot be used with Task.Platform: "+
 					"set Task.World instead"))
 			}
 		}
@@ -238,22 +232,22 @@ func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorl
 	before := ps.count()
 	if _, err := ledger.NewState(r.State, schema); err != nil {
 		for _, text := range stateProblems(err) {
-			ps.add(r.problem("state", text))
+			ps.add(r.problem(invalidWorld, "state", "%s", text))
 		}
 	}
 	_, err := base.With("", w.world.FailureRules, "")
 	for _, text := range worldProblems(err) {
-		ps.add(r.problem("failure_rules", text))
+		ps.add(r.problem(invalidWorld, "failure_rules", "%s", text))
 	}
 	if ps.count() == before { // it does not fit as a whole
 		for _, text := range worldProblems(w.err) {
-			ps.add(r.problem("", text))
+			ps.add(r.problem(invalidWorld, "", "%s", text))
 		}
 	}
 }
 
-func (r *Row) problem(column, message string) Problem {
-	return Problem{Code: invalidWorld, Row: r.Number, Line: r.Line, Column: column, Message: message}
+func (r *Row) problem(code, column, format string, args ...any) Problem {
+	return Problem{Code: code, Row: r.Number, Line: r.Line, Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
 // apart calls do on a goroutine of its own, because functions of the caller may end it.

@@ -312,7 +312,7 @@ func (p *htmlPage) addFacts(s Stats) {
 		add("%s", text)
 	}
 	f := p.Experiment.Fingerprint
-	for _, fact := range []htmlFact{{"Graders", f.Graders}, {"Simulated user", f.User}, {"Models", p.Experiment.models()}, {"Dataset", f.Dataset}, {"World", f.World}} {
+	for _, fact := range []htmlFact{{"Graders", f.Graders}, {"Simulated user", f.User}, {"Models", listed(models(p.Trials...), 5)}, {"Dataset", f.Dataset}, {"World", f.World}} {
 		if fact.Text != "" {
 			p.About = append(p.About, htmlFact{fact.Name, p.line(fact.Text)})
 		}

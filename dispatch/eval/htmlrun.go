@@ -92,7 +92,7 @@ func (p *htmlPage) fill(c *htmlCase) error {
 				measured = append(measured, p.line(name)+" "+amount(v))
 			}
 		}
-		for _, model := range t.models() {
+		for _, model := range models(*t) {
 			measured = append(measured, "model "+p.line(model))
 		}
 		shown.Measured = strings.Join(measured, ", ")

@@ -39,19 +39,18 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 		return Plan{}, err
 	}
 	p := Plan{Fingerprint: opts.fingerprint(cases)}
-	stored, err := opts.stored(opts.header(cases, p.Fingerprint, time.Time{}))
+	h := opts.header(cases, p.Fingerprint, time.Time{})
+	stored, err := opts.stored(&h)
 	if err != nil {
 		return Plan{}, err
 	}
-	part, _ := parseShard(opts.Shard)
-	own := part.ids(cases)
 	for i := range cases {
 		c := &cases[i]
 		if opts.skip(c) == "" {
 			p.all++
 		}
-		switch {
-		case !own[c.ID]:
+		switch _, own := h.Cases[c.ID]; {
+		case !own:
 		case opts.skip(c) != "":
 			p.Skipped++
 		default:
@@ -76,7 +75,7 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 }
 
 // stored returns the trials of each case that the results file has, and which are faults.
-func (o *Options) stored(h header) (map[string]map[int]bool, error) {
+func (o *Options) stored(h *header) (map[string]map[int]bool, error) {
 	known := map[string]map[int]bool{}
 	if o.ResultsFile == "" {
 		return known, nil
@@ -92,7 +91,7 @@ func (o *Options) stored(h header) (map[string]map[int]bool, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("eval: Options.ResultsFile: %s is a folder", o.ResultsFile)
 	}
-	_, _, err = readResults(o.ResultsFile, f, &h, func(r *record, at span) {
+	_, _, err = readResults(o.ResultsFile, f, h, func(r *record, at span) {
 		if known[r.ID] == nil {
 			known[r.ID] = map[int]bool{}
 		}

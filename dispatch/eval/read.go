@@ -58,54 +58,44 @@ func (d *reader) read(r io.Reader) {
 // readText reads the file and reports whether it can be CSV or JSON Lines in UTF-8.
 func (d *reader) readText(r io.Reader) bool {
 	data, err := io.ReadAll(io.LimitReader(r, d.limits.bytes+1))
+	d.data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	first, _, _ := bytes.Cut(bytes.TrimSpace(d.data), []byte("\n"))
+	first = bytes.TrimSpace(first)
+	begins := func(with ...byte) bool { return bytes.HasPrefix(data, with) }
 	switch {
 	case err != nil:
 		d.whole(unreadable, "the file cannot be read: %v", err)
 		d.problems.cause = err
 	case int64(len(data)) > d.limits.bytes:
 		d.whole(tooLarge, "the file has more than %d bytes", d.limits.bytes)
-	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
+	case begins('P', 'K', 3, 4):
 		d.whole(unreadable, "the file is a spreadsheet or an archive, not CSV: save the sheet as CSV in UTF-8")
-	case bytes.HasPrefix(data, []byte{0xFF, 0xFE, 0, 0}), bytes.HasPrefix(data, []byte{0, 0, 0xFE, 0xFF}):
+	case begins(0xFF, 0xFE, 0, 0), begins(0, 0, 0xFE, 0xFF):
 		d.whole(unreadable, "the file is in UTF-32: save it as CSV in UTF-8")
-	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}), bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
+	case begins(0xFF, 0xFE), begins(0xFE, 0xFF):
 		d.whole(unreadable, "the file is in UTF-16: save it as CSV in UTF-8")
 	case bytes.IndexByte(data, 0) >= 0:
 		d.whole(unreadable, "the file has NUL characters, as UTF-16 has: save it as CSV in UTF-8")
+	case len(first) == 0:
+		d.whole(unreadable, "the file is empty: it begins with a header such as user,behavior,state,failure_rules,expected_outcome")
+	case first[0] == '[':
+		d.whole(unreadable, "the file is a JSON array: write JSON Lines, one object per line, or CSV")
+	case string(first) == "{":
+		d.whole(unreadable, "an object takes several lines: write JSON Lines, each object on one line, or CSV")
+	case first[0] == '{':
+		return true
+	case bytes.HasPrefix(first, []byte("sep=")):
+		d.whole(unreadable, "the first line is for a spreadsheet and not the header: remove %s", shown(string(first)))
+	case !bytes.Contains(d.data, []byte("\n")) && bytes.Contains(d.data, []byte("\r")):
+		d.whole(unreadable, "the lines end in CR alone: save the file with LF or CRLF")
 	default:
-		d.data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-		if len(bytes.TrimSpace(d.data)) == 0 {
-			d.whole(unreadable, "the file is empty: it begins with a header such as "+
-				"user,behavior,state,failure_rules,expected_outcome")
-			break
-		}
-		switch first, _, _ := bytes.Cut(bytes.TrimSpace(d.data), []byte("\n")); {
-		case first[0] == '[':
-			d.whole(unreadable, "the file is a JSON array: write JSON Lines, one object per line, or CSV")
-			return false
-		case string(bytes.TrimSpace(first)) == "{":
-			d.whole(unreadable, "an object takes several lines: write JSON Lines, each object on one line, or CSV")
-			return false
-		case first[0] == '{':
-			return true
-		case bytes.HasPrefix(first, []byte("sep=")):
-			d.whole(unreadable, "the first line is for a spreadsheet and not the header: remove %s", shown(string(bytes.TrimSpace(first))))
-			return false
-		}
-		if !bytes.Contains(d.data, []byte("\n")) && bytes.Contains(d.data, []byte("\r")) {
-			d.whole(unreadable, "the lines end in CR alone: save the file with LF or CRLF")
-			break
-		}
 		widest, cells := measure(d.data)
 		if widest > d.limits.columns {
 			d.whole(tooLarge, "the file has more than %d columns", d.limits.columns)
-			break
-		}
-		if cells > d.limits.cells {
+		} else if cells > d.limits.cells {
 			d.whole(tooLarge, "the file has more than %d cells", d.limits.cells)
-			break
 		}
-		return true
+		return len(d.problems.found) == 0
 	}
 	return false
 }

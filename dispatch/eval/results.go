@@ -40,10 +40,10 @@ type header struct {
 func scan(file string, in io.Reader, problems *problems, see func(r *record, at span)) (h header, end int64) {
 	type place struct{ line, retries int }
 	seen := map[string]map[int]place{}
-	reader := newLineReader(in)
+	lines := lineReader{Reader: bufio.NewReaderSize(in, 64<<10)}
 	for n := 1; ; n++ {
 		bad := func(code, format string, args ...any) { problems.file(code, file, n, format, args...) }
-		text, err := reader.next()
+		text, err := lines.next()
 		switch {
 		case errors.Is(err, io.EOF): // the last line is not terminated, or there is none
 			if n == 1 && !beginsAsHeader(text) {
@@ -65,7 +65,7 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 		default:
 			var r record
 			if err := json.Unmarshal(text, &r); err != nil || !r.valid() {
-				if !reader.more() { // what a machine that lost power may leave
+				if _, err := lines.Peek(1); err != nil { // what a machine that lost power may leave
 					return h, end
 				}
 				bad(invalidResults, "the line is not a result: remove it to run its trial again")
@@ -233,18 +233,16 @@ const maxLine = 256 << 20
 
 // lineReader reads lines into one buffer.
 type lineReader struct {
-	in   *bufio.Reader
+	*bufio.Reader
 	line []byte
 }
-
-func newLineReader(r io.Reader) *lineReader { return &lineReader{in: bufio.NewReaderSize(r, 64<<10)} }
 
 // next returns the next line without its end, until the following call. At the end of the file it
 // returns what is left, and io.EOF.
 func (l *lineReader) next() ([]byte, error) {
 	l.line = l.line[:0]
 	for {
-		part, err := l.in.ReadSlice('\n')
+		part, err := l.ReadSlice('\n')
 		l.line = append(l.line, part...)
 		switch {
 		case len(l.line) > maxLine:
@@ -255,10 +253,4 @@ func (l *lineReader) next() ([]byte, error) {
 			return l.line, err
 		}
 	}
-}
-
-// more reports whether anything follows.
-func (l *lineReader) more() bool {
-	_, err := l.in.Peek(1)
-	return err == nil
 }

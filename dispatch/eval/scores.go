@@ -99,28 +99,17 @@ func (t *Trial) measure(result *dispatchtest.Result) {
 	}
 }
 
-// models returns the models that the responses name.
-func (t *Trial) models() (list []string) {
-	for _, u := range t.usage {
-		if u.Model != "" && !slices.Contains(list, u.Model) {
-			list = append(list, u.Model)
-		}
-	}
-	return list
-}
-
-// models names the models of all trials.
-func (e *Experiment) models() string {
-	var all []string
-	found := map[string]bool{}
-	for i := range e.Trials {
-		for _, model := range e.Trials[i].models() {
-			if !found[model] {
-				all, found[model] = append(all, model), true
+// models returns the models that the responses of some trials name.
+func models(trials ...Trial) (list []string) {
+	found := map[string]bool{"": true}
+	for i := range trials {
+		for _, u := range trials[i].usage {
+			if !found[u.Model] {
+				list, found[u.Model] = append(list, u.Model), true
 			}
 		}
 	}
-	return listed(all, 5)
+	return list
 }
 
 // callsOf counts the requests for tools.
@@ -225,13 +214,6 @@ type Bounds struct {
 	High float64 `json:"high"`
 }
 
-func bounds(i stats.Interval, ok bool) *Bounds {
-	if !ok {
-		return nil
-	}
-	return &Bounds{i.Low, i.High}
-}
-
 // Score is what the trials of an experiment tell about one score. The mean of a case is over the
 // trials in which the score is known. The mean of the score is over cases, or groups of cases.
 type Score struct {
@@ -271,7 +253,9 @@ func (e *Experiment) Scores() []Score {
 		} else {
 			s.Mean, i = stats.Mean(means.values(), known)
 		}
-		s.Interval = bounds(i, ok)
+		if ok {
+			s.Interval = &Bounds{i.Low, i.High}
+		}
 		list = append(list, s)
 	}
 	return list

@@ -265,17 +265,17 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
 	if e.TrialsPerCase > 1 {
 		fmt.Fprintf(b, "cases that always passed: %s\n", s.Always)
 	}
-	counted, dropped := "", ""
+	counted := ""
 	if s.Faults > 0 {
 		faults := bounded.Plural(s.Faults, "fault")
 		if s.UserFaults > 0 {
 			faults += fmt.Sprintf(" (%d of the user)", s.UserFaults)
 		}
-		counted, dropped = ", "+faults+" counted as failed", ", faults dropped"
+		counted = ", " + faults + " counted as failed"
 	}
 	writeEstimate(b, s.Counted, counted)
 	if s.Faults > 0 {
-		writeEstimate(b, s.Dropped, dropped)
+		writeEstimate(b, s.Dropped, ", faults dropped")
 	}
 	if text := e.untried(); text != "" {
 		b.WriteString(text + "\n")

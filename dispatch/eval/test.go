@@ -2,7 +2,6 @@ package eval
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -24,14 +23,12 @@ func Test(t *testing.T, target dispatchtest.Target, cases []Case, opts *Options)
 	}
 	ctx := r.begin(t.Context())
 	all := caseTrials(r.e.Trials)
-	selected, mu := make([]bool, len(all)), sync.Mutex{}
+	selected := make([]bool, len(all))
 	t.Run("cases", func(t *testing.T) {
 		for i, trials := range all {
 			t.Run(trials[0].Name, func(t *testing.T) {
 				t.Parallel()
-				mu.Lock()
 				selected[i] = true
-				mu.Unlock()
 				r.trials(ctx, trials)
 				show(t, r.e, trials)
 			})
