@@ -59,7 +59,7 @@ type Case struct {
 // column behavior becomes the BehaviorInstructions of the row's world, for its Simulator.
 func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
 	cases := make([]Case, len(d.Rows))
-	problems := problems{most: defaultLimits.problems}
+	problems := problems{}
 	worlds := d.worlds(base, opts, &problems)
 	ids := d.ids(&problems)
 	slices.SortStableFunc(problems.found, func(a, b Problem) int { return cmp.Compare(a.Row, b.Row) })

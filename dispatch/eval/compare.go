@@ -109,7 +109,7 @@ const (
 // agent, if no case ran in both experiments, or if one of them was stopped at first failures, which
 // leaves no rates to compare.
 func Compare(baseline, candidate *Experiment) (*Comparison, error) {
-	problems := problems{most: defaultLimits.problems}
+	problems := problems{}
 	for _, e := range []struct {
 		name       string
 		experiment *Experiment

@@ -120,14 +120,19 @@ func (p Problem) String() string {
 
 // problems collects an [Error]. Problems are added in the order of the rows.
 type problems struct {
-	most  int
+	most  int // that are listed; 0 is maxProblems
 	found []Problem
 	more  int
 	cause error
 }
 
+// maxProblems is how many problems an error lists.
+const maxProblems = 100
+
+func (ps *problems) full() bool { return len(ps.found) == cmp.Or(ps.most, maxProblems) }
+
 func (ps *problems) add(p Problem) {
-	if len(ps.found) == ps.most {
+	if ps.full() {
 		ps.more++
 		return
 	}

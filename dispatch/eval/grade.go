@@ -27,7 +27,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 	if err := both(err, unusable); err != nil {
 		return nil, err
 	}
-	problems := problems{most: defaultLimits.problems}
+	problems := problems{}
 	byID := map[string]Case{}
 	for _, c := range cases {
 		byID[c.ID] = c

@@ -78,7 +78,7 @@ func Merge(w io.Writer, files ...string) error {
 // load reads the files and checks that they are one whole experiment. It returns the header of the whole.
 func load(files []string) (*header, []Trial, error) {
 	c := collector{
-		problems: problems{most: defaultLimits.problems}, trials: map[string]map[int]*Trial{},
+		trials: map[string]map[int]*Trial{},
 		shards: map[shard]string{}, texts: map[string]string{}, rows: map[string]*Row{},
 	}
 	if len(files) == 0 {

@@ -179,7 +179,7 @@ func (d *reader) whole(code string, format string, args ...any) {
 // problem reports a problem of the row that is being read, in the column with this index, or of the
 // whole row (-1).
 func (d *reader) problem(code string, index int, format string, args ...any) {
-	if len(d.problems.found) == d.problems.most { // the text of one that is only counted would take memory
+	if d.problems.full() { // the text of one that is only counted would take memory
 		d.problems.more++
 		return
 	}

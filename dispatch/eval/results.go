@@ -171,7 +171,7 @@ func inUse(name string) error {
 // readResults reads a file and checks that it is a part of the experiment with the header h. It calls
 // see with each trial.
 func readResults(name string, in io.Reader, h *header, see func(r *record, at span)) (own header, end int64, err error) {
-	problems := problems{most: defaultLimits.problems}
+	problems := problems{}
 	own, end = scan(name, in, &problems, see)
 	if own.Format != "" {
 		for _, text := range own.differences(h) {

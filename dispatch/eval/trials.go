@@ -47,7 +47,7 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 	if o != nil {
 		opts = *o
 	}
-	problems := problems{most: defaultLimits.problems}
+	problems := problems{}
 	opts.check(&problems)
 	if opts.Parallel <= 0 {
 		opts.Parallel = runtime.GOMAXPROCS(0)
@@ -71,10 +71,8 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 	}
 	unique := uniqueNames(ids)
 	for i := range named {
-		if c := &named[i]; c.ID == "" && c.Name == "" {
-			c.ID = unique(fmt.Sprintf("case %d", i+1))
-		} else if c.ID == "" {
-			c.ID = unique(strings.ToValidUTF8(c.Name, "\ufffd"))
+		if c := &named[i]; c.ID == "" {
+			c.ID = unique(cmp.Or(strings.ToValidUTF8(c.Name, "\ufffd"), fmt.Sprintf("case %d", i+1)))
 		}
 	}
 	return opts, named, problems.err()
@@ -124,20 +122,17 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	}
 	r := &runner{target: target, opts: opts, cases: cases, begun: time.Now(), secrets: test.Secrets()}
 	r.spent = spending{budget: opts.Budget, begun: r.begun}
-	r.e = &Experiment{
-		Name: "eval", Started: r.begun, TrialsPerCase: opts.Trials, FirstFailure: opts.FirstFailure, Fingerprint: opts.fingerprint(cases),
-		secrets: r.secrets,
-	}
-	h, first := opts.header(cases, r.e.Fingerprint, r.begun), map[string]int{}
+	h, first := opts.header(cases, opts.fingerprint(cases), r.begun), map[string]int{}
+	h.Command = r.secrets.Redact(opts.Command)
+	r.e = h.experiment(nil)
+	r.e.secrets = r.secrets
 	if n := len(h.Cases) * opts.Trials; n > maxTogether {
-		problems := problems{most: 1}
+		problems := problems{}
 		problems.member(invalidOptions, "Options.Trials",
 			"%d trials of %s are more than %d together: divide the cases by Options.Shard",
 			opts.Trials, bounded.Plural(len(h.Cases), "case"), maxTogether)
 		return nil, problems.err()
 	}
-	h.Command = r.secrets.Redact(opts.Command)
-	r.e.command = h.Command
 	for _, c := range cases {
 		if _, is := h.Cases[c.ID]; !is {
 			continue
