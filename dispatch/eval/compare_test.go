@@ -165,6 +165,10 @@ func TestGateTakesTheWorseTreatment(t *testing.T) {
 			t.Errorf("%s, then %s: %s, want %s: %s, %s", tt.baseline, tt.candidate, got, tt.want, c.Counted, c.Dropped)
 		}
 	}
+	few := scripted(slices.Concat(repeated(10, "!!!!."), repeated(140, "....."))...)
+	if c := compare(t, scripted(repeated(150, ".....")...), few); c.Bound("", 0.06).Gate != eval.GateUndecided || c.Dropped.Low <= -0.06 {
+		t.Errorf("a few faults, which may be the candidate's: %s, %s, %s", c.Bound("", 0.06).Gate, c.Counted, c.Dropped)
+	}
 	c := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".....")...))
 	if low := -c.Counted.Low; c.Bound("", low).Gate != eval.GateUndecided || c.Bound("", low+1e-9).Gate != eval.GatePassed {
 		t.Errorf("the margin %v is where the gate begins to pass", low)
@@ -277,6 +281,32 @@ func TestCompareFaults(t *testing.T) {
 }
 
 // Trials that say nothing about the agent do not pass the gate, however many they are.
+// The rates of a comparison are over the same cases and groups as its difference, and each is as sure as its
+// own trials.
+func TestRatesOfAComparison(t *testing.T) {
+	baseline, candidate := scripted("..", "..", "..", "xx", "x."), scripted("....", "xxxx", "....", "...x", ".xxx", "....")
+	for _, e := range []*eval.Experiment{baseline, candidate} {
+		for i := range e.Trials {
+			if id := e.Trials[i].ID; id <= "c3" {
+				e.Trials[i].Group = "three"
+			}
+		}
+	}
+	c := compare(t, baseline, candidate).Counted
+	if math.Abs(c.Candidate.Value-c.Baseline.Value-c.Value) > 1e-9 || c.Groups != 3 || math.Abs(c.Baseline.Value-0.5) > 1e-9 {
+		t.Errorf("%s to %s is %s in %d groups", c.Baseline, c.Candidate, c.Rate, c.Groups)
+	}
+	if c := compare(t, scripted(".x", ".x"), scripted("..xx", "..xx")).Counted; c.Baseline.Low >= c.Candidate.Low || c.Baseline.High <= c.Candidate.High {
+		t.Errorf("the rate of fewer trials, %s, is as sure as %s", c.Baseline, c.Candidate)
+	}
+	if text := compare(t, scripted("."), scripted("x")).Counted.String(); strings.Contains(text, "finds a difference") || !strings.HasSuffix(text, "; a gate needs at least 6 cases") {
+		t.Error(text)
+	}
+	if text := compare(t, scripted(repeated(6, ".x.")...), scripted(repeated(6, "x..")...)).Counted.String(); !strings.Contains(text, "finds a difference of about ") || strings.Contains(text, "needs") {
+		t.Error(text)
+	}
+}
+
 func TestGateNeedsTrials(t *testing.T) {
 	down, up := make([]string, 100), make([]string, 100)
 	for i := range down {

@@ -471,6 +471,127 @@ func TestFactsOfThePage(t *testing.T) {
 	}
 }
 
+// Texts about a run have no characters that act: its command, model, cause, reason and what was expected.
+func TestTextsAboutRunsOfThePage(t *testing.T) {
+	const acts = "\u202e"
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"final_response":"yes","metadata":{"model":"small`+acts+`","total_input_tokens":10,"total_output_tokens":1}}`)
+	})
+	c := eval.Case{ID: "a" + acts, Row: &eval.Row{Number: 2, ExpectedOutcome: "refusal" + acts}, Task: dispatchtest.Task{Instruction: strings.Repeat("long ", 100)}}
+	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler}, []eval.Case{c}, &eval.Options{
+		Command: "check" + acts, Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
+			c.Score("charm"+acts, 0.5)
+			return &eval.Mismatch{Reason: strings.Repeat("r", 200) + acts}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(e.Trials[0].Scores, "seconds")
+	e.Trials[0].Cause, e.Trials[0].Result.Ended, e.Trials[0].Result.AgentError = "odd"+acts, "user: enough"+acts, "broken"+acts
+	page := written(t, e)
+	text := textOf(page)
+	for _, want := range []string{
+		"odd⟨U+202E⟩: " + strings.Repeat("r", 199) + "… ", " " + strings.Repeat("r", 200) + "⟨U+202E⟩ ", "Expected outcome: refusal⟨U+202E⟩. Took", "ended by user: enough⟨U+202E⟩. ", "broken⟨U+202E⟩",
+		"Scores: charm⟨U+202E⟩ 0.5, calls 0, tokens_in 10, tokens_out 1, model small⟨U+202E⟩. ", "Run it again: check⟨U+202E⟩ -case 'a⟨U+202E⟩'", "Models small⟨U+202E⟩",
+		" " + strings.Repeat("long ", 59) + "long… ",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	delete(e.Trials[0].Scores, "tokens_in")
+	e.Trials = append(e.Trials, e.Trials[0])
+	e.Trials[1].ID, e.Trials[1].Scores = "b", map[string]float64{"tokens_in": 1}
+	if page := textOf(written(t, e)); !strings.Contains(page, "Scores: charm⟨U+202E⟩ 0.5, calls 0, tokens_out 1, model") {
+		t.Error("the page shows a score that is not known")
+	}
+}
+
+// Of trials that did not pass and have no run 20 are listed, and the others are counted.
+func TestTrialsThatAreNotListed(t *testing.T) {
+	e := &eval.Experiment{TrialsPerCase: 30}
+	for k := range 27 {
+		e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: "a"}, Number: k + 1, Verdict: eval.Failed})
+	}
+	e.Trials[0].Result = &dispatchtest.Result{}
+	e.Trials[25].Verdict, e.Trials[26].Verdict = eval.Passed, eval.Cancelled
+	page := written(t, e)
+	if n := strings.Count(page, `<div class="line row"`); n != 20 || !strings.Contains(page, "not shown: 1 passed, 4 failed, 1 cancelled<") || !strings.Contains(page, `<span class="name">a<`) {
+		t.Errorf("%d trials are listed, or the others are not counted", n)
+	}
+}
+
+// Of many equal calls the last is shown, and at the beginning the first. Calls are removed from the other
+// run and added to this one.
+func TestStepsOfADifference(t *testing.T) {
+	calls := func(tools string) *dispatchtest.Result {
+		result := &dispatchtest.Result{}
+		for i, tool := range strings.Fields(tools) {
+			name, argument, _ := strings.Cut(tool, "=")
+			c := proxytest.Call{Tool: name, Status: 200, Source: "behavior", Order: i + 1}
+			if argument != "" {
+				c.Arguments = []byte(`{"n":` + argument + `}`)
+			}
+			result.Calls = append(result.Calls, c)
+		}
+		return result
+	}
+	for _, tt := range []struct{ from, to, want string }{
+		{"a b c d", "a b c d x", "a b c d +x"},
+		{"a b c d e", "a b c d e x", "a (3) e +x"},
+		{"a b c d e", "x a b c d e", "+x a (3) e"},
+		{"a b c d e f", "x b c d e f", "-a +x (4) f"},
+		{"a b c", "", "-a -b -c"},
+		{"a=1 b", "a=2 b", "~a /n: 1 → 2 b"},
+		{"a=1 a b", "a=2 b", "-a({\"n\":1}) ~a : nothing → {\"n\":2} b"},
+	} {
+		e := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: eval.Case{ID: "a"}, Number: 1, Verdict: eval.Passed, Result: calls(tt.to)}}}
+		before := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: eval.Case{ID: "a"}, Number: 1, Verdict: eval.Failed, Result: calls(tt.from)}}}
+		page := written(t, e, before)
+		_, list, _ := strings.Cut(page, `Calls compared with the baseline, which did not pass</h3>`)
+		list, _, _ = strings.Cut(list, "</ol>")
+		list = regexp.MustCompile(`<span class="hidden">[^<]*</span>|<[^>]*>`).ReplaceAllString(list, " ")
+		got := strings.NewReplacer("− ", "-", "+ ", "+", "~ ", "~", "()", "", " equal calls", ")").Replace(strings.Join(strings.Fields(html.UnescapeString(list)), " "))
+		if got = regexp.MustCompile(`\b(\d)\) `).ReplaceAllString(got, "($1) "); got != tt.want {
+			t.Errorf("from %s to %s: %s", tt.from, tt.to, got)
+		}
+	}
+}
+
+// At most 12 columns of at most 20 values are parts, and a part covers two cases on average.
+func TestPartsOfThePage(t *testing.T) {
+	of := func(cases int, values ...int) *eval.Experiment {
+		e := &eval.Experiment{TrialsPerCase: 1}
+		for i := range cases {
+			row := &eval.Row{Extra: map[string]string{}}
+			for k, n := range values {
+				row.Extra[fmt.Sprintf("c%02d", k)] = fmt.Sprintf("v%02d", i%n)
+			}
+			e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: fmt.Sprint(i), Row: row}, Number: 1, Verdict: eval.Passed})
+		}
+		return e
+	}
+	for name, tt := range map[string]struct {
+		e    *eval.Experiment
+		want int
+	}{
+		"many columns":       {of(4, slices.Repeat([]int{2}, 14)...), 12},
+		"one value":          {of(4, 1), 0},
+		"one of two cases":   {of(4, 2), 1},
+		"more than that":     {of(5, 3), 0},
+		"twenty values":      {of(40, 20), 1},
+		"twenty-one values":  {of(100, 21), 0},
+		"no part of an id":   {of(40, 40), 0},
+		"two of five values": {of(12, 5, 12), 1},
+	} {
+		if got := strings.Count(written(t, tt.e, tt.e), `<optgroup`); got != tt.want {
+			t.Errorf("%s: %d parts, want %d", name, got, tt.want)
+		}
+	}
+}
+
 // A slow trial that is not shown in full has the address of its case.
 func TestLinksToTrials(t *testing.T) {
 	e := &eval.Experiment{TrialsPerCase: 1}
