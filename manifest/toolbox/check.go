@@ -139,7 +139,7 @@ func (c *checker) kind(entry *toolEntry) {
 	if entry.Handler != "" {
 		if !dottedName.MatchString(entry.Handler) {
 			c.tool(entry, "/handler", "handler_invalid", "must be a dotted name such as contacts.create_contact")
-		} else if c.options.Handlers[entry.Handler] == nil {
+		} else if _, given := c.options.Handlers[entry.Handler]; !given {
 			c.tool(entry, "/handler", "handler_unregistered", "names %s, for which Options.Handlers has no function; it has %s",
 				bounded.Cut(entry.Handler, 128), bounded.List(slices.Sorted(maps.Keys(c.options.Handlers))))
 		}

@@ -233,6 +233,11 @@ func TestParseReportsEverything(t *testing.T) {
 	if bare, ok := errors.AsType[*toolbox.Error](err); !ok || bare.Problems[0].Pointer != "/0/handler" {
 		t.Errorf("in a list without an object around it: %+v", bare)
 	}
+	// A function that is nil is one mistake, of the options: the handler is in the map.
+	_, err = toolbox.Parse([]byte(`{"name":"a","handler":"contacts.ping"}`), &toolbox.Options{Handlers: map[string]toolbox.Handler{"contacts.ping": nil}})
+	if want := "toolbox: invalid_options: the options are not valid: Options.Handlers has no function for contacts.ping [invalid_option]"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
 }
 
 func TestParseRejects(t *testing.T) {
