@@ -121,7 +121,7 @@ func (r *Request) leave() {
 
 // Canned answers every call with the same JSON. It panics if result is not JSON.
 func Canned(result string) Behavior {
-	raw := mustJSON("Canned", result)
+	raw := mustJSON("Canned: the result", result)
 	return func(*Request) (any, error) { return raw, nil }
 }
 
@@ -132,7 +132,7 @@ func Canned(result string) Behavior {
 func Lookup(argument string, answers map[string]string) Behavior {
 	raw := make(map[string]json.RawMessage, len(answers))
 	for key, answer := range answers {
-		raw[key] = mustJSON("Lookup", answer)
+		raw[key] = mustJSON(fmt.Sprintf("Lookup: the answer for %q", key), answer)
 	}
 	return lookup(argument, raw)
 }
@@ -161,9 +161,11 @@ func scalar(value json.RawMessage) (string, bool) {
 	return "", false
 }
 
-func mustJSON(who, text string) json.RawMessage {
-	if !json.Valid([]byte(text)) {
-		panic("proxytest." + who + ": the text is not JSON")
+// mustJSON panics if the text is not JSON. what names the function and the text.
+func mustJSON(what, text string) json.RawMessage {
+	var raw json.RawMessage
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		panic(fmt.Sprintf("proxytest.%s is not JSON: %v; a JSON string needs quotes of its own: `\"text\"`", what, err))
 	}
 	return json.RawMessage(text)
 }

@@ -101,18 +101,27 @@ func TestBehaviors(t *testing.T) {
 }
 
 func TestBehaviorsThatCannotBeMade(t *testing.T) {
-	for name, make := range map[string]func(){
-		"Canned":  func() { proxytest.Canned("{") },
-		"Lookup":  func() { proxytest.Lookup("id", map[string]string{"a": "x"}) },
-		"Get":     func() { proxytest.Get("order", "id", &proxytest.ReadOptions{NotFound: "x"}) },
-		"Set":     func() { proxytest.Update("order", "id", &proxytest.WriteOptions{Set: "[]"}) },
-		"Result":  func() { proxytest.Remove("order", "id", &proxytest.WriteOptions{Result: "x"}) },
-		"Forward": func() { proxytest.Forward("ftp://x", nil) },
+	const quotes = ": invalid character 'x' looking for beginning of value; a JSON string needs quotes of its own: `\"text\"`"
+	for want, make := range map[string]func(){
+		"proxytest.Canned: the result is not JSON: unexpected end of JSON input; a JSON string needs quotes of its own: `\"text\"`": func() {
+			proxytest.Canned("{")
+		},
+		`proxytest.Lookup: the answer for "a" is not JSON` + quotes: func() { proxytest.Lookup("id", map[string]string{"a": "x"}) },
+		"proxytest.Get: NotFound is not JSON" + quotes: func() {
+			proxytest.Get("order", "id", &proxytest.ReadOptions{NotFound: "x"})
+		},
+		"proxytest.Update: Set is not a JSON object": func() {
+			proxytest.Update("order", "id", &proxytest.WriteOptions{Set: "[]"})
+		},
+		"proxytest.Remove: Result is not JSON" + quotes: func() {
+			proxytest.Remove("order", "id", &proxytest.WriteOptions{Result: "x"})
+		},
+		"proxytest.Forward: the address is not an http or https URL": func() { proxytest.Forward("ftp://x", nil) },
 	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s did not panic", name)
+				if got := recover(); got != want {
+					t.Errorf("got  %v\nwant %s", got, want)
 				}
 			}()
 			make()

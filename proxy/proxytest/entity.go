@@ -160,7 +160,7 @@ func write(who string, op ledger.Op, entityType, idArgument string, o WriteOptio
 	}
 	var result json.RawMessage
 	if o.Result != "" {
-		result = mustJSON(who, o.Result)
+		result = mustJSON(who+": Result", o.Result)
 	}
 	return func(r *Request) (any, error) {
 		id, _ := idOf(r.Arguments, idArgument)
@@ -227,7 +227,7 @@ func (r *Request) present(entityType, id string, entity json.RawMessage, only []
 
 func notFound(who, entityType, text string) json.RawMessage {
 	if text != "" {
-		return mustJSON(who, text)
+		return mustJSON(who+": NotFound", text)
 	}
 	return failure(entityType + " not found")
 }

@@ -1,6 +1,7 @@
 package proxytest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -202,7 +203,8 @@ func verbOf(declaration json.RawMessage) (string, error) {
 		}
 	}
 	if len(said) != 1 {
-		return "", fmt.Errorf("must have one of %s, and has %q", strings.Join(slices.Sorted(maps.Keys(verbs)), ", "), said)
+		return "", fmt.Errorf("must have one of %s, and has %s", strings.Join(slices.Sorted(maps.Keys(verbs)), ", "),
+			cmp.Or(strings.Join(said, ", "), "none of them"))
 	}
 	return said[0], nil
 }
