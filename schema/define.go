@@ -31,12 +31,12 @@ func Define[In, Out any](name, description string, o *InferOptions) (Tool, error
 	c := newChecker(context.Background(), &ValidateOptions{})
 	c.name(ps, name)
 	if tool.InputSchema != nil {
-		c.schemas(ps, &tool)
-		if member(membersOf(tool.InputSchema), "type") == nil {
-			ps.add("schema_not_object", "/input_schema", "must describe an object; use a struct or a map for the "+
-				"arguments, not %s",
+		if string(member(membersOf(tool.InputSchema), "type")) != `"object"` {
+			ps.add("schema_not_object", "/input_schema", "must describe an object; use a struct or a map for the arguments, not %s",
 				reflect.TypeFor[In]())
+			tool.InputSchema = json.RawMessage(`{"type":"object"}`) // its own is reported already
 		}
+		c.schemas(ps, &tool)
 	}
 	if err := invalid(ps.list); err != nil {
 		return Tool{}, err

@@ -233,6 +233,12 @@ func TestExportSaysWhatIsMissing(t *testing.T) {
 	if _, _, err := schema.Export(tools, "yaml"); found(t, err) != "format_unknown " {
 		t.Errorf("unknown format: %v", err)
 	}
+	for _, f := range []schema.Format{"", "openai"} {
+		_, _, err := schema.Export(tools, f)
+		if want := "; the formats are platform, openai_chat, openai_responses, anthropic, "; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", f, err, want)
+		}
+	}
 	broken := []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{`)}}
 	if _, _, err := schema.Export(broken, schema.MCP); found(t, err) != "not_json /0/input_schema" {
 		t.Errorf("broken schema: %v", err)

@@ -696,8 +696,8 @@ func TestDefine(t *testing.T) {
 		t.Errorf("problems:\n%s\nwant:\n%s", got, want)
 	}
 	_, err = schema.Define[[]string, any]("list", "", nil)
-	if got, want := found(t, err), "schema_not_object /input_schema/type"; got != want {
-		t.Errorf("problems = %q, want %q", got, want)
+	if got, want := found(t, err), "schema_not_object /input_schema"; got != want || !strings.Contains(err.Error(), "use a struct or a map for the arguments, not []string") {
+		t.Errorf("problems = %q, want %q: %v", got, want, err)
 	}
 	_, err = schema.Define[any, any]("anything", "", nil)
 	if got, want := found(t, err), "schema_not_object /input_schema"; got != want {

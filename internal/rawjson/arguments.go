@@ -24,7 +24,8 @@ func EncodeArguments(args any, limits Limits) (json.RawMessage, error) {
 			return nil, marshalError(args, err)
 		}
 		if body[0] != '{' && string(body) != "null" {
-			return nil, fmt.Errorf("the arguments must be written as a JSON object; a Go %T is not", args)
+			return nil, fmt.Errorf("the arguments must be written as a JSON object; a Go %T is not; "+
+				"pass a struct, a map, or JSON text as json.RawMessage", args)
 		}
 		raw = body
 	}

@@ -35,7 +35,7 @@ func TestEncode(t *testing.T) {
 		{"bytes", []byte(`{"b":2}`), `{"b":2}`},
 		{"blank raw", json.RawMessage(" \n"), `{}`},
 		{"nil raw", json.RawMessage(nil), `{}`},
-		{"list", []int{1}, "!a Go []int is not"},
+		{"list", []int{1}, "!a Go []int is not; pass a struct, a map, or JSON text as json.RawMessage"},
 		{"text", "secret", "!a Go string is not"},
 		{"raw list", json.RawMessage(`[1]`), "!must be an object, not an array"},
 		{"raw null", json.RawMessage(` null `), "{}"},
