@@ -17,6 +17,30 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
+// A URL that cannot be parsed, such as one with a placeholder for its port, may contain a password too.
+func TestTargetShowsNoSecretOfAMalformedURL(t *testing.T) {
+	target := dispatchtest.Target{URL: "https://user:canary-0123@example.com:{PORT}/dispatch?key=canary-4567"}
+	for _, format := range []string{"%v", "%+v", "%#v"} {
+		if shown := fmt.Sprintf(format, target); strings.Contains(shown, "canary") || !strings.Contains(shown, "[redacted]") {
+			t.Errorf("%s shows %s", format, shown)
+		}
+	}
+	_, err := dispatchtest.Dispatch(t.Context(), target, dispatchtest.Task{})
+	if err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A URL that no request can be sent to is a mistake of the caller, and not an agent that cannot be reached.
+func TestTargetURLIsChecked(t *testing.T) {
+	for _, url := range []string{"localhost:8080/dispatch", "ftp://127.0.0.1/", "http://", "::"} {
+		_, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{URL: url}, dispatchtest.Task{})
+		if want := "dispatchtest: Target.URL is not an http or https URL with a host, such as http://"; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", url, err, want)
+		}
+	}
+}
+
 // An agent that repeats what it was sent puts no secret into a result, whatever it answers.
 func TestResultShowsNoSecret(t *testing.T) {
 	const auth = "canary-auth-value-0123456789"

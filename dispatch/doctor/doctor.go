@@ -282,13 +282,9 @@ func (c *checkup) close(n int) {
 func (c *checkup) mistakes() (list []error) {
 	bad := func(format string, args ...any) { list = append(list, fmt.Errorf("doctor: "+format, args...)) }
 	if c.target.URL != "" {
-		u, ok := httpcall.ParseLink(c.target.URL)
-		switch {
-		case !ok:
-			bad("Target.URL is not an http or https URL with a host")
-		case u.User != nil:
+		if u, ok := httpcall.ParseLink(c.target.URL); ok && u.User != nil {
 			bad("Target.URL has a user name or password, which the platform rejects: use AuthHeader and AuthValue")
-		default:
+		} else {
 			c.url = u
 		}
 	}

@@ -44,12 +44,12 @@ func New(secrets ...string) *Set {
 	return &Set{Hide(f)}
 }
 
-// URL returns the parts of a URL that may be secret: the query, its values, and the password. A
-// text that is not a URL has none.
+// URL returns the parts of a URL that may be secret: the query, its values, and the password. Of a
+// text that is not a URL, all may be.
 func URL(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil
+		return []string{text}
 	}
 	secrets := []string{u.RawQuery}
 	for _, values := range u.Query() {

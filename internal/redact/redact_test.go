@@ -179,7 +179,7 @@ func TestURL(t *testing.T) {
 	if want := []string{"key=s%65cret&x=y", "pass", "secret", "y"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := URL("%zz"); got != nil {
+	if got := URL("%zz"); !slices.Equal(got, []string{"%zz"}) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -129,6 +129,9 @@ func (s *Setup) check() error {
 	if given := count(target.URL != "", target.Handler != nil, target.Agent != nil, len(target.Command) > 0); given != 1 {
 		bad("set one of URL, Handler, Agent and Command in Target")
 	}
+	if _, ok := httpcall.ParseLink(target.URL); !ok && target.URL != "" {
+		bad("Target.URL is not an http or https URL with a host, such as http://127.0.0.1:8080/dispatch")
+	}
 	if len(target.Env) > 0 && len(target.Command) == 0 {
 		bad("Target.Env is for a Target with a Command")
 	}
