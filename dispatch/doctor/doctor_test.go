@@ -548,6 +548,9 @@ func TestCheckDocuments(t *testing.T) {
 					t.Errorf("%q is not said in\n%s", part, said)
 				}
 			}
+			if strings.Contains(said, "] [") {
+				t.Errorf("a code is said twice in\n%s", said)
+			}
 			if f := find(t, report, "proxy"); !strings.Contains(f.Do, advice[tt.name]) {
 				t.Errorf("%q is not advised, but %q", advice[tt.name], f.Do)
 			}

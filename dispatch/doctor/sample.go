@@ -352,7 +352,7 @@ func (c *checkup) toolsSchema(ctx context.Context) Finding {
 	if lint := schema.Lint(tools, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema}); len(lint) > 0 {
 		var details []string
 		for _, w := range lint {
-			details = append(details, fmt.Sprintf("%s [%s]", w, w.Code))
+			details = append(details, w.String())
 		}
 		return warning("They are accepted as they are; better descriptions and schemas make the model call them rightly.",
 			"valid: %s; %s may hurt", bounded.Plural(len(tools), "tool"), bounded.Plural(len(lint), "thing")).with(details)
