@@ -175,30 +175,28 @@ func (r *rowReader) choice(i int, cell string, values ...string) string {
 
 // json checks that a cell is strict JSON of a kind.
 func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
-	got := byte(0)
-	err := rawjson.Read([]byte(cell), rawjson.Limits{}, func(r *rawjson.Reader) error {
-		got = r.Kind()
-		_, err := r.Value()
-		return err
-	})
-	if bad, ok := errors.AsType[*rawjson.Error](err); ok {
-		r.problem(invalidCell, i, "the cell is not valid JSON at %s", invalidAt(cell, bad))
-		return false
+	wrong := notJSON("cell", cell, kind, kindName)
+	if wrong != "" {
+		r.problem(invalidCell, i, "%s", wrong)
 	}
-	if got != kind {
-		r.problem(invalidCell, i, "the cell is JSON, but %s and not %s", rawjson.KindName(got), kindName)
-		return false
-	}
-	return true
+	return wrong == ""
 }
 
-// invalidAt says where JSON is not valid and why.
-func invalidAt(text string, bad *rawjson.Error) string {
-	where := position(text, int(bad.Offset))
-	if bad.Pointer != "" {
-		where += ", in " + shown(bad.Pointer)
+// notJSON says why a cell or a line is not strict JSON of a kind; "" if it is.
+func notJSON(what, text string, kind byte, kindName string) string {
+	data := []byte(text)
+	err := rawjson.Check(data, rawjson.Limits{})
+	if bad, ok := errors.AsType[*rawjson.Error](err); ok {
+		where := position(text, int(bad.Offset))
+		if bad.Pointer != "" {
+			where += ", in " + shown(bad.Pointer)
+		}
+		return fmt.Sprintf("the %s is not valid JSON at %s: %s%s", what, where, bad.Problem, jsonHint(text, int(bad.Offset)))
 	}
-	return where + ": " + bad.Problem + jsonHint(text, int(bad.Offset))
+	if got := rawjson.Kind(data); got != kind {
+		return fmt.Sprintf("the %s is JSON, but %s and not %s", what, rawjson.KindName(got), kindName)
+	}
+	return ""
 }
 
 // jsonHint returns advice about common mistakes of JSON in cells.
@@ -285,18 +283,14 @@ func (r *rowReader) turns(i int, cell string) []string {
 		return nil
 	}
 	var turns []string
-	var list []json.RawMessage
-	if err := json.Unmarshal([]byte(cell), &list); err != nil {
-		r.problem(invalidCell, i, "%v", err) // cannot happen after json
-		return nil
-	}
-	for n, raw := range list {
-		var turn string
-		if raw[0] != '"' || json.Unmarshal(raw, &turn) != nil || strings.TrimSpace(turn) == "" {
-			r.problem(invalidCell, i, "turn %d of the list is not a text", n+1)
-			continue
+	n := 0
+	for raw := range rawjson.Elements(json.RawMessage(cell)) {
+		n++
+		if turn := rawjson.Unquote(raw); strings.TrimSpace(turn) != "" {
+			turns = append(turns, turn)
+		} else {
+			r.problem(invalidCell, i, "turn %d of the list is not a text", n)
 		}
-		turns = append(turns, turn)
 	}
 	return turns
 }

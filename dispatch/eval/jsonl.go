@@ -2,7 +2,6 @@ package eval
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -28,12 +27,7 @@ func (d *reader) readLines() {
 			continue
 		}
 		line := jsonLine{number: number}
-		err := rawjson.Check([]byte(text), rawjson.Limits{})
-		if bad, ok := errors.AsType[*rawjson.Error](err); ok {
-			line.bad = "the line is not valid JSON at " + invalidAt(text, bad)
-		} else if kind := rawjson.Kind([]byte(text)); kind != '{' {
-			line.bad = "the line is JSON, but " + rawjson.KindName(kind) + " and not an object"
-		} else {
+		if line.bad = notJSON("line", text, '{', "an object"); line.bad == "" {
 			for name, value := range rawjson.Members(json.RawMessage(text)) {
 				at, known := places[name]
 				if !known {

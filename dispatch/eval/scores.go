@@ -164,21 +164,17 @@ type Prices map[string]Price
 
 // ParsePrices reads prices: {"small-2": {"input": 0.25, "output": 2}, "*": {"input": 3, "output": 15}}.
 func ParsePrices(data []byte) (Prices, error) {
-	var prices Prices
-	err := rawjson.Read(data, rawjson.Limits{}, func(*rawjson.Reader) error { return nil })
-	if err == nil {
+	prices := Prices{}
+	if rawjson.Check(data, rawjson.Limits{}) == nil {
 		for model, price := range rawjson.Members(data) {
 			p := Price{-1, -1}
 			if err := json.Unmarshal(price, &p); err != nil || !(p.Input >= 0 && p.Output >= 0) {
 				return nil, fmt.Errorf(`eval: the price of %s is not {"input": …, "output": …} with numbers that are not negative`, shown(model))
 			}
-			if prices == nil {
-				prices = Prices{}
-			}
 			prices[model] = p
 		}
 	}
-	if err != nil || len(prices) == 0 {
+	if len(prices) == 0 {
 		return nil, fmt.Errorf(`eval: the prices are not an object of models, such as {"*": {"input": 3, "output": 15}}`)
 	}
 	return prices, nil

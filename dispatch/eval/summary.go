@@ -100,17 +100,14 @@ type causeCount struct {
 
 // causes returns the counts by cause, the most frequent first.
 func (e *Experiment) causes() []causeCount {
-	counts := []causeCount{}
+	cases := map[Cause]int{}
 	for i := range e.Trials {
-		cause := e.Trials[i].Cause
-		if cause == "" {
-			continue
-		}
-		at := slices.IndexFunc(counts, func(c causeCount) bool { return c.Cause == cause })
-		if at < 0 {
-			at, counts = len(counts), append(counts, causeCount{Cause: cause})
-		}
-		counts[at].Cases++
+		cases[e.Trials[i].Cause]++
+	}
+	delete(cases, "")
+	counts := []causeCount{}
+	for cause, n := range cases {
+		counts = append(counts, causeCount{cause, n})
 	}
 	slices.SortFunc(counts, func(a, b causeCount) int {
 		return cmp.Or(b.Cases-a.Cases, strings.Compare(string(a.Cause), string(b.Cause)))
