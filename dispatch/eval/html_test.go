@@ -364,10 +364,13 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 		t.Error("the caller's list has changed")
 	}
 	for _, want := range []string{"v1 2026-03-01 12:00 40 90 %", "v3 2026-03-03 12:00 40 100 %", "2 comparisons: one interval in 20", "Scores by version", "v3 1 0.0",
-		"40 cases: 8 improved, 0 regressed, 32 undecided", "trial 1 of the baseline, which did not pass"} {
+		"40 cases: 8 improved, 0 regressed, 32 undecided"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in the page of three versions", want)
 		}
+	}
+	if n := strings.Count(text, "of the baseline, which did not pass"); n != 32 {
+		t.Errorf("%d runs are compared with one of the last version before that did not pass, and not 32", n)
 	}
 	for i := range third.Trials {
 		first.Trials[i].Scores, second.Trials[i].Scores, third.Trials[i].Scores = nil, nil, nil
@@ -545,6 +548,10 @@ func TestStepsOfADifference(t *testing.T) {
 		{"a b c d e f", "x b c d e f", "-a +x (4) f"},
 		{"a b c", "", "-a -b -c"},
 		{"a=1 b", "a=2 b", "~a /n: 1 → 2 b"},
+		{"a\u202e", "", "-a⟨U+202E⟩"},
+		{"a\u202e=1", "b a\u202e=2", "-a⟨U+202E⟩({\"n\":1}) +b +a⟨U+202E⟩({\"n\":2})"},
+		{"a\u202e=1", "a\u202e=2", "~a⟨U+202E⟩ /n: 1 → 2"},
+		{"a\u202e", "a\u202e b", "a⟨U+202E⟩ +b"},
 		{"a=1 a b", "a=2 b", "-a({\"n\":1}) ~a : nothing → {\"n\":2} b"},
 	} {
 		e := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: eval.Case{ID: "a"}, Number: 1, Verdict: eval.Passed, Result: calls(tt.to)}}}
@@ -868,6 +875,9 @@ func TestAddressesOfTrials(t *testing.T) {
 			t.Errorf("%s is missing", want)
 		}
 	}
+	if at := regexp.MustCompile(`id="[^"]{160}`).FindString(page); at != "" {
+		t.Errorf("an id that is long has the address %s…", at)
+	}
 	// Another id may be what stands for a long one in an address.
 	short := regexp.MustCompile(`id="(x{80}[^"/]*)/1"`).FindStringSubmatch(page)[1]
 	cases = append(cases, eval.Case{ID: html.UnescapeString(short), Task: dispatchtest.Task{Instruction: "say"}})
@@ -987,7 +997,8 @@ func TestWriteHTMLCompares(t *testing.T) {
 		same      int
 		headlines []string
 	}{
-		"alone": {written(t, e, nil), 0, []string{`<a href="#a/2">trial 2</a>, which passed`}},
+		"alone":      {written(t, e, nil), 0, []string{`<a href="#a/2">trial 2</a>, which passed`}},
+		"two failed": {written(t, trials(eval.Failed, eval.Failed, eval.Passed)), 0, slices.Repeat([]string{`<a href="#a/3">trial 3</a>, which passed`}, 2)},
 		"baseline": {written(t, e, trials(eval.Passed, eval.Failed, eval.Passed)), 3, []string{"trial 1 of the baseline, which passed",
 			"trial 2 of the baseline, which did not pass", "trial 3 of the baseline, which passed"}},
 		"part of a baseline": {written(t, e, trials(eval.Passed)), 1, []string{"trial 1 of the baseline, which passed"}},
@@ -1056,27 +1067,35 @@ func TestWriteHTMLOrder(t *testing.T) {
 
 // Of a difference 60 steps are shown.
 func TestWriteHTMLOfALongDifference(t *testing.T) {
+	if page := longDifference(t, 60); strings.Count(page, `<li class="removed">`) != 60 || strings.Contains(page, "more step") {
+		t.Error("the page does not show 60 of 60 steps")
+	}
+	page := longDifference(t, 70)
+	if strings.Count(page, `<li class="removed">`) != 60 || !strings.Contains(page, ">10 more steps not shown.<") {
+		t.Error("the page does not show 60 of 70 steps")
+	}
+}
+
+// longDifference is the page of a trial without the n calls of the trial that passed.
+func longDifference(t *testing.T, n int) string {
 	e := &eval.Experiment{TrialsPerCase: 2}
 	for k, verdict := range []eval.Verdict{eval.Failed, eval.Passed} {
 		result := &dispatchtest.Result{}
-		for i := range 70 * k {
+		for i := range n * k {
 			result.Calls = append(result.Calls, proxytest.Call{Tool: fmt.Sprintf("tool_%02d", i), Status: 200, Source: "behavior", Order: i + 1})
 		}
 		e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: k + 1, Verdict: verdict, Result: result})
 	}
-	page := written(t, e, nil)
-	if strings.Count(page, `<li class="removed">`) != 60 || !strings.Contains(page, ">10 more steps not shown.<") {
-		t.Error("the page does not show 60 of 70 steps")
-	}
+	return written(t, e)
 }
 
 // If it is not known when the run began, times are counted from its first event. Of many arguments
 // that differ 20 are shown.
 func TestWriteHTMLOfAnOldRun(t *testing.T) {
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	trial := func(number int, verdict eval.Verdict, changed string) eval.Trial {
+	trial := func(number int, verdict eval.Verdict, changed string, n int) eval.Trial {
 		arguments := []byte(`{"same":1`)
-		for i := range 25 {
+		for i := range n {
 			arguments = fmt.Appendf(arguments, `,"p%02d":%q`, i, changed)
 		}
 		result := &dispatchtest.Result{}
@@ -1086,7 +1105,7 @@ func TestWriteHTMLOfAnOldRun(t *testing.T) {
 		}
 		return eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: number, Verdict: verdict, Result: result}
 	}
-	e := &eval.Experiment{TrialsPerCase: 2, Trials: []eval.Trial{trial(1, eval.Failed, "x"), trial(2, eval.Passed, "y")}}
+	e := &eval.Experiment{TrialsPerCase: 2, Trials: []eval.Trial{trial(1, eval.Failed, "x", 25), trial(2, eval.Passed, "y", 25)}}
 	page := written(t, e, nil)
 	for _, want := range []string{">+0 ms<", ">+5.00 s<", "/p19: ", ">and 5 more<"} {
 		if !strings.Contains(page, want) {
@@ -1095,6 +1114,10 @@ func TestWriteHTMLOfAnOldRun(t *testing.T) {
 	}
 	if strings.Contains(page, "/p20: ") {
 		t.Error("the page shows more than 20 arguments that differ")
+	}
+	e.Trials = []eval.Trial{trial(1, eval.Failed, "x", 20), trial(2, eval.Passed, "y", 20)}
+	if page = written(t, e); !strings.Contains(page, "/p19: ") || strings.Contains(page, " more<") {
+		t.Error("the page does not show all of 20 arguments that differ")
 	}
 }
 
