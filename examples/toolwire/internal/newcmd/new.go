@@ -164,26 +164,20 @@ func write(dir string, files map[string][]byte) (err error) {
 			}
 		}
 	}()
-	var folder func(string) error
-	folder = func(name string) error {
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			return nil
-		}
-		if parent := filepath.Dir(name); parent != name {
-			if err := folder(parent); err != nil {
-				return err
-			}
-		}
-		if err := os.Mkdir(name, 0o777); err != nil {
-			return err
-		}
-		made = append(made, name)
-		return nil
-	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		name := filepath.Join(dir, filepath.FromSlash(file))
-		if err := folder(filepath.Dir(name)); err != nil {
-			return err
+		var missing []string // folders, the innermost first
+		for folder := filepath.Dir(name); folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+			if _, err := os.Stat(folder); err == nil {
+				break
+			}
+			missing = append(missing, folder)
+		}
+		for _, folder := range slices.Backward(missing) {
+			if err := os.Mkdir(folder, 0o777); err != nil {
+				return err
+			}
+			made = append(made, folder)
 		}
 		out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err != nil {

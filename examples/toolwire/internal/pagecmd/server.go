@@ -379,6 +379,6 @@ func (s *server) render(w http.ResponseWriter, status int, name string, data any
 }
 
 func sentence(err error) string {
-	s := []rune(err.Error())
-	return strings.ToUpper(string(slices.Clip(s[:1]))) + string(s[1:]) + "."
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
