@@ -151,6 +151,7 @@ func TestDoctor(t *testing.T) {
 		{"empty file", []string{"-url", byBearer, "-token-file", file("none", "\n")}, 2, []string{"the file is empty"}},
 		{"no token file", []string{"-url", byBearer, "-token-file", "nope"}, 2, []string{"-token-file: ", "nope"}},
 		{"no tools file", with("-tools", "nope"), 2, []string{"-tools: "}},
+		{"no tools file beside a dataset", with("-tools", "nope", "-dataset", file("beside.csv", "user\nHello.\n")), 2, []string{"-tools: "}},
 		{"no manifest file", with("-manifest", "nope"), 2, []string{"-manifest: "}},
 		{"no dataset file", with("-dataset", "nope"), 2, []string{"-dataset: "}},
 		{"no ledger file", with("-tools", tokenFile, "-ledger", "nope"), 2, []string{"-ledger: "}},

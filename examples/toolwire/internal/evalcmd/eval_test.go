@@ -291,6 +291,11 @@ func TestReportsDoNotOverwrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for name, text := range map[string]string{"token": "hunter2", "prices.json": `{"m":{"input":1,"output":1}}`} {
+		if err := os.WriteFile(file(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	with := func(args ...string) []string {
 		return append([]string{"-dataset", file("tasks.csv"), "-world", file("world.json")}, args...)
 	}
@@ -304,6 +309,8 @@ func TestReportsDoNotOverwrite(t *testing.T) {
 	for want, args := range map[string][]string{
 		"-junit and -dataset":  with("-junit", file("tasks.csv")),
 		"-json and -world":     with("-json", file("world.json")),
+		"-html and -token":     with("-url", "http://127.0.0.1:1/", "-html", file("token"), "-token-file", file("token")),
+		"-json and -prices":    with("-json", file("prices.json"), "-prices", file("prices.json")),
 		"-html and -baseline":  with("-html", file("all.jsonl"), "-baseline", file("all.jsonl")),
 		"-json and -results":   with("-json", file("all.jsonl"), "-results", file("all.jsonl")),
 		"-html and -results":   with("-html", file("new"), "-results", file(".")+"/new"),
@@ -313,7 +320,7 @@ func TestReportsDoNotOverwrite(t *testing.T) {
 		"-json and -o":         {"merge", "-json", file("merged"), "-o", file("merged"), file("all.jsonl")},
 	} {
 		before := map[string]string{}
-		for _, name := range []string{"tasks.csv", "world.json", "all.jsonl"} {
+		for _, name := range []string{"tasks.csv", "world.json", "all.jsonl", "token", "prices.json"} {
 			text, err := os.ReadFile(file(name))
 			if err != nil {
 				t.Fatal(err)

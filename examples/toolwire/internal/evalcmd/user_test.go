@@ -2,6 +2,7 @@ package evalcmd
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,10 +13,12 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/internal/testkit"
 )
 
@@ -201,5 +204,18 @@ func TestInterruptedUserProgram(t *testing.T) {
 		if pid == 0 || !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("%s: the program %d is left running: %v", signal, pid, err)
 		}
+	}
+}
+
+// After the end of an experiment no program of its users starts.
+func TestNoUserProgramAfterTheEnd(t *testing.T) {
+	var running sync.RWMutex
+	user, err := (&options{user: os.Args[0]}).playUser(&running)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running.Lock()
+	if _, err := user(t.Context(), eval.Trial{}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

@@ -38,8 +38,6 @@ var ofRun = map[string]advice{
 			"text; see the contract report."},
 }
 
-var ofOtherRun = advice{danger, "See the raw exchange below."}
-
 // ofCall has the advice for requests that failed: by error class, by source of a result that reports a failure,
 // and for refusals without a known class by status.
 var ofCall = map[string]string{

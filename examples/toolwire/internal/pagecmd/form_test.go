@@ -186,4 +186,7 @@ func TestAgentOfCommandLine(t *testing.T) {
 			t.Errorf("%+v: the token is on the page of the run", tt)
 		}
 	}
+	if url := l.get("/dispatch").id("url").attr["value"]; url != agent.URL {
+		t.Errorf("after runs of other agents the form begins with %s", url)
+	}
 }

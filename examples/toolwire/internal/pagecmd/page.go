@@ -165,7 +165,7 @@ func (p *page) take(t *timeline.Texts, result *dispatchtest.Result) {
 	p.Status = completed
 	if !result.OK() {
 		class := cmp.Or(string(result.ErrorClass), string(result.StandIn))
-		p.Status, p.Failure = failed, &failure{class, t.Text("error", result.Error), cmp.Or(ofRun[class], ofOtherRun)}
+		p.Status, p.Failure = failed, &failure{class, t.Text("error", result.Error), ofRun[class]}
 	}
 	p.AtPing = p.Failure != nil && len(result.Turns) == 0
 	p.Warnings, p.Gradeable = result.Warnings, result.Gradeable

@@ -745,6 +745,13 @@ func TestTheWorldIsShownAndEdited(t *testing.T) {
 	has(t, page.id("final").say(), "edited")
 	has(t, page.id("before").say(), `"edited"`)
 	has(t, l.get("/dispatch?again=1").id("state").say(), edited)
+	agent = serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		order, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"})
+		return &dispatch.Response{FinalResponse: string(order.Response)}, err
+	})
+	path = l.dispatchTo(agent, map[string]string{"state": " \n"}) // the state of the world
+	l.runs.wait()
+	has(t, l.get(path).id("final").say(), "reading lamp")
 	has(t, l.get("/dispatch").id("state").say(), "4521") // the world itself has not changed
 	for _, state := range []string{"{", `["x"]`, `{"unknown":{"1":{}}}`} {
 		resp, body := l.post("/runs", map[string]string{"url": "http://127.0.0.1:1/", "auth_header": "X", "instruction": "x", "timeout": "3", "state": state})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -204,4 +206,37 @@ func TestContract(t *testing.T) {
 	page := l.get(path)
 	has(t, page.id("failure").say(), "agent_bad_response", "final_response")
 	has(t, page.id("contract").say(), "fatal", "final_response_missing")
+}
+
+// Every failure of a run at a URL has advice, and so has every request that failed.
+func TestAdvice(t *testing.T) {
+	for _, class := range []string{
+		string(dispatchtest.AuthFailed), string(dispatchtest.AgentTimeout), string(dispatchtest.Agent5xx), string(dispatchtest.Agent4xx),
+		string(dispatchtest.AgentBadResponse), string(dispatchtest.AgentUnreachable), string(dispatchtest.ContractViolation),
+		string(dispatchtest.NoAnswer), string(dispatchtest.OutOfTime),
+	} {
+		if a := ofRun[class]; a.Severity == "" || a.Advice == "" {
+			t.Errorf("%s has no advice", class)
+		}
+	}
+	for _, tt := range []struct {
+		attempt   timeline.Attempt
+		class, to string
+	}{
+		{timeline.Attempt{}, "no answer", "No whole answer was sent"},
+		{timeline.Attempt{Status: 404}, "status 404", "No such path or tool"},
+		{timeline.Attempt{Status: 404, Class: "of_tomorrow"}, "of_tomorrow", "No such path or tool"},
+		{timeline.Attempt{Status: 413}, "status 413", "at most 1 MiB"},
+		{timeline.Attempt{Status: 422}, "status 422", "The body is not a JSON object"},
+		{timeline.Attempt{Status: 422, Class: "invalid_arguments"}, "invalid_arguments", "do not match the tool's input_schema"},
+		{timeline.Attempt{Status: 429}, "status 429", "More than 60 requests"},
+		{timeline.Attempt{Status: 429, Class: "rate_limited"}, "rate_limited", "More than 60 requests"},
+		{timeline.Attempt{Status: 418}, "status 418", "The timeline has the reason"},
+	} {
+		p := &page{Run: &timeline.Run{}}
+		p.count(&timeline.Row{Name: "get_order", Attempts: []timeline.Attempt{tt.attempt, tt.attempt}})
+		if len(p.Failures) != 1 || p.Failures[0].Count != 2 || p.Failures[0].Class != tt.class || !strings.Contains(p.Failures[0].To, tt.to) {
+			t.Errorf("%+v: %+v", tt.attempt, p.Failures)
+		}
+	}
 }
