@@ -257,6 +257,20 @@ func TestCallFails(t *testing.T) {
 	}
 }
 
+// A result of 1 MiB is read, and no larger one.
+func TestBoundOfResults(t *testing.T) {
+	for _, extra := range []int{0, 1} {
+		server := peer(answering("tools/call", func(*mcp.CallToolRequest) (mcp.Result, error) {
+			text := strings.Repeat("x", 1<<20-2+extra) // and quotation marks
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+		}))
+		result, err := mcpbridge.Call(t.Context(), connect(t, overMemory(t, server), ""), "tool", nil)
+		if (err == nil) != (extra == 0) || err == nil && len(result) != 1<<20 {
+			t.Errorf("%d bytes more: %d bytes, %v", extra, len(result), err)
+		}
+	}
+}
+
 // box returns a toolbox with the tools of an MCP server.
 func box(t *testing.T, session *mcp.ClientSession) *toolbox.Toolbox {
 	t.Helper()

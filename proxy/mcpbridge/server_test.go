@@ -331,6 +331,19 @@ func testOver(t *testing.T, server *mcp.Server, session *mcp.ClientSession, run 
 	}
 }
 
+// Tools that a program adds to the server are listed after the tools of the run.
+func TestToolsAddedLater(t *testing.T) {
+	server := newServer(t, t.Context(), newRun(t).Client(nil))
+	server.AddTool(&mcp.Tool{Name: "a_note", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	list, err := connect(t, ways[0].over(t, server), ways[0].version).ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(list.Tools); n != 4 || list.Tools[0].Name != "refund_order" || list.Tools[n-1].Name != "a_note" {
+		t.Errorf("%d tools, from %s to %s", n, list.Tools[0].Name, list.Tools[n-1].Name)
+	}
+}
+
 func TestNewServerErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -339,6 +352,8 @@ func TestNewServerErrors(t *testing.T) {
 	}{
 		{"no type", []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"properties":{}}`)}},
 			[]string{`"a"`, `/input_schema must have "type": "object"`}},
+		{"no types", []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{}`)}, {Name: "b", InputSchema: json.RawMessage(`{}`)}},
+			[]string{`"a"`, `"b"`}},
 		{"all problems", []schema.Tool{{Name: "a b", InputSchema: json.RawMessage(`{"type":"object"}`)}, {Name: "c"}},
 			[]string{`"a b"`, `"c"`, "input_schema"}},
 		{"twice", []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"object"}`)}, {Name: "a", InputSchema: json.RawMessage(`{"type":"object"}`)}},
