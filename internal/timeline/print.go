@@ -70,7 +70,8 @@ func (r *Row) printCall(line func(label, format string, args ...any), response s
 		case a.Status == 0:
 			line("", "%s no answer: %s  (%s)", begin, reason, milliseconds(a.Took, 2))
 		default:
-			line("", "%s %d %s: %s  (%s)", begin, a.Status, bounded.Line(a.Class, maxValue), reason, milliseconds(a.Took, 2))
+			status := strings.TrimSuffix(fmt.Sprintf("%d %s", a.Status, bounded.Line(a.Class, maxValue)), " ")
+			line("", "%s %s: %s  (%s)", begin, status, reason, milliseconds(a.Took, 2))
 		}
 	}
 	for _, note := range r.Notes {

@@ -57,7 +57,7 @@ func TestAssertions(t *testing.T) {
 		{"called deep", func(t testing.TB) { record.AssertCalled(t, "get_order", `{"deep":{"a":[1,{"b":2}]}}`) }, nil},
 		{"called otherwise", func(t testing.TB) { record.AssertCalled(t, "refund_order", `{"id":"2"}`) },
 			[]string{`refund_order was not called with {"id":"2"}`, happened, `sub: refund_order {"id":"1"}`,
-				"-> 500 : a failure rule"}},
+				"-> 500: a failure rule"}},
 		{"called shorter list", func(t testing.TB) { record.AssertCalled(t, "get_order", `{"deep":{"a":[1]}}`) },
 			[]string{"was not called"}},
 		{"called but refused", func(t testing.TB) { record.AssertCalled(t, "cancel_order", "") },
@@ -338,7 +338,7 @@ func TestARecordInWords(t *testing.T) {
 	text := run.Log().String()
 	at := 0
 	for _, part := range []string{"trace      thinking", "where it occurred", "sub: get_order", "(odyssey, ", "sub: refund_order",
-		"sub: cancel_order", "-> 500 ", "sub: get_order", "trace      thinking", `"hm"`} {
+		"sub: cancel_order", "-> 500: ", "sub: get_order", "trace      thinking", `"hm"`} {
 		i := strings.Index(text[at:], part)
 		if i < 0 {
 			t.Fatalf("%q is missing or out of order in\n%s", part, text)

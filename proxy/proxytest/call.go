@@ -107,11 +107,11 @@ func (v *runRequest) serveTool() {
 	name, w := v.call.Tool, v.platform.world
 	tool := w.tools[name]
 	if tool == nil {
+		shown, meant := bounded.Name(name), bounded.Meant(name, w.names.Tools)
 		if !v.platform.lenient {
-			v.run.addFault(fmt.Sprintf("the agent called %s, which is not declared (%s)",
-				bounded.Name(name), bounded.Meant(name, w.names.Tools)))
+			v.run.addFault(fmt.Sprintf("the agent called %s, which is not declared (%s)", shown, meant))
 		}
-		v.refuse(http.StatusNotFound, "tool_not_executable", bounded.Undeclared(name, w.names.Tools))
+		v.refuse(http.StatusNotFound, "tool_not_executable", fmt.Sprintf("%s is not declared; %s", shown, meant))
 		return
 	}
 	if tool.executed {

@@ -43,7 +43,7 @@ func TestRefusedCallsAreShown(t *testing.T) {
 		"proxytest: the proxy refused get_order: no answer: reset",
 		"proxytest: the proxy refused get_order: no answer: truncate",
 		"proxytest: the proxy refused sub: get_order: 422: the body is ",
-		"proxytest: the proxy refused nope: 404 tool_not_executable: ",
+		"proxytest: the proxy refused nope: 404 tool_not_executable: nope is not declared; ",
 		"proxytest: the proxy refused thinking: 400: a failure rule",
 		"proxytest: the proxy refused get_order: 429 rate_limited: ",
 		"proxytest: the proxy refused get_order: 401 run_token_expired: ",
@@ -106,5 +106,28 @@ func TestNothingIsShownAfterTheTest(t *testing.T) {
 	run.End("")
 	if _, err := late.Do(t.Context(), "get_order", nil); !proxy.IsRunOver(err) || output != "" {
 		t.Errorf("%v, output %q", err, output)
+	}
+}
+
+// Every refusal in the timeline has a reason, and nothing stands for a class that is not there.
+func TestTheTimelineSaysWhyACallIsRefused(t *testing.T) {
+	for want, world := range map[string]proxytest.World{
+		"-> 404 tool_not_executable: get_order is not declared; declared: none  (": {},
+		"-> 400: a failure rule of the task refuses the call  (": {
+			Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")},
+			FailureRules: []proxytest.FailureRule{{Status: 400}},
+		},
+	} {
+		platform, err := proxytest.New(world, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := platform.NewRun()
+		if _, err := run.Client(nil).Do(t.Context(), "get_order", nil); err == nil {
+			t.Error("the call is not refused")
+		}
+		if got := run.Log().String(); !strings.Contains(got, want) {
+			t.Errorf("got\n%swant %s", got, want)
+		}
 	}
 }
