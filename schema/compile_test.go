@@ -64,18 +64,18 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 		{"closest alternative", `{"anyOf":[{"type":"null"},{"type":"object","required":["a"]}]}`, `{}`,
 			`|required|is missing the required property "a"`},
 		{"several of another type", `{"anyOf":[{"type":"string"},{"required":["a","b"]},{"required":["c"]}]}`, `{}`,
-			"|anyOf|matches none of the 3 alternatives\n|required|is missing the required property \"c\""},
+			"|anyOf|matches none of the 3 alternatives; compared with the nearest one\n|required|is missing the required property \"c\""},
 		{"discriminated", `{"oneOf":[
 			{"properties":{"kind":{"const":"a"},"x":{"type":"string"}}},
 			{"properties":{"kind":{"const":"b"},"y":{"type":"string"}}}]}`, `{"kind":"b","y":1}`,
-			"|oneOf|matches none of the 2 alternatives\n/y|type|must be a string, not a number"},
+			"|oneOf|matches none of the 2 alternatives; compared with the nearest one\n/y|type|must be a string, not a number"},
 		{"discriminated by an enum", `{"oneOf":[
 			{"properties":{"kind":{"enum":["a"]}}},{"properties":{"kind":{"enum":["b"]}},"required":["x","y"]}]}`, `{"kind":"b"}`,
-			"|oneOf|matches none of the 2 alternatives\n|required|is missing the required property \"x\"\n" +
+			"|oneOf|matches none of the 2 alternatives; compared with the nearest one\n|required|is missing the required property \"x\"\n" +
 				"|required|is missing the required property \"y\""},
 		{"alternatives before the parts of one that is elsewhere", `{"$defs":{"x":{"required":["b"]}},"properties":{"a":{"anyOf":[
 			{"$ref":"#/$defs/x"},{"required":["c","d"]}]}}}`, `{"a":{}}`,
-			"/a|anyOf|matches none of the 2 alternatives\n/a|required|is missing the required property \"b\""},
+			"/a|anyOf|matches none of the 2 alternatives; compared with the nearest one\n/a|required|is missing the required property \"b\""},
 		{"another issue after 79 that read the same", `{"allOf":[` + strings.Repeat(`{"properties":{"a":{"type":"string"}}},`, 79) +
 			`{}],"properties":{"b":{"type":"string"}}}`, `{"a":1,"b":1}`,
 			"/a|type|must be a string, not a number\n/b|type|must be a string, not a number"},

@@ -24,7 +24,7 @@ func (l leaf) message() string {
 		if c.types != nil {
 			return fmt.Sprintf("must be %s, not %s", anyType(c.types), article(c.got))
 		}
-		return fmt.Sprintf("matches none of the %d alternatives", c.among)
+		return fmt.Sprintf("matches none of the %d alternatives; compared with the nearest one", c.among)
 	}
 	switch k := l.err.ErrorKind.(type) {
 	case *kind.Type:
