@@ -210,7 +210,7 @@ func TestSpecialist(t *testing.T) {
 }
 
 // ask is one request of the loop, streamed.
-func ask(ctx context.Context, client openai.Client, params openai.ChatCompletionNewParams) (openai.ChatCompletionMessage, error) {
+func ask(ctx context.Context, client openai.Client, params openai.ChatCompletionNewParams) (openai.ChatCompletionChoice, error) {
 	params.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}
 	stream := client.Chat.Completions.NewStreaming(ctx, params)
 	var completion openai.ChatCompletionAccumulator
@@ -218,20 +218,21 @@ func ask(ctx context.Context, client openai.Client, params openai.ChatCompletion
 		completion.AddChunk(stream.Current())
 	}
 	if err := stream.Err(); err != nil || len(completion.Choices) == 0 {
-		return openai.ChatCompletionMessage{}, cmp.Or(err, errors.New("the model returned no choices"))
+		return openai.ChatCompletionChoice{}, cmp.Or(err, errors.New("the model returned no choices"))
 	}
-	return completion.Choices[0].Message, nil
+	return completion.Choices[0], nil
 }
 
 func TestStream(t *testing.T) {
 	model := llmtest.New(t, llmtest.Text("Hello.").Usage(7, 2))
 	client := newClient(model.Client().Transport, option.WithBaseURL(model.URL), option.WithAPIKey("none"))
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		reply, err := ask(ctx, client, openai.ChatCompletionNewParams{Model: "gpt-5.2", Messages: []message{openai.UserMessage(run.Instruction)}})
+		choice, err := ask(ctx, client, openai.ChatCompletionNewParams{Model: "gpt-5.2", Messages: []message{openai.UserMessage(run.Instruction)}})
 		if err != nil {
 			return nil, err
 		}
-		return &dispatch.Response{FinalResponse: reply.Content}, nil
+		text := llm.FinalResponse(choice.Message.Content+choice.Message.Refusal, choice.FinishReason)
+		return &dispatch.Response{FinalResponse: text}, nil
 	}
 	got := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "Hi.", World: shop()})
 	var response struct {
