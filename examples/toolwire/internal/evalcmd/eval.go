@@ -126,6 +126,8 @@ const usage = `usage: toolwire eval [flags]
        toolwire eval versions [flags] FILE…
 
 Run a dataset of tasks against an agent on this machine. Without -url the tasks go to a sample agent.
+A row passes if the platform would grade its run, the final response contains the text in a column "says", and a run
+with the expected_outcome refusal changes nothing.
 merge puts the results of all shards together. versions compares the results of several versions.`
 
 // Run runs the command and returns its exit status.
