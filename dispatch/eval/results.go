@@ -38,8 +38,12 @@ type header struct {
 // while it wrote, is not an error. Trials that do not fit the header of the file are problems too. scan returns
 // the header, and where the last whole line ends.
 func scan(file string, in io.Reader, problems *problems, see func(r *record, at span)) (h header, end int64) {
+	type trial struct {
+		id     string
+		number int
+	}
 	type place struct{ line, retries int }
-	seen := map[string]map[int]place{}
+	seen := map[trial]place{}
 	lines := lineReader{Reader: bufio.NewReaderSize(in, 64<<10)}
 	for n := 1; ; n++ {
 		bad := func(code, format string, args ...any) { problems.file(code, file, n, format, args...) }
@@ -80,15 +84,13 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 					shown(r.ID), r.Trial, h.Shard, bounded.Plural(h.Trials, "trial"))
 				break
 			}
-			if seen[r.ID] == nil {
-				seen[r.ID] = map[int]place{}
-			}
-			if before, twice := seen[r.ID][r.Trial]; twice && r.Retries <= before.retries {
+			one := trial{r.ID, r.Trial}
+			if before, twice := seen[one]; twice && r.Retries <= before.retries {
 				bad(doubledResult, "case %s, trial %d is in line %d too", shown(r.ID), r.Trial, before.line)
 			} else if differ := r.Fingerprint.differences(h.Fingerprint); len(differ) > 0 {
 				bad(foreignResult, "the result is of another experiment: %s", strings.Join(differ, ", "))
 			}
-			seen[r.ID][r.Trial] = place{n, r.Retries}
+			seen[one] = place{n, r.Retries}
 			see(&r, span{file, end, len(text)})
 		}
 		end += int64(len(text)) + 1
