@@ -257,6 +257,9 @@ func TestDatasetLimits(t *testing.T) {
 		if !ok || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %.300v\nwant %s", tt.name, err, tt.want)
 		}
+		if ok && tt.name != "problems" && len(bad.Problems) != 1 {
+			t.Errorf("%s: %d problems", tt.name, len(bad.Problems))
+		}
 		if ok && tt.name == "problems" && (len(bad.Problems) != 2 || bad.More != 498 || !strings.HasSuffix(err.Error(), "\n  - and 498 more")) {
 			t.Errorf("%d problems and %d more: %v", len(bad.Problems), bad.More, err)
 		}

@@ -129,10 +129,8 @@ type problems struct {
 // maxProblems is how many problems an error lists.
 const maxProblems = 100
 
-func (ps *problems) full() bool { return len(ps.found) == cmp.Or(ps.most, maxProblems) }
-
 func (ps *problems) add(p Problem) {
-	if ps.full() {
+	if len(ps.found) == cmp.Or(ps.most, maxProblems) {
 		ps.more++
 		return
 	}

@@ -179,10 +179,6 @@ func (d *reader) whole(code string, format string, args ...any) {
 // problem reports a problem of the row that is being read, in the column with this index, or of the
 // whole row (-1).
 func (d *reader) problem(code string, index int, format string, args ...any) {
-	if d.problems.full() { // the text of one that is only counted would take memory
-		d.problems.more++
-		return
-	}
 	p := Problem{Code: code, Row: d.row, Line: d.line, column: index, Message: fmt.Sprintf(format, args...)}
 	if index >= 0 {
 		p.Column = d.set.Columns[index]

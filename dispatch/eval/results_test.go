@@ -451,6 +451,48 @@ func TestGrade(t *testing.T) {
 	}
 }
 
+// A grader that ends its goroutine decides about its trial only, in a run and when results are graded again.
+func TestGraderThatLeaves(t *testing.T) {
+	dir := t.TempDir()
+	cases := casesOf(t, csvOf("leave", "stay"), dispatchtest.Task{})
+	opts := eval.Options{Trials: 2, FirstFailure: true, ResultsFile: filepath.Join(dir, "run.jsonl"), Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
+		if c.Row.User == "leave" {
+			runtime.Goexit()
+		}
+		return nil
+	}}
+	if got := ended(run(t, obedient, cases, &opts)); got != "! .." {
+		t.Errorf("the run: %s", got)
+	}
+	file := opts.ResultsFile
+	opts.ResultsFile = filepath.Join(dir, "graded.jsonl")
+	if e, err := eval.Grade(t.Context(), cases, &opts, file); err != nil || ended(e) != "! .." || ended(load(t, opts.ResultsFile)) != "! .." {
+		t.Errorf("graded again: %v", err)
+	}
+}
+
+// The results of shards that are graded again are in the order of the files and their lines.
+func TestGradeKeepsTheOrder(t *testing.T) {
+	dir := t.TempDir()
+	cases := casesOf(t, csvOf("a", "b", "c", "d", "e", "f", "g"), dispatchtest.Task{})
+	opts := eval.Options{Parallel: 1}
+	var files []string
+	var want []byte
+	for _, opts.Shard = range []string{"2/2", "1/2"} {
+		opts.ResultsFile = filepath.Join(dir, fmt.Sprintf("%c.jsonl", opts.Shard[0]))
+		run(t, obedient, cases, &opts)
+		_, lines, _ := bytes.Cut(read(t, opts.ResultsFile), []byte("\n"))
+		files, want = append(files, opts.ResultsFile), append(want, lines...)
+	}
+	opts.Shard, opts.ResultsFile, opts.Parallel = "", filepath.Join(dir, "graded.jsonl"), 3
+	if _, err := eval.Grade(t.Context(), cases, &opts, files...); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, _ := bytes.Cut(read(t, opts.ResultsFile), []byte("\n")); !bytes.Equal(got, want) {
+		t.Errorf("the lines are\n%s\nwant\n%s", got, want)
+	}
+}
+
 // held returns how many bytes are in use.
 func held() int {
 	runtime.GC()

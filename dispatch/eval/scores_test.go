@@ -469,3 +469,26 @@ func TestUnitsOfScores(t *testing.T) {
 		t.Errorf("%+v, %+v", a.Effect, b.Effect)
 	}
 }
+
+// A page names each model once, and no model for responses that report tokens only.
+func TestModelsOfThePage(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		model := `,"model":"small"`
+		if strings.Contains(string(body), "unnamed") {
+			model = ""
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"final_response":"x","metadata":{"total_input_tokens":1,"total_output_tokens":1`+model+`}}`)
+	})
+	for name, want := range map[string]string{"unnamed": "", "named": "small"} {
+		e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler}, casesOf(t, csvOf(name, name), dispatchtest.Task{}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := textOf(written(t, e))
+		if got := strings.Contains(text, ", model "); got != (want != "") || want != "" && !strings.Contains(text, "Models "+want+" ") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}

@@ -330,6 +330,10 @@ func TestPlanOfUsers(t *testing.T) {
 	if plan, err = (&eval.Options{}).Plan(cases); err != nil || plan.Skipped != 3 || plan.Turns != 1 || plan.Asked != 0 {
 		t.Errorf("without a user: %s, error %v", plan, err)
 	}
+	byHand := []eval.Case{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
+	if plan, err = (&eval.Options{Shard: "1/2"}).Plan(byHand); err != nil || plan.Cases != 2 || plan.Trials != 2 || plan.Turns != 2 {
+		t.Errorf("a shard of cases without an instruction: %s, error %v", plan, err)
+	}
 }
 
 // A row that needs the sandbox is not played, whatever its persona, and the reason names the sandbox.
