@@ -230,8 +230,8 @@ func TestMismatches(t *testing.T) {
 		{"end state", eval.EndState(wanted(`[]`)), `/order/4521/status: "shipped"`, `/order/4521/status: "refunded"`},
 		{"judge", eval.Judge{Criterion: "It asks first.", Ask: func(context.Context, string) (string, error) { return "FAIL It does not.", nil }}.Grader(), "It asks first.", response},
 		{"all", eval.All(eval.Says("I"), eval.Says("$25")), "$25", response},
-		{"of the caller", func(context.Context, eval.Case, *dispatchtest.Result) error {
-			return fmt.Errorf("the amount: %w", &eval.Mismatch{Reason: "is wrong", Expected: strings.Repeat("x", 5000), Actual: "20"})
+		{"of the caller", func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error {
+			return fmt.Errorf("the amount: %w", &eval.Mismatch{Reason: "is wrong: " + r.FinalResponse, Expected: strings.Repeat("x", 5000), Actual: "20"})
 		}, strings.Repeat("x", 2048) + "\n…", "20"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestMismatches(t *testing.T) {
 				var line struct{ Mismatches []eval.Mismatch }
 				_, last, _ := bytes.Cut(read(t, name), []byte("\n"))
 				if err := json.Unmarshal(last, &line); err != nil || len(line.Mismatches) != 1 || strings.TrimSpace(line.Mismatches[0].Expected) != tt.expected ||
-					strings.TrimSpace(line.Mismatches[0].Actual) != hide(tt.actual) || line.Mismatches[0].Reason == "" {
+					strings.TrimSpace(line.Mismatches[0].Actual) != hide(tt.actual) || line.Mismatches[0].Reason == "" || bytes.Contains(last, []byte(secret)) {
 					t.Errorf("%v, the file has %q, want %q and %q", err, line.Mismatches, tt.expected, tt.actual)
 				}
 			}
@@ -268,15 +268,40 @@ func TestMismatches(t *testing.T) {
 					t.Error("the page shows the final response twice")
 				}
 			}
-			passed, err := eval.Grade(t.Context(), cases, nil, file)
-			if err != nil || strings.Contains(written(t, passed), `aria-label="expected"`) {
-				t.Errorf("%v, or the page shows what another grader expected", err)
+			for _, other := range []eval.Grader{nil, func(context.Context, eval.Case, *dispatchtest.Result) error { return errors.New("no") }} {
+				again, err := eval.Grade(t.Context(), cases, &eval.Options{Grader: other}, file)
+				if err != nil || strings.Contains(written(t, again), `aria-label="expected"`) {
+					t.Errorf("%v, or the page shows what another grader expected", err)
+				}
 			}
 			write(t, file, regexp.MustCompile(`"mismatches":\[.*?\}\],`).ReplaceAll(read(t, file), nil))
 			if page := written(t, load(t, file)); strings.Contains(page, `aria-label="expected"`) || !strings.Contains(page, "Not as expected") {
 				t.Error("the page of an old file is not the page without the texts")
 			}
 		})
+	}
+}
+
+// Of the mismatches of a trial 20 are kept. The flags that are set stand beside the flag that is expected.
+func TestMismatchesOfATrial(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	grade := func(context.Context, eval.Case, *dispatchtest.Result) error {
+		var errs []error
+		for i := range 25 {
+			errs = append(errs, &eval.Mismatch{Reason: "wrong", Expected: fmt.Sprint(i)})
+		}
+		return errors.Join(errs...)
+	}
+	run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{Grader: grade, ResultsFile: file})
+	var line struct{ Mismatches []eval.Mismatch }
+	_, last, _ := bytes.Cut(read(t, file), []byte("\n"))
+	if err := json.Unmarshal(last, &line); err != nil || len(line.Mismatches) != 20 || line.Mismatches[19].Expected != "19" {
+		t.Errorf("%v, %d mismatches", err, len(line.Mismatches))
+	}
+	result := &dispatchtest.Result{}
+	result.Declared.Flags, result.State.Flags = []string{"vip"}, []string{"late", "new"}
+	if m, is := errors.AsType[*eval.Mismatch](eval.Flag("vip")(t.Context(), eval.Case{}, result)); !is || m.Expected != "vip" || m.Actual != "late\nnew" {
+		t.Errorf("%+v", m)
 	}
 }
 

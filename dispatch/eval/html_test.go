@@ -331,7 +331,11 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 			t.Errorf("%q is not at the top:\n%s", want, top)
 		}
 	}
+	second.SliceBy = []string{"team"}
 	c := compare(t, first, second)
+	if second.SliceBy = nil; len(c.Slices) != 5 || c.Slices[0].Gates != nil {
+		t.Errorf("%d parts, and they have gates", len(c.Slices))
+	}
 	if c.Gate != eval.GateFailed || len(c.Gates) != 2 || c.Gates[0].Gate != c.Bound("", 0.02).Gate || c.Gates[1].Score != "cost" {
 		t.Errorf("%s: %+v", c.Gate, c.Gates)
 	}
@@ -431,6 +435,9 @@ func TestRowsOfThePage(t *testing.T) {
 	page = written(t, e)
 	if !strings.Contains(page, "<span class=\"cells\">team:\tx</span>") {
 		t.Error("the row does not show its cells, without those that are empty or in its title")
+	}
+	if parts := e.Slices("team"); len(parts) != 1 || parts[0].Value != "x" {
+		t.Error("a cell of a part has space around it")
 	}
 	if dots, reasons := strings.Count(page, `<i class="dot `), strings.Count(page, `<span class="why">`); dots != 20 || reasons != 2 {
 		t.Errorf("%d dots and %d reasons", dots, reasons)
@@ -668,7 +675,7 @@ func TestLinksOfColumnsThatReadAlike(t *testing.T) {
 // Of a cell that is too long for a part the page shows the beginning, from memory and from a file.
 func TestLongCellsOfThePage(t *testing.T) {
 	long := strings.Repeat("é", 120)
-	cases := casesOf(t, "user,says,topic\nsay a,"+long+",x\nsay b,short,x\n", dispatchtest.Task{})
+	cases := casesOf(t, "user,says,topic\nsay a,"+long+","+long[:100]+"\nsay b,short,"+long[:102]+"\n", dispatchtest.Task{})
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	inMemory := run(t, obedient, cases, &eval.Options{ResultsFile: file})
 	for name, e := range map[string]*eval.Experiment{"memory": inMemory, "file": load(t, file)} {
@@ -677,6 +684,9 @@ func TestLongCellsOfThePage(t *testing.T) {
 		}
 		if parts := e.Slices("says"); len(parts) != 2 || parts[0].Value != "" || parts[1].Value != "short" {
 			t.Errorf("%s: %d parts", name, len(parts))
+		}
+		if parts := e.Slices("topic"); len(parts) != 2 || parts[0].Value != "" || parts[1].Value != long[:100] {
+			t.Errorf("%s: a cell of 100 bytes has a part, and one of 102 has none", name)
 		}
 	}
 }

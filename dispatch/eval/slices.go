@@ -65,7 +65,7 @@ func (r *Row) cell(column string) string {
 	if !known {
 		value = strings.TrimSpace(r.Extra[column])
 	}
-	if !known && column == "expected_outcome" {
+	if column == "expected_outcome" {
 		value = r.ExpectedOutcome
 	}
 	if len(value) > maxSliced {
