@@ -502,6 +502,19 @@ func held() int {
 	return int(m.HeapAlloc)
 }
 
+// Trials that are loaded share equal texts: 400 with a reason of 10 KB hold less than half of 4 MB.
+func TestLoadKeepsEqualTextsOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	reason := errors.New(strings.Repeat("no ", 3400))
+	run(t, obedient, casesOf(t, csvOf("say"), dispatchtest.Task{}), &eval.Options{Trials: 400, ResultsFile: file,
+		Grader: func(context.Context, eval.Case, *dispatchtest.Result) error { return reason }})
+	before := held()
+	e := load(t, file)
+	if more := held() - before; more > 2<<20 || e.Trials[399].Reason != reason.Error() {
+		t.Errorf("%d bytes more are in use", more)
+	}
+}
+
 // heldWriter notes how much is in use at most while it is written to.
 type heldWriter struct{ written, next, most int }
 
