@@ -170,6 +170,12 @@ func TestReadyGraders(t *testing.T) {
 	if _, err := eval.SaysJSON(json.RawMessage(`{"type":1}`)); err == nil {
 		t.Error("a bad schema is accepted")
 	}
+	// A trace event that was refused is not a call.
+	refused := &dispatchtest.Result{}
+	refused.Declared.Tools, refused.Refused = []string{"get_order"}, []proxytest.Call{{Tool: "get_order", Trace: true}}
+	if err := eval.NotCalled("get_order", "")(t.Context(), eval.Case{}, refused); err != nil {
+		t.Error(err)
+	}
 	// A caller of a grader gets what is wrong with the document, and the mismatch.
 	grade, err := eval.SaysJSON(json.RawMessage(`{"type":"object"}`))
 	if err != nil {
