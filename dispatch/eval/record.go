@@ -242,7 +242,7 @@ var causes = []Cause{
 func (r *record) trial(c Case, at span) Trial {
 	if c.ID == "" {
 		c = Case{ID: r.ID, Name: r.Name, Group: r.Group}
-		if r.Row > 0 {
+		if r.Row > 0 || len(r.Columns) > 0 { // a row of the caller's may have no number
 			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected, cells: r.Columns}
 		}
 	}

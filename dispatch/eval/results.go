@@ -6,13 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // resultsFormat is the first member of a file of results: its name and version.
@@ -188,6 +190,9 @@ func (h *header) differences(other *header) []string {
 	list := h.unlike(other)
 	if h.Shard != other.Shard {
 		list = append(list, "the shard is "+h.Shard+" and not "+other.Shard)
+	}
+	if len(list) == 0 && !slices.Equal(slices.Sorted(maps.Keys(h.Cases)), slices.Sorted(maps.Keys(other.Cases))) {
+		list = append(list, "the cases of the shard are others") // somebody has changed the header
 	}
 	return list
 }

@@ -234,6 +234,8 @@ func TestForeignFiles(t *testing.T) {
 		"early":      {whole, cases, func(o *eval.Options) { o.FirstFailure = true }, "FirstFailure is false and not true"},
 		"twice":      {bytes.Join([][]byte{whole, lines[2]}, nil), cases, nil, "line 6: case "},
 		"other line": {bytes.Replace(whole, []byte(`"agent":"v1"},"started`), []byte(`"agent":"v0"},"started`), 1), cases, nil, "line 2: the result is of another experiment"},
+		"more cases": {bytes.Replace(whole, []byte(`"cases":{`), []byte(`"cases":{"c":2,`), 1), cases, nil, "line 1: the file has results of another experiment: the cases of the shard are others"},
+		"less cases": {regexp.MustCompile(`"cases":\{"\w+":\d,`).ReplaceAll(lines[0], []byte(`"cases":{`)), cases, nil, "line 1: the file has results of another experiment: the cases of the shard are others"},
 		"garbage":    {bytes.Join([][]byte{lines[0], lines[1], []byte("garbage\n"), lines[2]}, nil), cases, nil, "line 3: the line is not a result"},
 		"a diary":    {[]byte("Dear diary"), cases, nil, "line 1: the file does not begin as a file of results"},
 		"too many":   {bytes.Replace(whole, []byte(`"trials":2`), []byte(`"trials":10001`), 1), cases, nil, "line 1: the line is not the header of a file of results"},
@@ -490,6 +492,31 @@ func TestGradeKeepsTheOrder(t *testing.T) {
 	}
 	if _, got, _ := bytes.Cut(read(t, opts.ResultsFile), []byte("\n")); !bytes.Equal(got, want) {
 		t.Errorf("the lines are\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The cells of a row that no dataset has have no secrets of the target either when results are graded again.
+func TestGradeOfARowOfTheCaller(t *testing.T) {
+	const secret = "s3cr-t0ken-0123456789"
+	handler, err := dispatch.New(obedient, &dispatch.Options{Tokens: []string{secret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := []eval.Case{{ID: "a", Row: &eval.Row{Extra: map[string]string{"key": "the " + secret}}, Task: dispatchtest.Task{Instruction: "say"}}}
+	file, again := filepath.Join(t.TempDir(), "results.jsonl"), filepath.Join(t.TempDir(), "again.jsonl")
+	target := dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}
+	if _, err := eval.Run(t.Context(), target, cases, &eval.Options{ResultsFile: file}); err != nil {
+		t.Fatal(err)
+	}
+	e, err := eval.Grade(t.Context(), cases, &eval.Options{ResultsFile: again}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(read(t, again)) + reports(t, e) + reports(t, load(t, file)); strings.Contains(text, secret) || strings.Count(text, "the [redacted]") < 3 {
+		t.Errorf("the secret is written, or not said to be hidden:\n%s", text)
+	}
+	if cases[0].Row.Extra["key"] != "the "+secret {
+		t.Error("the caller's row has changed")
 	}
 }
 
