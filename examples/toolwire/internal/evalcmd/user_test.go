@@ -185,7 +185,7 @@ func TestInterruptedUserProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		pid := 0
-		for limit := time.Now().Add(time.Minute); pid == 0 && time.Now().Before(limit); time.Sleep(time.Millisecond) {
+		for limit := time.Now().Add(5 * time.Minute); pid == 0 && time.Now().Before(limit); time.Sleep(time.Millisecond) {
 			if text, err := os.ReadFile(started); err == nil {
 				pid, _ = strconv.Atoi(string(text))
 			}
