@@ -31,6 +31,24 @@ func TestTargetShowsNoSecretOfAMalformedURL(t *testing.T) {
 	}
 }
 
+// Credentials in a URL are hidden however short they are, and so is a user name that may be a token.
+func TestTargetShowsNoCredentialsOfAURL(t *testing.T) {
+	for _, info := range []string{"zq:jj", "zq:", ":jj", "zqjj", "zq", "z%40q:j%2Fj", "zqzqzq:jjjjjj"} {
+		for _, url := range []string{"https://" + info + "@example.com/dispatch?a=b", info + "@example.com/dispatch"} {
+			for _, format := range []string{"%v", "%+v", "%#v"} {
+				shown := fmt.Sprintf(format, dispatchtest.Target{URL: url})
+				if strings.ContainsAny(shown, "zqj@") || !strings.Contains(shown, "[redacted]") {
+					t.Errorf("%s of %s shows %s", format, url, shown)
+				}
+			}
+		}
+	}
+	const url = "http://[::1]:8080/a%20b/c@d"
+	if shown := fmt.Sprint(dispatchtest.Target{URL: url}); !strings.Contains(shown, url) {
+		t.Errorf("%s is shown as %s", url, shown)
+	}
+}
+
 // A URL that no request can be sent to is a mistake of the caller, and not an agent that cannot be reached.
 func TestTargetURLIsChecked(t *testing.T) {
 	for _, url := range []string{"localhost:8080/dispatch", "ftp://127.0.0.1/", "http://", "::"} {

@@ -89,10 +89,11 @@ type SubAgent struct {
 	TalksTo []string `json:"talks_to,omitzero"` // actor ids of other sub-agents
 }
 
-// Format implements [fmt.Formatter]. It replaces the value of the auth header with "[redacted]",
-// including a value in Extra.
+// Format implements [fmt.Formatter]. It prints "[redacted]" for the value of the auth header, including a
+// value in Extra, and for what may be secret in EndpointURL.
 func (r Registration) Format(f fmt.State, verb rune) {
 	type plain Registration
+	r.EndpointURL = redact.New(redact.URL(r.EndpointURL)...).Redact(r.EndpointURL)
 	r.AuthValue = redact.Field(r.AuthValue)
 	r.Extra = slices.Clone(r.Extra)
 	for i, m := range r.Extra {

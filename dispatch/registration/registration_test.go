@@ -427,3 +427,14 @@ func TestValidateIsDeterministic(t *testing.T) {
 		t.Errorf("got %v", first)
 	}
 }
+
+// A printed registration shows no credentials of its URL.
+func TestFormatHidesCredentialsOfTheURL(t *testing.T) {
+	r := registration.Registration{Name: "a", EndpointURL: "https://zz:jj@agents.example.com/dispatch?key=jzjz"}
+	for _, format := range []string{"%v", "%+v", "%#v"} {
+		shown := fmt.Sprintf(format, r)
+		if strings.ContainsAny(shown, "zj") || !strings.Contains(shown, "agents.example.com/dispatch?[redacted]") {
+			t.Errorf("%s shows %s", format, shown)
+		}
+	}
+}

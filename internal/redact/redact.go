@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -44,19 +45,25 @@ func New(secrets ...string) *Set {
 	return &Set{Hide(f)}
 }
 
-// URL returns the parts of a URL that may be secret: the query, its values, and the password. Of a
-// text that is not a URL, all may be.
+// URL returns the parts of a URL that may be secret: the query, its values, the password or, without one, the
+// user name, and both in their place, which hides short ones too. Of a text that is not a URL, all may be.
 func URL(text string) []string {
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || u.Host == "" && strings.Contains(text, "@") { // such as user:password@example.com
 		return []string{text}
 	}
 	secrets := []string{u.RawQuery}
 	for _, values := range u.Query() {
 		secrets = append(secrets, values...)
 	}
-	password, _ := u.User.Password()
-	return append(secrets, password)
+	if u.User == nil {
+		return secrets
+	}
+	info, secret := u.User.Username(), u.User.Username()
+	if password, ok := u.User.Password(); ok {
+		info, secret = info+":"+password, password
+	}
+	return append(secrets, secret, "//"+info+"@")
 }
 
 func (f *forms) add(secret string) {
@@ -76,9 +83,11 @@ func (f *forms) add(secret string) {
 var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 
 // spellings returns the forms that still differ from the secret when their ASCII escapes are
-// undone: + for a space, and escapes of characters that are not ASCII.
+// undone: + for a space, escapes of characters that are not ASCII, and control characters as Go quotes them,
+// such as the line break at the end of a key, which net/url quotes in its errors.
 func spellings(secret string) []string {
-	var forms []string
+	quoted := strconv.Quote(secret)
+	forms := []string{quoted[1 : len(quoted)-1]}
 	for _, form := range []string{url.QueryEscape(secret), url.PathEscape(secret)} {
 		forms = append(forms, form, percent.ReplaceAllStringFunc(form, strings.ToLower))
 	}

@@ -174,13 +174,31 @@ func TestRedactOfALongTextTakesLittleMemory(t *testing.T) {
 }
 
 func TestURL(t *testing.T) {
-	got := URL("https://user:pass@example.com/p?key=s%65cret&x=y")
-	slices.Sort(got)
-	if want := []string{"key=s%65cret&x=y", "pass", "secret", "y"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	for text, want := range map[string][]string{
+		"https://user:pass@example.com/p?key=s%65cret&x=y": {"//user:pass@", "key=s%65cret&x=y", "pass", "secret", "y"},
+		"https://us%40er:p%40ss@example.com":               {"", "//us@er:p@ss@", "p@ss"},
+		"https://token@example.com":                        {"", "//token@", "token"},
+		"https://example.com/a@b":                          {""},
+		"/relative path":                                   {""},
+		"%zz":                                              {"%zz"},
+		"user:pass@example.com/p":                          {"user:pass@example.com/p"},
+	} {
+		got := URL(text)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
 	}
-	if got := URL("%zz"); !slices.Equal(got, []string{"%zz"}) {
-		t.Errorf("got %q", got)
+}
+
+// An error of net/url quotes the URL as Go does, and a key that was read from a file often ends in a line break.
+func TestControlCharactersInAURL(t *testing.T) {
+	for _, end := range []string{"\n", "\r\n", "\x7f", "\a", "\"\x01"} {
+		text := "https://example.com/?key=hunter22" + end
+		_, err := url.Parse(text)
+		if shown := New(URL(text)...).Redact(err.Error()); strings.Contains(shown, "hunter22") {
+			t.Errorf("%q: %s", end, shown)
+		}
 	}
 }
 
