@@ -136,8 +136,8 @@ func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 }
 
 func unknownFormat(f Format) error {
-	return oneProblem("format_unknown", "", fmt.Sprintf("%q is not a format; the formats are "+
-		"platform, openai_chat, openai_responses, anthropic, mcp, langchain, strands, bedrock and agentcli", bounded.Cut(string(f), 40)))
+	return oneProblem("format_unknown", "", fmt.Sprintf("%q is not a format; the formats are platform, openai_chat, "+
+		"openai_responses, anthropic, mcp, langchain, strands, bedrock and agentcli", bounded.Cut(string(f), 40)))
 }
 
 // read reads entries of a format. OpenAI's two formats and LangChain, which converts tools to

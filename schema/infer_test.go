@@ -699,6 +699,22 @@ func TestDefine(t *testing.T) {
 	if got, want := found(t, err), "schema_not_object /input_schema"; got != want || !strings.Contains(err.Error(), "use a struct or a map for the arguments, not []string") {
 		t.Errorf("problems = %q, want %q: %v", got, want, err)
 	}
+	// A list with one type says the same as the type. A pointer into a schema stays where the checks find it.
+	for given, want := range map[string]string{
+		`{"type":["object"]}`:                                    "",
+		`{"type":["object","null"]}`:                             "schema_not_object /input_schema",
+		`{"type":"object","allOf":[{"type":"array"}]}`:           "schema_not_object /input_schema/allOf/0/type",
+		`{"type":"object","properties":{"a":{"type":"orderd"}}}`: "schema_invalid ",
+	} {
+		_, err := schema.Define[Loose, any]("loose", "", &schema.InferOptions{Types: map[reflect.Type]json.RawMessage{
+			reflect.TypeFor[Loose](): json.RawMessage(given)}})
+		if err == nil && want == "" {
+			continue
+		}
+		if got := found(t, err); !strings.HasPrefix(got, want) || want == "" {
+			t.Errorf("%s: problems = %q, want %q", given, got, want)
+		}
+	}
 	_, err = schema.Define[any, any]("anything", "", nil)
 	if got, want := found(t, err), "schema_not_object /input_schema"; got != want {
 		t.Errorf("problems = %q, want %q", got, want)
