@@ -136,7 +136,7 @@ func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, rejected 
 
 func (m *Manifest) unknown(name string) *Error {
 	e := &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + bounded.Cut(name, 100),
-		detail: fmt.Sprintf("unknown tool; the manifest declares %d tools, and names are case-sensitive", len(m.tools))}
+		detail: fmt.Sprintf("unknown tool; the manifest declares %s, and names are case-sensitive", bounded.Plural(len(m.tools), "tool"))}
 	for _, t := range m.tools {
 		e.tools = append(e.tools, t.name)
 	}

@@ -334,8 +334,8 @@ func (r *Result) addOutside(n int64) {
 	if n == 0 {
 		return
 	}
-	p := dispatch.Problem{Code: codeOutside, Pointer: "/messages", Message: fmt.Sprintf("lack what %d requests to a model "+
-		"have sent and received, which had no run in their context: pass the context of the agent to the SDK", n)}
+	p := dispatch.Problem{Code: codeOutside, Pointer: "/messages", Message: fmt.Sprintf("lack what %s to a model "+
+		"sent and received without a run in the context: pass the context of the agent to the SDK", bounded.Plural(int(n), "request"))}
 	turn := &r.Turns[len(r.Turns)-1]
 	turn.Problems, r.Problems = append(turn.Problems, p), append(r.Problems, p)
 }

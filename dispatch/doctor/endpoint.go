@@ -197,7 +197,8 @@ func (c *checkup) ping(context.Context) Finding {
 	case a.ok():
 		return good("%s", c.tell(a))
 	case a.refuses() && c.setup.Target.AuthValue == "":
-		return failed("Give the auth value of the registration (the flags -token-env and -token-file, or Target.AuthValue).", "asks for a bearer, and none was given: %s", c.tell(a))
+		return failed("Give the auth value of the registration (the flags -token-env and -token-file, or Target.AuthValue).",
+			"asks for a bearer, and none was given: %s", c.tell(a))
 	case a.refuses():
 		return failed(c.bearerAdvice(), "refuses the right bearer: %s", c.tell(a))
 	case a.status < 200:

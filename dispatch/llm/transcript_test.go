@@ -604,8 +604,8 @@ func TestRequestWithoutARun(t *testing.T) {
 		})
 		want := "[]"
 		if n > 0 {
-			want = "[/messages lack what 2 requests to a model have sent and received, which had no run " +
-				"in their context: pass the context of the agent to the SDK [request_outside_run]]"
+			want = "[/messages lack what 2 requests to a model sent and received without a run " +
+				"in the context: pass the context of the agent to the SDK [request_outside_run]]"
 		}
 		if got := fmt.Sprint(result.Problems); got != want || fmt.Sprint(result.Turns[0].Problems) != want {
 			t.Errorf("problems %s, want %s", got, want)

@@ -45,7 +45,7 @@ func (r *Log) AssertCalledTimes(t testing.TB, tool string, n int) {
 		return
 	}
 	if got := len(keep(r.Calls, matching(tool, ""))); got != n {
-		t.Errorf("%s was called %d times, want %d\n%s", tool, got, n, r.happened())
+		t.Errorf("%s was called %s, want %d\n%s", tool, bounded.Plural(got, "time"), n, r.happened())
 	}
 }
 

@@ -87,7 +87,7 @@ func TestWhatFailsATest(t *testing.T) {
 		{
 			"the script is over", []llmtest.Step{llmtest.Text("hi")},
 			func(t testing.TB, m *llmtest.Model) { say(t, m, "hello"); refused(t, m, chatPath, chatBody("more")) },
-			[]string{"/v1/chat/completions: the conversation is over: all of its 1 steps have been used", `the first user message: "more"`},
+			[]string{"/v1/chat/completions: the conversation is over: it had 1 step", `the first user message: "more"`},
 		},
 		{
 			"no conversation matches", nil,

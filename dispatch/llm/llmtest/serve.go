@@ -106,7 +106,7 @@ func (m *Model) take(q *Request, invalid error) (step Step, where string, n int,
 	if over == m.other && len(over.steps) == 0 {
 		return Step{}, "", 0, errors.New("no conversation of the script matches this request")
 	}
-	return Step{}, "", 0, fmt.Errorf("the %s is over: all of its %d steps have been used", over.title(), len(over.steps))
+	return Step{}, "", 0, fmt.Errorf("the %s is over: it had %s", over.title(), bounded.Plural(len(over.steps), "step"))
 }
 
 // play answers with a step.

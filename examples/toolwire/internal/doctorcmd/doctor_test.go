@@ -99,7 +99,7 @@ func TestDoctor(t *testing.T) {
 		{"with a scheme", []string{"-url", byBearer, "-token-file", file("scheme", "bearer "+token)}, 0, []string{"ok       ping"}},
 		{"everything", with("-tools", file("tools_schema.json", tools), "-dataset", file("good.csv", "user\nRefund order #4521.\n"),
 			"-proxy", platform.URL+"/api/odyssey-proxy", "-manifest", file("tools.json", `{"tools":[]}`), "-instruction", "Refund order #4521."),
-			0, []string{"with 1 tool call", "valid: 1 tool", "1 rows, columns user", "refuses a fake token", "warning  manifest"}},
+			0, []string{"with 1 tool call", "valid: 1 tool", "1 row, columns user", "refuses a fake token", "warning  manifest"}},
 		{"strict", with("-manifest", file("tools.json", `{"tools":[]}`), "-strict"), 1, []string{"warning  manifest"}},
 		{"ledger", with("-tools", file("adapter.json", adapter), "-ledger", file("ledger.json", `{"entities":[{"type":"order","id_field":"id","fields":[{"name":"status","type":"string"}]}]}`)), 0,
 			[]string{"valid: 1 tool"}},

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/timeline"
@@ -358,8 +359,8 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) noRun(w http.ResponseWriter) {
 	s.message(w, http.StatusNotFound, "There is no such run",
-		fmt.Sprintf("The page keeps the last %d runs while it is served, "+
-			"fewer if they are large; the flag -keep says how many.", s.runs.keep))
+		fmt.Sprintf("The page keeps the last %s while it is served, "+
+			"fewer if they are large; the flag -keep says how many.", bounded.Plural(s.runs.keep, "run")))
 }
 
 // message renders a page with one message.
