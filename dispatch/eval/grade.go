@@ -50,7 +50,8 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 		t := &e.Trials[i]
 		kept.add(t.judged)
 		c := byID[t.ID]
-		if c.Name = t.Name; c.Row != nil && t.Row != nil { // they have no secrets
+		c.Name, c.Group = t.Name, t.Group // they have no secrets
+		if c.Row != nil && t.Row != nil {
 			row := *c.Row
 			row.cells, c.Row = t.Row.cells, &row
 		}

@@ -691,7 +691,7 @@ func TestLongCellsOfThePage(t *testing.T) {
 	}
 }
 
-// Names and cells of a dataset have no secrets of the target in any report, and no beginning of one, which
+// Names, groups and cells of a dataset have no secrets of the target in any report, and no beginning of one, which
 // a cut leaves. A grader gets the row as it is.
 func TestCellsHaveNoSecrets(t *testing.T) {
 	const secret = "s3cr-t0ken-0123456789"
@@ -699,7 +699,7 @@ func TestCellsHaveNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases := casesOf(t, "user,cut,kind\n"+"say "+secret+","+strings.Repeat("x", 190)+secret+" and more,key "+secret+"\nsay b,short,b\n", dispatchtest.Task{})
+	cases := casesOf(t, "user,cut,kind,group\n"+"say "+secret+","+strings.Repeat("x", 190)+secret+" and more,key "+secret+",of "+secret+"\nsay b,short,b,\n", dispatchtest.Task{})
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	grade := func(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
 		if c.Row.Extra["kind"] == "key "+secret {

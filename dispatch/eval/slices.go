@@ -93,7 +93,7 @@ func (r *Row) shown(secrets *redact.Set) map[string]string {
 
 // hide removes secrets from what reports show of the case. The caller's row stays as it is.
 func (c *Case) hide(secrets *redact.Set) {
-	c.Name = secrets.Redact(c.Name)
+	c.Name, c.Group = secrets.Redact(c.Name), secrets.Redact(c.Group)
 	if c.Row != nil {
 		row := *c.Row
 		row.cells, c.Row = row.shown(secrets), &row

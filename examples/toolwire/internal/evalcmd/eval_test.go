@@ -164,6 +164,7 @@ func TestEval(t *testing.T) {
 		{"elsewhere", []string{"-dataset", "nope.csv", "-url", "https://agent.example"}, 2, []string{"nope.csv"}},
 		{"no URL", []string{"-dataset", "testdata/orders.csv", "-url", "agent"}, 2, []string{"-url is not an http or https URL"}},
 		{"no dataset", []string{"-url", agent.URL}, 2, []string{"-url needs a -dataset"}},
+		{"no dataset for a world", []string{"-url", agent.URL, "-world", "testdata/world.json"}, 2, []string{"-url needs a -dataset"}},
 		{"two tokens", with("-token-env", "A", "-token-file", "b"), 2, []string{"there is one token"}},
 		{"unset token", with("-token-env", "TOOLWIRE_TEST_UNSET"), 2, []string{"there is no environment variable of that name"}},
 		{"the token for its name", with("-token-env", "secret"), 2, []string{"give its name, not the token"}},
@@ -642,6 +643,9 @@ func TestRowsAgain(t *testing.T) {
 		var printed bytes.Buffer
 		if got := Run(t.Context(), args, &printed, &printed); got != status {
 			t.Errorf("%q: status %d, want %d", args, got, status)
+		}
+		if args[len(args)-1] == "-retry-faults" && strings.Contains(printed.String(), "-retry-faults runs them again") {
+			t.Errorf("%q: the advice is what is done\n%s", args, printed.String())
 		}
 		for _, part := range parts {
 			if !strings.Contains(printed.String(), part) {
