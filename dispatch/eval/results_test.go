@@ -258,6 +258,9 @@ func TestForeignFiles(t *testing.T) {
 		if strings.HasPrefix(tt.want, "line 1: the file has results") && strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%s: each result repeats what is wrong with the file: %v", name, err)
 		}
+		if strings.Contains(err.Error(), "are others") != strings.Contains(tt.want, "are others") {
+			t.Errorf("%s: other cases follow from another dataset or shard: %v", name, err)
+		}
 		if !bytes.Equal(read(t, file), tt.content) {
 			t.Errorf("%s: the file has changed", name)
 		}
