@@ -258,6 +258,9 @@ func TestForeignFiles(t *testing.T) {
 		if strings.HasPrefix(tt.want, "line 1: the file has results") && strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%s: each result repeats what is wrong with the file: %v", name, err)
 		}
+		if bad, _ := errors.AsType[*eval.Error](err); strings.Contains(tt.want, "is not the header") && len(bad.Problems) > 1 {
+			t.Errorf("%s: a header that cannot be used is compared: %v", name, err)
+		}
 		if strings.Contains(err.Error(), "are others") != strings.Contains(tt.want, "are others") {
 			t.Errorf("%s: other cases follow from another dataset or shard: %v", name, err)
 		}
