@@ -43,6 +43,19 @@ func TestEveryPartOfAMessageCounts(t *testing.T) {
 	}
 }
 
+// An id that only a replayed result has, or only a replayed call, is not given to another call.
+func TestReplayedIDsAreNotMadeAgain(t *testing.T) {
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Do(ctx, "get_order", nil)
+		return run.Transcript().Response("done"), err
+	}, tools)
+	body := `{"input":{"user_instruction":"x","messages":[{"role":"tool","content":"","tool_call_id":"call_1"},
+		{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{}}]}]}}`
+	if answer := post(h, body, nil).Body.String(); !strings.Contains(answer, `"id":"call_3"`) {
+		t.Error(answer)
+	}
+}
+
 // A run keeps nothing of replayed ids that no transcript has made.
 func TestManyReplayedIDs(t *testing.T) {
 	var ids []string

@@ -326,6 +326,7 @@ func TestConversationsThatProvidersRefuse(t *testing.T) {
 		{"chat: no messages", chatPath, `{"model":"m","messages":[]}`, `messages must be an array`},
 		{"chat: a message is not an object", chatPath, `{"model":"m","messages":[1]}`, `messages[0] must be an object`},
 		{"chat: the old form", chatPath, chatAll(`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`, `{"role":"function","name":"f","content":"x"}`), ""},
+		{"chat: no role", chatPath, chatAll(`{"content":"x"}`), `the role \"\" of a message is not known`},
 		{"chat: another role", chatPath, chatAll(`{"role":"robot","content":"x"}`), `the role \"robot\" of a message is not known`},
 		{"chat: a long id", chatPath, chatAll(strings.ReplaceAll(`{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`, `"a"`, `"`+strings.Repeat("a", 41)+`"`)), `the most are 40`},
 		{"chat: the longest id", chatPath, chatAll(strings.Replace(strings.Replace(chatCall, `"a"`, `"`+strings.Repeat("a", 40)+`"`, 1), "}}]", "}}]", 1), chatTool("b"), chatTool(strings.Repeat("a", 40))), ""},

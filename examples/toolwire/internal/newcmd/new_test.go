@@ -304,6 +304,17 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// All folders that are missing are made, the outermost first.
+func TestFoldersAreMade(t *testing.T) {
+	dir := t.TempDir()
+	if err := write(filepath.Join(dir, "a", "b"), map[string][]byte{"c/d/e": []byte("text")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, dir); got["a/b/c/d/e"] != "text" {
+		t.Errorf("%v", got)
+	}
+}
+
 // If a file cannot be written, all others are removed again, and the folders that were made.
 func TestNothingIsLeft(t *testing.T) {
 	for _, existing := range []bool{false, true} {
