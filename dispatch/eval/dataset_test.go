@@ -161,7 +161,7 @@ func TestBadDatasets(t *testing.T) {
 		{"outcome", head + "a,,,Refusal\nb,,,done\n", "invalid_cell", []string{
 			`row 2, column expected_outcome: "Refusal" is not completion or refusal: did you mean refusal?`, `row 3, column expected_outcome: "done" is not completion or refusal`}},
 		{"sessions", "user,turn_mode,max_turns,memory_mode,simulator_mode,scripted_user_turns,tracked_constraints,user_simulator_persona\n" +
-			"a,multi,51,none,script,\"[1,\"\"\"\"]\",{},\nb,model_as_user,,,,,,\nc,model_as_user,x,,robot,,,\n", "invalid_cell", []string{
+			"a,multi,51,none,script,\"[1,\"\" \"\"]\",{},\nb,model_as_user,,,,,,\nc,model_as_user,x,,robot,,,\n", "invalid_cell", []string{
 			`row 2, column turn_mode: "multi" is not single_shot or model_as_user`, `row 2, column max_turns: "51" is not a number from 1 to 50`,
 			`row 2, column memory_mode: "none" is not replay or stateful`, `row 2, column simulator_mode: "script" is not persona or scripted: did you mean scripted?`,
 			`row 2, column scripted_user_turns: turn 1 of the list is not a text`, `row 2, column scripted_user_turns: turn 2 …`,
