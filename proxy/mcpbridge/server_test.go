@@ -344,6 +344,22 @@ func TestToolsAddedLater(t *testing.T) {
 	}
 }
 
+// All tools are on one page, however many there are, because the SDK sorts pages by name.
+func TestManyTools(t *testing.T) {
+	var tools []schema.Tool
+	for i := range mcp.DefaultPageSize + 1 {
+		tools = append(tools, schema.Tool{Name: fmt.Sprintf("t%d", 9999-i), InputSchema: json.RawMessage(`{"type":"object"}`)})
+	}
+	server, err := mcpbridge.NewServer(t.Context(), newRun(t).Client(nil), tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := connect(t, ways[0].over(t, server), ways[0].version).ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != len(tools) || list.Tools[0].Name != "t9999" {
+		t.Errorf("%d tools, %v", len(list.Tools), err)
+	}
+}
+
 func TestNewServerErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
