@@ -2,7 +2,6 @@ package dispatchtest_test
 
 import (
 	"context"
-	"github.com/toolwire/toolwire/internal/testkit"
 	"net/http"
 	"net/http/httptrace"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )

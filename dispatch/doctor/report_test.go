@@ -3,11 +3,11 @@ package doctor_test
 import (
 	"encoding/json"
 	"errors"
-	"github.com/toolwire/toolwire/internal/testkit"
 	"strings"
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 func sampleReport() *doctor.Report {

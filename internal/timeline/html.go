@@ -4,11 +4,12 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"html/template"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // Style is the style sheet of the templates, in light and dark colours. Every colour in it is a

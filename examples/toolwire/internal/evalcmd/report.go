@@ -21,7 +21,7 @@ type report struct {
 type reports []report
 
 // openReports opens the files for reports and empties them. A report must not overwrite a file that the command
-// reads or completes: those of flags, and files.
+// reads or completes. Flags name most of these files; the parameter files has the others.
 func (o *options) openReports(files ...string) (all reports, err error) {
 	type named struct{ by, path string }
 	taken := []named{
