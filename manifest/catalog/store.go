@@ -60,8 +60,14 @@ type Store interface {
 // memoryStore is a [Store] in memory.
 type memoryStore struct {
 	mu    sync.RWMutex
-	tools redact.Hidden[map[key]StoredTool] // by account and id
-	names map[key]string                    // ids by account and name, of the tools that are not deleted
+	tools map[key]record // by account and id
+	names map[key]string // ids by account and name, of the tools that are not deleted
+}
+
+// record is a tool in memory. Its source may contain its author's secrets.
+type record struct {
+	StoredTool // without ScriptContent
+	script     redact.Hidden[string]
 }
 
 type key struct{ account, text string }
@@ -69,7 +75,7 @@ type key struct{ account, text string }
 // NewMemoryStore returns an empty store that keeps its records until the process ends. It is safe
 // for concurrent use.
 func NewMemoryStore() Store {
-	return &memoryStore{tools: redact.Hide(map[key]StoredTool{}), names: map[key]string{}}
+	return &memoryStore{tools: map[key]record{}, names: map[key]string{}}
 }
 
 // Create implements [Store].
@@ -79,7 +85,7 @@ func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, taken := s.tools.Reveal()[key{r.AccountID, r.ID}]; taken {
+	if _, taken := s.tools[key{r.AccountID, r.ID}]; taken {
 		return &Error{Code: CodeConflict, Tool: bounded.Cut(r.ID, maxShown), Message: "a tool with this id exists"}
 	}
 	return s.put(r, "")
@@ -97,7 +103,9 @@ func (s *memoryStore) put(r StoredTool, before string) error {
 	if live {
 		s.names[name] = r.ID
 	}
-	s.tools.Reveal()[key{r.AccountID, r.ID}] = r.clone()
+	kept := record{r.clone(), redact.Hide(r.ScriptContent)}
+	kept.ScriptContent = ""
+	s.tools[key{r.AccountID, r.ID}] = kept
 	return nil
 }
 
@@ -112,12 +120,14 @@ func (s *memoryStore) find(ctx context.Context, account, id string) (StoredTool,
 	if err := ctx.Err(); err != nil {
 		return StoredTool{}, err
 	}
-	r, ok := s.tools.Reveal()[key{account, id}]
+	kept, ok := s.tools[key{account, id}]
 	if !ok {
 		return StoredTool{}, &Error{Code: CodeNotFound, Tool: bounded.Cut(id, maxShown),
 			Message: "the account has no tool with this id"}
 	}
-	return r.clone(), nil
+	r := kept.clone()
+	r.ScriptContent = kept.script.Reveal()
+	return r, nil
 }
 
 // Get implements [Store].
@@ -135,9 +145,8 @@ func (s *memoryStore) List(ctx context.Context, account string, t Type) ([]Store
 		return nil, err
 	}
 	var list []StoredTool
-	for k, r := range s.tools.Reveal() {
+	for k, r := range s.tools {
 		if k.account == account && r.DeletedAt.IsZero() && (t == "" || r.Type == t) {
-			r.ScriptContent = ""
 			list = append(list, r.clone())
 		}
 	}

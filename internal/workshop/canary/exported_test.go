@@ -15,7 +15,7 @@ import (
 var secretName = regexp.MustCompile(`(?i)token|secret|auth|(^|api|access|private)_?key|passw|credential|cookie|header|scriptcontent|environ|envelope|upstream|url`)
 
 // textual matches types that may hold a secret text.
-var textual = regexp.MustCompile(`^(\*|\[\]|map\[\w+\])*(string|byte|any|http\.Header|url\.URL|url\.Values|json\.RawMessage|redact\.Secret)$`)
+var textual = regexp.MustCompile(`^(\*|\[\]|map\[\w+\])*(string|byte|any|http\.Header|url\.URL|url\.Values|json\.RawMessage|redact\.Hidden)$`)
 
 // A structType is a struct of the module.
 type structType struct {
@@ -123,6 +123,8 @@ func expr(e ast.Expr) string {
 		return "[]" + expr(e.Elt)
 	case *ast.MapType:
 		return "map[" + expr(e.Key) + "]" + expr(e.Value)
+	case *ast.IndexExpr: // such as redact.Hidden[string]
+		return expr(e.X)
 	}
 	return "?"
 }

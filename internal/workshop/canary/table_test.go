@@ -130,6 +130,7 @@ func table(t *testing.T) []row {
 		t.Fatal(err)
 	}
 	add("manifest/catalog.NewMemoryStore", store)
+	add("manifest/catalog.Handler", must(catalog.NewHandler(store, &catalog.HandlerOptions{InsecureAccount: agentID}))(t))
 	add("manifest/catalog.Client", must(catalog.NewClient("https://catalog.example.com", secret, nil))(t))
 
 	model := llmtest.NewModel(llmtest.Text("hi"))
