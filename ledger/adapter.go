@@ -212,10 +212,10 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 		if entity == nil {
 			ps.Add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema",
 				bounded.Cut(a.EntityType, maxShown))
-		} else if schema.closedFields(entity) {
-			declared := entity.declared()
+		} else {
+			fields := schema.allowedFields(entity)
 			for _, field := range sortedKeys(a.FieldMap) {
-				if !declared[field] {
+				if !fields.allows(field) {
 					ps.Add("undeclared", "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
 						entity.Type)
 				}

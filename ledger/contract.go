@@ -14,41 +14,31 @@ type contract struct {
 }
 
 type entityContract struct {
-	closed bool // only the fields below may be written
-	fields map[string]fieldContract
-}
-
-type fieldContract struct {
-	kind string          // "" allows every type
-	enum map[string]bool // canonical texts; nil allows every value
+	allowedFields
+	enums map[string]map[string]bool // canonical texts by field; a field that is missing allows every value
 }
 
 func newContract(s *Schema) *contract {
 	if s == nil {
 		return nil
 	}
-	c := &contract{entities: make(map[string]*entityContract, len(s.Entities))}
+	c := &contract{entities: make(map[string]*entityContract, len(s.Entities)), flags: s.allowedFlags()}
 	for i := range s.Entities {
 		e := &s.Entities[i]
-		ec := &entityContract{closed: s.closedFields(e), fields: map[string]fieldContract{e.IDField: {}}}
+		entity := &entityContract{s.allowedFields(e), map[string]map[string]bool{}}
 		for _, f := range e.Fields {
-			fc := fieldContract{kind: f.Type}
 			for _, v := range f.Enum {
-				if fc.enum == nil {
-					fc.enum = make(map[string]bool, len(f.Enum))
+				if entity.enums[f.Name] == nil {
+					entity.enums[f.Name] = make(map[string]bool, len(f.Enum))
 				}
 				text, _ := json.Marshal(v) // a valid schema's enum has scalars only
-				fc.enum[rawjson.Key(text)] = true
+				entity.enums[f.Name][rawjson.Key(text)] = true
 			}
-			ec.fields[f.Name] = fc
 		}
-		c.entities[e.Type] = ec
+		c.entities[e.Type] = entity
 	}
-	c.flags = s.allowedFlags()
 	return c
 }
-
-func (c *contract) allowsFlag(flag string) bool { return c == nil || c.flags.allows(flag) }
 
 // checkType reports an entity type that is not allowed. ok is true if it is allowed.
 func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool) {
@@ -78,14 +68,14 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 	}
 	entity := c.entities[entityType]
 	for _, name := range sortedKeys(given) {
-		field, declared := entity.fields[name]
+		kind, enum := entity.types[name], entity.enums[name]
 		switch value := given[name]; {
-		case !declared && entity.closed:
+		case !entity.allows(name):
 			ps.Add("undeclared", pointer+token(name), "is not a field that the ledger schema declares for %s", entityType)
 		case string(value) == "null": // a field may have no value
-		case !hasType(value, field.kind):
-			ps.Add("wrong_type", pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(rawjson.Kind(value)))
-		case field.enum != nil && !field.enum[rawjson.Key(value)]:
+		case !hasType(value, kind):
+			ps.Add("wrong_type", pointer+token(name), "must be of type %s, not %s", kind, rawjson.KindName(rawjson.Kind(value)))
+		case enum != nil && !enum[rawjson.Key(value)]:
 			ps.Add("not_in_enum", pointer+token(name), "is not one of the values in the ledger schema's enum")
 		}
 	}

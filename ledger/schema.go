@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -201,14 +202,6 @@ func (s *Schema) entity(entityType string) *Entity {
 	return &s.Entities[i]
 }
 
-// closedFields reports whether an entity may only have declared fields.
-func (s *Schema) closedFields(e *Entity) bool {
-	if e.FieldPolicy != "" {
-		return e.FieldPolicy == policyClosed
-	}
-	return s.FieldPolicy == policyClosed
-}
-
 // allowedFlags holds the flags that may be set; nil allows all flags.
 type allowedFlags map[string]bool
 
@@ -221,11 +214,21 @@ func (s *Schema) allowedFlags() allowedFlags {
 
 func (f allowedFlags) allows(flag string) bool { return f == nil || f[flag] }
 
-// declared returns the names of the fields of an entity.
-func (e *Entity) declared() map[string]bool {
-	names := map[string]bool{e.IDField: true}
-	for _, f := range e.Fields {
-		names[f.Name] = true
+// allowedFields tells which fields an entity may have.
+type allowedFields struct {
+	types  map[string]string // of the declared fields, by name; "" allows every type
+	closed bool              // others are not allowed
+}
+
+func (s *Schema) allowedFields(e *Entity) allowedFields {
+	f := allowedFields{types: map[string]string{e.IDField: ""}, closed: cmp.Or(e.FieldPolicy, s.FieldPolicy) == policyClosed}
+	for _, field := range e.Fields {
+		f.types[field.Name] = field.Type
 	}
-	return names
+	return f
+}
+
+func (f allowedFields) allows(name string) bool {
+	_, declared := f.types[name]
+	return declared || !f.closed
 }

@@ -243,7 +243,7 @@ func (s *State) setFlag(flag string) (string, problems) {
 	switch {
 	case flag == "":
 		ps.Add("missing", "", "the flag is empty")
-	case !s.contract.allowsFlag(flag):
+	case s.contract != nil && !s.contract.flags.allows(flag):
 		ps.Add("undeclared", "", "the flag is not among the values of the ledger schema's closed flags")
 	case s.flags[flag]:
 		return "unchanged", nil

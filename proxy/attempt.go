@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -32,7 +33,7 @@ type run struct {
 	onRunOver      func(error)
 	client         Client // the one that New returns
 
-	over ending
+	over atomic.Pointer[Error] // set when the proxy has said that the run is over
 }
 
 // request is one call or trace event, before it is known how many attempts it takes.
@@ -84,8 +85,10 @@ func (r *run) attempt(ctx context.Context, req *request, number int, place *plac
 func (r *run) classify(
 	req *request, got httpcall.Answer, failure *httpcall.Failure, place *place,
 ) (answer, *Error) {
+	delivery := Unknown
 	switch {
-	case got.Status == 0 && failure.NotSent:
+	case failure != nil && failure.NotSent:
+		delivery = NotSent
 		place.release()
 	case got.Status == 0:
 		place.lost()
@@ -96,13 +99,9 @@ func (r *run) classify(
 		return answer{}, r.statusError(req, got)
 	}
 	if failure != nil {
-		e := &Error{
-			Code: Code(failure.Code()), Delivery: Unknown, Tool: req.name, Status: got.Status, Err: failure.Err,
+		return answer{}, &Error{
+			Code: Code(failure.Code()), Delivery: delivery, Tool: req.name, Status: got.Status, Err: failure.Err,
 		}
-		if failure.NotSent {
-			e.Delivery = NotSent
-		}
-		return answer{}, e
 	}
 	return answer{status: got.Status, body: got.Body}, nil
 }

@@ -33,11 +33,11 @@ type Pacer struct {
 	limit  int
 	window time.Duration
 
-	mu    sync.Mutex
-	taken []slot // in the order of admission; at most limit
-	queue []*waiter
-	held  time.Time // the earliest time of the next admission, because the server has answered 429
-	timer *time.Timer
+	mu          sync.Mutex
+	taken       []slot // in the order of admission; at most limit
+	queue       []*waiter
+	pausedUntil time.Time // until then nothing is admitted, because the server has answered 429
+	timer       *time.Timer
 
 	over atomic.Pointer[Error] // set once the proxy has refused the token
 }
@@ -59,8 +59,9 @@ func NewPacer(limit int, window time.Duration) *Pacer {
 }
 
 type waiter struct {
-	ready chan struct{} // closed when place is set, or when the token has ended
-	place *place        // nil if the token has ended
+	run   *run
+	ready chan struct{} // closed when place is set, or when the run is over
+	place *place        // nil if the run is over
 	due   time.Duration // the shortest possible wait
 }
 
@@ -82,10 +83,9 @@ var (
 	errStopped     = errors.New("the run is over")
 )
 
-// wait returns when the waiter's request may be sent. When ctx ends, or stop is closed, it removes
-// the waiter from the queue and returns an error: errStopped for stop, or if the token has ended.
-func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*place, error) {
-	var err error
+// wait returns when the waiter's request may be sent, or must not be sent. When ctx ends, it removes
+// the waiter from the queue. The error is errStopped if the run is over.
+func (p *Pacer) wait(ctx context.Context, w *waiter) (*place, error) {
 	select {
 	case <-w.ready:
 		if w.place == nil {
@@ -93,12 +93,9 @@ func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*pla
 		}
 		return w.place, nil
 	case <-ctx.Done():
-		err = httpcall.ContextError(ctx)
-	case <-stop:
-		err = errStopped
+		p.leave(w)
+		return nil, httpcall.ContextError(ctx)
 	}
-	p.leave(w)
-	return nil, err
 }
 
 // leave removes the waiter of a request that will not be sent.
@@ -113,20 +110,20 @@ func (p *Pacer) leave(w *waiter) {
 	p.grant(time.Now())
 }
 
-// enqueue returns a place if one is free, or else a waiter for one. It returns errWaitTooLong if no
-// place can become free before the deadline of ctx.
-func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
+// enqueue returns a place for a request of r if one is free, or else a waiter for one. It returns
+// errWaitTooLong if no place can become free before the deadline of ctx.
+func (p *Pacer) enqueue(ctx context.Context, r *run) (*place, *waiter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.limit == 0 {
 		p.limit, p.window = defaultPaceLimit, defaultPaceWindow
 	}
-	if p.over.Load() != nil {
+	if p.over.Load() != nil || r.over.Load() != nil {
 		return nil, nil, errStopped
 	}
 	now := time.Now()
 	p.expire(now)
-	if len(p.queue) == 0 && len(p.taken) < p.limit && !now.Before(p.held) {
+	if len(p.queue) == 0 && len(p.taken) < p.limit && !now.Before(p.pausedUntil) {
 		return p.take(), nil, nil
 	}
 	at := p.earliest(now)
@@ -134,33 +131,38 @@ func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 		wait := at.Sub(now).Round(time.Millisecond)
 		return nil, nil, fmt.Errorf("%w: the next free place is in %s", errWaitTooLong, wait)
 	}
-	w := &waiter{ready: make(chan struct{}), due: at.Sub(now)}
+	w := &waiter{run: r, ready: make(chan struct{}), due: at.Sub(now)}
 	p.queue = append(p.queue, w)
 	p.schedule(now)
 	return nil, w, nil
 }
 
-// endToken records that the proxy has refused the run token for good, and releases all waiters. A pacer
-// without a limit may be shared by clients of several tokens, so it does not record it.
-func (p *Pacer) endToken(refusal *Error) {
+// endRun releases the waiters of a run that is over. If the documented error classes say that the token
+// itself has ended, it releases all waiters and records the end, for all clients that share the pacer. A
+// pacer without a limit may be shared by clients of several tokens, so it does not record it.
+func (p *Pacer) endRun(r *run, refusal *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.limit == math.MaxInt || !p.over.CompareAndSwap(nil, refusal) {
-		return
+	token := runOverClass(refusal.Class) && p.limit != math.MaxInt
+	if token {
+		p.over.CompareAndSwap(nil, refusal)
 	}
-	for _, w := range p.queue {
-		close(w.ready)
-	}
-	p.queue = nil
+	p.queue = slices.DeleteFunc(p.queue, func(w *waiter) bool {
+		over := token || w.run == r
+		if over {
+			close(w.ready)
+		}
+		return over
+	})
 	p.schedule(time.Now())
 }
 
-// hold admits no request for d. The server has answered 429, so its window is fuller than this one.
-func (p *Pacer) hold(d time.Duration) {
+// pause admits no request for d. The server has answered 429, so its window is fuller than this one.
+func (p *Pacer) pause(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if until := time.Now().Add(d); until.After(p.held) {
-		p.held = until
+	if until := time.Now().Add(d); until.After(p.pausedUntil) {
+		p.pausedUntil = until
 	}
 	p.grant(time.Now())
 }
@@ -246,7 +248,7 @@ func (p *Pacer) grant(now time.Time) {
 		return
 	}
 	p.expire(now)
-	for len(p.queue) > 0 && len(p.taken) < p.limit && !now.Before(p.held) {
+	for len(p.queue) > 0 && len(p.taken) < p.limit && !now.Before(p.pausedUntil) {
 		w := p.queue[0]
 		p.queue = slices.Delete(p.queue, 0, 1)
 		w.place = p.take()
@@ -265,7 +267,7 @@ func (p *Pacer) schedule(now time.Time) {
 	if len(p.queue) == 0 {
 		return
 	}
-	at := p.held
+	at := p.pausedUntil
 	if len(p.taken) >= p.limit {
 		first := time.Time{}
 		for _, s := range p.taken {
@@ -292,8 +294,8 @@ func (p *Pacer) schedule(now time.Time) {
 // moment, or may not have been sent.
 func (p *Pacer) earliest(now time.Time) time.Time {
 	from := now
-	if p.held.After(from) {
-		from = p.held
+	if p.pausedUntil.After(from) {
+		from = p.pausedUntil
 	}
 	ends := make([]time.Time, len(p.taken))
 	for i, s := range p.taken {

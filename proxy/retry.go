@@ -93,8 +93,8 @@ func stopped(last *Error, code Code, reason error) *Error {
 func (r *run) waitToRepeat(
 	ctx context.Context, req *request, number int, last *Error, wait time.Duration,
 ) (waited func()) {
-	if last.Code == CodeRateLimited { // paced has held the pacer for Retry-After only, which may be shorter
-		r.pacer.hold(wait)
+	if last.Code == CodeRateLimited { // paced has paused the pacer for Retry-After only, which may be shorter
+		r.pacer.pause(wait)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "proxy waits before repeating", slog.String("tool", req.name),
 		slog.Int("attempt", last.Attempts), slog.Int("status", last.Status), slog.String("class", last.Class),
@@ -111,7 +111,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		err := httpcall.ContextError(ctx)
 		return answer{}, localError(problem.ContextCode[Code](err), req.name, err)
 	}
-	place, w, err := r.pacer.enqueue(ctx)
+	place, w, err := r.pacer.enqueue(ctx, r)
 	if w != nil {
 		place, err = r.waitForPace(ctx, req, number, w)
 	}
@@ -136,7 +136,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 	case CodeRunOver:
 		r.endRun(failure)
 	case CodeRateLimited: // whether or not this call is repeated; see waitToRepeat
-		r.pacer.hold(min(failure.RetryAfter, maxRetryAfter))
+		r.pacer.pause(min(failure.RetryAfter, maxRetryAfter))
 	}
 	return answer{}, failure
 }
@@ -156,7 +156,7 @@ func (r *run) waitForPace(ctx context.Context, req *request, number int, w *wait
 		slog.Duration("wait", info.Expected), slog.Int("limit", info.Limit),
 		slog.Duration("window", info.Window))
 	waited := startWait(ctx, req.observers, info)
-	place, err := r.pacer.wait(ctx, r.over.done(), w)
+	place, err := r.pacer.wait(ctx, w)
 	waited()
 	returned = true
 	return place, err
