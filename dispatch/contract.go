@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -193,11 +194,9 @@ func CheckMessages(messages []Message) []Problem {
 			problems = append(problems, Problem{Code: "messages_malformed",
 				Pointer: fmt.Sprintf("/messages/%d%s", i, at), Message: fmt.Sprintf(format, args...)})
 		}
-		switch m.Role {
-		case RoleSystem, RoleUser, RoleAssistant, RoleTool:
-		case "":
+		if m.Role == "" {
 			add("/role", "is missing")
-		default:
+		} else if !m.Role.valid() {
 			add("/role", "must be system, user, assistant or tool")
 		}
 		if !validContent(m.Content) {
@@ -214,7 +213,7 @@ func CheckMessages(messages []Message) []Problem {
 			if c.Name == "" {
 				add(at+"/name", "is missing")
 			}
-			if len(c.Arguments) > 0 && !validArguments(c.Arguments) {
+			if !validArguments(c.Arguments) {
 				add(at+"/arguments", "must be an object or a JSON-encoded string")
 			}
 			calls[c.ID] = true
@@ -255,10 +254,10 @@ func validContent(c Content) bool {
 	return false
 }
 
-// validArguments reports whether raw is a JSON object or a JSON string.
+// validArguments reports whether raw is a JSON object, a JSON string, or empty, which is written as {}.
 func validArguments(raw json.RawMessage) bool {
 	kind := rawjson.Kind(raw)
-	return (kind == '{' || kind == '"') && wellFormed(raw)
+	return len(raw) == 0 || (kind == '{' || kind == '"') && wellFormed(raw)
 }
 
 // wellFormed reports whether a value in a message is JSON in UTF-8 that is not nested too deep.
@@ -270,10 +269,10 @@ func readable(value []byte, depth int) bool {
 }
 
 func gradeable(messages []Message) bool {
-	for _, m := range messages {
-		if m.Role == RoleAssistant && strings.TrimSpace(m.Content.String()) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(messages, func(m Message) bool { return m.hasText() })
+}
+
+// hasText reports whether a message has a text of the assistant.
+func (m *Message) hasText() bool {
+	return m.Role == RoleAssistant && strings.TrimSpace(m.Content.String()) != ""
 }

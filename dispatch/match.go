@@ -149,7 +149,7 @@ func (m *matcher) take(k callKey) *call {
 	return nil
 }
 
-// maxComparedDepth is the nesting of arguments that are compared as JSON. Clients refuse deeper ones.
+// maxComparedDepth is the nesting of arguments that are compared as JSON, because the work grows with it.
 const maxComparedDepth = 64
 
 // hashOf returns what calls with the same tool and the same arguments have in common. Arguments are

@@ -21,6 +21,11 @@ const (
 	RoleTool      Role = "tool"
 )
 
+// valid reports whether the platform accepts the role.
+func (r Role) valid() bool {
+	return r == RoleSystem || r == RoleUser || r == RoleAssistant || r == RoleTool
+}
+
 // Message is one row of a transcript ("Porting without the SDK", rich-mode messages).
 type Message struct {
 	Role    Role    `json:"role"`

@@ -34,8 +34,8 @@ type group struct {
 	ended bool // one of the calls
 }
 
-// begin records the start of a call. It returns nil if there is no room.
-func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
+// beginCall records the start of a call. It returns nil if there is no room.
+func (t *Transcript) beginCall(ctx context.Context, info proxy.CallInfo) *call {
 	turn, index := actor.TakeTurn(ctx)
 	c := &call{
 		transcript: t, index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
@@ -64,8 +64,8 @@ func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 	return c
 }
 
-// end records the result of a call, as the model should see it.
-func (t *Transcript) end(c *call, result Content) {
+// endCall records the result of a call, as the model should see it.
+func (t *Transcript) endCall(c *call, result Content) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.group.ended = true
@@ -114,7 +114,7 @@ func cutText(s string) Content {
 // callStart is the CallStart of the first observer of a run's client.
 func (t *Transcript) callStart(ctx context.Context, info proxy.CallInfo) context.Context {
 	t.calls.Add(1)
-	return observe.With(ctx, t.begin(ctx, info))
+	return observe.With(ctx, t.beginCall(ctx, info))
 }
 
 // callEnd is the CallEnd of the first observer of a run's client.
@@ -129,5 +129,5 @@ func callEnd(ctx context.Context, end proxy.CallEnd) {
 	} else {
 		response = end.Result.Response
 	}
-	c.transcript.end(c, cutText(toolresult.Plain(response)))
+	c.transcript.endCall(c, cutText(toolresult.Plain(response)))
 }

@@ -55,9 +55,7 @@ func (s *sender) report(code, at, text string) {
 }
 
 func (s *sender) send(m Message) {
-	switch m.Role {
-	case RoleSystem, RoleUser, RoleAssistant, RoleTool:
-	default:
+	if !m.Role.valid() {
 		s.report(problem.MessagesRemoved, "/role", "is not system, user, assistant or tool: the message is not sent")
 		return
 	}
@@ -148,7 +146,6 @@ func (s *sender) toolCalls(m *Message) {
 			s.report(problem.MessagesRepaired, at+"/id", "was missing: "+c.ID+" is sent")
 		}
 		switch fixed := json.RawMessage(inUTF8(c.Arguments)); {
-		case len(c.Arguments) == 0: // written as {}
 		case validArguments(c.Arguments):
 		case validArguments(fixed):
 			c.Arguments = fixed

@@ -315,25 +315,44 @@ func TestRepairOfEqualIDs(t *testing.T) {
 	}
 }
 
-// The last text of the assistant is the final response. It is cut rather than removed.
+// The last text of the assistant is the final response. It is cut rather than removed, and thinking does
+// not crowd it out.
 func TestLongLastMessage(t *testing.T) {
-	for size, want := range map[int]int{500_000: 500_000, 600_000: 64 << 10} {
-		var problems []dispatch.Problem
-		h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
-			text := strings.Repeat("x", size)
-			return &dispatch.Response{FinalResponse: text, Messages: []dispatch.Message{says("user", "hi"), says("assistant", text)}}, nil
-		}, func(o *dispatch.Options) {
-			o.Observer = &dispatch.Observer{RunEnd: func(_ context.Context, end dispatch.RunEnd) { problems = end.Problems }}
+	for _, tt := range []struct {
+		name                   string
+		before, text, thinking int // bytes
+		want                   int // of the text
+	}{
+		{"a text that may be sent", 2, 500_000, 0, 500_000},
+		{"a text that is too long", 2, 600_000, 0, 64 << 10},
+		{"with thinking that may be sent", 2, 100, 500_000, 100},
+		{"with thinking that is too long", 700_000, 100, 600_000, 100},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var problems []dispatch.Problem
+			h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+				last := says("assistant", strings.Repeat("x", tt.text))
+				if tt.thinking > 0 {
+					last.Thinking = []json.RawMessage{json.RawMessage(dispatch.Text(strings.Repeat("x", tt.thinking)))}
+				}
+				return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{says("user", strings.Repeat("x", tt.before)), last}}, nil
+			}, func(o *dispatch.Options) {
+				o.Observer = &dispatch.Observer{RunEnd: func(_ context.Context, end dispatch.RunEnd) { problems = end.Problems }}
+			})
+			sent := dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes())
+			if len(sent.Messages) != 2 || !sent.Gradeable {
+				t.Fatalf("%d messages", len(sent.Messages))
+			}
+			last, isLong := sent.Messages[1], tt.text+tt.thinking > 512<<10
+			if n := len(last.Content); n > tt.want+2 || n < tt.want-10 || (len(last.Thinking) == 1) != (tt.thinking > 0 && !isLong) {
+				t.Errorf("a text of %d bytes, %d blocks", n, len(last.Thinking))
+			}
+			repaired := slices.ContainsFunc(problems, func(p dispatch.Problem) bool {
+				return p.Code == "messages_repaired" && p.Pointer == "/messages/1/content"
+			})
+			if repaired != isLong {
+				t.Errorf("problems %v", problems)
+			}
 		})
-		sent := dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes())
-		if len(sent.Messages) != 2 || len(sent.Messages[1].Content) > want+2 || len(sent.Messages[1].Content) < want-10 || !sent.Gradeable {
-			t.Errorf("%d bytes: %d messages", size, len(sent.Messages))
-		}
-		repaired := slices.ContainsFunc(problems, func(p dispatch.Problem) bool {
-			return p.Code == "messages_repaired" && p.Pointer == "/messages/1/content"
-		})
-		if repaired != (want < size) {
-			t.Errorf("%d bytes: problems %v", size, problems)
-		}
 	}
 }

@@ -166,12 +166,11 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 	if len(messages) == 0 && strict {
 		messages, _ = sendable(t.Messages(), t)
 	}
-	if n := len(messages) - 1; n >= 0 && messages[n].isText() && len(messages[n].Content) > maxSentBytes/2 {
-		last := messages[n]
-		last.Content = cutText(last.Content.String())
+	if n := len(messages) - 1; n >= 0 && messages[n].isText() && messages[n].size() > maxSentBytes/2 {
+		last := Message{Role: RoleAssistant, Content: cutText(messages[n].Content.String())}
 		messages = append(messages[:n:n], last)
 		problems = append(problems, Problem{Code: problem.MessagesRepaired, Pointer: fmt.Sprintf("/messages/%d/content", n),
-			Message: "has more than 512 KiB: its first 64 KiB are sent"})
+			Message: "is in a message of more than 512 KiB: its first 64 KiB are sent, without the thinking"})
 	}
 	sent, rows := fit(messages)
 	if strict && !gradeable(sent) {
@@ -203,7 +202,7 @@ func fit(messages []Message) (sent []Message, rows []json.RawMessage) {
 	var last json.RawMessage
 	size, end, most := len("[]"), len(messages), maxSentMessages
 	if end > 0 && messages[end-1].isText() {
-		if row, err := rawjson.Encode(messages[end-1]); err == nil && len(row) <= maxSentBytes/2 {
+		if row, err := rawjson.Encode(messages[end-1]); err == nil {
 			last, size, end, most = row, size+len(row)+1, end-1, most-1
 		}
 	}

@@ -106,25 +106,33 @@ func (t *Transcript) Add(messages ...Message) {
 	}
 }
 
-// keep counts n bytes more, if there is room. After the first that have none, nothing is kept, so
-// that no result is without its call. It must be called with t.mu held.
+// keep counts n bytes that were recorded or added, if there is room. After the first that have none,
+// nothing is kept, so that no result is without its call. It must be called with t.mu held.
 func (t *Transcript) keep(n int) bool {
-	if n > maxKept-t.kept {
+	ok := takeRoom(&t.kept, n)
+	if !ok {
 		t.kept = maxKept
-		return false
 	}
-	t.kept += n
-	return true
+	return ok
 }
 
-// size returns how many bytes a message holds.
+// takeRoom counts n bytes more in kept, if there is room.
+func takeRoom(kept *int, n int) bool {
+	ok := n <= maxKept-*kept
+	if ok {
+		*kept += n
+	}
+	return ok
+}
+
+// size returns how many bytes a message holds. Its JSON is not longer, except for escapes in ids and names.
 func (m *Message) size() int {
 	n := messageOverhead + len(m.Content) + len(m.ToolCallID)
 	for _, c := range m.ToolCalls {
 		n += messageOverhead + len(c.ID) + len(c.Name) + len(c.Arguments)
 	}
 	for _, block := range m.Thinking {
-		n += len(block)
+		n += len(block) + 1
 	}
 	return n
 }
@@ -181,11 +189,10 @@ func (t *Transcript) SetConversation(ctx context.Context, messages []Message) {
 	l.messages, l.size, l.lost = l.ofThisTurn(t.run, messages), 0, 0
 	for i, m := range l.messages {
 		n := m.size()
-		if n > maxKept-*kept {
+		if !takeRoom(kept, n) {
 			l.messages, l.lost = l.messages[:i:i], len(l.messages)-i
 			break
 		}
-		*kept += n
 		l.size += n
 	}
 }
@@ -296,7 +303,7 @@ func (r *Run) saidIn(m Message) bool {
 
 // isText reports whether a message is a text of the assistant, and nothing that goes on.
 func (m *Message) isText() bool {
-	return m.Role == RoleAssistant && len(m.ToolCalls) == 0 && strings.TrimSpace(m.Content.String()) != ""
+	return len(m.ToolCalls) == 0 && m.hasText()
 }
 
 func (t *Transcript) metadataCopy() *Metadata {
