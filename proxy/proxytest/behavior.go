@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -44,7 +43,7 @@ type Request struct {
 	Instructions string
 
 	ctx      context.Context
-	run      redact.Hidden[*Run]                   // nil for a live tool
+	run      *Run                                  // nil for a live tool
 	world    *world                                // nil outside of a run
 	output   any                                   // the output_schema of a tool in sandbox mode, decoded
 	turn     bool                                  // whether the behavior has the ledger
@@ -100,21 +99,20 @@ func (r *Request) Apply(updates ...ledger.Update) error {
 }
 
 func (r *Request) ledger() *ledger.State {
-	run := r.run.Reveal()
-	if run == nil {
+	if r.run == nil {
 		return nil
 	}
 	if !r.turn {
-		run.ledgerTurn <- struct{}{}
+		r.run.ledgerTurn <- struct{}{}
 		r.turn = true
 	}
-	return run.state
+	return r.run.state
 }
 
 // leave gives the ledger to the next behavior.
 func (r *Request) leave() {
 	if r.turn {
-		<-r.run.Reveal().ledgerTurn
+		<-r.run.ledgerTurn
 		r.turn = false
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -144,7 +143,7 @@ func (v *runRequest) request(tool *tool) *Request {
 		Declared: tool.declared, Instructions: w.instructions, ctx: v.ctx, world: w, output: tool.output,
 	}
 	if !tool.live {
-		r.run = redact.Hide(v.run)
+		r.run = v.run
 	}
 	return r
 }

@@ -183,7 +183,7 @@ func (s *draft) invent(owner *subject, name string, schema any, depth int) any {
 	if owner != nil {
 		key = owner.path() + rawjson.Token(name)
 		s.random = s.randomOf(key)
-		value, remembered = s.request.run.Reveal().invented[key]
+		value, remembered = s.request.run.invented[key]
 	}
 	if !remembered || !s.first || !s.suits(value, schema) {
 		value = s.value(schema, depth+1)

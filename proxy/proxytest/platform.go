@@ -72,7 +72,6 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -151,13 +150,13 @@ type Platform struct {
 	last *atomic.Int64 // the last run's number, shared with the platforms made by With
 
 	mu   sync.Mutex
-	runs redact.Hidden[map[string]*Run] // by token
+	runs map[string]*Run // by token
 }
 
 // New returns a platform without runs. It compiles and copies the world once; behaviors may share
 // state. An [*Error] with [CodeWorld] reports all mistakes in the world.
 func New(w World, opts *Options) (*Platform, error) {
-	p := &Platform{last: new(atomic.Int64), runs: redact.Hide(make(map[string]*Run)), rate: 60, maxBytes: maxBytes}
+	p := &Platform{last: new(atomic.Int64), runs: map[string]*Run{}, rate: 60, maxBytes: maxBytes}
 	if opts != nil {
 		p.lenient = opts.AllowUndeclared
 		if opts.RatePerMinute != 0 {
@@ -197,7 +196,7 @@ func (p *Platform) Variant(key string) *Platform {
 // of returns a platform of another world with the options of p.
 func (p *Platform) of(w *world) *Platform {
 	return &Platform{
-		world: w, last: p.last, runs: redact.Hide(make(map[string]*Run)), rate: p.rate, maxBytes: p.maxBytes,
+		world: w, last: p.last, runs: map[string]*Run{}, rate: p.rate, maxBytes: p.maxBytes,
 		lenient: p.lenient, output: p.output,
 	}
 }
@@ -244,7 +243,7 @@ func (p *Platform) NewRun() *Run {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.runs.Reveal()[run.Token] = run
+	p.runs[run.Token] = run
 	return run
 }
 
@@ -267,7 +266,7 @@ func (p *Platform) Declared() Declared {
 func (p *Platform) all() []*Run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.SortedFunc(maps.Values(p.runs.Reveal()), func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
+	return slices.SortedFunc(maps.Values(p.runs), func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
 }
 
 // maxBytes bounds requests and the results of tools, as the proxy contract does.

@@ -2,7 +2,6 @@ package proxytest
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -20,7 +18,7 @@ import (
 type Run struct {
 	ID    string // decimal
 	Path  string // of the proxy base URL: /api/odyssey-proxy/runs/{id}
-	Token string `json:"-"` // the run token, a secret as on the platform
+	Token string // the run token, made at random
 	JTI   string // the token's id
 
 	platform *Platform
@@ -211,10 +209,4 @@ func (r *Run) acceptTrace(call Call, telemetry bool) (sequence int64) {
 	t.Actor = cmp.Or(rawjson.Unquote(member(call.Arguments, "actor_id")), t.Actor)
 	r.log.Telemetry = append(r.log.Telemetry, t)
 	return t.Sequence
-}
-
-// Format implements [fmt.Formatter]. It prints the run's id, path and token id, and not the token.
-func (r *Run) Format(f fmt.State, verb rune) {
-	type plain struct{ ID, Path, Token, JTI string }
-	redact.Format(f, verb, plain{r.ID, r.Path, redact.Field(r.Token), r.JTI})
 }

@@ -64,11 +64,7 @@ func TestNothingShowsASecret(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			for where, v := range row.around() {
 				shown := show(v, row.wire)
-				hidden := traces()
-				if row.made != "" {
-					hidden = append(hidden, row.made)
-				}
-				for _, trace := range hidden {
+				for _, trace := range traces() {
 					if strings.Contains(shown, trace) {
 						t.Errorf("%s shows %q: %.500s", where, trace, shown)
 						break

@@ -21,16 +21,14 @@ import (
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/cassette"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // row is an exported type that holds or sees a secret, with one in it.
 type row struct {
 	name  string
 	value any
-	wire  bool   // its JSON has to have the secret, because it is what is sent
-	open  bool   // an exported field has the secret: fmt shows it where it calls no methods
-	made  string // a secret that the type made itself, if the value does not hold the canary
+	wire  bool // its JSON has to have the secret, because it is what is sent
+	open  bool // an exported field has the secret: fmt shows it where it calls no methods
 }
 
 const agentID = "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"
@@ -94,16 +92,6 @@ func table(t *testing.T) []row {
 	add("dispatch/eval.Trial", eval.Trial{Result: result})
 	add("dispatch/eval.Experiment", &eval.Experiment{Trials: []eval.Trial{{Result: result}}})
 	add("dispatch/eval.Slice", eval.Slice{Experiment: &eval.Experiment{Trials: []eval.Trial{{Result: result}}}})
-
-	platform := must(proxytest.New(proxytest.World{}, nil))(t)
-	platformRun := platform.NewRun()
-	for name, v := range map[string]any{
-		"proxy/proxytest.Run": platformRun, "proxy/proxytest.Platform": platform,
-	} {
-		rows = append(rows, row{name: name, value: v, open: v == platformRun, made: platformRun.Token})
-	}
-	request, token := requested(t)
-	rows = append(rows, row{name: "proxy/proxytest.Request", value: request, made: token})
 
 	tape := filepath.Join(t.TempDir(), "tape.jsonl")
 	played := must(cassette.New(tape, &cassette.Options{Mode: cassette.Record}))(t)
@@ -183,21 +171,6 @@ func dispatched(t *testing.T) (run *dispatch.Run, start dispatch.RunStart, end d
 		t.Fatal(w.Body)
 	}
 	return run, start, end
-}
-
-// requested returns what a behavior gets, and the token of its run.
-func requested(t *testing.T) (request *proxytest.Request, token string) {
-	t.Helper()
-	run := must(proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
-		"get_order": func(r *proxytest.Request) (any, error) {
-			request = r
-			return nil, nil
-		},
-	}}, nil))(t).NewRun()
-	if _, err := run.Client(nil).Do(t.Context(), "get_order", nil); err != nil || request == nil {
-		t.Fatal(err)
-	}
-	return request, run.Token
 }
 
 // echoed returns the result of a run of an agent that repeats its auth value.
