@@ -35,41 +35,39 @@ func environment(name string) string {
 // together.
 func decodeEnvironment() (e envelope, err error) {
 	var problems []error
+	payload, err := taskPayload()
 	e = envelope{
 		proxyURL: environment("ODYSSEY_PROXY_URL"), runToken: environment("RUN_TOKEN"),
-		tokenJTI: environment("RUN_TOKEN_JTI"),
-		runID:    environment("RUN_ID"), taskID: environment("TASK_ID"),
+		run: Run{
+			TaskID: environment("TASK_ID"), RunID: environment("RUN_ID"), TokenJTI: environment("RUN_TOKEN_JTI"),
+			Envelope: payload,
+		},
 	}
-	payload, err := taskPayload()
-	e.body = payload
 	if err != nil {
 		problems = append(problems, err)
 	}
 	if len(payload) > 0 {
-		err := rawjson.Read(payload, envelopeLimits, func(r *rawjson.Reader) error { return e.task.read(r, "") })
+		err := rawjson.Read(payload, envelopeLimits, e.readTask)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("the task input: %w", err))
 		}
 	}
-	if e.task.instruction == "" {
+	if e.run.Instruction == "" {
 		brief, err := readFile(environment("TASK_FILE"))
 		if err != nil {
 			problems = append(problems, fmt.Errorf("the file in PIPELINES_TASK_FILE: %w", err))
 		}
-		e.task.instruction = strings.TrimSpace(string(brief))
+		e.run.Instruction = strings.TrimSpace(string(brief))
 	}
-	if e.task.instruction == "" && len(problems) == 0 && noTask(payload) {
+	if e.run.Instruction == "" && len(problems) == 0 && noTask(payload) {
 		problems = append(problems, errors.New(
 			"no task: set _PIPELINES_TASK_INPUT_JSON, or name a file that is not empty in "+
 				"PIPELINES_TASK_INPUT_FILE or PIPELINES_TASK_FILE"))
 	}
-	for _, id := range []*string{&e.tokenJTI, &e.runID, &e.taskID} {
+	for _, id := range []*string{&e.run.TokenJTI, &e.run.RunID, &e.run.TaskID} {
 		if !validID(*id) {
 			*id = ""
 		}
-	}
-	if e.taskID == "" {
-		e.taskID = e.task.id
 	}
 	if e.proxyURL == "" {
 		problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL (the proxy of the run) is not set"))
@@ -165,16 +163,17 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 	if err != nil {
 		return fail(2, asError(err))
 	}
-	t, _ := h.gate.enter(0) // the first one, which the gate cannot refuse
-	s := h.newSession(ctx, t, time.Now())
-	defer s.release()
-	if err := h.openRun(s, e, nil); err != nil {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s, err := h.openRun(ctx, end, e, time.Now())
+	if err != nil {
 		return fail(2, asError(err))
 	}
-	out := h.runAgent(s)
-	answer, found := h.answer(s, out)
+	ctx = h.startRun(ctx, s, nil)
+	out := h.runAgent(ctx, s, &ticket{gate: &h.gate})
+	answer, found := h.answer(ctx, s, out)
 	h.hooks.Grace = h.opts.Reserve / 2
-	defer h.endRun(s, out, found)
+	defer h.endRun(ctx, s, out, found)
 	if answer == nil {
 		return fail(1, out.failure)
 	}

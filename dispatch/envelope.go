@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -20,22 +21,16 @@ const (
 	headerJTI      = "X-Pipelines-Run-Token-Jti"
 )
 
-// envelope is the dispatch body. Its slices are parts of the body.
+// envelope is a run as a dispatch describes it, and the proxy that calls its tools. Its slices are
+// parts of the body.
 type envelope struct {
-	body                         []byte
-	taskID, runID, agentID       string
-	proxyURL, runToken, tokenJTI string
-	tokenInBody                  bool
-	task                         task
-}
+	run      Run    // without Proxy
+	taskID   string // the member task_id of the task, which counts if the dispatch has none of its own
+	latest   string // latest_user_prompt, which counts if the task has no instruction
+	proxyURL string
+	runToken string
 
-// task is the member input of the envelope.
-type task struct {
-	id                  string
-	instruction, latest string
-	input               json.RawMessage
-	messages            json.RawMessage
-	sessionID, turnID   string
+	tokenInBody bool
 }
 
 var (
@@ -46,84 +41,112 @@ var (
 	taskMembers     = []string{"task_id", "user_instruction", "session_id", "turn_id", "latest_user_prompt"}
 )
 
-// decode reads the body in one pass, and takes missing members from the headers. Unknown members
-// stay in the raw envelope only. The headers usually repeat the values; their strings are used
-// instead of copies.
+// decode reads the headers, and then the body in one pass: what the body says counts before its header.
+// Unknown members stay in the raw envelope only.
 func decode(body []byte, header http.Header) (envelope, error) {
-	e := envelope{body: body}
-	err := rawjson.Read(body, envelopeLimits, func(r *rawjson.Reader) error {
-		return r.Object(envelopeMembers, func(name string) (err error) {
-			switch name {
-			case "task_id":
-				e.taskID, err = readID(r, only(header, headerTaskID))
-			case "run_id":
-				e.runID, err = readID(r, only(header, headerRunID))
-			case "agent_id":
-				e.agentID, err = readID(r, "")
-			case "input":
-				err = e.task.read(r, only(header, headerTaskID))
-			case "odyssey_proxy_url":
-				e.proxyURL, err = readText(r, only(header, headerProxyURL))
-			case "run_token":
-				e.runToken, err = r.Known(only(header, headerRunToken))
-				e.tokenInBody = e.runToken != ""
-			case "run_token_jti":
-				e.tokenJTI, err = readID(r, only(header, headerJTI))
-			}
-			return err
-		}, "input")
-	})
+	e := envelope{
+		run:      Run{RunID: idOf(header, headerRunID), TokenJTI: idOf(header, headerJTI), Envelope: body},
+		taskID:   idOf(header, headerTaskID),
+		proxyURL: only(header, headerProxyURL), runToken: only(header, headerRunToken),
+	}
+	err := rawjson.Read(body, envelopeLimits, e.read)
 	if err != nil {
 		if _, ok := errors.AsType[*Error](err); ok {
 			return e, err
 		}
 		return e, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
 	}
-	if e.taskID == "" {
-		e.taskID = e.task.id
-	}
-	fillID(&e.runID, header, headerRunID)
-	fillID(&e.taskID, header, headerTaskID)
-	fillID(&e.tokenJTI, header, headerJTI)
-	err = cmp.Or(fillGap(&e.proxyURL, header, headerProxyURL), fillGap(&e.runToken, header, headerRunToken))
-	switch {
-	case err != nil:
-	case e.proxyURL == "":
-		err = envelopeError("no proxy URL: neither the member odyssey_proxy_url nor the header %s is set", headerProxyURL)
-	case e.runToken == "":
-		err = envelopeError("no run token: neither the header %s nor the member run_token is set", headerRunToken)
-	}
-	return e, err
+	return e, cmp.Or(
+		missing(e.proxyURL, "proxy URL", "odyssey_proxy_url", header, headerProxyURL),
+		missing(e.runToken, "run token", "run_token", header, headerRunToken),
+	)
 }
 
-// read reads the member input. knownID is the task id in the headers, or "".
-func (t *task) read(r *rawjson.Reader, knownID string) error {
+// only returns the value of a header that is given once, or "".
+func only(header http.Header, name string) string {
+	if values := header[name]; len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+// idOf returns the id in a header, or "" if it is malformed.
+func idOf(header http.Header, name string) string {
+	if id := only(header, name); validID(id) {
+		return id
+	}
+	return ""
+}
+
+// missing reports a value that neither the body nor a header contains.
+func missing(value, what, member string, header http.Header, name string) error {
+	switch n := len(header[name]); {
+	case value != "":
+		return nil
+	case n > 1:
+		return envelopeError("the header %s is given %d times", name, n)
+	}
+	return envelopeError("no %s: neither the member %s nor the header %s is set", what, member, name)
+}
+
+// read reads the body.
+func (e *envelope) read(r *rawjson.Reader) error {
+	return r.Object(envelopeMembers, func(name string) error {
+		switch name {
+		case "task_id":
+			return readID(r, &e.run.TaskID)
+		case "run_id":
+			return readID(r, &e.run.RunID)
+		case "agent_id":
+			return readID(r, &e.run.AgentID)
+		case "input":
+			return e.readTask(r)
+		case "odyssey_proxy_url":
+			return readText(r, &e.proxyURL)
+		case "run_token":
+			e.tokenInBody = true
+			return readString(r, &e.runToken)
+		case "run_token_jti":
+			return readID(r, &e.run.TokenJTI)
+		}
+		return nil
+	}, "input")
+}
+
+// readTask reads the member input.
+func (e *envelope) readTask(r *rawjson.Reader) error {
 	if r.Kind() != '{' {
 		if v, err := r.Value(); err != nil || isEmpty(v) {
 			return err
 		}
 		return envelopeError("input must be an object with user_instruction and input")
 	}
-	return r.Object(taskMembers, func(name string) (err error) {
+	return r.Object(taskMembers, func(name string) error {
 		switch name {
 		case "task_id":
-			t.id, err = readID(r, knownID)
+			return readID(r, &e.taskID)
 		case "user_instruction":
-			t.instruction, err = readText(r, "")
+			return readText(r, &e.run.Instruction)
 		case "input":
-			if t.input, err = r.Value(); isEmpty(t.input) {
-				t.input = nil
+			v, err := r.Value()
+			if !isEmpty(v) {
+				e.run.Input = v
 			}
+			return err
 		case "messages":
-			t.messages, err = r.Value()
+			v, err := r.Value()
+			if !rawjson.IsNull(v) {
+				e.run.Messages = v
+			}
+			return err
 		case "session_id":
-			t.sessionID, err = readID(r, "")
+			return readID(r, &e.run.SessionID)
 		case "turn_id":
-			t.turnID, err = readID(r, "")
+			return readID(r, &e.run.TurnID)
 		case "latest_user_prompt":
-			t.latest, err = readText(r, "")
+			return readText(r, &e.latest)
 		}
-		return err
+		return nil
 	}, "input", "messages")
 }
 
@@ -139,49 +162,59 @@ func isEmpty(v json.RawMessage) bool {
 	return rawjson.IsNull(v) || string(v) == "false" || string(v) == `""`
 }
 
-// readText reads a string, or "" for a value that the documents' wrapper replaces. If the text equals
-// known, readText returns known.
-func readText(r *rawjson.Reader, known string) (string, error) {
+// The following functions read a value into a variable, which they leave unchanged if the value is one
+// that the documents' wrapper replaces.
+
+// readString reads a string or null.
+func readString(r *rawjson.Reader, into *string) error {
+	s, err := r.Known(*into) // a header usually has the same value
+	*into = cmp.Or(s, *into)
+	return err
+}
+
+// readText reads a string or an empty value.
+func readText(r *rawjson.Reader, into *string) error {
 	if kind := r.Kind(); kind == '"' || kind == 'n' {
-		return r.Known(known)
+		return readString(r, into)
 	}
 	v, err := r.Value()
 	if err == nil && !isEmpty(v) {
 		err = r.Errorf("must be a string, not %s", rawjson.KindName(rawjson.Kind(v)))
 	}
-	return "", err
+	return err
 }
 
-// readID reads an id: an integer in plain digits, or a string. If the id equals known, readID returns
-// known. Ids are for correlation only, so a malformed one reads as "".
-func readID(r *rawjson.Reader, known string) (string, error) {
-	kind := r.Kind()
-	if kind == '"' || kind == 'n' {
-		id, err := r.Known(known)
-		if !validID(id) {
-			return "", err
+// readID reads an id: an integer in plain digits, or a string. Ids are for correlation only, so a
+// malformed one changes nothing either.
+func readID(r *rawjson.Reader, into *string) error {
+	if r.Kind() == '"' {
+		id, err := r.Known(*into)
+		if id != "" && validID(id) {
+			*into = id
 		}
-		return id, err
+		return err
 	}
 	v, err := r.Value()
-	if err != nil || kind != '0' {
-		return "", err
-	}
-	if string(v) == known {
-		return known, nil
-	}
-	id := string(v)
-	if bytes.ContainsAny(v, ".eE") {
-		if n := rawjson.ParseNumber(id); n.Integer() {
-			id, _ = n.Plain(maxID)
-		} else {
-			id = ""
+	if rawjson.Kind(v) == '0' && string(v) != *into {
+		if id := plainInteger(string(v)); id != "" && validID(id) {
+			*into = id
 		}
 	}
-	if !validID(id) {
-		return "", nil
+	return err
+}
+
+// plainInteger returns an integer in plain digits: 4521 for 4521 and for 4.521e3. It returns "" for any
+// other number.
+func plainInteger(number string) string {
+	if !strings.ContainsAny(number, ".eE") {
+		return number
 	}
-	return id, nil
+	n := rawjson.ParseNumber(number)
+	if !n.Integer() {
+		return ""
+	}
+	plain, _ := n.Plain(maxID)
+	return plain
 }
 
 // maxID is the limit of an id, in bytes.
@@ -193,31 +226,3 @@ func validID(id string) bool { return id == "" || len(id) <= maxID && httpcall.V
 
 // envelopeLimits is how envelopes are read, nested at most 256 levels deep.
 var envelopeLimits = rawjson.Limits{Mode: rawjson.Liberal}
-
-// only returns the value of a header that is given once, or "".
-func only(header http.Header, name string) string {
-	if values := header[name]; len(values) == 1 {
-		return values[0]
-	}
-	return ""
-}
-
-func fillGap(value *string, header http.Header, name string) error {
-	if *value != "" {
-		return nil
-	}
-	values := header[name]
-	if len(values) > 1 {
-		return envelopeError("the header %s is given %d times", name, len(values))
-	}
-	if len(values) == 1 {
-		*value = values[0]
-	}
-	return nil
-}
-
-func fillID(id *string, header http.Header, name string) {
-	if given := only(header, name); *id == "" && validID(given) {
-		*id = given
-	}
-}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // gate counts the runs in progress and the bytes of their bodies. The zero gate accepts any number
@@ -29,76 +31,76 @@ var (
 	errBytes    = &Error{Code: CodeBusy, Message: "no room for the body within Options.MaxBytesInFlight; try again, or raise it"}
 )
 
+// ticket is the place of a run in the gate. The request holds it, and so does the agent, which may
+// outlive the request: the place is given up when both have left. The rest must be used with the
+// mutex of the gate held.
+type ticket struct {
+	gate    *gate
+	holders int   // 0 before enter, and in code mode, which needs no place
+	bytes   int64 // of the body, for which there is room in the gate
+}
+
 // enter takes a place for a run, and counts the bytes of its body that have been read: at most
 // [unadmitted], which are never too many. The error is an [*Error].
-func (g *gate) enter(bytes int64) (ticket, error) {
+func (t *ticket) enter(bytes int64) error {
+	g := t.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.closed:
-		return ticket{}, errDraining
+		return errDraining
 	case g.limit > 0 && g.inside >= g.limit:
-		return ticket{}, errRuns
+		return errRuns
 	}
 	g.inside++
 	g.bytes += bytes
-	return ticket{gate: g, bytes: bytes}, nil
+	t.holders, t.bytes = 1, bytes
+	return nil
 }
 
-// expand takes room for more bytes of a run that has entered.
-func (g *gate) expand(more int64) bool {
+// room takes room for a body of n bytes, and reports whether there is any.
+func (t *ticket) room(n int64) bool {
+	g := t.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	more := n - t.bytes
+	if more <= 0 {
+		return true
+	}
 	if more > g.byteLimit-g.bytes {
 		return false
 	}
 	g.bytes += more
+	t.bytes = n
 	return true
 }
 
-// ticket is the place of a run in the gate.
-type ticket struct {
-	gate  *gate
-	bytes int64 // of the body, for which there is room in the gate
+// hold is called for another holder of the place, before a holder leaves it.
+func (t *ticket) hold() {
+	t.gate.mu.Lock()
+	defer t.gate.mu.Unlock()
+	if t.holders > 0 {
+		t.holders++
+	}
 }
 
-// leave gives up the place.
-func (t ticket) leave() {
+// leave gives up the place if nobody else holds it. Without a place, it does nothing.
+func (t *ticket) leave() {
 	g := t.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if t.holders == 0 {
+		return
+	}
+	if t.holders--; t.holders > 0 {
+		return
+	}
 	g.inside--
 	g.bytes -= t.bytes
 	if g.inside == 0 && g.empty != nil {
 		close(g.empty)
 		g.empty = nil
 	}
-}
-
-// read reads the rest of the body. If that fails or panics, the place is given up.
-func (t *ticket) read(in *httpserve.Body, head []byte) (body []byte, err error) {
-	whole := false
-	defer func() {
-		if !whole {
-			t.leave()
-		}
-	}()
-	body, err = in.Rest(head, t.room)
-	whole = err == nil
-	return body, err
-}
-
-// room reports whether the ticket has room for n bytes, and takes it. It must not be called after
-// the body was read.
-func (t *ticket) room(n int64) bool {
-	if n <= t.bytes {
-		return true
-	}
-	ok := t.gate.expand(n - t.bytes)
-	if ok {
-		t.bytes = n
-	}
-	return ok
 }
 
 // unadmitted is the number of bytes of a body that are read before the dispatch has a place in the
@@ -126,22 +128,15 @@ func (h *Handler) bodyError(err error) error {
 // isPing reports whether body is {"ping":true} with any white space and nothing else. It is called
 // for every request before the body is parsed.
 func isPing(body []byte) bool {
-	rest := body
+	at := 0
 	for _, part := range [...]string{"{", `"ping"`, ":", "true", "}"} {
-		rest = skipSpace(rest)
-		if len(rest) < len(part) || string(rest[:len(part)]) != part {
+		at = rawjson.Space(body, at)
+		if !bytes.HasPrefix(body[at:], []byte(part)) {
 			return false
 		}
-		rest = rest[len(part):]
+		at += len(part)
 	}
-	return len(skipSpace(rest)) == 0
-}
-
-func skipSpace(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
-		b = b[1:]
-	}
-	return b
+	return rawjson.Space(body, at) == len(body)
 }
 
 // Drain rejects new runs with 503 and waits until the runs in progress have ended. If ctx ends

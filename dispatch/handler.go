@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
@@ -73,40 +72,50 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 	return h, nil
 }
 
-// ServeHTTP implements http.Handler. A request passes the stages in the order of the package comment.
+// ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	arrived := time.Now()
-	t, body, err := h.admit(w, r, arrived)
-	if err != nil {
+	if err := h.serve(w, r, time.Now()); err != nil {
 		h.refuse(w, r, err)
-		return
 	}
-	if t == aPing {
+}
+
+// serve passes a request through the stages in the order of the package comment. The error says why it
+// does not reach the agent.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Time) error {
+	t := &ticket{gate: &h.gate}
+	defer t.leave()
+	body, err := h.admit(w, r, arrived, t)
+	if err != nil {
+		return err
+	}
+	if isPing(body) {
 		httpserve.WriteJSON(w, http.StatusOK, []byte(`{"ok":true}`))
-		return
+		return nil
 	}
-	s := h.newSession(r.Context(), t, arrived)
-	defer s.release()
 	e, err := decode(body, r.Header)
-	if err == nil {
-		err = h.openRun(s, e, r.Header)
-	}
 	if err != nil {
-		h.refuse(w, r, err)
-		return
+		return err
 	}
-	out := h.runAgent(s)
-	if out.aborts {
-		h.endRun(s, out, nil)
+	ctx, end := context.WithCancelCause(r.Context())
+	defer end(nil)
+	s, err := h.openRun(ctx, end, e, arrived)
+	if err != nil {
+		return err
+	}
+	defer s.token.leave()
+	ctx = h.startRun(ctx, s, r.Header)
+	out := h.runAgent(ctx, s, t)
+	answer, problems := h.answer(ctx, s, out)
+	h.endRun(ctx, s, out, problems)
+	switch {
+	case out.aborts:
 		panic(http.ErrAbortHandler)
-	}
-	answer, problems := h.answer(s, out)
-	h.endRun(s, out, problems)
-	if answer == nil {
+	case answer == nil:
 		writeError(w, out.failure)
-		return
+	default:
+		httpserve.WriteJSON(w, http.StatusOK, answer)
 	}
-	httpserve.WriteJSON(w, http.StatusOK, answer)
+	return nil
 }
 
 // refuse answers a request that does not reach the agent.
@@ -116,120 +125,74 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	writeError(w, err)
 }
 
-// aPing stands for a request that needs no place in the gate.
-var aPing = ticket{}
-
-// admit authenticates a request, reads its body, and takes a place in the gate for its run.
-func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Time) (t ticket, body []byte, err error) {
+// admit authenticates a request, reads its body, and takes a place in the gate for its run. A ping
+// needs no place, so it is admitted even if the gate is full.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Time, t *ticket) (body []byte, err error) {
 	if r.Method != http.MethodPost {
 		httpserve.LeaveBody(w, r)
-		return t, nil, &Error{Code: CodeMethod, Message: "use POST"}
+		return nil, &Error{Code: CodeMethod, Message: "use POST"}
 	}
 	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "TokenFunc", h.auth.check); reason != "" {
 		httpserve.LeaveBody(w, r)
-		return t, nil, &Error{Code: CodeUnauthorized, Message: reason} // the message is only logged
+		return nil, &Error{Code: CodeUnauthorized, Message: reason} // the message is only logged
 	}
 	in := httpserve.OpenBody(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
 	if body, err = in.Head(unadmitted); err != nil {
-		return t, nil, h.bodyError(err)
+		return nil, h.bodyError(err)
 	}
-	if in.Done() && isPing(body) { // even if the gate is full
-		return aPing, nil, nil
+	if in.Done() && isPing(body) {
+		return body, nil
 	}
-	if t, err = h.gate.enter(int64(len(body))); err != nil {
+	if err = t.enter(int64(len(body))); err != nil {
 		if !in.Done() {
 			httpserve.LeaveBody(w, r)
 		}
-		return t, nil, err
+		return nil, err
 	}
-	if in.Done() {
-		return t, body, nil
+	if body, err = in.Rest(body, t.room); err != nil {
+		return nil, h.bodyError(err)
 	}
-	if body, err = t.read(&in, body); err != nil {
-		return t, nil, h.bodyError(err)
-	}
-	if isPing(body) {
-		t.leave()
-		return aPing, nil, nil
-	}
-	return t, body, nil
+	return body, nil
 }
 
-// session is a run: what the agent receives, and what the handler keeps for it. The request and the
-// agent hold it; the agent may outlive the response.
+// session is a run in progress: what the agent receives, and what the handler keeps for it.
 type session struct {
 	run        Run
-	kept       observe.Kept[Run]
 	transcript Transcript
 	recorder   proxy.Observer // records calls in the transcript
+	kept       observe.Kept[Run]
 	arrived    time.Time
-
-	ctx context.Context         // the agent's context is derived from it
-	end context.CancelCauseFunc // of ctx
-	kit *testKit                // nil in production
-
-	ticket  ticket
-	tokens  *tokens
-	token   *token // the state of the run token; nil until it is known
-	holders atomic.Int32
+	token      *token   // the state of the run token
+	kit        *testKit // nil in production
 }
 
-// newSession returns a session that the caller holds. Its context ends before ctx if the proxy reports
-// that the run is over.
-func (h *Handler) newSession(ctx context.Context, t ticket, arrived time.Time) *session {
-	s := &session{ticket: t, tokens: &h.state, arrived: arrived, kit: observe.From[*testKit](ctx)}
-	if s.kit != nil {
-		ctx = observe.With[*testKit](ctx, nil) // it is not the kit of a run inside of this run
-		*observe.Keep[observe.Models](&s.kept) = s.kit.Models
-	}
-	s.kept.Run = &s.run
-	ctx, s.end = context.WithCancelCause(ctx)
-	s.ctx = observe.With(ctx, &s.kept)
-	s.hold()
-	return s
-}
-
-func (s *session) hold() { s.holders.Add(1) }
-
-// release ends the context, and gives up the run token and the place in the gate, when the last
-// holder has released the session.
-func (s *session) release() {
-	if s.holders.Add(-1) > 0 {
-		return
-	}
-	s.end(nil)
-	if s.token != nil {
-		s.tokens.leave(s.token)
-	}
-	s.ticket.leave()
-}
-
-// openRun makes the run of an envelope. When the proxy reports that the run is over, the client
-// calls OnRunOver, which is the function that ends the context of the session. header is the
-// request's; it is nil in code mode.
-func (h *Handler) openRun(s *session, e envelope, header http.Header) error {
+// openRun makes the run of an envelope. If the proxy reports that the run is over, the client calls
+// end, which ends the context of the run.
+func (h *Handler) openRun(ctx context.Context, end context.CancelCauseFunc, e envelope, arrived time.Time) (*session, error) {
 	if err := h.hosts.check(e.proxyURL); err != nil {
-		return envelopeError("the proxy URL %s", err)
+		return nil, envelopeError("the proxy URL %s", err)
 	}
-	s.token = s.tokens.enter(e.runToken, s.arrived)
+	s := &session{run: e.run, arrived: arrived, kit: observe.From[*testKit](ctx)}
+	s.token = h.state.enter(e.runToken, arrived)
 	s.transcript.run, s.transcript.numbers = &s.run, &s.token.numbers
 	s.recorder = proxy.Observer{CallStart: s.transcript.callStart, CallEnd: callEnd}
 	o := *h.opts.Proxy
-	o.Pacer, o.OnRunOver, o.Observer = s.token.pacer, s.end, &s.recorder
+	o.Pacer, o.OnRunOver, o.Observer = s.token.pacer, end, &s.recorder
 	if s.kit != nil && s.kit.Unpaced {
 		o.Pacer = proxy.NewPacer(0, 0)
 	}
 	if also := h.opts.Proxy.OnRunOver; also != nil {
 		o.OnRunOver = func(err error) {
-			s.end(err)
+			end(err)
 			also(err)
 		}
 	}
 	client, err := proxy.New(e.proxyURL, e.runToken, &o)
 	if err != nil {
+		s.token.leave()
 		// The client's error names what is wrong without repeating the URL or the token.
 		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
-		return envelopeError("the proxy URL or run token cannot be used: %s", reasons)
+		return nil, envelopeError("the proxy URL or run token cannot be used: %s", reasons)
 	}
 	if also := h.opts.Proxy.Observer; also != nil {
 		client = client.Observe(also)
@@ -237,9 +200,8 @@ func (h *Handler) openRun(s *session, e envelope, header http.Header) error {
 	if s.kit != nil {
 		client = client.Observe(s.kit.Calls)
 	}
-	s.run.set(&e, client, &s.transcript)
-	h.startRun(s, header)
-	return nil
+	s.run.complete(e, client, &s.transcript)
+	return s, nil
 }
 
 // agentOutcome is how a run of the agent ended.
@@ -254,23 +216,28 @@ type agentOutcome struct {
 }
 
 // runAgent runs the agent and returns its outcome before the run's time is over, whatever the agent
-// does. The limit is measured from the arrival of the request, like the platform's. The agent holds
-// the session until it returns.
-func (h *Handler) runAgent(s *session) agentOutcome {
-	s.hold()
+// does. The limit is measured from the arrival of the request, like the platform's. The agent has a
+// place in the gate until it returns.
+func (h *Handler) runAgent(ctx context.Context, s *session, t *ticket) agentOutcome {
+	t.hold()
 	deadline := s.arrived.Add(h.opts.RunTimeout - h.opts.Reserve)
-	out := h.conclude(s, runner.Run(s.ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) (out agentOutcome) {
-		defer s.release()
-		s.transcript.start(ctx)
-		out.response, out.err = h.agent(ctx, &s.run)
-		if out.err != nil { // here, because the methods of the error may panic
-			_ = out.err.Error()
-			out.onlyEnd = endOfContext(ctx, out.err)
-		}
-		return out
-	}))
+	end := runner.Run(ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) agentOutcome {
+		defer t.leave()
+		return h.callAgent(ctx, s)
+	})
+	out := h.conclude(ctx, s, end)
 	if out.err != nil {
 		out.failure = agentError(out.err)
+	}
+	return out
+}
+
+// callAgent calls the agent, and the methods of its error, which may panic, too.
+func (h *Handler) callAgent(ctx context.Context, s *session) (out agentOutcome) {
+	s.transcript.start(ctx)
+	if out.response, out.err = h.agent(ctx, &s.run); out.err != nil {
+		_ = out.err.Error()
+		out.onlyEnd = endOfContext(ctx, out.err)
 	}
 	return out
 }
@@ -280,7 +247,7 @@ var errRunTimeout = errors.New("the time for the run is over")
 // conclude decides the outcome of a run. What the agent returns counts, also late, if it returns within
 // the grace period of the runner. An error that only reports the end of the context is replaced by the
 // reason of that end.
-func (h *Handler) conclude(s *session, end runner.Outcome[agentOutcome]) agentOutcome {
+func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[agentOutcome]) agentOutcome {
 	out := end.Value
 	switch {
 	case end.Panic != nil:
@@ -289,13 +256,13 @@ func (h *Handler) conclude(s *session, end runner.Outcome[agentOutcome]) agentOu
 	case !end.Left && (end.Stop == runner.InTime || !out.onlyEnd):
 		return out
 	case end.Stop == runner.TimedOut:
-		h.log(s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))
-		substitute := h.ask(s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
+		h.log(ctx, s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))
+		substitute := h.ask(ctx, s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
 		return agentOutcome{host: true, timedOut: true, response: substitute}
 	case proxy.IsRunOver(end.Cause):
 		return agentOutcome{err: end.Cause}
-	case errors.Is(s.ctx.Err(), context.DeadlineExceeded):
-		deadline, _ := s.ctx.Deadline()
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		deadline, _ := ctx.Deadline()
 		message := fmt.Sprintf(
 			"the request's context ended after %.1f s, before RunTimeout (%.0f s): a middleware or server timeout?",
 			deadline.Sub(s.arrived).Seconds(), h.opts.RunTimeout.Seconds())
@@ -306,44 +273,47 @@ func (h *Handler) conclude(s *session, end runner.Outcome[agentOutcome]) agentOu
 }
 
 // answer returns the body of the response and the problems that were found in it. The body is nil if
-// the run is answered with out.failure.
-func (h *Handler) answer(s *session, out agentOutcome) (body []byte, problems []Problem) {
+// the run is answered with out.failure, or not at all.
+func (h *Handler) answer(ctx context.Context, s *session, out agentOutcome) (body []byte, problems []Problem) {
 	response, host := out.response, out.host
+	if out.aborts {
+		return nil, nil
+	}
 	if out.failure != nil {
-		h.log(s, slog.LevelError, "run failed",
+		h.log(ctx, s, slog.LevelError, "run failed",
 			slog.Duration("took", time.Since(s.arrived)), slog.String("error", out.err.Error()))
 		if h.opts.FailureResponse == nil {
 			return nil, nil
 		}
-		response, host = h.ask(s, func() *Response { return h.opts.FailureResponse(&s.run, out.failure) }), true
+		response, host = h.ask(ctx, s, func() *Response { return h.opts.FailureResponse(&s.run, out.failure) }), true
 	}
 	body, problems = h.encode(&s.run, response, host)
 	for _, p := range problems {
-		h.log(s, slog.LevelWarn, "response contract", slog.String("code", p.Code),
+		h.log(ctx, s, slog.LevelWarn, "response contract", slog.String("code", p.Code),
 			slog.String("pointer", p.Pointer), slog.String("problem", p.Message))
 	}
-	h.log(s, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(s.arrived)))
+	h.log(ctx, s, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(s.arrived)))
 	return body, problems
 }
 
 // log writes a record that names the run. A logger that panics does not break the run.
-func (h *Handler) log(s *session, level slog.Level, message string, attrs ...slog.Attr) {
+func (h *Handler) log(ctx context.Context, s *session, level slog.Level, message string, attrs ...slog.Attr) {
 	defer func() { _ = recover() }()
-	if !h.opts.Logger.Enabled(s.ctx, level) {
+	if !h.opts.Logger.Enabled(ctx, level) {
 		return
 	}
 	attrs = append(attrs, slog.String("run_id", s.run.RunID), slog.String("task_id", s.run.TaskID),
 		slog.String("run_token_jti", s.run.TokenJTI))
-	h.opts.Logger.LogAttrs(s.ctx, level, message, attrs...)
+	h.opts.Logger.LogAttrs(ctx, level, message, attrs...)
 }
 
 // ask calls a function of the options that makes a response. If the function panics, or does not
 // return within a quarter of the reserve, the response is empty.
-func (h *Handler) ask(s *session, makeResponse func() *Response) *Response {
+func (h *Handler) ask(ctx context.Context, s *session, makeResponse func() *Response) *Response {
 	atOnce := time.Now() // the function has no context: it has the grace period only
-	out := runner.Run(s.ctx, &h.asker, atOnce, s.run.RunID, func(context.Context) *Response { return makeResponse() })
+	out := runner.Run(ctx, &h.asker, atOnce, s.run.RunID, func(context.Context) *Response { return makeResponse() })
 	if out.Panic != nil {
-		h.asker.Report(s.ctx, out.Panic)
+		h.asker.Report(ctx, out.Panic)
 	}
 	return out.Value
 }

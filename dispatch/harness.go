@@ -53,9 +53,9 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 			return read.Object(variantMembers, func(name string) (err error) {
 				switch name {
 				case "snapshot_id":
-					v.SnapshotID, err = readID(read, "")
+					err = readID(read, &v.SnapshotID)
 				case "variant_id":
-					v.VariantID, err = readID(read, "")
+					err = readID(read, &v.VariantID)
 				case "name":
 					v.Name, err = read.String()
 				case "fingerprint":

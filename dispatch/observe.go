@@ -84,31 +84,38 @@ type Refusal struct {
 // A testKit observes the run of a request that it has sent.
 type testKit = observe.Kit[Observer, proxy.Observer]
 
-// startRun reports the start of a run, and takes the context that the observer returns. header is nil
-// in code mode.
-func (h *Handler) startRun(s *session, header http.Header) {
+// startRun returns the context of the run, in which the run is found, and reports the start. The
+// observer may derive another context from it. header is nil in code mode.
+func (h *Handler) startRun(ctx context.Context, s *session, header http.Header) context.Context {
+	s.kept.Run = &s.run
+	ctx = observe.With(ctx, &s.kept)
+	if s.kit != nil {
+		*observe.Keep[observe.Models](&s.kept) = s.kit.Models
+		ctx = observe.With[*testKit](ctx, nil) // it is not the kit of a run inside of this one
+	}
 	o := h.opts.Observer
 	if o == nil || o.RunStart == nil {
-		return
+		return ctx
 	}
 	start := RunStart{Run: &s.run}
 	if header != nil {
 		start.Header = h.publicHeader(header)
 	}
-	ctx, started := s.ctx, make(chan context.Context, 1)
+	started := make(chan context.Context, 1)
 	h.hooks.Hook(ctx, s.run.RunID, func() { started <- o.RunStart(ctx, start) })
 	select {
-	case ctx = <-started:
-		if ctx != nil {
-			s.ctx = ctx
+	case derived := <-started:
+		if derived != nil {
+			return derived
 		}
 	default:
 	}
+	return ctx
 }
 
 // endRun reports the end of a run. It must be called once for every run that startRun has reported.
-func (h *Handler) endRun(s *session, out agentOutcome, problems []Problem) {
-	ctx, o := s.ctx, h.opts.Observer
+func (h *Handler) endRun(ctx context.Context, s *session, out agentOutcome, problems []Problem) {
+	o := h.opts.Observer
 	if s.kit == nil && (o == nil || o.RunEnd == nil) {
 		return
 	}

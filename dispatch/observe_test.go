@@ -30,6 +30,9 @@ func ends(t *testing.T) (*dispatch.Observer, *[]dispatch.RunEnd) {
 			if start.Run.RunID != "17" || start.Run.Proxy == nil {
 				t.Errorf("the run at the start: %+v", start.Run)
 			}
+			if run, ok := dispatch.FromContext(ctx); !ok || run != start.Run {
+				t.Errorf("FromContext returns %p, %t at the start of %p", run, ok, start.Run)
+			}
 			return context.WithValue(ctx, observed{}, start.Run.RunID)
 		},
 		RunEnd: func(ctx context.Context, end dispatch.RunEnd) {

@@ -21,11 +21,12 @@ func (o Options) Format(f fmt.State, verb rune) {
 
 // withoutToken returns the body without the run token, because agents log their envelopes. If the
 // token came in a header, it may still be in a member that this package does not know.
-func withoutToken(e *envelope) json.RawMessage {
-	if !e.tokenInBody && !bytes.Contains(e.body, []byte(e.runToken)) {
-		return e.body
+func withoutToken(e envelope) json.RawMessage {
+	body := e.run.Envelope
+	if !e.tokenInBody && !bytes.Contains(body, []byte(e.runToken)) {
+		return body
 	}
-	without := json.RawMessage(redact.New(e.runToken).Redact(string(e.body)))
+	without := json.RawMessage(redact.New(e.runToken).Redact(string(body)))
 	if !json.Valid(without) { // a token of digits stands in a number, too
 		return json.RawMessage(`{"run_token":"` + redact.Placeholder + `"}`)
 	}

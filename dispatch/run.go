@@ -1,12 +1,12 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/internal/observe"
-	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -58,26 +58,15 @@ func FromContext(ctx context.Context) (run *Run, ok bool) {
 	return kept.Run, true
 }
 
-// set copies the envelope.
-func (r *Run) set(e *envelope, client *proxy.Client, transcript *Transcript) {
-	*r = Run{
-		TaskID: e.taskID, RunID: e.runID, AgentID: e.agentID, TokenJTI: e.tokenJTI, Proxy: client,
-		Instruction: e.task.instruction, Input: e.task.input, Messages: e.task.messages,
-		SessionID: e.task.sessionID, TurnID: e.task.turnID, Envelope: withoutToken(e), transcript: transcript,
-	}
-	if r.Instruction == "" {
-		r.Instruction = e.task.latest
-	}
-	if rawjson.IsNull(r.Input) {
+// complete adds what an envelope does not contain itself.
+func (r *Run) complete(e envelope, client *proxy.Client, transcript *Transcript) {
+	r.Proxy, r.transcript, r.Envelope = client, transcript, withoutToken(e)
+	r.TaskID = cmp.Or(r.TaskID, e.taskID)
+	if r.Input == nil {
 		r.Input = json.RawMessage("{}")
 	}
-	if rawjson.IsNull(r.Messages) {
-		r.Messages = nil
-	}
-	if r.Instruction == "" && r.Messages != nil {
-		if rows, err := r.replayed(); err == nil && len(rows) > 0 && rows[len(rows)-1].Role == RoleUser {
-			r.Instruction = rows[len(rows)-1].Content.String()
-		}
+	if r.Instruction = cmp.Or(r.Instruction, e.latest); r.Instruction == "" {
+		r.Instruction = r.lastPrompt()
 	}
 }
 
@@ -146,6 +135,15 @@ func (r *Run) History() ([]Message, error) {
 		return messages, nil
 	}
 	return append(messages, Message{Role: RoleUser, Content: Text(r.Instruction)}), nil
+}
+
+// lastPrompt returns the last replayed message if it is the user's, or "".
+func (r *Run) lastPrompt() string {
+	rows, err := r.replayed()
+	if n := len(rows) - 1; err == nil && n >= 0 && rows[n].Role == RoleUser {
+		return rows[n].Content.String()
+	}
+	return ""
 }
 
 // replayed decodes the replayed messages.

@@ -30,6 +30,7 @@ type tokenKey [2]uint64
 
 // token is what the dispatches of one run token share.
 type token struct {
+	tokens  *tokens
 	pacer   *proxy.Pacer // also remembers that the token has ended
 	numbers atomic.Int64 // of the ids that transcripts have made
 
@@ -55,7 +56,7 @@ func (t *tokens) enter(runToken string, now time.Time) *token {
 	s := t.states[key]
 	switch {
 	case s == nil:
-		s = &token{key: key, pacer: t.newPacer()}
+		s = &token{tokens: t, key: key, pacer: t.newPacer()}
 		t.states[key] = s
 	case s.users == 0:
 		t.unlink(s)
@@ -64,7 +65,9 @@ func (t *tokens) enter(runToken string, now time.Time) *token {
 	return s
 }
 
-func (t *tokens) leave(s *token) {
+// leave ends a use of the state.
+func (s *token) leave() {
+	t := s.tokens
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.users--
