@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/process"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -86,7 +87,7 @@ func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (Mod
 	text, ok := toolresult.Arguments(args)
 	if !ok {
 		var err error
-		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {
+		if text, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
 			return ModelResult{}, &Error{Code: CodeArguments, Tool: name, Err: err,
 				Message: "invalid arguments: " + bounded.Cut(err.Error(), maxMessage)}
 		}
@@ -122,7 +123,7 @@ func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, rejected 
 	if !ok {
 		return nil, nil, m.unknown(call.Tool)
 	}
-	input, err := rawjson.EncodeArguments(call.Args, argumentLimits)
+	input, err := rawjson.EncodeArguments(call.Args, toolresult.ArgumentLimits)
 	advice := toolresult.Advice
 	if err == nil && t.validate != nil {
 		err, advice = t.validate(input), ""
@@ -251,9 +252,11 @@ func rootCause(err error) error {
 
 // contextError distinguishes cancellation from a deadline.
 func contextError(ctx context.Context, tool string) *Error {
-	e := &Error{Code: CodeCanceled, Tool: tool, Message: "tool call was canceled", Err: ctx.Err()}
-	if errors.Is(e.Err, context.DeadlineExceeded) {
-		e.Code, e.Message = CodeDeadline, "tool call was stopped: no time left"
+	e := &Error{
+		Code: problem.ContextCode[Code](ctx.Err()), Tool: tool, Message: "tool call was canceled", Err: ctx.Err(),
+	}
+	if e.Code == CodeDeadline {
+		e.Message = "tool call was stopped: no time left"
 		e.detail = "stopped at the caller's deadline, before the tool's own timeout"
 	}
 	if cause := context.Cause(ctx); cause != e.Err {

@@ -11,6 +11,7 @@ import (
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // checker checks the declarations in order and collects the problems of all tools.
@@ -57,7 +58,7 @@ func (c *checker) check(index int, d *declaration) *tool {
 	for _, name := range d.unknown {
 		c.lint = append(c.lint, unknownMember(index, t.name, name, memberNames[:]))
 	}
-	if t.name != "" && !modelName(t.name) {
+	if t.name != "" && !toolresult.ModelName(t.name) {
 		c.lint = append(c.lint, Problem{Tool: t.name, Code: "name_refused_by_models", Pointer: pointer(index, "/name"),
 			Message: at(index, t.name) +
 				"the APIs of models reject this name: they accept 1 to 64 letters, digits, underscores and hyphens"})
@@ -179,17 +180,4 @@ func (c *checker) timeout(v json.RawMessage) time.Duration {
 		return c.options.Timeout
 	}
 	return time.Duration(sec) * time.Second
-}
-
-// modelName reports whether OpenAI and Anthropic accept the name of a function.
-func modelName(name string) bool {
-	if len(name) > 64 {
-		return false
-	}
-	for _, b := range []byte(name) {
-		if !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_' || b == '-') {
-			return false
-		}
-	}
-	return true
 }

@@ -1,16 +1,13 @@
 package manifest
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/schema"
 )
-
-// argumentLimits bounds the arguments of a call before their validation.
-var argumentLimits = rawjson.Limits{Depth: 64}
 
 // schema compiles the parameters of the tool.
 func (c *checker) schema(t *tool) {
@@ -25,8 +22,8 @@ func (c *checker) schema(t *tool) {
 		reject("", "JSON Schema for an object, not %s", rawjson.KindName(rawjson.Kind(t.parameters)))
 		return
 	}
-	if !describesObject(t.parameters) {
-		reject("/type", `JSON Schema for an object: /type must be "object"`)
+	if place := jsonschema.NotObject(t.parameters); place != "" {
+		reject(place, `JSON Schema for an object: %s must be "object"`, place)
 	}
 	validator, err := schema.Compile(t.parameters, &schema.CompileOptions{AllowUnchecked: c.options.AllowUnchecked})
 	if err == nil {
@@ -47,21 +44,4 @@ func (c *checker) schema(t *tool) {
 		}
 		reject(p.Pointer, "valid JSON Schema for an object: %s", strings.TrimSpace(p.Pointer+" "+p.Message))
 	}
-}
-
-// describesObject reports whether the "type" of a schema allows objects only: it is missing,
-// "object" or ["object"]. Other JSON types are left to the compiler.
-func describesObject(parameters json.RawMessage) bool {
-	switch t := rawjson.Member(parameters, "type"); rawjson.Kind(t) {
-	case '"':
-		return rawjson.Unquote(t) == "object"
-	case '[':
-		n, object := 0, false
-		for e := range rawjson.Elements(t) {
-			n++
-			object = rawjson.Unquote(e) == "object"
-		}
-		return n == 1 && object
-	}
-	return true
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -33,7 +32,7 @@ type run struct {
 	onRunOver      func(error)
 	client         Client // the one that New returns
 
-	over atomic.Pointer[Error] // set when the proxy has said that the run is over
+	over runEnd
 }
 
 // request is one call or trace event, before it is known how many attempts it takes.

@@ -163,13 +163,9 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	return r, nil
 }
 
-var proxyBase = httpcall.Base{
-	Example: "https://api.example.com/api/odyssey-proxy/runs/4711", Secret: "the run token", Plain: true,
-}
-
 // parseBase returns errors that do not repeat the URL, which may contain credentials.
 func parseBase(baseURL string) (u *url.URL, problems []error) {
-	u, mistakes := proxyBase.Parse(baseURL)
+	u, mistakes := httpcall.RunBase.Parse(baseURL)
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	if strings.HasSuffix(u.Path, "/tools") || strings.HasSuffix(u.Path, "/traces") {
 		mistakes = append(mistakes, "must end before /tools and /traces; the client adds them")

@@ -1,10 +1,15 @@
 package proxy
 
+import "sync/atomic"
+
+// runEnd is the error with which the proxy has said that the run is over, or nil.
+type runEnd = atomic.Pointer[Error]
+
 // endRun records that the proxy refused the run token with 401, and releases the requests that wait for
 // the pacer. The first call for a run calls Options.OnRunOver.
 func (r *run) endRun(refusal *Error) {
 	first := r.over.CompareAndSwap(nil, refusal)
-	r.pacer.endRun(r, refusal)
+	r.pacer.endRun(&r.over, refusal)
 	if first && r.onRunOver != nil {
 		r.onRunOver(refusal)
 	}

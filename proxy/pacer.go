@@ -59,7 +59,7 @@ func NewPacer(limit int, window time.Duration) *Pacer {
 }
 
 type waiter struct {
-	run   *run
+	run   *runEnd
 	ready chan struct{} // closed when place is set, or when the run is over
 	place *place        // nil if the run is over
 	due   time.Duration // the shortest possible wait
@@ -110,15 +110,15 @@ func (p *Pacer) leave(w *waiter) {
 	p.grant(time.Now())
 }
 
-// enqueue returns a place for a request of r if one is free, or else a waiter for one. It returns
+// enqueue returns a place for a request of a run if one is free, or else a waiter for one. It returns
 // errWaitTooLong if no place can become free before the deadline of ctx.
-func (p *Pacer) enqueue(ctx context.Context, r *run) (*place, *waiter, error) {
+func (p *Pacer) enqueue(ctx context.Context, run *runEnd) (*place, *waiter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.limit == 0 {
 		p.limit, p.window = defaultPaceLimit, defaultPaceWindow
 	}
-	if p.over.Load() != nil || r.over.Load() != nil {
+	if p.over.Load() != nil || run.Load() != nil {
 		return nil, nil, errStopped
 	}
 	now := time.Now()
@@ -131,7 +131,7 @@ func (p *Pacer) enqueue(ctx context.Context, r *run) (*place, *waiter, error) {
 		wait := at.Sub(now).Round(time.Millisecond)
 		return nil, nil, fmt.Errorf("%w: the next free place is in %s", errWaitTooLong, wait)
 	}
-	w := &waiter{run: r, ready: make(chan struct{}), due: at.Sub(now)}
+	w := &waiter{run: run, ready: make(chan struct{}), due: at.Sub(now)}
 	p.queue = append(p.queue, w)
 	p.schedule(now)
 	return nil, w, nil
@@ -140,7 +140,7 @@ func (p *Pacer) enqueue(ctx context.Context, r *run) (*place, *waiter, error) {
 // endRun releases the waiters of a run that is over. If the documented error classes say that the token
 // itself has ended, it releases all waiters and records the end, for all clients that share the pacer. A
 // pacer without a limit may be shared by clients of several tokens, so it does not record it.
-func (p *Pacer) endRun(r *run, refusal *Error) {
+func (p *Pacer) endRun(run *runEnd, refusal *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	token := runOverClass(refusal.Class) && p.limit != math.MaxInt
@@ -148,7 +148,7 @@ func (p *Pacer) endRun(r *run, refusal *Error) {
 		p.over.CompareAndSwap(nil, refusal)
 	}
 	p.queue = slices.DeleteFunc(p.queue, func(w *waiter) bool {
-		over := token || w.run == r
+		over := token || w.run == run
 		if over {
 			close(w.ready)
 		}

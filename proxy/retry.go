@@ -111,7 +111,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		err := httpcall.ContextError(ctx)
 		return answer{}, localError(problem.ContextCode[Code](err), req.name, err)
 	}
-	place, w, err := r.pacer.enqueue(ctx, r)
+	place, w, err := r.pacer.enqueue(ctx, &r.over)
 	if w != nil {
 		place, err = r.waitForPace(ctx, req, number, w)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+
+	"github.com/toolwire/toolwire/internal/jsonschema"
 )
 
 // InferOptions configures [For] and [Define]. The zero value is the default.
@@ -31,7 +33,7 @@ func Define[In, Out any](name, description string, o *InferOptions) (Tool, error
 	c := newChecker(context.Background(), &ValidateOptions{})
 	c.name(ps, name)
 	if tool.InputSchema != nil {
-		if own := member(membersOf(tool.InputSchema), "type"); own == nil || notObject(tool.InputSchema) == "/type" {
+		if own := member(membersOf(tool.InputSchema), "type"); own == nil || jsonschema.NotObject(tool.InputSchema) == "/type" {
 			ps.add("schema_not_object", "/input_schema", "must describe an object; use a struct or a map for the arguments, not %s",
 				reflect.TypeFor[In]())
 			tool.InputSchema = json.RawMessage(`{"type":"object"}`) // its own is reported already

@@ -10,13 +10,13 @@ import (
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
 )
 
 const (
-	longestProviderName = 64   // the limit of OpenAI and Anthropic for names
-	longestDescription  = 1024 // the limit of OpenAI for descriptions of functions
-	deepestOutput       = 24   // nesting of an output schema that the platform accepts
+	longestDescription = 1024 // the limit of OpenAI for descriptions of functions
+	deepestOutput      = 24   // nesting of an output schema that the platform accepts
 )
 
 // Lint reports what [Validate] accepts but is likely to cause trouble, including what Validate
@@ -59,8 +59,9 @@ type linter struct {
 }
 
 func (l *linter) names() {
-	if n := len(l.tool.Name); n > longestProviderName {
-		l.add("name_long", "/name", "has %d characters; OpenAI and Anthropic take at most %d", n, longestProviderName)
+	if n := len(l.tool.Name); n > toolresult.LongestModelName {
+		l.add("name_long", "/name", "has %d characters; OpenAI and Anthropic take at most %d", n,
+			toolresult.LongestModelName)
 	}
 	switch n := len(l.tool.Description); {
 	case strings.TrimSpace(l.tool.Description) == "":

@@ -184,13 +184,13 @@ func (c *checker) schemas(ps *problems, t *Tool) {
 				continue
 			}
 			if part.pointer == "/input_schema" {
-				at := notObject(part.raw)
+				at := jsonschema.NotObject(part.raw)
 				if at != "" && !slices.ContainsFunc(found, func(f jsonschema.Fault) bool { return f.Pointer == at }) {
 					ps.add("schema_not_object", part.pointer+at, `must be "object": the arguments of a call are an object`)
 				}
 			}
 		}
-		ps.faults(part.pointer, found)
+		ps.addFaults(part.pointer, found)
 	}
 }
 
@@ -204,8 +204,8 @@ func (c *checker) faults(raw json.RawMessage) []jsonschema.Fault {
 	return found
 }
 
-// faults adds the faults of a schema, each to the list where it belongs.
-func (ps *problems) faults(pointer string, found []jsonschema.Fault) {
+// addFaults adds the faults of a schema, each to the list where it belongs.
+func (ps *problems) addFaults(pointer string, found []jsonschema.Fault) {
 	for i, p := range schemaProblems(found) {
 		list := &ps.list
 		if found[i].Unchecked() {

@@ -165,9 +165,8 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 				}
 			}
 		}
-		const link = "must be an absolute http or https URL without user and fragment"
-		wrong(t.URL != "" && !httpcall.IsLink(t.URL), "url_invalid", "/url", link)
-		wrong(t.DetailURL != "" && !httpcall.IsLink(t.DetailURL), "url_invalid", "/detail_url", link)
+		wrong(t.URL != "" && !httpcall.IsLink(t.URL), "url_invalid", "/url", httpcall.LinkRule)
+		wrong(t.DetailURL != "" && !httpcall.IsLink(t.DetailURL), "url_invalid", "/detail_url", httpcall.LinkRule)
 		wrong(t.Func == nil, "func_missing", "", "Func is nil")
 	}
 	unchecked, err := schema.Validate(context.Background(), list, nil)

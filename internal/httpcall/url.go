@@ -13,6 +13,11 @@ type Base struct {
 	Plain   bool   // http is valid for every host, not only for loopback hosts
 }
 
+// RunBase is what the base URL of a run's proxy must be.
+var RunBase = Base{
+	Example: "https://api.example.com/api/odyssey-proxy/runs/4711", Secret: "the run token", Plain: true,
+}
+
 // Parse parses a base URL. Each mistake says what the text must be, such as "must begin with https://".
 // Mistakes do not repeat the text.
 func (b Base) Parse(text string) (base *url.URL, mistakes []string) {
@@ -41,6 +46,9 @@ func ParseLink(text string) (link *url.URL, ok bool) {
 	u, err := url.Parse(text)
 	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
+
+// LinkRule says what [IsLink] checks. The subject of the sentence is a member.
+const LinkRule = "must be an absolute http or https URL without user and fragment"
 
 // IsLink reports whether a text is an absolute http or https URL without user and fragment.
 func IsLink(text string) bool {

@@ -1,5 +1,7 @@
 package toolresult
 
+import "strings"
+
 // NameRule says what [NameFault] checks. The subject of the sentence is a tool's name.
 const NameRule = "must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _"
 
@@ -20,4 +22,14 @@ func NameFault(name string) int {
 		return 0
 	}
 	return -1
+}
+
+// LongestModelName is how many bytes the APIs of OpenAI and Anthropic accept in the name of a function.
+const LongestModelName = 64
+
+// ModelName reports whether OpenAI and Anthropic accept the name of a function: letters, digits, _ and -.
+func ModelName(name string) bool {
+	return name != "" && len(name) <= LongestModelName && !strings.ContainsFunc(name, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	})
 }

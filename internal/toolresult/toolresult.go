@@ -15,6 +15,10 @@ import (
 // Advice is the end of a message about arguments that are not a JSON object.
 const Advice = "; send the arguments as one JSON object and call the tool again"
 
+// ArgumentLimits bounds the arguments of a call that are validated before the call: the limit of package
+// schema for documents.
+var ArgumentLimits = rawjson.Limits{Depth: 64}
+
 // Arguments returns arguments that are JSON text, as a model writes them: nil, a string, a []byte or
 // a json.RawMessage. For any other Go value ok is false.
 func Arguments(args any) (text json.RawMessage, ok bool) {

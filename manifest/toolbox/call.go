@@ -80,7 +80,7 @@ func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (Mode
 	text, ok := toolresult.Arguments(args)
 	if !ok {
 		var err error
-		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {
+		if text, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
 			return ModelResult{}, &Error{Code: CodeArguments, Tool: bounded.Cut(name, 128), Message: err.Error(), Err: err}
 		}
 	}
@@ -96,7 +96,7 @@ func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (Mode
 }
 
 func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (json.RawMessage, *Error) {
-	whole, err := rawjson.EncodeArguments(args, argumentLimits)
+	whole, err := rawjson.EncodeArguments(args, toolresult.ArgumentLimits)
 	if err != nil {
 		return nil, &Error{Code: CodeArguments, Message: err.Error() + toolresult.Advice, Err: err}
 	}

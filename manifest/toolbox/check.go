@@ -146,7 +146,7 @@ func (c *checker) kind(entry *toolEntry) {
 	}
 	for _, link := range []struct{ pointer, text string }{{"/url", entry.URL}, {"/detail_url", entry.DetailURL}} {
 		if link.text != "" && !httpcall.IsLink(link.text) {
-			c.tool(entry, link.pointer, "url_invalid", "must be an absolute http or https URL without user and fragment")
+			c.tool(entry, link.pointer, "url_invalid", httpcall.LinkRule)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/toolcall"
 )
@@ -42,9 +41,6 @@ type tool struct {
 }
 
 const maxDocument = 4 << 20 // bytes
-
-// argumentLimits bounds the arguments of a call before their validation.
-var argumentLimits = rawjson.Limits{Depth: 64}
 
 // Parse reads a document of at most 4 MiB in one of the forms of the package comment. It does not
 // keep data. If options is nil, all options have their defaults; a document with tools needs Handlers

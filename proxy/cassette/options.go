@@ -113,9 +113,7 @@ func newSettings(path string, opts *Options) (*settings, error) {
 	}
 	if s.Upstream != "" {
 		var mistakes []string
-		s.upstream, mistakes = httpcall.Base{
-			Example: "https://api.example.com/api/odyssey-proxy/runs/4711", Secret: "the run token", Plain: true,
-		}.Parse(s.Upstream)
+		s.upstream, mistakes = httpcall.RunBase.Parse(s.Upstream)
 		for _, must := range mistakes {
 			wrong("Options.Upstream %s", must)
 		}

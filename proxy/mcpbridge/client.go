@@ -29,8 +29,6 @@ const (
 
 const textRejected = "the MCP server does not have the tool, or rejects the arguments; correct them and call the tool again"
 
-var argumentLimits = rawjson.Limits{Depth: 64}
-
 // Tools returns the declarations of all tools of an MCP server, in the server's order. Members of
 // MCP that the platform does not know, such as title and annotations, are in [schema.Tool.Extra].
 //
@@ -109,7 +107,7 @@ func declared(ctx context.Context, list []json.RawMessage) ([]schema.Tool, error
 // connection fails, errors.As finds the error of the SDK. If ctx has ended, errors.Is finds the
 // error of ctx. Calls are never repeated.
 func Call(ctx context.Context, session *mcp.ClientSession, tool string, args json.RawMessage) (json.RawMessage, error) {
-	args, err := rawjson.EncodeArguments(args, argumentLimits)
+	args, err := rawjson.EncodeArguments(args, toolresult.ArgumentLimits)
 	if err != nil {
 		return nil, toolresult.Errorf("%w", err)
 	}

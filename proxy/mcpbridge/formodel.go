@@ -34,7 +34,7 @@ func CallForModel(ctx context.Context, session *mcp.ClientSession, id, name stri
 	if ok {
 		args = text
 	}
-	body, err := rawjson.EncodeArguments(args, argumentLimits)
+	body, err := rawjson.EncodeArguments(args, toolresult.ArgumentLimits)
 	switch {
 	case err != nil && ok:
 		return failure("invalid_arguments", err.Error()+toolresult.Advice), nil

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
 // Variables that name an agent where the flags do not.
@@ -53,8 +53,8 @@ func (a *Agent) Read() error {
 		}
 		return nil
 	}
-	u, err := url.Parse(a.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	u, ok := httpcall.ParseLink(a.URL)
+	if !ok {
 		return fmt.Errorf("%s is not an http or https URL with a host, such as http://127.0.0.1:8000/dispatch", a.URLFrom)
 	}
 	if u.User != nil {

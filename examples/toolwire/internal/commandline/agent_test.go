@@ -50,6 +50,7 @@ func TestAgent(t *testing.T) {
 		{"no URL", []string{"-token-env", "TOOLWIRE_TEST_TOKEN"}, "", "", "", "are for an agent with a -url"},
 		{"a header without a token", with("-auth-header", "X-API-Key"), "", "", "", "-auth-header needs a token"},
 		{"not a URL", []string{"-url", "localhost"}, "", "", "", "-url is not an http or https URL"},
+		{"no host", []string{"-url", "http://:8000/dispatch"}, "", "", "", "-url is not an http or https URL"},
 		{"not a URL in the variable", nil, "localhost", "", "", "TOOLWIRE_AGENT_URL is not an http or https URL"},
 		{"a password", []string{"-url", "http://u:hunter2@127.0.0.1/"}, "", "", "", "-url contains a user name or password"},
 	} {

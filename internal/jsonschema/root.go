@@ -1,4 +1,4 @@
-package schema
+package jsonschema
 
 import (
 	"encoding/json"
@@ -26,14 +26,14 @@ type typeAt struct {
 	value   any
 }
 
-// notObject returns the place where a schema allows a value that is not an object. The
-// place is the first type that excludes objects, or the first type of all if no type is for objects
-// alone. It returns "" if there is no such place.
-func notObject(root json.RawMessage) string {
-	list := membersOf(root)
-	own := member(list, "type")
-	leads := member(list, "$ref") != nil || member(list, "allOf") != nil
-	if !leads && (own == nil || rawjson.Unquote(own) == "object") {
+// NotObject returns the place where a schema allows a value that is not an object, as a JSON Pointer.
+// The place is the first type that excludes objects, or the first type of all if no type is for objects
+// alone. It returns "" if there is no such place. The schema must be a JSON object.
+func NotObject(root json.RawMessage) string {
+	own := rawjson.Member(root, "type")
+	typed := !rawjson.IsNull(own)
+	leads := !rawjson.IsNull(rawjson.Member(root, "$ref")) || !rawjson.IsNull(rawjson.Member(root, "allOf"))
+	if !leads && (!typed || rawjson.Unquote(own) == "object") {
 		return ""
 	}
 	r := rootTypes{seen: map[string]bool{}}
@@ -41,7 +41,7 @@ func notObject(root json.RawMessage) string {
 		return "" // the document is nested too deeply
 	}
 	r.look("", r.root)
-	if own != nil && !saysObject(r.found[0].value) {
+	if typed && !saysObject(r.found[0].value) {
 		return r.found[0].pointer
 	}
 	exactly := len(r.found) == 0
