@@ -72,6 +72,31 @@ func TestWithKeepsOptions(t *testing.T) {
 	}
 }
 
+// A token opens the platform that made it, and no platform that With or Variant made of it or that it was made of.
+func TestTokensOpenOneOfManyPlatforms(t *testing.T) {
+	first, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{"echo": proxytest.Canned("1")}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := first.With("", nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	platforms := []*proxytest.Platform{first, second, first.Variant("1")}
+	for i, own := range platforms {
+		header := http.Header{"Authorization": {"Bearer " + own.NewRun().Token}}
+		for j, p := range platforms {
+			want := http.StatusUnauthorized
+			if i == j {
+				want = http.StatusOK
+			}
+			if status, body := send(t, p, "/tools/echo", header, "{}"); status != want {
+				t.Errorf("the token of platform %d at platform %d: %d %s, want %d", i, j, status, body, want)
+			}
+		}
+	}
+}
+
 // Variants of one key fail at the same calls, variants of other keys do not. The platform itself stays as
 // it is.
 func TestVariant(t *testing.T) {
