@@ -5,7 +5,8 @@ import "fmt"
 // Hidden holds a value that fmt, log/slog and encoding/json do not reach, at any depth of whatever
 // holds it: they print a function as an address. A method would not do, because fmt calls no
 // methods of unexported fields, and a pointer would not either, because fmt follows it for a verb
-// that does not fit, such as %s. The zero Hidden holds the zero T.
+// that does not fit, such as %s. Hide the field that is a secret, and not what holds such fields.
+// The zero Hidden holds the zero T.
 type Hidden[T any] struct{ reveal func() T }
 
 // Hide returns a Hidden that holds v.

@@ -20,11 +20,11 @@ func TestHidden(t *testing.T) {
 	const canary = "hunter2-canary"
 	type holder struct {
 		hidden Hidden[string]
-		Shown  Hidden[map[string]*open]
+		Shown  Hidden[[]string]
 		set    *Set
 	}
-	h := holder{Hide(canary), Hide(map[string]*open{canary: {Secret: canary}}), New(canary)}
-	if h.hidden.Reveal() != canary || h.Shown.Reveal()[canary].Secret != canary || (Hidden[int]{}).Reveal() != 0 {
+	h := holder{Hide(canary), Hide([]string{canary}), New(canary)}
+	if h.hidden.Reveal() != canary || h.Shown.Reveal()[0] != canary || (Hidden[int]{}).Reveal() != 0 {
 		t.Error("the values are not as they should be")
 	}
 	for _, v := range []any{h, &h, []holder{h}, map[string]*holder{"a": &h}, [1]any{h}, h.hidden, &h.hidden, h.set,

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -56,6 +57,9 @@ func table(t *testing.T) []row {
 
 	client := must(proxy.New("https://proxy.example.com/runs/7", secret, nil))(t)
 	add("proxy.Client", client, client.As("a"))
+	clientOptions := waiting(t)
+	add("proxy.Options", *clientOptions, clientOptions)
+	add("proxy.Pacer", clientOptions.Pacer)
 
 	options := dispatch.Options{Tokens: []string{secret}, TokenFunc: func() []string { return []string{secret} }}
 	handler := must(dispatch.New(answer, &options))(t)
@@ -149,6 +153,28 @@ func answer(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 }
 
 func nothing(context.Context, json.RawMessage) (any, error) { return nil, nil }
+
+// waiting returns the options of a client with a call in the queue of its pacer.
+func waiting(t *testing.T) *proxy.Options {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	queued, done := make(chan struct{}), make(chan struct{})
+	options := &proxy.Options{Transport: repeating{}, Pacer: proxy.NewPacer(1, time.Hour), MaxAttempts: 1,
+		Observer: &proxy.Observer{WaitStart: func(context.Context, proxy.WaitInfo) { close(queued) }}}
+	client := must(proxy.New("http://proxy.example.com", secret, options))(t)
+	go func() {
+		defer close(done)
+		for range 2 {
+			_, _ = client.Do(ctx, "get_order", nil)
+		}
+	}()
+	<-queued
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return options
+}
 
 // dispatched returns a run whose token is in the header and in the body, and what an observer gets.
 func dispatched(t *testing.T) (run *dispatch.Run, start dispatch.RunStart, end dispatch.RunEnd) {
