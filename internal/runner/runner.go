@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/observe"
@@ -74,63 +73,41 @@ func (p *Panic) Aborts() bool { return p != nil && p.Value == http.ErrAbortHandl
 // records. If f returns a value after its context has ended, Stop is not InTime, and the caller
 // decides whether to use the value.
 func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string, f func(context.Context) T) Outcome[T] {
-	c := &call[T]{limit: r.Cause}
+	limit := r.Cause
 	if outer, ok := ctx.Deadline(); ok && outer.Before(deadline) {
-		c.limit = nil // the caller's deadline comes first, and may have the same cause
+		limit = nil // the caller's deadline comes first, and may have the same cause
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, r.Cause)
-	go c.run(ctx, cancel, r, name, f)
-	<-ctx.Done() // ends when f has returned, too
-	return c.wait(ctx, r.Grace)
-}
-
-// call is one call of a function.
-type call[T any] struct {
-	limit error // the cause of the context's end at the time limit
-
-	mu       sync.Mutex
-	returned bool          // out is set
-	late     chan struct{} // closed when out is set; nil until wait waits for it
-	out      Outcome[T]
-}
-
-// wait waits for a function whose context has ended.
-func (c *call[T]) wait(ctx context.Context, grace time.Duration) Outcome[T] {
-	c.mu.Lock()
-	if c.returned {
-		c.mu.Unlock()
-		return c.out
-	}
-	c.late = make(chan struct{})
-	c.mu.Unlock()
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
+	defer cancel()
+	done := make(chan Outcome[T], 1)
+	go call(ctx, r, limit, name, f, done)
 	select {
-	case <-c.late:
-		return c.out
-	case <-timer.C:
-		stop, cause := c.stop(ctx)
+	case out := <-done:
+		return out
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(r.Grace)
+	defer grace.Stop()
+	select {
+	case out := <-done:
+		return out
+	case <-grace.C:
+		stop, cause := stopOf(ctx, limit)
 		return Outcome[T]{Stop: stop, Cause: cause, Left: true}
 	}
 }
 
-// run runs the function and always sets the outcome. It does so in the outermost deferred function,
-// because the value of a panic and the logger are the user's code too.
-func (c *call[T]) run(ctx context.Context, cancel func(), r *Runner, name string, f func(context.Context) T) {
+// call calls f and always sends the outcome. It does so in the outermost deferred function, because
+// the value of a panic and the logger are the user's code too.
+func call[T any](ctx context.Context, r *Runner, limit error, name string, f func(context.Context) T, done chan<- Outcome[T]) {
 	var out Outcome[T]
 	defer func() {
 		_ = recover() // of the logger
-		c.mu.Lock()
-		c.out, c.returned = out, true
-		if c.late != nil {
-			close(c.late)
-		}
-		c.mu.Unlock()
-		cancel()
+		done <- out
 	}()
 	returned := false
 	defer func() {
-		out.Stop, out.Cause = c.stop(ctx) // before the context ends because f has returned
+		out.Stop, out.Cause = stopOf(ctx, limit)
 		if !returned {
 			out.Panic = &Panic{Value: recover()}
 			r.describe(ctx, name, out.Panic)
@@ -140,12 +117,12 @@ func (c *call[T]) run(ctx context.Context, cancel func(), r *Runner, name string
 	returned = true
 }
 
-// stop returns why the context of the function has ended.
-func (c *call[T]) stop(ctx context.Context) (Stop, error) {
+// stopOf returns why the context of a function has ended. limit is the cause of an end at the time limit.
+func stopOf(ctx context.Context, limit error) (Stop, error) {
 	switch cause := context.Cause(ctx); cause {
 	case nil:
 		return InTime, nil
-	case c.limit:
+	case limit:
 		return TimedOut, cause
 	default:
 		return Canceled, cause
