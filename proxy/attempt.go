@@ -17,7 +17,7 @@ import (
 // run is what all clients of one run share. Only over and the pacer change after [New].
 type run struct {
 	base           *url.URL
-	authValue      redact.Hidden[string] // of the Authorization header
+	token          redact.Hidden[string]
 	caller         httpcall.Client
 	repeats        httpcall.Policy
 	transient      []string
@@ -111,15 +111,14 @@ func (r *run) fill(out *http.Request, req *request) {
 	parts := &struct { // one allocation
 		url  url.URL
 		body bytes.Reader
-		auth [1]string
-	}{url: *r.base, auth: [1]string{r.authValue.Reveal()}}
+	}{url: *r.base}
 	u := &parts.url
 	u.Path += req.plane + req.name // both are plain ASCII without reserved characters
 	if u.RawPath != "" {
 		u.RawPath += req.plane + req.name
 	}
 	header := make(http.Header, 3)
-	header["Authorization"] = parts.auth[:]
+	header["Authorization"] = []string{"Bearer " + r.token.Reveal()}
 	header["Content-Type"] = jsonType
 	if req.actor != "" {
 		header["X-Pipelines-Actor-Id"] = []string{req.actor}

@@ -121,6 +121,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	r := &run{
 		base:           base,
+		token:          redact.Hide(token),
 		transient:      slices.Clone(o.TransientClasses),
 		pacer:          o.Pacer,
 		dropNulls:      o.DropNulls,
@@ -128,7 +129,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		log:            o.Logger,
 		onRunOver:      o.OnRunOver,
 	}
-	r.authValue = redact.Hide("Bearer " + token)
 	r.caller = httpcall.Client{
 		Transport: o.Transport, Peer: peer, Timeout: cmp.Or(o.AttemptTimeout, defaultAttemptTimeout),
 		MaxBytes: maxBody + httpcall.EnvelopeBytes,

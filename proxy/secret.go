@@ -11,7 +11,7 @@ import (
 )
 
 // secrets returns what must not be shown where the proxy repeats it.
-func (r *run) secrets() *redact.Set { return redact.New(r.authValue.Reveal()) }
+func (r *run) secrets() *redact.Set { return redact.New(r.token.Reveal()) }
 
 // withoutSecrets returns err, with another text if its own text repeats a secret.
 func (r *run) withoutSecrets(err error) error {
