@@ -16,9 +16,8 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 	if r.dropNulls {
 		body = dropNulls(body)
 	}
-	if len(body) > maxBody {
-		return nil, localError(CodeTooLarge, tool,
-			fmt.Errorf("the arguments have %d bytes; the limit is %d", len(body), maxBody))
+	if err := checkSize(tool, "the arguments have", body); err != nil {
+		return nil, err
 	}
 	if r.checkArguments != nil {
 		if err := r.checkArguments(tool, body); err != nil {
@@ -28,6 +27,14 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 		}
 	}
 	return body, nil
+}
+
+// checkSize reports a body that the proxy does not take. has begins the message, such as "the body has".
+func checkSize(name, has string, body []byte) *Error {
+	if len(body) <= maxBody {
+		return nil
+	}
+	return localError(CodeTooLarge, name, fmt.Errorf("%s %d bytes; the limit is %d", has, len(body), maxBody))
 }
 
 // marshalObject writes args as a JSON object of its own: a transport may still read it when the

@@ -32,7 +32,7 @@ type run struct {
 	onRunOver      func(error)
 	client         Client // the one that New returns
 
-	over runEnd
+	over runOver
 }
 
 // request is one call or trace event, before it is known how many attempts it takes.

@@ -78,7 +78,6 @@ type Options struct {
 const (
 	defaultAttemptTimeout = 120 * time.Second
 	defaultMaxAttempts    = 4
-	maxRetryAfter         = 60 * time.Second
 	defaultPaceLimit      = 60
 	defaultPaceWindow     = 60 * time.Second
 )
@@ -136,10 +135,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	if r.caller.Transport == nil {
 		r.caller.Transport = sharedTransport()
 	}
-	r.repeats = httpcall.Policy{
-		Peer: peer, MaxAttempts: cmp.Or(o.MaxAttempts, defaultMaxAttempts),
-		MaxRetryAfter: maxRetryAfter,
-	}
+	r.repeats = httpcall.Policy{Peer: peer, MaxAttempts: cmp.Or(o.MaxAttempts, defaultMaxAttempts)}
 	if o.TransientClasses == nil {
 		r.transient = defaultTransientClasses
 	}

@@ -2,14 +2,14 @@ package proxy
 
 import "sync/atomic"
 
-// runEnd is the error with which the proxy has said that the run is over, or nil.
-type runEnd = atomic.Pointer[Error]
+// runOver is the error with which the proxy has said that the run is over, or nil.
+type runOver = atomic.Pointer[Error]
 
-// endRun records that the proxy refused the run token with 401, and releases the requests that wait for
+// markOver records that the proxy refused the run token with 401, and releases the requests that wait for
 // the pacer. The first call for a run calls Options.OnRunOver.
-func (r *run) endRun(refusal *Error) {
+func (r *run) markOver(refusal *Error) {
 	first := r.over.CompareAndSwap(nil, refusal)
-	r.pacer.endRun(&r.over, refusal)
+	r.pacer.markOver(&r.over, refusal)
 	if first && r.onRunOver != nil {
 		r.onRunOver(refusal)
 	}
@@ -23,7 +23,7 @@ func (r *run) overError(req *request, number int) *Error {
 		if over = r.pacer.over.Load(); over == nil {
 			return nil
 		}
-		r.endRun(over)
+		r.markOver(over)
 	}
 	e := *over
 	e.Tool, e.Delivery, e.Attempts = req.name, NotSent, number-1

@@ -59,7 +59,7 @@ func NewPacer(limit int, window time.Duration) *Pacer {
 }
 
 type waiter struct {
-	run   *runEnd
+	run   *runOver
 	ready chan struct{} // closed when place is set, or when the run is over
 	place *place        // nil if the run is over
 	due   time.Duration // the shortest possible wait
@@ -80,16 +80,16 @@ type place struct {
 
 var (
 	errWaitTooLong = earlyError{errors.New("the rate limit of the run token leaves no room before the deadline")}
-	errStopped     = errors.New("the run is over")
+	errRunOver     = errors.New("the run is over")
 )
 
 // wait returns when the waiter's request may be sent, or must not be sent. When ctx ends, it removes
-// the waiter from the queue. The error is errStopped if the run is over.
+// the waiter from the queue. The error is errRunOver if the run is over.
 func (p *Pacer) wait(ctx context.Context, w *waiter) (*place, error) {
 	select {
 	case <-w.ready:
 		if w.place == nil {
-			return nil, errStopped
+			return nil, errRunOver
 		}
 		return w.place, nil
 	case <-ctx.Done():
@@ -112,14 +112,14 @@ func (p *Pacer) leave(w *waiter) {
 
 // enqueue returns a place for a request of a run if one is free, or else a waiter for one. It returns
 // errWaitTooLong if no place can become free before the deadline of ctx.
-func (p *Pacer) enqueue(ctx context.Context, run *runEnd) (*place, *waiter, error) {
+func (p *Pacer) enqueue(ctx context.Context, run *runOver) (*place, *waiter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.limit == 0 {
 		p.limit, p.window = defaultPaceLimit, defaultPaceWindow
 	}
 	if p.over.Load() != nil || run.Load() != nil {
-		return nil, nil, errStopped
+		return nil, nil, errRunOver
 	}
 	now := time.Now()
 	p.expire(now)
@@ -137,10 +137,10 @@ func (p *Pacer) enqueue(ctx context.Context, run *runEnd) (*place, *waiter, erro
 	return nil, w, nil
 }
 
-// endRun releases the waiters of a run that is over. If the documented error classes say that the token
+// markOver releases the waiters of a run that is over. If the documented error classes say that the token
 // itself has ended, it releases all waiters and records the end, for all clients that share the pacer. A
 // pacer without a limit may be shared by clients of several tokens, so it does not record it.
-func (p *Pacer) endRun(run *runEnd, refusal *Error) {
+func (p *Pacer) markOver(run *runOver, refusal *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	token := runOverClass(refusal.Class) && p.limit != math.MaxInt

@@ -15,10 +15,6 @@ import (
 // send makes the attempts of one request. Each attempt passes these stages in order: end of the
 // run, pacing, sending, classification.
 func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
-	if len(req.body) > maxBody {
-		return answer{}, localError(CodeTooLarge, req.name,
-			fmt.Errorf("the body has %d bytes; the limit is %d", len(req.body), maxBody))
-	}
 	var got answer
 	var last *Error   // nil after a success
 	var waited func() // reports the end of a wait
@@ -134,9 +130,9 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 	}
 	switch failure.Code {
 	case CodeRunOver:
-		r.endRun(failure)
+		r.markOver(failure)
 	case CodeRateLimited: // whether or not this call is repeated; see waitToRepeat
-		r.pacer.pause(min(failure.RetryAfter, maxRetryAfter))
+		r.pacer.pause(min(failure.RetryAfter, httpcall.MaxRetryAfter))
 	}
 	return answer{}, failure
 }

@@ -85,6 +85,9 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 		return 0, localError(CodeArguments, info.Tool, err)
 	}
 	body = withTime(body, time.Now())
+	if err := checkSize(info.Tool, "the body has", body); err != nil {
+		return 0, err
+	}
 	ans, failure := c.run.send(ctx, &request{
 		plane: "/traces/", name: info.Tool, actor: info.Actor, body: body, observers: c.observers,
 	})

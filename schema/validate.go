@@ -143,7 +143,7 @@ func (c *checker) name(ps *problems, name string) {
 	}
 	switch at := toolresult.NameFault(name); {
 	case at < 0:
-	case at == 128:
+	case at == toolresult.LongestName:
 		ps.add("name_invalid", "/name", "%s; this one has %d bytes", toolresult.NameRule, len(name))
 	default:
 		r, _ := utf8.DecodeRuneInString(name[at:])

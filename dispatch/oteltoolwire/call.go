@@ -29,7 +29,7 @@ func (t *Telemetry) callStart(ctx context.Context, call proxy.CallInfo) context.
 		return ctx
 	}
 	attrs := t.callAttributes(call).add(attrOperation, operationTool).add(attrToolCallID, call.CallID)
-	ctx, _ = t.begin(ctx, aCall, spanName(operationTool, toolName(call.Tool)), trace.SpanKindInternal, attrs)
+	ctx, _ = t.begin(ctx, aCall, spanName(operationTool, nameOrOther(call.Tool)), trace.SpanKindInternal, attrs)
 	return ctx
 }
 
@@ -39,12 +39,12 @@ func (t *Telemetry) callAttributes(call proxy.CallInfo) attributes {
 	if agent == "" {
 		agent = t.opts.AgentName
 	}
-	return attributes{}.add(attrToolName, toolName(call.Tool)).add(attrToolType, typeFunction).add(attrAgentName, agent)
+	return attributes{}.add(attrToolName, nameOrOther(call.Tool)).add(attrToolType, typeFunction).add(attrAgentName, agent)
 }
 
-// toolName returns the name of a tool, or "_OTHER" if a model has written something else in its
-// place.
-func toolName(name string) string {
+// nameOrOther returns the name of a tool or an event, or "_OTHER" if a model has written something else in
+// its place.
+func nameOrOther(name string) string {
 	if toolresult.NameFault(name) >= 0 {
 		return other
 	}
@@ -144,14 +144,14 @@ func (t *Telemetry) waitEnd(ctx context.Context, end proxy.WaitEnd) {
 	if end.Err != nil {
 		reason = "backoff"
 	}
-	attrs := attributes{}.add(attrReason, reason).add(attrRequest, toolName(end.Name)).number(attrNext, int64(end.Next)).
+	attrs := attributes{}.add(attrReason, reason).add(attrRequest, nameOrOther(end.Name)).number(attrNext, int64(end.Next)).
 		add(attrError, string(proxy.CodeOf(end.Err)))
 	attrs = append(attrs, attribute.Float64(attrWait, end.Duration.Seconds()))
 	trace.SpanFromContext(ctx).AddEvent(eventWait, trace.WithAttributes(attrs...))
 }
 
 func (t *Telemetry) traceEnd(ctx context.Context, end proxy.TraceEnd) {
-	name, attrs := eventTrace, attributes{}.add(attrTraceType, toolName(string(end.Event)))
+	name, attrs := eventTrace, attributes{}.add(attrTraceType, nameOrOther(string(end.Event)))
 	if end.From != "" || end.To != "" {
 		name, attrs = eventHandoff, attributes{}.add(attrFrom, end.From).add(attrTo, end.To)
 	}

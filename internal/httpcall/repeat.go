@@ -12,10 +12,12 @@ import (
 // factor of 0.75 to 1.25, so at most 4 s ("Porting without the SDK", retryable errors), or what the
 // peer asks for if that is longer.
 type Policy struct {
-	Peer          string        // names the other side in texts, such as "the proxy"
-	MaxAttempts   int           // in all; 1 or less means that nothing is repeated
-	MaxRetryAfter time.Duration // the longest wait that a peer can ask for
+	Peer        string // names the other side in texts, such as "the proxy"
+	MaxAttempts int    // in all; 1 or less means that nothing is repeated
 }
+
+// MaxRetryAfter is the longest wait that a peer can ask for.
+const MaxRetryAfter = time.Minute
 
 // Next tells what follows an attempt.
 type Next struct {
@@ -55,8 +57,8 @@ func (p *Policy) Repeat(
 			return Stop{Reason: Final}
 		case number >= p.MaxAttempts:
 			return Stop{Reason: Exhausted}
-		case next.After > p.MaxRetryAfter:
-			err := fmt.Errorf("%s asks to wait %s, more than the limit of %s", p.Peer, next.After, p.MaxRetryAfter)
+		case next.After > MaxRetryAfter:
+			err := fmt.Errorf("%s asks to wait %s, more than the limit of %s", p.Peer, next.After, MaxRetryAfter)
 			return Stop{TooLong, err}
 		}
 		if series == nil {

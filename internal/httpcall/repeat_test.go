@@ -100,7 +100,7 @@ func TestRepeat(t *testing.T) {
 					ctx, stop = context.WithTimeout(ctx, tt.limit)
 					defer stop()
 				}
-				p := httpcall.Policy{Peer: "the peer", MaxAttempts: 4, MaxRetryAfter: time.Minute}
+				p := httpcall.Policy{Peer: "the peer", MaxAttempts: 4}
 				start, made, waits := time.Now(), 0, 0
 				stop := p.Repeat(ctx, func(number int) httpcall.Next {
 					if made++; number != made {

@@ -79,7 +79,7 @@ func New(o Options) (c *Client, url, key []string) {
 	return &Client{
 		Caller: httpcall.Client{Transport: o.Transport, Peer: o.Peer, Timeout: o.Timeout, MaxBytes: o.MaxBytes},
 		base:   base.JoinPath(o.Path), key: redact.Hide(value), header: o.Header, hide: redact.New(o.Key),
-		repeats: httpcall.Policy{Peer: o.Peer, MaxAttempts: o.MaxAttempts, MaxRetryAfter: time.Minute},
+		repeats: httpcall.Policy{Peer: o.Peer, MaxAttempts: o.MaxAttempts},
 		log:     o.Logger, name: o.Name,
 	}, url, key
 }
