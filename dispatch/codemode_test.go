@@ -38,9 +38,15 @@ func TestMain(m *testing.M) {
 		if result := os.Getenv("TOOLWIRE_TEST_OBSERVED"); result != "" {
 			observer = observedInCodeMode(result)
 		}
+		var failure func(*dispatch.Run, *dispatch.Error) *dispatch.Response
+		if os.Getenv("TOOLWIRE_TEST_GRADED") != "" {
+			failure = func(_ *dispatch.Run, err *dispatch.Error) *dispatch.Response {
+				return &dispatch.Response{FinalResponse: "failed: " + err.Message}
+			}
+		}
 		dispatch.Main(codeAgent, &dispatch.Options{
-			Observer: observer,
-			Logger:   logger, RunTimeout: limit, Reserve: time.Second, Proxy: &proxy.Options{Tools: []string{"get_order"}},
+			Observer: observer, FailureResponse: failure,
+			Logger: logger, RunTimeout: limit, Reserve: time.Second, Proxy: &proxy.Options{Tools: []string{"get_order"}},
 		})
 	}
 	os.Exit(m.Run())
@@ -52,6 +58,8 @@ func codeAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 		return nil, errors.New("hunter2")
 	case "panic":
 		panic("hunter2")
+	case "abort":
+		panic(http.ErrAbortHandler)
 	case "wait":
 		fmt.Fprintln(os.Stderr, "waiting")
 		<-ctx.Done()
@@ -198,6 +206,17 @@ func TestCodeMode(t *testing.T) {
 		got := runCode(t, with("TOOLWIRE_TEST_AGENT", "logging", "_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"fail"}`), nil)
 		if got.status != 1 || !strings.Contains(got.stderr, "hunter2") {
 			t.Errorf("%+v", got)
+		}
+	})
+	// There is no connection that http.ErrAbortHandler could abort.
+	t.Run("the agent aborts", func(t *testing.T) {
+		env := with("TOOLWIRE_TEST_AGENT", "logging", "_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"abort"}`)
+		if got := runCode(t, env, nil); got.status != 1 || !strings.Contains(got.stderr, `msg="run failed"`) {
+			t.Errorf("%+v", got)
+		}
+		env["TOOLWIRE_TEST_GRADED"] = "1"
+		if got := runCode(t, env, nil); got.status != 0 || !strings.Contains(got.stdout, `"final_response":"failed: the agent panicked`) {
+			t.Errorf("%+v with a failure response", got)
 		}
 	})
 	t.Run("SIGTERM", func(t *testing.T) {

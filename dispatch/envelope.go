@@ -104,7 +104,7 @@ func (e *envelope) read(r *rawjson.Reader) error {
 		case "odyssey_proxy_url":
 			return readText(r, &e.proxyURL)
 		case "run_token":
-			e.tokenInBody = true
+			e.tokenInBody = r.Kind() == '"'
 			return readString(r, &e.runToken)
 		case "run_token_jti":
 			return readID(r, &e.run.TokenJTI)

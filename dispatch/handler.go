@@ -105,16 +105,17 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Tim
 	defer s.token.leave()
 	ctx = h.startRun(ctx, s, r.Header)
 	out := h.runAgent(ctx, s, t)
+	if out.aborts {
+		h.endRun(ctx, s, out, nil)
+		panic(http.ErrAbortHandler)
+	}
 	answer, problems := h.answer(ctx, s, out)
 	h.endRun(ctx, s, out, problems)
-	switch {
-	case out.aborts:
-		panic(http.ErrAbortHandler)
-	case answer == nil:
+	if answer == nil {
 		writeError(w, out.failure)
-	default:
-		httpserve.WriteJSON(w, http.StatusOK, answer)
+		return nil
 	}
+	httpserve.WriteJSON(w, http.StatusOK, answer)
 	return nil
 }
 
@@ -273,12 +274,9 @@ func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[a
 }
 
 // answer returns the body of the response and the problems that were found in it. The body is nil if
-// the run is answered with out.failure, or not at all.
+// the run is answered with out.failure.
 func (h *Handler) answer(ctx context.Context, s *session, out agentOutcome) (body []byte, problems []Problem) {
 	response, host := out.response, out.host
-	if out.aborts {
-		return nil, nil
-	}
 	if out.failure != nil {
 		h.log(ctx, s, slog.LevelError, "run failed",
 			slog.Duration("took", time.Since(s.arrived)), slog.String("error", out.err.Error()))
