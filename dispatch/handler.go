@@ -205,42 +205,42 @@ func (h *Handler) openRun(ctx context.Context, end context.CancelCauseFunc, e en
 	return s, nil
 }
 
-// agentOutcome is how a run of the agent ended.
-type agentOutcome struct {
+// returned is what the agent returned.
+type returned struct {
 	response *Response
-	host     bool   // response is from TimeoutResponse or FailureResponse
+	err      error
+	onlyEnd  bool // err says only that the context has ended
+}
+
+// outcome is how a run ended.
+type outcome struct {
+	response *Response
 	timedOut bool   // response is from TimeoutResponse
-	err      error  // of the agent, or why it has no response
-	failure  *Error // what the platform receives of err; nil if err is nil
-	onlyEnd  bool   // err says only that the context has ended
+	failure  *Error // what the platform receives of the reason why the run failed, to which it unwraps
 	aborts   bool   // the agent panicked with http.ErrAbortHandler
 }
 
 // runAgent runs the agent and returns its outcome before the run's time is over, whatever the agent
 // does. The limit is measured from the arrival of the request, like the platform's. The agent has a
 // place in the gate until it returns.
-func (h *Handler) runAgent(ctx context.Context, s *session, t *ticket) agentOutcome {
+func (h *Handler) runAgent(ctx context.Context, s *session, t *ticket) outcome {
 	t.hold()
 	deadline := s.arrived.Add(h.opts.RunTimeout - h.opts.Reserve)
-	end := runner.Run(ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) agentOutcome {
+	end := runner.Run(ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) returned {
 		defer t.leave()
 		return h.callAgent(ctx, s)
 	})
-	out := h.conclude(ctx, s, end)
-	if out.err != nil {
-		out.failure = agentError(out.err)
-	}
-	return out
+	return h.conclude(ctx, s, end)
 }
 
 // callAgent calls the agent, and the methods of its error, which may panic, too.
-func (h *Handler) callAgent(ctx context.Context, s *session) (out agentOutcome) {
+func (h *Handler) callAgent(ctx context.Context, s *session) (got returned) {
 	s.transcript.start(ctx)
-	if out.response, out.err = h.agent(ctx, &s.run); out.err != nil {
-		_ = out.err.Error()
-		out.onlyEnd = endOfContext(ctx, out.err)
+	if got.response, got.err = h.agent(ctx, &s.run); got.err != nil {
+		_ = got.err.Error()
+		got.onlyEnd = endOfContext(ctx, got.err)
 	}
-	return out
+	return got
 }
 
 var errRunTimeout = errors.New("the time for the run is over")
@@ -248,38 +248,42 @@ var errRunTimeout = errors.New("the time for the run is over")
 // conclude decides the outcome of a run. What the agent returns counts, also late, if it returns within
 // the grace period of the runner. An error that only reports the end of the context is replaced by the
 // reason of that end.
-func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[agentOutcome]) agentOutcome {
-	out := end.Value
+func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[returned]) outcome {
+	got := end.Value
+	counts := !end.Left && (end.Stop == runner.InTime || !got.onlyEnd)
+	err := got.err
 	switch {
 	case end.Panic != nil:
-		failure := &Error{Code: CodePanicked, Message: "the agent panicked; see its log", Err: end.Panic}
-		return agentOutcome{err: failure, aborts: end.Panic.Aborts()}
-	case !end.Left && (end.Stop == runner.InTime || !out.onlyEnd):
-		return out
+		err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log", Err: end.Panic}
+	case counts && err == nil:
+		return outcome{response: got.response}
+	case counts:
 	case end.Stop == runner.TimedOut:
 		h.log(ctx, s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))
 		substitute := h.ask(ctx, s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
-		return agentOutcome{host: true, timedOut: true, response: substitute}
+		return outcome{response: substitute, timedOut: true}
 	case proxy.IsRunOver(end.Cause):
-		return agentOutcome{err: end.Cause}
+		err = end.Cause
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		deadline, _ := ctx.Deadline()
 		message := fmt.Sprintf(
 			"the request's context ended after %.1f s, before RunTimeout (%.0f s): a middleware or server timeout?",
 			deadline.Sub(s.arrived).Seconds(), h.opts.RunTimeout.Seconds())
-		return agentOutcome{err: &Error{Code: CodeDeadline, Message: message, Err: out.err}}
+		err = &Error{Code: CodeDeadline, Message: message, Err: err}
+	default:
+		message := "the platform closed the connection, or stopped the program, before the agent returned a response"
+		err = &Error{Code: CodeClientGone, Message: message, Err: err}
 	}
-	message := "the platform closed the connection, or stopped the program, before the agent returned a response"
-	return agentOutcome{err: &Error{Code: CodeClientGone, Message: message, Err: out.err}}
+	return outcome{response: got.response, failure: agentError(err), aborts: end.Panic.Aborts()}
 }
 
 // answer returns the body of the response and the problems that were found in it. The body is nil if
 // the run is answered with out.failure.
-func (h *Handler) answer(ctx context.Context, s *session, out agentOutcome) (body []byte, problems []Problem) {
-	response, host := out.response, out.host
+func (h *Handler) answer(ctx context.Context, s *session, out outcome) (body []byte, problems []Problem) {
+	response, host := out.response, out.timedOut
 	if out.failure != nil {
 		h.log(ctx, s, slog.LevelError, "run failed",
-			slog.Duration("took", time.Since(s.arrived)), slog.String("error", out.err.Error()))
+			slog.Duration("took", time.Since(s.arrived)), slog.String("error", out.failure.Err.Error()))
 		if h.opts.FailureResponse == nil {
 			return nil, nil
 		}

@@ -114,7 +114,7 @@ func (h *Handler) startRun(ctx context.Context, s *session, header http.Header) 
 }
 
 // endRun reports the end of a run. It must be called once for every run that startRun has reported.
-func (h *Handler) endRun(ctx context.Context, s *session, out agentOutcome, problems []Problem) {
+func (h *Handler) endRun(ctx context.Context, s *session, out outcome, problems []Problem) {
 	o := h.opts.Observer
 	if s.kit == nil && (o == nil || o.RunEnd == nil) {
 		return
