@@ -210,3 +210,6 @@ func (r *Run) acceptTrace(call Call, telemetry bool) (sequence int64) {
 	r.log.Telemetry = append(r.log.Telemetry, t)
 	return t.Sequence
 }
+
+// String returns the path of the run. Without it, printing a run would read what its calls change.
+func (r *Run) String() string { return r.Path }
