@@ -228,6 +228,22 @@ func TestBytesAreHeldUntilTheAgentReturns(t *testing.T) {
 	})
 }
 
+// A body that has been read before admission needs no more room, not even if the others exceed the bound.
+func TestABodyThatIsReadNeedsNoRoom(t *testing.T) {
+	const size = 64<<10 + 1
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			time.Sleep(time.Minute)
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}, func(o *dispatch.Options) { o.MaxBodyBytes, o.MaxBytesInFlight = size, size })
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() { wantAnswer(t, post(h, bodyOf(size), nil), 200, `{"final_response":"done"}`) })
+		}
+		group.Wait()
+	})
+}
+
 // What is beyond 64 KiB needs a place in the gate. A smaller ping never does.
 func TestLargeBodiesWaitForAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

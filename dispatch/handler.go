@@ -113,9 +113,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Tim
 	h.endRun(ctx, s, out, problems)
 	if answer == nil {
 		writeError(w, out.failure)
-		return nil
+	} else {
+		httpserve.WriteJSON(w, http.StatusOK, answer)
 	}
-	httpserve.WriteJSON(w, http.StatusOK, answer)
 	return nil
 }
 

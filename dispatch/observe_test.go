@@ -30,6 +30,9 @@ func ends(t *testing.T) (*dispatch.Observer, *[]dispatch.RunEnd) {
 			if start.Run.RunID != "17" || start.Run.Proxy == nil {
 				t.Errorf("the run at the start: %+v", start.Run)
 			}
+			if id, token := start.Header("X-Pipelines-Run-Id"), start.Header("X-Pipelines-Run-Token"); id != "17" || token != "" {
+				t.Errorf("the headers of the run's id and token are %q and %q", id, token)
+			}
 			if run, ok := dispatch.FromContext(ctx); !ok || run != start.Run {
 				t.Errorf("FromContext returns %p, %t at the start of %p", run, ok, start.Run)
 			}
