@@ -677,6 +677,20 @@ func TestTranscriptBounds(t *testing.T) {
 	}
 }
 
+// A message with calls is not the final one, even if it has the same text.
+func TestTheFinalTextBesideACall(t *testing.T) {
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		run.Transcript().Add(dispatch.Message{
+			Role: dispatch.RoleAssistant, Content: dispatch.Text("Done."), ToolCalls: []dispatch.ToolCall{call("1", "f", "{}")},
+		})
+		return run.Transcript().Response("Done."), nil
+	})
+	sent := dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes()).Messages
+	if got, want := brief(sent[1:]), "assistant Done. [1 f {}]\nassistant Done.\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 // The ids of recorded calls are unique in a session: across its turns, and across handlers that
 // serve them.
 func TestCallIDsAreUniqueInASession(t *testing.T) {

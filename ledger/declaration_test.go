@@ -224,6 +224,8 @@ func TestAdapterValidate(t *testing.T) {
 		{"undeclared field, closed", `{"entity_type":"order","id_from":"$.id","field_map":{"note":"$.n","order_id":"$.id"}}`,
 			strings.Replace(orderSchema, `{"entities"`, `{"field_policy":"closed","entities"`, 1),
 			[]string{"undeclared /field_map/note"}},
+		{"undeclared field, open in a closed schema", `{"entity_type":"order","id_from":"$.id","field_map":{"note":"$.n"}}`,
+			`{"field_policy":"closed","entities":[{"type":"order","id_field":"order_id","field_policy":"open"}]}`, nil},
 		{"undeclared flag, closed", `{"op":"set_flag","flags":["a","b","c:{x}"]}`,
 			`{"entities":[],"flags":{"policy":"closed","values":["a"]}}`,
 			[]string{"undeclared /flags/1"}},

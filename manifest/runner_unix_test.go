@@ -365,7 +365,8 @@ func TestContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		r := m.Do(ctx, manifest.Call{Tool: "t"})
-		if code(t, r.Err) != manifest.CodeDeadline || !errors.Is(r.Err, context.DeadlineExceeded) {
+		if code(t, r.Err) != manifest.CodeDeadline || !errors.Is(r.Err, context.DeadlineExceeded) ||
+			!strings.Contains(r.Err.Error(), "the caller's deadline") {
 			t.Errorf("err = %v", r.Err)
 		}
 	})

@@ -274,6 +274,46 @@ func TestA429HoldsEverybodyBack(t *testing.T) {
 	})
 }
 
+// The others wait for the longest time that a 429 has asked for, and for at most a minute.
+func TestSeveral429sHoldEverybodyBack(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		asked []string // by answers that arrive one after the other
+		wait  time.Duration
+	}{
+		{"the longer one first", []string{"30", "1"}, 30 * time.Second},
+		{"the longer one last", []string{"1", "30"}, 30 * time.Second},
+		{"more than a minute", []string{"3600"}, time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, s := time.Now(), &script{}
+				for i, seconds := range tt.asked {
+					refused := answer(429, ``, "Retry-After", seconds)
+					s.steps = append(s.steps, func(r *http.Request) (*http.Response, error) {
+						time.Sleep(time.Duration(i+1) * time.Millisecond)
+						return refused(r)
+					})
+				}
+				s.steps = append(s.steps, answer(200, seedAnswer))
+				c := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 })
+				var group sync.WaitGroup
+				for range tt.asked {
+					group.Go(func() { _, _ = c.Do(background, "refused", nil) })
+					synctest.Wait()
+				}
+				group.Wait()
+				if _, err := c.Do(background, "later", nil); err != nil {
+					t.Fatal(err)
+				}
+				if waited := time.Since(start); waited.Round(time.Second) != tt.wait {
+					t.Errorf("the next call was sent after %s", waited)
+				}
+			})
+		})
+	}
+}
+
 // A 429 that asks for no time holds the others back until it is repeated.
 func TestA429WithoutATimeHoldsEverybodyBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

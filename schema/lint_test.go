@@ -21,6 +21,7 @@ func TestLint(t *testing.T) {
 		{"no description", `[{"name":"t","description":" ","input_schema":{"type":"object","additionalProperties":false}}]`, "no_description /0/description"},
 		{"long description", `[{"name":"t","description":"` + strings.Repeat("d", 1025) + `","input_schema":{"type":"object","additionalProperties":false}}]`,
 			"description_long /0/description"},
+		{"the longest name", `[{"name":"` + strings.Repeat("t", 64) + `","description":"d","input_schema":{"type":"object","additionalProperties":false}}]`, ``},
 		{"long name", `[{"name":"` + strings.Repeat("t", 65) + `","description":"d","input_schema":{"type":"object","additionalProperties":false}}]`,
 			"name_long /0/name"},
 		{"empty object", input(`{"type":"object"}`), "empty_object /0/input_schema"},
