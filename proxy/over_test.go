@@ -73,6 +73,38 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 	})
 }
 
+// Of several requests that the proxy refuses at the same time, the first ends the run, and each may say
+// that the token has ended.
+func TestSeveralRefusalsAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		for i, class := range []string{"", "run_token_expired"} {
+			refused := answer(401, `{"detail":{"error_class":"`+class+`"}}`)
+			s.steps = append(s.steps, func(r *http.Request) (*http.Response, error) {
+				time.Sleep(time.Duration(i+1) * time.Millisecond)
+				return refused(r)
+			})
+		}
+		pacer, told := new(proxy.Pacer), 0
+		shares := func(o *proxy.Options) { o.Pacer = pacer }
+		c := newClient(t, s, shares, func(o *proxy.Options) { o.OnRunOver = func(error) { told++ } })
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				_, err := c.Do(background, "get_order", nil)
+				wantError(t, err, proxy.CodeRunOver, proxy.Refused)
+			})
+			synctest.Wait()
+		}
+		group.Wait()
+		if told != 1 {
+			t.Errorf("OnRunOver was called %d times", told)
+		}
+		_, err := newClient(t, s, shares).Do(background, "get_order", nil)
+		wantError(t, err, proxy.CodeRunOver, proxy.NotSent)
+	})
+}
+
 // An answer that names two classes has none, so it does not end the token.
 func TestAClassThatIsRepeated(t *testing.T) {
 	for _, body := range []string{
