@@ -31,10 +31,10 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 
 // checkSize reports a body that the proxy does not take. has begins the message, such as "the body has".
 func checkSize(name, has string, body []byte) *Error {
-	if len(body) <= maxBody {
+	if len(body) <= httpcall.BodyBytes {
 		return nil
 	}
-	return localError(CodeTooLarge, name, fmt.Errorf("%s %d bytes; the limit is %d", has, len(body), maxBody))
+	return localError(CodeTooLarge, name, fmt.Errorf("%s %d bytes; the limit is %d", has, len(body), httpcall.BodyBytes))
 }
 
 // marshalObject writes args as a JSON object of its own: a transport may still read it when the

@@ -82,10 +82,6 @@ const (
 	defaultPaceWindow     = 60 * time.Second
 )
 
-// maxBody is the documented cap of a request's body and of a tool's result, in bytes. The envelope
-// around the result may have httpcall.EnvelopeBytes more.
-const maxBody = 1 << 20
-
 // peer is the other side in error texts.
 const peer = "the proxy"
 
@@ -130,7 +126,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	r.caller = httpcall.Client{
 		Transport: o.Transport, Peer: peer, Timeout: cmp.Or(o.AttemptTimeout, defaultAttemptTimeout),
-		MaxBytes: maxBody + httpcall.EnvelopeBytes,
+		MaxBytes: httpcall.AnswerBytes,
 	}
 	if r.caller.Transport == nil {
 		r.caller.Transport = sharedTransport()

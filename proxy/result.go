@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -97,9 +98,9 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 		return nil, failure(CodeBadResponse, r.withoutSecrets(err))
 	case result.Response == nil:
 		return nil, failure(CodeBadResponse, errors.New("the answer has no member response"))
-	case len(result.Response) > maxBody: // the body of the answer may be larger, by the envelope
+	case len(result.Response) > httpcall.BodyBytes: // the body of the answer may be larger, by the envelope
 		return nil, failure(CodeResponseTooLarge,
-			fmt.Errorf("the result has %d bytes; the limit is %d", len(result.Response), maxBody))
+			fmt.Errorf("the result has %d bytes; the limit is %d", len(result.Response), httpcall.BodyBytes))
 	}
 	return result, nil
 }

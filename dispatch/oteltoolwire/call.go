@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -67,7 +68,7 @@ func (t *Telemetry) callEnd(ctx context.Context, end proxy.CallEnd) {
 		}
 	}
 	if t.opts.Content {
-		if len(end.Arguments) <= maxArguments {
+		if len(end.Arguments) <= httpcall.BodyBytes { // larger ones are not sent
 			attrs = attrs.add(attrToolArguments, string(end.Arguments))
 		}
 		if end.Result != nil {
@@ -85,9 +86,6 @@ func (t *Telemetry) callEnd(ctx context.Context, end proxy.CallEnd) {
 	}
 	t.toolDuration.Record(ctx, took, t.callAttributes(measured).add(attrError, failure).set())
 }
-
-// maxArguments is the limit of the arguments of a call, in bytes. Larger ones are not sent.
-const maxArguments = 1 << 20
 
 func (t *Telemetry) attemptStart(ctx context.Context, attempt proxy.AttemptInfo) context.Context {
 	template := "/tools/{name}"

@@ -34,8 +34,12 @@ type Client struct {
 	MaxBytes int64
 }
 
-// EnvelopeBytes is what an answer of the run's proxy may have beside the tool's result.
-const EnvelopeBytes = 64 << 10
+// Limits of the run's proxy, in bytes.
+const (
+	BodyBytes     = 1 << 20                   // of a request's body, and of a tool's result; both are documented
+	EnvelopeBytes = 64 << 10                  // of what an answer has beside the result
+	AnswerBytes   = BodyBytes + EnvelopeBytes // of an answer
+)
 
 // An Answer is a response that has been read. Its Status is 0 if the peer sent none.
 type Answer struct {

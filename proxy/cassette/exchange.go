@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -35,7 +36,7 @@ type sender func(body []byte) (*http.Request, http.RoundTripper)
 
 // serve answers a request to the handler.
 func (c *Cassette) serve(w http.ResponseWriter, r *http.Request, to sender) {
-	body, err := httpserve.ReadBody(w, r, maxBody, time.Now().Add(bodyTimeout))
+	body, err := httpserve.ReadBody(w, r, httpcall.BodyBytes, time.Now().Add(bodyTimeout))
 	switch {
 	case errors.Is(err, httpserve.ErrTooLarge):
 		c.tooLarge(r).write(w)
@@ -155,9 +156,9 @@ func (c *Cassette) tooLarge(r *http.Request) *reply {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lose("%s was called with a body of more than %d bytes", redactor.Redact(name), maxBody)
+	c.lose("%s was called with a body of more than %d bytes", redactor.Redact(name), httpcall.BodyBytes)
 	return refusal(http.StatusRequestEntityTooLarge, classTooLarge,
-		fmt.Sprintf("the body has more than %d bytes", maxBody))
+		fmt.Sprintf("the body has more than %d bytes", httpcall.BodyBytes))
 }
 
 // arrive records the arrival of a request and returns its answer, or nil if the request must be

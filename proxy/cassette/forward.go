@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/memhttp"
 )
 
@@ -78,11 +79,11 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := t.cassette
-	body, err := requestBody(r, maxBody+1)
+	body, err := requestBody(r, httpcall.BodyBytes+1)
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > maxBody {
+	if len(body) > httpcall.BodyBytes {
 		refused := c.tooLarge(r)
 		if !c.set.Mode.forwards() {
 			_ = r.Body.Close()

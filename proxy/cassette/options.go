@@ -77,13 +77,6 @@ type Options struct {
 	DropRetries bool
 }
 
-// Limits of bodies, in bytes. The limit of requests is documented. The limit of responses has room
-// for the envelope of the proxy.
-const (
-	maxBody   = 1 << 20
-	maxAnswer = maxBody + httpcall.EnvelopeBytes
-)
-
 // settings are options that were checked.
 type settings struct {
 	Options

@@ -54,7 +54,7 @@ func fromTape(i *Interaction) *reply {
 		r.header.Set("Retry-After", strconv.FormatInt(*i.RetryAfter, 10))
 	}
 	if i.Broken == brokenOversize {
-		r.body = bytes.Repeat([]byte(" "), maxAnswer+1)
+		r.body = bytes.Repeat([]byte(" "), httpcall.AnswerBytes+1)
 	}
 	return r
 }
@@ -153,7 +153,7 @@ func send(r *http.Request, body []byte, to sender) *reply {
 	}
 	answer := &reply{status: resp.StatusCode, header: resp.Header.Clone(), answer: resp}
 	cleanHeader(answer.header)
-	answer.body, answer.rest, answer.err = httpcall.ReadStart(r.Context(), resp, maxAnswer)
+	answer.body, answer.rest, answer.err = httpcall.ReadStart(r.Context(), resp, httpcall.AnswerBytes)
 	switch {
 	case answer.rest != nil:
 		answer.broken = brokenOversize

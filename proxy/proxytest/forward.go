@@ -26,7 +26,7 @@ func Forward(address string, client *http.Client) Behavior {
 	if _, ok := httpcall.ParseLink(address); !ok {
 		panic("proxytest.Forward: the address is not an http or https URL")
 	}
-	caller := httpcall.Client{Peer: "the live tool", Timeout: 120 * time.Second, MaxBytes: maxLive}
+	caller := httpcall.Client{Peer: "the live tool", Timeout: 120 * time.Second, MaxBytes: httpcall.BodyBytes}
 	if client != nil {
 		caller.Transport = client.Transport
 		if client.Timeout > 0 {
@@ -64,14 +64,11 @@ func Forward(address string, client *http.Client) Behavior {
 	}
 }
 
-// maxLive bounds the body of a live tool's answer.
-const maxLive = 1 << 20
-
 // liveText describes a call without a complete answer.
 func liveText(status int, failure *httpcall.Failure) string {
 	switch {
 	case failure.Kind == httpcall.TooLarge:
-		return fmt.Sprintf("the live tool's answer has more than %d bytes", maxLive)
+		return fmt.Sprintf("the live tool's answer has more than %d bytes", httpcall.BodyBytes)
 	case failure.Kind == httpcall.TimedOut, errors.Is(failure, context.DeadlineExceeded):
 		return "the live tool did not answer in time"
 	case failure.Kind == httpcall.Canceled:

@@ -72,6 +72,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -156,7 +157,7 @@ type Platform struct {
 // New returns a platform without runs. It compiles and copies the world once; behaviors may share
 // state. An [*Error] with [CodeWorld] reports all mistakes in the world.
 func New(w World, opts *Options) (*Platform, error) {
-	p := &Platform{last: new(atomic.Int64), runs: map[string]*Run{}, rate: 60, maxBytes: maxBytes}
+	p := &Platform{last: new(atomic.Int64), runs: map[string]*Run{}, rate: 60, maxBytes: httpcall.BodyBytes}
 	if opts != nil {
 		p.lenient = opts.AllowUndeclared
 		if opts.RatePerMinute != 0 {
@@ -268,9 +269,6 @@ func (p *Platform) all() []*Run {
 	defer p.mu.Unlock()
 	return slices.SortedFunc(maps.Values(p.runs), func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
 }
-
-// maxBytes bounds requests and the results of tools, as the proxy contract does.
-const maxBytes = 1 << 20
 
 func random(n int) string {
 	b := make([]byte, n)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -168,7 +169,7 @@ func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, cl
 	r.requests++
 	r.received += max(req.ContentLength, 0)
 	if req.ContentLength < 0 {
-		r.received += 1 << 20 // of unknown length: the most that the proxy accepts
+		r.received += httpcall.BodyBytes // of unknown length: the most that the proxy accepts
 	}
 	if r.requests > r.bounds.requests || r.received > r.bounds.bytes {
 		r.refused++
