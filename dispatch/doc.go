@@ -53,7 +53,8 @@
 //	a message with an unknown role                            removed, with the results of its calls
 //
 // A response contains at most 1,000 messages and 1 MiB of them as JSON, recorded or the agent's
-// own. The handler removes messages at the end, but keeps a final text of the assistant.
+// own. The handler removes messages at the end, but keeps a final text of the assistant. Of a final
+// message of more than 512 KiB it sends the first 64 KiB of the text, without the thinking.
 //
 // Each repair but the first, and each removal, is logged as a problem of the [response contract], with
 // the code messages_repaired or messages_removed. Package dispatchtest shows these problems in its
