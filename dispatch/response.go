@@ -177,7 +177,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 		messages = append(slices.Clone(messages), Message{Role: RoleAssistant, Content: cutText(r.FinalResponse)})
 		sent, rows = fit(messages)
 	}
-	added, lost := t.report()
+	added, lost := t.losses()
 	removed := len(messages) - len(sent)
 	if recorded {
 		removed += lost

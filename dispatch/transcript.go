@@ -317,8 +317,8 @@ func (t *Transcript) metadataCopy() *Metadata {
 	return &m
 }
 
-// report returns the problems that were added, and how many messages were not kept.
-func (t *Transcript) report() (problems []Problem, lost int) {
+// losses returns the problems that were added, and how many messages were not kept.
+func (t *Transcript) losses() (problems []Problem, lost int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lost = t.lost
