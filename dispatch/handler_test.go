@@ -624,8 +624,10 @@ func TestAgentFailures(t *testing.T) {
 			if tt.name == "our error" && !strings.Contains(log.String(), "hunter2") {
 				t.Errorf("the log does not have the cause:\n%s", log.String())
 			}
-			if !strings.Contains(log.String(), `"run_id":"17"`) {
-				t.Errorf("the log does not name the run:\n%s", log.String())
+			for record := range strings.Lines(log.String()) {
+				if !strings.Contains(record, `"run_id":"17"`) {
+					t.Errorf("the log does not name the run:\n%s", record)
+				}
 			}
 			for _, secret := range []string{agentToken, runToken} {
 				if strings.Contains(log.String(), secret) {
@@ -721,6 +723,29 @@ func (s *slowBody) Read(p []byte) (int, error) {
 	s.once.Do(func() { time.Sleep(20 * time.Second) })
 	return s.Reader.Read(p)
 }
+
+// The time for the body counts from the arrival of the request, however long authentication takes.
+func TestTheBodyTimeoutCountsFromArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, answering("done"), func(o *dispatch.Options) {
+			o.TokenFunc = func() []string { time.Sleep(10 * time.Second); return nil }
+		})
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		start := time.Now()
+		h.ServeHTTP(w, request(seedBody))
+		if len(w.set) == 0 || w.set[0].Sub(start) != 30*time.Second {
+			t.Errorf("the deadlines are %v, the request arrived at %v", w.set, start)
+		}
+	})
+}
+
+// deadlines keeps the read deadlines that a handler sets.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error { d.set = append(d.set, t); return nil }
 
 func TestTheRunTimeoutCountsFromArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -837,10 +862,13 @@ func TestAdmissionAndDrain(t *testing.T) {
 		synctest.Wait()
 		w := post(h, seedBody, nil)
 		wantError(t, w, 503, dispatch.CodeBusy, "Options.MaxRuns")
-		if w.Header().Get("Retry-After") == "" {
-			t.Error("a 503 without Retry-After")
+		if w.Header().Get("Retry-After") == "" || w.Header().Get("Connection") != "" { // its body was read
+			t.Errorf("a 503 with the headers %v", w.Header())
 		}
 		wantAnswer(t, post(h, `{"ping":true}`, nil), 200, `{"ok":true}`)
+		wantError(t, post(h, `{"ping":true}`, func(r *http.Request) { // a body that breaks off is neither
+			r.Body, r.ContentLength = io.NopCloser(io.MultiReader(r.Body, broken{})), -1
+		}), 400, dispatch.CodeBody, "could not be read")
 
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

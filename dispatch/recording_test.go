@@ -735,6 +735,8 @@ func TestCallIDsAreUniqueInASession(t *testing.T) {
 		// The state of a token is kept for an hour after its last dispatch.
 		time.Sleep(time.Hour - time.Nanosecond)
 		check(ids(h, session, ``), "call_7 call_8")
+		bad := post(h, `{"odyssey_proxy_url":"ftp://example.com","run_token":"`+session.Token+`"}`, nil)
+		wantError(t, bad, 400, dispatch.CodeEnvelope, "cannot be used")
 		time.Sleep(time.Hour)
 		check(ids(h, session, ``), "call_1 call_2")
 	})

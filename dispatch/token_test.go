@@ -207,14 +207,18 @@ func TestTheContextEndsWithTheAgent(t *testing.T) {
 // The handler's own options may ask for the end, too.
 func TestOnRunOverOfTheOptions(t *testing.T) {
 	platform := orders(t, proxytest.FailureRule{Nth: []int{1}, Status: 401})
-	var told error
+	var told, ended error
+	var agent context.Context
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		agent = ctx
 		_, _ = run.Proxy.Do(ctx, "get_order", nil)
 		return nil, ctx.Err()
-	}, toPlatform(platform), func(o *dispatch.Options) { o.Proxy.OnRunOver = func(err error) { told = err } })
+	}, toPlatform(platform), func(o *dispatch.Options) {
+		o.Proxy.OnRunOver = func(err error) { told, ended = err, context.Cause(agent) }
+	})
 	wantError(t, dispatchRun(h, platform.NewRun(), ""), 500, dispatch.CodeAgent, "the run is over")
-	if !proxy.IsRunOver(told) {
-		t.Errorf("told %v", told)
+	if !proxy.IsRunOver(told) || !proxy.IsRunOver(ended) {
+		t.Errorf("told %v, when the context of the agent had ended with %v", told, ended)
 	}
 }
 

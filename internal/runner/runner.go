@@ -86,12 +86,10 @@ func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string,
 		return out
 	case <-ctx.Done():
 	}
-	grace := time.NewTimer(r.Grace)
-	defer grace.Stop()
 	select {
 	case out := <-done:
 		return out
-	case <-grace.C:
+	case <-time.After(r.Grace):
 		stop, cause := stopOf(ctx, limit)
 		return Outcome[T]{Stop: stop, Cause: cause, Left: true}
 	}
@@ -149,11 +147,9 @@ func (r *Runner) Hook(ctx context.Context, name string, f func()) {
 		f()
 		returned = true
 	}()
-	timer := time.NewTimer(r.Grace)
-	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C:
+	case <-time.After(r.Grace):
 		defer func() { _ = recover() }() // of the logger
 		const problem = "did not return in time and still runs"
 		observe.Fault{Function: r.What, Problem: problem, Detail: "waited " + r.Grace.String()}.Report(ctx)

@@ -76,22 +76,31 @@ func describe(o runner.Outcome[string]) string {
 	return fmt.Sprintf("%q stop %d left %t panic %s", o.Value, o.Stop, o.Left, text)
 }
 
-// Runs can be nested. Each has its own time limit.
+// Runs can be nested. Each has its own time limit, also if the inner function is left behind.
 func TestLimitsOfNestedRuns(t *testing.T) {
-	wait := func(ctx context.Context) runner.Stop { <-ctx.Done(); return 0 }
 	for _, tt := range []struct {
 		outer, inner time.Duration
 		want         runner.Stop
 	}{{time.Second, time.Minute, runner.Canceled}, {time.Minute, time.Second, runner.TimedOut}} {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRunner(io.Discard)
-			got := runner.Run(t.Context(), r, time.Now().Add(tt.outer), "outer", func(ctx context.Context) runner.Stop {
-				return runner.Run(ctx, r, time.Now().Add(tt.inner), "inner", wait).Stop
+		for _, overtime := range []time.Duration{0, time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				var got runner.Outcome[int]
+				r, patient := newRunner(io.Discard), newRunner(io.Discard)
+				patient.Grace = time.Minute
+				runner.Run(t.Context(), patient, time.Now().Add(tt.outer), "outer", func(ctx context.Context) int {
+					got = runner.Run(ctx, r, time.Now().Add(tt.inner), "inner", func(ctx context.Context) int {
+						<-ctx.Done()
+						time.Sleep(overtime)
+						return 0
+					})
+					return 0
+				})
+				if got.Stop != tt.want || got.Cause != errLimit || got.Left != (overtime > 0) {
+					t.Errorf("outer %s, inner %s, overtime %s: %+v, want stop %d", tt.outer, tt.inner, overtime, got, tt.want)
+				}
+				time.Sleep(overtime)
 			})
-			if got.Value != tt.want {
-				t.Errorf("outer %s, inner %s: stop %d, want %d", tt.outer, tt.inner, got.Value, tt.want)
-			}
-		})
+		}
 	}
 }
 
