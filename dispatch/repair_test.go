@@ -320,18 +320,21 @@ func TestRepairOfEqualIDs(t *testing.T) {
 func TestLongLastMessage(t *testing.T) {
 	for _, tt := range []struct {
 		name                   string
-		before, text, thinking int // bytes
-		want                   int // of the text
+		before, text, thinking int    // bytes
+		id                     string // a tool_call_id, which has no meaning here
+		want                   int    // of the text
 	}{
-		{"a text that may be sent", 2, 500_000, 0, 500_000},
-		{"a text that is too long", 2, 600_000, 0, 64 << 10},
-		{"with thinking that may be sent", 2, 100, 500_000, 100},
-		{"with thinking that is too long", 700_000, 100, 600_000, 100},
+		{"a text that may be sent", 2, 500_000, 0, "", 500_000},
+		{"a text that is too long", 2, 600_000, 0, "", 64 << 10},
+		{"with thinking that may be sent", 2, 100, 500_000, "", 100},
+		{"with thinking that is too long", 700_000, 100, 600_000, "", 100},
+		{"with an id that is too long", 2, 100, 0, strings.Repeat("\x01", 200_000), 100},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var problems []dispatch.Problem
 			h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 				last := says("assistant", strings.Repeat("x", tt.text))
+				last.ToolCallID = tt.id
 				if tt.thinking > 0 {
 					last.Thinking = []json.RawMessage{json.RawMessage(dispatch.Text(strings.Repeat("x", tt.thinking)))}
 				}
@@ -343,8 +346,8 @@ func TestLongLastMessage(t *testing.T) {
 			if len(sent.Messages) != 2 || !sent.Gradeable {
 				t.Fatalf("%d messages", len(sent.Messages))
 			}
-			last, isLong := sent.Messages[1], tt.text+tt.thinking > 512<<10
-			if n := len(last.Content); n > tt.want+2 || n < tt.want-10 || (len(last.Thinking) == 1) != (tt.thinking > 0 && !isLong) {
+			last, isLong := sent.Messages[1], tt.text+tt.thinking+6*len(tt.id) > 512<<10
+			if n := len(last.Content); last.ToolCallID != "" || n > tt.want+2 || n < tt.want-10 || (len(last.Thinking) == 1) != (tt.thinking > 0 && !isLong) {
 				t.Errorf("a text of %d bytes, %d blocks", n, len(last.Thinking))
 			}
 			repaired := slices.ContainsFunc(problems, func(p dispatch.Problem) bool {

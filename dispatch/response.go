@@ -166,7 +166,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 	if len(messages) == 0 && strict {
 		messages, _ = sendable(t.Messages(), t)
 	}
-	if n := len(messages) - 1; n >= 0 && messages[n].isText() && messages[n].size() > maxSentBytes/2 {
+	if n := len(messages) - 1; n >= 0 && messages[n].isText() && len(encodeRow(messages[n])) > maxSentBytes/2 {
 		last := Message{Role: RoleAssistant, Content: cutText(messages[n].Content.String())}
 		messages = append(messages[:n:n], last)
 		problems = append(problems, Problem{Code: problem.MessagesRepaired, Pointer: fmt.Sprintf("/messages/%d/content", n),
@@ -202,14 +202,13 @@ func fit(messages []Message) (sent []Message, rows []json.RawMessage) {
 	var last json.RawMessage
 	size, end, most := len("[]"), len(messages), maxSentMessages
 	if end > 0 && messages[end-1].isText() {
-		if row, err := rawjson.Encode(messages[end-1]); err == nil {
-			last, size, end, most = row, size+len(row)+1, end-1, most-1
-		}
+		last = encodeRow(messages[end-1])
+		size, end, most = size+len(last)+1, end-1, most-1
 	}
 	n := 0
 	for ; n < min(end, most); n++ {
-		row, err := rawjson.Encode(messages[n])
-		if size += len(row) + 1; err != nil || size > maxSentBytes {
+		row := encodeRow(messages[n])
+		if size += len(row) + 1; size > maxSentBytes {
 			break
 		}
 		rows = append(rows, row)
@@ -222,6 +221,12 @@ func fit(messages []Message) (sent []Message, rows []json.RawMessage) {
 		sent, rows = append(sent, messages[end]), append(rows, last)
 	}
 	return sent, rows
+}
+
+// encodeRow returns a message as JSON. That cannot fail, because its parts were checked.
+func encodeRow(m Message) json.RawMessage {
+	row, _ := rawjson.Encode(m)
+	return row
 }
 
 // encodeMember returns v as JSON if it can be written as valid JSON. A marshal method may fail, panic,

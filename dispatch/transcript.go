@@ -125,14 +125,14 @@ func takeRoom(kept *int, n int) bool {
 	return ok
 }
 
-// size returns how many bytes a message holds. Its JSON is not longer, except for escapes in ids and names.
+// size returns how many bytes a message holds.
 func (m *Message) size() int {
 	n := messageOverhead + len(m.Content) + len(m.ToolCallID)
 	for _, c := range m.ToolCalls {
 		n += messageOverhead + len(c.ID) + len(c.Name) + len(c.Arguments)
 	}
 	for _, block := range m.Thinking {
-		n += len(block) + 1
+		n += len(block)
 	}
 	return n
 }
