@@ -296,12 +296,17 @@ func TestLimitsOfBodies(t *testing.T) {
 			}
 		})
 	}
+	open := newHandler(t, answering("x"), func(o *dispatch.Options) {
+		o.Tokens, o.InsecureNoAuth, o.MaxBytesInFlight = nil, true, 2<<20
+	})
+	wantError(t, post(open, bodyOf(1<<20+1), nil), 413, dispatch.CodeTooLarge, "1048576") // the bound does not raise the limit
 	_, err := dispatch.New(answering("x"), &dispatch.Options{Tokens: []string{"a"}, MaxBodyBytes: 101, MaxBytesInFlight: 100})
 	if dispatch.CodeOf(err) != dispatch.CodeOptions || !strings.Contains(err.Error(), "MaxBytesInFlight") {
 		t.Errorf("%v", err)
 	}
 	for name, o := range map[string]dispatch.Options{
 		"a limit beyond the default of the bound": {MaxBodyBytes: 1 << 30},
+		"the longest run":                         {RunTimeout: 1800 * time.Second},
 		"a limit that is the bound":               {MaxBodyBytes: 100, MaxBytesInFlight: 100},
 	} {
 		o.Tokens = []string{"a"}

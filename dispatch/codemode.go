@@ -170,7 +170,9 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		return fail(2, asError(err))
 	}
 	ctx = h.startRun(ctx, s, nil)
-	out := h.runAgent(ctx, s, &ticket{gate: &h.gate})
+	t := &ticket{gate: &h.gate}
+	_ = t.enter(0) // the gate does not refuse its first run
+	out := h.runAgent(ctx, s, t)
 	answer, found := h.answer(ctx, s, out)
 	h.hooks.Grace = h.opts.Reserve / 2
 	defer h.endRun(ctx, s, out, found)

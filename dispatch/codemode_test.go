@@ -155,6 +155,10 @@ func TestCodeMode(t *testing.T) {
 		},
 		{"a brief of more than 16 MiB", with("PIPELINES_TASK_FILE", write("large.txt", strings.Repeat("x", 16<<20+1))), 2, "",
 			"the file in PIPELINES_TASK_FILE: more than 16777216 bytes"},
+		{
+			"a task of 16 MiB", with("PIPELINES_TASK_INPUT_FILE", write("full.json", payload+strings.Repeat(" ", 16<<20-len(payload)))), 0,
+			`{"final_response":"hi  42  {\"order_id\":\"4521\"}"}` + "\n", "",
+		},
 		{"no task", with(), 2, "", `{"error":"invalid_envelope","message":"no task: set _PIPELINES_TASK_INPUT_JSON, or name a file `},
 		{"no task but null", with("_PIPELINES_TASK_INPUT_JSON", " null\n"), 2, "", "no task: "},
 		{"blank brief", with("PIPELINES_TASK_FILE", write("blank.txt", " \n")), 2, "", "no task: "},
@@ -173,7 +177,7 @@ func TestCodeMode(t *testing.T) {
 		{"bad task", with("_PIPELINES_TASK_INPUT_JSON", `{"input":1,"input":2}`), 2, "", "/input occurs twice"},
 		{"task is a list", with("_PIPELINES_TASK_INPUT_JSON", `[{}]`), 2, "", "must be an object"},
 		{"task is an empty list", with("_PIPELINES_TASK_INPUT_JSON", `[]`), 2, "", "no task"},
-		{"no such file", with("PIPELINES_TASK_INPUT_FILE", filepath.Join(dir, "nope")), 2, "", syscall.ENOENT.Error()},
+		{"no such file", with("PIPELINES_TASK_INPUT_FILE", filepath.Join(dir, "nope")), 2, "", `"message":"the file in PIPELINES_TASK_INPUT_FILE: `},
 		{"result cannot be written", with("_PIPELINES_TASK_INPUT_JSON", "{}", "PIPELINES_RESULT_PATH", filepath.Join(dir, "nope", "result")), 2, "", `{"error":"unwritable_result","message":"the answer cannot be written: `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -174,14 +174,14 @@ func readString(r *rawjson.Reader, into *string) error {
 
 // readText reads a string or an empty value.
 func readText(r *rawjson.Reader, into *string) error {
-	if kind := r.Kind(); kind == '"' || kind == 'n' {
+	if r.Kind() == '"' {
 		return readString(r, into)
 	}
 	v, err := r.Value()
-	if err == nil && !isEmpty(v) {
-		err = r.Errorf("must be a string, not %s", rawjson.KindName(rawjson.Kind(v)))
+	if err != nil || isEmpty(v) {
+		return err
 	}
-	return err
+	return r.Errorf("must be a string, not %s", rawjson.KindName(rawjson.Kind(v)))
 }
 
 // readID reads an id: an integer in plain digits, or a string. Ids are for correlation only, so a

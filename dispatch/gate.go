@@ -36,7 +36,7 @@ var (
 // mutex of the gate held.
 type ticket struct {
 	gate    *gate
-	holders int   // 0 before enter, and in code mode, which needs no place
+	holders int   // 0 before enter
 	bytes   int64 // of the body, for which there is room in the gate
 }
 
@@ -79,9 +79,7 @@ func (t *ticket) room(n int64) bool {
 func (t *ticket) hold() {
 	t.gate.mu.Lock()
 	defer t.gate.mu.Unlock()
-	if t.holders > 0 {
-		t.holders++
-	}
+	t.holders++
 }
 
 // leave gives up the place if nobody else holds it. Without a place, it does nothing.
@@ -98,8 +96,7 @@ func (t *ticket) leave() {
 	g.inside--
 	g.bytes -= t.bytes
 	if g.inside == 0 && g.empty != nil {
-		close(g.empty)
-		g.empty = nil
+		close(g.empty) // once, because nobody enters a closed gate
 	}
 }
 

@@ -395,6 +395,18 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "b" }, "",
 		},
 		{
+			"the only row is the prompt", `{"input":{"messages":[{"role":"user","content":"b"}]}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "b" }, "",
+		},
+		{
+			"messages that are null", `{"input":{"messages":null}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.Messages == nil }, "",
+		},
+		{
+			"no messages yet", `{"input":{"messages":[]}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return string(run.Messages) == "[]" }, "",
+		},
+		{
 			"the last row is not the user's", `{"input":{"messages":[{"role":"user","content":"b"},{"role":"assistant","content":"a"}]}}`, nil,
 			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "" }, "",
 		},
@@ -410,6 +422,27 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 			}, "",
 		},
 		{
+			"no header id can be used", `{}`, func(h http.Header) {
+				for _, name := range []string{"X-Pipelines-Run-Id", "X-Pipelines-Task-Id", "X-Pipelines-Run-Token-Jti"} {
+					h.Set(name, "1 2")
+				}
+			}, func(run *dispatch.Run, r *http.Request) bool { return run.RunID+run.TaskID+run.TokenJTI == "" }, "",
+		},
+		{
+			"headers that are given twice do not matter beside members", `{"odyssey_proxy_url":"http://body.example/x","run_token":"body-token"}`,
+			func(h http.Header) {
+				h.Add("X-Pipelines-Run-Token", "hunter2")
+				h.Add("X-Pipelines-Odyssey-Proxy-Url", "http://hunter2/")
+			},
+			func(run *dispatch.Run, r *http.Request) bool {
+				return r.URL.Host == "body.example" && r.Header.Get("Authorization") == "Bearer body-token"
+			}, "",
+		},
+		{
+			"the dispatch's own task id wins over the input's", `{"task_id":1,"input":{"task_id":7}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.TaskID == "1" }, "",
+		},
+		{
 			"ids that cannot be used", `{"task_id":1.5,"run_id":[17],"agent_id":{},"run_token_jti":"1\n2","input":{"task_id":true,"session_id":"` +
 				strings.Repeat("x", 129) + `","turn_id":false}}`, nil,
 			func(run *dispatch.Run, r *http.Request) bool {
@@ -420,6 +453,12 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 			"ids at their limits", `{"run_id":"` + strings.Repeat("x", 128) + `","agent_id":"\u007f","input":{"session_id":"!~","turn_id":"é"}}`, nil,
 			func(run *dispatch.Run, r *http.Request) bool {
 				return run.RunID == strings.Repeat("x", 128) && run.AgentID == "" && run.SessionID == "!~" && run.TurnID == ""
+			}, "",
+		},
+		{
+			"numbers at their limits", `{"agent_id":1e127,"run_id":1e128,"run_token_jti":1.5,"input":{"session_id":` + strings.Repeat("1", 129) + `,"turn_id":2E3}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool {
+				return run.AgentID == "1"+strings.Repeat("0", 127) && run.RunID == "17" && run.TokenJTI == jti && run.SessionID == "" && run.TurnID == "2000"
 			}, "",
 		},
 		{
@@ -624,6 +663,9 @@ func TestAgentFailures(t *testing.T) {
 			if tt.name == "our error" && !strings.Contains(log.String(), "hunter2") {
 				t.Errorf("the log does not have the cause:\n%s", log.String())
 			}
+			if !strings.Contains(log.String(), `"level":"ERROR","msg":"run failed"`) || !strings.Contains(log.String(), `"run_token_jti":"`+jti+`"`) {
+				t.Errorf("the log is\n%s", log.String())
+			}
 			for record := range strings.Lines(log.String()) {
 				if !strings.Contains(record, `"run_id":"17"`) {
 					t.Errorf("the log does not name the run:\n%s", record)
@@ -687,10 +729,14 @@ func TestRunTimeout(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHandler(t, tt.agent)
+				var log bytes.Buffer
+				h := newHandler(t, tt.agent, func(o *dispatch.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 				start := time.Now()
 				w := post(h, seedBody, nil)
 				wantAnswer(t, w, tt.status, tt.body)
+				if strings.Contains(log.String(), `level=WARN msg="run timed out" timeout=5m0s run_id=17`) != (tt.body == timedOut) {
+					t.Errorf("logged %s", log.String())
+				}
 				if took := time.Since(start); took != tt.took {
 					t.Errorf("answered after %s, want %s", took, tt.took)
 				}
@@ -858,8 +904,8 @@ func TestAdmissionAndDrain(t *testing.T) {
 		var group sync.WaitGroup
 		for range 2 {
 			group.Go(func() { wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"done"}`) })
+			time.Sleep(time.Second) // so that one ends before the other
 		}
-		synctest.Wait()
 		w := post(h, seedBody, nil)
 		wantError(t, w, 503, dispatch.CodeBusy, "Options.MaxRuns")
 		if w.Header().Get("Retry-After") == "" || w.Header().Get("Connection") != "" { // its body was read
@@ -870,15 +916,15 @@ func TestAdmissionAndDrain(t *testing.T) {
 			r.Body, r.ContentLength = io.NopCloser(io.MultiReader(r.Body, broken{})), -1
 		}), 400, dispatch.CodeBody, "could not be read")
 
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errBroken)
 		defer cancel()
-		if err := h.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := h.Drain(ctx); err != errBroken {
 			t.Errorf("Drain = %v while runs are in progress", err)
 		}
 		start := time.Now()
 		for range 2 {
 			group.Go(func() {
-				if err := h.Drain(context.Background()); err != nil || time.Since(start) != 9*time.Second {
+				if err := h.Drain(context.Background()); err != nil || time.Since(start) != 8*time.Second {
 					t.Errorf("Drain = %v after %s", err, time.Since(start))
 				}
 			})
@@ -886,6 +932,12 @@ func TestAdmissionAndDrain(t *testing.T) {
 		group.Wait()
 		wantError(t, post(h, seedBody, nil), 503, dispatch.CodeBusy, "shutting down")
 		wantAnswer(t, post(h, `{"ping":true}`, nil), 200, `{"ok":true}`)
+		patient := httptest.NewRecorder()
+		patient.Header().Set("Retry-After", "30") // by a middleware
+		h.ServeHTTP(patient, request(seedBody))
+		if got := patient.Header().Get("Retry-After"); patient.Code != 503 || got != "30" {
+			t.Errorf("a %d with Retry-After: %s", patient.Code, got)
+		}
 		if err := h.Drain(context.Background()); err != nil {
 			t.Errorf("Drain of an idle handler = %v", err)
 		}

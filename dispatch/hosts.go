@@ -56,7 +56,7 @@ func (h hosts) check(proxyURL string) error {
 	}
 	if u, err := url.Parse(proxyURL); err == nil {
 		host := strings.ToLower(u.Hostname())
-		if h[host] || h[origin(strings.ToLower(u.Scheme), host, u.Port())] {
+		if h[host] || h[origin(u.Scheme, host, u.Port())] {
 			return nil
 		}
 	}

@@ -739,6 +739,7 @@ func TestCallIDsAreUniqueInASession(t *testing.T) {
 		wantError(t, bad, 400, dispatch.CodeEnvelope, "cannot be used")
 		time.Sleep(time.Hour)
 		check(ids(h, session, ``), "call_1 call_2")
+		check(ids(h, other, ``), "call_1 call_2")
 	})
 }
 
