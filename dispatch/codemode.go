@@ -39,8 +39,8 @@ func decodeEnvironment() (e envelope, err error) {
 	e = envelope{
 		proxyURL: environment("ODYSSEY_PROXY_URL"), runToken: environment("RUN_TOKEN"),
 		run: Run{
-			TaskID: environment("TASK_ID"), RunID: environment("RUN_ID"), TokenJTI: environment("RUN_TOKEN_JTI"),
-			Envelope: payload,
+			TaskID: validID(environment("TASK_ID")), RunID: validID(environment("RUN_ID")),
+			TokenJTI: validID(environment("RUN_TOKEN_JTI")), Envelope: payload,
 		},
 	}
 	if err != nil {
@@ -63,11 +63,6 @@ func decodeEnvironment() (e envelope, err error) {
 		problems = append(problems, errors.New(
 			"no task: set _PIPELINES_TASK_INPUT_JSON, or name a file that is not empty in "+
 				"PIPELINES_TASK_INPUT_FILE or PIPELINES_TASK_FILE"))
-	}
-	for _, id := range []*string{&e.run.TokenJTI, &e.run.RunID, &e.run.TaskID} {
-		if !validID(*id) {
-			*id = ""
-		}
 	}
 	if e.proxyURL == "" {
 		problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL (the proxy of the run) is not set"))

@@ -45,8 +45,8 @@ var (
 // Unknown members stay in the raw envelope only.
 func decode(body []byte, header http.Header) (envelope, error) {
 	e := envelope{
-		run:      Run{RunID: idOf(header, headerRunID), TokenJTI: idOf(header, headerJTI), Envelope: body},
-		taskID:   idOf(header, headerTaskID),
+		run:      Run{RunID: validID(only(header, headerRunID)), TokenJTI: validID(only(header, headerJTI)), Envelope: body},
+		taskID:   validID(only(header, headerTaskID)),
 		proxyURL: only(header, headerProxyURL), runToken: only(header, headerRunToken),
 	}
 	err := rawjson.Read(body, envelopeLimits, e.read)
@@ -66,14 +66,6 @@ func decode(body []byte, header http.Header) (envelope, error) {
 func only(header http.Header, name string) string {
 	if values := header[name]; len(values) == 1 {
 		return values[0]
-	}
-	return ""
-}
-
-// idOf returns the id in a header, or "" if it is malformed.
-func idOf(header http.Header, name string) string {
-	if id := only(header, name); validID(id) {
-		return id
 	}
 	return ""
 }
@@ -189,16 +181,12 @@ func readText(r *rawjson.Reader, into *string) error {
 func readID(r *rawjson.Reader, into *string) error {
 	if r.Kind() == '"' {
 		id, err := r.Known(*into)
-		if id != "" && validID(id) {
-			*into = id
-		}
+		*into = cmp.Or(validID(id), *into)
 		return err
 	}
 	v, err := r.Value()
 	if rawjson.Kind(v) == '0' && string(v) != *into {
-		if id := plainInteger(string(v)); id != "" && validID(id) {
-			*into = id
-		}
+		*into = cmp.Or(validID(plainInteger(string(v))), *into)
 	}
 	return err
 }
@@ -220,9 +208,14 @@ func plainInteger(number string) string {
 // maxID is the limit of an id, in bytes.
 const maxID = 128
 
-// validID accepts at most maxID bytes of visible ASCII, so that ids can appear in logs and headers.
-// Today's ids are decimal.
-func validID(id string) bool { return id == "" || len(id) <= maxID && httpcall.VisibleASCII(id) }
+// validID returns id, or "" if it is longer than maxID bytes or not visible ASCII: ids can then appear in
+// logs and headers. Today's ids are decimal.
+func validID(id string) string {
+	if len(id) > maxID || !httpcall.VisibleASCII(id) {
+		return ""
+	}
+	return id
+}
 
 // envelopeLimits is how envelopes are read, nested at most 256 levels deep.
 var envelopeLimits = rawjson.Limits{Mode: rawjson.Liberal}

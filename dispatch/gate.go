@@ -32,7 +32,7 @@ var (
 )
 
 // ticket is the place of a run in the gate. The request holds it, and so does the agent, which may
-// outlive the request: the place is given up when both have left. The rest must be used with the
+// outlive the request: the place is given up when both have left. Its numbers must be used with the
 // mutex of the gate held.
 type ticket struct {
 	gate    *gate

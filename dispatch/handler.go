@@ -257,7 +257,7 @@ func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[r
 		err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log", Err: end.Panic}
 	case counts && err == nil:
 		return outcome{response: got.response}
-	case counts:
+	case counts: // as the agent's error
 	case end.Stop == runner.TimedOut:
 		h.log(ctx, s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))
 		substitute := h.ask(ctx, s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
