@@ -392,6 +392,31 @@ func TestObserverInCodeMode(t *testing.T) {
 	}
 }
 
+// It waits for half of the reserve. The context of the run ends afterwards.
+func TestCodeModeWaitsForTheObserver(t *testing.T) {
+	t.Setenv("PIPELINES_ODYSSEY_PROXY_URL", "https://proxy.example.com")
+	t.Setenv("PIPELINES_RUN_TOKEN", runToken)
+	t.Setenv("_PIPELINES_TASK_INPUT_JSON", "{}")
+	synctest.Test(t, func(t *testing.T) {
+		var run context.Context
+		sent := false
+		opts := &dispatch.Options{Reserve: 8 * time.Second, Observer: &dispatch.Observer{
+			RunEnd: func(ctx context.Context, _ dispatch.RunEnd) {
+				time.Sleep(3 * time.Second)
+				run, sent = ctx, ctx.Err() == nil
+			},
+		}}
+		var stdout, stderr bytes.Buffer
+		status := dispatch.CodeMode(t.Context(), answering("done"), opts, &stdout, &stderr)
+		if status != 0 || stdout.String() != `{"final_response":"done"}`+"\n" || stderr.Len() > 0 {
+			t.Errorf("status %d, %s%s", status, &stdout, &stderr)
+		}
+		if !sent || run.Err() == nil {
+			t.Errorf("the observer has ended: %t", sent)
+		}
+	})
+}
+
 // A logger that panics does not keep a run from being answered, and its observer from seeing the end.
 func TestALoggerThatPanics(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -1,0 +1,4 @@
+package dispatch
+
+// CodeMode is what [Main] does before it exits.
+var CodeMode = codeMode
