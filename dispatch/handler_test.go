@@ -414,6 +414,7 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 		{"no run token", `{}`, func(h http.Header) { h.Del("X-Pipelines-Run-Token") }, nil, "no run token"},
 		{"two run tokens", `{}`, func(h http.Header) { h.Add("X-Pipelines-Run-Token", "hunter2") }, nil, "X-Pipelines-Run-Token is given 2 times"},
 		{"two proxy URLs", `{}`, func(h http.Header) { h.Add("X-Pipelines-Odyssey-Proxy-Url", "http://hunter2/") }, nil, "is given 2 times"},
+		{"neither can be used", `{"odyssey_proxy_url":"ftp://example.com","run_token":"hunter2 x"}`, nil, nil, "http://; the run token"},
 		{"run token with a space", `{"run_token":"hunter2 x"}`, nil, nil, "visible ASCII"},
 		{
 			"header ids that cannot be used", `{}`, func(h http.Header) { h.Set("X-Pipelines-Run-Id", "1 2"); h.Add("X-Pipelines-Task-Id", "43") },

@@ -115,6 +115,7 @@ func TestObserverOfRuns(t *testing.T) {
 func TestTheErrorOfARun(t *testing.T) {
 	secret := errors.New("hunter2")
 	own := &dispatch.Error{Code: dispatch.CodeInput, Message: "no order", Err: secret}
+	wrapped := fmt.Errorf("step 3: %w", own)
 	returning := func(err error) dispatch.Agent {
 		return func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, err }
 	}
@@ -127,7 +128,7 @@ func TestTheErrorOfARun(t *testing.T) {
 	}{
 		"an error":        {returning(secret), dispatch.CodeAgent, secret, true, "dispatch: agent_failed: the agent failed; its log says why: hunter2"},
 		"an Error":        {returning(own), dispatch.CodeInput, own, true, "dispatch: invalid_input: no order"},
-		"a wrapped Error": {returning(fmt.Errorf("step 3: %w", own)), dispatch.CodeInput, own, false, "dispatch: invalid_input: no order"},
+		"a wrapped Error": {returning(wrapped), dispatch.CodeInput, wrapped, true, "dispatch: invalid_input: no order"},
 		"an Error that the agent failed": {returning(&dispatch.Error{Code: dispatch.CodeAgent, Message: "no", Err: secret}), dispatch.CodeAgent,
 			secret, false, "dispatch: agent_failed: no"},
 		"a panic with an error": {func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(secret) },
@@ -147,11 +148,24 @@ func TestTheErrorOfARun(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a peer that hangs up", func(t *testing.T) {
+		gone, hangUp := context.WithCancel(t.Context())
+		observer, kept := ends(t)
+		post(newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			hangUp()
+			<-ctx.Done()
+			return nil, fmt.Errorf("step 3: %w", ctx.Err())
+		}, func(o *dispatch.Options) { o.Observer = observer }), seedBody, func(r *http.Request) { *r = *r.WithContext(gone) })
+		if got := (*kept)[0].Err; dispatch.CodeOf(got) != dispatch.CodeClientGone || !errors.Is(got, context.Canceled) {
+			t.Errorf("%v", got)
+		}
+	})
 }
 
 // The end has what the response and the recording tell of the model, and the number of calls.
 func TestObserverOfTokens(t *testing.T) {
 	observer, kept := ends(t)
+	var failure error
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		if ctx.Value(observed{}) != "17" {
 			t.Error("the context of RunStart does not reach the agent")
@@ -161,7 +175,7 @@ func TestObserverOfTokens(t *testing.T) {
 		}
 		_, _ = run.Proxy.As("sub").Do(ctx, "no such tool", nil)
 		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model, m.TotalInputTokens = "from the traffic", 7 })
-		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Model: "mine"}}, nil
+		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Model: "mine"}}, failure
 	}
 	h := newHandler(t, agent, func(o *dispatch.Options) {
 		o.Observer = observer
@@ -169,10 +183,13 @@ func TestObserverOfTokens(t *testing.T) {
 			return nil, errors.New("no network")
 		})}
 	})
-	post(h, seedBody, nil)
-	end := (*kept)[0]
-	if end.Calls != 3 || end.Metadata == nil || end.Metadata.Model != "mine" || end.Metadata.TotalInputTokens != 7 {
-		t.Errorf("%d calls, metadata %+v", end.Calls, end.Metadata)
+	for i, err := range []error{nil, errors.New("no")} {
+		failure = err
+		post(h, seedBody, nil)
+		end := (*kept)[i]
+		if end.Calls != 3 || end.Metadata == nil || end.Metadata.Model != "mine" || end.Metadata.TotalInputTokens != 7 {
+			t.Errorf("%d calls, metadata %+v, error %v", end.Calls, end.Metadata, end.Err)
+		}
 	}
 }
 
@@ -307,7 +324,7 @@ func TestObserverThatMisbehaves(t *testing.T) {
 					t.Errorf("the answers took %s", took)
 				}
 				if strings.Count(log.String(), "a function of Options.Observer "+name) != 3 ||
-					strings.Contains(log.String(), `run_id=""`) {
+					strings.Contains(log.String(), `run_id=""`) || strings.Contains(log.String(), `""=`) {
 					t.Errorf("logged %s", log.String())
 				}
 				synctest.Wait()
