@@ -417,19 +417,20 @@ func TestCodeModeWaitsForTheObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var run context.Context
 		sent := false
+		var problems []dispatch.Problem
 		opts := &dispatch.Options{Reserve: 8 * time.Second, Observer: &dispatch.Observer{
-			RunEnd: func(ctx context.Context, _ dispatch.RunEnd) {
+			RunEnd: func(ctx context.Context, end dispatch.RunEnd) {
 				time.Sleep(3 * time.Second)
-				run, sent = ctx, ctx.Err() == nil
+				run, sent, problems = ctx, ctx.Err() == nil, end.Problems
 			},
 		}}
 		var stdout, stderr bytes.Buffer
-		status := dispatch.CodeMode(t.Context(), answering("done"), opts, &stdout, &stderr)
-		if status != 0 || stdout.String() != `{"final_response":"done"}`+"\n" || stderr.Len() > 0 {
+		status := dispatch.CodeMode(t.Context(), answering(""), opts, &stdout, &stderr)
+		if status != 0 || stdout.String() != `{"final_response":"(no final response)"}`+"\n" || stderr.Len() > 0 {
 			t.Errorf("status %d, %s%s", status, &stdout, &stderr)
 		}
-		if !sent || run.Err() == nil {
-			t.Errorf("the observer has ended: %t", sent)
+		if !sent || run.Err() == nil || len(problems) != 1 {
+			t.Errorf("the observer has ended: %t; problems %v", sent, problems)
 		}
 	})
 }

@@ -139,8 +139,8 @@ func (r *Run) History() ([]Message, error) {
 
 // lastPrompt returns the last replayed message if it is the user's, or "".
 func (r *Run) lastPrompt() string {
-	rows, err := r.replayed()
-	if n := len(rows) - 1; err == nil && n >= 0 && rows[n].Role == RoleUser {
+	rows, _ := r.replayed() // none if they cannot be read
+	if n := len(rows) - 1; n >= 0 && rows[n].Role == RoleUser {
 		return rows[n].Content.String()
 	}
 	return ""
