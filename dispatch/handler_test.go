@@ -896,6 +896,24 @@ func TestPlatformHangsUp(t *testing.T) {
 	})
 }
 
+// An agent that goes on after the response keeps its place, and Drain waits for it.
+func TestAnAgentThatIsLeftBehindKeepsItsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			time.Sleep(time.Hour)
+			return nil, nil
+		}, func(o *dispatch.Options) { o.MaxRuns = 1 })
+		start := time.Now()
+		if w := post(h, seedBody, nil); w.Code != 200 || time.Since(start) != 299*time.Second {
+			t.Errorf("%d after %s", w.Code, time.Since(start))
+		}
+		wantError(t, post(h, seedBody, nil), 503, dispatch.CodeBusy, "Options.MaxRuns")
+		if err := h.Drain(context.Background()); err != nil || time.Since(start) != time.Hour {
+			t.Errorf("Drain = %v after %s", err, time.Since(start))
+		}
+	})
+}
+
 func TestAdmissionAndDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
