@@ -212,7 +212,7 @@ func TestCodeMode(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	// There is no connection that http.ErrAbortHandler could abort.
+	// Code mode has no connection to abort, so http.ErrAbortHandler is treated as any other panic.
 	t.Run("the agent aborts", func(t *testing.T) {
 		env := with("TOOLWIRE_TEST_AGENT", "logging", "_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"abort"}`)
 		if got := runCode(t, env, nil); got.status != 1 || !strings.Contains(got.stderr, `msg="run failed"`) {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -25,8 +26,8 @@ const (
 // parts of the body.
 type envelope struct {
 	run      Run    // without Proxy
-	taskID   string // the member task_id of the task, which counts if the dispatch has none of its own
-	latest   string // latest_user_prompt, which counts if the task has no instruction
+	taskID   string // input.task_id, or else the header; used if the body has no task_id of its own
+	latest   string // input.latest_user_prompt; used if there is no user_instruction
 	proxyURL string
 	runToken string
 
@@ -41,8 +42,8 @@ var (
 	taskMembers     = []string{"task_id", "user_instruction", "session_id", "turn_id", "latest_user_prompt"}
 )
 
-// decode reads the headers, and then the body in one pass: what the body says counts before its header.
-// Unknown members stay in the raw envelope only.
+// decode reads the headers, and then the body in one pass. A member of the body takes precedence over
+// its header. Unknown members stay in the raw envelope only.
 func decode(body []byte, header http.Header) (envelope, error) {
 	e := envelope{
 		run:      Run{RunID: validID(only(header, headerRunID)), TokenJTI: validID(only(header, headerJTI)), Envelope: body},
@@ -56,10 +57,14 @@ func decode(body []byte, header http.Header) (envelope, error) {
 		}
 		return e, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
 	}
-	return e, cmp.Or(
+	err = errors.Join(
 		missing(e.proxyURL, "proxy URL", "odyssey_proxy_url", header, headerProxyURL),
 		missing(e.runToken, "run token", "run_token", header, headerRunToken),
 	)
+	if err != nil {
+		return e, envelopeError("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return e, nil
 }
 
 // only returns the value of a header that is given once, or "".
@@ -70,15 +75,15 @@ func only(header http.Header, name string) string {
 	return ""
 }
 
-// missing reports a value that neither the body nor a header contains.
+// missing returns an error if neither the body nor a header contains a value.
 func missing(value, what, member string, header http.Header, name string) error {
 	switch n := len(header[name]); {
 	case value != "":
 		return nil
 	case n > 1:
-		return envelopeError("the header %s is given %d times", name, n)
+		return fmt.Errorf("the header %s is given %d times", name, n)
 	}
-	return envelopeError("no %s: neither the member %s nor the header %s is set", what, member, name)
+	return fmt.Errorf("no %s: neither the member %s nor the header %s is set", what, member, name)
 }
 
 // read reads the body.
@@ -154,8 +159,8 @@ func isEmpty(v json.RawMessage) bool {
 	return rawjson.IsNull(v) || string(v) == "false" || string(v) == `""`
 }
 
-// The following functions read a value into a variable, which they leave unchanged if the value is one
-// that the documents' wrapper replaces.
+// Each of the following functions reads a value into a variable. A value that the documents' wrapper
+// replaces leaves the variable unchanged.
 
 // readString reads a string or null.
 func readString(r *rawjson.Reader, into *string) error {
@@ -177,7 +182,7 @@ func readText(r *rawjson.Reader, into *string) error {
 }
 
 // readID reads an id: an integer in plain digits, or a string. Ids are for correlation only, so a
-// malformed one changes nothing either.
+// malformed one is ignored.
 func readID(r *rawjson.Reader, into *string) error {
 	if r.Kind() == '"' {
 		id, err := r.Known(*into)
@@ -208,8 +213,8 @@ func plainInteger(number string) string {
 // maxID is the limit of an id, in bytes.
 const maxID = 128
 
-// validID returns id, or "" if it is longer than maxID bytes or not visible ASCII: ids can then appear in
-// logs and headers. Today's ids are decimal.
+// validID returns id, or "" if it is longer than maxID bytes or not visible ASCII. A valid id can appear
+// in logs and headers. Today's ids are decimal.
 func validID(id string) string {
 	if len(id) > maxID || !httpcall.VisibleASCII(id) {
 		return ""

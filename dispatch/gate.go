@@ -32,8 +32,8 @@ var (
 )
 
 // ticket is the place of a run in the gate. The request holds it, and so does the agent, which may
-// outlive the request: the place is given up when both have left. Its numbers must be used with the
-// mutex of the gate held.
+// outlive the request. The place is given up when both have left. The mutex of the gate guards holders
+// and bytes.
 type ticket struct {
 	gate    *gate
 	holders int   // 0 before enter
@@ -75,7 +75,7 @@ func (t *ticket) room(n int64) bool {
 	return true
 }
 
-// hold is called for another holder of the place, before a holder leaves it.
+// hold adds a holder. The caller must be one already.
 func (t *ticket) hold() {
 	t.gate.mu.Lock()
 	defer t.gate.mu.Unlock()

@@ -79,8 +79,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve passes a request through the stages in the order of the package comment. The error says why it
-// does not reach the agent.
+// serve passes a request through the stages in the order of the package comment. It returns an error if
+// the request does not reach the agent.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Time) error {
 	t := &ticket{gate: &h.gate}
 	defer t.leave()
@@ -216,7 +216,7 @@ type returned struct {
 type outcome struct {
 	response *Response
 	timedOut bool   // response is from TimeoutResponse
-	failure  *Error // what the platform receives of the reason why the run failed, to which it unwraps
+	failure  *Error // sent to the platform if the run failed; wraps the cause
 	aborts   bool   // the agent panicked with http.ErrAbortHandler
 }
 
@@ -233,7 +233,7 @@ func (h *Handler) runAgent(ctx context.Context, s *session, t *ticket) outcome {
 	return h.conclude(ctx, s, end)
 }
 
-// callAgent calls the agent, and the methods of its error, which may panic, too.
+// callAgent calls the agent and the methods of its error. Any of them may panic.
 func (h *Handler) callAgent(ctx context.Context, s *session) (got returned) {
 	s.transcript.start(ctx)
 	if got.response, got.err = h.agent(ctx, &s.run); got.err != nil {
@@ -257,7 +257,7 @@ func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[r
 		err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log", Err: end.Panic}
 	case counts && err == nil:
 		return outcome{response: got.response}
-	case counts: // as the agent's error
+	case counts: // err is the agent's
 	case end.Stop == runner.TimedOut:
 		h.log(ctx, s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))
 		substitute := h.ask(ctx, s, func() *Response { return h.opts.TimeoutResponse(&s.run) })

@@ -412,6 +412,8 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 		},
 		{"no proxy URL", `{}`, func(h http.Header) { h.Del("X-Pipelines-Odyssey-Proxy-Url") }, nil, "no proxy URL"},
 		{"no run token", `{}`, func(h http.Header) { h.Del("X-Pipelines-Run-Token") }, nil, "no run token"},
+		{"neither", `{}`, func(h http.Header) { h.Del("X-Pipelines-Odyssey-Proxy-Url"); h.Del("X-Pipelines-Run-Token") }, nil,
+			"header X-Pipelines-Odyssey-Proxy-Url is set; no run token: neither the member run_token nor the header X-Pipelines-Run-Token is set"},
 		{"two run tokens", `{}`, func(h http.Header) { h.Add("X-Pipelines-Run-Token", "hunter2") }, nil, "X-Pipelines-Run-Token is given 2 times"},
 		{"two proxy URLs", `{}`, func(h http.Header) { h.Add("X-Pipelines-Odyssey-Proxy-Url", "http://hunter2/") }, nil, "is given 2 times"},
 		{"neither can be used", `{"odyssey_proxy_url":"ftp://example.com","run_token":"hunter2 x"}`, nil, nil, "http://; the run token"},

@@ -91,7 +91,7 @@ func (h *Handler) startRun(ctx context.Context, s *session, header http.Header) 
 	ctx = observe.With(ctx, &s.kept)
 	if s.kit != nil {
 		*observe.Keep[observe.Models](&s.kept) = s.kit.Models
-		ctx = observe.With[*testKit](ctx, nil) // it is not the kit of a run inside of this one
+		ctx = observe.With[*testKit](ctx, nil) // a run that this agent dispatches is not the kit's
 	}
 	o := h.opts.Observer
 	if o == nil || o.RunStart == nil {

@@ -58,7 +58,7 @@ func FromContext(ctx context.Context) (run *Run, ok bool) {
 	return kept.Run, true
 }
 
-// complete adds what an envelope does not contain itself.
+// complete adds the client and the transcript, and fills in defaults.
 func (r *Run) complete(e envelope, client *proxy.Client, transcript *Transcript) {
 	r.Proxy, r.transcript, r.Envelope = client, transcript, withoutToken(e)
 	r.TaskID = cmp.Or(r.TaskID, e.taskID)

@@ -65,7 +65,7 @@ func (t *tokens) enter(runToken string, now time.Time) *token {
 	return s
 }
 
-// leave ends a use of the state.
+// leave ends a use of the state. Call it once for each enter.
 func (s *token) leave() {
 	t := s.tokens
 	t.mu.Lock()

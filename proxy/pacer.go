@@ -36,7 +36,7 @@ type Pacer struct {
 	mu          sync.Mutex
 	taken       []slot // in the order of admission; at most limit
 	queue       []*waiter
-	pausedUntil time.Time // until then nothing is admitted, because the server has answered 429
+	pausedUntil time.Time // no request is admitted before, because the server has answered 429
 	timer       *time.Timer
 
 	over atomic.Pointer[Error] // set once the proxy has refused the token

@@ -89,7 +89,7 @@ func stopped(last *Error, code Code, reason error) *Error {
 func (r *run) waitToRepeat(
 	ctx context.Context, req *request, number int, last *Error, wait time.Duration,
 ) (waited func()) {
-	if last.Code == CodeRateLimited { // paced has paused the pacer for Retry-After only, which may be shorter
+	if last.Code == CodeRateLimited { // until now the pacer waits for Retry-After only, which may be shorter
 		r.pacer.pause(wait)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "proxy waits before repeating", slog.String("tool", req.name),
