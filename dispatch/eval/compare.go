@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/stats"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -184,15 +183,15 @@ func changeOf(r Rate) Change {
 // effect compares the rates of the pairs of which both have trials, and says what the test shows. It
 // returns nil if there are none.
 func effect(all [][2]CaseResult, trials func(CaseResult) int) (*Effect, Change) {
-	var pairs []stats.Pair
+	var pairs []pairedTrials
 	var before, after, differences units
 	total, totalA, totalB := 0, 0, 0
 	for _, pair := range all {
 		a, b := trials(pair[0]), trials(pair[1])
 		if a > 0 && b > 0 {
-			p := stats.Pair{TrialsA: a, PassedA: pair[0].Passed, TrialsB: b, PassedB: pair[1].Passed}
+			p := pairedTrials{TrialsA: a, PassedA: pair[0].Passed, TrialsB: b, PassedB: pair[1].Passed}
 			pairs = append(pairs, p)
-			differences.add(pair[1].Group, p.Difference())
+			differences.add(pair[1].Group, p.difference())
 			before.add(pair[1].Group, float64(p.PassedA)/float64(a))
 			after.add(pair[1].Group, float64(p.PassedB)/float64(b))
 			total, totalA, totalB = total+min(a, b), totalA+a, totalB+b
@@ -201,10 +200,10 @@ func effect(all [][2]CaseResult, trials func(CaseResult) int) (*Effect, Change) 
 	if len(pairs) == 0 {
 		return nil, CannotTell
 	}
-	p, excess, variance := stats.Changed(pairs)
+	p, excess, variance := changeTest(pairs)
 	means := differences.values()
-	e := &Effect{Rate: rate(stats.Difference(means, total)), Pairs: len(pairs), P: p, Detectable: stats.Detectable(variance, total)}
-	e.Baseline, e.Candidate = rate(stats.Mean(before.values(), totalA)), rate(stats.Mean(after.values(), totalB))
+	e := &Effect{Rate: rate(meanDifference(means, total)), Pairs: len(pairs), P: p, Detectable: detectableDifference(variance, total)}
+	e.Baseline, e.Candidate = rate(meanRate(before.values(), totalA)), rate(meanRate(after.values(), totalB))
 	if len(means) < len(pairs) {
 		e.Groups = len(means)
 	}

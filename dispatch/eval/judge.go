@@ -11,7 +11,6 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/stats"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -151,7 +150,7 @@ type Agreement struct {
 // responses that are scored: let an agent return the responses that they saw.
 func (e *Experiment) Agreement(score, column string) (Agreement, error) {
 	var a Agreement
-	var table stats.Table
+	var table raters
 	var same units
 	for _, trials := range caseTrials(e.Trials) {
 		person, known, err := verdictOf(&trials[0].Case, column)
@@ -193,8 +192,8 @@ func (e *Experiment) Agreement(score, column string) (Agreement, error) {
 	if a.Cases == 0 {
 		return a, fmt.Errorf("eval: no trial has the score %s and a verdict in the column %s", shown(score), shown(column))
 	}
-	a.Share = rate(stats.Mean(same.values(), a.Cases))
-	if kappa, i, ok := stats.Kappa(table); ok {
+	a.Share = rate(meanRate(same.values(), a.Cases))
+	if kappa, i, ok := cohensKappa(table); ok {
 		r := rate(kappa, i)
 		a.Kappa = &r
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/stats"
 )
 
 // Plan describes what [Run] would do.
@@ -70,7 +69,7 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 			p.Trials, p.Turns, p.Asked = p.Trials+left, p.Turns+left*turns, p.Asked+left*asked
 		}
 	}
-	p.Detectable = stats.Planned(p.all * opts.Trials)
+	p.Detectable = plannedDifference(p.all * opts.Trials)
 	return p, nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/stats"
 )
 
 // Names of the scores that need no grader.
@@ -241,13 +240,13 @@ func (e *Experiment) Scores() []Score {
 			means.add(c.group, c.mean)
 		}
 		s := Score{Name: name, Known: known, Unknown: unknown}
-		var i stats.Interval
+		var i interval
 		ok := true
 		if slices.Contains(measures, name) {
-			s.Mean, i, ok = stats.Amount(means.values())
+			s.Mean, i, ok = meanAmount(means.values())
 			i.Low = max(0, i.Low)
 		} else {
-			s.Mean, i = stats.Mean(means.values(), known)
+			s.Mean, i = meanRate(means.values(), known)
 		}
 		if ok {
 			s.Interval = &Bounds{i.Low, i.High}
@@ -373,11 +372,11 @@ func changeOfScore(name string, a, b, d *units, trials int) ScoreChange {
 	if len(differences) < d.cases {
 		c.Groups = len(differences)
 	}
-	c.Baseline, _, _ = stats.Amount(before)
-	c.Candidate, _, _ = stats.Amount(now)
-	switch ratio, i, ok := stats.Ratio(before, now); {
+	c.Baseline, _, _ = meanAmount(before)
+	c.Candidate, _, _ = meanAmount(now)
+	switch ratio, i, ok := ratioOfAmounts(before, now); {
 	case !slices.Contains(measures, name):
-		r := rate(stats.Difference(differences, trials))
+		r := rate(meanDifference(differences, trials))
 		c.Effect, c.Change = &r, changeOf(r)
 	case c.Baseline == 0 && c.Candidate == 0 && len(before) > 1:
 		c.Effect = &Rate{}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/stats"
 )
 
 // Rate is an estimate of a probability, or of a difference of two, with its 95 % confidence
@@ -20,7 +19,7 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%s [%s, %s]", percent(r.Value), digits(100*r.Low), digits(100*r.High))
 }
 
-func rate(value float64, i stats.Interval) Rate { return Rate{value, i.Low, i.High} }
+func rate(value float64, i interval) Rate { return Rate{value, i.Low, i.High} }
 
 // digits writes a number with at most one digit after the point.
 func digits(v float64) string {
@@ -94,7 +93,7 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 	}
 	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.TrialsPerCase
 	if !e.FirstFailure && c.Trials > 0 {
-		r := rate(float64(c.Passed)/float64(c.Trials), stats.Wilson(float64(c.Passed), float64(c.Trials)))
+		r := rate(float64(c.Passed)/float64(c.Trials), wilson(float64(c.Passed), float64(c.Trials)))
 		c.Rate = &r
 	}
 	return c
@@ -183,7 +182,7 @@ func (e *Experiment) Stats() Stats {
 		}
 		s.Retries += e.Trials[i].Retries
 	}
-	s.Always = rate(stats.Mean(always.values(), always.cases))
+	s.Always = rate(meanRate(always.values(), always.cases))
 	if !e.FirstFailure {
 		s.Counted = estimate(cases, func(c CaseResult) int { return c.Trials })
 		s.Dropped = estimate(cases, func(c CaseResult) int { return c.Trials - c.Faults })
@@ -203,7 +202,7 @@ func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
 	e := &Estimate{}
 	allOf, anyOf := make([][]float64, len(cases)), make([][]float64, len(cases))
 	for i, c := range cases {
-		allOf[i], anyOf[i] = stats.Repeated(trials(c), c.Passed)
+		allOf[i], anyOf[i] = repeatedTrials(trials(c), c.Passed)
 	}
 	for k := 1; k <= most; k++ {
 		var all, any units
@@ -215,12 +214,12 @@ func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
 				groups += n / k
 			}
 		}
-		interval := stats.Power
+		mean := meanPower
 		if k == 1 {
-			interval = stats.Mean
+			mean = meanRate
 		}
-		e.AllOf = append(e.AllOf, Power{rate(interval(all.values(), groups)), all.cases})
-		e.AnyOf = append(e.AnyOf, Power{rate(interval(any.values(), groups)), any.cases})
+		e.AllOf = append(e.AllOf, Power{rate(mean(all.values(), groups)), all.cases})
+		e.AnyOf = append(e.AnyOf, Power{rate(mean(any.values(), groups)), any.cases})
 	}
 	e.Rate = e.AllOf[0].Rate
 	return e

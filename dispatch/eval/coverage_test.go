@@ -1,4 +1,4 @@
-package stats_test
+package eval
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/stats"
 	"github.com/toolwire/toolwire/internal/testkit"
 )
 
@@ -14,7 +13,7 @@ import (
 type coverageOf struct {
 	name  string
 	truth float64
-	suite func(*rand.Rand) stats.Interval
+	suite func(*rand.Rand) interval
 }
 
 // check fails if fewer than 93 % of the intervals hold the truth. The seed is fixed.
@@ -52,27 +51,27 @@ func TestIntervalsOfScores(t *testing.T) {
 		{"narrow", 0.7, func(r *rand.Rand) float64 { return 0.6 + 0.2*r.Float64() }},
 		{"steps", 0.6, func(r *rand.Rand) float64 { return []float64{0, 0.25, 0.75, 1, 1}[r.IntN(5)] }},
 		{"nearly always 1", 0.95, func(r *rand.Rand) float64 { return either(r, 0.9, 1, 0.5) }},
-	}, models...)
+	}, rateModels...)
 	seed := uint64(0)
 	for _, m := range scores {
 		for _, trials := range []int{1, 3} {
 			name := fmt.Sprintf("%s x %d", m.name, trials)
-			coverageOf{name + ", mean", m.mean, func(r *rand.Rand) stats.Interval {
+			coverageOf{name + ", mean", m.mean, func(r *rand.Rand) interval {
 				values := make([]float64, 30)
 				for k := range values {
 					values[k] = scoresOf(r, m.draw(r), trials)
 				}
-				_, i := stats.Mean(values, 30*trials)
+				_, i := meanRate(values, 30*trials)
 				return i
 			}}.check(t, seed)
 			for n, c := range changes {
-				coverageOf{name + ", difference, " + c.name, c.truth(m), func(r *rand.Rand) stats.Interval {
+				coverageOf{name + ", difference, " + c.name, c.truth(m), func(r *rand.Rand) interval {
 					values := make([]float64, 30)
 					for k := range values {
 						before := m.draw(r)
 						values[k] = scoresOf(r, c.apply(r, m, before), trials) - scoresOf(r, before, trials)
 					}
-					_, i := stats.Difference(values, 30*trials)
+					_, i := meanDifference(values, 30*trials)
 					return i
 				}}.check(t, seed+uint64(n)+1)
 			}
@@ -84,7 +83,7 @@ func TestIntervalsOfScores(t *testing.T) {
 // The intervals of pass^k and pass@k hold the truth, even where nearly no case, or nearly every case,
 // passes all k trials.
 func TestIntervalsOfPowers(t *testing.T) {
-	for i, m := range models {
+	for i, m := range rateModels {
 		for n, of := range [][2]int{{3, 2}, {3, 3}, {5, 3}, {5, 5}, {8, 8}} {
 			trials, k := of[0], of[1]
 			var truth [2]float64 // by many draws
@@ -97,7 +96,7 @@ func TestIntervalsOfPowers(t *testing.T) {
 			}
 			for which := range truth {
 				name := fmt.Sprintf("%s, %s of %d trials, %.3f", m.name, []string{"pass^", "pass@"}[which]+fmt.Sprint(k), trials, truth[which])
-				coverageOf{name, truth[which], func(r *rand.Rand) stats.Interval {
+				coverageOf{name, truth[which], func(r *rand.Rand) interval {
 					values := make([]float64, 30)
 					for c := range values {
 						p, passed := m.draw(r), 0
@@ -106,10 +105,10 @@ func TestIntervalsOfPowers(t *testing.T) {
 								passed++
 							}
 						}
-						all, some := stats.Repeated(trials, passed)
+						all, some := repeatedTrials(trials, passed)
 						values[c] = [][]float64{all, some}[which][k-1]
 					}
-					_, i := stats.Power(values, 30*(trials/k))
+					_, i := meanPower(values, 30*(trials/k))
 					return i
 				}}.check(t, uint64(1000+100*i+10*n+which))
 			}
@@ -123,12 +122,12 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 	suites := testkit.Size(600, 6000)
 	for _, cases := range []int{20, 50, 200} {
 		for _, trials := range []int{1, 3, 5} {
-			d := stats.Planned(cases * trials)
+			d := plannedDifference(cases * trials)
 			r, found := rand.New(rand.NewPCG(15, uint64(10*cases+trials))), 0
 			for range suites {
-				pairs := make([]stats.Pair, cases)
+				pairs := make([]pairedTrials, cases)
 				for i := range pairs {
-					pairs[i] = stats.Pair{TrialsA: trials, TrialsB: trials}
+					pairs[i] = pairedTrials{TrialsA: trials, TrialsB: trials}
 					for range trials {
 						if r.Float64() < 0.5-d/2 {
 							pairs[i].PassedA++
@@ -138,7 +137,7 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 						}
 					}
 				}
-				if p, excess, _ := stats.Changed(pairs); p < 0.05 && excess > 0 {
+				if p, excess, _ := changeTest(pairs); p < 0.05 && excess > 0 {
 					found++
 				}
 			}

@@ -1,4 +1,4 @@
-package stats_test
+package eval
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/stats"
 	"github.com/toolwire/toolwire/internal/testkit"
 )
 
@@ -56,8 +55,8 @@ func TestIntervalsOfAmounts(t *testing.T) {
 					size := m.draw(r)
 					a[i], b[i] = size*lognormal(r, 0.3), change*size*lognormal(r, 0.3)
 				}
-				_, mean, ok := stats.Amount(a)
-				_, ratio, ok2 := stats.Ratio(a, b)
+				_, mean, ok := meanAmount(a)
+				_, ratio, ok2 := ratioOfAmounts(a, b)
 				for i, in := range []bool{
 					ok && mean.Low <= m.mean && m.mean <= mean.High,
 					ok2 && ratio.Low <= change && change <= ratio.High,
@@ -80,15 +79,15 @@ func TestIntervalsOfAmounts(t *testing.T) {
 
 func TestAmounts(t *testing.T) {
 	for _, few := range [][]float64{nil, {3}} {
-		if _, _, ok := stats.Amount(few); ok {
+		if _, _, ok := meanAmount(few); ok {
 			t.Errorf("%v has an interval", few)
 		}
 	}
-	if mean, i, ok := stats.Amount([]float64{2, 2, 2}); !ok || mean != 2 || i != (stats.Interval{Low: 2, High: 2}) {
+	if mean, i, ok := meanAmount([]float64{2, 2, 2}); !ok || mean != 2 || i != (interval{Low: 2, High: 2}) {
 		t.Error(mean, i, ok)
 	}
 	// Without skewness it is Student's: 2 ± 4.303·1/√3.
-	if _, i, _ := stats.Amount([]float64{1, 2, 3}); math.Abs(i.High-4.484) > 0.001 || math.Abs(i.Low+0.484) > 0.001 {
+	if _, i, _ := meanAmount([]float64{1, 2, 3}); math.Abs(i.High-4.484) > 0.001 || math.Abs(i.Low+0.484) > 0.001 {
 		t.Error(i)
 	}
 	// An independent program computed the bounds of skewed amounts. It solves Hall's equation by bisection.
@@ -99,18 +98,18 @@ func TestAmounts(t *testing.T) {
 		{[]float64{1, 1, 1, 2, 10}, -1.888436, 18.877371}, {[]float64{10, 10, 10, 9, 1}, -7.877371, 12.888436},
 		{[]float64{1, 2, 3, 4, 50, 6, 7, 8}, -3.498642, 54.542204},
 	} {
-		_, i, _ := stats.Amount(tt.values)
+		_, i, _ := meanAmount(tt.values)
 		near(t, fmt.Sprint("low of ", tt.values), i.Low, tt.low, 2e-6)
 		near(t, fmt.Sprint("high of ", tt.values), i.High, tt.high, 2e-6)
 	}
-	if ratio, i, ok := stats.Ratio([]float64{5, 6, 5, 6}, []float64{10, 12, 10, 12}); !ok || ratio != 2 || math.Abs(i.Low-2) > 1e-6 || math.Abs(i.High-2) > 1e-6 {
+	if ratio, i, ok := ratioOfAmounts([]float64{5, 6, 5, 6}, []float64{10, 12, 10, 12}); !ok || ratio != 2 || math.Abs(i.Low-2) > 1e-6 || math.Abs(i.High-2) > 1e-6 {
 		t.Error(ratio, i, ok)
 	}
-	if ratio, i, ok := stats.Ratio([]float64{5, 6, 5, 6}, []float64{0, 0, 1, 0}); !ok || i.Low != 0 || i.High < ratio {
+	if ratio, i, ok := ratioOfAmounts([]float64{5, 6, 5, 6}, []float64{0, 0, 1, 0}); !ok || i.Low != 0 || i.High < ratio {
 		t.Error(ratio, i, ok)
 	}
 	for _, unbounded := range [][2][]float64{{{0, 0}, {1, 2}}, {{1}, {1}}, {{0, 0, 9}, {1, 2, 3}}} {
-		if _, i, ok := stats.Ratio(unbounded[0], unbounded[1]); ok {
+		if _, i, ok := ratioOfAmounts(unbounded[0], unbounded[1]); ok {
 			t.Errorf("%v has the bounds %v", unbounded, i)
 		}
 	}

@@ -1,4 +1,4 @@
-package stats_test
+package eval
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/stats"
 	"github.com/toolwire/toolwire/internal/testkit"
 )
 
@@ -17,7 +16,7 @@ type model struct {
 	draw func(*rand.Rand) float64
 }
 
-var models = []model{
+var rateModels = []model{
 	{"coin", 0.5, func(*rand.Rand) float64 { return 0.5 }},
 	{"easy", 0.95, func(*rand.Rand) float64 { return 0.95 }},
 	{"spread", 0.7, func(r *rand.Rand) float64 { return beta(r, 0.7*7/3, 0.3*7/3) }}, // correlation 0.3
@@ -84,7 +83,7 @@ func (t *tally) add(o tally) {
 }
 
 // judge counts a suite. The intervals and verdicts are those with faults counted and dropped.
-func (t *tally) judge(truth, lost float64, intervals [2]stats.Interval, verdicts [2]int) {
+func (t *tally) judge(truth, lost float64, intervals [2]interval, verdicts [2]int) {
 	truths := [2]float64{truth * (1 - lost), truth}
 	if min(intervals[0].Low, intervals[1].Low) > min(truths[0], truths[1]) {
 		t.passes++
@@ -103,14 +102,14 @@ func (t *tally) judge(truth, lost float64, intervals [2]stats.Interval, verdicts
 	}
 }
 
-// difference is [stats.Difference] of the rates of pairs.
-func difference(pairs []stats.Pair) (mean float64, i stats.Interval) {
+// differenceOf is [meanDifference] of the rates of pairs.
+func differenceOf(pairs []pairedTrials) (mean float64, i interval) {
 	differences, trials := make([]float64, len(pairs)), 0
 	for k, p := range pairs {
-		differences[k] = p.Difference()
+		differences[k] = p.difference()
 		trials += min(p.TrialsA, p.TrialsB)
 	}
-	return stats.Difference(differences, trials)
+	return meanDifference(differences, trials)
 }
 
 // simulate compares suites: now as package eval does, and usual by the t interval of the differences.
@@ -120,12 +119,12 @@ func (s setting) simulate(r *rand.Rand, suites int) (now, usual tally) {
 		lost = 0.05
 	}
 	for range suites {
-		var intervals, usuals [2]stats.Interval
+		var intervals, usuals [2]interval
 		var verdicts, usualVerdicts [2]int
 		counted, dropped := s.suite(r)
-		for i, pairs := range [][]stats.Pair{counted, dropped} {
-			_, intervals[i] = difference(pairs)
-			if p, excess, _ := stats.Changed(pairs); p < 0.05 {
+		for i, pairs := range [][]pairedTrials{counted, dropped} {
+			_, intervals[i] = differenceOf(pairs)
+			if p, excess, _ := changeTest(pairs); p < 0.05 {
 				verdicts[i] = sign(excess, excess)
 			}
 			usuals[i] = tInterval(pairs)
@@ -149,7 +148,7 @@ func sign(low, high float64) int {
 	return 0
 }
 
-func tInterval(pairs []stats.Pair) stats.Interval {
+func tInterval(pairs []pairedTrials) interval {
 	n, mean, square := float64(len(pairs)), 0.0, 0.0
 	for _, p := range pairs {
 		d := float64(p.PassedB)/float64(p.TrialsB) - float64(p.PassedA)/float64(p.TrialsA)
@@ -160,19 +159,19 @@ func tInterval(pairs []stats.Pair) stats.Interval {
 	if variance < 1e-12 {
 		variance = 1 / n
 	}
-	half := stats.Quantile(0.975, len(pairs)-1) * math.Sqrt(variance/n)
-	return stats.Interval{Low: mean - half, High: mean + half}
+	half := studentQuantile(0.975, len(pairs)-1) * math.Sqrt(variance/n)
+	return interval{Low: mean - half, High: mean + half}
 }
 
 // suite draws the trials of two experiments. dropped are the pairs without faults.
-func (s setting) suite(r *rand.Rand) (counted, dropped []stats.Pair) {
+func (s setting) suite(r *rand.Rand) (counted, dropped []pairedTrials) {
 	for range s.rows {
 		before := s.model.draw(r)
 		passedA, leftA := s.draw(r, before)
 		passedB, leftB := s.draw(r, s.change.apply(r, s.model, before))
-		counted = append(counted, stats.Pair{TrialsA: s.trials, PassedA: passedA, TrialsB: s.trials, PassedB: passedB})
+		counted = append(counted, pairedTrials{TrialsA: s.trials, PassedA: passedA, TrialsB: s.trials, PassedB: passedB})
 		if leftA > 0 && leftB > 0 {
-			dropped = append(dropped, stats.Pair{TrialsA: leftA, PassedA: passedA, TrialsB: leftB, PassedB: passedB})
+			dropped = append(dropped, pairedTrials{TrialsA: leftA, PassedA: passedA, TrialsB: leftB, PassedB: passedB})
 		}
 	}
 	return counted, dropped
@@ -212,7 +211,7 @@ func settings(sparse, rows []int) (all []setting) {
 	for _, c := range changes {
 		for _, n := range rows {
 			for _, trials := range []int{1, 3, 8} {
-				for _, m := range models {
+				for _, m := range rateModels {
 					for _, f := range faults {
 						all = append(all, setting{m, c, f, n, trials})
 					}

@@ -1,10 +1,10 @@
-package stats
+package eval
 
 import "math"
 
-// Quantile returns the p quantile of Student's t distribution with df degrees of freedom. p is at
+// studentQuantile returns the p quantile of Student's t distribution with df degrees of freedom. p is at
 // least 0.5 and below 1.
-func Quantile(p float64, df int) float64 {
+func studentQuantile(p float64, df int) float64 {
 	low, high := 0.0, 2.0
 	for cumulative(high, df) < p {
 		low, high = high, 2*high

@@ -1,16 +1,16 @@
-package stats
+package eval
 
 import "math"
 
-// A Pair is the trials of one case in two experiments, A and B. Both have at least one.
-type Pair struct{ TrialsA, PassedA, TrialsB, PassedB int }
+// pairedTrials are the trials of one case in two experiments, A and B. Both have at least one.
+type pairedTrials struct{ TrialsA, PassedA, TrialsB, PassedB int }
 
-// Difference returns the difference of the rates, B minus A.
-func (p Pair) Difference() float64 {
+// difference returns the difference of the rates, B minus A.
+func (p pairedTrials) difference() float64 {
 	return float64(p.PassedB)/float64(p.TrialsB) - float64(p.PassedA)/float64(p.TrialsA)
 }
 
-// Difference returns the mean of the differences of cases, each from -1 to 1, and its interval. The
+// meanDifference returns the mean of the differences of cases, each from -1 to 1, and its interval. The
 // interval is about cases like these: they are a sample. trials is the number of trials of one
 // experiment.
 //
@@ -20,9 +20,9 @@ func (p Pair) Difference() float64 {
 // correlation, which is negative because no case both gains and loses. Zou and Donner, Statistics in
 // Medicine 27:1693, 2008. With one trial per case this is close to Newcombe's method 10, ibid.
 // 17:2635, 1998.
-func Difference(differences []float64, trials int) (mean float64, interval Interval) {
+func meanDifference(differences []float64, trials int) (mean float64, bounds interval) {
 	if len(differences) == 0 {
-		return 0, Interval{-1, 1}
+		return 0, interval{-1, 1}
 	}
 	gains, losses := make([]float64, len(differences)), make([]float64, len(differences))
 	for i, d := range differences {
@@ -39,21 +39,21 @@ func Difference(differences []float64, trials int) (mean float64, interval Inter
 	}
 	distance := func(x, y float64) float64 { return math.Sqrt(x*x + y*y - 2*r*x*y) }
 	mean = gain - loss
-	return mean, Interval{mean - distance(gain-g.Low, l.High-loss), mean + distance(g.High-gain, loss-l.Low)}
+	return mean, interval{mean - distance(gain-g.Low, l.High-loss), mean + distance(g.High-gain, loss-l.Low)}
 }
 
-// part returns the mean of gains or losses and its interval. The lower bound is [Mean]'s. The upper one
-// allows for what so few cases may not show: cases that change outright. Mean would take the noise of
+// part returns the mean of gains or losses and its interval. The lower bound is [meanRate]'s. The upper one
+// allows for what so few cases may not show: cases that change outright. meanRate would take the noise of
 // trials for all the variance that there is.
 //
 // A share e of such cases, beside cases as they were seen with mean m and variance s², makes the mean
 // u = m + e(1-m) and the variance v = (1-e)(s² + (u-m)(1-m)). As in Wilson's interval the bound is the u
 // that solves (u-m)² = t²v/n. For values of 0 and 1 it is Wilson's, but for t and the variance of a sample.
-func part(values []float64, trials int) (mean float64, i Interval) {
-	mean, i = Mean(values, trials)
+func part(values []float64, trials int) (mean float64, i interval) {
+	mean, i = meanRate(values, trials)
 	_, variance := moments(values)
 	if n := float64(len(values)); n > 1 && mean < 1 {
-		t := Quantile(0.975, len(values)-1)
+		t := studentQuantile(0.975, len(values)-1)
 		rest, k := 1-mean, t*t/n
 		b := k * (rest - variance/rest)
 		i.High = min(1, mean+(b+math.Sqrt(b*b+4*(1+k)*k*variance))/(2*(1+k)))
@@ -61,11 +61,11 @@ func part(values []float64, trials int) (mean float64, i Interval) {
 	return mean, i
 }
 
-// exactVariance is up to which variance [Changed] counts exactly. Beyond it the normal distribution
+// exactVariance is up to which variance [changeTest] counts exactly. Beyond it the normal distribution
 // gives the same p to two digits.
 const exactVariance = 100
 
-// Changed tests whether something has changed in these cases. If nothing has, the successes of a
+// changeTest tests whether something has changed in these cases. If nothing has, the successes of a
 // case fall on its trials in A and B by chance, whatever its rate: their number in B has a
 // hypergeometric distribution. The test takes the sum over the cases, as the one of Mantel and
 // Haenszel does (J Natl Cancer Inst 22:719, 1959), with the exact distribution of the sum (Birch, J R
@@ -73,7 +73,7 @@ const exactVariance = 100
 // mid-p test (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13:91, 2013).
 //
 // excess is how many more trials passed in B than expected, and variance is its variance.
-func Changed(pairs []Pair) (p, excess, variance float64) {
+func changeTest(pairs []pairedTrials) (p, excess, variance float64) {
 	for _, c := range pairs {
 		a, b, passed := float64(c.TrialsA), float64(c.TrialsB), float64(c.PassedA+c.PassedB)
 		n := a + b
@@ -103,7 +103,7 @@ func Changed(pairs []Pair) (p, excess, variance float64) {
 }
 
 // chances returns the probabilities that low, low+1, … successes fall on B.
-func (p Pair) chances() (low int, chances []float64) {
+func (p pairedTrials) chances() (low int, chances []float64) {
 	passed := p.PassedA + p.PassedB
 	low = max(0, passed-p.TrialsA)
 	for k := low; k <= min(passed, p.TrialsB); k++ {
@@ -128,13 +128,13 @@ func logChoose(n, k int) float64 {
 	return log(n) - log(k) - log(n-k)
 }
 
-// Detectable returns the smallest mean difference that [Changed] finds with a probability of about
+// detectableDifference returns the smallest mean difference that [changeTest] finds with a probability of about
 // 80 %, for the variance that it returns and the number of trials of one experiment. A change brings
 // a variance of its own: each trial that it turns adds 1/4.
-func Detectable(variance float64, trials int) float64 {
+func detectableDifference(variance float64, trials int) float64 {
 	const c = z + 0.8416212335729143 // the second is the 0.8 quantile of the normal distribution
 	return min(1, 2*c*math.Sqrt(max(variance, c*c/4))/float64(trials))
 }
 
-// Planned is [Detectable] before anything has run, for as many trials of cases whose rate is 50 %.
-func Planned(trials int) float64 { return Detectable(float64(trials)/8, trials) }
+// plannedDifference is [detectableDifference] before anything has run, for as many trials of cases whose rate is 50 %.
+func plannedDifference(trials int) float64 { return detectableDifference(float64(trials)/8, trials) }

@@ -1,33 +1,33 @@
-package stats
+package eval
 
 import "math"
 
-// A Table counts cases by what two raters say of them, in shares of cases if there are several trials.
-type Table struct{ BothPass, FirstPasses, SecondPasses, BothFail float64 }
+// raters counts cases by what two raters say of them, in shares of cases if there are several trials.
+type raters struct{ BothPass, FirstPasses, SecondPasses, BothFail float64 }
 
-func (t Table) cases() float64 { return t.BothPass + t.FirstPasses + t.SecondPasses + t.BothFail }
+func (t raters) cases() float64 { return t.BothPass + t.FirstPasses + t.SecondPasses + t.BothFail }
 
-// Kappa returns Cohen's kappa, the agreement beyond chance, and its interval. ok is false if one of the
+// cohensKappa returns Cohen's kappa, the agreement beyond chance, and its interval. ok is false if one of the
 // raters says the same of all cases, or if there are fewer than two.
 //
 // The interval follows Fleiss, Cohen and Everitt (Psychological Bulletin 72:323, 1969), for the table
 // with one case more in each of the four cells: without them it is much too short where raters nearly
 // always agree, and where nearly all cases pass.
-func Kappa(t Table) (kappa float64, interval Interval, ok bool) {
+func cohensKappa(t raters) (kappa float64, bounds interval, ok bool) {
 	kappa, _ = t.kappa()
 	n := t.cases()
 	first, second := t.BothPass+t.FirstPasses, t.BothPass+t.SecondPasses
 	cases := int(math.Round(n)) // a sum of shares such as 1/3 is not whole
 	if cases < 2 || first == 0 || first == n || second == 0 || second == n {
-		return 0, Interval{-1, 1}, false
+		return 0, interval{-1, 1}, false
 	}
-	centre, deviation := Table{t.BothPass + 1, t.FirstPasses + 1, t.SecondPasses + 1, t.BothFail + 1}.kappa()
-	half := Quantile(0.975, cases-1) * deviation
-	return kappa, Interval{max(-1, centre-half), min(1, centre+half)}, true
+	centre, deviation := raters{t.BothPass + 1, t.FirstPasses + 1, t.SecondPasses + 1, t.BothFail + 1}.kappa()
+	half := studentQuantile(0.975, cases-1) * deviation
+	return kappa, interval{max(-1, centre-half), min(1, centre+half)}, true
 }
 
 // kappa returns the estimate and its standard deviation for many cases.
-func (t Table) kappa() (kappa, deviation float64) {
+func (t raters) kappa() (kappa, deviation float64) {
 	n := t.cases()
 	pp, pf, fp, ff := t.BothPass/n, t.FirstPasses/n, t.SecondPasses/n, t.BothFail/n
 	first, second := pp+pf, pp+fp
