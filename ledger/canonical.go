@@ -22,10 +22,10 @@ const (
 	maxStateValues = 10_000_000 // values and names of one field, or of the document of a state
 )
 
-// tidy returns a copy of a JSON value with unique names in one form: without white space, members
+// canonical returns a copy of a JSON value with unique names in one form: without white space, members
 // sorted by name, strings without unnecessary escapes. Numbers keep their digits. Half of a
 // surrogate pair becomes U+FFFD.
-func tidy(value json.RawMessage, limits rawjson.Limits) (json.RawMessage, error) {
+func canonical(value json.RawMessage, limits rawjson.Limits) (json.RawMessage, error) {
 	err := rawjson.Check(value, limits)
 	if err != nil {
 		return nil, err
@@ -33,18 +33,18 @@ func tidy(value json.RawMessage, limits rawjson.Limits) (json.RawMessage, error)
 	return rawjson.Tidy(value), nil
 }
 
-// readField is tidy for a field that a caller provides.
+// readField is canonical for a field that a caller provides.
 func readField(value json.RawMessage) (json.RawMessage, error) {
-	tidied, err := tidy(value, fieldLimits)
+	written, err := canonical(value, fieldLimits)
 	if err == nil {
-		err = rawjson.Bound(tidied, rawjson.Bounds{Values: maxStateValues})
+		err = rawjson.Bound(written, rawjson.Bounds{Values: maxStateValues})
 	}
-	return tidied, err
+	return written, err
 }
 
-// tidied is tidy for a value that may not be JSON; it returns such a text as a JSON string.
-func tidied(value json.RawMessage) json.RawMessage {
-	if v, err := tidy(value, stateLimits); err == nil {
+// canonicalOrQuoted is canonical for a value that may not be JSON: it returns such a text as a JSON string.
+func canonicalOrQuoted(value json.RawMessage) json.RawMessage {
+	if v, err := canonical(value, stateLimits); err == nil {
 		return v
 	}
 	return rawjson.Quote(string(value))

@@ -61,7 +61,7 @@ func Diff(before, after Snapshot) Changes {
 				continue
 			}
 			at := token(entityType) + token(id)
-			for _, d := range rawjson.Diff(tidyOrNil(was, id), tidyOrNil(is, id)) {
+			for _, d := range rawjson.Diff(canonicalOrNil(was, id), canonicalOrNil(is, id)) {
 				changes = append(changes, Change{Kind: kindOf(d), Pointer: at + d.Pointer, Before: d.Before, After: d.After})
 			}
 		}
@@ -88,9 +88,9 @@ func kindOf(d rawjson.Difference) string {
 	return "changed"
 }
 
-func tidyOrNil(entities map[string]json.RawMessage, id string) json.RawMessage {
+func canonicalOrNil(entities map[string]json.RawMessage, id string) json.RawMessage {
 	if entity, ok := entities[id]; ok {
-		return tidied(entity)
+		return canonicalOrQuoted(entity)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (s Snapshot) Hash() string {
 			line = append(line[:0], '[')
 			line = append(append(line, rawjson.Quote(entityType)...), ',')
 			line = append(append(line, rawjson.Quote(id)...), ',')
-			line = append(append(line, rawjson.Key(tidied(s.Entities[entityType][id]))...), ']', '\n')
+			line = append(append(line, rawjson.Key(canonicalOrQuoted(s.Entities[entityType][id]))...), ']', '\n')
 			sum.Write(line)
 		}
 	}

@@ -21,7 +21,7 @@ type State struct {
 	flags    map[string]bool
 }
 
-// fields are the tidy values of an entity by name.
+// fields are the canonical values of an entity by name.
 type fields map[string]json.RawMessage
 
 // object returns an entity as a JSON object, members in the order of their names.
