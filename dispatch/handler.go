@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
-	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -161,7 +161,7 @@ type session struct {
 	run        Run
 	transcript Transcript
 	recorder   proxy.Observer // records calls in the transcript
-	kept       observe.Kept[Run]
+	kept       runctx.Kept[Run]
 	arrived    time.Time
 	token      *token   // the state of the run token
 	kit        *testKit // nil in production
@@ -173,7 +173,7 @@ func (h *Handler) openRun(ctx context.Context, end context.CancelCauseFunc, e en
 	if err := h.hosts.check(e.proxyURL); err != nil {
 		return nil, envelopeError("the proxy URL %s", err)
 	}
-	s := &session{run: e.run, arrived: arrived, kit: observe.From[*testKit](ctx)}
+	s := &session{run: e.run, arrived: arrived, kit: runctx.From[*testKit](ctx)}
 	s.token = h.state.enter(e.runToken, arrived)
 	s.transcript.run, s.transcript.numbers = &s.run, &s.token.numbers
 	s.recorder = proxy.Observer{CallStart: s.transcript.callStart, CallEnd: callEnd}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -82,16 +82,16 @@ type Refusal struct {
 }
 
 // A testKit observes the run of a request that it has sent.
-type testKit = observe.Kit[Observer, proxy.Observer]
+type testKit = runctx.Kit[Observer, proxy.Observer]
 
 // startRun returns the context of the run, in which the run is found, and reports the start. The
 // observer may derive another context from it. header is nil in code mode.
 func (h *Handler) startRun(ctx context.Context, s *session, header http.Header) context.Context {
 	s.kept.Run = &s.run
-	ctx = observe.With(ctx, &s.kept)
+	ctx = runctx.With(ctx, &s.kept)
 	if s.kit != nil {
-		*observe.Keep[observe.Models](&s.kept) = s.kit.Models
-		ctx = observe.With[*testKit](ctx, nil) // a run that this agent dispatches is not the kit's
+		*runctx.Keep[runctx.Models](&s.kept) = s.kit.Models
+		ctx = runctx.With[*testKit](ctx, nil) // a run that this agent dispatches is not the kit's
 	}
 	o := h.opts.Observer
 	if o == nil || o.RunStart == nil {
@@ -139,7 +139,7 @@ func (h *Handler) endRun(ctx context.Context, s *session, out outcome, problems 
 
 func (h *Handler) observeRefusal(r *http.Request, err error) {
 	ctx, o := r.Context(), h.opts.Observer
-	kit := observe.From[*testKit](ctx)
+	kit := runctx.From[*testKit](ctx)
 	if kit == nil && (o == nil || o.Refused == nil) {
 		return
 	}

@@ -6,9 +6,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -36,7 +35,7 @@ type group struct {
 
 // beginCall records the start of a call. It returns nil if there is no room.
 func (t *Transcript) beginCall(ctx context.Context, info proxy.CallInfo) *call {
-	turn, index := actor.TakeTurn(ctx)
+	turn, index := runctx.TakeTurn(ctx)
 	c := &call{
 		transcript: t, index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
 		tool: bounded.Cut(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
@@ -114,12 +113,12 @@ func cutText(s string) Content {
 // callStart is the CallStart of the first observer of a run's client.
 func (t *Transcript) callStart(ctx context.Context, info proxy.CallInfo) context.Context {
 	t.calls.Add(1)
-	return observe.With(ctx, t.beginCall(ctx, info))
+	return runctx.With(ctx, t.beginCall(ctx, info))
 }
 
 // callEnd is the CallEnd of the first observer of a run's client.
 func callEnd(ctx context.Context, end proxy.CallEnd) {
-	c := observe.From[*call](ctx)
+	c := runctx.From[*call](ctx)
 	if c == nil { // there was no room
 		return
 	}

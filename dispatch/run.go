@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"sync/atomic"
 
-	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -51,7 +51,7 @@ type Run struct {
 // [http.RoundTripper] that serves all runs. If ctx is not derived from the context of an agent, ok
 // is false.
 func FromContext(ctx context.Context) (run *Run, ok bool) {
-	kept := observe.From[*observe.Kept[Run]](ctx)
+	kept := runctx.From[*runctx.Kept[Run]](ctx)
 	if kept == nil {
 		return nil, false
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/toolwire/toolwire/internal/actor"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // A Transcript is the recording of a run: the user's instruction, the tool calls of the run's proxy
@@ -48,9 +48,9 @@ type Transcript struct {
 	added   []row             // the messages that were added
 	groups  []*group          // the calls that were recorded, in the order in which the groups began
 
-	clock     int                 // counts what has a position
-	turns     map[*actor.Turn]int // positions of what belongs to a turn
-	lastAdded int                 // position of the last message that was added
+	clock     int                  // counts what has a position
+	turns     map[*runctx.Turn]int // positions of what belongs to a turn
+	lastAdded int                  // position of the last message that was added
 
 	kept            int // bytes of what was recorded and added
 	keptOfAgent     int // bytes of the agent's own conversation
@@ -77,14 +77,14 @@ func (p position) compare(q position) int {
 
 // nextPosition returns the next position, or the position in a turn that has one. It must be called
 // with t.mu held.
-func (t *Transcript) nextPosition(turn *actor.Turn, index int) position {
+func (t *Transcript) nextPosition(turn *runctx.Turn, index int) position {
 	if at, ok := t.turns[turn]; ok {
 		return position{at, index}
 	}
 	t.clock++
 	if turn != nil {
 		if t.turns == nil {
-			t.turns = map[*actor.Turn]int{}
+			t.turns = map[*runctx.Turn]int{}
 		}
 		t.turns[turn] = t.clock
 	}
@@ -140,12 +140,12 @@ func (m *Message) size() int {
 // A label is a sub-agent, or the agent itself, with the conversation that was set for it.
 type label struct {
 	actor    string
-	position position               // of its first request or call; the agent itself comes first
-	groups   map[*actor.Turn]*group // the latest of each turn, and of calls that belong to no turn
-	prompt   int                    // place of the present prompt in what was set, from 1; 0 for none
-	messages []Message              // the kept ones
-	size     int                    // of messages, in bytes
-	lost     int                    // messages that were not kept
+	position position                // of its first request or call; the agent itself comes first
+	groups   map[*runctx.Turn]*group // the latest of each turn, and of calls that belong to no turn
+	prompt   int                     // place of the present prompt in what was set, from 1; 0 for none
+	messages []Message               // the kept ones
+	size     int                     // of messages, in bytes
+	lost     int                     // messages that were not kept
 }
 
 // label returns the label of an actor. It must be called with t.mu held.
@@ -153,9 +153,9 @@ func (t *Transcript) label(ctx context.Context, name string) *label {
 	if l := t.byActor[name]; l != nil {
 		return l
 	}
-	l := &label{actor: name, groups: map[*actor.Turn]*group{}}
+	l := &label{actor: name, groups: map[*runctx.Turn]*group{}}
 	if name != "" {
-		l.position = t.nextPosition(actor.TurnOf(ctx))
+		l.position = t.nextPosition(runctx.TurnOf(ctx))
 	}
 	if t.byActor == nil {
 		t.byActor = map[string]*label{}
@@ -180,7 +180,7 @@ func (t *Transcript) label(ctx context.Context, name string) *label {
 func (t *Transcript) SetConversation(ctx context.Context, messages []Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.label(ctx, actor.From(ctx))
+	l := t.label(ctx, runctx.Actor(ctx))
 	kept := &t.keptOfAgent
 	if l.actor != "" {
 		kept = &t.keptOfSubAgents

@@ -192,7 +192,7 @@ func (a *Adapter) pathProblems(ps *problems) {
 	}
 }
 
-// path compiles a path. It adds a problem and returns nil if it cannot.
+// addPath compiles a path. It adds a problem and returns nil if it cannot.
 func addPath(ps *problems, pointer, text string) *jsonpath.Path {
 	path, err := jsonpath.Compile(text)
 	if err == nil {

@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/process"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -57,7 +57,7 @@ type Result struct {
 // The error is an [*Error]. Its code is CodeToolFailed if the output is an object whose member
 // "error" is not null, false or "".
 func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
-	r := m.Do(ctx, Call{ID: actor.CallID(ctx), Tool: name, Args: args})
+	r := m.Do(ctx, Call{ID: runctx.CallID(ctx), Tool: name, Args: args})
 	if toolresult.Failed(r.Output) {
 		return nil, &Error{Code: CodeToolFailed, Tool: name, Message: "the tool reported a failure",
 			detail: "the output reports a failure; show Error.ToolResult to the model", output: r.Output}
@@ -92,7 +92,7 @@ func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (Mod
 				Message: "invalid arguments: " + bounded.Cut(err.Error(), maxMessage)}
 		}
 	}
-	r := m.Do(ctx, Call{ID: actor.CallID(ctx), Tool: name, Args: text})
+	r := m.Do(ctx, Call{ID: runctx.CallID(ctx), Tool: name, Args: text})
 	if r.Err == nil {
 		return toolresult.ForModel(r.Output, toolresult.Failed(r.Output)), nil
 	}

@@ -3,7 +3,7 @@ package proxy
 import (
 	"context"
 
-	"github.com/toolwire/toolwire/internal/actor"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // WithCallID returns a context for one tool call that a model asked for. id is the id that the
@@ -11,5 +11,5 @@ import (
 // the call as the conversation does. The audit records of package manifest contain it, and OnCall
 // of package toolbox receives it. The id is not sent to the proxy.
 func WithCallID(ctx context.Context, id string) context.Context {
-	return actor.WithCallID(ctx, id)
+	return runctx.WithCallID(ctx, id)
 }

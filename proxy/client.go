@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -70,7 +70,7 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 // [Result.Failed] only. Every error is an [*Error].
 func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error) {
 	body, argumentsErr := marshalObject(args)
-	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: actor.CallID(ctx), Arguments: body}
+	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: runctx.CallID(ctx), Arguments: body}
 	if argumentsErr != nil && len(c.observers) > 0 {
 		text, _ := toolresult.Arguments(args)
 		info.Arguments = bytes.Clone(text)
@@ -147,7 +147,7 @@ func (c *Client) As(actorID string) *Client {
 	derived.actor, derived.labelled = actorID, true
 	derived.actorErr = nil
 	if actorID != "" {
-		derived.actorErr = actor.Check(actorID)
+		derived.actorErr = runctx.CheckActor(actorID)
 	}
 	return &derived
 }

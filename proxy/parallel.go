@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/toolwire/toolwire/internal/actor"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // maxParallel bounds the calls of one [Each], because a model decides how many calls it asks for.
@@ -36,14 +36,14 @@ func Each[C, R any](ctx context.Context, calls []C, do func(ctx context.Context,
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	b := batch{cancel: cancel, places: make(chan struct{}, maxParallel)}
-	results, turn, begun := make([]R, len(calls)), new(actor.Turn), 0
+	results, turn, begun := make([]R, len(calls)), new(runctx.Turn), 0
 	for i, call := range calls {
 		if !b.enter(inner) {
 			break
 		}
 		begun++
 		go b.run(func() (err error) {
-			results[i], err = do(actor.WithTurn(inner, turn, i), call)
+			results[i], err = do(runctx.WithTurn(inner, turn, i), call)
 			return err
 		})
 	}

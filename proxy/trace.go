@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // An Event is the type of a trace event. The proxy refuses any type that is not listed here.
@@ -135,7 +135,7 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 // names in the platform's telemetry. Use [Client.Trace] with [EventHandoff] to send others.
 func (c *Client) Handoff(ctx context.Context, from, to string) (sequence int64, err error) {
 	start, end := time.Now(), TraceEnd{Event: EventHandoff, From: from, To: to}
-	if err := cmp.Or(actor.Check(from), actor.Check(to)); err != nil {
+	if err := cmp.Or(runctx.CheckActor(from), runctx.CheckActor(to)); err != nil {
 		return c.endTrace(ctx, start, end, localError(CodeActor, string(EventHandoff), err))
 	}
 	var failure *Error

@@ -18,7 +18,7 @@ type Endpoint struct {
 // endpointTypes are the types that can be bound.
 var endpointTypes = []string{"mcp_server", "http_openapi", "code"}
 
-// endpointKey identifies an endpoint. The id is the result of uuid.Canonical.
+// endpointKey identifies an endpoint. The id is the result of bounded.CanonicalUUID.
 type endpointKey struct{ id, name string }
 
 type resolved struct {

@@ -59,8 +59,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -299,8 +299,8 @@ func Run(t testing.TB, target Target, task Task) *Result {
 func (s *player) play(ctx context.Context) *Result {
 	result := &Result{run: s.Run, secrets: s.Secrets()}
 	defer result.hideSecrets()
-	if s.follow = observe.From[func(*Result)](ctx); s.follow != nil {
-		ctx = observe.With[func(*Result)](ctx, nil) // not for what the agent dispatches
+	if s.follow = runctx.From[func(*Result)](ctx); s.follow != nil {
+		ctx = runctx.With[func(*Result)](ctx, nil) // not for what the agent dispatches
 	}
 	if s.task.OnRun != nil {
 		s.task.OnRun(s.Run)
@@ -313,9 +313,9 @@ func (s *player) play(ctx context.Context) *Result {
 		if turn == nil {
 			break
 		}
-		before := observe.Outside()
+		before := runctx.Outside()
 		result.take(s, turn, s.exchange(ctx, result, turn))
-		result.addOutside(observe.Outside() - before)
+		result.addOutside(runctx.Outside() - before)
 	}
 	s.Run.End("")
 	result.Log, result.Waits, result.ModelRequests = *s.Run.Log(), s.waits(), s.modelRequests()

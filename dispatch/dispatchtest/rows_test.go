@@ -15,8 +15,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/llm"
-	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -245,7 +245,7 @@ func TestTheMetadataOfAnAnswerIsInItsRow(t *testing.T) {
 // not see what the agent dispatches itself.
 func TestFollowARun(t *testing.T) {
 	var seen []string
-	ctx := observe.With(t.Context(), func(now *dispatchtest.Result) { seen = append(seen, strings.Join(rowsOf(now), " ")) })
+	ctx := runctx.With(t.Context(), func(now *dispatchtest.Result) { seen = append(seen, strings.Join(rowsOf(now), " ")) })
 	inner := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 		return &dispatch.Response{FinalResponse: "inner"}, nil
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // Bounds of what is kept of one exchange, in bytes.
@@ -32,8 +32,8 @@ type exchange struct {
 	ctx     context.Context // of the request, with the label
 	request atomic.Pointer[requestBody]
 
-	observer func(observe.ModelRequest) // of a test kit; nil in production
-	status   int                        // of the response; 0 if there is none
+	observer func(runctx.ModelRequest) // of a test kit; nil in production
+	status   int                       // of the response; 0 if there is none
 
 	asked  bool    // the request has been read
 	begun  bool    // the request has a conversation
@@ -234,7 +234,7 @@ func (x *exchange) observe() {
 		}
 	}
 	input, output := known.usage.total()
-	x.observer(observe.ModelRequest{
+	x.observer(runctx.ModelRequest{
 		Model: bounded.Cut(name, maxModelLen), Status: x.status, InputTokens: input, OutputTokens: output,
 	})
 }

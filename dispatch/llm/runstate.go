@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // runState is what is known of a run's models and conversations. Its methods report to the
@@ -59,7 +59,7 @@ func report(t *dispatch.Transcript, code, message string) {
 func (s *runState) unclear(ctx context.Context, t *dispatch.Transcript, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.label(t, actor.From(ctx)).giveUp(ctx, t, reason)
+	s.label(t, runctx.Actor(ctx)).giveUp(ctx, t, reason)
 }
 
 func (l *label) giveUp(ctx context.Context, t *dispatch.Transcript, reason string) {
@@ -73,7 +73,7 @@ func (l *label) giveUp(ctx context.Context, t *dispatch.Transcript, reason strin
 
 // who names the sub-agent of ctx.
 func who(ctx context.Context) string {
-	if label := actor.From(ctx); label != "" {
+	if label := runctx.Actor(ctx); label != "" {
 		return "the sub-agent " + bounded.Cut(label, maxShown)
 	}
 	return "the agent"
@@ -103,7 +103,7 @@ func (s *runState) begin(ctx context.Context, run *dispatch.Run, d *dialect, p p
 	t := run.Transcript()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.label(t, actor.From(ctx))
+	l := s.label(t, runctx.Actor(ctx))
 	if l.unclear {
 		return nil, 0
 	}
@@ -145,7 +145,7 @@ func (s *runState) finish(x *exchange, elements []json.RawMessage) {
 	defer s.mu.Unlock()
 	t := x.run.Transcript()
 	s.count(t, x.answer.common())
-	l, th := s.label(t, actor.From(x.ctx)), x.thread
+	l, th := s.label(t, runctx.Actor(x.ctx)), x.thread
 	if l.unclear || th == nil || th.turn != x.turn {
 		return
 	}

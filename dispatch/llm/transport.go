@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // Transport is an [http.RoundTripper] for the HTTP client of a model's SDK. It reads what agents
@@ -81,7 +81,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	run, ok := dispatch.FromContext(ctx)
 	if !ok {
 		if dialect != nil {
-			observe.CountOutside(ctx)
+			runctx.CountOutside(ctx)
 		}
 		return base.RoundTrip(r)
 	}
@@ -94,9 +94,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if dialect == nil {
 		return base.RoundTrip(r)
 	}
-	kept := observe.From[*observe.Kept[dispatch.Run]](ctx)
-	x := newExchange(ctx, dialect, run, observe.Keep[runState](kept))
-	if models := *observe.Keep[observe.Models](kept); models != nil {
+	kept := runctx.From[*runctx.Kept[dispatch.Run]](ctx)
+	x := newExchange(ctx, dialect, run, runctx.Keep[runState](kept))
+	if models := *runctx.Keep[runctx.Models](kept); models != nil {
 		x.observer = models(ctx)
 	}
 	resp, err := base.RoundTrip(x.watchRequest(r))

@@ -12,12 +12,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/publicaddr"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -149,7 +149,7 @@ func (r *Registration) checkTopology(ps *problems, others replacements) {
 	actors := make(map[string]int, len(r.SubAgents))
 	for i, s := range r.SubAgents {
 		at := fmt.Sprintf("/config/sub_agents/%d/actor_id", i)
-		if err := actor.Check(s.ActorID); err != nil {
+		if err := runctx.CheckActor(s.ActorID); err != nil {
 			ps.Add("actor_id_invalid", at, "%v", err)
 		}
 		if first, ok := actors[s.ActorID]; ok {

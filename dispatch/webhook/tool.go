@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -125,13 +125,13 @@ type Call struct {
 
 // NewContext returns a context with a call, for tests that run a tool without the handler.
 func NewContext(ctx context.Context, call *Call) context.Context {
-	return observe.With(ctx, call)
+	return runctx.With(ctx, call)
 }
 
 // FromContext returns the call in ctx. If there is none, it returns an empty Call, never nil. The
 // Call must not be modified.
 func FromContext(ctx context.Context) *Call {
-	if call := observe.From[*Call](ctx); call != nil {
+	if call := runctx.From[*Call](ctx); call != nil {
 		return call
 	}
 	return &Call{}

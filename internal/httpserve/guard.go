@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // A Guard admits requests that present an accepted secret in one header. In Authorization the
@@ -67,7 +67,7 @@ func CheckRecovered(r *http.Request, logger *slog.Logger, what string, check fun
 		if p := recover(); p != nil {
 			kind, stack := fmt.Sprintf("%T", p), string(debug.Stack())
 			reason = what + " panicked"
-			observe.Fault{Function: what, Problem: "panicked", Detail: kind, Stack: stack}.Report(r.Context())
+			runctx.Fault{Function: what, Problem: "panicked", Detail: kind, Stack: stack}.Report(r.Context())
 			logger.ErrorContext(r.Context(), reason, "panic", kind, "stack", stack)
 		}
 	}()

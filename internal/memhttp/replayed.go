@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // Replayed is the answer of a tape. A tape answers requests itself, so the kit's proxy behind it does
@@ -26,13 +26,13 @@ type replayWatcher func(r *http.Request, a Replayed)
 // watch is called before the agent has the answer.
 func WatchReplays(handler http.Handler, watch func(r *http.Request, a Replayed)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(observe.With(r.Context(), replayWatcher(watch))))
+		handler.ServeHTTP(w, r.WithContext(runctx.With(r.Context(), replayWatcher(watch))))
 	})
 }
 
 // TellReplay tells the kit about the answer to r, whose body has been read. Without a kit it does nothing.
 func TellReplay(r *http.Request, body []byte, a Replayed) {
-	watch := observe.From[replayWatcher](r.Context())
+	watch := runctx.From[replayWatcher](r.Context())
 	if watch == nil {
 		return
 	}
@@ -42,7 +42,7 @@ func TellReplay(r *http.Request, body []byte, a Replayed) {
 }
 
 // WithReplayed returns a context with the answer to its request.
-func WithReplayed(ctx context.Context, a Replayed) context.Context { return observe.With(ctx, &a) }
+func WithReplayed(ctx context.Context, a Replayed) context.Context { return runctx.With(ctx, &a) }
 
 // ReplayedFrom returns the answer of the context, or nil.
-func ReplayedFrom(ctx context.Context) *Replayed { return observe.From[*Replayed](ctx) }
+func ReplayedFrom(ctx context.Context) *Replayed { return runctx.From[*Replayed](ctx) }

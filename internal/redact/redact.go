@@ -133,7 +133,7 @@ func (s *Set) Redact(text string) string {
 	return s.redact(text, new(int))
 }
 
-// text adds to steps as many as it took.
+// redact adds the number of its steps to steps.
 func (s *Set) redact(text string, steps *int) string {
 	var hidden spans
 	forms := s.forms.Reveal()

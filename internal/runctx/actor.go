@@ -1,6 +1,4 @@
-// Package actor keeps in a context who makes a tool call: the label of a sub-agent, the turn of its
-// model, and the id that the model gave the call. It also checks labels.
-package actor
+package runctx
 
 import (
 	"context"
@@ -8,24 +6,22 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/toolwire/toolwire/internal/observe"
 )
 
 type label string
 
-// With returns a context with the label of a sub-agent.
-func With(ctx context.Context, actor string) context.Context {
-	return observe.With(ctx, label(actor))
+// WithActor returns a context with the label of a sub-agent.
+func WithActor(ctx context.Context, actor string) context.Context {
+	return With(ctx, label(actor))
 }
 
-// From returns the label of the context, or "" if it has none.
-func From(ctx context.Context) string { return string(observe.From[label](ctx)) }
+// Actor returns the label of the context, or "" if it has none.
+func Actor(ctx context.Context) string { return string(From[label](ctx)) }
 
-// Check returns an error if a label cannot be sent. The platform does not document its pattern, and
-// answers 400 actor_id_invalid to a malformed label. Check therefore refuses only what a header or a
+// CheckActor returns an error if a label cannot be sent. The platform does not document its pattern, and
+// answers 400 actor_id_invalid to a malformed label. CheckActor therefore refuses only what a header or a
 // JSON string does not carry unchanged.
-func Check(label string) error {
+func CheckActor(label string) error {
 	switch {
 	case label == "":
 		return errors.New("an actor label must not be empty")

@@ -1,9 +1,10 @@
-// Package observe passes values through contexts by their type: what a test kit wants to see of a
-// run that it dispatches in its own process, and what packages keep for the duration of a run.
+// Package runctx passes values through contexts by their type: who makes a tool call, what a test kit
+// wants to see of a run that it dispatches in its own process, and what packages keep for the duration
+// of a run.
 //
 // A kit puts a [Kit], a [Show] and [Faults] into the context of the request. In production no context
 // has them.
-package observe
+package runctx
 
 import (
 	"context"
@@ -25,9 +26,9 @@ func From[T any](ctx context.Context) T {
 	return v
 }
 
-// A Kit observes the run of one request. R is dispatch.Observer, and C is proxy.Observer. The handler
-// of the run calls them beside the observers of its options, and package llm calls Models. It takes the kit out of the context of
-// the run, so that a run inside of that run has none.
+// A Kit observes the run of one request. R is dispatch.Observer, and C is proxy.Observer. The handler of
+// the run calls them beside the observers of its options, and package llm calls Models. The handler takes
+// the kit out of the context of the run, so that a run inside of that run has none.
 type Kit[R, C any] struct {
 	Runs    *R
 	Calls   *C

@@ -1,21 +1,19 @@
-package actor
+package runctx
 
 import (
 	"context"
 	"sync/atomic"
-
-	"github.com/toolwire/toolwire/internal/observe"
 )
 
 type callID string
 
 // WithCallID returns a context with the id that a model gave a call.
 func WithCallID(ctx context.Context, id string) context.Context {
-	return observe.With(ctx, callID(id))
+	return With(ctx, callID(id))
 }
 
 // CallID returns the id of the context, or "" if it has none.
-func CallID(ctx context.Context) string { return string(observe.From[callID](ctx)) }
+func CallID(ctx context.Context) string { return string(From[callID](ctx)) }
 
 // A Turn stands for one message of a model. Its tool calls belong together, even if one of them
 // ends before another begins.
@@ -29,14 +27,14 @@ type turnIndex struct {
 
 // WithTurn returns a context for the tool call of a turn that has this index in it.
 func WithTurn(ctx context.Context, turn *Turn, index int) context.Context {
-	return observe.With(ctx, &turnIndex{turn: turn, index: index})
+	return With(ctx, &turnIndex{turn: turn, index: index})
 }
 
 // TakeTurn returns the turn that a call with the context belongs to, and its index in it. It does so
 // once for a context of [WithTurn]: later calls do not come from the model's turn, but for example
 // from a sub-agent that runs as one of its tools. If there is no turn, it returns nil.
 func TakeTurn(ctx context.Context) (turn *Turn, index int) {
-	p := observe.From[*turnIndex](ctx)
+	p := From[*turnIndex](ctx)
 	if p == nil || p.taken.Swap(true) {
 		return nil, 0
 	}
@@ -46,7 +44,7 @@ func TakeTurn(ctx context.Context) (turn *Turn, index int) {
 // TurnOf returns the turn that a context was made for, and the index, whether or not a call has
 // taken it.
 func TurnOf(ctx context.Context) (turn *Turn, index int) {
-	p := observe.From[*turnIndex](ctx)
+	p := From[*turnIndex](ctx)
 	if p == nil {
 		return nil, 0
 	}

@@ -15,7 +15,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // Grace is how long a tool or a hook may take to return after its context has ended.
@@ -152,14 +152,14 @@ func (r *Runner) Hook(ctx context.Context, name string, f func()) {
 	case <-time.After(r.Grace):
 		defer func() { _ = recover() }() // of the logger
 		const problem = "did not return in time and still runs"
-		observe.Fault{Function: r.What, Problem: problem, Detail: "waited " + r.Grace.String()}.Report(ctx)
+		runctx.Fault{Function: r.What, Problem: problem, Detail: "waited " + r.Grace.String()}.Report(ctx)
 		r.log(name).WarnContext(ctx, r.What+" "+problem, "waited", r.Grace)
 	}
 }
 
 // Report passes a panic to the test kit of the context.
 func (r *Runner) Report(ctx context.Context, p *Panic) {
-	observe.Fault{Function: r.What, Problem: "panicked", Detail: p.Text, Stack: p.Stack}.Report(ctx)
+	runctx.Fault{Function: r.What, Problem: "panicked", Detail: p.Text, Stack: p.Stack}.Report(ctx)
 }
 
 // describe sets the texts of a panic and logs them. It must be called by the deferred function that

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -41,7 +41,7 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 		}
 		return nil, e
 	}
-	end := CallEnd{Tool: t.Name, CallID: actor.CallID(ctx), Adapter: t.Adapter, AgentID: b.agent.ID,
+	end := CallEnd{Tool: t.Name, CallID: runctx.CallID(ctx), Adapter: t.Adapter, AgentID: b.agent.ID,
 		External: t.run == nil}
 	result, failure := b.call(ctx, t, args, &end)
 	if failure != nil {

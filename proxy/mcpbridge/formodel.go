@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -45,8 +45,8 @@ func CallForModel(ctx context.Context, session *mcp.ClientSession, id, name stri
 	if id != "" {
 		meta[MetaCallID] = id
 	}
-	if label := actor.From(ctx); label != "" {
-		if err := actor.Check(label); err != nil {
+	if label := runctx.Actor(ctx); label != "" {
+		if err := runctx.CheckActor(label); err != nil {
 			return proxy.ModelResult{}, fmt.Errorf("mcpbridge: %w", err)
 		}
 		meta[MetaActor] = label

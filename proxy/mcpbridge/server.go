@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -198,7 +198,7 @@ func (b *bridge) call(ctx context.Context, request *mcp.CallToolRequest) (*mcp.C
 
 // attribute returns the context of a call with the label of a sub-agent and the id of the call.
 func (b *bridge) attribute(ctx context.Context, meta mcp.Meta) (context.Context, error) {
-	if label := actor.From(b.ctx); label != "" && actor.From(ctx) == "" {
+	if label := runctx.Actor(b.ctx); label != "" && runctx.Actor(ctx) == "" {
 		ctx = proxy.WithActor(ctx, label)
 	}
 	for _, member := range []struct {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
-	"github.com/toolwire/toolwire/internal/observe"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -106,7 +106,7 @@ func (p *Platform) authenticate(r *http.Request) *Run {
 // show writes a line to the output of the test that dispatched the run, or else to
 // the output of the platform's test.
 func (p *Platform) show(ctx context.Context, line string) {
-	if show := observe.From[observe.Show](ctx); show != nil {
+	if show := runctx.From[runctx.Show](ctx); show != nil {
 		show(line)
 	} else if p.output != nil {
 		_, _ = io.WriteString(p.output, "proxytest: "+bounded.Paragraph(line, maxFault)+"\n")

@@ -21,8 +21,8 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
-	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -77,10 +77,10 @@ type Setup struct {
 
 // With returns a context that makes dispatchtest.Dispatch use this setup instead of one of its own.
 // Dispatch does not close it.
-func With(ctx context.Context, s *Setup) context.Context { return observe.With(ctx, s) }
+func With(ctx context.Context, s *Setup) context.Context { return runctx.With(ctx, s) }
 
 // From returns the setup of [With], or nil.
-func From(ctx context.Context) *Setup { return observe.From[*Setup](ctx) }
+func From(ctx context.Context) *Setup { return runctx.From[*Setup](ctx) }
 
 // New prepares a run. What the run logs is written to output, unless output is nil. Errors are
 // mistakes of the caller, all that were found, or failures to listen on loopback.

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
@@ -55,24 +54,24 @@ type ModelRequest struct {
 	Place
 	Took time.Duration
 	Open bool // it has not ended
-	observe.ModelRequest
+	runctx.ModelRequest
 }
 
 // place returns where something is that begins now.
 func (w *Witness) place(ctx context.Context) Place {
-	return Place{actor.From(ctx), time.Now(), w.run.NextOrder()}
+	return Place{runctx.Actor(ctx), time.Now(), w.run.NextOrder()}
 }
 
 // WatchAgent returns the handler of an agent. The witness sees its requests, panics and runs.
 func (w *Witness) WatchAgent(handler http.Handler) http.Handler {
-	kit := &observe.Kit[dispatch.Observer, proxy.Observer]{
+	kit := &runctx.Kit[dispatch.Observer, proxy.Observer]{
 		Runs:    &dispatch.Observer{RunEnd: w.runEnd, Refused: w.refused},
 		Calls:   &proxy.Observer{WaitStart: w.waitStart, TraceEnd: w.traceEnd},
 		Models:  w.modelStart,
 		Unpaced: w.unpaced,
 	}
 	return w.Watch(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(rw, r.WithContext(observe.With(r.Context(), kit)))
+		handler.ServeHTTP(rw, r.WithContext(runctx.With(r.Context(), kit)))
 	}))
 }
 
@@ -89,9 +88,9 @@ func (w *Witness) Watch(handler http.Handler) http.Handler {
 				panic(http.ErrAbortHandler)
 			}
 		}()
-		ctx := observe.With(r.Context(), observe.Faults(w.fault))
+		ctx := runctx.With(r.Context(), runctx.Faults(w.fault))
 		if w.output != nil {
-			ctx = observe.With(ctx, observe.Show(w.show))
+			ctx = runctx.With(ctx, runctx.Show(w.show))
 		}
 		handler.ServeHTTP(rw, r.WithContext(ctx))
 	})
@@ -135,12 +134,12 @@ func (w *Witness) waitStart(ctx context.Context, wait proxy.WaitInfo) {
 	w.show(testkit.WaitLine(wait.Name, wait.Expected, testkit.WaitReason(wait.Reason(), wait.Err == nil)))
 }
 
-func (w *Witness) modelStart(ctx context.Context) func(observe.ModelRequest) {
+func (w *Witness) modelStart(ctx context.Context) func(runctx.ModelRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	request := &ModelRequest{Place: w.place(ctx), Open: true}
 	w.models = append(w.models, request)
-	return func(ended observe.ModelRequest) {
+	return func(ended runctx.ModelRequest) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		request.ModelRequest, request.Took, request.Open = ended, time.Since(request.At), false
@@ -153,7 +152,7 @@ func (w *Witness) traceEnd(_ context.Context, event proxy.TraceEnd) {
 	}
 }
 
-func (w *Witness) fault(f observe.Fault) {
+func (w *Witness) fault(f runctx.Fault) {
 	w.show(fmt.Sprintf("%s %s: %s\n%s", f.Function, f.Problem, f.Detail, f.Stack))
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
-	"github.com/toolwire/toolwire/internal/observe"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -76,7 +76,7 @@ func (r *record) over() (bytes int, over bool) {
 // dispatch executes the run, from the ping to the page that is kept. It sends nil to staged when
 // the run has begun, or the error if it cannot begin.
 func (r *record) dispatch(ctx context.Context, base string, taskID int, staged chan<- error) {
-	ctx = observe.With(ctx, func(now *dispatchtest.Result) {
+	ctx = runctx.With(ctx, func(now *dispatchtest.Result) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.result = now
