@@ -23,13 +23,14 @@ func (c *compiler) brokenRefs(doc any) (found []Fault) {
 	}
 	for _, ref := range c.counted.refs {
 		before, fragment, _ := strings.Cut(ref.target, "#")
+		_, resolved := Resolve(doc, ref.target)
 		switch {
 		case before != "":
 			_, known := c.opts.Resources[before]
 			if !known && root["$id"] == nil && !strings.Contains(before, "json-schema.org/") {
 				found = append(found, remoteRef(ref.at, ref.target))
 			}
-		case fragment == "", c.counted.names[fragment], exists(doc, fragment):
+		case fragment == "", c.counted.names[fragment], resolved:
 		default:
 			found = append(found, Fault{Code: "ref_broken", Pointer: ref.at, Message: "refers to " +
 				safeURL(base+ref.target) + ", which does not exist"})
@@ -43,32 +44,42 @@ func remoteRef(at, target string) Fault {
 		`refers to %s, and no schema is ever loaded from outside; put the definition under "$defs"`, safeURL(target))}
 }
 
-// exists follows a JSON Pointer from the fragment of a reference.
-func exists(doc any, fragment string) bool {
-	pointer, ok := rawjson.Local("#" + fragment)
-	if !ok || pointer == "" {
-		return false
+// Resolve returns the target of a reference that is a JSON Pointer into the same document, such as
+// "#/$defs/order". root is the document as encoding/json decodes it into an any. A pointer that leads through a
+// schema with an id of its own has no target here, because other references below that schema start there.
+func Resolve(root any, ref string) (target any, ok bool) {
+	pointer, ok := rawjson.Local(ref)
+	if !ok {
+		return nil, false
 	}
-	for token := range strings.SplitSeq(pointer[1:], "/") {
-		token = rawjson.Name(token)
-		switch v := doc.(type) {
+	target = root
+	for i, token := range strings.Split(pointer, "/")[1:] {
+		switch v := target.(type) {
 		case map[string]any:
-			next, ok := v[token]
-			if !ok {
-				return false
+			if i > 0 && isDocumentRoot(v) {
+				return nil, false
 			}
-			doc = next
+			if target, ok = v[rawjson.Name(token)]; !ok {
+				return nil, false
+			}
 		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(v) {
-				return false
+			n, err := strconv.Atoi(token)
+			if err != nil || !isIndex(token) || n >= len(v) {
+				return nil, false
 			}
-			doc = v[i]
+			target = v[n]
 		default:
-			return false
+			return nil, false
 		}
 	}
-	return true
+	return target, true
+}
+
+// isDocumentRoot reports whether references below a schema start at the schema itself.
+func isDocumentRoot(s map[string]any) bool {
+	_, named := s["$id"].(string)
+	_, old := s["id"].(string)
+	return named || old
 }
 
 // merge joins the faults that a compilation reports with the faults found beside it, in the

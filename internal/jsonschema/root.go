@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -70,7 +69,8 @@ func (r *rootTypes) look(at string, schema any) {
 		return
 	}
 	if ref, ok := s["$ref"].(string); ok {
-		if to, target, ok := r.resolve(ref); ok {
+		if target, ok := Resolve(r.root, ref); ok {
+			to, _ := rawjson.Local(ref)
 			r.look(to, target)
 		}
 	}
@@ -79,42 +79,6 @@ func (r *rootTypes) look(at string, schema any) {
 		r.look(at+"/allOf/"+strconv.Itoa(i), one)
 	}
 }
-
-// resolve returns the target of a reference by JSON Pointer, and its place.
-func (r *rootTypes) resolve(ref string) (pointer string, target any, ok bool) {
-	fragment, ok := rawjson.Local(ref)
-	if !ok {
-		return "", nil, false
-	}
-	target = r.root
-	for fragment != "" {
-		token := fragment[1:]
-		if end := strings.IndexByte(token, '/'); end >= 0 {
-			token = token[:end]
-		}
-		fragment = fragment[1+len(token):]
-		switch v := target.(type) {
-		case map[string]any:
-			if pointer != "" && isDocumentRoot(v) {
-				return "", nil, false
-			}
-			target = v[rawjson.Name(token)]
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(v) {
-				return "", nil, false
-			}
-			target = v[i]
-		default:
-			return "", nil, false
-		}
-		pointer += "/" + token
-	}
-	return pointer, target, true
-}
-
-// isDocumentRoot reports whether references below a schema start at the schema itself.
-func isDocumentRoot(s map[string]any) bool { return s["$id"] != nil || s["id"] != nil }
 
 // saysObject accepts "object" and ["object"]. It also accepts what is not a type, which is reported
 // elsewhere.

@@ -6,10 +6,8 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/jsonschema"
 )
 
 // resolve follows references inside the schema and joins allOf.
@@ -22,7 +20,8 @@ func (s *draft) resolve(object map[string]any) map[string]any {
 		if !ok {
 			break
 		}
-		object = merge(without(object, "$ref"), s.find(ref))
+		target, _ := jsonschema.Resolve(s.root, ref)
+		object = merge(without(object, "$ref"), target)
 	}
 	if list, ok := object["allOf"].([]any); ok {
 		object = without(object, "allOf")
@@ -33,30 +32,6 @@ func (s *draft) resolve(object map[string]any) map[string]any {
 		}
 	}
 	return object
-}
-
-// find returns the target of a reference such as #/$defs/order, or nil for any other reference.
-func (s *draft) find(ref string) any {
-	pointer, ok := rawjson.Local(ref)
-	if !ok {
-		return nil
-	}
-	at := s.root
-	for _, token := range strings.Split(pointer, "/")[1:] {
-		switch here := at.(type) {
-		case map[string]any:
-			at = here[rawjson.Name(token)]
-		case []any:
-			n, err := strconv.Atoi(token)
-			if err != nil || n < 0 || n >= len(here) {
-				return nil
-			}
-			at = here[n]
-		default:
-			return nil
-		}
-	}
-	return at
 }
 
 // merge lays b over a. Members of properties and such are joined, and so is required; of everything else
