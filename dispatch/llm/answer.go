@@ -35,6 +35,7 @@ type facts struct {
 	unread   bool // its content cannot be read
 	ended    bool // the last event has come
 	kept     int  // how many bytes of the response are kept
+	choice   int  // index of the alternative that was read last
 }
 
 func (f *facts) common() *facts { return f }
@@ -48,6 +49,16 @@ func (f *facts) room(n int) bool {
 		f.kept = maxAnswer + 1
 	}
 	return n < maxParts
+}
+
+// choose takes the index of an alternative, the nth of an event or a body. Several come together, one after
+// the other has ended, or in turns. An index that counts the events of a stream is of one alternative.
+func (f *facts) choose(nth int, at json.RawMessage) {
+	i := index(at)
+	if nth > 1 || i < f.choice || i > f.choice && f.finished {
+		f.lost = true
+	}
+	f.choice = i
 }
 
 // finish takes the reason why the model ended, which is empty or null until it has.
@@ -141,7 +152,7 @@ func isSet(value json.RawMessage) bool {
 
 // index returns a member that is a small number.
 func index(value json.RawMessage) int {
-	n, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 16)
+	n, err := strconv.ParseUint(plain(value), 10, 16)
 	if err != nil {
 		return 0
 	}

@@ -84,6 +84,45 @@ func TestAnswers(t *testing.T) {
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":{}"}}]}}`,
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"}"}}]},"finish_reason":"tool_calls"}`,
 		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":{}}}]}`},
+		{"an id of its own for each piece", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":""}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"y","function":{"name":null,"arguments":"{\"a\":"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"z","function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":1}}]}`},
+		{"an id of its own and the name for each piece", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"y","function":{"name":"f","arguments":"\"}\"}"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"z","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":"}"}},{"id":"z","name":"f","arguments":{}}]}`},
+		{"an index that counts pieces", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":""}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{\"a\":"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":2,"id":"z","function":{"arguments":"1}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":1}}]}`},
+		{"a repeated name after a nested object", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":{\"b\":\"\\\"{\"}"}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"}"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":""}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{"a":{"b":"\"{"}}}]}`},
+		{"a whole call again", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":1}}]}`},
+		{"pieces of calls without ids by position", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{"}},{"function":{"name":"g","arguments":"{\"a\""}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"function":{"arguments":"}"}},{"function":{"arguments":":1}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{}},{"id":"call_2","name":"g","arguments":{"a":1}}]}`},
+		{"one id for all calls", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"0","function":{"name":"f","arguments":"{"}},{"index":1,"id":"0","function":{"name":"f","arguments":"{\"a\""}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"0","function":{"arguments":"}"}},{"index":1,"id":"0","function":{"arguments":":1}"}}]},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"0","name":"f","arguments":{}},{"id":"0","name":"f","arguments":{"a":1}}]}`},
+		{"arguments that are an object", chat, chatStream(
+			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":7,"function":{"name":"f","arguments":{}}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":{"a":1}}}]}}`,
+			`{"index":0,"delta":{"tool_calls":[{"index":1,"id":8,"function":{"name":"g","arguments":{}}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{\"b\":2}"}}]}}`,
+			`{"index":0,"delta":{"function_call":{"name":"h","arguments":{"c":[3]}}},"finish_reason":"tool_calls"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}},{"id":"8","name":"g","arguments":{"b":2}},{"id":"call_1","name":"h","arguments":{"c":[3]}}]}`},
+		{"texts that are numbers", chat, chatStream(`{"index":0,"delta":{"content":4}}`, `{"index":0,"delta":{"content":" of "}}`, `{"index":0,"delta":{"content":5.0},"finish_reason":"stop"}`),
+			`{"role":"assistant","content":"4 of 5.0"}`},
+		{"an index of the choice that counts events", chat, chatStream(`{"index":0,"delta":{"content":"a"},"message":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"},"message":{"content":"b"}}`,
+			`{"index":2,"delta":{"content":""},"message":{"content":""},"finish_reason":"stop"}`), `{"role":"assistant","content":"ab"}`},
+		{"choices in turns", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`, `{"index":1,"delta":{},"finish_reason":"stop"}`), none},
+		{"choices of one event", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`), none},
 		{"an id and a name that come later", chat, chatStream(
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"type":"function"}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x"}]}}`,
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}`,
@@ -111,12 +150,18 @@ func TestAnswers(t *testing.T) {
 {"role":"tool","content":"[]","tool_call_id":"s"}
 {"role":"assistant","content":"a"}`},
 
+		{"input in an object and a number as id", anthropic, sse(
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":7,"name":"f","input":{}}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":{"a":1}}}`, `{"type":"message_stop"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
 		{"pieces of blocks in turn", anthropic, sse(
 			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}`, `{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"b"}}`,
 			`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"lost"}}`, `{"type":"message_delta","delta":{"stop_reason":""}}`, `{"type":"message_stop"}`,
 		), `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`},
 
+		{"a number as id and as text", responses, `{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":4}]},{"type":"function_call","call_id":7,"name":"f","arguments":{"a":1}}]}`,
+			`{"role":"assistant","content":"4","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
 		{"items but no output", responses, sse(`{"type":"response.output_item.done","item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}}`,
 			`{"type":"response.completed","response":{"id":"r","status":"completed"}}`), `{"role":"assistant","content":"a"}`},
 		{"cut by the limit of tokens", responses, `{"id":"r","status":"incomplete","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`,
@@ -125,6 +170,9 @@ func TestAnswers(t *testing.T) {
 		{"an error", responses, sse(`{"type":"error","code":"server_error","message":"no"}`), none},
 		{"in the background", responses, `{"id":"r","status":"queued","output":[]}`, none},
 
+		{"a number as text and id, and arguments in a text", google, exch(gemini(`{"text":4},{"functionCall":{"id":7,"name":"f","args":"{\"a\":1}"}}`, finish)),
+			`{"role":"assistant","content":"4","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
+		{"an index of the candidate that counts events", google, sse(`{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]}}]}`, `{"candidates":[{"index":1,"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}`), `{"role":"assistant","content":"ab"}`},
 		{"a list", google, exch("[" + gemini(`{"text":"a"}`, "") + ",\n" + gemini(`{"text":"b"}`, finish) + "]"), `{"role":"assistant","content":"ab"}`},
 		{"several candidates", google, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]}}]}`, none},
 		{"an event without an end", google, exch("data: " + gemini(`{"text":"a"}`, finish)), `{"role":"assistant","content":"a"}`},
@@ -204,7 +252,6 @@ func TestUnreadableResponses(t *testing.T) {
 		{"another API", string(wires[1].final[0]), "application/json", "", "it is not a response of this API", true},
 		{"a stream of another API", string(wires[1].final[1]), "text/event-stream", "", "it has no event of this API", true},
 		{"an event that is not JSON", "data: {\n\n" + stream, "", "", "an event in a response of the model was not read", false},
-		{"content that is none", `{"choices":[{"index":0,"message":{"role":"assistant","content":7}}]}`, "", "", "neither a string nor a list of parts", true},
 
 		{"a body that breaks off", whole[:len(whole)/2], "", "", "", true},
 		{"a stream that breaks off", stream[:len(stream)/3], "", "", "", true},

@@ -34,19 +34,18 @@ func (c *converter) anthropic(message json.RawMessage) error {
 	}
 	content := member(message, "content")
 	if rawjson.Kind(content) != '[' {
-		return c.content(content)
+		c.content(content)
+		return nil
 	}
 	for block := range rawjson.Elements(content) {
-		if err := c.block(block); err != nil {
-			return err
-		}
+		c.block(block)
 	}
 	return nil
 }
 
 // block converts a content block. A result of a tool that the provider runs stands in the
 // assistant's own message, which is parted there.
-func (c *converter) block(block json.RawMessage) error {
+func (c *converter) block(block json.RawMessage) {
 	kind := textOf(block, "type")
 	switch {
 	case kind == "thinking":
@@ -58,18 +57,16 @@ func (c *converter) block(block json.RawMessage) error {
 		c.call(textOf(block, "id"), textOf(block, "name"), argumentsOf(member(block, "input")))
 	case strings.HasSuffix(kind, "tool_result"):
 		content := member(block, "content")
-		texts, err := c.textsOf(content)
+		texts := textsOf(content)
 		if kind != "tool_result" && kind != "mcp_tool_result" && content != nil { // its parts are the provider's own
-			texts, err = []string{string(content)}, nil
+			texts = []string{string(content)}
 		}
 		c.result(textOf(block, "tool_use_id"), "", texts, isTrue(member(block, "is_error")))
-		return err
 	default:
-		if text, ok := partText(block); ok {
+		if text, ok := listedPart(block); ok {
 			c.say(text)
 		}
 	}
-	return nil
 }
 
 func writeAnthropic(turns []turn) (out []json.RawMessage) {

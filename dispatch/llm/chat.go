@@ -23,25 +23,23 @@ func (c *converter) chat(message json.RawMessage) error {
 	case "user":
 		c.begin(dispatch.RoleUser)
 	case "assistant":
-		return c.chatAssistant(message, content)
+		c.chatAssistant(message, content)
+		return nil
 	case "tool", "function":
 		c.end()
-		texts, err := c.textsOf(content)
-		c.result(textOf(message, "tool_call_id"), textOf(message, "name"), texts, false)
-		return err
+		c.result(textOf(message, "tool_call_id"), textOf(message, "name"), textsOf(content), false)
+		return nil
 	default:
 		return c.fail("/role", "must be system, developer, user, assistant or tool")
 	}
-	return c.content(content)
+	c.content(content)
+	return nil
 }
 
-func (c *converter) chatAssistant(message, content json.RawMessage) error {
+func (c *converter) chatAssistant(message, content json.RawMessage) {
 	c.begin(dispatch.RoleAssistant)
 	c.think(chatReasoning(message))
-	texts, thinking, err := c.chatContent(content)
-	if err != nil {
-		return err
-	}
+	texts, thinking := chatContent(content)
 	for _, text := range thinking {
 		c.think(text)
 	}
@@ -63,7 +61,6 @@ func (c *converter) chatAssistant(message, content json.RawMessage) error {
 	if call := member(message, "function_call"); textOf(call, "name") != "" { // an SDK may write an empty one
 		c.call("", textOf(call, "name"), argumentsOf(member(call, "arguments")))
 	}
-	return nil
 }
 
 // chatReasoning returns the reasoning in a message or a delta. Servers that write it under two names
@@ -73,23 +70,19 @@ func chatReasoning(message json.RawMessage) string {
 }
 
 // chatContent returns the texts of the assistant, and the thinking that some models put among them.
-func (c *converter) chatContent(content json.RawMessage) (texts, thinking []string, err error) {
-	if rawjson.Kind(content) != '[' {
-		texts, err = c.textsOf(content)
-		return texts, nil, err
-	}
+func chatContent(content json.RawMessage) (texts, thinking []string) {
+	var others []json.RawMessage
 	for part := range rawjson.Elements(content) {
 		if textOf(part, "type") == "thinking" {
-			thoughts, err := c.textsOf(member(part, "thinking"))
-			if err != nil {
-				return nil, nil, err
-			}
-			thinking = append(thinking, strings.Join(thoughts, ""))
-		} else if text, ok := partText(part); ok {
-			texts = append(texts, text)
+			thinking = append(thinking, strings.Join(textsOf(member(part, "thinking")), ""))
+		} else {
+			others = append(others, part)
 		}
 	}
-	return texts, thinking, nil
+	if thinking != nil {
+		content = rawjson.Array(others)
+	}
+	return textsOf(content), thinking
 }
 
 // chatFunction returns the name and the arguments of a call, or of a piece of one.
@@ -132,18 +125,8 @@ type chatAnswer struct {
 	message json.RawMessage // of a response that is not streamed
 
 	content, refusal, reasoning, heard strings.Builder
-	calls                              []*chatCall
-	found                              map[chatKey]*chatCall // by index and id, and the last one of each index
-}
 
-type chatKey struct {
-	index int
-	id    string
-}
-
-type chatCall struct {
-	id, name  string
-	arguments strings.Builder
+	calls chatCalls
 }
 
 func (a *chatAnswer) read(doc json.RawMessage) {
@@ -155,31 +138,26 @@ func (a *chatAnswer) read(doc json.RawMessage) {
 			a.usage.read(value, chatTokens)
 		case "choices":
 			a.known = true
-			for choice := range rawjson.Elements(value) {
-				a.choice(choice)
-			}
+			a.choices(value)
 		case "error":
 			a.fail(value)
 		}
 	}
 }
 
-func (a *chatAnswer) choice(choice json.RawMessage) {
-	if index(member(choice, "index")) != 0 {
-		a.lost = true
-	}
-	if a.lost {
-		return
-	}
-	for name, value := range rawjson.Members(choice) {
-		switch name {
-		case "message":
-			a.message, a.finished = a.keep(value), true
-		case "delta":
-			a.delta(value)
-		case "finish_reason":
-			a.finish(value)
+func (a *chatAnswer) choices(choices json.RawMessage) {
+	n := 0
+	for choice := range rawjson.Elements(choices) {
+		n++
+		if a.choose(n, member(choice, "index")); a.lost {
+			return
 		}
+		delta := member(choice, "delta")
+		a.delta(delta)
+		if message := member(choice, "message"); message != nil && delta == nil { // some servers write it beside the delta
+			a.message, a.finished = a.keep(message), true
+		}
+		a.finish(member(choice, "finish_reason"))
 	}
 }
 
@@ -189,58 +167,36 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 	for name, value := range rawjson.Members(delta) {
 		switch name {
 		case "content":
-			texts, thinking, _ := (&converter{}).chatContent(value)
+			texts, thinking := chatContent(value)
 			a.add(&a.content, strings.Join(texts, ""))
 			a.add(&a.reasoning, strings.Join(thinking, ""))
 		case "refusal":
-			a.add(&a.refusal, rawjson.Unquote(value))
+			a.add(&a.refusal, plain(value))
 		case "tool_calls":
+			positions := map[int]int{}
 			for call := range rawjson.Elements(value) {
 				name, arguments := chatFunction(call)
-				a.call(index(member(call, "index")), textOf(call, "id"), name, rawjson.Unquote(arguments))
+				index := index(member(call, "index"))
+				a.call(chatPiece{chatPlace{index, positions[index]}, textOf(call, "id"), name, arguments})
+				positions[index]++
 			}
 		case "function_call":
-			a.call(-1, "", textOf(value, "name"), textOf(value, "arguments"))
+			a.call(chatPiece{chatPlace{index: -1}, "", textOf(value, "name"), member(value, "arguments")})
 		}
 	}
 }
 
-// call adds a piece of a call, which is found by its index. Some servers give all calls one index,
-// but never one id.
-func (a *chatAnswer) call(index int, id, name, arguments string) {
-	call := a.found[chatKey{index, id}]
-	if last := a.found[chatKey{index, ""}]; call == nil && last != nil && last.id == "" {
-		call = last
+func (a *chatAnswer) call(p chatPiece) {
+	call := a.calls.find(p)
+	if call != nil || a.room(len(a.calls.all)) {
+		a.kept += a.calls.add(call, p)
 	}
-	if call == nil || id == "" && name != "" && call.whole(name) {
-		if !a.room(len(a.calls)) {
-			return
-		}
-		call = &chatCall{}
-		a.calls = append(a.calls, call)
-	}
-	call.id, call.name = cmp.Or(call.id, id), cmp.Or(call.name, name)
-	a.add(&call.arguments, arguments)
-	if a.found == nil {
-		a.found = map[chatKey]*chatCall{}
-	}
-	a.found[chatKey{index, ""}], a.found[chatKey{index, id}] = call, call
-}
-
-// whole reports whether a name begins another call, where no id tells.
-func (c *chatCall) whole(next string) bool {
-	return c.name != "" && (c.name != next || strings.HasSuffix(c.arguments.String(), "}"))
 }
 
 func (a *chatAnswer) elements() []json.RawMessage {
 	if a.message != nil {
 		return []json.RawMessage{a.message}
 	}
-	calls := []json.RawMessage{}
-	for _, call := range a.calls {
-		function := object("name", call.name, "arguments", call.arguments.String())
-		calls = append(calls, object("id", call.id, "function", function))
-	}
 	return []json.RawMessage{object("role", "assistant", "content", a.content.String(), "refusal", a.refusal.String(),
-		"reasoning_content", a.reasoning.String(), "audio", object("transcript", a.heard.String()), "tool_calls", calls)}
+		"reasoning_content", a.reasoning.String(), "audio", object("transcript", a.heard.String()), "tool_calls", a.calls.elements())}
 }

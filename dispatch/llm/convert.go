@@ -45,9 +45,7 @@ func (c *converter) convert(p prompt) ([]dispatch.Message, error) {
 	if p.system != nil {
 		c.at = p.at
 		c.begin(dispatch.RoleSystem)
-		if err := c.content(p.system); err != nil {
-			return nil, err
-		}
+		c.content(p.system)
 		c.end()
 	}
 	switch kind := rawjson.Kind(p.list); kind {
@@ -248,39 +246,35 @@ func failure(texts []string) []string {
 	return []string{string(object("error", cmp.Or(all, "the tool failed")))}
 }
 
-// content adds a value that is a string or a list of parts to the open message.
-func (c *converter) content(value json.RawMessage) error {
-	texts, err := c.textsOf(value)
-	c.say(texts...)
-	return err
-}
+// content adds the texts of a value to the open message.
+func (c *converter) content(value json.RawMessage) { c.say(textsOf(value)...) }
 
-// textsOf returns the texts of a string or of a list of parts, as the four formats have them. What
-// is not text becomes a short text in brackets.
-func (c *converter) textsOf(value json.RawMessage) (texts []string, err error) {
+// textsOf returns the texts of a string or of a list of parts, as the four formats have them. A part
+// that is not text becomes a short text in brackets. Any other value becomes its JSON.
+func textsOf(value json.RawMessage) (texts []string) {
 	switch rawjson.Kind(value) {
 	case 0, 'n':
-		return nil, nil
+		return nil
 	case '"':
-		return []string{rawjson.Unquote(value)}, nil
+		return []string{rawjson.Unquote(value)}
 	case '[':
 		for part := range rawjson.Elements(value) {
-			if text, ok := partText(part); ok {
-				texts = append(texts, text)
+			text, ok := listedPart(part)
+			if !ok {
+				return []string{string(value)}
 			}
+			texts = append(texts, text)
 		}
-		return texts, nil
+		return texts
 	case '{': // one part, or Gemini's {"parts": […]}
 		if parts := rawjson.Member(value, "parts"); parts != nil {
-			return c.textsOf(parts)
+			return textsOf(parts)
 		}
-		text, ok := partText(value)
-		if ok {
-			texts = []string{text}
+		if text, ok := partText(value); ok {
+			return []string{text}
 		}
-		return texts, nil
 	}
-	return nil, c.fail("", "has content that is neither a string nor a list of parts")
+	return []string{string(value)}
 }
 
 // contentOf makes the content of a message: a string of one text, and a list of parts of several,
@@ -344,17 +338,50 @@ func member(object json.RawMessage, names ...string) json.RawMessage {
 	return nil
 }
 
-// textOf returns the text of a member that is a string.
-func textOf(object json.RawMessage, names ...string) string {
-	return rawjson.Unquote(member(object, names...))
+// textOf returns the text of a member.
+func textOf(object json.RawMessage, names ...string) string { return plain(member(object, names...)) }
+
+// plain returns the text of a value for which the formats have a string. Of another value it is the JSON,
+// because some servers write numbers as ids and objects as arguments. A boolean, an empty object and an
+// empty list say nothing.
+func plain(value json.RawMessage) string {
+	switch rawjson.Kind(value) {
+	case '"':
+		return rawjson.Unquote(value)
+	case '{', '[':
+		if isEmpty(value) {
+			return ""
+		}
+	case 0, 'n', 't', 'f':
+		return ""
+	}
+	return string(bytes.TrimSpace(value))
+}
+
+// isEmpty reports whether an object or a list has nothing in it.
+func isEmpty(value json.RawMessage) bool {
+	value = bytes.TrimSpace(value)
+	return len(value) > 1 && len(bytes.TrimSpace(value[1:len(value)-1])) == 0
+}
+
+// listedPart is partText for one of several, whose kind need not be known.
+func listedPart(part json.RawMessage) (text string, ok bool) {
+	if text, ok = partText(part); ok {
+		return text, true
+	}
+	kind := textOf(part, "type")
+	return "[" + bounded.Cut(kind, maxShown) + "]", kind != ""
 }
 
 // partText returns the text of a content part, in any of the formats. Of an image, a sound or a
 // file it is a text such as "[image image/png, 5120 bytes]": never the data, and never a URL,
-// which may be signed. ok is false if a reader needs to see nothing of the part.
+// which may be signed. ok is false if the part is of no known kind.
 func partText(part json.RawMessage) (text string, ok bool) {
 	if rawjson.Kind(part) == '"' {
 		return rawjson.Unquote(part), true
+	}
+	if rawjson.Kind(part) != '{' {
+		return "", false
 	}
 	switch kind := textOf(part, "type"); kind {
 	case "text", "input_text", "output_text", "summary_text", "reasoning_text":
@@ -363,7 +390,7 @@ func partText(part json.RawMessage) (text string, ok bool) {
 		return textOf(part, "logs"), true
 	case "refusal":
 		return textOf(part, "refusal"), true
-	case "image_url", "input_image":
+	case "image_url", "input_image", "computer_screenshot":
 		url := member(part, "image_url")
 		if rawjson.Kind(url) == '{' {
 			url = rawjson.Member(url, "url")
@@ -386,11 +413,8 @@ func partText(part json.RawMessage) (text string, ok bool) {
 		return media(kind, nil, textOf(source, "media_type"), member(source, "data")), true
 	case "search_result":
 		return "[search result " + bounded.Cut(textOf(part, "title"), maxShown) + "]", true
-	case "":
-		return geminiPartText(part)
-	default:
-		return "[" + bounded.Cut(kind, maxShown) + "]", true
 	}
+	return geminiPartText(part)
 }
 
 // geminiPartText returns the text of a part of Gemini's, which has no type.
@@ -398,7 +422,7 @@ func geminiPartText(part json.RawMessage) (string, bool) {
 	for name, value := range rawjson.Members(part) {
 		switch name {
 		case "text":
-			return rawjson.Unquote(value), true
+			return plain(value), true
 		case "inlineData", "inline_data":
 			return media("data", nil, textOf(value, "mimeType", "mime_type"), member(value, "data")), true
 		case "fileData", "file_data":

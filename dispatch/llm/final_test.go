@@ -11,6 +11,13 @@ func TestFinalResponse(t *testing.T) {
 	for _, tt := range []struct{ text, reason, want string }{
 		{"Done.", "stop", "Done."}, {"Done.", "end_turn", "Done."}, {"Done.", "stop_sequence", "Done."},
 		{"Done.", "STOP", "Done."}, {"Done.", "completed", "Done."}, {" Done.\n", "", " Done.\n"},
+		{"Done.", "eos", "Done."}, {"Done.", "eos_token", "Done."}, {"Done.", "COMPLETE", "Done."}, {"Done.", "unknown", "Done."},
+		{"Done.", "FinishReasonStop", "Done."}, {"Done.", "FINISH_REASON_STOP", "Done."}, {"Done.", "1", "Done."},
+		{"Done.", "tool_calls", "Done."}, {"Done.", " ", "Done."}, {"Done.", "other", "Done."},
+		{"I refund", "FinishReasonMaxTokens", "I refund\n\n[The model's answer ended early: FinishReasonMaxTokens.]"},
+		{"I refund", "content-filter", "I refund\n\n[The model's answer ended early: content-filter.]"},
+		{"I refund", "model_context_window_exceeded", "I refund\n\n[The model's answer ended early: model_context_window_exceeded.]"},
+		{"I refund", "2", "I refund\n\n[The model's answer ended early: 2.]"},
 		{"I refund", "length", "I refund\n\n[The model's answer ended early: length.]"},
 		{"I refund", "max_tokens", "I refund\n\n[The model's answer ended early: max_tokens.]"},
 		{"I refund", "MAX_TOKENS", "I refund\n\n[The model's answer ended early: MAX_TOKENS.]"},

@@ -200,7 +200,10 @@ func (a *geminiAnswer) response(doc json.RawMessage) {
 			a.usage.read(value, geminiTokens)
 		case "candidates":
 			a.known = true
+			n := 0
 			for candidate := range rawjson.Elements(value) {
+				n++
+				a.choose(n, member(candidate, "index"))
 				a.candidate(candidate)
 			}
 		case "promptFeedback":
@@ -212,9 +215,6 @@ func (a *geminiAnswer) response(doc json.RawMessage) {
 }
 
 func (a *geminiAnswer) candidate(candidate json.RawMessage) {
-	if index(member(candidate, "index")) != 0 {
-		a.lost = true
-	}
 	if a.lost {
 		return
 	}
@@ -225,12 +225,12 @@ func (a *geminiAnswer) candidate(candidate json.RawMessage) {
 }
 
 func (a *geminiAnswer) part(part json.RawMessage) {
-	if text := member(part, "text"); rawjson.Kind(text) == '"' {
+	if text := member(part, "text"); text != nil {
 		if thought := isTrue(member(part, "thought")); thought != a.thought {
 			a.flush()
 			a.thought = thought
 		}
-		a.add(&a.text, rawjson.Unquote(text))
+		a.add(&a.text, plain(text))
 		return
 	}
 	a.flush()
@@ -329,7 +329,7 @@ func (p *partial) add(piece json.RawMessage) (made int, ok bool) {
 	for name, value := range rawjson.Members(piece) {
 		switch name {
 		case "stringValue":
-			p.text.WriteString(rawjson.Unquote(value))
+			p.text.WriteString(plain(value))
 		case "numberValue", "boolValue":
 			p.value = bytes.Clone(value)
 		case "nullValue":

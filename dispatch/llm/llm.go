@@ -3,7 +3,9 @@ package llm
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -185,19 +187,40 @@ func validate(doc json.RawMessage) error {
 
 // FinalResponse returns the text for [dispatch.Response].FinalResponse: the text of a model's last
 // message, and the reason if the message is empty or ended early. text includes the refusal, if the
-// SDK has a field for it. reason is what the provider calls finish_reason, stop_reason, finishReason
-// or blockReason. If reason is empty, the message is complete.
+// SDK has a field for it. reason is what the provider or the framework calls finish_reason,
+// stop_reason, finishReason or blockReason. A message ended early if its reason names a limit, a
+// filter, a refusal or a failure. With any other reason, or none, it is complete.
 func FinalResponse(text, reason string) string {
-	complete := false
-	switch strings.ToLower(reason) {
-	case "", "stop", "end_turn", "stop_sequence", "completed":
-		complete = true
-	}
-	switch {
+	switch reason = strings.TrimSpace(reason); {
 	case strings.TrimSpace(text) == "":
 		return "The model gave no answer: " + cmp.Or(reason, "it gave no reason") + "."
-	case complete:
-		return text
+	case endedEarly(reason):
+		return text + "\n\n[The model's answer ended early: " + reason + ".]"
 	}
-	return text + "\n\n[The model's answer ended early: " + reason + ".]"
+	return text
 }
+
+// endedEarly reports whether a reason is known to cut an answer short. Providers and frameworks spell
+// one reason in many ways: max_tokens, MAX_TOKENS, FinishReasonMaxTokens.
+func endedEarly(reason string) bool {
+	if slices.Contains(earlyNumbers, reason) {
+		return true
+	}
+	letters := strings.Map(func(r rune) rune {
+		if r = unicode.ToLower(r); r < 'a' || r > 'z' {
+			return -1
+		}
+		return r
+	}, reason)
+	return slices.ContainsFunc(earlyWords, func(word string) bool { return strings.Contains(letters, word) })
+}
+
+// earlyWords are parts of the reasons for an answer that is not whole.
+var earlyWords = []string{
+	"length", "maxtoken", "maxoutput", "limit", "exceed", "truncat", "incomplete", "insufficient", "pause",
+	"filter", "safety", "recitation", "language", "blocklist", "blocked", "prohibited", "spii", "toxic", "guardrail", "moderation",
+	"refus", "cancel", "abort", "interrupt", "timeout", "timedout", "error", "fail", "malformed", "unexpected", "toomany", "missing", "noimage",
+}
+
+// earlyNumbers are the numbers of such reasons in Gemini's API, for clients that ask for numbers.
+var earlyNumbers = []string{"2", "3", "4", "6", "7", "8", "9", "10"}

@@ -53,6 +53,35 @@ func TestMessages(t *testing.T) {
 			`{"role":"system","content":"S"}
 {"role":"user","content":"U"}
 `},
+		{"values where the format has texts", llm.OpenAIChat, `[
+			{"role":"system","content":7},
+			{"role":"assistant","content":{"text":"So."},"tool_calls":[{"id":1,"function":{"name":"f","arguments":{"a":1}}},{"id":2,"function":{"name":"g","arguments":[]}}]},
+			{"role":"tool","tool_call_id":1,"content":{"status":"shipped","type":"order"}},{"role":"tool","tool_call_id":2,"content":[{"n":1},2]},
+			{"role":"assistant","tool_calls":[{"id":3,"function":{"name":"f"}},{"id":4,"function":{"name":"f"}},{"id":5,"function":{"name":"f"}}]},
+			{"role":"tool","tool_call_id":3,"content":true},{"role":"tool","tool_call_id":4,"content":2.50},{"role":"tool","tool_call_id":5,"content":{}}]`,
+			`{"role":"system","content":"7"}
+{"role":"assistant","content":"So.","tool_calls":[{"id":"1","name":"f","arguments":{"a":1}},{"id":"2","name":"g","arguments":"[]"}]}
+{"role":"tool","content":"{\"status\":\"shipped\",\"type\":\"order\"}","tool_call_id":"1"}
+{"role":"tool","content":"[{\"n\":1},2]","tool_call_id":"2"}
+{"role":"assistant","tool_calls":[{"id":"3","name":"f","arguments":{}},{"id":"4","name":"f","arguments":{}},{"id":"5","name":"f","arguments":{}}]}
+{"role":"tool","content":"true","tool_call_id":"3"}
+{"role":"tool","content":"2.50","tool_call_id":"4"}
+{"role":"tool","content":"{}","tool_call_id":"5"}
+`},
+		{"values where Anthropic has texts", llm.Anthropic, `{"system":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":1,"name":"f","input":"{\"a\":1}"}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":1,"content":{"n":1}},{"type":"text","text":2}]}]}`,
+			`{"role":"system","content":"1"}
+{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":{"a":1}}]}
+{"role":"tool","content":"{\"n\":1}","tool_call_id":"1"}
+{"role":"user","content":"2"}
+`},
+		{"values where Responses has texts", llm.OpenAIResponses, `[{"type":"function_call","call_id":1,"name":"f","arguments":{"a":1}},{"type":"function_call_output","call_id":1,"output":{"n":1}},
+			{"type":"function_call","call_id":2,"name":"f","arguments":""},{"type":"function_call_output","call_id":2,"output":7}]`,
+			`{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":{"a":1}}]}
+{"role":"tool","content":"{\"n\":1}","tool_call_id":"1"}
+{"role":"assistant","tool_calls":[{"id":"2","name":"f","arguments":{}}]}
+{"role":"tool","content":"7","tool_call_id":"2"}
+`},
 		{"one message", llm.OpenAIChat, `{"role":"user","content":"U"}`, `{"role":"user","content":"U"}` + "\n"},
 		{"nothing", llm.OpenAIChat, `null`, ``},
 		{"an empty list", llm.OpenAIChat, `[]`, ``},
@@ -193,7 +222,7 @@ func TestMessages(t *testing.T) {
 {"role":"assistant","tool_calls":[{"id":"ws_1","name":"web_search","arguments":{"type":"search","query":"q"}},{"id":"c","name":"shell","arguments":"ls"}]}
 {"role":"tool","content":"a.txt","tool_call_id":"c"}
 {"role":"assistant","tool_calls":[{"id":"d","name":"computer","arguments":{"type":"screenshot"}}]}
-{"role":"tool","content":"{\"type\":\"computer_screenshot\"}","tool_call_id":"d"}
+{"role":"tool","content":"[image]","tool_call_id":"d"}
 {"role":"assistant","tool_calls":[{"id":"e","name":"shell","arguments":{"commands":["ls"]}}]}
 {"role":"tool","content":"[{\"stdout\":\"a\"}]","tool_call_id":"e"}
 `},
@@ -371,13 +400,11 @@ func TestMalformed(t *testing.T) {
 	}{
 		{"openai", json.RawMessage(`[]`), llm.CodeFormat, ""},
 		{llm.OpenAIChat, json.RawMessage(`[{"role":"` + secret + `"}]`), llm.CodeConversation, "/0/role"},
-		{llm.OpenAIChat, json.RawMessage(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":17}]}`), llm.CodeConversation, "/messages/1"},
 		{llm.OpenAIChat, json.RawMessage(`["` + secret + `"]`), llm.CodeConversation, "/0"},
 		{llm.OpenAIChat, json.RawMessage(`[{"role":"user"`), llm.CodeConversation, ""},
 		{llm.OpenAIChat, json.RawMessage(``), llm.CodeConversation, ""},
 		{llm.OpenAIChat, json.RawMessage(strings.Repeat(`[`, 600) + strings.Repeat(`]`, 600)), llm.CodeConversation, ""},
 		{llm.OpenAIChat, func() {}, llm.CodeConversation, ""},
-		{llm.Anthropic, json.RawMessage(`{"system":1,"messages":[]}`), llm.CodeConversation, "/system"},
 		{llm.Anthropic, json.RawMessage(`[{"role":"tool","content":"a"}]`), llm.CodeConversation, "/0/role"},
 		{llm.Anthropic, json.RawMessage(`[[]]`), llm.CodeConversation, "/0"},
 		{llm.OpenAIResponses, json.RawMessage(`{"input":[{"type":"item_reference","id":"msg_1"}]}`), llm.CodeConversation, "/input/0"},

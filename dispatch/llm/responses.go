@@ -26,7 +26,8 @@ func (c *converter) responses(item json.RawMessage) error {
 	switch rawjson.Kind(item) {
 	case '"': // the whole input
 		c.begin(dispatch.RoleUser)
-		return c.content(item)
+		c.content(item)
+		return nil
 	case '{':
 	default:
 		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(item)))
@@ -38,21 +39,17 @@ func (c *converter) responses(item json.RawMessage) error {
 	case kind == "reasoning":
 		c.assist(len(c.texts) > 0 || c.cur.ToolCalls != nil)
 		for _, name := range []string{"summary", "content"} {
-			texts, err := c.textsOf(member(item, name))
-			if err != nil {
-				return err
-			}
-			c.think(strings.Join(texts, "\n\n"))
+			c.think(strings.Join(textsOf(member(item, name)), "\n\n"))
 		}
 	case kind == "function_call", kind == "custom_tool_call":
 		c.call(textOf(item, "call_id", "id"), textOf(item, "name"), argumentsOf(member(item, "arguments", "input")))
 	case kind == "function_call_output", kind == "custom_tool_call_output":
-		return c.responsesResult(textOf(item, "call_id", "id"), "", item)
+		c.responsesResult(textOf(item, "call_id", "id"), "", item)
 	case strings.HasSuffix(kind, "_output"):
 		tool := strings.TrimSuffix(strings.TrimSuffix(kind, "_output"), "_call")
-		return c.responsesResult(cmp.Or(textOf(item, "call_id"), c.knownID(item, "id")), tool, item)
+		c.responsesResult(cmp.Or(textOf(item, "call_id"), c.knownID(item, "id")), tool, item)
 	case kind == "program", strings.HasSuffix(kind, "_call"): // a tool of the provider, which may run it too
-		return c.responsesCall(strings.TrimSuffix(kind, "_call"), item)
+		c.responsesCall(strings.TrimSuffix(kind, "_call"), item)
 	case kind == "item_reference", kind == "" && member(item, "id") != nil:
 		return c.fail("", "refers to an item that the server keeps; pass the item itself")
 	case kind == "":
@@ -73,12 +70,13 @@ func (c *converter) responsesMessage(item json.RawMessage) error {
 	default:
 		return c.fail("/role", "must be system, developer, user or assistant")
 	}
-	return c.content(member(item, "content"))
+	c.content(member(item, "content"))
+	return nil
 }
 
 // responsesCall converts a call of a tool of the provider. If the provider has run it, the call may
 // hold its own result.
-func (c *converter) responsesCall(tool string, item json.RawMessage) error {
+func (c *converter) responsesCall(tool string, item json.RawMessage) {
 	arguments := member(item, "arguments", "action", "operation")
 	for _, name := range []string{"code", "queries", "actions", "revised_prompt"} {
 		if value := member(item, name); value != nil && arguments == nil {
@@ -87,32 +85,27 @@ func (c *converter) responsesCall(tool string, item json.RawMessage) error {
 	}
 	call := c.providerCall(textOf(item, "call_id", "id"), cmp.Or(textOf(item, "name"), tool), argumentsOf(arguments))
 	switch failed, image := member(item, "error"), member(item, "result"); {
-	case rawjson.Kind(failed) == '"':
-		c.result(call.id, "", []string{rawjson.Unquote(failed)}, true)
 	case failed != nil:
-		c.result(call.id, "", []string{string(failed)}, true)
+		c.result(call.id, "", []string{plain(failed)}, true)
 	case image != nil:
 		c.result(call.id, "", []string{media("image", nil, textOf(item, "output_format"), image)}, false)
 	case responsesOutput(item) != nil:
-		return c.responsesResult(call.id, "", item)
+		c.responsesResult(call.id, "", item)
 	}
-	return nil
 }
 
 // responsesResult converts the result of a call.
-func (c *converter) responsesResult(id, tool string, item json.RawMessage) error {
-	texts, err := c.textsOf(responsesOutput(item))
+func (c *converter) responsesResult(id, tool string, item json.RawMessage) {
 	c.end()
-	c.result(id, tool, texts, false)
-	return err
+	c.result(id, tool, textsOf(responsesOutput(item)), false)
 }
 
-// responsesOutput returns the output of a call: a string, a list of parts, or one of the
-// provider's own values as a string.
+// responsesOutput returns the output of a call: a string, a list of parts, or one of the provider's own
+// values.
 func responsesOutput(item json.RawMessage) json.RawMessage {
 	output := member(item, "output", "outputs", "result", "results")
-	if tools := member(item, "tools"); output == nil && tools != nil || rawjson.Kind(output) == '{' {
-		return rawjson.Quote(cmp.Or(string(output), string(tools)))
+	if tools := member(item, "tools"); output == nil && tools != nil {
+		return rawjson.Quote(string(tools))
 	}
 	for part := range rawjson.Elements(output) {
 		if rawjson.Kind(part) == '{' && member(part, "type") == nil {
@@ -178,7 +171,7 @@ func (a *responsesAnswer) response(response json.RawMessage) {
 		case "model":
 			a.setModel(value)
 		case "id":
-			a.id = cmp.Or(rawjson.Unquote(value), a.id)
+			a.id = cmp.Or(plain(value), a.id)
 		case "usage":
 			a.usage.read(value, responsesTokens)
 		case "output":

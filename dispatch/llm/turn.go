@@ -100,12 +100,7 @@ func contentTexts(content dispatch.Content) []string {
 		}
 		return []string{string(content)} // as package dispatch would send it
 	}
-	c := converter{}
-	texts, err := c.textsOf(json.RawMessage(content))
-	if err != nil {
-		return []string{string(content)}
-	}
-	return texts
+	return textsOf(json.RawMessage(content))
 }
 
 // argumentsText returns the arguments as the model wrote them.
