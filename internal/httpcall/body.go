@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 // ErrTooLarge is the error of a body that exceeds its limit.
@@ -128,7 +130,7 @@ func read(ctx context.Context, response *http.Response, limit int64) ([]byte, er
 	}
 	size := int64(512)
 	if length := response.ContentLength; length >= 0 {
-		size = min(length, mostAtOnce) + 1 // one more, so that the end is seen without growing
+		size = httpserve.Announced(length, mostAtOnce) + 1 // one more, so that the end is seen without growing
 	}
 	body := make([]byte, 0, size)
 	for {

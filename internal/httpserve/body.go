@@ -46,6 +46,15 @@ func unsetDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
+// Announced returns the length that a peer announces for a body, or most if that is less or the length is
+// unknown. A peer may announce any int64, so nothing else calculates with an announced length.
+func Announced(length, most int64) int64 {
+	if length < 0 {
+		return most
+	}
+	return min(length, most)
+}
+
 // Body is the body of one request, bounded in bytes and time. Its errors are [ErrTooLarge],
 // [ErrTimeout] and errors of the connection. It must not be copied after its first use.
 type Body struct {
@@ -141,7 +150,7 @@ func (b *Body) Err() error {
 func (b *Body) Head(n int) ([]byte, error) {
 	size := min(n, minBuffer)
 	if length := b.r.ContentLength; length >= 0 {
-		size = int(min(int64(n), length+1)) // one more, so that the end is seen without growing
+		size = int(Announced(length, int64(n)-1)) + 1 // one more, so that the end is seen without growing
 	}
 	body := make([]byte, 0, size)
 	for b.err == nil && len(body) < n {
@@ -162,7 +171,7 @@ func (b *Body) Rest(body []byte, room func(n int64) bool) ([]byte, error) {
 			most := int64(len(body)) + b.left + 1
 			size := min(max(2*int64(cap(body)), minBuffer), most)
 			if length := b.r.ContentLength; length >= int64(cap(body)) {
-				size = min(size, length+1)
+				size = min(size, Announced(length, most-1)+1)
 			}
 			if room != nil && !room(min(size, most-1)) {
 				LeaveBody(b.w, b.r)
@@ -202,5 +211,5 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, deadline time
 	if b.err != nil || r.ContentLength < 0 {
 		return b.Rest(nil, nil)
 	}
-	return b.Rest(make([]byte, 0, min(r.ContentLength, maxTrusted)+1), nil) // one more, so that the end is seen without growing
+	return b.Rest(make([]byte, 0, Announced(r.ContentLength, maxTrusted)+1), nil) // one more, so that the end is seen without growing
 }

@@ -71,6 +71,25 @@ func TestReadBodyWithoutALimit(t *testing.T) {
 	}
 }
 
+// Head, too, reads with any limit and any announced length.
+func TestHeadWithoutALimit(t *testing.T) {
+	for _, length := range []int64{-1, 0, 1, 1 << 40, math.MaxInt64 - 1, math.MaxInt64} {
+		for _, n := range []int{1, 2, 512, 64<<10 + 1} {
+			r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
+			r.ContentLength = length
+			b := httpserve.OpenBody(httptest.NewRecorder(), r, math.MaxInt64, time.Now().Add(time.Minute))
+			head, err := b.Head(n)
+			if length == math.MaxInt64 {
+				if err != httpserve.ErrTooLarge {
+					t.Errorf("2^63-1 bytes announced, %d read: %v", n, err)
+				}
+			} else if want := "{}"[:min(n, 2)]; err != nil || string(head) != want || cap(head) > n {
+				t.Errorf("%d bytes announced: %q of %d, %v; want %q", length, head, cap(head), err, want)
+			}
+		}
+	}
+}
+
 // Which answers end the connection, and which bound the time of the body that is left.
 func TestLeaveBody(t *testing.T) {
 	for _, tt := range []struct {

@@ -51,12 +51,14 @@ func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
 		sent   string
 		status int
 	}{
-		"no path":        {"POST /nowhere" + rest + "\r\n", 404},
-		"a redirect":     {"POST /tools" + rest + "\r\n", 307},
-		"no id":          {"PUT /tools/x" + rest + "\r\n", 422},
-		"no JSON":        {"POST /tools/" + rest + "\r\n", 422},
-		"no form":        {"POST /tools/upload" + rest + "\r\n", 422},
-		"a broken form":  {"POST /tools/upload" + rest + form + "--b\r\nno header\r\n\r\n", 422},
+		"no path":       {"POST /nowhere" + rest + "\r\n", 404},
+		"a redirect":    {"POST /tools" + rest + "\r\n", 307},
+		"no id":         {"PUT /tools/x" + rest + "\r\n", 422},
+		"no JSON":       {"POST /tools/" + rest + "\r\n", 422},
+		"no form":       {"POST /tools/upload" + rest + "\r\n", 422},
+		"a broken form": {"POST /tools/upload" + rest + form + "--b\r\nno header\r\n\r\n", 422},
+		"a long form": {"POST /tools/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key-one\r\n" +
+			"Content-Length: 9223372036854775807\r\n" + form, 413},
 		"too many parts": {"POST /tools/upload" + rest + form + strings.Repeat("--b\r\nA: b\r\n\r\n\r\n", 20), 413},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
+	"github.com/toolwire/toolwire/internal/httpserve/hostiletest"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/cassette"
 )
@@ -136,4 +137,24 @@ func TestFaultsBehindTheHandler(t *testing.T) {
 				})
 		})
 	}
+}
+
+// The cassette's handler needs no credential: the client's token belongs to the proxy behind it.
+func TestLongestAnnouncedBody(t *testing.T) {
+	hostiletest.Run(t, func(t testing.TB) hostiletest.Subject {
+		ran := 0
+		c, err := cassette.New(filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return hostiletest.Subject{
+			Handler: c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				ran++
+				envelope(w, "a", "{}")
+			})),
+			Path: "/tools/a", Credential: "Authorization: Bearer " + token, Body: "{}", MaxBody: 1 << 20,
+			Ran: func() int { return ran },
+		}
+	}, hostiletest.Select(hostiletest.Rows, "a good request", "2^63-1 bytes are announced"))
 }

@@ -25,7 +25,7 @@ func TestHostileRequests(t *testing.T) {
 			Ran: func() int { return len(m.Requests()) },
 		}
 	}, hostiletest.Select(hostiletest.Rows, "a good request", "two lengths that differ", "PATCH, the body is there", "PATCH, the body is withheld",
-		"a body that ends too early", "the continuation is asked for", "byte by byte"))
+		"2^63-1 bytes are announced", "a body that ends too early", "the continuation is asked for", "byte by byte"))
 }
 
 func TestBodyIsBounded(t *testing.T) {

@@ -170,6 +170,8 @@ func bodies() []Row {
 			<-x.server.over
 			x.close()
 		}, Want: tooLarge, sentinel: true},
+		{Name: "2^63-1 bytes are announced", serve: say(start + "Content-Length: 9223372036854775807\r\n\r\n{"),
+			Want: tooLarge, sentinel: true},
 		{Name: "no Content-Length, until the end",
 			serve: func(x *session) { x.write("%s%s", untilClose, x.server.good); x.close() }, Want: ok},
 		{Name: "no Content-Length, no end", serve: func(x *session) {

@@ -2,6 +2,7 @@ package hostiletest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,7 @@ func Sentinels() []Row {
 		"a good request", "two lengths that differ", "no credential", "the credential twice", "another credential",
 		"no credential, the body is withheld", "no credential, half of the body is withheld", "no credential, chunks without an end",
 		"no credential, the continuation is asked for and the body withheld", "no credential, a huge body is announced",
+		"no credential, 2^63-1 bytes are announced", "2^63-1 bytes are announced",
 		"no credential, the body is a good request", "no credential, the body is a part of a good request",
 		"PATCH, the body is there", "PATCH, the body is withheld",
 		"one byte too many is announced and there", "one byte too many is announced and withheld", "one byte too many in chunks",
@@ -228,6 +230,10 @@ var refusedBodies = []Row{
 		Send: one(func(s *Subject) string { return s.post("{", announced(int64(9_000_000_000_000))) }), Want: []int{401},
 	},
 	{
+		Name: "no credential, 2^63-1 bytes are announced",
+		Send: one(func(s *Subject) string { return s.post("{", announced(int64(math.MaxInt64))) }), Want: []int{401}, Withheld: true,
+	},
+	{
 		Name: "no credential, the body is a good request",
 		Send: one(func(s *Subject) string { return s.post(s.Good(), length(s.Good())) }), Want: []int{401}, Usable: true,
 	},
@@ -303,6 +309,16 @@ var bodies = []Row{
 	{
 		Name: "a huge body is announced",
 		Send: one(func(s *Subject) string { return s.post("{", s.Credential, announced(int64(9_000_000_000_000))) }), Want: []int{413},
+	},
+	{
+		Name: "2^63-1 bytes are announced",
+		Send: one(func(s *Subject) string { return s.post("{", s.Credential, announced(int64(math.MaxInt64))) }),
+		Want: []int{413}, Withheld: true,
+	},
+	{
+		Name: "2^63-1 bytes are announced, and a good request follows",
+		Send: one(func(s *Subject) string { return s.post(s.Good(), s.Credential, announced(int64(math.MaxInt64))) }),
+		Want: []int{413}, Withheld: true,
 	},
 	{
 		Name: "a huge body is announced, and the continuation asked for",

@@ -150,6 +150,7 @@ var HTTP2Rows = []HTTP2Row{
 	{Name: "h2: te", Send: more("te", "gzip"), Want: 400, Usable: true},
 	{Name: "h2: a length that is too short", Send: more("content-length", "1"), Want: 0, Usable: true},
 	{Name: "h2: a length that is too long", Send: more("content-length", "999"), Want: 400, Usable: true},
+	{Name: "h2: 2^63-1 bytes are announced", Send: more("content-length", "9223372036854775807"), Want: 413, Usable: true},
 	{Name: "h2: a length that is not a number", Send: more("content-length", "x"), Want: 0, Usable: true},
 	{Name: "h2: a name in upper case", Send: alone(adding("X-A", "x")), Want: 0, Usable: true},
 	{Name: "h2: a name with a space", Send: alone(adding("x a", "x")), Want: 0, Usable: true},

@@ -167,10 +167,7 @@ func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, cl
 		return nil, http.StatusUnauthorized, "run_token_expired", "the run is over"
 	}
 	r.requests++
-	r.received += max(req.ContentLength, 0)
-	if req.ContentLength < 0 {
-		r.received += httpcall.BodyBytes // of unknown length: the most that the proxy accepts
-	}
+	r.received += httpserve.Announced(req.ContentLength, httpcall.BodyBytes) // the proxy accepts no more
 	if r.requests > r.bounds.requests || r.received > r.bounds.bytes {
 		r.refused++
 		return nil, http.StatusTooManyRequests, "rate_limited", "the run has sent more than the page keeps of one run"
