@@ -433,7 +433,7 @@ func (c *checkup) conceal(text string) string {
 // quote returns text of the endpoint on one line. It hides secrets before it cuts the text, so that
 // no part of a secret remains.
 func (c *checkup) quote(text string) string {
-	return terminal.Cut(strings.Join(strings.Fields(bounded.Clean(c.conceal(text))), " "), 200)
+	return terminal.Cut(bounded.Clean(strings.Join(strings.Fields(c.conceal(text)), " ")), 200)
 }
 
 // name returns the target for the report, without parts of its URL that may be secret.

@@ -152,10 +152,13 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 				name, f.Seen = fmt.Sprintf("%d checks", len(names)), f.Seen+": "+strings.Join(names, ", ")
 			}
 		}
-		table.Row(
-			terminal.Cell{Text: string(f.Status), Style: styles[f.Status]}, terminal.PlainCell(name),
-			terminal.Cell{Text: strings.Join(f.lines(maxDetails), "\n"), Style: style},
-		)
+		for i, line := range f.lines(maxDetails) {
+			status := terminal.Cell{Text: string(f.Status), Style: styles[f.Status]}
+			if i > 0 {
+				status, name = terminal.Cell{}, ""
+			}
+			table.Row(status, terminal.PlainCell(name), terminal.Cell{Text: line, Style: style})
+		}
 	}
 	var sum []string
 	for _, s := range []Status{StatusFailed, StatusWarning, StatusOK, StatusSkipped} {
@@ -180,21 +183,22 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	return err
 }
 
-// lines returns the finding in lines that fit beside its name on a screen of 120 columns.
+// lines returns the finding in lines that fit beside its name on a screen of 120 columns. What the agent says may
+// continue in lines that begin with "| ".
 func (f *Finding) lines(details int) []string {
-	lines := wrap("", f.Seen)
+	lines := wrap("", "| ", f.Seen)
 	for i, d := range f.Details {
 		if i == details {
 			lines = append(lines, fmt.Sprintf("- and %d more", len(f.Details)-i))
 			break
 		}
-		lines = append(lines, wrap("- ", d)...)
+		lines = append(lines, wrap("- ", "| ", d)...)
 	}
 	if f.Rule != "" {
-		lines = append(lines, wrap("  ", fmt.Sprintf("%s: %s", f.Severity, f.Rule))...)
+		lines = append(lines, wrap("  ", "  ", fmt.Sprintf("%s: %s", f.Severity, f.Rule))...)
 	}
 	if f.Do != "" {
-		lines = append(lines, wrap("→ ", f.Do)...)
+		lines = append(lines, wrap("→ ", "  ", f.Do)...)
 	}
 	if f.Reproduce != "" && f.Rule != "" {
 		for command := range strings.Lines(f.Reproduce) {
@@ -204,13 +208,13 @@ func (f *Finding) lines(details int) []string {
 	return lines
 }
 
-// wrap breaks text between words. Lines after the first are indented by the width of the mark.
-func wrap(mark, text string) (lines []string) {
+// wrap breaks text between words. The first line begins with mark, and the others with next.
+func wrap(mark, next, text string) (lines []string) {
 	const width = 92
 	line, space := mark, ""
 	for word := range strings.FieldsSeq(text) {
 		if space != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines, line, space = append(lines, line), strings.Repeat(" ", utf8.RuneCountInString(mark)), ""
+			lines, line, space = append(lines, line), next, ""
 		}
 		line, space = line+space+word, " "
 	}

@@ -32,7 +32,7 @@ warning  tls        plain http
                     - the URL ` + "\uFFFD" + `[2Jx
                     → Use https.
 failed   ping       word word word word word word word word word word word word word word word word word word
-                    word word word word word word word word word word word word
+                    | word word word word word word word word word word word word
                     → Answer it.
 skipped  2 checks   needs ping, which failed: method, dispatch
 skipped  proxy      no proxy base is given

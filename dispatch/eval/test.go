@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/bounded"
 )
 
 // Test is [Run] for tests: a subtest for each case, below the subtest "cases", so that go test -run
@@ -54,12 +55,15 @@ func show(t *testing.T, e *Experiment, trials []Trial) {
 		switch trial := &trials[i]; {
 		case trial.Number == 0 || trial.Verdict == Passed: // or it did not run because of FirstFailure
 		case trial.Verdict == Skipped:
-			t.Skip(trial.Reason)
+			t.Skip(bounded.Paragraph(trial.Reason, maxReason))
 		default:
-			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial.Number), why(trial))
+			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial.Number), bounded.Paragraph(why(trial), maxReason))
 		}
 	}
 }
+
+// maxReason is how many characters of a reason a failed subtest shows. A panic has its stack.
+const maxReason = 8000
 
 // why returns cause and reason.
 func why(t *Trial) string {

@@ -13,7 +13,7 @@ func TestLines(t *testing.T) {
 		{"four", "four", "four", `"four"`},
 		{"éééé", "éééé", "éééé", `"éééé"`},
 		{"ééééé", "éééé… (10 bytes)", "éééé… (10 bytes)", `"éééé"… (10 bytes)`},
-		{"a\nb", "a\nb", "a b", `"a\nb"`},
+		{"a\nb", "a\n| b", "a b", `"a\nb"`},
 		{"\r\t\u2028\u2029", "    ", "    ", `"\r\t\u2028\u2029"`},
 		{"\x1b\u009b\u202e\x00", "\uFFFD\uFFFD\uFFFD\uFFFD", "\uFFFD\uFFFD\uFFFD\uFFFD", `"\x1b\u009b\u202e\x00"`},
 		{"a\xffb", "a\uFFFDb", "a\uFFFDb", `"a\xffb"`},
@@ -30,9 +30,39 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// CI engines take commands from what a program prints: "::name::" at the beginning of a line, "##[name]" and
+// "##name[" anywhere, and they ignore characters that cannot be seen.
+func TestCleanLeavesNoCommands(t *testing.T) {
+	for in, want := range map[string]string{
+		"done\n::error::x\n  ::set-output name=a::b\n\n| c": "done\n| ::error::x\n|   ::set-output name=a::b\n| \n| c",
+		"::error::x":                  "| ::error::x",
+		"\u00a0\u200d:\u200b:debug::": "| \u00a0\u200d:\u200b:debug::",
+		"a::b":                        "a::b",
+		": ::b":                       ": ::b",
+		"x ##[add-mask]a":             "x ## [add-mask]a",
+		"###[a] ##vso[b] ##é[c]":      "### [a] ## vso[b] ## é[c]",
+		"#\u200d#\u2060\ufe0f[a]":     "#\u200d#\u2060\ufe0f [a]",
+		"#[derive] ## [a] ##1 #ff":    "#[derive] ## [a] ##1 #ff",
+		"a\r::b\u0085::c\u2028::d":    "a ::b\uFFFD::c ::d",
+		"a\r\n::b":                    "a \n| ::b",
+		"--- a\n--- PASS: TestA":      "--- a\n| --- PASS: TestA",
+	} {
+		got := bounded.Clean(in)
+		if got != want {
+			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
+		}
+		if again := bounded.Clean(got); again != got {
+			t.Errorf("Clean(%q) = %q", got, again)
+		}
+	}
+	if got := bounded.Quoted("##[a]", 10) + bounded.Line("a\n##[b]", 10); got != `"## [a]"a ## [b]` {
+		t.Error(got)
+	}
+}
+
 func TestParagraph(t *testing.T) {
 	for in, want := range map[string]string{
-		"": "", "a\n": "a", "a\nb: \x1b\n\n": "a\n  b: \uFFFD", strings.Repeat("x", 11): "xxxxxxxxxx… (11 bytes)",
+		"": "", "a\n": "a", "a\nb: \x1b\n\n": "a\n  | b: \uFFFD", strings.Repeat("x", 11): "xxxxxxxxxx… (11 bytes)",
 	} {
 		if got := bounded.Paragraph(in, 10); got != want {
 			t.Errorf("Paragraph(%q) = %q, want %q", in, got, want)

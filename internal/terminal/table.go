@@ -7,7 +7,7 @@ import (
 	"github.com/toolwire/toolwire/internal/bounded"
 )
 
-// Cell is one cell of a [Table]. Its text may have several lines.
+// Cell is one cell of a [Table].
 type Cell struct {
 	Text  string
 	Style Style
@@ -23,11 +23,11 @@ type Table struct {
 	rows [][]Cell
 }
 
-// Row adds a row. Cells are cleaned, see [bounded.Clean]. Rows may differ in length.
+// Row adds a row. Cells are cleaned, see [bounded.Clean], and line breaks become spaces. Rows may differ in length.
 func (t *Table) Row(cells ...Cell) {
 	row := make([]Cell, len(cells))
 	for i, c := range cells {
-		c.Text = bounded.Clean(c.Text)
+		c.Text = bounded.Clean(strings.ReplaceAll(c.Text, "\n", " "))
 		row[i] = c
 	}
 	t.rows = append(t.rows, row)
@@ -44,9 +44,7 @@ func (t *Table) Write(w io.Writer, colour bool) error {
 			if i == len(row)-1 && i > 0 && i < len(widths)-1 {
 				continue // a short row's last cell may run over the columns that it does not have
 			}
-			for line := range strings.Lines(c.Text) {
-				widths[i] = max(widths[i], width(strings.TrimRight(line, "\n")))
-			}
+			widths[i] = max(widths[i], width(c.Text))
 		}
 	}
 	var b strings.Builder
@@ -57,34 +55,21 @@ func (t *Table) Write(w io.Writer, colour bool) error {
 	return err
 }
 
-// writeRow writes a row, of as many lines as its longest cell has.
 func writeRow(b *strings.Builder, row []Cell, widths []int, colour bool) {
-	lines := make([][]string, len(row))
-	height := 1
+	var pending strings.Builder // spaces are written only before something
 	for i, c := range row {
-		lines[i] = strings.Split(c.Text, "\n")
-		height = max(height, len(lines[i]))
-	}
-	for n := range height {
-		var pending strings.Builder // spaces are written only before something
-		for i, c := range row {
-			text := ""
-			if n < len(lines[i]) {
-				text = lines[i][n]
-			}
-			pad := strings.Repeat(" ", max(0, widths[i]-width(text)))
-			if c.Right {
-				pending.WriteString(pad)
-			}
-			if text != "" {
-				b.WriteString(pending.String() + Paint(colour, c.Style, text))
-				pending.Reset()
-			}
-			if !c.Right {
-				pending.WriteString(pad)
-			}
-			pending.WriteString("  ")
+		pad := strings.Repeat(" ", max(0, widths[i]-width(c.Text)))
+		if c.Right {
+			pending.WriteString(pad)
 		}
-		b.WriteByte('\n')
+		if c.Text != "" {
+			b.WriteString(pending.String() + Paint(colour, c.Style, c.Text))
+			pending.Reset()
+		}
+		if !c.Right {
+			pending.WriteString(pad)
+		}
+		pending.WriteString("  ")
 	}
+	b.WriteByte('\n')
 }

@@ -52,8 +52,8 @@ func Paint(colour bool, style Style, text string) string {
 	return codes[style] + text + "\x1b[0m"
 }
 
-// Entry returns an entry of a timeline: a label in ten columns, and a text from outside, clean, whose
-// following lines are indented, so that none of them looks like another entry.
+// Entry returns an entry of a timeline: a label in ten columns, and a text from outside, see [bounded.Clean], whose
+// following lines are indented.
 func Entry(label, text string) string {
 	return fmt.Sprintf("%-10s %s\n", label, strings.ReplaceAll(bounded.Clean(text), "\n", "\n           "))
 }

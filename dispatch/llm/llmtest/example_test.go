@@ -81,11 +81,11 @@ func ExampleStep_Expect() {
 	// Output:
 	// 200 {"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"done","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}} <nil>
 	// llmtest: example_test.go:64: step 1 (text) of the conversation: the model was offered the tools [], want ["get_order"]
-	//   the first user message: "Refund #4521."
-	//   the result of the tool call "call_1": "{\"status\":\"lost\"}"
+	// |   the first user message: "Refund #4521."
+	// |   the result of the tool call "call_1": "{\"status\":\"lost\"}"
 	// llmtest: example_test.go:64: step 1 (text) of the conversation: the result of the tool call "call_1" is "{\"status\":\"lost\"}", want it to contain "\"shipped\""
-	//   the first user message: "Refund #4521."
-	//   the result of the tool call "call_1": "{\"status\":\"lost\"}"
+	// |   the first user message: "Refund #4521."
+	// |   the result of the tool call "call_1": "{\"status\":\"lost\"}"
 }
 
 // Agents that talk to the model at the same time have a conversation each.
