@@ -3,6 +3,7 @@ package eval
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -216,17 +217,42 @@ func encodeLine(v any) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// valid reports whether a line that was read is one of a trial that ended.
-func (r *record) valid() bool {
-	for name, value := range r.Scores {
-		if !(value >= 0 && value <= 1) && (!slices.Contains(measures, name) || value < 0 || value > maxMeasure) {
-			return false
+// decode reads a line of a file of results.
+func (r *record) decode(line []byte) error {
+	if err := rawjson.DecodeOwn(line, r); err != nil {
+		return err
+	}
+	if r.Result != nil {
+		if err := rawjson.CheckOwn(r.Result, dispatchtest.Result{}); err != nil {
+			return err
 		}
 	}
-	if slices.ContainsFunc(r.Usage, func(u usage) bool { return u.Input < 0 || u.Output < 0 }) {
-		return false
+	return r.check()
+}
+
+// maxTook is the most milliseconds that a trial can have taken: more is no time.Duration.
+const maxTook = math.MaxInt64 / 1e6
+
+// check returns what no line of a trial that ended has.
+func (r *record) check() error {
+	for name, value := range r.Scores {
+		if !(value >= 0 && value <= 1) && (!slices.Contains(measures, name) || value < 0 || value > maxMeasure) {
+			return fmt.Errorf("the score %s is not from 0 to 1", shown(name))
+		}
 	}
-	return r.ID != "" && r.Trial >= 1 && r.Fingerprint != nil && slices.Contains([]Verdict{Passed, Failed, Errored, Skipped}, r.Verdict)
+	switch {
+	case slices.ContainsFunc(r.Usage, func(u usage) bool { return u.Input < 0 || u.Output < 0 }), r.Retries < 0, r.Turns < 0:
+		return errors.New("it has a negative number")
+	case r.ID == "" || r.Trial < 1:
+		return errors.New("it names no trial")
+	case r.Fingerprint == nil:
+		return errors.New("it has no fingerprint")
+	case !(r.TookMS >= 0 && r.TookMS <= maxTook):
+		return errors.New("took_ms is not a time")
+	case !slices.Contains([]Verdict{Passed, Failed, Errored, Skipped}, r.Verdict):
+		return fmt.Errorf("the verdict %s is not one that this version writes", shown(string(r.Verdict)))
+	}
+	return nil
 }
 
 // causes are those that a line may have.
@@ -290,7 +316,7 @@ func (s span) read() (*record, error) {
 		return nil, fmt.Errorf("eval: the stored result cannot be read: %s, byte %d: %w", s.file, s.offset, err)
 	}
 	var r record
-	if err := json.Unmarshal(text, &r); err != nil {
+	if err := r.decode(text); err != nil {
 		return nil, fmt.Errorf("eval: the stored result cannot be read: %s has changed: %w", s.file, err)
 	}
 	return &r, nil
@@ -312,7 +338,7 @@ func (t *Trial) graded() (*dispatchtest.Result, []Mismatch, error) {
 		return nil, nil, err
 	}
 	result := new(dispatchtest.Result)
-	if err := json.Unmarshal(r.Result, result); err != nil {
+	if err := rawjson.DecodeOwn(r.Result, result); err != nil {
 		return nil, nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
 	}
 	if t.differ != nil { // it was graded again

@@ -3,7 +3,6 @@ package eval
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // resultsFormat is the first member of a file of results: its name and version.
@@ -60,21 +60,25 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 			bad(invalidResults, "%v", err)
 			return h, end
 		case n == 1:
-			if err := json.Unmarshal(text, &h); err != nil || !h.valid() {
+			err := rawjson.DecodeOwn(text, &h)
+			if err == nil {
+				err = h.check()
+			}
+			if err != nil {
 				if f := h.Format; f != resultsFormat && strings.HasPrefix(f, formatName) {
 					bad(invalidResults, "the file has the format %s and this version reads %s: run the experiment again", shown(f), shown(resultsFormat))
 				} else {
-					bad(invalidResults, "the line is not the header of a file of results that this version reads")
+					bad(invalidResults, "the line is not the header of a file of results that this version reads%s", because(err))
 				}
 				return header{}, end
 			}
 		default:
 			var r record
-			if err := json.Unmarshal(text, &r); err != nil || !r.valid() {
-				if _, err := lines.Peek(1); err != nil { // what a machine that lost power may leave
+			if err := r.decode(text); err != nil {
+				if _, over := lines.Peek(1); over != nil && torn(err) { // what a machine that lost power may leave
 					return h, end
 				}
-				bad(invalidResults, "the line is not a result: remove it to run its trial again")
+				bad(invalidResults, "the line is not a result%s: remove it to run its trial again", because(err))
 				break
 			}
 			if !slices.Contains(causes, r.Cause) {
@@ -99,9 +103,41 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 	}
 }
 
-func (h *header) valid() bool {
-	_, ok := parseShard(h.Shard)
-	return ok && h.Format == resultsFormat && h.Trials >= 1 && h.Trials <= maxTrials
+// check returns what no header of this format has.
+func (h *header) check() error {
+	places := map[int]bool{}
+	for _, place := range h.Cases {
+		if place < 0 || place >= maxTogether || places[place] {
+			return errors.New("two cases have one place, or a case has none")
+		}
+		places[place] = true
+	}
+	switch _, ok := parseShard(h.Shard); {
+	case h.Format != resultsFormat:
+		return errors.New("it names no format")
+	case !ok:
+		return errors.New("it names no shard")
+	case h.Trials < 1 || h.Trials > maxTrials:
+		return fmt.Errorf("it has %d trials of each case", h.Trials)
+	}
+	return nil
+}
+
+// torn reports whether a line is not whole JSON.
+func torn(err error) bool {
+	bad, is := errors.AsType[*rawjson.Error](err)
+	return is && bad.Offset > 0 || is && bad.Pointer == ""
+}
+
+// because says why a line that is whole JSON cannot be used.
+func because(err error) string {
+	if torn(err) {
+		return ""
+	}
+	if bad, is := errors.AsType[*rawjson.Error](err); is {
+		return " (" + bad.Pointer + " " + bad.Problem + ")"
+	}
+	return " (" + err.Error() + ")"
 }
 
 // header returns the first line of the file of results of an experiment.

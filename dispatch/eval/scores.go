@@ -127,24 +127,20 @@ const maxModel = 200
 
 // usageOf returns the tokens that a response reports, and which of them it does.
 func usageOf(body string) (u usage, in, out bool) {
-	var response struct {
-		Metadata struct {
-			Model  any         `json:"model"`
-			Input  json.Number `json:"total_input_tokens"`
-			Output json.Number `json:"total_output_tokens"`
-		} `json:"metadata"`
+	response := json.RawMessage(body)
+	if rawjson.Check(response, rawjson.Limits{Mode: rawjson.Liberal}) != nil { // it reports nothing
+		return u, false, false
 	}
-	_ = json.Unmarshal([]byte(body), &response) // a response that is not valid reports nothing
-	model, _ := response.Metadata.Model.(string)
-	u.Model = bounded.Prefix(model, maxModel)
-	u.Input, in = count(response.Metadata.Input)
-	u.Output, out = count(response.Metadata.Output)
+	metadata := rawjson.Member(response, "metadata")
+	u.Model = bounded.Prefix(rawjson.Unquote(rawjson.Member(metadata, "model")), maxModel)
+	u.Input, in = count(rawjson.Member(metadata, "total_input_tokens"))
+	u.Output, out = count(rawjson.Member(metadata, "total_output_tokens"))
 	return u, in, out
 }
 
 // count reads a number of tokens, which may be written as 1842.0. Sums of counts do not overflow.
-func count(tokens json.Number) (n int64, known bool) {
-	v, err := tokens.Float64() // infinite if it is too large
+func count(tokens json.RawMessage) (n int64, known bool) {
+	v, err := strconv.ParseFloat(string(tokens), 64) // infinite if it is too large; an error if it is no number
 	if v < 0 || err != nil && !math.IsInf(v, 1) {
 		return 0, false
 	}
@@ -167,7 +163,8 @@ func ParsePrices(data []byte) (Prices, error) {
 	if rawjson.Check(data, rawjson.Limits{}) == nil {
 		for model, price := range rawjson.Members(data) {
 			p := Price{-1, -1}
-			if err := json.Unmarshal(price, &p); err != nil || !(p.Input >= 0 && p.Output >= 0) {
+			wrong := rawjson.ReadFields(price, map[string]any{"input": &p.Input, "output": &p.Output})
+			if len(wrong) > 0 || p.Input < 0 || p.Output < 0 {
 				return nil, fmt.Errorf(`eval: the price of %s is not {"input": …, "output": …} with numbers that are not negative`, shown(model))
 			}
 			prices[model] = p
