@@ -35,6 +35,10 @@ func mcpAgent(ask model) dispatch.Agent {
 			return nil, err
 		}
 		defer session.Close()
+		peer, _, err := mcpbridge.Connect(ctx, session)
+		if err != nil {
+			return nil, err
+		}
 
 		conversation := []message{{Role: "user", Content: run.Instruction}}
 		for {
@@ -46,7 +50,7 @@ func mcpAgent(ask model) dispatch.Agent {
 				return &dispatch.Response{FinalResponse: llm.FinalResponse(reply.Content, reason)}, nil
 			}
 			results, err := proxy.Each(ctx, reply.ToolCalls, func(ctx context.Context, call toolCall) (message, error) {
-				result, err := mcpbridge.CallForModel(ctx, session, call.ID, call.Function.Name, call.Function.Arguments)
+				result, err := peer.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
 				return message{Role: "tool", ToolCallID: call.ID, Content: result.Text}, err
 			})
 			if err != nil {

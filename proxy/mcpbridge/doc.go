@@ -12,13 +12,13 @@
 //		…
 //	}
 //
-// [Tools] returns the tools of an MCP server as declarations, and [CallForModel] calls one for a
-// model. [Handler] makes them tools of a toolbox, and [Call] makes them behaviors of a
-// proxytest.World. See the examples.
+// [Connect] returns a [Peer], an MCP server with the tools that can be declared, and the problems of the
+// others. [Peer.CallForModel] calls a tool for a model. [Peer.Handler] makes the tools tools of a toolbox, and
+// [Peer.Call] makes them behaviors of a proxytest.World. See the examples.
 //
 // # Limits
 //
-// The SDK bounds one message to 16 MiB and 1,000 levels. [Tools], [Call] and [CallForModel] have their own bounds
+// The SDK bounds one message to 16 MiB and 1,000 levels. Connect and the functions of a Peer have their own bounds
 // below that. They have no time limit of their own; give them a context that ends.
 //
 // # Errors
@@ -27,7 +27,7 @@
 // secret of the connection, which this package does not know. Errors therefore do not contain such
 // text. A [run token] is never sent to an MCP client.
 //
-// All functions, and the server, are safe for concurrent use.
+// All functions, servers and peers are safe for concurrent use.
 //
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
 // [run token]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run-token

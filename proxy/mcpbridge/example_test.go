@@ -93,16 +93,19 @@ func orderServer() *mcp.ClientSession {
 }
 
 // The tools of an MCP server become tools of a toolbox, beside the agent's own.
-func ExampleHandler() {
+func ExamplePeer_Handler() {
 	session := orderServer()
 	defer session.Close()
-	tools, err := mcpbridge.Tools(ctx, session)
+	peer, problems, err := mcpbridge.Connect(ctx, session)
 	if err != nil {
 		log.Fatal(err)
 	}
+	for _, p := range problems {
+		log.Print(p) // a tool that cannot be declared
+	}
 
 	var list []toolbox.Tool
-	for _, t := range tools {
+	for _, t := range peer.Tools() {
 		list = append(list, toolbox.Tool{Name: t.Name, Description: t.Description, Parameters: t.InputSchema, Handler: "mcp.orders"})
 	}
 	document, err := json.Marshal(list)
@@ -110,7 +113,7 @@ func ExampleHandler() {
 		log.Fatal(err)
 	}
 	box, err := toolbox.Parse(document, &toolbox.Options{Handlers: map[string]toolbox.Handler{
-		"mcp.orders": mcpbridge.Handler(session),
+		"mcp.orders": peer.Handler(),
 	}})
 	if err != nil {
 		log.Fatal(err)
@@ -127,17 +130,17 @@ func ExampleHandler() {
 }
 
 // The tools of an MCP server are the behaviors of a world.
-func ExampleCall() {
+func ExamplePeer_Call() {
 	session := orderServer()
 	defer session.Close()
-	tools, err := mcpbridge.Tools(ctx, session)
+	peer, _, err := mcpbridge.Connect(ctx, session)
 	if err != nil {
 		log.Fatal(err)
 	}
-	world := proxytest.World{Tools: tools, Behaviors: map[string]proxytest.Behavior{}}
-	for _, t := range tools {
+	world := proxytest.World{Tools: peer.Tools(), Behaviors: map[string]proxytest.Behavior{}}
+	for _, t := range world.Tools {
 		world.Behaviors[t.Name] = func(r *proxytest.Request) (any, error) {
-			return mcpbridge.Call(r.Context(), session, r.Tool, r.Arguments)
+			return peer.Call(r.Context(), r.Tool, r.Arguments)
 		}
 	}
 

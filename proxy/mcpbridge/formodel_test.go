@@ -11,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/mcpbridge"
 )
 
 // What a model reads over MCP is what it reads from a client of the run.
@@ -44,8 +43,8 @@ func TestCallForModel(t *testing.T) {
 				return ctx
 			}})
 			session := connect(t, overMemory(t, newServer(t, t.Context(), client)), "")
-			ctx := proxy.WithActor(t.Context(), "supervisor/orders")
-			got, err := mcpbridge.CallForModel(ctx, session, "call_1", tt.tool, tt.args)
+			ctx := proxy.WithCallID(proxy.WithActor(t.Context(), "supervisor/orders"), "call_1")
+			got, err := peerOf(t, session).CallForModel(ctx, tt.tool, tt.args)
 			if err != nil || got.Failed != tt.failed || got.Text != tt.text {
 				t.Errorf("%s, %t, %v; want %s", got.Text, got.Failed, err, tt.text)
 			}
@@ -87,11 +86,11 @@ func TestCallForModelOfOtherServers(t *testing.T) {
 		{"a large result", mcp.CallToolResult{Content: texts(strings.Repeat("x", 1<<20+1))}, nil,
 			`{"error":"response_too_large","detail":"the result has more than 1048576 bytes; ask for less in one call"}`, "", true},
 		{"rejected arguments", mcp.CallToolResult{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "hunter2"},
-			`{"error":"invalid_arguments","detail":"the MCP server does not have the tool, or rejects the arguments; correct them and call the tool again"}`, "", true},
+			`{"error":"invalid_arguments","detail":"the MCP server does not have the tool any more, or rejects the arguments; correct them and call the tool again"}`, "", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := peer(answering("tools/call", func(*mcp.CallToolRequest) (mcp.Result, error) { return &tt.result, tt.err }))
-			got, err := mcpbridge.CallForModel(t.Context(), connect(t, overMemory(t, server), ""), "", "tool", nil)
+			got, err := peerOf(t, connect(t, overMemory(t, server), "")).CallForModel(t.Context(), "tool", nil)
 			if err != nil || got.Failed != tt.failed || got.Text != tt.text || tt.json != "" && string(got.JSON) != tt.json {
 				t.Errorf("%.300s, %.300s, %t, %v; want %s, %s", got.Text, got.JSON, got.Failed, err, tt.text, tt.json)
 			}
@@ -119,17 +118,18 @@ func TestCallForModelStops(t *testing.T) {
 		{"a Go value that is not an object", t.Context(), peer(nil), []int{1}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := mcpbridge.CallForModel(tt.ctx, connect(t, overMemory(t, tt.server), ""), "", "tool", tt.args)
+			got, err := peerOf(t, connect(t, overMemory(t, tt.server), "")).CallForModel(tt.ctx, "tool", tt.args)
 			if err == nil || got.JSON != nil || tt.want != nil && !errors.Is(err, tt.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("%s, %v", got.Text, err)
 			}
 		})
 	}
 	session := connect(t, overMemory(t, peer(nil)), "")
+	p := peerOf(t, session)
 	if err := session.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := mcpbridge.CallForModel(t.Context(), session, "", "tool", nil); err == nil {
+	if got, err := p.CallForModel(t.Context(), "tool", nil); err == nil {
 		t.Errorf("after the end of the session: %s", got.Text)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/proxy/mcpbridge"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/schema"
 )
 
 // peer returns an MCP server with one tool, whose middleware may answer in its place.
@@ -50,10 +49,7 @@ func TestTools(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			session := connect(t, way.over(t, newServer(t, t.Context(), newRun(t).Client(nil))), way.version)
-			got, err := mcpbridge.Tools(t.Context(), session)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := peerOf(t, session).Tools()
 			if len(got) != 3 {
 				t.Fatal(got)
 			}
@@ -80,78 +76,12 @@ func TestPages(t *testing.T) {
 	for i := range 7 {
 		server.AddTool(&mcp.Tool{Name: fmt.Sprintf("tool_%d", i), Title: "A tool.", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 	}
-	got, err := mcpbridge.Tools(t.Context(), connect(t, overMemory(t, server), ""))
-	if err != nil || len(got) != 7 || got[6].Name != "tool_6" {
-		t.Fatal(got, err)
+	got := peerOf(t, connect(t, overMemory(t, server), "")).Tools()
+	if len(got) != 7 || got[6].Name != "tool_6" {
+		t.Fatal(got)
 	}
 	if len(got[0].Extra) != 1 || got[0].Extra[0].Name != "title" {
 		t.Errorf("further members: %v", got[0].Extra)
-	}
-}
-
-func TestHostileLists(t *testing.T) {
-	object := json.RawMessage(`{"type":"object"}`)
-	page := 0
-	for _, tt := range []struct {
-		name string
-		list func(cursor string) (*mcp.ListToolsResult, error)
-		code schema.Code
-		want string
-	}{
-		{"endless", func(string) (*mcp.ListToolsResult, error) {
-			page++
-			return &mcp.ListToolsResult{NextCursor: fmt.Sprint(page)}, nil
-		}, schema.CodeLimit, "more than 100 pages"},
-		{"the same page again", func(string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{NextCursor: "again"}, nil
-		}, schema.CodeLimit, "page 2 has the cursor of an earlier page"},
-		{"many", func(string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: make([]*mcp.Tool, 1001), NextCursor: "more"}, nil
-		}, schema.CodeLimit, "more than 1000 tools"},
-		{"large", func(string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", Description: strings.Repeat("x", 5<<20), InputSchema: object}}}, nil
-		}, schema.CodeLimit, "more than 4194304 bytes"},
-		{"cursors", func(string) (*mcp.ListToolsResult, error) {
-			page++
-			return &mcp.ListToolsResult{NextCursor: fmt.Sprint(page) + strings.Repeat("x", 1<<20)}, nil
-		}, schema.CodeLimit, "more than 4194304 bytes"},
-		{"no schema", func(string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a"}}}, nil
-		}, schema.CodeInvalid, "/input_schema is required"},
-		{"a number as schema", func(string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", InputSchema: json.RawMessage(`7`)}}}, nil
-		}, schema.CodeInvalid, "input"},
-		{"not a schema", func(string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"object","properties":7}`)}}}, nil
-		}, schema.CodeInvalid, "/input_schema"},
-		{"a schema that refers to itself", func(string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", InputSchema: json.RawMessage(`{"$ref":"#"}`)}}}, nil
-		}, schema.CodeInvalid, "/input_schema"},
-		{"a name twice", func(string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", InputSchema: object}, {Name: "a", InputSchema: object}}}, nil
-		}, schema.CodeInvalid, "name"},
-		{"a name with spaces", func(string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "rm -rf", InputSchema: object}}}, nil
-		}, schema.CodeInvalid, "name"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			server := peer(answering("tools/list", func(r *mcp.ServerRequest[*mcp.ListToolsParams]) (mcp.Result, error) {
-				list, err := tt.list(r.Params.Cursor)
-				for i, tool := range list.Tools {
-					if tool == nil {
-						list.Tools[i] = &mcp.Tool{Name: fmt.Sprintf("tool_%d", i), InputSchema: object}
-					}
-				}
-				return list, err
-			}))
-			got, err := mcpbridge.Tools(t.Context(), connect(t, overMemory(t, server), "2025-11-25"))
-			if got != nil || schema.CodeOf(err) != tt.code {
-				t.Fatal(got, err)
-			}
-			if len(err.Error()) > 2000 || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v\ndoes not have\n%s", err, tt.want)
-			}
-		})
 	}
 }
 
@@ -173,12 +103,12 @@ func TestCall(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := peer(answering("tools/call", func(*mcp.CallToolRequest) (mcp.Result, error) { return &tt.result, nil }))
-			session := connect(t, overMemory(t, server), "")
-			got, err := mcpbridge.Call(t.Context(), session, "tool", nil)
+			p := peerOf(t, connect(t, overMemory(t, server), ""))
+			got, err := p.Call(t.Context(), "tool", nil)
 			if err != nil || string(got) != tt.want {
 				t.Errorf("%s, %v; want %s", got, err, tt.want)
 			}
-			inBox, err := box(t, session).CallForModel(t.Context(), "tool", nil)
+			inBox, err := box(t, p).CallForModel(t.Context(), "tool", nil)
 			want := tt.want
 			if strings.Trim(want, `"`) != "" { // a blank text stays JSON
 				_ = json.Unmarshal([]byte(want), &want)
@@ -198,8 +128,8 @@ func TestCallArguments(t *testing.T) {
 		got = string(r.Params.Arguments)
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
 	}))
-	session := connect(t, overMemory(t, server), "")
-	if _, err := mcpbridge.Call(t.Context(), session, "tool", json.RawMessage(args)); err != nil {
+	p := peerOf(t, connect(t, overMemory(t, server), ""))
+	if _, err := p.Call(t.Context(), "tool", json.RawMessage(args)); err != nil {
 		t.Fatal(err)
 	}
 	if strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(got) != args {
@@ -207,7 +137,7 @@ func TestCallArguments(t *testing.T) {
 	}
 	got = ""
 	for _, bad := range []string{`[1]`, `{"a":1,"a":2}`, `{"a":`} {
-		if _, err := mcpbridge.Call(t.Context(), session, "tool", json.RawMessage(bad)); err == nil || got != "" {
+		if _, err := p.Call(t.Context(), "tool", json.RawMessage(bad)); err == nil || got != "" {
 			t.Errorf("%s: %v, and the server got %q", bad, err, got)
 		}
 	}
@@ -237,19 +167,19 @@ func TestCallFails(t *testing.T) {
 		{"an error of the server", rpc(jsonrpc.CodeInternalError), "the tool failed for a reason of its own", true},
 		{"a large result", func() (mcp.Result, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", 1<<20)}}}, nil
-		}, "the tool failed for a reason of its own", false},
+		}, "ask for less in one call", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := peer(answering("tools/call", func(*mcp.CallToolRequest) (mcp.Result, error) { return tt.answer() }))
-			session := connect(t, overMemory(t, server), "")
-			_, err := mcpbridge.Call(t.Context(), session, "tool", nil)
+			p := peerOf(t, connect(t, overMemory(t, server), ""))
+			_, err := p.Call(t.Context(), "tool", nil)
 			if err == nil || len(err.Error()) > 5000 || strings.Contains(err.Error(), secret) {
 				t.Fatal(err)
 			}
 			if _, ok := errors.AsType[*jsonrpc.Error](err); ok != tt.rpc {
 				t.Errorf("the error of the SDK is in the chain: %t", ok)
 			}
-			result, err := box(t, session).CallForModel(t.Context(), "tool", nil)
+			result, err := box(t, p).CallForModel(t.Context(), "tool", nil)
 			if err != nil || !result.Failed || !strings.Contains(result.Text, tt.model) || len(result.Text) > 5000 || strings.Contains(result.Text, secret) {
 				t.Errorf("the model reads %.300s, %t, %v; want %s", result.Text, result.Failed, err, tt.model)
 			}
@@ -264,31 +194,35 @@ func TestBoundOfResults(t *testing.T) {
 			text := strings.Repeat("x", 1<<20-2+extra) // and quotation marks
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 		}))
-		result, err := mcpbridge.Call(t.Context(), connect(t, overMemory(t, server), ""), "tool", nil)
+		result, err := peerOf(t, connect(t, overMemory(t, server), "")).Call(t.Context(), "tool", nil)
 		if (err == nil) != (extra == 0) || err == nil && len(result) != 1<<20 {
 			t.Errorf("%d bytes more: %d bytes, %v", extra, len(result), err)
 		}
 	}
 }
 
-// box returns a toolbox with the tools of an MCP server.
-func box(t *testing.T, session *mcp.ClientSession) *toolbox.Toolbox {
+// peerOf connects to the tools of an MCP server, all of which can be declared.
+func peerOf(t *testing.T, session *mcp.ClientSession) *mcpbridge.Peer {
 	t.Helper()
-	tools, err := mcpbridge.Tools(t.Context(), session)
-	if err != nil {
-		t.Fatal(err)
+	p, problems, err := mcpbridge.Connect(t.Context(), session)
+	if err != nil || problems != nil {
+		t.Fatal(problems, err)
 	}
+	return p
+}
+
+// box returns a toolbox with the tools of an MCP server.
+func box(t *testing.T, p *mcpbridge.Peer) *toolbox.Toolbox {
+	t.Helper()
 	var list []toolbox.Tool
-	for _, tool := range tools {
+	for _, tool := range p.Tools() {
 		list = append(list, toolbox.Tool{Name: tool.Name, Parameters: tool.InputSchema, Handler: "mcp.call"})
 	}
 	document, err := json.Marshal(list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := toolbox.Parse(document, &toolbox.Options{Handlers: map[string]toolbox.Handler{
-		"mcp.call": mcpbridge.Handler(session),
-	}})
+	b, err := toolbox.Parse(document, &toolbox.Options{Handlers: map[string]toolbox.Handler{"mcp.call": p.Handler()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,6 +248,7 @@ func TestConnectionFails(t *testing.T) {
 			session := connect(t, &mcp.StreamableClientTransport{
 				Endpoint: site.URL + "/?key=" + secret, MaxRetries: -1, DisableStandaloneSSE: true,
 			}, "2025-11-25")
+			p := peerOf(t, session)
 			switch name {
 			case "an error of HTTP":
 				broken.Store(true)
@@ -321,13 +256,13 @@ func TestConnectionFails(t *testing.T) {
 			case "no server":
 				site.Close()
 			}
-			_, err := mcpbridge.Call(t.Context(), session, "tool", nil)
+			_, err := p.Call(t.Context(), "tool", nil)
 			if err == nil || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), site.URL) {
 				t.Error("Call:", err)
 			}
-			_, err = mcpbridge.Tools(t.Context(), session)
+			_, _, err = mcpbridge.Connect(t.Context(), session)
 			if err == nil || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), site.URL) {
-				t.Error("Tools:", err)
+				t.Error("Connect:", err)
 			}
 		})
 	}
@@ -335,10 +270,11 @@ func TestConnectionFails(t *testing.T) {
 
 func TestClosedSession(t *testing.T) {
 	session := connect(t, overMemory(t, peer(nil)), "")
+	p := peerOf(t, session)
 	if err := session.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mcpbridge.Call(t.Context(), session, "tool", nil); !errors.Is(err, mcp.ErrConnectionClosed) {
+	if _, err := p.Call(t.Context(), "tool", nil); !errors.Is(err, mcp.ErrConnectionClosed) {
 		t.Error(err)
 	}
 }
@@ -350,11 +286,12 @@ func TestCallCanceled(t *testing.T) {
 			arrived, ended := make(chan struct{}, 1), make(chan struct{})
 			run := proxytest.NewPlatform(t, world(arrived, ended), nil).NewRun()
 			session := connect(t, way.over(t, newServer(t, t.Context(), run.Client(nil))), way.version)
+			p := peerOf(t, session)
 			reason := errors.New("no longer needed")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			failed := make(chan error, 1)
 			go func() {
-				_, err := mcpbridge.Call(ctx, session, "block", nil)
+				_, err := p.Call(ctx, "block", nil)
 				failed <- err
 			}()
 			within(t, "the call", arrived)
