@@ -26,6 +26,10 @@ type Comparison struct {
 	Counted Effect  `json:"counted"`
 	Dropped *Effect `json:"dropped,omitempty"`
 
+	mixed [2]*Effect // with the faults of one experiment counted, and of the other dropped: first of the candidate
+
+	faults [2]int // of baseline and candidate, in the cases of both
+
 	// Gates lists the decisions about the margins in the candidate's GateBy, the rate first. Gate is
 	// GateFailed if one of them failed, or else GateUndecided if one is undecided. It is "" if there
 	// are none.
@@ -154,14 +158,19 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 		problems.member(invalidOptions, "candidate", "no case ran in the baseline too: cases are compared by their ids")
 		return nil, problems.err()
 	}
-	counted, change := effect(pairs, func(r CaseResult) int { return r.Trials })
-	dropped, same := effect(pairs, func(r CaseResult) int { return r.Trials - r.Faults })
+	all := func(r CaseResult) int { return r.Trials }
+	sound := func(r CaseResult) int { return r.Trials - r.Faults }
+	counted, change := effect(pairs, all, all)
+	dropped, same := effect(pairs, sound, sound)
 	c.Counted, c.Dropped, c.Change = *counted, dropped, CannotTell
 	if change == same {
 		c.Change = change
 	}
+	c.mixed[0], _ = effect(pairs, sound, all)
+	c.mixed[1], _ = effect(pairs, all, sound)
 	for _, pair := range pairs {
 		c.Cases = append(c.Cases, caseChange(pair[0], pair[1]))
+		c.faults[0], c.faults[1] = c.faults[0]+pair[0].Faults, c.faults[1]+pair[1].Faults
 	}
 	c.Scores, c.Slices = compareScores(baseline, candidate), compareSlices(baseline, candidate)
 	c.decide(candidate.GateBy)
@@ -181,13 +190,13 @@ func changeOf(r Rate) Change {
 }
 
 // effect compares the rates of the pairs of which both have trials, and says what the test shows. It
-// returns nil if there are none.
-func effect(all [][2]CaseResult, trials func(CaseResult) int) (*Effect, Change) {
+// returns nil if there are none. trialsBefore and trialsAfter count the trials of a case.
+func effect(all [][2]CaseResult, trialsBefore, trialsAfter func(CaseResult) int) (*Effect, Change) {
 	var pairs []pairedTrials
 	var before, after, differences units
 	total, totalA, totalB := 0, 0, 0
 	for _, pair := range all {
-		a, b := trials(pair[0]), trials(pair[1])
+		a, b := trialsBefore(pair[0]), trialsAfter(pair[1])
 		if a > 0 && b > 0 {
 			p := pairedTrials{TrialsA: a, PassedA: pair[0].Passed, TrialsB: b, PassedB: pair[1].Passed}
 			pairs = append(pairs, p)
@@ -242,7 +251,7 @@ type GateResult struct {
 	Score  string  `json:"score,omitempty"` // "" for the rate
 	Margin float64 `json:"margin"`
 	Gate   Gate    `json:"gate"`
-	Reason string  `json:"reason,omitempty"` // why a score has no bound
+	Reason string  `json:"reason,omitempty"` // why it is undecided, or why a score has no bound
 }
 
 // String returns the decision as one line.
@@ -277,16 +286,22 @@ const gateCases = 6
 // is a share of the baseline: 0.1 for ten percent more.
 //
 // The gate passes only if the whole interval is better than the margin, so an experiment that is too
-// small does not pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points. The
-// rate uses the worse of the two treatments of infrastructure faults. Cases that did not run in both
-// experiments leave a gate undecided, and so do fewer than 6 cases, or groups of cases, with trials that
-// are not such faults. The gate of a score that is unknown in a trial fails.
+// small does not pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points. Faults of
+// the infrastructure may be the agent's or not, in each of the experiments: the rate passes if it does so
+// whether the faults of either count as failures or are dropped, and it fails if it does so in all four
+// combinations. Cases that did not run in both experiments leave a gate undecided, and so do fewer than 6
+// cases, or groups of cases, with trials that are not such faults. The gate of a score that is unknown in a
+// trial fails.
 func (c *Comparison) Bound(score string, margin float64) GateResult {
 	g := GateResult{Score: score, Margin: margin, Gate: GateUndecided}
-	low, high, units := c.Counted.Low, c.Counted.High, 0
+	var effects []bounds
 	if score == "" {
-		if c.Dropped != nil {
-			low, high, units = min(low, c.Dropped.Low), min(high, c.Dropped.High), c.Dropped.units()
+		for _, e := range [...]*Effect{&c.Counted, c.Dropped, c.mixed[0], c.mixed[1]} {
+			if e == nil {
+				g.Reason = fmt.Sprintf("without faults no case has trials in both experiments (%s)", c.faultsOf())
+				return g
+			}
+			effects = append(effects, bounds{e.Low, e.High, e.units(), e.Groups > 0})
 		}
 	} else {
 		at := slices.IndexFunc(c.Scores, func(s ScoreChange) bool { return s.Name == score })
@@ -308,15 +323,46 @@ func (c *Comparison) Bound(score string, margin float64) GateResult {
 		if slices.Contains(measures, score) {
 			better = better.negative()
 		}
-		low, high, units = better.Low, better.High, cmp.Or(s.Groups, s.Pairs)
+		effects = []bounds{{better.Low, better.High, cmp.Or(s.Groups, s.Pairs), s.Groups > 0}}
 	}
-	switch {
-	case high < -margin:
+	units, above, below := effects[0].units, 0, 0
+	for _, e := range effects {
+		units = min(units, e.units)
+		if e.low > -margin {
+			above++
+		}
+		if e.high < -margin {
+			below++
+		}
+	}
+	switch all := len(effects); {
+	case below == all:
 		g.Gate = GateFailed
-	case low > -margin && len(c.Missing) == 0 && units >= gateCases:
+	case len(c.Missing) > 0:
+		g.Reason = bounded.Plural(len(c.Missing), "case") + " ran in one experiment only"
+	case units < gateCases:
+		noun := map[bool]string{false: "case", true: "group"}[effects[0].grouped]
+		g.Reason = fmt.Sprintf("a gate needs at least %s, and %d have trials in both experiments", bounded.Plural(gateCases, noun), units)
+	case above == all:
 		g.Gate = GatePassed
+	case below > 0 || above > 0:
+		g.Reason = fmt.Sprintf("it depends on whether faults are failures of the agent (%s): run them again", c.faultsOf())
+	default:
+		g.Reason = "the interval contains the margin: run more cases"
 	}
 	return g
+}
+
+// bounds are what a gate looks at.
+type bounds struct {
+	low, high float64
+	units     int
+	grouped   bool
+}
+
+// faultsOf counts the faults.
+func (c *Comparison) faultsOf() string {
+	return fmt.Sprintf("%s in the baseline, %d in the candidate", bounded.Plural(c.faults[0], "fault"), c.faults[1])
 }
 
 // WriteSummary writes the comparison for people: at most 20 cases that changed, the effect, what a

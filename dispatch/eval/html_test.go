@@ -340,7 +340,7 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 		t.Errorf("%s: %+v", c.Gate, c.Gates)
 	}
 	var b strings.Builder
-	if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\ngate, margin 2 points: failed\ngate, cost, margin 0.3: undecided\n") {
+	if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\ngate, margin 2 points: failed\ngate, cost, margin 0.3: undecided: the interval contains the margin: run more cases\n") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	// Passed, undecided, and none.

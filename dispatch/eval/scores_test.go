@@ -290,14 +290,14 @@ func TestGateOfScores(t *testing.T) {
 		reason        string
 	}{
 		{"no difference", "s", same, same, 0.05, eval.GatePassed, ""},
-		{"too few cases", "s", same[:40], same[:40], 0.05, eval.GateUndecided, ""},
+		{"too few cases", "s", same[:40], same[:40], 0.05, eval.GateUndecided, "the interval contains the margin: run more cases"},
 		{"lower by more", "s", same, lower, 0.05, eval.GateFailed, ""},
 		{"higher", "s", lower, same, 0, eval.GatePassed, ""},
 		{"unknown in one", "s", same, unknown, 0.5, eval.GateFailed, "the score s is unknown in 1 trial"},
 		{"unknown before", "s", unknown, same, 0.5, eval.GateFailed, "the score s is unknown in 1 trial"},
 		{"the same cost", "cost", cheap, cheap, 0.1, eval.GatePassed, ""},
-		{"another order", "cost", dear, cheap, 0.1, eval.GateUndecided, ""},
-		{"five cases", "cost", cheap[:5], cheap[:5], 0.1, eval.GateUndecided, ""},
+		{"another order", "cost", dear, cheap, 0.1, eval.GateUndecided, "the interval contains the margin: run more cases"},
+		{"five cases", "cost", cheap[:5], cheap[:5], 0.1, eval.GateUndecided, "a gate needs at least 6 cases, and 5 have trials in both experiments"},
 		{"free before", "cost", free, cheap[:7], 0.1, eval.GateUndecided, "the cases do not bound the difference of cost"},
 		{"free in both", "cost", free, free, 0.1, eval.GatePassed, ""},
 	} {

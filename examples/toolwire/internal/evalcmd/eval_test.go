@@ -536,8 +536,8 @@ func TestGate(t *testing.T) {
 	}{
 		{"passed", []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase}, 0, "gate, margin 5 points: passed\n"},
 		{"failed", []string{"-dataset", many, "-url", bad.URL, "-baseline", manyBase}, statusWorse, "gate, margin 5 points: failed\n"},
-		{"undecided", []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase, "-margin", "0.001"}, statusUndecided, "gate, margin 0.1 points: undecided\n"},
-		{"too few", []string{"-dataset", few, "-url", good.URL, "-baseline", fewBase, "-margin", "1"}, statusUndecided, "undecided\n"},
+		{"undecided", []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase, "-margin", "0.001"}, statusUndecided, "gate, margin 0.1 points: undecided: the interval contains the margin: run more cases\n"},
+		{"too few", []string{"-dataset", few, "-url", good.URL, "-baseline", fewBase, "-margin", "1"}, statusUndecided, "undecided: a gate needs at least 6 cases, and 2 have trials in both experiments\n"},
 		{"of another dataset", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase}, 2, "toolwire eval: -baseline: its dataset is another one"},
 		{"of another world", []string{"-dataset", many, "-world", "testdata/world.json", "-url", good.URL, "-baseline", manyBase}, 2, "toolwire eval: -baseline: its world is another one"},
 		{"without rates", []string{"-dataset", many, "-url", good.URL, "-first-failure", "-baseline", manyBase}, 2, "toolwire eval: -baseline compares rates"},
@@ -719,7 +719,7 @@ func TestScoresAndSlices(t *testing.T) {
 	run(0, append(served, "-results", before, "-prices", prices, "-slice", "topic"),
 		"cost        0.002 [0.002, 0.002] ", "calls       2 [2, 2]", "\ntopic 0  40     100 % [", "2 values: one interval in 20 misses the truth")
 	run(4, append(served, "-results", after, "-baseline", before, "-prices", prices, "-gate", "cost=0.1", "-gate", "calls=0", "-slice", "topic"),
-		"cost        0.002 to 0.002: 0 % [0, 0]", "\ntopic 1  40     100 %     100 %      0 [", "gate, margin 5 points: passed\ngate, calls, margin 0: undecided\ngate, cost, margin 0.1: passed\n") // exactly at its margin
+		"cost        0.002 to 0.002: 0 % [0, 0]", "\ntopic 1  40     100 %     100 %      0 [", "gate, margin 5 points: passed\ngate, calls, margin 0: undecided: the interval contains the margin: run more cases\ngate, cost, margin 0.1: passed\n") // exactly at its margin
 	run(0, []string{"versions", "-prices", prices, after, before}, "version  started ", "before   20", "after    20", "    0 [-4.7, +4.7]                   cannot tell  2      1000  ")
 	page := file("versions.html", "")
 	run(0, []string{"versions", "-html", page, "-prices", prices, after, before})
@@ -738,7 +738,7 @@ func TestScoresAndSlices(t *testing.T) {
 	run(2, []string{"merge", "-baseline", before, "-gate", "cost=0.1", after}, "toolwire eval: -gate cost needs -prices\n")
 	run(3, []string{"merge", "-baseline", before, "-gate", "cost=0.1", "-prices", file("others.json", `{"large":{"input":1,"output":10}}`), after},
 		"gate, cost, margin 0.1: failed: the score cost is not known in any case of both experiments\n")
-	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0", after}, "gate, calls, margin 0: undecided\n")
+	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0", after}, "gate, calls, margin 0: undecided: the interval contains the margin: run more cases\n")
 	run(0, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-prices", prices, after}, "gate, calls, margin 0.1: passed\n")
 	run(2, []string{"-gate", "calls=0.1"}, "-gate compares with a -baseline")
 	run(2, []string{"-gate", "cost=0.1", "-gate", "cost=0.3"}, "the score cost has a margin already")
