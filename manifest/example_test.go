@@ -35,7 +35,7 @@ func ExampleLoad() {
 	}
 	fmt.Println(manifest.CodeOf(m.CheckPrograms()))
 	// Output:
-	// get_time {"type":"object"}
+	// get_time {"type":"object","properties":{}}
 	// program_unavailable
 }
 

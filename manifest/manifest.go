@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -105,7 +106,7 @@ func (m *Manifest) Tools() []schema.Tool {
 	for i, t := range m.tools {
 		list[i] = schema.Tool{Name: t.name, Description: t.description, InputSchema: slices.Clone(t.parameters)}
 		if t.parameters == nil {
-			list[i].InputSchema = json.RawMessage(`{"type":"object"}`)
+			list[i].InputSchema = json.RawMessage(toolresult.NoArguments)
 		}
 	}
 	return list

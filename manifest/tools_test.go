@@ -28,7 +28,7 @@ func TestToolsForOpenAI(t *testing.T) {
 	m := loadExported(t)
 	got, losses, err := schema.Export(m.Tools(), schema.OpenAIChat)
 	want := `[{"type":"function","function":{"name":"zulu","description":"Last <name>, first tool.","parameters":{"type":"object", "properties":{"n":{"const":1.00}}}}},` +
-		`{"type":"function","function":{"name":"alpha","parameters":{"type":"object"}}}]`
+		`{"type":"function","function":{"name":"alpha","parameters":{"type":"object","properties":{}}}}]`
 	if err != nil || len(losses) > 0 || string(got) != want {
 		t.Errorf("got  %s, %v, %v\nwant %s", got, losses, err, want)
 	}
@@ -42,7 +42,7 @@ func TestTools(t *testing.T) {
 	}
 	got, err := json.Marshal(list)
 	want := `[{"name":"zulu","description":"Last \u003cname\u003e, first tool.","input_schema":{"type":"object","properties":{"n":{"const":1.00}}}},` +
-		`{"name":"alpha","input_schema":{"type":"object"}}]`
+		`{"name":"alpha","input_schema":{"type":"object","properties":{}}}]`
 	if err != nil || string(got) != want {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // InferOptions configures [For] and [Define]. The zero value is the default.
@@ -36,7 +37,7 @@ func Define[In, Out any](name, description string, o *InferOptions) (Tool, error
 		if own := member(membersOf(tool.InputSchema), "type"); own == nil || jsonschema.NotObject(tool.InputSchema) == "/type" {
 			ps.add("schema_not_object", "/input_schema", "must describe an object; use a struct or a map for the arguments, not %s",
 				reflect.TypeFor[In]())
-			tool.InputSchema = json.RawMessage(`{"type":"object"}`) // its own is reported already
+			tool.InputSchema = json.RawMessage(toolresult.NoArguments) // its own is reported already
 		}
 		c.schemas(ps, &tool)
 	}

@@ -193,7 +193,7 @@ func ExampleLint() {
 	}
 	// Output:
 	// tool "get_order": /0/description is missing; the model chooses tools by it, so say what the tool does and when to use it [no_description]
-	// tool "get_order": /0/input_schema has no properties, so the model may send anything; declare some, or write "additionalProperties": false if there are none [empty_object]
+	// tool "get_order": /0/input_schema has no properties, so the model may send anything; declare some, or write "properties": {} and "additionalProperties": false if there are none [empty_object]
 }
 
 func ExampleImport() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // Export writes a tool list in a format. The losses are the members that the format cannot carry
@@ -17,8 +18,10 @@ import (
 // others. Mode, binding, policy and adapter are for the platform alone, so only the format
 // [Platform] contains them. From Tool.Extra, Export writes the members of the format, so a list
 // that is imported and exported in one format stays the same. For Platform, it writes all members
-// except the ones of the format from which the tool was imported. Schemas are written byte for
-// byte.
+// except the ones of the format from which the tool was imported.
+//
+// Schemas are written byte for byte, except in one case: in all formats but Platform, an input schema of
+// the type object without "properties" gets an empty one, without which OpenAI refuses the whole list.
 //
 // Each [Format] says whether the list is an array or a member of an object. Properties keep the
 // order of the schema, and models write arguments in this order. An SDK that decodes a schema into
@@ -112,7 +115,7 @@ func (e *exporter) entry() json.RawMessage {
 	}
 	w.PutText("name", t.Name)
 	w.PutText("description", t.Description)
-	w.Put(e.schema[0], e.schemaValue(t.InputSchema))
+	w.Put(e.schema[0], e.schemaValue(toolresult.Parameters(t.InputSchema)))
 	if len(t.OutputSchema) > 0 {
 		if e.output == "" {
 			e.drop("output_schema")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -92,9 +93,6 @@ func dialectOf(f Format) (dialect, bool) {
 	}
 	return dialect{}, false
 }
-
-// noArguments is the input schema of a tool without arguments.
-const noArguments = `{"type":"object","properties":{}}`
 
 // Import reads a tool list. If f is empty, it recognizes the format from the members of the
 // entries; otherwise it reads that format only. It returns the format even if entries cannot be
@@ -271,7 +269,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 			ps.add("built_in", at+"/type", "is %q, a tool without a schema: it is built into the provider or takes free text; "+
 				"leave it out of the list", bounded.Cut(builtIn, 60))
 		} else if d.optional {
-			t.InputSchema = json.RawMessage(noArguments)
+			t.InputSchema = json.RawMessage(toolresult.NoArguments)
 		}
 	}
 	return t

@@ -195,11 +195,11 @@ func TestModelsSeeNoRegistrationMembers(t *testing.T) {
 		"passthrough_binding":{"endpoint_name":"e","tool_name":"t"},"ledger_write_policy":"adapter",
 		"ledger_adapter":{"op":"set_flag","flags":["f"]},"later":1}]`)
 	for f, want := range map[schema.Format]string{
-		schema.Anthropic:       `[{"name":"a","description":"d","input_schema":{"type":"object"}}]`,
-		schema.OpenAIChat:      `[{"type":"function","function":{"name":"a","description":"d","parameters":{"type":"object"}}}]`,
-		schema.OpenAIResponses: `[{"type":"function","name":"a","description":"d","parameters":{"type":"object"}}]`,
-		schema.MCP:             `{"tools":[{"name":"a","description":"d","inputSchema":{"type":"object"},"outputSchema":{}}]}`,
-		schema.Strands:         `[{"name":"a","description":"d","inputSchema":{"json":{"type":"object"}},"outputSchema":{"json":{}}}]`,
+		schema.Anthropic:       `[{"name":"a","description":"d","input_schema":{"type":"object","properties":{}}}]`,
+		schema.OpenAIChat:      `[{"type":"function","function":{"name":"a","description":"d","parameters":{"type":"object","properties":{}}}}]`,
+		schema.OpenAIResponses: `[{"type":"function","name":"a","description":"d","parameters":{"type":"object","properties":{}}}]`,
+		schema.MCP:             `{"tools":[{"name":"a","description":"d","inputSchema":{"type":"object","properties":{}},"outputSchema":{}}]}`,
+		schema.Strands:         `[{"name":"a","description":"d","inputSchema":{"json":{"type":"object","properties":{}}},"outputSchema":{"json":{}}}]`,
 	} {
 		out, losses, err := schema.Export(tools, f)
 		if err != nil || string(out) != want {
@@ -209,6 +209,35 @@ func TestModelsSeeNoRegistrationMembers(t *testing.T) {
 			if !lost(losses, 0, member) {
 				t.Errorf("%s: the loss of %s is not reported", f, member)
 			}
+		}
+	}
+}
+
+// An object without properties is exported with an empty list of them, which OpenAI requires. Only the
+// platform gets the schema as it is.
+func TestExportOfToolsWithoutArguments(t *testing.T) {
+	none := schema.MustDefine[struct{}, string]("none", "Takes nothing.", nil)
+	free := schema.MustDefine[map[string]int, string]("free", "Takes anything.", nil)
+	for _, tt := range []struct {
+		tool schema.Tool
+		want string
+	}{
+		{schema.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}, `{"type":"object","properties":{}}`},
+		{schema.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object","additionalProperties":false}`)},
+			`{"type":"object","additionalProperties":false,"properties":{}}`},
+		{none, `{"properties":{},"additionalProperties":false,"type":"object"}`},
+		{free, `{"additionalProperties":{"type":"integer"},"type":"object","properties":{}}`},
+	} {
+		for _, f := range []schema.Format{schema.OpenAIChat, schema.OpenAIResponses, schema.Anthropic, schema.MCP, schema.LangChain,
+			schema.Strands, schema.Bedrock, schema.AgentCLI} {
+			list, _, err := schema.Export([]schema.Tool{tt.tool}, f)
+			if err != nil || !strings.Contains(string(list), tt.want) {
+				t.Errorf("%s: %s, %v; want %s", f, list, err, tt.want)
+			}
+		}
+		list, _, err := schema.Export([]schema.Tool{tt.tool}, schema.Platform)
+		if err != nil || !strings.Contains(string(list), string(tt.tool.InputSchema)) {
+			t.Errorf("platform: %s, %v", list, err)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (l *linter) input() {
 	if len(membersOf(member(list, "properties"))) == 0 && member(list, "$ref") == nil && member(list, "allOf") == nil &&
 		string(member(list, "additionalProperties")) != "false" && member(list, "patternProperties") == nil {
 		l.add("empty_object", at, `has no properties, so the model may send anything; declare some, or write `+
-			`"additionalProperties": false if there are none`)
+			`"properties": {} and "additionalProperties": false if there are none`)
 	}
 	l.schema(at, raw, true)
 }

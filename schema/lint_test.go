@@ -25,7 +25,7 @@ func TestLint(t *testing.T) {
 		{"long name", `[{"name":"` + strings.Repeat("t", 65) + `","description":"d","input_schema":{"type":"object","additionalProperties":false}}]`,
 			"name_long /0/name"},
 		{"empty object", input(`{"type":"object"}`), "empty_object /0/input_schema"},
-		{"no arguments on purpose", input(`{"type":"object","properties":{},"additionalProperties":false}`), ``},
+		{"as the advice says", input(`{"type":"object","properties":{},"additionalProperties":false}`), ``},
 		{"no type", input(`{"additionalProperties":false}`), "no_type /0/input_schema"},
 		{"alternatives at the root", input(`{"type":"object","anyOf":[{"required":["a"]}],"properties":{"a":{"description":"d"}}}`),
 			"root_keyword /0/input_schema/anyOf"},

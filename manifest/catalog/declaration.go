@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -22,7 +23,7 @@ var declarable = []string{"framework", "tool_type", "tags", "version"}
 // [schema.Tool.Extra], where [FromDeclarations] finds them.
 //
 // A record contains no schema of the arguments; the Python class defines it. So the input schema of
-// every declaration is {"type":"object"}, any object, until the caller replaces it.
+// every declaration is {"type":"object","properties":{}}, any object, until the caller replaces it.
 func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 	var losses []schema.Problem
 	tools := make([]schema.Tool, len(items))
@@ -30,7 +31,7 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 		lose := func(member, message string) {
 			losses = append(losses, loss(n, item.Name, member, message))
 		}
-		t := schema.Tool{Name: item.Name, Description: item.Description, InputSchema: json.RawMessage(`{"type":"object"}`)}
+		t := schema.Tool{Name: item.Name, Description: item.Description, InputSchema: json.RawMessage(toolresult.NoArguments)}
 		record, _ := rawjson.Encode(patchOf(item.Tool)) // cannot fail: it contains texts only
 		for _, member := range declarable {
 			if value := rawjson.Member(record, member); value != nil {

@@ -41,7 +41,7 @@ func TestDeclarations(t *testing.T) {
 		t.Errorf("the declaration is not valid: %v", err)
 	}
 	written, err := json.Marshal(tools[0])
-	if want := `{"name":"analytics","description":"Analyses.","input_schema":{"type":"object"},` +
+	if want := `{"name":"analytics","description":"Analyses.","input_schema":{"type":"object","properties":{}},` +
 		`"framework":"langgraph","tool_type":"custom","tags":["a","b,c"],"version":"2.1.0"}`; err != nil ||
 		string(written) != want {
 		t.Errorf("the declaration is %s, %v, want %s", written, err, want)

@@ -12,6 +12,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/toolcall"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -76,7 +77,7 @@ func (c *checker) tools() []*tool {
 	for i, entry := range entries {
 		declared[i] = schema.Tool{Name: entry.Name, Description: entry.Description, InputSchema: entry.Parameters}
 		if entry.Parameters == nil {
-			declared[i].InputSchema = json.RawMessage(`{"type":"object"}`)
+			declared[i].InputSchema = json.RawMessage(toolresult.NoArguments)
 		}
 	}
 	found := make(map[int][]schema.Problem)

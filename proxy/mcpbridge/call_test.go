@@ -67,6 +67,9 @@ func TestTools(t *testing.T) {
 					t.Errorf("the further members %s do not have %s", extra, want)
 				}
 			}
+			if want := `{"properties":{},"type":"object"}`; string(got[2].InputSchema) != want { // OpenAI requires properties
+				t.Errorf("%s", got[2].InputSchema)
+			}
 		})
 	}
 }

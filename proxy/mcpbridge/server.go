@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -32,7 +33,8 @@ const (
 // cancels the calls that are in flight, answers every request with an error, and closes each
 // session after its last answer.
 //
-// The list keeps the order of tools, and the schemas keep their order and digits. The members
+// The list keeps the order of tools, and the schemas keep their order and digits. A schema without
+// "properties" gets an empty one, because clients pass schemas on and OpenAI requires it. The members
 // "title" and "annotations" of [schema.Tool.Extra] are listed. An OutputSchema is not: MCP requires
 // that every result matches a listed one, and clients refuse a result that does not.
 //
@@ -81,7 +83,7 @@ func (b *bridge) add(i int, tool schema.Tool) (problems []schema.Problem) {
 	if rawjson.Unquote(rawjson.Member(tool.InputSchema, "type")) != "object" {
 		wrong("no_type", "input_schema", `must have "type": "object" at its root, which MCP requires; add it`)
 	}
-	listed := &mcp.Tool{Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema}
+	listed := &mcp.Tool{Name: tool.Name, Description: tool.Description, InputSchema: toolresult.Parameters(tool.InputSchema)}
 	for _, member := range tool.Extra {
 		var err error
 		switch member.Name {
