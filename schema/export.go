@@ -69,7 +69,7 @@ func uncheckedSchemas(tools []Tool) []Problem {
 		ps := problemsAt(element(i), tools[i].Name)
 		for j, raw := range []json.RawMessage{tools[i].InputSchema, tools[i].OutputSchema} {
 			if len(raw) > 0 {
-				ps.addFaults([]string{"/input_schema", "/output_schema"}[j], c.faults(raw))
+				ps.addFaults([]string{"/input_schema", "/output_schema"}[j], c.compile(raw).faults)
 			}
 		}
 		all = append(all, ps.unchecked...)

@@ -66,8 +66,8 @@ func declared(doc []byte) []byte {
 	return doc
 }
 
-// almostPlain are schemas at the edge of what Validate accepts without compiling.
-var almostPlain = []string{
+// oddSchemas have keywords with values that are almost right.
+var oddSchemas = []string{
 	`{"type":"object","properties":{"a":true,"b":{"type":"string","pattern":"("}}}`, `{"type":["string"]}`, `{"type":"text"}`, `{"type":"string integer"}`, `{"type":""}`, `{"$other":1}`, `{"type":null}`,
 	`{"required":["a","a"]}`, `{"required":[1]}`, `{"required":"a"}`, `{"anyOf":[]}`, `{"anyOf":{}}`, `{"allOf":[1]}`, `{"not":1}`, `{"items":[]}`,
 	`{"items":[{}]}`, `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}]}`, `{"$schema":null}`, `{"$schema":1}`, `{"$id":"a"}`,
@@ -80,15 +80,12 @@ var almostPlain = []string{
 }
 
 func TestValidateAgreesWithCompile(t *testing.T) {
-	for _, raw := range almostPlain {
+	for _, raw := range oddSchemas {
 		agree(t, []byte(raw))
-	}
-	for _, h := range hostileCases() {
-		agree(t, []byte(h.schema))
 	}
 }
 
-// agree checks that Validate, which does not compile every schema, agrees with Compile.
+// agree checks that Validate agrees with Compile.
 func agree(t *testing.T, raw []byte) {
 	t.Helper()
 	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
@@ -122,7 +119,7 @@ func FuzzCompileAndValidate(f *testing.F) {
 	}
 	f.Add([]byte(argumentsSchema), []byte(arguments))
 	f.Add([]byte(`{"$dynamicAnchor":"n","properties":{"a":{"$dynamicRef":"#n"}},"unevaluatedProperties":false}`), []byte(`{"a":{"b":1}}`))
-	for _, raw := range almostPlain {
+	for _, raw := range oddSchemas {
 		f.Add([]byte(raw), []byte(`{}`))
 	}
 	f.Fuzz(func(t *testing.T, raw, document []byte) {

@@ -73,8 +73,8 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 		in.fail("type_unsupported", "has a schema that cannot be written: %v", err)
 		return nil, in.found
 	}
-	found := slices.DeleteFunc(jsonschema.Check(raw, nil), jsonschema.Fault.Unchecked) // Validate lists those
-	if len(found) > 0 {
+	_, found := jsonschema.Compile(raw, &jsonschema.Options{AllowUnchecked: true})
+	if found = slices.DeleteFunc(found, jsonschema.Fault.Unchecked); len(found) > 0 { // Validate lists those
 		return nil, schemaProblems(found)
 	}
 	return raw, nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
@@ -32,7 +31,7 @@ func Lint(tools []Tool, o *ValidateOptions) []Problem {
 	c := newChecker(context.Background(), &opts)
 	folded := map[string]int{}
 	for i := range tools {
-		l := &linter{tool: &tools[i], problems: *problemsAt(element(i), tools[i].Name)}
+		l := &linter{tool: &tools[i], checker: c, problems: *problemsAt(element(i), tools[i].Name)}
 		checked := problemsAt(element(i), tools[i].Name)
 		c.tool(checked, l.tool)
 		l.list = checked.unchecked
@@ -55,7 +54,8 @@ func Lint(tools []Tool, o *ValidateOptions) []Problem {
 
 type linter struct {
 	problems
-	tool *Tool
+	tool    *Tool
+	checker *checker
 }
 
 func (l *linter) names() {
@@ -170,8 +170,7 @@ func (l *linter) output() {
 		l.add("output_deep", at, "is nested more than %d levels deep, which later releases of the platform reject",
 			deepestOutput)
 	}
-	compiled, faults := jsonschema.Compile(raw, &jsonschema.Options{AllowUnchecked: true})
-	if len(faults) == 0 && compiled.Validate([]byte(failure)) != nil {
+	if v := l.checker.compile(l.tool.OutputSchema).schema; v != nil && v.Validate([]byte(failure)) != nil {
 		l.add("output_no_failure", at,
 			`cannot express a failure such as {"error": "not found"}, so the simulator cannot make the tool fail; `+
 				`allow it with OrFailure in Go, with "anyOf", or by leaving "required" and "additionalProperties" out`)

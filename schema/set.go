@@ -24,39 +24,29 @@ type compiledTool struct {
 // defaults apply. Its Limits apply to documents too. Schemas that this package can check only in
 // part are accepted; see [Set.Unchecked].
 func NewSet(ctx context.Context, tools []Tool, o *ValidateOptions) (*Set, error) {
-	unchecked, err := Validate(ctx, tools, o)
+	var opts ValidateOptions
+	if o != nil {
+		opts = *o
+	}
+	c := newChecker(ctx, &opts)
+	unchecked, err := c.list(tools)
 	if err != nil {
 		return nil, err
-	}
-	options := CompileOptions{AllowUnchecked: true}
-	if o != nil {
-		options.Limits = o.Limits
 	}
 	s := &Set{tools: make(map[string]compiledTool, len(tools)), unchecked: unchecked}
 	for i := range tools {
 		t := &tools[i]
-		ps := problemsAt(element(i), t.Name)
-		s.tools[t.Name] = compiledTool{
-			input:  ps.compile("/input_schema", t.InputSchema, &options),
-			output: ps.compile("/output_schema", t.OutputSchema, &options),
-		}
-		if err := invalid(ps.list); err != nil {
-			return nil, err
-		}
+		s.tools[t.Name] = compiledTool{c.validator(t.InputSchema), c.validator(t.OutputSchema)}
 	}
 	return s, nil
 }
 
-// compile compiles a schema of the tool. It returns nil if there is no schema.
-func (ps *problems) compile(pointer string, raw json.RawMessage, o *CompileOptions) *Validator {
+// validator returns the validator of a schema. It returns nil if there is no schema.
+func (c *checker) validator(raw json.RawMessage) *Validator {
 	if len(raw) == 0 {
 		return nil
 	}
-	v, err := compileWithin(raw, o, o.Limits.inner())
-	if e, ok := err.(*Error); ok {
-		ps.under(&ps.list, pointer, e.Problems)
-	}
-	return v
+	return &Validator{c.compile(raw).schema}
 }
 
 // Unchecked returns what [Validate] lists as unchecked. ValidateArguments and ValidateResult ignore

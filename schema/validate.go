@@ -53,9 +53,13 @@ func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked 
 	if o != nil {
 		opts = *o
 	}
-	c := newChecker(ctx, &opts)
+	return newChecker(ctx, &opts).list(tools)
+}
+
+// list checks a list of tools.
+func (c *checker) list(tools []Tool) (unchecked []Problem, err error) {
 	first := make(map[string]int, len(tools))
-	all := opts.Limits.problems()
+	all := c.opts.Limits.problems()
 	for i := range tools {
 		t := &tools[i]
 		ps := problemsAt(element(i), t.Name)
@@ -79,14 +83,20 @@ type checker struct {
 	ctx      context.Context // of the one call
 	opts     *ValidateOptions
 	options  jsonschema.Options
-	checked  map[string][]jsonschema.Fault // by text of the schema: lists often repeat one
+	compiled map[string]compiled // by text of the schema: lists often repeat one
 	resolved map[endpointKey]resolved
 	causes   []error
 }
 
+// compiled is a schema, or nil if it is not valid.
+type compiled struct {
+	schema *jsonschema.Schema
+	faults []jsonschema.Fault // and what cannot be checked
+}
+
 func newChecker(ctx context.Context, o *ValidateOptions) *checker {
-	return &checker{ctx: ctx, opts: o, options: jsonschema.Options{Limits: o.Limits.inner()},
-		checked: map[string][]jsonschema.Fault{}, resolved: map[endpointKey]resolved{}}
+	return &checker{ctx: ctx, opts: o, options: jsonschema.Options{Limits: o.Limits.inner(), AllowUnchecked: true},
+		compiled: map[string]compiled{}, resolved: map[endpointKey]resolved{}}
 }
 
 // tool checks a tool: first what was read, then the rules of the Tools schema, in its order. What the
@@ -177,7 +187,7 @@ func (c *checker) schemas(ps *problems, t *Tool) {
 		if len(part.raw) == 0 {
 			continue
 		}
-		found := c.faults(part.raw)
+		found := c.compile(part.raw).faults
 		if !slices.ContainsFunc(found, func(f jsonschema.Fault) bool { return f.Code == "not_json" }) {
 			if kind := rawjson.Kind(part.raw); kind != '{' {
 				ps.add("schema_not_object", part.pointer, "must be a JSON Schema object, not %s", rawjson.KindName(kind))
@@ -194,14 +204,17 @@ func (c *checker) schemas(ps *problems, t *Tool) {
 	}
 }
 
-// faults returns what is wrong with a schema.
-func (c *checker) faults(raw json.RawMessage) []jsonschema.Fault {
-	found, ok := c.checked[string(raw)]
+// compile compiles a schema once.
+func (c *checker) compile(raw json.RawMessage) compiled {
+	known, ok := c.compiled[string(raw)]
 	if !ok {
-		found = jsonschema.Check(raw, &c.options)
-		c.checked[string(raw)] = found
+		known.schema, known.faults = jsonschema.Compile(raw, &c.options)
+		if known.schema != nil {
+			known.faults = known.schema.Unchecked()
+		}
+		c.compiled[string(raw)] = known
 	}
-	return found
+	return known
 }
 
 // addFaults adds the faults of a schema, each to the list where it belongs.

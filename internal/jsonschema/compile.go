@@ -1,7 +1,7 @@
 // Package jsonschema guards the JSON Schema validator of the project. No schema and no document
 // costs more than the limits allow. Nothing is loaded, sizes are bounded before work begins, and
-// the number of steps of a validation is known before it starts. Panics are contained. Issues have
-// a stable order and contain no values of the document.
+// the steps of a validation are counted while they are made. Panics are contained. Issues have a
+// stable order and contain no values of the document.
 package jsonschema
 
 import (
@@ -34,10 +34,9 @@ const base = "mem:///schema"
 
 // Schema is a compiled schema. It is immutable and safe for concurrent use.
 type Schema struct {
-	root      *lib.Schema // nil if every document matches
+	copies    *pool // nil if every document matches
 	unchecked []Fault
 	bounds    bounds
-	links     *links
 }
 
 // Compile compiles a schema document. It returns every fault of a schema that cannot be used, in a
@@ -76,7 +75,7 @@ func newCompiler(o *Options) *compiler {
 		c.opts = *o
 	}
 	c.bounds = c.opts.Limits.bounds()
-	c.patterns = &patterns{known: map[string]compiled{}}
+	c.patterns = &patterns{known: map[string]regex{}, counter: &counter{}}
 	c.counted = scan{engine: c.patterns, most: c.bounds.properties}
 	return c
 }
@@ -102,6 +101,24 @@ type compiler struct {
 
 // compileAs compiles a document. A draft applies to all documents without a "$schema".
 func (c *compiler) compileAs(draft *lib.Draft, doc any) (*Schema, error) {
+	first, err := c.build(draft, doc)
+	if err != nil {
+		return nil, err
+	}
+	c.opts.Resources = nil // those that are needed are loaded
+	again := func() (s *compiledSchema) {
+		var err error
+		defer contain(&err)
+		another := *c
+		another.patterns = c.patterns.forCounter(&counter{})
+		s, _ = another.build(draft, doc)
+		return s
+	}
+	return &Schema{copies: newPool(first, again), bounds: c.bounds}, nil
+}
+
+// build has the library compile a document.
+func (c *compiler) build(draft *lib.Draft, doc any) (*compiledSchema, error) {
 	lc := lib.NewCompiler()
 	lc.DefaultDraft(draft)
 	lc.UseLoader(loader{c})
@@ -136,7 +153,7 @@ func (c *compiler) compileAs(draft *lib.Draft, doc any) (*Schema, error) {
 			"its references expand to more than %d schemas; use each definition fewer times inside the others", most)}}
 	}
 	c.beside = nil // the library found the targets
-	return &Schema{root: root, bounds: c.bounds, links: l}, nil
+	return &compiledSchema{root, l.charge(c.patterns.counter), c.patterns.counter, l.dynamic > 0}, nil
 }
 
 // read decodes one schema document and checks it before the library reads it.

@@ -1,32 +1,25 @@
 package jsonschema
 
 import (
-	"slices"
-	"strings"
-
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // links are the schemas that a compiled schema consists of.
 type links struct {
-	all       []*lib.Schema                 // as found, from the root
-	same      map[*lib.Schema][]*lib.Schema // the schemas that each of them applies to its own value
-	anchors   map[anchor][]*lib.Schema      // schemas with a "$dynamicAnchor"
-	recursive map[string]bool               // documents that have a "$recursiveAnchor"
+	all     []*lib.Schema                 // as found, from the root
+	same    map[*lib.Schema][]*lib.Schema // the schemas that each of them applies to its own value
+	dynamic int                           // how many have a dynamic reference or may be the target of one
 }
 
-type anchor struct{ document, name string }
-
 func newLinks(root *lib.Schema) *links {
-	l := &links{same: map[*lib.Schema][]*lib.Schema{}, anchors: map[anchor][]*lib.Schema{}, recursive: map[string]bool{}}
+	l := &links{same: map[*lib.Schema][]*lib.Schema{}}
 	l.add(root)
 	return l
 }
 
-// same returns the schemas that s applies to its own value, except the targets of dynamic
-// references. Maps
-// are visited in order, so that a schema is always judged in the same way.
+// same returns the schemas that s applies to its own value, except the targets of dynamic references. Maps are
+// visited in order, so that a schema is always judged in the same way.
 func same(s *lib.Schema) (list []*lib.Schema) {
 	for _, one := range [...]*lib.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
 		list = appendSome(list, one)
@@ -89,12 +82,8 @@ func (l *links) add(s *lib.Schema) {
 	}
 	l.same[s] = same(s)
 	l.all = append(l.all, s)
-	if s.DynamicAnchor != "" {
-		at := anchor{documentOf(s), s.DynamicAnchor}
-		l.anchors[at] = append(l.anchors[at], s)
-	}
-	if s.RecursiveAnchor {
-		l.recursive[documentOf(s)] = true
+	if s.DynamicAnchor != "" || s.RecursiveAnchor || s.DynamicRef != nil || s.RecursiveRef != nil {
+		l.dynamic++
 	}
 	for _, next := range l.same[s] {
 		l.add(next)
@@ -162,6 +151,27 @@ func (l *links) expandedRefs(most int) int {
 	return visit(l.all[0])
 }
 
+// chain returns how many schemas may be applied to one value, each by the one before. A dynamic reference may begin
+// another row of them at each place that it may lead to.
+func (l *links) chain() int {
+	longest, counts := 0, make(map[*lib.Schema]int, len(l.all))
+	var visit func(s *lib.Schema) int
+	visit = func(s *lib.Schema) int {
+		if counts[s] == 0 {
+			n := 0
+			for _, next := range l.same[s] {
+				n = max(n, visit(next))
+			}
+			counts[s] = n + 1
+		}
+		return counts[s]
+	}
+	for _, s := range l.all {
+		longest = max(longest, visit(s))
+	}
+	return min(longest*(l.dynamic+1), len(l.all))
+}
+
 // adapt changes the compiled schemas. Formats are assertions only on request, in every draft. The
 // format "regex" does not use the engine of the compilation, which is not safe for concurrent use.
 // Property names are checked by [nameCheck].
@@ -179,59 +189,6 @@ func (l *links) adapt(assertFormats bool) {
 		}
 	}
 }
-
-// targets returns the schemas that the dynamic references of s may lead to. The library takes the
-// outermost resource on the path that has the anchor. It does not tell which resource a schema
-// belongs to, so all that its document has counts, up to a schema that is surely the target.
-func (l *links) targets(s *lib.Schema, path []*lib.Schema) (list []*lib.Schema) {
-	if ref := s.DynamicRef; ref != nil {
-		to := ref.Ref
-		if ref.Anchor != "" && to.DynamicAnchor == ref.Anchor {
-			counted := map[string]bool{} // documents
-			for _, p := range path {
-				if p.DynamicAnchor == ref.Anchor && isResource(p) {
-					to = p
-					break
-				}
-				if document := documentOf(p); !counted[document] {
-					counted[document] = true
-					list = append(list, l.anchors[anchor{document, ref.Anchor}]...)
-				}
-			}
-		}
-		list = appendNew(list, to)
-	}
-	if to := s.RecursiveRef; to != nil {
-		if to.RecursiveAnchor {
-			for _, p := range path {
-				if p.RecursiveAnchor && isResource(p) {
-					to = p
-					break
-				}
-				if l.recursive[documentOf(p)] {
-					list = appendNew(list, p)
-				}
-			}
-		}
-		list = appendNew(list, to)
-	}
-	return list
-}
-
-func appendNew(list []*lib.Schema, s *lib.Schema) []*lib.Schema {
-	if slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
-}
-
-func documentOf(s *lib.Schema) string {
-	url, _, _ := strings.Cut(s.Location, "#")
-	return url
-}
-
-// isResource reports whether s is surely a resource of its own.
-func isResource(s *lib.Schema) bool { return s.ID != "" || strings.HasSuffix(s.Location, "#") }
 
 // nameCheck replaces the library's check of property names, which reports the wrong place in nested
 // objects.

@@ -3,6 +3,7 @@ package jsonschema
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -21,59 +22,64 @@ const (
 // patterns compiles the regular expressions of one schema, each once, and bounds their total size.
 // It is used only while compiling. It is not safe for concurrent use.
 type patterns struct {
-	known        map[string]compiled
+	known        map[string]regex
 	instructions int
+	counter      *counter // of the validations that use the expressions
 }
 
-// pattern is a regular expression with its cost. It rejects strings that would cost too much.
-type pattern struct {
+// regex is a regular expression and its compiled size, or the reason why it does not compile.
+type regex struct {
 	*regexp.Regexp
 	instructions int
+	err          error
+}
+
+// pattern is a regular expression that spends what it costs. It rejects strings that would cost too much.
+type pattern struct {
+	regex
+	counter *counter
 }
 
 // errTooComplex is the error for expressions that are valid but too large together.
 var errTooComplex = errors.New("the expressions of the schema are too large when their repetitions are written out")
 
-type compiled struct {
-	pattern *pattern
-	err     error
-}
-
 func (p *patterns) compile(s string) (lib.Regexp, error) {
-	c, ok := p.known[s]
+	e, ok := p.known[s]
 	if !ok {
-		c.pattern, c.err = p.compileNew(s)
-		p.known[s] = c
+		e = p.compileNew(s)
+		p.known[s] = e
 	}
-	if c.err != nil {
-		return nil, c.err
+	if e.err != nil {
+		return nil, e.err
 	}
-	return c.pattern, nil
+	return &pattern{e, p.counter}, nil
 }
 
-func (p *patterns) compileNew(s string) (*pattern, error) {
+func (p *patterns) compileNew(s string) regex {
 	if p.instructions > maxInstructions {
-		return nil, errTooComplex
+		return regex{err: errTooComplex}
 	}
 	if len(s) > maxPattern {
-		return nil, fmt.Errorf("it is longer than %d bytes", maxPattern)
+		return regex{err: fmt.Errorf("it is longer than %d bytes", maxPattern)}
 	}
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
-		return nil, err
+		return regex{err: err}
 	}
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {
-		return nil, err
+		return regex{err: err}
 	}
 	if p.instructions += len(prog.Inst); p.instructions > maxInstructions {
-		return nil, errTooComplex
+		return regex{err: errTooComplex}
 	}
 	re, err := regexp.Compile(s)
-	if err != nil {
-		return nil, err
-	}
-	return &pattern{Regexp: re, instructions: len(prog.Inst)}, nil
+	return regex{re, len(prog.Inst), err}
+}
+
+// forCounter returns the same expressions, which spend the steps of another counter.
+func (p *patterns) forCounter(c *counter) *patterns {
+	return &patterns{known: maps.Clone(p.known), instructions: p.instructions, counter: c}
 }
 
 // unsupported is the message for a regular expression that does not compile. Other engines may
@@ -101,17 +107,13 @@ func (p *pattern) MatchString(s string) bool {
 	if len(s) > maxPatternInput {
 		panic(tooLong(maxPatternInput, "a pattern"))
 	}
+	p.counter.spend(1 + len(s)*p.instructions/instructionsPerStep)
 	return p.Regexp.MatchString(s)
 }
 
 // tooLong returns the error with which a validation is stopped. [Schema.Validate] recovers it.
 func tooLong(most int, what string) error {
 	return limitError("has a string of more than %d bytes where the schema has %s", most, what)
-}
-
-// steps is the cost of matching a string. One that is too long is never matched.
-func (p *pattern) steps(s string) int {
-	return min(len(s), maxPatternInput) * p.instructions / instructionsPerStep
 }
 
 // regexFormat is the format "regex" without state.

@@ -13,7 +13,7 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	if len(raw) > s.bounds.Bytes {
 		return limitError("is %d bytes long; at most %d are checked", len(raw), s.bounds.Bytes)
 	}
-	if s.root == nil {
+	if s.copies == nil {
 		return s.readable(raw)
 	}
 	doc, err := decode(raw, rawjson.Unique, s.bounds.Depth, s.bounds.values)
@@ -29,9 +29,14 @@ func (s *Schema) Validate(raw []byte) (err error) {
 			err = limitError("cannot be checked against its schema")
 		}
 	}()
-	m := meter{schema: s, left: s.bounds.Steps}
-	m.apply(s.root, doc, 0)
-	verr, ok := errors.AsType[*lib.ValidationError](s.root.Validate(doc))
+	one := s.copies.take()
+	defer s.copies.giveBack(one)
+	*one.counter = counter{left: s.bounds.Steps, most: s.bounds.Steps}
+	if one.dynamic {
+		one.counter.depth = nesting(doc)
+	}
+	one.price.entered(doc)
+	verr, ok := errors.AsType[*lib.ValidationError](one.root.Validate(doc))
 	if !ok {
 		return nil
 	}
