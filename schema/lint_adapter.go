@@ -45,14 +45,10 @@ func (l *linter) undeclaredFields(at string, a *ledger.Adapter, s *ledger.Schema
 	for i := range closed.Entities {
 		closed.Entities[i].FieldPolicy = ""
 	}
-	known := map[ledger.Problem]bool{}
-	rejected, _ := a.Validate(s)
-	for _, p := range rejected {
-		known[p] = true
-	}
-	found, _ := a.Validate(closed)
-	for _, p := range found {
-		if p.Code == "undeclared" && strings.HasPrefix(p.Pointer, "/field_map/") && !known[p] {
+	open, _ := a.Validate(s)
+	all, _ := a.Validate(closed)
+	for _, p := range all {
+		if p.Code == "undeclared" && strings.HasPrefix(p.Pointer, "/field_map/") && !slices.Contains(open, p) {
 			l.add("field_undeclared", at+p.Pointer, "%s; simulated tools do not know it", p.Message)
 		}
 	}
