@@ -68,6 +68,9 @@ func behave(behaviour string, args []string) int {
 		signal.Ignore(syscall.SIGTERM)
 		note(args[1], os.Getpid())
 		pause(args[0])
+	case "outsider": // outsider <behaviour> <arguments>: leave the process group for the one of the parent
+		joinParent()
+		return behave(args[0], args[1:])
 	case "polite": // polite <file>: note the arrival of SIGTERM
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGTERM)

@@ -24,6 +24,16 @@ func childAttributes(mode string) *syscall.SysProcAttr {
 	return nil
 }
 
+func joinParent() {
+	group, err := syscall.Getpgid(os.Getppid())
+	if err == nil {
+		err = syscall.Setpgid(0, group)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
 // gone waits until the process has ended. It may still wait to be collected.
 func gone(t testing.TB, pidFile string) {
 	t.Helper()

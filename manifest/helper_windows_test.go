@@ -6,6 +6,8 @@ import (
 	"testing"
 )
 
+func joinParent() {}
+
 func childAttributes(string) *syscall.SysProcAttr { return nil }
 
 // TestRunner stands for the tests of runner_unix_test.go.

@@ -257,6 +257,33 @@ func TestTerminateComesBeforeKill(t *testing.T) {
 	})
 }
 
+// A program that leaves its process group itself is ended by its number.
+func TestProgramThatLeavesItsGroup(t *testing.T) {
+	nothingLeft(t)
+	for _, behaviour := range []string{"stubborn", "polite"} {
+		t.Run(behaviour, func(t *testing.T) {
+			var file string
+			var r *manifest.Result
+			sufficient(t, func(timeout time.Duration) bool {
+				file = filepath.Join(t.TempDir(), "pid")
+				e, grace := tool("outsider", "stubborn", forever, file), 100*time.Millisecond
+				if behaviour == "polite" {
+					e, grace = tool("outsider", "polite", file), 5*time.Minute
+				}
+				r = run(t, e, nil, &manifest.Options{Timeout: timeout, Grace: grace})
+				return exists(file) || exists(file+".ready")
+			})
+			if code(t, r.Err) != manifest.CodeTimeout {
+				t.Errorf("err %v", r.Err)
+			}
+			if behaviour == "polite" && r.ExitCode != 0 || behaviour == "stubborn" && r.Signal != "killed" {
+				t.Errorf("exit %d, signal %q", r.ExitCode, r.Signal)
+			}
+			gone(t, file)
+		})
+	}
+}
+
 func TestPipeWait(t *testing.T) {
 	const pipeWait = 100 * time.Millisecond
 	for _, mode := range []string{"leave", "leave-session"} {

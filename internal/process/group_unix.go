@@ -4,6 +4,7 @@ package process
 
 import (
 	"os"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -11,7 +12,7 @@ import (
 // because package os opens a descriptor for each process and could collect it too early.
 type group struct {
 	pid    int // of the leader and of the group
-	reaped bool
+	reaped atomic.Bool
 	status syscall.WaitStatus // once reaped
 }
 
@@ -42,14 +43,20 @@ func startError(c *Command, err error) error {
 func (g *group) terminate() { g.signal(syscall.SIGTERM) }
 func (g *group) kill()      { g.signal(syscall.SIGKILL) }
 
-// signal ignores errors: the group may have ended.
-func (g *group) signal(sig syscall.Signal) { _ = syscall.Kill(-g.pid, sig) }
+// signal ignores errors: the group may have ended. A leader that has left its group is signalled by its
+// number, which belongs to it until it is collected.
+func (g *group) signal(sig syscall.Signal) {
+	_ = syscall.Kill(-g.pid, sig)
+	if group, err := syscall.Getpgid(g.pid); !g.reaped.Load() && err == nil && group != g.pid {
+		_ = syscall.Kill(g.pid, sig)
+	}
+}
 
 // reap collects the leader, which has exited, and returns how it ended.
 func (g *group) reap() (exitCode int, signal string) {
 	g.collect()
 	switch {
-	case !g.reaped: // other code has collected it, or the host program ignores SIGCHLD
+	case !g.reaped.Load(): // other code has collected it, or the host program ignores SIGCHLD
 		return -1, ""
 	case g.status.Signaled():
 		return -1, g.status.Signal().String()
@@ -59,11 +66,11 @@ func (g *group) reap() (exitCode int, signal string) {
 
 // collect waits for the leader and frees its number.
 func (g *group) collect() {
-	for !g.reaped {
+	for !g.reaped.Load() {
 		_, err := syscall.Wait4(g.pid, &g.status, 0, nil)
 		if err != nil && err != syscall.EINTR {
 			return
 		}
-		g.reaped = err == nil
+		g.reaped.Store(err == nil)
 	}
 }

@@ -2,7 +2,8 @@
 // returns the output of the program and kills the rest of the process group.
 //
 // On Unix systems the program leads a new process group. A signal to the group reaches every
-// descendant that did not leave the group with setsid or setpgid. On Windows the program joins a
+// descendant that did not leave the group with setsid or setpgid; the program itself is signalled by its
+// number too. Output is complete when its pipe is empty or at its end. On Windows the program joins a
 // job object right after its start. A process that it starts before that moment is not in the job
 // and survives it. On other systems programs cannot be started.
 //
@@ -16,10 +17,6 @@ import (
 	"sync"
 	"time"
 )
-
-// drainWait is how long the readers may take to empty their pipes after the group was killed. They
-// need all of it only if a process outside the group still holds a pipe.
-const drainWait = 500 * time.Millisecond
 
 // Command is a program with its bounds. All fields except Stdin are required.
 type Command struct {
@@ -106,8 +103,16 @@ func Start(c *Command) (*Run, error) {
 	if feed {
 		r.io.Go(r.feed)
 	}
-	r.io.Go(func() { r.read <- readerDone{&r.out, r.out.readAtMost(ours.stdout, c.MaxStdout)} })
-	r.io.Go(func() { r.err.readEnds(ours.stderr, c.MaxStderr); r.read <- readerDone{&r.err, false} })
+	r.io.Go(func() {
+		pipe := newOutput(ours.stdout)
+		overflow := r.out.readAtMost(pipe, c.MaxStdout)
+		r.read <- readerDone{&r.out, overflow, pipe.open}
+	})
+	r.io.Go(func() {
+		pipe := newOutput(ours.stderr)
+		r.err.readEnds(pipe, c.MaxStderr)
+		r.read <- readerDone{&r.err, false, pipe.open}
+	})
 	go func() { g.awaitExit(); r.exited <- struct{}{} }()
 	return r, nil
 }
@@ -131,6 +136,7 @@ func (r *Run) Wait(ctx context.Context) Outcome {
 type readerDone struct {
 	stream   *Stream
 	overflow bool // the output exceeds the limit
+	open     bool // a process can still write to the pipe
 }
 
 // supervise waits for the program and both readers and enforces the bounds. When it returns, all
@@ -144,26 +150,23 @@ func (r *Run) supervise(ctx context.Context, deadline time.Time) End {
 		timer.Reset(r.Grace)
 		r.awaitExit(timer)
 	}
-	if r.poll() && end == Exited {
-		end = Overflow
-	}
-	var missed []*Stream
-	if end == Exited { // a process that the program left behind could write more
-		missed = slices.Clone(r.reading)
+	if end == Exited { // before its processes are killed: what the program wrote is in the pipes
+		open, overflow := r.drain()
+		if overflow {
+			end = Overflow
+		}
+		for _, stream := range open { // a process that the program left behind could write more
+			stream.Cut = true
+		}
 	}
 	r.group.kill() // also after success: what the program left running belongs to this run
 	if r.alive {
 		timer.Reset(r.PipeWait)
 		r.awaitExit(timer)
 	}
-	if len(r.reading) > 0 && r.drain(timer) && end == Exited {
-		end = Overflow
-	}
-	r.pipes.close() // ends a reader or writer if a process outside the group holds its pipe
+	r.drain()
+	r.pipes.close() // ends a writer whose pipe a process outside the group holds
 	r.io.Wait()
-	for _, s := range missed {
-		s.Cut = true
-	}
 	return end
 }
 
@@ -209,31 +212,19 @@ func (r *Run) awaitExit(timer *time.Timer) {
 	}
 }
 
-// drain lets the readers empty the pipes of killed processes. It reports whether a limit is
-// exceeded.
-func (r *Run) drain(timer *time.Timer) (overflow bool) {
-	timer.Reset(drainWait)
+// drain returns when both readers have read what their pipes hold. It returns the streams whose pipes a
+// process can still write to, and whether a limit is exceeded.
+func (r *Run) drain() (open []*Stream, overflow bool) {
+	wake(r.pipes.stdout)
+	wake(r.pipes.stderr)
 	for len(r.reading) > 0 {
-		select {
-		case done := <-r.read:
-			overflow = r.note(done) || overflow
-		case <-timer.C:
-			return overflow
+		done := <-r.read
+		overflow = r.note(done) || overflow
+		if done.open {
+			open = append(open, done.stream)
 		}
 	}
-	return overflow
-}
-
-// poll notes the readers that have returned. It reports whether a limit is exceeded.
-func (r *Run) poll() (overflow bool) {
-	for {
-		select {
-		case done := <-r.read:
-			overflow = r.note(done) || overflow
-		default:
-			return overflow
-		}
-	}
+	return open, overflow
 }
 
 // note removes a reader that has returned.
