@@ -128,15 +128,19 @@ var scenarios = []check{
 			`with backoff." The page does not list the classes.`,
 	}, {
 		name: "terminal_503", needs: afterSample, calls: true, warning: Inferred,
-		sends: "a dispatch; each tool call is answered 503 with the class simulator_down",
-		look:  altered(always(reply{status: 503, class: "simulator_down"}), (*checkup).terminal),
+		sends: "a dispatch; each tool call is answered 503 with the class tool_not_executable",
+		look:  altered(always(reply{status: 503, class: "tool_not_executable"}), (*checkup).terminal),
 		rule:  stepRetry + `only transient conditions are repeated. The page does not list the classes.`,
 	}, {
 		name: "failing_tools", needs: afterResults, calls: true, warning: Inferred,
 		sends: "a dispatch; each tool call is answered 422",
-		look:  altered(always(reply{status: 422, class: "tool_failed"}), (*checkup).failing),
+		look:  altered(always(reply{status: 422, class: refusedClass}), (*checkup).failing),
 		rule: porting + `Step 2: "Do not keep original tool bodies as a fallback path. Doing so can diverge simulator world state from ` +
 			`observed behavior and invalidate the trace." That the answer should admit a failure is not said.`,
+	}, {
+		name: "slow_tool", needs: afterSample, calls: true, look: (*checkup).slowTool, warning: Advised,
+		sends: "a dispatch; the first tool call is answered after 22 s",
+		rule:  stepProxy + `"Latency: Sandbox mode: 3–20 s per call (LLM-backed)." The document's wrapper waits for 120 s.`,
 	}, {
 		name: "expired_token", needs: afterSample, calls: true, look: (*checkup).expiredToken, warning: Inferred,
 		sends: "a dispatch; from the second tool call on, the answer is 401 run_token_expired",

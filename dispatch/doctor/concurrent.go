@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -11,8 +12,8 @@ import (
 const apartAdvice = "Make the agent and its tools inside the request handler, with the proxy URL and the run token of that request. " +
 	"Keep neither in a global variable, a singleton or the environment."
 
-// shared returns a finding if a dispatch had calls with the token or the proxy URL of another run,
-// or nil.
+// shared returns a finding if a dispatch had calls with the token or the proxy URL of another run, or shows what
+// only another run was told, or nil.
 func (c *checkup) shared(e *episode) *Finding {
 	foreign := len(e.seen(func(q *request) bool { return !q.own })) > 0
 	for _, call := range e.run.Log().Refused {
@@ -24,6 +25,10 @@ func (c *checkup) shared(e *episode) *Finding {
 		f = failed(apartAdvice, "a run called the proxy with the token or the URL of another run").by(apart)
 	case len(e.seen(isTool)) == 0 && len(toolCalls(c.sample.run.Log())) > e.toFirst:
 		f = failed(apartAdvice, "a later run called the proxy of the first run").by(apart)
+	case slices.ContainsFunc(c.dispatched, func(other *episode) bool {
+		return other != e && other.conversation == nil && other.mark != "" && shows(said(e.result), other.mark)
+	}):
+		f = failed(apartAdvice, "the answer of one run has the results of another").by(apart)
 	default:
 		return nil
 	}
@@ -89,7 +94,7 @@ func (c *checkup) pingedRun(ctx context.Context) *episode {
 		run.Wait()
 		return e
 	}
-	ping := func() *answer { return c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue}) }
+	ping := func() *answer { return c.send(ctx, probe{body: aPing, auth: true}) }
 	answered := make(chan struct{})
 	go func() {
 		ping()
@@ -134,7 +139,8 @@ func (c *checkup) pair(ctx context.Context) (runs [2]*episode) {
 }
 
 // concurrentRuns dispatches one run alone, and then two at the same time. A verdict that chance can have
-// caused needs another pair.
+// caused needs another pair. Its ok has seen both runs complete, a call of each before the last call of the other
+// was answered, all calls with the token and the URL of their run, and in no answer a result of another run.
 func (c *checkup) concurrentRuns(ctx context.Context) Finding {
 	if f, unclear := c.unclear(c.runAlone(ctx)); unclear {
 		return f
@@ -166,11 +172,6 @@ func (c *checkup) compare(runs [2]*episode) verdict {
 	for _, e := range runs {
 		if f := c.shared(e); f != nil {
 			return verdict{Finding: *f}
-		}
-		for _, other := range []*episode{c.alone, first, second} {
-			if e != other && shows(said(e.result), other.mark) {
-				return verdict{Finding: failed(apartAdvice, "the answer of one run has the results of another")}
-			}
 		}
 	}
 	if c.moved(first, second) {

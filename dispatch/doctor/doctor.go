@@ -61,22 +61,26 @@ type Options struct {
 	//
 	//	concurrent_runs    a run alone, then two at the same time: do URLs, tokens and results stay apart?
 	//	unwrap             results with a mark: is the envelope removed, and the result not replaced?
-	//	result_kinds       results: text, a list, a number, null, HTML, 100 KB, not ASCII; up to 8 dispatches
+	//	result_kinds       results: text, JSON in a text, a list, a number, HTML, 100 KB, not ASCII, and null, 0,
+	//	                   false, "", [] and {}; up to 14 dispatches
 	//	retry_429          a 429 for the first attempt of each call: is it repeated, after a wait?
 	//	retry_503          two transient 503s: are they repeated, after a wait?
 	//	terminal_503       a 503 that is not transient: is it not repeated?
-	//	failing_tools      every call is refused: does the answer mention the failure?
-	//	expired_token      the run token expires: does the agent stop calling?
+	//	failing_tools      every call is refused: does the agent answer, and mention the failure?
+	//	slow_tool          the first call takes 22 s: does the agent wait for it?
+	//	expired_token      the run token expires: does the agent stop calling? It needs two calls, one after the other
 	//	headers_only       the body has no proxy URL, no run id and no token id
 	//	body_only          the run token is the only header of the platform
 	//	session_replay     a session of three turns, with the transcript in each dispatch
-	//	memory_replay      the same dispatches: does the agent know what the first turn said?
+	//	memory_replay      the same dispatches: does the agent know what the first turn said, and nothing of another
+	//	                   session between the turns?
 	//	session_stateful   a session of three turns, with its id only
-	//	memory_stateful    the same dispatches: does the agent know what the first turn said?
+	//	memory_stateful    the same dispatches: as memory_replay
 	//
 	// Results are changed only as the output_schema of their tool allows. concurrent_runs makes up to
 	// six dispatches, and pings the endpoint while a run waits. It warns if the endpoint works on one
-	// run at a time. Any scenario fails if a run uses the token or the proxy URL of another run.
+	// run at a time. Any scenario fails if a run uses the token or the proxy URL of another run, if its answer has the
+	// results of another run, or if the model is given the trace envelope of the proxy.
 	//
 	// A report lists scenarios after the checks, in the order of [Scenarios]. If Scenarios is nil, Check
 	// runs none. OnRun of the Task is called for each dispatch.
@@ -102,7 +106,7 @@ type Options struct {
 	Timeout time.Duration
 
 	// LateCallWait is how long Check waits for calls to the proxy after the sample dispatch was answered.
-	// Defaults to 500 ms.
+	// Calls that come later are noticed until Check returns. Defaults to 500 ms.
 	LateCallWait time.Duration
 
 	// Transport sends the requests to a Target with a URL, and the request to ProxyBase. Set it to
@@ -161,13 +165,20 @@ func Check(ctx context.Context, target dispatchtest.Target, opts *Options) (*Rep
 	if err != nil {
 		return nil, err
 	}
-	defer c.close(0)
+	defer c.close()
 	report := &Report{Target: c.name()}
 	chosen := slices.DeleteFunc(slices.Clone(scenarios), func(k check) bool { return !slices.Contains(c.opts.Scenarios, k.name) })
 	for _, k := range slices.Concat(checks, chosen) {
 		f := c.find(ctx, &k)
 		c.found[k.name] = f
 		report.Findings = append(report.Findings, f)
+	}
+	// The calls of runs that share a URL are calls of one after the answer to the other, and reported there.
+	sharing := slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Do == apartAdvice })
+	for i := range report.Findings {
+		if f := &report.Findings[i]; f.Name == "late_calls" && f.Status == StatusOK && !sharing {
+			c.lateUntilNow(f)
+		}
 	}
 	return report, context.Cause(ctx)
 }
@@ -184,27 +195,30 @@ type checkup struct {
 	now     activity
 
 	// What later checks need of earlier ones.
-	first    *answer               // to the first ping, with the auth value
-	pings    bool                  // pings are accepted without an auth value
-	open     bool                  // dispatches are accepted without one
-	refusal  int                   // the status of a ping without one
-	ended    Name                  // the check after which the endpoint had stopped answering; "" if none
-	sample   *episode              // nil if there was none
-	alone    *episode              // one run with marked results
-	visible  bool                  // its answer repeats them
-	busy     bool                  // pings were not answered while it waited
-	sessions map[*session]*episode // those that were dispatched
+	first    *answer             // to the first ping, with the auth value
+	misses   []miss              // auth values that are not the right one
+	pings    bool                // pings are accepted without an auth value
+	open     bool                // dispatches are accepted without one
+	refusal  int                 // the status of a ping without one
+	ended    Name                // the check after which the endpoint had stopped answering; "" if none
+	sample   *episode            // nil if there was none
+	alone    *episode            // one run with marked results
+	visible  bool                // its answer repeats them
+	busy     bool                // pings were not answered while it waited
+	sessions map[*session]*turns // those that were dispatched
 
-	events  atomic.Int64 // counts requests to the proxy in dispatches, and the answers to them
-	mu      sync.Mutex
-	secrets []*redact.Set // of all dispatches
-	closers []func()      // what serves the dispatches
+	events     atomic.Int64 // counts requests to the proxy in dispatches, and the answers to them
+	mu         sync.Mutex
+	dispatched []*episode    // all
+	secrets    []*redact.Set // of all dispatches
+	closers    []func()      // what serves the dispatches
 }
 
 // activity is what the current check has done.
 type activity struct {
 	sent, commands []string // its requests, and what repeats them
 	trouble        bool     // an answer may mean that the endpoint has stopped answering
+	timedOut       bool     // a time limit has passed
 	episodes       []*episode
 	instead        *Finding // replaces the finding of the check
 }
@@ -215,7 +229,7 @@ func (c *checkup) note(sent, command string) {
 }
 
 func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
-	c := &checkup{target: target, found: map[Name]Finding{}, sessions: map[*session]*episode{}}
+	c := &checkup{target: target, found: map[Name]Finding{}, sessions: map[*session]*turns{}}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -226,10 +240,11 @@ func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
 		mistakes = append(mistakes, err)
 	}
 	if err := errors.Join(mistakes...); err != nil {
-		c.close(0)
+		c.close()
 		return nil, err
 	}
 	c.readOutputs()
+	c.readMisses()
 	return c, nil
 }
 
@@ -270,12 +285,11 @@ func transportOr(given http.RoundTripper) http.RoundTripper {
 	return transport
 }
 
-// close ends the proxies of the dispatches after the first n. Until then they answer late calls.
-func (c *checkup) close(n int) {
-	for _, end := range c.closers[n:] {
+// close ends the proxies of all dispatches. Until then they answer late calls.
+func (c *checkup) close() {
+	for _, end := range c.closers {
 		end()
 	}
-	c.closers = c.closers[:n]
 }
 
 // mistakes checks what package testrun does not, and fills in the defaults.
@@ -308,7 +322,7 @@ func (c *checkup) mistakes() (list []error) {
 	return list
 }
 
-// find makes a check, unless something keeps it from being made, and completes its finding.
+// find makes a check, unless something keeps it from being made, and returns its finding.
 func (c *checkup) find(ctx context.Context, k *check) Finding {
 	f, blocked := c.blocked(ctx, k)
 	if !blocked {
@@ -317,6 +331,11 @@ func (c *checkup) find(ctx context.Context, k *check) Finding {
 		f.TookMS = float64(time.Since(start).Microseconds()) / 1000
 	}
 	f.Name = k.name
+	return c.complete(k, f)
+}
+
+// complete adds the rule behind a finding, and hides secrets in it.
+func (c *checkup) complete(k *check, f Finding) Finding {
 	switch f.Status {
 	case StatusFailed:
 		f.Rule, f.Severity = cmp.Or(f.Rule, k.rule), Demanded
@@ -364,15 +383,16 @@ func (c *checkup) blocked(ctx context.Context, k *check) (f Finding, blocked boo
 // look makes a check.
 func (c *checkup) look(ctx context.Context, k *check) Finding {
 	c.now = activity{}
-	if k.sends != "" {
-		defer c.close(len(c.closers))
-	}
 	f := k.look(c, ctx)
-	if k.sends != "" {
-		for _, e := range c.now.episodes {
-			if s := c.shared(e); s != nil {
-				f = *s
-			}
+	for _, e := range c.now.episodes {
+		c.now.timedOut = c.now.timedOut || e.result.ErrorClass == dispatchtest.AgentTimeout
+		if k.sends == "" {
+			continue
+		}
+		if s := c.shared(e); s != nil {
+			f = *s
+		} else if f.Status != StatusFailed && enveloped(said(e.result)) {
+			f = failed(unwrapAdvice, anEnvelope).by(unwrapRule)
 		}
 	}
 	if c.now.instead != nil {
@@ -380,6 +400,9 @@ func (c *checkup) look(ctx context.Context, k *check) Finding {
 	}
 	if c.now.trouble && ctx.Err() == nil {
 		c.survived(ctx, k.name, &f)
+	}
+	if c.now.timedOut && f.Do != "" {
+		f.Do += " If this machine or the agent's was busy with other things, repeat the check."
 	}
 	if ctx.Err() != nil && f.Status != StatusOK { // it is not complete
 		return interrupted()
@@ -398,7 +421,7 @@ func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
 	if !c.first.ok() || c.first.err != nil { // it never answered a ping
 		return
 	}
-	after := c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue})
+	after := c.send(ctx, probe{body: aPing, auth: true})
 	if after.ok() || ctx.Err() != nil {
 		return
 	}

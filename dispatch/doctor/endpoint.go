@@ -14,11 +14,15 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/publicaddr"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 const (
@@ -26,9 +30,10 @@ const (
 	clockTolerance  = 10 * time.Second    // the header has whole seconds, and servers may keep it for a while
 )
 
-// reachable sends the first ping. Several checks use its answer.
+// reachable sends the first ping. Several checks use its answer. Its ok has seen a status, or a connection whose
+// fault another check names.
 func (c *checkup) reachable(ctx context.Context) Finding {
-	c.first = c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue})
+	c.first = c.send(ctx, probe{body: aPing, auth: true})
 	a := c.first
 	switch {
 	case a.status != 0:
@@ -61,7 +66,8 @@ func round(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
-// tls checks what the platform requires of an endpoint's URL.
+// tls checks what the platform requires of an endpoint's URL. Its ok has seen a certificate that this machine
+// trusts, and an address that is public or of this machine.
 func (c *checkup) tls(context.Context) Finding {
 	local := c.local()
 	switch {
@@ -162,7 +168,7 @@ func names(cert *x509.Certificate) []string {
 }
 
 // clock compares the Date of the first response with the times at which the request was sent and
-// the response received.
+// the response received. Its ok has seen a Date near both.
 func (c *checkup) clock(context.Context) Finding {
 	const do = "Synchronise the clocks of both machines (NTP). Trace events are sorted by the agent's clock."
 	a := c.firstAnswer()
@@ -180,7 +186,8 @@ func (c *checkup) clock(context.Context) Finding {
 	return good("agrees with this machine's to %s", clockTolerance)
 }
 
-// ping judges the first answer.
+// ping judges the first answer. Its ok has seen a whole response with a 2xx that is neither a page nor an
+// answer of the agent.
 func (c *checkup) ping(context.Context) Finding {
 	a := c.firstAnswer()
 	const order = `Answer the body {"ping":true} with {"ok":true}, after authentication and before anything else is read from it.`
@@ -230,11 +237,10 @@ func (c *checkup) bearerAdvice() string {
 	return "Compare the auth header's name and value with what the agent expects: a token that was rotated, another header?"
 }
 
-// method sends requests with other methods than POST.
+// method sends requests with other methods than POST. Its ok has seen each of them answered with a 4xx.
 func (c *checkup) method(ctx context.Context) Finding {
 	var weak, seen []string
-	for _, p := range []probe{{method: http.MethodGet}, {method: http.MethodPut, body: aPing}} {
-		p.auth = c.setup.Target.AuthValue
+	for _, p := range []probe{{method: http.MethodGet, auth: true}, {method: http.MethodPut, body: aPing, auth: true}} {
 		switch a := c.send(ctx, p); {
 		case a.status == 0, a.ok():
 			weak = append(weak, fmt.Sprintf("%s is answered %s", p.method, c.tell(a)))
@@ -256,10 +262,11 @@ const answer401 = "Answer 401: only that and 403 are reported as a matter of the
 const authFirst = "Compare the bearer first, in constant time, and answer 401 with nothing else if it is not the right one; " +
 	"only then look at the body."
 
-// authBeforePing sends a ping without an auth value. If none is registered, that was the first ping.
+// authBeforePing sends a ping without an auth value. If none is registered, that was the first ping. Its ok has
+// seen that ping refused, and another answer for the right value.
 func (c *checkup) authBeforePing(ctx context.Context) Finding {
 	pingFailed, registered := c.found["ping"].Status == StatusFailed, c.setup.Target.AuthValue != ""
-	if c.first.timeout { // other requests would time out too
+	if c.first.timeout || c.first.refuses() { // other requests would time out, or be refused whatever they have
 		return because("ping")
 	}
 	var a *answer
@@ -282,7 +289,7 @@ func (c *checkup) authBeforePing(ctx context.Context) Finding {
 		return warning(answer401, "a ping without a bearer is answered %s", c.tell(a))
 	}
 	c.pings = true
-	if d := c.send(ctx, c.decoy("")); d.status < 400 || d.status >= 500 {
+	if d := c.send(ctx, c.decoy(nil)); d.status < 400 || d.status >= 500 {
 		c.open = true
 		return failed(authFirst, "no bearer is asked for at all: a ping without one is answered %s, and a dispatch %s",
 			c.tell(a), c.tell(d))
@@ -291,65 +298,112 @@ func (c *checkup) authBeforePing(ctx context.Context) Finding {
 		"A wrong bearer then passes the platform's Test connection and fails the first run", c.tell(a))
 }
 
-// wrongBearer sends a ping and a dispatch with a wrong auth value of the right form.
+// wrongBearer sends pings with auth values that resemble the right one, and a dispatch with one that does not.
+// Pings make no agent work; of an endpoint that answers any ping, each request is a dispatch. Its ok has seen each
+// of them refused, and another answer for the right value.
 func (c *checkup) wrongBearer(ctx context.Context) Finding {
 	auth, pingFailed := c.found["auth_before_ping"], c.found["ping"].Status == StatusFailed
 	switch {
-	case c.first.timeout:
+	case c.first.timeout || c.first.refuses():
 		return because("ping")
 	case c.open && auth.Status == StatusFailed:
 		return because("auth_before_ping")
 	case c.open:
 		return skipped("", "no bearer is asked for")
 	}
-	other := c.otherBearer()
-	requests := []struct {
+	type request struct {
 		what string
 		probe
-	}{{"ping", probe{body: aPing, auth: other}}, {"dispatch", c.decoy(other)}}
-	if c.pings {
-		requests = requests[1:] // auth_before_ping has reported that any ping is answered
 	}
-	f := good("another bearer is not accepted")
+	var requests []request
+	for i := range c.misses {
+		if m := &c.misses[i]; !c.pings {
+			requests = append(requests, request{"ping", probe{body: aPing, miss: m}})
+		}
+		if i == 0 || c.pings {
+			requests = append(requests, request{"dispatch", c.decoy(&c.misses[i])})
+		}
+	}
+	f := good("%s with other bearers are refused; the nearest differ from the right one in one character, or in case",
+		bounded.Plural(len(requests), "request"))
+	refused := 0
 	for _, r := range requests {
 		switch a := c.send(ctx, r.probe); {
-		case a.refuses():
+		case a.refuses(), a.status == http.StatusTooManyRequests && refused > 0: // too many wrong ones
+			refused++
 		case pingFailed:
 			return because("ping")
 		case a.ok():
-			return failed(authFirst, "a %s with a wrong bearer is accepted: %s", r.what, c.tell(a))
+			return failed(authFirst, "a %s with %s is accepted: %s", r.what, r.miss.what, c.tell(a))
 		case a.status != c.refusal && (a.timeout || a.status >= 500): // the agent may have run
-			return failed(authFirst, "a %s with a wrong bearer is not refused: the answer is %s", r.what, c.tell(a))
+			return failed(authFirst, "a %s with %s is not refused: the answer is %s", r.what, r.miss.what, c.tell(a))
 		case f.Status == StatusOK && auth.Status != StatusWarning: // otherwise auth_before_ping has reported it
-			f = warning(answer401, "a %s with a wrong bearer is answered %s", r.what, c.tell(a))
+			f = warning(answer401, "a %s with %s is answered %s", r.what, r.miss.what, c.tell(a))
 		}
 	}
 	return f
 }
 
-// otherBearer returns a wrong auth value that has the form of the right one.
-func (c *checkup) otherBearer() string {
+// A miss is an auth value that is not the right one.
+type miss struct {
+	what, value string
+	shell       string // the value within double quotes of a shell; "" for the value itself
+}
+
+// readMisses fills in the wrong auth values: one of the right form, and those that a comparison lets pass which does
+// not look at the whole token.
+func (c *checkup) readMisses() {
 	value := c.setup.Target.AuthValue
-	if value == "" && http.CanonicalHeaderKey(c.setup.Target.AuthHeader) == "Authorization" {
-		value = "Bearer "
+	scheme, token, ok := strings.Cut(value, " ")
+	switch {
+	case ok && httpserve.ValidHeaderName(scheme):
+		scheme += " "
+	case value == "" && http.CanonicalHeaderKey(c.setup.Target.AuthHeader) == "Authorization":
+		scheme = "Bearer "
+	default:
+		scheme, token = "", value
 	}
-	if scheme, _, ok := strings.Cut(value, " "); ok {
-		return scheme + " wrong"
+	c.misses = []miss{{what: "a wrong bearer", value: scheme + "wrong"}}
+	if token == "" {
+		return
 	}
-	return "wrong"
+	_, first := utf8.DecodeRuneInString(token)
+	_, last := utf8.DecodeLastRuneInString(token)
+	for _, m := range []miss{
+		{"the right bearer without its last character", token[:len(token)-last], `${AUTH_VALUE%?}`},
+		{"the right bearer and one more character", token + "x", `${AUTH_VALUE}x`},
+		{"the right bearer without its first character", token[first:], scheme + `${AUTH_VALUE#` + scheme + `?}`},
+		{"the right bearer after one more character", "x" + token, scheme + `x${AUTH_VALUE#` + scheme + `}`},
+		{"the right bearer in the other case", otherCase(token), scheme + `$(printf %s "${AUTH_VALUE#` + scheme + `}" | tr a-zA-Z A-Za-z)`},
+	} {
+		if m.value = strings.TrimSpace(scheme + m.value); m.value != value && m.value != "" {
+			c.misses = append(c.misses, m)
+			c.secrets = append(c.secrets, redact.New(m.value))
+		}
+	}
+}
+
+// otherCase swaps the case of ASCII letters.
+func otherCase(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r|0x20 >= 'a' && r|0x20 <= 'z' {
+			return r ^ 0x20
+		}
+		return r
+	}, text)
 }
 
 // decoy returns a dispatch that the endpoint should reject. Its proxy refuses its run token.
-func (c *checkup) decoy(auth string) probe {
+func (c *checkup) decoy(m *miss) probe {
 	body := c.setup.Envelope(testrun.Payload{Instruction: "This dispatch has no valid bearer and must be refused."})
 	header := c.setup.Header()
 	header.Set("X-Pipelines-Run-Token", "expired")
-	return probe{body: string(body), auth: auth, header: header, what: "a dispatch with an expired run token"}
+	return probe{body: string(body), miss: m, header: header, what: "a dispatch with an expired run token"}
 }
 
-// pingSpacing detects endpoints that compare the ping as text.
+// pingSpacing detects endpoints that compare the ping as text. Its ok has seen a 2xx for a ping with white space.
 func (c *checkup) pingSpacing(ctx context.Context) Finding {
-	a := c.send(ctx, probe{body: aSpacedPing, auth: c.setup.Target.AuthValue})
+	a := c.send(ctx, probe{body: aSpacedPing, auth: true})
 	if a.ok() && a.err == nil {
 		return good("white space makes no difference")
 	}
@@ -361,11 +415,12 @@ func (c *checkup) pingSpacing(ctx context.Context) Finding {
 // stays below 16 MiB.
 const bigBody = 32 << 20
 
-// bodyLimit sends a ping with white space, so that an endpoint that accepts it runs no agent.
+// bodyLimit sends a ping with white space, so that an endpoint that accepts it runs no agent. Its ok has seen the
+// body refused with a 4xx or the connection closed, and the next ping answered.
 func (c *checkup) bodyLimit(ctx context.Context) Finding {
 	const do = "Bound the request body, at 16 MiB for example, and answer 413 without reading the rest."
 	a := c.send(ctx, probe{
-		pad: bigBody - int64(len(aPing)), body: aPing, auth: c.setup.Target.AuthValue, what: "32 MiB of spaces and " + aPing,
+		pad: bigBody - int64(len(aPing)), body: aPing, auth: true, what: "32 MiB of spaces and " + aPing,
 		header: http.Header{"Expect": {"100-continue"}}, // an endpoint that checks the length need not read the body
 	})
 	switch {
@@ -384,10 +439,10 @@ func (c *checkup) bodyLimit(ctx context.Context) Finding {
 	return warning(do, "a body of 32 MiB is answered %s", c.tell(a))
 }
 
-// malformedBody sends the beginning of a dispatch.
+// malformedBody sends the beginning of a dispatch. Its ok has seen it rejected with a 4xx of its own, in JSON.
 func (c *checkup) malformedBody(ctx context.Context) Finding {
 	const do = `Reject a body that is not JSON with 400 and {"error": …}: the platform shows the first 500 characters.`
-	a := c.send(ctx, probe{body: `{"task_id": 1, "input": {"user_instruction": `, auth: c.setup.Target.AuthValue})
+	a := c.send(ctx, probe{body: `{"task_id": 1, "input": {"user_instruction": `, auth: true})
 	switch {
 	case a.status < 400:
 		return warning(do, "a body that is not JSON is answered %s", c.tell(a))
@@ -403,12 +458,12 @@ func (c *checkup) malformedBody(ctx context.Context) Finding {
 	return good("a body that is not JSON is rejected with %d, in JSON", a.status)
 }
 
-// contentType checks the responses to the ping and to the sample dispatch.
+// contentType checks the responses to the ping and to the sample dispatch. Its ok has seen at least one of them
+// with a body, and names it.
 func (c *checkup) contentType(context.Context) Finding {
-	judged := 0
-	var wrong []string
+	var judged, wrong []string
 	judge := func(what, header string) {
-		judged++
+		judged = append(judged, what)
 		media, _, err := mime.ParseMediaType(header)
 		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
 			wrong = append(wrong, fmt.Sprintf("%s is answered with %s", what, cmp.Or(header, "no content type")))
@@ -421,10 +476,10 @@ func (c *checkup) contentType(context.Context) Finding {
 		judge("the dispatch", c.sample.media)
 	}
 	switch {
-	case judged == 0:
+	case len(judged) == 0:
 		return skipped("", "no response has a body")
 	case len(wrong) > 0:
 		return warning("Set Content-Type: application/json on every answer.", "%s", strings.Join(wrong, ", "))
 	}
-	return good("application/json")
+	return good("%s: application/json", strings.Join(judged, " and "))
 }

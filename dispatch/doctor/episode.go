@@ -35,6 +35,7 @@ type episode struct {
 	run     *proxytest.Run
 	result  *dispatchtest.Result
 	media   string        // of the last response
+	over    int64         // the events of the checkup when it had been answered
 	toFirst int           // tool calls to the proxy of the sample, before this dispatch
 	events  *atomic.Int64 // of the checkup
 	marked  atomic.Bool   // a result carries the mark
@@ -60,6 +61,7 @@ type request struct {
 	number    int             // among the requests of its plane, from 1
 	status    int             // 0 until it is answered
 	result    json.RawMessage // nil unless the status is 200
+	canceled  <-chan struct{} // closed when the agent gives the request up
 
 	at, answeredAt    time.Time
 	arrived, answered int64 // as events of the checkup
@@ -129,7 +131,7 @@ func (c *checkup) dispatch(ctx context.Context, e *episode) *episode {
 	e.events = &c.events
 	s, err := c.serve(&task)
 	c.mu.Lock()
-	c.now.episodes = append(c.now.episodes, e)
+	c.now.episodes, c.dispatched = append(c.now.episodes, e), append(c.dispatched, e)
 	c.mu.Unlock()
 	if err != nil {
 		e.run, e.result = c.setup.Run, &dispatchtest.Result{ErrorClass: dispatchtest.AgentUnreachable}
@@ -149,7 +151,7 @@ func (c *checkup) dispatch(ctx context.Context, e *episode) *episode {
 		e.toFirst = len(toolCalls(c.sample.run.Log()))
 	}
 	e.result, err = dispatchtest.Dispatch(testrun.With(ctx, s), c.target, task)
-	e.media = s.Media
+	e.media, e.over = s.Media, c.events.Load()
 	if err != nil { // of the User of the Conversation, because the setup is made
 		c.replace(failed("Correct the function User in the Conversation of the task.", "the task's user failed: %s", c.quote(err.Error())).
 			by(`The comment of dispatchtest.Conversation: User returns what the user says next, or ErrDone.`))
@@ -187,7 +189,7 @@ func (e *episode) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	if instead != nil && instead.status != 0 {
 		answer.Header().Set("Content-Type", "application/json")
 		answer.WriteHeader(instead.status)
-		fmt.Fprintf(answer, `{"detail":{"error_class":%q,"message":"refused by a scenario of the doctor"}}`, instead.class)
+		fmt.Fprintf(answer, `{"detail":{"error_class":%q,"message":"refused by a scenario of the doctor %s"}}`, instead.class, e.mark)
 	} else {
 		next.ServeHTTP(answer, r)
 	}
@@ -211,7 +213,7 @@ func (e *episode) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 func (e *episode) note(r *http.Request, body []byte) *request {
-	q := &request{method: r.Method, arguments: string(body), attempt: 1, number: 1, at: time.Now()}
+	q := &request{method: r.Method, arguments: string(body), attempt: 1, number: 1, at: time.Now(), canceled: r.Context().Done()}
 	if q.path, q.below = strings.CutPrefix(r.URL.Path, e.run.Path+"/"); q.below {
 		tokens, _ := httpserve.Tokens(r.Header, "X-Pipelines-Run-Token") // as the proxy reads it
 		token, one := httpserve.OneToken(tokens)

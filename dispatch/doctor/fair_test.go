@@ -37,7 +37,7 @@ func reads(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	run.Transcript()
 	order, err := proxy.Call[map[string]any](ctx, run.Proxy, "get_order", map[string]string{"order_id": "4521"})
 	if err != nil {
-		return nil, err
+		return &dispatch.Response{FinalResponse: "I cannot see the order: " + err.Error()}, nil
 	}
 	status, ok := order["status"].(string)
 	if !ok || order["total"] == nil {
@@ -59,14 +59,14 @@ func TestScenariosKeepToTheOutputSchema(t *testing.T) {
 		"a list of orders": {`{"type":"array","minItems":1,"items":` + orderOutput + `}`, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			list, err := proxy.Call[[]map[string]any](ctx, run.Proxy, "get_order", nil)
 			if err != nil {
-				return nil, err
+				return &dispatch.Response{FinalResponse: "There is an error."}, nil
 			}
 			return &dispatch.Response{FinalResponse: list[0]["status"].(string)}, nil
 		}, nil},
 		"a text": {`{"type":"string"}`, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			text, err := proxy.Call[string](ctx, run.Proxy, "get_order", nil)
 			if err != nil {
-				return nil, err
+				return &dispatch.Response{FinalResponse: "There is an error."}, nil
 			}
 			return &dispatch.Response{FinalResponse: text}, nil
 		}, nil},
@@ -82,10 +82,10 @@ func TestScenariosKeepToTheOutputSchema(t *testing.T) {
 				assertNoWarning(t, report)
 				for _, scenario := range judged() {
 					want := doctor.StatusOK
-					if slices.Contains(tt.skipped, scenario) || scenario == "failing_tools" {
+					if slices.Contains(tt.skipped, scenario) {
 						want = doctor.StatusSkipped
 					}
-					if f := find(t, report, scenario); f.Status != want && scenario != "failing_tools" {
+					if f := find(t, report, scenario); f.Status != want {
 						t.Errorf("%s: %s: %s, want %s", scenario, f.Status, f.Seen, want)
 					}
 				}
@@ -108,8 +108,8 @@ func TestResultKindsTryWhatTheOutputSchemaAllows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := find(t, report, "result_kinds"); f.Status != doctor.StatusOK || runs.Load() != 3 { // the sample, and two long or unusual texts
-			t.Errorf("%d runs, want 3: %+v", runs.Load(), f)
+		if f := find(t, report, "result_kinds"); f.Status != doctor.StatusOK || runs.Load() != 4 { // the sample, a run alone, and two long or unusual texts
+			t.Errorf("%d runs, want 4: %+v", runs.Load(), f)
 		}
 	})
 }
@@ -214,7 +214,7 @@ func TestParallelCallersMayEndTogether(t *testing.T) {
 					t.Fatal(err)
 				}
 				assertNoWarning(t, report)
-				if f := find(t, report, "expired_token"); f.Status != doctor.StatusOK {
+				if f := find(t, report, "expired_token"); f.Status != doctor.StatusSkipped { // nothing comes after the calls
 					t.Errorf("%+v", f)
 				}
 			})
@@ -225,7 +225,6 @@ func TestParallelCallersMayEndTogether(t *testing.T) {
 // While a call waits for its answer, another one is not proof that the agent knows of the end of its token.
 func TestACallBesideOneThatIsOpen(t *testing.T) {
 	t.Parallel()
-	var runs atomic.Int64
 	open, end := make(chan struct{}), make(chan struct{}, 1)
 	opts := scenarios("expired_token")
 	opts.Task.WrapProxy = func(next http.Handler) http.Handler {
@@ -243,9 +242,7 @@ func TestACallBesideOneThatIsOpen(t *testing.T) {
 		first.Go(func() { call(e, "get_order?open", token) })
 		<-open
 		call(e, "get_order", token)
-		if runs.Add(1) > 1 {
-			call(e, "get_order", token)
-		}
+		call(e, "get_order", token)
 		end <- struct{}{}
 		first.Wait()
 		say(w, 200, `{"final_response":"There was an error, or it is done."}`)
@@ -255,7 +252,7 @@ func TestACallBesideOneThatIsOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertNoWarning(t, report)
-	if f := find(t, report, "expired_token"); f.Status != doctor.StatusOK {
+	if f := find(t, report, "expired_token"); f.Status != doctor.StatusSkipped {
 		t.Errorf("%+v", f)
 	}
 }
@@ -533,12 +530,12 @@ func TestScenariosMarkWithCare(t *testing.T) {
 		output, result string
 		check          func(order map[string]any) bool
 	}{
-		"ids": {`{"type":"object","additionalProperties":false,"properties":{"customer_id":{"type":"string"},"id":{"type":"string"},
+		"ids": {`{"type":"object","additionalProperties":false,"required":["customer_id","id","ref"],"properties":{"customer_id":{"type":"string"},"id":{"type":"string"},
 			"ref":{"type":"string"},"note":{"type":"string"}}}`, `{"customer_id":"c-7","id":"o-1","ref":"4521","note":"fragile"}`,
 			func(order map[string]any) bool {
 				return order["customer_id"] == "c-7" && order["id"] == "o-1" && order["ref"] == "4521"
 			}},
-		"many strings": {`{"type":"object"}`, `{"lines":[` + strings.TrimSuffix(lines, ",") + `]}`,
+		"many strings": {`{"type":"object","required":["lines"],"properties":{"lines":{"type":"array","minItems":15}}}`, `{"lines":[` + strings.TrimSuffix(lines, ",") + `]}`,
 			func(order map[string]any) bool { return len(order["lines"].([]any)) == 15 }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestFaultsOfProbes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer c.close(0)
+				defer c.close()
 				a := c.send(ctx, probe{body: aPing})
 				if a.timeout {
 					t.Error("a time limit was reported")

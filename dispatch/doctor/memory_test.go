@@ -106,7 +106,7 @@ func TestMemory(t *testing.T) {
 					t.Errorf("%q is missing in\n%s", part, text)
 				}
 			}
-			if want := 7; !tt.agent.fails && tt.agent.turns != want { // the sample and two sessions, which both scenarios share
+			if want := 9; !tt.agent.fails && tt.agent.turns != want { // the sample, and two sessions with one turn of another each
 				t.Errorf("%d dispatches, want %d", tt.agent.turns, want)
 			}
 		})

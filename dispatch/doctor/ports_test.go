@@ -3,7 +3,9 @@ package doctor_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"reflect"
@@ -41,9 +43,17 @@ type port struct {
 	objects     bool // results are objects in the messages
 	alone       bool // without a proxy URL it answers by itself
 	scheme      string
+	crashes     bool                            // a refused call makes the run fail
+	waits       time.Duration                   // for an answer of the proxy
+	late        func()                          // returns when a call after the answer may be made
+	auth        func(given, want string) bool   // compares the header Authorization
+	unwraps     func(body map[string]any) any   // makes the result of a tool
+	keeps       func(input map[string]any) any  // the key by which it keeps what users said
+	speaks      func(result any) (final string) // the answer has no messages
 
 	mu                  sync.Mutex
 	keptURL, keptToken  string
+	said                map[any][]string
 	turns               int
 	failsAfterFirstTurn bool
 }
@@ -61,7 +71,8 @@ func (p *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body map[string]any
 	parsed := json.Unmarshal(text, &body) == nil
 	ping := func() bool { return parsed && reflect.DeepEqual(body, map[string]any{"ping": true}) }
-	switch authorized := r.Header.Get("Authorization") == "Bearer "+handToken; {
+	given, want := r.Header.Get("Authorization"), "Bearer "+handToken
+	switch authorized := given == want || p.auth != nil && p.auth(given, want); {
 	case p.pingFirst && ping():
 		say(w, 200, `{"ok":true}`)
 		return
@@ -115,6 +126,17 @@ func (p *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(w, 500, `{"error":"the tool's result cannot be read"}`)
 		return
 	}
+	if p.late != nil {
+		go func() {
+			p.late()
+			_, _, _ = p.post(proxyURL, token)
+		}()
+	}
+	if p.speaks != nil {
+		text, _ := json.Marshal(map[string]string{"final_response": p.speaks(result)})
+		say(w, 200, string(text))
+		return
+	}
 	content, _ := json.Marshal(result)
 	row := map[string]any{"role": "tool", "tool_call_id": "c1", "content": string(content)}
 	if p.objects {
@@ -124,6 +146,16 @@ func (p *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delete(row, "tool_call_id")
 	}
 	final := "The proxy answered."
+	if p.keeps != nil {
+		key := p.keeps(input)
+		p.mu.Lock()
+		if p.said == nil {
+			p.said = map[any][]string{}
+		}
+		final += strings.Join(p.said[key], " ")
+		p.said[key] = append(p.said[key], instruction)
+		p.mu.Unlock()
+	}
 	if p.noFinal {
 		final = ""
 	}
@@ -143,6 +175,9 @@ func (p *port) call(proxyURL, token string) (any, error) {
 		status, answer, err := p.post(proxyURL, token)
 		if err != nil {
 			return nil, err
+		}
+		if status != 200 && p.crashes {
+			return nil, errors.New("refused")
 		}
 		var refusal struct {
 			Detail struct {
@@ -168,6 +203,9 @@ func (p *port) call(proxyURL, token string) (any, error) {
 		if p.envelope {
 			return body, nil
 		}
+		if p.unwraps != nil {
+			return p.unwraps(body), nil
+		}
 		if p.original {
 			return original, nil
 		}
@@ -189,7 +227,9 @@ func (p *port) post(proxyURL, token string) (status int, answer []byte, err erro
 	if p.noTools {
 		path = "/get_order"
 	}
-	r, err := http.NewRequest("POST", strings.TrimRight(proxyURL, "/")+path, strings.NewReader(arguments))
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(p.waits, time.Hour))
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "POST", strings.TrimRight(proxyURL, "/")+path, strings.NewReader(arguments))
 	if err != nil {
 		return 0, nil, err
 	}

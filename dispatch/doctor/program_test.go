@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -17,6 +18,7 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("TOOLWIRE_TEST_PROGRAM") {
 	case "":
+		doctor.SetSlowCall(200 * time.Millisecond) // no verdict depends on it, except that of an agent which waits less
 		os.Exit(m.Run())
 	case "works":
 		dispatch.Main(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) { return once(ctx, run) }, nil)
@@ -87,7 +89,7 @@ func TestProgramsSayHowToRepeatAScenario(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "go run github.com/toolwire/toolwire/examples/toolwire doctor -env 'TOOLWIRE_TEST_PROGRAM' -env 'KEY' " +
-		"-tools tools_schema.json -instruction 'Refund order #4521.' -scenarios unwrap -- '" + os.Args[0] + `' 'it'\''s'`
+		`-tools "$TOOLS" ` + "-instruction 'Refund order #4521.' -scenarios unwrap -- '" + os.Args[0] + `' 'it'\''s'`
 	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK || f.Reproduce != want {
 		t.Errorf("%+v\nwant\n%s", f, want)
 	}

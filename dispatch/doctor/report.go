@@ -41,7 +41,8 @@ type Finding struct {
 
 	// Rule is the rule behind a failure or a warning: document, heading and sentence. Severity says
 	// where the rule comes from; it is Demanded for every failure. Reproduce contains commands that
-	// repeat the requests, one per line. In them $AUTH_VALUE and $URL stand for values that are not printed.
+	// repeat the requests, one per line. In them $AUTH_VALUE and $URL stand for values that are not printed, and
+	// $TOOLS for the file with the tools_schema.
 	Rule      string   `json:"rule,omitempty"`
 	Severity  Severity `json:"severity,omitempty"`
 	Reproduce string   `json:"reproduce,omitempty"`

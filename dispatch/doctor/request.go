@@ -32,8 +32,9 @@ const (
 type probe struct {
 	method string // default POST
 	body   string
-	pad    int64  // spaces before the body
-	auth   string // "" sends none
+	pad    int64 // spaces before the body
+	auth   bool  // with the auth value
+	miss   *miss // the auth value to send instead; without both, none is sent
 	header http.Header
 	what   string // the body in words; "" for the body itself
 }
@@ -87,7 +88,7 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 	})
 	defer see(func() {
 		a.conn, a.took = seen, time.Since(a.began)
-		c.now.trouble = c.now.trouble || troubled(a.status)
+		c.now.trouble, c.now.timedOut = c.now.trouble || troubled(a.status), c.now.timedOut || a.timeout
 	})
 	req, err := http.NewRequest(p.method, c.setup.URL, strings.NewReader(p.body))
 	if err != nil {
@@ -104,8 +105,11 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 	if p.body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if p.auth != "" {
-		req.Header.Set(c.setup.Target.AuthHeader, p.auth)
+	switch value := c.setup.Target.AuthValue; {
+	case p.miss != nil:
+		req.Header.Set(c.setup.Target.AuthHeader, p.miss.value)
+	case p.auth && value != "":
+		req.Header.Set(c.setup.Target.AuthHeader, value)
 	}
 	caller := c.setup.Caller
 	caller.Timeout, caller.MaxBytes = c.opts.Timeout, maxProbeBody
@@ -176,12 +180,11 @@ func (c *checkup) tell(a *answer) string {
 // describe describes a probe in one line, without its secrets.
 func (c *checkup) describe(p probe) string {
 	auth := "without the auth header"
-	switch p.auth {
-	case "":
-	case c.setup.Target.AuthValue:
+	switch {
+	case p.miss != nil:
+		auth = "with " + p.miss.what
+	case p.auth && c.setup.Target.AuthValue != "":
 		auth = "with the auth value"
-	default:
-		auth = "with another auth value"
 	}
 	return fmt.Sprintf("%s, %s: %s", p.method, auth, cmp.Or(p.what, p.body, "no body"))
 }
@@ -193,12 +196,13 @@ func (c *checkup) curl(p probe) string {
 	if p.body != "" {
 		args = append(args, "-H", shell("Content-Type: application/json"))
 	}
-	switch header := c.setup.Target.AuthHeader; p.auth {
-	case "":
-	case c.setup.Target.AuthValue:
+	switch header := c.setup.Target.AuthHeader; {
+	case p.miss != nil && p.miss.shell == "":
+		args = append(args, "-H", shell(header+": "+p.miss.value))
+	case p.miss != nil:
+		args = append(args, "-H", fmt.Sprintf(`"%s: %s"`, header, p.miss.shell))
+	case p.auth && c.setup.Target.AuthValue != "":
 		args = append(args, "-H", fmt.Sprintf(`"%s: $AUTH_VALUE"`, header))
-	default:
-		args = append(args, "-H", shell(header+": "+p.auth))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.header)) {
 		args = append(args, "-H", shell(name+": "+p.header.Get(name)))
@@ -259,7 +263,7 @@ func (c *checkup) command(scenario Name) string {
 		name, _, _ := strings.Cut(variable, "=")
 		add(true, "-env", shell(name))
 	}
-	add(c.opts.ToolsSchema != nil, "-tools tools_schema.json")
+	add(c.opts.ToolsSchema != nil, `-tools "$TOOLS"`)
 	add(c.opts.Task != nil && c.task.Instruction != "", "-instruction", shell(c.task.Instruction))
 	add(scenario != "", "-scenarios", string(scenario))
 	add(c.url == nil, "--")

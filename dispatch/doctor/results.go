@@ -1,13 +1,16 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode/utf16"
 
@@ -26,7 +29,8 @@ const (
 	anEnvelope   = "the model was given the whole trace envelope of the proxy, not its member response"
 )
 
-// unwrap judges the run with marked results.
+// unwrap judges the run with marked results. Its ok has seen the mark in a tool message or the answer, and no
+// envelope.
 func (c *checkup) unwrap(ctx context.Context) Finding {
 	e := c.runAlone(ctx)
 	if f, unclear := c.unclear(e); unclear {
@@ -79,91 +83,189 @@ func scalars(value json.RawMessage, to []string) []string {
 	return to
 }
 
-// kinds are results of other JSON types, or other texts. %s stands for the mark of the run.
-var kinds = []struct {
-	name   string
-	result string // JSON
-	seen   string // what the answer has to repeat; "" if that says nothing
-	part   bool   // the text may be a part of a result, too
-	long   bool   // the agent may shorten it in its answer
-}{
-	{name: "text", result: `"%s"`, seen: "%s"},
-	{name: "a list", result: `["%s"]`, seen: "%s"},
-	{name: "a number", result: "743190452", seen: "743190452"},
-	{name: "null", result: "null"},
-	{name: "HTML", result: `"<html><body>%s</body></html>"`, seen: "%s"},
-	{name: "100 KB of text", result: `"%s` + strings.Repeat(" and more", 11_000) + `"`, seen: "%s", part: true, long: true},
-	{name: "text that is not ASCII", result: `"Grüße 漢字 🎉 %s"`, seen: "Grüße 漢字 🎉 %s", part: true},
+// A kind is a result of another JSON type, or another text.
+type kind struct {
+	name    string
+	results []string // JSON; the first that the output_schema allows is sent. %s stands for the mark of the run
+	seen    string   // what the answer has to repeat; "" for the result itself
+	part    bool     // the text may be a part of a result, too
+	long    bool     // the agent may shorten it in its answer
 }
 
-// resultKinds dispatches the sample once for each kind of result that a tool of the sample may return.
+var kinds = []kind{
+	{name: "text", results: []string{`"%s"`}, seen: "%s"},
+	{name: "text that is JSON", results: []string{`"{\"%s\": 1.50E1}"`}, seen: "1.50E1"}, // who decodes and encodes it writes 15
+	{name: "a list", results: []string{`["%s"]`}, seen: "%s"},
+	{name: "a number", results: []string{largeNumber, "743190452"}},
+	{name: "HTML", results: []string{`"<html><body>%s</body></html>"`}, seen: "%s"},
+	{name: "100 KB of text", results: []string{`"%s` + strings.Repeat(" and more", 11_000) + `"`}, seen: "%s", part: true, long: true},
+	{name: "text that is not ASCII", results: []string{`"Grüße 漢字 🎉 %s"`}, seen: "Grüße 漢字 🎉 %s", part: true},
+}
+
+const (
+	largeNumber   = "9007199254740993" // the first integer that a float64 does not hold
+	roundedNumber = "9007199254740"    // how each rounded form of it begins
+)
+
+// ordinary is the size of results that tools often return. A transcript may shorten larger ones.
+const ordinary = 16 << 10
+
+// empty are results that languages take for the lack of one.
+var empty = []string{"null", "0", "false", `""`, "[]", "{}"}
+
+// tried is what became of the results of one kind, or of several.
+type tried struct {
+	played  []string // the kinds that a run was given
+	altered []string // that the model was given something else
+	others  []string // other faults
+	notes   []string // what is not as it was, and no fault
+}
+
+// resultKinds dispatches the sample once for each kind of result that a tool of the sample may return. Its ok has seen
+// each of them that is not empty in a tool message or the answer, and at least 16 KiB of a long one in a tool message;
+// the runs with empty ones complete; and no trace envelope in any of them.
 func (c *checkup) resultKinds(ctx context.Context) (f Finding) {
-	const do = "Hand the member response on as it is: it is decoded already, and text that is not JSON is a string."
-	var altered, others, played []string // altered results are faults
-	possible := false
+	if f, unclear := c.unclear(c.runAlone(ctx)); unclear {
+		return f
+	}
+	var t tried
+	possible := c.emptyResults(ctx, &t)
 	for _, k := range kinds {
-		mark := canary()
-		result, seen := json.RawMessage(strings.Replace(k.result, "%s", mark, 1)), strings.Replace(k.seen, "%s", mark, 1)
-		whole := slices.ContainsFunc(c.sample.result.Calls, func(call proxytest.Call) bool { return c.allows(call.Tool, result) })
-		if !whole && !k.part {
-			continue
-		}
-		var placed atomic.Bool
-		e := c.dispatch(ctx, &episode{alter: always(reply{result: func(q *request, old json.RawMessage) json.RawMessage {
-			changed, ok := result, c.allows(q.tool, result)
-			if !ok && k.part {
-				changed, ok = c.put(q, old, rawjson.Unquote(result), true)
-			}
-			if !ok {
-				return old
-			}
-			placed.Store(true)
-			return changed
-		}})})
+		possible = c.resultKind(ctx, k, &t) || possible
 		if ctx.Err() != nil {
 			return interrupted()
 		}
-		if !placed.Load() {
-			possible = possible || len(e.seen(isTool)) == 0
-			continue
-		}
-		possible, played = true, append(played, k.name)
-		rows := toolRows(e.result)
-		switch {
-		case !e.result.WouldBeGraded() && k.name == "text" && c.decodesTwice(ctx):
-			altered = append(altered, "text that is JSON is decoded once more; text that is not makes the run fail: "+c.failure(e.result))
-		case !e.result.WouldBeGraded():
-			others = append(others, k.name+": "+c.failure(e.result))
-		case !c.visible || seen == "" || shows(said(e.result), seen):
-		case len(rows) > 0:
-			altered = append(altered, k.name+": the model was given something else: "+c.quote(rows[0]))
-		case !k.long:
-			others = append(others, k.name+": the answer does not have it, although it has other results")
-		}
 	}
-	details := append(altered, others...)
+	const do = "Hand the member response on as it is: it is decoded already, and text that is not JSON is a string."
+	details := append(t.altered, t.others...)
 	wrong := fmt.Sprintf("%d kinds of results go wrong", len(details))
 	if len(details) == 1 {
 		wrong = "1 kind of results goes wrong"
 	}
+	played := strings.Join(t.played, ", ")
 	switch {
 	case !possible:
 		return skipped("", "the output_schema of the tools allows no result of another kind")
-	case len(played) == 0:
+	case len(t.played) == 0:
 		return noCall()
-	case len(altered) > 0:
+	case len(t.altered) > 0:
 		f = failed(do, "%s", wrong)
 	case len(details) > 0:
 		f = warning(do+" Declare an output_schema for a tool that does not return such results.", "%s", wrong)
 	case !c.visible:
-		f = good("the runs complete with results of all kinds; the answers do not show what arrives")
+		f = skipped(showAdvice, "the runs complete with these results, but the answers do not show what arrives: %s", played)
+	case len(t.notes) > 0:
+		f = good("these results arrive, with an exception: %s", played)
 	default:
-		f = good("results of all kinds arrive")
+		f = good("these results arrive as they are: %s", played)
 	}
-	f.Details = details
+	f.Details = append(details, t.notes...)
 	f.Sent = fmt.Sprintf("%s; the tool calls are answered with %s, where the output_schema allows it",
-		bounded.Plural(len(played), "dispatch"), strings.Join(played, ", "))
+		bounded.Plural(len(c.now.episodes), "dispatch"), played)
 	return f
+}
+
+// resultKind dispatches the sample with results of one kind. It reports whether the tools allow such a result.
+func (c *checkup) resultKind(ctx context.Context, k kind, t *tried) (possible bool) {
+	mark := canary()
+	var result json.RawMessage
+	for _, text := range k.results {
+		result = json.RawMessage(strings.ReplaceAll(text, "%s", mark))
+		if possible = c.allowed(result); possible {
+			break
+		}
+	}
+	if !possible && !k.part {
+		return false
+	}
+	seen := cmp.Or(strings.ReplaceAll(k.seen, "%s", mark), string(result))
+	var placed atomic.Bool
+	e := c.dispatch(ctx, &episode{alter: always(reply{result: func(q *request, old json.RawMessage) json.RawMessage {
+		changed, ok := result, c.allows(q.tool, result)
+		if !ok && k.part {
+			changed, ok = c.put(q, old, rawjson.Unquote(result), true)
+		}
+		if !ok {
+			return old
+		}
+		placed.Store(true)
+		return changed
+	}})})
+	if !placed.Load() {
+		return possible || len(e.seen(isTool)) == 0
+	}
+	t.played = append(t.played, k.name)
+	text, rows := said(e.result), toolRows(e.result)
+	short := slices.IndexFunc(rows, func(row string) bool { return shows(row, seen) && len(row) < len(rawjson.Unquote(result)) })
+	number := rawjson.Kind(result) == '0'
+	switch {
+	case !e.result.WouldBeGraded() && k.name == "text" && c.decodesTwice(ctx):
+		t.altered = append(t.altered, "text that is JSON is decoded once more; text that is not makes the run fail: "+c.failure(e.result))
+	case !e.result.WouldBeGraded():
+		t.others = append(t.others, k.name+": "+c.failure(e.result))
+	case enveloped(text):
+		t.altered = append(t.altered, k.name+": "+anEnvelope)
+	case !c.visible:
+	case k.long && short >= 0 && len(rows[short]) < ordinary:
+		t.others = append(t.others, fmt.Sprintf("%s: a tool message has only %d of %d bytes", k.name, len(rows[short]), len(result)))
+	case shows(text, seen), number && strings.Contains(plainDigits(text), seen):
+	case number && strings.Contains(plainDigits(text), roundedNumber):
+		t.notes = append(t.notes, k.name+": the integer "+largeNumber+" arrives rounded, as integers above 2^53 do in JavaScript: return such "+
+			"ids as text")
+	case shows(text, mark) && len(rows) > 0 && k.name == "text that is JSON":
+		t.altered = append(t.altered, k.name+" is decoded once more: "+c.quote(rows[0]))
+	case len(rows) > 0:
+		t.altered = append(t.altered, k.name+": the model was given something else: "+c.quote(rows[0]))
+	case !k.long:
+		t.others = append(t.others, k.name+": the answer does not have it, although it has other results")
+	}
+	return true
+}
+
+var separator = regexp.MustCompile(`(\d)[.,_'’\x{a0}\x{202f} ]`)
+
+// plainDigits removes what people and programs write between the digits of a number.
+func plainDigits(text string) string { return separator.ReplaceAllString(text, "$1") }
+
+// emptyResults dispatches the sample until each empty result has been the answer to a call. It reports whether the
+// tools allow one.
+func (c *checkup) emptyResults(ctx context.Context, t *tried) (possible bool) {
+	left := slices.DeleteFunc(slices.Clone(empty), func(value string) bool { return !c.allowed(json.RawMessage(value)) })
+	for len(left) > 0 && ctx.Err() == nil {
+		var mu sync.Mutex
+		var given []string
+		e := c.dispatch(ctx, &episode{alter: always(reply{result: func(q *request, old json.RawMessage) json.RawMessage {
+			mu.Lock()
+			defer mu.Unlock()
+			at := slices.IndexFunc(left, func(value string) bool { return c.allows(q.tool, json.RawMessage(value)) })
+			if at < 0 {
+				return old
+			}
+			given = append(given, left[at])
+			left = slices.Delete(left, at, at+1)
+			return json.RawMessage(given[len(given)-1])
+		}})})
+		if len(given) == 0 {
+			return possible || len(e.seen(isTool)) == 0
+		}
+		possible = true
+		names, rows := strings.Join(given, ", "), toolRows(e.result)
+		t.played = append(t.played, given...)
+		switch {
+		case !e.result.WouldBeGraded():
+			t.others = append(t.others, names+": "+c.failure(e.result))
+		case enveloped(said(e.result)):
+			t.altered = append(t.altered, names+": "+anEnvelope)
+		case !c.visible || len(rows) == 0:
+		default:
+			for _, value := range given { // that null or an empty text is worded in another way is a matter of style
+				if text := strings.ToLower(strings.Join(rows, "\n")); (value == "0" || value == "false") && !strings.Contains(text, value) {
+					t.altered = append(t.altered, value+": the model was given something else: "+c.quote(strings.Join(rows, "; ")))
+				}
+			}
+		}
+	}
+	return possible
 }
 
 // decodesTwice reports whether the run completes when each result is a string with the JSON that the
@@ -195,6 +297,11 @@ func (c *checkup) readOutputs() {
 func (c *checkup) allows(tool string, result json.RawMessage) bool {
 	validator := c.outputs[tool]
 	return validator == nil || validator.Validate(result) == nil
+}
+
+// allowed reports whether a tool that the sample called may return a result.
+func (c *checkup) allowed(result json.RawMessage) bool {
+	return slices.ContainsFunc(c.sample.result.Calls, func(call proxytest.Call) bool { return c.allows(call.Tool, result) })
 }
 
 const (
@@ -282,9 +389,12 @@ func rows(response string, role dispatch.Role) (rows []string) {
 	return rows
 }
 
-// said returns all text of a run that a result can be in: the answer, and the arguments of calls.
+// said returns all text of a run that a result can be in: the answers, and the arguments of calls.
 func said(r *dispatchtest.Result) string {
-	texts := append(toolRows(r), r.FinalResponse)
+	var texts []string
+	for _, turn := range r.Turns {
+		texts = append(append(texts, rows(turn.Body, dispatch.RoleTool)...), turn.FinalResponse)
+	}
 	for _, call := range toolCalls(&r.Log) {
 		texts = append(texts, string(call.Arguments))
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -274,13 +275,10 @@ func (c *checkup) undeclared() (names []string) {
 	return names
 }
 
-// lateCalls waits for calls of the agent after its answer.
+// lateCalls waits for calls of the agent after its answer. Its ok has seen none of the sample until the wait
+// was over, and [checkup.lateUntilNow] none of any dispatch until the end.
 func (c *checkup) lateCalls(ctx context.Context) Finding {
 	c.note("a dispatch", c.command(""))
-	answered := 0
-	for _, turn := range c.sample.result.Turns {
-		answered = turn.Answered
-	}
 	for over, last := time.After(c.opts.LateCallWait), false; !last; {
 		select {
 		case <-ctx.Done():
@@ -289,22 +287,51 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 			last = true
 		case <-time.After(20 * time.Millisecond):
 		}
-		if late, found := testrun.Late(c.sample.run.Log(), answered); found {
-			return warning("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
-				"the agent called the proxy after it had answered: %s", called(late))
+		if late := c.late(); late != "" {
+			return called(late)
 		}
 	}
 	return good("nothing called the proxy within %s after the answer", c.opts.LateCallWait)
 }
 
-// called returns the names of the tools and trace events that were sent to the proxy.
-func called(r *proxytest.Log) string {
-	var names []string
-	for _, call := range append(slices.Clone(r.Calls), r.Refused...) {
-		names = append(names, call.Tool)
+// lateUntilNow replaces the finding of late_calls if a dispatch of any check was followed by a call.
+func (c *checkup) lateUntilNow(f *Finding) {
+	late := c.late()
+	if late == "" {
+		f.Seen += ", nor until the end of the examination"
+		return
 	}
-	for _, event := range r.Traces {
-		names = append(names, string(event.Event))
+	k := &checks[slices.IndexFunc(checks, func(k check) bool { return k.name == f.Name })]
+	now := called(late)
+	now.Name, now.Sent, now.Reproduce, now.TookMS = f.Name, f.Sent, f.Reproduce, f.TookMS
+	*f = c.complete(k, now)
+}
+
+func called(late string) Finding {
+	return warning("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
+		"the agent called the proxy after it had answered: %s", late)
+}
+
+// late returns the names of the tools and trace events that were sent to the proxy of a dispatch after its
+// last answer. A dispatch that timed out has none.
+func (c *checkup) late() string {
+	var names []string
+	for _, e := range c.dispatched {
+		turns := e.result.Turns
+		if len(turns) == 0 || e.result.Dispatch.Status == 0 {
+			continue
+		}
+		late, _ := testrun.Late(e.run.Log(), turns[len(turns)-1].Answered)
+		for _, call := range append(slices.Clone(late.Calls), late.Refused...) {
+			names = append(names, call.Tool)
+		}
+		for _, event := range append(slices.Clone(late.Traces), late.Telemetry...) {
+			names = append(names, string(event.Event))
+		}
+		for _, q := range e.seen(func(q *request) bool { return q.arrived > e.over }) { // a scenario may have answered it
+			_, name, _ := strings.Cut(q.path, "/")
+			names = append(names, cmp.Or(name, q.path))
+		}
 	}
 	return unique(names)
 }

@@ -15,18 +15,20 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// altered returns a scenario of one dispatch with other answers of the proxy, which judge judges.
-func altered(answers alter, judge func(*checkup, *episode) Finding) func(*checkup, context.Context) Finding {
+// altered returns a scenario of one dispatch with other answers of the proxy, which judge judges. Refusals
+// carry the mark of the dispatch.
+func altered(answers alter, judge func(*checkup, context.Context, *episode) Finding) func(*checkup, context.Context) Finding {
 	return func(c *checkup, ctx context.Context) Finding {
-		e := c.dispatch(ctx, &episode{alter: answers})
+		e := c.dispatch(ctx, &episode{alter: answers, mark: canary()})
 		if len(e.seen(isTool)) == 0 {
 			return noCall()
 		}
-		return judge(c, e)
+		return judge(c, ctx, e)
 	}
 }
 
-// edited returns a scenario of one dispatch from which parts are left out. It should run as before.
+// edited returns a scenario of one dispatch from which parts are left out. It should run as before. Its ok has seen
+// the run complete, with a tool call.
 func edited(do string, change func(body map[string]json.RawMessage, header http.Header)) func(*checkup, context.Context) Finding {
 	return func(c *checkup, ctx context.Context) Finding {
 		e := c.dispatch(ctx, &episode{edit: change})
@@ -37,7 +39,7 @@ func edited(do string, change func(body map[string]json.RawMessage, header http.
 			return warning(do, "no tool call arrives, although the sample made %s",
 				bounded.Plural(len(c.sample.result.Calls), "tool call"))
 		}
-		return good("the run completes as before")
+		return good("the run completes as before, with %s", bounded.Plural(len(e.result.Calls), "tool call"))
 	}
 }
 
@@ -130,22 +132,36 @@ func unique(names []string) string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-func (c *checkup) rateLimited(e *episode) Finding {
+// rateLimited has seen, when it says ok, each first attempt refused with 429 and repeated after a wait, and the run
+// complete.
+func (c *checkup) rateLimited(_ context.Context, e *episode) Finding {
+	const do = "Repeat a call that is refused with 429, and go on with the answer to the repetition. " + backoffAdvice
 	if wrong := c.notRepeated(e, 1, "a 429"); wrong != "" {
-		return failed("Repeat a call that is refused with 429. "+backoffAdvice, "%s", wrong)
+		return failed(do, "%s", wrong)
+	}
+	if !e.result.WouldBeGraded() {
+		return failed(do, "each call that was refused with 429 was repeated%s", c.outcome(e))
 	}
 	return good("each call that was refused with 429 was repeated after a wait")
 }
 
-func (c *checkup) transient(e *episode) Finding {
+// transient has seen, when it says ok, the first two attempts of each call refused with 503 and repeated after
+// a wait, and the run complete.
+func (c *checkup) transient(_ context.Context, e *episode) Finding {
+	do := "Repeat a request that is refused with 503 and one of the classes " + transientClasses + ", up to four attempts in all. " +
+		backoffAdvice + ` The class is in the body: {"detail":{"error_class":"lock_contention", …}}.`
 	if wrong := c.notRepeated(e, 2, "a transient 503"); wrong != "" {
-		return warning("Repeat a request that is refused with 503 and one of the classes "+transientClasses+", up to four attempts in all. "+
-			backoffAdvice, "%s", wrong)
+		return warning(do, "%s", wrong)
+	}
+	if !e.result.WouldBeGraded() {
+		return warning(do, "each call that was refused with a transient 503 was repeated%s", c.outcome(e))
 	}
 	return good("each call that was refused with a transient 503 was repeated after a wait")
 }
 
-func (c *checkup) terminal(e *episode) Finding {
+// terminal has seen, when it says ok, each call refused with 503 and made once, and the agent go on to its answer.
+// A run that fails at the first refusal has no time to repeat a call.
+func (c *checkup) terminal(_ context.Context, e *episode) Finding {
 	var again []string
 	for _, q := range e.seen(isTool) {
 		if q.attempt > c.intended(q.tool) {
@@ -155,7 +171,10 @@ func (c *checkup) terminal(e *episode) Finding {
 	if len(again) > 0 {
 		return warning("Repeat a 503 only if its error_class is "+transientClasses+".", "repeated after a 503 that is not transient: %s", unique(again))
 	}
-	return good("a 503 without a transient class is not repeated")
+	if !e.result.WouldBeGraded() {
+		return skipped("", "a 503 that is not transient is not repeated, but it ends the run, so nothing is known: %s", c.failure(e.result))
+	}
+	return good("a 503 that is not transient is not repeated")
 }
 
 // outcome describes a run that failed, after a colon; "" for a run that did not.
@@ -166,40 +185,114 @@ func (c *checkup) outcome(e *episode) string {
 	return "; the run failed: " + c.failure(e.result)
 }
 
+// refusedClass is the class of the refusals in failing_tools.
+const refusedClass = "tool_failed"
+
 // admissions are parts of words with which an answer admits that something went wrong, and of what
-// the refusal says.
+// the refusal says. The same words in the answer to the sample admit nothing.
 var admissions = []string{
 	"error", "fail", "unable", "cannot", "can't", "could not", "couldn't", "not available", "unavailable", "problem", "sorry", "refused",
 	"422", "wrong", "invalid", "exception", "not possible", "trouble", "no final response",
 	"fehler", "erreur", "errore", "erro", "fout", "ошибка", "错误", "エラー", "오류",
 }
 
-// failing judges a run whose tool calls were all refused. Only tool messages that look like results
-// are a reason to warn: an answer may admit the failure in any language.
-func (c *checkup) failing(e *episode) Finding {
-	rows := toolRows(e.result)
-	text := strings.ToLower(e.result.FinalResponse)
-	if len(rows) > 0 {
-		text = strings.ToLower(strings.Join(rows, "\n"))
+// told returns the text by which a run shows what its model was told: the tool messages, or the answer.
+func told(r *dispatchtest.Result) string {
+	if rows := toolRows(r); len(rows) > 0 {
+		return strings.Join(rows, "\n")
 	}
-	switch {
-	case !e.result.WouldBeGraded(), slices.ContainsFunc(admissions, func(word string) bool { return strings.Contains(text, word) }):
-		return good("the answer mentions that all tool calls were refused")
-	case slices.ContainsFunc(rows, func(row string) bool {
-		return strings.ContainsAny(row[:min(1, len(row))], "{[") && json.Valid([]byte(row))
-	}):
-		return warning("Remove the tool's original body: it must not answer when the proxy does not. Tell the model that the call failed.",
-			"all tool calls were refused, and the answer does not mention it: %s", c.quote(text))
-	}
-	return skipped(showAdvice, hidden)
+	return r.FinalResponse
 }
 
-// expiredToken lets the run token expire at the second tool call, or at the first of an agent that
-// makes one. The first refusal waits for the calls that the agent makes at once, so that only an agent
-// that knows it sends what comes afterwards.
+// failing judges a run whose tool calls were all refused. Its ok has seen the refusal, or words for a failure that the
+// answer to the sample does not have. An answer may admit the failure in any language, so the lack of both proves
+// nothing. What proves that another body answered are tool messages that look like results, and the results of the
+// sample, where the answer repeats results.
+func (c *checkup) failing(ctx context.Context, e *episode) Finding {
+	const do = "Remove the tool's original body: it must not answer when the proxy does not. Tell the model that the call failed."
+	text, before := strings.ToLower(told(e.result)), strings.ToLower(told(c.sample.result))
+	fresh := func(word string) bool { return strings.Contains(text, word) && !strings.Contains(before, word) }
+	switch {
+	case !e.result.WouldBeGraded():
+		return warning("Hand the refusal on to the model as the result of the tool, and answer with what is known.",
+			"the run fails when its tool calls are refused: %s", c.failure(e.result))
+	case shows(said(e.result), e.mark), fresh(refusedClass):
+		return good("all tool calls were refused, and the answer has the refusal")
+	case slices.ContainsFunc(admissions, fresh):
+		return good("the answer mentions that all tool calls were refused")
+	case slices.ContainsFunc(toolRows(e.result), func(row string) bool {
+		return strings.ContainsAny(row[:min(1, len(row))], "{[") && json.Valid([]byte(row))
+	}):
+		return warning(do, "all tool calls were refused, and the answer does not mention it: %s", c.quote(told(e.result)))
+	}
+	if c.runAlone(ctx); c.visible && c.sample.repeatedAgain(text) {
+		return warning(do, "all tool calls were refused, and the answer has the results of a run in which they were not: %s",
+			c.quote(told(e.result)))
+	}
+	return skipped(showAdvice, "the answer does not show what the agent made of the refusals")
+}
+
+// repeatedAgain reports whether text has all values of results that the answer of the episode has, and there are some.
+func (e *episode) repeatedAgain(text string) bool {
+	before, repeated := strings.ToLower(told(e.result)), false
+	for _, q := range e.seen(isTool) {
+		for _, value := range scalars(q.result, nil) {
+			if value = strings.ToLower(value); len(value) <= 2 || strings.Contains(strings.ToLower(q.arguments), value) || !shows(before, value) {
+				continue
+			}
+			if repeated = true; !shows(text, value) {
+				return false
+			}
+		}
+	}
+	return repeated
+}
+
+// slowCall is how long slow_tool lets a call wait: a call of a simulated tool takes up to 20 s.
+var slowCall = 22 * time.Second
+
+// slowTool lets the first tool call of a run wait. Its ok has seen that the agent waited for the answer, and the run
+// complete.
+func (c *checkup) slowTool(ctx context.Context) Finding {
+	const do = "Give a call of the proxy at least 60 s. The document's wrapper waits for 120 s. HTTP clients often wait for 5 s only."
+	took := time.Duration(c.sample.result.Dispatch.TookMS * float64(time.Millisecond))
+	if limit := c.setup.Target.RunTimeout; took+slowCall > limit*9/10 {
+		return skipped("Give a longer run_timeout_s (the flag -run-timeout, or Target.RunTimeout).",
+			"a run may take %s, and a slow call takes %s of it", limit, slowCall)
+	}
+	waited, gaveUp := make(chan struct{}), false
+	e := c.dispatch(ctx, &episode{alter: func(q *request) *reply {
+		if q.tool != "" && q.number == 1 {
+			defer close(waited)
+			select {
+			case <-time.After(slowCall):
+			case <-q.canceled:
+				gaveUp, took = true, time.Since(q.at)
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	}})
+	if len(e.seen(isTool)) == 0 {
+		return noCall()
+	}
+	switch <-waited; { // an agent may have ended before
+	case ctx.Err() != nil:
+		return interrupted()
+	case gaveUp:
+		return warning(do, "the agent gave up a tool call that was not answered within %s%s", round(took), c.outcome(e))
+	case !e.result.WouldBeGraded():
+		return warning(do, "the run fails when a tool call takes %s: %s", slowCall, c.failure(e.result))
+	}
+	return good("the agent waits for a tool call that takes %s", slowCall)
+}
+
+// expiredToken lets the run token expire at the second tool call, or at the first of an agent that makes two. The
+// first refusal waits for the calls that the agent makes at once, so that only an agent that knows it sends what
+// comes afterwards. Its ok has seen no request then, and fewer calls than the sample made.
 func (c *checkup) expiredToken(ctx context.Context) Finding {
 	calls := len(c.sample.result.Calls)
-	from, together := min(calls, 2), newGate()
+	from, together := max(1, min(calls-1, 2)), newGate()
 	e := c.dispatch(ctx, &episode{alter: func(q *request) *reply {
 		if q.tool == "" || q.number < from {
 			return nil
@@ -223,6 +316,10 @@ func (c *checkup) expiredToken(ctx context.Context) Finding {
 		over = max(over, q.answered)
 	}
 	f := good("the agent stops calling when its token has expired")
+	if made := e.seen(func(q *request) bool { return isTool(q) && q.arrived <= over }); len(made) >= calls {
+		f = skipped("Give a task for which the agent makes two tool calls, one after the other.",
+			"the agent does not repeat a call when its token has expired, and had no other call left")
+	}
 	const do = "End the run at a 401 of the class run_token_expired, run_token_invalid or run_token_rejected: no call can succeed any more."
 	switch later := e.seen(func(q *request) bool { return q.arrived > over }); {
 	case len(later) > 0:
@@ -245,52 +342,82 @@ type session struct {
 
 var (
 	replay = &session{
-		sends: "three dispatches of one session in the memory mode replay, with the previous turns in input.messages",
-		do:    "Give the model the conversation in input.messages before the prompt.",
+		sends: "three dispatches of one session in the memory mode replay, with the previous turns in input.messages, and one of " +
+			"another session between them",
+		do: "Give the model the conversation in input.messages before the prompt.",
 	}
 	stateful = &session{
 		stateful: true,
-		sends:    "three dispatches of one session in the memory mode stateful, with input.session_id and input.turn_id",
-		do:       "Keep the conversation by input.session_id. If the tasks have the memory mode replay only, this does not matter.",
+		sends: "three dispatches of one session in the memory mode stateful, with input.session_id and input.turn_id, and one of " +
+			"another session between them",
+		do: "Keep the conversation by input.session_id. If the tasks have the memory mode replay only, this does not matter.",
 	}
 )
 
-// dispatch dispatches three turns, once for both checks. Only the first turn has the mark; the second
-// asks for it.
-func (s *session) dispatch(ctx context.Context, c *checkup) *episode {
-	if c.sessions[s] == nil {
+// turns are the episodes of a session: its own, and one of another session, which has its first turn after the
+// first turn of this one.
+type turns struct{ own, other *episode }
+
+// dispatch dispatches three turns, and one of another session, once for both checks. Only the first turns have a
+// mark; the second asks for it.
+func (s *session) dispatch(ctx context.Context, c *checkup) *turns {
+	if t := c.sessions[s]; t != nil {
+		return t
+	}
+	begin := func(question string, conversation dispatchtest.Conversation) *episode {
 		mark := "R-" + rand.Text()[:10]
-		c.sessions[s] = c.dispatch(ctx, &episode{mark: mark, aside: " My reference is " + mark + ".", conversation: &dispatchtest.Conversation{
-			UserTurns: []string{"What is my reference? Please answer with the reference.", "Thank you. Is there anything left to do?"},
-			MaxTurns:  3, Stateful: s.stateful,
-		}})
+		conversation.Stateful = s.stateful
+		return &episode{mark: mark, aside: " My reference is " + mark + "." + question, conversation: &conversation}
 	}
-	return c.sessions[s]
+	t := &turns{other: begin(" Which references do you know?", dispatchtest.Conversation{MaxTurns: 1})}
+	t.own = begin("", dispatchtest.Conversation{MaxTurns: 3, User: func(_ context.Context, before []dispatchtest.Turn) (string, error) {
+		switch len(before) {
+		case 1:
+			c.dispatch(ctx, t.other)
+			return "What is my reference? Please answer with the reference.", nil
+		case 2:
+			return "Thank you. Is there anything left to do?", nil
+		}
+		return "", dispatchtest.ErrDone
+	}})
+	c.sessions[s] = t
+	c.dispatch(ctx, t.own)
+	return t
 }
 
-// answered checks that each dispatch of a session is answered.
+// answered checks that each dispatch of a session is answered. Its ok has seen four answers that would be graded.
 func (s *session) answered(c *checkup, ctx context.Context) Finding {
-	e := s.dispatch(ctx, c)
-	if !e.result.WouldBeGraded() {
-		return failed("Answer each dispatch of a session as if it were the only one; ignore the members that you do not need.",
-			"turn %d of a session failed: %s", max(len(e.result.Turns), 1), c.failure(e.result))
+	const do = "Answer each dispatch of a session as if it were the only one; ignore the members that you do not need."
+	t := s.dispatch(ctx, c)
+	switch {
+	case !t.own.result.WouldBeGraded():
+		return failed(do, "turn %d of a session failed: %s", max(len(t.own.result.Turns), 1), c.failure(t.own.result))
+	case !t.other.result.WouldBeGraded():
+		return failed(do, "the first turn of another session between the turns failed: %s", c.failure(t.other.result))
 	}
-	return good("three turns of a session complete")
+	return good("three turns of a session complete, and one of another session between them")
 }
 
-// remembered checks that the agent knows the earlier turns. Only an agent that shows it can be judged.
+// remembered checks that the agent knows the earlier turns, and nothing of another session. Only an agent that shows
+// it can be judged. Its ok has seen the mark of the first turn in a later one, and in neither session the mark of
+// the other.
 func (s *session) remembered(c *checkup, ctx context.Context) Finding {
-	e := s.dispatch(ctx, c)
-	if !e.result.WouldBeGraded() {
+	t := s.dispatch(ctx, c)
+	e := t.own
+	if !e.result.WouldBeGraded() || !t.other.result.WouldBeGraded() {
 		return skipped("", "the session did not complete")
 	}
 	later := e.result.Turns[1:]
-	known := slices.ContainsFunc(later, func(turn dispatchtest.Turn) bool {
-		return shows(turn.FinalResponse, e.mark) || shows(string(object([]byte(turn.Body))["messages"]), e.mark)
-	})
+	has := func(turn dispatchtest.Turn, mark string) bool {
+		return shows(turn.FinalResponse, mark) || shows(string(object([]byte(turn.Body))["messages"]), mark)
+	}
 	switch {
-	case known:
-		return good("a later turn has what only the first turn said")
+	case slices.ContainsFunc(t.other.result.Turns, func(turn dispatchtest.Turn) bool { return has(turn, e.mark) }),
+		slices.ContainsFunc(later, func(turn dispatchtest.Turn) bool { return has(turn, t.other.mark) }):
+		return failed("Keep what the user said by input.session_id, if there is one, and by nothing else: task_id and agent_id are those of "+
+			"many sessions.", "one session has what only another session said").by(apart)
+	case slices.ContainsFunc(later, func(turn dispatchtest.Turn) bool { return has(turn, e.mark) }):
+		return good("a later turn has what only the first turn said, and nothing of another session")
 	case slices.ContainsFunc(later, hasModel):
 		return warning(s.do, "asked for the reference that the first turn gave, the agent answers without it: %s",
 			c.quote(later[0].FinalResponse))

@@ -80,6 +80,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if report == nil {
 		return mistake(flagNames.Replace(err.Error()))
 	}
+	for i := range report.Findings {
+		found := &report.Findings[i]
+		found.Reproduce = strings.ReplaceAll(found.Reproduce, `"$TOOLS"`, "'"+strings.ReplaceAll(f.tools, "'", `'\''`)+"'")
+	}
 	report.Findings = append(report.Findings, f.documents()...)
 	warned := slices.ContainsFunc(report.Findings, func(found doctor.Finding) bool { return found.Status == doctor.StatusWarning })
 	failed := err != nil || !report.OK() || f.strict && warned

@@ -78,6 +78,7 @@ func TestTasks(t *testing.T) {
 // The doctor examines the agent as the platform will use it, also while the proxy misbehaves. It
 // dispatches the task many times, so the model of this test looks the order up, and then answers,
 // as often as it is asked. It remembers nothing, so the scenarios of the memory need a real model.
+// The scenario slow_tool takes 22 s: toolwire doctor has it, and this test does not.
 func TestDoctor(t *testing.T) {
 	model := llmtest.NewModel()
 	model.When(func(r *llmtest.Request) bool { return len(r.Results) == 0 },
@@ -89,7 +90,7 @@ func TestDoctor(t *testing.T) {
 	use(t, server.URL)
 
 	scenarios := slices.DeleteFunc(doctor.Scenarios(), func(name doctor.Name) bool {
-		return strings.HasPrefix(string(name), "memory_")
+		return strings.HasPrefix(string(name), "memory_") || name == "slow_tool"
 	})
 	report, err := doctor.Check(t.Context(), target(t), &doctor.Options{
 		Task:        &dispatchtest.Task{Instruction: "Where is order #4521?", World: world(t)},

@@ -1,0 +1,484 @@
+package doctor_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// examine examines a port with the tools of the ports.
+func examine(t *testing.T, handler http.Handler, names ...doctor.Name) *doctor.Report {
+	t.Helper()
+	return examineWith(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, &doctor.Options{
+		Task: &dispatchtest.Task{Instruction: "Where is order #4521?"}, ToolsSchema: []byte(orderTool), Scenarios: names,
+	})
+}
+
+func examineWith(t *testing.T, target dispatchtest.Target, opts *doctor.Options) *doctor.Report {
+	t.Helper()
+	if opts.Timeout == 0 {
+		opts.Timeout = 5 * time.Minute
+	}
+	opts.LateCallWait = max(opts.LateCallWait, time.Millisecond)
+	report, err := doctor.Check(t.Context(), target, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// No check says ok of an agent that breaks what the check is about. The table has every check.
+func TestNoCheckIsOKOfWhatItIsAbout(t *testing.T) {
+	t.Parallel()
+	byHand := func(h hand) func(*testing.T, doctor.Name) *doctor.Report {
+		return func(t *testing.T, name doctor.Name) *doctor.Report {
+			if !slices.Contains(doctor.Scenarios(), name) {
+				return examine(t, h)
+			}
+			return examineWith(t, dispatchtest.Target{Handler: h, AuthValue: "Bearer " + handToken}, scenarios(name))
+		}
+	}
+	aPort := func(p *port) func(*testing.T, doctor.Name) *doctor.Report {
+		return func(t *testing.T, name doctor.Name) *doctor.Report {
+			if !slices.Contains(doctor.Scenarios(), name) {
+				return examine(t, p)
+			}
+			return examine(t, p, name)
+		}
+	}
+	at := func(url string, change func(*doctor.Options)) func(*testing.T, doctor.Name) *doctor.Report {
+		return func(t *testing.T, _ doctor.Name) *doctor.Report {
+			opts := quick
+			change(&opts)
+			return examineWith(t, dispatchtest.Target{URL: url, AuthValue: "Bearer " + handToken}, &opts)
+		}
+	}
+	nothing := func(*doctor.Options) {}
+	secure := httptest.NewTLSServer(hand{})
+	t.Cleanup(secure.Close)
+	hour := func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+		return false
+	}
+	arrived := make(chan struct{})
+	twoCalls := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		for range 2 {
+			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
+		}
+		say(w, 200, `{"final_response":"done"}`)
+	}}
+	forget := func(map[string]any) any { return new(int) }
+	broken := map[doctor.Name]func(*testing.T, doctor.Name) *doctor.Report{
+		"reachable":        at("http://127.0.0.1:1/", nothing),
+		"tls":              at(secure.URL, nothing),
+		"clock":            byHand(hand{first: hour}),
+		"ping":             aPort(&port{noPing: true}),
+		"method":           byHand(hand{methods: true}),
+		"auth_before_ping": aPort(&port{pingFirst: true}),
+		"wrong_bearer":     aPort(&port{auth: func(given, _ string) bool { return given != "" }}),
+		"ping_spacing": byHand(hand{ping: func(w http.ResponseWriter, body []byte) bool {
+			if string(body) == `{"ping":true}` {
+				say(w, 200, `{"ok":true}`)
+				return true
+			}
+			return false
+		}}),
+		"body_limit":     byHand(hand{limit: 1 << 30}),
+		"dispatch":       aPort(&port{noFinal: true}),
+		"content_type":   byHand(hand{media: plain}),
+		"malformed_body": byHand(hand{malformed: func(w http.ResponseWriter) { say(w, 500, "EOF") }}),
+		"late_calls": func(t *testing.T, _ doctor.Name) *doctor.Report {
+			// The call comes during a scenario, long after the wait.
+			opts := scenarios("session_replay")
+			var runs atomic.Int64
+			late := &port{late: func() { <-arrived }}
+			report := examine(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("X-Pipelines-Run-Token") != "" && runs.Add(1) == 4 { // a turn of the session
+					close(arrived)
+				}
+				late.ServeHTTP(w, r)
+			}), opts.Scenarios...)
+			return report
+		},
+		"proxy":        at("http://127.0.0.1:1/", func(o *doctor.Options) { o.ProxyBase = "http://127.0.0.1:1/api" }),
+		"tools_schema": at("http://127.0.0.1:1/", func(o *doctor.Options) { o.ToolsSchema = []byte(`[{"name":"a b"}]`) }),
+
+		"concurrent_runs":  aPort(&port{singleton: true}),
+		"unwrap":           aPort(&port{original: true}),
+		"result_kinds":     aPort(&port{unwraps: func(body map[string]any) any { return fallBack(body["response"], body) }}),
+		"retry_429":        aPort(&port{impatient: true}),
+		"retry_503":        aPort(&port{unwraps: func(map[string]any) any { return nil }, crashes: true}),
+		"terminal_503":     aPort(&port{eager: true}),
+		"failing_tools":    aPort(&port{crashes: true}),
+		"slow_tool":        aPort(&port{waits: 50 * time.Millisecond}),
+		"expired_token":    byHand(twoCalls),
+		"headers_only":     aPort(&port{bodyOnly: true}),
+		"body_only":        aPort(&port{headersOnly: true}),
+		"session_replay":   aPort(&port{failsAfterFirstTurn: true}),
+		"session_stateful": aPort(&port{failsAfterFirstTurn: true}),
+		"memory_replay":    aPort(&port{keeps: forget}),
+		"memory_stateful":  aPort(&port{keeps: forget}),
+	}
+	all := slices.Clone(doctor.Scenarios())
+	for _, name := range allNames {
+		all = append(all, doctor.Name(name))
+	}
+	for _, name := range all {
+		t.Run(string(name), func(t *testing.T) {
+			t.Parallel()
+			if broken[name] == nil {
+				t.Fatal("the table has no agent that breaks this")
+			}
+			report := broken[name](t, name)
+			if f := find(t, report, name); f.Status == doctor.StatusOK {
+				t.Errorf("%+v\n%s", f, report)
+			}
+		})
+	}
+}
+
+// fallBack returns value, or other if Python takes value for false.
+func fallBack(value, other any) any {
+	switch v := value.(type) {
+	case nil:
+		return other
+	case bool:
+		if !v {
+			return other
+		}
+	case float64:
+		if v == 0 {
+			return other
+		}
+	case string:
+		if v == "" {
+			return other
+		}
+	}
+	return value
+}
+
+// A bearer is compared as a whole.
+func TestNearMissesOfTheBearer(t *testing.T) {
+	t.Parallel()
+	token := func(header string) string { return strings.TrimPrefix(header, "Bearer ") }
+	for name, tt := range map[string]struct {
+		auth func(given, want string) bool
+		seen string
+	}{
+		"a beginning":     {func(given, want string) bool { return given != "" && strings.HasPrefix(want, given) }, "without its last character"},
+		"more than it":    {strings.HasPrefix, "one more character"},
+		"a part":          {func(given, want string) bool { return given != "" && strings.Contains(want, token(given)) }, "without its last character"},
+		"an end":          {func(given, want string) bool { return len(token(given)) > 5 && strings.HasSuffix(want, token(given)) }, "without its first character"},
+		"it at the end":   {func(given, want string) bool { return strings.HasSuffix(given, token(want)) }, "after one more character"},
+		"its first eight": {func(given, want string) bool { return len(given) > 14 && given[:15] == want[:15] }, "without its last character"},
+		"no case":         {strings.EqualFold, "in the other case"},
+		"its length":      {func(given, want string) bool { return len(given) == len(want) }, "in the other case"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report := examine(t, &port{auth: tt.auth})
+			if said := expect(t, report, names{"wrong_bearer"}, nil); !strings.Contains(said, tt.seen) {
+				t.Errorf("%q is not said in %q", tt.seen, said)
+			}
+			text, err := json.Marshal(report)
+			if err != nil || strings.Contains(string(text), handToken[1:]) || strings.Contains(string(text), handToken[:len(handToken)-1]) ||
+				strings.Contains(strings.ToLower(string(text)), handToken) {
+				t.Errorf("the report has most of the token: %v\n%s", err, text)
+			}
+		})
+	}
+	// An endpoint that repeats what it was given tells nothing of it in the report.
+	echo := hand{first: func(w http.ResponseWriter, r *http.Request) bool {
+		given := r.Header.Get("Authorization")
+		return given != "Bearer "+handToken && first(401, plain, "unknown: "+given)(w, r)
+	}}
+	report := examine(t, echo)
+	expect(t, report, nil, names{"dispatch"}) // it calls no tool
+	if text := fmt.Sprint(report); strings.Contains(text, handToken[2:10]) {
+		t.Errorf("%s", text)
+	}
+}
+
+// An endpoint that refuses any bearer proves nothing about wrong ones.
+func TestNoBearerIsAccepted(t *testing.T) {
+	t.Parallel()
+	report := examine(t, hand{auth: func(string) bool { return false }})
+	expect(t, report, names{"ping"}, nil)
+	for _, name := range []doctor.Name{"auth_before_ping", "wrong_bearer"} {
+		if f := find(t, report, name); f.Status != doctor.StatusSkipped || f.Because != "ping" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// What a result is must not decide whether its envelope is removed, in whatever language.
+func TestEnvelopesOfEmptyResults(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]func(value any) bool{
+		"null":  func(v any) bool { return v == nil },
+		"0":     func(v any) bool { return v == 0.0 },
+		"false": func(v any) bool { return v == false },
+		`""`:    func(v any) bool { return v == "" },
+		"[]":    func(v any) bool { list, ok := v.([]any); return ok && len(list) == 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for other, seen := range map[bool]string{true: name + ": the model was given the whole trace envelope", false: "the model was given something else"} {
+				unwraps := func(body map[string]any) any {
+					if value := body["response"]; !lost(value) {
+						return value
+					} else if other {
+						return body
+					}
+					return "nothing"
+				}
+				report := examine(t, &port{unwraps: unwraps}, "result_kinds")
+				if other || name == "0" || name == "false" {
+					if said := expect(t, report, names{"result_kinds"}, nil); !strings.Contains(said, seen) {
+						t.Errorf("%q is not said in %q", seen, said)
+					}
+				} else {
+					expect(t, report, nil, nil) // how a port words that there is no result is a matter of style
+				}
+			}
+		})
+	}
+}
+
+// What a result has is handed on.
+func TestResultsThatAreChanged(t *testing.T) {
+	t.Parallel()
+	text := func(change func(string) any) func(map[string]any) any {
+		return func(body map[string]any) any {
+			if text, ok := body["response"].(string); ok {
+				return change(text)
+			}
+			return body["response"]
+		}
+	}
+	for name, tt := range map[string]struct {
+		unwraps        func(map[string]any) any
+		failed, warned names
+		seen           string
+	}{
+		"decodes what it can": {text(func(s string) any {
+			var value any
+			if json.Unmarshal([]byte(s), &value) == nil {
+				return value
+			}
+			return s
+		}), names{"result_kinds"}, nil, "text that is JSON is decoded once more"},
+		"cuts at 2,000":  {text(func(s string) any { return s[:min(len(s), 2000)] }), nil, names{"result_kinds"}, "a tool message has only 2"},
+		"cuts at 64,000": {text(func(s string) any { return s[:min(len(s), 64_000)] }), nil, nil, ""},
+		"upper case":     {text(func(s string) any { return strings.ToUpper(s) }), names{"result_kinds"}, nil, "the model was given something else"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report := examine(t, &port{unwraps: tt.unwraps}, "result_kinds")
+			if said := expect(t, report, tt.failed, tt.warned); !strings.Contains(said, tt.seen) {
+				t.Errorf("%q is not said in %q", tt.seen, said)
+			}
+			// The port reads numbers as float64, which is said and no fault.
+			if f := find(t, report, "result_kinds"); !strings.Contains(strings.Join(f.Details, "\n"), "arrives rounded") {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+	exact := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		result, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
+		if err != nil {
+			return nil, err
+		}
+		return &dispatch.Response{FinalResponse: strings.ReplaceAll(string(result), "9007199254740993", "9,007,199,254,740,993")}, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		report := examineWith(t, dispatchtest.Target{Agent: exact}, scenarios("result_kinds"))
+		if f := find(t, report, "result_kinds"); f.Status != doctor.StatusOK || len(f.Details) > 0 {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// An agent waits for a slow tool.
+func TestSlowTools(t *testing.T) {
+	for name, tt := range map[string]struct {
+		waits time.Duration // of the agent
+		limit time.Duration // of the run
+		want  doctor.Status
+		seen  string
+	}{
+		"two minutes":  {2 * time.Minute, 0, doctor.StatusOK, "waits for a tool call that takes 22s"},
+		"five seconds": {5 * time.Second, 0, doctor.StatusWarning, "was not answered within 5s"},
+		"20 seconds":   {20 * time.Second, 0, doctor.StatusWarning, "was not answered within 20s"},
+		"a short run":  {2 * time.Minute, 20 * time.Second, doctor.StatusSkipped, "a run may take 20s"},
+	} {
+		for _, fails := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				defer doctor.SetSlowCall(doctor.SetSlowCall(22 * time.Second))
+				agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+					ctx, cancel := context.WithTimeout(ctx, tt.waits)
+					defer cancel()
+					if _, err := run.Proxy.Do(ctx, "get_order", nil); err != nil && fails {
+						return nil, err
+					}
+					return &dispatch.Response{FinalResponse: "done"}, nil
+				}
+				report := examineWith(t, dispatchtest.Target{Agent: agent, RunTimeout: tt.limit}, scenarios("slow_tool"))
+				if f := find(t, report, "slow_tool"); f.Status != tt.want || !strings.Contains(f.Seen, tt.seen) || f.Status == "warning" && f.Severity != doctor.Advised {
+					t.Errorf("%s: %+v", name, f)
+				}
+				time.Sleep(time.Minute) // for the call that was given up
+			})
+		}
+	}
+}
+
+// What one session said is not in another, by whatever key the agent keeps it.
+func TestSessionsAreKeptApart(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		keeps  func(input map[string]any) any
+		failed names
+	}{
+		"by the session": {func(input map[string]any) any { return input["session_id"] }, nil},
+		"by the task":    {func(input map[string]any) any { return input["task_id"] }, names{"memory_replay", "memory_stateful"}},
+		"in a variable":  {func(map[string]any) any { return "" }, names{"memory_replay", "memory_stateful"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report := examine(t, &port{keeps: tt.keeps}, "session_replay", "memory_replay", "session_stateful", "memory_stateful")
+			said := expect(t, report, tt.failed, nil)
+			if tt.failed != nil && !strings.Contains(said, "one session has what only another session said") {
+				t.Errorf("%q", said)
+			}
+			if f := find(t, report, "memory_stateful"); tt.failed == nil && f.Status != doctor.StatusOK {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+	// A conversation in a variable, which the first turn of any session begins anew.
+	var mu sync.Mutex
+	var said []string
+	last := hand{}
+	last.run = func(w http.ResponseWriter, _ *http.Request, e *handEnvelope) {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.Contains(e.Input.Instruction, "My reference") {
+			said = nil
+		}
+		said = append(said, e.Input.Instruction)
+		text, _ := json.Marshal(map[string]string{"final_response": strings.Join(said, " ")})
+		say(w, 200, string(text))
+	}
+	report := examineWith(t, dispatchtest.Target{Handler: last, AuthValue: "Bearer " + handToken}, scenarios("memory_stateful"))
+	expect(t, report, names{"memory_stateful"}, names{"dispatch"})
+}
+
+// The results of one run are not in a later one.
+func TestResultsOfEarlierRuns(t *testing.T) {
+	t.Parallel()
+	var before atomic.Pointer[string]
+	keeps := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		result := fetch(e.ProxyURL, r.Header.Get("X-Pipelines-Run-Token"))
+		shown := result
+		if last := before.Swap(&result); last != nil {
+			shown = *last
+		}
+		text, _ := json.Marshal(map[string]string{"final_response": shown})
+		say(w, 200, string(text))
+	}}
+	report := examineWith(t, dispatchtest.Target{Handler: keeps, AuthValue: "Bearer " + handToken}, scenarios("unwrap", "failing_tools"))
+	if said := expect(t, report, names{"failing_tools"}, nil); !strings.Contains(said, "the answer of one run has the results of another") {
+		t.Errorf("%q", said)
+	}
+}
+
+// An agent whose tools are all refused says so. What it says is judged by what it said of the sample.
+func TestRefusedToolsInAnswers(t *testing.T) {
+	t.Parallel()
+	speak := func(status string) string { return "There was no problem: order #4521 is " + status + "." }
+	status := func(result any) string {
+		order, _ := result.(map[string]any)
+		text, _ := order["status"].(string)
+		return text
+	}
+	for name, tt := range map[string]struct {
+		port *port
+		want doctor.Status
+		seen string
+	}{
+		"fails": {&port{crashes: true}, doctor.StatusWarning, "the run fails when its tool calls are refused: agent_5xx"},
+		"falls back on its own body": {&port{fallback: true, speaks: func(r any) string { return speak(status(r)) }}, doctor.StatusWarning,
+			"has the results of a run in which they were not: There was no problem: order #4521 is shipped."},
+		"says that it failed": {&port{speaks: func(r any) string {
+			if status(r) == "" {
+				return "I could not look order #4521 up."
+			}
+			return speak(status(r))
+		}}, doctor.StatusOK, "mentions"},
+		"says it in a language of its own": {&port{speaks: func(r any) string {
+			if status(r) == "" {
+				return "Tilausta #4521 ei voitu tarkistaa."
+			}
+			return speak(status(r))
+		}}, doctor.StatusSkipped, "does not show what the agent made of the refusals"},
+		"falls back on another body": {&port{fallback: true, speaks: func(r any) string { return strings.ToUpper(speak("on its way")) }}, doctor.StatusSkipped, ""},
+		"shows the refusal":          {&port{}, doctor.StatusOK, "the answer has the refusal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := scenarios("failing_tools")
+			opts.Task.World.Behaviors = map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)}
+			report := examineWith(t, dispatchtest.Target{Handler: tt.port, AuthValue: "Bearer " + handToken}, opts)
+			if f := find(t, report, "failing_tools"); f.Status != tt.want || !strings.Contains(f.Seen, tt.seen) {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// A run that fails at a refusal has not shown whether it would repeat the call, or go on with the answer to the
+// repetition.
+func TestRunsThatFailWhenACallIsRefused(t *testing.T) {
+	t.Parallel()
+	report := examine(t, &port{crashes: true}, "terminal_503")
+	if f := find(t, report, "terminal_503"); f.Status != doctor.StatusSkipped || !strings.Contains(f.Seen, "it ends the run") {
+		t.Errorf("%+v", f)
+	}
+	var calls atomic.Int64
+	repeats := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		for call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token")) != 200 {
+			calls.Add(1)
+			time.Sleep(150 * time.Millisecond)
+		}
+		if calls.Load() > 0 { // it takes the first answer
+			say(w, 500, `{"error":"the call was refused"}`)
+			return
+		}
+		say(w, 200, `{"final_response":"done"}`)
+	}}
+	target := dispatchtest.Target{Handler: repeats, AuthValue: "Bearer " + handToken}
+	report = examineWith(t, target, scenarios("retry_429", "retry_503"))
+	for _, part := range []string{"refused with 429 was repeated; the run failed", "a transient 503 was repeated; the run failed"} {
+		if said := expect(t, report, names{"retry_429"}, names{"retry_503"}); !strings.Contains(said, part) {
+			t.Errorf("%q is not said in %q", part, said)
+		}
+		calls.Store(0)
+	}
+}
