@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // A Code classifies an [Error]. Codes are stable, messages are not.
@@ -69,7 +69,7 @@ func (e *Error) body() []byte {
 	body, _ := json.Marshal(struct { // two strings: cannot fail
 		Error   Code   `json:"error"`
 		Message string `json:"message"`
-	}{e.Code, bounded.Cut(e.Message, maxErrorMessage)})
+	}{e.Code, text.Cut(e.Message, maxErrorMessage)})
 	return body
 }
 

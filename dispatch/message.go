@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // A Role is the author of a [Message]. The platform accepts these four.
@@ -75,16 +75,16 @@ const maxPrinted = 500
 // It prints at most 500 characters of each text. Control characters are replaced, so that the line is
 // safe to print.
 func (m Message) String() string {
-	parts := []string{bounded.Name(string(m.Role)) + ":"}
+	parts := []string{text.Name(string(m.Role)) + ":"}
 	if m.ToolCallID != "" {
-		parts = append(parts, bounded.Name(m.ToolCallID))
+		parts = append(parts, text.Name(m.ToolCallID))
 	}
-	text := m.Content.String()
-	if kind := m.Content.kind(); text == "" && kind != '"' && kind != 'n' { // parts without text, such as an image
-		text = string(m.Content)
+	s := m.Content.String()
+	if kind := m.Content.kind(); s == "" && kind != '"' && kind != 'n' { // parts without text, such as an image
+		s = string(m.Content)
 	}
-	if text != "" {
-		parts = append(parts, bounded.Line(text, maxPrinted))
+	if s != "" {
+		parts = append(parts, text.Line(s, maxPrinted))
 	}
 	for _, call := range m.ToolCalls {
 		parts = append(parts, call.String())
@@ -153,11 +153,11 @@ type ToolCall struct {
 // String returns the call on one line for people, as id, name and arguments. It prints at most 500
 // characters of the arguments.
 func (c ToolCall) String() string {
-	text := bounded.Name(c.Name) + " " + bounded.Line(string(objectArguments(c.Arguments)), maxPrinted)
+	s := text.Name(c.Name) + " " + text.Line(string(objectArguments(c.Arguments)), maxPrinted)
 	if c.ID != "" {
-		text = bounded.Name(c.ID) + " " + text
+		s = text.Name(c.ID) + " " + s
 	}
-	return text
+	return s
 }
 
 // MarshalJSON writes the flat form.

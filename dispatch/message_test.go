@@ -31,7 +31,7 @@ func TestMessagesPrintAsOneReadsThem(t *testing.T) {
 		{"empty text", dispatch.Message{Role: dispatch.RoleAssistant, Content: dispatch.Text("")}, `assistant:`},
 		{"nothing", dispatch.Message{}, `"":`},
 		{"forged", dispatch.Message{Role: "x\ny", ToolCallID: "\x1b[2J", Content: dispatch.Text("a\r\nuser: b\x1b]0;\u009b\u202e\u2028c")},
-			"\"x\\ny\": \"\\x1b[2J\" a  user: b\uFFFD]0;\uFFFD\uFFFD c"},
+			"\"x\\ny\": \"\\x1b[2J\" a user: b\uFFFD]0;\uFFFD\uFFFD c"},
 		{"long", dispatch.Message{Role: dispatch.RoleUser, Content: dispatch.Text(strings.Repeat("é", 501))},
 			"user: " + strings.Repeat("é", 500) + "… (1002 bytes)"},
 	} {

@@ -6,8 +6,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -38,7 +38,7 @@ func (t *Transcript) beginCall(ctx context.Context, info proxy.CallInfo) *call {
 	turn, index := runctx.TakeTurn(ctx)
 	c := &call{
 		transcript: t, index: index, modelID: info.CallID, id: info.CallID, arguments: recordable(info.Arguments),
-		tool: bounded.Cut(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
+		tool: text.Cut(cmp.Or(info.Tool, "(no name)"), maxTranscriptName), // a model may leave it out
 	}
 	if c.id == "" {
 		c.id = t.newID(nil)
@@ -95,14 +95,14 @@ func recordable(given json.RawMessage) json.RawMessage {
 	case len(given) <= maxTranscriptText && validArguments(given):
 		return given
 	}
-	return json.RawMessage(cutText(string(given)))
+	return json.RawMessage(textContent(string(given)))
 }
 
-// cutText returns s as content of at most maxTranscriptText bytes of JSON.
-func cutText(s string) Content {
+// textContent returns s as content of at most maxTranscriptText bytes of JSON.
+func textContent(s string) Content {
 	limit := maxTranscriptText - 2
 	for {
-		content := Text(bounded.Cut(s, limit))
+		content := Text(text.Cut(s, limit))
 		if len(content) <= maxTranscriptText {
 			return content
 		}
@@ -128,5 +128,5 @@ func callEnd(ctx context.Context, end proxy.CallEnd) {
 	} else {
 		response = end.Result.Response
 	}
-	c.transcript.endCall(c, cutText(toolresult.Plain(response)))
+	c.transcript.endCall(c, textContent(toolresult.Plain(response)))
 }

@@ -167,14 +167,14 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 		messages, _ = sendable(t.Messages(), t)
 	}
 	if n := len(messages) - 1; n >= 0 && messages[n].isText() && len(encodeRow(messages[n])) > maxSentBytes/2 {
-		last := Message{Role: RoleAssistant, Content: cutText(messages[n].Content.String())}
+		last := Message{Role: RoleAssistant, Content: textContent(messages[n].Content.String())}
 		messages = append(messages[:n:n], last)
 		problems = append(problems, Problem{Code: problem.MessagesRepaired, Pointer: fmt.Sprintf("/messages/%d/content", n),
 			Message: "is in a message of more than 512 KiB: its first 64 KiB are sent, without the thinking"})
 	}
 	sent, rows := fit(messages)
 	if strict && !gradeable(sent) {
-		messages = append(slices.Clone(messages), Message{Role: RoleAssistant, Content: cutText(r.FinalResponse)})
+		messages = append(slices.Clone(messages), Message{Role: RoleAssistant, Content: textContent(r.FinalResponse)})
 		sent, rows = fit(messages)
 	}
 	added, lost := t.losses()

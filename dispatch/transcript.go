@@ -262,7 +262,7 @@ func (t *Transcript) Messages() []Message {
 // Response does not change the transcript.
 func (t *Transcript) Response(final string) *Response {
 	t.mu.Lock()
-	rows, last := t.rows(), Message{Role: RoleAssistant, Content: cutText(final)}
+	rows, last := t.rows(), Message{Role: RoleAssistant, Content: textContent(final)}
 	for i, r := range rows {
 		ends := i == len(rows)-1 || r.label != nil && r.label != rows[i+1].label
 		if ends && r.isText() && r.Content.String() == final { // it has the thinking
@@ -293,7 +293,7 @@ func (t *Transcript) messages(rows []row) []Message {
 	if at < 0 {
 		at = len(out)
 	}
-	return slices.Insert(out, at, Message{Role: RoleUser, Content: cutText(t.run.Instruction)})
+	return slices.Insert(out, at, Message{Role: RoleUser, Content: textContent(t.run.Instruction)})
 }
 
 // saidIn reports whether the user says the instruction in m, perhaps among other text.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // An Op is what an adapter does with an entity.
@@ -211,7 +211,7 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 		entity := schema.entity(a.EntityType)
 		if entity == nil {
 			ps.Add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema",
-				bounded.Cut(a.EntityType, maxShown))
+				text.Cut(a.EntityType, maxShown))
 		} else {
 			fields := schema.allowedFields(entity)
 			for _, field := range sortedKeys(a.FieldMap) {

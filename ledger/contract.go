@@ -3,8 +3,8 @@ package ledger
 import (
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // contract is a copy of a valid schema, indexed by name. A nil contract allows everything.
@@ -46,7 +46,7 @@ func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool)
 	case entityType == "":
 		ps.Add("missing", pointer, "the entity type is empty")
 	case c != nil && c.entities[entityType] == nil:
-		ps.Add("undeclared", pointer, "%q is not an entity type of the ledger schema", bounded.Cut(entityType, maxShown))
+		ps.Add("undeclared", pointer, "%q is not an entity type of the ledger schema", text.Cut(entityType, maxShown))
 	default:
 		return true
 	}

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // What one evaluation may cost.
@@ -70,7 +70,7 @@ func Compile(a *Adapter) (*Rule, error) {
 				code = "adapter_unsupported"
 			}
 			if p.Pointer == "/id_from" && a.IDFrom != "" {
-				source = bounded.Cut(a.IDFrom, maxShown)
+				source = text.Cut(a.IDFrom, maxShown)
 			}
 			r.refused = append(r.refused, newStep(code, p.Pointer, describeMember(p.Pointer, source), p.Message))
 		}
@@ -109,7 +109,7 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 
 func (r *Rule) field(name, path string, problems problems) fieldRule {
 	f := fieldRule{name: name, pointer: "/field_map" + token(name)}
-	f.where = describeMember(f.pointer, bounded.Cut(path, maxShown))
+	f.where = describeMember(f.pointer, text.Cut(path, maxShown))
 	for _, p := range problems {
 		if p.Pointer == f.pointer {
 			code := "field_malformed"

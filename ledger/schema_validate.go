@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Validate reports everything that is wrong with the schema, as one [*Error] with CodeSchema. Its
@@ -37,7 +37,7 @@ func (s *Schema) problems() (ps problems) {
 		e := &s.Entities[i]
 		part := e.problems(types)
 		if e.Type != "" && seen[e.Type] {
-			part.Add("duplicate", "/type", "%q is declared twice; declare each entity type once", bounded.Cut(e.Type, maxShown))
+			part.Add("duplicate", "/type", "%q is declared twice; declare each entity type once", text.Cut(e.Type, maxShown))
 		}
 		seen[e.Type] = true
 		problem.Under(&ps, "/entities"+indexToken(i), part)
@@ -63,7 +63,7 @@ func (e *Entity) problems(types map[string]bool) (ps problems) {
 		f := &e.Fields[i]
 		part := f.problems(types)
 		if f.Name != "" && seen[f.Name] {
-			part.Add("duplicate", "/name", "%q is declared twice; declare each field once", bounded.Cut(f.Name, maxShown))
+			part.Add("duplicate", "/name", "%q is declared twice; declare each field once", text.Cut(f.Name, maxShown))
 		}
 		seen[f.Name] = true
 		problem.Under(&ps, "/fields"+indexToken(i), part)
@@ -92,7 +92,7 @@ func (f *Field) problems(types map[string]bool) (ps problems) {
 		}
 	}
 	if f.Ref != "" && !types[f.Ref] {
-		ps.Add("undeclared", "/ref", "%q is not an entity type of this schema", bounded.Cut(f.Ref, maxShown))
+		ps.Add("undeclared", "/ref", "%q is not an entity type of this schema", text.Cut(f.Ref, maxShown))
 	}
 	return ps
 }
@@ -120,7 +120,7 @@ func checkName(ps *problems, kept *members.Kept, member, name string) {
 		ps.Add("missing", "/"+member, "is required")
 	case name != "" && !validName(name):
 		ps.Add("invalid_name", "/"+member, "%q must be lower case letters, digits and _, beginning with a letter",
-			bounded.Cut(name, maxShown))
+			text.Cut(name, maxShown))
 	}
 }
 

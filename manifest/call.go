@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/process"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -84,15 +84,15 @@ type ModelResult = struct {
 // An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline if ctx
 // has ended, or CodeArguments for a Go value that JSON cannot represent.
 func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (ModelResult, error) {
-	text, ok := toolresult.Arguments(args)
+	s, ok := toolresult.Arguments(args)
 	if !ok {
 		var err error
-		if text, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
+		if s, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
 			return ModelResult{}, &Error{Code: CodeArguments, Tool: name, Err: err,
-				Message: "invalid arguments: " + bounded.Cut(err.Error(), maxMessage)}
+				Message: "invalid arguments: " + text.Cut(err.Error(), maxMessage)}
 		}
 	}
-	r := m.Do(ctx, Call{ID: runctx.CallID(ctx), Tool: name, Args: text})
+	r := m.Do(ctx, Call{ID: runctx.CallID(ctx), Tool: name, Args: s})
 	if r.Err == nil {
 		return toolresult.ForModel(r.Output, toolresult.Failed(r.Output)), nil
 	}
@@ -129,15 +129,15 @@ func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, rejected 
 		err, advice = t.validate(input), ""
 	}
 	if err != nil {
-		message := "invalid arguments: " + bounded.Cut(err.Error(), maxMessage-100) + advice
+		message := "invalid arguments: " + text.Cut(err.Error(), maxMessage-100) + advice
 		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: message, Err: err}
 	}
 	return t, input, nil
 }
 
 func (m *Manifest) unknown(name string) *Error {
-	e := &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + bounded.Cut(name, 100),
-		detail: fmt.Sprintf("unknown tool; the manifest declares %s, and names are case-sensitive", bounded.Plural(len(m.tools), "tool"))}
+	e := &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + text.Cut(name, 100),
+		detail: fmt.Sprintf("unknown tool; the manifest declares %s, and names are case-sensitive", text.Plural(len(m.tools), "tool"))}
 	for _, t := range m.tools {
 		e.tools = append(e.tools, t.name)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -81,7 +81,7 @@ func at(index int, name string) string {
 	return fmt.Sprintf("tool[%d] %s: ", index, quoteName(name))
 }
 
-func quoteName(name string) string { return strconv.Quote(bounded.Cut(name, 200)) }
+func quoteName(name string) string { return strconv.Quote(text.Cut(name, 200)) }
 
 // stringMember reads a string. Null and a missing member mean "".
 func (c *checker) stringMember(d *declaration, member string) string {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // declaration is one element of "tools", split into members but not checked. Its values are parts
@@ -103,7 +103,7 @@ func unknownMember(index int, tool, member string, known []string) Problem {
 		place, prefix = pointer(index, place), at(index, tool)
 	}
 	return Problem{Tool: tool, Code: "unknown_member", Pointer: place, Message: fmt.Sprintf(
-		"%sunknown member %q is ignored (known: %s)", prefix, bounded.Cut(member, 100), strings.Join(known, ", "))}
+		"%sunknown member %q is ignored (known: %s)", prefix, text.Cut(member, 100), strings.Join(known, ", "))}
 }
 
 func parseError(data []byte, err error) *Error {

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -121,24 +121,19 @@ func (e *Error) ToolResult() json.RawMessage {
 	if len(e.object) > 0 {
 		w.Put("error", e.object)
 	} else {
-		w.Put("error", cutText(e.Message, maxMessage))
+		w.Put("error", rawjson.Quote(text.Cut(e.Message, maxMessage)))
 	}
 	if e.Hint != "" {
-		w.Put("hint", cutText(e.Hint, maxMessage))
+		w.Put("hint", rawjson.Quote(text.Cut(e.Hint, maxMessage)))
 	}
 	var names []json.RawMessage
 	for _, name := range e.tools[:min(len(e.tools), maxNames)] {
-		names = append(names, cutText(name, 200))
+		names = append(names, rawjson.Quote(text.Cut(name, 200)))
 	}
 	if names != nil {
 		w.Put("tools", rawjson.Array(names))
 	}
 	return w.Bytes()
-}
-
-// cutText returns a text of at most limit bytes as a JSON string.
-func cutText(text string, limit int) json.RawMessage {
-	return rawjson.Quote(bounded.Cut(strings.ToValidUTF8(text, "\ufffd"), limit))
 }
 
 // Problem is one rule that a manifest breaks, or one finding of [Manifest.Lint].

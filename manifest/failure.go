@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // exitError describes a program that failed. Message is what the program wrote to stderr, if
@@ -17,15 +17,15 @@ func exitError(r *Result) *Error {
 		e.Code, e.Message = CodeSignal, "signal: "+r.Signal
 	}
 	status := e.Message
-	text := strings.TrimSpace(plainText(r.Stderr))
-	if text == "" {
+	s := strings.TrimSpace(plainText(r.Stderr))
+	if s == "" {
 		return e
 	}
-	if !e.read([]byte(text)) {
+	if !e.read([]byte(s)) {
 		// A program may log before it prints its error.
-		lastLine := text[strings.LastIndexByte(text, '\n')+1:]
-		if lastLine == text || !isErrorObject(lastLine) || !e.read([]byte(lastLine)) {
-			e.Message = bounded.Cut(text, maxMessage)
+		lastLine := s[strings.LastIndexByte(s, '\n')+1:]
+		if lastLine == s || !isErrorObject(lastLine) || !e.read([]byte(lastLine)) {
+			e.Message = text.Cut(s, maxMessage)
 		}
 	}
 	e.detail = status + "; the tool's own words are in Error.Message"
@@ -47,7 +47,7 @@ func (e *Error) read(stderr []byte) bool {
 		}
 		if inner, ok := object["error"]; ok {
 			reason = inner
-			e.Hint = bounded.Cut(rawjson.Unquote(object["hint"]), maxMessage)
+			e.Hint = text.Cut(rawjson.Unquote(object["hint"]), maxMessage)
 		}
 	case '"', '[':
 		if !json.Valid(stderr) {
@@ -77,7 +77,7 @@ func (e *Error) read(stderr []byte) bool {
 func (e *Error) say(value json.RawMessage) bool {
 	s := strings.TrimSpace(rawjson.Unquote(value))
 	if s != "" {
-		e.Message = bounded.Cut(s, maxMessage)
+		e.Message = text.Cut(s, maxMessage)
 	}
 	return s != ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // checkBody returns the request body for arguments, which are a JSON object: within the limits, and
@@ -22,7 +23,7 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 	if r.checkArguments != nil {
 		if err := r.checkArguments(tool, body); err != nil {
 			e := localError(CodeArguments, tool, httpcall.Quiet("the arguments do not match the tool's schema", err))
-			e.Detail = cutDetail(err.Error())
+			e.Detail = text.Cut(err.Error(), maxDetail)
 			return nil, e
 		}
 	}

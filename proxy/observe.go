@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // An Observer contains functions that a client calls while it works, for spans, metrics or a log.
@@ -109,7 +109,7 @@ type WaitInfo struct {
 // Reason describes why the client waits. It contains no text of the proxy except the error class.
 func (w WaitInfo) Reason() string {
 	if w.Err == nil {
-		return fmt.Sprintf("a run token may make %s in %s", bounded.Plural(w.Limit, "request"), w.Window)
+		return fmt.Sprintf("a run token may make %s in %s", text.Plural(w.Limit, "request"), w.Window)
 	}
 	if e, _ := errors.AsType[*Error](w.Err); e != nil && e.Status != 0 {
 		return strings.TrimSpace(fmt.Sprintf("the proxy answered %d %s", e.Status, e.Class))

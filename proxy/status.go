@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // statusError classifies an answer that is not a 2xx, by status and error_class; see "Porting
@@ -73,7 +72,7 @@ func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	}
 	top, ok := members(body)
 	if !ok {
-		return "", cutDetail(secrets.Redact(string(body)))
+		return "", text.Cut(secrets.Redact(string(body)), maxDetail)
 	}
 	inner := top
 	if d, ok := top["detail"]; ok {
@@ -84,14 +83,14 @@ func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	} else {
 		detail = string(body)
 	}
-	class = bounded.Code(secrets.Redact(content(inner["error_class"])))
+	class = text.Code(secrets.Redact(content(inner["error_class"])))
 	for _, name := range []string{"message", "msg"} {
 		if m, ok := inner[name]; ok {
 			detail = content(m)
 			break
 		}
 	}
-	return class, cutDetail(secrets.Redact(detail))
+	return class, text.Cut(secrets.Redact(detail), maxDetail)
 }
 
 // content is what a JSON value says: a string's content, anything else as it is written.
@@ -103,7 +102,3 @@ func content(v json.RawMessage) string {
 }
 
 const maxDetail = 2 << 10
-
-func cutDetail(s string) string {
-	return strings.ToValidUTF8(bounded.Cut(s, maxDetail), "�")
-}

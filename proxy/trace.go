@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // An Event is the type of a trace event. The proxy refuses any type that is not listed here.
@@ -74,7 +74,7 @@ func (c *Client) endTrace(ctx context.Context, start time.Time, end TraceEnd, fa
 func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence int64, failure *Error) {
 	info := CallInfo{Tool: string(event), Actor: c.actorFor(ctx)}
 	if !event.Reserved() {
-		return 0, localError(CodeEvent, bounded.Code(info.Tool),
+		return 0, localError(CodeEvent, text.Code(info.Tool),
 			errors.New("the type is not one of the seven reserved ones; use EventCustom"))
 	}
 	if err := c.checkActor(info); err != nil {

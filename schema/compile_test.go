@@ -114,8 +114,8 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 			"properties":{"next":{"$recursiveRef":"#"},"v":{"type":"string"}},"unevaluatedProperties":false}`, `{"next":{"v":1,"next":{"w":1}}}`,
 			"/next/next/w|unevaluatedProperties|is not allowed here\n/next/v|type|must be a string, not a number"},
 		{"long enum", `{"enum":["` + strings.Repeat("a", 90) + `","b","` + strings.Repeat("c", 300) + `","` + strings.Repeat("d", 70) +
-			`","` + strings.Repeat("e", 70) + `","f","g"]}`, `1`, `|enum|must be one of "` + strings.Repeat("a", 80) + `…", "b", "` +
-			strings.Repeat("c", 80) + `…", "` + strings.Repeat("d", 70) + `", "` + strings.Repeat("e", 70) + `" and 2 more`},
+			`","` + strings.Repeat("e", 70) + `","f","g"]}`, `1`, `|enum|must be one of "` + strings.Repeat("a", 80) + `"… (90 bytes), "b", "` +
+			strings.Repeat("c", 80) + `"… (300 bytes), "` + strings.Repeat("d", 70) + `", "` + strings.Repeat("e", 70) + `" and 2 more`},
 		{"fractions", `{"items":{"multipleOf":0.25,"maximum":1e-90}}`, `[0.1]`,
 			"/0|maximum|must be at most 1e-90\n/0|multipleOf|must be a multiple of 0.25"},
 		{"true", `true`, `1`, ``},

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -47,4 +47,4 @@ func member(list []ledger.Member, name string) json.RawMessage {
 }
 
 // pointerTo returns "/" and name as a token of a JSON Pointer.
-func pointerTo(name string) string { return rawjson.Token(bounded.Cut(name, 80)) }
+func pointerTo(name string) string { return rawjson.Token(text.Cut(name, 80)) }

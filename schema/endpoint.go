@@ -3,7 +3,7 @@ package schema
 import (
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // An Endpoint is a registered tool endpoint, as far as a [Binding] depends on it.
@@ -18,7 +18,7 @@ type Endpoint struct {
 // endpointTypes are the types that can be bound.
 var endpointTypes = []string{"mcp_server", "http_openapi", "code"}
 
-// endpointKey identifies an endpoint. The id is the result of bounded.CanonicalUUID.
+// endpointKey identifies an endpoint. The id is the result of text.CanonicalUUID.
 type endpointKey struct{ id, name string }
 
 type resolved struct {
@@ -63,7 +63,7 @@ func (c *checker) endpoint(ps *problems, key endpointKey, tool string) {
 	}
 	if !slices.Contains(endpointTypes, e.Type) {
 		ps.add("endpoint_type", at, "is an endpoint of type %q; only mcp_server, http_openapi and code can be bound",
-			bounded.Cut(e.Type, 40))
+			text.Cut(e.Type, 40))
 	}
 	if tool != "" && e.Tools != nil && !slices.Contains(e.Tools, tool) {
 		ps.add("endpoint_tool", "/passthrough_binding/tool_name", "is not among the tools discovered on the endpoint%s",
@@ -85,7 +85,7 @@ func among(names []string) string {
 		if i > 0 {
 			out += ", "
 		}
-		out += bounded.Cut(name, 128)
+		out += text.Cut(name, 128)
 	}
 	return out
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -135,7 +135,7 @@ func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 
 func unknownFormat(f Format) error {
 	return oneProblem("format_unknown", "", fmt.Sprintf("%q is not a format; the formats are platform, openai_chat, "+
-		"openai_responses, anthropic, mcp, langchain, strands, bedrock and agentcli", bounded.Cut(string(f), 40)))
+		"openai_responses, anthropic, mcp, langchain, strands, bedrock and agentcli", text.Cut(string(f), 40)))
 }
 
 // read reads entries of a format. OpenAI's two formats and LangChain, which converts tools to
@@ -259,7 +259,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		}
 		list, at = membersOf(inner), "/"+d.wrapper
 	}
-	ps.tool = bounded.Cut(rawjson.Unquote(member(list, "name")), 128)
+	ps.tool = text.Cut(rawjson.Unquote(member(list, "name")), 128)
 	for _, m := range list {
 		d.take(ps, at, &t, extra, m)
 	}
@@ -267,7 +267,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		builtIn := rawjson.Unquote(member(list, "type"))
 		if builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
 			ps.add("built_in", at+"/type", "is %q, a tool without a schema: it is built into the provider or takes free text; "+
-				"leave it out of the list", bounded.Cut(builtIn, 60))
+				"leave it out of the list", text.Cut(builtIn, 60))
 		} else if d.optional {
 			t.InputSchema = json.RawMessage(toolresult.NoArguments)
 		}

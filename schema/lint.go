@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -106,14 +106,14 @@ func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 		if arguments && !l.declares(list, properties, rawjson.Unquote(name)) {
 			l.add("required_unknown", fmt.Sprintf("%s/required/%d", at, i),
 				"names %q, which is not a property; the model cannot know what to send",
-				bounded.Cut(rawjson.Unquote(name), 80))
+				text.Cut(rawjson.Unquote(name), 80))
 		}
 	}
 	if arguments {
 		for _, p := range properties {
 			inner := membersOf(p.Value)
-			text := rawjson.Unquote(member(inner, "description")) + rawjson.Unquote(member(inner, "title"))
-			if text == "" && member(inner, "$ref") == nil && member(inner, "const") == nil {
+			s := rawjson.Unquote(member(inner, "description")) + rawjson.Unquote(member(inner, "title"))
+			if s == "" && member(inner, "$ref") == nil && member(inner, "const") == nil {
 				l.add("property_undescribed", at+"/properties"+pointerTo(p.Name), "has no description; the model must guess "+
 					"what to send")
 			}

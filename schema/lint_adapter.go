@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -29,7 +29,7 @@ func (l *linter) adapter(a *ledger.Adapter, s *ledger.Schema) {
 		for _, name := range template.Names {
 			if !l.hasArgument(name) && (name != "id" || a.Op == ledger.OpSetFlag) {
 				l.add("placeholder_unknown", at+"/flags"+"/"+strconv.Itoa(i),
-					"has the placeholder {%s}, which is not an argument of the tool, so the flag is never set", bounded.Cut(name, 80))
+					"has the placeholder {%s}, which is not an argument of the tool, so the flag is never set", text.Cut(name, 80))
 			}
 		}
 	}
@@ -62,8 +62,8 @@ func (l *linter) hasArgument(name string) bool {
 }
 
 // path reports a path that leads to nothing that the schema of its document describes.
-func (l *linter) path(pointer, text string) {
-	syntax, err := jsonpath.Parse(text)
+func (l *linter) path(pointer, s string) {
+	syntax, err := jsonpath.Parse(s)
 	if err != nil {
 		return // Validate lists it, or it is missing
 	}
@@ -79,7 +79,7 @@ func (l *linter) path(pointer, text string) {
 		if schema = part(schema, step); schema == nil {
 			name := "an element"
 			if !step.Element {
-				name = rawjson.Token(bounded.Cut(step.Name, 80))[1:]
+				name = rawjson.Token(text.Cut(step.Name, 80))[1:]
 			}
 			l.add("path_undeclared", pointer, "leads to %s, which the %s does not describe", name, of)
 			return

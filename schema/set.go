@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // A Set validates the arguments and results of calls by tool name. It is immutable and safe for
@@ -91,6 +91,6 @@ func validatePart(name, part string, known bool, v *Validator, document []byte) 
 		}
 		e = notDocument(CodeNotJSON, "is not strict JSON")
 	}
-	e.Tool, e.Part = bounded.Cut(name, 128), part
+	e.Tool, e.Part = text.Cut(name, 128), part
 	return e
 }

@@ -12,7 +12,7 @@ import (
 
 	invopop "github.com/invopop/jsonschema"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 var (
@@ -32,7 +32,7 @@ func (in *inferrer) tags(f field, p *invopop.Schema) {
 	// Such a field is written under the Go name by Go 1.26, and under a part of the tag by Go 1.27.
 	if !validName(f.name) {
 		in.fail("tag_invalid", "has the name %q in its json tag, which releases of encoding/json read differently; "+
-			"use letters, digits, - and _", bounded.Cut(f.name, 80))
+			"use letters, digits, - and _", text.Cut(f.name, 80))
 	}
 	if slices.Contains(f.options, "string") && !isScalar(f.Type) {
 		in.fail("tag_invalid", `has the option "string" in its json tag, which encoding/json ignores for %s; leave it out`,
@@ -57,7 +57,7 @@ func (in *inferrer) tags(f field, p *invopop.Schema) {
 		case !hasValue:
 			in.fail("tag_invalid", "has the word %q in its jsonschema tag; write a description of several words alone, as "+
 				"in `jsonschema:\"the order's id\"`, "+
-				"or keywords alone: required, nullable, key=value, such as description=id", bounded.Cut(part, 60))
+				"or keywords alone: required, nullable, key=value, such as description=id", text.Cut(part, 60))
 		default:
 			in.keyword(key, value, p)
 		}
@@ -111,7 +111,7 @@ func (in *inferrer) keyword(key, value string, p *invopop.Schema) {
 	jsonType := p.Type
 	if jsonType == "array" && slices.Contains(listKeys, key) {
 		if problem := checkValue(key, value, jsonType); problem != "" {
-			in.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", bounded.Cut(key+"="+value, 80), problem)
+			in.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", text.Cut(key+"="+value, 80), problem)
 		}
 		return
 	}
@@ -132,9 +132,9 @@ func (in *inferrer) keyword(key, value string, p *invopop.Schema) {
 	if !slices.Contains(allowed, key) {
 		in.fail("tag_invalid", "has the key %q in its jsonschema tag, which is not known for a field of the type %s; "+
 			"known are %s",
-			bounded.Cut(key, 60), cmp.Or(jsonType, "any"), strings.Join(slices.Concat(anyKeys, allowed), ", "))
+			text.Cut(key, 60), cmp.Or(jsonType, "any"), strings.Join(slices.Concat(anyKeys, allowed), ", "))
 	} else if problem := checkValue(key, value, jsonType); problem != "" {
-		in.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", bounded.Cut(key+"="+value, 80), problem)
+		in.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", text.Cut(key+"="+value, 80), problem)
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -122,14 +122,14 @@ func (c *checker) tool(ps *problems, t *Tool) {
 			"the tool runs in the agent's own sandbox, and the proxy does not answer its calls")
 	default:
 		ps.add("mode_invalid", "/default_execution_mode", "must be sandbox or passthrough, not %q",
-			bounded.Cut(string(mode), 40))
+			text.Cut(string(mode), 40))
 	}
 	c.binding(ps, t.PassthroughBinding, t.Mode() == Passthrough)
 	switch policy := t.WritePolicy(); policy {
 	case PolicyAdapter, PolicyRecordOnly, PolicyNone:
 	default:
 		ps.note("policy_invalid", "/ledger_write_policy", "must be record_only, adapter or none, not %q",
-			bounded.Cut(string(policy), 40))
+			text.Cut(string(policy), 40))
 	}
 	c.adapter(ps, t.LedgerAdapter, t.WritePolicy() == PolicyAdapter)
 	for _, m := range t.Extra {
@@ -239,7 +239,7 @@ func (c *checker) binding(ps *problems, b *Binding, used bool) {
 		return
 	}
 	wrong := ps.has(at+"/endpoint_id") || ps.has(at+"/endpoint_name")
-	id, isUUID := bounded.CanonicalUUID(b.EndpointID)
+	id, isUUID := text.CanonicalUUID(b.EndpointID)
 	switch {
 	case b.EndpointID != "" && b.EndpointName != "":
 		ps.add("binding_both_ids", at, "has both endpoint_id and endpoint_name; keep one")
@@ -302,7 +302,7 @@ type problems struct {
 }
 
 func problemsAt(at, name string) *problems {
-	return &problems{at: at, tool: bounded.Cut(name, 128)}
+	return &problems{at: at, tool: text.Cut(name, 128)}
 }
 
 // element returns the pointer to a tool of a list.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // AssertOK fails the test unless the run completed with an answer of the agent's own, and the
@@ -28,7 +28,7 @@ func (r *Result) AssertOK(t testing.TB) {
 	var lost []string
 	for _, p := range r.Problems {
 		if !slices.Contains([]string{problem.MessagesRepaired, codeUnclear, codeLeftOut, codeOutside}, p.Code) {
-			lost = append(lost, bounded.Line(p.String(), maxReason))
+			lost = append(lost, text.Line(p.String(), maxReason))
 		}
 	}
 	if len(lost) > 0 {
@@ -49,7 +49,7 @@ const (
 func (r *Result) failed() string {
 	cause := r.Error
 	if len(r.Faults) > 0 && !r.faultsTold {
-		cause = bounded.Paragraph(r.Faults[0], maxFault)
+		cause = text.Lines(r.Faults[0], maxFault)
 	}
 	return fmt.Sprintf("the run failed: %s: %s\n%s", cmp.Or(string(r.ErrorClass), string(r.StandIn)), cause, r.print(cause))
 }

@@ -57,11 +57,11 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -286,10 +286,10 @@ func Run(t testing.TB, target Target, task Task) *Result {
 	t.Cleanup(s.Close)
 	result := s.play(t.Context())
 	if s.userErr != nil {
-		t.Errorf("%s", bounded.Paragraph(s.userErr.Error(), maxFault))
+		t.Errorf("%s", text.Lines(s.userErr.Error(), maxFault))
 	}
 	for _, fault := range result.Faults {
-		t.Errorf("proxytest: %s", bounded.Paragraph(fault, maxFault))
+		t.Errorf("proxytest: %s", text.Lines(fault, maxFault))
 	}
 	result.faultsTold = true
 	return result
@@ -335,7 +335,7 @@ func (r *Result) addOutside(n int64) {
 		return
 	}
 	p := dispatch.Problem{Code: codeOutside, Pointer: "/messages", Message: fmt.Sprintf("lack what %s to a model "+
-		"sent and received without a run in the context: pass the context of the agent to the SDK", bounded.Plural(int(n), "request"))}
+		"sent and received without a run in the context: pass the context of the agent to the SDK", text.Plural(int(n), "request"))}
 	turn := &r.Turns[len(r.Turns)-1]
 	turn.Problems, r.Problems = append(turn.Problems, p), append(r.Problems, p)
 }
@@ -450,7 +450,7 @@ func (r *Result) answer(ex Exchange) string {
 	if strings.TrimSpace(ex.Body) == "" {
 		return fmt.Sprintf("%d with an empty body", ex.Status)
 	}
-	return fmt.Sprintf("%d: %s", ex.Status, bounded.Line(r.secrets.Redact(ex.Body), maxReason))
+	return fmt.Sprintf("%d: %s", ex.Status, text.Line(r.secrets.Redact(ex.Body), maxReason))
 }
 
 // foreign returns the scheme of a challenge that asks for anything but a bearer token.
@@ -459,7 +459,7 @@ func foreign(challenge string) string {
 	if strings.EqualFold(scheme, "Bearer") {
 		return ""
 	}
-	return bounded.Code(strings.TrimSuffix(scheme, ","))
+	return text.Code(strings.TrimSuffix(scheme, ","))
 }
 
 // explain adds why the agent failed. The status says less.
@@ -493,9 +493,9 @@ func (r *Result) standIn(turn *Turn, seen testrun.Seen) {
 }
 
 // reason returns the first line of an error for a sentence.
-func reason(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return bounded.Line(line, maxReason)
+func reason(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return text.Line(line, maxReason)
 }
 
 // apply applies the response contract to a 2xx.
@@ -515,7 +515,7 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 	case !verdict.OK():
 		for _, p := range verdict.Problems {
 			if p.Fatal {
-				r.fail(AgentBadResponse, "%s", bounded.Line(r.secrets.Redact(p.String()), maxReason))
+				r.fail(AgentBadResponse, "%s", text.Line(r.secrets.Redact(p.String()), maxReason))
 			}
 		}
 		return

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
 )
 
@@ -32,7 +32,7 @@ func (r *Result) print(cause string) string {
 	run := r.timeline()
 	for i := range run.Rows {
 		row := &run.Rows[i]
-		row.Notes = slices.DeleteFunc(row.Notes, func(note string) bool { return bounded.Line(note, maxReason) == cause })
+		row.Notes = slices.DeleteFunc(row.Notes, func(note string) bool { return text.Line(note, maxReason) == cause })
 	}
 	var b strings.Builder
 	line := func(what, format string, args ...any) {
@@ -42,22 +42,22 @@ func (r *Result) print(cause string) string {
 	if r.Ended != "" {
 		line("ended", "%s", reason(r.Ended))
 	}
-	if text := reason(r.AgentError); text != "" && !strings.Contains(cause, text) {
-		line("error", "%s", text)
+	if s := reason(r.AgentError); s != "" && !strings.Contains(cause, s) {
+		line("error", "%s", s)
 	}
 	for _, c := range r.Changes {
-		line("ledger", "%s", bounded.Line(r.secrets.Redact(c.String()), maxReason))
+		line("ledger", "%s", text.Line(r.secrets.Redact(c.String()), maxReason))
 	}
-	for _, text := range r.Warnings {
-		line("warning", "%s", text)
+	for _, s := range r.Warnings {
+		line("warning", "%s", s)
 	}
-	for _, text := range r.Faults {
-		if !r.faultsTold && bounded.Paragraph(text, maxFault) != cause {
-			line("fault", "%s", bounded.Lines(text, maxFault))
+	for _, s := range r.Faults {
+		if !r.faultsTold && text.Lines(s, maxFault) != cause {
+			line("fault", "%s", text.Lines(s, maxFault))
 		}
 	}
 	if r.WouldBeGraded() {
-		line("final", "%s", bounded.Lines(r.secrets.Redact(r.FinalResponse), maxFinal))
+		line("final", "%s", text.Lines(r.secrets.Redact(r.FinalResponse), maxFinal))
 	}
 	line("verdict", "%s", r.verdict(cause))
 	return b.String()

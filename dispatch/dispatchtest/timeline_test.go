@@ -174,7 +174,7 @@ func TestResponsesOfAnotherServer(t *testing.T) {
 	}{
 		{"an empty body", 415, "", " \n", dispatchtest.Agent4xx, "ping: the endpoint answered 415 with an empty body"},
 		{"an empty body of a server error", 502, "", "", dispatchtest.Agent5xx, "ping: the endpoint answered 502 with an empty body"},
-		{"a body", 415, "", "use\x1b JSON\n", dispatchtest.Agent4xx, "ping: the endpoint answered 415: use\uFFFD JSON "},
+		{"a body", 415, "", "use\x1b JSON\n", dispatchtest.Agent4xx, "ping: the endpoint answered 415: use\uFFFD JSON"},
 		{"a password", 401, `Basic realm="x"`, "", dispatchtest.AuthFailed, "ping: this 401 does not come from dispatch.Handler: it has " +
 			"WWW-Authenticate: Basic, so a middleware or proxy in front of the agent requires credentials of its own"},
 		{"a bearer token", 401, `Bearer realm="x"`, "", dispatchtest.AuthFailed,

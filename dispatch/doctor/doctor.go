@@ -39,10 +39,9 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -455,8 +454,8 @@ func (c *checkup) conceal(text string) string {
 
 // quote returns text of the endpoint on one line. It hides secrets before it cuts the text, so that
 // no part of a secret remains.
-func (c *checkup) quote(text string) string {
-	return terminal.Cut(bounded.Clean(strings.Join(strings.Fields(c.conceal(text)), " ")), 200)
+func (c *checkup) quote(s string) string {
+	return text.Line(c.conceal(s), 200)
 }
 
 // name returns the target for the report, without parts of its URL that may be secret.

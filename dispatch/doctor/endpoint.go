@@ -18,11 +18,11 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/dispatch/registration"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 const (
@@ -325,7 +325,7 @@ func (c *checkup) wrongBearer(ctx context.Context) Finding {
 		}
 	}
 	f := good("%s with other bearers are refused; the nearest differ from the right one in one character, or in case",
-		bounded.Plural(len(requests), "request"))
+		text.Plural(len(requests), "request"))
 	refused := 0
 	for _, r := range requests {
 		switch a := c.send(ctx, r.probe); {

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Report is the result of [Check]. Its JSON has the members target, ok and checks.
@@ -163,18 +163,18 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	}
 	var sum []string
 	for _, s := range []Status{StatusFailed, StatusWarning, StatusOK, StatusSkipped} {
-		text := fmt.Sprintf("%d %s", counts[s], s)
+		count := fmt.Sprintf("%d %s", counts[s], s)
 		if s == StatusWarning {
-			text = bounded.Plural(counts[s], "warning")
+			count = text.Plural(counts[s], "warning")
 		}
 		if counts[s] > 0 {
-			sum = append(sum, terminal.Paint(colour, styles[s], text))
+			sum = append(sum, terminal.Paint(colour, styles[s], count))
 		}
 	}
 	if len(left) > 0 {
-		sum = append(sum, bounded.Plural(len(left), "scenario")+" not run")
+		sum = append(sum, text.Plural(len(left), "scenario")+" not run")
 	}
-	if _, err := fmt.Fprintf(w, "%s\n\n", bounded.Clean(r.Target)); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n\n", text.Clean(r.Target)); err != nil {
 		return err
 	}
 	if err := table.Write(w, colour); err != nil {

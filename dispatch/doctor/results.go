@@ -16,8 +16,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -161,7 +161,7 @@ func (c *checkup) resultKinds(ctx context.Context) (f Finding) {
 	}
 	f.Details = append(details, t.notes...)
 	f.Sent = fmt.Sprintf("%s; the tool calls are answered with %s, where the output_schema allows it",
-		bounded.Plural(len(c.now.episodes), "dispatch"), played)
+		text.Plural(len(c.now.episodes), "dispatch"), played)
 	return f
 }
 

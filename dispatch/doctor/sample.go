@@ -13,7 +13,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -66,11 +66,11 @@ func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 	switch strangers, elsewhere, astray := c.strays(); {
 	case strangers > 0:
 		f = failed("Send the header X-Pipelines-Run-Token of the dispatch as the bearer of every tool call; run_token_jti is not a token.",
-			"%s to the proxy came with another token than the run's", bounded.Plural(strangers, "request"))
+			"%s to the proxy came with another token than the run's", text.Plural(strangers, "request"))
 	case elsewhere > 0:
 		f = failed("Append /tools/ and the tool's name to the whole of odyssey_proxy_url: a path that begins with a slash and is resolved "+
 			"against it replaces the path that it has.", "%s to the proxy's host did not begin with odyssey_proxy_url",
-			bounded.Plural(elsewhere, "request"))
+			text.Plural(elsewhere, "request"))
 	case astray != "" && len(result.Calls)+len(result.Refused) == 0 && len(c.setup.Platform.Tools()) > 0:
 		f = failed("Append /tools/ and the tool's name to odyssey_proxy_url.",
 			"no tool call reached the proxy, but the agent sent %s", c.quote(astray))
@@ -93,9 +93,9 @@ func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 			"a call was refused because its X-Pipelines-Actor-Id is malformed").by(actorRule)
 	case len(details) > 0:
 		f = warning(`Compare with "Porting without the SDK", step 3 and its appendix, and with the comments of package dispatch.`,
-			"a sample run completes in %s, with %s", round(took), bounded.Plural(len(result.Calls), "tool call"))
+			"a sample run completes in %s, with %s", round(took), text.Plural(len(result.Calls), "tool call"))
 	default:
-		f = good("a sample run completes in %s, with %s", round(took), bounded.Plural(len(result.Calls), "tool call"))
+		f = good("a sample run completes in %s, with %s", round(took), text.Plural(len(result.Calls), "tool call"))
 	}
 	f.Details = append(details, c.written(result, f.Seen)...)
 	return f
@@ -382,9 +382,9 @@ func (c *checkup) toolsSchema(ctx context.Context) Finding {
 			details = append(details, w.String())
 		}
 		return warning("They are accepted as they are; better descriptions and schemas make the model call them rightly.",
-			"valid: %s; %s may hurt", bounded.Plural(len(tools), "tool"), bounded.Plural(len(lint), "thing")).with(details)
+			"valid: %s; %s may hurt", text.Plural(len(tools), "tool"), text.Plural(len(lint), "thing")).with(details)
 	}
-	return good("valid: %s", bounded.Plural(len(tools), "tool"))
+	return good("valid: %s", text.Plural(len(tools), "tool"))
 }
 
 // problems returns the problems of an error of package schema, one per line.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // altered returns a scenario of one dispatch with other answers of the proxy, which judge judges. Refusals
@@ -37,9 +37,9 @@ func edited(do string, change func(body map[string]json.RawMessage, header http.
 			return failed(do, "the run failed: %s", c.failure(e.result))
 		case len(e.result.Calls) == 0:
 			return warning(do, "no tool call arrives, although the sample made %s",
-				bounded.Plural(len(c.sample.result.Calls), "tool call"))
+				text.Plural(len(c.sample.result.Calls), "tool call"))
 		}
-		return good("the run completes as before, with %s", bounded.Plural(len(e.result.Calls), "tool call"))
+		return good("the run completes as before, with %s", text.Plural(len(e.result.Calls), "tool call"))
 	}
 }
 
@@ -323,7 +323,7 @@ func (c *checkup) expiredToken(ctx context.Context) Finding {
 	const do = "End the run at a 401 of the class run_token_expired, run_token_invalid or run_token_rejected: no call can succeed any more."
 	switch later := e.seen(func(q *request) bool { return q.arrived > over }); {
 	case len(later) > 0:
-		f = warning(do, "%s after the proxy had said that the run token has expired", bounded.Plural(len(later), "request"))
+		f = warning(do, "%s after the proxy had said that the run token has expired", text.Plural(len(later), "request"))
 	case e.result.ErrorClass == dispatchtest.AgentTimeout:
 		f = warning(do, "the agent did not answer any more after its token had expired")
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Budget limits the cost of an experiment. No trial begins after a limit is reached; trials that
@@ -53,7 +53,7 @@ func (s *spending) spent() string {
 	b := s.budget
 	switch {
 	case b.Calls > 0 && s.calls >= b.Calls:
-		return fmt.Sprintf("the budget of %s is spent", bounded.Plural(b.Calls, "tool call"))
+		return fmt.Sprintf("the budget of %s is spent", text.Plural(b.Calls, "tool call"))
 	case b.Tokens > 0 && s.tokens >= b.Tokens:
 		return fmt.Sprintf("the budget of %d tokens is spent", b.Tokens)
 	case b.Time > 0 && time.Since(s.begun) >= b.Time:

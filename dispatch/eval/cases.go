@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -94,14 +94,14 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 // instruction. So the name of a row with an id stays the same when other rows are added or moved.
 func (r *Row) name() string {
 	label := fmt.Sprintf("row %d", r.Number)
-	if id := oneLine(r.Extra["id"]); id != "" {
-		label = terminal.Cut(id, 40)
+	if id := text.Line(r.Extra["id"], 40); id != "" {
+		label = id
 	}
-	name := oneLine(cmp.Or(r.Extra["name"], r.User))
+	name := text.Line(cmp.Or(r.Extra["name"], r.User), 60)
 	if name == "" {
 		return label
 	}
-	return label + ": " + terminal.Cut(name, 60)
+	return label + ": " + name
 }
 
 // maxID is the limit of the cells id and group in bytes: they are in addresses, and in each result.

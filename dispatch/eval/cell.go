@@ -10,10 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -39,7 +38,7 @@ func (d *reader) readRow(record []string) Row {
 			advice = "put cells that contain a comma in quotes"
 		}
 		d.problem(invalidRow, -1, "the row has %s and the header has %d: %s",
-			bounded.Plural(len(record), "cell"), len(d.known), advice)
+			text.Plural(len(record), "cell"), len(d.known), advice)
 		return row
 	}
 	r := &rowReader{reader: d, row: &row}
@@ -165,7 +164,7 @@ func (r *rowReader) choice(i int, cell string, values ...string) string {
 	}
 	hint := ""
 	for _, value := range values {
-		if normal := normalName(cell); normal == value || bounded.Misspelt(terminal.Cut(normal, 64), value) {
+		if normal := normalName(cell); normal == value || text.Misspelt(normal, value) {
 			hint = ": did you mean " + value + "?"
 		}
 	}
@@ -318,4 +317,4 @@ func firstInvalid(s string) int {
 }
 
 // shown quotes a piece of a cell for a message.
-func shown(cell string) string { return strconv.Quote(terminal.Cut(cell, 40)) }
+func shown(cell string) string { return text.Quote(cell, 40) }

@@ -9,8 +9,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Comparison says how a candidate differs from a baseline in the same cases. [Compare] makes it.
@@ -313,7 +313,7 @@ func (c *Comparison) Bound(score string, margin float64) GateResult {
 		switch {
 		case s.Unknown > 0:
 			g.Gate, g.Reason = GateFailed, fmt.Sprintf("the score %s is unknown in %s",
-				score, bounded.Plural(s.Unknown, "trial"))
+				score, text.Plural(s.Unknown, "trial"))
 			return g
 		case s.Effect == nil:
 			g.Reason = fmt.Sprintf("the cases do not bound the difference of %s", score)
@@ -339,10 +339,10 @@ func (c *Comparison) Bound(score string, margin float64) GateResult {
 	case below == all:
 		g.Gate = GateFailed
 	case len(c.Missing) > 0:
-		g.Reason = bounded.Plural(len(c.Missing), "case") + " ran in one experiment only"
+		g.Reason = text.Plural(len(c.Missing), "case") + " ran in one experiment only"
 	case units < gateCases:
 		noun := map[bool]string{false: "case", true: "group"}[effects[0].grouped]
-		g.Reason = fmt.Sprintf("a gate needs at least %s, and %d have trials in both experiments", bounded.Plural(gateCases, noun), units)
+		g.Reason = fmt.Sprintf("a gate needs at least %s, and %d have trials in both experiments", text.Plural(gateCases, noun), units)
 	case above == all:
 		g.Gate = GatePassed
 	case below > 0 || above > 0:
@@ -362,7 +362,7 @@ type bounds struct {
 
 // faultsOf counts the faults.
 func (c *Comparison) faultsOf() string {
-	return fmt.Sprintf("%s in the baseline, %d in the candidate", bounded.Plural(c.faults[0], "fault"), c.faults[1])
+	return fmt.Sprintf("%s in the baseline, %d in the candidate", text.Plural(c.faults[0], "fault"), c.faults[1])
 }
 
 // WriteSummary writes the comparison for people: at most 20 cases that changed, the effect, what a
@@ -372,13 +372,13 @@ func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
 	t := table{Head: []string{"case", "baseline", "candidate", "points, 95 % interval", ""}}
 	for _, one := range c.Cases {
 		if one.Effect.Value != 0 {
-			t.add(plain(terminal.Cut(oneLine(one.Name), 60)), figure(percent(one.Baseline.Value)), figure(percent(one.Candidate.Value)),
+			t.add(plain(text.Line(one.Name, 60)), figure(percent(one.Baseline.Value)), figure(percent(one.Candidate.Value)),
 				figure(one.Effect.points()), changed(one.Change))
 		}
 	}
 	writeTables(&b, colour, append([]table{t}, c.tables()...))
 	if n := len(c.Missing); n > 0 {
-		fmt.Fprintf(&b, "%s ran in one experiment only\n", bounded.Plural(n, "case"))
+		fmt.Fprintf(&b, "%s ran in one experiment only\n", text.Plural(n, "case"))
 	}
 	fmt.Fprintln(&b, c.changes())
 	if c.faulty() {
@@ -399,7 +399,7 @@ func (c *Comparison) changes() string {
 		counts[one.Change]++
 	}
 	return fmt.Sprintf("%s: %d improved, %d regressed, %d undecided",
-		bounded.Plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
+		text.Plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
 }
 
 // faulty reports whether it matters how faults are counted.
@@ -410,9 +410,9 @@ func (e *Effect) units() int { return cmp.Or(e.Groups, e.Pairs) }
 
 // String returns the effect as one line.
 func (e Effect) String() string {
-	cases := bounded.Plural(e.Pairs, "case")
+	cases := text.Plural(e.Pairs, "case")
 	if e.Groups > 0 {
-		cases += " of " + bounded.Plural(e.Groups, "group")
+		cases += " of " + text.Plural(e.Groups, "group")
 	}
 	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these %s", signed(e.Value), cases, e.P, e.interval()) + e.size()
 }
@@ -425,14 +425,14 @@ func (e *Effect) size() string {
 }
 
 // size says what a comparison of this size can find.
-func size(detectable float64, units int, unit string) (text string) {
+func size(detectable float64, units int, unit string) (s string) {
 	if detectable < 1 {
-		text = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*detectable)
+		s = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*detectable)
 	}
 	if units < gateCases {
-		text += fmt.Sprintf("; a gate needs at least %s", bounded.Plural(gateCases, unit))
+		s += fmt.Sprintf("; a gate needs at least %s", text.Plural(gateCases, unit))
 	}
-	return text
+	return s
 }
 
 // points formats a difference: -12.5 [-30, 5].

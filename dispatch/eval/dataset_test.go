@@ -290,7 +290,7 @@ func TestNamesOfRows(t *testing.T) {
 		"user\nrefund\n":                         {"row 2: refund"},
 		"id,user\nlamp,refund\n,refund\n":        {"lamp: refund", "row 3: refund"},
 		"id,user\nnew,hello\nlamp,refund\n":      {"new: hello", "lamp: refund"},
-		"id,name,user\n a  b ,the lamp,refund\n": {"a b: the lamp"},
+		"id,name,user\n a  b ,the lamp,refund\n": {"a  b: the lamp"},
 		"id,user\n" + long + ",refund\n":         {long[:39] + "…: refund"},
 	} {
 		if got := names(csv); !slices.Equal(got, want) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // A Code classifies an [Error]. Codes are stable, messages are not.
@@ -115,7 +115,7 @@ func (p Problem) String() string {
 	if p.Member != "" {
 		place.WriteString(p.Member + ": ")
 	}
-	return bounded.Clean(strings.ReplaceAll(place.String()+p.Message, "\n", " "))
+	return text.Clean(strings.ReplaceAll(place.String()+p.Message, "\n", " "))
 }
 
 // problems collects an [Error]. Problems are added in the order of the rows.

@@ -14,9 +14,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -82,7 +82,7 @@ func mismatches(err error) []Mismatch {
 func (t *Trial) hide(secrets *redact.Set) {
 	t.Reason = secrets.Redact(t.Reason)
 	for i, m := range t.differ {
-		t.differ[i] = Mismatch{secrets.Redact(m.Reason), cutBytes(secrets.Redact(m.Expected), maxText), cutBytes(secrets.Redact(m.Actual), maxText)}
+		t.differ[i] = Mismatch{secrets.Redact(m.Reason), text.Cut(secrets.Redact(m.Expected), maxText), text.Cut(secrets.Redact(m.Actual), maxText)}
 	}
 }
 
@@ -278,12 +278,12 @@ func RefusedWithoutWrite(_ context.Context, c Case, result *dispatchtest.Result)
 		return nil
 	}
 	return &Mismatch{fmt.Sprintf("a refusal is expected, and the run made %s of the ledger",
-		bounded.Plural(len(result.Changes), "change")), Refusal, result.Changes.String()}
+		text.Plural(len(result.Changes), "change")), Refusal, result.Changes.String()}
 }
 
 // declared returns an error for a name that the world does not declare. The agent did not cause it.
 func declared(what, name string, names []string) error {
-	if wrong := bounded.Undeclared(name, names); wrong != "" {
+	if wrong := text.Undeclared(name, names); wrong != "" {
 		return fmt.Errorf("%w: %s%s", ErrNotGraded, what, wrong)
 	}
 	return nil

@@ -238,7 +238,7 @@ func TestMismatches(t *testing.T) {
 		{"all", eval.All(eval.Says("I"), eval.Says("$25")), "$25", response},
 		{"of the caller", func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error {
 			return fmt.Errorf("the amount: %w", &eval.Mismatch{Reason: "is wrong: " + r.FinalResponse, Expected: strings.Repeat("x", 5000), Actual: "20"})
-		}, strings.Repeat("x", 2048) + "\n…", "20"},
+		}, strings.Repeat("x", 2045) + "…", "20"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cases := casesOf(t, "user,expected_outcome\nrefund it,refusal\n", dispatchtest.Task{World: world})

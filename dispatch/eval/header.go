@@ -5,8 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // The known columns, the columns of coding tasks, and the axes whose columns have another name.
@@ -35,7 +34,7 @@ func (d *reader) readHeader(header []string) bool {
 			d.problem(invalidHeader, i, "the name is not in UTF-8: save the file in UTF-8")
 		case strings.TrimSpace(name) == "": // its cells must be empty, see other
 		case len(name) > 256:
-			d.set.Columns[i] = terminal.Cut(name, 32)
+			d.set.Columns[i] = text.Line(name, 32)
 			d.problem(invalidHeader, i, "the name has %d bytes, at most 256 are allowed: is the header missing?", len(name))
 		case slices.Index(header, name) < i:
 			d.problem(invalidHeader, i, "is a duplicate: columns %d and %d", slices.Index(header, name)+1, i+1)
@@ -107,19 +106,22 @@ func didYouMean(name string, found map[string]bool) (meant, why string) {
 		return "", ""
 	}
 	for _, k := range known {
-		if !found[k] && bounded.Misspelt(normal, k) {
+		if !found[k] && text.Misspelt(normal, k) {
 			return k, "a column that is something else needs a name that is less alike"
 		}
 	}
 	for _, axis := range datasetAxes {
-		if !found[axis[1]] && bounded.Misspelt(normal, axis[0]) {
+		if !found[axis[1]] && text.Misspelt(normal, axis[0]) {
 			return axis[1], "that is the column of the axis " + axis[0]
 		}
 	}
 	return "", ""
 }
 
+// separators are what normalName replaces.
+var separators = strings.NewReplacer(" ", "_", "-", "_", "\u00A0", "_")
+
 // normalName returns a name in lower case with underscores.
 func normalName(name string) string {
-	return strings.ToLower(strings.NewReplacer(" ", "_", "-", "_", "\u00A0", "_").Replace(strings.TrimSpace(name)))
+	return strings.ToLower(separators.Replace(strings.TrimSpace(name)))
 }

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
 )
 
@@ -255,7 +255,7 @@ func (p *htmlPage) line(text string) string {
 	for _, secrets := range p.hidden {
 		text = secrets.Redact(text)
 	}
-	return new(timeline.Texts).Line(oneLine(text))
+	return new(timeline.Texts).Line(text)
 }
 
 // clean prepares a table. A value of a column links to the cases that have it.
@@ -290,14 +290,14 @@ func (p *htmlPage) addFacts(s Stats) {
 		add("%s; p = %.3f%s", c.changes(), c.Counted.P, c.Counted.size())
 		if c.faulty() {
 			add("%s in this version counted as failed; without faults: %s",
-				bounded.Plural(s.Faults, "fault"), minus(c.Dropped.String()))
+				text.Plural(s.Faults, "fault"), minus(c.Dropped.String()))
 		}
 		if n := len(c.Missing); n > 0 {
 			add("%s in one of the two versions only, and not compared: %s",
-				bounded.Plural(n, "case"), listed(c.Missing, maxListed))
+				text.Plural(n, "case"), listed(c.Missing, maxListed))
 		}
 	} else if s.Faults > 0 && s.Dropped != nil {
-		add("%s counted as failed; %s without them", bounded.Plural(s.Faults, "fault"), s.Dropped.Rate)
+		add("%s counted as failed; %s without them", text.Plural(s.Faults, "fault"), s.Dropped.Rate)
 	}
 	switch {
 	case p.Experiment.FirstFailure:
@@ -306,10 +306,10 @@ func (p *htmlPage) addFacts(s Stats) {
 		add("cases that always passed: %s", s.Always)
 	}
 	if s.Retries > 0 {
-		add("%s that ended in a fault ran again", bounded.Plural(s.Retries, "run"))
+		add("%s that ended in a fault ran again", text.Plural(s.Retries, "run"))
 	}
-	if text := p.Experiment.untried(); text != "" {
-		add("%s", text)
+	if untried := p.Experiment.untried(); untried != "" {
+		add("%s", untried)
 	}
 	f := p.Experiment.Fingerprint
 	for _, fact := range []htmlFact{{"Graders", f.Graders}, {"Simulated user", f.User}, {"Models", listed(models(p.Trials...), 5)}, {"Dataset", f.Dataset}, {"World", f.World}} {

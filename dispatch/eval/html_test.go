@@ -503,9 +503,9 @@ func TestTextsAboutRunsOfThePage(t *testing.T) {
 	page := written(t, e)
 	text := textOf(page)
 	for _, want := range []string{
-		"odd⟨U+202E⟩: " + strings.Repeat("r", 199) + "… ", " " + strings.Repeat("r", 200) + "⟨U+202E⟩ ", "Expected outcome: refusal⟨U+202E⟩. Took", "ended by user: enough⟨U+202E⟩. ", "broken⟨U+202E⟩",
+		"odd⟨U+202E⟩: " + strings.Repeat("r", 200) + "… (212 bytes) ", " " + strings.Repeat("r", 200) + "⟨U+202E⟩ ", "Expected outcome: refusal⟨U+202E⟩. Took", "ended by user: enough⟨U+202E⟩. ", "broken⟨U+202E⟩",
 		"Scores: charm⟨U+202E⟩ 0.5, calls 0, tokens_in 10, tokens_out 1, model small⟨U+202E⟩. ", "Run it again: check⟨U+202E⟩ -case 'a⟨U+202E⟩'", "Models small⟨U+202E⟩",
-		" " + strings.Repeat("long ", 59) + "long… ",
+		" " + strings.Repeat("long ", 59) + "long … (499 bytes) ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
@@ -679,7 +679,7 @@ func TestLongCellsOfThePage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	inMemory := run(t, obedient, cases, &eval.Options{ResultsFile: file})
 	for name, e := range map[string]*eval.Experiment{"memory": inMemory, "file": load(t, file)} {
-		if page := written(t, e); !strings.Contains(page, "says:\t"+long[:200]+"…\n") || !strings.Contains(page, "says:\tshort\n") {
+		if page := written(t, e); !strings.Contains(page, "says:\t"+long[:196]+"…\n") || !strings.Contains(page, "says:\tshort\n") {
 			t.Errorf("%s: the page does not show the beginning of the cell", name)
 		}
 		if parts := e.Slices("says"); len(parts) != 2 || parts[0].Value != "" || parts[1].Value != "short" {
@@ -722,7 +722,7 @@ func TestCellsHaveNoSecrets(t *testing.T) {
 	for name, e := range map[string]*eval.Experiment{"memory": inMemory, "file": load(t, file)} {
 		e.SliceBy = []string{"kind", "cut"}
 		texts["reports of "+name], texts["page of "+name] = reports(t, e), written(t, e)
-		if !strings.Contains(texts["page of "+name], strings.Repeat("x", 190)+"[redacted]…") {
+		if !strings.Contains(texts["page of "+name], strings.Repeat("x", 190)+"[redact…") {
 			t.Errorf("%s: the page does not show the cell that is cut", name)
 		}
 		if parts := e.Slices("kind"); len(parts) != 2 || parts[1].Value != "key [redacted]" {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
 )
 
@@ -36,11 +36,11 @@ type htmlTrial struct {
 
 // Short returns why the trial did not pass, in at most 200 characters.
 func (t *htmlTrial) Short() string {
-	text := terminal.Cut(t.Reason, 200)
+	s := text.Line(t.Reason, 200)
 	if t.Cause != "" {
-		text = string(t.Cause) + ": " + text
+		s = string(t.Cause) + ": " + s
 	}
-	return text
+	return s
 }
 
 // htmlRun is a run that is shown in full.
@@ -128,12 +128,12 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	}
 	run := timeline.Of(result)
 	r.Run = &run
-	if slices.ContainsFunc(differ, func(m Mismatch) bool { return m.Actual == cutBytes(p.secrets.Redact(result.FinalResponse), maxText) }) {
+	if slices.ContainsFunc(differ, func(m Mismatch) bool { return m.Actual == text.Cut(p.secrets.Redact(result.FinalResponse), maxText) }) {
 		run.Final = timeline.Text{} // the page shows it as what was not expected
 	}
 	if len(result.Turns) > 0 && c.Instruction == "" {
-		if text := terminal.Cut(p.line(result.Turns[0].Instruction), 300); !strings.HasSuffix(c.Title, text) {
-			c.Instruction = text
+		if s := text.Line(p.line(result.Turns[0].Instruction), 300); !strings.HasSuffix(c.Title, s) {
+			c.Instruction = s
 		}
 	}
 	run.Rows, r.MoreRows = timeline.First(run.Rows, maxRows)

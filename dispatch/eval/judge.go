@@ -9,8 +9,8 @@ import (
 	"unicode"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -219,12 +219,12 @@ func verdictOf(c *Case, column string) (passes, known bool, err error) {
 
 // String returns the agreement as one line.
 func (a Agreement) String() string {
-	text := fmt.Sprintf("they agree in %s of %s", a.Share, bounded.Plural(a.Cases, "case"))
+	s := fmt.Sprintf("they agree in %s of %s", a.Share, text.Plural(a.Cases, "case"))
 	if a.Kappa != nil {
-		text += fmt.Sprintf(", kappa %s [%s, %s]", amount(a.Kappa.Value), amount(a.Kappa.Low), amount(a.Kappa.High))
+		s += fmt.Sprintf(", kappa %s [%s, %s]", amount(a.Kappa.Value), amount(a.Kappa.Low), amount(a.Kappa.High))
 	}
 	if a.Unknown > 0 {
-		text += fmt.Sprintf("; unknown in %s", bounded.Plural(a.Unknown, "trial"))
+		s += fmt.Sprintf("; unknown in %s", text.Plural(a.Unknown, "trial"))
 	}
-	return text
+	return s
 }

@@ -9,8 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 type junitSuites struct {
@@ -162,11 +161,11 @@ func (e *Experiment) junitProperties() []junitProperty {
 
 func (e *Experiment) junitOf(r *record) junitCase {
 	out := junitCase{Name: r.Name + e.numbered(r.Trial), ClassName: e.Name, Time: fmt.Sprintf("%.3f", r.TookMS/1000)}
-	text := r.Reason
+	s := r.Reason
 	if r.Repeat != "" {
-		text += "\n\nrun it again: " + r.Repeat
+		s += "\n\nrun it again: " + r.Repeat
 	}
-	reason := &junitReason{Message: terminal.Cut(oneLine(r.Reason), 300), Type: string(r.Cause), junitText: newJUnitText(text)}
+	reason := &junitReason{Message: text.Line(r.Reason, 300), Type: string(r.Cause), junitText: newJUnitText(s)}
 	switch r.Verdict {
 	case Passed:
 	case Skipped:
@@ -180,18 +179,10 @@ func (e *Experiment) junitOf(r *record) junitCase {
 		out.Error = reason
 	}
 	if r.Timeline != "" {
-		text := newJUnitText(r.Timeline)
-		out.SystemOut = &text
+		s := newJUnitText(r.Timeline)
+		out.SystemOut = &s
 	}
 	return out
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
-
-// cutBytes shortens text to n bytes and an ellipsis.
-func cutBytes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.TrimRight(bounded.Prefix(text, n), "\n") + "\n…"
-}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Plan describes what [Run] would do.
@@ -102,21 +102,21 @@ func (o *Options) stored(h *header) (map[string]map[int]bool, error) {
 
 // String returns the plan as one sentence or two.
 func (p Plan) String() string {
-	text := fmt.Sprintf("at most %s of %s", bounded.Plural(p.Trials, "trial"), bounded.Plural(p.Cases, "case"))
+	s := fmt.Sprintf("at most %s of %s", text.Plural(p.Trials, "trial"), text.Plural(p.Cases, "case"))
 	if p.Turns != p.Trials {
-		text += fmt.Sprintf(" with %s", bounded.Plural(p.Turns, "turn"))
+		s += fmt.Sprintf(" with %s", text.Plural(p.Turns, "turn"))
 	}
 	if p.Asked > 0 {
-		text += fmt.Sprintf(" and %s of the user", bounded.Plural(p.Asked, "call"))
+		s += fmt.Sprintf(" and %s of the user", text.Plural(p.Asked, "call"))
 	}
 	if p.Stored > 0 {
-		text += fmt.Sprintf(", %d stored already", p.Stored)
+		s += fmt.Sprintf(", %d stored already", p.Stored)
 	}
 	if p.Faults > 0 {
-		text += ", " + bounded.Plural(p.Faults, "fault") + " stored"
+		s += ", " + text.Plural(p.Faults, "fault") + " stored"
 	}
 	if p.Skipped > 0 {
-		text += fmt.Sprintf(", %d skipped", p.Skipped)
+		s += fmt.Sprintf(", %d skipped", p.Skipped)
 	}
-	return text + size(p.Detectable, p.all, "case")
+	return s + size(p.Detectable, p.all, "case")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // record is a trial as it is stored and reported: a line of a file of results, an element of the JSON
@@ -92,7 +93,7 @@ func (t *Trial) record(secrets *redact.Set) (record, error) {
 	switch {
 	case t.Result != nil:
 		r.outcome = outcomeOf(t.Result, secrets)
-		r.Timeline = cutBytes(secrets.Redact(t.Result.String()), maxOutput)
+		r.Timeline = text.Cut(secrets.Redact(t.Result.String()), maxOutput)
 	case t.at.file != "":
 		known, err := t.at.read()
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // resultsFormat is the first member of a file of results: its name and version.
@@ -49,10 +49,10 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 	lines := lineReader{Reader: bufio.NewReaderSize(in, 64<<10)}
 	for n := 1; ; n++ {
 		bad := func(code, format string, args ...any) { problems.file(code, file, n, format, args...) }
-		text, err := lines.next()
+		line, err := lines.next()
 		switch {
 		case errors.Is(err, io.EOF): // the last line is not terminated, or there is none
-			if n == 1 && !beginsAsHeader(text) {
+			if n == 1 && !beginsAsHeader(line) {
 				bad(invalidResults, "the file does not begin as a file of results")
 			}
 			return h, end
@@ -60,7 +60,7 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 			bad(invalidResults, "%v", err)
 			return h, end
 		case n == 1:
-			err := rawjson.DecodeOwn(text, &h)
+			err := rawjson.DecodeOwn(line, &h)
 			if err == nil {
 				err = h.check()
 			}
@@ -74,7 +74,7 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 			}
 		default:
 			var r record
-			if err := r.decode(text); err != nil {
+			if err := r.decode(line); err != nil {
 				if _, over := lines.Peek(1); over != nil && torn(err) { // what a machine that lost power may leave
 					return h, end
 				}
@@ -87,7 +87,7 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 			}
 			if _, own := h.Cases[r.ID]; !own || r.Trial > h.Trials {
 				bad(foreignResult, "case %s, trial %d is not part of shard %s, whose cases have %s",
-					shown(r.ID), r.Trial, h.Shard, bounded.Plural(h.Trials, "trial"))
+					shown(r.ID), r.Trial, h.Shard, text.Plural(h.Trials, "trial"))
 				break
 			}
 			one := trial{r.ID, r.Trial}
@@ -97,9 +97,9 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 				bad(foreignResult, "the result is of another experiment: %s", strings.Join(differ, ", "))
 			}
 			seen[one] = place{n, r.Retries}
-			see(&r, span{file, end, len(text)})
+			see(&r, span{file, end, len(line)})
 		}
-		end += int64(len(text)) + 1
+		end += int64(len(line)) + 1
 	}
 }
 
@@ -237,10 +237,10 @@ func (h *header) differences(other *header) []string {
 func (h *header) unlike(other *header) []string {
 	list := h.Fingerprint.differences(other.Fingerprint)
 	if h.Total != other.Total && h.Fingerprint == other.Fingerprint {
-		list = append(list, fmt.Sprintf("the experiment has %s and not %d", bounded.Plural(h.Total, "case"), other.Total))
+		list = append(list, fmt.Sprintf("the experiment has %s and not %d", text.Plural(h.Total, "case"), other.Total))
 	}
 	if h.Trials != other.Trials {
-		list = append(list, fmt.Sprintf("each case has %s and not %d", bounded.Plural(h.Trials, "trial"), other.Trials))
+		list = append(list, fmt.Sprintf("each case has %s and not %d", text.Plural(h.Trials, "trial"), other.Trials))
 	}
 	if h.FirstFailure != other.FirstFailure {
 		list = append(list, fmt.Sprintf("FirstFailure is %t and not %t", h.FirstFailure, other.FirstFailure))

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Names of the scores that need no grader.
@@ -132,7 +132,7 @@ func usageOf(body string) (u usage, in, out bool) {
 		return u, false, false
 	}
 	metadata := rawjson.Member(response, "metadata")
-	u.Model = bounded.Prefix(rawjson.Unquote(rawjson.Member(metadata, "model")), maxModel)
+	u.Model = text.Cut(rawjson.Unquote(rawjson.Member(metadata, "model")), maxModel)
 	u.Input, in = count(rawjson.Member(metadata, "total_input_tokens"))
 	u.Output, out = count(rawjson.Member(metadata, "total_output_tokens"))
 	return u, in, out

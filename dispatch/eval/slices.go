@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Slice is the part of an experiment whose rows have one value in a column. Its Stats, Scores and
@@ -81,9 +81,7 @@ func (r *Row) shown(secrets *redact.Set) map[string]string {
 	maps.Copy(all, r.Extra)
 	maps.Copy(all, r.cells)
 	for column, value := range all {
-		if value = secrets.Redact(strings.TrimSpace(value)); len(value) > maxShown {
-			value = bounded.Prefix(value, maxShown) + "…"
-		}
+		value = text.Cut(secrets.Redact(strings.TrimSpace(value)), maxShown)
 		if all[column] = value; value == "" {
 			delete(all, column)
 		}

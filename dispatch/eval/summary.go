@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // maxListed is how many trials that neither passed nor were skipped the summary lists. JSON has
@@ -54,7 +54,7 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	e.writeRates(&b, colour, s)
 	e.writeEnded(&b)
 	if n := s.Retries; n > 0 {
-		fmt.Fprintf(&b, "%s that ended in a fault ran again\n", bounded.Plural(n, "run"))
+		fmt.Fprintf(&b, "%s that ended in a fault ran again\n", text.Plural(n, "run"))
 	}
 	e.writeCounts(&b, colour)
 	_, err := w.Write(b.Bytes())
@@ -76,8 +76,8 @@ func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 		}
 		listed++
 		repeat = cmp.Or(repeat, e.repeat(c))
-		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.PlainCell(terminal.Cut(oneLine(c.Name), 48)+e.numbered(c.Number)),
-			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.PlainCell(string(c.Cause)+": "+terminal.Cut(oneLine(c.Reason), 200)))
+		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.PlainCell(text.Line(c.Name, 48)+e.numbered(c.Number)),
+			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.PlainCell(string(c.Cause)+": "+text.Line(c.Reason, 200)))
 	}
 	if listed == 0 {
 		return
@@ -87,7 +87,7 @@ func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 		fmt.Fprintf(b, "and %d more\n", more)
 	}
 	if repeat != "" {
-		fmt.Fprintf(b, "run the first again: %s\n", bounded.Clean(repeat))
+		fmt.Fprintf(b, "run the first again: %s\n", text.Clean(repeat))
 	}
 	b.WriteByte('\n')
 }
@@ -156,7 +156,7 @@ func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
 	notes := e.noted()
 	for _, n := range notes {
 		out.Row(terminal.Cell{Text: n.Kind, Style: terminal.Warn},
-			terminal.PlainCell(bounded.Plural(n.Count, e.unit())+": "+oneLine(n.Text)))
+			terminal.PlainCell(text.Plural(n.Count, e.unit())+": "+text.Line(n.Text, maxText)))
 	}
 	_ = out.Write(b, colour)
 	if len(notes) > 0 {
@@ -184,7 +184,7 @@ func (e *Experiment) writeEnded(b *bytes.Buffer) {
 
 // slowest lists the three slowest of more than nine trials, and the three dearest.
 func (e *Experiment) slowest() (list []table) {
-	by := func(head string, value func(*Trial) float64, text func(float64) string) {
+	by := func(head string, value func(*Trial) float64, write func(float64) string) {
 		var ran []*Trial
 		for i := range e.Trials {
 			if t := &e.Trials[i]; value(t) > 0 {
@@ -197,7 +197,7 @@ func (e *Experiment) slowest() (list []table) {
 		}
 		t := table{Head: []string{head, ""}}
 		for _, trial := range ran[:3] {
-			t.add(aligned(text(value(trial))), cell{Text: terminal.Cut(oneLine(trial.Name), 72) + e.numbered(trial.Number), trial: trial})
+			t.add(aligned(write(value(trial))), cell{Text: text.Line(trial.Name, 72) + e.numbered(trial.Number), trial: trial})
 		}
 		list = append(list, t)
 	}
@@ -217,9 +217,9 @@ func (e *Experiment) writeCounts(b *bytes.Buffer, colour bool) {
 			counts = append(counts, terminal.Paint(colour, style, fmt.Sprintf("%d %s", n, v.word)))
 		}
 	}
-	size := bounded.Plural(len(caseTrials(e.Trials)), "case")
+	size := text.Plural(len(caseTrials(e.Trials)), "case")
 	if e.TrialsPerCase > 1 {
-		size += ", " + bounded.Plural(len(e.Trials), "trial")
+		size += ", " + text.Plural(len(e.Trials), "trial")
 	}
 	fmt.Fprintf(b, "%s in %s: %s\n", size, shortTime(e.Took), strings.Join(counts, ", "))
 }
@@ -247,13 +247,13 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
 		if e.TrialsPerCase < 2 || c.Verdict == Passed || c.Trials == 0 {
 			continue
 		}
-		text := ""
+		rate := ""
 		if c.Rate != nil {
-			text = c.Rate.String()
+			rate = c.Rate.String()
 		} else if c.Stopped {
-			text = "stopped at the first failure"
+			rate = "stopped at the first failure"
 		}
-		t.add(figure(fmt.Sprintf("%d of %d", c.Passed, c.Trials)), figure(text), plain(terminal.Cut(oneLine(c.Name), 60)))
+		t.add(figure(fmt.Sprintf("%d of %d", c.Passed, c.Trials)), figure(rate), plain(text.Line(c.Name, 60)))
 	}
 	writeTables(b, colour, []table{t})
 	if s.Cases == 0 || e.TrialsPerCase < 2 && s.Counted == nil {
@@ -264,7 +264,7 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
 	}
 	counted := ""
 	if s.Faults > 0 {
-		faults := bounded.Plural(s.Faults, "fault")
+		faults := text.Plural(s.Faults, "fault")
 		if s.UserFaults > 0 {
 			faults += fmt.Sprintf(" (%d of the user)", s.UserFaults)
 		}
@@ -274,8 +274,8 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
 	if s.Faults > 0 {
 		writeEstimate(b, s.Dropped, ", faults dropped")
 	}
-	if text := e.untried(); text != "" {
-		b.WriteString(text + "\n")
+	if untried := e.untried(); untried != "" {
+		b.WriteString(untried + "\n")
 	}
 	b.WriteByte('\n')
 }
@@ -287,13 +287,13 @@ func (e *Experiment) untried() string {
 	all := e.Cases()
 	for _, c := range all {
 		if c.Trials == 0 && c.Verdict != Skipped {
-			names = append(names, terminal.Cut(bounded.Clean(oneLine(c.Name)), 60))
+			names = append(names, text.Line(c.Name, 60))
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("no trial of %d of %s ended: %s", len(names), bounded.Plural(len(all), "case"), listed(names, 5))
+	return fmt.Sprintf("no trial of %d of %s ended: %s", len(names), text.Plural(len(all), "case"), listed(names, 5))
 }
 
 // listed returns the first names, and how many more there are.
@@ -314,14 +314,11 @@ func writeEstimate(b *bytes.Buffer, e *Estimate, how string) {
 	if k > 1 {
 		fmt.Fprintf(b, "; all of %d: %s, any of %d: %s", k, e.AllOf[k-1], k, e.AnyOf[k-1])
 		if n := e.AllOf[k-1].Cases; n < e.AllOf[0].Cases {
-			fmt.Fprintf(b, " in %s with %d trials", bounded.Plural(n, "case"), k)
+			fmt.Fprintf(b, " in %s with %d trials", text.Plural(n, "case"), k)
 		}
 	}
 	b.WriteByte('\n')
 }
-
-// oneLine makes text of several lines fit into a table.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // shortTime formats a duration with about three digits.
 func shortTime(d time.Duration) string {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // table is what the summary and the page show as a table. The first cell of a row names the row.
@@ -118,7 +118,7 @@ func (c *Comparison) tables() (list []table) {
 		for _, s := range c.Scores {
 			cases := fmt.Sprint(s.Pairs)
 			if s.Unknown > 0 {
-				cases += ", unknown in " + bounded.Plural(s.Unknown, "trial")
+				cases += ", unknown in " + text.Plural(s.Unknown, "trial")
 			}
 			t.add(plain(s.Name), figure(s.text()), figure(cases), changed(s.Change))
 		}
@@ -170,7 +170,7 @@ func writeTables(b *bytes.Buffer, colour bool, tables []table) {
 		for _, row := range t.Rows {
 			cells := make([]terminal.Cell, len(row))
 			for i, c := range row {
-				cells[i] = terminal.Cell{Text: oneLine(c.Text), Style: c.Change.style(), Right: c.Right}
+				cells[i] = terminal.Cell{Text: text.Line(c.Text, maxShown), Style: c.Change.style(), Right: c.Right}
 			}
 			out.Row(cells...)
 		}

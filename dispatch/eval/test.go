@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Test is [Run] for tests: a subtest for each case, below the subtest "cases", so that go test -run
@@ -55,9 +55,9 @@ func show(t *testing.T, e *Experiment, trials []Trial) {
 		switch trial := &trials[i]; {
 		case trial.Number == 0 || trial.Verdict == Passed: // or it did not run because of FirstFailure
 		case trial.Verdict == Skipped:
-			t.Skip(bounded.Paragraph(trial.Reason, maxReason))
+			t.Skip(text.Lines(trial.Reason, maxReason))
 		default:
-			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial.Number), bounded.Paragraph(why(trial), maxReason))
+			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial.Number), text.Lines(why(trial), maxReason))
 		}
 	}
 }

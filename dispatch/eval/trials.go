@@ -14,8 +14,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 const maxTrials = 10_000
@@ -130,7 +130,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		problems := problems{}
 		problems.member(invalidOptions, "Options.Trials",
 			"%d trials of %s are more than %d together: divide the cases by Options.Shard",
-			opts.Trials, bounded.Plural(len(h.Cases), "case"), maxTogether)
+			opts.Trials, text.Plural(len(h.Cases), "case"), maxTogether)
 		return nil, problems.err()
 	}
 	for _, c := range cases {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -365,18 +365,18 @@ func isEmpty(value json.RawMessage) bool {
 }
 
 // listedPart is partText for one of several, whose kind need not be known.
-func listedPart(part json.RawMessage) (text string, ok bool) {
-	if text, ok = partText(part); ok {
-		return text, true
+func listedPart(part json.RawMessage) (s string, ok bool) {
+	if s, ok = partText(part); ok {
+		return s, true
 	}
 	kind := textOf(part, "type")
-	return "[" + bounded.Cut(kind, maxShown) + "]", kind != ""
+	return "[" + text.Cut(kind, maxShown) + "]", kind != ""
 }
 
 // partText returns the text of a content part, in any of the formats. Of an image, a sound or a
 // file it is a text such as "[image image/png, 5120 bytes]": never the data, and never a URL,
 // which may be signed. ok is false if the part is of no known kind.
-func partText(part json.RawMessage) (text string, ok bool) {
+func partText(part json.RawMessage) (s string, ok bool) {
 	if rawjson.Kind(part) == '"' {
 		return rawjson.Unquote(part), true
 	}
@@ -412,7 +412,7 @@ func partText(part json.RawMessage) (text string, ok bool) {
 		}
 		return media(kind, nil, textOf(source, "media_type"), member(source, "data")), true
 	case "search_result":
-		return "[search result " + bounded.Cut(textOf(part, "title"), maxShown) + "]", true
+		return "[search result " + text.Cut(textOf(part, "title"), maxShown) + "]", true
 	}
 	return geminiPartText(part)
 }
@@ -447,7 +447,7 @@ func media(kind string, dataURL json.RawMessage, detail string, data json.RawMes
 	var b strings.Builder
 	b.WriteString("[" + kind)
 	if detail != "" {
-		b.WriteString(" " + bounded.Cut(detail, maxShown))
+		b.WriteString(" " + text.Cut(detail, maxShown))
 	}
 	if n := decodedLen(data); n > 0 {
 		b.WriteString(", " + strconv.Itoa(n) + " bytes")

@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Bounds of what is kept of one exchange, in bytes.
@@ -235,7 +235,7 @@ func (x *exchange) observe() {
 	}
 	input, output := known.usage.total()
 	x.observer(runctx.ModelRequest{
-		Model: bounded.Cut(name, maxModelLen), Status: x.status, InputTokens: input, OutputTokens: output,
+		Model: text.Cut(name, maxModelLen), Status: x.status, InputTokens: input, OutputTokens: output,
 	})
 }
 
@@ -264,7 +264,7 @@ func (x *exchange) readRest(whole bool) (problem string) {
 	default:
 		whole, problem = true, "it is neither JSON nor a stream of events"
 		if x.encoding != "" {
-			problem += ", in the Content-Encoding " + bounded.Cut(x.encoding, maxShown)
+			problem += ", in the Content-Encoding " + text.Cut(x.encoding, maxShown)
 		}
 	}
 	switch known := x.answer.common(); {

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // runState is what is known of a run's models and conversations. Its methods report to the
@@ -74,7 +74,7 @@ func (l *label) giveUp(ctx context.Context, t *dispatch.Transcript, reason strin
 // who names the sub-agent of ctx.
 func who(ctx context.Context) string {
 	if label := runctx.Actor(ctx); label != "" {
-		return "the sub-agent " + bounded.Cut(label, maxShown)
+		return "the sub-agent " + text.Cut(label, maxShown)
 	}
 	return "the agent"
 }
@@ -170,7 +170,7 @@ func (s *runState) finish(x *exchange, elements []json.RawMessage) {
 // count reports models and tokens. It must be called with s.mu held.
 func (s *runState) count(t *dispatch.Transcript, f *facts) {
 	input, output := f.usage.total()
-	name := bounded.Cut(f.model, maxModelLen)
+	name := text.Cut(f.model, maxModelLen)
 	if name != "" && len(s.models) < maxModels && !slices.Contains(s.models, name) {
 		s.models = append(s.models, name)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -82,7 +81,7 @@ func renameCalls(turns []turn, d *dialect) {
 			if d.plainIDs {
 				id = anthropicID(id)
 			}
-			stem := bounded.Prefix(id, d.maxID-room)
+			stem := strings.ToValidUTF8(id[:min(len(id), d.maxID-room)], "")
 			for len(id) > d.maxID || used[id] {
 				copies[stem]++
 				id = stem + "_" + strconv.Itoa(copies[stem]+1)

@@ -12,12 +12,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -163,20 +163,20 @@ func (r *Registration) checkTopology(ps *problems, others replacements) {
 		for j, name := range s.Tools {
 			if toolsKnown && !tools[name] {
 				ps.Add("undeclared", fmt.Sprintf("/config/sub_agents/%d/tools/%d", i, j),
-					"%q is not a tool of the agent", bounded.Cut(name, 80))
+					"%q is not a tool of the agent", text.Cut(name, 80))
 			}
 		}
 		for j, id := range s.TalksTo {
 			if _, ok := actors[id]; !ok {
 				ps.Add("undeclared", fmt.Sprintf("/config/sub_agents/%d/talks_to/%d", i, j),
-					"%q is not a sub-agent; ids must match byte for byte", bounded.Cut(id, 80))
+					"%q is not a sub-agent; ids must match byte for byte", text.Cut(id, 80))
 			}
 		}
 	}
 	if entry := r.Entry; entry != "" {
 		if _, ok := actors[entry]; !ok {
 			ps.Add("undeclared", "/config/topology/entry", "%q is not a sub-agent; ids must match byte for byte",
-				bounded.Cut(entry, 80))
+				text.Cut(entry, 80))
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -167,4 +167,4 @@ func unwritable(pointer string, err error) error {
 }
 
 // token returns "/" and name as a token of a JSON Pointer, cut to 80 bytes.
-func token(name string) string { return rawjson.Token(bounded.Cut(name, 80)) }
+func token(name string) string { return rawjson.Token(text.Cut(name, 80)) }

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -101,7 +101,7 @@ func (e *Error) write(w http.ResponseWriter, harness bool) {
 		Error   Code   `json:"error"`
 		Message string `json:"message"`
 		Text    string `json:"text,omitempty"`
-	}{Error: e.Code, Message: bounded.Cut(e.Message, maxMessage)}
+	}{Error: e.Code, Message: text.Cut(e.Message, maxMessage)}
 	if harness {
 		body.Text = "Error: " + body.Message
 	}

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -112,7 +112,7 @@ func (h *Handler) admit(r *http.Request) (agentID string, err error) {
 		return "", nil
 	}
 	values := r.Header["X-Agent-Identity"]
-	if len(values) != 1 || !bounded.ValidUUID(values[0]) {
+	if len(values) != 1 || !text.ValidUUID(values[0]) {
 		return "", errorf(codeIdentity, "the header X-Agent-Identity must hold the agent's UUID, once")
 	}
 	return values[0], nil
@@ -141,7 +141,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	case name == "":
 		name = e.tool
 	case e.tool != "" && e.tool != name && e.toolRank < nameMember: // the member name may be the agent's
-		return nil, errorf(codeEnvelope, "the path names the tool %q, the body another one", bounded.Cut(name, 128))
+		return nil, errorf(codeEnvelope, "the path names the tool %q, the body another one", text.Cut(name, 128))
 	}
 	if name == "" {
 		if h.only == nil {
@@ -152,7 +152,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	}
 	t, ok := h.tools[name]
 	if !ok {
-		return nil, errorf(codeUnknownTool, "there is no tool %q here; names are case-sensitive", bounded.Cut(name, 128))
+		return nil, errorf(codeUnknownTool, "there is no tool %q here; names are case-sensitive", text.Cut(name, 128))
 	}
 	return t, nil
 }

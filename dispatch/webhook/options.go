@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -151,7 +151,7 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 	for i, t := range tools {
 		wrong := func(when bool, code, pointer, message string) {
 			if when {
-				found.AddTool(bounded.Cut(t.Name, 128), code, fmt.Sprintf("/%d%s", i, pointer), "%s", message)
+				found.AddTool(text.Cut(t.Name, 128), code, fmt.Sprintf("/%d%s", i, pointer), "%s", message)
 			}
 		}
 		list[i] = schema.Tool{Name: t.Name, Description: t.Description, InputSchema: anyObject}

@@ -18,7 +18,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
@@ -77,11 +77,11 @@ var toolRows = []row{
 		return func() { tool.Arguments(doc).Filled() }
 	}},
 	{"toolresult.ForModel", "distinct", 4000, over(objectOf, func(doc []byte) { toolresult.ForModel(doc, false); toolresult.Failed(doc) })},
-	{"bounded.Line", "one list", 80000, over(func(n int) string { return strings.Repeat("a\x1b\u202e\n", n) },
+	{"text.Line", "one list", 80000, over(func(n int) string { return strings.Repeat("a\x1b\u202e\n", n) },
 		func(doc []byte) {
-			bounded.Line(string(doc), 1000)
-			bounded.Lines(string(doc), 1000)
-			_ = bounded.Clean(string(doc))
+			text.Line(string(doc), 1000)
+			text.Lines(string(doc), 1000)
+			_ = text.Clean(string(doc))
 		})},
 	{"proxy.Client", "one list", 4000, func(n int) func() { return calling(n, between("[", numbered(`{"a":%d}`), "]")) }},
 	{"proxy.Client", "distinct", 4000, func(n int) func() { return calling(n, objectOf) }},

@@ -9,8 +9,8 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // leaf is an issue before its text is written. Writing thousands of which twenty are shown would
@@ -270,7 +270,7 @@ func lastKeyword(location string) string {
 func (l leaf) pointer() string {
 	var b strings.Builder
 	for _, token := range l.path {
-		b.WriteString(bounded.Cut(rawjson.Token(token), maxText+1))
+		b.WriteString(text.Cut(rawjson.Token(token), maxText+1))
 	}
 	return b.String()
 }

@@ -14,8 +14,8 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Options configures Compile.
@@ -298,16 +298,16 @@ func pointerOf(location string) string {
 // is in the schema itself.
 func safeURL(s string) string {
 	if rest, ok := strings.CutPrefix(s, base); ok {
-		return `"` + bounded.Cut(rest, maxText) + `"`
+		return `"` + text.Cut(rest, maxText) + `"`
 	}
 	if rest, ok := strings.CutPrefix(s, "mem:///"); ok {
-		return `"` + bounded.Cut(rest, maxText) + `"`
+		return `"` + text.Cut(rest, maxText) + `"`
 	}
 	u, err := url.Parse(s)
 	if err != nil {
 		return "another document"
 	}
-	return `"` + bounded.Cut((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Fragment: u.Fragment}).String(),
+	return `"` + text.Cut((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Fragment: u.Fragment}).String(),
 		maxText) + `"`
 }
 

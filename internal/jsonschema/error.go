@@ -95,4 +95,4 @@ func documentProblem(e *rawjson.Error) string {
 	return e.Problem
 }
 
-const maxText = 80 + len("…")
+const maxText = 80

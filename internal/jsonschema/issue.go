@@ -10,8 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
-	"github.com/toolwire/toolwire/internal/bounded"
-	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // issue writes a leaf.
@@ -43,13 +42,13 @@ func (l leaf) message() string {
 	case *kind.Format:
 		return "must be a valid " + k.Want + formatHint(k.Want)
 	case *kind.Pattern:
-		return "must match the pattern " + bounded.Cut(k.Want, maxText)
+		return "must match the pattern " + text.Cut(k.Want, maxText)
 	case *kind.Required:
-		return "is missing the required property " + quoted(l.name)
+		return "is missing the required property " + text.Quote(l.name, maxText)
 	case *kind.Dependency:
-		return fmt.Sprintf("must have the property %s when it has %s", quoted(l.name), quoted(k.Prop))
+		return fmt.Sprintf("must have the property %s when it has %s", text.Quote(l.name, maxText), text.Quote(k.Prop, maxText))
 	case *kind.DependentRequired:
-		return fmt.Sprintf("must have the property %s when it has %s", quoted(l.name), quoted(k.Prop))
+		return fmt.Sprintf("must have the property %s when it has %s", text.Quote(l.name, maxText), text.Quote(k.Prop, maxText))
 	case *kind.AdditionalProperties, *kind.FalseSchema:
 		return "is not allowed here"
 	case *kind.PropertyNames:
@@ -77,7 +76,7 @@ func (l leaf) message() string {
 	case *kind.MaxItems:
 		return mustHave("at most", k.Want, "item", k.Got)
 	case *kind.AdditionalItems:
-		return "has " + bounded.Plural(k.Count, "item") + " too many"
+		return "has " + text.Plural(k.Count, "item") + " too many"
 	case *kind.MinProperties:
 		return mustHave("at least", k.Want, "property", k.Got)
 	case *kind.MaxProperties:
@@ -101,7 +100,7 @@ func (l leaf) message() string {
 }
 
 func mustHave(how string, want int, noun string, got int) string {
-	return fmt.Sprintf("must have %s %s, not %d", how, bounded.Plural(want, noun), got)
+	return fmt.Sprintf("must have %s %s, not %d", how, text.Plural(want, noun), got)
 }
 
 func anyType(types []string) string {
@@ -148,39 +147,34 @@ func list(values []any) string {
 func show(v any) string {
 	switch v := v.(type) {
 	case string:
-		return quoted(v)
+		return text.Quote(v, maxText)
 	case []any:
 		if len(v) > 0 {
 			return fmt.Sprintf("an array of %d", len(v))
 		}
 	case map[string]any:
 		if len(v) > 0 {
-			return "an object with " + bounded.Plural(len(v), "property")
+			return "an object with " + text.Plural(len(v), "property")
 		}
 	}
-	text, err := json.Marshal(v)
+	s, err := json.Marshal(v)
 	if err != nil {
 		return "a value"
 	}
-	return string(text) // a number, true, false, null, [] or {}
-}
-
-// quoted writes a string as JSON, cut before it is escaped so that a long one costs nothing.
-func quoted(s string) string {
-	return string(rawjson.Quote(bounded.Cut(s, maxText)))
+	return string(s) // a number, true, false, null, [] or {}
 }
 
 // digits writes a number with as many digits as fit.
 func digits(r *big.Rat) string {
 	if r.IsInt() {
-		return bounded.Cut(r.Num().String(), maxText)
+		return text.Cut(r.Num().String(), maxText)
 	}
 	n, exact := r.FloatPrec()
 	if !exact || n > maxText {
 		f, _ := r.Float64()
 		return strconv.FormatFloat(f, 'g', -1, 64)
 	}
-	return bounded.Cut(r.FloatString(n), maxText)
+	return text.Cut(r.FloatString(n), maxText)
 }
 
 func formatHint(format string) string {

@@ -14,7 +14,7 @@ const (
 	values                // a list of values
 	names                 // a list of different names
 	typeName              // the name of a type, or a list of them
-	text
+	textual
 	expression // a text that is a regular expression
 	number
 	count // an integer that is not negative
@@ -31,7 +31,7 @@ var shapes = shapesOf(map[shape]string{
 	values:     "enum examples",
 	names:      "required",
 	typeName:   "type",
-	text:       "title description format $comment contentEncoding contentMediaType",
+	textual:    "title description format $comment contentEncoding contentMediaType",
 	expression: "pattern",
 	number:     "minimum maximum exclusiveMinimum exclusiveMaximum",
 	count:      "minLength maxLength minItems maxItems minProperties maxProperties",

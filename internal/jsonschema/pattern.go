@@ -10,7 +10,7 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 const (
@@ -98,7 +98,7 @@ func regexpProblem(err error) string {
 		}
 		return parse.Code.String()
 	}
-	return bounded.Cut(err.Error(), maxText)
+	return text.Cut(err.Error(), maxText)
 }
 
 // MatchString implements the library's interface. The library accepts only match and no match, and

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Error says where a document is wrong and why. It names members and positions, never values.
@@ -41,7 +41,7 @@ const maxShown = 200
 
 // errorf makes an error at offset about the value or name at place.
 func errorf(doc []byte, offset, place int, format string, args ...any) *Error {
-	return &Error{Offset: int64(offset), Pointer: bounded.Cut(pointerAt(doc, place), maxShown),
+	return &Error{Offset: int64(offset), Pointer: text.Cut(pointerAt(doc, place), maxShown),
 		Problem: fmt.Sprintf(format, args...)}
 }
 

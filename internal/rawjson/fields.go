@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // ReadFields reads the members of an object into the variables that fields has for their names. It is for
@@ -36,11 +36,11 @@ func ReadFields(object json.RawMessage, fields map[string]any) (wrong []error) {
 
 func unknownField(name string, fields map[string]any) error {
 	names := slices.Sorted(maps.Keys(fields))
-	meant := "the members are " + bounded.List(names)
-	if nearest := bounded.Nearest(name, names); nearest != "" {
+	meant := "the members are " + text.List(names)
+	if nearest := text.Nearest(name, names); nearest != "" {
 		meant = "did you mean " + nearest + "?"
 	}
-	return fmt.Errorf("%s is not a member; %s", bounded.Name(name), meant)
+	return fmt.Errorf("%s is not a member; %s", text.Name(name), meant)
 }
 
 // fieldType returns what a variable holds, in the words of JSON.

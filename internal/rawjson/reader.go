@@ -18,7 +18,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // A Mode says what a document may contain although two readers could disagree about it.
@@ -239,7 +239,7 @@ func (r *Reader) member(known, exact []string, seen []bool) (string, error) {
 	name := string(content)
 	for _, k := range known {
 		if strings.EqualFold(k, name) {
-			return "", r.Errorf("is spelled %q here; names are case-sensitive, it must be %q", bounded.Cut(name, maxShown), k)
+			return "", r.Errorf("is spelled %q here; names are case-sensitive, it must be %q", text.Cut(name, maxShown), k)
 		}
 	}
 	return name, nil

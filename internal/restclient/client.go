@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Options describes an API and how it is called.
@@ -209,7 +209,7 @@ func (a *Response) Refusal(status int) *Failure {
 	}
 	f.RetryAfter, _ = httpcall.RetryAfter(a.Header)
 	if len(a.Body) <= maxBody {
-		f.Said, f.Text = a.said(), bounded.Cut(a.Hide(string(a.Body)), maxMessage)
+		f.Said, f.Text = a.said(), text.Cut(a.Hide(string(a.Body)), maxMessage)
 	}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Words are what a server may use in a failure to name a place of the request.
@@ -52,7 +52,7 @@ func (s *Said) Message() string {
 			parts = append(parts, one.Message)
 		}
 	}
-	return bounded.Cut(strings.Join(parts, ": "), maxMessage)
+	return text.Cut(strings.Join(parts, ": "), maxMessage)
 }
 
 // Hide returns a text of the server on one line, without secrets.
@@ -120,7 +120,7 @@ func (s *search) value(v json.RawMessage, at Statement, depth int) {
 }
 
 func (s *search) add(one Statement) {
-	if one.Message = bounded.Cut(s.response.Hide(one.Message), maxMessage); one.Message != "" {
+	if one.Message = text.Cut(s.response.Hide(one.Message), maxMessage); one.Message != "" {
 		s.said.Statements = append(s.said.Statements, one)
 	}
 }
@@ -136,8 +136,8 @@ func (s *search) object(v json.RawMessage, at Statement, depth int) {
 	entry, before := s.locate(o, at), len(s.said.Statements)
 	var own []string
 	for _, name := range messages {
-		if text := s.response.Hide(o.first(name)); text != "" && !slices.Contains(own, text) {
-			own = append(own, text)
+		if said := s.response.Hide(o.first(name)); said != "" && !slices.Contains(own, said) {
+			own = append(own, said)
 		}
 	}
 	for _, name := range containers {
@@ -161,7 +161,7 @@ func (s *search) object(v json.RawMessage, at Statement, depth int) {
 	}
 	if len(own) > 0 {
 		entry.Summary = len(s.said.Statements) > before
-		entry.Message = bounded.Cut(strings.Join(own, ": "), maxMessage)
+		entry.Message = text.Cut(strings.Join(own, ": "), maxMessage)
 		s.said.Statements = slices.Insert(s.said.Statements, before, entry)
 	}
 }
@@ -174,7 +174,7 @@ func (s *search) locate(o object, at Statement) Statement {
 		at.Code = code
 	}
 	if name := o.first("tool", "tool_name", "name"); name != "" && words.Tools != nil {
-		at.Tool = bounded.Cut(hide(name), maxName)
+		at.Tool = text.Cut(hide(name), maxName)
 	}
 	if i := o.first("index"); i != "" && words.List != "" {
 		at.Pointer = words.List + "/" + i
@@ -182,8 +182,8 @@ func (s *search) locate(o object, at Statement) Statement {
 	if loc := o["loc"]; rawjson.Kind(loc) == '[' && string(loc) != "[]" {
 		at.Pointer = ""
 		for step := range rawjson.Elements(loc) {
-			if text := Scalar(step); text != "" && len(at.Pointer) < maxPointer {
-				at.Pointer += rawjson.Token(bounded.Cut(hide(text), maxStep))
+			if one := Scalar(step); one != "" && len(at.Pointer) < maxPointer {
+				at.Pointer += rawjson.Token(text.Cut(hide(one), maxStep))
 			}
 		}
 	}
@@ -191,12 +191,12 @@ func (s *search) locate(o object, at Statement) Statement {
 	if place != "" && place[0] != '/' {
 		place = rawjson.Token(place)
 	}
-	at.Pointer = bounded.Cut(hide(at.Pointer+place), maxPointer)
+	at.Pointer = text.Cut(hide(at.Pointer+place), maxPointer)
 	return at
 }
 
 // code returns a text that looks like a code, or "".
-func (s *search) code(text string) string { return bounded.Code(s.response.Hide(text)) }
+func (s *search) code(said string) string { return text.Code(s.response.Hide(said)) }
 
 type object map[string]json.RawMessage
 

@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Cell is one cell of a [Table].
@@ -23,11 +23,11 @@ type Table struct {
 	rows [][]Cell
 }
 
-// Row adds a row. Cells are cleaned, see [bounded.Clean], and line breaks become spaces. Rows may differ in length.
+// Row adds a row. Cells are cleaned, see [text.Clean], and line breaks become spaces. Rows may differ in length.
 func (t *Table) Row(cells ...Cell) {
 	row := make([]Cell, len(cells))
 	for i, c := range cells {
-		c.Text = bounded.Clean(strings.ReplaceAll(c.Text, "\n", " "))
+		c.Text = text.Clean(strings.ReplaceAll(c.Text, "\n", " "))
 		row[i] = c
 	}
 	t.rows = append(t.rows, row)

@@ -7,9 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Style is what a piece of text means. Colour repeats what the words say; nothing is said by colour
@@ -52,16 +51,8 @@ func Paint(colour bool, style Style, text string) string {
 	return codes[style] + text + "\x1b[0m"
 }
 
-// Entry returns an entry of a timeline: a label in ten columns, and a text from outside, see [bounded.Clean], whose
-// following lines are indented.
-func Entry(label, text string) string {
-	return fmt.Sprintf("%-10s %s\n", label, strings.ReplaceAll(bounded.Clean(text), "\n", "\n           "))
-}
-
-// Cut shortens text to at most n characters, the last of which is then an ellipsis.
-func Cut(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:max(n-1, 0)]) + "…"
+// Entry returns an entry of a timeline: a label in ten columns, and a text from outside, clean, whose
+// following lines are indented, so that none of them looks like another entry.
+func Entry(label, s string) string {
+	return fmt.Sprintf("%-10s %s\n", label, strings.ReplaceAll(text.Clean(s), "\n", "\n           "))
 }

@@ -80,11 +80,3 @@ func TestColourIsForTerminals(t *testing.T) {
 		t.Error("no colour on a terminal")
 	}
 }
-
-func TestCut(t *testing.T) {
-	for in, want := range map[string]string{"": "", "four": "four", "longer": "lon…", "éééé": "éééé", "ééééé": "ééé…"} {
-		if got := terminal.Cut(in, 4); got != want {
-			t.Errorf("Cut(%q) = %q, want %q", in, got, want)
-		}
-	}
-}

@@ -3,7 +3,7 @@ package timeline
 import (
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // fold makes the tree of the rows. The rows of a sub-agent are below one row of the kind SubAgent, at the
@@ -89,12 +89,12 @@ func (r *Row) failed() bool {
 
 // Summary describes what is below the row of a sub-agent.
 func (r *Row) Summary() string {
-	words := []string{bounded.Plural(r.Calls, "call")}
+	words := []string{text.Plural(r.Calls, "call")}
 	if r.Calls == 0 {
-		words[0] = bounded.Plural(len(r.Rows), "event")
+		words[0] = text.Plural(len(r.Rows), "event")
 	}
 	if r.Failed > 0 {
-		words = append(words, bounded.Plural(r.Failed, "failure"))
+		words = append(words, text.Plural(r.Failed, "failure"))
 	}
 	if tokens := r.Tokens(); tokens != "" {
 		words = append(words, tokens)

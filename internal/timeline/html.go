@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Style is the style sheet of the templates, in light and dark colours. Every colour in it is a
@@ -41,7 +41,7 @@ type block struct {
 func Templates() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"length": Length,
-		"plural": bounded.Plural,
+		"plural": text.Plural,
 		"add":    func(a, b int) int { return a + b },
 		"named":  func(label string, t Text) block { return block{label, t} },
 	}).ParseFS(files, "templates/*.html"))

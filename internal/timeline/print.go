@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // How many characters of a text from outside are printed: of a value on a line, and of a reason.
@@ -28,24 +28,24 @@ func Print(rows []Row) string {
 }
 
 func (r *Row) print(line func(label, format string, args ...any)) {
-	value := func(t Text) string { return bounded.Line(t.Shown, maxValue) }
+	value := func(t Text) string { return text.Line(t.Shown, maxValue) }
 	actor := ""
 	if r.Actor != "" {
-		actor = bounded.Line(r.Actor, maxValue) + ": "
+		actor = text.Line(r.Actor, maxValue) + ": "
 	}
-	name := actor + bounded.Line(r.Name, maxValue)
+	name := actor + text.Line(r.Name, maxValue)
 	switch r.Kind {
 	case Ping, Answer:
 		line(string(r.Kind), "%s", r.answer())
 		for _, note := range r.Notes {
-			line("contract", "%s", bounded.Line(note, maxReason))
+			line("contract", "%s", text.Line(note, maxReason))
 		}
 	case Dispatch:
-		line("dispatch", "%s with input %s", bounded.Quoted(r.Request.Shown, maxReason), value(r.Input))
+		line("dispatch", "%s with input %s", text.Quote(r.Request.Shown, maxReason), value(r.Input))
 	case Model:
 		line("model", "%s%s", actor, r.model())
 	case Wait:
-		line("wait", "%s waited %s: %s", name, r.Took, bounded.Line(r.Reason, maxReason))
+		line("wait", "%s waited %s: %s", name, r.Took, text.Line(r.Reason, maxReason))
 	case Trace, Telemetry:
 		line(string(r.Kind), "%s %s", name, value(r.Request))
 	case Call:
@@ -64,23 +64,23 @@ func (r *Row) printCall(line func(label, format string, args ...any), response s
 		if i > 0 {
 			begin = fmt.Sprintf("-> attempt %d:", a.N)
 		}
-		switch reason := bounded.Line(a.Reason, maxReason); {
+		switch reason := text.Line(a.Reason, maxReason); {
 		case a.OK:
-			line("", "%s %s  (%s, %s)", begin, response, bounded.Line(r.Source, maxValue), milliseconds(a.Took, 2))
+			line("", "%s %s  (%s, %s)", begin, response, text.Line(r.Source, maxValue), milliseconds(a.Took, 2))
 		case a.Status == 0:
 			line("", "%s no answer: %s  (%s)", begin, reason, milliseconds(a.Took, 2))
 		default:
-			status := strings.TrimSuffix(fmt.Sprintf("%d %s", a.Status, bounded.Line(a.Class, maxValue)), " ")
+			status := strings.TrimSuffix(fmt.Sprintf("%d %s", a.Status, text.Line(a.Class, maxValue)), " ")
 			line("", "%s %s: %s  (%s)", begin, status, reason, milliseconds(a.Took, 2))
 		}
 	}
 	for _, note := range r.Notes {
-		line("", "   %s", bounded.Line(note, maxReason))
+		line("", "   %s", text.Line(note, maxReason))
 	}
 	for _, w := range r.Writes {
 		if len(w.Violations) > 0 {
-			text := strings.Join(append([]string{w.What + " - " + w.Result}, w.Violations...), "\n  ")
-			line("", "   ledger: %s", bounded.Line(text, maxReason))
+			s := strings.Join(append([]string{w.What + " - " + w.Result}, w.Violations...), "\n  ")
+			line("", "   ledger: %s", text.Line(s, maxReason))
 		}
 	}
 }
@@ -91,34 +91,34 @@ func (r *Row) answer() string {
 	if r.Status >= 300 {
 		most = maxReason
 	}
-	text := bounded.Line(strings.TrimSpace(r.Response.Shown), most)
+	s := text.Line(strings.TrimSpace(r.Response.Shown), most)
 	switch {
 	case r.Status == 0:
 		return "no answer"
-	case text == "":
-		text = "with an empty body"
+	case s == "":
+		s = "with an empty body"
 	case r.Name != "":
-		text = bounded.Name(r.Name)
+		s = text.Name(r.Name)
 	}
-	return fmt.Sprintf("%d %s  (%s)", r.Status, text, milliseconds(r.Took, 1))
+	return fmt.Sprintf("%d %s  (%s)", r.Status, s, milliseconds(r.Took, 1))
 }
 
 // model describes a request to a model.
 func (r *Row) model() string {
-	text := bounded.Line(r.Model, maxValue)
-	if text == "" {
-		text = "a model that is not named"
+	s := text.Line(r.Model, maxValue)
+	if s == "" {
+		s = "a model that is not named"
 	}
 	switch {
 	case r.Status == 0:
-		text += " -> no answer"
+		s += " -> no answer"
 	case r.Status/100 != 2:
-		text += fmt.Sprintf(" -> %d", r.Status)
+		s += fmt.Sprintf(" -> %d", r.Status)
 	}
 	if tokens := r.Tokens(); tokens != "" {
-		text += ", " + tokens
+		s += ", " + tokens
 	}
-	return fmt.Sprintf("%s  (%s)", text, milliseconds(r.Took, 1))
+	return fmt.Sprintf("%s  (%s)", s, milliseconds(r.Took, 1))
 }
 
 // Tokens describes the tokens of a row, or is "".

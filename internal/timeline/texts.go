@@ -9,10 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // mostShown is how many bytes of a text are shown if Texts.Most is 0.
@@ -35,7 +34,7 @@ func (t Text) Empty() bool { return t.Shown == "" }
 
 // Excerpt returns the beginning of the text on one line, in at most n characters.
 func (t Text) Excerpt(n int) string {
-	return terminal.Cut(strings.Join(strings.Fields(bounded.Prefix(t.Shown, 4*n)), " "), n)
+	return text.Line(t.Shown, n)
 }
 
 // Texts prepares texts from outside for the page of one run. The zero value can be used.
@@ -53,14 +52,10 @@ type Texts struct {
 	Bytes int // of all texts that are kept
 }
 
-// Line prepares a short text, such as a name or a reason. At most 500 bytes are shown.
+// Line prepares a short text, such as a name or a reason, on one line of at most 500 characters.
 func (t *Texts) Line(s string) string {
-	s, cut := cutText(t.Secrets.Redact(s), 500)
-	s, longer := cutText(visible(s), 500)
-	if cut || longer {
-		return s + "…"
-	}
-	return s
+	const most = 500
+	return text.Line(visible(text.Cut(t.Secrets.Redact(s), 4*most)), most)
 }
 
 // Text prepares a text of any length. Keys are unique in a run and do not change.
@@ -80,29 +75,23 @@ func (t *Texts) show(key, whole string, pretty []byte) Text {
 	if isJSON {
 		shown = string(pretty)
 	}
-	text := Text{Key: t.Prefix + key, JSON: isJSON, Size: Size(len(whole))}
+	out := Text{Key: t.Prefix + key, JSON: isJSON, Size: Size(len(whole))}
 	most := cmp.Or(t.Most, mostShown)
 	if t.Budget > 0 && t.Bytes > t.Budget {
 		most = min(most, 100)
 	}
-	shown, text.Cut = cutText(shown, most)
-	if text.Cut && t.Links != "" {
+	out.Cut = len(shown) > most
+	if out.Cut && t.Links != "" {
 		if t.Whole == nil {
 			t.Whole = map[string]string{}
 		}
-		text.Link, t.Whole[key] = t.Links+key, whole
+		out.Link, t.Whole[key] = t.Links+key, whole
 		t.Bytes += len(whole)
 	}
-	text.Shown = visible(shown)
-	t.Bytes += len(text.Shown)
-	text.Tall = len(text.Shown) > 1000 || strings.Count(text.Shown, "\n") > 14
-	return text
-}
-
-// cutText cuts a text to at most n bytes, between two characters.
-func cutText(s string, n int) (string, bool) {
-	shown := bounded.Prefix(s, n)
-	return shown, len(shown) < len(s)
+	out.Shown = visible(text.Cut(shown, most))
+	t.Bytes += len(out.Shown)
+	out.Tall = len(out.Shown) > 1000 || strings.Count(out.Shown, "\n") > 14
+	return out
 }
 
 // visible replaces characters that are not visible by their code points: control characters, those

@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Advice is the end of a message about arguments that are not a JSON object.
@@ -69,24 +69,20 @@ const (
 func Failure(code, detail string, tools []string) json.RawMessage {
 	names := make([]string, min(len(tools), maxTools))
 	for i := range names {
-		names[i] = cut(tools[i], maxName)
+		names[i] = text.Cut(tools[i], maxName)
 	}
 	text, _ := rawjson.Encode(struct { // strings only: cannot fail
 		Error  string   `json:"error"`
 		Detail string   `json:"detail,omitempty"`
 		Tools  []string `json:"tools,omitempty"`
-	}{code, cut(detail, maxDetail), names})
+	}{code, text.Cut(detail, maxDetail), names})
 	return text
 }
 
 // NoTool returns the detail for a call of a tool that does not exist.
 func NoTool(name string) string {
-	quoted, _ := json.Marshal(cut(name, maxName)) // a string: cannot fail
+	quoted, _ := json.Marshal(text.Cut(name, maxName)) // a string: cannot fail
 	return "there is no tool " + string(quoted) + "; names are case-sensitive"
-}
-
-func cut(s string, most int) string {
-	return strings.ToValidUTF8(bounded.Cut(s, most), "")
 }
 
 // Failed reports whether a result describes a failure: an object whose member error is not null,

@@ -48,7 +48,7 @@ func TestFailure(t *testing.T) {
 		want         string
 	}{
 		{"timeout", "", nil, `{"error":"timeout"}`},
-		{"x", "a < b \xff", nil, `{"error":"x","detail":"a < b "}`},
+		{"x", "a < b \xff", nil, `{"error":"x","detail":"a < b �"}`},
 		{"x", "d", []string{"a", "b"}, `{"error":"x","detail":"d","tools":["a","b"]}`},
 	} {
 		if got := toolresult.Failure(tt.code, tt.detail, tt.tools); string(got) != tt.want {

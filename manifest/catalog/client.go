@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/restclient"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // ClientOptions configures a [Client]. The zero value of every field selects its default.
@@ -116,7 +116,7 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	r := newRequest("create", http.MethodPost, "/", bounded.Cut(t.Name, maxShown))
+	r := newRequest("create", http.MethodPost, "/", text.Cut(t.Name, maxShown))
 	r.said, r.Body = []string{t.Description}, c.body(patchOf(t))
 	r.unsure = "the tool may have been created: look for its name before creating it again"
 	return c.doItem(ctx, r, ListItem{Tool: t}, "")
@@ -281,7 +281,7 @@ func (c *Client) Script(ctx context.Context, id string) (source string, err erro
 
 // checkID rejects everything but a UUID, so that nothing else gets into a path.
 func checkID(id string) error {
-	if bounded.ValidUUID(id) {
+	if text.ValidUUID(id) {
 		return nil
 	}
 	return &Error{Code: CodeInvalid, Message: "the tool's id is not valid", Problems: []Problem{
@@ -306,11 +306,11 @@ func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, &Error{Code: CodeNotFound, Tool: bounded.Cut(name, maxShown), Message: "no tool has this name"}
+		return nil, &Error{Code: CodeNotFound, Tool: text.Cut(name, maxShown), Message: "no tool has this name"}
 	case 1:
 		return &found[0], nil
 	}
-	return nil, &Error{Code: CodeAmbiguous, Tool: bounded.Cut(name, maxShown), Message: fmt.Sprintf(
+	return nil, &Error{Code: CodeAmbiguous, Tool: text.Cut(name, maxShown), Message: fmt.Sprintf(
 		"%d tools have this name; choose one by its id, such as %s", len(found), found[0].ID)}
 }
 
@@ -331,7 +331,7 @@ func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte)
 		t.Name = plugin.Name
 	}
 	t.Type = cmp.Or(t.Type, Custom)
-	r := newRequest("upload", http.MethodPost, "upload", bounded.Cut(t.Name, maxShown))
+	r := newRequest("upload", http.MethodPost, "upload", text.Cut(t.Name, maxShown))
 	r.unsure = "the tool may have been created: look for its name before uploading it again"
 	var ps problems
 	ps.require(patchOf(t))

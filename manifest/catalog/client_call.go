@@ -9,12 +9,12 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/restclient"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // request is one request of the API.
@@ -30,7 +30,7 @@ func newRequest(operation, method, path, tool string) *request {
 		Operation: operation, Method: method, Path: path, Safe: method == http.MethodGet,
 		Proofs: []int{http.StatusBadRequest}, // documented
 	}}
-	if bounded.ValidUUID(tool) { // names are not logged
+	if text.ValidUUID(tool) { // names are not logged
 		r.ID = tool
 	}
 	return r
@@ -150,7 +150,7 @@ func (r *request) read(said *restclient.Said) (message string, problems []Proble
 	texts = r.hideSaid(texts)
 	for i := range problems {
 		of := texts[1+3*i:]
-		problems[i] = Problem{Pointer: of[0], Code: bounded.Code(of[1]), Message: of[2]}
+		problems[i] = Problem{Pointer: of[0], Code: text.Code(of[1]), Message: of[2]}
 	}
 	return texts[0], problems
 }
@@ -330,7 +330,7 @@ func readItem(doc []byte, known ListItem) (ListItem, error) {
 		return ListItem{}, err
 	case len(ps) > 0:
 		return ListItem{}, errors.New(ps[0].field() + " " + ps[0].Message)
-	case !bounded.ValidUUID(item.ID):
+	case !text.ValidUUID(item.ID):
 		return ListItem{}, errors.New("its id is not a UUID")
 	case item.Name == "" && known.ID == "":
 		return ListItem{}, errors.New("it has no name")

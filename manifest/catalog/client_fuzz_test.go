@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/cost"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -38,7 +38,7 @@ func FuzzClientAnswer(f *testing.F) {
 		s := &clientScript{steps: []clientStep{{status: status, body: body, header: header}}}
 		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 1})
 		check := func(item catalog.ListItem) {
-			if !bounded.ValidUUID(item.ID) || item.Name == "" || !utf8.ValidString(item.Name+item.Description+item.ScriptContent+
+			if !text.ValidUUID(item.ID) || item.Name == "" || !utf8.ValidString(item.Name+item.Description+item.ScriptContent+
 				strings.Join(item.Tags, "")) {
 				t.Errorf("%q became %+v", body, item)
 			}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -62,7 +62,7 @@ func hasCode(err error, code string) bool {
 
 // loss returns a problem of the n-th tool, with the code that [schema.Export] uses.
 func loss(n int, tool, member, message string) schema.Problem {
-	return schema.Problem{Tool: bounded.Cut(tool, maxShown), Code: "left_out", Message: message,
+	return schema.Problem{Tool: text.Cut(tool, maxShown), Code: "left_out", Message: message,
 		Pointer: fmt.Sprintf("/%d%s", n, rawjson.Token(member))}
 }
 

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Handler serves the catalog's REST API ("Tools" group) as an [http.Handler]:
@@ -134,7 +134,7 @@ func (h *Handler) serve(c *call) (answer, error) {
 	if err := h.authenticate(c); err != nil {
 		return answer{}, err
 	}
-	if c.route.uuid && !bounded.ValidUUID(c.id) {
+	if c.route.uuid && !text.ValidUUID(c.id) {
 		return answer{}, invalid("path", at("id", ruleUUID, textUUID))
 	}
 	return endpoint(h, c)
@@ -154,7 +154,7 @@ func (h *Handler) authenticate(c *call) error {
 	}
 	account, err := h.opts.Authenticate(c.r, key)
 	switch {
-	case err == nil && bounded.ValidUUID(account):
+	case err == nil && text.ValidUUID(account):
 		c.account = strings.ToLower(account)
 		return nil
 	case err == nil:
@@ -224,7 +224,7 @@ func (h *Handler) log(c *call, f *failure, took time.Duration) {
 	if c.account != "" {
 		attrs = append(attrs, slog.String("account", c.account))
 	}
-	if bounded.ValidUUID(c.id) {
+	if text.ValidUUID(c.id) {
 		attrs = append(attrs, slog.String("tool", c.id))
 	}
 	if f.code != "" {

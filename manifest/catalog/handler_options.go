@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // HandlerOptions configures a [Handler]. The zero value of every field selects its default. Exactly
@@ -49,7 +49,7 @@ type HandlerOptions struct {
 	// the name at the same moment: register tools by their id.
 	Register func(ctx context.Context, tool ListItem) error
 
-	// MaxDescription bounds a description, in characters. If 0, only the body is bounded.
+	// MaxDescription bounds a description, in characters. If 0, only the body is text.
 	MaxDescription int
 
 	// BodyTimeout bounds the time in which a body arrives. Defaults to 30 s. It needs a server with
@@ -103,7 +103,7 @@ func (h *Handler) configure() error {
 		mistake("Authenticate", ruleMissing, "is required; InsecureAccount disables authentication")
 	case o.Authenticate != nil && o.InsecureAccount != "":
 		mistake("Authenticate", ruleClash, "must be nil if InsecureAccount is set")
-	case o.InsecureAccount != "" && !bounded.ValidUUID(o.InsecureAccount):
+	case o.InsecureAccount != "" && !text.ValidUUID(o.InsecureAccount):
 		mistake("InsecureAccount", ruleUUID, textUUID)
 	}
 	if o.Put < PutByBody || o.Put > PutMerge {

@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // UnmarshalJSON reads a record. It does not validate it: fields may be absent and have any text.
@@ -257,7 +257,7 @@ func (ps *problems) error(tool, message string) error {
 	slices.SortStableFunc(*ps, func(a, b Problem) int {
 		return cmp.Compare(slices.Index(fieldOrder, a.field()), slices.Index(fieldOrder, b.field()))
 	})
-	return &Error{Code: CodeInvalid, Message: message, Tool: bounded.Cut(tool, maxShown), Problems: *ps}
+	return &Error{Code: CodeInvalid, Message: message, Tool: text.Cut(tool, maxShown), Problems: *ps}
 }
 
 // Validate checks a tool for creation or full replacement. name, framework and tool_type are
@@ -319,7 +319,7 @@ func (ps *problems) check(p Patch) {
 	if p.Type != nil && *p.Type != Native && *p.Type != Custom {
 		ps.add("tool_type", ruleEnum, textType)
 	}
-	if p.AccountID != nil && *p.AccountID != "" && !bounded.ValidUUID(*p.AccountID) {
+	if p.AccountID != nil && *p.AccountID != "" && !text.ValidUUID(*p.AccountID) {
 		ps.add("account_id", ruleUUID, textUUID)
 	}
 	if p.Description != nil && !utf8.ValidString(*p.Description) {

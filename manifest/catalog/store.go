@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // StoredTool is a tool as a [Store] keeps it: with its account in AccountID and the source of a
@@ -86,7 +86,7 @@ func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
 		return err
 	}
 	if _, taken := s.tools[key{r.AccountID, r.ID}]; taken {
-		return &Error{Code: CodeConflict, Tool: bounded.Cut(r.ID, maxShown), Message: "a tool with this id exists"}
+		return &Error{Code: CodeConflict, Tool: text.Cut(r.ID, maxShown), Message: "a tool with this id exists"}
 	}
 	return s.put(r, "")
 }
@@ -95,7 +95,7 @@ func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
 func (s *memoryStore) put(r StoredTool, before string) error {
 	name, live := key{r.AccountID, r.Name}, r.DeletedAt.IsZero()
 	if id, taken := s.names[name]; live && taken && id != r.ID {
-		return &Error{Code: CodeConflict, Tool: bounded.Cut(r.Name, maxShown), Message: "a tool with this name exists"}
+		return &Error{Code: CodeConflict, Tool: text.Cut(r.Name, maxShown), Message: "a tool with this name exists"}
 	}
 	if old := (key{r.AccountID, before}); s.names[old] == r.ID {
 		delete(s.names, old)
@@ -122,7 +122,7 @@ func (s *memoryStore) find(ctx context.Context, account, id string) (StoredTool,
 	}
 	kept, ok := s.tools[key{account, id}]
 	if !ok {
-		return StoredTool{}, &Error{Code: CodeNotFound, Tool: bounded.Cut(id, maxShown),
+		return StoredTool{}, &Error{Code: CodeNotFound, Tool: text.Cut(id, maxShown),
 			Message: "the account has no tool with this id"}
 	}
 	r := kept.clone()

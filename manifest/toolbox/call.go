@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -35,7 +35,7 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	start := time.Now()
 	t, ok := b.byName[name]
 	if !ok {
-		e := errorf(CodeUnknownTool, bounded.Cut(name, 128), "the toolbox has no tool of that name; names are case-sensitive")
+		e := errorf(CodeUnknownTool, text.Cut(name, 128), "the toolbox has no tool of that name; names are case-sensitive")
 		for _, t := range b.tools {
 			e.tools = append(e.tools, t.Name)
 		}
@@ -77,14 +77,14 @@ type ModelResult = struct {
 // CodeAgent if an external tool has no agent, or CodeArguments for a Go value that JSON cannot
 // represent.
 func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (ModelResult, error) {
-	text, ok := toolresult.Arguments(args)
+	s, ok := toolresult.Arguments(args)
 	if !ok {
 		var err error
-		if text, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
-			return ModelResult{}, &Error{Code: CodeArguments, Tool: bounded.Cut(name, 128), Message: err.Error(), Err: err}
+		if s, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
+			return ModelResult{}, &Error{Code: CodeArguments, Tool: text.Cut(name, 128), Message: err.Error(), Err: err}
 		}
 	}
-	result, err := b.Call(ctx, name, text)
+	result, err := b.Call(ctx, name, s)
 	if err == nil {
 		return toolresult.ForModel(result, false), nil
 	}
@@ -282,5 +282,5 @@ func detailOf(answer []byte, secrets *redact.Set) string {
 	if json.Compact(&compact, answer) != nil {
 		return ""
 	}
-	return bounded.Cut(secrets.Redact(compact.String()), maxDetail)
+	return text.Cut(secrets.Redact(compact.String()), maxDetail)
 }

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/schema"
@@ -51,7 +51,7 @@ func (c *checker) learn(a *Adapter, index int) (taken bool) {
 
 // tool adds a problem of a tool. pointer is a JSON Pointer into it.
 func (c *checker) tool(entry *toolEntry, pointer, code, format string, args ...any) {
-	c.problems.AddTool(bounded.Cut(entry.Name, 128), code, entry.at+pointer, format, args...)
+	c.problems.AddTool(text.Cut(entry.Name, 128), code, entry.at+pointer, format, args...)
 }
 
 func (c *checker) adapters() {
@@ -142,11 +142,11 @@ func (c *checker) kind(entry *toolEntry) {
 			c.tool(entry, "/handler", "handler_invalid", "must be a dotted name such as contacts.create_contact")
 		} else if _, given := c.options.Handlers[entry.Handler]; !given {
 			c.tool(entry, "/handler", "handler_unregistered", "names %s, for which Options.Handlers has no function; it has %s",
-				bounded.Cut(entry.Handler, 128), bounded.List(slices.Sorted(maps.Keys(c.options.Handlers))))
+				text.Cut(entry.Handler, 128), text.List(slices.Sorted(maps.Keys(c.options.Handlers))))
 		}
 	}
-	for _, link := range []struct{ pointer, text string }{{"/url", entry.URL}, {"/detail_url", entry.DetailURL}} {
-		if link.text != "" && !httpcall.IsLink(link.text) {
+	for _, link := range []struct{ pointer, url string }{{"/url", entry.URL}, {"/detail_url", entry.DetailURL}} {
+		if link.url != "" && !httpcall.IsLink(link.url) {
 			c.tool(entry, link.pointer, "url_invalid", httpcall.LinkRule)
 		}
 	}

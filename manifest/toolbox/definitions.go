@@ -12,11 +12,11 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -31,7 +31,7 @@ import (
 func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema.Tool, error) {
 	for _, name := range adapters {
 		if !slices.ContainsFunc(b.adapters, func(a Adapter) bool { return a.is(name) }) {
-			return nil, errorf(CodeUnknownAdapter, "", "the toolbox has no adapter %q", bounded.Cut(name, 128))
+			return nil, errorf(CodeUnknownAdapter, "", "the toolbox has no adapter %q", text.Cut(name, 128))
 		}
 	}
 	if ctx.Err() != nil {

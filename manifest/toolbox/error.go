@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -108,14 +108,14 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("toolbox: ")
 	if e.Tool != "" {
-		fmt.Fprintf(&b, "tool %q: ", bounded.Cut(e.Tool, 128))
+		fmt.Fprintf(&b, "tool %q: ", text.Cut(e.Tool, 128))
 	}
 	b.WriteString(string(e.Code))
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
 	}
 	if e.Err != nil && (e.Message == toolresult.TextFailed || e.Code == CodeTransport || e.Code == CodeBadResponse) {
-		b.WriteString(": " + bounded.Cut(e.Err.Error(), maxDetail))
+		b.WriteString(": " + text.Cut(e.Err.Error(), maxDetail))
 	}
 	if len(e.Problems) > 0 {
 		b.WriteString(": " + problem.Lines(e.Problems, 0))

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Options configures a [Toolbox]. The zero value of every field means its default. [Parse] copies
@@ -97,9 +97,9 @@ func (o *Options) withDefaults() (c Options, problems problem.List[Problem]) {
 	for name, handler := range c.Handlers {
 		handlers[name] = handler
 		if !dottedName.MatchString(name) {
-			reject("Handlers has the key %q; use a dotted name such as contacts.create_contact", bounded.Cut(name, 128))
+			reject("Handlers has the key %q; use a dotted name such as contacts.create_contact", text.Cut(name, 128))
 		} else if handler == nil {
-			reject("Handlers has no function for %s", bounded.Cut(name, 128))
+			reject("Handlers has no function for %s", text.Cut(name, 128))
 		}
 	}
 	c.Handlers = handlers
@@ -131,7 +131,7 @@ type Agent struct {
 
 // problem says why the agent is not valid, or returns "".
 func (a Agent) problem() string {
-	if a.ID != "" && !bounded.ValidUUID(a.ID) {
+	if a.ID != "" && !text.ValidUUID(a.ID) {
 		return "has an ID that is not a UUID"
 	}
 	if a.Context != nil && rawjson.CheckArguments(a.Context, rawjson.Limits{}) != nil {

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -123,7 +123,7 @@ func Open(t tb, path string, opts *Options) *Cassette {
 		}
 		switch n := c.recorded(); {
 		case n > 0:
-			t.Logf("cassette: recorded %s on %s", bounded.Plural(n, "interaction"), path)
+			t.Logf("cassette: recorded %s on %s", text.Plural(n, "interaction"), path)
 		case c.set.Mode == Record:
 			t.Logf("cassette: recorded nothing on %s: no call came through the cassette", path)
 		}

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Limits of a tape: the bytes of the file and of one line, and the number of interactions.
@@ -104,7 +104,7 @@ func (r *reading) result(path string) (*Tape, error) {
 	if early != "" && len(r.problems) == 0 {
 		r.code = CodeTruncated
 		early += fmt.Sprintf("; Load returns the %s before that",
-			bounded.Plural(len(r.tape.Interactions), "complete interaction"))
+			text.Plural(len(r.tape.Interactions), "complete interaction"))
 	} else if len(r.problems) > 0 {
 		r.tape = nil
 	}

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // A Deviation is one difference between a run and its tape. It contains arguments and results, in
@@ -67,10 +67,10 @@ func (r *Report) OK() bool { return len(r.Deviations) == 0 }
 // terminal.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", bounded.Line(r.Path, maxMessage), r.Mode,
-		bounded.Plural(r.Matched, "request"), bounded.Plural(len(r.Deviations), "deviation"))
+	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", text.Line(r.Path, maxMessage), r.Mode,
+		text.Plural(r.Matched, "request"), text.Plural(len(r.Deviations), "deviation"))
 	for i, d := range r.Deviations {
-		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(d.Code, "_", " "), bounded.Line(d.Message, maxMessage))
+		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(d.Code, "_", " "), text.Line(d.Message, maxMessage))
 		if d.Run != nil {
 			fmt.Fprintf(&b, "     run   %s\n", d.Run.summary())
 		}
@@ -79,7 +79,7 @@ func (r *Report) String() string {
 		}
 		for n, change := range d.Diff {
 			if n == maxChanges {
-				fmt.Fprintf(&b, "       and %s more\n", bounded.Plural(len(d.Diff)-n, "difference"))
+				fmt.Fprintf(&b, "       and %s more\n", text.Plural(len(d.Diff)-n, "difference"))
 				break
 			}
 			fmt.Fprintf(&b, "       %s\n", change.line())
@@ -96,35 +96,35 @@ const (
 
 // line returns the difference on one line, with values of up to 160 characters.
 func (d Difference) line() string {
-	return fmt.Sprintf("%s: %s on the tape, %s in the run", bounded.Line(cmp.Or(d.Pointer, "the whole"), maxShown), short(d.Tape), short(d.Run))
+	return fmt.Sprintf("%s: %s on the tape, %s in the run", text.Line(cmp.Or(d.Pointer, "the whole"), maxShown), short(d.Tape), short(d.Run))
 }
 
 func short(v json.RawMessage) string {
 	if v == nil {
 		return "nothing"
 	}
-	return bounded.Line(string(v), maxShown)
+	return text.Line(string(v), maxShown)
 }
 
 // summary returns the request on one line.
 func (i *Interaction) summary() string {
-	text := bounded.Line(i.Name, maxShown)
+	s := text.Line(i.Name, maxShown)
 	if i.Kind == kindTrace {
-		text = "trace event " + text
+		s = "trace event " + s
 	}
 	if i.method() != http.MethodPost {
-		text = bounded.Line(i.Method, maxShown) + " " + text
+		s = text.Line(i.Method, maxShown) + " " + s
 	}
 	if i.Actor != "" {
-		text += " by " + bounded.Line(i.Actor, maxShown)
+		s += " by " + text.Line(i.Actor, maxShown)
 	}
 	switch {
 	case i.Arguments != nil:
-		text += " " + short(i.Arguments)
+		s += " " + short(i.Arguments)
 	case i.ArgumentsText != "":
-		text += " " + bounded.Quoted(i.ArgumentsText, maxShown)
+		s += " " + text.Quote(i.ArgumentsText, maxShown)
 	}
-	return text
+	return s
 }
 
 // places returns the pointers of changes, at most five.

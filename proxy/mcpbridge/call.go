@@ -9,9 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/proxy"
@@ -60,11 +60,11 @@ func (p *Peer) Call(ctx context.Context, tool string, args json.RawMessage) (jso
 		return nil, err
 	}
 	if result.failed {
-		text := result.text
-		if text == "" {
-			text = string(result.value)
+		s := result.text
+		if s == "" {
+			s = string(result.value)
 		}
-		return nil, toolresult.Errorf("%s", bounded.Cut(text, maxText))
+		return nil, toolresult.Errorf("%s", text.Cut(s, maxText))
 	}
 	return result.value, nil
 }

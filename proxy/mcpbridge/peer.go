@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -164,7 +164,7 @@ func (r *listReader) declare() {
 		}
 		tool, problems := r.tool(e, name)
 		if len(problems) == 0 && first[e.name] != i {
-			problems = []schema.Problem{{Tool: bounded.Cut(name, toolresult.LongestName), Code: "name_duplicate", Pointer: "/0/name",
+			problems = []schema.Problem{{Tool: text.Cut(name, toolresult.LongestName), Code: "name_duplicate", Pointer: "/0/name",
 				Message: fmt.Sprintf("is taken by the tool at place %d already; the first one is declared", first[e.name])}}
 		}
 		for _, p := range problems {

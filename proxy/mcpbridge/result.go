@@ -8,8 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -23,16 +23,16 @@ type result struct {
 // read reads a result. The error is a refusal.
 func read(answer *mcp.CallToolResult) (*result, error) {
 	texts, other := textsOf(answer.Content)
-	text := strings.Join(texts, "\n")
+	s := strings.Join(texts, "\n")
 	switch {
 	case answer.IsError:
-		text = bounded.Cut(text, maxText)
-	case len(text) > maxResult:
+		s = text.Cut(s, maxText)
+	case len(s) > maxResult:
 		return nil, tooLarge()
 	}
 	r := &result{failed: answer.IsError}
-	if blank := strings.TrimSpace(text) == ""; !other && !blank {
-		r.text = text
+	if blank := strings.TrimSpace(s) == ""; !other && !blank {
+		r.text = s
 	}
 	var lost bool
 	if answer.StructuredContent != nil {
@@ -47,10 +47,10 @@ func read(answer *mcp.CallToolResult) (*result, error) {
 		r.text = textSilent
 	case r.text == "" && lost:
 		return nil, &refusal{code: "tool_failed", text: textDigits}
-	case len(texts) == 1 && isJSON(text):
-		r.value = json.RawMessage(strings.TrimSpace(text))
+	case len(texts) == 1 && isJSON(s):
+		r.value = json.RawMessage(strings.TrimSpace(s))
 	default:
-		r.value = rawjson.Quote(text)
+		r.value = rawjson.Quote(s)
 	}
 	switch {
 	case r.value == nil:

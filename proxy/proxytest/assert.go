@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // AssertCalled fails the test unless a call of the tool with these arguments has a result.
@@ -45,7 +45,7 @@ func (r *Log) AssertCalledTimes(t testing.TB, tool string, n int) {
 		return
 	}
 	if got := len(keep(r.Calls, matching(tool, ""))); got != n {
-		t.Errorf("%s was called %s, want %d\n%s", tool, bounded.Plural(got, "time"), n, r.happened())
+		t.Errorf("%s was called %s, want %d\n%s", tool, text.Plural(got, "time"), n, r.happened())
 	}
 }
 
@@ -85,7 +85,7 @@ func (r *Log) AssertState(t testing.TB, entity, fields string) {
 	case !ok:
 		t.Errorf("the ledger has no %s; it has %s\n%s", entity, r.entities(entityType), r.changed())
 	case fields != "" && !rawjson.Contains(got, json.RawMessage(fields)):
-		t.Errorf("%s is %s\nwant it to contain %s\n%s", entity, bounded.Line(string(got), maxValue), fields, r.changed())
+		t.Errorf("%s is %s\nwant it to contain %s\n%s", entity, text.Line(string(got), maxValue), fields, r.changed())
 	}
 }
 
@@ -97,7 +97,7 @@ func (r *Log) AssertNoEntity(t testing.TB, entity string) {
 		return
 	}
 	if got, ok := r.State.Entities[entityType][id]; ok {
-		t.Errorf("the ledger has %s: %s\n%s", entity, bounded.Line(string(got), maxValue), r.changed())
+		t.Errorf("the ledger has %s: %s\n%s", entity, text.Line(string(got), maxValue), r.changed())
 	}
 }
 
@@ -106,11 +106,11 @@ func (r *Log) AssertFlag(t testing.TB, flag string) {
 	t.Helper()
 	if slices.Contains(r.State.Flags, flag) {
 		return
-	} else if wrong := bounded.Undeclared(flag, r.Declared.Flags); wrong != "" {
+	} else if wrong := text.Undeclared(flag, r.Declared.Flags); wrong != "" {
 		t.Errorf("the flag %s", wrong)
 		return
 	}
-	t.Errorf("the flag %s is not set; flags that are set: %s\n%s", bounded.Name(flag), bounded.List(r.State.Flags), r.changed())
+	t.Errorf("the flag %s is not set; flags that are set: %s\n%s", text.Name(flag), text.List(r.State.Flags), r.changed())
 }
 
 // AssertOnlyChanged fails the test if the run changed something in the ledger that no path covers,
@@ -135,7 +135,7 @@ func (r *Log) AssertOnlyChanged(t testing.TB, paths ...string) {
 			}
 		}
 		if !allowed {
-			wrong = append(wrong, "changed, but should not have: "+bounded.Line(change.String(), maxReason))
+			wrong = append(wrong, "changed, but should not have: "+text.Line(change.String(), maxReason))
 		}
 	}
 	for i, path := range paths {
@@ -170,7 +170,7 @@ func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 		}
 	}
 	if told > 0 && what != "" {
-		t.Errorf("the agent was told that the run is over and %s\n%s", bounded.Line(what, maxShown), r.happened())
+		t.Errorf("the agent was told that the run is over and %s\n%s", text.Line(what, maxShown), r.happened())
 	}
 }
 
@@ -181,7 +181,7 @@ func (r *Log) AssertWithinRate(t testing.TB) {
 	over := func(c Call) bool { return c.Status == http.StatusTooManyRequests && c.Rule == nil }
 	if i := slices.IndexFunc(r.Refused, over); i >= 0 {
 		c := r.Refused[i]
-		t.Errorf("the agent went over the rate limit with %s at %s\n%s", bounded.Line(c.Tool, maxShown), c.At.Format("15:04:05.000"), r.happened())
+		t.Errorf("the agent went over the rate limit with %s at %s\n%s", text.Line(c.Tool, maxShown), c.At.Format("15:04:05.000"), r.happened())
 	}
 }
 
@@ -212,7 +212,7 @@ func (r *Log) wantJSON(t testing.TB, who, text string) bool {
 func (r *Log) wantTools(t testing.TB, tools ...string) bool {
 	t.Helper()
 	for _, tool := range tools {
-		wrong, requested := bounded.Undeclared(tool, r.Declared.Tools), matching(tool, "")
+		wrong, requested := text.Undeclared(tool, r.Declared.Tools), matching(tool, "")
 		if wrong != "" && !slices.ContainsFunc(r.Calls, requested) && !slices.ContainsFunc(r.Refused, requested) {
 			t.Errorf("%s", wrong)
 			return false
@@ -228,7 +228,7 @@ func (r *Log) wantEntity(t testing.TB, who, entity string) (entityType, id strin
 	entityType, id, ok = strings.Cut(strings.TrimPrefix(entity, "/"), "/")
 	if !ok {
 		t.Errorf("%s: %q is not an entity, such as \"order/4521\"", who, entity)
-	} else if wrong := bounded.Undeclared(entityType, r.Declared.Entities); wrong != "" {
+	} else if wrong := text.Undeclared(entityType, r.Declared.Entities); wrong != "" {
 		ok = false
 		t.Errorf("the entity type %s", wrong)
 	}
@@ -247,7 +247,7 @@ func (r *Log) entities(entityType string) string {
 			names = append(names, each+"/"+id)
 		}
 	}
-	return bounded.List(names)
+	return text.List(names)
 }
 
 // happened returns the events of the run, for the text of a failure.
@@ -264,7 +264,7 @@ func (r *Log) changed() string {
 	}
 	lines := make([]string, len(r.Changes))
 	for i, change := range r.Changes {
-		lines[i] = "  " + bounded.Line(change.String(), maxReason)
+		lines[i] = "  " + text.Line(change.String(), maxReason)
 	}
 	return "what the run changed:\n" + strings.Join(lines, "\n")
 }

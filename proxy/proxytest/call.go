@@ -15,11 +15,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -106,7 +106,7 @@ func (v *runRequest) serveTool() {
 	name, w := v.call.Tool, v.platform.world
 	tool := w.tools[name]
 	if tool == nil {
-		shown, meant := bounded.Name(name), bounded.Meant(name, w.names.Tools)
+		shown, meant := text.Name(name), text.Meant(name, w.names.Tools)
 		if !v.platform.lenient {
 			v.run.addFault(fmt.Sprintf("the agent called %s, which is not declared (%s)", shown, meant))
 		}

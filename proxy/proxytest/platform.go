@@ -71,9 +71,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -221,7 +221,7 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 		t.Helper()
 		for _, run := range p.all() {
 			for _, fault := range run.Log().Faults {
-				t.Errorf("proxytest: %s", bounded.Paragraph(fault, maxFault))
+				t.Errorf("proxytest: %s", text.Lines(fault, maxFault))
 			}
 		}
 	})

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -109,7 +109,7 @@ func (p *Platform) show(ctx context.Context, line string) {
 	if show := runctx.From[runctx.Show](ctx); show != nil {
 		show(line)
 	} else if p.output != nil {
-		_, _ = io.WriteString(p.output, "proxytest: "+bounded.Paragraph(line, maxFault)+"\n")
+		_, _ = io.WriteString(p.output, "proxytest: "+text.Lines(line, maxFault)+"\n")
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -174,9 +174,9 @@ const maxOutputText = 16_000
 
 // show writes to the test's output, without secrets. What an agent says cannot forge a line or steer
 // a terminal.
-func (w *Witness) show(text string) {
+func (w *Witness) show(s string) {
 	if w.output != nil {
-		_, _ = io.WriteString(w.output, "dispatchtest: "+bounded.Paragraph(w.secrets.Redact(text), maxOutputText)+"\n")
+		_, _ = io.WriteString(w.output, "dispatchtest: "+text.Lines(w.secrets.Redact(s), maxOutputText)+"\n")
 	}
 }
 

@@ -5,23 +5,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // HasResult checks that the model was sent the result of a tool call since its last message, and
-// that the result contains text. If several results have the id, one of them must contain it. Gemini's
+// that the result contains part. If several results have the id, one of them must contain it. Gemini's
 // calls without an id all have the id "".
-func HasResult(callID, text string) func(*Request) error {
+func HasResult(callID, part string) func(*Request) error {
 	return func(r *Request) error {
 		var got []string
 		var other error // of the first result that has the id
 		for _, result := range r.Results {
 			switch {
 			case result.CallID != callID:
-			case strings.Contains(result.Content, text):
+			case strings.Contains(result.Content, part):
 				return nil
 			case other == nil:
-				other = fmt.Errorf("the result of the tool call %q is %q, want it to contain %q", callID, bounded.Cut(result.Content, 200), text)
+				other = fmt.Errorf("the result of the tool call %q is %q, want it to contain %q", callID, text.Cut(result.Content, 200), part)
 			}
 			got = append(got, result.CallID)
 		}
@@ -42,11 +42,11 @@ func HasTools(names ...string) func(*Request) error {
 	}
 }
 
-// HasSystem checks that the system prompt contains text.
-func HasSystem(text string) func(*Request) error {
+// HasSystem checks that the system prompt contains part.
+func HasSystem(part string) func(*Request) error {
 	return func(r *Request) error {
-		if !strings.Contains(r.System, text) {
-			return fmt.Errorf("the system prompt is %q, want it to contain %q", bounded.Cut(r.System, 200), text)
+		if !strings.Contains(r.System, part) {
+			return fmt.Errorf("the system prompt is %q, want it to contain %q", text.Cut(r.System, 200), part)
 		}
 		return nil
 	}

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/llm"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -171,12 +170,14 @@ func object(pairs ...any) json.RawMessage { return rawjson.ObjectOf(pairs...) }
 // and about 32 if it is long.
 func pieces(s string) (out []string) {
 	size := max(min(12, (len(s)+1)/2), (len(s)+31)/32, 1)
-	for s != "" {
-		n := len(bounded.Prefix(s, size))
-		if n == 0 { // the first character is longer
-			_, n = utf8.DecodeRuneInString(s)
+	begin := 0
+	for i, r := range s {
+		if i > begin && i+utf8.RuneLen(r)-begin > size {
+			out, begin = append(out, s[begin:i]), i
 		}
-		out, s = append(out, s[:n]), s[n:]
+	}
+	if s != "" {
+		out = append(out, s[begin:])
 	}
 	return out
 }

@@ -67,9 +67,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/memhttp"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // A Model answers requests from scripts. It is an http.Handler and safe for concurrent use.
@@ -164,11 +164,11 @@ func (m *Model) attach(t testing.TB) {
 // network. Such a model also accepts any other client.
 func (m *Model) Client() *http.Client { return m.client }
 
-// For adds a conversation: its first user message contains text. If several conversations match a
+// For adds a conversation: its first user message contains part. If several conversations match a
 // request, the first that has a step left answers it. The steps given to [New] are for requests
 // that no conversation matches.
-func (m *Model) For(text string, steps ...Step) {
-	m.add(fmt.Sprintf("for %q", bounded.Cut(text, 100)), func(r *Request) bool { return len(r.Users) > 0 && strings.Contains(r.Users[0], text) }, steps)
+func (m *Model) For(part string, steps ...Step) {
+	m.add(fmt.Sprintf("for %q", text.Cut(part, 100)), func(r *Request) bool { return len(r.Users) > 0 && strings.Contains(r.Users[0], part) }, steps)
 }
 
 // When is [Model.For] with a function that tells whether a request belongs to the conversation. It

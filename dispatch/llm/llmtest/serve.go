@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/llm"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // maxRequests is how many requests a model keeps.
@@ -106,7 +106,7 @@ func (m *Model) take(q *Request, invalid error) (step Step, where string, n int,
 	if over == m.other && len(over.steps) == 0 {
 		return Step{}, "", 0, errors.New("no conversation of the script matches this request")
 	}
-	return Step{}, "", 0, fmt.Errorf("the %s is over: it had %s", over.title(), bounded.Plural(len(over.steps), "step"))
+	return Step{}, "", 0, fmt.Errorf("the %s is over: it had %s", over.title(), text.Plural(len(over.steps), "step"))
 }
 
 // play answers with a step.
@@ -209,11 +209,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 // refuse answers a request that has no step, and reports it.
 func (m *Model) refuse(w http.ResponseWriter, r *http.Request, f format, status int, reason error) {
 	hide := secrets(r)
-	text := r.Method + " " + bounded.Cut(hide.Redact(r.URL.Path), 200) + ": " + hide.Redact(reason.Error())
-	m.fail("%s", text)
+	s := r.Method + " " + text.Cut(hide.Redact(r.URL.Path), 200) + ": " + hide.Redact(reason.Error())
+	m.fail("%s", s)
 	httpserve.LeaveBody(w, r)
 	w.Header().Set("X-Should-Retry", "false")
-	httpserve.WriteError(w, status, f.failure(failure{status: status, message: "llmtest: " + text}))
+	httpserve.WriteError(w, status, f.failure(failure{status: status, message: "llmtest: " + s}))
 }
 
 // secrets returns the credentials of a request. Shorter ones than 8 bytes are placeholders of tests,
@@ -234,7 +234,7 @@ func secrets(r *http.Request) *redact.Set {
 
 // fail reports what did not go as scripted. The first 50 reports are kept.
 func (m *Model) fail(format string, args ...any) {
-	err := fmt.Errorf("llmtest: %s", bounded.Lines(fmt.Sprintf(format, args...), 8000))
+	err := fmt.Errorf("llmtest: %s", text.Lines(fmt.Sprintf(format, args...), 8000))
 	m.report.Lock()
 	defer m.report.Unlock()
 	if len(m.problems) == 50 || m.ended {
@@ -268,7 +268,7 @@ func (c *conversation) step(i int) string {
 // about describes a request for messages: what distinguishes conversations.
 func (q *Request) about(hide *redact.Set) string {
 	var b strings.Builder
-	quote := func(s string) json.RawMessage { return rawjson.Quote(bounded.Cut(hide.Redact(s), 200)) }
+	quote := func(s string) json.RawMessage { return rawjson.Quote(text.Cut(hide.Redact(s), 200)) }
 	if len(q.Users) > 0 {
 		fmt.Fprintf(&b, "\n  the first user message: %s", quote(q.Users[0]))
 	}

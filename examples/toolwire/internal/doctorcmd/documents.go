@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/doctor"
 	"github.com/toolwire/toolwire/dispatch/eval"
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -38,7 +38,7 @@ func checkManifest(file string) doctor.Finding {
 		found.Do = "Build the programs, or correct command: relative commands begin with ./tools/bin/, beside the manifest."
 		return found
 	}
-	found.Status, found.Seen = doctor.StatusOK, bounded.Plural(len(m.Tools()), "tool")+", with their programs"
+	found.Status, found.Seen = doctor.StatusOK, text.Plural(len(m.Tools()), "tool")+", with their programs"
 	for _, p := range m.Lint() {
 		found.Status, found.Do = doctor.StatusWarning, "The manifest loads. Check whether this is intended."
 		found.Details = append(found.Details, p.Message)
@@ -63,7 +63,7 @@ func checkDataset(rows []byte) doctor.Finding {
 	set, err := eval.Read(bytes.NewReader(rows))
 	bad, ok := errors.AsType[*eval.Error](err)
 	if !ok {
-		found.Status, found.Seen = doctor.StatusOK, bounded.Plural(len(set.Rows), "row")+", columns "+strings.Join(set.Columns, ", ")
+		found.Status, found.Seen = doctor.StatusOK, text.Plural(len(set.Rows), "row")+", columns "+strings.Join(set.Columns, ", ")
 		return found
 	}
 	found.Status, found.Seen = doctor.StatusFailed, "the platform would reject the dataset, or read a column as another one"

@@ -80,6 +80,7 @@ import (
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // options are the command line.
@@ -301,7 +302,7 @@ func (o *options) complain(stderr io.Writer, err error) int {
 	}
 	colour := terminal.Colour(stderr, os.Getenv)
 	var table terminal.Table
-	faint := func(text string) terminal.Cell { return terminal.Cell{Text: text, Style: terminal.Faint} }
+	faint := func(s string) terminal.Cell { return terminal.Cell{Text: s, Style: terminal.Faint} }
 	table.Row(faint("row"), faint("line"), faint("column"), faint("what is wrong"))
 	number := func(n int) terminal.Cell {
 		if n == 0 {
@@ -310,7 +311,7 @@ func (o *options) complain(stderr io.Writer, err error) int {
 		return terminal.Cell{Text: fmt.Sprint(n), Right: true}
 	}
 	for _, p := range bad.Problems {
-		table.Row(number(p.Row), number(p.Line), terminal.PlainCell(terminal.Cut(p.Column, 32)), terminal.PlainCell(p.Message))
+		table.Row(number(p.Row), number(p.Line), terminal.PlainCell(text.Line(p.Column, 32)), terminal.PlainCell(p.Message))
 	}
 	fmt.Fprintf(stderr, "toolwire eval: the dataset has problems (row as a spreadsheet shows it, line of the file):\n\n")
 	_ = table.Write(stderr, colour)

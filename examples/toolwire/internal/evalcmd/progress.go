@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // progress says how far a run is. On a terminal it rewrites one line in place. Elsewhere it writes a
@@ -85,13 +86,13 @@ func (p *progress) trial(t eval.Trial) {
 	if t.Cause == "" && !p.all {
 		return
 	}
-	name := oneLine(t.Name, 48)
+	name := text.Line(t.Name, 48)
 	if p.trials > 1 {
 		name += fmt.Sprintf(" (trial %d of %d)", t.Number, p.trials)
 	}
 	reason := ""
 	if t.Cause != "" {
-		reason = string(t.Cause) + ": " + oneLine(t.Reason, 200)
+		reason = string(t.Cause) + ": " + text.Line(t.Reason, 200)
 	} else {
 		style = terminal.Good
 	}
@@ -102,10 +103,6 @@ func (p *progress) trial(t eval.Trial) {
 	if p.all && t.Result != nil {
 		_, _ = io.WriteString(p.w, "  "+strings.ReplaceAll(strings.TrimSpace(t.Result.String()), "\n", "\n  ")+"\n")
 	}
-}
-
-func oneLine(text string, limit int) string {
-	return terminal.Cut(strings.Join(strings.Fields(text), " "), limit)
 }
 
 func (p *progress) show() {

@@ -17,7 +17,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/internal/process"
-	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // userInput is what the program of -user reads from standard input, as one line of JSON.
@@ -107,7 +107,7 @@ func readUser(outcome process.Outcome) (string, error) {
 	case outcome.ExitCode != 0:
 		lines := strings.Split(strings.TrimSpace(string(outcome.Stderr.Bytes)), "\n")
 		return "", fmt.Errorf("the program ended with exit status %d: %s",
-			outcome.ExitCode, terminal.Cut(lines[len(lines)-1], 200))
+			outcome.ExitCode, text.Line(lines[len(lines)-1], 200))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(outcome.Stdout.Bytes))
 	decoder.DisallowUnknownFields()

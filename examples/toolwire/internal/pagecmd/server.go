@@ -21,9 +21,9 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
-	"github.com/toolwire/toolwire/internal/bounded"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -360,7 +360,7 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
 func (s *server) noRun(w http.ResponseWriter) {
 	s.message(w, http.StatusNotFound, "There is no such run",
 		fmt.Sprintf("The page keeps the last %s while it is served, "+
-			"fewer if they are large; the flag -keep says how many.", bounded.Plural(s.runs.keep, "run")))
+			"fewer if they are large; the flag -keep says how many.", text.Plural(s.runs.keep, "run")))
 }
 
 // message renders a page with one message.

@@ -1,8 +1,6 @@
-package bounded
+package text
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,9 +15,9 @@ import (
 //   - "##[" becomes "## [", and so on for all words, because engines look for "##word[" anywhere in a line.
 //
 // Clean changes nothing that it has cleaned before.
-func Clean(text string) string {
+func Clean(s string) string {
 	var b strings.Builder
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range strings.Split(s, "\n") {
 		line = strings.Map(harmless, line)
 		if begin := strings.TrimLeftFunc(line, blank); i > 0 && !strings.HasPrefix(begin, "|") || i == 0 && command(begin) {
 			line = "| " + line
@@ -75,54 +73,4 @@ func apart(line string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
-}
-
-// Lines returns text from outside for people: clean, and at most n characters of it. Of a longer
-// text it returns the beginning, an ellipsis and the length of the whole, such as "… (2048 bytes)".
-func Lines(text string, n int) string {
-	head, rest := begin(text, n)
-	return Clean(head) + rest
-}
-
-// Line is [Lines] on one line: line breaks become spaces.
-func Line(text string, n int) string {
-	head, rest := begin(text, n)
-	return Clean(strings.ReplaceAll(head, "\n", " ")) + rest
-}
-
-// Plural returns a number and a noun, such as 1 case, 2 cases, 2 dispatches and 2 properties.
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "ch") {
-		noun += "e"
-	} else if stem, is := strings.CutSuffix(noun, "y"); is {
-		noun = stem + "ie"
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
-// Paragraph is [Lines] for a test: the following lines are indented, so that none looks like an entry of
-// its own. Line breaks at the end are removed.
-func Paragraph(text string, n int) string {
-	return strings.ReplaceAll(Lines(strings.TrimRight(text, "\n"), n), "\n", "\n  ")
-}
-
-// Quoted is [Lines] in quotation marks, with the escapes of a Go string. The length is outside of
-// the quotation marks.
-func Quoted(text string, n int) string {
-	head, rest := begin(text, n)
-	return apart(strconv.Quote(head)) + rest
-}
-
-// begin returns the first n characters, and what to write after them.
-func begin(text string, n int) (head, rest string) {
-	for i := range text {
-		if n == 0 {
-			return text[:i], fmt.Sprintf("… (%d bytes)", len(text))
-		}
-		n--
-	}
-	return text, ""
 }

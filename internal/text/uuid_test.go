@@ -1,9 +1,9 @@
-package bounded_test
+package text_test
 
 import (
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/bounded"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 func TestValidUUID(t *testing.T) {
@@ -20,7 +20,7 @@ func TestValidUUID(t *testing.T) {
 		"6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e1é":   false,
 		" 6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e1":   false,
 	} {
-		if bounded.ValidUUID(s) != want {
+		if text.ValidUUID(s) != want {
 			t.Errorf("ValidUUID(%q) = %t", s, !want)
 		}
 	}

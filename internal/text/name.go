@@ -1,4 +1,4 @@
-package bounded
+package text
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Undeclared says that a name is not one of the declared ones, and which one is meant. It returns ""
@@ -29,9 +30,19 @@ func Meant(name string, declared []string) string {
 // names, or else quoted.
 func Name(name string) string {
 	if len(name) > 64 || Code(strings.ReplaceAll(name, "/", "")) == "" {
-		return Quoted(name, 64)
+		return Quote(name, 64)
 	}
 	return name
+}
+
+// Code returns s if it looks like a code that a peer uses for a kind of error: at most 64 letters,
+// digits, '_', '-', '.' and ':'. Otherwise it returns "".
+func Code(s string) string {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:"
+	if len(s) > 64 || strings.Trim(s, allowed) != "" {
+		return ""
+	}
+	return s
 }
 
 // List returns the first ten names, separated by commas, and how many more there are. It returns
@@ -58,17 +69,14 @@ func Nearest(name string, known []string) string {
 	if len(name) > 256 {
 		return ""
 	}
-	for _, k := range known {
-		if k != name && words(k) == words(name) {
-			return k
-		}
-	}
+	joined, lower := words(name), []rune(strings.ToLower(name))
 	nearest, least := "", math.MaxInt
 	for _, k := range known {
-		if a, b := strings.ToLower(name), strings.ToLower(k); Misspelt(a, b) {
-			if n := edits([]rune(a), []rune(b)); n < least {
-				nearest, least = k, n
-			}
+		if k != name && words(k) == joined {
+			return k
+		}
+		if n := distance(lower, []rune(strings.ToLower(k))); n > 0 && n < least {
+			nearest, least = k, n
 		}
 	}
 	return nearest
@@ -76,17 +84,30 @@ func Nearest(name string, known []string) string {
 
 // words returns a name in lower case without what separates its words.
 func words(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(name))
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_-. ", r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
 // Misspelt reports whether a name differs from a known one by at most two letters. In a short name
 // one letter may be missing, extra or misplaced, but not another: stage is not state.
-func Misspelt(name, known string) bool {
-	a, b := []rune(name), []rune(known)
-	if len(b) > 6 {
-		return edits(a, b) <= 2
+func Misspelt(name, known string) bool { return distance([]rune(name), []rune(known)) > 0 }
+
+// distance returns the number of edits by which a misspelled name differs from a known one, or 0 if it
+// is the known one or another name.
+func distance(name, known []rune) int {
+	longer := len(name) - len(known)
+	if longer < -2 || longer > 2 {
+		return 0
 	}
-	return edits(a, b) == 1 && (len(a) != len(b) || sameLetters(a, b))
+	switch n := edits(name, known); {
+	case len(known) > 6 && n <= 2, n == 1 && (longer != 0 || sameLetters(name, known)):
+		return n
+	}
+	return 0
 }
 
 func sameLetters(a, b []rune) bool {
@@ -96,12 +117,11 @@ func sameLetters(a, b []rune) bool {
 // edits returns the number of letters to insert, delete, replace or swap with their neighbour to
 // get from a to b.
 func edits(a, b []rune) int {
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range a {
-		next := make([]int, len(b)+1)
 		next[0] = i + 1
 		for j := range b {
 			cost := 1
@@ -113,7 +133,20 @@ func edits(a, b []rune) int {
 				next[j+1] = min(next[j+1], before[j-1]+1)
 			}
 		}
-		before, row = row, next
+		before, row, next = row, next, before
 	}
 	return row[len(b)]
+}
+
+// Plural returns a number and a noun, such as 1 case, 2 cases, 2 dispatches and 2 properties.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "ch") {
+		noun += "e"
+	} else if stem, is := strings.CutSuffix(noun, "y"); is {
+		noun = stem + "ie"
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }
