@@ -35,6 +35,9 @@ type Case struct {
 	world    string    // a hash of the base world; "" if Task has it
 	baseSeed uint64    // of that world
 	recorder *recorder // of scores, while a trial is graded
+
+	expects []expectation // of its row; nil without Dataset.Expect
+	ignored []string      // columns of the row that reports do not mention
 }
 
 // Cases makes a case of each row. Its task is a copy of base with the row's instruction, input,

@@ -28,7 +28,8 @@ type Comparison struct {
 
 	mixed [2]*Effect // with the faults of one experiment counted, and of the other dropped: first of the candidate
 
-	faults [2]int // of baseline and candidate, in the cases of both
+	ungraded bool   // one of them, at least
+	faults   [2]int // of baseline and candidate, in the cases of both
 
 	// Gates lists the decisions about the margins in the candidate's GateBy, the rate first. Gate is
 	// GateFailed if one of them failed, or else GateUndecided if one is undecided. It is "" if there
@@ -131,7 +132,7 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	c := &Comparison{}
+	c := &Comparison{ungraded: baseline.ungraded() || candidate.ungraded()}
 	var pairs [][2]CaseResult
 	before := map[string]CaseResult{}
 	for _, result := range baseline.Cases() {
@@ -177,6 +178,8 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 	slices.SortStableFunc(c.Cases, func(a, b CaseChange) int { return cmp.Compare(a.Effect.Value, b.Effect.Value) })
 	return c, nil
 }
+
+func (e *Experiment) ungraded() bool { return e.checks != nil && e.checks.Ungraded }
 
 // changeOf returns what an interval shows.
 func changeOf(r Rate) Change {
@@ -290,11 +293,15 @@ const gateCases = 6
 // the infrastructure may be the agent's or not, in each of the experiments: the rate passes if it does so
 // whether the faults of either count as failures or are dropped, and it fails if it does so in all four
 // combinations. Cases that did not run in both experiments leave a gate undecided, and so do fewer than 6
-// cases, or groups of cases, with trials that are not such faults. The gate of a score that is unknown in a
-// trial fails.
+// cases, or groups of cases, with trials that are not such faults, and so does Options.Ungraded. The gate of a
+// score that is unknown in a trial fails.
 func (c *Comparison) Bound(score string, margin float64) GateResult {
 	g := GateResult{Score: score, Margin: margin, Gate: GateUndecided}
 	var effects []bounds
+	if score == "" && c.ungraded {
+		g.Reason = "the rows were not graded"
+		return g
+	}
 	if score == "" {
 		for _, e := range [...]*Effect{&c.Counted, c.Dropped, c.mixed[0], c.mixed[1]} {
 			if e == nil {

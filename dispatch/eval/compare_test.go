@@ -260,7 +260,7 @@ func TestGateOfUnlikeFaults(t *testing.T) {
 		for _, cases := range []int{60, 100, 200, 400} {
 			for _, trials := range []int{1, 3} {
 				for _, share := range []float64{0.05, 0.1} {
-					settings = append(settings, setting{cases, trials, share, share}, setting{cases, trials, share, 0.1})
+					settings = append(settings, setting{cases, trials, share, share}, setting{cases, trials, share, 0.15 - share})
 				}
 			}
 		}

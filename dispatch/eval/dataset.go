@@ -15,6 +15,8 @@ import (
 type Dataset struct {
 	Columns []string // the header, as in the file; of JSON Lines the members in the order of their first lines
 	Rows    []Row    // in the order of the file
+
+	places []int // the row in which each column is first
 }
 
 // Row is one task of a [Dataset]. Names in parentheses are columns. A cell without text is the zero

@@ -36,7 +36,7 @@ type Error struct {
 //
 //	unreadable      the file, or the rest of it, is not CSV in UTF-8
 //	too_large       a limit of Read
-//	invalid_header  a column is missing, misspelt or duplicate
+//	invalid_header  a column is missing, misspelt or duplicate, or looks like one that is checked
 //	invalid_row     a row is empty, or has too many or too few cells
 //	invalid_cell    a cell does not have the value that its column needs
 //	invalid_world   a row does not fit the base world of Dataset.Cases

@@ -65,6 +65,11 @@ type Options struct {
 	// trials passes, and the row's expected_outcome and tracked_constraints are not evaluated.
 	Grader Grader
 
+	// Ungraded makes trials pass if the platform would grade their runs. Grader and [Dataset.Expect] do not count.
+	// It is for the contract, calls and cost of an agent: reports say that nothing was checked, and [Compare] is
+	// undecided about the rate.
+	Ungraded bool
+
 	// ResultsFile names a file to which each trial is written when it has ended, as a line of JSON with its
 	// whole result: arguments, results, state and timeline. The first line describes the experiment.
 	// [Load] reads it. If ResultsFile is set, the trials of the experiment have no Result after OnTrial,
@@ -156,6 +161,7 @@ type Experiment struct {
 	Trials []Trial
 
 	command string      // as in [Options]
+	checks  *checks     // nil if they are not known
 	secrets *redact.Set // of the target; reports hide them
 }
 
@@ -259,7 +265,7 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Optio
 			return
 		}
 		defer func() { t.measure(result) }()
-		t.decide(ctx, result, opts.Grader, answers, err)
+		t.decide(ctx, result, opts.grader(&t.Case), answers, err)
 	})
 }
 

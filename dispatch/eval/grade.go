@@ -44,6 +44,8 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 	e = h.experiment(trials)
 	e.Fingerprint.Graders = o.GraderVersion
 	h.Fingerprint = e.Fingerprint
+	h.Checks = o.checks(cases)
+	e.checks = h.Checks
 	var kept answers
 	order := make([]*Trial, len(e.Trials)) // as in the files
 	for i := range e.Trials {
@@ -88,7 +90,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 	for group := range slices.Chunk(order, o.Parallel) {
 		lines, errs := make([][]byte, len(group)), make([]error, len(group))
 		eachInParallel(len(group), o.Parallel, func(i int) {
-			lines[i], errs[i] = group[i].gradeAgain(ctx, o.Grader, &kept, e.Fingerprint)
+			lines[i], errs[i] = group[i].gradeAgain(ctx, o.grader(&group[i].Case), &kept, e.Fingerprint)
 		})
 		for i, line := range lines {
 			if errs[i] != nil {

@@ -22,7 +22,10 @@ var (
 // readHeader finds out what the columns are. It reports whether rows can be read.
 func (d *reader) readHeader(header []string) bool {
 	d.set.Columns = header
-	d.known = make([]string, len(header))
+	d.known, d.set.places = make([]string, len(header)), d.first
+	if d.first == nil {
+		d.set.places = slices.Repeat([]int{d.row}, len(header))
+	}
 	if len(header) == 1 && d.separated(header[0]) {
 		return false
 	}
@@ -97,6 +100,9 @@ func didYouMean(name string, found map[string]bool) (meant, why string) {
 		if axis[0] == normal {
 			return axis[1], normal + " is the name of the axis, in a CSV file its column is " + axis[1]
 		}
+	}
+	if own := []string{"id", "group"}; slices.Contains(own, normal) && !slices.Contains(own, name) {
+		return normal, "names are in lower case, with underscores and without spaces"
 	}
 	known := slices.Concat(datasetColumns, codingColumns)
 	if slices.Contains(known, normal) {

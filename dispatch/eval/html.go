@@ -311,6 +311,9 @@ func (p *htmlPage) addFacts(s Stats) {
 	if untried := p.Experiment.untried(); untried != "" {
 		add("%s", untried)
 	}
+	for _, fact := range p.Experiment.checked() {
+		add("%s: %s", fact.Name, fact.Value)
+	}
 	f := p.Experiment.Fingerprint
 	for _, fact := range []htmlFact{{"Graders", f.Graders}, {"Simulated user", f.User}, {"Models", listed(models(p.Trials...), 5)}, {"Dataset", f.Dataset}, {"World", f.World}} {
 		if fact.Text != "" {

@@ -18,6 +18,7 @@ type experimentJSON struct {
 	OK       bool         `json:"ok"`
 	Counts   countsJSON   `json:"counts"`
 	Causes   []causeCount `json:"causes"`
+	Checks   *checks      `json:"checks,omitempty"`
 	Stats    Stats        `json:"stats"`
 	Scores   []Score      `json:"scores,omitempty"`
 	Slices   []sliceJSON  `json:"slices,omitempty"`
@@ -54,7 +55,7 @@ type countsJSON struct {
 // reading the file of results, after which the document is not complete.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
-		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Stats: e.Stats(), Scores: e.Scores(),
+		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Checks: e.checks, Stats: e.Stats(), Scores: e.Scores(),
 		Counts: countsJSON{
 			Cases: len(caseTrials(e.Trials)), Trials: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
 			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),

@@ -156,6 +156,9 @@ func (e *Experiment) junitProperties() []junitProperty {
 	if text := e.untried(); text != "" {
 		list = append(list, junitProperty{"not_tried", text})
 	}
+	for _, p := range e.checked() {
+		list = append(list, junitProperty{strings.ReplaceAll(p.Name, " ", "_"), p.Value})
+	}
 	return list
 }
 

@@ -33,6 +33,7 @@ type header struct {
 	Started      time.Time      `json:"started"`
 	Command      string         `json:"command,omitempty"`
 	Total        int            `json:"total"` // cases of all shards
+	Checks       *checks        `json:"checks,omitempty"`
 	Cases        map[string]int `json:"cases"` // ids of this shard, and the place of each in the dataset
 }
 
@@ -145,7 +146,7 @@ func (o *Options) header(cases []Case, f Fingerprint, started time.Time) header 
 	part, _ := parseShard(o.Shard)
 	h := header{
 		Format: resultsFormat, Fingerprint: f, Shard: part.String(), Trials: o.Trials, FirstFailure: o.FirstFailure,
-		Started: started.UTC().Round(0), Total: len(cases), Cases: map[string]int{},
+		Started: started.UTC().Round(0), Total: len(cases), Checks: o.checks(cases), Cases: map[string]int{},
 	}
 	own := part.ids(cases)
 	for i := range cases {

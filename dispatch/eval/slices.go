@@ -37,7 +37,7 @@ func (e *Experiment) Slices(column string) []Slice {
 		if !known {
 			i = len(list)
 			part := *e
-			part.Trials, part.SliceBy, part.GateBy = nil, nil, nil
+			part.Trials, part.SliceBy, part.GateBy, part.checks = nil, nil, nil, nil
 			at[value], list = i, append(list, Slice{column, value, &part})
 		}
 		sizes[value]++

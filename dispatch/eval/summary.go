@@ -40,7 +40,7 @@ func (v Verdict) style() terminal.Style {
 
 // WriteSummary writes the experiment for people: at most 20 trials that failed, how often each
 // cause occurred, why cases were skipped, what the platform would warn of, the slowest and the dearest
-// trials if there are many, the estimates of [Experiment.Stats], who ended the sessions, and the counts. If
+// trials if there are many, the estimates of [Experiment.Stats], who ended the sessions, what was checked, see [Dataset.Expect], and the counts. If
 // cases have several trials, it also writes the rates of at most 20 cases that did not always pass.
 // If colour is true, colour repeats the verdicts. Texts of agents are safe to print to a terminal.
 // It returns the first error of w.
@@ -55,6 +55,9 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	e.writeEnded(&b)
 	if n := s.Retries; n > 0 {
 		fmt.Fprintf(&b, "%s that ended in a fault ran again\n", text.Plural(n, "run"))
+	}
+	for _, p := range e.checked() {
+		fmt.Fprintf(&b, "%s: %s\n", p.Name, text.Line(p.Value, 1000))
 	}
 	e.writeCounts(&b, colour)
 	_, err := w.Write(b.Bytes())

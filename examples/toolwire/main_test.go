@@ -90,8 +90,8 @@ func TestExitStatus(t *testing.T) {
 		{"doctor has a mistake", t.Context(), []string{"doctor"}, 2},
 		{"doctor has no such flag", t.Context(), []string{"doctor", "-nope"}, 2},
 		{"doctor has no such file", t.Context(), append([]string{"doctor", "-tools", filepath.Join(dir, "nope")}, well...), 2},
-		{"eval passes", t.Context(), append([]string{"eval", "-dataset", dataset}, well...), 0},
-		{"eval fails", t.Context(), []string{"eval", "-dataset", dataset, "-url", agent.URL}, 1},
+		{"eval passes", t.Context(), append([]string{"eval", "-ungraded", "-dataset", dataset}, well...), 0},
+		{"eval fails", t.Context(), []string{"eval", "-ungraded", "-dataset", dataset, "-url", agent.URL}, 1},
 		{"eval is interrupted", over, []string{"eval"}, 1},
 		{"eval has a mistake", t.Context(), []string{"eval", "-url", agent.URL}, 2},
 		{"eval has no such flag", t.Context(), []string{"eval", "-nope"}, 2},
@@ -160,7 +160,7 @@ func TestToken(t *testing.T) {
 			}{
 				{t.Context(), []string{"doctor"}},
 				{t.Context(), []string{"doctor", "-json"}},
-				{t.Context(), []string{"eval", "-dataset", dataset, "-html", page}},
+				{t.Context(), []string{"eval", "-ungraded", "-dataset", dataset, "-html", page}},
 				{over, []string{"page", "-addr", "127.0.0.1:0"}},
 			} {
 				var stdout, stderr bytes.Buffer

@@ -1,7 +1,6 @@
 package evalcmd
 
 import (
-	"context"
 	_ "embed"
 	"errors"
 	"flag"
@@ -50,6 +49,21 @@ func (o *options) cases() ([]eval.Case, error) {
 	cases, err := dataset.Cases(dispatchtest.Task{World: world}, nil)
 	if err != nil {
 		return nil, err
+	}
+	graded, err := dataset.Expect(cases, o.ignored...)
+	if bad, ok := errors.AsType[*eval.Error](err); ok {
+		for i := range bad.Problems {
+			if p := &bad.Problems[i]; p.Code == "invalid_header" {
+				p.Message += "; -ignore-column accepts it as something else"
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if graded == 0 && !o.Ungraded {
+		return nil, errors.New("-dataset: no row expects anything, so every answer would pass: add a column says, with what the final response must contain, " +
+			"or an expected_outcome of refusal; -ungraded runs the rows for contract, calls and cost alone")
 	}
 	for i := range cases {
 		if c := &cases[i]; o.stateAsInput && c.Row.State != nil && c.Row.Input == nil {
@@ -119,19 +133,5 @@ var ofTheRun = []string{
 	"junit", "json", "html", "baseline", "margin", "gate", "slice", "prices",
 }
 
-// graderVersion changes with grade.
+// graderVersion changes with what rows expect.
 const graderVersion = "says 1"
-
-// grade checks what can be checked without a model.
-func grade(_ context.Context, c eval.Case, result *dispatchtest.Result) error {
-	says := strings.TrimSpace(c.Row.Extra["says"])
-	if !strings.Contains(strings.ToLower(result.FinalResponse), strings.ToLower(says)) {
-		return &eval.Mismatch{Reason: fmt.Sprintf("the final response does not say %q: %s", says, result.FinalResponse), Expected: says, Actual: result.FinalResponse}
-	}
-	if c.Row.ExpectedOutcome == eval.Refusal && len(result.Changes) > 0 {
-		return &eval.Mismatch{
-			Reason: fmt.Sprintf("a refusal is expected, and the run changed the world: %s", result.Changes), Expected: "a refusal without changes", Actual: result.Changes.String(),
-		}
-	}
-	return nil
-}

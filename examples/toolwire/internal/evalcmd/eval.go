@@ -11,8 +11,10 @@
 //
 // On the platform a model grades what an agent did. Here, a row passes if the platform would grade
 // its run, and if the row's expectations that can be checked without a model are met: the final
-// response contains what is in a column "says", which is this program's own, and a run whose
-// expected_outcome is refusal changes nothing in the world.
+// response contains the text in the column "says", and a run whose expected_outcome is refusal changes
+// nothing in the world. The summary says in how many rows each was checked. A column that looks like an
+// expectation and is none of these is a mistake, unless -ignore-column names it. So are rows of which none
+// expects anything, unless -ungraded is set.
 //
 // In rows with a persona a program writes the user's turns, if -user names one. It is started for each message,
 // reads a line of JSON with persona, columns, case, trial, seed and turns, and writes {"say": "…"}, or
@@ -93,6 +95,7 @@ type options struct {
 	engine         string   // the variables that name the shard, "" if -shard does
 	user           string   // the program
 	only           []string // ids of cases
+	ignored        []string // columns
 	failed         string   // a file of results
 	limit          int
 
@@ -127,8 +130,8 @@ const usage = `usage: toolwire eval [flags]
        toolwire eval versions [flags] FILE…
 
 Run a dataset of tasks against an agent on this machine. Without -url the tasks go to a sample agent.
-A row passes if the platform would grade its run, the final response contains the text in a column "says", and a run
-with the expected_outcome refusal changes nothing.
+A row passes if the platform would grade its run, the final response contains the text in the column "says", and a run
+with the expected_outcome refusal changes nothing. At least one row has to expect something.
 merge puts the results of all shards together. versions compares the results of several versions.`
 
 // Run runs the command and returns its exit status.
@@ -160,6 +163,11 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		o.only = append(o.only, id)
 		return nil
 	})
+	flags.Func("ignore-column", "accept the `column`, although it looks like one that would be checked; may be repeated", func(column string) error {
+		o.ignored = append(o.ignored, column)
+		return nil
+	})
+	flags.BoolVar(&o.Ungraded, "ungraded", false, "check no answer: run the rows for contract, calls and cost; a gate on the rate is then undecided")
 	flags.StringVar(&o.failed, "failed", "", "run the rows alone that did not pass in this `file` of results")
 	flags.IntVar(&o.limit, "limit", 0, "run the first `number` of rows alone (default: all)")
 	flags.StringVar(&o.Shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results (default: as the variables of a CI engine or of Kubernetes say)")
@@ -225,7 +233,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.User, err = o.playUser(&running); err != nil {
 		return nil, err
 	}
-	o.Grader, o.GraderVersion = grade, graderVersion
+	if o.GraderVersion = graderVersion; o.Ungraded {
+		o.GraderVersion = ""
+	}
 	plan, err := o.Plan(cases)
 	if err != nil {
 		return nil, err

@@ -117,6 +117,14 @@ func TestEval(t *testing.T) {
 		{"shard without results", []string{"-shard", "1/2"}, 2, []string{"toolwire eval: -shard needs -results"}},
 		{"negative budgets", []string{"-max-calls", "-1", "-max-tokens", "-2", "-max-time", "-3s"}, 2, []string{
 			"-max-calls: -1 is negative", "-max-tokens: -2 is negative", "-max-time: -3s is negative"}},
+		{"a column in capitals", []string{"-dataset", file("Says.csv", "user,Says\na,b\n")}, 2, []string{"  1     1  Says    did you mean says? Nothing reads this column; -ignore-column accepts it as something else\n"}},
+		{"a foreign column", []string{"-dataset", file("foreign.csv", "user,__expected,says\na,b,c\n")}, 2, []string{"  1     1  __expected  nothing checks this column: did you mean says?"}},
+		{"the same, accepted", []string{"-dataset", file("foreign.csv", "user,__expected,says\na,b,order\n"), "-ignore-column", "__expected"}, 0, []string{"\nchecked: says in 1 of 1 row\n"}},
+		{"nothing expected", []string{"-dataset", file("nothing.csv", "user,expected_outcome\na,completion\n")}, 2, []string{
+			"toolwire eval: -dataset: no row expects anything, so every answer would pass: add a column says", "-ungraded runs the rows"}},
+		{"a plan of nothing expected", []string{"-plan", "-dataset", file("nothing.csv", "user,expected_outcome\na,completion\n")}, 2, []string{"no row expects anything"}},
+		{"nothing graded", []string{"-ungraded", "-dataset", file("ungraded.csv", "user,expected_outcome,says,note\na,completion,nobody says this,b\n")}, 0, []string{
+			"\nchecked: nothing: the rows were not graded, so a trial passed if the platform would grade it\nnot checked here: expected_outcome in 1, says in 1 of 1 row\ncolumns that nothing uses: note\n"}},
 		{"no such shard", []string{"-shard", "3/2", "-results", filepath.Join(dir, "no.jsonl")}, 2, []string{"toolwire eval: -shard: \"3/2\" is not i/n"}},
 		{"results in a folder", []string{"-results", dir}, 2, []string{"toolwire eval: -results: "}},
 		{"missing baseline", []string{"-baseline", "nope.jsonl"}, 2, []string{"toolwire eval: -baseline: ", "nope.jsonl: the file cannot be read"}},
@@ -152,15 +160,15 @@ func TestEval(t *testing.T) {
 		{"own header", []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", keyedAgent.URL, "-auth-header", "X-API-Key", "-token-env", "TOOLWIRE_TEST_TOKEN"}, 0, []string{"6 passed"}},
 		{"answers HTML", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", html.URL}, 1, []string{"agent_bad_response", "5 failed"}},
 		{"is down", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", "http://127.0.0.1:1"}, 1, []string{"agent_unreachable", "5 failed"}},
-		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 1, []string{
+		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-ungraded", "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 1, []string{
 			"1 failed", "agent_5xx", "there is no -world, so no tool is declared", "testdata/world.json that toolwire new writes"}},
-		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 1, []string{
+		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-ungraded", "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 1, []string{
 			`fault: the agent called cancel_order`, "there is no -world"}},
-		{"all at once", []string{"-dataset", file("all.csv", "user\n"+strings.Repeat("Wait for the others.\n", 40)), "-url", oddAgent.URL, "-parallel", "40"}, 0, []string{"40 passed"}},
-		{"no transcript", []string{"-dataset", file("echo.csv", "user\nSay your input.\n"), "-url", oddAgent.URL, "-require-transcript"}, 1, []string{"response_contract_violation"}},
+		{"all at once", []string{"-dataset", file("all.csv", "user\n"+strings.Repeat("Wait for the others.\n", 40)), "-ungraded", "-url", oddAgent.URL, "-parallel", "40"}, 0, []string{"40 passed"}},
+		{"no transcript", []string{"-dataset", file("echo.csv", "user\nSay your input.\n"), "-ungraded", "-url", oddAgent.URL, "-require-transcript"}, 1, []string{"response_contract_violation"}},
 		{"sees no state", []string{"-dataset", file("state.csv", "user,state,says\nSay your input.,\"{\"\"order\"\":{}}\",order\n"), "-url", oddAgent.URL}, 1, []string{`does not say "order"`}},
 		{"sees the state", []string{"-dataset", file("state.csv", "user,state,says\nSay your input.,\"{\"\"order\"\":{}}\",order\n"), "-url", oddAgent.URL, "-state-as-input"}, 0, []string{"1 passed"}},
-		{"not on loopback", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", "http://0.0.0.0:1/"}, 1, []string{"toolwire eval: -url is not on this machine", "agent_unreachable"}},
+		{"not on loopback", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-ungraded", "-url", "http://0.0.0.0:1/"}, 1, []string{"toolwire eval: -url is not on this machine", "agent_unreachable"}},
 		{"elsewhere", []string{"-dataset", "nope.csv", "-url", "https://agent.example"}, 2, []string{"nope.csv"}},
 		{"no URL", []string{"-dataset", "testdata/orders.csv", "-url", "agent"}, 2, []string{"-url is not an http or https URL"}},
 		{"no dataset", []string{"-url", agent.URL}, 2, []string{"-url needs a -dataset"}},
@@ -379,7 +387,7 @@ func TestSlowAgent(t *testing.T) {
 	}
 	for timeout := time.Second; !asked.Load(); timeout *= 2 {
 		var printed bytes.Buffer
-		status := Run(t.Context(), []string{"-dataset", dataset, "-url", agent.URL, "-timeout", timeout.String()}, &printed, &printed)
+		status := Run(t.Context(), []string{"-dataset", dataset, "-ungraded", "-url", agent.URL, "-timeout", timeout.String()}, &printed, &printed)
 		want := "agent_timeout: the agent did not answer within " + timeout.String()
 		if status != 1 || asked.Load() && !strings.Contains(printed.String(), want) {
 			t.Fatalf("status %d\n%s", status, printed.String())

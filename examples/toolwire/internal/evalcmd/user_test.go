@@ -137,7 +137,7 @@ func TestSeedOfUserProgram(t *testing.T) {
 	if err := os.WriteFile(dataset, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-dataset", dataset, "-world", "testdata/world.json", "-user", os.Args[0] + " play-user seed", "-trials", "2"}
+	args := []string{"-dataset", dataset, "-world", "testdata/world.json", "-user", os.Args[0] + " play-user seed", "-trials", "2", "-ungraded"}
 	var stderr bytes.Buffer
 	if status := Run(t.Context(), append(args, "-user-version", "v1", "-results", results, "-json", report), io.Discard, &stderr); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr.String())
@@ -177,7 +177,7 @@ func TestInterruptedUserProgram(t *testing.T) {
 	}
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		_ = os.Remove(started) // of the other signal
-		cmd := program(t, "-dataset", dataset, "-world", "testdata/world.json",
+		cmd := program(t, "-dataset", dataset, "-world", "testdata/world.json", "-ungraded",
 			"-user", "env -u TOOLWIRE_TEST_MAIN "+os.Args[0]+" play-user sleeps:"+started)
 		var output bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &output, &output
