@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -136,16 +137,20 @@ func (s *draft) in(name string, value func() any) any {
 
 // member makes a member of an object: of the ledger, of the arguments, or by chance.
 func (s *draft) member(name string, schema any, depth int) any {
-	owner := s.about.of(name)
-	isID := owner != nil && (name == owner.of.IDField || name == "id")
+	owner, field := s.about.of(name), ""
+	if owner != nil {
+		field = owner.field(name)
+	}
+	isID := owner != nil && (field == owner.of.IDField && field != "" || isID(name))
 	if owner != nil && !isID {
-		if value, ok := owner.fields[name]; ok && (rawjson.Kind(value) == '{' || !s.asks(schema, "object")) {
+		if value, ok := owner.fields[field]; ok && (rawjson.Kind(value) == '{' || !s.asks(schema, "object")) {
 			s.take(owner, name)
 			return value
 		}
 	}
-	value, echoed := s.echo[name]
-	if id, _ := idOf(s.request.Arguments, name); echoed && (!isID || id == owner.id) {
+	argument := fitting(name, maps.Keys(s.echo))
+	value, echoed := s.echo[argument]
+	if id, _ := idOf(s.request.Arguments, argument); echoed && (!isID || id == owner.id) {
 		s.origins = append(s.origins, origin{source: fromArguments, pointer: s.pointer()})
 		return s.spelled(value, schema)
 	}
@@ -181,8 +186,8 @@ func (s *draft) invent(owner *subject, name string, schema any, depth int) any {
 	var value any
 	remembered, key := false, ""
 	if owner != nil {
-		key = owner.path() + rawjson.Token(name)
-		s.random = s.randomOf(key)
+		key = owner.path() + rawjson.Token(plain(name))
+		s.random = s.randomOf(owner.path() + rawjson.Token(name))
 		value, remembered = s.request.run.invented[key]
 	}
 	if !remembered || !s.first || !s.suits(value, schema) {

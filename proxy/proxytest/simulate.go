@@ -14,7 +14,7 @@ import (
 // FromLedger answers with the entity of a type that the call identifies: its id is in the argument
 // that has the name of the type's id_field. The result has the form of the tool's output_schema.
 // Its properties that have the name of a field of the entity have the field's value. All others are
-// made up. Without an output_schema the result is the same as with [Get]. If the ledger does not
+// made up. Names may differ in _, - and case, as order_id and orderId do, if only one name fits. Without an output_schema the result is the same as with [Get]. If the ledger does not
 // contain the entity, the result is {"error":"order not found"}, with the type of the entity.
 //
 // A tool in sandbox mode without a behavior answers in the same way, about all entities that its
@@ -27,7 +27,7 @@ func FromLedger(entityType string) Behavior {
 			return nil, fmt.Errorf("FromLedger: World.LedgerSchema does not declare the type %q: "+
 				"declare it with its id_field, or use Get", entityType)
 		}
-		id, ok := idOf(r.Arguments, of.IDField)
+		id, ok := idOf(r.Arguments, r.argument(of.IDField))
 		if !ok {
 			return nil, fmt.Errorf("FromLedger: the arguments have no %s, which identifies a %s in the ledger",
 				of.IDField, entityType)

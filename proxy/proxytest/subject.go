@@ -23,12 +23,31 @@ func (s *subject) path() string { return s.of.Type + "/" + s.id }
 
 func (s *subject) equals(o *subject) bool { return s.path() == o.path() }
 
+// field returns the name that the entity has for a field or its id, or "".
+func (s *subject) field(name string) string {
+	if _, ok := s.fields[name]; ok || name == s.of.IDField {
+		return name
+	}
+	return fitting(name, func(yield func(string) bool) {
+		for field := range s.fields {
+			if !yield(field) {
+				return
+			}
+		}
+		yield(s.of.IDField)
+	})
+}
+
 // value returns a field of the entity, or its id; nil if it has no such field.
 func (s *subject) value(name string) json.RawMessage {
-	if name == s.of.IDField {
+	switch field := s.field(name); field {
+	case "":
+		return nil
+	case s.of.IDField:
 		return rawjson.Quote(s.id)
+	default:
+		return s.fields[field]
 	}
-	return s.fields[name]
 }
 
 // subjects are the entities that an object describes: those that the call is about, and those behind
@@ -54,7 +73,7 @@ func (s *subjects) of(name string) *subject {
 		return nil
 	}
 	found := keep(s.main, func(e *subject) bool {
-		return e.value(name) != nil || fieldOf(e.of, name) != nil || name == "id" && len(s.main) == 1
+		return e.value(name) != nil || fieldOf(e.of, name) != nil || isID(name) && len(s.main) == 1
 	})
 	if len(found) == 0 {
 		found = keep(s.behind, func(e *subject) bool { return e.value(name) != nil })
@@ -77,11 +96,17 @@ func (s *subjects) named(name string) *subject {
 			types = append(types, f.Ref)
 		}
 	}
+	all := slices.Concat(s.main, s.behind)
 	for _, entityType := range types {
-		for _, e := range slices.Concat(s.main, s.behind) {
-			if e.of.Type == entityType {
-				return e
+		known := fitting(entityType, func(yield func(string) bool) {
+			for _, e := range all {
+				if !yield(e.of.Type) {
+					return
+				}
 			}
+		})
+		if i := slices.IndexFunc(all, func(e *subject) bool { return e.of.Type == known }); i >= 0 {
+			return all[i]
 		}
 	}
 	return nil
@@ -89,11 +114,17 @@ func (s *subjects) named(name string) *subject {
 
 // fieldOf returns the field that a type declares, or nil.
 func fieldOf(of *ledger.Entity, name string) *ledger.Field {
-	i := slices.IndexFunc(of.Fields, func(f ledger.Field) bool { return f.Name == name })
-	if i < 0 {
-		return nil
+	known := fitting(name, func(yield func(string) bool) {
+		for _, f := range of.Fields {
+			if !yield(f.Name) {
+				return
+			}
+		}
+	})
+	if i := slices.IndexFunc(of.Fields, func(f ledger.Field) bool { return f.Name == known }); i >= 0 {
+		return &of.Fields[i]
 	}
-	return &of.Fields[i]
+	return nil
 }
 
 // types returns the entity types that the ledger schema declares.
@@ -115,11 +146,17 @@ func (r *Request) typeNamed(name string) *ledger.Entity {
 
 // typesWithID returns the types whose id an argument or property of this name has.
 func (r *Request) typesWithID(name string) []*ledger.Entity {
-	types := keep(r.types(), func(of *ledger.Entity) bool { return of.IDField == name })
-	if len(types) == 0 && name == "id" {
+	known := fitting(name, func(yield func(string) bool) {
+		for _, of := range r.types() {
+			if !yield(of.IDField) {
+				return
+			}
+		}
+	})
+	if known == "" && isID(name) {
 		return r.types()
 	}
-	return types
+	return keep(r.types(), func(of *ledger.Entity) bool { return of.IDField == known && known != "" })
 }
 
 // subject returns an entity of the ledger, or nil.
@@ -138,11 +175,11 @@ func (r *Request) identified() (found []*subject, missing []string) {
 	for _, name := range slices.Sorted(maps.Keys(members(r.Arguments))) {
 		id, ok := idOf(r.Arguments, name)
 		types := r.typesWithID(name)
-		if !ok || len(types) == 0 {
+		if !ok || len(types) == 0 || !isID(name) && r.argument(types[0].IDField) != name {
 			continue
 		}
 		ofTool := keep(types, r.toolNames)
-		if name == "id" && len(ofTool) > 0 {
+		if isID(name) && len(ofTool) > 0 {
 			types = ofTool
 		}
 		there, names := false, make([]string, len(types))
@@ -155,7 +192,7 @@ func (r *Request) identified() (found []*subject, missing []string) {
 				}
 			}
 		}
-		if !there && (name != "id" || len(ofTool) > 0) {
+		if !there && (!isID(name) || len(ofTool) > 0) {
 			missing = append(missing, strings.Join(names, " or ")+"/"+id)
 		}
 	}
@@ -189,7 +226,7 @@ func (r *Request) references(e *subject) (to []*subject) {
 		var of *ledger.Entity
 		if f := fieldOf(e.of, name); f != nil && f.Ref != "" {
 			of = r.typeNamed(f.Ref)
-		} else if types := r.typesWithID(name); len(types) == 1 && name != "id" && name != e.of.IDField {
+		} else if types := r.typesWithID(name); len(types) == 1 && !isID(name) && types[0] != e.of {
 			of = types[0]
 		}
 		if id, ok := idIn(e.fields[name]); ok && of != nil {
@@ -212,7 +249,7 @@ func (s *subjects) in(r *Request, properties map[string]any) *subjects {
 	toolIsAboutMain := slices.ContainsFunc(s.main, func(e *subject) bool { return r.toolNames(e.of) })
 	for _, of := range r.types() {
 		known := func(e *subject) bool { return e.of == of }
-		_, there := properties[of.IDField]
+		there := fitting(of.IDField, maps.Keys(properties)) != ""
 		if there && !slices.ContainsFunc(s.main, known) && !slices.ContainsFunc(s.behind, known) &&
 			(of.Fields != nil || r.toolNames(of) && !toolIsAboutMain) {
 			within.others = append(within.others, of)
@@ -251,7 +288,7 @@ func (r *Request) listed(name string, properties map[string]any) *ledger.Entity 
 func (r *Request) list(of *ledger.Entity, about []*subject, part bool) (list []*subject) {
 	want := members(r.Arguments)
 	if part {
-		delete(want, of.IDField)
+		delete(want, r.argument(of.IDField))
 	}
 	for _, e := range about {
 		name := e.of.IDField
@@ -299,16 +336,21 @@ func (r *Request) toolNames(of *ledger.Entity) bool { return names(r.Tool, of.Ty
 
 // names reports whether text, such as get_orders or listOrders, contains the name of a type.
 func names(text, entityType string) bool {
+	return strings.Contains("_"+snake(text), "_"+strings.TrimSuffix(snake(entityType), "y")) // category, categories
+}
+
+// snake returns a name in the style of order_id.
+func snake(name string) string {
 	var b strings.Builder
-	for _, c := range text {
-		if unicode.IsUpper(c) || c == '-' {
+	for i, c := range name {
+		if c == '-' || i > 0 && unicode.IsUpper(c) {
 			b.WriteByte('_')
 		}
 		if c != '-' {
 			b.WriteRune(unicode.ToLower(c))
 		}
 	}
-	return strings.Contains("_"+b.String(), "_"+strings.TrimSuffix(entityType, "y")) // category, categories
+	return b.String()
 }
 
 // idOf returns an argument as the id of an entity.
