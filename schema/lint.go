@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -91,6 +92,12 @@ func (l *linter) input() {
 		string(member(list, "additionalProperties")) != "false" && member(list, "patternProperties") == nil {
 		l.add("empty_object", at, `has no properties, so the model may send anything; declare some, or write `+
 			`"properties": {} and "additionalProperties": false if there are none`)
+	}
+	compiled, faults := jsonschema.Compile(raw, &jsonschema.Options{Limits: l.checker.options.Limits, AllowUnchecked: true})
+	if len(faults) == 0 {
+		for _, issue := range compiled.WrongDefaults() {
+			l.add("default_invalid", at+issue.Pointer, "does not match its own schema, so it is never filled in: %s", issue.Message)
+		}
 	}
 	l.schema(at, raw, true)
 }

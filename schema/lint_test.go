@@ -26,6 +26,10 @@ func TestLint(t *testing.T) {
 			"name_long /0/name"},
 		{"empty object", input(`{"type":"object"}`), "empty_object /0/input_schema"},
 		{"as the advice says", input(`{"type":"object","properties":{},"additionalProperties":false}`), ``},
+		{"wrong defaults", input(`{"type":"object","properties":{"a":{"description":"d","minimum":1,"default":0},"b":{"description":"d","default":null},
+			"c":{"description":"d","type":"array","items":{"enum":["x"],"default":"y"},"default":["x"]},"d":{"description":"d","$ref":"#/$defs/d"}},
+			"$defs":{"d":{"type":"string","default":1}}}`), "default_invalid /0/input_schema/$defs/d/default\n" +
+			"default_invalid /0/input_schema/properties/a/default\ndefault_invalid /0/input_schema/properties/c/items/default"},
 		{"no type", input(`{"additionalProperties":false}`), "no_type /0/input_schema"},
 		{"alternatives at the root", input(`{"type":"object","anyOf":[{"required":["a"]}],"properties":{"a":{"description":"d"}}}`),
 			"root_keyword /0/input_schema/anyOf"},

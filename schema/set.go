@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // A Set validates the arguments and results of calls by tool name. It is immutable and safe for
@@ -22,7 +23,8 @@ type compiledTool struct {
 
 // NewSet validates the tools as [Validate] does and compiles their schemas. If o is nil, the
 // defaults apply. Its Limits apply to documents too. Schemas that this package can check only in
-// part are accepted; see [Set.Unchecked].
+// part are accepted; see [Set.Unchecked]. As on the platform, the parameter reasoning of a toolbox is not
+// required.
 func NewSet(ctx context.Context, tools []Tool, o *ValidateOptions) (*Set, error) {
 	var opts ValidateOptions
 	if o != nil {
@@ -36,7 +38,7 @@ func NewSet(ctx context.Context, tools []Tool, o *ValidateOptions) (*Set, error)
 	s := &Set{tools: make(map[string]compiledTool, len(tools)), unchecked: unchecked}
 	for i := range tools {
 		t := &tools[i]
-		s.tools[t.Name] = compiledTool{c.validator(t.InputSchema), c.validator(t.OutputSchema)}
+		s.tools[t.Name] = compiledTool{c.validator(toolresult.Registered(t.InputSchema)), c.validator(t.OutputSchema)}
 	}
 	return s, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/members"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -176,12 +177,14 @@ func (b *Binding) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the members that are set, in the order of the Tools schema, then Extra. Errors
-// are as for [Export]. encoding/json compacts what MarshalJSON returns; Export does not.
+// MarshalJSON writes the members that are set, in the order of the Tools schema, then Extra. The parameter
+// reasoning of a toolbox, which only a model is asked for, is not required in what it writes. Errors are as
+// for [Export]. encoding/json compacts what MarshalJSON returns; Export does not.
 func (t Tool) MarshalJSON() ([]byte, error) {
 	if err := invalid(t.checkRaw("")); err != nil {
 		return nil, err
 	}
+	t.InputSchema = toolresult.Registered(t.InputSchema)
 	return members.Write(&t.kept, t.fields(), t.Extra)
 }
 

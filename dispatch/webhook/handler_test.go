@@ -480,6 +480,21 @@ func TestNewReportsEverything(t *testing.T) {
 
 // A schema that cannot be checked completely is accepted only on request. What can be checked still
 // is.
+// A default that its own schema rejects is a problem, and is left out if the tool is accepted.
+func TestWrongDefaults(t *testing.T) {
+	tool := webhook.Tool{Name: "search", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil },
+		Parameters: json.RawMessage(`{"type":"object","properties":{"page":{"minimum":1,"default":0},"limit":{"default":50}}}`)}
+	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
+	e, ok := errors.AsType[*webhook.Error](err)
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "default_invalid" || e.Problems[0].Pointer != "/0/parameters/properties/page/default" {
+		t.Errorf("got %v", err)
+	}
+	h := newHandler(t, &webhook.Options{AllowUnchecked: true}, tool)
+	if status, got, _ := serve(h, request(`{"arguments":{}}`)); status != 200 || got != `{"limit":50}` {
+		t.Errorf("%d %s", status, got)
+	}
+}
+
 func TestUncheckedSchemas(t *testing.T) {
 	const body = `{"arguments":{"password":"secret","n":%s}}`
 	tool := webhook.Tool{Name: "login", Func: func(_ context.Context, args json.RawMessage) (any, error) {

@@ -60,7 +60,8 @@ type Options struct {
 
 	// AllowUnchecked accepts tools whose Parameters this library can check only in part, such as a
 	// pattern with look-ahead. Func then receives arguments that only the unchecked part would
-	// reject; see [schema.Validator.Unchecked]. By default [New] rejects such tools.
+	// reject; see [schema.Validator.Unchecked]. It also accepts tools with a default that its own schema rejects,
+	// which is left out. By default [New] rejects such tools.
 	AllowUnchecked bool
 
 	// OnCall, if not nil, receives every call of a known tool when it has ended. It runs on its own
@@ -171,7 +172,7 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 	}
 	unchecked, err := schema.Validate(context.Background(), list, nil)
 	if !h.opts.AllowUnchecked {
-		for _, p := range unchecked {
+		for _, p := range append(unchecked, toolcall.WrongDefaults(schema.Lint(list, nil))...) {
 			p.Message += "; Options.AllowUnchecked accepts the tool without this check"
 			addTool(&found, p)
 		}

@@ -34,9 +34,8 @@ type Tool struct {
 	DetailURL string `json:"detail_url,omitempty"`
 
 	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches Parameters.
-	// If the model left a property out, they contain its "default" from Parameters. "properties",
-	// "items", "allOf" and local references are searched for defaults. If the arguments with all
-	// defaults would not match Parameters, or if the defaults exceed 1 MiB, no default is applied.
+	// If the model left a property out, they contain its "default" from the "properties" of Parameters, at the
+	// root and in objects that are there. A default with which they would not match Parameters is left out.
 	//
 	// The result is a value that encoding/json can write. A json.RawMessage is sent as it is, and
 	// nil as null. An [ImageResult] is a text with images. [Error] says what the agent reads of an

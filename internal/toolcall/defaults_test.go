@@ -34,37 +34,33 @@ func TestFill(t *testing.T) {
 		{"nested", `{"properties":{"o":{"properties":{"a":{"default":1}}}}}`, `{"o":{}}`, `{"o":{"a":1}}`},
 		{"nested and absent", `{"properties":{"o":{"properties":{"a":{"default":1}}}}}`, `{}`, `{}`},
 		{"not an object", `{"properties":{"o":{"properties":{"a":{"default":1}}}}}`, `{"o":[{}]}`, `{"o":[{}]}`},
-		{"items", `{"properties":{"l":{"items":{"properties":{"a":{"default":1}}}}}}`, `{"l":[{},7,{"a":2}]}`,
-			`{"l":[{"a":1},7,{"a":2}]}`},
-		{"items of two schemas", `{"properties":{"l":{"items":{"properties":{"a":{"default":1}}},"allOf":[{"items":{"properties":{"a":{"default":2}}}}]}}}`,
-			`{"l":[{}]}`, `{"l":[{"a":1}]}`},
-		{"items after others", `{"properties":{"l":{"prefixItems":[{"type":"object"}],"items":{"properties":{"a":{"default":1}}}}}}`,
-			`{"l":[{},{}]}`, `{"l":[{},{}]}`},
-		{"reference", `{"properties":{"a":{"$ref":"#/$defs/a~1b"}},"$defs":{"a/b":{"default":1}}}`, `{}`, `{"a":1}`},
-		{"percent-encoded reference", `{"properties":{"a":{"$ref":"#/%24defs/a%20b"}},"$defs":{"a b":{"default":1}}}`, `{}`, `{"a":1}`},
+		{"nested twice", `{"properties":{"o":{"properties":{"p":{"properties":{"a":{"default":1}}}}},"b":{"default":2}}}`, `{"o":{"p":{}}}`,
+			`{"o":{"p":{"a":1}},"b":2}`},
+		{"what is not in properties", `{"properties":{"l":{"items":{"properties":{"a":{"default":1}}}},"r":{"$ref":"#/$defs/r"},"b":{"default":2}},` +
+			`"allOf":[{"properties":{"c":{"default":1}}}],"$defs":{"r":{"default":1}}}`, `{"l":[{}]}`, `{"l":[{}],"b":2}`},
 		{"beside a reference", `{"properties":{"a":{"$ref":"#/$defs/a","default":2}},"$defs":{"a":{"default":1}}}`, `{}`,
 			`{"a":2}`},
-		{"root reference", `{"$ref":"#/$defs/r","$defs":{"r":{"properties":{"a":{"default":1}}}}}`, `{}`, `{"a":1}`},
-		{"allOf",
-			`{"allOf":[{"properties":{"a":{"default":1}}},{"properties":{"a":{"default":2},"b":{"allOf":[{"default":3}]}}}]}`,
-			`{}`, `{"a":1,"b":3}`},
-		{"a schema in itself", `{"properties":{"a":{"default":1},"next":{"$ref":"#"}},"allOf":[{"$ref":"#"}]}`,
-			`{"next":{"next":{}}}`, `{"next":{"next":{"a":1},"a":1},"a":1}`},
 		{"a default in a default", `{"properties":{"o":{"default":{},"properties":{"a":{"default":1}}}}}`, `{}`, `{"o":{}}`},
 		{"a condition", `{"anyOf":[{"properties":{"a":{"default":1}}}],"if":{},"then":{"properties":{"b":{"default":1}}}}`,
 			`{}`, `{}`},
 		{"elsewhere", `{"properties":{"a":{"$ref":"https://example.com/a"},"b":{"$ref":"#/nowhere"},"c":{"default":1}}}`,
 			`{}`, `{"c":1}`},
-		{"a wrong default", `{"properties":{"a":{"type":"string","default":1},"b":{"default":2}}}`, `{}`, `{}`},
+		{"a wrong default", `{"properties":{"a":{"type":"string","default":1},"b":{"default":2}}}`, `{}`, `{"b":2}`},
+		{"wrong defaults", `{"properties":{"a":{"enum":["x"],"default":""},"b":{"default":2},"c":{"minimum":1,"default":0},"d":{"default":4}}}`,
+			`{"x":1}`, `{"x":1,"b":2,"d":4}`},
+		{"a wrong default in an object", `{"properties":{"o":{"properties":{"a":{"type":"array","default":"[]"},"b":{"default":2}}},"c":{"default":3}}}`,
+			`{"o":{}}`, `{"o":{"b":2},"c":3}`},
 		{"too many members", `{"maxProperties":1,"properties":{"a":{"default":1}}}`, `{"b":1}`, `{"b":1}`},
+		{"too many defaults", `{"maxProperties":2,"properties":{"a":{"default":1},"c":{"default":1}}}`, `{"b":1}`, `{"b":1,"a":1}`},
+		{"a default that excludes another", `{"properties":{"a":{"default":1},"c":{"default":1}},"not":{"required":["a","c"]}}`, `{}`, `{"a":1}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			validator, err := schema.Compile(json.RawMessage(tt.schema), nil)
+			if err != nil && tt.name != "elsewhere" {
+				t.Fatal(err)
+			}
 			matches := valid
-			if tt.name == "a wrong default" || tt.name == "too many members" {
-				validator, err := schema.Compile(json.RawMessage(tt.schema), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+			if err == nil {
 				matches = validator.Validate
 			}
 			if got := filled(tt.schema, tt.arguments, matches); string(got) != tt.want {
@@ -87,70 +83,37 @@ func TestNothingToFill(t *testing.T) {
 	}
 }
 
-// A schema whose references double at every level costs as much as it has places.
-func TestManyReferences(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(`{"$ref":"#/$defs/0","$defs":{`)
-	for i := range 100 {
-		fmt.Fprintf(&b,
-			`"%d":{"allOf":[{"$ref":"#/$defs/%d"},{"$ref":"#/$defs/%d"}],"properties":{"p":{"$ref":"#/$defs/%d"},"q":{"$ref":"#/$defs/%d"}}},`,
-			i, i+1, i+1, i+1, i+1)
-	}
-	b.WriteString(`"100":{"properties":{"a":{"default":1}}}}}`)
-	got := filled(b.String(), `{"p":{}}`, valid)
-	if string(got) != `{"p":{"a":1},"a":1}` {
-		t.Errorf("got %s", got)
-	}
-}
-
-// The work for one schema is bounded: this one combines each of its 4,000 properties with all others.
-func TestTheWorkIsBounded(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(`{"properties":{"first":{"default":1}`)
-	for i := range 4000 {
-		fmt.Fprintf(&b, `,"p%d":{"$ref":"#","default":%d}`, i, i)
-	}
-	b.WriteString(`}}`)
-	schema := json.RawMessage(b.String())
-	allocated := testing.AllocsPerRun(1, func() { toolcall.New("t", schema, valid) })
-	if allocated > 300_000 {
-		t.Errorf("%g allocations", allocated)
-	}
-	got := string(filled(b.String(), `{}`, valid))
-	if !strings.HasPrefix(got, `{"first":1,"p0":0,`) {
-		t.Errorf("got %.100s", got)
+// Of many defaults that are not valid together, a bounded number is tried.
+func TestTriesAreBounded(t *testing.T) {
+	for _, n := range []int{50, 1000} {
+		properties := make([]string, n)
+		for i := range properties {
+			properties[i] = fmt.Sprintf(`"p%d":{"default":%d}`, i, i)
+		}
+		tries := 0
+		got := filled(`{"properties":{`+strings.Join(properties, ",")+`}}`, `{}`, func(arguments []byte) error {
+			tries++
+			if strings.Contains(string(arguments), `"p7"`) {
+				return errors.New("no")
+			}
+			return nil
+		})
+		if want := min(n, 100) - 1; tries > 101 || strings.Count(string(got), ":") != want {
+			t.Errorf("%d defaults: %d tries, %d members, want %d", n, tries, strings.Count(string(got), ":"), want)
+		}
 	}
 }
 
-// So is the work for nested schemas that each combine the same 30,000. What is beyond has no defaults.
-func TestTheWorkForCombinationsIsBounded(t *testing.T) {
-	nested := strings.Repeat(`{"$ref":"#/$defs/many","items":`, 200) + "true" + strings.Repeat("}", 200)
-	schema := `{"properties":{"l":` + nested + `},"$defs":{"many":{"allOf":[` +
-		strings.Repeat(`{},`, 30_000) + `{"properties":{"a":{"default":1}}}]}}}`
-	if got := string(filled(schema, `{"l":[{},[{}]]}`, valid)); got != `{"l":[{"a":1},[{}]]}` {
-		t.Errorf("got %s", got)
+func TestWrongDefaults(t *testing.T) {
+	wrong := toolcall.WrongDefaults(schema.Lint([]schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{
+		"page":{"type":"integer","minimum":1,"default":0},"limit":{"type":"integer","default":50},"none":{"type":"string","default":null},
+		"sort":{"$ref":"#/$defs/sort"}},"$defs":{"sort":{"enum":["asc","desc"],"default":""}}}`)}}, nil))
+	var got []string
+	for _, p := range wrong {
+		got = append(got, p.Code+" "+p.Pointer)
 	}
-	if allocated := testing.AllocsPerRun(1, func() { toolcall.New("t", json.RawMessage(schema), valid) }); allocated > 50_000 {
-		t.Errorf("%g allocations", allocated)
-	}
-}
-
-// Short arguments do not become long: the defaults of all objects together are bounded.
-func TestLongDefaults(t *testing.T) {
-	tool := toolcall.New("t", json.RawMessage(`{"properties":{"l":{"items":{"properties":{"a":{"default":"`+
-		strings.Repeat("x", 1<<10)+`"}}}}}}`), valid)
-	list := func(n int) json.RawMessage {
-		return json.RawMessage(`{"l":[` + strings.Repeat("{},", n) + `{}]}`)
-	}
-	if got := tool.Arguments(list(1000)).Filled(); len(got) < 1000<<10 {
-		t.Errorf("%d bytes for 1000 objects", len(got))
-	}
-	if got := tool.Arguments(list(1100)).Filled(); string(got) != string(list(1100)) {
-		t.Errorf("%d bytes for 1100 objects", len(got))
-	}
-	allocated := testing.AllocsPerRun(1, func() { tool.Arguments(list(100_000)).Filled() })
-	if allocated > 20_000 {
-		t.Errorf("%g allocations for 100,000 objects", allocated)
+	if want := "default_invalid /0/input_schema/$defs/sort/default, default_invalid /0/input_schema/properties/page/default"; strings.Join(got, ", ") != want {
+		t.Errorf("got %v", wrong)
 	}
 }
 

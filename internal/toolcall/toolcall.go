@@ -26,13 +26,13 @@ import (
 type Tool struct {
 	name      string
 	validate  func(arguments []byte) error
-	defaults  *plan
+	defaults  *object
 	reasoning bool // an argument of the tool
 }
 
 // New prepares a tool. parameters is a valid schema of an object, and validate checks arguments by it.
 func New(name string, parameters json.RawMessage, validate func(arguments []byte) error) *Tool {
-	return &Tool{name: name, validate: validate, defaults: planOf(parameters), reasoning: declared(parameters)}
+	return &Tool{name: name, validate: validate, defaults: objectOf(parameters), reasoning: declared(parameters)}
 }
 
 // Arguments are the arguments of one call.
@@ -51,8 +51,9 @@ func (t *Tool) Arguments(whole json.RawMessage) Arguments {
 	return a
 }
 
-// Filled returns Bare with the defaults of the properties that it leaves out. If the arguments would not
-// be valid with them, or if the defaults have more than 1 MiB together, it returns Bare. Members keep
+// Filled returns Bare with the defaults of the properties that it leaves out, at the root and in objects that
+// are there. If the arguments would not be valid with all of them, they are added one by one, and a default
+// that makes the arguments invalid is left out; of more than 100 only the first 100 are tried. Members keep
 // their order and their values; added members follow.
 func (a Arguments) Filled() json.RawMessage { return a.tool.defaults.fill(a.Bare, a.tool.validate) }
 

@@ -7,6 +7,21 @@ import (
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
+func TestRegistered(t *testing.T) {
+	const property = `"reasoning":` + toolresult.ReasoningSchema
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{` + property + `},"required":["reasoning"]}`:              `{"type":"object","properties":{` + property + `}}`,
+		`{"properties":{` + property + `,"a":{"const":1.0}},"required":["reasoning", "a"],"x":1}`: `{"properties":{` + property + `,"a":{"const":1.0}},"required":["a"],"x":1}`,
+		`{ "properties":{` + property + `},"required":["a"]}`:                                     `{ "properties":{` + property + `},"required":["a"]}`,
+		`{ "properties":{"reasoning":{"type":"string"}},"required":["reasoning"]}`:                `{ "properties":{"reasoning":{"type":"string"}},"required":["reasoning"]}`,
+		` true `: ` true `, ``: ``,
+	} {
+		if got := string(toolresult.Registered(json.RawMessage(schema))); got != want {
+			t.Errorf("%s: %s, want %s", schema, got, want)
+		}
+	}
+}
+
 func TestParameters(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object"}`:                                  toolresult.NoArguments,

@@ -93,6 +93,7 @@ func (c *checker) tools() []*tool {
 		collect(invalid.Problems)
 	}
 	if !c.options.AllowUnchecked {
+		unchecked = append(unchecked, toolcall.WrongDefaults(schema.Lint(declared, nil))...)
 		for i := range unchecked {
 			unchecked[i].Message += "; Options.AllowUnchecked accepts the tool without this check"
 		}

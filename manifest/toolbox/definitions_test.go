@@ -41,10 +41,9 @@ func TestReasoningIsInjected(t *testing.T) {
 		{"own", `{"type":"object","properties":{"reasoning":{"type":"integer"}}}`,
 			`{"type":"object","properties":{"reasoning":{"type":"integer"}}}`},
 		{"closed branch", `{"type":"object","allOf":[{"properties":{"a":{}},"additionalProperties":false}]}`,
-			`{"type":"object","allOf":[{"properties":{` + reasoning + `,"a":{}},"additionalProperties":false}],"properties":{` +
-				reasoning + `},"required":["reasoning"]}`},
+			`{"type":"object","allOf":[{"properties":{"a":{}},"additionalProperties":false}]}`},
 		{"reference", `{"$ref":"#/$defs/A","$defs":{"A":{"type":"object"}}}`,
-			`{"type":"object","$defs":{"A":{"type":"object"}},"properties":{` + reasoning + `},"required":["reasoning"]}`},
+			`{"type":"object","$ref":"#/$defs/A","$defs":{"A":{"type":"object"}},"properties":{` + reasoning + `},"required":["reasoning"]}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			doc := `[{"name":"x","handler":"ping"}]`
@@ -67,6 +66,53 @@ func TestReasoningIsInjected(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// The parameter is required of a model only: tools_schema and a proxy that has it do not require it.
+func TestReasoningIsNotRequiredOfOthers(t *testing.T) {
+	box := parse(t, `[{"name":"x","handler":"ping","parameters":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}]`,
+		options(nil))
+	defs := must(box.Definitions(t.Context()))
+	for format, want := range map[schema.Format]string{
+		schema.OpenAIChat: `"required":["reasoning","name"]`, schema.Anthropic: `"required":["reasoning","name"]`,
+		schema.MCP: `"required":["reasoning","name"]`, schema.Platform: `"required":["name"]`,
+	} {
+		if list, _, err := schema.Export(defs, format); err != nil || !strings.Contains(string(list), want) || !strings.Contains(string(list), reasoning) {
+			t.Errorf("%s: %s, %v; want %s", format, list, err, want)
+		}
+	}
+	set, err := schema.NewSet(t.Context(), defs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, valid := range map[string]bool{`{"name":"Ann"}`: true, `{"name":"Ann","reasoning":"asked"}`: true, `{"reasoning":"asked"}`: false} {
+		if err := set.ValidateArguments("x", []byte(arguments)); (err == nil) != valid {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+}
+
+// A default that its own schema rejects is a problem, and is left out if the tool is accepted.
+func TestWrongDefaults(t *testing.T) {
+	for _, wrong := range []string{
+		`"page":{"type":"integer","default":"1"}`, `"sort":{"type":"string","enum":["asc","desc"],"default":""}`,
+		`"page":{"type":"integer","minimum":1,"default":0}`, `"tags":{"type":"array","default":"[]"}`,
+	} {
+		document := `[{"name":"x","handler":"ping","parameters":{"type":"object","properties":{` + wrong + `,"limit":{"type":"integer","default":50}}}}]`
+		var got string
+		o := options(nil)
+		o.Handlers["ping"] = func(_ context.Context, args json.RawMessage, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
+			got = string(args)
+			return "", nil
+		}
+		if _, err := toolbox.Parse([]byte(document), o); err == nil || !strings.Contains(err.Error(), "/default ") {
+			t.Errorf("%s: %v", wrong, err)
+		}
+		o.AllowUnchecked = true
+		if _, err := parse(t, document, o).Call(t.Context(), "x", nil); err != nil || got != `{"limit":50}` {
+			t.Errorf("%s: the tool got %s, %v", wrong, got, err)
+		}
 	}
 }
 
