@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -132,31 +133,23 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 		bad("the agent must not be nil")
 	}
 
-	for name, value := range map[string]int64{
-		"MaxBodyBytes": o.MaxBodyBytes, "MaxBytesInFlight": o.MaxBytesInFlight, "BodyTimeout": int64(o.BodyTimeout),
-		"RunTimeout": int64(o.RunTimeout), "Reserve": int64(o.Reserve),
-		"MaxRuns": int64(o.MaxRuns),
-	} {
-		if value < 0 {
-			bad("Options.%s must not be negative; use 0 for the default", name)
-		}
+	maxBody := int64(defaultMaxBody)
+	if o.InsecureNoAuth {
+		maxBody = defaultMaxOpenBody
 	}
+	if o.MaxBytesInFlight > 0 {
+		maxBody = min(maxBody, o.MaxBytesInFlight)
+	}
+	reject := func(name, rule string) { bad("Options.%s %s", name, rule) }
+	problem.Limit(reject, "MaxBodyBytes", &o.MaxBodyBytes, maxBody)
+	problem.Limit(reject, "MaxBytesInFlight", &o.MaxBytesInFlight, max(defaultMaxInFlight, o.MaxBodyBytes))
+	problem.Limit(reject, "BodyTimeout", &o.BodyTimeout, defaultBodyTimeout)
+	problem.Limit(reject, "RunTimeout", &o.RunTimeout, defaultRunTimeout)
+	problem.Limit(reject, "Reserve", &o.Reserve, defaultReserve)
+	problem.Limit(reject, "MaxRuns", &o.MaxRuns, 0)
 	if o.MaxBytesInFlight > 0 && o.MaxBodyBytes > o.MaxBytesInFlight {
 		bad("Options.MaxBytesInFlight (%d) must not be less than MaxBodyBytes (%d)", o.MaxBytesInFlight, o.MaxBodyBytes)
 	}
-	if o.MaxBodyBytes == 0 {
-		o.MaxBodyBytes = defaultMaxBody
-		if o.InsecureNoAuth {
-			o.MaxBodyBytes = defaultMaxOpenBody
-		}
-		if o.MaxBytesInFlight > 0 {
-			o.MaxBodyBytes = min(o.MaxBodyBytes, o.MaxBytesInFlight)
-		}
-	}
-	o.MaxBytesInFlight = cmp.Or(o.MaxBytesInFlight, max(defaultMaxInFlight, o.MaxBodyBytes))
-	o.BodyTimeout = cmp.Or(o.BodyTimeout, defaultBodyTimeout)
-	o.RunTimeout = cmp.Or(o.RunTimeout, defaultRunTimeout)
-	o.Reserve = cmp.Or(o.Reserve, defaultReserve)
 	if o.RunTimeout > maxRunTimeout {
 		bad("Options.RunTimeout is %s; the platform allows at most %.0f s", o.RunTimeout, maxRunTimeout.Seconds())
 	}

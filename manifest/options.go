@@ -78,20 +78,6 @@ func (o *Options) withDefaults() (Options, []Problem) {
 	reject := func(field, format string, args ...any) {
 		problems.Add("invalid_option", "", "Options."+field+" "+format, args...)
 	}
-	duration := func(field string, d *time.Duration, def time.Duration) {
-		if *d < 0 {
-			reject(field, "must not be negative; use 0 for the default of %v", def)
-		} else if *d == 0 {
-			*d = def
-		}
-	}
-	count := func(field string, n *int, def int) {
-		if *n < 0 {
-			reject(field, "must not be negative; use 0 for the default of %d", def)
-		} else if *n == 0 {
-			*n = def
-		}
-	}
 	absolute := func(field, dir string) string {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
@@ -110,10 +96,11 @@ func (o *Options) withDefaults() (Options, []Problem) {
 	default:
 		c.WorkDir = absolute("WorkDir", ".")
 	}
-	duration("Timeout", &c.Timeout, 30*time.Second)
-	duration("Grace", &c.Grace, 500*time.Millisecond)
-	count("MaxStdout", &c.MaxStdout, 1<<20)
-	count("MaxParallel", &c.MaxParallel, 16)
+	limit := func(name, rule string) { reject(name, "%s", rule) }
+	problem.Limit(limit, "Timeout", &c.Timeout, 30*time.Second)
+	problem.Limit(limit, "Grace", &c.Grace, 500*time.Millisecond)
+	problem.Limit(limit, "MaxStdout", &c.MaxStdout, 1<<20)
+	problem.Limit(limit, "MaxParallel", &c.MaxParallel, 16)
 	if c.Output < SingleLineJSON || c.Output > Text {
 		reject("Output", "must be SingleLineJSON, AnyJSON or Text")
 	}

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -101,16 +101,9 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	if !httpcall.VisibleASCII(token) {
 		problems = append(problems, errors.New("the run token must be a non-empty string of visible ASCII characters"))
 	}
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{
-		{"AttemptTimeout", int64(o.AttemptTimeout)}, {"MaxAttempts", int64(o.MaxAttempts)},
-	} {
-		if n.value < 0 {
-			problems = append(problems, errors.New("Options."+n.name+" must not be negative; use 0 for the default"))
-		}
-	}
+	reject := func(name, rule string) { problems = append(problems, errors.New("Options."+name+" "+rule)) }
+	problem.Limit(reject, "AttemptTimeout", &o.AttemptTimeout, defaultAttemptTimeout)
+	problem.Limit(reject, "MaxAttempts", &o.MaxAttempts, defaultMaxAttempts)
 	if len(problems) > 0 {
 		return nil, localError(CodeOptions, "", errors.Join(problems...))
 	}
@@ -125,13 +118,13 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		onRunOver:      o.OnRunOver,
 	}
 	r.caller = httpcall.Client{
-		Transport: o.Transport, Peer: peer, Timeout: cmp.Or(o.AttemptTimeout, defaultAttemptTimeout),
+		Transport: o.Transport, Peer: peer, Timeout: o.AttemptTimeout,
 		MaxBytes: httpcall.AnswerBytes,
 	}
 	if r.caller.Transport == nil {
 		r.caller.Transport = sharedTransport()
 	}
-	r.repeats = httpcall.Policy{Peer: peer, MaxAttempts: cmp.Or(o.MaxAttempts, defaultMaxAttempts)}
+	r.repeats = httpcall.Policy{Peer: peer, MaxAttempts: o.MaxAttempts}
 	if o.TransientClasses == nil {
 		r.transient = defaultTransientClasses
 	}

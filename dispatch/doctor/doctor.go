@@ -40,6 +40,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
@@ -308,11 +309,9 @@ func (c *checkup) mistakes() (list []error) {
 			bad("Options.ProxyBase %s", must)
 		}
 	}
-	if c.opts.Timeout < 0 || c.opts.LateCallWait < 0 {
-		bad("Options.Timeout or Options.LateCallWait is negative")
-	}
-	c.opts.Timeout = cmp.Or(c.opts.Timeout, 10*time.Second)
-	c.opts.LateCallWait = cmp.Or(c.opts.LateCallWait, 500*time.Millisecond)
+	reject := func(name, rule string) { bad("Options.%s %s", name, rule) }
+	problem.Limit(reject, "Timeout", &c.opts.Timeout, 10*time.Second)
+	problem.Limit(reject, "LateCallWait", &c.opts.LateCallWait, 500*time.Millisecond)
 	for _, name := range c.opts.Scenarios {
 		if !slices.Contains(Scenarios(), name) {
 			bad("Options.Scenarios has the unknown name %q; Scenarios returns the names", name)

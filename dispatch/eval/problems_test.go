@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -76,11 +77,11 @@ func TestBadOptions(t *testing.T) {
 	want := []string{
 		`Options.Trials: 10001 is not from 1 to 10000`,
 		`Options.Shard: "3/2" is not i/n with i from 1 to n, such as 2/4`,
-		`Options.Parallel: -1 is negative: leave it 0 for the default`,
-		`Options.UserTimeout: -1ns is negative: leave it 0 for the default`,
-		`Options.Budget.Calls: -1 is negative: leave it 0 for the default`,
-		`Options.Budget.Tokens: -2 is negative: leave it 0 for the default`,
-		`Options.Budget.Time: -3ns is negative: leave it 0 for the default`,
+		fmt.Sprintf("Options.Parallel: must not be negative; use 0 for the default of %d", runtime.GOMAXPROCS(0)),
+		`Options.UserTimeout: must not be negative; use 0 for the default of 1m0s`,
+		`Options.Budget.Calls: must not be negative; use 0 for no limit`,
+		`Options.Budget.Tokens: must not be negative; use 0 for no limit`,
+		`Options.Budget.Time: must not be negative; use 0 for no limit`,
 		`Options.AgentVersion: "v\xff" is not in UTF-8`,
 		`Options.GraderVersion: "g\xff" is not in UTF-8`,
 		`Options.UserVersion: "u\xff" is not in UTF-8`,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -48,14 +49,7 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 		opts = *o
 	}
 	problems := problems{}
-	opts.check(&problems)
-	if opts.Parallel <= 0 {
-		opts.Parallel = runtime.GOMAXPROCS(0)
-	}
-	opts.Trials = max(opts.Trials, 1)
-	if opts.UserTimeout <= 0 {
-		opts.UserTimeout = defaultUserTimeout
-	}
+	opts.complete(&problems)
 	named, ids, first := make([]Case, len(cases)), make([]string, len(cases)), map[string]int{}
 	for i, c := range cases {
 		named[i], ids[i] = c, c.ID
@@ -78,30 +72,24 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 	return opts, named, problems.err()
 }
 
-// check reports which options cannot be used.
-func (o *Options) check(problems *problems) {
+// complete sets the defaults, and reports which options cannot be used.
+func (o *Options) complete(problems *problems) {
 	bad := func(member, format string, args ...any) {
 		problems.member(invalidOptions, "Options."+member, format, args...)
 	}
 	if o.Trials < 0 || o.Trials > maxTrials {
 		bad("Trials", "%d is not from 1 to %d", o.Trials, maxTrials)
 	}
+	o.Trials = max(o.Trials, 1)
 	if _, ok := parseShard(o.Shard); !ok {
 		bad("Shard", "%s is not i/n with i from 1 to n, such as 2/4", shown(o.Shard))
 	}
-	for _, negative := range []struct {
-		member string
-		is     bool
-		value  any
-	}{
-		{"Parallel", o.Parallel < 0, o.Parallel}, {"UserTimeout", o.UserTimeout < 0, o.UserTimeout},
-		{"Budget.Calls", o.Budget.Calls < 0, o.Budget.Calls}, {"Budget.Tokens", o.Budget.Tokens < 0, o.Budget.Tokens},
-		{"Budget.Time", o.Budget.Time < 0, o.Budget.Time},
-	} {
-		if negative.is {
-			bad(negative.member, "%v is negative: leave it 0 for the default", negative.value)
-		}
-	}
+	reject := func(name, rule string) { bad(name, "%s", rule) }
+	problem.Limit(reject, "Parallel", &o.Parallel, runtime.GOMAXPROCS(0))
+	problem.Limit(reject, "UserTimeout", &o.UserTimeout, defaultUserTimeout)
+	problem.Limit(reject, "Budget.Calls", &o.Budget.Calls, 0)
+	problem.Limit(reject, "Budget.Tokens", &o.Budget.Tokens, 0)
+	problem.Limit(reject, "Budget.Time", &o.Budget.Time, 0)
 	for _, version := range [][2]string{
 		{"AgentVersion", o.AgentVersion}, {"GraderVersion", o.GraderVersion}, {"UserVersion", o.UserVersion},
 	} {

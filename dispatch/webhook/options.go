@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,11 +99,10 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	}
 	o := &h.opts
 	var ps problems
-	checkOption(&ps, o.Timeout < 0, "Timeout must not be negative; use 0 for the default")
-	checkOption(&ps, o.MaxBodyBytes < 0, "MaxBodyBytes must not be negative; use 0 for the default")
-	checkOption(&ps, o.BodyTimeout < 0, "BodyTimeout must not be negative; use 0 for the default")
-	o.Timeout, o.BodyTimeout = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.BodyTimeout, 30*time.Second)
-	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 1<<20)
+	reject := func(name, rule string) { checkOption(&ps, true, "%s %s", name, rule) }
+	problem.Limit(reject, "Timeout", &o.Timeout, 30*time.Second)
+	problem.Limit(reject, "MaxBodyBytes", &o.MaxBodyBytes, 1<<20)
+	problem.Limit(reject, "BodyTimeout", &o.BodyTimeout, 30*time.Second)
 	if o.Logger == nil {
 		o.Logger = discardLogger
 	}

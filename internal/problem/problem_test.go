@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/internal/problem"
 )
@@ -86,5 +88,23 @@ func TestContextCode(t *testing.T) {
 				t.Errorf("%v: code %s, want %s", err, got, want)
 			}
 		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	var got []string
+	reject := func(name, rule string) { got = append(got, name+" "+rule) }
+	limit := func(n, def int) int { problem.Limit(reject, "N", &n, def); return n }
+	wait := -time.Second
+	problem.Limit(reject, "Wait", &wait, 30*time.Second)
+	for _, tt := range []struct{ n, def, want int }{{0, 4, 4}, {1, 4, 1}, {0, 0, 0}, {2, 0, 2}, {-1, 4, -1}, {-1, 0, -1}} {
+		if n := limit(tt.n, tt.def); n != tt.want {
+			t.Errorf("%d with the default %d: %d, want %d", tt.n, tt.def, n, tt.want)
+		}
+	}
+	want := []string{"Wait must not be negative; use 0 for the default of 30s", "N must not be negative; use 0 for the default of 4",
+		"N must not be negative; use 0 for no limit"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/restclient"
 	"github.com/toolwire/toolwire/internal/text"
@@ -82,13 +83,16 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if o != nil {
 		opts = *o
 	}
+	var limits, found []Problem
+	problem.Limit(limitIn(&limits), "Timeout", &opts.Timeout, 30*time.Second)
+	problem.Limit(limitIn(&limits), "MaxAttempts", &opts.MaxAttempts, 4)
+	problem.Limit(limitIn(&limits), "MaxResponseBytes", &opts.MaxResponseBytes, 16<<20)
 	rest, url, key := restclient.New(restclient.Options{
 		BaseURL: baseURL, Example: "https://aip.example.com", Path: "tools", Key: apiKey, Header: "X-Api-Key",
-		Peer: "the catalog", Transport: opts.Transport, Timeout: cmp.Or(opts.Timeout, 30*time.Second),
-		MaxBytes: int64(cmp.Or(opts.MaxResponseBytes, 16<<20)), MaxAttempts: cmp.Or(opts.MaxAttempts, 4),
+		Peer: "the catalog", Transport: opts.Transport, Timeout: opts.Timeout,
+		MaxBytes: int64(opts.MaxResponseBytes), MaxAttempts: opts.MaxAttempts,
 		Logger: opts.Logger, Name: "catalog",
 	})
-	var found []Problem
 	for _, must := range url {
 		found = append(found, at("baseURL", "url", must))
 	}
@@ -98,10 +102,7 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if !slices.Contains([]string{"", "tool_type", "type"}, opts.TypeField) {
 		found = append(found, at("TypeField", ruleEnum, `must be "tool_type" or "type"`))
 	}
-	found = append(found, opts.Plugin.problems("/Plugin")...)
-	found = append(found, negative("Timeout", int64(opts.Timeout))...)
-	found = append(found, negative("MaxAttempts", int64(opts.MaxAttempts))...)
-	found = append(found, negative("MaxResponseBytes", int64(opts.MaxResponseBytes))...)
+	found = append(append(found, opts.Plugin.problems("/Plugin")...), limits...)
 	if len(found) > 0 {
 		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: found}
 	}

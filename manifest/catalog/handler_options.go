@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -109,14 +109,13 @@ func (h *Handler) configure() error {
 	if o.Put < PutByBody || o.Put > PutMerge {
 		mistake("Put", ruleEnum, "must be PutByBody, PutReplace or PutMerge")
 	}
-	mistakes = append(mistakes, negative("MaxDescription", int64(o.MaxDescription))...)
-	mistakes = append(mistakes, negative("BodyTimeout", int64(o.BodyTimeout))...)
+	problem.Limit(limitIn(&mistakes), "MaxDescription", &o.MaxDescription, 0)
+	problem.Limit(limitIn(&mistakes), "BodyTimeout", &o.BodyTimeout, 30*time.Second)
 	mistakes = append(mistakes, o.Plugin.problems("/Plugin")...)
 	if len(mistakes) > 0 {
 		return &Error{Code: CodeOptions, Message: "the handler cannot be created", Problems: mistakes}
 	}
 	o.InsecureAccount = strings.ToLower(o.InsecureAccount)
-	o.BodyTimeout = cmp.Or(o.BodyTimeout, 30*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/manifest/catalog/internal/python"
 )
 
@@ -158,7 +159,9 @@ func (o *PluginOptions) needsEntryPoint() (needs, ok bool) {
 
 // problems returns the mistakes in the options, at pointers below the pointer of o.
 func (o *PluginOptions) problems(pointer string) []Problem {
-	ps := negative("MaxBytes", int64(o.MaxBytes))
+	var ps []Problem
+	most := o.MaxBytes // see limit for the default
+	problem.Limit(limitIn(&ps), "MaxBytes", &most, defaultMaxPlugin)
 	if _, ok := o.needsEntryPoint(); !ok {
 		ps = append(ps, at("ServerVersion", "version", `must be a version such as "v0.1.84"`))
 	}

@@ -288,12 +288,9 @@ const (
 	textType      = "must be native or custom"
 )
 
-// negative returns the problem of a limit below 0.
-func negative(field string, limit int64) []Problem {
-	if limit >= 0 {
-		return nil
-	}
-	return []Problem{at(field, ruleNegative, "must not be negative; use 0 for the default")}
+// limitIn returns a function for [problem.Limit] that adds to problems.
+func limitIn(problems *[]Problem) func(name, rule string) {
+	return func(name, rule string) { *problems = append(*problems, at(name, ruleNegative, rule)) }
 }
 
 func (ps *problems) require(p Patch) {

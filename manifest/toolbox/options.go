@@ -104,18 +104,14 @@ func (o *Options) withDefaults() (c Options, problems problem.List[Problem]) {
 		}
 	}
 	c.Handlers = handlers
-	if problem := c.Agent.problem(); problem != "" {
-		reject("Agent %s", problem)
+	if rule := c.Agent.problem(); rule != "" {
+		reject("Agent %s", rule)
 	}
 	c.Agent.Context = slices.Clone(c.Agent.Context)
 	if c.Secret != "" && !httpserve.UsableSecret(c.Secret) {
 		reject("Secret has white space around it or contains control characters; a header cannot carry it")
 	}
-	if c.Timeout < 0 {
-		reject("Timeout must not be negative; use 0 for the default of 60s")
-	} else if c.Timeout == 0 {
-		c.Timeout = 60 * time.Second
-	}
+	problem.Limit(func(name, rule string) { reject("%s %s", name, rule) }, "Timeout", &c.Timeout, 60*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -116,7 +116,7 @@ func TestEval(t *testing.T) {
 		{"too many trials", []string{"-trials", "10001"}, 2, []string{"toolwire eval: -trials: 10001 is not from 1 to 10000"}},
 		{"shard without results", []string{"-shard", "1/2"}, 2, []string{"toolwire eval: -shard needs -results"}},
 		{"negative budgets", []string{"-max-calls", "-1", "-max-tokens", "-2", "-max-time", "-3s"}, 2, []string{
-			"-max-calls: -1 is negative", "-max-tokens: -2 is negative", "-max-time: -3s is negative"}},
+			"-max-calls: must not be negative", "-max-tokens: must not be negative", "-max-time: must not be negative"}},
 		{"a column in capitals", []string{"-dataset", file("Says.csv", "user,Says\na,b\n")}, 2, []string{"  1     1  Says    did you mean says? Nothing reads this column; -ignore-column accepts it as something else\n"}},
 		{"a foreign column", []string{"-dataset", file("foreign.csv", "user,__expected,says\na,b,c\n")}, 2, []string{"  1     1  __expected  nothing checks this column: did you mean says?"}},
 		{"the same, accepted", []string{"-dataset", file("foreign.csv", "user,__expected,says\na,b,order\n"), "-ignore-column", "__expected"}, 0, []string{"\nchecked: says in 1 of 1 row\n"}},
