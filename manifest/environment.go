@@ -39,13 +39,11 @@ func (c *checker) envPassthrough(v json.RawMessage) []string {
 
 // distinct keeps the first of equal names.
 type distinct struct {
-	names   []string
-	known   map[string]bool
-	lookups int // counted for tests
+	names []string
+	known map[string]bool
 }
 
 func (d *distinct) add(name string) {
-	d.lookups++
 	if d.known[name] {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -90,11 +91,33 @@ var toolRows = []row{
 		client := must(catalog.NewClient("https://api.example.com", "key", &catalog.ClientOptions{Transport: answers(items)}))
 		return func() { _, _ = client.List(context.Background(), "") }
 	}},
+	{"catalog.CheckPlugin", "fields", 20000, checking(`f"{`)},
+	{"catalog.CheckPlugin", "brackets", 20000, checking("(")},
+	{"catalog.CheckPlugin", "names", 20000, checking(`'\N{`)},
+	{"catalog.CheckPlugin", "blocks", 5000, checking("class A(B):pass\n")},
+	{"catalog.CheckPlugin", "spaces", 50000, checking("\\\n ")},
+	{"redact.Set.Redact", "itself", 50000, hiding(strings.Repeat("/~", 2000) + "b")},
+	{"redact.Set.Redact", "half escapes", 50000, hiding(strings.Repeat("u00", 1300) + "b")},
+	{"redact.Set.Redact", "percents", 50000, hiding(strings.Repeat("%4", 2000) + "b")},
+	{"redact.Set.Redact", "letters", 50000, hiding(strings.Repeat("a", 4000) + "b")},
 	{"catalog.AddEntryPoint", "one list", 1000, over(func(n int) string { return strings.Repeat("class A(B):\n    name = 'a'\n", n) },
 		func(doc []byte) { _, _ = catalog.AddEntryPoint(doc) })},
 	{"ledger.NewState", "distinct", 2000, func(n int) func() { return func() { state(n, `"m%d":{"a":1}`) } }},
 	{"ledger.State.Apply", "distinct", 2000, applying(`"id%d"`)},
 	{"ledger.State.Apply", "one list", 2000, applying(`"id"`)},
+}
+
+// checking returns a reader of sources in Python.
+func checking(piece string) func(n int) func() {
+	return over(func(n int) string { return strings.Repeat(piece, n) }, func(doc []byte) { _, _ = catalog.CheckPlugin("a.py", doc, nil) })
+}
+
+// hiding returns a reader of texts that nearly are the secret, again and again.
+func hiding(secret string) func(n int) func() {
+	return func(n int) func() {
+		set, text := redact.New(secret), strings.Repeat(strings.TrimSuffix(secret, "b")[:6], n)
+		return func() { set.Redact(text) }
+	}
 }
 
 // answers is a transport that answers every request with 200 and this body.

@@ -74,7 +74,7 @@ func (f *forms) add(secret string) {
 		if !slices.Contains(f.raw, form) {
 			f.raw = append(f.raw, form)
 		}
-		if bare, _ := unescape(form, new(int)); bare != "" && !slices.Contains(f.bare, bare) {
+		if bare, _ := unescape(form); bare != "" && !slices.Contains(f.bare, bare) {
 			f.bare = append(f.bare, bare)
 		}
 	}
@@ -130,25 +130,20 @@ func (s *Set) Redact(text string) string {
 	if s == nil {
 		return text
 	}
-	return s.redact(text, new(int))
-}
-
-// redact adds the number of its steps to steps.
-func (s *Set) redact(text string, steps *int) string {
 	var hidden spans
 	forms := s.forms.Reveal()
 	for _, form := range forms.raw {
 		var found spans
-		find(text, form, steps, found.add)
-		hidden = hidden.union(found, steps)
+		find(text, form, found.add)
+		hidden = hidden.union(found)
 	}
 	if strings.ContainsAny(text, `\%~`) {
-		bare, origin := unescape(text, steps)
+		bare, origin := unescape(text)
 		for _, form := range forms.bare {
 			var found spans
 			begin, end := origin, origin
-			find(bare, form, steps, func(from, to int) { found.add(begin.offset(from, steps), end.offset(to, steps)) })
-			hidden = hidden.union(found, steps)
+			find(bare, form, func(from, to int) { found.add(begin.offset(from), end.offset(to)) })
+			hidden = hidden.union(found)
 		}
 	}
 	return hidden.apply(text)
@@ -168,13 +163,12 @@ func (s *spans) add(from, to int) {
 	*s = append(*s, span{from, to})
 }
 
-func (s spans) union(other spans, steps *int) spans {
+func (s spans) union(other spans) spans {
 	if len(other) == 0 {
 		return s
 	}
 	var all spans
 	for len(s)+len(other) > 0 {
-		*steps++
 		if len(s) == 0 || len(other) > 0 && other[0].from < s[0].from {
 			s, other = other, s
 		}
@@ -201,7 +195,7 @@ func (s spans) apply(text string) string {
 }
 
 // find reports every occurrence of form in text, including overlapping ones (Knuth, Morris and Pratt).
-func find(text, form string, steps *int, found func(from, to int)) {
+func find(text, form string, found func(from, to int)) {
 	first := strings.Index(text, form)
 	if first < 0 {
 		return
@@ -210,20 +204,16 @@ func find(text, form string, steps *int, found func(from, to int)) {
 	border[0] = -1
 	for i, k := 0, -1; i < len(form); i++ {
 		for k >= 0 && form[i] != form[k] {
-			*steps++
 			k = border[k]
 		}
-		*steps++
 		k++
 		border[i+1] = k
 	}
 	matched := 0
 	for i := first; i < len(text); i++ {
 		for matched >= 0 && (matched == len(form) || text[i] != form[matched]) {
-			*steps++
 			matched = border[matched]
 		}
-		*steps++
 		if matched++; matched == len(form) {
 			found(i+1-len(form), i+1)
 		}

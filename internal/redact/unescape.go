@@ -10,12 +10,11 @@ import (
 // JSON Pointer. A character that an escape stands for may complete another escape, which is undone,
 // too. No escape begins within another, so their order does not matter. origin has the offset in
 // the text of each byte that is left, and at its end where the last one ended.
-func unescape(text string, steps *int) (bare string, origin offsets) {
+func unescape(text string) (bare string, origin offsets) {
 	left := make([]byte, 0, len(text))
 	start := 0
 	for i := range len(text) {
 		for c := text[i]; c != '\\'; {
-			*steps++
 			origin.set(len(left), start)
 			left = append(left, c)
 			meant, size := lastEscape(left)
@@ -24,7 +23,7 @@ func unescape(text string, steps *int) (bare string, origin offsets) {
 				break
 			}
 			left = left[:len(left)-size]
-			c, start = meant, origin.cut(len(left), steps)
+			c, start = meant, origin.cut(len(left))
 		}
 	}
 	origin.set(len(left), start)
@@ -44,10 +43,10 @@ func (o *offsets) set(index, offset int) {
 }
 
 // cut forgets the index and what is behind it. It returns the offset that the index had.
-func (o *offsets) cut(index int, steps *int) int {
+func (o *offsets) cut(index int) int {
 	n := len(*o) - 1
-	for ; (*o)[n].index > index; n-- {
-		*steps++
+	for (*o)[n].index > index {
+		n--
 	}
 	offset := (*o)[n].offset + index - (*o)[n].index
 	if (*o)[n].index < index {
@@ -58,9 +57,8 @@ func (o *offsets) cut(index int, steps *int) int {
 }
 
 // offset returns the offset of an index, and forgets what is before it.
-func (o *offsets) offset(index int, steps *int) int {
+func (o *offsets) offset(index int) int {
 	for len(*o) > 1 && (*o)[1].index <= index {
-		*steps++
 		*o = (*o)[1:]
 	}
 	return (*o)[0].offset + index - (*o)[0].index

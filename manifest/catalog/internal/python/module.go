@@ -31,19 +31,12 @@ type Import struct{ Module, Name, As string }
 
 // Read reads a source of valid UTF-8 without NUL and byte order mark. The error is an [*Error].
 func Read(source []byte) (*Module, error) {
-	mod, _, err := read(source)
-	return mod, err
-}
-
-// read is Read. It also returns the number of bytes that it read, which is a small multiple of the
-// length.
-func read(source []byte) (_ *Module, reads int, _ error) {
 	mod := &structure{blocks: []block{{kind: moduleBlock}}}
 	s := &scanner{src: source, mod: mod}
 	if err := s.scan(); err != nil {
-		return nil, s.reads, err
+		return nil, err
 	}
-	return &mod.Module, s.reads, nil
+	return &mod.Module, nil
 }
 
 // block is the owner of the lines of one indentation.

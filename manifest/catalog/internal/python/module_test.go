@@ -138,18 +138,3 @@ class Brief[T: int]: n = 'a'; m = f(B)
 		t.Errorf("the module is\n\t%+v, want\n\t%+v", got, want)
 	}
 }
-
-// However a source repeats itself, each of its bytes is looked at a few times.
-func TestReadTakesLinearWork(t *testing.T) {
-	for _, unit := range []string{"(", "()", `f"{`, `f'''{f"{`, "{x:", "'", "'''", "'a' ", `\`, "\\\n", "\\\r",
-		"if x:\n ", "a=1;", "a=1\n", "B,", "@a\n",
-		"class A(B):pass\n", `\x41`, `\N{`, "a ", "a", "1_", "0x1_", "\r", "\n", "\f", " ", "\t", "#", "#\n", "名", ". ",
-		"f'{x!r:>{w}}'"} {
-		for _, begin := range []string{"", "class A(", "f'", "'", "if x:\n", "x = ("} {
-			source := begin + strings.Repeat(unit, 64<<10/len(unit))
-			if reads := python.Reads([]byte(source)); reads > 16*len(source) {
-				t.Errorf("%q and many %q: %d reads for %d bytes", begin, unit, reads, len(source))
-			}
-		}
-	}
-}

@@ -69,8 +69,6 @@ type scanner struct {
 	any  bool
 	line line
 	mod  *structure
-
-	reads int // bytes that were read, for tests
 }
 
 // fail returns an error at a position.
@@ -87,7 +85,6 @@ func (s *scanner) fail(pos int, format string, args ...any) error {
 
 // at returns the byte that many places ahead, 0 beyond the end. Sources contain no NUL.
 func (s *scanner) at(ahead int) byte {
-	s.reads++
 	if s.pos+ahead < len(s.src) {
 		return s.src[s.pos+ahead]
 	}
