@@ -25,7 +25,7 @@ type row struct {
 // called with t.mu held. The work is linear.
 func (t *Transcript) rows() []row {
 	var rows []row
-	m := newMatcher(t.groups)
+	m := newRecordedCalls(t.groups)
 	slices.SortStableFunc(t.labels, func(a, b *label) int { return a.position.compare(b.position) })
 	for _, l := range t.labels {
 		for _, message := range l.messages {
@@ -39,7 +39,7 @@ func (t *Transcript) rows() []row {
 	for _, g := range t.groups {
 		r := row{Message: Message{Role: RoleAssistant}, position: position{g.at, g.calls[0].index}}
 		for _, c := range g.calls {
-			if m.told[c] {
+			if m.found[c] {
 				continue
 			}
 			if m.ids[c.id] {
@@ -54,38 +54,40 @@ func (t *Transcript) rows() []row {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return a.position.compare(b.position) })
-	dropTold(rows)
+	dropAnswered(rows)
 	return rows
 }
 
-// dropTold drops the recorded results of calls that have a result of the agent's. A result belongs to
+// dropAnswered drops the recorded results of calls that have a result of the agent's. A result belongs to
 // the last message before it that has a call with its id, and there to the first such call.
-func dropTold(rows []row) {
+func dropAnswered(rows []row) {
 	type key struct {
 		label *label
 		id    string
 	}
-	open := map[key][]**call{} // calls without a result
-	for _, r := range rows {
-		for i, c := range slices.Backward(r.ToolCalls) {
+	type place struct{ row, call int }
+	open := map[key][]place{} // calls without a result, the next to get one last
+	for i, r := range rows {
+		for n, c := range slices.Backward(r.ToolCalls) {
 			k := key{r.label, c.ID}
-			open[k] = append(open[k], &r.results[i])
+			open[k] = append(open[k], place{i, n})
 		}
 		if r.Role == RoleTool {
 			k := key{r.label, r.ToolCallID}
 			if last := len(open[k]) - 1; last >= 0 {
-				*open[k][last] = nil
+				at := open[k][last]
+				rows[at.row].results[at.call] = nil
 				open[k] = open[k][:last]
 			}
 		}
 	}
 }
 
-// A matcher finds the recorded calls that the agent told, each once, in the order in which they began.
-type matcher struct {
+// recordedCalls are found by the calls that the agent told, each once, in the order in which they began.
+type recordedCalls struct {
 	calls  map[callKey][]*call
 	hashes bool // some calls can be found by their hash only
-	told   map[*call]bool
+	found  map[*call]bool
 	ids    map[string]bool // of the calls that were told
 }
 
@@ -95,8 +97,8 @@ type callKey struct{ actor, id, tool string }
 
 const anyActor = "\x00" // no label
 
-func newMatcher(groups []*group) *matcher {
-	m := &matcher{calls: map[callKey][]*call{}, told: map[*call]bool{}, ids: map[string]bool{}}
+func newRecordedCalls(groups []*group) *recordedCalls {
+	m := &recordedCalls{calls: map[callKey][]*call{}, found: map[*call]bool{}, ids: map[string]bool{}}
 	for _, g := range groups {
 		slices.SortStableFunc(g.calls, func(a, b *call) int { return cmp.Compare(a.index, b.index) })
 		for _, c := range g.calls {
@@ -118,7 +120,7 @@ func newMatcher(groups []*group) *matcher {
 
 // find returns the recorded calls that were told, or nil for those that were not recorded. A call of the
 // same actor comes first.
-func (m *matcher) find(actor string, told []ToolCall) []*call {
+func (m *recordedCalls) find(actor string, told []ToolCall) []*call {
 	found := make([]*call, len(told))
 	for i, c := range told {
 		m.ids[c.ID] = true
@@ -137,12 +139,12 @@ func (m *matcher) find(actor string, told []ToolCall) []*call {
 }
 
 // take returns the first call with a key that was not told before, or nil.
-func (m *matcher) take(k callKey) *call {
+func (m *recordedCalls) take(k callKey) *call {
 	for len(m.calls[k]) > 0 {
 		c := m.calls[k][0]
 		m.calls[k] = m.calls[k][1:]
-		if !m.told[c] {
-			m.told[c] = true
+		if !m.found[c] {
+			m.found[c] = true
 			return c
 		}
 	}

@@ -60,7 +60,7 @@ func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMes
 	r := m.Do(ctx, Call{ID: runctx.CallID(ctx), Tool: name, Args: args})
 	if toolresult.Failed(r.Output) {
 		return nil, &Error{Code: CodeToolFailed, Tool: name, Message: "the tool reported a failure",
-			detail: "the output reports a failure; show Error.ToolResult to the model", output: r.Output}
+			detail: "the output reports a failure; show Error.ToolResult to the model", reply: reply{output: r.Output}}
 	}
 	return r.Output, r.Err
 }
@@ -139,7 +139,7 @@ func (m *Manifest) unknown(name string) *Error {
 	e := &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + text.Cut(name, 100),
 		detail: fmt.Sprintf("unknown tool; the manifest declares %s, and names are case-sensitive", text.Plural(len(m.tools), "tool"))}
 	for _, t := range m.tools {
-		e.tools = append(e.tools, t.name)
+		e.reply.tools = append(e.reply.tools, t.name)
 	}
 	return e
 }

@@ -68,7 +68,7 @@ func (c *checker) check(index int, d *declaration) *tool {
 
 // reject adds a problem of the current tool. place is a JSON Pointer into the tool.
 func (c *checker) reject(place, code, format string, args ...any) {
-	c.problems.AddTool(c.name, code, pointer(c.index, place), "%s"+format, append([]any{at(c.index, c.name)}, args...)...)
+	c.problems.AddTool(c.name, code, pointer(c.index, place), "%s", at(c.index, c.name)+fmt.Sprintf(format, args...))
 }
 
 func pointer(index int, place string) string { return "/tools/" + strconv.Itoa(index) + place }

@@ -59,10 +59,15 @@ type Error struct {
 	// context.DeadlineExceeded.
 	Err error
 
-	detail string   // replaces Message in the text of the error
-	tools  []string // all names of tools, for CodeUnknownTool
-	output []byte   // of the tool, for CodeToolFailed
-	object []byte   // the JSON value that the tool gave as its error; at most maxMessage bytes
+	detail string // replaces Message in the text of the error
+	reply  reply  // what the model reads beside Message and Hint
+}
+
+// A reply is what [Error.ToolResult] shows that is not a field of the error.
+type reply struct {
+	output json.RawMessage // the whole, if not nil: the output of a tool that reports its failure in it
+	object json.RawMessage // in place of Message: the JSON value that the tool gave, of at most maxMessage bytes
+	tools  []string        // all names of tools, for CodeUnknownTool
 }
 
 // Error returns the problems one per line, in the documented words, or a text that names the tool
@@ -107,8 +112,8 @@ const (
 // If the tool wrote its error as JSON, "error" is that value, unless it exceeds 1,000 bytes. For a
 // larger object, it is the object's member "message" or "error", or else the exit status.
 func (e *Error) ToolResult() json.RawMessage {
-	if e.output != nil {
-		return e.output
+	if e.reply.output != nil {
+		return e.reply.output
 	}
 	var w rawjson.Object
 	switch e.Code {
@@ -118,8 +123,8 @@ func (e *Error) ToolResult() json.RawMessage {
 		w.PutText("error", toolresult.TextFailed)
 		return w.Bytes()
 	}
-	if len(e.object) > 0 {
-		w.Put("error", e.object)
+	if e.reply.object != nil {
+		w.Put("error", e.reply.object)
 	} else {
 		w.Put("error", rawjson.Quote(text.Cut(e.Message, maxMessage)))
 	}
@@ -127,7 +132,7 @@ func (e *Error) ToolResult() json.RawMessage {
 		w.Put("hint", rawjson.Quote(text.Cut(e.Hint, maxMessage)))
 	}
 	var names []json.RawMessage
-	for _, name := range e.tools[:min(len(e.tools), maxNames)] {
+	for _, name := range e.reply.tools[:min(len(e.reply.tools), maxNames)] {
 		names = append(names, rawjson.Quote(text.Cut(name, 200)))
 	}
 	if names != nil {

@@ -61,7 +61,7 @@ func (e *Error) read(stderr []byte) bool {
 		return true
 	}
 	if line := rawjson.Compact(reason); len(line) <= maxMessage {
-		e.object = line
+		e.reply.object = line
 		e.Message = string(line)
 		return true
 	}

@@ -104,10 +104,14 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 	a := t.called.Arguments(whole)
 	end.Reasoning = a.Reasoning
 	// Handlers and Options.Transport are the host's code.
-	result, failure := toolcall.Run(ctx, b.loop, a, func(ctx context.Context) (json.RawMessage, *toolcall.Failure) {
+	type answer struct {
+		result json.RawMessage
+		failed *Error // of a webhook
+	}
+	got, failure := toolcall.Run(ctx, b.loop, a, func(ctx context.Context) (answer, *toolcall.Failure) {
 		if t.run != nil {
 			text, err := t.run(ctx, a.Filled(), b.agent, t.Tool)
-			return encode(text), toolcall.FailureOf(err)
+			return answer{result: encode(text)}, toolcall.FailureOf(err)
 		}
 		definition, sent := t.bare, a.Bare
 		if rawjson.Kind(rawjson.Member(whole, "reasoning")) == '"' {
@@ -115,25 +119,20 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 		}
 		result, failed := b.post(ctx, definition, t.URL, sent)
 		if failed != nil {
-			ended := failed.Code == CodeCanceled || failed.Code == CodeDeadline
-			return nil, &toolcall.Failure{Code: ofWebhook, Err: failed, Silent: ended}
+			return answer{failed: failed}, &toolcall.Failure{Silent: failed.Code == CodeCanceled || failed.Code == CodeDeadline}
 		}
-		return result, nil
+		return answer{result: result}, nil
 	})
 	switch {
 	case failure == nil:
-		return result, nil
-	case failure.Code == ofWebhook:
-		e, _ := failure.Err.(*Error)
-		return nil, e
+		return got.result, nil
+	case got.failed != nil:
+		return nil, got.failed
 	case failure.Code == toolcall.Canceled:
 		return nil, contextError(failure.Err, "the call")
 	}
 	return nil, &Error{Code: Code(failure.Code), Message: failure.Message, Err: failure.Err}
 }
-
-// ofWebhook is the code of a failure whose Err is the [*Error] of the call.
-const ofWebhook = "webhook"
 
 // contextError returns the error of a call or list whose context ended with err.
 func contextError(err error, what string) *Error {
