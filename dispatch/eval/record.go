@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,31 +179,18 @@ func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
 	return encodeLine(r)
 }
 
-// hide returns compact JSON without the secrets in its strings. Names of members that consist of
-// lower-case letters and underscores stay: all names of this format do.
+// hide returns JSON without the secrets in its strings. Names of members that consist of lower-case
+// letters and underscores stay: all names of this format do.
 func hide(raw json.RawMessage, secrets *redact.Set) json.RawMessage {
-	out := make([]byte, 0, len(raw))
-	for {
-		begin := bytes.IndexByte(raw, '"') + 1
-		if begin == 0 {
-			return append(out, raw...)
+	out, done := make([]byte, 0, len(raw)), 0
+	rawjson.Strings(raw, func(from, to int, name bool) {
+		said := string(raw[from:to])
+		if !name || strings.Trim(said, formatLetters) != "" {
+			said = secrets.Redact(said)
 		}
-		end := begin
-		for raw[end] != '"' {
-			if raw[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		out = append(out, raw[:begin]...)
-		if text := string(raw[begin:end]); raw[end+1] == ':' && strings.Trim(text, formatLetters) == "" {
-			out = append(out, text...)
-		} else {
-			out = append(out, secrets.Redact(text)...)
-		}
-		raw = raw[end:]
-		out, raw = append(out, '"'), raw[1:]
-	}
+		out, done = append(append(out, raw[done:from]...), said...), to
+	})
+	return append(out, raw[done:]...)
 }
 
 // formatLetters are the letters of names in a file of results.

@@ -169,6 +169,21 @@ func End(doc []byte, at int) int {
 	return tokenEnd(doc, at)
 }
 
+// Strings calls f for each string of a valid document, in its order. The string is written between the
+// quotation marks as doc[from:to]; name reports whether it is the name of a member.
+func Strings(doc []byte, f func(from, to int, name bool)) {
+	for at := 0; at < len(doc); at++ {
+		if doc[at] != '"' {
+			continue
+		}
+		from := at + 1
+		at = quotedEnd(doc, at)
+		next := Space(doc, at)
+		f(from, at-1, next < len(doc) && doc[next] == ':')
+		at--
+	}
+}
+
 // quotedEnd returns where the string ends that begins at doc[at]. It is valid, so only its quotes
 // and escapes are looked for.
 func quotedEnd(doc []byte, at int) int {

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -132,23 +131,19 @@ func indented(s string) (out []byte) {
 	if len(s) > 256<<10 || rawjson.Check([]byte(s), rawjson.Limits{Mode: rawjson.Liberal, Depth: 64}) != nil {
 		return nil
 	}
-	var compact bytes.Buffer
-	if json.Compact(&compact, []byte(s)) != nil {
-		return nil
-	}
 	level := 0
 	line := func() {
 		out = append(out, '\n')
 		out = append(out, strings.Repeat("  ", level)...)
 	}
-	for value := compact.Bytes(); len(value) > 0; {
+	for value := rawjson.Compact([]byte(s)); len(value) > 0; {
 		n := 1
 		switch value[0] {
 		case '"':
-			n = quoted(value)
+			n = rawjson.End(value, 0)
 			out = append(out, value[:n]...)
 		case '{', '[':
-			if n = closed(value[:min(len(value), max(width-2*level, 0))]); n > 0 {
+			if n = rawjson.End(value, 0); n <= width-2*level {
 				out = append(out, value[:n]...)
 				break
 			}
@@ -169,36 +164,6 @@ func indented(s string) (out []byte) {
 		value = value[n:]
 	}
 	return out
-}
-
-// closed returns the length of the object or array at the beginning of s, or 0 if it does not end in s.
-func closed(s []byte) int {
-	for i, level := 0, 0; i < len(s); i++ {
-		switch s[i] {
-		case '"':
-			i += quoted(s[i:]) - 1
-		case '{', '[':
-			level++
-		case '}', ']':
-			if level--; level == 0 {
-				return i + 1
-			}
-		}
-	}
-	return 0
-}
-
-// quoted returns the length of the string at the beginning of s, or of s if the string does not end in it.
-func quoted(s []byte) int {
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(s)
 }
 
 // Size formats a number of bytes for people.
