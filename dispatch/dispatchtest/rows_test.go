@@ -187,14 +187,7 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// failingWriter fails each write.
-type failingWriter struct{ err error }
-
-func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
-
-// The timeline that is written is the beginning of the printed result, without secrets. The error of the
-// writer is returned.
-func TestWriteTimeline(t *testing.T) {
+func TestRowsHaveNoSecrets(t *testing.T) {
 	target := dispatchtest.Target{
 		AuthValue: "Bearer s3cr3t-token",
 		Agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -203,21 +196,8 @@ func TestWriteTimeline(t *testing.T) {
 		},
 		Options: &dispatch.Options{Tokens: []string{"s3cr3t-token"}},
 	}
-	result := dispatchtest.Run(t, target, task())
-	var b strings.Builder
-	if err := result.WriteTimeline(&b); err != nil || !strings.Contains(b.String(), "\ncall       get_order {\"id\":\"[redacted]\"}\n") ||
-		!strings.HasPrefix(result.String(), b.String()) {
-		t.Errorf("%v\n%s\nof\n%s", err, &b, result)
-	}
-	b.Reset()
-	if err := result.Log.WriteTimeline(&b); err != nil || b.String() != result.Log.String() || !strings.HasPrefix(b.String(), "call ") {
-		t.Errorf("%v\n%s\nof\n%s", err, &b, &result.Log)
-	}
-	broken := failingWriter{errors.New("the disk is full")}
-	for _, err := range []error{result.WriteTimeline(broken), result.Log.WriteTimeline(broken)} {
-		if !errors.Is(err, broken.err) {
-			t.Error(err)
-		}
+	if text := dispatchtest.Run(t, target, task()).String(); !strings.Contains(text, "\ncall       get_order {\"id\":\"[redacted]\"}\n") {
+		t.Error(text)
 	}
 }
 

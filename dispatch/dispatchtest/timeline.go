@@ -3,7 +3,6 @@ package dispatchtest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,11 +62,7 @@ func (r *Result) print(cause string) string {
 	return b.String()
 }
 
-// WriteTimeline writes the rows of [Result.String] to w: what happened, without the changes of the
-// ledger, the final response and the verdict.
-func (r *Result) WriteTimeline(w io.Writer) error {
-	return timeline.Fprint(w, r.timeline())
-}
+var _ = timeline.Made((*Result).timeline)
 
 // timeline returns the rows of the log, and one for each exchange with the agent, request to a model and
 // wait. They have no secrets.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
 )
@@ -28,7 +29,7 @@ const maxRuns = 200
 //go:embed html
 var htmlFiles embed.FS
 
-var htmlTemplates = template.Must(timeline.Templates().Funcs(template.FuncMap{
+var htmlTemplates = template.Must(runhtml.Templates().Funcs(template.FuncMap{
 	"percent": percent,
 	"points":  func(r Rate) string { return minus(r.points()) },
 	"time":    shortTime,
@@ -255,7 +256,7 @@ func (p *htmlPage) line(text string) string {
 	for _, secrets := range p.hidden {
 		text = secrets.Redact(text)
 	}
-	return new(timeline.Texts).Line(text)
+	return new(runhtml.Texts).Line(text)
 }
 
 // clean prepares a table. A value of a column links to the cases that have it.
@@ -436,7 +437,7 @@ func (p *htmlPage) write(w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	sheet := timeline.Style + string(style)
+	sheet := runhtml.Style + string(style)
 	_, _ = fmt.Fprintf(w, `<!doctype html>
 <html lang="en">
 <head>

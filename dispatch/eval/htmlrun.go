@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
 )
@@ -16,7 +17,7 @@ import (
 // Bounds of a run that is shown in full.
 const (
 	maxText     = 2 << 10  // bytes of each text
-	maxTexts    = 48 << 10 // bytes of all texts, see timeline.Texts.Budget
+	maxTexts    = 48 << 10 // bytes of all texts, see runhtml.Texts.Budget
 	maxRows     = 100      // of the timeline
 	maxMessages = 50
 	maxEntries  = 100 // changes of the ledger, findings
@@ -45,7 +46,7 @@ func (t *htmlTrial) Short() string {
 
 // htmlRun is a run that is shown in full.
 type htmlRun struct {
-	*timeline.Run
+	*runhtml.Run
 	Why          timeline.Text // the whole reason
 	Differ       []htmlMismatch
 	AgentError   timeline.Text
@@ -116,7 +117,7 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	if result == nil || err != nil {
 		return nil, err
 	}
-	texts := &timeline.Texts{Secrets: p.secrets, Most: maxText, Budget: maxTexts, Prefix: anchor + "/"}
+	texts := &runhtml.Texts{Secrets: p.secrets, Most: maxText, Budget: maxTexts, Prefix: anchor + "/"}
 	r := &htmlRun{Why: texts.Text("reason", t.Reason), AgentError: texts.Text("agent-error", result.AgentError)}
 	for i, m := range differ {
 		r.Differ = append(r.Differ, htmlMismatch{
@@ -127,7 +128,6 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 		return nil, err
 	}
 	run := timeline.Of(result)
-	r.Run = &run
 	if slices.ContainsFunc(differ, func(m Mismatch) bool { return m.Actual == text.Cut(p.secrets.Redact(result.FinalResponse), maxText) }) {
 		run.Final = timeline.Text{} // the page shows it as what was not expected
 	}
@@ -140,11 +140,11 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	for i := range run.Rows {
 		run.Rows[i].Bound(maxOfCall)
 	}
-	r.Messages, r.MoreMessages = timeline.First(r.Messages, maxMessages)
-	r.Changes, r.MoreChanges = timeline.First(r.Changes, maxEntries)
-	r.Problems, r.MoreProblems = timeline.First(r.Problems, maxEntries)
-	r.Faults, r.MoreFaults = timeline.First(r.Faults, maxListed)
-	texts.Prepare(r.Run)
+	run.Messages, r.MoreMessages = timeline.First(run.Messages, maxMessages)
+	run.Changes, r.MoreChanges = timeline.First(run.Changes, maxEntries)
+	run.Problems, r.MoreProblems = timeline.First(run.Problems, maxEntries)
+	run.Faults, r.MoreFaults = timeline.First(run.Faults, maxListed)
+	r.Run = texts.Prepare(run)
 	return r, nil
 }
 

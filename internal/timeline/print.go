@@ -132,3 +132,23 @@ func (r *Row) Tokens() string {
 func milliseconds(d time.Duration, digits int) string {
 	return fmt.Sprintf("%.*f ms", digits, float64(d)/float64(time.Millisecond))
 }
+
+// Milliseconds returns a duration in milliseconds as a Duration.
+func Milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// Length formats a duration for people.
+func Length(d time.Duration) string {
+	switch {
+	case d < 10*time.Microsecond:
+		return "0 ms"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+}

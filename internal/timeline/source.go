@@ -1,31 +1,19 @@
 package timeline
 
-import "io"
+// maker is the key of the function that makes the run of a *T.
+type maker[T any] struct{}
 
-// A Source is a log or a result of a test kit. Its WriteTimeline calls [Fprint].
-type Source interface {
-	WriteTimeline(w io.Writer) error
+var makers = map[any]any{}
+
+// Made registers how the run of a *T is made, for [Of]. Test kits call it when they are initialized: no method
+// of theirs can return a run, because a type of an internal package has no place in exported signatures.
+func Made[T any](run func(*T) Run) struct{} {
+	makers[maker[T]{}] = run
+	return struct{}{}
 }
 
-// Of returns the run that a source writes. No method of a test kit can return it, because a type of an
-// internal package has no place in exported signatures. So [Fprint] gives it to the writer of Of as it is.
-func Of(s Source) Run {
-	var taken taker
-	_ = s.WriteTimeline(&taken) // never fails
-	return Run(taken)
-}
-
-// taker is the writer of [Of].
-type taker Run
-
-func (*taker) Write(p []byte) (int, error) { return len(p), nil }
-
-// Fprint writes the rows of a run as [Print] prints them. The writer of [Of] takes the run instead.
-func Fprint(w io.Writer, r Run) error {
-	if taken, ok := w.(*taker); ok {
-		*taken = taker(r)
-		return nil
-	}
-	_, err := io.WriteString(w, Print(r.Rows))
-	return err
+// Of returns the run of a log or a result of a test kit.
+func Of[T any](source *T) Run {
+	run, _ := makers[maker[T]{}].(func(*T) Run)
+	return run(source)
 }

@@ -1,10 +1,9 @@
 // Package timeline shows runs: what happened, in its order, and how long it took. A [Run] has plain
-// values, so that every package can make one. [Print] writes its rows for a terminal, and the templates
-// of [Templates] write the whole run as HTML in the style [Style].
+// values, so that every package can make one. [Print] writes its rows for a terminal, and package runhtml
+// writes the whole run for pages.
 //
 // Package proxytest makes the rows of what a proxy saw, and package dispatchtest adds what it knows of
-// the run. The values of a Run come from outside as they are. [Print] bounds and cleans them; for HTML,
-// [Texts.Prepare] does that and hides secrets, and html/template escapes the rest.
+// the run. The values of a Run come from outside as they are; Print bounds and cleans them.
 package timeline
 
 import (
@@ -20,17 +19,14 @@ import (
 type Run struct {
 	Live  bool // in progress
 	Began time.Time
-	Took  time.Duration // the scale of the bars; Prepare makes it at least the end of the last row
+	Took  time.Duration // so far, of a run in progress
 	Rows  []Row
-	Tree  []*Row // Rows, and SubAgent with the rows of each sub-agent; Prepare sets it
-	Final Text   // the final response
+	Final Text // the final response
 
 	Changes  []Change // of the ledger
 	Messages []Message
 	Problems []Problem
 	Faults   []string
-
-	Prefix string // of the ids of elements; Prepare sets it
 }
 
 // A Kind is what a row is about.
@@ -48,7 +44,6 @@ const (
 	Telemetry    Kind = "telemetry"
 	RefusedTrace Kind = "trace-refused"
 	RefusedPath  Kind = "path-refused" // a request to a path that is not served
-	SubAgent     Kind = "agent"        // only in Tree
 )
 
 // Row is one entry of the timeline. Kind says which fields are set.
@@ -91,26 +86,12 @@ type Row struct {
 
 	// How many more there were before Bound.
 	MoreAttempts, MoreSteps, MoreNotes, MoreWrites int
-
-	// What Prepare sets: the element and a link to it, the time since the beginning of the run, the bars, and
-	// how far the row is nested. Of a sub-agent: its rows, how many of them are calls, how many have a
-	// failure, and whether they are shown at first.
-	ID, Link      string
-	Since         time.Duration
-	Bars          []Bar
-	Depth         int
-	Rows          []*Row
-	Calls, Failed int
-	Unfolded      bool
-
-	below map[string]*Row // of a sub-agent: those below it that are at work, by their labels
 }
 
 // Attempt is one request of a call.
 type Attempt struct {
 	N      int
 	At     time.Time
-	Since  time.Duration // the beginning of the run; Prepare sets it
 	Took   time.Duration
 	Status int
 	Class  string
@@ -170,15 +151,15 @@ func (r *Row) Violated() bool {
 	return slices.ContainsFunc(r.Writes, func(w Write) bool { return len(w.Violations) > 0 })
 }
 
-// exchange reports whether the row is about a request to the agent.
-func (r *Row) exchange() bool { return r.Kind == Ping || r.Kind == Dispatch || r.Kind == Answer }
+// Exchange reports whether the row is about a request to the agent.
+func (r *Row) Exchange() bool { return r.Kind == Ping || r.Kind == Dispatch || r.Kind == Answer }
 
 // Arrange sorts rows by their order. An event that was sent late goes back to where it occurred, but
 // not to before its dispatch.
 func Arrange(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Order, b.Order) })
 	for i, row := range rows {
-		for ; row.Late != "" && i > 0 && !rows[i-1].exchange() && rows[i-1].At.After(row.At); i-- {
+		for ; row.Late != "" && i > 0 && !rows[i-1].Exchange() && rows[i-1].At.After(row.At); i-- {
 			rows[i], rows[i-1] = rows[i-1], row
 		}
 	}
@@ -210,8 +191,8 @@ func (r *Run) Redact(secrets *redact.Set) {
 	})
 }
 
-// change replaces all texts: short ones by line, and others by text.
-func (r *Run) change(line func(string) string, text func(Text) Text) {
+// Change replaces all texts: short ones by line, and others by text.
+func (r *Run) Change(line func(string) string, text func(Text) Text) {
 	r.Final = text(r.Final)
 	r.changeRows(line, text)
 	for i := range r.Changes {

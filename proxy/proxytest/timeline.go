@@ -3,7 +3,6 @@ package proxytest
 import (
 	"cmp"
 	"encoding/json"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +17,7 @@ import (
 // where it occurred. It is safe to print to a terminal.
 func (r *Log) String() string { return timeline.Print(r.timeline().Rows) }
 
-// WriteTimeline writes [Log.String] to w.
-func (r *Log) WriteTimeline(w io.Writer) error { return timeline.Fprint(w, r.timeline()) }
+var _ = timeline.Made((*Log).timeline)
 
 // timeline returns a row for each call with all its attempts and one for each trace event, in the order of
 // arrival.

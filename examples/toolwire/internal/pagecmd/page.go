@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/timeline"
 )
 
@@ -51,7 +52,7 @@ func (s *summary) matches(query, status string) bool {
 // page is the page of a run.
 type page struct {
 	summary
-	*timeline.Run
+	*runhtml.Run
 	Warnings []string
 	Doing    string // what a run in progress waits for
 	Models   string // what is known of the agent's requests to models
@@ -102,7 +103,7 @@ type failures struct {
 	To    string // what to do
 }
 
-func summarize(f facts, t *timeline.Texts) summary {
+func summarize(f facts, t *runhtml.Texts) summary {
 	return summary{
 		ID: f.id, Title: t.Line(f.task.Instruction), URL: t.Line(f.task.URL), Sample: f.task.Sample, Status: inProgress,
 		Started: f.started, Duration: f.ended.Sub(f.started), Calls: len(f.log.Calls),
@@ -111,7 +112,7 @@ func summarize(f facts, t *timeline.Texts) summary {
 
 // build makes the page of a run, which is in progress if live is set.
 func build(f facts, live bool) *page {
-	t := &timeline.Texts{Secrets: f.secrets, Links: fmt.Sprintf("/runs/%d/text/", f.id), Whole: map[string]string{}}
+	t := &runhtml.Texts{Secrets: f.secrets, Links: fmt.Sprintf("/runs/%d/text/", f.id), Whole: map[string]string{}}
 	p := &page{summary: summarize(f, t), Timeout: f.task.runTimeout, Strict: f.task.Strict}
 	if f.task.AuthValue != "" {
 		p.Auth = cmp.Or(f.task.AuthHeader, "Authorization")
@@ -131,16 +132,15 @@ func build(f facts, live bool) *page {
 	if live {
 		run.Live, run.Took = true, p.Duration
 	}
-	t.Prepare(&run)
-	p.Run = &run
+	p.Run = t.Prepare(run)
 	if f.refused > 0 {
 		p.Faults = append(p.Faults,
 			fmt.Sprintf("requests that were refused and not kept: %d; the page keeps %d requests and %s of one run",
-				f.refused, f.bounds.requests, timeline.Size(int(f.bounds.bytes))))
+				f.refused, f.bounds.requests, runhtml.Size(int(f.bounds.bytes))))
 	}
 	p.Traces, p.Telemetry = len(f.log.Traces), len(f.log.Telemetry)
-	for i := range run.Rows {
-		p.count(&run.Rows[i])
+	for i := range p.Rows {
+		p.count(&p.Rows[i].Row)
 	}
 	p.explain()
 	before, _ := json.Marshal(f.before) // a snapshot is JSON
@@ -161,7 +161,7 @@ func doing(turn, turns int) string {
 }
 
 // take adds the result of a run that is over.
-func (p *page) take(t *timeline.Texts, result *dispatchtest.Result) {
+func (p *page) take(t *runhtml.Texts, result *dispatchtest.Result) {
 	p.Status = completed
 	if !result.OK() {
 		class := cmp.Or(string(result.ErrorClass), string(result.StandIn))
@@ -180,14 +180,14 @@ func (p *page) take(t *timeline.Texts, result *dispatchtest.Result) {
 	}
 }
 
-func newExchange(t *timeline.Texts, name, key string, ex dispatchtest.Exchange) exchange {
+func newExchange(t *runhtml.Texts, name, key string, ex dispatchtest.Exchange) exchange {
 	answer := t.JSON(key+"-answer", json.RawMessage(ex.Body)) // shown as it is if it is not JSON
 	return exchange{name, t.JSON(key+"-request", ex.Request), ex.Status, answer, timeline.Milliseconds(ex.TookMS)}
 }
 
 // explain sets what the page says about what it does not show.
 func (p *page) explain() {
-	answered := slices.ContainsFunc(p.Rows, func(row timeline.Row) bool { return row.Model != "" || row.Tokens() != "" })
+	answered := slices.ContainsFunc(p.Rows, func(row runhtml.Row) bool { return row.Model != "" || row.Tokens() != "" })
 	switch {
 	case answered:
 		p.Models = "Requests to models do not pass here. What is known about them is in the metadata of the answer."

@@ -15,7 +15,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runctx"
-	"github.com/toolwire/toolwire/internal/timeline"
+	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -141,7 +141,7 @@ func (r *record) summary() summary {
 		return r.page.summary
 	}
 	f := r.now()
-	return summarize(f, &timeline.Texts{Secrets: f.secrets})
+	return summarize(f, &runhtml.Texts{Secrets: f.secrets})
 }
 
 // serveProxy serves the run's proxy.

@@ -23,6 +23,7 @@ import (
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -35,7 +36,7 @@ var static embed.FS
 //go:embed templates
 var templateFiles embed.FS
 
-var templates = template.Must(timeline.Templates().Funcs(template.FuncMap{
+var templates = template.Must(runhtml.Templates().Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
 	"when":    func(t time.Time) string { return t.Format("2 Jan 2006, 15:04:05 MST") },
 	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
@@ -94,7 +95,7 @@ func (s *server) handler() http.Handler {
 	}
 	mux.HandleFunc("GET /static/run.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = io.WriteString(w, timeline.Style)
+		_, _ = io.WriteString(w, runhtml.Style)
 	})
 	mux.HandleFunc("/api/odyssey-proxy/runs/{id}/", s.proxy)
 	mux.HandleFunc("/api/odyssey-proxy/", func(w http.ResponseWriter, r *http.Request) {
@@ -214,7 +215,7 @@ type shownTool struct {
 
 // showTools returns the tools with these names. Tools that are only behaviors have no declaration.
 func showTools(names []string, declared []schema.Tool) (list []shownTool) {
-	texts := &timeline.Texts{}
+	texts := &runhtml.Texts{}
 	for _, name := range names {
 		shown := shownTool{Name: texts.Line(name)}
 		if i := slices.IndexFunc(declared, func(t schema.Tool) bool { return t.Name == name }); i >= 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/timeline"
+	"github.com/toolwire/toolwire/internal/runhtml"
 )
 
 // The pages have the style of runs, whose colours are readable, and no colours of their own.
@@ -19,7 +19,7 @@ func TestStyle(t *testing.T) {
 		}
 	}
 	resp, css := l.do(l.request(http.MethodGet, "/static/run.css", ""))
-	if css != timeline.Style || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/css") {
+	if css != runhtml.Style || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/css") {
 		t.Errorf("status %d, %d bytes, %v", resp.StatusCode, len(css), resp.Header)
 	}
 	own, err := static.ReadFile("static/style.css")

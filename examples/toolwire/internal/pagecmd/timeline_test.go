@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -233,7 +234,7 @@ func TestAdvice(t *testing.T) {
 		{timeline.Attempt{Status: 429, Class: "rate_limited"}, "rate_limited", "More than 60 requests"},
 		{timeline.Attempt{Status: 418}, "status 418", "The timeline has the reason"},
 	} {
-		p := &page{Run: &timeline.Run{}}
+		p := &page{Run: &runhtml.Run{}}
 		p.count(&timeline.Row{Name: "get_order", Attempts: []timeline.Attempt{tt.attempt, tt.attempt}})
 		if len(p.Failures) != 1 || p.Failures[0].Count != 2 || p.Failures[0].Class != tt.class || !strings.Contains(p.Failures[0].To, tt.to) {
 			t.Errorf("%+v: %+v", tt.attempt, p.Failures)

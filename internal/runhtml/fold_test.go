@@ -1,4 +1,4 @@
-package timeline
+package runhtml
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/timeline"
 )
 
 // Bars are on one scale, from the beginning of the run to the end of the last row: calls at once overlap,
@@ -14,17 +16,16 @@ import (
 func TestBars(t *testing.T) {
 	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
-	run := Run{Began: began, Rows: []Row{
-		{Kind: Dispatch, Key: "dispatch", At: at(0), Took: time.Second},
-		{Kind: Call, Key: "a", At: at(100), Attempts: []Attempt{{At: at(100), Took: 400 * time.Millisecond, OK: true}}},
-		{Kind: Call, Key: "b", At: at(300), Attempts: []Attempt{
+	run := (&Texts{Prefix: "x/"}).Prepare(timeline.Run{Began: began, Rows: []timeline.Row{
+		{Kind: timeline.Dispatch, Key: "dispatch", At: at(0), Took: time.Second},
+		{Kind: timeline.Call, Key: "a", At: at(100), Attempts: []timeline.Attempt{{At: at(100), Took: 400 * time.Millisecond, OK: true}}},
+		{Kind: timeline.Call, Key: "b", At: at(300), Attempts: []timeline.Attempt{
 			{At: at(300), Took: 100 * time.Millisecond}, {At: at(600), Took: 200 * time.Millisecond, OK: true}}},
-		{Kind: Model, Key: "open", At: at(500), Open: true},
-		{Kind: Model, Key: "busy", At: at(999), Status: 529},
-		{Kind: Trace, Key: "before", At: at(-100)},
-		{Kind: Answer, Key: "answer", At: at(1000), Took: time.Second},
-	}}
-	(&Texts{Prefix: "x/"}).Prepare(&run)
+		{Kind: timeline.Model, Key: "open", At: at(500), Open: true},
+		{Kind: timeline.Model, Key: "busy", At: at(999), Status: 529},
+		{Kind: timeline.Trace, Key: "before", At: at(-100)},
+		{Kind: timeline.Answer, Key: "answer", At: at(1000), Took: time.Second},
+	}})
 	want := [][]Bar{
 		{{false, 0, 1000}}, {{false, 100, 400}}, {{true, 300, 100}, {false, 600, 200}}, {{false, 500, 500}}, {{true, 994, 6}},
 		{{false, 0, 6}}, nil,
@@ -61,19 +62,19 @@ func TestRowsFoldByTheirSubAgents(t *testing.T) {
 		{"labels that begin alike", "dispatch call:a call:ab call:a answer", "dispatch -a[call call] -ab[call] answer"},
 		{"a run that goes on", "live dispatch call:a call:b", "dispatch +a[call] +b[call]"},
 	} {
-		var run Run
+		var plain timeline.Run
 		rest, live := strings.CutPrefix(tt.rows, "live ")
-		run.Live = live
+		plain.Live = live
 		for i, word := range strings.Fields(rest) {
 			kind, actor, _ := strings.Cut(word, ":")
 			kind, failed := strings.CutSuffix(kind, "!")
-			row := Row{Kind: Kind(kind), Key: strconv.Itoa(i), Actor: actor, Status: 200}
-			if row.Kind == Call {
-				row.Attempts = []Attempt{{OK: !failed}}
+			row := timeline.Row{Kind: timeline.Kind(kind), Key: strconv.Itoa(i), Actor: actor, Status: 200}
+			if row.Kind == timeline.Call {
+				row.Attempts = []timeline.Attempt{{OK: !failed}}
 			}
-			run.Rows = append(run.Rows, row)
+			plain.Rows = append(plain.Rows, row)
 		}
-		(&Texts{}).Prepare(&run)
+		run := new(Texts).Prepare(plain)
 		if got := treeOf(run.Tree); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
 		}
@@ -97,16 +98,15 @@ func treeOf(rows []*Row) string {
 func TestTheRowOfASubAgent(t *testing.T) {
 	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
-	run := Run{Began: began, Took: time.Second, Rows: []Row{
-		{Kind: Dispatch, Key: "1", At: began, Took: time.Second},
-		{Kind: Call, Key: "2", Actor: "s/a", At: at(100), Took: 200 * time.Millisecond, Attempts: []Attempt{{OK: true}}},
-		{Kind: Model, Key: "3", Actor: "s/a", At: at(200), Took: 300 * time.Millisecond, Status: 529},
-		{Kind: Model, Key: "4", Actor: "s/a", At: at(200), Took: time.Millisecond, Status: 200, InputTokens: 7, OutputTokens: 5},
-		{Kind: Call, Key: "5", Actor: "s/b", At: at(900), Open: true, Attempts: []Attempt{{}}},
-		{Kind: Call, Key: "6", Actor: "s/b", At: at(950), Source: "error", Reason: "no response", Attempts: []Attempt{{OK: true}}},
-		{Kind: Trace, Key: "7", Actor: "s/b/c/d/e/f/g/h", At: at(990)},
-	}}
-	(&Texts{Prefix: "x/"}).Prepare(&run)
+	run := (&Texts{Prefix: "x/"}).Prepare(timeline.Run{Began: began, Took: time.Second, Rows: []timeline.Row{
+		{Kind: timeline.Dispatch, Key: "1", At: began, Took: time.Second},
+		{Kind: timeline.Call, Key: "2", Actor: "s/a", At: at(100), Took: 200 * time.Millisecond, Attempts: []timeline.Attempt{{OK: true}}},
+		{Kind: timeline.Model, Key: "3", Actor: "s/a", At: at(200), Took: 300 * time.Millisecond, Status: 529},
+		{Kind: timeline.Model, Key: "4", Actor: "s/a", At: at(200), Took: time.Millisecond, Status: 200, InputTokens: 7, OutputTokens: 5},
+		{Kind: timeline.Call, Key: "5", Actor: "s/b", At: at(900), Open: true, Attempts: []timeline.Attempt{{}}},
+		{Kind: timeline.Call, Key: "6", Actor: "s/b", At: at(950), Source: "error", Reason: "no response", Attempts: []timeline.Attempt{{OK: true}}},
+		{Kind: timeline.Trace, Key: "7", Actor: "s/b/c/d/e/f/g/h", At: at(990)},
+	}})
 	first, second := run.Tree[1], run.Tree[2]
 	if got := first.Summary(); got != "1 call, 1 failure, 7 tokens in, 5 out, 400 ms" || first.ID != "x/2-agent" || first.Link != "#x/2-agent" {
 		t.Errorf("%s %s", first.ID, got)
@@ -117,11 +117,11 @@ func TestTheRowOfASubAgent(t *testing.T) {
 	if got := second.Summary(); got != "2 calls, 1 failure, 100 ms" {
 		t.Error(got)
 	}
-	deep := Run{}
+	plain := timeline.Run{}
 	for label := "a"; len(label) < 20; label += "/a" {
-		deep.Rows = append(deep.Rows, Row{Kind: Call, Actor: label})
+		plain.Rows = append(plain.Rows, timeline.Row{Kind: timeline.Call, Actor: label})
 	}
-	(&Texts{}).Prepare(&deep)
+	deep := new(Texts).Prepare(plain)
 	if last := deep.Rows[len(deep.Rows)-1].Depth; last != 5 {
 		t.Errorf("the deepest row is at %d", last)
 	}
@@ -131,23 +131,23 @@ func TestTheRowOfASubAgent(t *testing.T) {
 // field it is in.
 func TestHostileTexts(t *testing.T) {
 	evil := "</script><x-evil>\u202e\x1b[2J\x00\n" + strings.Repeat("long", 10_000)
-	row := Row{
+	row := timeline.Row{
 		Actor: evil, Name: evil, Model: evil, Source: evil, Reason: evil, Policy: evil, From: evil, To: evil,
-		Request: JSON("request", []byte(evil)), Response: Plain("response", evil), Input: Plain("input", evil),
-		Final: Plain("final", evil), Text: Plain("text", evil), Notes: []string{evil}, Adapter: []string{evil},
-		Attempts: []Attempt{{Status: 500, Class: evil, Reason: evil}, {OK: true}}, Writes: []Write{{What: evil, Violations: []string{evil}}},
+		Request: timeline.JSON("request", []byte(evil)), Response: timeline.Plain("response", evil), Input: timeline.Plain("input", evil),
+		Final: timeline.Plain("final", evil), Text: timeline.Plain("text", evil), Notes: []string{evil}, Adapter: []string{evil},
+		Attempts: []timeline.Attempt{{Status: 500, Class: evil, Reason: evil}, {OK: true}}, Writes: []timeline.Write{{What: evil, Violations: []string{evil}}},
 	}
-	for _, kind := range []Kind{Ping, Dispatch, Answer, Model, Wait, Call, Trace, Telemetry, RefusedTrace, RefusedPath} {
-		run := Run{Rows: []Row{row}}
+	for _, kind := range []timeline.Kind{timeline.Ping, timeline.Dispatch, timeline.Answer, timeline.Model, timeline.Wait,
+		timeline.Call, timeline.Trace, timeline.Telemetry, timeline.RefusedTrace, timeline.RefusedPath} {
+		run := timeline.Run{Rows: []timeline.Row{row}}
 		run.Rows[0].Kind = kind
-		for line := range strings.Lines(Print(run.Rows)) {
+		for line := range strings.Lines(timeline.Print(run.Rows)) {
 			if strings.ContainsAny(line, "\x00\x1b\u202e") || len(line) > 3000 || strings.HasPrefix(line, "long") {
 				t.Errorf("%s is printed as %.200q, %d bytes", kind, line, len(line))
 			}
 		}
 		var page bytes.Buffer
-		(&Texts{}).Prepare(&run)
-		if err := Templates().ExecuteTemplate(&page, "timeline", &run); err != nil {
+		if err := Templates().ExecuteTemplate(&page, "timeline", new(Texts).Prepare(run)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.ContainsAny(page.String(), "\x00\x1b\u202e") || strings.Contains(page.String(), "<x-evil") || page.Len() > 60_000 {

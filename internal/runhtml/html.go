@@ -1,15 +1,19 @@
-package timeline
+// Package runhtml shows the run of package timeline in pages: [Texts] bounds and cleans what came from
+// outside and hides secrets, [Texts.Prepare] places the rows on the scale of the run and folds those of
+// sub-agents, and the templates of [Templates] write them in the style [Style]. html/template escapes the
+// rest.
+package runhtml
 
 import (
 	"embed"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/text"
+	"github.com/toolwire/toolwire/internal/timeline"
 )
 
 // Style is the style sheet of the templates, in light and dark colours. Every colour in it is a
@@ -24,7 +28,7 @@ var files embed.FS
 // block is the argument of the template "text": a text with a label, which may be "".
 type block struct {
 	Label string
-	Text
+	timeline.Text
 }
 
 // Templates returns the templates, to which the caller adds its pages. The names of others begin with
@@ -40,10 +44,10 @@ type block struct {
 // add and named.
 func Templates() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"length": Length,
+		"length": timeline.Length,
 		"plural": text.Plural,
 		"add":    func(a, b int) int { return a + b },
-		"named":  func(label string, t Text) block { return block{label, t} },
+		"named":  func(label string, t timeline.Text) block { return block{label, t} },
 	}).ParseFS(files, "templates/*.html"))
 }
 
@@ -56,40 +60,74 @@ type Bar struct {
 // minBar is the least width of a bar, so that it can be seen.
 const minBar = 6
 
-// Prepare prepares all texts of a run for HTML, and places its rows on the scale of the run.
-func (t *Texts) Prepare(r *Run) {
-	r.Prefix = t.Prefix
-	for i := range r.Rows {
-		row := &r.Rows[i]
+// Run is a run that is prepared.
+type Run struct {
+	timeline.Run        // Took is the scale of the bars
+	Rows         []Row  // in place of those of the Run
+	Tree         []*Row // Rows, and SubAgent with the rows of each sub-agent
+	Prefix       string // of the ids of elements
+}
+
+// SubAgent is the kind of a row with the rows of a sub-agent.
+const SubAgent timeline.Kind = "agent"
+
+// Row is a row that is prepared.
+type Row struct {
+	timeline.Row
+	Attempts []Attempt // in place of those of the Row
+
+	ID, Link string        // the element, and a link to it
+	Since    time.Duration // the beginning of the run
+	Bars     []Bar
+	Depth    int // how far it is nested
+
+	// Of a sub-agent: its rows, how many of them are calls, how many have a failure, and whether they
+	// are shown at first.
+	Rows          []*Row
+	Calls, Failed int
+	Unfolded      bool
+	below         map[string]*Row // sub-agents below it that are at work, by their labels
+}
+
+// Attempt is an attempt of a call that is prepared.
+type Attempt struct {
+	timeline.Attempt
+	Since time.Duration // the beginning of the run
+}
+
+// Prepare prepares all texts of a run for HTML, and places its rows on the scale of the run. The texts of
+// plain are replaced.
+func (t *Texts) Prepare(plain timeline.Run) *Run {
+	for i := range plain.Rows {
+		row := &plain.Rows[i]
 		if len(row.Adapter) > 0 { // it has these
 			row.Notes = slices.DeleteFunc(row.Notes, func(note string) bool { return strings.HasPrefix(note, "ledger_adapter: ") })
 		}
 		switch {
 		case row.Inline:
-			row.Request = Text{}
-		case row.Kind == Ping, row.Kind == Answer: // a page shows the final response, and has bodies elsewhere
-			row.Response = Text{}
+			row.Request = timeline.Text{}
+		case row.Kind == timeline.Ping, row.Kind == timeline.Answer: // a page shows the final response, and has bodies elsewhere
+			row.Response = timeline.Text{}
 		}
 	}
-	r.change(t.Line, func(s Text) Text {
+	plain.Change(t.Line, func(s timeline.Text) timeline.Text {
 		switch {
 		case s.Empty():
-			return Text{}
+			return timeline.Text{}
 		case s.JSON:
 			return t.JSON(s.Key, json.RawMessage(s.Shown))
 		}
 		return t.Text(s.Key, s.Shown)
 	})
-	for i := range r.Rows {
+	r := &Run{Run: plain, Prefix: t.Prefix, Rows: make([]Row, len(plain.Rows))}
+	for i, from := range plain.Rows {
 		row := &r.Rows[i]
-		row.ID = t.Prefix + row.Key
-		row.Link = "#" + row.ID
-		row.Since = r.since(row.At)
-		for k := range row.Attempts {
-			row.Attempts[k].Since = r.since(row.Attempts[k].At)
+		*row = Row{Row: from, ID: t.Prefix + from.Key, Link: "#" + t.Prefix + from.Key, Since: r.since(from.At)}
+		for _, a := range from.Attempts {
+			row.Attempts = append(row.Attempts, Attempt{a, r.since(a.At)})
 		}
 		end := row.Since
-		if row.Kind != Answer { // which took the time before it
+		if row.Kind != timeline.Answer { // which took the time before it
 			end += row.Took
 		}
 		r.Took = max(r.Took, end)
@@ -98,6 +136,7 @@ func (t *Texts) Prepare(r *Run) {
 		r.Rows[i].Bars = r.bars(&r.Rows[i])
 	}
 	r.fold()
+	return r
 }
 
 // since returns how long after the start of the run something was. It is 0 for what was before.
@@ -105,7 +144,7 @@ func (r *Run) since(at time.Time) time.Duration { return max(at.Sub(r.Began), 0)
 
 // bars returns the bars of a row: one, or one for each attempt of a call.
 func (r *Run) bars(row *Row) []Bar {
-	if r.Took <= 0 || row.Kind == Answer { // its dispatch has the bar
+	if r.Took <= 0 || row.Kind == timeline.Answer { // its dispatch has the bar
 		return nil
 	}
 	bar := func(since, took time.Duration, bad bool) Bar {
@@ -114,7 +153,7 @@ func (r *Run) bars(row *Row) []Bar {
 		return Bar{bad, min(scale(since), 1000-width), width}
 	}
 	if len(row.Attempts) == 0 {
-		return []Bar{bar(row.Since, r.took(row), row.Kind == Model && row.failed())}
+		return []Bar{bar(row.Since, r.took(row), row.Kind == timeline.Model && row.failed())}
 	}
 	var list []Bar
 	for i, a := range row.Attempts {
@@ -133,24 +172,4 @@ func (r *Run) took(row *Row) time.Duration {
 		return r.Took - row.Since
 	}
 	return row.Took
-}
-
-// Milliseconds returns a duration in milliseconds as a Duration.
-func Milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
-
-// Length formats a duration for people.
-func Length(d time.Duration) string {
-	switch {
-	case d < 10*time.Microsecond:
-		return "0 ms"
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
-	case d < 100*time.Millisecond:
-		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.2f s", d.Seconds())
-	}
-	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }

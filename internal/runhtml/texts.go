@@ -1,4 +1,4 @@
-package timeline
+package runhtml
 
 import (
 	"cmp"
@@ -11,30 +11,11 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/text"
+	"github.com/toolwire/toolwire/internal/timeline"
 )
 
 // mostShown is how many bytes of a text are shown if Texts.Most is 0.
 const mostShown = 6 << 10
-
-// Text is a text of any length. Before [Texts] prepares it, Shown is the whole of it, and JSON reports
-// that it may be JSON.
-type Text struct {
-	Key   string // unique in the page
-	Shown string
-	JSON  bool
-	Cut   bool
-	Link  string // of the whole text; "" if it is not cut, or cannot be shown whole
-	Size  string // of the whole, for people
-	Tall  bool   // it may need scrolling
-}
-
-// Empty reports whether the text has no content.
-func (t Text) Empty() bool { return t.Shown == "" }
-
-// Excerpt returns the beginning of the text on one line, in at most n characters.
-func (t Text) Excerpt(n int) string {
-	return text.Line(t.Shown, n)
-}
 
 // Texts prepares texts from outside for the page of one run. The zero value can be used.
 type Texts struct {
@@ -58,23 +39,23 @@ func (t *Texts) Line(s string) string {
 }
 
 // Text prepares a text of any length. Keys are unique in a run and do not change.
-func (t *Texts) Text(key, s string) Text { return t.show(key, t.Secrets.Redact(s), nil) }
+func (t *Texts) Text(key, s string) timeline.Text { return t.show(key, t.Secrets.Redact(s), nil) }
 
 // JSON prepares JSON of any length. It is indented if it does not fit on one line.
-func (t *Texts) JSON(key string, raw json.RawMessage) Text {
+func (t *Texts) JSON(key string, raw json.RawMessage) timeline.Text {
 	if raw == nil {
-		return Text{}
+		return timeline.Text{}
 	}
 	whole := t.Secrets.Redact(string(raw))
 	return t.show(key, whole, indented(whole))
 }
 
-func (t *Texts) show(key, whole string, pretty []byte) Text {
+func (t *Texts) show(key, whole string, pretty []byte) timeline.Text {
 	shown, isJSON := whole, pretty != nil
 	if isJSON {
 		shown = string(pretty)
 	}
-	out := Text{Key: t.Prefix + key, JSON: isJSON, Size: Size(len(whole))}
+	out := timeline.Text{Key: t.Prefix + key, JSON: isJSON, Size: Size(len(whole))}
 	most := cmp.Or(t.Most, mostShown)
 	if t.Budget > 0 && t.Bytes > t.Budget {
 		most = min(most, 100)

@@ -1,9 +1,10 @@
-package timeline
+package runhtml
 
 import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/text"
+	"github.com/toolwire/toolwire/internal/timeline"
 )
 
 // fold makes the tree of the rows. The rows of a sub-agent are below one row of the kind SubAgent, at the
@@ -39,7 +40,7 @@ func (r *Row) find(row *Row) *Row {
 		return r
 	}
 	id := row.ID + "-agent"
-	agent := &Row{Kind: SubAgent, ID: id, Link: "#" + id, Actor: row.Actor, Since: row.Since}
+	agent := &Row{Row: timeline.Row{Kind: SubAgent, Actor: row.Actor}, ID: id, Link: "#" + id, Since: row.Since}
 	r.add(agent)
 	if r.below == nil {
 		r.below = map[string]*Row{}
@@ -49,7 +50,7 @@ func (r *Row) find(row *Row) *Row {
 }
 
 func (r *Row) add(row *Row) {
-	if !row.exchange() {
+	if !row.Exchange() {
 		row.Depth = min(r.Depth+1, 5)
 	}
 	r.Rows = append(r.Rows, row)
@@ -64,7 +65,7 @@ func (r *Run) sum(agent *Row, all bool) {
 		agent.Took = max(agent.Took, row.Since+r.took(row)-agent.Since)
 		agent.Calls, agent.Failed = agent.Calls+row.Calls, agent.Failed+row.Failed
 		agent.InputTokens, agent.OutputTokens = agent.InputTokens+row.InputTokens, agent.OutputTokens+row.OutputTokens
-		if row.Kind == Call {
+		if row.Kind == timeline.Call {
 			agent.Calls++
 		}
 		if row.failed() {
@@ -84,7 +85,7 @@ func (r *Row) failed() bool {
 			return true
 		}
 	}
-	return r.Kind == Model && !r.Open && r.Status/100 != 2 || r.Kind == Call && r.Result() && r.Reason != "" || r.Violated()
+	return r.Kind == timeline.Model && !r.Open && r.Status/100 != 2 || r.Kind == timeline.Call && r.Result() && r.Reason != "" || r.Violated()
 }
 
 // Summary describes what is below the row of a sub-agent.
@@ -99,5 +100,5 @@ func (r *Row) Summary() string {
 	if tokens := r.Tokens(); tokens != "" {
 		words = append(words, tokens)
 	}
-	return strings.Join(append(words, Length(r.Took)), ", ")
+	return strings.Join(append(words, timeline.Length(r.Took)), ", ")
 }
