@@ -190,16 +190,16 @@ func TestIntervalOfGroups(t *testing.T) {
 	held, without, differences := 0, 0, 0
 	for range suites {
 		e := drawnInGroups(random, 30, rate)
-		if r := e.Stats().Counted.Rate; r.Low <= 0.7 && 0.7 <= r.High {
+		if r := e.Figure("rate"); r.Low <= 0.7 && 0.7 <= r.High {
 			held++
 		}
-		if d := compare(t, e, drawnInGroups(random, 30, rate)).Counted; d.Low <= 0 && 0 <= d.High {
+		if d := compare(t, e, drawnInGroups(random, 30, rate)).Rates[0].Difference; d.Low <= 0 && 0 <= d.High {
 			differences++
 		}
 		for i := range e.Trials {
 			e.Trials[i].Group = ""
 		}
-		if r := e.Stats().Counted.Rate; r.Low <= 0.7 && 0.7 <= r.High {
+		if r := e.Figure("rate"); r.Low <= 0.7 && 0.7 <= r.High {
 			without++
 		}
 	}
@@ -217,15 +217,15 @@ func TestGroups(t *testing.T) {
 	e := run(t, obedient, cases, &eval.Options{ResultsFile: file})
 	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file)} {
 		s := e.Stats()
-		if got := s.Counted.Rate.Value; s.Cases != 5 || s.Groups != 3 || got < 0.888 || got > 0.889 || e.Cases()[0].Group != "one" || s.Counted.AllOf[0].Cases != 5 {
-			t.Errorf("%s: %+v, %+v", name, s, s.Counted)
+		if got := e.Figure("rate").Value; s.Cases != 5 || s.Groups != 3 || got < 0.888 || got > 0.889 || e.Cases()[0].Group != "one" || e.Figure("rate").Cases != 5 {
+			t.Errorf("%s: %+v, %+v", name, s, e.Figure("rate"))
 		}
 	}
 	many := drawnInGroups(rand.New(rand.NewPCG(1, 1)), 5, func() float64 { return 1 })
 	c := compare(t, many, many)
-	if c.Counted.Pairs != 25 || c.Counted.Groups != 5 || c.Bound("", 1).Gate != eval.GateUndecided ||
-		!strings.Contains(c.Counted.String(), "in 25 cases of 5 groups, ") || !strings.HasSuffix(c.Counted.String(), "a gate needs at least 6 groups") {
-		t.Errorf("%s: %s", c.Bound("", 1).Gate, c.Counted)
+	if c.Rates[0].Difference.Cases != 25 || c.Rates[0].Difference.Groups != 5 || c.Bound("", 1).Verdict != eval.Undecided ||
+		!strings.Contains(c.Rates[0].String(), "in 25 cases of 5 groups, ") || !strings.HasSuffix(c.Rates[0].String(), "a gate needs at least 6 groups") {
+		t.Errorf("%s: %s", c.Bound("", 1).Verdict, &c.Rates[0])
 	}
 	_, err := readDataset(t, "user,id,group\na,"+strings.Repeat("x", 201)+","+strings.Repeat("y", 201)+"\n").Cases(dispatchtest.Task{}, nil)
 	bad, _ := errors.AsType[*eval.Error](err)

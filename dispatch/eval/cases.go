@@ -25,7 +25,7 @@ type Case struct {
 	Name string // for reports
 
 	// Group is the same for cases that belong together, such as paraphrases of one task. If it is "",
-	// the case stands alone. See [Stats]. Without groups, and with five paraphrases of each task,
+	// the case stands alone. See [Figure]. Without groups, and with five paraphrases of each task,
 	// a 95 % interval contains the truth in about 70 %.
 	Group string
 

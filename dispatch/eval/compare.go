@@ -13,87 +13,70 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// Comparison says how a candidate differs from a baseline in the same cases. [Compare] makes it.
-type Comparison struct {
-	// Change says whether something has changed in these cases. It is Improved or Regressed if P is
-	// below 0.05 in both Counted and Dropped, in the same direction. Otherwise it is CannotTell, which
-	// does not mean that nothing has changed.
-	Change Change `json:"change"`
+// Comparisons says how a candidate differs from a baseline in the same cases. [Compare] makes it.
+type Comparisons struct {
+	// Verdict says whether something has changed in these cases. It is [Improved] or [Regressed] if P is
+	// below 0.05 for the rate whether faults count as failures or are dropped, in the same direction. Otherwise it is
+	// [CannotTell], which does not mean that nothing has changed. Reason says what it is if the faults are failures of the
+	// agent, where that matters.
+	Verdict Verdict `json:"verdict"`
+	Reason  string  `json:"reason,omitempty"`
 
-	// Counted is the mean difference of the rates of the cases, candidate minus baseline, from -1 to
-	// 1. Faults of the infrastructure count as failures in Counted. Dropped leaves them out; it is nil
-	// if then no case has trials in both experiments. See [Stats].
-	Counted Effect  `json:"counted"`
-	Dropped *Effect `json:"dropped,omitempty"`
+	// Rates compares the rates with faults counted as failures. If there are faults, it also does so with faults
+	// dropped, and then with those of the baseline and of the candidate dropped alone. Those without a case
+	// that has trials in both experiments are left out.
+	Rates []Comparison `json:"rates"`
 
-	mixed [2]*Effect // with the faults of one experiment counted, and of the other dropped: first of the candidate
+	Scores []Comparison `json:"scores,omitempty"` // that both experiments have, see [Experiment.Figures]
+	Slices []Comparison `json:"slices,omitempty"` // of the candidate's SliceBy: the rate of each, and then its scores
+	Cases  []Comparison `json:"cases"`            // the rates of each case that ran in both, the worst regression first
 
-	ungraded bool   // one of them, at least
-	faults   [2]int // of baseline and candidate, in the cases of both
-
-	// Gates lists the decisions about the margins in the candidate's GateBy, the rate first. Gate is
-	// GateFailed if one of them failed, or else GateUndecided if one is undecided. It is "" if there
-	// are none.
-	Gate  Gate         `json:"gate,omitempty"`
-	Gates []GateResult `json:"gates,omitempty"`
-
-	// Scores are the differences of the scores that both experiments have, as in [Experiment.Scores].
-	Scores []ScoreChange `json:"scores,omitempty"`
-
-	// Slices are the differences of the parts that the candidate's SliceBy names.
-	Slices []SliceChange `json:"slices,omitempty"`
-
-	// Cases are the cases that ran in both experiments, the worst regression first.
-	Cases []CaseChange `json:"cases"`
+	// Gates are the decisions about the margins in the candidate's GateBy, the rate first. Gate is [Failed] if one
+	// of them failed, or else [Undecided] if one is undecided, or else [Passed]. It is "" if there are none.
+	Gate  Verdict      `json:"gate,omitempty"`
+	Gates []Comparison `json:"gates,omitempty"`
 
 	// Missing are the ids of cases that ran in one of the experiments only. They do not count.
 	Missing []string `json:"missing,omitempty"`
+
+	columns  []string          // as the candidate's SliceBy
+	names    map[string]string // of cases
+	faults   [2]int            // of baseline and candidate, in the cases of both
+	ungraded bool              // one of them, at least
 }
 
-// Effect is a difference of two experiments in paired cases.
-type Effect struct {
-	// Rate is the difference. Its 95 % confidence interval is about all cases like these, of which
-	// these are a sample. It may contain 0 although P is small: a change in these cases does not
-	// determine the change in others.
-	Rate
+// A Comparison is the difference of a figure in the cases that two experiments have.
+type Comparison struct {
+	Baseline  Figure `json:"baseline"`
+	Candidate Figure `json:"candidate"`
 
-	// Baseline and Candidate are the rates in the cases of Pairs.
-	Baseline  Rate `json:"baseline"`
-	Candidate Rate `json:"candidate"`
+	// Difference is candidate minus baseline, of a measure as a share of the baseline: 0.1 is ten percent more. Its
+	// interval is about all cases like these, of which these are a sample. It may contain 0 although P is small: a
+	// change in these cases does not determine the change in others. Of one case it is Newcombe's.
+	Difference Figure `json:"difference"`
 
-	Pairs  int `json:"pairs"`            // cases with trials in both experiments
-	Groups int `json:"groups,omitempty"` // of these cases, as in [Stats]
+	// P is the p-value of the test that nothing has changed in these cases: that each case passes as often as
+	// before. Detectable is the smallest difference that this test finds in about four of five times, in as many
+	// trials of cases that vary as these do. Both are 0 for other figures than the rate of several cases.
+	P          float64 `json:"p,omitempty"`
+	Detectable float64 `json:"detectable,omitempty"`
 
-	// P is the p-value of the test that nothing has changed in these cases: that each case passes
-	// as often as before.
-	P float64 `json:"p"`
+	// Verdict is Improved, Regressed or CannotTell: by P for the rate of several cases, and otherwise by the interval,
+	// which misses the truth by chance in one of 20. More of a measure is a regression. Seconds have no verdict,
+	// because all trials of an experiment share the load of the machine. The verdict of a gate is Passed, Failed or
+	// Undecided, and Reason says why.
+	Verdict Verdict `json:"verdict,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
 
-	// Detectable is the smallest difference that this test finds in about four of five times, in as
-	// many trials of cases that vary as these do.
-	Detectable float64 `json:"detectable"`
+	Margin float64 `json:"margin,omitempty"` // of a gate
 }
 
-// CaseChange is the difference of one case.
-type CaseChange struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-
-	// Change is Improved or Regressed if the interval of Effect does not contain 0. This happens by
-	// chance in one of 20 cases that have not changed.
-	Change Change `json:"change"`
-
-	Baseline  Rate `json:"baseline"` // faults of the infrastructure count as failures
-	Candidate Rate `json:"candidate"`
-	Effect    Rate `json:"effect"` // candidate minus baseline, with Newcombe's interval
-}
-
-// A Change is the finding of a comparison.
-type Change string
-
+// Verdicts of comparisons.
 const (
-	Improved   Change = "improved"
-	Regressed  Change = "regressed"
-	CannotTell Change = "cannot tell"
+	Improved   Verdict = "improved"
+	Regressed  Verdict = "regressed"
+	CannotTell Verdict = "cannot tell"
+	Undecided  Verdict = "undecided" // the experiments are too small, or too unlike, for a gate to tell
 )
 
 // Compare compares two experiments with the same cases, paired by id. Whether something has changed
@@ -112,7 +95,7 @@ const (
 // The error is an [*Error] if the fingerprints differ in something other than the version of the
 // agent, if no case ran in both experiments, or if one of them was stopped at first failures, which
 // leaves no rates to compare.
-func Compare(baseline, candidate *Experiment) (*Comparison, error) {
+func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 	problems := problems{}
 	for _, e := range []struct {
 		name       string
@@ -132,7 +115,9 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	c := &Comparison{ungraded: baseline.ungraded() || candidate.ungraded()}
+	c := &Comparisons{
+		Verdict: CannotTell, columns: candidate.SliceBy, names: map[string]string{}, ungraded: baseline.ungraded() || candidate.ungraded(),
+	}
 	var pairs [][2]CaseResult
 	before := map[string]CaseResult{}
 	for _, result := range baseline.Cases() {
@@ -159,47 +144,83 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 		problems.member(invalidOptions, "candidate", "no case ran in the baseline too: cases are compared by their ids")
 		return nil, problems.err()
 	}
-	all := func(r CaseResult) int { return r.Trials }
-	sound := func(r CaseResult) int { return r.Trials - r.Faults }
-	counted, change := effect(pairs, all, all)
-	dropped, same := effect(pairs, sound, sound)
-	c.Counted, c.Dropped, c.Change = *counted, dropped, CannotTell
-	if change == same {
-		c.Change = change
-	}
-	c.mixed[0], _ = effect(pairs, sound, all)
-	c.mixed[1], _ = effect(pairs, all, sound)
 	for _, pair := range pairs {
-		c.Cases = append(c.Cases, caseChange(pair[0], pair[1]))
+		c.Cases = append(c.Cases, compareCase(*pair[0].Rate, *pair[1].Rate))
+		c.names[pair[1].ID] = pair[1].Name
 		c.faults[0], c.faults[1] = c.faults[0]+pair[0].Faults, c.faults[1]+pair[1].Faults
 	}
+	slices.SortStableFunc(c.Cases, func(a, b Comparison) int { return cmp.Compare(a.Difference.Value, b.Difference.Value) })
+	for _, faults := range [][2]string{{counted, counted}, {dropped, dropped}, {dropped, counted}, {counted, dropped}} {
+		if one, ok := compareRates(pairs, faults); ok && (faults[0]+faults[1] == counted+counted || c.faulty()) {
+			c.Rates = append(c.Rates, one)
+		}
+	}
+	c.decideVerdict()
 	c.Scores, c.Slices = compareScores(baseline, candidate), compareSlices(baseline, candidate)
-	c.decide(candidate.GateBy)
-	slices.SortStableFunc(c.Cases, func(a, b CaseChange) int { return cmp.Compare(a.Effect.Value, b.Effect.Value) })
+	for _, score := range slices.Sorted(maps.Keys(candidate.GateBy)) { // "" is the first
+		g := c.Bound(score, candidate.GateBy[score])
+		if c.Gate != Failed && (c.Gate != Undecided || g.Verdict == Failed) {
+			c.Gate = g.Verdict
+		}
+		c.Gates = append(c.Gates, g)
+	}
 	return c, nil
 }
 
 func (e *Experiment) ungraded() bool { return e.checks != nil && e.checks.Ungraded }
 
-// changeOf returns what an interval shows.
-func changeOf(r Rate) Change {
+// faulty reports whether it may matter how faults are treated.
+func (c *Comparisons) faulty() bool { return c.faults != [2]int{} }
+
+// rate returns the comparison of the rates with the faults of both treated in these ways, or nil.
+func (c *Comparisons) rate(baseline, candidate string) *Comparison {
+	for i := range c.Rates {
+		if r := &c.Rates[i]; !c.faulty() || r.Baseline.Faults == baseline && r.Candidate.Faults == candidate {
+			return r
+		}
+	}
+	return nil
+}
+
+// decideVerdict sets the verdict about the rates.
+func (c *Comparisons) decideVerdict() {
+	with := &c.Rates[0]
+	switch without := c.rate(dropped, dropped); {
+	case without != nil && without.Verdict == with.Verdict:
+		c.Verdict = with.Verdict
+	case without == nil && with.Verdict == CannotTell:
+	case with.Verdict != CannotTell:
+		c.Reason = string(with.Verdict) + " only if the faults are failures of the agent"
+	default:
+		c.Reason = string(without.Verdict) + " only if the faults are not failures of the agent"
+	}
+}
+
+// verdictOn returns what an interval shows.
+func verdictOn(f Figure) Verdict {
 	switch {
-	case r.Low > 0:
+	case f.Low > 0:
 		return Improved
-	case r.High < 0:
+	case f.High < 0:
 		return Regressed
 	}
 	return CannotTell
 }
 
-// effect compares the rates of the pairs of which both have trials, and says what the test shows. It
-// returns nil if there are none. trialsBefore and trialsAfter count the trials of a case.
-func effect(all [][2]CaseResult, trialsBefore, trialsAfter func(CaseResult) int) (*Effect, Change) {
+// compareRates compares the rates of the pairs of which both have trials, and says what the test shows. faults
+// are the treatments of the faults of both. ok is false if there are no such pairs.
+func compareRates(all [][2]CaseResult, faults [2]string) (c Comparison, ok bool) {
+	trials := func(r CaseResult, faults string) int {
+		if faults == dropped {
+			return r.Trials - r.Faults
+		}
+		return r.Trials
+	}
 	var pairs []pairedTrials
 	var before, after, differences units
 	total, totalA, totalB := 0, 0, 0
 	for _, pair := range all {
-		a, b := trialsBefore(pair[0]), trialsAfter(pair[1])
+		a, b := trials(pair[0], faults[0]), trials(pair[1], faults[1])
 		if a > 0 && b > 0 {
 			p := pairedTrials{TrialsA: a, PassedA: pair[0].Passed, TrialsB: b, PassedB: pair[1].Passed}
 			pairs = append(pairs, p)
@@ -210,74 +231,39 @@ func effect(all [][2]CaseResult, trialsBefore, trialsAfter func(CaseResult) int)
 		}
 	}
 	if len(pairs) == 0 {
-		return nil, CannotTell
+		return c, false
 	}
 	p, excess, variance := changeTest(pairs)
-	means := differences.values()
-	e := &Effect{Rate: rate(meanDifference(means, total)), Pairs: len(pairs), P: p, Detectable: detectableDifference(variance, total)}
-	e.Baseline, e.Candidate = rate(meanRate(before.values(), totalA)), rate(meanRate(after.values(), totalB))
-	if len(means) < len(pairs) {
-		e.Groups = len(means)
+	f := func(u *units, faults string, trials int) Figure {
+		return Figure{Name: "rate", Unit: share, Faults: faults}.over(u, trials)
+	}
+	c = Comparison{
+		Baseline:   f(&before, faults[0], totalA).with(meanRate(before.values(), totalA)),
+		Candidate:  f(&after, faults[1], totalB).with(meanRate(after.values(), totalB)),
+		Difference: f(&differences, "", total).with(meanDifference(differences.values(), total)),
+		P:          p, Detectable: detectableDifference(variance, total), Verdict: CannotTell,
+	}
+	if faults[0] == faults[1] {
+		c.Difference.Faults = faults[0]
 	}
 	switch {
-	case p < 0.05 && excess > 0 && e.Value > 0:
-		return e, Improved
-	case p < 0.05 && excess < 0 && e.Value < 0:
-		return e, Regressed
+	case p < 0.05 && excess > 0 && c.Difference.Value > 0:
+		c.Verdict = Improved
+	case p < 0.05 && excess < 0 && c.Difference.Value < 0:
+		c.Verdict = Regressed
 	}
-	return e, CannotTell
+	return c, true
 }
 
-// caseChange compares the trials of one case. The interval is method 10 of Newcombe, Statistics in
+// compareCase compares the rates of one case. The interval is method 10 of Newcombe, Statistics in
 // Medicine 17:873, 1998.
-func caseChange(baseline, candidate CaseResult) CaseChange {
-	a, b := *baseline.Rate, *candidate.Rate
+func compareCase(a, b Figure) Comparison {
+	c := Comparison{Baseline: a, Candidate: b, Difference: b}
 	d := b.Value - a.Value
-	c := CaseChange{ID: candidate.ID, Name: candidate.Name, Baseline: a, Candidate: b, Effect: Rate{
-		Value: d, Low: d - math.Hypot(b.Value-b.Low, a.High-a.Value), High: d + math.Hypot(b.High-b.Value, a.Value-a.Low),
-	}}
-	c.Change = changeOf(c.Effect)
+	c.Difference.Trials = min(a.Trials, b.Trials)
+	c.Difference = c.Difference.with(d, interval{d - math.Hypot(b.Value-b.Low, a.High-a.Value), d + math.Hypot(b.High-b.Value, a.Value-a.Low)})
+	c.Verdict = verdictOn(c.Difference)
 	return c
-}
-
-// A Gate is a decision of [Comparison.Bound].
-type Gate string
-
-const (
-	GatePassed    Gate = "passed"    // the candidate is not worse by margin or more
-	GateFailed    Gate = "failed"    // the candidate is worse by more than margin
-	GateUndecided Gate = "undecided" // the experiments are too small, or too unlike, to tell
-)
-
-// GateResult is the decision about one margin.
-type GateResult struct {
-	Score  string  `json:"score,omitempty"` // "" for the rate
-	Margin float64 `json:"margin"`
-	Gate   Gate    `json:"gate"`
-	Reason string  `json:"reason,omitempty"` // why it is undecided, or why a score has no bound
-}
-
-// String returns the decision as one line.
-func (g GateResult) String() string {
-	text := fmt.Sprintf("margin %g points: %s", 100*g.Margin, g.Gate)
-	if g.Score != "" {
-		text = fmt.Sprintf("%s, margin %g: %s", g.Score, g.Margin, g.Gate)
-	}
-	if g.Reason != "" {
-		text += ": " + g.Reason
-	}
-	return text
-}
-
-// decide sets the gates.
-func (c *Comparison) decide(margins map[string]float64) {
-	for _, score := range slices.Sorted(maps.Keys(margins)) { // "" is the first
-		g := c.Bound(score, margins[score])
-		if c.Gate != GateFailed && (c.Gate != GateUndecided || g.Gate == GateFailed) {
-			c.Gate = g.Gate
-		}
-		c.Gates = append(c.Gates, g)
-	}
 }
 
 // gateCases is how many cases a gate needs. Fewer are too few for a statistic.
@@ -286,7 +272,7 @@ const gateCases = 6
 // Bound decides whether the candidate may replace the baseline: whether it is shown not to be worse by
 // margin in a score, or in the rate if score is "". The margin of the rate is a difference, such as 0.05
 // for five points, and so is the margin of a score of a grader. The margin of a measure, such as cost,
-// is a share of the baseline: 0.1 for ten percent more.
+// is a share of the baseline: 0.1 for ten percent more. The verdict is [Passed], [Failed] or [Undecided].
 //
 // The gate passes only if the whole interval is better than the margin, so an experiment that is too
 // small does not pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points. Faults of
@@ -295,63 +281,68 @@ const gateCases = 6
 // combinations. Cases that did not run in both experiments leave a gate undecided, and so do fewer than 6
 // cases, or groups of cases, with trials that are not such faults, and so does Options.Ungraded. The gate of a
 // score that is unknown in a trial fails.
-func (c *Comparison) Bound(score string, margin float64) GateResult {
-	g := GateResult{Score: score, Margin: margin, Gate: GateUndecided}
-	var effects []bounds
-	if score == "" && c.ungraded {
-		g.Reason = "the rows were not graded"
-		return g
-	}
+func (c *Comparisons) Bound(score string, margin float64) Comparison {
+	g := c.Rates[0]
+	g.P, g.Detectable, g.Margin, g.Verdict, g.Reason = 0, 0, margin, Undecided, ""
+	var differences []Figure // better is positive
 	if score == "" {
-		for _, e := range [...]*Effect{&c.Counted, c.Dropped, c.mixed[0], c.mixed[1]} {
-			if e == nil {
-				g.Reason = fmt.Sprintf("without faults no case has trials in both experiments (%s)", c.faultsOf())
-				return g
+		for _, faults := range [][2]string{{counted, counted}, {dropped, dropped}, {dropped, counted}, {counted, dropped}} {
+			if one := c.rate(faults[0], faults[1]); one != nil {
+				differences = append(differences, one.Difference)
 			}
-			effects = append(effects, bounds{e.Low, e.High, e.units(), e.Groups > 0})
+		}
+		switch {
+		case c.ungraded:
+			g.Reason = "the rows were not graded"
+			return g
+		case len(differences) < 4:
+			g.Reason = fmt.Sprintf("without faults no case has trials in both experiments (%s)", c.faultsOf())
+			return g
 		}
 	} else {
-		at := slices.IndexFunc(c.Scores, func(s ScoreChange) bool { return s.Name == score })
+		at := slices.IndexFunc(c.Scores, func(s Comparison) bool { return s.Difference.Name == score })
 		if at < 0 {
-			g.Gate, g.Reason = GateFailed, fmt.Sprintf("the score %s is not known in any case of both experiments", score)
+			g.Difference = Figure{Name: score}
+			g.Verdict, g.Reason = Failed, fmt.Sprintf("the score %s is not known in any case of both experiments", score)
 			return g
 		}
-		s := &c.Scores[at]
+		d := c.Scores[at].Difference
+		g.Baseline, g.Candidate, g.Difference = c.Scores[at].Baseline, c.Scores[at].Candidate, d
 		switch {
-		case s.Unknown > 0:
-			g.Gate, g.Reason = GateFailed, fmt.Sprintf("the score %s is unknown in %s",
-				score, text.Plural(s.Unknown, "trial"))
+		case d.Unknown > 0:
+			g.Verdict, g.Reason = Failed, fmt.Sprintf("the score %s is unknown in %s", score, text.Plural(d.Unknown, "trial"))
 			return g
-		case s.Effect == nil:
+		case !d.bounded():
 			g.Reason = fmt.Sprintf("the cases do not bound the difference of %s", score)
 			return g
+		case isMeasure(score):
+			d = d.negative()
 		}
-		better := *s.Effect
-		if slices.Contains(measures, score) {
-			better = better.negative()
-		}
-		effects = []bounds{{better.Low, better.High, cmp.Or(s.Groups, s.Pairs), s.Groups > 0}}
+		differences = []Figure{d}
 	}
-	units, above, below := effects[0].units, 0, 0
-	for _, e := range effects {
-		units = min(units, e.units)
-		if e.low > -margin {
+	above, below, few := 0, 0, differences[0]
+	for _, d := range differences {
+		n, _ := d.units()
+		if least, _ := few.units(); n < least {
+			few = d
+		}
+		if d.Low > -margin {
 			above++
 		}
-		if e.high < -margin {
+		if d.High < -margin {
 			below++
 		}
 	}
-	switch all := len(effects); {
+	n, noun := few.units()
+	switch all := len(differences); {
 	case below == all:
-		g.Gate = GateFailed
+		g.Verdict = Failed
 	case len(c.Missing) > 0:
 		g.Reason = text.Plural(len(c.Missing), "case") + " ran in one experiment only"
-	case units < gateCases:
-		noun := map[bool]string{false: "case", true: "group"}[effects[0].grouped]
-		g.Reason = fmt.Sprintf("a gate needs at least %s, and %d have trials in both experiments", text.Plural(gateCases, noun), units)
+	case n < gateCases:
+		g.Reason = fmt.Sprintf("a gate needs at least %s, and %d have trials in both experiments", text.Plural(gateCases, noun), n)
 	case above == all:
-		g.Gate = GatePassed
+		g.Verdict = Passed
 	case below > 0 || above > 0:
 		g.Reason = fmt.Sprintf("it depends on whether faults are failures of the agent (%s): run them again", c.faultsOf())
 	default:
@@ -360,27 +351,32 @@ func (c *Comparison) Bound(score string, margin float64) GateResult {
 	return g
 }
 
-// bounds are what a gate looks at.
-type bounds struct {
-	low, high float64
-	units     int
-	grouped   bool
-}
-
 // faultsOf counts the faults.
-func (c *Comparison) faultsOf() string {
+func (c *Comparisons) faultsOf() string {
 	return fmt.Sprintf("%s in the baseline, %d in the candidate", text.Plural(c.faults[0], "fault"), c.faults[1])
 }
 
-// WriteSummary writes the comparison for people: at most 20 cases that changed, the effect, what a
-// comparison of this size could find, and the gates. It returns the first error of w.
-func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
+// gate returns the decision of a gate as one line.
+func (c *Comparison) gate() string {
+	line := fmt.Sprintf("margin %g points: %s", 100*c.Margin, c.Verdict)
+	if name := c.Difference.Name; name != "rate" {
+		line = fmt.Sprintf("%s, margin %g: %s", name, c.Margin, c.Verdict)
+	}
+	if c.Reason != "" {
+		line += ": " + c.Reason
+	}
+	return line
+}
+
+// WriteSummary writes the comparison for people: at most 20 cases that changed, the scores and slices, the rates, what
+// a comparison of this size could find, and the gates. It returns the first error of w.
+func (c *Comparisons) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
 	t := table{Head: []string{"case", "baseline", "candidate", "points, 95 % interval", ""}}
 	for _, one := range c.Cases {
-		if one.Effect.Value != 0 {
-			t.add(plain(text.Line(one.Name, 60)), figure(percent(one.Baseline.Value)), figure(percent(one.Candidate.Value)),
-				figure(one.Effect.points()), changed(one.Change))
+		if one.Difference.Value != 0 {
+			t.add(plain(text.Line(c.names[one.Difference.Slice], 60)), figure(percent(one.Baseline.Value)), figure(percent(one.Candidate.Value)),
+				figure(one.Difference.difference()), changed(one.Verdict))
 		}
 	}
 	writeTables(&b, colour, append([]table{t}, c.tables()...))
@@ -388,79 +384,49 @@ func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
 		fmt.Fprintf(&b, "%s ran in one experiment only\n", text.Plural(n, "case"))
 	}
 	fmt.Fprintln(&b, c.changes())
-	if c.faulty() {
-		fmt.Fprintf(&b, "faults dropped: %s\n", c.Dropped)
+	if without := c.rate(dropped, dropped); c.faulty() && without != nil {
+		fmt.Fprintf(&b, "faults dropped: %s\n", without)
 	}
-	fmt.Fprintf(&b, "%s: %s\n", terminal.Paint(colour, c.Change.style(), string(c.Change)), c.Counted)
-	for _, g := range c.Gates {
-		fmt.Fprintf(&b, "gate, %s\n", g)
+	verdict := terminal.Paint(colour, c.Verdict.style(), string(c.Verdict))
+	if c.Reason != "" {
+		verdict += " (" + c.Reason + ")"
+	}
+	fmt.Fprintf(&b, "%s: %s\n", verdict, &c.Rates[0])
+	for i := range c.Gates {
+		fmt.Fprintf(&b, "gate, %s\n", c.Gates[i].gate())
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
 // changes counts what the cases show.
-func (c *Comparison) changes() string {
-	counts := map[Change]int{}
+func (c *Comparisons) changes() string {
+	counts := map[Verdict]int{}
 	for _, one := range c.Cases {
-		counts[one.Change]++
+		counts[one.Verdict]++
 	}
 	return fmt.Sprintf("%s: %d improved, %d regressed, %d undecided",
 		text.Plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
 }
 
-// faulty reports whether it matters how faults are counted.
-func (c *Comparison) faulty() bool { return c.Dropped != nil && *c.Dropped != c.Counted }
-
-// units is the number of cases or groups that the interval rests on.
-func (e *Effect) units() int { return cmp.Or(e.Groups, e.Pairs) }
-
-// String returns the effect as one line.
-func (e Effect) String() string {
-	cases := text.Plural(e.Pairs, "case")
-	if e.Groups > 0 {
-		cases += " of " + text.Plural(e.Groups, "group")
-	}
-	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these %s", signed(e.Value), cases, e.P, e.interval()) + e.size()
+// String returns the comparison of two rates as one line.
+func (c *Comparison) String() string {
+	d := c.Difference
+	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these%s", d.changed(), d.about(), c.P, d.interval(signed)) + c.size()
 }
 
-func (e *Effect) size() string {
-	if e.Groups > 0 {
-		return size(e.Detectable, e.Groups, "group")
-	}
-	return size(e.Detectable, e.Pairs, "case")
+func (c *Comparison) size() string {
+	n, noun := c.Difference.units()
+	return size(c.Detectable, n, noun)
 }
 
 // size says what a comparison of this size can find.
-func size(detectable float64, units int, unit string) (s string) {
+func size(detectable float64, units int, noun string) (line string) {
 	if detectable < 1 {
-		s = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*detectable)
+		line = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*detectable)
 	}
 	if units < gateCases {
-		s += fmt.Sprintf("; a gate needs at least %s", text.Plural(gateCases, unit))
+		line += fmt.Sprintf("; a gate needs at least %s", text.Plural(gateCases, noun))
 	}
-	return s
-}
-
-// points formats a difference: -12.5 [-30, 5].
-func (r Rate) points() string { return signed(r.Value) + " " + r.interval() }
-
-func (r Rate) interval() string { return "[" + signed(r.Low) + ", " + signed(r.High) + "]" }
-
-func signed(v float64) string {
-	text := digits(100 * v)
-	if v > 0 && text != "0" {
-		text = "+" + text
-	}
-	return text
-}
-
-func (c Change) style() terminal.Style {
-	switch c {
-	case Improved:
-		return terminal.Good
-	case Regressed:
-		return terminal.Bad
-	}
-	return terminal.Plain
+	return line
 }

@@ -45,13 +45,23 @@ func scripted(scripts ...string) *eval.Experiment {
 	return e
 }
 
-func compare(t *testing.T, baseline, candidate *eval.Experiment) *eval.Comparison {
+func compare(t *testing.T, baseline, candidate *eval.Experiment) *eval.Comparisons {
 	t.Helper()
 	c, err := eval.Compare(baseline, candidate)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// without returns the comparison of the rates with faults dropped.
+func without(c *eval.Comparisons) *eval.Comparison {
+	for i := range c.Rates {
+		if r := &c.Rates[i]; len(c.Rates) == 1 || r.Difference.Faults == "dropped" {
+			return r
+		}
+	}
+	return nil
 }
 
 func TestCompare(t *testing.T) {
@@ -61,7 +71,7 @@ func TestCompare(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		candidate  []string
-		want       eval.Change
+		want       eval.Verdict
 		pass, fail float64 // margins
 	}{
 		{"the same", slices.Concat(same, same, same), eval.CannotTell, 0.5, 0},
@@ -70,25 +80,25 @@ func TestCompare(t *testing.T) {
 	} {
 		before := slices.Concat(same, same, same)
 		c := compare(t, scripted(before...), scripted(tt.candidate...))
-		if c.Change != tt.want || c.Bound("", tt.pass).Gate != eval.GatePassed || tt.fail > 0 && c.Bound("", tt.fail).Gate != eval.GateFailed {
-			t.Errorf("%s: %s, %s", tt.name, c.Change, c.Counted)
+		if c.Verdict != tt.want || c.Bound("", tt.pass).Verdict != eval.Passed || tt.fail > 0 && c.Bound("", tt.fail).Verdict != eval.Failed {
+			t.Errorf("%s: %s, %s", tt.name, c.Verdict, &c.Rates[0])
 		}
 		for i := 1; i < len(c.Cases); i++ {
-			if c.Cases[i-1].Effect.Value > c.Cases[i].Effect.Value {
+			if c.Cases[i-1].Difference.Value > c.Cases[i].Difference.Value {
 				t.Errorf("%s: the cases are not sorted by regression: %+v", tt.name, c.Cases)
 			}
 		}
 		back := compare(t, scripted(tt.candidate...), scripted(before...))
-		if math.Abs(back.Counted.Value+c.Counted.Value) > 1e-12 || math.Abs(back.Counted.P-c.Counted.P) > 1e-12 || math.Abs(back.Counted.Low+c.Counted.High) > 1e-12 {
-			t.Errorf("%s: %s one way, %s the other", tt.name, c.Counted, back.Counted)
+		if math.Abs(back.Rates[0].Difference.Value+c.Rates[0].Difference.Value) > 1e-12 || math.Abs(back.Rates[0].P-c.Rates[0].P) > 1e-12 || math.Abs(back.Rates[0].Difference.Low+c.Rates[0].Difference.High) > 1e-12 {
+			t.Errorf("%s: %s one way, %s the other", tt.name, &c.Rates[0], &back.Rates[0])
 		}
 	}
 	c := compare(t, scripted(same...), scripted(worse...))
-	if first := c.Cases[0]; first.ID != "c7" || first.Change != eval.Regressed {
+	if first := c.Cases[0]; first.Difference.Slice != "c7" || first.Verdict != eval.Regressed {
 		t.Errorf("%+v", first)
 	}
 	one := compare(t, scripted("..........", "xxxxxxxxxx"), scripted("xxxxxxxxxx", ".........."))
-	if one.Cases[0].Change != eval.Regressed || one.Cases[0].ID != "c1" || one.Cases[1].Change != eval.Improved || one.Change != eval.CannotTell || one.Counted.Value != 0 {
+	if one.Cases[0].Verdict != eval.Regressed || one.Cases[0].Difference.Slice != "c1" || one.Cases[1].Verdict != eval.Improved || one.Verdict != eval.CannotTell || one.Rates[0].Difference.Value != 0 {
 		t.Errorf("%+v", one)
 	}
 }
@@ -101,13 +111,13 @@ func TestCompareOneTrial(t *testing.T) {
 	good, bad := scripted(repeated(20, ".")...), scripted(slices.Concat(repeated(7, "x"), repeated(13, "."))...)
 	for _, tt := range []struct {
 		baseline, candidate *eval.Experiment
-		want                eval.Change
+		want                eval.Verdict
 		value               float64
 	}{{good, bad, eval.Regressed, -0.35}, {bad, good, eval.Improved, 0.35}, {good, good, eval.CannotTell, 0}} {
 		c := compare(t, tt.baseline, tt.candidate)
 		p := map[bool]float64{true: 1.0 / 128, false: 1}[tt.value != 0]
-		if math.Abs(c.Counted.P-p) > 1e-9 || c.Change != tt.want || c.Counted.Value != tt.value || c.Counted.Pairs != 20 {
-			t.Errorf("%s, %s, want %s", c.Change, c.Counted, tt.want)
+		if math.Abs(c.Rates[0].P-p) > 1e-9 || c.Verdict != tt.want || c.Rates[0].Difference.Value != tt.value || c.Rates[0].Difference.Cases != 20 {
+			t.Errorf("%s, %s, want %s", c.Verdict, &c.Rates[0], tt.want)
 		}
 	}
 }
@@ -118,12 +128,12 @@ func TestChangeInTheseCases(t *testing.T) {
 	good := scripted(repeated(30, "........")...)
 	broken := scripted(slices.Concat(repeated(5, "xxxxxxxx"), repeated(25, "........"))...)
 	c := compare(t, good, broken)
-	if c.Change != eval.Regressed || c.Counted.P > 1e-9 || c.Bound("", 0.1).Gate != eval.GateUndecided || c.Bound("", 0.4).Gate != eval.GatePassed {
-		t.Errorf("%s: %s, %s, %s", c.Change, c.Counted, c.Bound("", 0.1).Gate, c.Bound("", 0.4).Gate)
+	if c.Verdict != eval.Regressed || c.Rates[0].P > 1e-9 || c.Bound("", 0.1).Verdict != eval.Undecided || c.Bound("", 0.4).Verdict != eval.Passed {
+		t.Errorf("%s: %s, %s, %s", c.Verdict, &c.Rates[0], c.Bound("", 0.1).Verdict, c.Bound("", 0.4).Verdict)
 	}
 	one := compare(t, scripted("........"), scripted("xxxxxxxx")) // no sample of anything, but it has changed
-	if one.Change != eval.Regressed || one.Bound("", 1).Gate != eval.GateUndecided {
-		t.Errorf("%s: %s, %s", one.Change, one.Counted, one.Bound("", 1).Gate)
+	if one.Verdict != eval.Regressed || one.Bound("", 1).Verdict != eval.Undecided {
+		t.Errorf("%s: %s, %s", one.Verdict, &one.Rates[0], one.Bound("", 1).Verdict)
 	}
 }
 
@@ -132,19 +142,19 @@ func TestChangeInTheseCases(t *testing.T) {
 func TestOutageIsNoVerdict(t *testing.T) {
 	good, outage := repeated(30, "....."), slices.Concat(repeated(10, "!!!!."), repeated(20, "....."))
 	c := compare(t, scripted(good...), scripted(outage...))
-	if c.Change != eval.CannotTell || c.Counted.P > 1e-6 || c.Dropped.P != 1 || c.Bound("", 0.05).Gate != eval.GateUndecided {
-		t.Errorf("%s: %s, %s, %s", c.Change, c.Counted, c.Dropped, c.Bound("", 0.05).Gate)
+	if c.Verdict != eval.CannotTell || c.Rates[0].P > 1e-6 || without(c).P != 1 || c.Bound("", 0.05).Verdict != eval.Undecided {
+		t.Errorf("%s: %s, %s, %s", c.Verdict, &c.Rates[0], without(c), c.Bound("", 0.05).Verdict)
 	}
 	worse := compare(t, scripted(good...), scripted(slices.Concat(repeated(10, "!!xxx"), repeated(20, "....."))...))
-	if worse.Change != eval.Regressed {
-		t.Errorf("%s: %s, %s", worse.Change, worse.Counted, worse.Dropped)
+	if worse.Verdict != eval.Regressed {
+		t.Errorf("%s: %s, %s", worse.Verdict, &worse.Rates[0], without(worse))
 	}
 	// Where trials are missing, the mean over cases and the sum over trials may differ in direction.
 	a := scripted(slices.Concat(repeated(2, ".........."), repeated(3, "x"))...)
 	b := scripted(slices.Concat(repeated(2, ".....xxxxx"), repeated(3, "."))...)
-	for _, mixed := range []*eval.Comparison{compare(t, a, b), compare(t, b, a)} {
-		if mixed.Change != eval.CannotTell || mixed.Counted.P >= 0.05 || math.Abs(mixed.Counted.Value) < 0.1 {
-			t.Errorf("%s: %s", mixed.Change, mixed.Counted)
+	for _, mixed := range []*eval.Comparisons{compare(t, a, b), compare(t, b, a)} {
+		if mixed.Verdict != eval.CannotTell || mixed.Rates[0].P >= 0.05 || math.Abs(mixed.Rates[0].Difference.Value) < 0.1 {
+			t.Errorf("%s: %s", mixed.Verdict, &mixed.Rates[0])
 		}
 	}
 }
@@ -154,41 +164,41 @@ func TestGateOfFourCombinations(t *testing.T) {
 	const depends = "it depends on whether faults are failures of the agent"
 	for _, tt := range []struct {
 		baseline, candidate string
-		want                eval.Gate
+		want                eval.Verdict
 		reason              string
 	}{
-		{"!!!!.", ".....", eval.GateUndecided, depends + " (160 faults in the baseline, 0 in the candidate): run them again"},
-		{".....", "!!!!.", eval.GateUndecided, depends + " (0 faults in the baseline, 160 in the candidate)"}, // an outage of the candidate alone
-		{"!!!!.", "!!!!.", eval.GateUndecided, depends},                                                       // of both, or the outage of one and the crashes of the other
-		{"!!!!.", ".xxxx", eval.GateUndecided, depends},                                                       // the same if the baseline's faults count
-		{"!....", "!xxxx", eval.GateFailed, ""},
-		{".xxxx", "!....", eval.GateUndecided, ""}, // a margin of 5 points takes more cases
-		{".....", ".....", eval.GateUndecided, "the interval contains the margin: run more cases"},
-		{"!!!!!", ".....", eval.GateUndecided, "without faults no case has trials in both experiments (200 faults in the baseline, 0 in the candidate)"},
-		{"!!!!!", "!!!!!", eval.GateUndecided, "without faults no case has trials in both experiments"},
+		{"!!!!.", ".....", eval.Undecided, depends + " (160 faults in the baseline, 0 in the candidate): run them again"},
+		{".....", "!!!!.", eval.Undecided, depends + " (0 faults in the baseline, 160 in the candidate)"}, // an outage of the candidate alone
+		{"!!!!.", "!!!!.", eval.Undecided, depends},                                                       // of both, or the outage of one and the crashes of the other
+		{"!!!!.", ".xxxx", eval.Undecided, depends},                                                       // the same if the baseline's faults count
+		{"!....", "!xxxx", eval.Failed, ""},
+		{".xxxx", "!....", eval.Undecided, ""}, // a margin of 5 points takes more cases
+		{".....", ".....", eval.Undecided, "the interval contains the margin: run more cases"},
+		{"!!!!!", ".....", eval.Undecided, "without faults no case has trials in both experiments (200 faults in the baseline, 0 in the candidate)"},
+		{"!!!!!", "!!!!!", eval.Undecided, "without faults no case has trials in both experiments"},
 	} {
 		c := compare(t, scripted(repeated(40, tt.baseline)...), scripted(repeated(40, tt.candidate)...))
-		if tt.reason == "" && tt.want == eval.GateUndecided {
-			if got := c.Bound("", 0.05).Gate; got == eval.GateFailed {
+		if tt.reason == "" && tt.want == eval.Undecided {
+			if got := c.Bound("", 0.05).Verdict; got == eval.Failed {
 				t.Errorf("%s, then %s: %s", tt.baseline, tt.candidate, got)
 			}
 			continue
 		}
-		if got := c.Bound("", 0.05); got.Gate != tt.want || !strings.HasPrefix(got.Reason, tt.reason) {
-			t.Errorf("%s, then %s: %s, want %s: %s; %s, %s", tt.baseline, tt.candidate, got, tt.want, tt.reason, c.Counted, c.Dropped)
+		if got := c.Bound("", 0.05); got.Verdict != tt.want || !strings.HasPrefix(got.Reason, tt.reason) {
+			t.Errorf("%s, then %s: %+v, want %s: %s; %s, %s", tt.baseline, tt.candidate, got, tt.want, tt.reason, &c.Rates[0], without(c))
 		}
 	}
 	few := scripted(slices.Concat(repeated(10, "!!!!."), repeated(140, "....."))...)
-	if c := compare(t, scripted(repeated(150, ".....")...), few); c.Bound("", 0.06).Gate != eval.GateUndecided || c.Dropped.Low <= -0.06 {
-		t.Errorf("a few faults, which may be the candidate's: %s, %s, %s", c.Bound("", 0.06).Gate, c.Counted, c.Dropped)
+	if c := compare(t, scripted(repeated(150, ".....")...), few); c.Bound("", 0.06).Verdict != eval.Undecided || without(c).Difference.Low <= -0.06 {
+		t.Errorf("a few faults, which may be the candidate's: %s, %s, %s", c.Bound("", 0.06).Verdict, &c.Rates[0], without(c))
 	}
 	c := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".....")...))
-	if low := -c.Counted.Low; c.Bound("", low).Gate != eval.GateUndecided || c.Bound("", low+1e-9).Gate != eval.GatePassed {
+	if low := -c.Rates[0].Difference.Low; c.Bound("", low).Verdict != eval.Undecided || c.Bound("", low+1e-9).Verdict != eval.Passed {
 		t.Errorf("the margin %v is where the gate begins to pass", low)
 	}
 	more := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".")...))
-	if more.Counted.Detectable <= c.Counted.Detectable {
-		t.Errorf("fewer trials of one experiment find %v, and more %v", more.Counted.Detectable, c.Counted.Detectable)
+	if more.Rates[0].Detectable <= c.Rates[0].Detectable {
+		t.Errorf("fewer trials of one experiment find %v, and more %v", more.Rates[0].Detectable, c.Rates[0].Detectable)
 	}
 }
 
@@ -227,7 +237,7 @@ func TestGateWhereFewCasesDiffer(t *testing.T) {
 				}
 				return tt.rate
 			})
-			if compare(t, before, after).Bound("", margin).Gate == eval.GatePassed {
+			if compare(t, before, after).Bound("", margin).Verdict == eval.Passed {
 				passed++
 			}
 		}
@@ -235,11 +245,11 @@ func TestGateWhereFewCasesDiffer(t *testing.T) {
 			t.Errorf("%d cases, %d trials, rate %v: %d of %d candidates at the margin pass", tt.cases, tt.trials, tt.rate, passed, candidates)
 		}
 	}
-	if c := compare(t, scripted(repeated(41, ".")...), scripted(repeated(41, ".")...)); c.Bound("", margin).Gate != eval.GateUndecided {
-		t.Errorf("41 cases and no difference: %s, %s", c.Bound("", margin).Gate, c.Counted)
+	if c := compare(t, scripted(repeated(41, ".")...), scripted(repeated(41, ".")...)); c.Bound("", margin).Verdict != eval.Undecided {
+		t.Errorf("41 cases and no difference: %s, %s", c.Bound("", margin).Verdict, &c.Rates[0])
 	}
-	if c := compare(t, scripted(repeated(80, ".")...), scripted(repeated(80, ".")...)); c.Bound("", margin).Gate != eval.GatePassed {
-		t.Errorf("80 cases and no difference: %s, %s", c.Bound("", margin).Gate, c.Counted)
+	if c := compare(t, scripted(repeated(80, ".")...), scripted(repeated(80, ".")...)); c.Bound("", margin).Verdict != eval.Passed {
+		t.Errorf("80 cases and no difference: %s, %s", c.Bound("", margin).Verdict, &c.Rates[0])
 	}
 }
 
@@ -290,10 +300,10 @@ func TestGateOfUnlikeFaults(t *testing.T) {
 		passed, failed := 0, 0
 		for range suites {
 			before := experiment(s.outage, 0)
-			if compare(t, before, experiment(0, s.crash)).Bound("", rate*s.crash).Gate == eval.GatePassed {
+			if compare(t, before, experiment(0, s.crash)).Bound("", rate*s.crash).Verdict == eval.Passed {
 				passed++
 			}
-			if compare(t, before, experiment(s.outage, 0)).Bound("", 0.05).Gate == eval.GateFailed {
+			if compare(t, before, experiment(s.outage, 0)).Bound("", 0.05).Verdict == eval.Failed {
 				failed++
 			}
 		}
@@ -323,7 +333,7 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 		for range comparisons {
 			before := drawn(random, tt.cases, tt.trials, func() float64 { return 0.5 + plan.Detectable/2 })
 			after := drawn(random, tt.cases, tt.trials, func() float64 { return 0.5 - plan.Detectable/2 })
-			if compare(t, before, after).Change == eval.Regressed {
+			if compare(t, before, after).Verdict == eval.Regressed {
 				found++
 			}
 		}
@@ -338,18 +348,18 @@ func TestCompareFaults(t *testing.T) {
 	good := strings.Fields("..... ..... ..... ..... ..... ..... ..... .....")
 	faulty := strings.Fields("!!!!! ..!!! !!!!! ..... ..!!! .!!!! !!!!! ...!!")
 	c := compare(t, scripted(good...), scripted(faulty...))
-	if c.Dropped == nil || c.Dropped.Value != 0 || c.Dropped.Pairs != 5 || c.Counted.Value > -0.5 || c.Change != eval.CannotTell {
-		t.Errorf("%+v, %+v", c.Counted, c.Dropped)
+	if without(c) == nil || without(c).Difference.Value != 0 || without(c).Difference.Cases != 5 || c.Rates[0].Difference.Value > -0.5 || c.Verdict != eval.CannotTell {
+		t.Errorf("%+v, %+v", &c.Rates[0], without(c))
 	}
-	if got := c.Bound("", 0.1).Gate; got != eval.GateUndecided {
+	if got := c.Bound("", 0.1).Verdict; got != eval.Undecided {
 		t.Errorf("candidate with faults: %s", got)
 	}
 	c = compare(t, scripted(faulty...), scripted(good...)) // faults of the baseline do not excuse the candidate
-	if c.Change != eval.CannotTell || c.Bound("", 0.1).Gate != eval.GateUndecided {
-		t.Errorf("baseline with faults: %s, %s, %s", c.Counted, c.Dropped, c.Bound("", 0.1).Gate)
+	if c.Verdict != eval.CannotTell || c.Bound("", 0.1).Verdict != eval.Undecided {
+		t.Errorf("baseline with faults: %s, %s, %s", &c.Rates[0], without(c), c.Bound("", 0.1).Verdict)
 	}
 	c = compare(t, scripted("!!"), scripted(".."))
-	if c.Dropped != nil || c.Bound("", 1).Gate != eval.GateUndecided {
+	if without(c) != nil || c.Bound("", 1).Verdict != eval.Undecided {
 		t.Errorf("%+v", c)
 	}
 }
@@ -366,17 +376,17 @@ func TestRatesOfAComparison(t *testing.T) {
 			}
 		}
 	}
-	c := compare(t, baseline, candidate).Counted
-	if math.Abs(c.Candidate.Value-c.Baseline.Value-c.Value) > 1e-9 || c.Groups != 3 || math.Abs(c.Baseline.Value-0.5) > 1e-9 {
-		t.Errorf("%s to %s is %s in %d groups", c.Baseline, c.Candidate, c.Rate, c.Groups)
+	c := compare(t, baseline, candidate).Rates[0]
+	if d := c.Difference; math.Abs(c.Candidate.Value-c.Baseline.Value-d.Value) > 1e-9 || d.Groups != 3 || math.Abs(c.Baseline.Value-0.5) > 1e-9 {
+		t.Errorf("%s to %s is %+v", c.Baseline, c.Candidate, d)
 	}
-	if c := compare(t, scripted(".x", ".x"), scripted("..xx", "..xx")).Counted; c.Baseline.Low >= c.Candidate.Low || c.Baseline.High <= c.Candidate.High {
+	if c := compare(t, scripted(".x", ".x"), scripted("..xx", "..xx")).Rates[0]; c.Baseline.Low >= c.Candidate.Low || c.Baseline.High <= c.Candidate.High {
 		t.Errorf("the rate of fewer trials, %s, is as sure as %s", c.Baseline, c.Candidate)
 	}
-	if text := compare(t, scripted("."), scripted("x")).Counted.String(); strings.Contains(text, "finds a difference") || !strings.HasSuffix(text, "; a gate needs at least 6 cases") {
+	if text := compare(t, scripted("."), scripted("x")).Rates[0].String(); strings.Contains(text, "finds a difference") || !strings.HasSuffix(text, "; a gate needs at least 6 cases") {
 		t.Error(text)
 	}
-	if text := compare(t, scripted(repeated(6, ".x.")...), scripted(repeated(6, "x..")...)).Counted.String(); !strings.Contains(text, "finds a difference of about ") || strings.Contains(text, "needs") {
+	if text := compare(t, scripted(repeated(6, ".x.")...), scripted(repeated(6, "x..")...)).Rates[0].String(); !strings.Contains(text, "finds a difference of about ") || strings.Contains(text, "needs") {
 		t.Error(text)
 	}
 }
@@ -386,18 +396,18 @@ func TestGateNeedsTrials(t *testing.T) {
 	for i := range down {
 		down[i], up[i] = "!!", "x."
 	}
-	for name, c := range map[string]*eval.Comparison{
+	for name, c := range map[string]*eval.Comparisons{
 		"both down":          compare(t, scripted(down...), scripted(down...)),
 		"the baseline down":  compare(t, scripted(down...), scripted(up...)),
 		"the candidate down": compare(t, scripted(up...), scripted(down...)),
 		"five cases left":    compare(t, scripted(slices.Concat(down[5:], up[:5])...), scripted(slices.Concat(down[5:], up[:5])...)),
 	} {
-		if c.Bound("", 0.9).Gate == eval.GatePassed {
-			t.Errorf("%s: %+v, %+v", name, c.Counted, c.Dropped)
+		if c.Bound("", 0.9).Verdict == eval.Passed {
+			t.Errorf("%s: %+v, %+v", name, &c.Rates[0], without(c))
 		}
 	}
-	for n, want := range map[int]eval.Gate{5: eval.GateUndecided, 6: eval.GatePassed} {
-		if got := compare(t, scripted(up[:n]...), scripted(up[:n]...)).Bound("", 0.9).Gate; got != want {
+	for n, want := range map[int]eval.Verdict{5: eval.Undecided, 6: eval.Passed} {
+		if got := compare(t, scripted(up[:n]...), scripted(up[:n]...)).Bound("", 0.9).Verdict; got != want {
 			t.Errorf("%d cases: %s, want %s", n, got, want)
 		}
 	}
@@ -405,8 +415,8 @@ func TestGateNeedsTrials(t *testing.T) {
 
 func TestCompareUnlike(t *testing.T) {
 	c := compare(t, scripted("..", "..", "s", "cc", "..", "..", "..", "..", ".."), scripted("..", "cc", "s", "..", "..", "..", "..", "..", ".."))
-	if fmt.Sprint(c.Missing) != "[c2 c4]" || c.Counted.Pairs != 6 || c.Bound("", 1).Gate != eval.GateUndecided {
-		t.Errorf("%+v, %s", c, c.Bound("", 1).Gate)
+	if fmt.Sprint(c.Missing) != "[c2 c4]" || c.Rates[0].Difference.Cases != 6 || c.Bound("", 1).Verdict != eval.Undecided {
+		t.Errorf("%+v, %s", c, c.Bound("", 1).Verdict)
 	}
 	stopped := scripted("..")
 	stopped.FirstFailure = true
@@ -447,14 +457,17 @@ func TestReportsOfAComparison(t *testing.T) {
 		}
 	}
 	var parsed struct {
-		Change  string
-		Counted struct {
-			Value, P float64
-			Pairs    int
+		Verdict string
+		Rates   []struct {
+			P          float64
+			Difference struct {
+				Value float64
+				Cases int
+			}
 		}
-		Cases []struct{ ID, Change string }
+		Cases []struct{ Verdict string }
 	}
-	if err := json.Unmarshal(doc, &parsed); err != nil || parsed.Change != "regressed" || parsed.Counted.Pairs != 26 || parsed.Counted.Value > -0.9 || len(parsed.Cases) != 26 {
+	if err := json.Unmarshal(doc, &parsed); err != nil || parsed.Verdict != "regressed" || len(parsed.Rates) != 1 || parsed.Rates[0].Difference.Cases != 26 || parsed.Rates[0].Difference.Value > -0.9 || len(parsed.Cases) != 26 {
 		t.Errorf("%+v, error %v", parsed, err)
 	}
 	b.Reset()
@@ -499,7 +512,7 @@ func TestAgainstItself(t *testing.T) {
 	experiment := func(seed uint64, all []eval.Case, drop float64) *eval.Experiment {
 		return run(t, randomAgent(seed, drop), all, &eval.Options{Trials: trials, Parallel: 1})
 	}
-	changes, gates, found := map[eval.Change]int{}, 0, 0
+	changes, gates, found := map[eval.Verdict]int{}, 0, 0
 	for i := range comparisons {
 		instructions := make([]string, cases)
 		for n := range instructions {
@@ -508,11 +521,11 @@ func TestAgainstItself(t *testing.T) {
 		all := casesOf(t, csvOf(instructions...), dispatchtest.Task{})
 		seed := uint64(10 * i)
 		baseline := experiment(seed, all, 0)
-		changes[compare(t, baseline, experiment(seed+1, all, 0)).Change]++
-		if compare(t, baseline, experiment(seed+2, all, margin)).Bound("", margin).Gate == eval.GatePassed {
+		changes[compare(t, baseline, experiment(seed+1, all, 0)).Verdict]++
+		if compare(t, baseline, experiment(seed+2, all, margin)).Bound("", margin).Verdict == eval.Passed {
 			gates++
 		}
-		if i%10 == 0 && compare(t, baseline, experiment(seed+3, all, 0.5)).Change == eval.Regressed {
+		if i%10 == 0 && compare(t, baseline, experiment(seed+3, all, 0.5)).Verdict == eval.Regressed {
 			found++
 		}
 	}

@@ -13,9 +13,8 @@
 // each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
 // [trials]. A [Grader] is a function that decides about a trial. A [User] is a function that
 // simulates the user of a session. [Experiment.Cases] sums up the trials of each case, and
-// [Experiment.Stats] the trials of all cases. [Experiment.Scores] returns scores and measures, and
-// [Experiment.Slices] returns parts of the experiment. [Compare] compares two experiments, and
-// [WriteVersions] several. Options.ResultsFile keeps an experiment in a file. [Load] and [Merge]
+// [Experiment.Figures] returns what all of them tell: rates, scores and measures, each with an interval. [Experiment.Slices]
+// returns parts of the experiment. [Compare] compares two experiments, and [WriteVersions] several. Options.ResultsFile keeps an experiment in a file. [Load] and [Merge]
 // read it, and [Grade] grades its trials again.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
@@ -152,7 +151,7 @@ type Experiment struct {
 	SliceBy []string
 
 	// GateBy contains the margins by which [Compare] decides whether this experiment may replace the
-	// baseline: of the rate under "", and of scores under their names. See [Comparison.Bound]. [Run] and
+	// baseline: of the rate under "", and of scores under their names. See [Comparisons.Bound]. [Run] and
 	// [Load] leave it nil.
 	GateBy map[string]float64
 
@@ -182,7 +181,7 @@ type Trial struct {
 	Took   time.Duration
 
 	// Scores are what a grader recorded with [Case.Score], and measures such as calls: see
-	// [Experiment.Scores]. A missing score is unknown.
+	// [Experiment.Figures]. A missing score is unknown.
 	Scores map[string]float64
 
 	// Retries is how often the trial ran before and was a fault: see Options.RetryFaults.

@@ -238,7 +238,7 @@ func TestCancelledBeforeATrialEnds(t *testing.T) {
 		if err != nil || set.Count(eval.Cancelled) != 2 {
 			t.Fatalf("%s %v", verdicts(set), err)
 		}
-		if scores := set.Scores(); len(scores) != 0 {
+		if scores := scoresOf(set); len(scores) != 0 {
 			t.Errorf("no trial ended, and the scores are %v", scores)
 		}
 		var summary, document bytes.Buffer

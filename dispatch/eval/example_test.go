@@ -142,14 +142,14 @@ func ExampleCompare() {
 		}
 		experiments = append(experiments, e)
 	}
-	fmt.Println(experiments[0].Stats().Counted.Rate)
+	fmt.Println(experiments[0].Figure("rate"))
 	comparison, err := eval.Compare(experiments[0], experiments[1])
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(comparison.Change, comparison.Counted)
-	fmt.Println(comparison.Bound("", 0.05).Gate)
+	fmt.Println(comparison.Verdict, &comparison.Rates[0])
+	fmt.Println(comparison.Bound("", 0.05).Verdict)
 	// Output:
 	// 100 % [34.2, 100]
 	// cannot tell 0 points in 2 cases, p = 1.000; in cases like these [-98.8, +98.8]; a comparison of this size finds a difference of about 78 points; a gate needs at least 6 cases

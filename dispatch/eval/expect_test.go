@@ -135,8 +135,8 @@ func TestRowsAreGradedByTheirColumns(t *testing.T) {
 	}
 	check(ungraded, "checked: nothing: the rows were not graded, so a trial passed if the platform would grade it",
 		"not checked here: expected_outcome in 3, says in 2, tracked_constraints in 1 of 4 rows", "columns that nothing uses: topic")
-	if g := compare(t, ungraded, ungraded).Bound("", 1); g.Gate != eval.GateUndecided || g.Reason != "the rows were not graded" {
-		t.Errorf("%s", g)
+	if g := compare(t, ungraded, ungraded).Bound("", 1); g.Verdict != eval.Undecided || g.Reason != "the rows were not graded" {
+		t.Errorf("%+v", g)
 	}
 	unknown, err := set.Cases(dispatchtest.Task{}, nil)
 	if err != nil {

@@ -63,7 +63,7 @@ func TestReliability(t *testing.T) {
 	}
 	t.Log(plan) // at most 15 trials of 3 cases; a comparison of this size finds a difference of about 52 points; …
 	experiment := eval.Test(t, dispatchtest.Target{Agent: agent}, cases, opts)
-	if got := experiment.Stats().Counted.Rate; got.Low < 0.3 {
+	if got := experiment.Figure("rate"); got.Low < 0.3 {
 		t.Errorf("the agent passes %s of trials", got) // 100 % [43.9, 100]
 	}
 }

@@ -31,13 +31,13 @@ var htmlFiles embed.FS
 
 var htmlTemplates = template.Must(runhtml.Templates().Funcs(template.FuncMap{
 	"percent": percent,
-	"points":  func(r Rate) string { return minus(r.points()) },
+	"points":  func(f Figure) string { return minus(f.difference()) },
 	"time":    shortTime,
 	"symbol": func(v Verdict) string {
 		return map[Verdict]string{Passed: "✓", Failed: "✕", Errored: "!", Cancelled: "–", Skipped: "–"}[v]
 	},
 	"scale": func(v float64) string { return digits(100*min(max(v, 0), 1)) + "%" },
-	"span":  func(r *Rate) string { return digits(100*(min(r.High, 1)-max(r.Low, 0))) + "%" },
+	"span":  func(f *Figure) string { return digits(100*(min(f.High, 1)-max(f.Low, 0))) + "%" },
 }).ParseFS(htmlFiles, "html/*.html"))
 
 // minus gives numbers the sign that is as wide as their digits.
@@ -85,7 +85,7 @@ type htmlPage struct {
 	Name       string
 	CaseCount  int
 	Counts     []htmlCount
-	Comparison *Comparison
+	Comparison *Comparisons
 	Gates      []string
 	Versions   table
 	Facts      []string
@@ -126,7 +126,7 @@ type htmlCase struct {
 	Cost        float64       // likewise
 	Many        bool          // the experiment has several trials of each case
 	Open        bool          // a run is shown in full
-	Diff        *CaseChange
+	Diff        *Comparison
 	List        []*htmlTrial
 	Others      string // what became of the trials that are not listed
 
@@ -146,7 +146,7 @@ func (c *htmlCase) Dots() []Trial { return c.trials[:min(len(c.trials), maxListe
 // as much: a bar in each of 10,000 rows makes the page slow.
 func (c *htmlCase) Bar() cell {
 	switch {
-	case c.Diff != nil && c.Diff.Effect.Value != 0:
+	case c.Diff != nil && c.Diff.Difference.Value != 0:
 		return cell{Rate: &c.Diff.Candidate, Before: &c.Diff.Baseline}
 	case c.Many && c.Mixed():
 		return cell{Rate: c.Rate}
@@ -172,7 +172,7 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 	p.Name, p.Costs = p.line(e.Name), slices.Contains(p.names, scoreCost)
 	sliced, columns := *e, e.columns()
 	p.columns, sliced.SliceBy = columns, columns
-	ordered, changes := append(slices.Clone(before), &sliced), map[string]*CaseChange{}
+	ordered, changes := append(slices.Clone(before), &sliced), map[string]*Comparison{}
 	comparisons, err := steps(ordered)
 	if err != nil {
 		return nil, err
@@ -183,18 +183,19 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 	} else {
 		p.Comparison, p.baseline = comparisons[n-1], map[string][]Trial{}
 		for i := range p.Comparison.Cases {
-			changes[p.Comparison.Cases[i].ID] = &p.Comparison.Cases[i]
+			changes[p.Comparison.Cases[i].Difference.Slice] = &p.Comparison.Cases[i]
 		}
 		tables = p.Comparison.tables()
 		for _, trials := range caseTrials(before[n-1].Trials) {
 			p.baseline[trials[0].ID] = trials
 		}
-		for _, g := range p.Comparison.Gates {
-			text := g.String()
-			if g.Score == "" {
-				text = "rate, " + text
+		for i := range p.Comparison.Gates {
+			g := &p.Comparison.Gates[i]
+			line := g.gate()
+			if g.Difference.Name == "rate" {
+				line = "rate, " + line
 			}
-			p.Gates = append(p.Gates, p.line(text))
+			p.Gates = append(p.Gates, p.line(line))
 		}
 	}
 	for i, trials := range caseTrials(e.Trials) {
@@ -212,7 +213,7 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 		}
 	}
 	p.addVersions(versions(ordered, comparisons))
-	for _, t := range slices.Concat(tables, []table{s.powers(), e.causeTable()}, slowest) {
+	for _, t := range slices.Concat(tables, []table{powers(e.whole()), e.causeTable()}, slowest) {
 		t.Folded = t.Column != "" && !slices.Contains(e.SliceBy, t.Column)
 		switch t = p.clean(t); {
 		case len(t.Rows) == 0:
@@ -287,24 +288,30 @@ func (p *htmlPage) clean(t table) table {
 // addFacts adds what the table of the versions does not show.
 func (p *htmlPage) addFacts(s Stats) {
 	add := func(format string, args ...any) { p.Facts = append(p.Facts, p.line(fmt.Sprintf(format, args...))) }
+	figures := p.Experiment.whole()
+	without := figureOf(figures, "rate", dropped)
 	if c := p.Comparison; c != nil {
-		add("%s; p = %.3f%s", c.changes(), c.Counted.P, c.Counted.size())
-		if c.faulty() {
+		rate := &c.Rates[0]
+		add("%s; p = %.3f%s", c.changes(), rate.P, rate.size())
+		if c.Reason != "" {
+			add("%s", c.Reason)
+		}
+		if without := c.rate(dropped, dropped); c.faulty() && without != nil {
 			add("%s in this version counted as failed; without faults: %s",
-				text.Plural(s.Faults, "fault"), minus(c.Dropped.String()))
+				text.Plural(s.Faults, "fault"), minus(without.String()))
 		}
 		if n := len(c.Missing); n > 0 {
 			add("%s in one of the two versions only, and not compared: %s",
 				text.Plural(n, "case"), listed(c.Missing, maxListed))
 		}
-	} else if s.Faults > 0 && s.Dropped != nil {
-		add("%s counted as failed; %s without them", text.Plural(s.Faults, "fault"), s.Dropped.Rate)
+	} else if without.Cases > 0 {
+		add("%s counted as failed; %s without them", text.Plural(s.Faults, "fault"), without)
 	}
 	switch {
 	case p.Experiment.FirstFailure:
 		add("cases were stopped at their first failure: there are verdicts and no rates")
 	case p.Experiment.TrialsPerCase > 1 && s.Cases > 0:
-		add("cases that always passed: %s", s.Always)
+		add("cases that always passed: %s", figureOf(figures, "always", ""))
 	}
 	if s.Retries > 0 {
 		add("%s that ended in a fault ran again", text.Plural(s.Retries, "run"))
@@ -323,7 +330,7 @@ func (p *htmlPage) addFacts(s Stats) {
 	}
 }
 
-func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCase {
+func (p *htmlPage) newCase(place int, trials []Trial, change *Comparison) htmlCase {
 	c := htmlCase{
 		CaseResult: p.Experiment.together(trials), Place: place, Many: p.Experiment.TrialsPerCase > 1, Diff: change, trials: trials, Anchor: anchor(trials[0].ID) + "/",
 	}
@@ -361,7 +368,7 @@ func (c *htmlCase) effect() float64 {
 	if c.Diff == nil {
 		return 0
 	}
-	return c.Diff.Effect.Value
+	return c.Diff.Difference.Value
 }
 
 func (c *htmlCase) rate() float64 {
@@ -410,7 +417,7 @@ func (p *htmlPage) choose(links []table) {
 			}
 			rank := 3
 			switch {
-			case t.Verdict != Passed && c.Diff != nil && c.Diff.Change == Regressed:
+			case t.Verdict != Passed && c.Diff != nil && c.Diff.Verdict == Regressed:
 				rank = 0
 			case t.Verdict != Passed || linked[t]:
 				rank = 1

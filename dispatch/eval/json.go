@@ -20,21 +20,13 @@ type experimentJSON struct {
 	Causes   []causeCount `json:"causes"`
 	Checks   *checks      `json:"checks,omitempty"`
 	Stats    Stats        `json:"stats"`
-	Scores   []Score      `json:"scores,omitempty"`
-	Slices   []sliceJSON  `json:"slices,omitempty"`
+	Figures  []Figure     `json:"figures"`
 	CaseList []record     `json:"cases"` // one for each trial; written one by one
 
 	// of an experiment with several trials of each case
 	TrialsPerCase int          `json:"trials_per_case,omitempty"`
 	FirstFailure  bool         `json:"first_failure,omitempty"`
 	Results       []CaseResult `json:"case_results,omitempty"`
-}
-
-type sliceJSON struct {
-	Column string  `json:"column"`
-	Value  string  `json:"value"`
-	Stats  Stats   `json:"stats"`
-	Scores []Score `json:"scores,omitempty"`
 }
 
 type countsJSON struct {
@@ -50,12 +42,12 @@ type countsJSON struct {
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
 // verdict, cause, reason, final response and tool calls. It does not contain arguments and results
 // of calls; they are in [Trial].Result and in the file of results. The secrets of the target are
-// hidden as in that file. It contains [Experiment.Stats], and if cases have several trials
+// hidden as in that file. It contains [Experiment.Stats], [Experiment.Figures], and if cases have several trials
 // [Experiment.Cases]. Memory does not grow with the results. It returns the first error of w, or of
 // reading the file of results, after which the document is not complete.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
-		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Checks: e.checks, Stats: e.Stats(), Scores: e.Scores(),
+		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Checks: e.checks, Stats: e.Stats(), Figures: e.Figures(),
 		Counts: countsJSON{
 			Cases: len(caseTrials(e.Trials)), Trials: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
 			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
@@ -64,11 +56,6 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	}
 	if e.TrialsPerCase > 1 {
 		doc.TrialsPerCase, doc.FirstFailure, doc.Results = e.TrialsPerCase, e.FirstFailure, e.Cases()
-	}
-	for _, column := range e.SliceBy {
-		for _, s := range e.Slices(column) {
-			doc.Slices = append(doc.Slices, sliceJSON{s.Column, s.Value, s.Stats(), s.Scores()})
-		}
 	}
 	text, err := indented(doc, "")
 	if err != nil {

@@ -136,10 +136,10 @@ func (r *recorder) keep(key, answer string) {
 
 // Agreement is how often a score and people agree about a run.
 type Agreement struct {
-	Cases   int   `json:"cases"`           // with a score and a verdict of people
-	Share   Rate  `json:"share"`           // of trials in which both say the same
-	Kappa   *Rate `json:"kappa,omitempty"` // Cohen's: 0 is what chance gives and 1 is all. Nil if one of them says the same of all cases
-	Unknown int   `json:"unknown"`         // trials that ended without a score or without a verdict
+	Cases   int     `json:"cases"`           // with a score and a verdict of people
+	Share   Figure  `json:"share"`           // of trials in which both say the same
+	Kappa   *Figure `json:"kappa,omitempty"` // Cohen's: 0 is what chance gives and 1 is all. Nil if one of them says the same of all cases
+	Unknown int     `json:"unknown"`         // trials that ended without a score or without a verdict
 
 	Differ []string `json:"differ,omitempty"` // the ids of cases in which they differ
 }
@@ -182,19 +182,19 @@ func (e *Experiment) Agreement(score, column string) (Agreement, error) {
 			a.Differ = append(a.Differ, trials[0].ID)
 		}
 		same.add("", float64(agree)/float64(n))
-		share := float64(passed) / float64(n)
+		part := float64(passed) / float64(n)
 		if person {
-			table.BothPass, table.SecondPasses = table.BothPass+share, table.SecondPasses+1-share
+			table.BothPass, table.SecondPasses = table.BothPass+part, table.SecondPasses+1-part
 		} else {
-			table.FirstPasses, table.BothFail = table.FirstPasses+share, table.BothFail+1-share
+			table.FirstPasses, table.BothFail = table.FirstPasses+part, table.BothFail+1-part
 		}
 	}
 	if a.Cases == 0 {
 		return a, fmt.Errorf("eval: no trial has the score %s and a verdict in the column %s", shown(score), shown(column))
 	}
-	a.Share = rate(meanRate(same.values(), a.Cases))
+	a.Share = Figure{Name: score, Unit: share}.over(&same, a.Cases).with(meanRate(same.values(), a.Cases))
 	if kappa, i, ok := cohensKappa(table); ok {
-		r := rate(kappa, i)
+		r := Figure{Name: score}.over(&same, a.Cases).with(kappa, i)
 		a.Kappa = &r
 	}
 	return a, nil
@@ -221,7 +221,7 @@ func verdictOf(c *Case, column string) (passes, known bool, err error) {
 func (a Agreement) String() string {
 	s := fmt.Sprintf("they agree in %s of %s", a.Share, text.Plural(a.Cases, "case"))
 	if a.Kappa != nil {
-		s += fmt.Sprintf(", kappa %s [%s, %s]", amount(a.Kappa.Value), amount(a.Kappa.Low), amount(a.Kappa.High))
+		s += fmt.Sprintf(", kappa %s", a.Kappa)
 	}
 	if a.Unknown > 0 {
 		s += fmt.Sprintf("; unknown in %s", text.Plural(a.Unknown, "trial"))

@@ -126,29 +126,28 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 func (e *Experiment) junitProperties() []junitProperty {
 	s := e.Stats()
 	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.TrialsPerCase)}}
-	if e.TrialsPerCase > 1 {
-		list = append(list, junitProperty{"always_passed", s.Always.String()})
-	}
-	add := func(suffix string, e *Estimate) {
-		if e == nil {
-			return
+	for _, f := range e.whole() {
+		name := f.Name
+		switch {
+		case name == "always" && e.TrialsPerCase < 2:
+			continue
+		case name == "always":
+			name = "always_passed"
+		case name == "rate":
+			name = "pass_rate"
+		case f.Faults == "":
+			name = "score_" + name
 		}
-		list = append(list, junitProperty{"pass_rate" + suffix, e.Rate.String()})
-		if k := len(e.AllOf); k > 1 {
-			list = append(list, junitProperty{fmt.Sprintf("all_of_%d%s", k, suffix), e.AllOf[k-1].String()},
-				junitProperty{fmt.Sprintf("any_of_%d%s", k, suffix), e.AnyOf[k-1].String()})
+		if f.Faults == dropped {
+			name += "_faults_dropped"
 		}
+		list = append(list, junitProperty{name, f.String()})
 	}
-	add("", s.Counted)
 	if s.Faults > 0 {
 		list = append(list, junitProperty{"infrastructure_faults", fmt.Sprint(s.Faults)})
-		if s.UserFaults > 0 {
-			list = append(list, junitProperty{"user_faults", fmt.Sprint(s.UserFaults)})
-		}
-		add("_faults_dropped", s.Dropped)
 	}
-	for _, score := range e.Scores() {
-		list = append(list, junitProperty{"score_" + score.Name, score.text()})
+	if s.UserFaults > 0 {
+		list = append(list, junitProperty{"user_faults", fmt.Sprint(s.UserFaults)})
 	}
 	if s.Retries > 0 {
 		list = append(list, junitProperty{"retries", fmt.Sprint(s.Retries)})

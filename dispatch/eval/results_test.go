@@ -83,7 +83,7 @@ func reports(t *testing.T, e *eval.Experiment) string {
 	text := regexp.MustCompile(` +\d+(\.\d)? m?s`).ReplaceAllString(b.String(), " T")
 	text = regexp.MustCompile(`[0-9.]+ m?s\)|(time|timestamp)="[^"]*"|"(took_ms|started)": [^,]*`).ReplaceAllString(text, "T")
 	text = regexp.MustCompile(`(?m)(\]|interval) +(\d+(?:, unknown in \d+)?|trials)$`).ReplaceAllString(text, "$1  $2") // the width of seconds
-	text = regexp.MustCompile(`(?s)"name": "seconds",.*?"known"|"seconds": [0-9.e-]+|"score_seconds" value="[^"]*"|(?-s:\nseconds .*)`).ReplaceAllString(text, "T")
+	text = regexp.MustCompile(`(?s)"name": "seconds",.*?\}|"seconds": [0-9.e-]+|"score_seconds" value="[^"]*"|(?-s:\nseconds .*)`).ReplaceAllString(text, "T")
 	return regexp.MustCompile(`(?m)^( +T |slowest).*\n`).ReplaceAllString(text, "") // in the order of the times
 }
 

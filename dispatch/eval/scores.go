@@ -200,58 +200,26 @@ func (e *Experiment) SetPrices(prices Prices) {
 	}
 }
 
-// Bounds is a 95 % confidence interval.
-type Bounds struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-}
-
-// Score is what the trials of an experiment tell about one score. The mean of a case is over the
-// trials in which the score is known. The mean of the score is over cases, or groups of cases.
-type Score struct {
-	Name     string  `json:"name"`
-	Mean     float64 `json:"mean"`
-	Interval *Bounds `json:"interval,omitempty"` // nil for a measure in fewer than two cases
-	Known    int     `json:"known"`              // trials
-	Unknown  int     `json:"unknown,omitempty"`  // trials that ended; they are not in the mean
-}
-
-// Scores returns the scores of graders by name, then the measures, which need no grader:
-//
-//	calls                  requests for tools, with or without a result
-//	tokens_in, tokens_out  total_input_tokens and total_output_tokens that the responses report
-//	seconds                from the dispatches to the responses, all turns together
-//	cost                   of the tokens, see Experiment.SetPrices
-//
-// Less of a measure is better, and it has no upper bound. A few cases often need much more than the
-// others, so its interval is Student's together with Hall's, which corrects for skewness. The interval of
-// a score is as wide as a rate's, because a case that was not seen may score 0. What a response
-// does not report is unknown, and not 0. A trial that did not reach the agent, or whose user failed, has
-// no measures. Scores returns none for an experiment with FirstFailure.
-func (e *Experiment) Scores() []Score {
-	var list []Score
-	for _, name := range e.scoreNames() {
-		cases, known, unknown := e.scored(name)
-		var means units
-		for _, c := range cases {
-			means.add(c.group, c.mean)
-		}
-		s := Score{Name: name, Known: known, Unknown: unknown}
-		var i interval
-		ok := true
-		if slices.Contains(measures, name) {
-			s.Mean, i, ok = meanAmount(means.values())
-			i.Low = max(0, i.Low)
-		} else {
-			s.Mean, i = meanRate(means.values(), known)
-		}
-		if ok {
-			s.Interval = &Bounds{i.Low, i.High}
-		}
-		list = append(list, s)
+// score returns the figure of a score.
+func (e *Experiment) score(name string) Figure {
+	cases, known, unknown := e.scored(name)
+	var means units
+	for _, c := range cases {
+		means.add(c.group, c.mean)
 	}
-	return list
+	f := Figure{Name: name, Unknown: unknown}.over(&means, known)
+	if !isMeasure(name) {
+		return f.with(meanRate(means.values(), known))
+	}
+	mean, i, ok := meanAmount(means.values())
+	if !ok {
+		return f.unbounded(mean)
+	}
+	i.Low = max(0, i.Low)
+	return f.with(mean, i)
 }
+
+func isMeasure(name string) bool { return slices.Contains(measures, name) }
 
 // scoreNames returns the names of all scores that are known in a trial that ended.
 func (e *Experiment) scoreNames() []string {
@@ -300,43 +268,8 @@ func (e *Experiment) scored(name string) (cases []scored, known, unknown int) {
 	return cases, known, unknown
 }
 
-// text returns the mean and its interval.
-func (s *Score) text() string {
-	text := amount(s.Mean)
-	if s.Interval != nil {
-		text += fmt.Sprintf(" [%s, %s]", amount(s.Interval.Low), amount(s.Interval.High))
-	}
-	return text
-}
-
-// amount writes a number with at least three digits, without an exponent.
-func amount(v float64) string {
-	digits := 0
-	if v != 0 {
-		digits = min(max(2-int(math.Floor(math.Log10(math.Abs(v)))), 0), 8)
-	}
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', digits, 64), 64)
-	return strconv.FormatFloat(rounded+0, 'f', -1, 64)
-}
-
-// ScoreChange is the difference of a score in the cases in which both experiments know it.
-type ScoreChange struct {
-	Name      string  `json:"name"`
-	Change    Change  `json:"change"` // by the interval; more of a measure is a regression
-	Baseline  float64 `json:"baseline"`
-	Candidate float64 `json:"candidate"`
-
-	// Effect is candidate minus baseline, of a measure as a share of the baseline: 0.1 is ten percent
-	// more. It is nil if the cases do not bound it.
-	Effect *Rate `json:"effect,omitempty"`
-
-	Pairs   int `json:"pairs"`
-	Groups  int `json:"groups,omitempty"`
-	Unknown int `json:"unknown,omitempty"` // trials of both experiments
-}
-
-// compareScores compares all scores that both experiments have.
-func compareScores(baseline, candidate *Experiment) (list []ScoreChange) {
+// compareScores compares all scores that both experiments have, in the cases in which both know it.
+func compareScores(baseline, candidate *Experiment) (list []Comparison) {
 	for _, name := range candidate.scoreNames() {
 		before := map[string]scored{}
 		old, _, unknown := baseline.scored(name)
@@ -345,56 +278,59 @@ func compareScores(baseline, candidate *Experiment) (list []ScoreChange) {
 		}
 		now, _, more := candidate.scored(name)
 		var a, b, d units
-		trials := 0
+		trials := [3]int{}
 		for _, c := range now {
 			if other, is := before[c.id]; is {
 				a.add(c.group, other.mean)
 				b.add(c.group, c.mean)
 				d.add(c.group, c.mean-other.mean)
-				trials += min(c.trials, other.trials)
+				trials[0], trials[1], trials[2] = trials[0]+other.trials, trials[1]+c.trials, trials[2]+min(c.trials, other.trials)
 			}
 		}
 		if d.cases == 0 {
 			continue
 		}
-		list = append(list, changeOfScore(name, &a, &b, &d, trials))
-		list[len(list)-1].Unknown = unknown + more
+		f := Figure{Name: name}
+		c := Comparison{Baseline: f.over(&a, trials[0]), Candidate: f.over(&b, trials[1]), Difference: f.over(&d, trials[2])}
+		c.Baseline.Unknown, c.Candidate.Unknown, c.Difference.Unknown = unknown, more, unknown+more
+		c.compareMeans(a.values(), b.values(), d.values())
+		list = append(list, c)
 	}
 	return list
 }
 
-func changeOfScore(name string, a, b, d *units, trials int) ScoreChange {
-	c := ScoreChange{Name: name, Change: CannotTell, Pairs: d.cases}
-	before, now, differences := a.values(), b.values(), d.values()
-	if len(differences) < d.cases {
-		c.Groups = len(differences)
+// compareMeans sets the values of a comparison of scores, from the means of cases or groups.
+func (c *Comparison) compareMeans(before, now, differences []float64) {
+	name := c.Difference.Name
+	a, _, _ := meanAmount(before)
+	b, _, _ := meanAmount(now)
+	c.Baseline, c.Candidate = c.Baseline.unbounded(a), c.Candidate.unbounded(b)
+	c.Verdict = CannotTell
+	if !isMeasure(name) {
+		c.Difference = c.Difference.with(meanDifference(differences, c.Difference.Trials))
+		c.Verdict = verdictOn(c.Difference)
+		return
 	}
-	c.Baseline, _, _ = meanAmount(before)
-	c.Candidate, _, _ = meanAmount(now)
-	switch ratio, i, ok := ratioOfAmounts(before, now); {
-	case !slices.Contains(measures, name):
-		r := rate(meanDifference(differences, trials))
-		c.Effect, c.Change = &r, changeOf(r)
-	case c.Baseline == 0 && c.Candidate == 0 && len(before) > 1:
-		c.Effect = &Rate{}
+	c.Difference.Unit = ratio
+	switch r, i, ok := ratioOfAmounts(before, now); {
+	case a == 0 && b == 0 && len(before) > 1:
+		c.Difference = c.Difference.with(0, interval{})
 	case ok:
-		c.Effect = &Rate{ratio - 1, i.Low - 1, i.High - 1}
-		c.Change = changeOf(c.Effect.negative())
+		c.Difference = c.Difference.with(r-1, interval{i.Low - 1, i.High - 1})
+		c.Verdict = verdictOn(c.Difference.negative())
+	default:
+		c.Difference = c.Difference.unbounded(0)
 	}
-	return c
+	if name == scoreSeconds {
+		c.Verdict = "" // all rows of a run share the load of the machine, so the interval is too short
+	}
 }
 
-func (r Rate) negative() Rate { return Rate{-r.Value, -r.High, -r.Low} }
-
-// text returns both means and the difference: in percent of the baseline for a measure.
-func (c *ScoreChange) text() string {
-	text := fmt.Sprintf("%s to %s", amount(c.Baseline), amount(c.Candidate))
-	switch e := c.Effect; {
-	case e == nil:
-	case slices.Contains(measures, c.Name):
-		text += fmt.Sprintf(": %s %% %s", signed(e.Value), e.interval())
-	default:
-		text += fmt.Sprintf(": %s [%s, %s]", amount(e.Value), amount(e.Low), amount(e.High))
+// scores formats both means and the difference.
+func (c *Comparison) scores() string {
+	line := fmt.Sprintf("%s to %s", amount(c.Baseline.Value), amount(c.Candidate.Value))
+	if c.Difference.bounded() {
+		line += ": " + c.Difference.difference()
 	}
-	return text
+	return line
 }

@@ -58,12 +58,16 @@ func polite(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
 	return nil
 }
 
-func scoreOf(e *eval.Experiment, name string) eval.Score {
-	scores := e.Scores()
-	if i := slices.IndexFunc(scores, func(s eval.Score) bool { return s.Name == name }); i >= 0 {
-		return scores[i]
+func scoreOf(e *eval.Experiment, name string) eval.Figure { return e.Figure(name) }
+
+// scoresOf returns the names of the scores that an experiment has.
+func scoresOf(e *eval.Experiment) (names []string) {
+	for _, f := range e.Figures() {
+		if f.Faults == "" && f.Slice == "" {
+			names = append(names, f.Name)
+		}
 	}
-	return eval.Score{}
+	return names
 }
 
 // Scores of graders and measures have a mean and an interval by case. What a response does not report
@@ -93,8 +97,7 @@ func TestScores(t *testing.T) {
 			{"polite", 0.2333333, 6, 2}, {"calls", 1.75, 8, 0}, {"tokens_in", 20, 6, 2}, {"tokens_out", 2, 4, 4}, {"cost", 40, 4, 4},
 		} {
 			got := scoreOf(e, want.score)
-			if math.Abs(got.Mean-want.mean) > 1e-6 || got.Known != want.known || got.Unknown != want.unknown || got.Interval == nil ||
-				!(got.Interval.Low < got.Mean && got.Mean < got.Interval.High) {
+			if math.Abs(got.Value-want.mean) > 1e-6 || got.Trials != want.known || got.Unknown != want.unknown || !(got.Low < got.Value && got.Value < got.High) {
 				t.Errorf("%s: %+v, want %+v", name, got, want)
 			}
 		}
@@ -103,7 +106,7 @@ func TestScores(t *testing.T) {
 		}
 		text := reports(t, e)
 		for _, part := range []string{
-			"\npolite      0.233 [", "  6, unknown in 2\n", "\ncost        40 [", `"cost": 20`, `<property name="score_calls" value="1.75 [`, `"name": "tokens_out",` + "\n      \"mean\": 2,\n",
+			"\npolite      0.233 [", "  6, unknown in 2\n", "\ncost        40 [", `"cost": 20`, `<property name="score_calls" value="1.75 [`, `"name": "tokens_out",`, `"value": 2,`,
 		} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s: %q is missing in\n%s", name, part, text)
@@ -114,7 +117,7 @@ func TestScores(t *testing.T) {
 			t.Errorf("%s: the page has no scores", name)
 		}
 	}
-	if got := scoreOf(regraded, "polite"); got.Known != 0 || scoreOf(regraded, "calls").Known != 8 {
+	if got := scoreOf(regraded, "polite"); got.Trials != 0 || scoreOf(regraded, "calls").Trials != 8 {
 		t.Errorf("a grader that records nothing leaves %+v", got)
 	}
 }
@@ -124,8 +127,8 @@ func TestScores(t *testing.T) {
 func TestUnknownScores(t *testing.T) {
 	refuses := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: refuses}, spenderCases(t, csvOf("a", "b")), nil)
-	if err != nil || len(e.Scores()) != 0 {
-		t.Errorf("%+v, %v", e.Scores(), err)
+	if err != nil || len(scoresOf(e)) != 0 {
+		t.Errorf("%+v, %v", scoresOf(e), err)
 	}
 	// Neither an endpoint that refuses after its ping, nor a user that fails, says what the agent needs.
 	later := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +154,7 @@ func TestUnknownScores(t *testing.T) {
 		known  int
 	}{{eval.Prices{"large": {}}, 0}, {eval.Prices{"*": {}}, 2}, {eval.Prices{"small": {}, "*": {Input: 1}}, 2}, {nil, 0},
 		{eval.Prices{"*": {Input: math.NaN()}}, 0}, {eval.Prices{"*": {Output: math.Inf(1)}}, 0}, {eval.Prices{"*": {Input: -1}}, 0}} {
-		if e.SetPrices(tt.prices); scoreOf(e, "cost").Known != tt.known || scoreOf(e, "cost").Mean != 0 {
+		if e.SetPrices(tt.prices); scoreOf(e, "cost").Trials != tt.known || scoreOf(e, "cost").Value != 0 {
 			t.Errorf("%v: %+v", tt.prices, scoreOf(e, "cost"))
 		}
 	}
@@ -166,11 +169,11 @@ func TestUnknownScores(t *testing.T) {
 	}
 	write(t, file, regexp.MustCompile(`"scores":\{[^}]*\},`).ReplaceAll(stored, nil))
 	e = load(t, file)
-	if e.SetPrices(eval.Prices{"*": {Input: 1}}); len(e.Scores()) != 0 {
-		t.Errorf("%+v", e.Scores())
+	if e.SetPrices(eval.Prices{"*": {Input: 1}}); len(scoresOf(e)) != 0 {
+		t.Errorf("%+v", scoresOf(e))
 	}
 	first := run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{FirstFailure: true})
-	if got := first.Scores(); got != nil {
+	if got := scoresOf(first); got != nil {
 		t.Errorf("an experiment with FirstFailure has %+v", got)
 	}
 }
@@ -239,25 +242,25 @@ func TestCompareScores(t *testing.T) {
 	instructions := csvOf("a", "bb", "ccc", "dd", "e", "ff", "ggg", "hhhh")
 	before, after := run(t, spender(1), spenderCases(t, instructions), nil), run(t, spender(2), spenderCases(t, instructions), nil)
 	c := compare(t, before, after)
-	calls := c.Scores[slices.IndexFunc(c.Scores, func(s eval.ScoreChange) bool { return s.Name == "calls" })]
-	if c.Change != eval.CannotTell || calls.Change != eval.Regressed || calls.Baseline != 2.25 || calls.Candidate != 4.5 ||
-		calls.Effect == nil || math.Abs(calls.Effect.Low-1) > 1e-6 || math.Abs(calls.Effect.High-1) > 1e-6 || calls.Pairs != 8 {
-		t.Errorf("%+v, %+v", calls, calls.Effect)
+	calls := c.Scores[slices.IndexFunc(c.Scores, func(s eval.Comparison) bool { return s.Difference.Name == "calls" })]
+	if c.Verdict != eval.CannotTell || calls.Verdict != eval.Regressed || calls.Baseline.Value != 2.25 || calls.Candidate.Value != 4.5 ||
+		math.Abs(calls.Difference.Low-1) > 1e-6 || math.Abs(calls.Difference.High-1) > 1e-6 || calls.Difference.Cases != 8 {
+		t.Errorf("%+v", calls)
 	}
 	var b bytes.Buffer
 	if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\ncalls       2.25 to 4.5: +100 % [+100, +100]") ||
 		!strings.Contains(b.String(), "  8      regressed\n") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
-	for margin, want := range map[float64]eval.Gate{0.1: eval.GateFailed, 1.5: eval.GatePassed} {
-		if g := c.Bound("calls", margin); g.Gate != want || g.Reason != "" {
-			t.Errorf("%s", g)
+	for margin, want := range map[float64]eval.Verdict{0.1: eval.Failed, 1.5: eval.Passed} {
+		if g := c.Bound("calls", margin); g.Verdict != want || g.Reason != "" {
+			t.Errorf("%+v", g)
 		}
 	}
-	if g := c.Bound("charm", 1); g.Gate != eval.GateFailed || g.Reason != "the score charm is not known in any case of both experiments" {
-		t.Errorf("%s", g)
+	if g := c.Bound("charm", 1); g.Verdict != eval.Failed || g.Reason != "the score charm is not known in any case of both experiments" {
+		t.Errorf("%+v", g)
 	}
-	if back := compare(t, after, before); back.Scores[0].Change != eval.Improved {
+	if back := compare(t, after, before); back.Scores[0].Verdict != eval.Improved {
 		t.Errorf("%+v", back.Scores)
 	}
 	page := written(t, after, before)
@@ -266,11 +269,11 @@ func TestCompareScores(t *testing.T) {
 	}
 	var doc struct {
 		Scores []struct {
-			Name   string
-			Change string
+			Verdict    string
+			Difference struct{ Name string }
 		}
 	}
-	if text, err := json.Marshal(c); err != nil || json.Unmarshal(text, &doc) != nil || doc.Scores[0].Change != "regressed" {
+	if text, err := json.Marshal(c); err != nil || json.Unmarshal(text, &doc) != nil || doc.Scores[0].Verdict != "regressed" {
 		t.Errorf("%v: %s", err, text)
 	}
 }
@@ -286,24 +289,24 @@ func TestGateOfScores(t *testing.T) {
 		name, score   string
 		before, after [][]float64
 		margin        float64
-		want          eval.Gate
+		want          eval.Verdict
 		reason        string
 	}{
-		{"no difference", "s", same, same, 0.05, eval.GatePassed, ""},
-		{"too few cases", "s", same[:40], same[:40], 0.05, eval.GateUndecided, "the interval contains the margin: run more cases"},
-		{"lower by more", "s", same, lower, 0.05, eval.GateFailed, ""},
-		{"higher", "s", lower, same, 0, eval.GatePassed, ""},
-		{"unknown in one", "s", same, unknown, 0.5, eval.GateFailed, "the score s is unknown in 1 trial"},
-		{"unknown before", "s", unknown, same, 0.5, eval.GateFailed, "the score s is unknown in 1 trial"},
-		{"the same cost", "cost", cheap, cheap, 0.1, eval.GatePassed, ""},
-		{"another order", "cost", dear, cheap, 0.1, eval.GateUndecided, "the interval contains the margin: run more cases"},
-		{"five cases", "cost", cheap[:5], cheap[:5], 0.1, eval.GateUndecided, "a gate needs at least 6 cases, and 5 have trials in both experiments"},
-		{"free before", "cost", free, cheap[:7], 0.1, eval.GateUndecided, "the cases do not bound the difference of cost"},
-		{"free in both", "cost", free, free, 0.1, eval.GatePassed, ""},
+		{"no difference", "s", same, same, 0.05, eval.Passed, ""},
+		{"too few cases", "s", same[:40], same[:40], 0.05, eval.Undecided, "the interval contains the margin: run more cases"},
+		{"lower by more", "s", same, lower, 0.05, eval.Failed, ""},
+		{"higher", "s", lower, same, 0, eval.Passed, ""},
+		{"unknown in one", "s", same, unknown, 0.5, eval.Failed, "the score s is unknown in 1 trial"},
+		{"unknown before", "s", unknown, same, 0.5, eval.Failed, "the score s is unknown in 1 trial"},
+		{"the same cost", "cost", cheap, cheap, 0.1, eval.Passed, ""},
+		{"another order", "cost", dear, cheap, 0.1, eval.Undecided, "the interval contains the margin: run more cases"},
+		{"five cases", "cost", cheap[:5], cheap[:5], 0.1, eval.Undecided, "a gate needs at least 6 cases, and 5 have trials in both experiments"},
+		{"free before", "cost", free, cheap[:7], 0.1, eval.Undecided, "the cases do not bound the difference of cost"},
+		{"free in both", "cost", free, free, 0.1, eval.Passed, ""},
 	} {
 		g := compare(t, valued(tt.score, tt.before...), valued(tt.score, tt.after...)).Bound(tt.score, tt.margin)
-		if g.Gate != tt.want || g.Reason != tt.reason {
-			t.Errorf("%s: %s, want %s %q", tt.name, g, tt.want, tt.reason)
+		if g.Verdict != tt.want || g.Reason != tt.reason {
+			t.Errorf("%s: %+v, want %s %q", tt.name, g, tt.want, tt.reason)
 		}
 	}
 }
@@ -326,10 +329,10 @@ func TestGateOfCostAtItsMargin(t *testing.T) {
 				}
 			}
 			c := compare(t, valued("cost", before...), valued("cost", after...))
-			if gate := c.Bound("cost", margin).Gate; gate == eval.GatePassed {
+			if gate := c.Bound("cost", margin).Verdict; gate == eval.Passed {
 				passed++
 			}
-			if r := c.Scores[0].Effect; r != nil && r.Low <= margin && margin <= r.High {
+			if r := c.Scores[0].Difference; r.Low <= margin && margin <= r.High {
 				held++
 			}
 		}
@@ -354,7 +357,7 @@ func TestSlices(t *testing.T) {
 		var got []string
 		for _, column := range []string{"topic", "expected_outcome", "long", "user", "nope"} {
 			for _, s := range e.Slices(column) {
-				got = append(got, fmt.Sprintf("%s=%s %d %.2f %.1f", s.Column, s.Value, s.Stats().Cases, s.Stats().Counted.Rate.Value, scoreOf(s.Experiment, "calls").Mean))
+				got = append(got, fmt.Sprintf("%s=%s %d %.2f %.1f", s.Column, s.Value, s.Stats().Cases, s.Figure("rate").Value, scoreOf(s.Experiment, "calls").Value))
 			}
 		}
 		if want := []string{
@@ -365,7 +368,7 @@ func TestSlices(t *testing.T) {
 		}
 		text := reports(t, e)
 		for _, part := range []string{
-			"\nrefund  2      50 % [", "\n(none)  1      100 % [", "\n4 values: one interval in 20 misses the truth", `"column": "expected_outcome",`, `"value": "refusal",`,
+			"\nrefund  2      50 % [", "\n(none)  1      100 % [", "\n4 values: one interval in 20 misses the truth", `"slice": "expected_outcome=refusal",`,
 		} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s: %q is missing in\n%s", name, part, text)
@@ -373,7 +376,7 @@ func TestSlices(t *testing.T) {
 		}
 		worse.SliceBy = e.SliceBy
 		c := compare(t, e, worse)
-		if len(c.Slices) != 6 || c.Slices[2].Value != "order" || c.Slices[2].Counted.Pairs != 1 || c.Slices[2].Scores[0].Candidate-c.Slices[2].Scores[0].Baseline != 3 {
+		if !slicesAre(c.Slices) {
 			t.Errorf("%s: %+v", name, c.Slices)
 		}
 		var b bytes.Buffer
@@ -393,6 +396,19 @@ func TestSlices(t *testing.T) {
 	if text := reports(t, many); !strings.Contains(text, "\nand 30 more\n50 values: ") {
 		t.Error(text)
 	}
+}
+
+// slicesAre reports whether the parts of two experiments of TestSlices are these: the rate of each, and its scores.
+func slicesAre(list []eval.Comparison) bool {
+	var rates []eval.Comparison
+	for _, c := range list {
+		if c.Difference.Name == "rate" {
+			rates = append(rates, c)
+		} else if c.Difference.Slice == "topic=order" && c.Difference.Name == "calls" && c.Candidate.Value-c.Baseline.Value != 3 {
+			return false
+		}
+	}
+	return len(rates) == 6 && rates[2].Difference.Slice == "topic=order" && rates[2].Difference.Cases == 1
 }
 
 // The tokens and the cost of a session are known only if each of its turns reports a valid number of
@@ -452,21 +468,21 @@ func TestUnitsOfScores(t *testing.T) {
 		}
 		return list
 	}
-	for groups, want := range map[int]eval.Gate{5: eval.GateUndecided, 6: eval.GatePassed} {
+	for groups, want := range map[int]eval.Verdict{5: eval.Undecided, 6: eval.Passed} {
 		e := grouped(groups)
 		c := compare(t, e[0], e[1])
-		if gate := c.Bound("cost", 0.1).Gate; gate != want || c.Scores[0].Groups != groups || c.Scores[0].Pairs != 12 {
+		if gate := c.Bound("cost", 0.1).Verdict; gate != want || c.Scores[0].Difference.Groups != groups || c.Scores[0].Difference.Cases != 12 {
 			t.Errorf("%d groups: %s, %+v", groups, gate, c.Scores[0])
 		}
 	}
-	if gate := compare(t, valued("cost", same...), valued("cost", same[:11]...)).Bound("cost", 0.1).Gate; gate != eval.GateUndecided {
+	if gate := compare(t, valued("cost", same...), valued("cost", same[:11]...)).Bound("cost", 0.1).Verdict; gate != eval.Undecided {
 		t.Errorf("a case is missing: %s", gate)
 	}
 	// Ten times as many trials of one experiment do not make the other one surer.
 	one, ten := slices.Repeat([][]float64{{0.5}}, 30), slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, 10)}, 30)
 	lower := valued("s", slices.Repeat([][]float64{{0.25}}, 30)...)
-	if a, b := compare(t, valued("s", one...), lower).Scores[0], compare(t, valued("s", ten...), lower).Scores[0]; *a.Effect != *b.Effect {
-		t.Errorf("%+v, %+v", a.Effect, b.Effect)
+	if a, b := compare(t, valued("s", one...), lower).Scores[0], compare(t, valued("s", ten...), lower).Scores[0]; a.Difference.Low != b.Difference.Low || a.Difference.High != b.Difference.High {
+		t.Errorf("%+v, %+v", a, b)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// Slice is the part of an experiment whose rows have one value in a column. Its Stats, Scores and
+// Slice is the part of an experiment whose rows have one value in a column. Its figures and
 // Compare cover this part only.
 type Slice struct {
 	Column, Value string // Value is "" for rows without one
@@ -130,15 +130,12 @@ func (e *Experiment) columns() []string {
 // maxParts is how many columns the page breaks an experiment down by.
 const maxParts = 12
 
-// SliceChange is the comparison of one slice.
-type SliceChange struct {
-	Column string `json:"column"`
-	Value  string `json:"value"`
-	*Comparison
-}
+// name returns the slice as a figure has it.
+func (s *Slice) name() string { return s.Column + "=" + s.Value }
 
-// compareSlices compares the slices of the columns that the candidate is sliced by.
-func compareSlices(baseline, candidate *Experiment) (list []SliceChange) {
+// compareSlices compares the slices of the columns that the candidate is sliced by: the rate of each, and then its
+// scores.
+func compareSlices(baseline, candidate *Experiment) (list []Comparison) {
 	for _, column := range candidate.SliceBy {
 		before := map[string]*Experiment{}
 		for _, s := range baseline.Slices(column) {
@@ -147,7 +144,13 @@ func compareSlices(baseline, candidate *Experiment) (list []SliceChange) {
 		for _, s := range candidate.Slices(column) {
 			if old := before[s.Value]; old != nil {
 				if c, err := Compare(old, s.Experiment); err == nil { // else none of its cases ran in both
-					list = append(list, SliceChange{column, s.Value, c})
+					for _, one := range append([]Comparison{c.Rates[0]}, c.Scores...) {
+						one.Baseline.Slice, one.Candidate.Slice, one.Difference.Slice = s.name(), s.name(), s.name()
+						if one.Difference.Name == "rate" {
+							one.Verdict, one.Reason = c.Verdict, c.Reason
+						}
+						list = append(list, one)
+					}
 				}
 			}
 		}

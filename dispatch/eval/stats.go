@@ -2,38 +2,10 @@ package eval
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 )
-
-// Rate is an estimate of a probability, or of a difference of two, with its 95 % confidence
-// interval.
-type Rate struct {
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
-}
-
-// String returns the rate in percent: 60 % [23, 88].
-func (r Rate) String() string {
-	return fmt.Sprintf("%s [%s, %s]", percent(r.Value), digits(100*r.Low), digits(100*r.High))
-}
-
-func rate(value float64, i interval) Rate { return Rate{value, i.Low, i.High} }
-
-// digits writes a number with at most one digit after the point.
-func digits(v float64) string {
-	text := fmt.Sprintf("%.1f", v)
-	if text == "-0.0" || text == "0.0" {
-		return "0"
-	}
-	if whole := fmt.Sprintf("%.0f", v); text == whole+".0" {
-		return whole
-	}
-	return text
-}
-
-func percent(v float64) string { return digits(100*v) + " %" }
 
 // CaseResult sums up the trials of one case.
 type CaseResult struct {
@@ -53,9 +25,9 @@ type CaseResult struct {
 	// Stopped is set for a case whose other trials did not run because of FirstFailure.
 	Stopped bool `json:"stopped,omitempty"`
 
-	// Rate is the share of trials that passed, with Wilson's interval. Faults of the infrastructure
-	// count as failures. Rate is nil if no trial ended, and in an experiment with FirstFailure.
-	Rate *Rate `json:"rate,omitempty"`
+	// Rate is the share of trials that passed, with Wilson's interval. Faults count as failures. Rate is nil if no
+	// trial ended, and in an experiment with FirstFailure.
+	Rate *Figure `json:"rate,omitempty"`
 }
 
 // Cases returns the results of the cases in their order.
@@ -93,7 +65,8 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 	}
 	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.TrialsPerCase
 	if !e.FirstFailure && c.Trials > 0 {
-		r := rate(float64(c.Passed)/float64(c.Trials), wilson(float64(c.Passed), float64(c.Trials)))
+		r := Figure{Name: "rate", Slice: c.ID, Unit: share, Faults: counted, Cases: 1, Trials: c.Trials}.with(
+			float64(c.Passed)/float64(c.Trials), wilson(float64(c.Passed), float64(c.Trials)))
 		c.Rate = &r
 	}
 	return c
@@ -108,15 +81,12 @@ func (t *Trial) fault() bool {
 		t.Verdict == Failed && (t.Cause == Cause(dispatchtest.AgentUnreachable) || t.Cause == Cause(dispatchtest.AuthFailed))
 }
 
-// Stats sums up all trials of an experiment. The case is the unit: the trials of one case are not
-// independent. Rates are means over cases, and their intervals depend on how much the cases differ
-// (Miller, arXiv 2411.00640). If cases have a group, the group is the unit: a rate is the mean over
-// groups of the mean over their cases, so that each group counts the same.
+// Stats counts the trials of an experiment. Trials that were skipped or cancelled do not count.
 //
 // A fault is a trial that [Errored], for example because its [User] failed. A trial that failed
 // because the endpoint could not be reached or refused the credentials is a fault too. If such
 // trials are left out, an agent that causes them looks too good. If they count as failures, an
-// agent that does not cause them looks too bad. Stats therefore contains both estimates.
+// agent that does not cause them looks too bad. Figures therefore do both.
 type Stats struct {
 	Cases  int `json:"cases"`            // with a trial that ended
 	Groups int `json:"groups,omitempty"` // of these cases, if cases have one; a case without counts as one
@@ -125,86 +95,121 @@ type Stats struct {
 
 	UserFaults int `json:"user_faults,omitempty"` // faults with the [Cause] user, included in Faults
 	Retries    int `json:"retries,omitempty"`     // runs that were faults and ran again, see Options.RetryFaults
-
-	// Always is the share of cases whose trials all passed, with its interval. A fault of the
-	// infrastructure counts as a failure.
-	Always Rate `json:"always"`
-
-	// Counted counts faults as failures, Dropped leaves them out. They are nil if no trial is left,
-	// and in an experiment with FirstFailure. Without faults they are equal.
-	Counted *Estimate `json:"counted,omitempty"`
-	Dropped *Estimate `json:"dropped,omitempty"`
 }
 
-// Estimate is the success of an agent in the cases of an experiment.
-type Estimate struct {
-	Rate Rate `json:"rate"` // that a trial passes
-
-	// AllOf[k-1] estimates the probability that k trials of a case all pass, which is pass^k of
-	// arXiv 2406.12045. AnyOf[k-1] estimates the probability that at least one of k trials passes,
-	// which is pass@k of arXiv 2107.03374. Cases with fewer than k trials are left out. k goes from 1
-	// to the number of trials of the case that has the most. From k = 2 on the interval is Agresti and
-	// Coull's, which is wider near 0 and 1.
-	AllOf []Power `json:"all_of"`
-	AnyOf []Power `json:"any_of"`
-}
-
-// Power is a probability of several trials of a case.
-type Power struct {
-	Rate
-	Cases int `json:"cases"` // that have as many trials
-}
-
-// Stats returns the estimates for all cases. Trials that were skipped or cancelled do not count.
+// Stats returns the counts of all cases.
 func (e *Experiment) Stats() Stats {
 	var s Stats
-	var always units
-	cases := e.Cases()
-	grouped := false
-	for _, c := range cases {
-		if c.Trials == 0 {
-			continue
+	var ran units
+	for _, c := range e.Cases() {
+		if c.Trials > 0 {
+			ran.add(c.Group, 1)
+			s.Trials, s.Faults = s.Trials+c.Trials, s.Faults+c.Faults
 		}
-		s.Cases, s.Trials, s.Faults = s.Cases+1, s.Trials+c.Trials, s.Faults+c.Faults
-		if c.Passed == c.Trials {
-			always.add(c.Group, 1)
-		} else {
-			always.add(c.Group, 0)
-		}
-		grouped = grouped || c.Group != ""
 	}
-	if grouped {
-		s.Groups = len(always.values())
-	}
+	of := Figure{}.over(&ran, s.Trials)
+	s.Cases, s.Groups = of.Cases, of.Groups
 	for i := range e.Trials {
 		if e.Trials[i].Cause == causeUser {
 			s.UserFaults++
 		}
 		s.Retries += e.Trials[i].Retries
 	}
-	s.Always = rate(meanRate(always.values(), always.cases))
-	if !e.FirstFailure {
-		s.Counted = estimate(cases, func(c CaseResult) int { return c.Trials })
-		s.Dropped = estimate(cases, func(c CaseResult) int { return c.Trials - c.Faults })
-	}
 	return s
 }
 
-// estimate returns the means over the cases with trials, or nil if none has one.
-func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
-	most := 0
+// Figures returns the figures of the experiment: the rate, several trials of a case, and the cases that always
+// passed, with faults counted as failures; the same with faults dropped, if there are any; the scores; and then
+// the rate and the scores of each part by the columns of SliceBy. An experiment with FirstFailure has the cases
+// that always passed, and no others.
+//
+// Intervals of shares depend on how much the cases differ (Miller, arXiv 2411.00640); of several trials they are
+// Agresti and Coull's, which is wider near 0 and 1. Cases with fewer than k trials are not in all_of_k and
+// any_of_k; k is 2 to 5, 10, 100, 1000, and the most trials of a case. Scores are those of graders, by name, and
+// then the measures, which need no grader:
+//
+//	calls                  requests for tools, with or without a result
+//	tokens_in, tokens_out  total_input_tokens and total_output_tokens that the responses report
+//	seconds                from the dispatches to the responses, all turns together
+//	cost                   of the tokens, see Experiment.SetPrices
+//
+// The mean of a case is over the trials in which the score is known. What a response does not report is
+// unknown, and not 0. A trial that did not reach the agent, or whose user failed, has no measures.
+//
+// Less of a measure is better, and it has no upper bound. A few cases often need much more than the others, so its
+// interval is Student's together with Hall's, which corrects for skewness. The interval of a score is as wide as a
+// rate's, because a case that was not seen may score 0.
+func (e *Experiment) Figures() []Figure {
+	list := e.whole()
+	for _, column := range e.SliceBy {
+		for _, part := range e.Slices(column) {
+			for _, f := range part.whole() {
+				if f.Name == "rate" && f.Faults == counted || f.Faults == "" {
+					f.Slice = part.name()
+					list = append(list, f)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// Figure returns the first of the figures of the whole experiment that has the name: of a share with faults counted
+// as failures. If there is none, its Cases are 0.
+func (e *Experiment) Figure(name string) Figure { return figureOf(e.whole(), name, "") }
+
+// figureOf returns the first of the figures that has the name and treats faults in a way; "" is any way.
+func figureOf(list []Figure, name, faults string) Figure {
+	for _, f := range list {
+		if f.Name == name && (faults == "" || f.Faults == faults) {
+			return f
+		}
+	}
+	return Figure{}
+}
+
+// whole returns the figures of the whole experiment.
+func (e *Experiment) whole() (list []Figure) {
+	cases, faults := e.Cases(), 0
+	var always units
 	for _, c := range cases {
-		most = max(most, trials(c))
+		faults += c.Faults
+		switch {
+		case c.Trials == 0:
+		case c.Passed == c.Trials:
+			always.add(c.Group, 1)
+		default:
+			always.add(c.Group, 0)
+		}
 	}
-	if most == 0 {
-		return nil
+	if !e.FirstFailure {
+		list = shares(cases, counted, func(c CaseResult) int { return c.Trials })
 	}
-	e := &Estimate{}
+	if always.cases > 0 {
+		f := Figure{Name: "always", Unit: share, Faults: counted}.over(&always, always.cases)
+		list = append(list, f.with(meanRate(always.values(), always.cases)))
+	}
+	if !e.FirstFailure && faults > 0 {
+		list = append(list, shares(cases, dropped, func(c CaseResult) int { return c.Trials - c.Faults })...)
+	}
+	for _, name := range e.scoreNames() {
+		list = append(list, e.score(name))
+	}
+	return list
+}
+
+// shares returns the rate and the figures of several trials over the cases with trials.
+func shares(cases []CaseResult, faults string, trials func(CaseResult) int) (list []Figure) {
+	most := 0
 	allOf, anyOf := make([][]float64, len(cases)), make([][]float64, len(cases))
 	for i, c := range cases {
+		most = max(most, trials(c))
 		allOf[i], anyOf[i] = repeatedTrials(trials(c), c.Passed)
 	}
 	for k := 1; k <= most; k++ {
+		if k > 5 && k < most && k != 10 && k != 100 && k != 1000 {
+			continue
+		}
 		var all, any units
 		groups := 0 // of k trials
 		for i, c := range cases {
@@ -214,29 +219,25 @@ func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
 				groups += n / k
 			}
 		}
-		mean := meanPower
+		f := Figure{Name: "rate", Unit: share, Faults: faults}
 		if k == 1 {
-			mean = meanRate
+			list = append(list, f.over(&all, groups).with(meanRate(all.values(), groups)))
+			continue
 		}
-		e.AllOf = append(e.AllOf, Power{rate(mean(all.values(), groups)), all.cases})
-		e.AnyOf = append(e.AnyOf, Power{rate(mean(any.values(), groups)), any.cases})
+		f.Name = fmt.Sprintf("all_of_%d", k)
+		list = append(list, f.over(&all, groups).with(meanPower(all.values(), groups)))
+		f.Name = fmt.Sprintf("any_of_%d", k)
+		list = append(list, f.over(&any, groups).with(meanPower(any.values(), groups)))
 	}
-	e.Rate = e.AllOf[0].Rate
-	return e
+	return list
 }
 
-// powers returns the table of several trials of a case, for few numbers of trials if there are many. For
-// one trial it would be the rate.
-func (s *Stats) powers() table {
+// powers returns the table of several trials of a case, with faults counted as failures.
+func powers(figures []Figure) table {
 	t := table{Title: "Several trials of a case", Head: []string{"trials", "cases", "all pass", "at least one passes"}}
-	if s.Counted == nil {
-		return t
-	}
-	n := len(s.Counted.AllOf)
-	for k := 2; k <= n; k++ {
-		if k <= 5 || k == n || k == 10 || k == 100 || k == 1000 {
-			all, any := s.Counted.AllOf[k-1], s.Counted.AnyOf[k-1]
-			t.add(figure(fmt.Sprint(k)), figure(fmt.Sprint(all.Cases)), figure(all.String()), figure(any.String()))
+	for i, f := range figures {
+		if k, is := strings.CutPrefix(f.Name, "all_of_"); is && f.Faults == counted {
+			t.add(figure(k), figure(fmt.Sprint(f.Cases)), figure(f.String()), figure(figures[i+1].String()))
 		}
 	}
 	return t

@@ -35,6 +35,12 @@ func (v Verdict) style() terminal.Style {
 			return known.style
 		}
 	}
+	switch v {
+	case Improved:
+		return terminal.Good
+	case Regressed:
+		return terminal.Bad
+	}
 	return terminal.Plain
 }
 
@@ -259,26 +265,25 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
 		t.add(figure(fmt.Sprintf("%d of %d", c.Passed, c.Trials)), figure(rate), plain(text.Line(c.Name, 60)))
 	}
 	writeTables(b, colour, []table{t})
-	if s.Cases == 0 || e.TrialsPerCase < 2 && s.Counted == nil {
+	figures := e.whole()
+	if s.Cases == 0 || e.TrialsPerCase < 2 && figureOf(figures, "rate", "").Cases == 0 {
 		return
 	}
 	if e.TrialsPerCase > 1 {
-		fmt.Fprintf(b, "cases that always passed: %s\n", s.Always)
+		fmt.Fprintf(b, "cases that always passed: %s\n", figureOf(figures, "always", ""))
 	}
-	counted := ""
+	how := ""
 	if s.Faults > 0 {
-		faults := text.Plural(s.Faults, "fault")
+		how = ", " + text.Plural(s.Faults, "fault")
 		if s.UserFaults > 0 {
-			faults += fmt.Sprintf(" (%d of the user)", s.UserFaults)
+			how += fmt.Sprintf(" (%d of the user)", s.UserFaults)
 		}
-		counted = ", " + faults + " counted as failed"
+		how += " counted as failed"
 	}
-	writeEstimate(b, s.Counted, counted)
-	if s.Faults > 0 {
-		writeEstimate(b, s.Dropped, ", faults dropped")
-	}
-	if untried := e.untried(); untried != "" {
-		b.WriteString(untried + "\n")
+	writeEstimate(b, figures, counted, how)
+	writeEstimate(b, figures, dropped, ", faults dropped")
+	if line := e.untried(); line != "" {
+		b.WriteString(line + "\n")
 	}
 	b.WriteByte('\n')
 }
@@ -308,16 +313,21 @@ func listed(names []string, most int) string {
 	return text
 }
 
-func writeEstimate(b *bytes.Buffer, e *Estimate, how string) {
-	if e == nil {
+// writeEstimate writes the rate, and what the most trials of a case do together.
+func writeEstimate(b *bytes.Buffer, figures []Figure, faults, how string) {
+	rate := figureOf(figures, "rate", faults)
+	if rate.Cases == 0 {
 		return
 	}
-	k := len(e.AllOf)
-	fmt.Fprintf(b, "trials that passed%s: %s", how, e.Rate)
-	if k > 1 {
-		fmt.Fprintf(b, "; all of %d: %s, any of %d: %s", k, e.AllOf[k-1], k, e.AnyOf[k-1])
-		if n := e.AllOf[k-1].Cases; n < e.AllOf[0].Cases {
-			fmt.Fprintf(b, " in %s with %d trials", text.Plural(n, "case"), k)
+	fmt.Fprintf(b, "trials that passed%s: %s", how, rate)
+	last := slices.IndexFunc(figures, func(f Figure) bool { return f.Name == "rate" && f.Faults == faults })
+	for ; last+2 < len(figures) && strings.HasPrefix(figures[last+1].Name, "all_of_"); last += 2 {
+	}
+	if k, is := strings.CutPrefix(figures[last].Name, "any_of_"); is {
+		any := figures[last]
+		fmt.Fprintf(b, "; all of %s: %s, any of %s: %s", k, figures[last-1], k, any)
+		if any.Cases < rate.Cases {
+			fmt.Fprintf(b, " in %s with %s trials", text.Plural(any.Cases, "case"), k)
 		}
 	}
 	b.WriteByte('\n')

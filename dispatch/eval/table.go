@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/internal/text"
@@ -25,13 +26,13 @@ type table struct {
 type cell struct {
 	Text   string
 	Number bool
-	Right  bool // in a terminal
-	Change Change
-	Rate   *Rate  // on a scale from 0 to 100 %
-	Before *Rate  // of the baseline, above Rate
-	Link   string // on the page
-	By     string // the column and the value by which Link filters
-	trial  *Trial // that Link leads to
+	Right  bool    // in a terminal
+	Change Verdict // of a comparison
+	Rate   *Figure // on a scale from 0 to 100 %
+	Before *Figure // of the baseline, above Rate
+	Link   string  // on the page
+	By     string  // the column and the value by which Link filters
+	trial  *Trial  // that Link leads to
 }
 
 // noValue names the rows of a dataset without a value in a column.
@@ -48,14 +49,14 @@ func figure(text string) cell { return cell{Text: text, Number: true} }
 
 func aligned(text string) cell { return cell{Text: text, Number: true, Right: true} }
 
-func changed(c Change) cell { return cell{Text: string(c), Change: c} }
+func changed(v Verdict) cell { return cell{Text: string(v), Change: v} }
 
 // rated is the cell of a rate that may not be known.
-func rated(e *Estimate) cell {
-	if e == nil {
+func rated(f Figure) cell {
+	if f.Cases == 0 {
 		return figure("")
 	}
-	return cell{Text: e.Rate.String(), Number: true, Rate: &e.Rate}
+	return cell{Text: f.String(), Number: true, Rate: &f}
 }
 
 func (t *table) add(cells ...cell) {
@@ -76,18 +77,15 @@ func many(n int, what string) string {
 
 // tables returns the scores of the experiment and its slices.
 func (e *Experiment) tables() (list []table) {
-	if scores := e.Scores(); len(scores) > 0 {
+	names := e.scoreNames()
+	if len(names) > 0 {
 		t := table{Title: "Scores", Head: []string{"score", "mean, 95 % interval", "trials"}}
-		for _, s := range scores {
-			trials := fmt.Sprint(s.Known)
-			if s.Unknown > 0 {
-				trials += fmt.Sprintf(", unknown in %d", s.Unknown)
-			}
-			t.add(plain(s.Name), figure(s.text()), figure(trials))
+		for _, name := range names {
+			f := e.score(name)
+			t.add(plain(name), figure(f.String()), figure(f.known()))
 		}
 		list = append(list, t)
 	}
-	names := e.scoreNames()
 	for _, column := range e.SliceBy {
 		parts := e.Slices(column)
 		t := table{Title: "By " + column, Column: column, Head: append([]string{column, "cases", "rate, 95 % interval"}, names...), Note: many(len(parts), "value")}
@@ -96,13 +94,13 @@ func (e *Experiment) tables() (list []table) {
 				t.More++
 				continue
 			}
-			stats := s.Stats()
-			cells, means := []cell{plain(cmp.Or(s.Value, noValue)), figure(fmt.Sprint(stats.Cases)), rated(stats.Counted)}, map[string]string{}
-			for _, score := range s.Scores() {
-				means[score.Name] = amount(score.Mean)
-			}
+			figures := s.whole()
+			cells := []cell{plain(cmp.Or(s.Value, noValue)), figure(fmt.Sprint(figureOf(figures, "always", "").Cases)), rated(figureOf(figures, "rate", ""))}
 			for _, name := range names {
-				cells = append(cells, figure(means[name]))
+				f := figureOf(figures, name, "")
+				if cells = append(cells, figure("")); f.Cases > 0 {
+					cells[len(cells)-1].Text = amount(f.Value)
+				}
 			}
 			t.add(cells...)
 		}
@@ -112,45 +110,41 @@ func (e *Experiment) tables() (list []table) {
 }
 
 // tables returns the differences of the scores and of the slices.
-func (c *Comparison) tables() (list []table) {
+func (c *Comparisons) tables() (list []table) {
 	if len(c.Scores) > 0 {
 		t := table{Title: "Scores", Head: []string{"score", "baseline to candidate, 95 % interval", "cases", ""}}
-		for _, s := range c.Scores {
-			cases := fmt.Sprint(s.Pairs)
-			if s.Unknown > 0 {
-				cases += ", unknown in " + text.Plural(s.Unknown, "trial")
+		for i := range c.Scores {
+			s := &c.Scores[i]
+			cases := fmt.Sprint(s.Difference.Cases)
+			if n := s.Difference.Unknown; n > 0 {
+				cases += ", unknown in " + text.Plural(n, "trial")
 			}
-			t.add(plain(s.Name), figure(s.text()), figure(cases), changed(s.Change))
+			t.add(plain(s.Difference.Name), figure(s.scores()), figure(cases), changed(s.Verdict))
 		}
 		list = append(list, t)
 	}
-	for begin := 0; begin < len(c.Slices); {
-		column, end := c.Slices[begin].Column, begin
+	for _, column := range c.columns {
 		t := table{Title: "By " + column, Column: column, Head: []string{column, "cases", "baseline", "candidate", "points, 95 % interval", ""}}
-		for _, s := range c.Scores {
-			t.Head = append(t.Head, s.Name)
+		for i := range c.Scores {
+			t.Head = append(t.Head, c.Scores[i].Difference.Name)
 		}
-		for ; end < len(c.Slices) && c.Slices[end].Column == column; end++ {
-			s := &c.Slices[end]
-			cells := []cell{plain(cmp.Or(s.Value, noValue)), figure(fmt.Sprint(s.Counted.Pairs)), figure(percent(s.Counted.Baseline.Value)),
-				{Text: percent(s.Counted.Candidate.Value), Number: true, Rate: &s.Counted.Candidate, Before: &s.Counted.Baseline}, figure(s.Counted.points()), changed(s.Change)}
-			changes := map[string]string{}
-			for _, score := range s.Scores {
-				switch {
-				case score.Effect == nil:
-				case slices.Contains(measures, score.Name):
-					changes[score.Name] = signed(score.Effect.Value) + " %"
-				default:
-					changes[score.Name] = amount(score.Effect.Value)
-				}
+		for i := range c.Slices {
+			s := &c.Slices[i]
+			value, is := strings.CutPrefix(s.Difference.Slice, column+"=")
+			switch last := len(t.Rows) - 1; {
+			case !is:
+			case s.Difference.Name == "rate":
+				cells := []cell{plain(cmp.Or(value, noValue)), figure(fmt.Sprint(s.Difference.Cases)), figure(percent(s.Baseline.Value)),
+					{Text: percent(s.Candidate.Value), Number: true, Rate: &s.Candidate, Before: &s.Baseline}, figure(s.Difference.difference()), changed(s.Verdict)}
+				t.Rows = append(t.Rows, append(cells, slices.Repeat([]cell{figure("")}, len(c.Scores))...))
+			case s.Difference.bounded():
+				t.Rows[last][slices.Index(t.Head[6:], s.Difference.Name)+6].Text = s.Difference.changed()
 			}
-			for _, score := range c.Scores {
-				cells = append(cells, figure(changes[score.Name]))
-			}
-			t.add(cells...)
 		}
-		t.Note = many(end-begin, "value")
-		list, begin = append(list, t), end
+		t.Note = many(len(t.Rows), "value")
+		t.More = max(0, len(t.Rows)-maxListed)
+		t.Rows = t.Rows[:len(t.Rows)-t.More]
+		list = append(list, t)
 	}
 	return list
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,18 +74,36 @@ func TestTrials(t *testing.T) {
 	s := e.Stats()
 	// 2 of 4: pass^2 = C(2,2)/C(4,2) = 1/6, pass@2 = 1 - 1/6; pass^3 = 0, pass@3 = 1
 	for i, want := range []float64{1.5 / 3, (1 + 1.0/6) / 3, 1.0 / 3, 1.0 / 3} {
-		if got := s.Counted.AllOf[i].Value; got < want-1e-9 || got > want+1e-9 {
+		if got := together(e, "all_of", i+1, "counted").Value; got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("all of %d: %v, want %v", i+1, got, want)
 		}
 	}
 	for i, want := range []float64{1.5 / 3, (1 + 5.0/6) / 3, 2.0 / 3, 2.0 / 3} {
-		if got := s.Counted.AnyOf[i].Value; got < want-1e-9 || got > want+1e-9 {
+		if got := together(e, "any_of", i+1, "counted").Value; got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("any of %d: %v, want %v", i+1, got, want)
 		}
 	}
-	if s.Cases != 3 || s.Trials != 12 || s.Faults != 0 || len(s.Counted.AllOf) != 4 || s.Counted.Rate != s.Dropped.Rate || s.Always.Value != 1.0/3 {
+	if s.Cases != 3 || s.Trials != 12 || s.Faults != 0 || e.Figure("all_of_5").Cases != 0 || figure(e, "rate", "dropped").Cases != 0 || e.Figure("always").Value != 1.0/3 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// figure returns a figure of the whole experiment.
+func figure(e *eval.Experiment, name, faults string) eval.Figure {
+	for _, f := range e.Figures() {
+		if f.Name == name && f.Faults == faults && f.Slice == "" {
+			return f
+		}
+	}
+	return eval.Figure{}
+}
+
+// together returns what k trials of a case do together.
+func together(e *eval.Experiment, name string, k int, faults string) eval.Figure {
+	if k == 1 {
+		return figure(e, "rate", faults)
+	}
+	return figure(e, fmt.Sprintf("%s_%d", name, k), faults)
 }
 
 // A fault of the infrastructure is neither hidden nor taken for certain.
@@ -100,27 +119,24 @@ func TestFaultsHaveTwoBounds(t *testing.T) {
 		t.Fatal(got)
 	}
 	s := e.Stats()
-	if s.Faults != 7 || s.Counted.Rate.Value != (1+0.5+0+0.25)/4 || s.Dropped.Rate.Value != (1+1+1.0/3)/3 {
-		t.Errorf("%+v, %v, %v", s, s.Counted.Rate, s.Dropped.Rate)
+	if s.Faults != 7 || e.Figure("rate").Value != (1+0.5+0+0.25)/4 || figure(e, "rate", "dropped").Value != (1+1+1.0/3)/3 {
+		t.Errorf("%+v, %+v", s, e.Figures())
 	}
 	// Of the four cases one has four trials without a fault, one two, and one three.
 	for k, want := range []struct{ cases, all float64 }{{3, (1 + 1 + 1.0/3) / 3}, {3, 2.0 / 3}, {2, 1.0 / 2}, {1, 1}} {
-		if got := s.Dropped.AllOf[k]; float64(got.Cases) != want.cases || math.Abs(got.Value-want.all) > 1e-12 || got.Low >= got.Value || got.High < got.Value {
+		if got := together(e, "all_of", k+1, "dropped"); float64(got.Cases) != want.cases || math.Abs(got.Value-want.all) > 1e-12 || got.Low >= got.Value || got.High < got.Value {
 			t.Errorf("all of %d, faults dropped: %+v, want %v", k+1, got, want)
 		}
-		if got := s.Counted.AllOf[k]; got.Cases != 4 || s.Counted.AnyOf[k].Cases != 4 {
+		if got := together(e, "all_of", k+1, "counted"); got.Cases != 4 || together(e, "any_of", k+1, "counted").Cases != 4 {
 			t.Errorf("all of %d, faults counted: %+v", k+1, got)
 		}
-	}
-	if len(s.Dropped.AllOf) != 4 || len(s.Dropped.AnyOf) != 4 || s.Dropped.AllOf[0].Rate != s.Dropped.Rate {
-		t.Errorf("%+v", s.Dropped)
 	}
 	if c := e.Cases()[2]; c.Verdict != eval.Errored || c.Faults != 4 {
 		t.Errorf("%+v", c)
 	}
 	down := run(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("never") }, nil, nil)
-	if s := down.Stats(); s.Counted != nil || s.Dropped != nil || s.Always.High != 1 {
-		t.Errorf("%+v", s)
+	if got := down.Figures(); got != nil {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -137,8 +153,8 @@ func TestFirstFailure(t *testing.T) {
 				t.Errorf("case %d: %+v", i+1, c)
 			}
 		}
-		if s := e.Stats(); s.Counted != nil || s.Dropped != nil || s.Always.Value != 0.25 || s.Cases != 4 {
-			t.Errorf("%+v", s)
+		if got := e.Figures(); len(got) != 1 || got[0].Name != "always" || got[0].Value != 0.25 || e.Stats().Cases != 4 {
+			t.Errorf("%+v", got)
 		}
 		var b strings.Builder
 		if err := e.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "stopped at the first failure") || strings.Contains(b.String(), "trials that passed") {
@@ -295,16 +311,8 @@ func TestReportsOfTrials(t *testing.T) {
 			ID    string
 			Trial int
 		}
-		Stats struct {
-			Faults           int
-			Counted, Dropped struct {
-				Rate  struct{ Value, Low, High float64 }
-				AllOf []struct {
-					Value, Low float64
-					Cases      int
-				} `json:"all_of"`
-			}
-		}
+		Stats   struct{ Faults int }
+		Figures []eval.Figure
 		Results []struct {
 			ID             string
 			Passed, Trials int
@@ -312,7 +320,7 @@ func TestReportsOfTrials(t *testing.T) {
 		} `json:"case_results"`
 	}
 	if err := json.Unmarshal(doc.Bytes(), &parsed); err != nil || parsed.TrialsPerCase != 3 || parsed.Counts.Cases != 3 || parsed.Counts.Trials != 9 || parsed.Counts.Passed != 7 ||
-		len(parsed.Cases) != 9 || parsed.Cases[5].Trial != 3 || parsed.Stats.Faults != 1 || len(parsed.Stats.Dropped.AllOf) != 3 || parsed.Stats.Dropped.AllOf[2].Cases != 2 ||
+		len(parsed.Cases) != 9 || parsed.Cases[5].Trial != 3 || parsed.Stats.Faults != 1 || !slices.ContainsFunc(parsed.Figures, func(f eval.Figure) bool { return f.Name == "all_of_3" && f.Faults == "dropped" && f.Cases == 2 }) ||
 		len(parsed.Results) != 3 || parsed.Results[1].ID != parsed.Cases[5].ID || parsed.Results[1].Passed != 2 || parsed.Results[1].Rate.Low == 0 {
 		t.Errorf("%+v, error %v", parsed, err)
 	}
@@ -331,7 +339,7 @@ func TestReportsOfTrials(t *testing.T) {
 	if err := xml.Unmarshal(junit.Bytes(), &suites); err != nil || suites.Tests != 9 || suites.Suite.Cases[4].Name != "row 3: axa (trial 2 of 3)" {
 		t.Errorf("%+v, error %v", suites, err)
 	}
-	if got := fmt.Sprint(suites.Suite.Properties); !strings.Contains(got, "{all_of_3 33.3 % [") || !strings.Contains(got, "{infrastructure_faults 1} {pass_rate_faults_dropped 88.9 % [") {
+	if got := fmt.Sprint(suites.Suite.Properties); !strings.Contains(got, "{all_of_3 33.3 % [") || !strings.Contains(got, "{pass_rate_faults_dropped 88.9 % [") {
 		t.Error(got)
 	}
 }
@@ -370,7 +378,7 @@ func TestVeryManyTrials(t *testing.T) {
 // the interval of four pairs.
 func TestPairsOfTrials(t *testing.T) {
 	e := scripted("..x", "..x", ".x.", "x..")
-	if got := e.Stats().Counted.AllOf[1]; got.String() != "33.3 % [7, 76]" {
+	if got := e.Figure("all_of_2"); got.String() != "33.3 % [7, 76]" {
 		t.Errorf("pass^2 is %s", got)
 	}
 }

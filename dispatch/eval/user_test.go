@@ -175,8 +175,8 @@ func TestUserFaultsHaveTwoBounds(t *testing.T) {
 		}})
 	s := e.Stats()
 	if got := ended(e); got != ".... .!.!" || s.Faults != 2 || s.UserFaults != 2 ||
-		s.Counted.Rate.Value != 0.75 || s.Dropped.Rate.Value != 1 {
-		t.Errorf("%s: %+v %v %v", got, s, s.Counted, s.Dropped)
+		e.Figure("rate").Value != 0.75 || figure(e, "rate", "dropped").Value != 1 {
+		t.Errorf("%s: %+v %+v", got, s, e.Figures())
 	}
 	var b bytes.Buffer
 	if err := errors.Join(e.WriteSummary(&b, false), e.WriteJSON(&b), e.WriteJUnit(&b)); err != nil {

@@ -26,7 +26,7 @@ func WriteVersions(w io.Writer, colour bool, experiments ...*Experiment) error {
 }
 
 // steps compares each experiment but the first with the one before it.
-func steps(ordered []*Experiment) (list []*Comparison, err error) {
+func steps(ordered []*Experiment) (list []*Comparisons, err error) {
 	for i := 1; i < len(ordered); i++ {
 		c, err := Compare(ordered[i-1], ordered[i])
 		if err != nil {
@@ -38,7 +38,7 @@ func steps(ordered []*Experiment) (list []*Comparison, err error) {
 }
 
 // versions returns the table of experiments and their steps.
-func versions(ordered []*Experiment, steps []*Comparison) table {
+func versions(ordered []*Experiment, steps []*Comparisons) table {
 	t := table{Head: []string{"version", "started", "cases", "rate, 95 % interval"}, Note: many(len(steps), "comparison")}
 	if len(ordered) > 1 {
 		t.Head = append(t.Head, "points since the version before", "")
@@ -53,27 +53,27 @@ func versions(ordered []*Experiment, steps []*Comparison) table {
 	}
 	t.Head = append(t.Head, names...)
 	for i, e := range ordered {
-		stats, changes := e.Stats(), map[string]Change{}
-		row := []cell{plain(e.version()), plain(e.Started.UTC().Format("2006-01-02 15:04")), figure(fmt.Sprint(stats.Cases)), rated(stats.Counted)}
+		figures, changes := e.whole(), map[string]Verdict{}
+		row := []cell{plain(e.version()), plain(e.Started.UTC().Format("2006-01-02 15:04")), figure(fmt.Sprint(figureOf(figures, "always", "").Cases)), rated(figureOf(figures, "rate", ""))}
 		if i > 0 {
 			c := steps[i-1]
-			row = append(row, figure(c.Counted.points()), changed(c.Change))
+			row = append(row, figure(c.Rates[0].Difference.difference()), changed(c.Verdict))
 			for _, s := range c.Scores {
-				changes[s.Name] = s.Change
+				changes[s.Difference.Name] = s.Verdict
 			}
 		} else if len(ordered) > 1 {
 			row = append(row, cell{}, cell{})
 		}
 		cells := map[string]string{}
-		for _, s := range e.Scores() {
-			text := amount(s.Mean)
-			if s.Unknown > 0 {
-				text += fmt.Sprintf(", unknown in %d", s.Unknown)
+		for _, f := range figures {
+			line := amount(f.Value)
+			if f.Unknown > 0 {
+				line += fmt.Sprintf(", unknown in %d", f.Unknown)
 			}
-			if change := changes[s.Name]; change != "" && change != CannotTell {
-				text += " (" + string(change) + ")"
+			if change := changes[f.Name]; change != "" && change != CannotTell {
+				line += " (" + string(change) + ")"
 			}
-			cells[s.Name] = text
+			cells[f.Name] = line
 		}
 		for _, name := range names {
 			row = append(row, figure(cells[name]))

@@ -136,9 +136,9 @@ func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 		return o.complain(stderr, err)
 	}
 	switch c.Gate {
-	case eval.GateFailed:
+	case eval.Failed:
 		return statusWorse
-	case eval.GateUndecided:
+	case eval.Undecided:
 		return statusUndecided
 	}
 	return commandline.OK
