@@ -1,14 +1,12 @@
 package ledger
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
 
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/members"
-	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -58,34 +56,23 @@ type Adapter struct {
 // one would not write what the platform writes, so a rule with such a member writes nothing.
 var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 
-func (a *Adapter) fields() []members.Field {
-	return []members.Field{
+func (a *Adapter) set() members.Set[Member] {
+	return members.Set[Member]{Kept: &a.kept, Extra: &a.Extra, Fields: []members.Field{
 		members.String("op", &a.Op),
 		members.String("entity_type", &a.EntityType),
 		members.String("id_from", &a.IDFrom),
 		members.StringMap("field_map", &a.FieldMap),
 		members.Strings("flags", &a.Flags),
-	}
-}
-
-func adapterFrom(doc json.RawMessage) (a Adapter) {
-	a.kept = members.Read(doc, a.fields(), add(&a.Extra))
-	return a
+	}}
 }
 
 // UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
 func (a *Adapter) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeAdapter, rawjson.Limits{})
-	if err == nil {
-		*a = adapterFrom(doc)
-	}
-	return err
+	return unmarshal(data, CodeAdapter, a, (*Adapter).set)
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (a Adapter) MarshalJSON() ([]byte, error) {
-	return write(CodeAdapter, &a.kept, a.fields(), a.Extra)
-}
+func (a Adapter) MarshalJSON() ([]byte, error) { return marshal(CodeAdapter, a.set()) }
 
 // op returns Op, or OpUpdate if it is empty.
 func (a *Adapter) op() Op {
@@ -120,7 +107,7 @@ func (a *Adapter) Validate(schema *Schema) (unchecked []Problem, err error) {
 }
 
 func (a *Adapter) problems(schema *Schema) (ps problems) {
-	if !addKept(&ps, &a.kept, a.fields(), a.Extra) {
+	if !addKept(&ps, a.set()) {
 		return ps
 	}
 	hasEffects := slices.ContainsFunc(a.Extra, func(m Member) bool { return m.Name == "effects" })

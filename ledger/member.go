@@ -30,14 +30,18 @@ func readStrict(doc []byte, code Code, limits rawjson.Limits) (json.RawMessage, 
 	return value, nil
 }
 
-// add returns the function that adds unknown members to a list.
-func add(to *[]Member) func(name string, value json.RawMessage) {
-	return func(name string, value json.RawMessage) { *to = append(*to, Member{name, value}) }
+// unmarshal reads a declaration. Errors have the given code.
+func unmarshal[T any](data []byte, code Code, into *T, set func(*T) members.Set[Member]) error {
+	doc, err := readStrict(data, code, rawjson.Limits{})
+	if err == nil {
+		*into = members.Reader(set)(doc)
+	}
+	return err
 }
 
-// write writes a declaration with the given code.
-func write(code Code, k *members.Kept, fields []members.Field, extra []Member) ([]byte, error) {
-	out, err := members.Write(k, fields, extra)
+// marshal writes a declaration. Errors have the given code.
+func marshal(code Code, declared members.Set[Member]) ([]byte, error) {
+	out, err := declared.Write()
 	if name, ok := errors.AsType[members.Clash](err); ok {
 		var ps problems
 		ps.Add("duplicate", token(string(name)), "is in Extra too; keep one of them")
@@ -48,8 +52,8 @@ func write(code Code, k *members.Kept, fields []members.Field, extra []Member) (
 
 // addKept adds the problems of members that the fields cannot hold. It returns false if the
 // declaration is not an object.
-func addKept(ps *problems, k *members.Kept, fields []members.Field, extra []Member) (isObject bool) {
-	found := members.Problems(k, fields, extra)
+func addKept(ps *problems, declared members.Set[Member]) (isObject bool) {
+	found := declared.Problems()
 	problem.Under(ps, "", found)
 	return len(found) == 0 || found[0].Pointer != ""
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -55,7 +56,7 @@ type flagTemplate struct {
 func Compile(a *Adapter) (*Rule, error) {
 	r := &Rule{}
 	if a == nil {
-		a = new(adapterFrom(json.RawMessage("null")))
+		a = new(members.Reader((*Adapter).set)(json.RawMessage("null")))
 	}
 	ps := a.problems(nil)
 	var paths problems // of fields

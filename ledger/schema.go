@@ -2,11 +2,9 @@ package ledger
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/members"
-	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // maxEntities is how many entity types a ledger schema may declare.
@@ -82,116 +80,70 @@ type FlagRule struct {
 
 var fieldTypes = []string{typeString, typeNumber, typeInteger, typeBoolean, typeObject, typeArray}
 
-func (s *Schema) fields() []members.Field {
-	return []members.Field{
-		members.List("entities", &s.Entities, entityFrom),
-		members.Object("flags", &s.Flags, flagRuleFrom, nil),
+func (s *Schema) set() members.Set[Member] {
+	return members.Set[Member]{Kept: &s.kept, Extra: &s.Extra, Fields: []members.Field{
+		members.List("entities", &s.Entities, members.Reader((*Entity).set)),
+		members.Object("flags", &s.Flags, members.Reader((*FlagRule).set), nil),
 		members.String("field_policy", &s.FieldPolicy),
-	}
+	}}
 }
 
-func (e *Entity) fields() []members.Field {
-	return []members.Field{
+func (e *Entity) set() members.Set[Member] {
+	return members.Set[Member]{Kept: &e.kept, Extra: &e.Extra, Fields: []members.Field{
 		members.String("type", &e.Type),
 		members.String("id_field", &e.IDField),
 		members.String("description", &e.Description),
-		members.List("fields", &e.Fields, fieldFrom),
+		members.List("fields", &e.Fields, members.Reader((*Field).set)),
 		members.String("field_policy", &e.FieldPolicy),
-	}
+	}}
 }
 
-func (f *Field) fields() []members.Field {
-	return []members.Field{
+func (f *Field) set() members.Set[Member] {
+	return members.Set[Member]{Kept: &f.kept, Extra: &f.Extra, Fields: []members.Field{
 		members.String("name", &f.Name),
 		members.String("type", &f.Type),
 		members.Scalars("enum", &f.Enum),
 		members.String("description", &f.Description),
 		members.String("ref", &f.Ref),
-	}
+	}}
 }
 
-func (f *FlagRule) fields() []members.Field {
-	return []members.Field{
+func (f *FlagRule) set() members.Set[Member] {
+	return members.Set[Member]{Kept: &f.kept, Extra: &f.Extra, Fields: []members.Field{
 		members.String("policy", &f.Policy),
 		members.Strings("values", &f.Values),
-	}
-}
-
-func schemaFrom(doc json.RawMessage) (s Schema) {
-	s.kept = members.Read(doc, s.fields(), add(&s.Extra))
-	return s
+	}}
 }
 
 // UnmarshalJSON reads a ledger schema. See [Schema] for what is an error.
 func (s *Schema) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeSchema, rawjson.Limits{})
-	if err == nil {
-		*s = schemaFrom(doc)
-	}
-	return err
+	return unmarshal(data, CodeSchema, s, (*Schema).set)
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (s Schema) MarshalJSON() ([]byte, error) {
-	return write(CodeSchema, &s.kept, s.fields(), s.Extra)
-}
-
-func entityFrom(doc json.RawMessage) (e Entity) {
-	e.kept = members.Read(doc, e.fields(), add(&e.Extra))
-	return e
-}
+func (s Schema) MarshalJSON() ([]byte, error) { return marshal(CodeSchema, s.set()) }
 
 // UnmarshalJSON reads one entity declaration.
 func (e *Entity) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeSchema, rawjson.Limits{})
-	if err == nil {
-		*e = entityFrom(doc)
-	}
-	return err
+	return unmarshal(data, CodeSchema, e, (*Entity).set)
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (e Entity) MarshalJSON() ([]byte, error) {
-	return write(CodeSchema, &e.kept, e.fields(), e.Extra)
-}
-
-func fieldFrom(doc json.RawMessage) (f Field) {
-	f.kept = members.Read(doc, f.fields(), add(&f.Extra))
-	return f
-}
+func (e Entity) MarshalJSON() ([]byte, error) { return marshal(CodeSchema, e.set()) }
 
 // UnmarshalJSON reads one field declaration.
-func (f *Field) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeSchema, rawjson.Limits{})
-	if err == nil {
-		*f = fieldFrom(doc)
-	}
-	return err
-}
+func (f *Field) UnmarshalJSON(data []byte) error { return unmarshal(data, CodeSchema, f, (*Field).set) }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (f Field) MarshalJSON() ([]byte, error) {
-	return write(CodeSchema, &f.kept, f.fields(), f.Extra)
-}
-
-func flagRuleFrom(doc json.RawMessage) (f FlagRule) {
-	f.kept = members.Read(doc, f.fields(), add(&f.Extra))
-	return f
-}
+func (f Field) MarshalJSON() ([]byte, error) { return marshal(CodeSchema, f.set()) }
 
 // UnmarshalJSON reads the flags member of a ledger schema.
 func (f *FlagRule) UnmarshalJSON(data []byte) error {
-	doc, err := readStrict(data, CodeSchema, rawjson.Limits{})
-	if err == nil {
-		*f = flagRuleFrom(doc)
-	}
-	return err
+	return unmarshal(data, CodeSchema, f, (*FlagRule).set)
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (f FlagRule) MarshalJSON() ([]byte, error) {
-	return write(CodeSchema, &f.kept, f.fields(), f.Extra)
-}
+func (f FlagRule) MarshalJSON() ([]byte, error) { return marshal(CodeSchema, f.set()) }
 
 // entity returns the declaration of an entity type, or nil.
 func (s *Schema) entity(entityType string) *Entity {

@@ -19,7 +19,7 @@ func (s *Schema) Validate() error {
 }
 
 func (s *Schema) problems() (ps problems) {
-	if !addKept(&ps, &s.kept, s.fields(), s.Extra) {
+	if !addKept(&ps, s.set()) {
 		return ps
 	}
 	if s.Entities == nil && !s.kept.Wrong("entities") {
@@ -50,7 +50,7 @@ func (s *Schema) problems() (ps problems) {
 }
 
 func (e *Entity) problems(types map[string]bool) (ps problems) {
-	if !addKept(&ps, &e.kept, e.fields(), e.Extra) {
+	if !addKept(&ps, e.set()) {
 		return ps
 	}
 	checkName(&ps, &e.kept, "type", e.Type)
@@ -73,7 +73,7 @@ func (e *Entity) problems(types map[string]bool) (ps problems) {
 }
 
 func (f *Field) problems(types map[string]bool) (ps problems) {
-	if !addKept(&ps, &f.kept, f.fields(), f.Extra) {
+	if !addKept(&ps, f.set()) {
 		return ps
 	}
 	checkName(&ps, &f.kept, "name", f.Name)
@@ -98,7 +98,7 @@ func (f *Field) problems(types map[string]bool) (ps problems) {
 }
 
 func (f *FlagRule) problems() (ps problems) {
-	if !addKept(&ps, &f.kept, f.fields(), f.Extra) {
+	if !addKept(&ps, f.set()) {
 		return ps
 	}
 	if f.Policy == "" && !f.kept.Wrong("policy") {

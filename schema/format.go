@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -197,7 +198,7 @@ func readPlatform(data []byte) ([]Tool, error) {
 func platformTools(entries []json.RawMessage) []Tool {
 	tools := make([]Tool, len(entries))
 	for i, entry := range entries {
-		tools[i] = toolFrom(entry)
+		tools[i] = members.Reader((*Tool).set)(entry)
 	}
 	return tools
 }

@@ -76,39 +76,35 @@ type Binding struct {
 	kept members.Kept
 }
 
-// fields binds the members of the Tools schema, in its order.
-func (t *Tool) fields() []members.Field {
-	return []members.Field{
+// set has the members of the Tools schema, in its order.
+func (t *Tool) set() members.Set[ledger.Member] {
+	return members.Set[ledger.Member]{Kept: &t.kept, Extra: &t.Extra, Fields: []members.Field{
 		members.String("name", &t.Name),
 		members.String("description", &t.Description),
 		members.Raw("input_schema", &t.InputSchema),
 		members.Raw("output_schema", &t.OutputSchema),
 		members.String("default_execution_mode", &t.DefaultExecutionMode),
-		members.Object("passthrough_binding", &t.PassthroughBinding, bindingFrom, (*Binding).wrong),
+		members.Object("passthrough_binding", &t.PassthroughBinding, members.Reader((*Binding).set), (*Binding).wrong),
 		members.String("ledger_write_policy", &t.LedgerWritePolicy),
 		members.Object("ledger_adapter", &t.LedgerAdapter, adapterFrom, nil),
-	}
+	}}
 }
 
-func (b *Binding) fields() []members.Field {
-	return []members.Field{
+func (b *Binding) set() members.Set[ledger.Member] {
+	return members.Set[ledger.Member]{Kept: &b.kept, Extra: &b.Extra, Fields: []members.Field{
 		members.String("endpoint_id", &b.EndpointID),
 		members.String("endpoint_name", &b.EndpointName),
 		members.String("tool_name", &b.ToolName),
-	}
+	}}
 }
 
 // wrong returns what is wrong with the members that were read, including the members of the binding.
-func (t *Tool) wrong() []members.Problem {
-	return members.Problems(&t.kept, t.fields(), t.Extra)
-}
+func (t *Tool) wrong() []members.Problem { return t.set().Problems() }
 
-func (b *Binding) wrong() []members.Problem {
-	return members.Problems(&b.kept, b.fields(), b.Extra)
-}
+func (b *Binding) wrong() []members.Problem { return b.set().Problems() }
 
 // toolMembers are the names of the members of the Tools schema, in its order.
-var toolMembers = names(new(Tool).fields())
+var toolMembers = names(new(Tool).set().Fields)
 
 func names(fields []members.Field) []string {
 	list := make([]string, len(fields))
@@ -135,24 +131,14 @@ func (t *Tool) WritePolicy() WritePolicy {
 }
 
 // UnmarshalJSON reads a tool. [Tool] says when it fails.
-func (t *Tool) UnmarshalJSON(data []byte) error {
+func (t *Tool) UnmarshalJSON(data []byte) error { return unmarshal(data, t, (*Tool).set) }
+
+func unmarshal[T any](data []byte, into *T, set func(*T) members.Set[ledger.Member]) error {
 	doc, err := readDocument(data)
-	if err != nil {
-		return err
+	if err == nil {
+		*into = members.Reader(set)(doc)
 	}
-	*t = toolFrom(doc)
-	return nil
-}
-
-// toolFrom reads an entry of a document that is known to be strict JSON.
-func toolFrom(doc json.RawMessage) (t Tool) {
-	t.kept = members.Read(doc, t.fields(), addTo(&t.Extra))
-	return t
-}
-
-func bindingFrom(doc json.RawMessage) (b Binding) {
-	b.kept = members.Read(doc, b.fields(), addTo(&b.Extra))
-	return b
+	return err
 }
 
 func adapterFrom(doc json.RawMessage) (a ledger.Adapter) {
@@ -160,22 +146,8 @@ func adapterFrom(doc json.RawMessage) (a ledger.Adapter) {
 	return a
 }
 
-// addTo returns the function that adds unknown members to a list.
-func addTo(list *[]ledger.Member) func(name string, value json.RawMessage) {
-	return func(name string, value json.RawMessage) {
-		*list = append(*list, ledger.Member{Name: name, Value: value})
-	}
-}
-
 // UnmarshalJSON reads a binding. See [Tool] for what is an error.
-func (b *Binding) UnmarshalJSON(data []byte) error {
-	doc, err := readDocument(data)
-	if err != nil {
-		return err
-	}
-	*b = bindingFrom(doc)
-	return nil
-}
+func (b *Binding) UnmarshalJSON(data []byte) error { return unmarshal(data, b, (*Binding).set) }
 
 // MarshalJSON writes the members that are set, in the order of the Tools schema, then Extra. The parameter
 // reasoning of a toolbox, which only a model is asked for, is not required in what it writes. Errors are as
@@ -185,12 +157,12 @@ func (t Tool) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	t.InputSchema = toolresult.Registered(t.InputSchema)
-	return members.Write(&t.kept, t.fields(), t.Extra)
+	return t.set().Write()
 }
 
 // MarshalJSON writes the members that are set, then Extra.
 func (b Binding) MarshalJSON() ([]byte, error) {
-	return members.Write(&b.kept, b.fields(), b.Extra)
+	return b.set().Write()
 }
 
 // checkRaw reports raw members that are not one strict JSON value each, and names that repeat. at is
@@ -201,7 +173,7 @@ func (t *Tool) checkRaw(at string) []Problem {
 	ps.raw("/output_schema", t.OutputSchema)
 	ps.extra("", t.Extra, toolMembers)
 	if b := t.PassthroughBinding; b != nil {
-		ps.extra("/passthrough_binding", b.Extra, names(b.fields()))
+		ps.extra("/passthrough_binding", b.Extra, names(b.set().Fields))
 	}
 	return ps.list
 }

@@ -33,50 +33,64 @@ type Member = struct {
 	Value json.RawMessage
 }
 
-// Read reads a value into fields, in one pass over its members. The value must be valid JSON. Read
-// calls extra for each unknown member. The fields keep sub-slices of doc.
-func Read(doc json.RawMessage, fields []Field, extra func(name string, value json.RawMessage)) (k Kept) {
+// A Set is a declaration taken apart: its known members, what their fields cannot hold, and its unknown
+// members.
+type Set[M ~Member] struct {
+	Kept   *Kept
+	Extra  *[]M
+	Fields []Field
+}
+
+// Reader returns a function that reads a declaration from valid JSON, in one pass over its members. set
+// takes one apart. What is read shares the memory of the JSON.
+func Reader[T any, M ~Member](set func(*T) Set[M]) func(doc json.RawMessage) T {
+	return func(doc json.RawMessage) (v T) {
+		set(&v).read(doc)
+		return v
+	}
+}
+
+func (s Set[M]) read(doc json.RawMessage) {
 	if rawjson.Kind(doc) != '{' {
-		k.whole = doc
-		return k
+		s.Kept.whole = doc
+		return
 	}
 	for name, value := range rawjson.Members(doc) {
-		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+		i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
 		if i < 0 {
-			extra(name, value)
+			*s.Extra = append(*s.Extra, M(Member{name, value}))
 			continue
 		}
 		var problems []Problem
 		if rawjson.Kind(value) != 'n' {
-			problems = fields[i].read(value)
+			problems = s.Fields[i].read(value)
 		}
-		if !fields[i].set() {
-			k.members = append(k.members, keptMember{name, value, problems})
+		if !s.Fields[i].set() {
+			s.Kept.members = append(s.Kept.members, keptMember{name, value, problems})
 		}
 	}
-	return k
 }
 
 // Problems returns what is wrong with what was read and is still kept, in the order of the fields,
 // then the unknown members whose names differ from the name of a field by case only: the platform
-// does not read these members. The problem of a value that is not an object has the empty pointer and no others
-// beside it.
-func Problems[M ~Member](k *Kept, fields []Field, extra []M) (list []Problem) {
-	if k.whole != nil && len(extra) == 0 && !slices.ContainsFunc(fields, Field.set) {
-		return wrongType("", "an object", k.whole)
+// does not read these members. The problem of a value that is not an object has the empty pointer and no
+// others beside it.
+func (s Set[M]) Problems() (list []Problem) {
+	if s.Kept.whole != nil && len(*s.Extra) == 0 && !slices.ContainsFunc(s.Fields, Field.set) {
+		return wrongType("", "an object", s.Kept.whole)
 	}
-	for _, f := range fields {
+	for _, f := range s.Fields {
 		var part []Problem
 		if nested, ok := f.holder.(interface{ inner() []Problem }); ok && f.set() {
 			part = nested.inner()
-		} else if m := k.find(f.Name); m != nil && !f.set() {
+		} else if m := s.Kept.find(f.Name); m != nil && !f.set() {
 			part = m.problems
 		}
 		problem.Under(&list, rawjson.Token(f.Name), part)
 	}
-	for _, m := range extra {
+	for _, m := range *s.Extra {
 		name := Member(m).Name
-		for _, f := range fields {
+		for _, f := range s.Fields {
 			if name != f.Name && strings.EqualFold(name, f.Name) {
 				list = append(list, Problem{Code: "wrong_case", Pointer: rawjson.Token(name),
 					Message: "is not a known member; names are case-sensitive, write \"" + f.Name + `"`})
@@ -108,29 +122,29 @@ func (c Clash) Error() string { return "two members are called " + string(c) }
 
 // Write writes the fields that are set or kept, in their order, then the unknown members that have
 // a value. The error is a Clash or the error of a field.
-func Write[M ~Member](k *Kept, fields []Field, extra []M) (json.RawMessage, error) {
+func (s Set[M]) Write() (json.RawMessage, error) {
 	var w rawjson.Object
-	for _, f := range fields {
+	for _, f := range s.Fields {
 		var value json.RawMessage
 		if f.set() {
 			var err error
 			if value, err = f.write(); err != nil {
 				return nil, err
 			}
-		} else if m := k.find(f.Name); m != nil {
+		} else if m := s.Kept.find(f.Name); m != nil {
 			value = m.value
 		}
 		w.Put(f.Name, value)
 	}
-	for _, m := range extra {
+	for _, m := range *s.Extra {
 		m := Member(m)
 		if len(m.Value) > 0 && w.Has(m.Name) {
 			return nil, Clash(m.Name)
 		}
 		w.Put(m.Name, m.Value)
 	}
-	if w.Empty() && k.whole != nil {
-		return k.whole, nil
+	if w.Empty() && s.Kept.whole != nil {
+		return s.Kept.whole, nil
 	}
 	return w.Bytes(), nil
 }
