@@ -14,7 +14,7 @@ import (
 type row struct {
 	Message
 	position position
-	label    *label // whose conversation it belongs to; nil for one that was added or recorded
+	actor    *actor // whose conversation it belongs to; nil for one that was added or recorded
 
 	// results has a place for each of ToolCalls: the recorded call whose result follows the message,
 	// or nil if the call was not recorded or has a result of the agent's.
@@ -26,10 +26,10 @@ type row struct {
 func (t *Transcript) rows() []row {
 	var rows []row
 	m := newRecordedCalls(t.groups)
-	slices.SortStableFunc(t.labels, func(a, b *label) int { return a.position.compare(b.position) })
-	for _, l := range t.labels {
-		for _, message := range l.messages {
-			rows = append(rows, row{message, l.position, l, m.find(l.actor, message.ToolCalls)})
+	slices.SortStableFunc(t.actors, func(a, b *actor) int { return a.position.compare(b.position) })
+	for _, a := range t.actors {
+		for _, message := range a.messages {
+			rows = append(rows, row{message, a.position, a, m.find(a.label, message.ToolCalls)})
 		}
 	}
 	for _, r := range t.added {
@@ -62,18 +62,18 @@ func (t *Transcript) rows() []row {
 // the last message before it that has a call with its id, and there to the first such call.
 func dropAnswered(rows []row) {
 	type key struct {
-		label *label
+		actor *actor
 		id    string
 	}
 	type place struct{ row, call int }
 	open := map[key][]place{} // calls without a result, the next to get one last
 	for i, r := range rows {
 		for n, c := range slices.Backward(r.ToolCalls) {
-			k := key{r.label, c.ID}
+			k := key{r.actor, c.ID}
 			open[k] = append(open[k], place{i, n})
 		}
 		if r.Role == RoleTool {
-			k := key{r.label, r.ToolCallID}
+			k := key{r.actor, r.ToolCallID}
 			if last := len(open[k]) - 1; last >= 0 {
 				at := open[k][last]
 				rows[at.row].results[at.call] = nil

@@ -52,11 +52,11 @@ func (t *Transcript) beginCall(ctx context.Context, info proxy.CallInfo) *call {
 		t.lost += 2
 		return nil
 	}
-	l := t.label(ctx, info.Actor)
-	g := l.groups[turn]
+	a := t.actor(ctx, info.Actor)
+	g := a.groups[turn]
 	if g == nil || turn == nil && (g.ended || g.at < t.lastAdded) {
 		g = &group{actor: info.Actor, at: t.nextPosition(turn, index).at}
-		l.groups[turn] = g
+		a.groups[turn] = g
 		t.groups = append(t.groups, g)
 	}
 	c.group, g.calls = g, append(g.calls, c)

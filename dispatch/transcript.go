@@ -43,8 +43,8 @@ type Transcript struct {
 	metadata *Metadata
 	problems []Problem // that were added
 
-	labels  []*label          // of the conversations that were set, and of the recorded calls
-	byActor map[string]*label // the labels
+	actors  []*actor          // of the conversations that were set, and of the recorded calls
+	byLabel map[string]*actor // the actors
 	added   []row             // the messages that were added
 	groups  []*group          // the calls that were recorded, in the order in which the groups began
 
@@ -137,9 +137,9 @@ func (m *Message) size() int {
 	return n
 }
 
-// A label is a sub-agent, or the agent itself, with the conversation that was set for it.
-type label struct {
-	actor    string
+// A actor is a sub-agent, or the agent itself, with the conversation that was set for it.
+type actor struct {
+	label    string                  // of a sub-agent; "" for the agent itself
 	position position                // of its first request or call; the agent itself comes first
 	groups   map[*runctx.Turn]*group // the latest of each turn, and of calls that belong to no turn
 	prompt   int                     // place of the present prompt in what was set, from 1; 0 for none
@@ -148,20 +148,20 @@ type label struct {
 	lost     int                     // messages that were not kept
 }
 
-// label returns the label of an actor. It must be called with t.mu held.
-func (t *Transcript) label(ctx context.Context, name string) *label {
-	if l := t.byActor[name]; l != nil {
-		return l
+// actor returns the actor with a label. It must be called with t.mu held.
+func (t *Transcript) actor(ctx context.Context, label string) *actor {
+	if a := t.byLabel[label]; a != nil {
+		return a
 	}
-	l := &label{actor: name, groups: map[*runctx.Turn]*group{}}
-	if name != "" {
-		l.position = t.nextPosition(runctx.TurnOf(ctx))
+	a := &actor{label: label, groups: map[*runctx.Turn]*group{}}
+	if label != "" {
+		a.position = t.nextPosition(runctx.TurnOf(ctx))
 	}
-	if t.byActor == nil {
-		t.byActor = map[string]*label{}
+	if t.byLabel == nil {
+		t.byLabel = map[string]*actor{}
 	}
-	t.labels, t.byActor[name] = append(t.labels, l), l
-	return l
+	t.actors, t.byLabel[label] = append(t.actors, a), a
+	return a
 }
 
 // SetConversation sets the conversation of a sub-agent with its model, from its first message to
@@ -180,44 +180,44 @@ func (t *Transcript) label(ctx context.Context, name string) *label {
 func (t *Transcript) SetConversation(ctx context.Context, messages []Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.label(ctx, runctx.Actor(ctx))
+	a := t.actor(ctx, runctx.Actor(ctx))
 	kept := &t.keptOfAgent
-	if l.actor != "" {
+	if a.label != "" {
 		kept = &t.keptOfSubAgents
 	}
-	*kept -= l.size
-	l.messages, l.size, l.lost = l.ofThisTurn(t.run, messages), 0, 0
-	for i, m := range l.messages {
+	*kept -= a.size
+	a.messages, a.size, a.lost = a.ofThisTurn(t.run, messages), 0, 0
+	for i, m := range a.messages {
 		n := m.size()
 		if !takeRoom(kept, n) {
-			l.messages, l.lost = l.messages[:i:i], len(l.messages)-i
+			a.messages, a.lost = a.messages[:i:i], len(a.messages)-i
 			break
 		}
-		l.size += n
+		a.size += n
 	}
 }
 
 // ofThisTurn leaves out the messages of earlier turns of the session. These end where the user says
 // the present prompt: at the same place as before, because later messages may repeat it, or else at
 // its last occurrence. System messages at the beginning belong to every turn.
-func (l *label) ofThisTurn(r *Run, messages []Message) []Message {
+func (a *actor) ofThisTurn(r *Run, messages []Message) []Message {
 	if r.Instruction == "" || r.SessionID == "" && r.Messages == nil {
 		return messages
 	}
-	if l.prompt == 0 || l.prompt > len(messages) || !r.saidIn(messages[l.prompt-1]) {
-		l.prompt = 0
+	if a.prompt == 0 || a.prompt > len(messages) || !r.saidIn(messages[a.prompt-1]) {
+		a.prompt = 0
 		for i, m := range slices.Backward(messages) {
 			if r.saidIn(m) {
-				l.prompt = i + 1
+				a.prompt = i + 1
 				break
 			}
 		}
 	}
 	system := slices.IndexFunc(messages, func(m Message) bool { return m.Role != RoleSystem })
-	if l.prompt-1 <= system {
+	if a.prompt-1 <= system {
 		return messages
 	}
-	return slices.Concat(messages[:system], messages[l.prompt-1:])
+	return slices.Concat(messages[:system], messages[a.prompt-1:])
 }
 
 // UpdateMetadata calls change with the metadata that is sent with the response, for example to add
@@ -264,7 +264,7 @@ func (t *Transcript) Response(final string) *Response {
 	t.mu.Lock()
 	rows, last := t.rows(), Message{Role: RoleAssistant, Content: textContent(final)}
 	for i, r := range rows {
-		ends := i == len(rows)-1 || r.label != nil && r.label != rows[i+1].label
+		ends := i == len(rows)-1 || r.actor != nil && r.actor != rows[i+1].actor
 		if ends && r.isText() && r.Content.String() == final { // it has the thinking
 			last, rows = r.Message, slices.Delete(rows, i, i+1)
 			break
@@ -322,8 +322,8 @@ func (t *Transcript) losses() (problems []Problem, lost int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lost = t.lost
-	for _, l := range t.labels {
-		lost += l.lost
+	for _, a := range t.actors {
+		lost += a.lost
 	}
 	return slices.Clone(t.problems), lost
 }
