@@ -141,16 +141,16 @@ func metadataJSON(m *Metadata) (value json.RawMessage, problems []Problem) {
 	if len(problems) == 0 {
 		return value, nil
 	}
-	var kept rawjson.Object
+	var sent rawjson.Object
 	for key, v := range rawjson.Members(value) {
 		if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Pointer == "/metadata/"+key }) {
-			kept.Put(key, v)
+			sent.Put(key, v)
 		}
 	}
 	for i := range problems {
 		problems[i].Message = strings.ReplaceAll(problems[i].Message, "the platform may drop the metadata", "it is not sent")
 	}
-	return kept.Bytes(), problems
+	return sent.Bytes(), problems
 }
 
 // messages returns the messages that are sent with r, as JSON. host reports that a function of the

@@ -130,7 +130,7 @@ func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	if f == Platform {
 		return platformTools(list.entries), f, nil
 	}
-	tools, err = read(list.entries, f)
+	tools, err = readEntries(list.entries, f)
 	return tools, f, err
 }
 
@@ -139,9 +139,9 @@ func unknownFormat(f Format) error {
 		"openai_responses, anthropic, mcp, langchain, strands, bedrock and agentcli", text.Cut(string(f), 40)))
 }
 
-// read reads entries of a format. OpenAI's two formats and LangChain, which converts tools to
+// readEntries reads entries of a format. OpenAI's two formats and LangChain, which converts tools to
 // OpenAI's, share the entries with a member "function".
-func read(entries []json.RawMessage, f Format) ([]Tool, error) {
+func readEntries(entries []json.RawMessage, f Format) ([]Tool, error) {
 	d, _ := dialectOf(f)
 	nested, _ := dialectOf(OpenAIChat)
 	hasNested := f == OpenAIChat || f == OpenAIResponses || f == LangChain

@@ -64,7 +64,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 	if len(in.found) > 0 {
 		return nil, in.found
 	}
-	s := in.reflect(t)
+	s := in.schemaOf(t)
 	if len(in.found) > 0 {
 		return nil, in.found
 	}
@@ -223,8 +223,8 @@ func byHand(raw json.RawMessage) *invopop.Schema {
 	return s
 }
 
-// reflect returns the schema of a type that was checked.
-func (in *inferrer) reflect(t reflect.Type) (s *invopop.Schema) {
+// schemaOf returns the schema of a type that was checked.
+func (in *inferrer) schemaOf(t reflect.Type) (s *invopop.Schema) {
 	defer func() {
 		if p := recover(); p != nil { // of a method of the type that the library calls
 			in.fail("type_unsupported", "has a method for the schema library that panics or deletes a property")
@@ -245,7 +245,7 @@ func (in *inferrer) refine(s *invopop.Schema, t reflect.Type) *invopop.Schema {
 	self, value := succeeds(t)
 	switch kind := t.Kind(); {
 	case self != nil:
-		inner := in.orNull(in.reflect(value), value)
+		inner := in.orNull(in.schemaOf(value), value)
 		inner.Title, inner.Description = cmp.Or(s.Title, inner.Title), cmp.Or(s.Description, inner.Description)
 		s = orElse(inner, byHand(json.RawMessage(failureSchema)))
 	case in.types[t] != nil:
