@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
@@ -540,6 +542,11 @@ func TestProxyHosts(t *testing.T) {
 		{"http://localhost", "http://localhost:99/", false},
 		{"10.0.0.1", "http://10.0.0.1/", false},
 		{"[2001:db8::1]", "https://[2001:db8::1]/", true},
+		{"bücher.example", "https://bücher.example/", true},
+		{"BÜCHER.example", "https://BÜCHER.example/", true},
+		{"BÜCHER.example", "https://bücher.example/", false},
+		{"bücher.example", "https://xn--bcher-kva.example/", false},
+		{"xn--bcher-kva.example", "https://XN--bcher-kva.example/", true},
 	} {
 		h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.ProxyHosts = []string{"other.example", tt.entry} })
 		if w := post(h, `{"odyssey_proxy_url":"`+tt.url+`"}`, nil); (w.Code == 200) != tt.ok {
@@ -552,6 +559,73 @@ func TestProxyHosts(t *testing.T) {
 			t.Errorf("%q: %v", entry, err)
 		}
 	}
+}
+
+// lookalikes returns the code points that some mapping of texts takes for one of ASCII, or for nothing.
+func lookalikes() (list []rune) {
+	for _, blocks := range [][2]rune{
+		{0x01, 0x2FF}, {0x300, 0x36F}, {0x1D2C, 0x1DBF}, {0x2000, 0x20CF}, {0x2100, 0x218F}, {0x2460, 0x24FF}, {0x2C60, 0x2C7F},
+		{0x3000, 0x303F}, {0xA720, 0xA7FF}, {0xFE00, 0xFE6F}, {0xFEFF, 0xFFEF}, {0x10780, 0x107BF}, {0x1D400, 0x1D7FF}, {0x1F100, 0x1F1FF},
+		{0xE0020, 0xE007F},
+	} {
+		for r := blocks[0]; r <= blocks[1]; r++ {
+			list = append(list, r)
+		}
+	}
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		folds := unicode.ToLower(r) < 0x80 || unicode.ToUpper(r) < 0x80 || unicode.ToTitle(r) < 0x80
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			folds = folds || f < 0x80
+		}
+		if folds {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// A proxy URL that is accepted leads to a host of ProxyHosts, whatever stands in the place of a character of the host,
+// or before every second one.
+func TestNoSpellingOfAProxyLeadsElsewhere(t *testing.T) {
+	const host = "api.pipelines-k.tech"
+	var dialled []string
+	transport := proxy.NewTransport()
+	transport.DialContext = func(_ context.Context, _, address string) (net.Conn, error) {
+		dialled = append(dialled, address)
+		return nil, errors.New("no network")
+	}
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Do(ctx, "x", nil)
+		return nil, nil
+	}, func(o *dispatch.Options) {
+		o.ProxyHosts, o.RateLimit, o.Proxy = []string{host}, -1, &proxy.Options{Transport: transport, MaxAttempts: 1}
+	})
+	accepted := 0
+	for _, r := range lookalikes() {
+		for i := range host {
+			for _, spelt := range []string{host[:i] + string(r) + host[i+1:], host[:i] + string(r) + host[i:]}[:1+(i+1)%2] {
+				body, err := json.Marshal(map[string]string{"odyssey_proxy_url": "https://" + spelt + "/runs/1"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				dialled = nil
+				if w := post(h, string(body), nil); w.Code == 400 && len(dialled) == 0 {
+					continue
+				}
+				accepted++
+				if len(dialled) != 1 || !strings.EqualFold(dialled[0], host+":443") || !ascii(spelt) {
+					t.Errorf("U+%04X: %q leads to %q", r, spelt, dialled)
+				}
+			}
+		}
+	}
+	if accepted < len(host) {
+		t.Errorf("%d spellings are accepted", accepted)
+	}
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 })
 }
 
 func TestAnswers(t *testing.T) {

@@ -26,7 +26,7 @@ func (h hosts) add(entry string) error {
 	if err != nil || rest == "" || u.Host != rest || u.Hostname() == "" || defaultPorts[scheme] == "" {
 		return errors.New("is not a host such as api.example.com, api.example.com:8443 or http://proxy.internal:8080")
 	}
-	name := strings.ToLower(u.Hostname())
+	name := publicaddr.Key(u.Hostname())
 	switch local := publicaddr.Loopback(name); {
 	case local && !explicit && u.Port() == "":
 		h[name] = true
@@ -48,14 +48,14 @@ func origin(scheme, host, port string) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// check refuses the URL of a proxy that is not allowed. It compares scheme, host and port. The
-// proxy client finds what else is wrong with the URL.
+// check refuses the URL of a proxy that is not allowed. It compares scheme, host and port as they are
+// dialled, see [publicaddr.Key]. The proxy client finds what else is wrong with the URL.
 func (h hosts) check(proxyURL string) error {
 	if h == nil {
 		return nil
 	}
 	if u, err := url.Parse(proxyURL); err == nil {
-		host := strings.ToLower(u.Hostname())
+		host := publicaddr.Key(u.Hostname())
 		if h[host] || h[origin(u.Scheme, host, u.Port())] {
 			return nil
 		}

@@ -106,7 +106,7 @@ func (c *checkup) local() bool {
 	if c.url == nil {
 		return true
 	}
-	host := strings.ToLower(c.url.Hostname())
+	host := publicaddr.Key(c.url.Hostname())
 	return publicaddr.Loopback(host) || strings.HasSuffix(host, ".localhost")
 }
 

@@ -221,7 +221,7 @@ func checkEndpoint(ps *problems, raw string) {
 				"has a port that is not valid; use 1 to 65535, or leave it out")
 		}
 	}
-	switch host := strings.ToLower(u.Hostname()); {
+	switch host := publicaddr.Key(u.Hostname()); {
 	case host == "":
 		ps.Add("endpoint_url_invalid", endpointPointer, "must have a host")
 	default:

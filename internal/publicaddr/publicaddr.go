@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // ErrNotPublic is the cause of a rejected connection. It does not contain the address.
@@ -16,11 +17,21 @@ var ErrNotPublic = errors.New("the address is not public")
 // within an IPv6 address as the IPv4 address.
 func Is(addr netip.Addr) bool { return Why(addr) == "" }
 
+// Key returns the form in which hosts are compared: the letters A to Z of an ASCII host in lower case. Any
+// other host stays as it is and equals only itself, because net/http maps it by IDNA before it connects.
+// Folding that differs from IDNA would accept a host that leads elsewhere.
+func Key(host string) string {
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return host
+	}
+	return strings.ToLower(host)
+}
+
 // Loopback reports whether a host name or an IP address without brackets is this machine: localhost,
 // in any case, or a loopback address.
 func Loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
+	return Key(host) == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
 // Why returns the kind of an address that is not public, such as "loopback", and "" for a public

@@ -66,11 +66,24 @@ func TestControl(t *testing.T) {
 	}
 }
 
+// Unicode folds some letters into ASCII ones, in other ways than IDNA.
+func TestKey(t *testing.T) {
+	for host, want := range map[string]string{
+		"API.Example.com:8443": "api.example.com:8443", "[2001:DB8::1]": "[2001:db8::1]", "XN--BCHER-KVA.example": "xn--bcher-kva.example",
+		"": "", "BÜCHER.Example": "BÜCHER.Example", "AP\u0130.example": "AP\u0130.example", "\u212Aelvin": "\u212Aelvin",
+		"\u017Fame": "\u017Fame", "A\xff": "A\xff",
+	} {
+		if got := publicaddr.Key(host); got != want {
+			t.Errorf("%q: %q, want %q", host, got, want)
+		}
+	}
+}
+
 func TestLoopback(t *testing.T) {
 	for host, want := range map[string]bool{
 		"localhost": true, "LocalHost": true, "127.0.0.1": true, "127.9.9.9": true, "::1": true, "::ffff:127.0.0.1": true,
 		"": false, "localhost.evil.example": false, "a.localhost": false, "10.0.0.1": false, "0.0.0.0": false, "::": false,
-		"127.1": false, "64:ff9b::7f00:1": false,
+		"127.1": false, "64:ff9b::7f00:1": false, "localho\u017Ft": false,
 	} {
 		if got := publicaddr.Loopback(host); got != want {
 			t.Errorf("%q: %t", host, got)

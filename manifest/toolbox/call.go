@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -175,7 +174,7 @@ func (s *shared) connect() {
 // redirect is treated as an ordinary response.
 func followWithin(next *http.Request, via []*http.Request) error {
 	first := via[0]
-	if len(via) > 3 || next.Method != first.Method || !strings.EqualFold(next.URL.Host, first.URL.Host) ||
+	if len(via) > 3 || next.Method != first.Method || publicaddr.Key(next.URL.Host) != publicaddr.Key(first.URL.Host) ||
 		first.URL.Scheme == "https" && next.URL.Scheme != "https" {
 		return http.ErrUseLastResponse
 	}
