@@ -12,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // maxTaskFile is the limit of a file of code mode, in bytes. The platform writes the files, so the
@@ -47,7 +45,7 @@ func decodeEnvironment() (e envelope, err error) {
 		problems = append(problems, err)
 	}
 	if len(payload) > 0 {
-		err := rawjson.Read(payload, envelopeLimits, e.readTask)
+		err := readBounded(payload, maxTaskFile, e.readTask)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("the task input: %w", err))
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 
@@ -30,8 +31,6 @@ type envelope struct {
 	latest   string // input.latest_user_prompt; used if there is no user_instruction
 	proxyURL string
 	runToken string
-
-	tokenInBody bool
 }
 
 var (
@@ -43,14 +42,14 @@ var (
 )
 
 // decode reads the headers, and then the body in one pass. A member of the body takes precedence over
-// its header. Unknown members stay in the raw envelope only.
-func decode(body []byte, header http.Header) (envelope, error) {
+// its header. Unknown members stay in the raw envelope only. maxBody is the limit of the body, in bytes.
+func decode(body []byte, header http.Header, maxBody int64) (envelope, error) {
 	e := envelope{
 		run:      Run{RunID: validID(only(header, headerRunID)), TokenJTI: validID(only(header, headerJTI)), Envelope: body},
 		taskID:   validID(only(header, headerTaskID)),
 		proxyURL: only(header, headerProxyURL), runToken: only(header, headerRunToken),
 	}
-	err := rawjson.Read(body, envelopeLimits, e.read)
+	err := readBounded(body, maxBody, e.read)
 	if err != nil {
 		if _, ok := errors.AsType[*Error](err); ok {
 			return e, err
@@ -101,7 +100,6 @@ func (e *envelope) read(r *rawjson.Reader) error {
 		case "odyssey_proxy_url":
 			return readText(r, &e.proxyURL)
 		case "run_token":
-			e.tokenInBody = r.Kind() == '"'
 			return readString(r, &e.runToken)
 		case "run_token_jti":
 			return readID(r, &e.run.TokenJTI)
@@ -222,5 +220,12 @@ func validID(id string) string {
 	return id
 }
 
-// envelopeLimits is how envelopes are read, nested at most 256 levels deep.
-var envelopeLimits = rawjson.Limits{Mode: rawjson.Liberal}
+// readBounded reads an envelope, or the task input of one, with walk. It is nested at most 256 levels deep. A value
+// takes far more memory decoded than as text, so the limit of its bytes is also one of values and names: one for
+// 16 bytes of the limit, and at least 65,536.
+func readBounded(doc []byte, maxBytes int64, walk func(*rawjson.Reader) error) error {
+	if err := rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Liberal}, walk); err != nil {
+		return err
+	}
+	return rawjson.Bound(doc, rawjson.Bounds{Values: int(min(max(maxBytes/16, 1<<16), math.MaxInt32))})
+}

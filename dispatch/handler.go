@@ -92,7 +92,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Tim
 		httpserve.WriteJSON(w, http.StatusOK, []byte(`{"ok":true}`))
 		return nil
 	}
-	e, err := decode(body, r.Header)
+	e, err := decode(body, r.Header, h.opts.MaxBodyBytes)
 	if err != nil {
 		return err
 	}

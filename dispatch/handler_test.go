@@ -401,6 +401,18 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "b" }, "",
 		},
 		{
+			"rows before the last one do not matter", `{"input":{"messages":[1,{"role":7},{"role":"user","content":"b","tool_calls":1}]}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "b" }, "",
+		},
+		{
+			"a last row that is not a message", `{"input":{"messages":[{"role":"user","content":"b"},"b"]}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "" }, "",
+		},
+		{
+			"messages that are not a list", `{"input":{"messages":{"role":"user","content":"b"}}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "" }, "",
+		},
+		{
 			"messages that are null", `{"input":{"messages":null}}`, nil,
 			func(run *dispatch.Run, r *http.Request) bool { return run.Messages == nil }, "",
 		},
@@ -1126,6 +1138,10 @@ func TestTheEnvelopeHasNoRunToken(t *testing.T) {
 	for _, tt := range []struct{ name, body, want string }{
 		{"in a header only", `{` + url + ` }`, `{` + url + ` }`},
 		{"in a header and an unknown member", `{` + url + `,"x":"` + runToken + `"}`, `{` + url + `,"x":"[redacted]"}`},
+		{
+			"in a header and spelt otherwise in an unknown member", `{` + url + `,"x":"s\u0065cret-run-token","y":["secret%2Drun-token"]}`,
+			`{` + url + `,"x":"[redacted]","y":["[redacted]"]}`,
+		},
 		{"in the body", `{` + url + `, "run_token":"tok/en-1" }`, `{` + url + `, "run_token":"[redacted]" }`},
 		{
 			"repeated and escaped", `{` + url + `,"run_token":"tok\/en-1","x":{"note":"Bearer tok\u002fen-1, tok%2Fen-1"}}`,

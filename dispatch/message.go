@@ -45,21 +45,32 @@ type Message struct {
 // UnmarshalJSON reads members by their exact names.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	*m = Message{}
-	return readMembers(b, map[string]any{
-		"role": &m.Role, "content": &m.Content, "tool_call_id": &m.ToolCallID, "tool_calls": &m.ToolCalls,
-		"thinking": &m.Thinking,
+	return readMembers(b, func(name string) any {
+		switch name {
+		case "role":
+			return &m.Role
+		case "content":
+			return &m.Content
+		case "tool_call_id":
+			return &m.ToolCallID
+		case "tool_calls":
+			return &m.ToolCalls
+		case "thinking":
+			return &m.Thinking
+		}
+		return nil
 	})
 }
 
-// readMembers decodes the members of an object that have exactly these names. Package encoding/json
-// also accepts names that differ by case. null changes nothing. If a name repeats, its last member
-// counts.
-func readMembers(object []byte, into map[string]any) error {
+// readMembers decodes the members of an object for whose exact names into returns a pointer. Package
+// encoding/json also accepts names that differ by case. null changes nothing. If a name repeats, its last
+// member counts.
+func readMembers(object []byte, into func(name string) any) error {
 	if kind := rawjson.Kind(object); kind != '{' && kind != 'n' {
 		return errors.New("must be an object, not " + rawjson.KindName(rawjson.Kind(object)))
 	}
 	for name, value := range rawjson.Members(object) {
-		if v := into[name]; v != nil {
+		if v := into(name); v != nil {
 			if err := json.Unmarshal(value, v); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -173,15 +184,31 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	*c = ToolCall{}
 	var function json.RawMessage
-	members := map[string]any{"id": &c.ID, "name": &c.Name, "arguments": &c.Arguments, "function": &function}
-	err := readMembers(b, members)
+	flat := func(name string) any {
+		switch name {
+		case "name":
+			return &c.Name
+		case "arguments":
+			return &c.Arguments
+		}
+		return nil
+	}
+	err := readMembers(b, func(name string) any {
+		switch name {
+		case "id":
+			return &c.ID
+		case "function":
+			return &function
+		}
+		return flat(name)
+	})
 	if err != nil || rawjson.IsNull(function) {
 		return err
 	}
 	if c.Name != "" {
 		return errors.New("a tool call must have either name and arguments or function")
 	}
-	if err := readMembers(function, map[string]any{"name": &c.Name, "arguments": &c.Arguments}); err != nil {
+	if err := readMembers(function, flat); err != nil {
 		return fmt.Errorf("function: %w", err)
 	}
 	return nil

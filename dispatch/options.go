@@ -35,7 +35,8 @@ type Options struct {
 
 	// MaxBodyBytes bounds the body of a request, in bytes. A larger one is rejected with 413.
 	// Defaults to 16 MiB, with InsecureNoAuth to 1 MiB. At most 64 KiB of a body are read before
-	// the dispatch is admitted.
+	// the dispatch is admitted. A body with more values and names than one for 16 bytes of the bound, and
+	// more than 65,536, is rejected with 400.
 	MaxBodyBytes int64
 
 	// MaxBytesInFlight bounds the bodies of all admitted dispatches together, in bytes. Bytes count

@@ -19,14 +19,13 @@ func (o Options) Format(f fmt.State, verb rune) {
 	redact.Format(f, verb, plain(o))
 }
 
-// withoutToken returns the body without the run token, because agents log their envelopes. If the
-// token came in a header, it may still be in a member that this package does not know.
-func withoutToken(e envelope) json.RawMessage {
-	body := e.run.Envelope
-	if !e.tokenInBody && !bytes.Contains(body, []byte(e.runToken)) {
+// withoutToken returns the body without the run token, because agents log their envelopes. If the token came in
+// a header, it may still be in a member that this package does not know, as it is or with escapes.
+func withoutToken(body json.RawMessage, token string) json.RawMessage {
+	if !bytes.Contains(body, []byte(token)) && !bytes.ContainsAny(body, `\%~`) {
 		return body
 	}
-	without := json.RawMessage(redact.New(e.runToken).Redact(string(body)))
+	without := json.RawMessage(redact.New(token).Redact(string(body)))
 	if !json.Valid(without) { // a token of digits stands in a number, too
 		return json.RawMessage(`{"run_token":"` + redact.Placeholder + `"}`)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"sync/atomic"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -60,13 +61,13 @@ func FromContext(ctx context.Context) (run *Run, ok bool) {
 
 // complete adds the client and the transcript, and fills in defaults.
 func (r *Run) complete(e envelope, client *proxy.Client, transcript *Transcript) {
-	r.Proxy, r.transcript, r.Envelope = client, transcript, withoutToken(e)
+	r.Proxy, r.transcript, r.Envelope = client, transcript, withoutToken(e.run.Envelope, e.runToken)
 	r.TaskID = cmp.Or(r.TaskID, e.taskID)
 	if r.Input == nil {
 		r.Input = json.RawMessage("{}")
 	}
 	if r.Instruction = cmp.Or(r.Instruction, e.latest); r.Instruction == "" {
-		r.Instruction = r.lastPrompt()
+		r.Instruction = lastPrompt(r.Messages)
 	}
 }
 
@@ -137,13 +138,26 @@ func (r *Run) History() ([]Message, error) {
 	return append(messages, Message{Role: RoleUser, Content: Text(r.Instruction)}), nil
 }
 
-// lastPrompt returns the last replayed message if it is the user's, or "".
-func (r *Run) lastPrompt() string {
-	rows, _ := r.replayed() // none if they cannot be read
-	if n := len(rows) - 1; n >= 0 && rows[n].Role == RoleUser {
-		return rows[n].Content.String()
+// lastPrompt returns the text of the last replayed message if it is the user's, or "". It decodes no other
+// message, since there may be very many.
+func lastPrompt(messages json.RawMessage) string {
+	var last json.RawMessage
+	for last = range rawjson.Elements(messages) {
 	}
-	return ""
+	var m Message
+	err := readMembers(last, func(name string) any {
+		switch name {
+		case "role":
+			return &m.Role
+		case "content":
+			return &m.Content
+		}
+		return nil
+	})
+	if err != nil || m.Role != RoleUser {
+		return ""
+	}
+	return m.Content.String()
 }
 
 // replayed decodes the replayed messages.
@@ -152,6 +166,13 @@ func (r *Run) replayed() ([]Message, error) {
 		return nil, nil
 	}
 	var messages []Message
+	if json.Valid(r.Messages) { // made at once, a list takes half as much
+		rows := 0
+		for range rawjson.Elements(r.Messages) {
+			rows++
+		}
+		messages = make([]Message, 0, rows)
+	}
 	if err := json.Unmarshal(r.Messages, &messages); err != nil {
 		return nil, &Error{Code: CodeInput, Message: "the replayed messages cannot be read", Err: err}
 	}

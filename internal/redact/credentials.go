@@ -39,10 +39,10 @@ func (r *Redactor) redact(s string, decoded int) string {
 // headers redacts the values of headers, to the end of the line or of the quotation that the name
 // begins.
 func headers(s string) string {
-	var hidden spans
+	hidden, done := marks{size: len(s)}, 0
 	for _, at := range headerName.FindAllStringSubmatchIndex(s, -1) {
 		from, to := at[1], len(s)
-		if n := len(hidden); n > 0 && from < hidden[n-1].to {
+		if from < done {
 			continue
 		}
 		if quote := at[2]; quote < at[3] {
@@ -52,6 +52,7 @@ func headers(s string) string {
 		}
 		if from < to {
 			hidden.add(from, to)
+			done = to
 		}
 	}
 	return hidden.apply(s)

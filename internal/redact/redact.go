@@ -5,6 +5,7 @@ package redact
 import (
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"net/url"
 	"regexp"
 	"slices"
@@ -124,71 +125,92 @@ func inBase64(secret string) []string {
 
 // Redact returns text with [Placeholder] in the place of each secret. It finds a secret as it is,
 // with any of its characters percent-encoded or escaped as in JSON or a JSON Pointer, to any depth,
-// and in base64. The rest of the text stays as it is. Redact takes time and memory in proportion to
-// the length of the text.
+// and in base64. The rest of the text stays as it is. Redact takes time in proportion to the length of
+// the text, and a few bytes of memory for each byte, whatever the text contains.
 func (s *Set) Redact(text string) string {
 	if s == nil {
 		return text
 	}
-	var hidden spans
 	forms := s.forms.Reveal()
-	for _, form := range forms.raw {
-		var found spans
-		find(text, form, found.add)
-		hidden = hidden.union(found)
-	}
+	hidden := markAll(text, forms.raw)
 	if strings.ContainsAny(text, `\%~`) {
-		bare, origin := unescape(text)
-		for _, form := range forms.bare {
-			var found spans
-			begin, end := origin, origin
-			find(bare, form, func(from, to int) { found.add(begin.offset(from), end.offset(to)) })
-			hidden = hidden.union(found)
+		bare, sizes := unescape(text)
+		offset, at := 0, 0 // in text, and in bare
+		origin := func(index int) int {
+			for ; at < index; at++ {
+				offset += sizes.next()
+			}
+			return offset
+		}
+		found := markAll(bare, forms.bare)
+		for from, to := range found.stretches() {
+			hidden.add(origin(from), origin(to))
 		}
 	}
 	return hidden.apply(text)
 }
 
-// spans are stretches of a text, in order. None overlap or touch.
-type spans []span
-
-type span struct{ from, to int }
-
-// add adds a stretch that does not begin before the last one.
-func (s *spans) add(from, to int) {
-	if n := len(*s); n > 0 && from <= (*s)[n-1].to {
-		(*s)[n-1].to = max((*s)[n-1].to, to)
-		return
-	}
-	*s = append(*s, span{from, to})
+// marks has a bit for each byte of a text, set where a secret is. Its memory does not depend on how many there are.
+type marks struct {
+	size int // of the text
+	bits []uint64
 }
 
-func (s spans) union(other spans) spans {
-	if len(other) == 0 {
-		return s
+// markAll marks every occurrence of the forms in text, also where they overlap.
+func markAll(text string, forms []string) marks {
+	m := marks{size: len(text)}
+	for _, form := range forms {
+		done := 0 // this form has been marked up to here
+		find(text, form, func(from, to int) {
+			m.add(max(from, done), to)
+			done = to
+		})
 	}
-	var all spans
-	for len(s)+len(other) > 0 {
-		if len(s) == 0 || len(other) > 0 && other[0].from < s[0].from {
-			s, other = other, s
+	return m
+}
+
+func (m *marks) add(from, to int) {
+	if m.bits == nil {
+		m.bits = make([]uint64, m.size/64+1)
+	}
+	for i := from; i < to; i++ {
+		m.bits[i/64] |= 1 << (i % 64)
+	}
+}
+
+// stretches returns the stretches that are marked, in order.
+func (m *marks) stretches() iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		from, open := 0, false
+		for i := 0; i <= m.size && m.bits != nil; i++ { // the bit behind the last byte is not set
+			switch marked := m.bits[i/64]&(1<<(i%64)) != 0; {
+			case marked && !open:
+				from, open = i, true
+			case !marked && open:
+				if !yield(from, i) {
+					return
+				}
+				open = false
+			}
 		}
-		all.add(s[0].from, s[0].to)
-		s = s[1:]
 	}
-	return all
 }
 
-// apply puts a placeholder in the place of each span.
-func (s spans) apply(text string) string {
-	if len(s) == 0 {
+// apply puts a placeholder in the place of each stretch.
+func (m *marks) apply(text string) string {
+	if m.bits == nil {
 		return text
 	}
+	size, done := len(text), 0
+	for from, to := range m.stretches() {
+		size += len(Placeholder) - (to - from)
+	}
 	var b strings.Builder
-	done := 0
-	for _, hidden := range s {
-		b.WriteString(text[done:hidden.from])
+	b.Grow(size)
+	for from, to := range m.stretches() {
+		b.WriteString(text[done:from])
 		b.WriteString(Placeholder)
-		done = hidden.to
+		done = to
 	}
 	b.WriteString(text[done:])
 	return b.String()

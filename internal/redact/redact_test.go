@@ -7,10 +7,11 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolwire/toolwire/internal/cost"
 )
 
 const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJydW4tMSJ9.dBjftJeZ4CVP-mBZ_x8"
@@ -152,16 +153,29 @@ func TestSecretsThatRepeatThemselves(t *testing.T) {
 	}
 }
 
-// A text with few escapes and secrets takes memory for its copies, and not for each of its bytes.
+// Redact takes memory for a few copies of the text, however many secrets and escapes it contains.
 func TestRedactOfALongTextTakesLittleMemory(t *testing.T) {
-	set, text := New(jwt), strings.Repeat(strings.Repeat("a line of text ", 6)+`\n`, 10_000)+jwt
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	got := set.Redact(text)
-	runtime.ReadMemStats(&after)
-	if took := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text)); took > 8 ||
-		!strings.HasSuffix(got, `\n`+Placeholder) {
-		t.Errorf("%d bytes of memory for each byte of the text", took)
+	for unit, secret := range map[string]string{
+		strings.Repeat("a line of text ", 6) + `\n`: jwt, `\n`: jwt, "aaaab": "aaaa", `aaaa\n`: "aaaa", `%61a\u0061a,`: "aaaa", "~1~0": "/~/~",
+		`\\\"`: jwt, "%" + strings.Repeat("25", 300) + "41": jwt,
+	} {
+		set, text := New(secret), strings.Repeat(unit, 1_000_000/len(unit))+secret
+		cost.Within(t, unit, len(text), 8, func() {
+			if got := set.Redact(text); !strings.HasSuffix(got, Placeholder) {
+				t.Errorf("%s: the text ends in %s", unit, got[len(got)-20:])
+			}
+		})
+	}
+}
+
+// An escape of any length is hidden whole.
+func TestRedactOfLongEscapes(t *testing.T) {
+	for _, depth := range []int{100, 126, 127, 128, 1000} {
+		nested := "%" + strings.Repeat("25", depth) + "75"
+		text := "a" + nested + `h\u0075nter22` + nested + "b, h" + nested + "nter22!"
+		if got, want := New("hunter22").Redact(text), "a"+nested+Placeholder+nested+"b, "+Placeholder+"!"; got != want {
+			t.Errorf("%d: %s", depth, got)
+		}
 	}
 }
 

@@ -8,60 +8,63 @@ import (
 
 // unescape undoes the escapes of ASCII characters: backslashes, \u0041, %41, and ~0 and ~1 of a
 // JSON Pointer. A character that an escape stands for may complete another escape, which is undone,
-// too. No escape begins within another, so their order does not matter. origin has the offset in
-// the text of each byte that is left, and at its end where the last one ended.
-func unescape(text string) (bare string, origin offsets) {
+// too. No escape begins within another, so their order does not matter. origin has, for each byte that is
+// left, the number of bytes of the text that it comes from.
+func unescape(text string) (bare string, origin sizes) {
 	left := make([]byte, 0, len(text))
-	start := 0
+	origin.small = make([]byte, 0, len(text))
+	size := 0 // of the text behind the last byte that is left
 	for i := range len(text) {
+		size++
 		for c := text[i]; c != '\\'; {
-			origin.set(len(left), start)
 			left = append(left, c)
-			meant, size := lastEscape(left)
-			if size == 0 {
-				start = i + 1
+			meant, escape := lastEscape(left)
+			if escape == 0 {
+				origin.push(size)
+				size = 0
 				break
 			}
-			left = left[:len(left)-size]
-			c, start = meant, origin.cut(len(left))
+			c, left = meant, left[:len(left)-escape]
+			for range escape - 1 {
+				size += origin.pop()
+			}
 		}
 	}
-	origin.set(len(left), start)
 	return string(left), origin
 }
 
-// offsets maps each index of a text without escapes to an offset in the text with them. It has an
-// entry only where the difference of the two changes, since texts may be long and escapes few. The
-// first entry is for index 0.
-type offsets []struct{ index, offset int }
-
-// set sets the offset of an index behind all others.
-func (o *offsets) set(index, offset int) {
-	if n := len(*o); n == 0 || (*o)[n-1].offset-(*o)[n-1].index != offset-index {
-		*o = append(*o, struct{ index, offset int }{index, offset})
-	}
+// sizes is a list of numbers, most of them small: it takes a byte for each.
+type sizes struct {
+	small []byte // 255 stands for the next of large
+	large []int
 }
 
-// cut forgets the index and what is behind it. It returns the offset that the index had.
-func (o *offsets) cut(index int) int {
-	n := len(*o) - 1
-	for (*o)[n].index > index {
-		n--
+func (s *sizes) push(size int) {
+	if size >= 255 {
+		s.large = append(s.large, size)
 	}
-	offset := (*o)[n].offset + index - (*o)[n].index
-	if (*o)[n].index < index {
-		n++
-	}
-	*o = (*o)[:n]
-	return offset
+	s.small = append(s.small, byte(min(size, 255)))
 }
 
-// offset returns the offset of an index, and forgets what is before it.
-func (o *offsets) offset(index int) int {
-	for len(*o) > 1 && (*o)[1].index <= index {
-		*o = (*o)[1:]
+// pop removes the last size.
+func (s *sizes) pop() int {
+	size := int(s.small[len(s.small)-1])
+	s.small = s.small[:len(s.small)-1]
+	if size == 255 {
+		size = s.large[len(s.large)-1]
+		s.large = s.large[:len(s.large)-1]
 	}
-	return (*o)[0].offset + index - (*o)[0].index
+	return size
+}
+
+// next removes the first size.
+func (s *sizes) next() int {
+	size := int(s.small[0])
+	s.small = s.small[1:]
+	if size == 255 {
+		size, s.large = s.large[0], s.large[1:]
+	}
+	return size
 }
 
 // lastEscape reads the escape at the end of a text without backslashes. If there is none, size is
