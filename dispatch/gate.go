@@ -20,8 +20,12 @@ type gate struct {
 	inside    int
 	byteLimit int64
 	bytes     int64
+	answers   int // of runs that have left, which are being written
 	closed    bool
-	empty     chan struct{} // closed when the last run leaves a closed gate; nil until a Drain waits
+	empty     chan struct{} // closed when a closed gate has no run and no answer; nil until a Drain waits
+
+	context    context.Context // of the answers that are being written; nil if there has been none
+	endAnswers context.CancelFunc
 }
 
 // Errors of the gate: why it refuses a run.
@@ -32,12 +36,12 @@ var (
 )
 
 // ticket is the place of a run in the gate. The request holds it, and so does the agent, which may
-// outlive the request. The place is given up when both have left. The mutex of the gate guards holders
-// and bytes.
+// outlive the request. The place is given up when both have left. The mutex of the gate guards the other fields.
 type ticket struct {
-	gate    *gate
-	holders int   // 0 before enter
-	bytes   int64 // of the body, for which there is room in the gate
+	gate       *gate
+	holders    int   // 0 before enter
+	bytes      int64 // of the body, for which there is room in the gate
+	unanswered bool  // the answer counts among those of the gate
 }
 
 // enter takes a place for a run, and counts the bytes of its body that have been read: at most
@@ -95,8 +99,53 @@ func (t *ticket) leave() {
 	}
 	g.inside--
 	g.bytes -= t.bytes
-	if g.inside == 0 && g.empty != nil {
-		close(g.empty) // once, because nobody enters a closed gate
+	g.leave()
+}
+
+// leave lets Drain return if a run or an answer was the last one. It must be called with g.mu held.
+func (g *gate) leave() {
+	if g.inside == 0 && g.answers == 0 && g.empty != nil {
+		close(g.empty) // once, because nobody enters a closed gate, and only a run is answered
+	}
+}
+
+// answering lets Drain also wait for the answer of the run, which is written when the run has left.
+func (t *ticket) answering() {
+	t.gate.mu.Lock()
+	defer t.gate.mu.Unlock()
+	t.unanswered = true
+	t.gate.answers++
+}
+
+// answered ends what answering began. It may be called again.
+func (t *ticket) answered() {
+	g := t.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.unanswered {
+		t.unanswered = false
+		g.answers--
+		g.leave()
+	}
+}
+
+// writing returns the context of the answers that are being written.
+func (g *gate) writing() context.Context {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.context == nil {
+		g.context, g.endAnswers = context.WithCancel(context.Background())
+	}
+	return g.context
+}
+
+// cut ends the writing of the present answers.
+func (g *gate) cut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.context != nil {
+		g.endAnswers()
+		g.context = nil
 	}
 }
 
@@ -136,14 +185,15 @@ func isPing(body []byte) bool {
 	return rawjson.Space(body, at) == len(body)
 }
 
-// Drain rejects new runs with 503 and waits until the runs in progress have ended. If ctx ends
-// first, Drain returns the cause of ctx. Pings are still answered. Call Drain before Shutdown of
-// the server.
+// Drain rejects new runs with 503 and waits until the runs in progress have ended and are answered. A peer
+// that does not take 64 KiB of its answer within ten seconds is given up. If ctx ends first, Drain gives up
+// the answers that are being written and returns the cause of ctx. Pings are still answered. Call Drain before
+// Shutdown of the server.
 func (h *Handler) Drain(ctx context.Context) error {
 	g := &h.gate
 	g.mu.Lock()
 	g.closed = true
-	if g.inside == 0 {
+	if g.inside == 0 && g.answers == 0 {
 		g.mu.Unlock()
 		return nil
 	}
@@ -156,6 +206,7 @@ func (h *Handler) Drain(ctx context.Context) error {
 	case <-empty:
 		return nil
 	case <-ctx.Done():
+		g.cut()
 		return context.Cause(ctx)
 	}
 }

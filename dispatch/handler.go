@@ -74,33 +74,43 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := h.serve(w, r, time.Now()); err != nil {
+	answer, err := h.serve(w, r, time.Now())
+	if err != nil {
 		h.refuse(w, r, err)
+		return
 	}
+	h.send(w, answer)
+}
+
+// reply is what a ping or a run is answered with.
+type reply struct {
+	body    []byte
+	failure *Error  // if body is nil
+	run     *ticket // nil for a ping
 }
 
 // serve passes a request through the stages in the order of the package comment. It returns an error if
-// the request does not reach the agent.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Time) error {
+// the request does not reach the agent. It writes no answer: what a run holds is given back when serve
+// returns, and not when the peer has read.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Time) (reply, error) {
 	t := &ticket{gate: &h.gate}
 	defer t.leave()
 	body, err := h.admit(w, r, arrived, t)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	if isPing(body) {
-		httpserve.WriteJSON(w, http.StatusOK, []byte(`{"ok":true}`))
-		return nil
+		return reply{body: []byte(`{"ok":true}`)}, nil
 	}
 	e, err := decode(body, r.Header, h.opts.MaxBodyBytes)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
 	s, err := h.openRun(ctx, end, e, arrived)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	defer s.token.leave()
 	ctx = h.startRun(ctx, s, r.Header)
@@ -111,12 +121,21 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Tim
 	}
 	answer, problems := h.answer(ctx, s, out)
 	h.endRun(ctx, s, out, problems)
-	if answer == nil {
-		writeError(w, out.failure)
-	} else {
-		httpserve.WriteJSON(w, http.StatusOK, answer)
+	t.answering()
+	return reply{answer, out.failure, t}, nil
+}
+
+// send writes the answer to a ping or a run.
+func (h *Handler) send(w http.ResponseWriter, answer reply) {
+	switch {
+	case answer.run == nil:
+		httpserve.WriteJSON(w, http.StatusOK, answer.body)
+	case answer.body == nil: // and the error is short
+		defer answer.run.answered()
+		writeError(w, answer.failure)
+	default:
+		httpserve.Send(h.gate.writing(), w, http.StatusOK, answer.body, answer.run.answered)
 	}
-	return nil
 }
 
 // refuse answers a request that does not reach the agent.

@@ -18,7 +18,9 @@ import (
 	"github.com/toolwire/toolwire/internal/runctx"
 )
 
-// Grace is how long a tool or a hook may take to return after its context has ended.
+// Grace is how long a tool may take to return after its context has ended, and a hook at all. It bounds a wait. For
+// a tool it also decides whether a late result counts; without it the call has timed out or was canceled, which is
+// true in either case. For a hook it decides what a test kit reports: that the caller went on without the hook.
 const Grace = 500 * time.Millisecond
 
 // A Runner calls one kind of function. It is safe for concurrent use.

@@ -1,0 +1,94 @@
+package httpserve
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Send writes a response in pieces of pieceSize bytes, and the peer has pieceTime to take each. net/http keeps a
+// response of up to buffered bytes until the handler has returned.
+const (
+	pieceSize = 64 << 10
+	pieceTime = 10 * time.Second
+	buffered  = 2 << 10
+)
+
+// Send is [WriteJSON] for a peer that may not read. It writes the body in pieces of 64 KiB, each with ten seconds
+// from its start, and the end of ctx ends the writing. Afterwards the connection has no write deadline. If w does
+// not support write deadlines, or the body has at most 2 KiB, Send is WriteJSON.
+//
+// Send calls sent, possibly more than once, when the response is written or given up. That may be long before Send
+// returns: net/http writes to a connection of HTTP/2 without a deadline, so a peer that reads nothing at all also
+// keeps the reset of its stream waiting.
+func Send(ctx context.Context, w http.ResponseWriter, status int, body []byte, sent func()) {
+	defer sent()
+	if len(body) <= buffered {
+		WriteJSON(w, status, body)
+		return
+	}
+	s := sending{to: http.NewResponseController(w)}
+	if s.within(pieceTime) != nil {
+		WriteJSON(w, status, body)
+		return
+	}
+	defer s.finish()
+	giveUp := func() {
+		s.giveUp()
+		sent()
+	}
+	stop := context.AfterFunc(ctx, giveUp)
+	defer stop()
+	late := time.AfterFunc(pieceTime, giveUp)
+	defer late.Stop()
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // so that nothing is left to be written after Flush
+	w.Header()["Content-Type"] = contentType
+	w.WriteHeader(status)
+	for piece := range slices.Chunk(body, pieceSize) {
+		late.Reset(pieceTime)
+		_ = s.within(pieceTime)
+		if _, err := w.Write(piece); err != nil {
+			return
+		}
+	}
+	_ = s.to.Flush()
+}
+
+// sending sets the write deadlines of one response.
+type sending struct {
+	to *http.ResponseController
+
+	mu   sync.Mutex
+	over bool // the response is written or given up: its writer may no longer exist
+}
+
+// within gives the next piece this much time.
+func (s *sending) within(limit time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return nil
+	}
+	return s.to.SetWriteDeadline(time.Now().Add(limit))
+}
+
+// giveUp ends a write that waits for the peer, and those after it.
+func (s *sending) giveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.over = true
+		_ = s.to.SetWriteDeadline(time.Unix(1, 0))
+	}
+}
+
+// finish takes the deadline back, for the next request of the connection.
+func (s *sending) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	_ = s.to.SetWriteDeadline(time.Time{})
+}
