@@ -96,7 +96,7 @@ func ExampleDefine() {
 
 func ExampleValidate() {
 	tools, _, err := schema.Import([]byte(`{"tools_schema": [
-		{"name": "get-order", "input_schema": {"type": "object", "properties": {"id": {"type": "text"}, "pin": {"pattern": "^(?=.*[0-9]).{8,}$"}}}},
+		{"name": "get-order", "input_schema": {"type": "object", "properties": {"id": {"type": "text"}, "pin": {"pattern": "^.(?=.*[0-9]).{7,}$"}}}},
 		{"name": "2nd", "input_schema": {"type": "object"}, "default_execution_mode": "passthrough"}
 	]}`), schema.Platform)
 	if err != nil {
@@ -113,7 +113,7 @@ func ExampleValidate() {
 	//   - tool "get-order": /0/input_schema/properties/id/type must be one of "array", "boolean", "integer", "null", "number", "object", "string" [schema_invalid]
 	//   - tool "2nd": /1/name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "2" at byte 0 is not allowed there [name_invalid]
 	//   - tool "2nd": /1/passthrough_binding is required in passthrough mode: name an endpoint and one of its tools [binding_missing]
-	// unchecked: tool "get-order": /0/input_schema/properties/pin/pattern is a regular expression that cannot be checked here: look-ahead and look-behind are not available (RE2 syntax) [schema_pattern_unsupported]
+	// unchecked: tool "get-order": /0/input_schema/properties/pin/pattern is a regular expression that cannot be checked here: look-ahead is available directly after ^ only, and look-behind is not (RE2 syntax) [schema_pattern_unsupported]
 }
 
 func ExampleExport() {
@@ -272,7 +272,7 @@ func ExampleOrFailure() {
 func ExampleValidator_Unchecked() {
 	v, err := schema.Compile(json.RawMessage(`{
 		"type": "object",
-		"properties": {"pin": {"type": "string", "pattern": "^(?=.*[0-9]).{8,}$"}}
+		"properties": {"pin": {"type": "string", "pattern": "^.(?=.*[0-9]).{7,}$"}}
 	}`), &schema.CompileOptions{AllowUnchecked: true})
 	if err != nil {
 		fmt.Println(err)

@@ -61,7 +61,8 @@ func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err
 	return out, append(losses, uncheckedSchemas(tools)...), nil
 }
 
-// uncheckedSchemas returns the problems of schemas that this package cannot check.
+// uncheckedSchemas returns what this package cannot check of schemas, and what it reads although draft 2020-12 does
+// not have it.
 func uncheckedSchemas(tools []Tool) []Problem {
 	var all []Problem
 	c := newChecker(context.Background(), &ValidateOptions{})
@@ -69,7 +70,9 @@ func uncheckedSchemas(tools []Tool) []Problem {
 		ps := problemsAt(element(i), tools[i].Name)
 		for j, raw := range []json.RawMessage{tools[i].InputSchema, tools[i].OutputSchema} {
 			if len(raw) > 0 {
-				ps.addFaults([]string{"/input_schema", "/output_schema"}[j], c.compile(raw).faults)
+				at, found := [...]string{"/input_schema", "/output_schema"}[j], c.compile(raw)
+				ps.addFaults(at, found.faults)
+				ps.under(&ps.unchecked, at, schemaProblems(found.notes))
 			}
 		}
 		all = append(all, ps.unchecked...)

@@ -36,6 +36,8 @@ func Lint(tools []Tool, o *ValidateOptions) []Problem {
 		checked := problemsAt(element(i), tools[i].Name)
 		c.tool(checked, l.tool)
 		l.list = checked.unchecked
+		l.notes("/input_schema", tools[i].InputSchema)
+		l.notes("/output_schema", tools[i].OutputSchema)
 		l.names()
 		if before, ok := folded[strings.ToLower(tools[i].Name)]; ok && tools[before].Name != tools[i].Name {
 			l.add("name_case", "/name", "differs from tool[%d] by case only; models confuse such names", before)
@@ -57,6 +59,13 @@ type linter struct {
 	problems
 	tool    *Tool
 	checker *checker
+}
+
+// notes adds what a schema writes otherwise than draft 2020-12 does.
+func (l *linter) notes(at string, raw json.RawMessage) {
+	if len(raw) > 0 {
+		l.under(&l.list, at, schemaProblems(l.checker.compile(raw).notes))
+	}
 }
 
 func (l *linter) names() {

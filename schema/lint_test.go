@@ -47,7 +47,7 @@ func TestLint(t *testing.T) {
 		{"output of a string", output(`{"type":"string"}`), "output_no_failure /0/output_schema"},
 		{"output that can fail", output(`{"anyOf":[{"type":"string"},{"type":"object","required":["error"]}]}`), ``},
 		{"output of another draft that cannot fail", output(`{"type":"object","properties":{"at":{"items":[{}]}},"required":["at"]}`),
-			"schema_draft_assumed /0/output_schema/properties/at/items\noutput_no_failure /0/output_schema"},
+			"schema_old_form /0/output_schema/properties/at/items\noutput_no_failure /0/output_schema"},
 		{"output 24 levels deep", output(strings.Repeat(`{"not":`, 23) + `{}` + strings.Repeat(`}`, 23)), "output_no_failure /0/output_schema"},
 		{"output 25 levels deep", output(strings.Repeat(`{"not":`, 24) + `{}` + strings.Repeat(`}`, 24)), "output_deep /0/output_schema"},
 		{"binding in the sandbox", with(`,"passthrough_binding":{"endpoint_name":"e","tool_name":"t"}`), "binding_unused /0/passthrough_binding"},

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/toolwire/toolwire/schema"
 )
 
-const lookAhead = `"^(?=.*[0-9]).{8,}$"`
+const lookAhead = `"^.(?=.*[0-9]).{7,}$"`
 
 // tooLarge is a valid schema of more than 64 KiB.
 var tooLarge = `{"type":"object","required":["a"],"description":"` + strings.Repeat("x", 65<<10) + `"}`
@@ -44,7 +45,7 @@ func TestUnchecked(t *testing.T) {
 			[]string{`{"pin":"abcdefg1"}`, `{"pin":"short"}`}, []string{`{}`, `{"pin":1}`, `{"pin":"x"}`}},
 		{"back-reference", `{"properties":{"a":{"pattern":"^(a)\\1$"}},"additionalProperties":false}`,
 			"schema_pattern_unsupported", "/properties/a/pattern", []string{`{"a":"aa"}`}, []string{`{"b":1}`}},
-		{"ECMA escape", `{"properties":{"a":{"type":"string","pattern":"^\\u0061$"}}}`,
+		{"look-behind", `{"properties":{"a":{"type":"string","pattern":"(?<!a)$"}}}`,
 			"schema_pattern_unsupported", "/properties/a/pattern", []string{`{"a":"a"}`}, []string{`{"a":1}`}},
 		{"in an alternative", `{"anyOf":[{"required":["a"]},{"properties":{"b":{"pattern":` + lookAhead + `}},"required":["b"]}]}`,
 			"schema_pattern_unsupported", "/anyOf/1/properties/b/pattern", []string{`{"b":"abcdefg1"}`, `{"a":1}`}, []string{`{}`}},
@@ -59,31 +60,16 @@ func TestUnchecked(t *testing.T) {
 		{"referred to from not", `{"$defs":{"p":{"pattern":` + lookAhead + `}},"properties":{"a":{"not":{"$ref":"#/$defs/p"}}}}`,
 			"schema_pattern_unsupported", "/$defs/p/pattern", []string{`{"a":"short"}`}, nil},
 		{"names", `{"patternProperties":{` + lookAhead + `:{"type":"string"}},"additionalProperties":false}`,
-			"schema_pattern_unsupported", "/patternProperties/^(?=.*[0-9]).{8,}$", []string{`{"abcdefg1":"x"}`}, nil},
+			"schema_pattern_unsupported", "/patternProperties/^.(?=.*[0-9]).{7,}$", []string{`{"abcdefg1":"x"}`}, nil},
 		{"large", tooLarge, "schema_too_large", "", []string{`{"a":1}`, `{}`}, nil},
 		{"deep", `{"anyOf":[` + deep + `,{}]}`, "schema_too_deep", "", []string{`{}`}, nil},
 		{"many properties", many, "schema_too_complex", "/properties", []string{`{"p":"x"}`, `{"p":1}`}, nil},
 		{"elsewhere", `{"properties":{"a":{"$ref":"https://schemas.example.com/a.json"}}}`, "schema_ref_remote", "/properties/a/$ref",
 			[]string{`{"a":1}`}, nil},
-		{"another draft", `{"$schema":"https://json-schema.org/draft/2099/schema"}`, "schema_draft_unknown", "/$schema", []string{`{}`}, nil},
-		{"Pydantic 1, a tuple", pydantic, "schema_draft_assumed", "/properties/point/items",
-			[]string{`{"point":[1,2]}`, `{"point":[1,2],"owner":{"name":"x"}}`},
-			[]string{`{}`, `{"point":[1,"2"]}`, `{"point":[1,2],"owner":{}}`}},
-		{"OpenAPI 3.0, a boolean beside minimum", openAPI, "schema_draft_assumed", "/properties/amount/exclusiveMinimum",
-			[]string{`{"amount":0.5}`, `{"amount":1,"note":"x"}`}, []string{`{"amount":0}`, `{}`, `{"amount":1,"note":3}`}},
-		{"a closed tuple", `{"properties":{"a":{"items":[{"type":"string"}],"additionalItems":false}}}`, "schema_draft_assumed", "/properties/a/items",
-			[]string{`{"a":["x"]}`}, []string{`{"a":["x","y"]}`, `{"a":[1]}`}},
-		{"draft 4 only", `{"properties":{"a":{"items":[{"maximum":3,"exclusiveMaximum":true}]}}}`, "schema_draft_assumed", "/properties/a/items",
-			[]string{`{"a":[2]}`}, []string{`{"a":[3]}`}},
-		{"oneOf in another draft", `{"properties":{"a":{"items":[{}],"oneOf":[{"maxItems":1},{"minItems":3}]}}}`, "schema_draft_assumed", "/properties/a/items",
-			[]string{`{"a":[2]}`}, []string{`{"a":[3,3]}`}},
-		{"required is null", `{"properties":{"a":{"type":"string"}},"required":null}`, "schema_member_null", "/required",
-			[]string{`{}`}, []string{`{"a":1}`}},
-		{"properties is null", `{"properties":null,"required":["a"]}`, "schema_member_null", "/properties",
-			[]string{`{"a":1}`}, []string{`{}`}},
-		{"a type is null beside oneOf", `{"properties":{"a":{"type":null,"oneOf":[{"type":"string"},{"type":"null"}]}}}`, "schema_member_null", "/properties/a/type",
-			[]string{`{"a":"x"}`, `{"a":null}`}, []string{`{"a":1}`}},
-		{"the draft is null", `{"$schema":null,"required":["a"]}`, "schema_member_null", "/$schema", []string{`{"a":1}`}, []string{`{}`}},
+		{"nullable", openAPI, "schema_keyword_ignored", "/properties/note/nullable",
+			[]string{`{"amount":0.5}`, `{"amount":1,"note":"x"}`}, []string{`{"amount":0}`, `{}`, `{"amount":1,"note":null}`}},
+		{"a wrapper", `{"jsonSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`, "schema_no_keyword", "", []string{`{"a":1}`}, nil},
+		{"a list of properties", `{"properties":{"a":{"b":{"type":"string"}}}}`, "schema_no_keyword", "/properties/a", []string{`{"a":{"b":1}}`}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(test.schema)}}
@@ -112,7 +98,7 @@ func TestUnchecked(t *testing.T) {
 				t.Errorf("a large document: %v", err)
 			}
 			_, losses, err := schema.Export(tools, schema.Anthropic)
-			if err != nil || len(losses) != 1 || losses[0] != unchecked[0] {
+			if err != nil || !slices.Contains(losses, unchecked[0]) {
 				t.Errorf("Export: %v, %.300v", err, losses)
 			}
 		})
@@ -210,76 +196,6 @@ func TestInvalidBeforeUnchecked(t *testing.T) {
 	tools[0].InputSchema = json.RawMessage(`{"x-note":{"pattern":` + lookAhead + `},"examples":[{"pattern":` + lookAhead + `}]}`)
 	if got := verdict(t, tools, nil); got != "" {
 		t.Errorf("expressions that are not part of the schema:\n%s", got)
-	}
-}
-
-// A schema without "$schema" is read in the newest draft in which it is valid. One that names its
-// draft is not read in another, and one that is valid in none is rejected by the rules of 2020-12.
-func TestDrafts(t *testing.T) {
-	const tuple = `"properties":{"a":{"items":[{}]}}`
-	for _, test := range []struct{ name, schema, want string }{
-		{"definitions", `{"properties":{"a":{"$ref":"#/definitions/d"}},"definitions":{"d":{"type":"string"}}}`, ""},
-		{"nullable and example", `{"properties":{"a":{"type":"string","nullable":true,"example":null,"x-order":null}}}`, ""},
-		{"null that is a value", `{"properties":{"a":{"const":null,"default":null,"enum":[null]},"type":{"type":"null"}}}`, ""},
-		{"null under keywords of older drafts", `{"id":null,"properties":{"a":{"additionalItems":null}}}`, ""},
-		{"null in data", `{"default":{"required":null},"properties":{"a":{"examples":[{"type":null}]}},"x-b":{"type":null}}`, ""},
-		{"the draft is named", `{"$schema":"https://json-schema.org/draft/2020-12/schema",` + tuple + `}`,
-			"schema_invalid /0/input_schema/properties/a/items"},
-		{"its own draft is named", `{"$schema":"http://json-schema.org/draft-07/schema#",` + tuple + `}`, ""},
-		{"null and the draft is named", `{"$schema":"http://json-schema.org/draft-07/schema#","required":null}`,
-			"schema_invalid /0/input_schema/required"},
-		{"in no draft", `{` + tuple + `,"required":"a"}`,
-			"schema_invalid /0/input_schema/properties/a/items\nschema_invalid /0/input_schema/required"},
-		{"a property is null", `{"properties":{"a":null}}`, "schema_invalid /0/input_schema/properties/a"},
-		{"null and not valid", `{"title":null,"required":"a"}`,
-			"schema_invalid /0/input_schema/required\n? schema_member_null /0/input_schema/title"},
-		{"in another draft with what is elsewhere", `{"properties":{"a":{"items":[{}]},"b":{"$ref":"https://schemas.example.com/b.json"}}}`,
-			"? schema_draft_assumed /0/input_schema/properties/a/items\n? schema_ref_remote /0/input_schema/properties/b/$ref"},
-		{"in another draft with a broken reference", `{"properties":{"a":{"items":[{}]},"b":{"$ref":"#/definitions/b"}}}`,
-			"schema_invalid /0/input_schema/properties/a/items\nschema_ref_broken /0/input_schema/properties/b/$ref"},
-		{"in another draft that ignores what is beside $ref", `{"properties":{"t":{"items":[{}]},"a":{"$ref":"#/definitions/a","not":{"$ref":"#/none"}}},"definitions":{"a":{}}}`,
-			"? schema_draft_assumed /0/input_schema/properties/t/items"},
-		{"in another draft and too complex", strings.Replace(doubledProperties(24), `"24":{}`, `"24":{"items":[{}]}`, 1),
-			"? schema_too_complex /0/input_schema\n? schema_draft_assumed /0/input_schema/$defs/24/items"},
-		{"in another draft with an expression", `{"properties":{"a":{"items":[{}]},"b":{"pattern":` + lookAhead + `}}}`,
-			"? schema_draft_assumed /0/input_schema/properties/a/items\n? schema_pattern_unsupported /0/input_schema/properties/b/pattern"},
-	} {
-		tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(test.schema)}}
-		if got := verdict(t, tools, nil); got != test.want {
-			t.Errorf("%s: problems:\n%s\nwant:\n%s", test.name, got, test.want)
-		}
-	}
-	_, err := schema.Compile(json.RawMessage(`{`+tuple+`}`), nil)
-	const want = `/properties/a/items must be a boolean or an object, not an array in draft 2020-12; the schema is read as draft 7, ` +
-		`in which it is valid, so add "$schema": "http://json-schema.org/draft-07/schema#" [schema_draft_assumed]`
-	if schema.CodeOf(err) != schema.CodeUnchecked || err.Error() != want {
-		t.Errorf("error = %v, want %s", err, want)
-	}
-}
-
-// A draft is assumed for the schema and for the resources that do not name theirs. Each resource
-// counts once, whatever drafts are tried.
-func TestDraftsOfResources(t *testing.T) {
-	var properties strings.Builder
-	for i := range 600 {
-		fmt.Fprintf(&properties, `,"p%d":{}`, i)
-	}
-	const ref = `"properties":{"a":{"$ref":"https://schemas.example.com/a"}}`
-	for _, test := range []struct {
-		name, schema, resource string
-		want                   schema.Code
-	}{
-		{"the resource", `{` + ref + `}`, `{"items":[{}]}`, schema.CodeUnchecked},
-		{"the draft is named", `{"$schema":"https://json-schema.org/draft/2020-12/schema",` + ref + `}`, `{"items":[{}]}`, schema.CodeInvalid},
-		{"the resource names its draft", `{` + ref + `}`, `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}]}`, ""},
-		{"many properties", `{` + ref + `,"items":[{}]}`, `{"minimum":0,"exclusiveMinimum":true,"properties":{` + properties.String()[1:] + `}}`, schema.CodeUnchecked},
-	} {
-		o := &schema.CompileOptions{Resources: map[string]json.RawMessage{"https://schemas.example.com/a": json.RawMessage(test.resource)}}
-		_, err := schema.Compile(json.RawMessage(test.schema), o)
-		e, _ := errors.AsType[*schema.Error](err)
-		if schema.CodeOf(err) != test.want || test.want == schema.CodeUnchecked && (len(e.Problems) != 1 || e.Problems[0].Code != "schema_draft_assumed") {
-			t.Errorf("%s: %v, want %q", test.name, err, test.want)
-		}
 	}
 }
 

@@ -91,7 +91,8 @@ type checker struct {
 // compiled is a schema, or nil if it is not valid.
 type compiled struct {
 	schema *jsonschema.Schema
-	faults []jsonschema.Fault // and what cannot be checked
+	faults []jsonschema.Fault // and what is not checked
+	notes  []jsonschema.Fault // what is read otherwise than it is written
 }
 
 func newChecker(ctx context.Context, o *ValidateOptions) *checker {
@@ -210,7 +211,7 @@ func (c *checker) compile(raw json.RawMessage) compiled {
 	if !ok {
 		known.schema, known.faults = jsonschema.Compile(raw, &c.options)
 		if known.schema != nil {
-			known.faults = known.schema.Unchecked()
+			known.faults, known.notes = known.schema.Unchecked(), known.schema.Notes()
 		}
 		c.compiled[string(raw)] = known
 	}

@@ -295,7 +295,7 @@ func TestSchemasOfOtherDrafts(t *testing.T) {
 func TestUnchecked(t *testing.T) {
 	r := full()
 	r.Tools[0].InputSchema = json.RawMessage(
-		`{"type":"object","properties":{"pin":{"type":"string","pattern":"^(?=.*[0-9]).{8,}$"}}}`)
+		`{"type":"object","properties":{"pin":{"type":"string","pattern":"^.(?=.*[0-9]).{7,}$"}}}`)
 	const want = "schema_pattern_unsupported /tools_schema/0/input_schema/properties/pin/pattern"
 	for _, name := range []string{r.Name, ""} {
 		r.Name = name

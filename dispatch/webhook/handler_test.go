@@ -500,7 +500,7 @@ func TestUncheckedSchemas(t *testing.T) {
 	tool := webhook.Tool{Name: "login", Func: func(_ context.Context, args json.RawMessage) (any, error) {
 		return args, nil
 	},
-		Parameters: json.RawMessage(`{"type":"object","properties":{"password":{"pattern":"^(?=.*[0-9]).{8,}$"},"n":{"type":"integer"}}}`)}
+		Parameters: json.RawMessage(`{"type":"object","properties":{"password":{"pattern":"^.(?=.*[0-9]).{7,}$"},"n":{"type":"integer"}}}`)}
 	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
 	e, ok := errors.AsType[*webhook.Error](err)
 	if !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/0/parameters/properties/password/pattern" ||

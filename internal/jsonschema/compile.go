@@ -36,6 +36,7 @@ const base = "mem:///schema"
 type Schema struct {
 	copies    *pool // nil if every document matches
 	unchecked []Fault
+	notes     []Fault
 	bounds    bounds
 }
 
@@ -46,37 +47,43 @@ func Compile(raw []byte, o *Options) (*Schema, []Fault) {
 	s, err := c.compile(raw)
 	found := c.merge(err)
 	switch {
-	case len(found) == 0:
-		return s, nil
-	case !c.opts.AllowUnchecked || Invalid(found):
+	case Invalid(found), !c.opts.AllowUnchecked && slices.ContainsFunc(found, Fault.refused):
 		return nil, found
-	case s == nil || c.counted.bothWays && len(c.counted.ignored) > 0:
+	case s == nil || c.bothWays && c.ignored:
 		s = &Schema{bounds: c.bounds}
 	}
-	s.unchecked = found
+	s.unchecked, s.notes = found, inOrder(c.notes)
 	return s, nil
 }
 
-// Unchecked returns what validation ignores, in the order of the schema.
+// Unchecked returns what validation ignores although it may limit what is valid, in the order of the schema.
 func (s *Schema) Unchecked() []Fault { return s.unchecked }
+
+// Notes returns what validation reads otherwise than draft 2020-12 does, and what it leaves out because it limits
+// nothing, in the order of the schema.
+func (s *Schema) Notes() []Fault { return s.notes }
 
 func (c *compiler) compile(raw []byte) (_ *Schema, err error) {
 	defer contain(&err)
-	doc, err := c.read(raw, base)
-	if err != nil {
+	if err := c.read(raw, base); err != nil {
 		return nil, err
 	}
-	return c.compileDocument(doc)
+	return c.compileDocument()
+}
+
+func (c *compiler) hasResource(url string) bool {
+	_, ok := c.opts.Resources[strings.TrimSuffix(url, "#")]
+	return ok
 }
 
 func newCompiler(o *Options) *compiler {
-	c := &compiler{loaded: map[string]any{}}
+	c := &compiler{loaded: map[string]*reading{}}
 	if o != nil {
 		c.opts = *o
 	}
 	c.bounds = c.opts.Limits.bounds()
 	c.patterns = &patterns{known: map[string]regex{}, counter: &counter{}}
-	c.counted = scan{engine: c.patterns, most: c.bounds.properties}
+	c.scan = scan{most: c.bounds.properties}
 	return c
 }
 
@@ -90,18 +97,22 @@ func contain(err *error) {
 // compiler is the state of one compilation. The library's compiler is not safe for concurrent use,
 // so each compilation has its own.
 type compiler struct {
-	opts     Options
-	bounds   bounds
-	patterns *patterns
-	counted  scan
-	loaded   map[string]any // documents of Resources, which count once in all drafts that are tried
-	anchors  []string       // absolute URLs of every "$dynamicAnchor" and "$recursiveAnchor"
-	beside   []Fault        // found without the library
+	opts      Options
+	bounds    bounds
+	patterns  *patterns
+	scan      scan
+	loaded    map[string]*reading // the documents, by URL
+	anchors   []string            // absolute URLs of every "$dynamicAnchor" and "$recursiveAnchor"
+	unchecked []Fault             // found by the readings
+	notes     []Fault             // likewise
+	ignored   bool                // a regular expression that does not compile was left out
+	bothWays  bool                // leaving it out may reject a document that matches
+	broken    []Fault             // references without a target
 }
 
-// compileAs compiles a document. A draft applies to all documents without a "$schema".
-func (c *compiler) compileAs(draft *lib.Draft, doc any) (*Schema, error) {
-	first, err := c.build(draft, doc)
+// compileDocument compiles the document at base.
+func (c *compiler) compileDocument() (*Schema, error) {
+	first, err := c.build()
 	if err != nil {
 		return nil, err
 	}
@@ -111,23 +122,24 @@ func (c *compiler) compileAs(draft *lib.Draft, doc any) (*Schema, error) {
 		defer contain(&err)
 		another := *c
 		another.patterns = c.patterns.forCounter(&counter{})
-		s, _ = another.build(draft, doc)
+		s, _ = another.build()
 		return s
 	}
 	return &Schema{copies: newPool(first, again), bounds: c.bounds}, nil
 }
 
-// build has the library compile a document.
-func (c *compiler) build(draft *lib.Draft, doc any) (*compiledSchema, error) {
+// build has the library compile the document.
+func (c *compiler) build() (*compiledSchema, error) {
 	lc := lib.NewCompiler()
-	lc.DefaultDraft(draft)
+	lc.DefaultDraft(lib.Draft2020)
 	lc.UseLoader(loader{c})
 	lc.UseRegexpEngine(c.patterns.compile)
 	if c.opts.AssertFormats {
 		lc.AssertFormat()
 	}
-	c.beside = c.brokenRefs(doc)
-	if err := lc.AddResource(base, doc); err != nil {
+	own := c.loaded[base]
+	c.broken = c.brokenRefs(own)
+	if err := lc.AddResource(base, own.doc); err != nil {
 		return nil, c.explain(err)
 	}
 	root, err := lc.Compile(base)
@@ -142,7 +154,7 @@ func (c *compiler) build(draft *lib.Draft, doc any) (*compiledSchema, error) {
 			l.add(s)
 		}
 	}
-	l.adapt(c.opts.AssertFormats)
+	l.adapt(c)
 	if cycle := l.cycle(); cycle != nil {
 		return nil, faults{{Code: "ref_cycle", Pointer: pointerOf(cycle.Location),
 			Message: `refers back to itself before it looks at any property or item, so it can never be decided; break the ` +
@@ -152,37 +164,44 @@ func (c *compiler) build(draft *lib.Draft, doc any) (*compiledSchema, error) {
 		return nil, faults{{Code: "too_complex", Message: fmt.Sprintf(
 			"its references expand to more than %d schemas; use each definition fewer times inside the others", most)}}
 	}
-	c.beside = nil // the library found the targets
+	c.broken = nil // the library found the targets
 	return &compiledSchema{root, l.charge(c.patterns.counter), c.patterns.counter, l.dynamic > 0}, nil
 }
 
 // read decodes one schema document and checks it before the library reads it.
-func (c *compiler) read(raw []byte, at string) (any, error) {
+func (c *compiler) read(raw []byte, at string) error {
 	if len(raw) > c.bounds.SchemaBytes {
-		return nil, unreadable(raw, Fault{Code: "too_large", Message: fmt.Sprintf(
+		return unreadable(raw, Fault{Code: "too_large", Message: fmt.Sprintf(
 			"is %d bytes long; schemas of at most %d are checked", len(raw), c.bounds.SchemaBytes)})
 	}
 	doc, err := decode(raw, rawjson.Strict, c.bounds.Depth, maxSchemaValues)
 	if err != nil {
-		return nil, unreadable(raw, documentFault(err))
+		return unreadable(raw, documentFault(err))
 	}
 	switch kind := rawjson.Kind(raw); kind {
 	case '{', 't', 'f':
 	default:
-		return nil, faults{{Code: "invalid", Message: "a schema must be an object or a boolean, not " + rawjson.KindName(kind)}}
+		return faults{{Code: "invalid", Message: "a schema must be an object or a boolean, not " + rawjson.KindName(kind)}}
 	}
-	c.counted.document(doc)
-	for _, ptr := range c.counted.anchors {
-		c.anchors = append(c.anchors, at+"#"+(&url.URL{Fragment: ptr}).EscapedFragment())
+	c.scan.walk(doc, "", schemaHere)
+	if len(c.scan.faults) == 0 {
+		r := c.readAs2020(doc)
+		c.scan.references(r)
+		c.loaded[at] = r
+		c.bothWays = c.bothWays || r.bothWays
+		for _, pointer := range r.dynamic {
+			c.anchors = append(c.anchors, located(at, r.moved.now(pointer)))
+		}
 	}
-	c.counted.anchors = nil
-	if len(c.counted.faults) > 0 {
-		return nil, faults(c.counted.faults)
+	if len(c.scan.faults) > 0 {
+		return faults(c.scan.faults)
 	}
-	for _, p := range c.counted.ignored {
-		delete(p.in, p.name)
-	}
-	return doc, nil
+	return nil
+}
+
+// located returns the library's name for a place in a document.
+func located(document, pointer string) string {
+	return document + "#" + (&url.URL{Fragment: pointer}).EscapedFragment()
 }
 
 // deepest is the deepest nesting of any JSON document that encoding/json reads. Other parsers read
@@ -208,18 +227,17 @@ type loader struct{ c *compiler }
 var errNotLoaded = errors.New("nothing is loaded")
 
 func (l loader) Load(at string) (any, error) {
-	if doc, ok := l.c.loaded[at]; ok {
-		return doc, nil
+	if known, ok := l.c.loaded[at]; ok {
+		return known.doc, nil
 	}
 	raw, ok := l.c.opts.Resources[at]
 	if !ok {
 		return nil, errNotLoaded
 	}
-	doc, err := l.c.read(raw, at)
-	if err == nil {
-		l.c.loaded[at] = doc
+	if err := l.c.read(raw, at); err != nil {
+		return nil, err
 	}
-	return doc, err
+	return l.c.loaded[at].doc, nil
 }
 
 // explain converts the library's errors.
@@ -245,14 +263,14 @@ func (c *compiler) explain(err error) error {
 		return faults{{Code: "ref_broken", Message: "has a $ref whose fragment is not a valid JSON Pointer"}}
 	}
 	if re, ok := errors.AsType[*lib.InvalidRegexError](err); ok {
-		return faults{{Code: "pattern_unsupported", Pointer: pointerOf(re.URL), Message: unsupported(re.Err)}}
+		return faults{{Code: "pattern_unsupported", Pointer: c.written(re.URL), Message: unsupported(re.Err)}}
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateIDError](err); ok {
-		return faults{{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same $id as another " +
+		return faults{{Code: "invalid", Pointer: c.written(located(dup.URL, max(dup.Ptr1, dup.Ptr2))), Message: "has the same $id as another " +
 			"schema in the document"}}
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateAnchorError](err); ok {
-		return faults{{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same anchor as another " +
+		return faults{{Code: "invalid", Pointer: c.written(located(dup.URL, max(dup.Ptr1, dup.Ptr2))), Message: "has the same anchor as another " +
 			"schema in the document"}}
 	}
 	return faults{{Code: "invalid",
@@ -266,11 +284,12 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 		return faults{{Code: "invalid", Message: "is not a valid JSON Schema"}}
 	}
 	at := pointerOf(invalid.URL)
+	document, _, _ := strings.Cut(invalid.URL, "#")
 	var found faults
 	leaves, _ := leavesOf(verr)
 	for _, l := range leaves {
 		issue := l.issue()
-		f := Fault{Code: "invalid", Pointer: at + issue.Pointer, Message: issue.Message}
+		f := Fault{Code: "invalid", Pointer: c.written(located(document, at+issue.Pointer)), Message: issue.Message}
 		if text, ok := l.badPattern(); ok {
 			_, err := c.patterns.compile(text)
 			f.Code, f.Message = "pattern_unsupported", unsupported(err)
@@ -283,6 +302,16 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 		}
 	}
 	return found
+}
+
+// written returns the JSON Pointer of one of the library's locations, as the author of the document would write it.
+func (c *compiler) written(location string) string {
+	pointer := pointerOf(location)
+	document, _, _ := strings.Cut(location, "#")
+	if r := c.loaded[document]; r != nil {
+		return r.moved.written(pointer)
+	}
+	return pointer
 }
 
 // pointerOf returns the JSON Pointer in the fragment of one of the library's locations.

@@ -10,18 +10,24 @@ import (
 
 // Fault is one reason for which a schema cannot be used.
 type Fault struct {
-	// Code is invalid, not_json, too_large, too_deep, too_complex, draft_unknown, draft_assumed,
-	// member_null, ref_broken, ref_remote, ref_cycle or pattern_unsupported.
+	// Code is invalid, not_json, too_large, too_deep, too_complex, ref_broken, ref_remote, ref_cycle,
+	// pattern_unsupported, no_keyword, keyword_ignored or draft_unknown; of a note old_form, member_null or
+	// annotation_invalid.
 	Code    string
-	Pointer string // JSON Pointer into the schema; "" is its root
+	Pointer string // JSON Pointer into the schema as its author wrote it; "" is its root
 	Message string
 }
 
-// Unchecked reports whether f is a limit of this package. Another validator may accept the schema.
+// Unchecked reports whether something may limit what is valid and is not checked here. Another validator may
+// accept the schema.
 func (f Fault) Unchecked() bool {
+	return f.refused() || f.Code == "keyword_ignored" || f.Code == "draft_unknown"
+}
+
+// refused reports whether f lets a document through that its author may have excluded.
+func (f Fault) refused() bool {
 	switch f.Code {
-	case "too_large", "too_deep", "too_complex", "draft_unknown", "draft_assumed", "member_null", "ref_remote",
-		"pattern_unsupported":
+	case "too_large", "too_deep", "too_complex", "ref_remote", "pattern_unsupported", "no_keyword":
 		return true
 	}
 	return false

@@ -2,61 +2,110 @@ package jsonschema
 
 import "strings"
 
-// shape is what the value of a keyword is in the drafts 7 and 2020-12.
+// shape is what the value of a keyword is.
 type shape int
 
 const (
-	unknown  shape = iota // not a keyword: any value
-	anything              // any value, which is data
-	schemaOf              // a schema
-	schemas               // an object whose members are schemas
-	listOf                // a list of schemas
-	values                // a list of values
-	names                 // a list of different names
-	typeName              // the name of a type, or a list of them
-	textual
-	expression // a text that is a regular expression
-	number
-	count // an integer that is not negative
-	truth
-	listed // only the library judges it
+	rule        shape = iota // a value that limits what is valid
+	schemaOf                 // a schema, or a list of schemas in "items" of older drafts
+	described                // a schema that is not applied
+	schemas                  // an object whose members are schemas
+	listOf                   // a list of schemas
+	definitions              // an object whose members are schemas that apply where something refers to them
+	data                     // any value that limits what is valid and has no keywords in it
+	value                    // any value, which limits nothing
+	words                    // a text that limits nothing
+	truth                    // a boolean that limits nothing
+	values                   // a list that limits nothing
+	identity                 // the identity of a schema, or its draft
 )
 
-// shapes are all keywords.
-var shapes = shapesOf(map[shape]string{
-	anything:   "const default",
-	schemaOf:   "items additionalProperties not contains propertyNames if then else",
-	schemas:    "properties",
-	listOf:     "anyOf oneOf allOf",
-	values:     "enum examples",
-	names:      "required",
-	typeName:   "type",
-	textual:    "title description format $comment contentEncoding contentMediaType",
-	expression: "pattern",
-	number:     "minimum maximum exclusiveMinimum exclusiveMaximum",
-	count:      "minLength maxLength minItems maxItems minProperties maxProperties",
-	truth:      "uniqueItems readOnly writeOnly deprecated",
-	listed: "$schema $id id $ref $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor $vocabulary $defs " +
-		"definitions multipleOf patternProperties dependencies dependentRequired dependentSchemas prefixItems " +
-		"additionalItems minContains maxContains unevaluatedItems unevaluatedProperties contentSchema",
+// keyword is what this package knows of a keyword.
+type keyword struct {
+	shape shape
+	since int // the first draft that has it: 4, 6, 7, 2019 or 2020
+}
+
+// keywords are all keywords of the drafts 4 to 2020-12.
+var keywords = keywordsOf([]struct {
+	shape shape
+	since int
+	names string
+}{
+	{rule, 4, "type required pattern multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength " +
+		"minItems maxItems uniqueItems minProperties maxProperties $ref"},
+	{rule, 2019, "dependentRequired minContains maxContains $recursiveRef"},
+	{rule, 2020, "$dynamicRef"},
+	{schemaOf, 4, "items additionalItems additionalProperties not"},
+	{schemaOf, 6, "contains propertyNames"},
+	{schemaOf, 7, "if then else"},
+	{schemaOf, 2019, "unevaluatedItems unevaluatedProperties"},
+	{described, 2019, "contentSchema"},
+	{schemas, 4, "properties patternProperties dependencies"},
+	{schemas, 2019, "dependentSchemas"},
+	{listOf, 4, "allOf anyOf oneOf"},
+	{listOf, 2020, "prefixItems"},
+	{definitions, 4, "definitions"},
+	{definitions, 2019, "$defs"},
+	{data, 4, "enum"},
+	{data, 6, "const"},
+	{value, 4, "default"},
+	{words, 4, "title description format"},
+	{words, 7, "$comment contentEncoding contentMediaType"},
+	{truth, 7, "readOnly writeOnly"},
+	{truth, 2019, "deprecated"},
+	{values, 6, "examples"},
+	{identity, 4, "$schema id"},
+	{identity, 6, "$id"},
+	{identity, 2019, "$anchor $recursiveAnchor $vocabulary"},
+	{identity, 2020, "$dynamicAnchor"},
 })
 
-func shapesOf(lists map[shape]string) map[string]shape {
-	all := map[string]shape{}
-	for s, list := range lists {
-		for name := range strings.FieldsSeq(list) {
-			all[name] = s
+func keywordsOf(rows []struct {
+	shape shape
+	since int
+	names string
+}) map[string]keyword {
+	all := map[string]keyword{}
+	for _, row := range rows {
+		for name := range strings.FieldsSeq(row.names) {
+			all[name] = keyword{row.shape, row.since}
 		}
 	}
 	return all
 }
 
-// neverNull reports whether the value of a keyword is not null in any draft. Encoders of Go structs
-// write null for what is not set.
-func neverNull(name string) bool {
-	switch shapes[name] {
-	case unknown, anything:
+// limits reports whether a keyword limits what is valid.
+func (k keyword) limits() bool {
+	switch k.shape {
+	case rule, schemaOf, schemas, listOf, data:
+		return k.since > 0
+	}
+	return false
+}
+
+// fits reports whether the value of a keyword that limits nothing has the right type.
+func (k keyword) fits(v any) (ok bool) {
+	switch k.shape {
+	case words:
+		_, ok = v.(string)
+	case truth:
+		_, ok = v.(bool)
+	case values:
+		_, ok = v.([]any)
+	default:
+		return true
+	}
+	return ok
+}
+
+// neverNull reports whether the value of a keyword is not null in any draft. Encoders of Go structs write null for
+// what is not set.
+func neverNull(keyword string) bool {
+	switch keyword {
+	case "const", "default", "id", "additionalItems": // the last two are not keywords of draft 2020-12
 		return false
 	}
-	return name != "id" && name != "additionalItems" // not keywords of draft 2020-12
+	_, known := keywords[keyword]
+	return known
 }

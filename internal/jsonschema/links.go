@@ -1,6 +1,8 @@
 package jsonschema
 
 import (
+	"strings"
+
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
@@ -174,10 +176,14 @@ func (l *links) chain() int {
 
 // adapt changes the compiled schemas. Formats are assertions only on request, in every draft. The
 // format "regex" does not use the engine of the compilation, which is not safe for concurrent use.
-// Property names are checked by [nameCheck].
-func (l *links) adapt(assertFormats bool) {
+// Property names are checked by [nameCheck]. Locations are as the author wrote them.
+func (l *links) adapt(c *compiler) {
 	for _, s := range l.all {
-		if !assertFormats {
+		document, _, _ := strings.Cut(s.Location, "#")
+		if r := c.loaded[document]; r != nil && len(r.moved) > 0 {
+			s.Location = located(document, c.written(s.Location))
+		}
+		if !c.opts.AssertFormats {
 			s.Format = nil
 		}
 		if isRegexFormat(s) {

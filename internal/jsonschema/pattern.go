@@ -29,14 +29,22 @@ type patterns struct {
 
 // regex is a regular expression and its compiled size, or the reason why it does not compile.
 type regex struct {
-	*regexp.Regexp
+	text         string // as the author wrote it
+	rest         *regexp.Regexp
+	ahead        []lookAhead // at the beginning
 	instructions int
 	err          error
 }
 
+// lookAhead is a regular expression that must match, or must not.
+type lookAhead struct {
+	*regexp.Regexp
+	not bool
+}
+
 // pattern is a regular expression that spends what it costs. It rejects strings that would cost too much.
 type pattern struct {
-	regex
+	*regex
 	counter *counter
 }
 
@@ -52,7 +60,7 @@ func (p *patterns) compile(s string) (lib.Regexp, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	return &pattern{e, p.counter}, nil
+	return &pattern{&e, p.counter}, nil
 }
 
 func (p *patterns) compileNew(s string) regex {
@@ -62,19 +70,38 @@ func (p *patterns) compileNew(s string) regex {
 	if len(s) > maxPattern {
 		return regex{err: fmt.Errorf("it is longer than %d bytes", maxPattern)}
 	}
+	ahead, rest := splitLookAheads(translated(s))
+	e := regex{text: s}
+	for _, one := range ahead {
+		e.ahead = append(e.ahead, lookAhead{p.part("^(?:"+one.body+")", &e), one.not})
+	}
+	e.rest = p.part(rest, &e)
+	return e
+}
+
+// part compiles one expression of e.
+func (p *patterns) part(s string, e *regex) *regexp.Regexp {
+	if e.err != nil {
+		return nil
+	}
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
-		return regex{err: err}
+		e.err = err
+		return nil
 	}
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {
-		return regex{err: err}
+		e.err = err
+		return nil
 	}
+	e.instructions += len(prog.Inst)
 	if p.instructions += len(prog.Inst); p.instructions > maxInstructions {
-		return regex{err: errTooComplex}
+		e.err = errTooComplex
+		return nil
 	}
 	re, err := regexp.Compile(s)
-	return regex{re, len(prog.Inst), err}
+	e.err = err
+	return re
 }
 
 // forCounter returns the same expressions, which spend the steps of another counter.
@@ -92,7 +119,7 @@ func regexpProblem(err error) string {
 	if parse, ok := errors.AsType[*syntax.Error](err); ok {
 		switch parse.Code {
 		case syntax.ErrInvalidPerlOp:
-			return "look-ahead and look-behind are not available (RE2 syntax)"
+			return "look-ahead is available directly after ^ only, and look-behind is not (RE2 syntax)"
 		case syntax.ErrInvalidRepeatSize:
 			return "a repetition may count to 1000 at most"
 		}
@@ -108,8 +135,16 @@ func (p *pattern) MatchString(s string) bool {
 		panic(tooLong(maxPatternInput, "a pattern"))
 	}
 	p.counter.spend(1 + len(s)*p.instructions/instructionsPerStep)
-	return p.Regexp.MatchString(s)
+	for _, one := range p.ahead {
+		if one.MatchString(s) == one.not {
+			return false
+		}
+	}
+	return p.rest.MatchString(s)
 }
+
+// String returns the expression as its author wrote it.
+func (p *pattern) String() string { return p.text }
 
 // tooLong returns the error with which a validation is stopped. [Schema.Validate] recovers it.
 func tooLong(most int, what string) error {

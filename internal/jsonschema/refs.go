@@ -10,29 +10,29 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// refUse is a "$ref" as it stands in a document.
-type refUse struct{ target, at string }
-
-// brokenRefs returns every reference without a target. The library reports only one of them, at
-// random. brokenRefs knows less than the library, so its result is used only if the library rejects
-// the schema too.
-func (c *compiler) brokenRefs(doc any) (found []Fault) {
-	root, _ := doc.(map[string]any)
-	if c.counted.nestedIDs {
+// brokenRefs returns every reference without a target. The library reports only one of them, at random. brokenRefs
+// knows less than the library, so its result is used only if the library rejects the schema too.
+func (c *compiler) brokenRefs(r *reading) (found []Fault) {
+	root, _ := r.doc.(map[string]any)
+	if r.nestedIDs {
 		return nil // the same text may mean another place in each part
 	}
-	for _, ref := range c.counted.refs {
+	for _, ref := range r.refs {
+		if ref.key != "$ref" {
+			continue
+		}
+		at := ref.spot.at + "/$ref"
 		before, fragment, _ := strings.Cut(ref.target, "#")
-		_, resolved := Resolve(doc, ref.target)
+		pointer, isPointer := rawjson.Local("#" + fragment)
+		_, resolved := follow(r.doc, r.moved.now(pointer), nil)
 		switch {
 		case before != "":
-			_, known := c.opts.Resources[before]
-			if !known && root["$id"] == nil && !strings.Contains(before, "json-schema.org/") {
-				found = append(found, remoteRef(ref.at, ref.target))
+			if !c.hasResource(before) && root["$id"] == nil && !strings.Contains(before, "json-schema.org/") {
+				found = append(found, remoteRef(at, ref.target))
 			}
-		case fragment == "", c.counted.names[fragment], resolved:
+		case r.names[fragment], isPointer && resolved:
 		default:
-			found = append(found, Fault{Code: "ref_broken", Pointer: ref.at, Message: "refers to " +
+			found = append(found, Fault{Code: "ref_broken", Pointer: at, Message: "refers to " +
 				safeURL(base+ref.target) + ", which does not exist"})
 		}
 	}
@@ -52,51 +52,60 @@ func Resolve(root any, ref string) (target any, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	target = root
+	return follow(root, pointer, isDocumentRoot)
+}
+
+// follow returns the value at a JSON Pointer. The pointer must not lead through a part for which stop is true; stop
+// may be nil.
+func follow(v any, pointer string, stop func(part any) bool) (target any, ok bool) {
 	for i, token := range strings.Split(pointer, "/")[1:] {
-		switch v := target.(type) {
+		if i > 0 && stop != nil && stop(v) {
+			return nil, false
+		}
+		switch inner := v.(type) {
 		case map[string]any:
-			if i > 0 && isDocumentRoot(v) {
-				return nil, false
-			}
-			if target, ok = v[rawjson.Name(token)]; !ok {
+			if v, ok = inner[rawjson.Name(token)]; !ok {
 				return nil, false
 			}
 		case []any:
 			n, err := strconv.Atoi(token)
-			if err != nil || !isIndex(token) || n >= len(v) {
+			if err != nil || !isIndex(token) || n >= len(inner) {
 				return nil, false
 			}
-			target = v[n]
+			v = inner[n]
 		default:
 			return nil, false
 		}
 	}
-	return target, true
+	return v, true
 }
 
 // isDocumentRoot reports whether references below a schema start at the schema itself.
-func isDocumentRoot(s map[string]any) bool {
+func isDocumentRoot(schema any) bool {
+	s, _ := schema.(map[string]any)
 	_, named := s["$id"].(string)
 	_, old := s["id"].(string)
 	return named || old
 }
 
-// merge joins the faults that a compilation reports with the faults found beside it, in the
-// order of the document. For kinds of faults that were searched for, it omits the library's, which
-// stops at the first.
+// merge joins the faults that a compilation reports with the faults that were found beside it, in the order of the
+// document. For kinds of faults that were searched for, it omits the library's, which stops at the first.
 func (c *compiler) merge(err error) faults {
-	beside := slices.Clone(c.counted.unchecked)
-	all := beside
+	all := slices.Clone(c.unchecked)
 	if reported, ok := err.(faults); ok {
-		beside = append(beside, c.beside...)
-		all = beside
+		all = append(all, c.broken...)
+		searched := all
 		for _, f := range reported {
-			if !slices.ContainsFunc(beside, func(b Fault) bool { return b.Code == f.Code }) {
+			if !slices.ContainsFunc(searched, func(b Fault) bool { return b.Code == f.Code }) {
 				all = append(all, f)
 			}
 		}
 	}
+	return inOrder(all)
+}
+
+// inOrder sorts faults, and keeps the most important ones if there are too many.
+func inOrder(all faults) faults {
 	slices.SortStableFunc(all, func(a, b Fault) int {
 		return cmp.Or(comparePaths(strings.Split(a.Pointer, "/"), strings.Split(b.Pointer, "/")),
 			strings.Compare(a.Message, b.Message))

@@ -13,28 +13,12 @@ import (
 // scan examines a schema document before the library reads it, because parts of the library's work
 // are quadratic.
 type scan struct {
-	engine     *patterns
 	most       int // properties in all; there may be three times as many subschemas
 	properties int
 	subschemas int // at least as many as the library can find
 	located    int // bytes of the pointers of all that walk visits, each with its base
 	base       int // bytes of the "$id"s around what walk visits
 	faults     []Fault
-	anchors    []string        // pointers of objects with a "$dynamicAnchor" or "$recursiveAnchor"
-	places     map[string]bool // "#" and pointer of every schema under a keyword that contains schemas
-	refs       []refUse
-	names      map[string]bool // anchors
-	nestedIDs  bool            // a part of the document has its own "$id"
-	lenient    bool            // the document does not name its draft
-	unchecked  []Fault         // of regular expressions that do not compile, and of null
-	ignored    []memberOf      // the members that have such expressions
-	bothWays   bool            // ignoring them may reject a document that matches
-}
-
-// memberOf is a member of an object in a document.
-type memberOf struct {
-	in   map[string]any
-	name string
 }
 
 // locationBytes is how many bytes of pointers a schema may have for each property it may have. The
@@ -45,18 +29,9 @@ const locationBytes = 1 << 10
 // puts a schema. For each such reference the library copies its data about all subschemas.
 const maxStrange = 100_000
 
-// document scans a whole schema document.
-func (s *scan) document(doc any) {
-	s.places, s.names, s.refs = map[string]bool{}, map[string]bool{}, nil
-	s.lenient = !namesDraft(doc)
-	s.walk(doc, "", schemaHere)
-	strange := map[string]bool{}
-	for _, ref := range s.refs {
-		if strings.Contains(ref.target, "#/") && !s.places[ref.target] {
-			strange[ref.target] = true
-		}
-	}
-	if len(strange)*s.subschemas > maxStrange && len(s.faults) == 0 {
+// references checks what a document refers to.
+func (s *scan) references(r *reading) {
+	if len(r.strange)*s.subschemas > maxStrange && len(s.faults) == 0 {
 		s.fault("too_complex", "", `has too many references to places other than definitions; put what is referred to `+
 			`under "$defs"`)
 	}
@@ -83,9 +58,6 @@ func (s *scan) walk(v any, pointer string, pos position) {
 		}
 	case map[string]any:
 		s.subschemas++
-		if pos == schemaHere {
-			s.places["#"+pointer] = true
-		}
 		outer := s.base
 		for _, name := range [...]string{"$id", "id"} {
 			id, _ := v[name].(string)
@@ -123,73 +95,27 @@ func (s *scan) member(obj map[string]any, name, pointer string, pos position) {
 		s.inside(v, pointer, name, childPosition(pos))
 		return
 	}
-	if v == nil && pos == schemaHere && s.lenient && neverNull(name) {
-		s.unchecked = append(s.unchecked, Fault{Code: "member_null", Pointer: pointer + rawjson.Token(name),
-			Message: "must not be null; it is read as absent, so leave it out"})
-		delete(obj, name)
-		return
-	}
-	switch name {
-	case "not", "if", "oneOf", "maxContains":
-		s.bothWays = true // a schema that matches more may make the one around it match less
-	}
-	switch name {
-	case "properties", "patternProperties":
-		at := pointer + "/" + name
+	switch k, known := keywords[name]; {
+	case name == "properties" || name == "patternProperties":
 		members, _ := v.(map[string]any)
 		s.properties += len(members)
 		if s.properties > s.most {
-			s.fault("too_complex", at, fmt.Sprintf("brings the schema to more than %d properties", s.most))
+			s.fault("too_complex", pointer+"/"+name, fmt.Sprintf("brings the schema to more than %d properties", s.most))
 			return
 		}
-		if name == "patternProperties" {
-			for _, pattern := range sortedKeys(members) {
-				if !s.pattern(pattern, at+rawjson.Token(pattern), pos) {
-					s.ignored = append(s.ignored, memberOf{members, pattern})
-					s.bothWays = true
-				}
-			}
-		}
 		s.inside(v, pointer, name, schemasHere)
-	case "$defs", "definitions", "dependentSchemas", "dependencies":
+	case !known:
+		s.inside(v, pointer, name, unknownHere)
+	case k.shape == schemas, k.shape == definitions:
 		s.inside(v, pointer, name, schemasHere)
-	case "const", "enum", "default", "examples", "required", "type":
-		s.inside(v, pointer, name, dataHere)
-	case "pattern":
-		if pattern, ok := v.(string); ok && !s.pattern(pattern, pointer+"/pattern", pos) {
-			s.ignored = append(s.ignored, memberOf{obj, name})
-		}
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
-		if n, ok := v.(json.Number); ok {
-			obj[name] = clamp(n)
-		}
-	case "uniqueItems", "readOnly", "writeOnly", "deprecated", "exclusiveMaximum", "exclusiveMinimum":
-	case "$dynamicAnchor", "$recursiveAnchor":
-		s.anchors = append(s.anchors, pointer)
-		if name, ok := v.(string); ok {
-			s.names[name] = true
-		}
-	case "$ref":
-		if target, ok := v.(string); ok {
-			s.refs = append(s.refs, refUse{target, pointer + "/$ref"})
-		}
-	case "$id", "id":
-		id, ok := v.(string)
-		if name, anchor := strings.CutPrefix(id, "#"); anchor {
-			s.names[name] = true
-		} else if ok && pointer != "" {
-			s.nestedIDs = true
-		}
-	case "$anchor":
-		if name, ok := v.(string); ok {
-			s.names[name] = true
-		}
-	case "additionalProperties", "propertyNames", "unevaluatedProperties", "items", "prefixItems", "additionalItems",
-		"contains",
-		"unevaluatedItems", "allOf", "anyOf", "oneOf", "not", "if", "then", "else":
+	case k.shape == schemaOf, k.shape == listOf, k.shape == described:
 		s.inside(v, pointer, name, pos)
 	default:
-		s.inside(v, pointer, name, unknownHere)
+		if n, ok := v.(json.Number); ok && k.shape == rule && (strings.HasPrefix(name, "min") || strings.HasPrefix(name, "max")) &&
+			name != "minimum" && name != "maximum" {
+			obj[name] = clamp(n)
+		}
+		s.inside(v, pointer, name, dataHere)
 	}
 }
 
@@ -198,19 +124,6 @@ func childPosition(pos position) position {
 		return schemaHere
 	}
 	return pos
-}
-
-// pattern compiles a regular expression, in the order of the names. The expressions of a schema
-// share a limit, and the same ones must exceed it each time.
-func (s *scan) pattern(pattern, at string, pos position) (ok bool) {
-	if pos != schemaHere {
-		return true
-	}
-	_, err := s.engine.compile(pattern)
-	if err != nil {
-		s.unchecked = append(s.unchecked, Fault{Code: "pattern_unsupported", Pointer: at, Message: unsupported(err)})
-	}
-	return err == nil
 }
 
 func (s *scan) fault(code, pointer, message string) {

@@ -1,0 +1,105 @@
+package jsonschema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
+)
+
+// ignored notes keywords that limit nothing here although their author wrote them to limit something.
+func (r *reading) ignored(obj map[string]any, s spot) {
+	_, ref := obj["$ref"].(string)
+	_, tuple := obj["items"].([]any)
+	for _, name := range sortedKeys(obj) {
+		k, at := keywords[name], s.at+rawjson.Token(name)
+		switch {
+		case s.draft == custom, !k.limits():
+		case ref && name != "$ref" && s.draft > 0 && s.draft < 2019:
+			r.note(at, "keyword_ignored", fmt.Sprintf(`is ignored beside "$ref" in draft %d; move "$ref" into "allOf"`, s.draft))
+		case s.draft > 0 && k.since > s.draft:
+			r.note(at, "keyword_ignored", fmt.Sprintf(`is not a keyword of draft %d and is ignored; name a draft in "$schema" that has it`,
+				s.draft))
+		case name == "additionalItems" && !tuple && !acceptsAll(obj[name]):
+			r.note(at, "keyword_ignored", `is ignored without a list in "items"; describe the items in "items"`)
+		}
+	}
+	if obj["nullable"] == true && !acceptsNull(obj) {
+		r.note(s.at+"/nullable", "keyword_ignored", `is not a keyword of JSON Schema, so null is rejected; write "anyOf": [{...}, `+
+			`{"type": "null"}]`)
+	}
+	for name, now := range map[string]string{"divisibleBy": "multipleOf", "disallow": "not", "extends": "allOf"} {
+		if obj[name] != nil && s.draft == 0 {
+			r.note(s.at+"/"+name, "keyword_ignored", `is a keyword of draft 3 and is ignored; write "`+now+`"`)
+		}
+	}
+}
+
+func acceptsAll(schema any) bool {
+	obj, ok := schema.(map[string]any)
+	return schema == nil || schema == true || ok && len(obj) == 0
+}
+
+// acceptsNull reports whether a schema accepts null without "nullable", as far as one can see.
+func acceptsNull(obj map[string]any) bool {
+	if obj["$ref"] != nil || obj["allOf"] != nil || obj["const"] != nil {
+		return false
+	}
+	if t := obj["type"]; t != nil && !isNull(t) {
+		return false
+	}
+	if list, ok := obj["enum"].([]any); ok && !slices.Contains(list, nil) {
+		return false
+	}
+	for _, keyword := range [...]string{"anyOf", "oneOf"} {
+		list, ok := obj[keyword].([]any)
+		if ok && !slices.ContainsFunc(list, func(one any) bool {
+			inner, _ := one.(map[string]any)
+			return isNull(inner["type"])
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNull(t any) bool {
+	list, _ := t.([]any)
+	return t == "null" || slices.Contains(list, any("null"))
+}
+
+// unknown notes a schema in which no keyword says anything: a schema inside a wrapper, or a bare list of properties.
+func (r *reading) unknown(obj map[string]any, s spot) {
+	if s.draft == custom {
+		return
+	}
+	hasText, other, inner := false, "", ""
+	for _, name := range sortedKeys(obj) {
+		k, known := keywords[name]
+		_, isObject := obj[name].(map[string]any)
+		switch {
+		case known && !k.fits(obj[name]), known && k.shape == identity, strings.HasPrefix(name, "x-"), name == "nullable",
+			name == "example", name == "discriminator", name == "externalDocs", name == "xml":
+		case known && k.shape == words:
+			hasText = true
+		case known:
+			return
+		case isObject:
+			inner = name
+		default:
+			other = name
+		}
+	}
+	if inner == "" && (other == "" || hasText) {
+		return
+	}
+	advice := `write a JSON Schema, such as {"type": "object", "properties": {...}}`
+	if part, _ := obj[inner].(map[string]any); part["properties"] != nil || part["type"] == "object" && part["title"] == nil {
+		advice = `declare what is under ` + text.Quote(inner, maxText)
+	} else if inner != "" {
+		advice = `if these are properties, write them under "properties" of {"type": "object"}`
+	}
+	r.note(s.at, "no_keyword", "has no keyword of JSON Schema, so every value is valid; "+advice)
+}

@@ -1,0 +1,93 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// oldForms rewrites what older drafts wrote otherwise.
+func (r *reading) oldForms(obj map[string]any, s spot) {
+	for _, bound := range [...]string{"minimum", "maximum"} {
+		exclusive := "exclusiveM" + bound[1:]
+		is, ok := obj[exclusive].(bool)
+		if !ok {
+			continue
+		}
+		delete(obj, exclusive)
+		advice := `; it excludes nothing here, so leave it out`
+		if n, ok := obj[bound].(json.Number); ok && is {
+			obj[exclusive] = n
+			delete(obj, bound)
+			advice = `; write the bound in "` + exclusive + `" instead of "` + bound + `"`
+		}
+		r.note(s.at+"/"+exclusive, "old_form", "is a boolean, as in draft 4"+advice)
+	}
+	r.tuple(obj, s)
+	if is, ok := obj["required"].(bool); ok {
+		delete(obj, "required")
+		r.note(s.at+"/required", "old_form", `is a boolean, as in draft 3; list the name in "required" of the object`)
+		if is {
+			r.required[s.at] = true
+			if s.parent != nil {
+				require(s.parent, s.name)
+			}
+		}
+	}
+	if isAny(obj["type"]) {
+		delete(obj, "type")
+		r.note(s.at+"/type", "old_form", `is "any", as in draft 3; leave "type" out`)
+	}
+	members, _ := obj["dependencies"].(map[string]any)
+	for _, name := range sortedKeys(members) {
+		if other, ok := members[name].(string); ok {
+			members[name] = []any{other}
+			r.note(s.at+"/dependencies"+rawjson.Token(name), "old_form", "is a name, as in draft 3; write a list of names")
+		}
+	}
+}
+
+func isAny(t any) bool {
+	list, _ := t.([]any)
+	for _, one := range list {
+		if one == "any" {
+			return true
+		}
+	}
+	return t == "any"
+}
+
+// tuple moves a list in "items" to "prefixItems", and "additionalItems" to "items".
+func (r *reading) tuple(obj map[string]any, s spot) {
+	list, ok := obj["items"].([]any)
+	if !ok || len(list) == 0 {
+		return
+	}
+	to, prefix := obj, ""
+	if obj["prefixItems"] != nil { // both lists apply
+		all, isList := obj["allOf"].([]any)
+		if obj["allOf"] != nil && !isList {
+			return // it is not valid
+		}
+		to, prefix = map[string]any{}, "allOf/"+strconv.Itoa(len(all))+"/"
+		obj["allOf"] = append(all[:len(all):len(all)], to)
+		r.seen[s.at+"/allOf/"+strconv.Itoa(len(all))] = true // its parts are visited here
+	}
+	more, others := obj["additionalItems"]
+	delete(obj, "items")
+	to["prefixItems"] = list
+	r.moved[s.at] = append(r.moved[s.at], move{"items", prefix + "prefixItems"})
+	if others {
+		delete(obj, "additionalItems")
+		if more != nil {
+			to["items"] = more
+		}
+		r.moved[s.at] = append(r.moved[s.at], move{"additionalItems", prefix + "items"})
+	}
+	r.note(s.at+"/items", "old_form", `is a list, as in draft 7; write it in "prefixItems", and "additionalItems" in "items"`)
+	if prefix != "" {
+		r.schemas(list, s, "items")
+		r.schemas(more, s, "additionalItems")
+	}
+}

@@ -1,0 +1,369 @@
+package jsonschema
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// A reading changes the copy of a schema document that the library compiles. A schema that does not name a known
+// draft is read as draft 2020-12: what older drafts wrote otherwise is rewritten, with a note for each place. In
+// every schema annotations of the wrong type and regular expressions that Go does not support are left out.
+//
+// It visits all schemas under keywords, and then everything that a local reference leads to. It leaves data alone.
+type reading struct {
+	c         *compiler
+	doc       any
+	moved     moves
+	seen      map[string]bool // pointers of the schemas that were visited, as all pointers here as the author wrote them
+	data      map[string]bool // pointers of values without keywords
+	refs      []reference
+	dynamic   []string         // pointers of the schemas with a "$dynamicAnchor" or "$recursiveAnchor"
+	names     map[string]bool  // of places
+	anchors   map[place]string // names that "$id" or "id" gave, with the pointers of their schemas
+	ids       map[string]bool  // identities that are taken
+	required  map[string]bool  // pointers of schemas with "required": true
+	nestedIDs bool             // a part of the document has its own "$id"
+	strange   map[string]bool  // targets of references to places where no keyword puts a schema
+	bothWays  bool             // some schema that matches more makes the one around it match less
+}
+
+// place is a name or a pointer in a resource.
+type place struct{ resource, name string }
+
+// spot is where a reading is.
+type spot struct {
+	at       string // pointer of the schema
+	resource string // pointer of the schema around it with an id of its own, or ""
+	base     string // the id of that schema
+	draft    int    // that the schemas around it name; 0 if none is known, custom if it is one of Resources
+	// parent is the object schema of which the schema is a property, or nil.
+	parent map[string]any
+	name   string
+}
+
+const custom = -1
+
+// reference is a "$ref" in the document.
+type reference struct {
+	in     map[string]any
+	key    string
+	target string
+	spot   spot
+}
+
+func (c *compiler) readAs2020(doc any) *reading {
+	r := &reading{c: c, doc: doc, moved: moves{}, seen: map[string]bool{}, data: map[string]bool{},
+		names: map[string]bool{}, anchors: map[place]string{}, ids: map[string]bool{}, required: map[string]bool{}, strange: map[string]bool{}}
+	r.schema(doc, spot{})
+	for i := 0; i < len(r.refs); i++ { // following one may find others
+		r.follow(r.refs[i])
+	}
+	for _, ref := range r.refs {
+		r.redirect(ref)
+	}
+	return r
+}
+
+// schema reads a schema and those inside it.
+func (r *reading) schema(v any, s spot) {
+	obj, ok := v.(map[string]any)
+	if !ok || r.seen[s.at] {
+		return
+	}
+	r.seen[s.at] = true
+	r.dialect(obj, &s)
+	if s.draft == 0 {
+		r.nulls(obj, s)
+	}
+	r.identity(obj, &s)
+	r.unknown(obj, s)
+	if s.draft == 0 {
+		r.oldForms(obj, s)
+	}
+	r.ignored(obj, s)
+	r.annotations(obj, s)
+	r.patterns(obj, s)
+	for _, name := range sortedKeys(obj) {
+		r.member(obj, name, s)
+	}
+}
+
+// member reads what a keyword contains. A keyword that was moved is visited where it is now.
+func (r *reading) member(obj map[string]any, name string, s spot) {
+	v, below := obj[name], s.below(name)
+	switch name {
+	case "not", "if", "oneOf", "maxContains":
+		r.bothWays = true
+	case "$ref", "$dynamicRef", "$recursiveRef":
+		if target, ok := v.(string); ok {
+			r.refs = append(r.refs, reference{obj, name, target, s})
+		}
+	case "$anchor", "$dynamicAnchor", "$recursiveAnchor":
+		if anchor, ok := v.(string); ok {
+			r.names[anchor] = true
+		}
+		if name != "$anchor" {
+			r.dynamic = append(r.dynamic, s.at)
+		}
+	}
+	switch keywords[name].shape {
+	case schemaOf, described, listOf:
+		r.schemas(v, s, r.moved.from(s.at, name))
+	case schemas, definitions:
+		members, _ := v.(map[string]any)
+		for _, key := range sortedKeys(members) {
+			inner := below.below(key)
+			if name == "properties" {
+				inner.parent, inner.name = obj, key
+			}
+			r.schema(members[key], inner)
+		}
+	case data, value, values:
+		if v != nil {
+			r.data[below.at] = true
+		}
+	}
+}
+
+// schemas reads a schema, or a list of them, that the author wrote as a member of the schema at s.
+func (r *reading) schemas(v any, s spot, keyword string) {
+	below := s.below(keyword)
+	list, isList := v.([]any)
+	if !isList {
+		r.schema(v, below)
+	}
+	for i, one := range list {
+		r.schema(one, below.below(strconv.Itoa(i)))
+	}
+}
+
+// below returns the spot of a part.
+func (s spot) below(token string) spot {
+	return spot{at: s.at + rawjson.Token(token), resource: s.resource, base: s.base, draft: s.draft}
+}
+
+// dialect reads "$schema". It counts at the root and beside an id.
+func (r *reading) dialect(obj map[string]any, s *spot) {
+	v, ok := obj["$schema"]
+	if !ok {
+		return
+	}
+	named, isText := v.(string)
+	_, resource := obj["$id"].(string)
+	_, old := obj["id"].(string)
+	switch draft := draftOf(named); {
+	case s.at != "" && !resource && !old:
+		delete(obj, "$schema")
+	case draft > 0:
+		s.draft = draft
+	case isText && r.c.hasResource(named):
+		s.draft = custom
+	case isText && named == "":
+		delete(obj, "$schema")
+		r.note(s.at+"/$schema", "old_form", "is empty and read as absent; leave it out")
+	case v != nil:
+		delete(obj, "$schema")
+		r.note(s.at+"/$schema", "draft_unknown", `is not a draft that is known here; the schema is read as draft 2020-12, so write `+
+			`"https://json-schema.org/draft/2020-12/schema" or leave "$schema" out`)
+	}
+}
+
+// nulls leaves out keywords that are null.
+func (r *reading) nulls(obj map[string]any, s spot) {
+	for _, name := range sortedKeys(obj) {
+		if obj[name] == nil && neverNull(name) {
+			delete(obj, name)
+			r.note(s.at+rawjson.Token(name), "member_null", "must not be null; it is read as absent, so leave it out")
+		}
+	}
+}
+
+// identity reads "$id", and "id" of draft 4. Without a known draft, an id that is only a fragment is the name of a
+// place, and one that cannot be used goes.
+func (r *reading) identity(obj map[string]any, s *spot) {
+	if s.draft == 0 {
+		r.oldIdentity(obj, *s)
+	}
+	key := "$id"
+	if s.draft == 4 {
+		key = "id"
+	}
+	id, ok := obj[key].(string)
+	if _, beside := obj["$ref"]; !ok || beside && s.draft > 0 && s.draft < 2019 {
+		return
+	}
+	if id, _, _ = strings.Cut(id, "#"); id == "" {
+		return
+	}
+	s.resource, s.base = s.at, joined(s.base, id)
+	r.ids[s.base] = true
+	r.nestedIDs = r.nestedIDs || s.at != ""
+}
+
+func (r *reading) oldIdentity(obj map[string]any, s spot) {
+	for _, key := range [...]string{"$id", "id"} {
+		v, ok := obj[key]
+		id, isText := v.(string)
+		before, fragment, _ := strings.Cut(id, "#")
+		switch {
+		case !ok, key == "id" && before != "", key == "id" && !isText:
+		case !isText, !isURI(id):
+			delete(obj, key)
+			r.note(s.at+"/"+key, "old_form", "is not a URI reference and is ignored; leave it out")
+		case fragment != "" || before == "" && id != "":
+			delete(obj, key)
+			resource := s.resource
+			if before != "" {
+				obj[key], resource = before, s.at
+			}
+			if name, err := url.PathUnescape(fragment); err == nil && name != "" && name[0] != '/' {
+				r.anchors[place{resource, name}] = s.at
+				r.names[name] = true
+			}
+			r.note(s.at+"/"+key, "old_form", `has a fragment, as in draft 7; write the name of a place as "$anchor"`)
+		}
+		if key == "$id" && obj[key] != nil && before != "" && r.ids[joined(s.base, before)] {
+			delete(obj, key)
+			r.note(s.at+"/"+key, "old_form", "is the id of another schema in the document and is ignored; leave it out")
+		}
+	}
+}
+
+func isURI(id string) bool {
+	_, err := url.Parse(id)
+	return err == nil && !strings.Contains(id, `\`)
+}
+
+// joined returns an id in a base.
+func joined(base, id string) string {
+	outer, err := url.Parse(base)
+	if err != nil {
+		return id
+	}
+	inner, err := outer.Parse(id)
+	if err != nil {
+		return id
+	}
+	return inner.String()
+}
+
+// annotations leaves out what limits nothing and has the wrong type.
+func (r *reading) annotations(obj map[string]any, s spot) {
+	if s.draft == custom {
+		return
+	}
+	for _, name := range sortedKeys(obj) {
+		if k, known := keywords[name]; known && !k.fits(obj[name]) {
+			delete(obj, name)
+			r.note(s.at+rawjson.Token(name), "annotation_invalid", "has the wrong type for an annotation; it is left out, and nothing "+
+				"else changes")
+		}
+	}
+}
+
+// patterns compiles the regular expressions, in the order of the names: they share a limit, and the same ones must
+// exceed it each time. It leaves out those that do not compile.
+func (r *reading) patterns(obj map[string]any, s spot) {
+	if pattern, ok := obj["pattern"].(string); ok && !r.compiles(pattern, s.at+"/pattern") {
+		delete(obj, "pattern")
+		r.c.ignored = true
+	}
+	members, _ := obj["patternProperties"].(map[string]any)
+	for _, pattern := range sortedKeys(members) {
+		if !r.compiles(pattern, s.at+"/patternProperties"+rawjson.Token(pattern)) {
+			delete(members, pattern)
+			r.c.ignored, r.bothWays = true, true
+		}
+	}
+}
+
+func (r *reading) compiles(pattern, at string) bool {
+	_, err := r.c.patterns.compile(pattern)
+	if err != nil {
+		r.note(at, "pattern_unsupported", unsupported(err))
+	}
+	return err == nil
+}
+
+func (r *reading) note(pointer, code, message string) {
+	f := Fault{Code: code, Pointer: pointer, Message: message}
+	if f.Unchecked() {
+		r.c.unchecked = append(r.c.unchecked, f)
+	} else {
+		r.c.notes = append(r.c.notes, f)
+	}
+}
+
+// local returns the pointer to which a reference leads in the document, or false if it leads elsewhere.
+func (r *reading) local(ref reference) (pointer string, ok bool) {
+	before, fragment, _ := strings.Cut(ref.target, "#")
+	if before != "" && joined(ref.spot.base, before) != ref.spot.base {
+		return "", false
+	}
+	if pointer, ok = rawjson.Local("#" + fragment); ok {
+		return ref.spot.resource + pointer, true
+	}
+	name, err := url.PathUnescape(fragment)
+	if err != nil || ref.key != "$ref" {
+		return "", false
+	}
+	pointer, ok = r.anchors[place{ref.spot.resource, name}]
+	return pointer, ok
+}
+
+// follow reads the target of a reference, unless it was read or is data.
+func (r *reading) follow(ref reference) {
+	pointer, ok := r.local(ref)
+	if ok && r.seen[pointer] {
+		return
+	}
+	if strings.Contains(ref.target, "#/") {
+		r.strange[ref.target] = true
+	}
+	if !ok {
+		return
+	}
+	for at := pointer; at != ""; at = at[:strings.LastIndexByte(at, '/')] {
+		if r.data[at] {
+			return
+		}
+	}
+	if target, ok := follow(r.doc, r.moved.now(pointer), nil); ok {
+		s := ref.spot
+		r.schema(target, spot{at: pointer, resource: s.resource, base: s.base, draft: s.draft})
+	}
+}
+
+// redirect writes a reference as the copy needs it. If it says that a property is required, the object gets to know.
+func (r *reading) redirect(ref reference) {
+	pointer, ok := r.local(ref)
+	if !ok {
+		return
+	}
+	if r.required[pointer] && ref.spot.parent != nil {
+		require(ref.spot.parent, ref.spot.name)
+	}
+	_, fragment, _ := strings.Cut(ref.target, "#")
+	was, isPointer := rawjson.Local("#" + fragment)
+	now := r.moved.now(pointer)[len(r.moved.now(ref.spot.resource)):]
+	if !isPointer || was != now {
+		ref.in[ref.key] = "#" + (&url.URL{Fragment: now}).EscapedFragment()
+	}
+}
+
+// require adds a name to those that an object must have.
+func require(parent map[string]any, name string) {
+	list, isList := parent["required"].([]any)
+	if !isList && parent["required"] != nil {
+		return // it is not valid
+	}
+	for _, known := range list {
+		if known == name {
+			return
+		}
+	}
+	parent["required"] = append(list[:len(list):len(list)], name)
+}
