@@ -519,25 +519,29 @@ func TestParseKeepsNothingOfTheDocument(t *testing.T) {
 	}
 }
 
-// A schema of another draft that does not name it is accepted only on request, and checked by the
-// rules of that draft.
-func TestSchemaOfAnotherDraft(t *testing.T) {
-	doc := one(`"schema":{"type":"object","properties":{"at":{"items":[{"type":"number"},{"type":"number"}]}},"required":null}`)
-	_, err := parse(doc)
-	e, ok := errors.AsType[*manifest.Error](err)
-	if !ok || len(e.Problems) != 2 || e.Problems[0].Code != "unchecked_schema" ||
-		e.Problems[0].Pointer != "/tools/0/schema/properties/at/items" || e.Problems[1].Pointer != "/tools/0/schema/required" {
-		t.Errorf("got %v", err)
-	}
-	m, err := manifest.Parse([]byte(doc), &manifest.Options{AllowUnchecked: true})
+// What older drafts wrote otherwise is read completely, so it is accepted, and so is "nullable", which lets nothing
+// through. A schema that says nothing is accepted only on request.
+func TestSchemasThatAreReadOtherwise(t *testing.T) {
+	m, err := parse(one(`"schema":{"type":"object","properties":{"at":{"items":[{"type":"number"},{"type":"number"}],"title":1},
+		"by":{"type":"string","nullable":true}},"required":null}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for arguments, wrong := range map[string]bool{`{"at":[1,2]}`: false, `{}`: false, `{"at":[1,"2"]}`: true} {
+	for arguments, wrong := range map[string]bool{`{"at":[1,2]}`: false, `{}`: false, `{"at":[1,"2"]}`: true, `{"by":null}`: true} {
 		_, err := m.Call(t.Context(), "n", json.RawMessage(arguments))
 		if refused := manifest.CodeOf(err) == manifest.CodeArguments; refused != wrong {
 			t.Errorf("%s: %v", arguments, err)
 		}
+	}
+	wrapped := one(`"schema":{"schema":{"type":"object","properties":{"at":{"type":"number"}}}}`)
+	_, err = parse(wrapped)
+	e, ok := errors.AsType[*manifest.Error](err)
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "unchecked_schema" || e.Problems[0].Pointer != "/tools/0/schema" ||
+		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := manifest.Parse([]byte(wrapped), &manifest.Options{AllowUnchecked: true}); err != nil {
+		t.Error(err)
 	}
 }
 

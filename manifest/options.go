@@ -35,7 +35,7 @@ type Options struct {
 	Output OutputFormat
 
 	// AllowUnchecked accepts schemas that this library can check only in part, such as a pattern
-	// with look-ahead. The tool then receives arguments that only the unchecked part would reject;
+	// with look-behind. The tool then receives arguments that only the unchecked part would reject;
 	// see [schema.Validator.Unchecked]. By default [Load] rejects such schemas.
 	AllowUnchecked bool
 

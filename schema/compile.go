@@ -17,8 +17,8 @@ type CompileOptions struct {
 	// fragment. Other schemas are not loaded, neither from the network nor from files. Each is
 	// bounded like the schema itself.
 	Resources map[string]json.RawMessage
-	// AllowUnchecked accepts a schema that this package can check only in part. Validation ignores
-	// the rest; see [Validator.Unchecked].
+	// AllowUnchecked accepts a schema of which some part lets documents through that its author may
+	// have excluded. Validation ignores that part; see [Validator.Unchecked].
 	AllowUnchecked bool
 	// Limits bounds the schema and the documents.
 	Limits Limits
@@ -65,15 +65,21 @@ type Validator struct {
 // Compile compiles a JSON Schema of draft 2020-12 (the default), 2019-09, 7, 6 or 4. The root need
 // not describe an object; only a [Tool] requires that. If o is nil, the defaults apply.
 //
-// A schema without "$schema" that is not valid in draft 2020-12 is read as draft 7 or 4 if it is
-// valid there. Pydantic 1 and OpenAPI 3.0 write such schemas. In a schema without "$schema", a
-// keyword that is null counts as absent.
+// A schema that names a known draft in "$schema" is read by that draft. Any other schema is read as
+// draft 2020-12, and so are these forms of older drafts in it: a boolean exclusiveMinimum or
+// exclusiveMaximum, a list in items with additionalItems, and references through them, an id that is
+// only a fragment, a boolean required, the type "any", a name in dependencies, and keywords that are
+// null. In every schema an annotation of the wrong type, such as a title that is a number, is left
+// out. [Lint] reports each of these places.
+//
+// Regular expressions are those of Go (RE2). In addition, \uXXXX and \p{Script=Greek} are read as in
+// JavaScript, and so are look-aheads directly after ^, as in ^(?=.*[0-9]).{8,}$.
 //
 // The error is an [*Error]. Its code is CodeInvalid if the schema or o is not valid. It is
-// CodeUnchecked if the schema may be valid and exceeds what this package checks. Such a schema
-// exceeds the limits, has an unknown or unnamed draft, refers to an external schema, or contains a
-// null keyword or a regular expression that Go does not support (RE2: no look-around, no
-// back-references). The pointers start at the schema. The codes begin with "schema_" unless they
+// CodeUnchecked if some part of the schema would let documents through that its author may have
+// excluded. Such a schema exceeds the limits, refers to an external schema, contains a regular
+// expression that Go does not support, or contains a schema without any keyword of JSON Schema. The
+// pointers start at the schema, as its author wrote it. The codes begin with "schema_" unless they
 // are about o.
 func Compile(schema json.RawMessage, o *CompileOptions) (*Validator, error) {
 	var opts CompileOptions
@@ -114,13 +120,14 @@ func schemaProblems(faults []jsonschema.Fault) []Problem {
 	return list
 }
 
-// Unchecked returns what the validator ignores or had to guess. It is empty unless
-// CompileOptions.AllowUnchecked is set. The validator applies the rules of an assumed draft,
-// ignores a keyword that is null and a regular expression that Go does not support, and checks
-// everything else. With any other problem, every document is valid that is strict JSON within the
-// limits. The latter also holds if patternProperties contains a regular expression that Go does not
-// support, or if the schema contains one beside not, if, oneOf or maxContains. No answer would be
-// safe there.
+// Unchecked returns what the validator ignores although it may limit which documents are valid:
+// keywords that the named draft does not have, "nullable", and with CompileOptions.AllowUnchecked
+// the parts for which Compile returns CodeUnchecked otherwise. An unknown "$schema" is listed too.
+//
+// A regular expression that Go does not support is ignored, and everything else is checked. Every
+// document that is strict JSON within the limits is valid if the schema exceeds the limits or refers
+// to an external schema, if patternProperties contains such an expression, or if the schema contains
+// one beside not, if, oneOf or maxContains. No answer would be safe there.
 func (v *Validator) Unchecked() []Problem { return schemaProblems(v.compiled.Unchecked()) }
 
 // Validate validates one JSON document. Numbers keep all their digits. The error is an [*Error]

@@ -17,7 +17,8 @@ const (
 	// CodeInvalid means that a declaration is not valid: a tool list, a schema, a Go type or a
 	// limit.
 	CodeInvalid Code = "invalid"
-	// CodeUnchecked means that a schema may be valid and exceeds what this package checks.
+	// CodeUnchecked means that a schema may be valid, and that this package does not check a part of
+	// it that may exclude documents.
 	CodeUnchecked Code = "unchecked"
 	// CodeMismatch means that a document does not match its schema.
 	CodeMismatch Code = "mismatch"
@@ -60,8 +61,8 @@ type Error struct {
 //	                adapter_undeclared adapter_invalid adapter_unsupported
 //	other formats   built_in list_incomplete format_unknown format_mixed member_clash
 //	schemas         schema_not_object schema_invalid schema_not_json schema_too_large
-//	                schema_too_deep schema_too_complex schema_draft_unknown schema_draft_assumed
-//	                schema_member_null schema_ref_broken schema_ref_remote schema_ref_cycle
+//	                schema_too_deep schema_too_complex schema_draft_unknown schema_keyword_ignored
+//	                schema_no_keyword schema_ref_broken schema_ref_remote schema_ref_cycle
 //	                schema_pattern_unsupported
 //	options         limits_invalid
 //	Go types        type_unsupported type_recursive type_too_large tag_invalid
@@ -70,8 +71,8 @@ type Error struct {
 //	Lint            no_description description_long name_long name_case no_type root_keyword
 //	                default_invalid empty_object type_list required_unknown property_undescribed output_deep
 //	                output_no_failure binding_unused policy_unused adapter_unused secret
-//	                field_undeclared path_undeclared placeholder_unknown, and those that
-//	                Validate lists
+//	                field_undeclared path_undeclared placeholder_unknown schema_old_form
+//	                schema_member_null schema_annotation_invalid, and those that Validate lists
 //	Export          left_out required
 type Problem struct {
 	// Tool is the tool's name, cut to 128 bytes. It is "" if the tool has none or the problem is not

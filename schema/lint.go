@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -102,8 +101,7 @@ func (l *linter) input() {
 		l.add("empty_object", at, `has no properties, so the model may send anything; declare some, or write `+
 			`"properties": {} and "additionalProperties": false if there are none`)
 	}
-	compiled, faults := jsonschema.Compile(raw, &jsonschema.Options{Limits: l.checker.options.Limits, AllowUnchecked: true})
-	if len(faults) == 0 {
+	if compiled := l.checker.compile(l.tool.InputSchema).schema; compiled != nil {
 		for _, issue := range compiled.WrongDefaults() {
 			l.add("default_invalid", at+issue.Pointer, "does not match its own schema, so it is never filled in: %s", issue.Message)
 		}

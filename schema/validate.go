@@ -41,7 +41,7 @@ type ValidateOptions struct {
 // and the package comment says where the page leaves a choice. If o is nil, the defaults apply.
 //
 // The list unchecked contains what does not make the platform reject a tool and what this library
-// cannot check or use: schemas for which [Compile] returns CodeUnchecked, malformed ledger
+// cannot check or use: what [Validator.Unchecked] returns for the schemas, malformed ledger
 // adapters, adapter paths outside the grammar of package ledger, unknown values, and members of
 // later releases. Validate returns the list with and without an error.
 //

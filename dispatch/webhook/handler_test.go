@@ -521,25 +521,32 @@ func TestUncheckedSchemas(t *testing.T) {
 	}
 }
 
-// A schema of another draft that does not name it is accepted only on request, and checked by the
-// rules of that draft.
-func TestSchemaOfAnotherDraft(t *testing.T) {
-	tool := webhook.Tool{Name: "move", Func: func(_ context.Context, args json.RawMessage) (any, error) {
-		return args, nil
-	}, Parameters: json.RawMessage(`{"type":"object","properties":{"at":{"items":[{"minimum":0,"exclusiveMinimum":true}]}}}`)}
-	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
-	e, ok := errors.AsType[*webhook.Error](err)
-	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "schema_draft_assumed" ||
-		!strings.HasPrefix(e.Problems[0].Pointer, "/0/parameters/properties/at/items") {
-		t.Errorf("got %v", err)
+// What older drafts wrote otherwise is read completely, so it is accepted, and so is "nullable", which lets nothing
+// through. A schema that says nothing is accepted only on request.
+func TestSchemasThatAreReadOtherwise(t *testing.T) {
+	move := func(parameters string) webhook.Tool {
+		return webhook.Tool{Name: "move", Parameters: json.RawMessage(parameters), Func: func(_ context.Context, args json.RawMessage) (any, error) {
+			return args, nil
+		}}
 	}
-	h := newHandler(t, &webhook.Options{AllowUnchecked: true}, tool)
+	h := newHandler(t, &webhook.Options{}, move(`{"type":"object","required":null,"properties":{"at":{"items":[{"minimum":0,"exclusiveMinimum":true}],
+		"title":1},"by":{"type":"string","nullable":true}}}`))
 	if status, got, _ := serve(h, request(`{"arguments":{"at":[1]}}`)); status != 200 || got != `{"at":[1]}` {
 		t.Errorf("%d %s", status, got)
 	}
-	if _, got, _ := serve(h, request(`{"arguments":{"at":[0]}}`)); !strings.Contains(got, "/at/0 must be more than 0") {
-		t.Errorf("the schema is not read as draft 4: %s", got)
+	for arguments, want := range map[string]string{`{"at":[0]}`: "/at/0 must be more than 0", `{"by":null}`: "/by must be a string"} {
+		if _, got, _ := serve(h, request(`{"arguments":`+arguments+`}`)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", arguments, got)
+		}
 	}
+	wrapped := move(`{"schema":{"type":"object","properties":{"at":{"type":"number"}}}}`)
+	_, err := webhook.New([]webhook.Tool{wrapped}, &webhook.Options{Secrets: []string{toolSecret}})
+	e, ok := errors.AsType[*webhook.Error](err)
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "schema_no_keyword" || e.Problems[0].Pointer != "/0/parameters" ||
+		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
+		t.Errorf("got %v", err)
+	}
+	newHandler(t, &webhook.Options{AllowUnchecked: true}, wrapped)
 }
 
 func TestASecretHasNoScheme(t *testing.T) {

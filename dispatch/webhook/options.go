@@ -58,7 +58,7 @@ type Options struct {
 	BodyTimeout time.Duration
 
 	// AllowUnchecked accepts tools whose Parameters this library can check only in part, such as a
-	// pattern with look-ahead. Func then receives arguments that only the unchecked part would
+	// pattern with look-behind. Func then receives arguments that only the unchecked part would
 	// reject; see [schema.Validator.Unchecked]. It also accepts tools with a default that its own schema rejects,
 	// which is left out. By default [New] rejects such tools.
 	AllowUnchecked bool
@@ -168,9 +168,9 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 		wrong(t.DetailURL != "" && !httpcall.IsLink(t.DetailURL), "url_invalid", "/detail_url", httpcall.LinkRule)
 		wrong(t.Func == nil, "func_missing", "", "Func is nil")
 	}
-	unchecked, err := schema.Validate(context.Background(), list, nil)
+	_, err := schema.Validate(context.Background(), list, nil)
 	if !h.opts.AllowUnchecked {
-		for _, p := range append(unchecked, toolcall.WrongDefaults(schema.Lint(list, nil))...) {
+		for _, p := range toolcall.Refused(schema.Lint(list, nil)) {
 			p.Message += "; Options.AllowUnchecked accepts the tool without this check"
 			addTool(&found, p)
 		}

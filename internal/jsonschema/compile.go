@@ -46,10 +46,13 @@ func Compile(raw []byte, o *Options) (*Schema, []Fault) {
 	c := newCompiler(o)
 	s, err := c.compile(raw)
 	found := c.merge(err)
-	switch {
-	case Invalid(found), !c.opts.AllowUnchecked && slices.ContainsFunc(found, Fault.refused):
+	if Invalid(found) {
 		return nil, found
-	case s == nil || c.bothWays && c.ignored:
+	}
+	if refused := slices.DeleteFunc(slices.Clone(found), Fault.accepted); len(refused) > 0 && !c.opts.AllowUnchecked {
+		return nil, refused
+	}
+	if s == nil || c.bothWays && c.ignored {
 		s = &Schema{bounds: c.bounds}
 	}
 	s.unchecked, s.notes = found, inOrder(c.notes)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -21,12 +22,15 @@ type Fault struct {
 // Unchecked reports whether something may limit what is valid and is not checked here. Another validator may
 // accept the schema.
 func (f Fault) Unchecked() bool {
-	return f.refused() || f.Code == "keyword_ignored" || f.Code == "draft_unknown"
+	return LetsThrough(f.Code) || f.Code == "keyword_ignored" || f.Code == "draft_unknown"
 }
 
-// refused reports whether f lets a document through that its author may have excluded.
-func (f Fault) refused() bool {
-	switch f.Code {
+func (f Fault) accepted() bool { return !LetsThrough(f.Code) }
+
+// LetsThrough reports whether a fault of this code, with or without "schema_" before it, lets documents through that
+// the author of the schema may have excluded. Packages that run functions refuse such schemas.
+func LetsThrough(code string) bool {
+	switch strings.TrimPrefix(code, "schema_") {
 	case "too_large", "too_deep", "too_complex", "ref_remote", "pattern_unsupported", "no_keyword":
 		return true
 	}

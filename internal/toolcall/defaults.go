@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -101,8 +102,11 @@ func (f *filling) object(o *object, value json.RawMessage) (filled json.RawMessa
 	return w.Bytes(), true
 }
 
-// WrongDefaults returns the problems default_invalid of a list of warnings: defaults that their own schemas
-// reject.
-func WrongDefaults[P problem.Common](warnings []P) []P {
-	return slices.DeleteFunc(warnings, func(p P) bool { return problem.Problem(p).Code != "default_invalid" })
+// Refused returns the warnings of [schema.Lint] for which a package that runs functions refuses a tool: parts of its
+// schema that would let wrong arguments through, and defaults that their own schemas reject.
+func Refused[P problem.Common](warnings []P) []P {
+	return slices.DeleteFunc(warnings, func(p P) bool {
+		code := problem.Problem(p).Code
+		return code != "default_invalid" && !jsonschema.LetsThrough(code)
+	})
 }

@@ -104,15 +104,15 @@ func TestTriesAreBounded(t *testing.T) {
 	}
 }
 
-func TestWrongDefaults(t *testing.T) {
-	wrong := toolcall.WrongDefaults(schema.Lint([]schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{
+func TestRefused(t *testing.T) {
+	wrong := toolcall.Refused(schema.Lint([]schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{
 		"page":{"type":"integer","minimum":1,"default":0},"limit":{"type":"integer","default":50},"none":{"type":"string","default":null},
-		"sort":{"$ref":"#/$defs/sort"}},"$defs":{"sort":{"enum":["asc","desc"],"default":""}}}`)}}, nil))
+		"sort":{"$ref":"#/$defs/sort"},"at":{"items":[{"nullable":true,"type":"string"}]},"pin":{"pattern":"a(?=b)"}},"$defs":{"sort":{"enum":["asc","desc"],"default":""}}}`)}}, nil))
 	var got []string
 	for _, p := range wrong {
 		got = append(got, p.Code+" "+p.Pointer)
 	}
-	if want := "default_invalid /0/input_schema/$defs/sort/default, default_invalid /0/input_schema/properties/page/default"; strings.Join(got, ", ") != want {
+	if want := "schema_pattern_unsupported /0/input_schema/properties/pin/pattern, default_invalid /0/input_schema/$defs/sort/default, default_invalid /0/input_schema/properties/page/default"; strings.Join(got, ", ") != want {
 		t.Errorf("got %v", wrong)
 	}
 }

@@ -88,16 +88,16 @@ func (c *checker) tools() []*tool {
 			found[i] = append(found[i], p)
 		}
 	}
-	unchecked, err := schema.Validate(context.Background(), declared, nil)
+	_, err := schema.Validate(context.Background(), declared, nil)
 	if invalid, ok := errors.AsType[*schema.Error](err); ok {
 		collect(invalid.Problems)
 	}
 	if !c.options.AllowUnchecked {
-		unchecked = append(unchecked, toolcall.WrongDefaults(schema.Lint(declared, nil))...)
-		for i := range unchecked {
-			unchecked[i].Message += "; Options.AllowUnchecked accepts the tool without this check"
+		refused := toolcall.Refused(schema.Lint(declared, nil))
+		for i := range refused {
+			refused[i].Message += "; Options.AllowUnchecked accepts the tool without this check"
 		}
-		collect(unchecked)
+		collect(refused)
 	}
 	list := make([]*tool, 0, len(entries))
 	needsSecret := false

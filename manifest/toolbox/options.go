@@ -48,7 +48,7 @@ type Options struct {
 	InsecurePrivateDetails bool
 
 	// AllowUnchecked accepts tools whose parameters this library can check only in part, such as a
-	// pattern with look-ahead. Such a tool receives arguments that only the unchecked part would
+	// pattern with look-behind. Such a tool receives arguments that only the unchecked part would
 	// reject; see [schema.Validator.Unchecked]. It also accepts tools with a default that its own schema rejects,
 	// which is left out. By default [Parse] rejects such tools.
 	AllowUnchecked bool

@@ -341,27 +341,30 @@ func TestUncheckedSchemas(t *testing.T) {
 	}
 }
 
-// A schema of another draft that does not name it is accepted only on request, and checked by the
-// rules of that draft.
-func TestSchemaOfAnotherDraft(t *testing.T) {
-	const doc = `{"tools":[{"name":"login","handler":"ping",
-		"parameters":{"type":"object","properties":{"at":{"items":[{"type":"number"}]}}}}]}`
-	_, err := toolbox.Parse([]byte(doc), options(nil))
+// What older drafts wrote otherwise is read completely, so it is accepted, and so is "nullable", which lets nothing
+// through. A schema that says nothing is accepted only on request.
+func TestSchemasThatAreReadOtherwise(t *testing.T) {
+	document := func(parameters string) string {
+		return `{"tools":[{"name":"login","handler":"ping","parameters":` + parameters + `}]}`
+	}
+	box := parse(t, document(`{"type":"object","required":null,"properties":{"at":{"items":[{"type":"number"}],"title":1},"by":{"type":"string","nullable":true}}}`), options(nil))
+	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"at":[7]}`))); got != `pong <{"at":[7]}>` {
+		t.Error(got)
+	}
+	for arguments, want := range map[string]string{`{"at":["7"]}`: "/at/0 must be a number", `{"by":null}`: "/by must be a string"} {
+		if got := shown(box.Call(t.Context(), "login", json.RawMessage(arguments))); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", arguments, got)
+		}
+	}
+	wrapped := document(`{"schema":{"type":"object","properties":{"at":{"type":"number"}}}}`)
+	_, err := toolbox.Parse([]byte(wrapped), options(nil))
 	e, ok := errors.AsType[*toolbox.Error](err)
-	if !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/tools/0/parameters/properties/at/items" ||
-		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/tools/0/parameters" || !strings.Contains(err.Error(), "Options.AllowUnchecked") {
 		t.Errorf("got %v", err)
 	}
 	opts := options(nil)
 	opts.AllowUnchecked = true
-	box := parse(t, doc, opts)
-	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"at":[7]}`))); got != `pong <{"at":[7]}>` {
-		t.Error(got)
-	}
-	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"at":["7"]}`))); !strings.Contains(got,
-		"/at/0 must be a number") {
-		t.Errorf("the schema is not read as draft 7: %s", got)
-	}
+	parse(t, wrapped, opts)
 }
 
 // The work is proportional to the document. If each adapter or tool were compared with all others,
