@@ -110,6 +110,8 @@ func TestReading(t *testing.T) {
 func TestReferencesOfOlderDrafts(t *testing.T) {
 	const old = `"x":{"items":[{}]}`
 	for _, test := range []struct{ name, schema, valid, invalid string }{
+		{"Pydantic 1", pydantic, `{"point":[1,2],"owner":{"name":"x"}}`, `{"point":[1,"2"]}`},
+		{"Pydantic 1, behind the reference", pydantic, `{"point":[1,2]}`, `{"point":[1,2],"owner":{}}`},
 		{"to an item", `{"properties":{` + old + `,"a":{"$ref":"#/properties/t/items/1"},"t":{"items":[{"type":"string"},{"type":"number"}]}}}`, `{"a":1}`, `{"a":"1"}`},
 		{"to what follows the items", `{"properties":{"a":{"$ref":"#/properties/t/additionalItems"},"t":{"items":[{}],"additionalItems":{"type":"number"}}}}`, `{"a":1}`, `{"a":"1"}`},
 		{"from a place that is visited first", `{"$ref":"#/x/t/items/0","x":{"t":{"items":[{"properties":{"a":{"items":[{"type":"number"}]}}}]},"u":{"allOf":[{"$ref":"#/x/t"}]}},
