@@ -312,7 +312,7 @@ func TestMalformedAdapters(t *testing.T) {
 	}
 }
 
-// A world reads a schema without "$schema" in the draft in which it is valid, and names it.
+// A world reads what older drafts wrote otherwise, completely.
 func TestSchemaOfAnotherDraft(t *testing.T) {
 	const point = `{"type":"object","properties":{"at":{"items":[{"type":"number"},{"type":"number"}]}},"required":["at"]}`
 	w := proxytest.World{
@@ -323,18 +323,17 @@ func TestSchemaOfAnotherDraft(t *testing.T) {
 		run := proxytest.NewPlatform(tb, w, nil).NewRun()
 		wantResult(t, call(t, run, "move", `{"at":[1,2]}`), proxy.SourceOdyssey, `{"ok":true}`)
 		if _, err := run.Client(nil).Do(t.Context(), "move", json.RawMessage(`{"at":[1,"2"]}`)); err == nil {
-			t.Error("arguments are not checked by the rules of draft 7")
+			t.Error("the list of items is not applied")
 		}
 	})
-	if failed != "" || strings.Count(output, "proxytest: not checked: ") != 1 ||
-		!strings.Contains(output, `"move": /0/input_schema/properties/at/items`) {
+	if failed != "" || strings.Contains(output, "proxytest: not checked: ") {
 		t.Errorf("failures %q, output\n%s", failed, output)
 	}
 }
 
 // A world takes schemas that can be checked only in part along, and names them.
 func TestUncheckedSchemas(t *testing.T) {
-	const pin = `{"type":"object","properties":{"pin":{"type":"string","pattern":"^(?=.*[0-9]).{8,}$"}},"required":["pin"]}`
+	const pin = `{"type":"object","properties":{"pin":{"type":"string","pattern":"^.(?=.*[0-9]).{7,}$"}},"required":["pin"]}`
 	w := proxytest.World{
 		Tools:     []schema.Tool{declare("set_pin", pin, pin), declare("ping", anyObject, "")},
 		Behaviors: map[string]proxytest.Behavior{"set_pin": proxytest.Canned(`{"pin":"x"}`)},
