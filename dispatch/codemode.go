@@ -69,7 +69,7 @@ func decodeEnvironment() (e envelope, err error) {
 		problems = append(problems, errors.New("PIPELINES_RUN_TOKEN (the token of the run) is not set"))
 	}
 	if len(problems) > 0 {
-		return e, &Error{Code: CodeEnvelope, Message: oneLine(problems)}
+		return e, &Error{Code: CodeEnvelope, Message: joined(problems)}
 	}
 	return e, nil
 }
@@ -150,7 +150,7 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 	}
 	h, problems := newHandler(agent, opts)
 	if len(problems) > 0 {
-		return fail(2, &Error{Code: CodeOptions, Message: oneLine(problems)})
+		return fail(2, &Error{Code: CodeOptions, Message: joined(problems)})
 	}
 	e, err := decodeEnvironment()
 	if err != nil {
@@ -178,9 +178,9 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 	return 0
 }
 
-// oneLine joins problems in an order that does not depend on how they were found.
-func oneLine(problems []error) string {
-	return strings.ReplaceAll(sortedJoin(problems).Error(), "\n", "; ")
+// joined returns problems on one line.
+func joined(problems []error) string {
+	return strings.ReplaceAll(errors.Join(problems...).Error(), "\n", "; ")
 }
 
 // deliver writes the answer to the file at path, by way of a second one beside it, or to stdout.

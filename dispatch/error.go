@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
@@ -101,10 +99,4 @@ func CodeOf(err error) Code {
 
 func envelopeError(format string, args ...any) error {
 	return &Error{Code: CodeEnvelope, Message: fmt.Sprintf(format, args...)}
-}
-
-// sortedJoin joins errors in an order that does not depend on how they were found.
-func sortedJoin(errs []error) error {
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
 }

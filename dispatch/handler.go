@@ -67,7 +67,7 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 	h, more := newHandler(agent, opts)
 	h.auth = auth
 	if problems = append(problems, more...); len(problems) > 0 {
-		return nil, &Error{Code: CodeOptions, Err: sortedJoin(problems)}
+		return nil, &Error{Code: CodeOptions, Err: errors.Join(problems...)}
 	}
 	return h, nil
 }
