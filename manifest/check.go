@@ -47,6 +47,7 @@ func (c *checker) check(index int, d *declaration) *tool {
 	}
 	command := c.command(d)
 	t.passthrough = c.envPassthrough(d.members["envPassthrough"])
+	c.lintNames(d.members["envPassthrough"])
 	if len(command) > 0 {
 		t.argv = append([]string{c.program(command[0])}, command[1:]...)
 	}

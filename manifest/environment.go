@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // baseEnvironment lists the variables that every tool gets if they are set and not empty. Without
@@ -17,24 +19,42 @@ func baseEnvironment(windows bool) []string {
 	return []string{"PATH", "HOME"}
 }
 
-// envPassthrough reads the allowlist. It trims the names, converts ASCII letters to upper case and
-// removes duplicates. A conversion of other letters could make a valid name of an invalid one.
+// envPassthrough reads the allowlist. It converts ASCII letters of the names to upper case, as the document
+// demands, and removes duplicates. A conversion of other letters could make a valid name of an invalid one.
 func (c *checker) envPassthrough(v json.RawMessage) []string {
 	var d distinct
 	c.strings("envPassthrough", v, func(j int, written string) {
-		name := upper(strings.Trim(written, " \t\r\n\v\f"))
+		name, place := upper(written), fmt.Sprintf("/envPassthrough/%d", j)
 		if envName(name) {
 			d.add(name)
 			return
 		}
-		place := fmt.Sprintf("/envPassthrough/%d", j)
-		if name == "" {
+		if strings.TrimSpace(name) == "" {
 			c.reject(place, "env_name_empty", "envPassthrough[%d]: empty name", j)
 		} else {
 			c.reject(place, "env_name_invalid", "envPassthrough[%d]: invalid name %q (must match [A-Z_][A-Z0-9_]*)", j, written)
 		}
 	})
 	return d.names
+}
+
+// lintNames warns of names in lower case, such as http_proxy, if only the variable of that name is set.
+func (c *checker) lintNames(v json.RawMessage) {
+	j := -1
+	for e := range rawjson.Elements(v) {
+		j++
+		written := rawjson.Unquote(e)
+		name := upper(written)
+		if _, set := c.options.LookupEnv(name); set || written == name || !envName(name) {
+			continue
+		}
+		if _, set := c.options.LookupEnv(written); set {
+			c.lint = append(c.lint, Problem{Tool: c.name, Code: "env_name_case",
+				Pointer: pointer(c.index, fmt.Sprintf("/envPassthrough/%d", j)),
+				Message: fmt.Sprintf("%senvPassthrough[%d] means %s, as the document demands, and only %s is set; set %s too",
+					at(c.index, c.name), j, name, written, name)})
+		}
+	}
 }
 
 // distinct keeps the first of equal names.

@@ -33,7 +33,7 @@ func TestEnvironment(t *testing.T) {
 		{"base only", parent, nil, []string{"PATH=/bin", "HOME=/home/x"}},
 		{"allowlist", parent, []string{"OAI_API_KEY", "NOT_SET"}, []string{"PATH=/bin", "HOME=/home/x", "OAI_API_KEY=sk-1"}},
 		{"set but empty", parent, []string{"OAI_BASE_URL"}, []string{"PATH=/bin", "HOME=/home/x", "OAI_BASE_URL="}},
-		{"normalized, once", parent, []string{"oai_api_key", "OAI_API_KEY", " Secret ", "_"},
+		{"normalized, once", parent, []string{"oai_api_key", "OAI_API_KEY", "Secret", "_"},
 			[]string{"PATH=/bin", "HOME=/home/x", "OAI_API_KEY=sk-1", "SECRET=s", "_=u"}},
 		{"lower case never passes", parent, []string{"http_proxy"}, []string{"PATH=/bin", "HOME=/home/x"}},
 		{"PATH listed", parent, []string{"path"}, []string{"HOME=/home/x", "PATH=/bin"}},
@@ -52,6 +52,20 @@ func TestEnvironment(t *testing.T) {
 				t.Errorf("the tool sees %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// A name in lower case means the one in upper case. Lint says so if only the other variable is set.
+func TestLintOfNamesInLowerCase(t *testing.T) {
+	parent := map[string]string{"http_proxy": "p", "https_proxy": "p", "HTTPS_PROXY": "p", "Mixed": ""}
+	m := load(t, &manifest.Options{LookupEnv: lookup(parent)},
+		tool("env").with("envPassthrough", []string{"http_proxy", "https_proxy", "no_proxy", "Mixed", "HOME"}))
+	var got []string
+	for _, p := range m.Lint() {
+		got = append(got, p.Code+" "+p.Pointer)
+	}
+	if want := []string{"env_name_case /tools/0/envPassthrough/0", "env_name_case /tools/0/envPassthrough/3"}; !slices.Equal(got, want) {
+		t.Errorf("lint %q", m.Lint())
 	}
 }
 

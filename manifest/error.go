@@ -170,6 +170,7 @@ func (e *Error) ToolResult() json.RawMessage {
 //
 //	unknown_member         the document does not define the member
 //	no_tools               the manifest declares no tools
+//	env_name_case          only the variable in lower case is set, which is not passed
 //	name_refused_by_models the APIs of models reject the name
 type Problem struct {
 	Tool    string `json:"tool,omitempty"` // the name of the tool; "" if it has none or the problem is not about a tool

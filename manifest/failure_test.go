@@ -75,6 +75,32 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// The error names what other languages print in place of JSON, and where, and fits the format.
+func TestOutputOfOtherLanguages(t *testing.T) {
+	for _, tt := range []struct {
+		format       manifest.OutputFormat
+		stdout, want string
+	}{
+		{manifest.SingleLineJSON, `{"score": NaN}`, "byte 10: NaN, which JSON does not have"},
+		{manifest.SingleLineJSON, `[1,-Infinity]`, "byte 4: Infinity, which JSON does not have"},
+		{manifest.SingleLineJSON, `{'a': 1}`, "byte 1: a single quote; JSON has double quotes"},
+		{manifest.SingleLineJSON, `{"a": True}`, "True of Python"},
+		{manifest.SingleLineJSON, "\xef\xbb\xbf{}", "byte 0: a byte order mark"},
+		{manifest.SingleLineJSON, "{\"a\":\"\xe9\"}", "not UTF-8"},
+		{manifest.SingleLineJSON, "Pattern: secret\n{}", "(byte 0); print exactly one line of JSON to stdout and everything else to stderr"},
+		{manifest.AnyJSON, "Pattern: secret\n{}", "(byte 0); print one JSON value to stdout and everything else to stderr"},
+	} {
+		file := filepath.Join(t.TempDir(), "output")
+		if err := os.WriteFile(file, []byte(tt.stdout), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, tool("show", file), nil, &manifest.Options{Output: tt.format})
+		if code(t, r.Err) != manifest.CodeBadResponse || !strings.Contains(r.Err.Error(), tt.want) || strings.Contains(r.Err.Error(), "secret") {
+			t.Errorf("%q: %v, want %s", tt.stdout, r.Err, tt.want)
+		}
+	}
+}
+
 // Neither the number of values nor the length of numbers is limited, except by MaxStdout.
 func TestLargeOutputIsValid(t *testing.T) {
 	options := &manifest.Options{MaxStdout: 2 << 20}

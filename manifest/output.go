@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -27,7 +28,7 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 				return nil, &Error{Code: CodeBadResponse, Message: "tool output is nested too deeply",
 					detail: "stdout " + e.Problem + "; print JSON of less depth, or set Options.Output to Text"}
 			}
-			position = fmt.Sprintf(" (byte %d)", e.Offset)
+			position = fmt.Sprintf(" (byte %d%s)", e.Offset, foreign(value[e.Offset:]))
 		}
 		return nil, f.reject("stdout is not valid JSON" + position)
 	}
@@ -38,12 +39,28 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 }
 
 func (f OutputFormat) reject(detail string) *Error {
-	const advice = "; print exactly one line of JSON to stdout and everything else to stderr, or set Options.Output"
-	want := "a single line of JSON"
+	want, advice := "a single line of JSON", "; print exactly one line of JSON to stdout and everything else to stderr, or set Options.Output"
 	if f == AnyJSON {
-		want = "JSON"
+		want, advice = "JSON", "; print one JSON value to stdout and everything else to stderr, or set Options.Output to Text"
 	}
 	return &Error{Code: CodeBadResponse, Message: "tool output is not " + want, detail: detail + advice}
+}
+
+// foreign names what other languages print where JSON is expected. It shows nothing else of an output.
+func foreign(rest []byte) string {
+	for _, w := range []struct{ begins, is string }{
+		{"NaN", "NaN, which JSON does not have"}, {"Infinity", "Infinity, which JSON does not have"},
+		{"True", "True of Python"}, {"False", "False of Python"},
+		{"None", "None of Python"}, {"'", "a single quote; JSON has double quotes"}, {"\ufeff", "a byte order mark"},
+	} {
+		if bytes.HasPrefix(rest, []byte(w.begins)) {
+			return ": " + w.is
+		}
+	}
+	if r, size := utf8.DecodeRune(rest); r == utf8.RuneError && size == 1 {
+		return ": not UTF-8"
+	}
+	return ""
 }
 
 // plainText returns printed text as valid UTF-8 without trailing line ends.

@@ -28,16 +28,17 @@ func programPath(declared string, windows bool) (clean, code, problem string) {
 	if clean == "tools" || strings.HasPrefix(clean, "tools/") {
 		clean = "./" + clean
 	}
+	inside := strings.HasPrefix(written, bin+"/")
 	switch {
+	case inside && !strings.HasPrefix(clean, bin+"/"):
+		return "", "program_escapes_bin",
+			fmt.Sprintf("command[0] escapes ./tools/bin after normalization (got %q -> %q)", declared, clean)
 	case clean == ".." || strings.HasPrefix(clean, "../"):
 		return "", "program_leads_upward",
 			fmt.Sprintf("command[0] must not start with '..' or escape tools/bin (got %q)", declared)
-	case !strings.HasPrefix(written, bin+"/"):
+	case !inside:
 		return "", "program_outside_bin", fmt.Sprintf("relative command[0] must start with ./tools/bin/ (got %q); "+
 			"put the program into that folder, or write its absolute path", declared)
-	case !strings.HasPrefix(clean, bin+"/"):
-		return "", "program_escapes_bin",
-			fmt.Sprintf("command[0] escapes ./tools/bin after normalization (got %q -> %q)", declared, clean)
 	}
 	if windows && path.Ext(clean) == "" {
 		clean += ".exe"

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -112,11 +114,36 @@ func (r *Registration) checkAuth(ps *problems, update bool) {
 	case value != "" && !httpcall.VisibleASCII(strings.NewReplacer(" ", "", "\t", "").Replace(value)):
 		ps.Add("auth_value_invalid", "/auth_header_value",
 			"has a character that is not allowed in a header; use visible ASCII")
+	case quoted(value) || quoted(credential(value)):
+		ps.Add("auth_value_invalid", "/auth_header_value",
+			"has quotation marks around it, which would be sent; they belong to a shell or an env file, so leave them out")
+	case placeholder.MatchString(credential(value)):
+		ps.Add("auth_value_invalid", "/auth_header_value",
+			"is a placeholder, such as the name of a variable, which nothing replaces; give the value itself")
+	case r.AuthHeader != "" && len(value) > len(r.AuthHeader) && value[len(r.AuthHeader)] == ':' &&
+		strings.EqualFold(value[:len(r.AuthHeader)], r.AuthHeader):
+		ps.Add("auth_value_invalid", "/auth_header_value",
+			"begins with the name of the header; give the value without the name and the colon")
 	case strings.EqualFold(r.AuthHeader, "Authorization") && value != "" && !strings.ContainsAny(value, " \t"):
 		ps.Add("auth_scheme_missing", "/auth_header_value",
 			`has no scheme, which the header Authorization needs; write "Bearer " before the token, `+
 				"or use the header X-API-Key")
 	}
+}
+
+// placeholder matches what stands for a value in scripts and templates.
+var placeholder = regexp.MustCompile(`^(\$\{.+\}|\$\(.+\)|\{\{.+\}\}|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|<.+>)$`)
+
+// credential returns the value of a header without its scheme.
+func credential(value string) string {
+	if _, after, ok := strings.Cut(value, " "); ok {
+		return strings.TrimSpace(after)
+	}
+	return value
+}
+
+func quoted(s string) bool {
+	return len(s) > 1 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0]
 }
 
 // checkTools adds the problems that packages schema and ledger find. It returns what package schema
@@ -200,6 +227,10 @@ func checkEndpoint(ps *problems, raw string) {
 	}
 	if !utf8.ValidString(raw) { // it would change in JSON
 		ps.Add("not_utf8", endpointPointer, "is not valid UTF-8; percent-encode other bytes")
+	}
+	if strings.ContainsFunc(raw, unicode.IsSpace) {
+		ps.Add("endpoint_url_invalid", endpointPointer, "has white space; leave it out, or write %%20 for a space in the path")
+		return
 	}
 	u, err := url.Parse(raw)
 	if err != nil {

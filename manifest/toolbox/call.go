@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -210,7 +212,13 @@ func (b *Toolbox) post(
 		return nil, b.failed(got.Status, failure)
 	}
 	response := bytes.Trim(got.Body, " \t\r\n")
+	if len(response) == 0 { // such as 204 No Content
+		return json.RawMessage("null"), nil
+	}
 	if err := rawjson.Check(response, rawjson.Limits{Mode: rawjson.Liberal}); err != nil {
+		if isText(got.Header.Get("Content-Type"), response) {
+			return rawjson.Quote(string(response)), nil
+		}
 		return nil, &Error{Code: CodeBadResponse, Status: got.Status, Err: malformed(err),
 			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that reason"}
 	}
@@ -219,6 +227,16 @@ func (b *Toolbox) post(
 			Message: "the webhook reported a failure; show Error.ToolResult to the model"}
 	}
 	return response, nil
+}
+
+// isText reports whether a body that is not JSON is a result of text, such as ok: its type is text/plain, or it
+// has none and does not begin as JSON or HTML does.
+func isText(contentType string, body []byte) bool {
+	if contentType == "" {
+		return strings.IndexByte(`{["<`, body[0]) < 0
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "text/plain"
 }
 
 // body writes the body of a call: definition, agent and arguments, each unchanged.

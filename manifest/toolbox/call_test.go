@@ -162,9 +162,14 @@ func TestAnswersOfExternalTools(t *testing.T) {
 		{"null", 200, `null`, "", `null`},
 		{"201", 201, `[1]`, "", `[1]`},
 		{"a failure as data", 200, `{"error":"tool_failed"}`, toolbox.CodeToolFailed, `{"error":"tool_failed"}`},
-		{"empty", 200, ``, toolbox.CodeBadResponse, `~"detail":"the tool ran, but its answer is not JSON`},
-		{"204", 204, ``, toolbox.CodeBadResponse, `~not JSON`},
-		{"text", 200, `hunter2`, toolbox.CodeBadResponse, `~not JSON`},
+		{"empty", 200, ``, "", `null`},
+		{"blank", 200, " \n", "", `null`},
+		{"204", 204, ``, "", `null`},
+		{"empty 202", 202, ``, "", `null`},
+		{"202", 202, `{"queued":true}`, "", `{"queued":true}`},
+		{"text", 200, "ok \xff\n", "", "ok \ufffd"},
+		{"a page", 200, `<html>hunter2`, toolbox.CodeBadResponse, `~not JSON`},
+		{"broken off", 200, `{"a":"hunter2`, toolbox.CodeBadResponse, `~"detail":"the tool ran, but its answer is not JSON`},
 		{"two values", 200, `{} {}`, toolbox.CodeBadResponse, `~not JSON`},
 		{"too large", 200, big, toolbox.CodeResponseTooLarge, `~more than 1048576 bytes`},
 		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, "not_found",
@@ -196,6 +201,25 @@ func TestAnswersOfExternalTools(t *testing.T) {
 				t.Errorf("%d requests", calls)
 			}
 		})
+	}
+}
+
+// The type of a response that is not JSON decides whether it is a result.
+func TestTypesOfAnswers(t *testing.T) {
+	for contentType, want := range map[string]string{
+		"text/plain; charset=utf-8": `"{ok"`, "TEXT/PLAIN": `"{ok"`,
+		"application/json": "", "text/html": "", "application/problem+json": "", "a/b/c": "",
+	} {
+		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			_, _ = io.WriteString(w, "{ok")
+		}))
+		box := parse(t, `[{"name":"check","url":"`+site.URL+`"}]`, options(nil))
+		result, err := box.Call(t.Context(), "check", nil)
+		if string(result) != want || want == "" && toolbox.CodeOf(err) != toolbox.CodeBadResponse {
+			t.Errorf("%s: %s, %v", contentType, result, err)
+		}
+		site.Close()
 	}
 }
 

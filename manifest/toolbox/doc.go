@@ -59,7 +59,8 @@
 // They are the model's arguments, without defaults.
 //
 // The toolbox follows at most three redirects, if they keep host and method. A response with status
-// 2xx must be one JSON value of at most 1 MiB; a request body has at most 1 MiB too. Calls are
+// 2xx must be one JSON value of at most 1 MiB; a request body has at most 1 MiB too. An empty response is
+// null, and a text that is not JSON is a string if its Content-Type is text/plain or missing. Calls are
 // never retried.
 //
 // # Details

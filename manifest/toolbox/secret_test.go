@@ -48,7 +48,8 @@ func TestServerThatRepeatsTheSecret(t *testing.T) {
 			result, err := box.Call(t.Context(), "t", nil)
 			server.Close()
 			if err == nil {
-				if string(result) != body {
+				var text string // the model reads what the tool said unchanged
+				if string(result) != body && (json.Unmarshal(result, &text) != nil || text != body) {
 					t.Errorf("%s: the result is %s", body, result)
 				}
 				continue
