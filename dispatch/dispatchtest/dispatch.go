@@ -261,7 +261,7 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 		result := p.play(testrun.With(ctx, nil)) // an agent may call Dispatch
 		return result, p.userErr
 	}
-	s, err := newPlayer(target, task, nil)
+	s, err := newPlayer(testrun.HostFrom(ctx), target, task, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 // comment.
 func Run(t testing.TB, target Target, task Task) *Result {
 	t.Helper()
-	s, err := newPlayer(target, task, testkit.Output(t))
+	s, err := newPlayer(nil, target, task, testkit.Output(t))
 	if err != nil {
 		t.Fatal(err)
 	}

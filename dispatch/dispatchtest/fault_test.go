@@ -16,7 +16,7 @@ func TestFaultsOfAgents(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {
 			row.Run(t, `{"final_response":"Done."}`, func(ctx context.Context, p faulttest.Peer) {
-				s, err := newPlayer(Target{URL: p.URL, AuthValue: "Bearer hunter2", RunTimeout: 30 * time.Minute}, Task{}, nil)
+				s, err := newPlayer(nil, Target{URL: p.URL, AuthValue: "Bearer hunter2", RunTimeout: 30 * time.Minute}, Task{}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -19,8 +19,8 @@ type player struct {
 	follow func(*Result)
 }
 
-func newPlayer(target Target, task Task, output io.Writer) (*player, error) {
-	s, err := testrun.New(testrun.Target(target), testrun.Task{
+func newPlayer(host *testrun.Host, target Target, task Task, output io.Writer) (*player, error) {
+	s, err := host.New(testrun.Target(target), testrun.Task{
 		ID: task.ID, AgentID: task.AgentID, Input: task.Input, World: task.World, Platform: task.Platform,
 		MaxTurns: task.Conversation.maxTurns(), ProxyURL: task.ProxyURL, WrapProxy: task.WrapProxy,
 	}, output)

@@ -31,6 +31,7 @@ type runner struct {
 	cases  []Case
 	e      *Experiment
 	begun  time.Time
+	host   *testrun.Host
 	file   *results // nil if nothing is written
 	stop   context.CancelCauseFunc
 	spent  spending
@@ -162,7 +163,8 @@ func (o *Options) trialsOf(c *Case) int {
 // begin returns the context of the trials.
 func (r *runner) begin(ctx context.Context) context.Context {
 	ctx, r.stop = context.WithCancelCause(ctx)
-	return ctx
+	r.host = testrun.NewHost()
+	return r.host.With(ctx)
 }
 
 // runAll runs all trials.
@@ -255,6 +257,7 @@ func (r *runner) store(t *Trial) {
 // finish returns the experiment.
 func (r *runner) finish() (*Experiment, error) {
 	r.stop(nil)
+	r.host.Close()
 	if r.file != nil {
 		if err := errors.Join(r.err, r.file.close()); err != nil {
 			return nil, err

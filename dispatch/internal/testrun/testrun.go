@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -69,6 +68,7 @@ type Setup struct {
 	Run       *proxytest.Run
 	Witness   *Witness
 	ProxyURL  string
+	host      *Host // nil if the run serves itself
 	closers   []func()
 
 	// Edit changes a dispatch before it is sent, if it is not nil. It returns the body.
@@ -85,7 +85,12 @@ func From(ctx context.Context) *Setup { return runctx.From[*Setup](ctx) }
 // New prepares a run. What the run logs is written to output, unless output is nil. Errors are
 // mistakes of the caller, all that were found, or failures to listen on loopback.
 func New(target Target, task Task, output io.Writer) (*Setup, error) {
-	s := &Setup{Target: target, Task: task, URL: target.URL, Witness: &Witness{output: output}}
+	return (*Host)(nil).New(target, task, output)
+}
+
+// New is [New] for a run that the host serves. The host may be nil.
+func (h *Host) New(target Target, task Task, output io.Writer) (*Setup, error) {
+	s := &Setup{Target: target, Task: task, URL: target.URL, Witness: &Witness{output: output}, host: h}
 	err := s.check()
 	if err == nil && len(target.Command) > 0 {
 		if err = s.onLoopback(); err == nil {
@@ -285,22 +290,30 @@ func (s *Setup) onLoopback() error {
 		}
 	}
 	s.ProxyURL = base + s.Run.Path
+	if s.host != nil {
+		s.connect(s.host.transport)
+		return nil
+	}
 	transport := httpcall.NewTransport()
 	s.closers = append(s.closers, transport.CloseIdleConnections)
 	s.connect(transport)
 	return nil
 }
 
-// serve serves a handler on a free port until the setup is closed.
+// serve serves a handler until the setup is closed: on the port of the host, or on a free one.
 func (s *Setup) serve(handler http.Handler) (base string, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("dispatchtest: %w", err)
+	if s.host != nil {
+		base, end, err := s.host.serve(handler)
+		if err == nil {
+			s.closers = append(s.closers, end)
+		}
+		return base, err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with Close
-	s.closers = append(s.closers, func() { _ = server.Close() })
-	return "http://" + listener.Addr().String(), nil
+	base, server, err := listen(handler)
+	if err == nil {
+		s.closers = append(s.closers, func() { _ = server.Close() })
+	}
+	return base, err
 }
 
 // connect sets the caller of the agent.
