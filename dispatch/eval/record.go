@@ -171,12 +171,28 @@ func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
 	}
 	r.Fingerprint = &f
 	if t.Result != nil {
-		if r.Result, err = rawjson.Encode(t.Result); err != nil {
+		if r.Result, err = rawjson.Encode(once(t.Result)); err != nil {
 			return nil, fmt.Errorf("eval: %s, trial %d: the result cannot be written: %w", t.ID, t.Number, err)
 		}
 		r.Result = hide(r.Result, secrets)
 	}
 	return encodeLine(r)
+}
+
+// once returns a result without what its last turn has too.
+func once(result *dispatchtest.Result) *dispatchtest.Result {
+	stored := *result
+	if len(stored.Turns) > 0 {
+		stored.Dispatch, stored.FinalResponse = dispatchtest.Exchange{}, ""
+	}
+	return &stored
+}
+
+// complete adds what [once] has left out. Files of older versions have it.
+func complete(result *dispatchtest.Result) {
+	if n := len(result.Turns); n > 0 && rawjson.IsNull(result.Dispatch.Request) {
+		result.Dispatch, result.FinalResponse = result.Turns[n-1].Exchange, result.Turns[n-1].FinalResponse
+	}
 }
 
 // hide returns JSON without the secrets in its strings. Names of members that consist of lower-case
@@ -328,6 +344,7 @@ func (t *Trial) graded() (*dispatchtest.Result, []Mismatch, error) {
 	if err := rawjson.DecodeOwn(r.Result, result); err != nil {
 		return nil, nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
 	}
+	complete(result)
 	if t.differ != nil { // it was graded again
 		r.Mismatches = t.differ
 	}

@@ -122,6 +122,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 			opts.Trials, text.Plural(len(h.Cases), "case"), maxTogether)
 		return nil, problems.err()
 	}
+	r.e.Trials = make([]Trial, 0, len(h.Cases)*opts.Trials)
 	for _, c := range cases {
 		if _, is := h.Cases[c.ID]; !is {
 			continue

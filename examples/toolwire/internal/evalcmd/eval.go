@@ -74,6 +74,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -267,7 +268,17 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	progress := newProgress(stderr, os.Getenv, plan.Trials+plan.Skipped, o.Trials)
 	progress.all = o.verbose
 	o.OnTrial = progress.trial
-	set, err := eval.Run(ctx, o.agent.Target, cases, &o.Options)
+	opts := o.Options
+	if opts.ResultsFile == "" && plan.Trials > mostInMemory {
+		if folder, err := os.MkdirTemp("", "toolwire-eval-*"); err == nil {
+			defer func() { _ = os.RemoveAll(folder) }()
+			opts.ResultsFile = filepath.Join(folder, "results.jsonl")
+		}
+	}
+	set, err := eval.Run(ctx, o.agent.Target, cases, &opts)
+	if errors.Is(err, errors.ErrUnsupported) && o.ResultsFile == "" { // this system has no locks of files
+		set, err = eval.Run(ctx, o.agent.Target, cases, &o.Options)
+	}
 	progress.end()
 	if err != nil {
 		return nil, err
@@ -286,6 +297,10 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	err = set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv))
 	return set, errors.Join(err, reports.write(set, o.before))
 }
+
+// mostInMemory is from how many trials on their results are in a temporary file while the command runs: of
+// 30,000 trials they need 200 MB.
+const mostInMemory = 2000
 
 // elsewhere reports whether an endpoint is not on this machine's loopback.
 func elsewhere(endpoint string) bool {
