@@ -171,6 +171,14 @@ var declarationRows = []row{
 	{"schema.Import", "nested", 200, over(between(`[{"name":"t","input_schema":{"type":"object","properties":{`, numbered(`"p%d":{"type":"object","properties":{"a":{"items":{"type":"string"}}}}`),
 		"}}}]"), checkTools(nil))},
 	{"schema.Compile", "one list", 300, over(between(`{"enum":[`, numbered(`"v%d"`), "]}"), compile)},
+	{"schema.Compile", "old forms", 100, over(between(`{"properties":{`, numbered(`"p%d":{"$id":"#p%d","items":[{"minimum":0,"exclusiveMinimum":true,"title":1}],"required":true}`), "}}"), compile)},
+	{"schema.Compile", "two lists", 60, over(func(n int) string {
+		return `{"allOf":[` + list(n, numbered(`{"$ref":"#/definitions/p%d/items/0"},{"$ref":"#p%d"}`)) + `],"definitions":{` + list(n, numbered(`"p%d":{"id":"#p%d","items":[{}]}`)) + `}}`
+	}, compile)},
+	{"schema.Compile", "unmatched", 100, over(between(`{"allOf":[`, numbered(`{"$ref":"#/components/p%d/items/0","pattern":"^(?!a)(?=%d)","$id":"%d"}`), `]}`), compile)},
+	{"schema.Compile", "nested", 7, over(func(n int) string {
+		return strings.Repeat(`{"items":[`, n) + `{"$ref":"#` + strings.Repeat("/items/0", n-1) + `"}` + strings.Repeat(`]}`, n)
+	}, compile)},
 	{"schema.Compile", "distinct", 200, over(between(`{"properties":{`, numbered(`"p%d":{"type":"string"}`), "}}"), compile)},
 	{"schema.Lint", "unmatched", 4000, adapter(func(n int) string { return `"field_map":{` + list(n, numbered(`"f%d":"$.["`)) + "}" },
 		func(int) *ledger.Schema {
