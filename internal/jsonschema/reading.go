@@ -2,6 +2,7 @@ package jsonschema
 
 import (
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -152,15 +153,15 @@ func (r *reading) dialect(obj map[string]any, s *spot) {
 		return
 	}
 	named, isText := v.(string)
-	_, resource := obj["$id"].(string)
-	_, old := obj["id"].(string)
-	switch draft := draftOf(named); {
-	case s.at != "" && !resource && !old:
+	draft := draftOf(named)
+	if draft == 0 && isText && r.c.hasResource(named) {
+		draft = custom
+	}
+	switch resource := idOf(obj, draft) != ""; {
+	case s.at != "" && !resource:
 		delete(obj, "$schema")
-	case draft > 0:
+	case draft != 0:
 		s.draft = draft
-	case isText && r.c.hasResource(named):
-		s.draft = custom
 	case isText && named == "":
 		delete(obj, "$schema")
 		r.note(s.at+"/$schema", "old_form", "is empty and read as absent; leave it out")
@@ -186,21 +187,29 @@ func (r *reading) nulls(obj map[string]any, s spot) {
 func (r *reading) identity(obj map[string]any, s *spot) {
 	if s.draft == 0 {
 		r.oldIdentity(obj, *s)
+		r.anchor(obj, *s)
 	}
-	key := "$id"
-	if s.draft == 4 {
-		key = "id"
-	}
-	id, ok := obj[key].(string)
-	if _, beside := obj["$ref"]; !ok || beside && s.draft > 0 && s.draft < 2019 {
-		return
-	}
-	if id, _, _ = strings.Cut(id, "#"); id == "" {
+	id := idOf(obj, s.draft)
+	if id == "" {
 		return
 	}
 	s.resource, s.base = s.at, joined(s.base, id)
 	r.ids[s.base] = true
 	r.nestedIDs = r.nestedIDs || s.at != ""
+}
+
+// idOf returns the id that a schema has in a draft, without a fragment, or "".
+func idOf(obj map[string]any, draft int) string {
+	key := "$id"
+	if draft == 4 {
+		key = "id"
+	}
+	if _, beside := obj["$ref"]; beside && draft > 0 && draft < 2019 {
+		return ""
+	}
+	id, _ := obj[key].(string)
+	id, _, _ = strings.Cut(id, "#")
+	return id
 }
 
 func (r *reading) oldIdentity(obj map[string]any, s spot) {
@@ -230,6 +239,28 @@ func (r *reading) oldIdentity(obj map[string]any, s spot) {
 			r.note(s.at+"/"+key, "old_form", "is the id of another schema in the document and is ignored; leave it out")
 		}
 	}
+}
+
+// anchorName is what draft 2020-12 allows as the name of a place.
+var anchorName = regexp.MustCompile(`^[A-Za-z_][-A-Za-z0-9._]*$`)
+
+// anchor leaves out a name that is none in draft 2020-12, or that another place has.
+func (r *reading) anchor(obj map[string]any, s spot) {
+	v, ok := obj["$anchor"]
+	if !ok {
+		return
+	}
+	if id, _ := obj["$id"].(string); id != "" {
+		s.resource = s.at
+	}
+	anchor, _ := v.(string)
+	at := place{s.resource, "#" + anchor}
+	if _, taken := r.anchors[at]; !taken && anchorName.MatchString(anchor) {
+		r.anchors[at] = s.at
+		return
+	}
+	delete(obj, "$anchor")
+	r.note(s.at+"/$anchor", "old_form", "is not a name of this place alone and is ignored; write a different name")
 }
 
 func isURI(id string) bool {
