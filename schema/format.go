@@ -26,7 +26,7 @@ const (
 	OpenAIChat Format = "openai_chat"
 	// OpenAIResponses is the flat format of OpenAI's Responses API: type, name, description,
 	// parameters, strict. Import also reads params_json_schema and strict_json_schema of the OpenAI
-	// Agents SDK. Export writes an array.
+	// Agents SDK, and function declarations of Gemini. Export writes an array.
 	OpenAIResponses Format = "openai_responses"
 	// Anthropic is the format of the Messages API: name, description, input_schema, cache_control
 	// and others. Export writes an array.
@@ -69,7 +69,7 @@ func dialectOf(f Format) (dialect, bool) {
 		return dialect{title: "OpenAI's Chat Completions", wrapper: "function", schema: []string{"parameters"},
 			optional: true, own: []string{"strict"}}, true
 	case OpenAIResponses:
-		return dialect{title: "OpenAI's Responses API", schema: []string{"parameters", "params_json_schema"}, optional: true,
+		return dialect{title: "OpenAI's Responses API", schema: []string{"parameters", "params_json_schema", "parametersJsonSchema"}, optional: true,
 			own: []string{"strict"}}, true
 	case Anthropic:
 		return dialect{title: "Anthropic's Messages API", schema: []string{"input_schema"}, custom: true,
@@ -99,17 +99,19 @@ func dialectOf(f Format) (dialect, bool) {
 // entries; otherwise it reads that format only. It returns the format even if entries cannot be
 // read.
 //
-// The list may stand alone or be the member tools, tools_schema or results of an object. An MCP
-// list may be in a JSON-RPC response. With f set to [Platform] the list must stand alone or be
+// The list may stand alone or be the member tools, tools_schema, results or functions of an object, which may be
+// the member result of a JSON-RPC response or toolConfig. It may be an object with the tools by name, and have
+// lists of functionDeclarations of Gemini as entries. With f set to [Platform] the list must stand alone or be
 // tools_schema, as the platform requires. OpenAI's two formats may be mixed if f is one of them.
 //
-// Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. A
+// Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. Only types of
+// Gemini in upper case, such as "STRING", are written in lower case, since no other reader knows them. A
 // Bedrock list may contain auth, which may be a secret; [Lint] warns about it.
 //
 // The error is an [*Error] with CodeInvalid and everything that cannot be read: entries that are
-// not objects, members of the wrong type, members that set one thing twice or use a name of the
-// platform, and tools without a schema, which are built into a provider or take free text. Entries
-// of the format Platform are always read; [Validate] reports what the platform would reject.
+// not objects or have no name, members of the wrong type, members that set one thing twice or use a name of the
+// platform, and tools without a schema, which are built into a provider or take free text. With this error,
+// Import returns the tools of the other entries. Entries of the format Platform are always read; [Validate] reports what the platform would reject.
 func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	if f == Platform {
 		tools, err = readPlatform(data)
@@ -149,7 +151,7 @@ func readEntries(entries []json.RawMessage, f Format) ([]Tool, error) {
 	if f == OpenAIChat {
 		flat, _ = dialectOf(OpenAIResponses)
 	}
-	tools := make([]Tool, len(entries))
+	tools := make([]Tool, 0, len(entries))
 	var all []Problem
 	for i, entry := range entries {
 		of := flat
@@ -157,13 +159,12 @@ func readEntries(entries []json.RawMessage, f Format) ([]Tool, error) {
 			of = nested
 		}
 		ps := problemsAt(element(i), "")
-		tools[i] = of.read(ps, entry)
+		if t := of.read(ps, entry); len(ps.list) == 0 {
+			tools = append(tools, t)
+		}
 		all = append(all, ps.list...)
 	}
-	if err := invalid(all); err != nil {
-		return nil, err
-	}
-	return tools, nil
+	return tools, invalid(all)
 }
 
 // readPlatform reads a list as the platform does: {"tools_schema": [...]}, where it ignores other
@@ -209,6 +210,12 @@ type toolList struct {
 	holder  []ledger.Member // members of the object around the list, if there is one
 }
 
+// Members that hold a list of tools, and those that hold an object with such a member.
+var (
+	listNames = []string{"tools_schema", "tools", "results", "functions", "functionDeclarations", "function_declarations"}
+	holders   = []string{"result", "toolConfig", "tool_config"}
+)
+
 // findList finds the list: the document itself or a member of it.
 func findList(data []byte) (toolList, error) {
 	doc, err := readDocument(data)
@@ -216,19 +223,18 @@ func findList(data []byte) (toolList, error) {
 		return toolList{}, err
 	}
 	holder := membersOf(doc)
-	if result := member(holder, "result"); rawjson.Kind(result) == '{' { // a JSON-RPC response
-		holder = append(membersOf(result), holder...)
-	}
-	list := doc
-	if rawjson.Kind(doc) == '{' {
-		list = nil
-		for _, name := range []string{"tools_schema", "tools", "results"} {
-			if value := member(holder, name); rawjson.Kind(value) == '[' && list == nil {
-				list = value
-			}
+	for _, name := range holders {
+		if inner := member(holder, name); rawjson.Kind(inner) == '{' {
+			holder = append(membersOf(inner), holder...)
 		}
 	}
-	if rawjson.Kind(list) != '[' {
+	entries, ok := entriesOf(doc)
+	for _, name := range listNames {
+		if !ok {
+			entries, ok = entriesOf(member(holder, name))
+		}
+	}
+	if !ok {
 		return toolList{}, oneProblem("not_list", "", "has no tool list; a list is expected, alone or as the member "+
 			"tools of an object")
 	}
@@ -236,7 +242,49 @@ func findList(data []byte) (toolList, error) {
 		return toolList{}, oneProblem("list_incomplete", "/nextCursor",
 			"means that the list has more pages; join them into one list first")
 	}
-	return toolList{slices.Collect(rawjson.Elements(list)), holder}, nil
+	return toolList{entries, holder}, nil
+}
+
+// entriesOf returns the entries of a list, with those of the lists of function declarations in it, or of an object
+// with tools by their names.
+func entriesOf(list json.RawMessage) (entries []json.RawMessage, ok bool) {
+	if rawjson.Kind(list) != '[' {
+		return entriesByName(membersOf(list))
+	}
+	for entry := range rawjson.Elements(list) {
+		inner := member(membersOf(entry), "functionDeclarations")
+		if inner == nil {
+			inner = member(membersOf(entry), "function_declarations")
+		}
+		if rawjson.Kind(inner) == '[' {
+			entries = slices.AppendSeq(entries, rawjson.Elements(inner))
+		} else {
+			entries = append(entries, entry)
+		}
+	}
+	return entries, true
+}
+
+// entriesByName returns the entries of an object whose members are all tools, one of them with a schema.
+func entriesByName(tools []ledger.Member) (entries []json.RawMessage, ok bool) {
+	for _, tool := range tools {
+		list := membersOf(tool.Value)
+		f, _ := recognizeEntry(list)
+		ok = ok || f != ""
+		switch {
+		case f == "" && member(list, "description") == nil && !isBuiltIn(list):
+			return nil, false
+		case member(list, "name") == nil && member(list, "function") == nil && member(list, "toolSpec") == nil:
+			w := new(rawjson.Object)
+			w.PutText("name", tool.Name)
+			for _, m := range list {
+				w.Put(m.Name, m.Value)
+			}
+			tool.Value = w.Bytes()
+		}
+		entries = append(entries, tool.Value)
+	}
+	return entries, ok
 }
 
 // read reads one entry.
@@ -263,6 +311,10 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 	ps.tool = text.Cut(rawjson.Unquote(member(list, "name")), 128)
 	for _, m := range list {
 		d.take(ps, at, &t, extra, m)
+	}
+	if t.Name == "" && !ps.has(at+"/name") && !isBuiltIn(list) {
+		ps.add("name_missing", at+"/name", "is required and must not be empty; leave entries out that are no tools, such as "+
+			"marks of a cache and tools that a provider runs")
 	}
 	if t.InputSchema == nil {
 		builtIn := rawjson.Unquote(member(list, "type"))
@@ -314,9 +366,44 @@ func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json
 	if rawjson.Kind(value) == 'n' {
 		return
 	}
+	if rawjson.Unquote(rawjson.Member(value, "type")) == "OBJECT" {
+		value = lowerTypes(value)
+	}
 	if *into != nil {
 		ps.add("member_clash", at+"/"+m.Name, "is a second schema for the same thing; keep one of them")
 		return
 	}
 	*into = value
+}
+
+// lowerTypes returns a schema of Gemini with the types of JSON Schema.
+func lowerTypes(schema json.RawMessage) json.RawMessage {
+	if rawjson.Kind(schema) != '{' {
+		return schema
+	}
+	w := new(rawjson.Object)
+	for name, value := range rawjson.Members(schema) {
+		switch name {
+		case "type":
+			if text := rawjson.Unquote(value); text != "" {
+				value = rawjson.Quote(strings.ToLower(text))
+			}
+		case "properties":
+			inner := new(rawjson.Object)
+			for name, property := range rawjson.Members(value) {
+				inner.Put(name, lowerTypes(property))
+			}
+			value = inner.Bytes()
+		case "items", "additionalProperties":
+			value = lowerTypes(value)
+		case "anyOf":
+			var branches []json.RawMessage
+			for branch := range rawjson.Elements(value) {
+				branches = append(branches, lowerTypes(branch))
+			}
+			value = rawjson.Array(branches)
+		}
+		w.Put(name, value)
+	}
+	return w.Bytes()
 }

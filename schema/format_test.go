@@ -330,6 +330,90 @@ func TestImportReadsWhatLangChainConvertsTo(t *testing.T) {
 	}
 }
 
+// Tools that a provider runs, and marks in a list, cost themselves.
+func TestImportReadsPieceByPiece(t *testing.T) {
+	const anthropic, chat = `{"name":"a","input_schema":{"type":"object"}}`, `{"type":"function","function":{"name":"a"}}`
+	for _, test := range []struct{ doc, want, problems string }{
+		{`[` + anthropic + `,{"type":"web_search_20250305","name":"web_search","max_uses":5}]`, "anthropic a", "built_in /1/type"},
+		{`[` + anthropic + `,{"type":"mcp_toolset","mcp_server_name":"x"},{"type":"bash_20250124","name":"bash"}]`, "anthropic a",
+			"built_in /1/type\nbuilt_in /2/type"},
+		{`[{"type":"web_search_20250305","name":"web_search"}]`, "anthropic", "built_in /0/type"},
+		{`[{"type":"mcp_toolset","mcp_server_name":"x"}]`, "anthropic", "built_in /0/type"},
+		{`[{"type":"file_search","vector_store_ids":["x"]}]`, "openai_responses", "built_in /0/type"},
+		{`[{"type":"web_search"},{"name":"a","parameters":{}}]`, "openai_responses a", "built_in /0/type"},
+		{`[{"type":"web_search"},` + chat + `,{"cache_control":{"type":"ephemeral"}}]`, "openai_chat a", "built_in /0/type\nname_missing /2/name"},
+		{`{"toolConfig":{"tools":[{"toolSpec":{"name":"a","description":"d","inputSchema":{"json":{}}}},{"cachePoint":{"type":"default"}}]}}`,
+			"strands a", "name_missing /1/name"},
+		{`[{"functionDeclarations":[{"name":"a","parameters":{"type":"OBJECT"}}]},{"googleSearch":{}}]`, "openai_responses a", "name_missing /1/name"},
+		{`{"tools":[{"name":"b","inputSchema":7},{"name":"a","inputSchema":{}},{"description":"d","inputSchema":{}}]}`, "mcp b a", "name_missing /2/name"},
+	} {
+		tools, f, err := schema.Import([]byte(test.doc), "")
+		got := string(f)
+		for _, tool := range tools {
+			got += " " + tool.Name
+		}
+		if got != test.want || found(t, err) != test.problems {
+			t.Errorf("%s: %s, %s; want %s, %s", test.doc, got, found(t, err), test.want, test.problems)
+		}
+	}
+}
+
+// Lists come in requests, by name, and as lists of declarations.
+func TestImportFindsLists(t *testing.T) {
+	for _, doc := range []string{
+		`{"model":"m","functions":[{"name":"a","description":"d","parameters":{"type":"object"}},{"name":"b","parameters":{}}]}`,
+		`{"functionDeclarations":[{"name":"a","description":"d","parameters":{"type":"object"}},{"name":"b","parameters":{}}]}`,
+		`{"contents":[],"tools":[{"function_declarations":[{"name":"a","description":"d","parameters":{"type":"object"}}]},{"functionDeclarations":[{"name":"b"}]}]}`,
+		`{"tool_config":{"tools":[{"toolSpec":{"name":"a","description":"d","inputSchema":{"json":{"type":"object"}}}},{"toolSpec":{"name":"b"}}]}}`,
+		`{"a":{"description":"d","parameters":{"type":"object"}},"b":{"description":""}}`,
+		`{"tools":{"a":{"description":"d","inputSchema":{"type":"object"}},"b":{"inputSchema":{}}},"model":"m"}`,
+		`{"one":{"type":"function","function":{"name":"a","description":"d","parameters":{"type":"object"}}},"two":{"function":{"name":"b"}}}`,
+		`{"x":{"name":"a","description":"d","input_schema":{"type":"object"}},"b":{"input_schema":{}}}`,
+	} {
+		tools, _, err := schema.Import([]byte(doc), "")
+		if err != nil || len(tools) != 2 || tools[0].Name != "a" || tools[0].Description != "d" || tools[1].Name != "b" ||
+			string(tools[0].InputSchema) != `{"type":"object"}` {
+			t.Errorf("%s: %+v, %v", doc, tools, err)
+		}
+	}
+	for _, doc := range []string{`{}`, `{"type":"object","properties":{"parameters":{}}}`, `{"properties":{"a":{"type":"string"}}}`,
+		`{"name":"a","input_schema":{}}`, `{"a":{"description":"d"}}`, `{"mcpServers":{"x":{"command":"y"}},"n":1}`, `"tools"`} {
+		if tools, _, err := schema.Import([]byte(doc), ""); len(tools) > 0 || found(t, err) != "not_list " {
+			t.Errorf("%s: %+v, %v", doc, tools, err)
+		}
+	}
+}
+
+func TestImportReadsTypesOfGemini(t *testing.T) {
+	tools, _, err := schema.Import([]byte(`[{"name":"a","description":"d","parameters":{"type":"OBJECT","properties":{
+		"type":{"type":"STRING","enum":["STRING"],"default":"STRING"},"list":{"type":"ARRAY","items":{"type":"INTEGER"}},
+		"either":{"anyOf":[{"type":"NUMBER"},{"type":"BOOLEAN"}]}},"required":["type"]}}]`), "")
+	const want = `{"type":"object","properties":{"type":{"type":"string","enum":["STRING"],"default":"STRING"},"list":{"type":"array",` +
+		`"items":{"type":"integer"}},"either":{"anyOf":[{"type":"number"},{"type":"boolean"}]}},"required":["type"]}`
+	if err != nil || string(tools[0].InputSchema) != want {
+		t.Errorf("%+v, %v", tools, err)
+	}
+	if _, err := schema.Validate(t.Context(), tools, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// The advice for a list of another SDK names the format.
+func TestAdviceNamesTheFormat(t *testing.T) {
+	for entry, format := range map[string]string{
+		`{"type":"function","function":{"name":"a"}}`: "openai_chat", `{"name":"a","inputSchema":{}}`: "mcp",
+		`{"name":"a","parameters":{}}`: "openai_responses", `{"toolSpec":{}}`: "strands", `{"name":"a","args_schema":{}}`: "langchain",
+	} {
+		tools, _, err := schema.Import([]byte(`{"tools_schema":[`+entry+`]}`), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := schema.Validate(t.Context(), tools, nil); err == nil || !strings.Contains(err.Error(), "and the format "+format) {
+			t.Errorf("%s: %v", entry, err)
+		}
+	}
+}
+
 func TestRecognize(t *testing.T) {
 	for _, test := range []struct {
 		doc  string

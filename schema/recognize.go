@@ -21,10 +21,18 @@ func recognize(list toolList) (Format, error) {
 		return Bedrock, nil
 	}
 	var sure, likely []Format
+	var builtIn Format // of a tool of the provider
 	for _, entry := range list.entries {
-		f, isSure := recognizeEntry(membersOf(entry))
+		members := membersOf(entry)
+		f, isSure := recognizeEntry(members)
 		switch {
 		case f == "":
+			if isBuiltIn(members) && builtIn != Anthropic {
+				builtIn = OpenAIResponses
+				if member(members, "name") != nil || member(members, "mcp_server_name") != nil {
+					builtIn = Anthropic
+				}
+			}
 		case isSure && !slices.Contains(sure, f):
 			sure = append(sure, f)
 		case !isSure && !slices.Contains(likely, f):
@@ -42,8 +50,12 @@ func recognize(list toolList) (Format, error) {
 			}
 		}
 		return sure[0], nil
+	case len(likely) == 1 && likely[0] == Platform && builtIn != "":
+		return Anthropic, nil // the platform has no tools without a schema
 	case len(likely) == 1:
 		return likely[0], nil
+	case builtIn != "":
+		return builtIn, nil
 	case len(list.entries) == 0:
 		return Platform, nil
 	}
@@ -87,6 +99,13 @@ func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 		return OpenAIResponses, false
 	}
 	return "", false
+}
+
+// isBuiltIn reports whether an entry without a schema is a tool that a provider has built in or that takes free
+// text.
+func isBuiltIn(list []ledger.Member) bool {
+	kind := rawjson.Unquote(member(list, "type"))
+	return kind != "" && kind != "function"
 }
 
 // sameSchemaMember reports whether an entry that is likely of one format can be of another.

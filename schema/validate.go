@@ -168,7 +168,11 @@ func otherSpelling(extra []ledger.Member) string {
 	for _, m := range extra {
 		switch m.Name {
 		case "parameters", "inputSchema", "args_schema", "params_json_schema", "schema", "function", "toolSpec":
-			return "; this entry has " + strconv.Quote(m.Name) + " as another SDK prints it: read the list with Import"
+			advice := "; this entry has " + strconv.Quote(m.Name) + " as another SDK prints it: read the list with Import"
+			if f, _ := recognizeEntry(extra); f != "" && f != Platform {
+				advice += " and the format " + string(f)
+			}
+			return advice
 		}
 	}
 	return ""
