@@ -55,7 +55,7 @@ type Result struct {
 // [Manifest.CallForModel] for calls of a model, and [Manifest.Do] for exit status and stderr.
 //
 // The error is an [*Error]. Its code is CodeToolFailed if the output is an object whose member
-// "error" is not null, false or "".
+// "error" is not null, false, "", 0, [] or {}.
 func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	r := m.Do(ctx, Call{ID: runctx.CallID(ctx), Tool: name, Args: args})
 	if toolresult.Failed(r.Output) {

@@ -43,7 +43,7 @@ type Result struct {
 }
 
 // Failed reports whether the tool itself failed: the source is error or transport_error, or the
-// response is an object with a member error that is not null, false or "".
+// response is an object with a member error that is not null, false, "", 0, [] or {}.
 func (r *Result) Failed() bool {
 	return r.Source == SourceError || r.Source == SourceTransportError || toolresult.Failed(r.Response)
 }

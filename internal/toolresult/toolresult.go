@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -85,8 +86,8 @@ func NoTool(name string) string {
 	return "there is no tool " + string(quoted) + "; names are case-sensitive"
 }
 
-// Failed reports whether a result describes a failure: an object whose member error is not null,
-// false or "".
+// Failed reports whether a result describes a failure: an object whose member error says something. null, false,
+// "", 0, [] and {} mean that there is none.
 func Failed(result json.RawMessage) (failed bool) {
 	if !bytes.Contains(result, []byte(`"error"`)) && !bytes.Contains(result, []byte(`\u`)) {
 		return false // most results have no such member; its name may contain escapes
@@ -100,7 +101,7 @@ func Failed(result json.RawMessage) (failed bool) {
 		return read.Object(nil, func(name string) error {
 			v, err := read.Value()
 			if name == "error" {
-				failed = !(string(v) == "null" || string(v) == "false" || string(v) == `""`)
+				failed = !slices.Contains([]string{"null", "false", `""`, "0", "[]", "{}"}, rawjson.Key(v))
 			}
 			return err
 		})

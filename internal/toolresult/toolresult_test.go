@@ -70,7 +70,8 @@ func TestFailure(t *testing.T) {
 
 func TestFailed(t *testing.T) {
 	for result, want := range map[string]bool{
-		`{"error":"x"}`: true, `{"\u0065rror":{}}`: true, `{"a":1,"error":0}`: true, `{"error":true}`: true,
+		`{"error":"x"}`: true, `{"\u0065rror":{"a":1}}`: true, `{"error":1}`: true, `{"error":-0.5}`: true, `{"error":[0]}`: true, `{"error":{"a":null}}`: true, `{"error":"none"}`: true,
+		`{"a":1,"error":0}`: false, `{"error":-0.0}`: false, `{"error":0e5}`: false, `{"error":[ ]}`: false, `{"error": { }}`: false, `{"error":true}`: true,
 		`{"error":null}`: false, `{"error":false}`: false, `{"error":""}`: false, `{"a":{"error":"x"}}`: false,
 		`["error"]`: false, `"error"`: false, `{}`: false, ``: false,
 	} {

@@ -368,12 +368,17 @@ func (c *Client) attach(r *request, p Patch, ps problems, pluginErr error, file 
 		ps.add("account_id", ruleForm, "must be empty: no form field is documented for it")
 	}
 	for _, tag := range sent.Tags {
-		if tag == "" || strings.Contains(tag, ",") || strings.TrimSpace(tag) != tag {
+		if tag == "" || strings.Contains(tag, ",") || strings.TrimSpace(tag) != tag || tag[0] == '[' {
 			ps.add("tags", ruleForm,
-				"must not be blank, have commas or begin or end with white space: a form joins them by commas")
+				"must not be blank, have commas, begin with [ or begin or end with white space: a form joins them by commas")
 		}
 	}
 	if e, ok := errors.AsType[*Error](pluginErr); ok {
+		for i := range e.Problems {
+			if e.Problems[i].Code == ruleEntryPoint {
+				e.Problems[i].Message += "; AddEntryPoint adds one"
+			}
+		}
 		if len(ps) == 0 {
 			e.Tool = r.tool
 			return e

@@ -131,12 +131,15 @@ func TestClientKeepsTheAnswerOfWrites(t *testing.T) {
 
 func TestClientReadsScripts(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"script":"a\nb"}`:                                 "a\nb",
-		`{"content":"c"}`:                                   "c",
-		`{"script":null,"content":"c"}`:                     "c",
-		`{"script":"s","content":"c","id":7}`:               "s",
-		`{"success":true,"data":{"script":"s"}}`:            "s",
-		`{"success":true,"script":"s","message":"without"}`: "s",
+		`{"script":"a\nb"}`:                      "a\nb",
+		`{"content":"c"}`:                        "c",
+		`{"script":null,"content":"c"}`:          "c",
+		`{"script":"s","content":"c","id":7}`:    "s",
+		`{"success":true,"data":{"script":"s"}}`: "s",
+		`{"script_content":"d"}`:                 "d",
+		`{"success":true,"data":{"id":"x","name":"n","script_content":"d"}}`: "d",
+		`{"script":"s","script_content":"d"}`:                                "s",
+		`{"success":true,"script":"s","message":"without"}`:                  "s",
 
 		// Names are compared byte by byte.
 		`{"script":"s","Script":7,"Content":7}`:                        "s",

@@ -301,7 +301,8 @@ func listInto(list *[]ListItem) func(a *restclient.Response) *restclient.Failure
 	}
 }
 
-// scriptInto returns a reader of source code, from the member script or, with some servers, content.
+// scriptInto returns a reader of source code, from the member script or, with some servers, content or
+// script_content, the name in the document.
 func scriptInto(into *string) func(a *restclient.Response) *restclient.Failure {
 	return func(a *restclient.Response) *restclient.Failure {
 		data, failure := dataOf(a)
@@ -312,8 +313,12 @@ func scriptInto(into *string) func(a *restclient.Response) *restclient.Failure {
 		if err != nil {
 			return badJSON(a, "it has no source", err)
 		}
-		if *into = cmp.Or(rawjson.Unquote(script), rawjson.Unquote(content)); *into == "" {
-			return a.Bad("it has no source: neither script nor content is a text")
+		documented, _, err := twoMembers(data, "script_content", "script")
+		if err != nil {
+			return badJSON(a, "it has no source", err)
+		}
+		if *into = cmp.Or(rawjson.Unquote(script), rawjson.Unquote(content), rawjson.Unquote(documented)); *into == "" {
+			return a.Bad("it has no source: none of script, content and script_content is a text")
 		}
 		return nil
 	}

@@ -187,7 +187,7 @@ func TestClientUploadChecksFirst(t *testing.T) {
 	without, _, _ := strings.Cut(clientSource, "def tool_plugin")
 	_, err = old.UploadUpdate(t.Context(), clientID, catalog.Patch{}, "tool.py", []byte(without))
 	if e := failedWith(t, err, catalog.CodePlugin); len(e.Problems) != 1 || e.Problems[0].Code != "entry_point" ||
-		e.Tool != clientID {
+		e.Tool != clientID || !strings.Contains(err.Error(), "AddEntryPoint") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -181,7 +181,8 @@ func (h *Handler) source(c *call) (answer, error) {
 	if err == nil && r.ScriptContent == "" {
 		err = errNotFound
 	}
-	return answer{map[string]string{"id": c.id, "script": r.ScriptContent}, "Tool script retrieved successfully"}, err
+	source := map[string]string{"id": c.id, "script": r.ScriptContent, "script_content": r.ScriptContent}
+	return answer{source, "Tool script retrieved successfully"}, err
 }
 
 // bodyError separates a body that ends early from a request whose context ended. net/http ends the

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // form is an upload: a file and fields.
@@ -73,6 +75,14 @@ func (h *Handler) readParts(f *form, parts *multipart.Reader) error {
 		}
 	}
 	for name, text := range fields {
+		if list := json.RawMessage(text); name == "tags" && rawjson.Kind(list) == '[' { // not tags with commas
+			if err := rawjson.Check(list, rawjson.Limits{}); err != nil {
+				f.problems.add("tags", ruleType, "begins as a JSON list and is none; send a list of strings, or texts with commas")
+				continue
+			}
+			f.patch.Tags = readTags(&f.problems, list)
+			continue
+		}
 		f.patch.set(name, text)
 	}
 	if kind, ok := fields["type"]; ok {

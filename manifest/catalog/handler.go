@@ -177,7 +177,7 @@ func (h *Handler) classify(c *call, err error) *failure {
 		case CodeNotFound:
 			return refusal(http.StatusNotFound, e.Code, cmp.Or(c.route.notFound, textNotFound))
 		case CodeConflict:
-			return refusal(http.StatusConflict, e.Code, cmp.Or(c.route.conflict, textConflict))
+			return refusal(http.StatusConflict, e.Code, textConflict)
 		case CodeInvalid:
 			return invalid("body", e.Problems...)
 		case CodeTooLarge:
@@ -242,7 +242,6 @@ type route struct {
 	methods  map[string]endpoint
 	uuid     bool   // the id must be a UUID; otherwise any other id is not found
 	notFound string // the message of 404, if it is not textNotFound
-	conflict string // the message of 409, if it is not textConflict
 }
 
 const (
@@ -255,7 +254,7 @@ var routes = map[string]route{
 	"/tools/": {methods: map[string]endpoint{
 		http.MethodGet: (*Handler).list, http.MethodPost: (*Handler).create,
 	}},
-	"/tools/upload": {conflict: "Tool with the same name already exists", methods: map[string]endpoint{
+	"/tools/upload": {methods: map[string]endpoint{
 		http.MethodPost: (*Handler).upload,
 	}},
 	"/tools/{id}": {uuid: true, methods: map[string]endpoint{
@@ -271,9 +270,7 @@ var routes = map[string]route{
 	}},
 }
 
-var sourceRoute = route{notFound: "Tool or script not found", methods: map[string]endpoint{
-	http.MethodGet: (*Handler).source,
-}}
+var sourceRoute = route{methods: map[string]endpoint{http.MethodGet: (*Handler).source}}
 
 // match returns the pattern of a path, which need not belong to a route, and the id in the path.
 func match(method, path string) (pattern, id string) {

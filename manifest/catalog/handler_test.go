@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -71,22 +72,22 @@ func TestCommonValidationErrors(t *testing.T) {
 		{"unknown id, delete", s.do("DELETE", "/tools/"+unknown, ""), 404, "Tool not found"},
 		{"unknown id, upload", s.upload("PUT", "/tools/"+unknown+"/upload", part{"file", "a.py", entry}), 404,
 			"Tool not found"},
-		{"unknown id, script", s.do("GET", "/tools/"+unknown+"/script", ""), 404, "Tool or script not found"},
+		{"unknown id, script", s.do("GET", "/tools/"+unknown+"/script", ""), 404, "Tool not found"},
 		{"unknown id, restore", s.do("POST", "/tools/"+unknown+"/restore", ""), 404, "Tool not found or not deleted"},
 		{"deleted id", s.do("GET", "/tools/"+deleted, ""), 404, "Tool not found"},
 		{"deleted id, put", s.do("PUT", "/tools/"+deleted, minimal), 404, "Tool not found"},
 		{"deleted id, delete", s.do("DELETE", "/tools/"+deleted, ""), 404, "Tool not found"},
 		{"deleted id, upload", s.upload("PUT", "/tools/"+deleted+"/upload", part{"file", "a.py", entry}), 404,
 			"Tool not found"},
-		{"deleted id, script", s.do("GET", "/tools/"+deleted+"/script", ""), 404, "Tool or script not found"},
+		{"deleted id, script", s.do("GET", "/tools/"+deleted+"/script", ""), 404, "Tool not found"},
 		{"not deleted", s.do("POST", "/tools/"+taken+"/restore", ""), 404, "Tool not found or not deleted"},
-		{"no source", s.do("GET", "/tools/"+taken+"/source", ""), 404, "Tool or script not found"},
-		{"malformed id, script", s.do("GET", "/tools/x/script", ""), 404, "Tool or script not found"},
+		{"no source", s.do("GET", "/tools/"+taken+"/source", ""), 404, "Tool not found"},
+		{"malformed id, script", s.do("GET", "/tools/x/script", ""), 404, "Tool not found"},
 		{"name taken", s.do("POST", "/tools/", minimal), 409, "Tool with name already exists"},
 		{"name taken, put", s.do("PUT", "/tools/"+uploaded, `{"name":"basic-calculator"}`), 409,
 			"Tool with name already exists"},
 		{"name taken, upload", s.upload("POST", "/tools/upload", part{"file", "a.py", entry}), 409,
-			"Tool with the same name already exists"},
+			"Tool with name already exists"},
 		{"no fields", s.do("POST", "/tools/", `{}`), 422, "Validation error"},
 		{"broken rules", s.do("POST", "/tools/", `{"name":" ","framework":"crewai","tool_type":"magic"}`), 422,
 			"Validation error"},
@@ -106,7 +107,7 @@ func TestCommonValidationErrors(t *testing.T) {
 		t.Errorf("the log has source code: %s", s.log)
 	}
 	sameJSON(t, s.do("GET", "/tools/"+uploaded+"/script", "").json.Data, // has not changed
-		`{"id":"`+uploaded+`","script":`+quote(entry)+`}`)
+		scriptOf(uploaded, entry))
 }
 
 func TestFieldProblems(t *testing.T) {
@@ -381,6 +382,24 @@ func TestHandlerOptions(t *testing.T) {
 		Authenticate: authenticate}} {
 		if _, err := catalog.NewHandler(catalog.NewMemoryStore(), o); err == nil {
 			t.Errorf("NewHandler accepts %+v", o)
+		}
+	}
+}
+
+// Tags of a form are texts with commas or a JSON list. What is neither is refused, not stored in pieces.
+func TestTagsOfForms(t *testing.T) {
+	for tags, want := range map[string]string{
+		`a, b,,`: `["a","b"]`, `["a","b,c"]`: `["a","b,c"]`, `a[1], b]`: `["a[1]","b]"]`, `["a",7]`: "", `["a"`: "", `[a]`: "",
+	} {
+		s := newServer(t, nil, catalog.HandlerOptions{})
+		r := s.upload("POST", "/tools/upload", part{"tags", "", tags}, part{"file", "a.py", source})
+		if want == "" {
+			r.want(t, 422, "Validation error")
+			continue
+		}
+		var record struct{ Tags json.RawMessage }
+		if err := json.Unmarshal(r.want(t, 200, ""), &record); err != nil || string(record.Tags) != want {
+			t.Errorf("%s: %s, %v; want %s", tags, record.Tags, err, want)
 		}
 	}
 }

@@ -43,8 +43,7 @@ func TestLifeCycle(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"script", "source"} {
-		sameJSON(t, s.do("GET", "/tools/"+custom+"/"+path, "").want(t, 200, ""), `{"id":"`+custom+`","script":`+
-			quote(source)+`}`)
+		sameJSON(t, s.do("GET", "/tools/"+custom+"/"+path, "").want(t, 200, ""), scriptOf(custom, source))
 	}
 
 	// A new file changes what it defines, and the fields of the form.
@@ -62,7 +61,7 @@ func TestLifeCycle(t *testing.T) {
 		`{"id":"`+custom+`","name":"renamed","framework":"langgraph","tool_type":"custom","version":"1.0.0","account_id":"`+account+`",
 		"plugin_class_name":"Better","module_name":"better"}`)
 	s.do("PUT", "/tools/"+custom, `{"tool_type":"native"}`).want(t, 422, "Validation error")
-	sameJSON(t, s.do("GET", "/tools/"+custom+"/script", "").json.Data, `{"id":"`+custom+`","script":`+quote(again)+`}`)
+	sameJSON(t, s.do("GET", "/tools/"+custom+"/script", "").json.Data, scriptOf(custom, again))
 
 	// A deleted tool frees its name and can be restored unless the name was taken.
 	sameJSON(t, s.do("DELETE", "/tools/"+custom, "").want(t, 200, "Tool deleted successfully"),
@@ -75,8 +74,7 @@ func TestLifeCycle(t *testing.T) {
 	s.do("DELETE", "/tools/"+other, "").want(t, 200, "")
 	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 200, "Tool restored successfully")
 	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 404, "Tool not found or not deleted")
-	sameJSON(t, s.do("GET", "/tools/"+custom+"/source", "").want(t, 200, ""), `{"id":"`+custom+`","script":`+quote(again)+
-		`}`)
+	sameJSON(t, s.do("GET", "/tools/"+custom+"/source", "").want(t, 200, ""), scriptOf(custom, again))
 	if strings.Contains(s.log.String(), "BaseTool") {
 		t.Error("the log has source code")
 	}
@@ -245,4 +243,9 @@ func TestRegisterIsInterrupted(t *testing.T) {
 		}
 	}()
 	send(t.Context())
+}
+
+// scriptOf is the answer with a source, under the name of the document too.
+func scriptOf(id, source string) string {
+	return `{"id":"` + id + `","script":` + quote(source) + `,"script_content":` + quote(source) + `}`
 }

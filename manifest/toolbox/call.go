@@ -30,7 +30,7 @@ import (
 // model.
 //
 // The error is an [*Error]. A failed tool is one, with CodeToolFailed if the response of a webhook is an
-// object whose member "error" is not null, false or "". If the arguments do not match the
+// object whose member "error" is not null, false, "", 0, [] or {}. If the arguments do not match the
 // parameters, the tool does not run. Use [Toolbox.CallForModel] for calls of a model.
 func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	start := time.Now()

@@ -19,6 +19,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
@@ -69,7 +70,7 @@ func (v *runRequest) serve(r *http.Request) {
 		v.run.addFault(fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: "+
 			"use the odyssey_proxy_url of each dispatch", v.call.Tool, v.run.ID, v.to.run))
 		v.refuse(http.StatusUnauthorized, "run_token_invalid", "the path belongs to another run")
-	case len(actors) > 1 || len(actors) == 1 && !validActor(actors[0]):
+	case len(actors) > 1 || len(actors) == 1 && runctx.CheckActor(actors[0]) != nil:
 		v.refuse(http.StatusBadRequest, "actor_id_invalid", "the actor label is malformed")
 	case readErr == httpserve.ErrTooLarge:
 		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes))
@@ -127,7 +128,7 @@ func (v *runRequest) serveTool() {
 	if v.fail(tool.live) {
 		return
 	}
-	v.call.Notes = slices.Clone(tool.notes)
+	v.call.Notes = append(slices.Clone(tool.notes), doubtfulActor(v.call.Actor)...)
 	if tool.live {
 		v.forward(tool)
 	} else {
@@ -346,8 +347,11 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// validActor accepts more than package proxy sends, because the platform's pattern is not
-// documented.
-func validActor(id string) bool {
-	return len(id) <= 256 && httpcall.VisibleASCII(id) && !strings.Contains("/"+id+"/", "//")
+// doubtfulActor returns a note about a label that the platform might refuse. Its pattern is not documented, so
+// the kit accepts what can be sent.
+func doubtfulActor(label string) (notes []string) {
+	if label != "" && (len(label) > 256 || !httpcall.VisibleASCII(label) || strings.Contains("/"+label+"/", "//")) {
+		notes = append(notes, "the actor label has characters, empty parts or a length that the platform might refuse")
+	}
+	return notes
 }

@@ -83,8 +83,8 @@ func TestContract(t *testing.T) {
 		{"result too large", "/tools/big", bearer(), `{}`, 502, `1048576`},
 		{"actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a/b"), `{}`, 200, `response`},
 		{"empty actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", ""), `{}`, 400, `actor_id_invalid`},
-		{"malformed actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a b"), `{}`, 400, `actor_id_invalid`},
-		{"malformed actor, no JSON", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a b"), `x`, 400, `actor_id_invalid`},
+		{"malformed actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a\tb"), `{}`, 400, `actor_id_invalid`},
+		{"malformed actor, no JSON", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a\tb"), `x`, 400, `actor_id_invalid`},
 		{"two actors", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a", "X-Pipelines-Actor-Id", "b"), `{}`, 400,
 			`actor_id_invalid`},
 		{"simulator fails", "/tools/fail", bearer(), `{}`, 200, `"response":{"error":"no valid response"},"source":"error"`},
@@ -280,5 +280,20 @@ func TestTheProxyURLOfAnotherRun(t *testing.T) {
 	const want = `proxytest: the agent called "get_order" with the token of run 2 at the proxy URL of run "1": use the odyssey_proxy_url of each dispatch`
 	if !strings.HasPrefix(failed, want+"\n") {
 		t.Errorf("failures %q, want %q", failed, want)
+	}
+}
+
+// The kit accepts the labels that can be sent, and notes those that the platform might refuse.
+func TestLabels(t *testing.T) {
+	for label, noted := range map[string]bool{"a/b": false, "refund agent": true, "Rückgabe": true, "a//b": true, "/a": true,
+		strings.Repeat("a", 256): false, strings.Repeat("a", 257): true} {
+		run := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"get": proxytest.Canned(`1`)}}, nil).NewRun()
+		if _, err := run.Client(nil).As(label).Do(t.Context(), "get", nil); err != nil {
+			t.Errorf("%q: %v", label, err)
+		}
+		calls := run.Log().Calls
+		if len(calls) != 1 || calls[0].Actor != label || (len(calls[0].Notes) > 0) != noted {
+			t.Errorf("%q: %+v", label, calls)
+		}
 	}
 }

@@ -11,6 +11,10 @@ import (
 // TestMalformed checks sources that no version of Python 3 accepts.
 func TestMalformed(t *testing.T) {
 	for _, test := range []struct{ source, want string }{
+		{"x = $", "line 1: '$' begins no token"}, {"x = ?", "line 1: '?' begins"}, {"x = !", "line 1: '!' begins"}, {"x = `1`", "line 1: '`' begins"},
+		{"\nx = ‘x’", "line 2: '‘' begins"}, {"x = a”", "line 1: '”' begins"}, {"x = 1a", "line 1: this number"}, {"x = 08", "line 1: this number"},
+		{"x = 0x", "line 1: this number"}, {"x = 0b2", "line 1: this number"}, {"x = 1__0", "line 1: this number"}, {"x = 1_", "line 1: this number"},
+		{"x = 1e", "line 1: this number"}, {"x = 1e+", "line 1: this number"}, {"x = 0o8", "line 1: this number"}, {"f'{1a}'", "line 1: this number"},
 		{"x = 'a\ny'", "line 1: the string"}, {"\n\n'''a\n''", "line 3: the string"}, {"x = \"", "line 1: the string"},
 		{"x = r'\\'", "line 1: the string"}, {"f'a\n'", "line 1: the f-string"}, {"f'''{", "line 1: the f-string"},
 		{"\rf'{x:'",
@@ -68,6 +72,7 @@ func TestWellFormed(t *testing.T) {
 		"f'\\\n'", "f'''a\n'b''{x:'}'''", "f'{ {1: 2}[1] }'", "t'{x}' rt\"{y}\"", "bR'\\'' Rb'' U''", "F'{\"}\"}'",
 		"f'{\"{\"}'",
 		"f'{x!r}}}'",
+		"x = 08.5 + .08 + 08e1 + 08j + 00 + 0_0", "x = 1e5 + 1E+5 + 1.e5 + 0xe + 0xdeade", "größe = ℘ = e\u0301", "f'{x!r} $?'", "x != 1 # $",
 		"x = 1if y else 2", "0x1for x in y", "0b1and x", "0O7else", "0B1_0as x", "1 .real", "x = 1..real", "1_0.5e-3j",
 		"x = ...", "a @ b", "@a.b[c](d)\nclass A: pass",
 		"x: int = 3", "x = y if z else w",

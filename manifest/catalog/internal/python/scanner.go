@@ -1,6 +1,6 @@
 // Package python reads Python source without running it: its strings, brackets and indentation, and
 // the classes and functions that they show. It rejects a source only if every CPython since 3.10
-// rejects it, and accepts much that is malformed: it knows no grammar of numbers and operators.
+// rejects it, and accepts much that is malformed: it knows tokens and no grammar.
 // Older versions of Python 3 read backslashes between lines differently.
 //
 // Time and memory are linear in the source. The bounds of nesting are CPython's.
@@ -9,7 +9,9 @@ package python
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -197,7 +199,41 @@ func (s *scanner) name() error {
 	if c := s.at(0); (c == '"' || c == '\'') && isPrefix(s.src[start:s.pos]) {
 		return s.string(start)
 	}
+	if err := s.word(start); err != nil {
+		return err
+	}
 	s.emit(token{kind: name, start: start, end: s.pos})
+	return nil
+}
+
+// number matches a number up to its point or sign, which keywords may follow without a space. identifiers has the
+// characters of other categories that identifiers may have.
+var (
+	number = regexp.MustCompile(`^(0[xX](_?[0-9a-fA-F])+|0[oO](_?[0-7])+|0[bB](_?[01])+|` +
+		`[0-9](_?[0-9])*([eE]([0-9](_?[0-9])*)?)?[jJ]?)(and|as|else|for|if|in|is|not|or)?$`)
+	oldOctal    = regexp.MustCompile(`^0[0-9_]*[1-9][0-9_]*(and|as|else|for|if|in|is|not|or)?$`)
+	identifiers = "\u00b7\u0387\u2118\u212e"
+)
+
+// word checks the identifier or number that ends at the position.
+func (s *scanner) word(start int) error {
+	word := s.src[start:s.pos]
+	if !isDigit(word[0]) {
+		for i, c := range string(word) {
+			if c >= utf8.RuneSelf && !unicode.In(c, unicode.L, unicode.N, unicode.M, unicode.Pc) && !strings.ContainsRune(identifiers, c) {
+				return s.fail(start+i, "%q begins no token of Python", c)
+			}
+		}
+		return nil
+	}
+	fraction := start > 0 && s.src[start-1] == '.'
+	exponent := word[len(word)-1]|0x20 == 'e' && number.Match(word) && !bytes.HasPrefix(bytes.ToLower(word), []byte("0x")) &&
+		!bytes.HasSuffix(word, []byte("else"))
+	switch {
+	case !number.Match(word), exponent && !(s.at(0) == '+' || s.at(0) == '-') || exponent && !isDigit(s.at(1)),
+		oldOctal.Match(word) && !fraction && s.at(0) != '.':
+		return s.fail(start, "this number is malformed")
+	}
 	return nil
 }
 
@@ -228,6 +264,10 @@ func (s *scanner) operator(c byte) error {
 		s.pos++
 		outer := s.open[len(s.open)-2]
 		return s.push(frame{what: ':', pos: start, quote: outer.quote, triple: outer.triple, raw: outer.raw})
+	}
+	inField := top != nil && top.what == '}' // which may have a conversion, such as !r
+	if strings.IndexByte("+-*/%@&|^~<>=.,:;!", c) < 0 || c == '!' && s.at(1) != '=' && !inField {
+		return s.fail(start, "%q begins no token of Python", c)
 	}
 	s.pos++
 	if s.at(0) == '=' && strings.IndexByte("=!<>:+-*/%@&|^", c) >= 0 {
