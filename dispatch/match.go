@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 )
 
 // A row is a message of a transcript.
@@ -21,21 +22,61 @@ type row struct {
 	results []*call
 }
 
+// asker returns the conversation of an actor whose last answer makes a call that has not begun yet, with
+// the call's id or else with its tool and arguments. It returns nil if the actor has only one conversation.
+// It must be called with t.mu held.
+func (t *Transcript) asker(label string, c *call) *actor {
+	var several []*actor
+	for _, a := range t.actors {
+		if a.label == label && len(a.messages) > 0 {
+			several = append(several, a)
+		}
+	}
+	if len(several) < 2 {
+		return nil
+	}
+	for _, key := range []string{c.modelID + "\x00" + c.tool, c.hashed()} {
+		for _, a := range several {
+			if a.asked == nil {
+				a.asked = map[string]int{}
+				for _, told := range a.lastCalls() {
+					a.asked[told.ID+"\x00"+told.Name]++
+					a.asked[hashOf(told.Name, told.Arguments)]++
+				}
+			}
+			if a.asked[key] > 0 {
+				a.asked[key]--
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+// lastCalls returns the calls after the last message of the user.
+func (a *actor) lastCalls() (calls []ToolCall) {
+	for _, m := range slices.Backward(a.messages) {
+		if m.Role == RoleUser || m.Role == RoleTool && calls != nil {
+			break
+		}
+		calls = append(calls, m.ToolCalls...)
+	}
+	return calls
+}
+
 // rows returns what the agent told, and the recorded calls that it did not tell, in order. It must be
 // called with t.mu held. The work is linear.
 func (t *Transcript) rows() []row {
 	var rows []row
-	m := newRecordedCalls(t.groups)
 	slices.SortStableFunc(t.actors, func(a, b *actor) int { return a.position.compare(b.position) })
 	for _, a := range t.actors {
 		for _, message := range a.messages {
-			rows = append(rows, row{message, a.position, a, m.find(a.label, message.ToolCalls)})
+			rows = append(rows, row{Message: message, position: a.position, actor: a})
 		}
 	}
-	for _, r := range t.added {
-		r.results = m.find(anyActor, r.ToolCalls)
-		rows = append(rows, r)
-	}
+	rows = append(rows, t.added...)
+	m := newRecordedCalls(t.groups)
+	m.match(rows)
 	for _, g := range t.groups {
 		r := row{Message: Message{Role: RoleAssistant}, position: position{g.at, g.calls[0].index}}
 		for _, c := range g.calls {
@@ -55,7 +96,20 @@ func (t *Transcript) rows() []row {
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return a.position.compare(b.position) })
 	dropAnswered(rows)
+	for i := range rows {
+		rows[i].takeIDs()
+	}
 	return rows
+}
+
+// takeIDs gives the calls whose recorded results follow the ids that the agent gave them.
+func (r *row) takeIDs() {
+	for i, c := range r.results {
+		if c != nil && c.modelID != "" && c.id != r.ToolCalls[i].ID {
+			r.ToolCalls = slices.Clone(r.ToolCalls) // the transcript keeps the others
+			r.ToolCalls[i].ID = c.id
+		}
+	}
 }
 
 // dropAnswered drops the recorded results of calls that have a result of the agent's. A result belongs to
@@ -85,57 +139,88 @@ func dropAnswered(rows []row) {
 
 // recordedCalls are found by the calls that the agent told, each once, in the order in which they began.
 type recordedCalls struct {
+	groups []*group
 	calls  map[callKey][]*call
-	hashes bool // some calls can be found by their hash only
 	found  map[*call]bool
 	ids    map[string]bool // of the calls that were told
 }
 
-// callKey is what a call can be found by: the model's id and the tool, or if the call has no id of the
-// model, its hash. The actor is the call's or any.
-type callKey struct{ actor, id, tool string }
+// callKey is what a call can be found by: the model's id and the tool, or its hash. The conversation is
+// the call's, any of its actor, or any.
+type callKey struct {
+	of       actorKey
+	id, tool string
+}
 
-const anyActor = "\x00" // no label
+// Threads of no conversation.
+const (
+	anyThread runctx.Thread = -1 // any of the actor
+	anyActor  runctx.Thread = -2 // any
+)
 
 func newRecordedCalls(groups []*group) *recordedCalls {
-	m := &recordedCalls{calls: map[callKey][]*call{}, found: map[*call]bool{}, ids: map[string]bool{}}
 	for _, g := range groups {
 		slices.SortStableFunc(g.calls, func(a, b *call) int { return cmp.Compare(a.index, b.index) })
-		for _, c := range g.calls {
-			tool := c.tool
-			if c.modelID == "" {
-				if c.hash == "" {
-					c.hash = hashOf(c.tool, c.arguments)
-				}
-				m.hashes, tool = true, c.hash
+	}
+	return &recordedCalls{groups: groups, found: map[*call]bool{}, ids: map[string]bool{}}
+}
+
+// match finds the calls of all rows: first by their ids, and then those that are left by their hashes.
+func (m *recordedCalls) match(rows []row) {
+	m.collect(func(c *call) (id, tool string, ok bool) { return c.modelID, c.tool, c.modelID != "" })
+	for i, r := range rows {
+		rows[i].results = make([]*call, len(r.ToolCalls))
+		for j, told := range r.ToolCalls {
+			m.ids[told.ID] = true
+			rows[i].results[j] = m.find(r.actor, told.ID, told.Name)
+		}
+	}
+	if m.collect(func(c *call) (id, tool string, ok bool) { return "", c.hashed(), !m.found[c] }); len(m.calls) == 0 {
+		return
+	}
+	for i, r := range rows {
+		for j, told := range r.ToolCalls {
+			if rows[i].results[j] == nil {
+				rows[i].results[j] = m.find(r.actor, "", hashOf(told.Name, told.Arguments))
 			}
-			for _, actor := range []string{g.actor, anyActor} {
-				k := callKey{actor, c.modelID, tool}
+		}
+	}
+}
+
+// collect makes the calls known by a key.
+func (m *recordedCalls) collect(key func(c *call) (id, tool string, ok bool)) {
+	m.calls = map[callKey][]*call{}
+	for _, g := range m.groups {
+		for _, c := range g.calls {
+			id, tool, ok := key(c)
+			if !ok {
+				continue
+			}
+			of := actorKey{g.actor, anyThread}
+			if c.of != nil {
+				of = c.of.actorKey
+			}
+			for _, of := range []actorKey{of, {thread: anyActor}} {
+				k := callKey{of, id, tool}
 				m.calls[k] = append(m.calls[k], c)
 			}
 		}
 	}
-	return m
 }
 
-// find returns the recorded calls that were told, or nil for those that were not recorded. A call of the
-// same actor comes first.
-func (m *recordedCalls) find(actor string, told []ToolCall) []*call {
-	found := make([]*call, len(told))
-	for i, c := range told {
-		m.ids[c.ID] = true
-		keys := []callKey{{actor, c.ID, c.Name}, {anyActor, c.ID, c.Name}}
-		if m.hashes {
-			hash := hashOf(c.Name, c.Arguments)
-			keys = append(keys, callKey{actor, "", hash}, callKey{anyActor, "", hash})
-		}
-		for _, k := range keys {
-			if found[i] == nil {
-				found[i] = m.take(k)
-			}
+// find returns a recorded call that was told, or nil if it was not recorded. A call of the same
+// conversation comes first, then one of the same label. The actor of added messages is nil.
+func (m *recordedCalls) find(a *actor, id, tool string) *call {
+	keys := []actorKey{{thread: anyActor}}
+	if a != nil {
+		keys = []actorKey{a.actorKey, {a.label, anyThread}, {thread: anyActor}}
+	}
+	for _, of := range keys {
+		if c := m.take(callKey{of, id, tool}); c != nil {
+			return c
 		}
 	}
-	return found
+	return nil
 }
 
 // take returns the first call with a key that was not told before, or nil.
@@ -149,6 +234,14 @@ func (m *recordedCalls) take(k callKey) *call {
 		}
 	}
 	return nil
+}
+
+// hashed returns the hash of the call. It must be called with t.mu held.
+func (c *call) hashed() string {
+	if c.hash == "" {
+		c.hash = hashOf(c.tool, c.arguments)
+	}
+	return c.hash
 }
 
 // maxComparedDepth is the nesting of arguments that are compared as JSON, because the work grows with it.

@@ -16,6 +16,7 @@ import (
 type call struct {
 	transcript *Transcript
 	group      *group
+	of         *actor // the conversation whose last answer made the call; nil if there is no telling
 	index      int    // in the turn of its group
 	id         string // in the transcript, if the agent does not tell the call
 	modelID    string // of proxy.WithCallID; "" for none
@@ -42,9 +43,9 @@ func (t *Transcript) beginCall(ctx context.Context, info proxy.CallInfo) *call {
 	}
 	if c.id == "" {
 		c.id = t.newID(nil)
-		if !bytes.Equal(c.arguments, info.Arguments) { // what is recorded is not what was passed
-			c.hash = hashOf(c.tool, info.Arguments)
-		}
+	}
+	if !bytes.Equal(c.arguments, info.Arguments) { // what is recorded is not what was passed
+		c.hash = hashOf(c.tool, info.Arguments)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +53,8 @@ func (t *Transcript) beginCall(ctx context.Context, info proxy.CallInfo) *call {
 		t.lost += 2
 		return nil
 	}
-	a := t.actor(ctx, info.Actor)
+	a := t.actor(ctx, actorKey{label: info.Actor})
+	c.of = t.asker(info.Actor, c)
 	g := a.groups[turn]
 	if g == nil || turn == nil && (g.ended || g.at < t.lastAdded) {
 		g = &group{actor: info.Actor, at: t.nextPosition(turn, index).at}

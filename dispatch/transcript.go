@@ -22,7 +22,7 @@ import (
 // Calls keep the ids of [proxy.WithCallID]. Other calls get ids that are unique within the session.
 //
 // An agent may add its whole conversation. An added assistant message replaces the recorded calls
-// with the same ids, or, for calls without [proxy.WithCallID], with the same tools and arguments.
+// with the same ids, or else with the same tools and arguments.
 // An added tool message replaces the recorded result.
 //
 // The transcript keeps 64 KiB of each text of a recorded call, and 4 MiB each of what was recorded
@@ -35,6 +35,8 @@ type Transcript struct {
 	asked   atomic.Bool   // the agent has called Run.Transcript
 	calls   atomic.Int64  // that have begun
 
+	others *runctx.Kept[Run] // what other packages keep for the run; nil if this package did not make the run
+
 	readReplayed sync.Once
 	replayed     map[int64]bool // numbers of ids in the replayed messages; read when the first id is made
 
@@ -43,10 +45,10 @@ type Transcript struct {
 	metadata *Metadata
 	problems []Problem // that were added
 
-	actors  []*actor          // of the conversations that were set, and of the recorded calls
-	byLabel map[string]*actor // the actors
-	added   []row             // the messages that were added
-	groups  []*group          // the calls that were recorded, in the order in which the groups began
+	actors []*actor            // of the conversations that were set, and of the recorded calls
+	byKey  map[actorKey]*actor // the actors
+	added  []row               // the messages that were added
+	groups []*group            // the calls that were recorded, in the order in which the groups began
 
 	clock     int                  // counts what has a position
 	turns     map[*runctx.Turn]int // positions of what belongs to a turn
@@ -137,30 +139,38 @@ func (m *Message) size() int {
 	return n
 }
 
-// A actor is a sub-agent, or the agent itself, with the conversation that was set for it.
+// An actorKey names an actor: its label, which is "" for the agent itself, and one of its conversations, if a
+// transport has found several.
+type actorKey struct {
+	label  string
+	thread runctx.Thread
+}
+
+// An actor is a sub-agent, or the agent itself, with the conversation that was set for it.
 type actor struct {
-	label    string                  // of a sub-agent; "" for the agent itself
+	actorKey
 	position position                // of its first request or call; the agent itself comes first
 	groups   map[*runctx.Turn]*group // the latest of each turn, and of calls that belong to no turn
 	prompt   int                     // place of the present prompt in what was set, from 1; 0 for none
 	messages []Message               // the kept ones
 	size     int                     // of messages, in bytes
 	lost     int                     // messages that were not kept
+	asked    map[string]int          // calls of the last answer that have not begun, by id and by hash; see asker
 }
 
-// actor returns the actor with a label. It must be called with t.mu held.
-func (t *Transcript) actor(ctx context.Context, label string) *actor {
-	if a := t.byLabel[label]; a != nil {
+// actor returns the actor of a key. It must be called with t.mu held.
+func (t *Transcript) actor(ctx context.Context, key actorKey) *actor {
+	if a := t.byKey[key]; a != nil {
 		return a
 	}
-	a := &actor{label: label, groups: map[*runctx.Turn]*group{}}
-	if label != "" {
+	a := &actor{actorKey: key, groups: map[*runctx.Turn]*group{}}
+	if key != (actorKey{}) {
 		a.position = t.nextPosition(runctx.TurnOf(ctx))
 	}
-	if t.byLabel == nil {
-		t.byLabel = map[string]*actor{}
+	if t.byKey == nil {
+		t.byKey = map[actorKey]*actor{}
 	}
-	t.actors, t.byLabel[label] = append(t.actors, a), a
+	t.actors, t.byKey[key] = append(t.actors, a), a
 	return a
 }
 
@@ -171,8 +181,8 @@ func (t *Transcript) actor(ctx context.Context, label string) *actor {
 // afterwards.
 //
 // A recorded call is left out of [Transcript.Messages] if a conversation contains it: a tool call
-// with the same id, or, for a call without [proxy.WithCallID], with the same tool and arguments. If
-// the conversation does not contain the result of the call, the recorded one follows. In a session,
+// with the same id, or else with the same tool and arguments. If the conversation does not contain the
+// result of the call, the recorded one follows, with the id of [proxy.WithCallID]. In a session,
 // messages of earlier turns are left out.
 //
 // SetConversation is for code that sees all requests to a model. An agent that adds messages one by
@@ -180,13 +190,13 @@ func (t *Transcript) actor(ctx context.Context, label string) *actor {
 func (t *Transcript) SetConversation(ctx context.Context, messages []Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.actor(ctx, runctx.Actor(ctx))
+	a := t.actor(ctx, actorKey{runctx.Actor(ctx), runctx.From[runctx.Thread](ctx)})
 	kept := &t.keptOfAgent
-	if a.label != "" {
+	if a.actorKey != (actorKey{}) {
 		kept = &t.keptOfSubAgents
 	}
 	*kept -= a.size
-	a.messages, a.size, a.lost = a.ofThisTurn(t.run, messages), 0, 0
+	a.messages, a.size, a.lost, a.asked = a.ofThisTurn(t.run, messages), 0, 0, nil
 	for i, m := range a.messages {
 		n := m.size()
 		if !takeRoom(kept, n) {
@@ -317,15 +327,19 @@ func (t *Transcript) metadataCopy() *Metadata {
 	return &m
 }
 
-// losses returns the problems that were added, and how many messages were not kept.
+// losses returns the problems that were added, the problems that another package finds as things stand, and
+// how many messages were not kept.
 func (t *Transcript) losses() (problems []Problem, lost int) {
+	if standing := runctx.Find[func() []Problem](t.others); standing != nil {
+		problems = (*standing)() // it may use the transcript
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lost = t.lost
 	for _, a := range t.actors {
 		lost += a.lost
 	}
-	return slices.Clone(t.problems), lost
+	return slices.Concat(t.problems, problems), lost
 }
 
 // start says that the agent runs with ctx.

@@ -17,7 +17,14 @@ import (
 // What a response adds to the conversation, where servers differ from the documentation, or a
 // stream from what is usual.
 func TestAnswers(t *testing.T) {
-	const none = ""
+	const (
+		none    = ""
+		several = "it has several alternatives"
+		failed  = "it ended with an error"
+		broken  = "it broke off, or ended without a reason"
+		waits   = "it is not finished"
+		nothing = "it has no answer"
+	)
 	chatStream := func(choices ...string) exch {
 		for i, choice := range choices {
 			choices[i] = `{"model":"m","choices":[` + choice + `]}`
@@ -33,7 +40,7 @@ func TestAnswers(t *testing.T) {
 		name string
 		wire wire
 		body exch
-		want string // the messages after the user's
+		want string // the messages after the user's, or why there are none
 	}{
 		{"calls with one index", chat, chatStream(
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}}`,
@@ -49,8 +56,11 @@ func TestAnswers(t *testing.T) {
 		), `{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{}}]}`},
 		{"a refusal", chat, chatStream(`{"index":0,"delta":{"refusal":"I ca"}}`, `{"index":0,"delta":{"refusal":"nnot."},"finish_reason":"stop"}`),
 			`{"role":"assistant","content":"I cannot."}`},
-		{"several choices", chat, chatStream(`{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}`, `{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}`), none},
-		{"no end", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`), none},
+		{"several choices", chat, chatStream(`{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}`, `{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}`), several},
+		{"no reason", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`), `{"role":"assistant","content":"a"}`},
+		{"no reason and no end", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`), broken},
+		{"a reason and no end", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"eos"}]}`), `{"role":"assistant","content":"a"}`},
+		{"words that keep the connection open", chat, exch("data: : wait\n\ndata: ping\n\n") + sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, "[DONE]"), `{"role":"assistant","content":"a"}`},
 		{"comments and data of two lines", chat, exch(": wait\n\nretry: 3\ndata: {\"choices\":[{\"index\":0,\r\ndata:\"delta\":{\"content\":\"a\"},\r\ndata: \"finish_reason\":\"stop\"}]}\r\n\r\n"),
 			`{"role":"assistant","content":"a"}`},
 		{"reasoning under two names", chat, chatStream(
@@ -121,24 +131,24 @@ func TestAnswers(t *testing.T) {
 			`{"role":"assistant","content":"4 of 5.0"}`},
 		{"an index of the choice that counts events", chat, chatStream(`{"index":0,"delta":{"content":"a"},"message":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"},"message":{"content":"b"}}`,
 			`{"index":2,"delta":{"content":""},"message":{"content":""},"finish_reason":"stop"}`), `{"role":"assistant","content":"ab"}`},
-		{"choices in turns", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`, `{"index":1,"delta":{},"finish_reason":"stop"}`), none},
-		{"choices of one event", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`), none},
+		{"choices in turns", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`, `{"index":1,"delta":{"content":"b"}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`, `{"index":1,"delta":{},"finish_reason":"stop"}`), several},
+		{"choices of one event", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`), several},
 		{"an id and a name that come later", chat, chatStream(
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"type":"function"}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x"}]}}`,
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}`,
 		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{}}]}`},
-		{"an empty reason on the way", chat, chatStream(`{"index":0,"delta":{"content":"a"},"finish_reason":""}`), none},
+		{"an empty reason on the way", chat, chatStream(`{"index":0,"delta":{"content":"a"},"finish_reason":""}`), `{"role":"assistant","content":"a"}`},
 		{"an error as the reason", chat, sse(`{"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}`,
-			`{"error":{"code":502,"message":"no"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`, "[DONE]"), none},
-		{"an error as the reason, later", chat, chatStream(`{"index":0,"delta":{"content":"Hel"},"finish_reason":"stop"}`, `{"index":0,"delta":{},"finish_reason":"error"}`), none},
-		{"no alternatives", chat, `{"model":"m","choices":[]}`, none},
+			`{"error":{"code":502,"message":"no"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`, "[DONE]"), failed},
+		{"an error as the reason, later", chat, chatStream(`{"index":0,"delta":{"content":"Hel"},"finish_reason":"stop"}`, `{"index":0,"delta":{},"finish_reason":"error"}`), failed},
+		{"no alternatives", chat, `{"model":"m","choices":[]}`, nothing},
 		{"an error that is none", chat, `{"error":"","choices":[{"index":0,"message":{"role":"assistant","content":"a"}}]}`, `{"role":"assistant","content":"a"}`},
 		{"white space after the end", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, "[DONE] "), `{"role":"assistant","content":"a"}`},
 		{"an event after the last one", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, "[DONE]", "{"), `{"role":"assistant","content":"a"}`},
-		{"an error with the status 200", chat, `{"error":{"message":"no"}}`, none},
+		{"an error with the status 200", chat, `{"error":{"message":"no"}}`, failed},
 
 		{"an error in the stream", anthropic, sse(`{"type":"message_start","message":{"model":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}`,
-			`{"type":"error","error":{"type":"overloaded_error"}}`), none},
+			`{"type":"error","error":{"type":"overloaded_error"}}`), failed},
 		{"tools of the provider", anthropic, sse(
 			`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"query\":\"q\"}"}}`,
@@ -164,17 +174,34 @@ func TestAnswers(t *testing.T) {
 			`{"role":"assistant","content":"4","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
 		{"items but no output", responses, sse(`{"type":"response.output_item.done","item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}}`,
 			`{"type":"response.completed","response":{"id":"r","status":"completed"}}`), `{"role":"assistant","content":"a"}`},
+		{"a status in another word", responses, `{"id":"r","status":"stop","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`, `{"role":"assistant","content":"a"}`},
+		{"no status", responses, `{"id":"r","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`, `{"role":"assistant","content":"a"}`},
+		{"cancelled", responses, sse(`{"type":"response.cancelled","response":{"id":"r","status":"cancelled","output":[]}}`), failed},
+		{"events about pieces only", responses, sse(`{"type":"response.created","response":{"id":"r","status":"in_progress"}}`,
+			`{"type":"response.reasoning_summary_text.delta","output_index":0,"delta":"Hm."}`,
+			`{"type":"response.output_text.delta","output_index":1,"delta":"I "}`, `{"type":"response.output_text.delta","output_index":1,"delta":"look."}`,
+			`{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call","call_id":"a","name":"f","arguments":""}}`,
+			`{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{\"n\":"}`, `{"type":"response.function_call_arguments.delta","output_index":2,"delta":"1}"}`,
+			`{"type":"response.output_item.added","output_index":3,"item":{"type":"custom_tool_call","call_id":"b","name":"g","input":""}}`, `{"type":"response.custom_tool_call_input.delta","output_index":3,"delta":"ls"}`,
+			`{"type":"response.output_text.delta","output_index":4,"delta":"lost"}`, `{"type":"response.output_item.done","output_index":4,"item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}}`,
+			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`),
+			`{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","name":"f","arguments":{"n":1}},{"id":"b","name":"g","arguments":"ls"}],"thinking":[{"type":"text","text":"Hm."}]}
+{"role":"assistant","content":"Done."}`},
+		{"pieces that break off", responses, sse(`{"type":"response.output_text.delta","output_index":1,"delta":"I "}`), broken},
 		{"cut by the limit of tokens", responses, `{"id":"r","status":"incomplete","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`,
 			`{"role":"assistant","content":"a"}`},
-		{"failed", responses, sse(`{"type":"response.failed","response":{"id":"r","status":"failed","output":[{"type":"message","role":"assistant","content":[]}]}}`), none},
-		{"an error", responses, sse(`{"type":"error","code":"server_error","message":"no"}`), none},
-		{"in the background", responses, `{"id":"r","status":"queued","output":[]}`, none},
+		{"failed", responses, sse(`{"type":"response.failed","response":{"id":"r","status":"failed","output":[{"type":"message","role":"assistant","content":[]}]}}`), failed},
+		{"an error", responses, sse(`{"type":"error","code":"server_error","message":"no"}`), failed},
+		{"in the background", responses, `{"id":"r","status":"queued","output":[]}`, waits},
 
 		{"a number as text and id, and arguments in a text", google, exch(gemini(`{"text":4},{"functionCall":{"id":7,"name":"f","args":"{\"a\":1}"}}`, finish)),
 			`{"role":"assistant","content":"4","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
 		{"an index of the candidate that counts events", google, sse(`{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]}}]}`, `{"candidates":[{"index":1,"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}`), `{"role":"assistant","content":"ab"}`},
 		{"a list", google, exch("[" + gemini(`{"text":"a"}`, "") + ",\n" + gemini(`{"text":"b"}`, finish) + "]"), `{"role":"assistant","content":"ab"}`},
-		{"several candidates", google, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]}}]}`, none},
+		{"a reason in a number", google, exch(`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"finishReason":1}]}`), `{"role":"assistant","content":"a"}`},
+		{"no reason in a body", google, exch(gemini(`{"text":"a"}`, "")), `{"role":"assistant","content":"a"}`},
+		{"no reason in a stream", google, sse(gemini(`{"text":"a"}`, `,"finishReason":0`)), broken},
+		{"several candidates", google, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]}}]}`, several},
 		{"an event without an end", google, exch("data: " + gemini(`{"text":"a"}`, finish)), `{"role":"assistant","content":"a"}`},
 		{"a thought and the answer", google, sse(gemini(`{"text":"Hm","thought":true}`, ""), gemini(`{"text":".","thought":true},{"text":"Yes"}`, ""), gemini(`{"text":"."}`, finish)),
 			`{"role":"assistant","content":"Yes.","thinking":[{"type":"text","text":"Hm."}]}`},
@@ -212,12 +239,15 @@ func TestAnswers(t *testing.T) {
 				}
 				return err
 			})
-			want := "{\"role\":\"system\",\"content\":\"Be brief.\"}\n{\"role\":\"user\",\"content\":\"Both orders.\"}\n"
-			if tt.want != none {
+			want, problem := "{\"role\":\"system\",\"content\":\"Be brief.\"}\n{\"role\":\"user\",\"content\":\"Both orders.\"}\n", ""
+			if strings.HasPrefix(tt.want, "{") {
 				want += tt.want + "\n"
+			} else {
+				problem = tt.want
 			}
 			want += "{\"role\":\"assistant\",\"content\":\"Order 1 is shipped.\"}\n"
-			if got := rows(t, result.Messages); got != want || len(result.Problems) > 0 {
+			if got := rows(t, result.Messages); got != want || len(result.Problems) > 1 || (len(result.Problems) == 0) != (problem == "") ||
+				!strings.Contains(fmt.Sprint(result.Problems), problem) {
 				t.Errorf("%v, got\n%swant\n%s", result.Problems, got, want)
 			}
 		})
@@ -253,8 +283,8 @@ func TestUnreadableResponses(t *testing.T) {
 		{"a stream of another API", string(wires[1].final[1]), "text/event-stream", "", "it has no event of this API", true},
 		{"an event that is not JSON", "data: {\n\n" + stream, "", "", "an event in a response of the model was not read", false},
 
-		{"a body that breaks off", whole[:len(whole)/2], "", "", "", true},
-		{"a stream that breaks off", stream[:len(stream)/3], "", "", "", true},
+		{"a body that breaks off", whole[:len(whole)/2], "", "", "it broke off", true},
+		{"a stream that breaks off", stream[:len(stream)/3], "", "", "it broke off", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -282,7 +312,7 @@ func TestUnreadableResponses(t *testing.T) {
 	}
 }
 
-// A body that breaks off causes no problem, at whatever byte.
+// A body that breaks off is not an answer, at whatever byte.
 func TestBodyThatBreaksOff(t *testing.T) {
 	const body = `{"a":"é\n\u00e9\ud83d\ude00", "b":[true,false,null,-1.5e+3,{}],"choices":[]}`
 	for i := 1; i < len(body); i++ {
@@ -297,7 +327,7 @@ func TestBodyThatBreaksOff(t *testing.T) {
 				_, _ = send(ctx, transport, chatPath, chat("user a"))
 				return nil
 			})
-			if len(result.Problems) > 0 {
+			if len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, "it broke off") {
 				t.Errorf("%s after %s: %v", name, body[:i], result.Problems)
 			}
 		}
@@ -460,7 +490,7 @@ func TestRejectedRequests(t *testing.T) {
 	}
 }
 
-// A response that comes after the agent has gone on is not the answer to the later request.
+// A response that comes after the agent has gone on stands where it was given.
 func TestLateResponse(t *testing.T) {
 	transport := &llm.Transport{Base: model(says("late"), says("yes"))}
 	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
@@ -478,7 +508,7 @@ func TestLateResponse(t *testing.T) {
 		}
 		return err
 	})
-	if got := brief(result.Messages); got != "user "+instruction+"; user a; user b; assistant yes" || len(result.Problems) > 0 {
+	if got := brief(result.Messages); got != "user "+instruction+"; user a; assistant late; user b; assistant yes" || len(result.Problems) > 0 {
 		t.Errorf("%v, %s", result.Problems, got)
 	}
 }
@@ -523,8 +553,8 @@ func TestOtherStatuses(t *testing.T) {
 	}
 }
 
-// Each format has its own counters. A gateway may add counters of another format for the same tokens.
-// Counts of one response only rise.
+// Each format has its own counters. A gateway may add counters of another format for the same tokens, or
+// report them at another place.
 func TestTokens(t *testing.T) {
 	for _, tt := range []struct {
 		wire          wire
@@ -532,13 +562,30 @@ func TestTokens(t *testing.T) {
 		input, output int64
 	}{
 		{wires[0], `{"model":"m","usage":{"prompt_tokens":50,"completion_tokens":5,"cache_read_input_tokens":40,"input_tokens":50,"output_tokens":5}}`, 50, 5},
-		{wires[0], sse(`{"usage":{"prompt_tokens":50,"completion_tokens":5}}`, `{"usage":{"prompt_tokens":0,"completion_tokens":4}}`), 50, 5},
+		{wires[0], sse(`{"usage":{"prompt_tokens":50,"completion_tokens":5}}`, `{"usage":{"prompt_tokens":0,"completion_tokens":4}}`), 50, 4},
+		{wires[0], sse(`{"usage":{"prompt_tokens":50,"completion_tokens":5}}`, `{"usage":{"prompt_tokens":0,"completion_tokens":0}}`), 50, 5},
+		{wires[0], sse(`{"usage":{"prompt_tokens":50,"completion_tokens":1}}`, `{"usage":null}`, `{"usage":{"completion_tokens":9}}`), 50, 9},
 		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112}}`, 10, 102},
 		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":0}}`, 10, 2},
-		{wires[0], `{"usage":{"prompt_tokens":99999999999999,"completion_tokens":-5}}`, 0, 0},
+		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112,"prompt_audio_seconds":3}}`, 110, 2},
+		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112,"prompt_audio_seconds":0}}`, 10, 102},
+		{wires[0], `{"usage":{"prompt_tokens":"10","completion_tokens":2.0}}`, 10, 2},
+		{wires[0], sse(`{"choices":[{"index":0,"delta":{}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":3}}]}`), 7, 3},
+		{wires[0], sse(`{"choices":[],"x_groq":{"id":"r"}}`, `{"choices":[],"x_groq":{"id":"r","usage":{"prompt_tokens":7,"completion_tokens":3}}}`), 7, 3},
+		{wires[0], sse(`{"choices":[{"index":0,"usage":{"prompt_tokens":7,"completion_tokens":3}}],"x_groq":{"usage":{"prompt_tokens":8,"completion_tokens":4}}}`,
+			`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":5}}`), 9, 5},
+		{wires[0], `{"choices":[{"index":0,"usage":{"prompt_tokens":7,"completion_tokens":3}}],"usage":{"prompt_tokens":0,"completion_tokens":0}}`, 7, 3},
 		{wires[1], `{"type":"message","usage":{"input_tokens":10,"cache_read_input_tokens":40,"cache_creation_input_tokens":7,"output_tokens":5,"prompt_tokens":57}}`, 57, 5},
+		{wires[1], sse(`{"type":"message_start","message":{"usage":{"input_tokens":0,"output_tokens":0}}}`, `{"type":"message_delta","usage":{"input_tokens":78,"output_tokens":2}}`), 78, 2},
+		{wires[1], sse(`{"type":"message_start","message":{"usage":{"input_tokens":100,"output_tokens":1}}}`, `{"type":"message_delta","usage":{"input_tokens":20,"cache_read_input_tokens":80,"output_tokens":2}}`), 100, 2},
+		{wires[1], sse(`{"type":"message_start","message":{"usage":{"input_tokens":20,"cache_read_input_tokens":80,"output_tokens":1}}}`, `{"type":"message_delta","usage":{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":2}}`), 100, 2},
+		{wires[1], `{"type":"message","usage":{"input_tokens":220,"output_tokens":8,"iterations":[{"type":"compaction","input_tokens":1000,"cache_read_input_tokens":30,"output_tokens":125},{"type":"message","input_tokens":220,"output_tokens":8}]}}`, 1250, 133},
+		{wires[1], `{"type":"message","usage":{"input_tokens":220,"output_tokens":8,"iterations":[]}}`, 220, 8},
 		{wires[2], `{"id":"r","usage":{"input_tokens":50,"output_tokens":5,"prompt_tokens":50,"completion_tokens":5}}`, 50, 5},
+		{wires[2], `{"id":"r","usage":{"input_tokens":50,"output_tokens":5,"total_tokens":70}}`, 50, 20},
 		{wires[3], `{"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5,"thoughtsTokenCount":3,"input_tokens":50}}`, 50, 8},
+		{wires[3], `{"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5,"totalTokenCount":304}}`, 50, 254},
+		{wires[3], `[{"usageMetadata":{"promptTokenCount":50}},{"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5}}]`, 50, 5},
 	} {
 		transport := &llm.Transport{Base: model(tt.body)}
 		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
@@ -547,6 +594,20 @@ func TestTokens(t *testing.T) {
 		})
 		if m := metadata(t, result); m.Input != tt.input || m.Output != tt.output {
 			t.Errorf("%s: %d and %d tokens of %s", tt.wire.name, m.Input, m.Output, tt.body)
+		}
+	}
+}
+
+// A counter that is no number of tokens is reported, and the others count.
+func TestWrongTokens(t *testing.T) {
+	for _, wrong := range []string{`99999999999999`, `-5`, `1e30`, `2.5`, `"many"`, `{"n":5}`, `9223372036854775808`, `true`} {
+		transport := &llm.Transport{Base: model(exch(`{"model":"m","choices":[{"message":{"role":"assistant","content":"a"}}],"usage":{"prompt_tokens":` + wrong + `,"completion_tokens":7}}`))}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			_, err := send(ctx, transport, chatPath, chat("user a"))
+			return err
+		})
+		if m := metadata(t, result); m.Input != 0 || m.Output != 7 || len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, "not a number of tokens") {
+			t.Errorf("%s: %+v, %v", wrong, m, result.Problems)
 		}
 	}
 }

@@ -138,29 +138,23 @@ type anthropicBlock struct {
 func (a *anthropicAnswer) read(doc json.RawMessage) {
 	switch textOf(doc, "type") {
 	case "message": // not streamed
-		a.message(doc)
-		a.content, a.finished = a.keep(member(doc, "content")), true
+		a.setModel(member(doc, "model"))
+		a.content = a.keep(member(doc, "content"))
 	case "message_start":
-		a.message(member(doc, "message"))
+		a.setModel(member(member(doc, "message"), "model"))
 	case "content_block_start":
 		a.block(index(member(doc, "index")), member(doc, "content_block"))
 	case "content_block_delta":
 		a.delta(index(member(doc, "index")), member(doc, "delta"))
 	case "message_delta":
-		a.usage.read(member(doc, "usage"), anthropicTokens)
 		a.finish(member(member(doc, "delta"), "stop_reason"))
 	case "message_stop":
-		a.ended, a.finished = true, true
+		a.ended = true
 	default:
 		a.fail(member(doc, "error"))
 		return
 	}
 	a.known = true
-}
-
-func (a *anthropicAnswer) message(message json.RawMessage) {
-	a.setModel(member(message, "model"))
-	a.usage.read(member(message, "usage"), anthropicTokens)
 }
 
 func (a *anthropicAnswer) block(index int, start json.RawMessage) {

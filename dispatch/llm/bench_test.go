@@ -1,11 +1,14 @@
 package llm_test
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
 )
 
@@ -46,5 +49,43 @@ func BenchmarkStream(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkTurns is a run of 40 turns through a Transport: each request has the whole conversation so far,
+// with a result of 1 KiB for each call. The floor sends the same without a Transport.
+func BenchmarkTurns(b *testing.B) {
+	const turns = 40
+	var requests []string
+	var answers []exch
+	messages := `{"role":"system","content":"Be brief."},{"role":"user","content":"` + instruction + `"}`
+	for i := range turns {
+		requests = append(requests, `{"model":"m","messages":[`+messages+`]}`)
+		message := fmt.Sprintf(`{"role":"assistant","content":"I look at order %d.","tool_calls":[{"id":"call_%d","type":"function","function":{"name":"get_order","arguments":"{\"order_id\":\"%d\"}"}}]}`, i, i, i)
+		answers = append(answers, exch(`{"model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":`+message+`}],"usage":{"prompt_tokens":100,"completion_tokens":20}}`))
+		messages += "," + message + fmt.Sprintf(`,{"role":"tool","tool_call_id":"call_%d","content":"%s"}`, i, strings.Repeat("result ", 150))
+	}
+	n := 0
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		_, err := io.Copy(io.Discard, r.Body)
+		return response(answers[n%turns]), err
+	})
+	for _, way := range []struct {
+		name      string
+		transport http.RoundTripper
+	}{{"floor", base}, {"toolwire", &llm.Transport{Base: base}}} {
+		b.Run(way.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				inRun(b, func(ctx context.Context, _ *dispatch.Run) error {
+					for n = range turns {
+						if _, err := send(ctx, way.transport, chatPath, requests[n]); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+		})
 	}
 }

@@ -127,6 +127,7 @@ type chatAnswer struct {
 	content, refusal, reasoning, heard strings.Builder
 
 	calls chatCalls
+	begun bool // there is an alternative
 }
 
 func (a *chatAnswer) read(doc json.RawMessage) {
@@ -134,8 +135,6 @@ func (a *chatAnswer) read(doc json.RawMessage) {
 		switch name {
 		case "model":
 			a.setModel(value)
-		case "usage":
-			a.usage.read(value, chatTokens)
 		case "choices":
 			a.known = true
 			a.choices(value)
@@ -149,10 +148,11 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 	n := 0
 	for choice := range rawjson.Elements(choices) {
 		n++
-		if a.choose(n, member(choice, "index")); a.lost {
+		if a.choose(n, member(choice, "index")); a.several {
 			return
 		}
 		delta := member(choice, "delta")
+		a.begun = true
 		a.delta(delta)
 		if message := member(choice, "message"); message != nil && delta == nil { // some servers write it beside the delta
 			a.message, a.finished = a.keep(message), true
@@ -194,8 +194,11 @@ func (a *chatAnswer) call(p chatPiece) {
 }
 
 func (a *chatAnswer) elements() []json.RawMessage {
-	if a.message != nil {
+	switch {
+	case a.message != nil:
 		return []json.RawMessage{a.message}
+	case !a.begun:
+		return nil
 	}
 	return []json.RawMessage{object("role", "assistant", "content", a.content.String(), "refusal", a.refusal.String(),
 		"reasoning_content", a.reasoning.String(), "audio", object("transcript", a.heard.String()), "tool_calls", a.calls.elements())}

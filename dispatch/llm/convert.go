@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"mime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,8 @@ import (
 // begin at the start of a message, and then add to it what they find.
 type converter struct {
 	dialect *dialect
+	made    string   // begins ids that are made; "call_" if it is empty
+	faults  *[]error // of elements that are left out; if it is nil, the first ends the conversion
 	out     []dispatch.Message
 	at      string // JSON Pointer of the element that is read
 
@@ -49,23 +52,38 @@ func (c *converter) convert(p prompt) ([]dispatch.Message, error) {
 		c.end()
 	}
 	switch kind := rawjson.Kind(p.list); kind {
-	case 'n':
+	case 0, 'n':
 	case '[':
 		n := 0
 		for element := range rawjson.Elements(p.list) {
-			if err := c.element(element, p.listAt+"/"+strconv.Itoa(n)); err != nil {
+			if err := c.add(element, p.listAt+"/"+strconv.Itoa(n)); err != nil {
 				return nil, err
 			}
 			n++
 		}
 	default:
-		if err := c.element(p.list, p.listAt); err != nil {
+		if err := c.add(p.list, p.listAt); err != nil {
 			return nil, err
 		}
 	}
 	c.end()
 	return c.out, nil
 }
+
+// add converts an element. One that cannot be read is left out, if faults are kept.
+func (c *converter) add(element json.RawMessage, at string) error {
+	err := c.element(element, at)
+	if err == nil || c.faults == nil {
+		return err
+	}
+	if len(*c.faults) < maxFaults {
+		*c.faults = append(*c.faults, err)
+	}
+	return nil
+}
+
+// maxFaults is how many elements of one request or response are reported.
+const maxFaults = 5
 
 func (c *converter) element(element json.RawMessage, at string) error {
 	c.at = at
@@ -127,6 +145,9 @@ func (c *converter) end() {
 
 // emit emits what the open message has so far, and leaves it open.
 func (c *converter) emit() {
+	if c.cur.Role == dispatch.RoleSystem && strings.Join(slices.Concat(c.texts...), "") == "" {
+		c.kept, c.texts = false, nil // it says nothing
+	}
 	if c.kept || len(c.texts) > 0 || c.cur.ToolCalls != nil || c.cur.Thinking != nil {
 		c.cur.Content = contentOf(c.texts)
 		c.out = append(c.out, c.cur)
@@ -197,7 +218,7 @@ func (c *converter) knownID(result json.RawMessage, names ...string) string {
 func (c *converter) newID() string {
 	for {
 		c.numbers++
-		if id := "call_" + strconv.Itoa(c.numbers); !c.ids[id] {
+		if id := cmp.Or(c.made, "call_") + strconv.Itoa(c.numbers); !c.ids[id] {
 			return id
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
@@ -27,7 +26,6 @@ const (
 // An exchange is one request to a model and its response.
 type exchange struct {
 	dialect *dialect
-	run     *dispatch.Run
 	state   *runState
 	ctx     context.Context // of the request, with the label
 	request atomic.Pointer[requestBody]
@@ -35,13 +33,13 @@ type exchange struct {
 	observer func(runctx.ModelRequest) // of a test kit; nil in production
 	status   int                       // of the response; 0 if there is none
 
-	asked  bool    // the request has been read
-	begun  bool    // the request has a conversation
-	thread *thread // of the request; nil if it is not known
-	turn   int     // see thread
-	ended  bool
+	asked bool   // the request has been read
+	begun bool   // the request has a conversation
+	place *place // of the answer; nil if it is not known
+	ended bool
 
 	answer   answer
+	usage    usage
 	form     form         // of the response
 	encoding string       // its Content-Encoding
 	events   events       // of a stream
@@ -84,8 +82,8 @@ func formOf(body []byte) (form, []byte) {
 	return foreign, body
 }
 
-func newExchange(ctx context.Context, d *dialect, run *dispatch.Run, state *runState) *exchange {
-	return &exchange{dialect: d, run: run, state: state, ctx: ctx, answer: d.answer()}
+func newExchange(ctx context.Context, d *dialect, state *runState) *exchange {
+	return &exchange{dialect: d, state: state, ctx: ctx, answer: d.answer()}
 }
 
 // watchRequest returns a request that is sent in place of r. Its body is read along.
@@ -125,8 +123,8 @@ func (x *exchange) ask() {
 	request := x.request.Load()
 	body, tooLarge := request.bytes()
 	if tooLarge {
-		x.asked = true
-		x.state.unclear(x.ctx, x.run.Transcript(), "a request of more than 16 MiB was not read")
+		x.asked, x.begun = true, true // its tokens count
+		x.state.note("a request of more than 16 MiB was not read")
 		return
 	}
 	if validate(body) != nil {
@@ -139,7 +137,7 @@ func (x *exchange) ask() {
 		return // something else under the same path
 	}
 	x.begun = true
-	x.thread, x.turn = x.state.begin(x.ctx, x.run, x.dialect, p)
+	x.place = x.state.begin(x.ctx, x.dialect, p)
 }
 
 // feed takes the next bytes of the response.
@@ -175,7 +173,7 @@ func (x *exchange) event(data []byte) {
 	case x.answer.common().ended: // nothing counts after the last event
 	case bytes.HasPrefix(data, []byte("[DONE]")):
 		x.answer.common().ended = true
-	case len(bytes.TrimSpace(data)) == 0: // it keeps the connection open
+	case rawjson.Kind(data) != '{' && rawjson.Kind(data) != '[': // it keeps the connection open
 	case validate(data) != nil:
 		x.garbled = true
 	default:
@@ -185,6 +183,7 @@ func (x *exchange) event(data []byte) {
 
 // read reads a document or the data of an event.
 func (x *exchange) read(doc json.RawMessage) {
+	x.usage.read(doc, &x.dialect.tokens)
 	x.answer.read(doc)
 	if known := *x.answer.common(); known.kept > maxAnswer { // from here on, only the tokens count
 		x.tooLarge, x.answer = true, x.dialect.answer()
@@ -208,16 +207,35 @@ func (x *exchange) end(whole bool) {
 	if !x.begun {
 		return
 	}
+	if x.garbled && problem == "" {
+		x.state.note("an event in a response of the model was not read: it is not valid JSON")
+	}
+	if x.usage.wrong {
+		x.state.note("the tokens of a response are not all counted: a counter is not a number of tokens")
+	}
+	x.state.finish(x, x.outcome(problem))
+}
+
+// An outcome is what came of a request: an answer, or why there is none.
+type outcome struct {
+	elements []json.RawMessage
+	fault    string
+	unread   bool // the agent may have understood the response
+}
+
+func (x *exchange) outcome(problem string) outcome {
+	known := x.answer.common()
 	if problem != "" {
-		report(x.run.Transcript(), codeUnclear, "a response of the model was not read: "+problem)
-	} else if x.garbled {
-		report(x.run.Transcript(), codeUnclear, "an event in a response of the model was not read: it is not valid JSON")
+		return outcome{fault: problem, unread: true}
 	}
-	var elements []json.RawMessage
-	if known := x.answer.common(); known.finished && !known.lost && problem == "" {
-		elements = x.answer.elements()
+	if fault := known.fault(); fault != "" {
+		return outcome{fault: fault}
 	}
-	x.state.finish(x, elements)
+	elements := x.answer.elements()
+	if elements == nil && !known.blocked {
+		return outcome{fault: "it has no answer"}
+	}
+	return outcome{elements: elements}
 }
 
 // observe reports the end of the exchange to a test kit. A response that failed does not name its model,
@@ -233,7 +251,7 @@ func (x *exchange) observe() {
 			name = textOf(body, "model")
 		}
 	}
-	input, output := known.usage.total()
+	input, output := x.usage.total(&x.dialect.tokens)
 	x.observer(runctx.ModelRequest{
 		Model: text.Cut(name, maxModelLen), Status: x.status, InputTokens: input, OutputTokens: output,
 	})
@@ -248,6 +266,7 @@ func (x *exchange) readRest(whole bool) (problem string) {
 	case document:
 		body := x.body.Bytes()
 		if err := rawjson.Check(body, readable); err == nil {
+			x.answer.common().ended = true
 			x.read(body)
 			whole, problem = true, "it is not a response of this API" // an SDK may not wait for the end
 		} else {

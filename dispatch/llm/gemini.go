@@ -179,6 +179,8 @@ type geminiAnswer struct {
 	call json.RawMessage // the beginning of a call that goes on in the next part
 	args partial         // of that call
 	made int             // values in arguments that came in pieces
+
+	begun bool // there is a candidate
 }
 
 func (a *geminiAnswer) read(doc json.RawMessage) {
@@ -196,18 +198,18 @@ func (a *geminiAnswer) response(doc json.RawMessage) {
 		switch name {
 		case "modelVersion":
 			a.setModel(value)
-		case "usageMetadata":
-			a.usage.read(value, geminiTokens)
 		case "candidates":
 			a.known = true
 			n := 0
 			for candidate := range rawjson.Elements(value) {
 				n++
-				a.choose(n, member(candidate, "index"))
-				a.candidate(candidate)
+				if a.choose(n, member(candidate, "index")); !a.several {
+					a.candidate(candidate)
+				}
 			}
 		case "promptFeedback":
 			a.known = true
+			a.blocked = a.blocked || textOf(value, "blockReason", "block_reason") != ""
 		case "error":
 			a.fail(value)
 		}
@@ -215,9 +217,7 @@ func (a *geminiAnswer) response(doc json.RawMessage) {
 }
 
 func (a *geminiAnswer) candidate(candidate json.RawMessage) {
-	if a.lost {
-		return
-	}
+	a.begun = true
 	for part := range rawjson.Elements(member(member(candidate, "content"), "parts")) {
 		a.part(part)
 	}
@@ -287,6 +287,9 @@ func (a *geminiAnswer) flush() {
 func (a *geminiAnswer) elements() []json.RawMessage {
 	a.flush()
 	a.endCall()
+	if !a.begun {
+		return nil
+	}
 	return []json.RawMessage{object("role", "model", "parts", a.parts)}
 }
 

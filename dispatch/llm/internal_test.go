@@ -56,8 +56,7 @@ func TestStateOfRunsIsFreed(t *testing.T) {
 
 // The copy of a request is not kept while the response comes.
 func TestRequestIsDropped(t *testing.T) {
-	run := &dispatch.Run{}
-	x := newExchange(t.Context(), dialects[OpenAIChat], run, &runState{})
+	x := newExchange(t.Context(), dialects[OpenAIChat], &runState{run: &dispatch.Run{}})
 	r, err := http.NewRequestWithContext(t.Context(), "POST", "https://model.example.com/", strings.NewReader(`{"messages":[{"role":"user","content":"a"}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -102,10 +101,20 @@ func streamOf(data string) []byte { return []byte("data: " + data + "\n\n") }
 
 // whole returns the elements of an answer that is used.
 func whole(a answer) []json.RawMessage {
-	if known := a.common(); !known.finished || known.lost {
+	if a.common().fault() != "" {
 		return nil
 	}
 	return a.elements()
+}
+
+// convert converts the elements of an answer.
+func convert(d *dialect, elements []json.RawMessage) {
+	c := converter{dialect: d, made: made, faults: new([]error)}
+	for _, element := range elements {
+		_ = c.add(element, "")
+	}
+	c.end()
+	linesOf(c.out, &reply{})
 }
 
 // FuzzAnswer gives a stream to the readers of all formats, in pieces, and as one body.
@@ -128,24 +137,26 @@ func FuzzAnswer(f *testing.F) {
 		for format, d := range dialects {
 			repeated := func(n int) []byte { return bytes.Repeat(stream, n) }
 			cost.Linear(t, "a stream of "+string(format), stream, repeated, func(stream []byte) {
-				answer, lines := d.answer(), &events{}
+				answer, lines, used := d.answer(), &events{}, usage{}
 				read := func(data []byte) {
 					if validate(data) == nil {
 						answer.read(data)
+						used.read(data, &d.tokens)
 					}
 				}
 				for piece := range slices.Chunk(stream, 512) {
 					lines.feed(piece, read)
 				}
 				lines.end(read)
-				th := thread{}
-				_, _ = th.read(d, whole(answer))
+				convert(d, whole(answer))
 			})
+			var used usage
 			one, two := d.answer(), d.answer()
 			read := func(a answer) func([]byte) {
 				return func(data []byte) {
 					if validate(data) == nil {
 						a.read(data)
+						used.read(data, &d.tokens)
 					}
 				}
 			}
@@ -174,12 +185,9 @@ func FuzzAnswer(f *testing.F) {
 					t.Fatalf("%s: %v\n%s\n%s", format, err, element, again[i])
 				}
 			}
-			th := thread{}
-			_, _ = th.read(d, elements)
-			for _, n := range one.common().usage {
-				if n < 0 || n > maxTokens {
-					t.Fatalf("%s: %d tokens", format, n)
-				}
+			convert(d, elements)
+			if input, output := used.total(&d.tokens); input < 0 || output < 0 {
+				t.Fatalf("%s: %d and %d tokens", format, input, output)
 			}
 		}
 	})

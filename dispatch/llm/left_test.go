@@ -10,8 +10,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 )
 
-// A conversation that is given up is reported once, with the first reason, whatever follows.
-func TestGivenUpOnce(t *testing.T) {
+// What is not known of a conversation is reported, and what is known is sent.
+func TestWhatIsKnown(t *testing.T) {
 	model := llmtest.New(t, llmtest.Text("before"), llmtest.Text("a"), llmtest.Text("b"), llmtest.Text("c"))
 	if _, err := send(t.Context(), model.Client().Transport, "/v1/responses", `{"model":"m","input":"Before the run."}`); err != nil {
 		t.Fatal(err)
@@ -29,9 +29,12 @@ func TestGivenUpOnce(t *testing.T) {
 		}
 		return nil
 	})
-	if len(result.Problems) != 1 || !strings.HasPrefix(result.Problems[0].Message, "the messages of the agent are not sent: ") ||
-		strings.HasSuffix(result.Problems[0].Message, ": ") || strings.Contains(result.Problems[0].Message, "16 MiB") {
+	if len(result.Problems) != 2 || !strings.Contains(result.Problems[0].Message, "the server keeps a part of the conversation of the agent") ||
+		!strings.Contains(result.Problems[1].Message, "a request of more than 16 MiB was not read") {
 		t.Errorf("problems %v", result.Problems)
+	}
+	if got := brief(result.Messages); got != "user Both orders.; assistant c" {
+		t.Errorf("got %s", got)
 	}
 }
 

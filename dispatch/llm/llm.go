@@ -121,6 +121,8 @@ type dialect struct {
 
 	// answer returns a reader of one response.
 	answer func() answer
+
+	tokens tokens
 }
 
 var dialects map[Format]*dialect
@@ -130,18 +132,36 @@ func init() { // not in the declaration: the functions refer to it
 		OpenAIChat: {
 			request: chatRequest, message: (*converter).chat, write: writeChat, maxID: 40,
 			answer: func() answer { return &chatAnswer{} },
+			tokens: tokens{
+				places: [][]string{{"usage"}, {"x_groq/usage"}, {"choices/*/usage"}},
+				input:  []string{"prompt_tokens"}, output: []string{"completion_tokens"}, total: "total_tokens",
+			},
 		},
 		OpenAIResponses: {
 			request: responsesRequest, message: (*converter).responses, write: writeResponses, maxID: 64,
 			answer: func() answer { return &responsesAnswer{} },
+			tokens: tokens{
+				places: [][]string{{"usage", "response/usage"}},
+				input:  []string{"input_tokens"}, output: []string{"output_tokens"}, total: "total_tokens",
+			},
 		},
 		Anthropic: {
 			request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, maxID: 64, plainIDs: true, prefills: true,
 			answer: func() answer { return &anthropicAnswer{} },
+			tokens: tokens{
+				places: [][]string{{"message/usage", "usage"}},
+				input:  []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"},
+				output: []string{"output_tokens"},
+			},
 		},
 		Gemini: {
 			request: geminiRequest, message: (*converter).gemini, write: writeGemini, maxID: 64,
 			answer: func() answer { return &geminiAnswer{} },
+			tokens: tokens{
+				places: [][]string{{"usageMetadata", "*/usageMetadata"}},
+				input:  []string{"promptTokenCount", "toolUsePromptTokenCount"},
+				output: []string{"candidatesTokenCount", "thoughtsTokenCount"}, total: "totalTokenCount",
+			},
 		},
 	}
 }
@@ -153,7 +173,8 @@ type prompt struct {
 	list     json.RawMessage // an array, or one element
 	listAt   string          // JSON Pointer of list
 	previous string          // the id of the response that the list continues; [OpenAIResponses]
-	stored   bool            // the conversation is kept by the server; [OpenAIResponses]
+	stored   string          // the id of the conversation that the server keeps; [OpenAIResponses]
+	template bool            // a prompt that the server keeps comes first; [OpenAIResponses]
 	cached   bool            // its beginning is in a cache of the server; [Gemini]
 	found    bool            // the document is a request
 }

@@ -11,11 +11,14 @@ import (
 
 func responsesRequest(doc json.RawMessage) prompt {
 	p := requestOf(doc, "input")
+	previous, stored, template := textOf(doc, "previous_response_id"), member(doc, "conversation"), member(doc, "prompt")
+	if !p.found && (previous != "" || stored != nil || template != nil) { // the server has the input
+		p = prompt{found: true}
+	}
 	if p.found {
 		p.system, p.at = member(doc, "instructions"), "/instructions"
-		p.previous = textOf(doc, "previous_response_id")
-		kind := rawjson.Kind(member(doc, "conversation"))
-		p.stored = kind == '"' || kind == '{'
+		p.previous, p.template = previous, template != nil
+		p.stored = cmp.Or(textOf(stored, "id"), plain(stored))
 	}
 	return p
 }
@@ -131,39 +134,94 @@ func writeResponses(turns []turn) (out []json.RawMessage) {
 	return out
 }
 
-// responsesAnswer is a response of Responses: one object with its output, or events of which the
-// last has that object.
+// responsesAnswer is a response of Responses: one object with its output, or events of which the last has
+// that object.
 type responsesAnswer struct {
 	facts
 	output []json.RawMessage
-	items  []json.RawMessage // of events, for servers whose last event has no output
+
+	pieces []*responsesPiece // of events, for servers whose last event has no output
+	found  map[string]*responsesPiece
+}
+
+// A responsesPiece is an item of a stream.
+type responsesPiece struct {
+	item json.RawMessage // as it began, or whole
+	done bool
+
+	text, refusal, arguments, thinking strings.Builder // of an item that is not whole
 }
 
 func (a *responsesAnswer) read(doc json.RawMessage) {
-	switch textOf(doc, "type") {
-	case "": // not streamed
-		a.response(doc)
-	case "response.created", "response.in_progress":
+	switch kind := textOf(doc, "type"); kind {
+	case "response.created", "response.in_progress", "response.queued":
 		a.known = true
 		a.setModel(member(member(doc, "response"), "model"))
-	case "response.completed", "response.incomplete", "response.failed":
-		a.known, a.ended = true, true
+		a.setID(member(member(doc, "response"), "id"))
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
 		a.response(member(doc, "response"))
-	case "response.output_item.done":
-		a.known = true
-		a.items = a.item(a.items, member(doc, "item"))
+		a.known, a.ended, a.waits = true, true, false
+		a.failed = a.failed || kind == "response.failed" || kind == "response.cancelled"
 	case "error":
 		a.fail(doc)
+	default:
+		if strings.HasPrefix(kind, "response.") {
+			a.event(strings.TrimPrefix(kind, "response."), doc)
+		} else { // not streamed
+			a.response(doc)
+		}
 	}
 }
 
-// item adds an item to the items of the response.
-func (a *responsesAnswer) item(items []json.RawMessage, item json.RawMessage) []json.RawMessage {
-	if item == nil || !a.room(len(items)) {
-		return items
+// event reads an event about an item.
+func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
+	item, delta := member(doc, "item"), textOf(doc, "delta")
+	var to func(p *responsesPiece) *strings.Builder
+	switch kind {
+	case "output_item.added", "output_item.done":
+		if item == nil {
+			return
+		}
+	case "output_text.delta":
+		to = func(p *responsesPiece) *strings.Builder { return &p.text }
+	case "refusal.delta":
+		to = func(p *responsesPiece) *strings.Builder { return &p.refusal }
+	case "reasoning_summary_text.delta", "reasoning_text.delta":
+		to = func(p *responsesPiece) *strings.Builder { return &p.thinking }
+	case "function_call_arguments.delta", "mcp_call_arguments.delta", "custom_tool_call_input.delta":
+		to = func(p *responsesPiece) *strings.Builder { return &p.arguments }
+	default:
+		return
 	}
-	return append(items, a.keep(item))
+	a.known = true
+	p := a.piece(cmp.Or(textOf(doc, "output_index"), textOf(doc, "item_id"), textOf(item, "id")))
+	switch {
+	case p == nil || p.done:
+	case to != nil:
+		a.add(to(p), delta)
+	default:
+		if p.item = a.keep(item); kind == "output_item.done" {
+			a.kept -= p.text.Len() + p.refusal.Len() + p.arguments.Len() + p.thinking.Len()
+			*p = responsesPiece{item: p.item, done: true}
+		}
+	}
 }
+
+// piece returns the item of a key, or nil if there is no room for it. An item that is done has no more
+// events, so that its key begins another.
+func (a *responsesAnswer) piece(key string) *responsesPiece {
+	p := a.found[key]
+	if (p == nil || p.done && key == "") && a.room(len(a.pieces)) {
+		if a.found == nil {
+			a.found = map[string]*responsesPiece{}
+		}
+		p = &responsesPiece{}
+		a.pieces, a.found[key] = append(a.pieces, p), p
+	}
+	return p
+}
+
+func (a *responsesAnswer) setID(value json.RawMessage) { a.id = cmp.Or(plain(value), a.id) }
 
 func (a *responsesAnswer) response(response json.RawMessage) {
 	for name, value := range rawjson.Members(response) {
@@ -171,17 +229,24 @@ func (a *responsesAnswer) response(response json.RawMessage) {
 		case "model":
 			a.setModel(value)
 		case "id":
-			a.id = cmp.Or(plain(value), a.id)
-		case "usage":
-			a.usage.read(value, responsesTokens)
+			a.setID(value)
 		case "output":
-			a.known = true
+			a.known, a.output = true, []json.RawMessage{}
 			for item := range rawjson.Elements(value) {
-				a.output = a.item(a.output, item)
+				if a.room(len(a.output)) {
+					a.output = append(a.output, a.keep(item))
+				}
 			}
 		case "status":
-			status := rawjson.Unquote(value)
-			a.known, a.finished = true, status == "completed" || status == "incomplete"
+			a.known = true
+			switch plain(value) {
+			case "failed", "cancelled":
+				a.failed = true
+			case "queued", "in_progress":
+				a.waits = true
+			default:
+				a.finish(value)
+			}
 		case "error":
 			a.fail(value)
 		}
@@ -189,8 +254,40 @@ func (a *responsesAnswer) response(response json.RawMessage) {
 }
 
 func (a *responsesAnswer) elements() []json.RawMessage {
-	if a.output != nil {
+	if len(a.output) > 0 || a.pieces == nil {
 		return a.output
 	}
-	return a.items
+	var items []json.RawMessage
+	for _, p := range a.pieces {
+		if item := p.whole(); item != nil {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// whole returns the item.
+func (p *responsesPiece) whole() json.RawMessage {
+	switch {
+	case p.done:
+		return p.item
+	case p.thinking.Len() > 0:
+		return object("type", "reasoning", "summary", textParts("summary_text", []string{p.thinking.String()}))
+	case p.text.Len() > 0 || p.refusal.Len() > 0:
+		return object("type", "message", "role", "assistant", "content", textParts("output_text", []string{p.text.String() + p.refusal.String()}))
+	case p.arguments.Len() == 0:
+		return p.item
+	}
+	var o rawjson.Object
+	name := "arguments"
+	if textOf(p.item, "type") == "custom_tool_call" {
+		name = "input"
+	}
+	for n, v := range rawjson.Members(p.item) {
+		if n != name {
+			o.Put(n, v)
+		}
+	}
+	o.Put(name, rawjson.Quote(p.arguments.String()))
+	return o.Bytes()
 }

@@ -2,7 +2,7 @@ package llm
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -12,27 +12,43 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// runState is what is known of a run's models and conversations. Its methods report to the
-// transcript of the run.
+// runState is what is known of a run's models and conversations. Its methods report to the transcript of
+// the run.
 type runState struct {
+	run *dispatch.Run
+
 	mu     sync.Mutex
 	labels map[string]*label
+	size   int // of all threads, in bytes
 	models []string
 	model  string // what was reported of them
 }
 
+// stateOf returns the state of a run.
+func stateOf(kept *runctx.Kept[dispatch.Run]) *runState {
+	s := runctx.Keep[runState](kept)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil {
+		s.run = kept.Run
+		*runctx.Keep[func() []dispatch.Problem](kept) = s.problems
+	}
+	return s
+}
+
 // A label has the conversations of a sub-agent, or of the agent itself.
 type label struct {
-	threads  []*thread // in the order in which they began
-	requests int
-	unclear  bool // nothing is known any more
+	who     string
+	threads []*thread       // in the order in which they began
+	shown   map[*thread]int // the threads that are in the transcript; see runctx.Thread
+	ids     callIDs
 }
 
 // Bounds of what is kept of a run.
 const (
 	maxLabels   = 256
-	maxThreads  = 8    // of a label
-	maxBefore   = 1000 // messages, which is as many as are sent
+	maxThreads  = 32 // of a label
+	maxSize     = 64 << 20
 	maxModels   = 8
 	maxModelLen = 100
 )
@@ -43,139 +59,288 @@ const (
 	codeLeftOut = "request_left_out"
 )
 
-// Reasons to give up the conversation of a label.
 const (
-	reasonThreads = "two conversations go on at the same time; give each of them a label with proxy.WithActor"
-	reasonStored  = "the server keeps the conversation; send it whole, or name the response before, of this run, " +
-		"with previous_response_id"
+	problemStored = "the server keeps a part of the conversation of %s, which is not sent; send it whole, or name the response " +
+		"before, of this run, with previous_response_id"
+	problemCached   = "what a cachedContent of %s holds is not sent: only the provider has it"
+	problemTemplate = "the prompt of %s is not sent: the server keeps it"
+	problemThreads  = "%s has more than 32 conversations; further ones are not sent; give sub-agents a label with proxy.WithActor"
+	problemSize     = "the conversations of the run have more than 64 MiB; what follows is not sent"
+	problemLabels   = "the run has more than 256 labels; further ones have no messages"
+	problemLeftOut  = "a request of %s shares nothing with its conversation, like the request of a guard, a title or a summary; it " +
+		"is left out unless a later request goes on with it; give it a label with proxy.WithActor to have it sent"
 )
 
-// report adds a problem.
-func report(t *dispatch.Transcript, code, message string) {
-	t.AddProblem(dispatch.Problem{Code: code, Pointer: "/messages", Message: message})
+// note adds a problem that stays.
+func (s *runState) note(format string, args ...any) {
+	s.run.Transcript().AddProblem(problemOf(codeUnclear, format, args...))
 }
 
-// unclear gives up the conversation of the label in ctx.
-func (s *runState) unclear(ctx context.Context, t *dispatch.Transcript, reason string) {
+func problemOf(code, format string, args ...any) dispatch.Problem {
+	return dispatch.Problem{Code: code, Pointer: "/messages", Message: fmt.Sprintf(format, args...)}
+}
+
+// problems returns the problems that later requests may take away: requests that are left out, and answers
+// that are missing at the end of a thread.
+func (s *runState) problems() (all []dispatch.Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.label(t, runctx.Actor(ctx)).giveUp(ctx, t, reason)
-}
-
-func (l *label) giveUp(ctx context.Context, t *dispatch.Transcript, reason string) {
-	if l.unclear {
-		return
+	for _, l := range s.labels {
+		if len(l.threads) > len(l.shown) && slices.ContainsFunc(l.threads, l.leftOut) {
+			all = append(all, problemOf(codeLeftOut, problemLeftOut, l.who))
+		}
+		for _, th := range l.threads {
+			if fault := th.last.fault; fault != "" {
+				all = append(all, faultOf(th.last))
+			}
+		}
 	}
-	l.threads, l.unclear = nil, true
-	t.SetConversation(ctx, nil)
-	report(t, codeUnclear, "the messages of "+who(ctx)+" are not sent: "+reason)
+	slices.SortFunc(all, func(a, b dispatch.Problem) int { return strings.Compare(a.Message, b.Message) })
+	return slices.Compact(all)
 }
 
-// who names the sub-agent of ctx.
-func who(ctx context.Context) string {
-	if label := runctx.Actor(ctx); label != "" {
-		return "the sub-agent " + text.Cut(label, maxShown)
+func faultOf(r *reply) dispatch.Problem {
+	if r.unread {
+		return problemOf(codeUnclear, "a response of the model was not read: %s", r.fault)
 	}
-	return "the agent"
+	return problemOf(codeUnclear, "a response of the model is not in the transcript: %s", r.fault)
 }
 
-// label returns the label of a name. It must be called with s.mu held.
-func (s *runState) label(t *dispatch.Transcript, name string) *label {
+// leftOut reports whether a thread is neither sent nor a part of one that is.
+func (l *label) leftOut(th *thread) bool {
+	if _, ok := l.shown[th]; ok {
+		return false
+	}
+	return !slices.ContainsFunc(l.threads, func(child *thread) bool { return child.parent == th && !l.leftOut(child) })
+}
+
+// label returns the label of a context, or nil if there are too many. It must be called with s.mu held.
+func (s *runState) label(ctx context.Context) *label {
+	name := runctx.Actor(ctx)
 	l := s.labels[name]
 	if l == nil {
-		l = &label{}
+		if len(s.labels) >= maxLabels {
+			s.note(problemLabels)
+			return nil
+		}
+		l = &label{who: "the agent", shown: map[*thread]int{}}
+		if name != "" {
+			l.who = "the sub-agent " + text.Cut(name, maxShown)
+		}
 		if s.labels == nil {
 			s.labels = map[string]*label{}
-		}
-		if len(s.labels) >= maxLabels {
-			report(t, codeUnclear, "the run has more than 256 labels; further ones have no messages")
-			l.unclear = true
-			return l
 		}
 		s.labels[name] = l
 	}
 	return l
 }
 
-// begin takes the conversation of a request that the model has accepted, and returns its thread and
-// turn. The thread is nil if the conversation is not known.
-func (s *runState) begin(ctx context.Context, run *dispatch.Run, d *dialect, p prompt) (th *thread, turn int) {
-	t := run.Transcript()
+// begin takes the conversation of a request that the model has accepted, and returns the place of its
+// answer, or nil if there is none.
+func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *place {
+	r, faults := readRequest(d, p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.label(t, runctx.Actor(ctx))
-	if l.unclear {
-		return nil, 0
+	l := s.label(ctx)
+	if l == nil {
+		return nil
 	}
-	r, reason := l.read(run, d, p)
-	if reason != "" {
-		l.giveUp(ctx, t, reason)
-		return nil, 0
-	}
-	th, aside := l.follow(run, r.messages)
-	if aside {
-		report(t, codeLeftOut, "a request of "+who(ctx)+" shares nothing with its conversation, like the request of a guard, a title "+
-			"or a summary; it is left out unless a later request goes on with it; "+
-			"give it a label with proxy.WithActor to have it sent")
+	for _, fault := range faults {
+		s.note("a part of a request of %s was not read: %s", l.who, fault.Error())
 	}
 	if p.cached {
-		report(t, codeUnclear, "what a cachedContent of "+who(ctx)+" holds is not sent: only the provider has it")
+		s.note(problemCached, l.who)
 	}
-	th.take(r)
-	l.requests++
-	if th.last = l.requests; th.first == 0 {
-		th.first = l.requests
+	if p.template {
+		s.note(problemTemplate, l.who)
 	}
-	l.publish(ctx, run)
-	return th, th.turn
+	if s.size > maxSize {
+		s.note(problemSize)
+		return nil
+	}
+	th, rd := s.thread(ctx, l, r)
+	if th == nil {
+		s.note(problemThreads, l.who)
+		return nil
+	}
+	before, size := th.last, th.size
+	at := th.take(r, rd, &l.ids)
+	s.size += th.size - size
+	if before != nil && before != at.reply && before.unread { // the thread goes on, but what it said is not known
+		s.run.Transcript().AddProblem(faultOf(before))
+	}
+	l.publish(ctx, s.run, th)
+	return at
 }
 
-// publish sets the conversation of the label.
-func (l *label) publish(ctx context.Context, run *dispatch.Run) {
-	if main, ok := l.main(run); ok {
-		run.Transcript().SetConversation(ctx, slices.Concat(main.system, main.whole()))
-	} else {
-		l.giveUp(ctx, run.Transcript(), reasonThreads)
+// readRequest returns the conversation of a request, and what could not be read of it.
+func readRequest(d *dialect, p prompt) (r *request, faults []error) {
+	c := converter{dialect: d, made: made, faults: &faults}
+	messages, _ := c.convert(p)
+	r = &request{previous: p.previous, stored: p.stored}
+	n := slices.IndexFunc(messages, func(m dispatch.Message) bool { return m.Role != dispatch.RoleSystem })
+	if n < 0 {
+		n = len(messages)
+	}
+	r.system, messages = messages[:n:n], messages[n:]
+	if n := len(messages) - 1; n >= 0 {
+		if last := messages[n]; last.Role == dispatch.RoleAssistant && len(last.ToolCalls) == 0 {
+			messages, r.prefill = messages[:n:n], messages[n:]
+		}
+	}
+	for _, m := range messages {
+		r.lines = append(r.lines, newLine(m, nil))
+	}
+	return r, faults
+}
+
+// thread returns the thread that takes a request: one that it goes on with, a branch of one, or a new one. It
+// returns nil if there are too many.
+func (s *runState) thread(ctx context.Context, l *label, r *request) (*thread, *reading) {
+	var best *reading
+	var of *thread
+	for _, th := range l.threads {
+		from, chained := th.from(r)
+		rd := th.compare(r, from)
+		if (chained || rd.belongs() || len(r.lines) == 0 && th.isEmpty(r)) && rd.better(best) {
+			of, best = th, rd
+		}
+		if chained {
+			break
+		}
+	}
+	if (r.previous != "" || r.stored != "") && (best == nil || best.fits == 0) && !s.began(l, r) {
+		s.note(problemStored, l.who)
+	}
+	if best != nil && !best.branches() {
+		for _, other := range l.threads {
+			if other.parent == of { // it did not take the place of the thread, which goes on
+				other.parent = nil
+			}
+		}
+		return of, best
+	}
+	if len(l.threads) == maxThreads {
+		return nil, nil
+	}
+	th, from := &thread{}, 0
+	if best != nil && best.adds() {
+		th.parent, th.lines, from = of, best.chosen(), best.from
+	}
+	l.threads = append(l.threads, th)
+	s.run.Transcript().SetConversation(l.slot(ctx, len(l.threads)), nil) // it has its place from now on
+	return th, th.compare(r, from)
+}
+
+// began reports whether a request that names an earlier response begins the conversation of a run: the
+// first request of a turn of a session may name the response of an earlier turn, which does not belong to
+// the transcript, if it has the prompt of this turn.
+func (s *runState) began(l *label, r *request) bool {
+	return l.threads == nil && r.previous != "" && s.run.SessionID != "" && slices.ContainsFunc(r.lines, func(l *line) bool {
+		return l.Role == dispatch.RoleUser && s.run.Instruction != "" && strings.Contains(l.Content.String(), s.run.Instruction)
+	})
+}
+
+// slot returns a context for the nth conversation of a label, see [runctx.Thread].
+func (l *label) slot(ctx context.Context, n int) context.Context {
+	return runctx.With(ctx, runctx.Thread(n))
+}
+
+// publish sets the conversations of the label after a change of one.
+func (l *label) publish(ctx context.Context, run *dispatch.Run, changed *thread) {
+	main := l.main(run)
+	t := run.Transcript()
+	for i, th := range l.threads {
+		slot, shown := i+1, th == main || th.goesOn() && !l.isParent(th)
+		if th == main {
+			slot = 0
+		}
+		was, wasShown := l.shown[th]
+		switch {
+		case !shown && wasShown, shown && wasShown && was != slot:
+			if slot != 0 || was != 0 { // another thread replaces the agent's own
+				t.SetConversation(l.slot(ctx, was), nil)
+			}
+			delete(l.shown, th)
+		}
+		if shown && (was != slot || !wasShown || th == changed || th.isAfter(changed)) {
+			t.SetConversation(l.slot(ctx, slot), slices.Concat(th.system, th.messages()))
+			l.shown[th] = slot
+		}
 	}
 }
 
-// finish takes the response to a request. th is nil if the conversation is not known.
-func (s *runState) finish(x *exchange, elements []json.RawMessage) {
+// isParent reports whether a branch has taken the place of a thread.
+func (l *label) isParent(th *thread) bool {
+	return slices.ContainsFunc(l.threads, func(child *thread) bool { return child.parent == th })
+}
+
+// main returns the thread that is the agent's own. Of those that go on, it is the first that has the prompt
+// of the run, or else the first. If none goes on, it is the first with the prompt and an answer.
+func (l *label) main(run *dispatch.Run) (main *thread) {
+	best := -1
+	for _, th := range l.threads {
+		if l.isParent(th) {
+			continue
+		}
+		rank := 0
+		if th.goesOn() {
+			rank += 4
+		}
+		if th.says(run.Instruction) {
+			rank += 2
+		}
+		if th.answered() {
+			rank++
+		}
+		if rank > best {
+			main, best = th, rank
+		}
+	}
+	return main
+}
+
+// finish takes the response to a request.
+func (s *runState) finish(x *exchange, o outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := x.run.Transcript()
-	s.count(t, x.answer.common())
-	l, th := s.label(t, runctx.Actor(x.ctx)), x.thread
-	if l.unclear || th == nil || th.turn != x.turn {
+	s.count(x)
+	if x.place == nil {
 		return
 	}
-	th.open--
-	if th.several || elements == nil {
+	th, r := x.place.thread, x.place.reply
+	if o.fault != "" {
+		r.fault, r.unread = o.fault, o.unread
+		if r.unread && th.last != r {
+			s.run.Transcript().AddProblem(faultOf(r))
+		}
 		return
 	}
-	answer, err := th.read(x.dialect, elements)
-	if err != nil {
-		report(t, codeUnclear, "a response of the model was not read: "+err.Error())
-		return
+	c := converter{dialect: x.dialect, made: made, faults: new([]error)}
+	for _, element := range o.elements {
+		c.add(element, "")
 	}
-	if x.dialect.prefills && len(th.prefill) > 0 && len(answer) > 0 {
-		answer[0].Content = dispatch.Text(th.prefill[0].Content.String() + answer[0].Content.String())
-	} else {
-		answer = slices.Concat(th.prefill, answer)
+	c.end()
+	for _, fault := range *c.faults {
+		s.note("a part of a response of the model was not read: %s", fault.Error())
 	}
-	th.answer, th.answerID = answer, x.answer.common().id
-	l.publish(x.ctx, x.run)
+	l := s.label(x.ctx)
+	l.ids.name(c.out)
+	size := th.size
+	th.answer(x.place, c.out, x.dialect.prefills, x.answer.common().id)
+	s.size += th.size - size
+	l.publish(x.ctx, s.run, th)
 }
 
-// count reports models and tokens. It must be called with s.mu held.
-func (s *runState) count(t *dispatch.Transcript, f *facts) {
-	input, output := f.usage.total()
-	name := text.Cut(f.model, maxModelLen)
+// count reports the model and the tokens of a response. It must be called with s.mu held.
+func (s *runState) count(x *exchange) {
+	input, output := x.usage.total(&x.dialect.tokens)
+	name := text.Cut(x.answer.common().model, maxModelLen)
 	if name != "" && len(s.models) < maxModels && !slices.Contains(s.models, name) {
 		s.models = append(s.models, name)
 	}
 	listed := strings.Join(s.models, ", ")
-	t.UpdateMetadata(func(m *dispatch.Metadata) {
+	s.run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) {
 		if m.Model == "" || m.Model == s.model { // a Model set by the agent is kept
 			m.Model = listed
 		}

@@ -198,12 +198,12 @@ func TestLimits(t *testing.T) {
 		problem  string
 		input    int64
 	}{
-		{"a request", chat("user "+large, "user "+large), says("yes"), false, "a request of more than 16 MiB", 0},
+		{"a request", chat("user "+large, "user "+large), says("yes"), false, "a request of more than 16 MiB", 1},
 		{"a response", w.ask, says(large), false, "it has more than 8 MiB", 0},
 		{"a stream", w.ask, sse(append(events, "[DONE]")...), false, "it has more than 8 MiB", 3},
 		{"an event", w.ask, sse(`{"x":"`+large+`"}`, delta), false, "it has more than 8 MiB", 3},
 		{"a request of 16 MiB", exactly(16*mib, chat("user a")), says("yes"), false, "", 1},
-		{"a request of 16 MiB and a byte", exactly(16*mib+1, chat("user a")), says("yes"), false, "a request of more than 16 MiB", 0},
+		{"a request of 16 MiB and a byte", exactly(16*mib+1, chat("user a")), says("yes"), false, "a request of more than 16 MiB", 1},
 		{"a response of 8 MiB", w.ask, exch(exactly(8*mib, string(says("yes")))), false, "", 1},
 		{"a response of 8 MiB and a byte", w.ask, exch(exactly(8*mib+1, string(says("yes")))), false, "it has more than 8 MiB", 0},
 		{"a compressed response of 8 MiB", w.ask, exch(exactly(8*mib, string(says("yes")))), true, "", 1},

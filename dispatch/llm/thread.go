@@ -1,247 +1,285 @@
 package llm
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A thread is a conversation: requests that each append to the one before. A request that has only a
-// part of a thread's messages begins another thread, which comes after it.
+// A thread is a conversation: what requests have added to it, and what the model has answered, in the order
+// in which it came. A request is read from its front. A message of a user stands for the equal one, a result
+// for the result of the same call, and a message of the assistant for the answer with one of its call ids,
+// or else with its text, or else for the next answer, if the messages around it fit. What stands for nothing
+// is added where it stands, unless it stands in the place of another message. The thread with the most
+// messages that fit takes the request; if the request passes over what other requests have added at its
+// end, it is a branch, which takes the place of the thread until the thread itself goes on. What the model
+// said is always shown as its answer had it, but with the agent's ids of calls.
 type thread struct {
-	request         // the last one
-	first, last int // numbers of requests
-
-	parent *thread            // what was said before; nil if this is not known to come after anything
-	before []dispatch.Message // the messages of parent
-	known  int                // how many of messages are in before, or replace some of it
-
-	answer   []dispatch.Message // to the last request, with prefill; nil if it is not known
-	answerID string
-
-	turn    int  // rises with each request that adds messages
-	open    int  // requests of this turn without their responses
-	several bool // two responses to one request came at once
+	system []dispatch.Message // of the last request that had some
+	lines  []*line            // an answer that has not come is one without a role
+	last   *reply             // to the last request
+	parent *thread            // of a branch
+	turns  int                // requests that added something
+	stored string             // the id of the conversation that the server keeps
+	size   int                // of lines, in bytes
 }
 
 // request is the conversation of a request.
 type request struct {
-	system   []dispatch.Message // the system messages at the beginning
-	messages []dispatch.Message // after those, without prefill
-	prefill  []dispatch.Message // the beginning of the answer that the request ends with
+	system  []dispatch.Message // the system messages at the beginning
+	lines   []*line            // after those, without prefill
+	prefill []dispatch.Message // the beginning of the answer that the request ends with
 
 	previous string // the id of the response that the request names
-	chained  int    // how many of messages come before the messages of the request itself
+	stored   string // the id of the conversation that the server keeps
 }
 
-// read returns the whole conversation of a request, or why it is not known.
-func (l *label) read(run *dispatch.Run, d *dialect, p prompt) (r request, reason string) {
-	if p.stored {
-		return r, reasonStored
+// A place is where an answer belongs.
+type place struct {
+	thread *thread
+	reply  *reply
+	number int // of the request, among those that are the same
+}
+
+// take takes a request that belongs to the thread.
+func (th *thread) take(r *request, rd *reading, ids *callIDs) *place {
+	rd.change(ids)
+	fresh := th.insert(r, rd, ids)
+	for _, o := range rd.instead {
+		start, end := th.of(o.reply)
+		shown := slices.Clone(th.lines[start:end])
+		th.lines = slices.Replace(th.lines, start, end, o.reply.others[o.n]...)
+		o.reply.others[o.n] = shown
 	}
-	c := converter{dialect: d}
-	messages, err := c.convert(p)
-	if err != nil {
-		return r, "a request cannot be read: " + err.Error()
+	if len(r.system) > 0 || r.previous == "" { // instructions belong to each request
+		th.system = r.system
 	}
-	n := 0
-	for n < len(messages) && messages[n].Role == dispatch.RoleSystem {
-		n++
+	if r.stored != "" {
+		th.stored = r.stored
 	}
-	r = request{system: messages[:n], messages: messages[n:], previous: p.previous}
-	if p.previous != "" && !l.chain(run, &r) {
-		return r, reasonStored
+	rest := th.lines[min(rd.last+1, len(th.lines)):]
+	again := !fresh && len(rest) > 0 && rest[0].reply != nil && rest[len(rest)-1].reply == rest[0].reply
+	switch {
+	case again && sameTexts(rest[0].reply.prefill, r.prefill): // the same request
+		p := rest[0].reply
+		p.asked++
+		p.fault, p.unread = "", false
+		th.last = p
+		return &place{th, p, p.asked}
+	case again && len(r.prefill) > 0 && rest[0].text != 0 && rest[0].text == newLine(r.prefill[0], nil).text: // it goes on with an answer
+		r.prefill = []dispatch.Message{rest[0].Message}
+		th.lines = th.lines[:len(th.lines)-len(rest)]
 	}
-	if n := len(r.messages) - 1; n >= 0 {
-		if last := r.messages[n]; last.Role == dispatch.RoleAssistant && len(last.ToolCalls) == 0 {
-			r.messages, r.prefill = r.messages[:n:n], r.messages[n:]
+	return th.expect(r.prefill)
+}
+
+// expect adds the place of the next answer.
+func (th *thread) expect(prefill []dispatch.Message) *place {
+	p := &reply{prefill: prefill, asked: 1}
+	th.lines = append(th.lines, p.waiting()...)
+	th.last = p
+	th.turns++
+	return &place{th, p, 1}
+}
+
+// waiting returns the lines of an answer that has not come.
+func (p *reply) waiting() []*line {
+	if len(p.prefill) > 0 {
+		return linesOf(p.prefill, p)
+	}
+	return []*line{{reply: p}}
+}
+
+// insert adds the messages of a request that stand for nothing, and reports whether there are any.
+func (th *thread) insert(r *request, rd *reading, ids *callIDs) bool {
+	next := len(th.lines) // the line before which a message belongs
+	before := make([]int, len(r.lines))
+	for i, at := range slices.Backward(rd.at) {
+		if at >= 0 {
+			next = min(next, at)
+		}
+		before[i] = next
+	}
+	asked := make([]int, len(th.lines)+1) // messages of requests before a line
+	for i, l := range th.lines {
+		asked[i+1] = asked[i]
+		if l.reply == nil {
+			asked[i+1]++
 		}
 	}
-	return r, ""
-}
-
-// chain completes a request that has only what follows a response. That is the last response of a
-// thread, or the same as before if the request is repeated. The first request of a turn of a session
-// may name the response of an earlier turn, which does not belong to the transcript, if it has the
-// prompt of this turn.
-func (l *label) chain(run *dispatch.Run, r *request) bool {
-	for _, th := range slices.Backward(l.threads) {
-		before := th.messages
-		switch r.previous {
-		case th.answerID:
-			before = slices.Concat(before, th.answer)
-		case th.previous:
-			before = before[:min(th.chained, len(before))]
-		default:
+	var lines []*line
+	copied, reached := 0, 0
+	for i, l := range r.lines {
+		if rd.at[i] >= 0 {
+			reached = max(reached, rd.at[i]+1)
+		}
+		if rd.at[i] != added {
 			continue
 		}
-		if len(r.system) == 0 { // instructions belong to each request
-			r.system = th.system
-		}
-		r.messages, r.chained = slices.Concat(before, r.messages), len(before)
-		return true
-	}
-	return l.threads == nil && run.SessionID != "" && slices.ContainsFunc(r.messages, prompts(run, strings.Contains))
-}
-
-// prompts returns a function that reports whether a message of the user has the prompt of the run.
-func prompts(run *dispatch.Run, has func(text, prompt string) bool) func(dispatch.Message) bool {
-	return func(m dispatch.Message) bool {
-		return m.Role == dispatch.RoleUser && run.Instruction != "" && has(m.Content.String(), run.Instruction)
-	}
-}
-
-// follow returns the thread that a request belongs to: the one that it appends to, or a new one. A
-// new thread comes after another one if it has a part of its messages. It is aside if it has none.
-func (l *label) follow(run *dispatch.Run, messages []dispatch.Message) (th *thread, aside bool) {
-	for _, old := range l.threads {
-		if len(old.messages) == 0 && len(l.threads) > 1 { // anything appends to a system prompt
+		end := max(before[i], reached)
+		replaces := end < len(th.lines) && asked[end] > asked[reached]
+		if _, isResult := rd.results[i]; replaces && !isResult {
 			continue
 		}
-		if old.isBefore(messages) && (th == nil || len(old.messages) >= len(th.messages)) {
-			th = old
-		}
+		lines = append(lines, th.lines[copied:max(copied, end)]...)
+		copied = max(copied, end)
+		lines = append(lines, l)
+		th.size += sizeOf(l)
+		l.adopt(rd.results[i], ids)
 	}
-	if th != nil {
-		for _, other := range l.threads {
-			if other.parent == th { // it did not come after th, which goes on
-				other.parent, aside = nil, aside || other.turn == 1
-			}
-		}
-		return th, aside
+	if lines == nil {
+		return false
 	}
-	th = &thread{}
-	for _, old := range slices.Backward(l.threads) {
-		if known := old.shares(messages); known > 0 {
-			th.follows(old, known)
-			break
-		}
-	}
-	aside = th.parent == nil && l.threads != nil
-	if len(l.threads) == maxThreads {
-		main, _ := l.main(run)
-		i := slices.IndexFunc(l.threads, func(old *thread) bool { return old != main })
-		l.threads = slices.Delete(l.threads, i, i+1)
-	}
-	l.threads = append(l.threads, th)
-	return th, aside
+	th.lines = append(lines, th.lines[copied:]...)
+	return true
 }
 
-// follows says that th comes after parent, whose messages th has no longer. The first ones of th,
-// as many as are known, are not new.
-func (th *thread) follows(parent *thread, known int) {
-	before := parent.whole()
-	th.parent, th.before, th.known = parent, before[:min(len(before), maxBefore)], known
+// adopt completes a line that is added.
+func (l *line) adopt(c callOf, ids *callIDs) {
+	l.name(ids)
+	if c.line != nil {
+		l.ToolCallID = c.line.ToolCalls[c.k].ID
+		c.line.results[c.k] = l
+	}
 }
 
-// isBefore reports whether messages begin with the messages of the last request.
-func (th *thread) isBefore(messages []dispatch.Message) bool {
-	return len(messages) >= len(th.messages) && slices.EqualFunc(th.messages, messages[:len(th.messages)], same)
+// answer takes the answer to a request.
+func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, id string) {
+	r := p.reply
+	start, end := th.of(r)
+	if start < 0 {
+		return
+	}
+	if n := len(r.prefill); merges && n > 0 && len(messages) > 0 && messages[0].Role == dispatch.RoleAssistant {
+		messages = slices.Clone(messages)
+		messages[0].Content = dispatch.Text(r.prefill[0].Content.String() + messages[0].Content.String())
+	} else {
+		messages = slices.Concat(r.prefill, messages)
+	}
+	lines := linesOf(messages, r)
+	if p.number < r.answered {
+		r.remember(lines)
+		return
+	}
+	if r.answered > 0 {
+		r.remember(slices.Clone(th.lines[start:end]))
+	}
+	r.id, r.answered, r.fault, r.unread = id, p.number, "", false
+	if len(lines) == 0 {
+		lines = r.waiting()
+	}
+	for _, l := range lines {
+		th.size += sizeOf(l)
+	}
+	th.lines = slices.Replace(th.lines, start, end, lines...)
 }
 
-// shares returns how many of messages are not new in a thread whose history is shortened: those up to
-// its end, or those with which it begins. It returns 0 if messages are not of this thread.
-func (th *thread) shares(messages []dispatch.Message) int {
-	if whole := slices.Concat(th.messages, th.answer); len(whole) > 0 {
-		for i, m := range slices.Backward(messages) {
-			if same(m, whole[len(whole)-1]) {
-				return i + 1
-			}
+// of returns where the lines of an answer are.
+func (th *thread) of(r *reply) (start, end int) {
+	start = slices.IndexFunc(th.lines, func(l *line) bool { return l.reply == r })
+	for end = max(start, 0); end < len(th.lines) && th.lines[end].reply == r; {
+		end++
+	}
+	return start, end
+}
+
+func (r *reply) remember(lines []*line) {
+	if len(r.others) < maxOthers {
+		r.others = append(r.others, lines)
+	}
+}
+
+// messages returns what the thread has, without the system prompt.
+func (th *thread) messages() []dispatch.Message {
+	var out []dispatch.Message
+	for _, l := range th.whole() {
+		if l.Role != "" {
+			out = append(out, l.Message)
 		}
 	}
-	n := 0
-	for n < min(len(messages), len(th.messages)) && same(messages[n], th.messages[n]) {
-		n++
+	return out
+}
+
+// whole returns the lines of the thread. Those of a branch come after its parent's.
+func (th *thread) whole() []*line {
+	if th.parent == nil {
+		return th.lines
 	}
-	if n == len(messages) { // it has nothing new
-		return 0
+	before := th.parent.whole()
+	known := make(map[*line]bool, len(before))
+	for _, l := range before {
+		known[l] = true
+	}
+	all := slices.Clone(before)
+	for _, l := range th.lines {
+		if !known[l] {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// goesOn reports whether the thread has more than one request that may be a guard or the like.
+func (th *thread) goesOn() bool {
+	return th.turns > 1 || th.parent != nil && th.parent.goesOn() || len(th.lines) > 0 && th.lines[len(th.lines)-1].asks()
+}
+
+// asks reports whether a line is an answer with calls that has no results.
+func (l *line) asks() bool {
+	return l.reply != nil && slices.Contains(l.results, nil)
+}
+
+// answered reports whether the model has answered.
+func (th *thread) answered() bool {
+	return slices.ContainsFunc(th.lines, func(l *line) bool { return l.reply != nil && l.reply.answered > 0 })
+}
+
+// says reports whether the user says exactly this.
+func (th *thread) says(text string) bool {
+	return text != "" && slices.ContainsFunc(th.whole(), func(l *line) bool {
+		return l.Role == dispatch.RoleUser && l.Content.String() == text
+	})
+}
+
+func sameTexts(a, b []dispatch.Message) bool {
+	return slices.EqualFunc(a, b, func(a, b dispatch.Message) bool { return a.Content.String() == b.Content.String() })
+}
+
+// sizeOf returns about how many bytes a line holds.
+func sizeOf(l *line) int {
+	n := lineOverhead + len(l.Content)
+	for _, call := range l.ToolCalls {
+		n += lineOverhead + len(call.Arguments)
+	}
+	for _, block := range l.Thinking {
+		n += len(block)
 	}
 	return n
 }
 
-// take takes a request that belongs to the thread. An agent may leave out thinking when it sends a
-// response back.
-func (th *thread) take(r request) {
-	rest := r.messages[len(th.messages):]
-	r.messages = slices.Concat(th.messages, rest)
-	if n := min(len(rest), len(th.answer)); slices.EqualFunc(th.answer[:n], rest[:n], same) {
-		copy(r.messages[len(th.messages):], th.answer[:n])
-	}
-	if th.turn > 0 && len(rest) == 0 { // the same request again
-		th.several = th.open > 0
-	} else {
-		th.turn, th.open, th.several = th.turn+1, 0, false
-	}
-	th.open++
-	th.request, th.answer, th.answerID = r, nil, ""
-}
+const lineOverhead = 200
 
-// whole returns all messages of the thread but the system prompt.
-func (th *thread) whole() []dispatch.Message {
-	answer := th.answer
-	if answer == nil {
-		answer = th.prefill
+// from returns how many lines come before the messages of a request that continues a response, or a
+// conversation that the server keeps.
+func (th *thread) from(r *request) (n int, ok bool) {
+	if r.stored != "" && r.stored == th.stored {
+		return len(th.lines), true
 	}
-	return slices.Concat(th.before, th.messages[th.known:], answer)
-}
-
-// goesOn reports whether the thread has more than a request that may be a guard or the like.
-func (th *thread) goesOn() bool { return th.turn > 1 || th.parent != nil }
-
-// main returns the thread that is the conversation: the one that goes on. If several do, each must
-// begin when the one before it has ended. If none does, it is the one with the prompt of the run, or
-// else the first. ok is false if several go on at once.
-func (l *label) main(run *dispatch.Run) (main *thread, ok bool) {
-	ended := map[*thread]bool{}
-	for _, th := range l.threads {
-		ended[th.parent] = true
-	}
-	for _, th := range l.threads {
-		switch {
-		case !th.goesOn() || ended[th]:
-		case main == nil:
-			main = th
-		case main.last < th.first:
-			th.follows(main, th.known)
-			main = th
-		default:
-			return nil, false
+	for i, l := range slices.Backward(th.lines) {
+		if r.previous != "" && l.reply != nil && l.reply.id == r.previous {
+			return i + 1, true
 		}
 	}
-	if main != nil {
-		return main, true
-	}
-	i := slices.IndexFunc(l.threads, func(th *thread) bool {
-		return slices.ContainsFunc(th.messages, prompts(run, func(text, prompt string) bool { return text == prompt }))
-	})
-	return l.threads[max(i, 0)], true
+	return 0, false
 }
 
-// same reports whether two messages are equal, but for their thinking.
-func same(a, b dispatch.Message) bool {
-	return a.Role == b.Role && a.ToolCallID == b.ToolCallID && bytes.Equal(a.Content, b.Content) &&
-		slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(a, b dispatch.ToolCall) bool {
-			return a.ID == b.ID && a.Name == b.Name && rawjson.Equal(a.Arguments, b.Arguments) // SDKs sort members
-		})
+// isEmpty reports whether the thread, too, has only the system prompt of a request.
+func (th *thread) isEmpty(r *request) bool {
+	return r.previous == "" && len(r.system) > 0 && sameTexts(th.system, r.system) &&
+		!slices.ContainsFunc(th.lines, func(l *line) bool { return l.reply == nil })
 }
 
-// read converts a response. Made ids continue the numbers of the conversation.
-func (th *thread) read(d *dialect, elements []json.RawMessage) ([]dispatch.Message, error) {
-	c := converter{dialect: d, ids: map[string]bool{}}
-	for _, m := range slices.Concat(th.before, th.messages) {
-		for _, call := range m.ToolCalls {
-			c.ids[call.ID] = true
-		}
-	}
-	for _, element := range elements {
-		if err := c.element(element, ""); err != nil {
-			return nil, err
-		}
-	}
-	c.end()
-	return c.out, nil
+// isAfter reports whether the thread is a branch of another.
+func (th *thread) isAfter(other *thread) bool {
+	return th.parent != nil && (th.parent == other || th.parent.isAfter(other))
 }

@@ -68,21 +68,23 @@ func TestConversationOfRequests(t *testing.T) {
 		{"it grows", chatPath, [][2]string{asks("user a"), asks("user a", "assistant yes", "user b")},
 			"user a; assistant yes; user b; assistant yes", ""},
 		{"the agent writes a response in its own way", chatPath, [][2]string{asks("user a"), asks("user a", "assistant Yes!", "user b")},
-			"user a; assistant Yes!; user b; assistant yes", ""},
-		{"the agent ignores a response", chatPath, [][2]string{asks("user a"), asks("user a", "user b")}, "user a; user b; assistant yes", ""},
+			"user a; assistant yes; user b; assistant yes", ""},
+		{"the agent ignores a response", chatPath, [][2]string{asks("user a"), asks("user a", "user b")}, "user a; assistant yes; user b; assistant yes", ""},
 		{"the same request again", chatPath, [][2]string{asks("user a"), {chat("user a"), string(says("no"))}}, "user a; assistant no", ""},
 		{"nothing that is shown follows the beginning of the response", "/v1/messages", [][2]string{{
 			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"{"}]}`,
 			`{"type":"message","content":[{"type":"redacted_thinking","data":"x"}],"stop_reason":"end_turn"}`,
 		}}, "user a; assistant {", ""},
 		{"several choices", chatPath, [][2]string{{chat("user a"), `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x"}},{"index":1,"message":{}}]}`}},
-			"user a", ""},
+			"user a", "it has several alternatives"},
+		{"several choices, of which the agent takes one", chatPath, [][2]string{{chat("user a"), `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x"}},{"index":1,"message":{}}]}`},
+			asks("user a", "assistant x", "user b")}, "user a; assistant x; user b; assistant yes", ""},
 		{"an early message is changed", chatPath, [][2]string{asks("user a"), asks("user b", "assistant yes", "user c")},
 			"user a; assistant yes; user c; assistant yes", ""},
-		{"given up once", chatPath, [][2]string{
-			asks("user a"), asks("user b"), asks("user a", "assistant yes", "user c"), asks("user b", "assistant yes", "user d"), asks("user e"),
-		}, "", "at the same time"},
-		{"malformed", chatPath, [][2]string{{`{"messages":[{"role":"user","content":"a"},{"role":"sk-canary-model"}]}`, string(says("yes"))}}, "", "cannot be read: llm: invalid_conversation: /messages/1/role"},
+		{"two that both go on, and a request aside", chatPath, [][2]string{
+			asks("user a"), asks("user b"), asks("user a", "assistant yes", "user c"), asks("user b", "assistant yes", "user d"),
+		}, "user a; assistant yes; user c; assistant yes; user b; assistant yes; user d; assistant yes", ""},
+		{"malformed", chatPath, [][2]string{{`{"messages":[{"role":"user","content":"a"},{"role":"sk-canary-model"}]}`, string(says("yes"))}}, "user a; assistant yes", "was not read: llm: invalid_conversation: /messages/1/role"},
 
 		{"chained", "/v1/responses", [][2]string{
 			responses(item("a"), `,"instructions":"S"`, "resp_1", "yes"),
@@ -100,14 +102,21 @@ func TestConversationOfRequests(t *testing.T) {
 			responses(item("c"), `,"previous_response_id":"resp_1"`, "resp_3", "no"),
 		}, "user a; assistant yes; user b; assistant no; user c; assistant no", ""},
 		{"chained to something else", "/v1/responses", [][2]string{responses(item("a"), "", "resp_1", "yes"), responses(item("b"), `,"previous_response_id":"resp_0"`, "resp_2", "no")},
-			"", "previous_response_id"},
-		{"chained to an earlier run", "/v1/responses", [][2]string{responses(item("b"), `,"previous_response_id":"resp_0"`, "resp_2", "no")}, "", "previous_response_id"},
-		{"chained to another run with the prompt", "/v1/responses", [][2]string{responses(item(instruction), `,"previous_response_id":"resp_0"`, "resp_2", "no")}, "", "previous_response_id"},
+			"user a; assistant yes", "previous_response_id"},
+		{"chained to an earlier run", "/v1/responses", [][2]string{responses(item("b"), `,"previous_response_id":"resp_0"`, "resp_2", "no")}, "user b; assistant no", "previous_response_id"},
+		{"chained to another run with the prompt", "/v1/responses", [][2]string{responses(item(instruction), `,"previous_response_id":"resp_0"`, "resp_2", "no")}, "user " + instruction + "; assistant no", "previous_response_id"},
 		{"chained with other instructions", "/v1/responses", [][2]string{
 			responses(item("a"), `,"instructions":"S"`, "resp_1", "yes"), responses(item("b"), `,"instructions":"T","previous_response_id":"resp_1"`, "resp_2", "no"),
 		}, "system T; user a; assistant yes; user b; assistant no", ""},
-		{"stored", "/v1/responses", [][2]string{responses(item("a"), `,"conversation":"conv_1"`, "resp_1", "yes")}, "", "the server keeps"},
-		{"an item by reference", "/v1/responses", [][2]string{responses(item("a")+`,{"type":"item_reference","id":"msg_1"}`, "", "resp_1", "yes")}, "", "/input/1"},
+		{"stored", "/v1/responses", [][2]string{responses(item("a"), `,"conversation":"conv_1"`, "resp_1", "yes"), responses(item("b"), `,"conversation":"conv_1"`, "resp_2", "no")},
+			"user a; assistant yes; user b; assistant no", "the server keeps"},
+		{"nothing but an earlier response", "/v1/responses", [][2]string{responses(item("a"), "", "resp_1", "yes"),
+			{`{"model":"m","previous_response_id":"resp_1"}`, `{"id":"resp_2","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"no"}]}]}`}},
+			"user a; assistant yes; assistant no", ""},
+		{"a prompt that the server keeps", "/v1/responses", [][2]string{
+			{`{"prompt":{"id":"pmpt_1"}}`, `{"id":"resp_2","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"no"}]}]}`}},
+			"assistant no", "the server keeps it"},
+		{"an item by reference", "/v1/responses", [][2]string{responses(item("a")+`,{"type":"item_reference","id":"msg_1"}`, "", "resp_1", "yes")}, "user a; assistant yes", "/input/1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var replies []exch
@@ -157,7 +166,7 @@ func TestSessionsOfPreviousResponses(t *testing.T) {
 		problem bool
 	}{
 		"the prompt":      {`{"role":"user","content":"%s"}`, "system S; user And the other?; assistant 2; user more; assistant 3", false},
-		"another message": {`{"role":"user","content":"go on, %.0s"}`, "user And the other?", true},
+		"another message": {`{"role":"user","content":"go on, %.0s"}`, "system S; user And the other?; user go on, ; assistant 2; user more; assistant 3", true},
 	} {
 		reply := func(id string) exch {
 			return exch(`{"id":"resp_` + id + `","status":"completed","model":"m","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + id + `"}]}]}`)
@@ -187,7 +196,7 @@ func TestSessionsOfPreviousResponses(t *testing.T) {
 	}
 }
 
-// Sub-agents that run at once each have a label, or else nothing is known of them.
+// Sub-agents that run at once each have their conversation, with a label and without.
 func TestParallelSubAgents(t *testing.T) {
 	base := roundTrip(func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
@@ -226,24 +235,22 @@ func TestParallelSubAgents(t *testing.T) {
 		if m := metadata(t, result); m.Input != 42 || m.Output != 84 {
 			t.Errorf("metadata %+v", m)
 		}
-		if !labelled {
-			if found := of(result, "conversation_unclear"); got != "user "+instruction || len(found) != 1 || !strings.Contains(found[0].Message, "proxy.WithActor") {
-				t.Errorf("without labels: %v, %s", result.Problems, got)
-			}
-			continue
+		more := "; assistant 1"
+		for n := range 19 {
+			more += fmt.Sprint("; user more; assistant ", n+2)
 		}
-		more := strings.Repeat("; user more", 19) + "; assistant 20"
 		if len(result.Problems) > 0 || !strings.HasPrefix(got, "user "+instruction+"; assistant 1; user go on; assistant 3; ") ||
 			!strings.Contains(got, "user orders"+more) || !strings.Contains(got, "user refunds"+more) {
-			t.Errorf("%v, %s", result.Problems, got)
+			t.Errorf("labelled %t: %v, %s", labelled, result.Problems, got)
 		}
 	}
 }
 
-// Two responses at once to one request are left out, until the agent sends one of them back.
+// Of two responses to one request the later request's counts, unless the agent goes on with the other.
 func TestResponsesAtOnce(t *testing.T) {
-	for sentBack, want := range map[bool]string{
-		false: "user " + instruction, true: "user " + instruction + "; assistant second; user b; assistant third",
+	for sentBack, want := range map[string]string{
+		"": "user " + instruction + "; assistant second", "first": "user " + instruction + "; assistant first; user b; assistant third",
+		"second": "user " + instruction + "; assistant second; user b; assistant third",
 	} {
 		transport := &llm.Transport{Base: model(says("first"), says("second"), says("third"))}
 		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
@@ -263,10 +270,10 @@ func TestResponsesAtOnce(t *testing.T) {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
 			}
-			if !sentBack {
+			if sentBack == "" {
 				return nil
 			}
-			_, err := send(ctx, transport, chatPath, chat("user "+instruction, "assistant second", "user b"))
+			_, err := send(ctx, transport, chatPath, chat("user "+instruction, "assistant "+sentBack, "user b"))
 			return err
 		})
 		if got := brief(result.Messages); got != want || len(result.Problems) > 0 {

@@ -107,7 +107,7 @@ func ask(conversations ...string) agentOf {
 
 // What the messages of a run are, whatever conversations the agent has with its model.
 func TestMessagesOfARun(t *testing.T) {
-	const left, unclear = "request_left_out", "conversation_unclear"
+	const left = "request_left_out"
 	anthropic := func(ctx context.Context, model *llm.Transport, messages string) error {
 		_, err := send(ctx, model, "/v1/messages", `{"model":"m","max_tokens":9,"messages":[`+messages+`]}`)
 		return err
@@ -129,7 +129,7 @@ func TestMessagesOfARun(t *testing.T) {
 		{"a guard first", ask("system G; user Safe? Go.", "system A; user Go."), "system A; user Go.; assistant re Go.", left},
 		{"a guard with the prompt", ask("system G; user Go.", "system A; user Go.", "system A; user Go.; assistant re Go.; user b"),
 			"system A; user Go.; assistant re Go.; user b; assistant re b", ""},
-		{"a guard with a system prompt only", ask("system Safe? Go.", "system A; user Go."), "system A; user Go.; assistant re Go.", ""},
+		{"a guard with a system prompt only", ask("system Safe? Go.", "system A; user Go."), "system A; user Go.; assistant re Go.", left},
 		{"a guard before a loop", ask("system G; user Safe?", "user a", "user a; assistant re a; user b"),
 			"user Go.; user a; assistant re a; user b; assistant re b", left},
 		{"a guard at every turn", ask("user Go.", "system G; user 1", "user Go.; assistant re Go.; user b", "system G; user 2",
@@ -157,15 +157,18 @@ func TestMessagesOfARun(t *testing.T) {
 		{"all but the prompt is summed up", ask("user Go.; assistant x; user b", "user Go.; user So far: x.", "user Go.; user So far: x.; assistant re So far: x.; user c"),
 			"user Go.; assistant x; user b; assistant re b; user So far: x.; assistant re So far: x.; user c; assistant re c", ""},
 		{"all is summed up", ask("user Go.", "user Go.; assistant re Go.; user b", "user So far", "user So far; assistant re So far; user c"),
-			"user Go.; assistant re Go.; user b; assistant re b; user So far; assistant re So far; user c; assistant re c", left},
+			"user Go.; assistant re Go.; user b; assistant re b; user So far; assistant re So far; user c; assistant re c", ""},
 
 		{"two threads that go on", ask("user Go.", "user x", "user Go.; assistant re Go.; user b", "user x; assistant re x; user y"),
-			"user Go.", left + " " + unclear},
+			"user Go.; assistant re Go.; user b; assistant re b; user x; assistant re x; user y; assistant re y", ""},
 		{"a thread goes on after another", ask("user Go.", "user Go.; assistant re Go.; user b", "user x", "user x; assistant re x; user y",
-			"user Go.; assistant re Go.; user b; assistant re b; user c"), "user Go.", left + " " + unclear},
+			"user Go.; assistant re Go.; user b; assistant re b; user c"),
+			"user Go.; assistant re Go.; user b; assistant re b; user c; assistant re c; user x; assistant re x; user y; assistant re y", ""},
 		{"two threads with one beginning", ask("system A; user Go.", "system A; user Go.; assistant x; user b",
 			"system B; user Go.; assistant y; user c", "system A; user Go.; assistant x; user b; assistant re b; user d",
-			"system B; user Go.; assistant y; user c; assistant re c; user e"), "user Go.", left + " " + unclear},
+			"system B; user Go.; assistant y; user c; assistant re c; user e"),
+			"system A; user Go.; assistant re Go.; user b; assistant re b; user d; assistant re d; " +
+				"system B; user Go.; assistant y; user c; assistant re c; user e; assistant re e", ""},
 		{"a request that branches off once", ask("user Go.; assistant x; user b", "user Go.; user a title?", "user Go.; assistant x; user b; assistant re b; user c"),
 			"user Go.; assistant x; user b; assistant re b; user c; assistant re c", left},
 

@@ -27,32 +27,30 @@ import (
 //
 // # Conversations
 //
-// Each label of proxy.WithActor has one conversation: the messages of the last request, and the
-// response to it. A request appends to the one before it, or repeats it. Of system messages at the
-// beginning, only the last request's count. If an agent shortens its history, the messages before
-// are kept, and the new ones follow. A text of the assistant at the end of a request to Anthropic
-// is the beginning of the response.
+// What the model said is taken from its responses, and what others said from the requests. A request
+// goes on with the conversation of which it has the most messages. The agent may leave out messages,
+// thinking or white space, may write an answer in other words or give calls other ids: the answer stays as
+// the model gave it, with the agent's ids, and each message appears once. Of system messages at the
+// beginning, only the last request's count. A text of the assistant at the end of a request to Anthropic is
+// the beginning of the response. If a request is sent again, the answer to the last one counts, unless the
+// agent goes on with another.
 //
-// A request that contains nothing of the conversation but a system message is left out, such as a
-// request for a guard, a title or a summary. A [dispatch.Problem] with the code request_left_out
-// reports it. If later requests go on with it, and those before have ended, its messages follow
-// theirs. If two conversations of a label go on at the same time, Transport cannot tell what
-// belongs together. It then reports a problem with the code conversation_unclear and sets no
-// messages for the label: only the run's recording of tool calls is sent. The same holds for a
-// conversation that the server keeps, except that a previous_response_id of OpenAI's Responses may
-// name the response before. In a session, the request with the prompt of a turn may name a response
-// of an earlier turn. The content of Gemini's cachedContent is not sent, and a problem reports
-// this.
+// Each label of proxy.WithActor may have several conversations that go on. The agent's own is the first
+// that has the prompt of the run. The others follow as the conversations of sub-agents do, in the order of
+// their first requests. A single request that has nothing of a conversation, such as a request for a guard, a
+// title or a summary, is left out. A [dispatch.Problem] with the code request_left_out reports it.
 //
-// Failed requests and responses other than 2xx add nothing. A response that breaks off, or ends with
-// an error, counts its tokens but adds no message. The first bytes of a response tell whether it is
-// JSON, a stream of events or gzip of one of these, whatever its headers say. A 2xx response that is
-// something else, or of another API, is reported as a problem with the code conversation_unclear.
+// What is missing is reported as a problem with the code conversation_unclear: a 2xx response that is an error,
+// breaks off, has several choices, or is not of the API, unless the agent sends another request of the
+// conversation; messages of a kind that is not known; and what only the server has, such as a conversation of
+// OpenAI's Responses or the content of Gemini's cachedContent. A previous_response_id of OpenAI's Responses may
+// name a response of the run and, in the request with the prompt of a turn, a response of an earlier turn. The
+// first bytes of a response tell whether it is JSON, a stream of events or gzip of one of these, whatever its
+// headers say. An answer is complete if the model says why it ended, in whatever word, or if the stream or the
+// body has ended as the API ends it. Failed requests and responses other than 2xx add nothing.
 //
-// If a response has several choices, no message is added until the agent sends one back. The same
-// holds if a request is sent again before its response has come. If it is sent again afterwards, the
-// last response counts. Tokens are added up over all labels. Tokens that are read from or written to a
-// cache count as input. If there are several models, their ids are listed. Streams of Chat Completions
+// Tokens are added up over all labels. Tokens that are read from or written to a cache count as input, and
+// so do those of compaction. If there are several models, their ids are listed. Streams of Chat Completions
 // report tokens only if the agent sets stream_options.include_usage.
 //
 // # Limits
@@ -95,7 +93,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return base.RoundTrip(r)
 	}
 	kept := runctx.From[*runctx.Kept[dispatch.Run]](ctx)
-	x := newExchange(ctx, dialect, run, runctx.Keep[runState](kept))
+	x := newExchange(ctx, dialect, stateOf(kept))
 	if models := *runctx.Keep[runctx.Models](kept); models != nil {
 		x.observer = models(ctx)
 	}

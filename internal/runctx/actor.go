@@ -18,6 +18,9 @@ func WithActor(ctx context.Context, actor string) context.Context {
 // Actor returns the label of the context, or "" if it has none.
 func Actor(ctx context.Context) string { return string(From[label](ctx)) }
 
+// A Thread numbers the conversations of one actor, from 1. The actor's own is 0.
+type Thread int
+
 // CheckActor returns an error if a label cannot be sent. The platform does not document its pattern, and
 // answers 400 actor_id_invalid to a malformed label. CheckActor therefore refuses only what a header or a
 // JSON string does not carry unchanged.

@@ -91,6 +91,17 @@ type Kept[R any] struct {
 	values map[any]any
 }
 
+// Find returns the T that is kept for the run, or nil.
+func Find[T, R any](kept *Kept[R]) *T {
+	if kept == nil {
+		return nil
+	}
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	v, _ := kept.values[key[T]{}].(*T)
+	return v
+}
+
 // Keep returns the T that is kept for the run. The first call makes it.
 func Keep[T, R any](kept *Kept[R]) *T {
 	kept.mu.Lock()

@@ -1,0 +1,443 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// A reading is a request, compared with a thread.
+type reading struct {
+	lines []*line
+	from  int   // lines that come before the messages of the request
+	at    []int // for each message of the request the line that it stands for, or one of the values below
+	next  int   // the first line that a message may stand for
+	last  int   // the last line that a message stands for; -1 for none
+	fits  int   // messages that stand for something
+	front bool  // the first message stands for the first line
+	known bool  // an answer or a result is among them
+
+	calls   map[string][]callOf // calls without a result in the request so far, by the request's ids
+	done    map[string]bool     // ids of results of the request so far
+	given   map[callOf]bool     // calls with a result that the request adds
+	results map[int]callOf      // calls of the results that the request adds, by message
+	renamed map[callOf]string
+	trimmed map[*line]dispatch.Content // texts from which the agent has cut white space
+	more    []addedCall
+	moreOf  map[*line]int // how many of them a line gets
+	instead []*alternative
+
+	index *lineIndex
+}
+
+// Values of at.
+const (
+	added = -1 // the message stands for nothing
+	twice = -2 // it says again what is known
+)
+
+// An addedCall is a call that a request adds to an answer.
+type addedCall struct {
+	to   *line
+	call dispatch.ToolCall
+}
+
+// An alternative is an answer to the same request with which the agent has gone on.
+type alternative struct {
+	reply *reply
+	n     int // in others
+}
+
+// A lineIndex finds lines. Their indices are in order.
+type lineIndex struct {
+	keys, texts map[uint64][]int
+	ids         map[string][]int
+}
+
+// compare compares a request with the thread. from is the number of lines that come before the messages of
+// the request itself.
+func (th *thread) compare(r *request, from int) *reading {
+	rd := &reading{lines: th.lines, from: from, at: make([]int, len(r.lines)), next: from, last: from - 1, fits: from, front: from > 0, known: from > 0}
+	for i, l := range th.lines {
+		l.at = i
+	}
+	for i, l := range r.lines {
+		at := added
+		switch l.Role {
+		case dispatch.RoleTool:
+			at = rd.result(i, l)
+		case dispatch.RoleAssistant:
+			at = rd.answer(r, i)
+		default:
+			at = rd.find(l.key)
+		}
+		if rd.at[i] = at; at == added {
+			continue
+		}
+		rd.fits++
+		rd.front = rd.front || i == 0 && at == 0
+		rd.known = rd.known || l.Role == dispatch.RoleAssistant || l.Role == dispatch.RoleTool
+		rd.next, rd.last = max(rd.next, at+1), max(rd.last, at)
+	}
+	return rd
+}
+
+// belongs reports whether the request is of the thread.
+func (rd *reading) belongs() bool { return rd.fits > 0 && (rd.front || rd.known) }
+
+// better reports whether the request fits better than another.
+func (rd *reading) better(than *reading) bool {
+	if than == nil || rd.fits != than.fits {
+		return than == nil || rd.fits > than.fits
+	}
+	return rd.front || !than.front
+}
+
+// branches reports whether the request passes over what requests have added at the end.
+func (rd *reading) branches() bool {
+	return slices.ContainsFunc(rd.lines[rd.last+1:], func(l *line) bool { return l.reply == nil })
+}
+
+// adds reports whether the request adds a message.
+func (rd *reading) adds() bool { return slices.Contains(rd.at, added) }
+
+// chosen returns the lines that the request has.
+func (rd *reading) chosen() []*line {
+	has := map[int]bool{}
+	for _, at := range rd.at {
+		has[at] = true
+	}
+	var lines []*line
+	for i, l := range rd.lines {
+		if i < rd.from || has[i] {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// find returns the first line from next on that says the same.
+func (rd *reading) find(key uint64) int {
+	switch {
+	case rd.next >= len(rd.lines):
+		return added
+	case rd.lines[rd.next].key == key:
+		return rd.next
+	}
+	return first(rd.indexed().keys[key], rd.next)
+}
+
+func first(indices []int, from int) int {
+	if i := sort.SearchInts(indices, from); i < len(indices) {
+		return indices[i]
+	}
+	return added
+}
+
+func (rd *reading) indexed() *lineIndex {
+	if rd.index == nil {
+		x := &lineIndex{keys: map[uint64][]int{}, texts: map[uint64][]int{}, ids: map[string][]int{}}
+		for i, l := range rd.lines {
+			x.keys[l.key] = append(x.keys[l.key], i)
+			if l.reply != nil && l.text != 0 {
+				x.texts[l.text] = append(x.texts[l.text], i)
+			}
+			for _, call := range l.ToolCalls {
+				x.ids[call.ID] = append(x.ids[call.ID], i)
+			}
+		}
+		rd.index = x
+	}
+	return rd.index
+}
+
+// result returns what the result of a call stands for: the result that the call has.
+func (rd *reading) result(i int, l *line) int {
+	c, ok := callOf{}, false
+	if open := rd.calls[l.ToolCallID]; len(open) > 0 {
+		c, ok = open[0], true
+		rd.calls[l.ToolCallID] = open[1:]
+	} else if rd.done[l.ToolCallID] {
+		return twice
+	} else if of := rd.indexed().ids[l.ToolCallID]; len(of) > 0 { // the request does not have the call
+		c.line, ok = rd.lines[of[len(of)-1]], true
+		c.k = slices.IndexFunc(c.line.ToolCalls, func(call dispatch.ToolCall) bool { return call.ID == l.ToolCallID })
+	}
+	if !ok {
+		return rd.find(l.key)
+	}
+	if rd.done == nil {
+		rd.done, rd.given, rd.results = map[string]bool{}, map[callOf]bool{}, map[int]callOf{}
+	}
+	rd.done[l.ToolCallID] = true
+	if c.k < len(c.line.results) {
+		if known := c.line.results[c.k]; known != nil && known.at < len(rd.lines) && rd.lines[known.at] == known {
+			return known.at
+		} else if known != nil {
+			return twice
+		}
+	}
+	if rd.given[c] {
+		return twice
+	}
+	rd.given[c], rd.results[i] = true, c
+	rd.known = true
+	return added
+}
+
+// answer returns the line of the answer that a message of the assistant stands for.
+func (rd *reading) answer(r *request, i int) int {
+	l := r.lines[i]
+	from := rd.next
+	if i > 0 && r.lines[i-1].Role == dispatch.RoleAssistant && rd.at[i-1] >= 0 {
+		from = rd.at[i-1] // the agent may send a message in two
+	}
+	at := added
+	for _, call := range l.ToolCalls {
+		if at == added && !isMade(call.ID) {
+			at = rd.byID(call.ID, from)
+		}
+	}
+	if at == added {
+		at = rd.find(l.key)
+	}
+	if at == added && l.text != 0 {
+		at = rd.byText(l, from)
+	}
+	if at >= 0 {
+		if of := rd.lines[at]; of.tight == l.tight && !bytes.Equal(of.Content, l.Content) && isText(of.Content) && isText(l.Content) {
+			if rd.trimmed == nil {
+				rd.trimmed = map[*line]dispatch.Content{}
+			}
+			rd.trimmed[of] = l.Content
+		}
+		rd.pair(l, rd.lines[at:at+1])
+		return at
+	}
+	if start, end := rd.nextAnswer(r, i); start < end {
+		lines := rd.lines[start:end]
+		if o := otherOf(lines[0].reply, l); o != nil {
+			rd.instead = append(rd.instead, o)
+			lines = o.reply.others[o.n]
+		}
+		rd.pair(l, lines)
+		return end - 1
+	}
+	rd.pair(l, []*line{l})
+	return added
+}
+
+func isText(content dispatch.Content) bool { return rawjson.Kind(json.RawMessage(content)) == '"' }
+
+func (rd *reading) byID(id string, from int) int {
+	if from >= len(rd.lines) {
+		return added
+	}
+	if slices.ContainsFunc(rd.lines[from].ToolCalls, func(c dispatch.ToolCall) bool { return c.ID == id }) {
+		return from
+	}
+	return first(rd.indexed().ids[id], from)
+}
+
+// byText returns the first answer with the same text. If the message has calls, the answer has one of
+// the same tool.
+func (rd *reading) byText(l *line, from int) int {
+	if from >= len(rd.lines) {
+		return added
+	}
+	indices := rd.indexed().texts[l.text]
+	for _, at := range indices[sort.SearchInts(indices, from):] {
+		if l.ToolCalls == nil || shareTool(l, rd.lines[at:at+1]) {
+			return at
+		}
+		break
+	}
+	return added
+}
+
+// nextAnswer returns the lines of the answer that comes next, if the messages around it fit.
+func (rd *reading) nextAnswer(r *request, i int) (start, end int) {
+	start = rd.next
+	if start == len(rd.lines) || rd.lines[start].reply == nil || rd.lines[start].Role == "" || i == 0 || rd.at[i-1] != start-1 {
+		return 0, 0
+	}
+	end = start + 1
+	for end < len(rd.lines) && rd.lines[end].reply == rd.lines[start].reply {
+		end++
+	}
+	if r.lines[i].ToolCalls != nil && !shareTool(r.lines[i], rd.lines[start:end]) {
+		return 0, 0
+	}
+	if i+1 == len(r.lines) || end == len(rd.lines) {
+		return start, end
+	}
+	after, follows := r.lines[i+1], rd.lines[end]
+	if after.Role == follows.Role && (after.Role != dispatch.RoleUser || after.key == follows.key) {
+		return start, end
+	}
+	return 0, 0
+}
+
+// otherOf returns the answer to the same request that a message stands for.
+func otherOf(r *reply, l *line) *alternative {
+	for n, lines := range r.others {
+		for _, other := range lines {
+			if other.key == l.key || other.text != 0 && other.text == l.text || shareID(other, l) {
+				return &alternative{r, n}
+			}
+		}
+	}
+	return nil
+}
+
+func shareID(a, b *line) bool {
+	return slices.ContainsFunc(a.ToolCalls, func(x dispatch.ToolCall) bool {
+		return !isMade(x.ID) && slices.ContainsFunc(b.ToolCalls, func(y dispatch.ToolCall) bool { return x.ID == y.ID })
+	})
+}
+
+func shareTool(l *line, lines []*line) bool {
+	names := map[string]bool{}
+	for _, call := range l.ToolCalls {
+		names[call.Name] = true
+	}
+	return slices.ContainsFunc(lines, func(l *line) bool {
+		return slices.ContainsFunc(l.ToolCalls, func(call dispatch.ToolCall) bool { return names[call.Name] })
+	})
+}
+
+// pair finds the calls of a message in the lines that it stands for: by their ids, or else in the order of
+// the calls of a tool. Calls that are not there are added. The message may be one of the lines itself.
+func (rd *reading) pair(l *line, lines []*line) {
+	if len(l.ToolCalls) == 0 {
+		return
+	}
+	if rd.calls == nil {
+		rd.calls, rd.renamed, rd.moreOf = map[string][]callOf{}, map[callOf]string{}, map[*line]int{}
+	}
+	if at := lines[0]; len(lines) == 1 && slices.EqualFunc(at.ToolCalls, l.ToolCalls, func(a, b dispatch.ToolCall) bool { return a.ID == b.ID }) {
+		for k, call := range l.ToolCalls {
+			rd.calls[call.ID] = append(rd.calls[call.ID], callOf{at, k})
+		}
+		return
+	}
+	ids, tools := map[string][]callOf{}, map[string][]callOf{}
+	for _, at := range lines {
+		for k, call := range at.ToolCalls {
+			c := callOf{at, k}
+			ids[call.ID] = append(ids[call.ID], c)
+			tools[call.Name] = append(tools[call.Name], c)
+		}
+	}
+	taken := map[callOf]bool{}
+	take := func(list []callOf) (callOf, []callOf, bool) {
+		for len(list) > 0 {
+			c := list[0]
+			if list = list[1:]; !taken[c] {
+				taken[c] = true
+				return c, list, true
+			}
+		}
+		return callOf{}, nil, false
+	}
+	found := make([]callOf, len(l.ToolCalls))
+	for i, call := range l.ToolCalls { // ids first, so that no call takes another's place
+		found[i], ids[call.ID], _ = take(ids[call.ID])
+	}
+	for i, call := range l.ToolCalls {
+		c := found[i]
+		if c.line == nil {
+			c, tools[call.Name], _ = take(tools[call.Name])
+		}
+		if c.line == nil {
+			to := lines[len(lines)-1]
+			c = callOf{to, len(to.ToolCalls) + rd.moreOf[to]}
+			rd.moreOf[to]++
+			rd.more = append(rd.more, addedCall{to, call})
+		} else if c.line.ToolCalls[c.k].ID != call.ID {
+			rd.renamed[c] = call.ID
+		}
+		rd.calls[call.ID] = append(rd.calls[call.ID], c)
+	}
+}
+
+// change changes the answers of the thread as the request has them: ids of calls, and calls that were added.
+func (rd *reading) change(ids *callIDs) {
+	for _, more := range rd.more {
+		more.to.ToolCalls = append(slices.Clone(more.to.ToolCalls), more.call)
+		more.to.results = append(more.to.results, nil)
+		more.to.name(ids)
+	}
+	for at, content := range rd.trimmed {
+		at.Content = content
+	}
+	for c, id := range rd.renamed {
+		if isMade(id) && ids.made[c.line.ToolCalls[c.k].ID] {
+			continue
+		}
+		if isMade(id) {
+			id = ids.next()
+		}
+		c.line.ToolCalls = slices.Clone(c.line.ToolCalls) // the transcript has the others
+		c.line.ToolCalls[c.k].ID = id
+		ids.used[id] = true
+		if result := c.line.results[c.k]; result != nil {
+			result.ToolCallID = id
+		}
+	}
+}
+
+// callIDs gives calls ids that no other call has.
+type callIDs struct {
+	used, made map[string]bool
+	n          int
+}
+
+// made begins the id of a call that has none. A number follows, until the call gets a name in a thread.
+const made = "\x00"
+
+func isMade(id string) bool { return strings.HasPrefix(id, made) }
+
+// next returns a new id.
+func (ids *callIDs) next() string {
+	for {
+		ids.n++
+		if id := "call_" + strconv.Itoa(ids.n); !ids.used[id] {
+			ids.made[id] = true
+			return id
+		}
+	}
+}
+
+// name names the calls of messages that have no id, and their results.
+func (ids *callIDs) name(messages []dispatch.Message) {
+	if ids.used == nil {
+		ids.used, ids.made = map[string]bool{}, map[string]bool{}
+	}
+	names := map[string]string{}
+	for i, m := range messages {
+		for k, call := range m.ToolCalls {
+			if isMade(call.ID) {
+				names[call.ID] = ids.next()
+				m.ToolCalls[k].ID = names[call.ID]
+			}
+			ids.used[m.ToolCalls[k].ID] = true
+		}
+		if name, ok := names[m.ToolCallID]; ok {
+			messages[i].ToolCallID = name
+		}
+	}
+}
+
+// name names the calls of a line.
+func (l *line) name(ids *callIDs) {
+	m := []dispatch.Message{l.Message}
+	ids.name(m)
+	l.Message = m[0]
+}

@@ -1,0 +1,267 @@
+package llm_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// A step is a request with its response, and then calls of tools: "id tool arguments", where the id may be -.
+type step struct {
+	path, ask string
+	reply     string
+	calls     []string
+}
+
+// said writes the messages but for the final response, one on a line.
+func said(messages []dispatch.Message) string {
+	var b strings.Builder
+	for _, m := range messages[:max(0, len(messages)-1)] {
+		b.WriteString(string(m.Role))
+		if m.ToolCallID != "" {
+			b.WriteString("(" + m.ToolCallID + ")")
+		}
+		for _, block := range m.Thinking {
+			b.WriteString(" ~" + strings.TrimSuffix(strings.TrimPrefix(string(block), `{"type":"text","text":"`), `"}`) + "~")
+		}
+		if text := m.Content.String(); text != "" {
+			b.WriteString(" " + text)
+		}
+		for _, c := range m.ToolCalls {
+			fmt.Fprintf(&b, " [%s %s %s]", c.ID, c.Name, c.Arguments)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+const (
+	msgPath, respPath, gemPath = "/v1/messages", "/v1/responses", "/v1beta/models/m:generateContent"
+
+	userGo    = `{"role":"user","content":"Both orders."}`
+	geminiGo  = `{"role":"user","parts":[{"text":"Both orders."}]}`
+	geminiAsk = `{"contents":[` + geminiGo + `]}`
+)
+
+func chatAsk(messages ...string) string {
+	return `{"model":"m","messages":[` + strings.Join(messages, ",") + `]}`
+}
+
+func chatReply(message string) string {
+	return `{"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant",` + message + `}}]}`
+}
+
+func toolCalls(calls ...string) string { // "id name arguments"
+	for i, c := range calls {
+		p := strings.SplitN(c, " ", 3)
+		calls[i] = fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}`, p[0], p[1], p[2])
+	}
+	return `"tool_calls":[` + strings.Join(calls, ",") + `]`
+}
+
+func asst(members string) string { return `{"role":"assistant",` + members + `}` }
+func user(text string) string    { return fmt.Sprintf(`{"role":"user","content":%q}`, text) }
+func tool(id, text string) string {
+	return fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":%q}`, id, text)
+}
+
+// What the model said is in the transcript once and as it said it, however the agent sends it back.
+func TestAnswersThatAreSentBack(t *testing.T) {
+	anthropic := func(messages ...string) string {
+		return `{"model":"m","max_tokens":9,"messages":[` + strings.Join(messages, ",") + `]}`
+	}
+	message := func(content string) string {
+		return `{"type":"message","role":"assistant","model":"m","stop_reason":"end_turn","content":[` + content + `]}`
+	}
+	candidate := func(parts string) string {
+		return `{"candidates":[{"finishReason":"STOP","content":{"role":"model","parts":[` + parts + `]}}]}`
+	}
+	const search = `{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"x"}},{"type":"web_search_tool_result","tool_use_id":"s1","content":[]},{"type":"text","text":"Nothing."}`
+	for _, tt := range []struct {
+		name  string
+		steps []step
+		want  string
+	}{
+		{"thinking is dropped, and white space", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"reasoning_content":"Hm.","content":" Yes. \n"`)},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"Yes."`), user("sure?")), reply: chatReply(`"content":"Sure."`)},
+		}, "user Both orders.\nassistant ~Hm.~ Yes.\nuser sure?\nassistant Sure.\n"},
+		{"thinking is cut out of the text", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"<thinking>Hm.</thinking>\n\nYes."`)},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"Yes."`), user("sure?")), reply: chatReply(`"content":"Sure."`)},
+		}, "user Both orders.\nassistant <thinking>Hm.</thinking>\n\nYes.\nuser sure?\nassistant Sure.\n"},
+		{"text beside calls is dropped, and the calls are named anew", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"reasoning":"Two.","content":"I look.",` + toolCalls(`a f {"n":1}`, `b g {"n":2}`))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`x:b g {"n":2}`, `x:a f {"n":1}`)), tool("x:b", "two"), tool("x:a", "one")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant ~Two.~ I look. [x:a f {\"n\":1}] [x:b g {\"n\":2}]\ntool(x:b) two\ntool(x:a) one\nassistant Ready.\n"},
+		{"in other words", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"One."`)},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"The first."`), user("b")), reply: chatReply(`"content":"Two."`)},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"1"`), user("b"), asst(`"content":"2"`), user("c")), reply: chatReply(`"content":"Three."`)},
+		}, "user Both orders.\nassistant One.\nuser b\nassistant Two.\nuser c\nassistant Three.\n"},
+		{"in two messages", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"I look.",` + toolCalls("a f {}"))},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"I look."`), asst(toolCalls("a f {}")), tool("a", "one")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant I look. [a f {}]\ntool(a) one\nassistant Ready.\n"},
+		{"with a call of the agent's", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}"))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}", "z g {}")), tool("a", "one"), tool("z", "two")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant [a f {}] [z g {}]\ntool(a) one\ntool(z) two\nassistant Ready.\n"},
+		{"not at all, but with a complaint", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"no JSON"`)},
+			{path: chatPath, ask: chatAsk(userGo, user("Write JSON.")), reply: chatReply(`"content":"{}"`)},
+		}, "user Both orders.\nassistant no JSON\nuser Write JSON.\nassistant {}\n"},
+		{"tools of the provider are dropped", []step{
+			{path: msgPath, ask: anthropic(userGo), reply: message(search)},
+			{path: msgPath, ask: anthropic(userGo, asst(`"content":"Nothing."`), user("sure?")), reply: message(`{"type":"text","text":"Sure."}`)},
+		}, "user Both orders.\nassistant [s1 web_search {\"query\":\"x\"}]\ntool(s1) []\nassistant Nothing.\nuser sure?\nassistant Sure.\n"},
+		{"tools of the provider are dropped, and the text is another", []step{
+			{path: msgPath, ask: anthropic(userGo), reply: message(search)},
+			{path: msgPath, ask: anthropic(userGo, asst(`"content":"Nothing was found."`), user("sure?")), reply: message(`{"type":"text","text":"Sure."}`)},
+		}, "user Both orders.\nassistant [s1 web_search {\"query\":\"x\"}]\ntool(s1) []\nassistant Nothing.\nuser sure?\nassistant Sure.\n"},
+		{"ids of the agent's", []step{
+			{path: gemPath, ask: geminiAsk, reply: candidate(`{"text":"Plan.","thought":true},{"functionCall":{"name":"f","args":{"n":1}}}`), calls: []string{`1 f {"n":1}`}},
+			{path: gemPath, ask: `{"contents":[` + geminiGo + `,{"role":"model","parts":[{"functionCall":{"id":"1","name":"f","args":{"n":1}}}]},{"role":"user","parts":[{"functionResponse":{"id":"1","name":"f","response":{"output":"one"}}}]}]}`,
+				reply: candidate(`{"functionCall":{"name":"f","args":{"n":1}}}`), calls: []string{`2 f {"n":1}`}},
+		}, "user Both orders.\nassistant ~Plan.~ [1 f {\"n\":1}]\ntool(1) one\nassistant [2 f {\"n\":1}]\ntool(2) {\"n\":1}\n"},
+		{"ids that no request has", []step{
+			{path: gemPath, ask: geminiAsk, reply: candidate(`{"functionCall":{"name":"f","args":{"n":1}}}`), calls: []string{`adk-1 f {"n":1}`}},
+			{path: gemPath, ask: `{"contents":[` + geminiGo + `,{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"one"}}}]}]}`,
+				reply: candidate(`{"text":"Ready."}`)},
+		}, "user Both orders.\nassistant [call_1 f {\"n\":1}]\ntool(call_1) one\nassistant Ready.\n"},
+		{"equal ids in every answer", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`0 f {"n":1}`)), calls: []string{`0 f {"n":1}`}},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`0 f {"n":1}`)), tool("0", "one")), reply: chatReply(toolCalls(`0 f {"n":2}`)), calls: []string{`0 f {"n":2}`}},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`0 f {"n":1}`)), tool("0", "one"), asst(toolCalls(`0 f {"n":2}`)), tool("0", "two")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant [0 f {\"n\":1}]\ntool(0) one\nassistant [0 f {\"n\":2}]\ntool(0) two\nassistant Ready.\n"},
+		{"results are cleared and sent again", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}"))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}")), tool("a", "long")), reply: chatReply(`"content":"Aloud."`)},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}")), tool("a", "[cleared]"), user("go on")), reply: chatReply(`"content":"So."`)},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}")), tool("a", "short"), tool("a", "short"), asst(`"content":"So."`), user("more")), reply: chatReply(`"content":"End."`)},
+		}, "user Both orders.\nassistant [a f {}]\ntool(a) long\nassistant Aloud.\nuser go on\nassistant So.\nuser more\nassistant End.\n"},
+		{"a reminder in the last message only", []step{
+			{path: chatPath, ask: chatAsk(user("Both orders.\n<now>1</now>")), reply: chatReply(toolCalls("a f {}"))},
+			{path: chatPath, ask: chatAsk(user("Both orders.\n<now>2</now>"), asst(toolCalls("a f {}")), tool("a", "one")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\n<now>1</now>\nassistant [a f {}]\ntool(a) one\nassistant Ready.\n"},
+		{"what an agent inserts", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"One."`)},
+			{path: chatPath, ask: chatAsk(userGo, user("Be brief."), asst(`"content":"One."`), user("b")), reply: chatReply(`"content":"Two."`)},
+		}, "user Both orders.\nuser Be brief.\nassistant One.\nuser b\nassistant Two.\n"},
+		{"an empty system prompt", []step{
+			{path: respPath, ask: `{"model":"m","instructions":"","input":"Both orders."}`, reply: `{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}]}`},
+		}, "user Both orders.\nassistant Yes.\n"},
+		{"an answer that is fetched anew", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: `{"error":{"message":"no"}}`},
+			{path: chatPath, ask: chatAsk(userGo), reply: string(sse(`{"choices":[{"index":0,"delta":{"content":"ha"}}]}`))},
+			{path: chatPath, ask: chatAsk(userGo), reply: `<html>`},
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"Yes."`)},
+		}, "user Both orders.\nassistant Yes.\n"},
+		{"an answer that failed, and the thread goes on", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: string(sse(`{"choices":[{"index":0,"delta":{"content":"ha"}}]}`))},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"ha"`), user("go on")), reply: chatReply(`"content":"Yes."`)},
+		}, "user Both orders.\nassistant ha\nuser go on\nassistant Yes.\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if result := play(t, tt.steps); said(result.messages) != tt.want || len(result.problems) > 0 {
+				t.Errorf("%v, got\n%swant\n%s", result.problems, said(result.messages), tt.want)
+			}
+		})
+	}
+}
+
+// play runs an agent that takes these steps. Tools answer with their arguments.
+func play(t *testing.T, steps []step) dispatched {
+	t.Helper()
+	return dispatchTo(t, `{"user_instruction":"Both orders."}`, func(ctx context.Context, run *dispatch.Run, _ *llm.Transport) error {
+		for _, s := range steps {
+			if _, err := send(ctx, &llm.Transport{Base: model(exch(s.reply))}, s.path, s.ask); err != nil {
+				return err
+			}
+			if err := callAll(ctx, run, s.calls); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func callAll(ctx context.Context, run *dispatch.Run, calls []string) error {
+	for _, c := range calls {
+		p := strings.SplitN(c, " ", 3)
+		called := ctx
+		if p[0] != "-" {
+			called = proxy.WithCallID(ctx, p[0])
+		}
+		if _, err := run.Proxy.CallForModel(called, p[1], p[2]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Conversations of one label that go on at the same time are told apart, with the calls of each.
+func TestSeveralConversations(t *testing.T) {
+	sub := user("The sub-task.")
+	got := play(t, []step{
+		{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`0 ask {}`))},
+		{path: chatPath, ask: chatAsk(sub), reply: chatReply(toolCalls(`0 f {"n":1}`)), calls: []string{`0 f {"n":1}`}},
+		{path: chatPath, ask: chatAsk(sub, asst(toolCalls(`0 f {"n":1}`)), tool("0", "one")), reply: chatReply(`"content":"One."`)},
+		{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`0 ask {}`)), tool("0", "One.")), reply: chatReply(toolCalls(`0 f {"n":1}`)), calls: []string{`0 f {"n":1}`}},
+	})
+	want := "user Both orders.\nassistant [0 ask {}]\ntool(0) One.\nassistant [0 f {\"n\":1}]\ntool(0) {\"n\":1}\n" +
+		"user The sub-task.\nassistant [0 f {\"n\":1}]\ntool(0) one\nassistant One.\n"
+	if said(got.messages) != want || len(got.problems) > 0 {
+		t.Errorf("%v, got\n%swant\n%s", got.problems, said(got.messages), want)
+	}
+}
+
+// A call belongs to the conversation whose answer asks for it, whichever begins first.
+func TestCallsOfSeveralConversations(t *testing.T) {
+	got := play(t, []step{
+		{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`0 f {"of":"first"}`))},
+		{path: chatPath, ask: chatAsk(user("sub")), reply: chatReply(toolCalls(`0 f {"of":"second"}`)), calls: []string{`- f {"of":"second"}`, `- f {"of":"first"}`}},
+	})
+	want := "user Both orders.\nassistant [0 f {\"of\":\"first\"}]\ntool(0) {\"of\":\"first\"}\nuser sub\nassistant [0 f {\"of\":\"second\"}]\ntool(0) {\"of\":\"second\"}\n"
+	if said(got.messages) != want || len(got.problems) > 0 {
+		t.Errorf("%v, got\n%swant\n%s", got.problems, said(got.messages), want)
+	}
+}
+
+// An agent has at most 32 conversations under one label. Further ones are reported, and none is dropped.
+func TestBoundOfConversations(t *testing.T) {
+	steps := []step{{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"Yes."`)}}
+	for i := range 33 {
+		steps = append(steps, step{path: chatPath, ask: chatAsk(user(fmt.Sprint("guard ", i))), reply: chatReply(`"content":"safe"`)})
+	}
+	steps = append(steps, step{path: chatPath, ask: chatAsk(userGo, asst(`"content":"Yes."`), user("more")), reply: chatReply(`"content":"End."`)})
+	got := play(t, steps)
+	if want := "user Both orders.\nassistant Yes.\nuser more\nassistant End.\n"; said(got.messages) != want || got.codes() != "conversation_unclear request_left_out" {
+		t.Errorf("%v, got\n%s", got.problems, said(got.messages))
+	}
+}
+
+// What is missing at the end is reported: an answer that failed, and one that was not understood, also if the
+// agent goes on with what it has understood.
+func TestMissingAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		steps []step
+		want  string
+	}{
+		"at the end": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: `{"error":{"message":"sk-canary-model"}}`}}, "is not in the transcript: it ended with an error"},
+		"not understood": {[]step{
+			{path: chatPath, ask: chatAsk(userGo), reply: "\x1b\x03"},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"Yes."`), user("more")), reply: chatReply(`"content":"End."`)},
+		}, "was not read: it is neither JSON nor a stream of events"},
+	} {
+		got := play(t, tt.steps)
+		if len(got.problems) != 1 || !strings.HasSuffix(got.problems[0].Message, tt.want) {
+			t.Errorf("%s: %v", name, got.problems)
+		}
+	}
+}
