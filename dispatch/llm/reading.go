@@ -251,14 +251,11 @@ func (rd *reading) byText(l *line, from int) int {
 	if from >= len(rd.lines) {
 		return added
 	}
-	indices := rd.indexed().texts[l.text]
-	for _, at := range indices[sort.SearchInts(indices, from):] {
-		if l.ToolCalls == nil || shareTool(l, rd.lines[at:at+1]) {
-			return at
-		}
-		break
+	at := first(rd.indexed().texts[l.text], from)
+	if at >= 0 && l.ToolCalls != nil && !shareTool(l, rd.lines[at:at+1]) {
+		return added
 	}
-	return added
+	return at
 }
 
 // nextAnswer returns the lines of the answer that comes next, if the messages around it fit.

@@ -83,11 +83,11 @@ func (th *thread) expect(prefill []dispatch.Message) *place {
 }
 
 // waiting returns the lines of an answer that has not come.
-func (p *reply) waiting() []*line {
-	if len(p.prefill) > 0 {
-		return linesOf(p.prefill, p)
+func (r *reply) waiting() []*line {
+	if len(r.prefill) > 0 {
+		return linesOf(r.prefill, r)
 	}
-	return []*line{{reply: p}}
+	return []*line{{reply: r}}
 }
 
 // insert adds the messages of a request that stand for nothing, and reports whether there are any.
