@@ -17,8 +17,8 @@ import (
 type Comparisons struct {
 	// Verdict says whether something has changed in these cases. It is [Improved] or [Regressed] if P is
 	// below 0.05 for the rate whether faults count as failures or are dropped, in the same direction. Otherwise it is
-	// [CannotTell], which does not mean that nothing has changed. Reason says what it is if the faults are failures of the
-	// agent, where that matters.
+	// [CannotTell], which does not mean that nothing has changed. Reason says where the faults, or trials that may not be
+	// independent, matter.
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason,omitempty"`
 
@@ -156,6 +156,7 @@ func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 		}
 	}
 	c.decideVerdict()
+	c.doubt(pairs)
 	c.Scores, c.Slices = compareScores(baseline, candidate), compareSlices(baseline, candidate)
 	for _, score := range slices.Sorted(maps.Keys(candidate.GateBy)) { // "" is the first
 		g := c.Bound(score, candidate.GateBy[score])
@@ -193,6 +194,38 @@ func (c *Comparisons) decideVerdict() {
 		c.Reason = string(with.Verdict) + " only if the faults are failures of the agent"
 	default:
 		c.Reason = string(without.Verdict) + " only if the faults are not failures of the agent"
+	}
+}
+
+// doubt notes that the trials of a case do not look independent, if the verdict rests on that: they agree far more
+// inside each experiment than between the two, as with a cache, and one trial of each case would show no change.
+func (c *Comparisons) doubt(pairs [][2]CaseResult) {
+	if c.Verdict == CannotTell {
+		return
+	}
+	within, between := 0.0, 0.0 // the probability that two trials of a case end unlike, summed over the cases
+	var single []pairedTrials
+	for _, pair := range pairs {
+		a, b := pair[0], pair[1]
+		if a.Trials < 2 || b.Trials < 2 {
+			continue
+		}
+		for _, r := range pair {
+			within += float64(r.Passed*(r.Trials-r.Passed)) / float64(r.Trials*(r.Trials-1))
+		}
+		p, q := a.Rate.Value, b.Rate.Value
+		between += p*(1-q) + q*(1-p)
+		if p != q {
+			one := pairedTrials{TrialsA: 1, TrialsB: 1}
+			if one.PassedB = 1; p > q {
+				one.PassedA, one.PassedB = 1, 0
+			}
+			single = append(single, one)
+		}
+	}
+	if p, _, _ := changeTest(single); within < between/2 && p >= 0.05 {
+		c.Reason = fmt.Sprintf("if trials are independent: those of a case agree far more in each version than between the two, "+
+			"as with a cache; one trial of each would give p = %.3f", p)
 	}
 }
 
@@ -423,7 +456,7 @@ func (c *Comparison) size() string {
 // size says what a comparison of this size can find.
 func size(detectable float64, units int, noun string) (line string) {
 	if detectable < 1 {
-		line = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*detectable)
+		line = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points in these cases", 100*detectable)
 	}
 	if units < gateCases {
 		line += fmt.Sprintf("; a gate needs at least %s", text.Plural(gateCases, noun))

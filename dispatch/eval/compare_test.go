@@ -343,6 +343,83 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 	}
 }
 
+// A plan counts groups, and says from which margin on a gate passes if nothing differs. That margin is the one of
+// Compare.
+func TestPlannedMargin(t *testing.T) {
+	for n := range 100 {
+		cases := make([]eval.Case, 2*n)
+		for i := range cases {
+			cases[i] = eval.Case{ID: fmt.Sprint("c", i), Group: fmt.Sprint("g", i/2)}
+		}
+		plan, err := (&eval.Options{}).Plan(cases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n < 6 {
+			if plan.Margin != 1 || n > 0 && !strings.HasSuffix(plan.String(), "; a gate needs at least 6 groups") {
+				t.Errorf("%d groups: %v, %s", n, plan.Margin, plan)
+			}
+			continue
+		}
+		same := scripted(repeated(n, ".")...)
+		c := compare(t, same, same)
+		if c.Bound("", plan.Margin-1e-6).Verdict != eval.Undecided || c.Bound("", plan.Margin+1e-6).Verdict != eval.Passed {
+			t.Errorf("%d groups: %v is not the smallest margin of %+v", n, plan.Margin, c.Rates[0].Difference)
+		}
+		if got := plan.String(); !strings.Contains(got, fmt.Sprintf("%d cases in %d groups; ", 2*n, n)) || !strings.Contains(got, "; if nothing differs, a gate passes from a margin of ") {
+			t.Error(got)
+		}
+	}
+}
+
+// The verdict takes the trials of a case as independent. It says so where they do not look it: an agent whose
+// trials of a case are all alike, as with a cache, seems to change when it is compared with itself.
+func TestTrialsThatAreNotIndependent(t *testing.T) {
+	const doubted = "if trials are independent: those of a case agree far more in each version than between the two"
+	random := rand.New(rand.NewPCG(9, 9))
+	agent := func(cached bool) *eval.Experiment {
+		scripts := make([]string, 30)
+		for i := range scripts {
+			script := make([]byte, 5)
+			for k := range script {
+				if script[k] = 'x'; random.Float64() < 0.7 {
+					script[k] = '.'
+				}
+				if cached {
+					script[k] = script[0]
+				}
+			}
+			scripts[i] = string(script)
+		}
+		return scripted(scripts...)
+	}
+	changed, warned := 0, 0
+	for range testkit.Size(200, 2000) {
+		if c := compare(t, agent(true), agent(true)); c.Verdict != eval.CannotTell {
+			changed++
+			if strings.HasPrefix(c.Reason, doubted) {
+				warned++
+			}
+		}
+		if c := compare(t, agent(false), agent(false)); c.Reason != "" {
+			t.Errorf("independent trials: %s: %s", c.Verdict, c.Reason)
+		}
+	}
+	if changed < 20 || warned < changed*8/10 {
+		t.Errorf("of %d false verdicts %d are doubted", changed, warned)
+	}
+	// What one trial of each case would show too is not doubted.
+	better := slices.Concat(repeated(8, "....."), repeated(22, "xxxxx"))
+	if c := compare(t, scripted(repeated(30, "xxxxx")...), scripted(better...)); c.Verdict != eval.Improved || c.Reason != "" {
+		t.Errorf("%s: %s", c.Verdict, c.Reason)
+	}
+	few := compare(t, scripted(slices.Concat(repeated(4, "xxxxx"), repeated(26, "....."))...), scripted(repeated(30, ".....")...))
+	var b bytes.Buffer
+	if err := few.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\nimproved ("+doubted+", as with a cache; one trial of each would give p = 0.062): +13.3 points") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 // Both treatments of faults are reported.
 func TestCompareFaults(t *testing.T) {
 	good := strings.Fields("..... ..... ..... ..... ..... ..... ..... .....")
@@ -450,7 +527,7 @@ func TestReportsOfAComparison(t *testing.T) {
 	}
 	for _, part := range []string{
 		"case 1   100 %     0 %        -100 [-100, -30.7]     regressed\n", "\nand 5 more\n", "26 cases: 0 improved, 25 regressed, 1 undecided\n",
-		"regressed: -96.2 points in 26 cases, p = 0.000; in cases like these [-99.4, -74.4]; a comparison of this size finds a difference of about 21 points\n",
+		"regressed: -96.2 points in 26 cases, p = 0.000; in cases like these [-99.4, -74.4]; a comparison of this size finds a difference of about 21 points in these cases\n",
 	} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("%q is missing in\n%s", part, b.String())

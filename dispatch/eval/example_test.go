@@ -152,7 +152,7 @@ func ExampleCompare() {
 	fmt.Println(comparison.Bound("", 0.05).Verdict)
 	// Output:
 	// 100 % [34.2, 100]
-	// cannot tell 0 points in 2 cases, p = 1.000; in cases like these [-98.8, +98.8]; a comparison of this size finds a difference of about 78 points; a gate needs at least 6 cases
+	// cannot tell 0 points in 2 cases, p = 1.000; in cases like these [-98.8, +98.8]; a comparison of this size finds a difference of about 78 points in these cases; a gate needs at least 6 cases
 	// undecided
 }
 

@@ -61,7 +61,7 @@ func TestReliability(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log(plan) // at most 15 trials of 3 cases; a comparison of this size finds a difference of about 52 points; …
+	t.Log(plan) // at most 15 trials of 3 cases; a comparison of this size finds a difference of about 52 points in these cases; …
 	experiment := eval.Test(t, dispatchtest.Target{Agent: agent}, cases, opts)
 	if got := experiment.Figure("rate"); got.Low < 0.3 {
 		t.Errorf("the agent passes %s of trials", got) // 100 % [43.9, 100]

@@ -136,5 +136,13 @@ func detectableDifference(variance float64, trials int) float64 {
 	return min(1, 2*c*math.Sqrt(max(variance, c*c/4))/float64(trials))
 }
 
+// plannedMargin is the distance to the bounds of [meanDifference] of n cases, or groups, that do not differ: those of
+// [part], where no value differs from 0.
+func plannedMargin(n int) float64 {
+	t := studentQuantile(0.975, n-1)
+	k := t * t / float64(n)
+	return k / (1 + k)
+}
+
 // plannedDifference is [detectableDifference] before anything has run, for as many trials of cases whose rate is 50 %.
 func plannedDifference(trials int) float64 { return detectableDifference(float64(trials)/8, trials) }

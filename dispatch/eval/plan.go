@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"time"
 
@@ -27,7 +28,11 @@ type Plan struct {
 	// comparison finds in about four of five times, if the rates of all cases are 50 %.
 	Detectable float64
 
-	all int // cases of all shards that would run
+	// Margin is the smallest margin of the rate with which a gate passes if nothing differs. It is 1 if there are too
+	// few cases, or groups of them, for a gate: see [Comparisons.Bound].
+	Margin float64
+
+	all Figure // cases and groups of all shards that would run
 }
 
 // Plan returns what [Run] would do with the cases. Nothing is dispatched or written. The error is the
@@ -43,10 +48,11 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	var all units
 	for i := range cases {
 		c := &cases[i]
 		if opts.skip(c) == "" {
-			p.all++
+			all.add(c.Group, 0)
 		}
 		switch _, own := h.Cases[c.ID]; {
 		case !own:
@@ -69,7 +75,11 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 			p.Trials, p.Turns, p.Asked = p.Trials+left, p.Turns+left*turns, p.Asked+left*asked
 		}
 	}
-	p.Detectable = plannedDifference(p.all * opts.Trials)
+	p.all = Figure{}.over(&all, all.cases*opts.Trials)
+	p.Detectable, p.Margin = plannedDifference(p.all.Trials), 1
+	if n, _ := p.all.units(); n >= gateCases {
+		p.Margin = plannedMargin(n)
+	}
 	return p, nil
 }
 
@@ -103,6 +113,9 @@ func (o *Options) stored(h *header) (map[string]map[int]bool, error) {
 // String returns the plan as one sentence or two.
 func (p Plan) String() string {
 	s := fmt.Sprintf("at most %s of %s", text.Plural(p.Trials, "trial"), text.Plural(p.Cases, "case"))
+	if p.all.Groups > 0 {
+		s += " in " + text.Plural(p.all.Groups, "group")
+	}
 	if p.Turns != p.Trials {
 		s += fmt.Sprintf(" with %s", text.Plural(p.Turns, "turn"))
 	}
@@ -118,5 +131,12 @@ func (p Plan) String() string {
 	if p.Skipped > 0 {
 		s += fmt.Sprintf(", %d skipped", p.Skipped)
 	}
-	return s + size(p.Detectable, p.all, "case")
+	n, noun := p.all.units()
+	if s += size(p.Detectable, n, noun); p.Margin < 1 {
+		s += fmt.Sprintf("; if nothing differs, a gate passes from a margin of %s points on", pointsUp(p.Margin))
+	}
+	return s
 }
+
+// pointsUp writes a share in points, rounded up.
+func pointsUp(v float64) string { return digits(math.Ceil(1000*v-1e-9) / 10) }

@@ -270,7 +270,7 @@ func TestPlan(t *testing.T) {
 		want   string
 	}{
 		{csvOf("a"), 0, "at most 1 trial of 1 case; a gate needs at least 6 cases"},
-		{sessions, 5, "at most 30 trials of 6 cases with 45 turns, 1 skipped; a comparison of this size finds a difference of about 36 points"},
+		{sessions, 5, "at most 30 trials of 6 cases with 45 turns, 1 skipped; a comparison of this size finds a difference of about 36 points in these cases; if nothing differs, a gate passes from a margin of 52.5 points on"},
 	} {
 		plan, err := (&eval.Options{Trials: tt.trials}).Plan(casesOf(t, tt.csv, dispatchtest.Task{}))
 		if err != nil || plan.String() != tt.want {

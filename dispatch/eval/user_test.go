@@ -299,7 +299,7 @@ func TestPlanOfUsers(t *testing.T) {
 	cases := personaCases(t, personas)
 	opts := &eval.Options{Trials: 2, User: helpful}
 	plan, err := opts.Plan(cases)
-	const want = "at most 8 trials of 4 cases with 48 turns and 46 calls of the user; a comparison of this size finds a difference of about 98 points; a gate needs at least 6 cases"
+	const want = "at most 8 trials of 4 cases with 48 turns and 46 calls of the user; a comparison of this size finds a difference of about 98 points in these cases; a gate needs at least 6 cases"
 	if err != nil || plan.Turns != 2*(10+3+10+1) || plan.Asked != 2*(10+3+10) || plan.Skipped != 0 || plan.String() != want {
 		t.Errorf("%s, error %v", plan, err)
 	}

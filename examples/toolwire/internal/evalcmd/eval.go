@@ -247,6 +247,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.engine != "" {
 		fmt.Fprintf(stderr, "toolwire eval: this is shard %s, as %s say\n", o.Shard, o.engine)
 	}
+	if o.baseline != "" && o.margin < plan.Margin {
+		fmt.Fprintf(stderr, "toolwire eval: -margin %g: in as few rows the gate can pass only if the agent has improved\n", o.margin)
+	}
 	if o.plan {
 		_, err := fmt.Fprintln(stdout, plan)
 		return nil, err

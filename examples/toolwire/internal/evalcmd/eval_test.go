@@ -90,12 +90,12 @@ func TestEval(t *testing.T) {
 		{"require transcript", []string{"-require-transcript"}, 0, []string{"6 passed"}},
 		{"state as input", []string{"-state-as-input"}, 0, []string{"6 passed"}},
 		{"trials", []string{"-dataset", "testdata/failing.csv", "-trials", "3"}, 1, []string{
-			"toolwire eval: at most 15 trials of 5 cases; a comparison of this size finds a difference of about 52 points; a gate needs at least 6 cases\n", "\n0 of 3  0 % [0, 56.1]        row 3", "cases that always passed: 20 % [",
+			"toolwire eval: at most 15 trials of 5 cases; a comparison of this size finds a difference of about 52 points in these cases; a gate needs at least 6 cases\n", "\n0 of 3  0 % [0, 56.1]        row 3", "cases that always passed: 20 % [",
 			"; all of 3: 20 % [", "\n5 cases, 15 trials in ", ": 3 passed, 12 failed\n"}},
 		{"first failure", []string{"-dataset", "testdata/failing.csv", "-trials", "3", "-first-failure"}, 1, []string{
 			"0 of 1  stopped at the first failure  row 3", "5 cases, 7 trials in "}},
 		{"budget", []string{"-trials", "10", "-parallel", "1", "-max-calls", "5"}, 1, []string{" cancelled, 1 skipped\n"}},
-		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases with 40 turns, 1 skipped; a comparison of this size finds a difference of about 36 points\n"}},
+		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases with 40 turns, 1 skipped; a comparison of this size finds a difference of about 36 points in these cases; if nothing differs, a gate passes from a margin of 52.5 points on\n"}},
 		{"one case", []string{"-dataset", "testdata/failing.csv", "-case", "bb0b0e8dd1f2"}, 2, []string{`toolwire eval: -case: no row has the id "bb0b0e8dd1f2"`}},
 		{"two cases", []string{"-dataset", ids, "-case", "b", "-case", "it's", "-trials", "2"}, 1, []string{
 			"\n2 cases, 4 trials in ", `run the first again: toolwire eval -dataset='` + ids + `' -trials='2' -case 'it'\''s'` + "\n"}},
