@@ -383,10 +383,12 @@ func (c *checkup) look(ctx context.Context, k *check) Finding {
 	c.now = activity{}
 	f := k.look(c, ctx)
 	for _, e := range c.now.episodes {
-		c.now.timedOut = c.now.timedOut || e.result.ErrorClass == dispatchtest.AgentTimeout
+		timedOut := e.result.ErrorClass == dispatchtest.AgentTimeout
+		c.now.timedOut = c.now.timedOut || timedOut
 		if k.sends == "" {
 			continue
 		}
+		c.now.trouble = c.now.trouble || e.troubled() && !timedOut
 		if s := c.shared(e); s != nil {
 			f = *s
 		} else if f.Status != StatusFailed && enveloped(said(e.result)) {
@@ -396,7 +398,7 @@ func (c *checkup) look(ctx context.Context, k *check) Finding {
 	if c.now.instead != nil {
 		f = *c.now.instead
 	}
-	if c.now.trouble && ctx.Err() == nil {
+	if c.now.trouble && len(c.target.Command) == 0 && ctx.Err() == nil {
 		c.survived(ctx, k.name, &f)
 	}
 	if c.now.timedOut && f.Do != "" {

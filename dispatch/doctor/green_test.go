@@ -118,14 +118,20 @@ func TestNoCheckIsOKOfWhatItIsAbout(t *testing.T) {
 		"proxy":        at("http://127.0.0.1:1/", func(o *doctor.Options) { o.ProxyBase = "http://127.0.0.1:1/api" }),
 		"tools_schema": at("http://127.0.0.1:1/", func(o *doctor.Options) { o.ToolsSchema = []byte(`[{"name":"a b"}]`) }),
 
-		"concurrent_runs":  aPort(&port{singleton: true}),
-		"unwrap":           aPort(&port{original: true}),
-		"result_kinds":     aPort(&port{unwraps: func(body map[string]any) any { return fallBack(body["response"], body) }}),
-		"retry_429":        aPort(&port{impatient: true}),
-		"retry_503":        aPort(&port{unwraps: func(map[string]any) any { return nil }, crashes: true}),
-		"terminal_503":     aPort(&port{eager: true}),
-		"failing_tools":    aPort(&port{crashes: true}),
-		"slow_tool":        aPort(&port{waits: 50 * time.Millisecond}),
+		"concurrent_runs": aPort(&port{singleton: true}),
+		"unwrap":          aPort(&port{original: true}),
+		"result_kinds":    aPort(&port{unwraps: func(body map[string]any) any { return fallBack(body["response"], body) }}),
+		"retry_429":       aPort(&port{impatient: true}),
+		"retry_503":       aPort(&port{unwraps: func(map[string]any) any { return nil }, crashes: true}),
+		"terminal_503":    aPort(&port{eager: true}),
+		"failing_tools":   aPort(&port{crashes: true}),
+		"slow_tool": func(t *testing.T, name doctor.Name) (report *doctor.Report) {
+			synctest.Test(t, func(t *testing.T) {
+				report = examineWith(t, dispatchtest.Target{Agent: waiting(100*time.Millisecond, false)}, scenarios(name))
+				time.Sleep(time.Minute) // for the call that was given up
+			})
+			return report
+		},
 		"expired_token":    byHand(twoCalls),
 		"headers_only":     aPort(&port{bodyOnly: true}),
 		"body_only":        aPort(&port{headersOnly: true}),
@@ -315,6 +321,18 @@ func TestResultsThatAreChanged(t *testing.T) {
 	})
 }
 
+// waiting returns an agent that waits for a tool for so long. It may fail then.
+func waiting(limit time.Duration, fails bool) dispatch.Agent {
+	return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		if _, err := run.Proxy.Do(ctx, "get_order", nil); err != nil && fails {
+			return nil, err
+		}
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}
+}
+
 // An agent waits for a slow tool.
 func TestSlowTools(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -331,15 +349,7 @@ func TestSlowTools(t *testing.T) {
 		for _, fails := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
 				defer doctor.SetSlowCall(doctor.SetSlowCall(22 * time.Second))
-				agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-					ctx, cancel := context.WithTimeout(ctx, tt.waits)
-					defer cancel()
-					if _, err := run.Proxy.Do(ctx, "get_order", nil); err != nil && fails {
-						return nil, err
-					}
-					return &dispatch.Response{FinalResponse: "done"}, nil
-				}
-				report := examineWith(t, dispatchtest.Target{Agent: agent, RunTimeout: tt.limit}, scenarios("slow_tool"))
+				report := examineWith(t, dispatchtest.Target{Agent: waiting(tt.waits, fails), RunTimeout: tt.limit}, scenarios("slow_tool"))
 				if f := find(t, report, "slow_tool"); f.Status != tt.want || !strings.Contains(f.Seen, tt.seen) || f.Status == "warning" && f.Severity != doctor.Advised {
 					t.Errorf("%s: %+v", name, f)
 				}

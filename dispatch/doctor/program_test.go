@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "works":
 		dispatch.Main(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) { return once(ctx, run) }, nil)
+	case "port":
+		i := slices.IndexFunc(judgedPorts, func(p judgedPort) bool { return p.name == os.Getenv("FAULT") })
+		os.Exit(judgedPorts[i].port.run())
 	case "crash":
 		os.Exit(3)
 	case "no key":

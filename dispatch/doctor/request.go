@@ -135,6 +135,11 @@ func troubled(status int) bool {
 	return status == 0 || status == http.StatusTooManyRequests || status >= 500
 }
 
+// troubled reports whether the ping or the last turn of a dispatch had such a response.
+func (e *episode) troubled() bool {
+	return troubled(e.result.Ping.Status) || len(e.result.Turns) > 0 && troubled(e.result.Dispatch.Status)
+}
+
 // ok reports a 2xx.
 func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
 

@@ -59,8 +59,7 @@ func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 	c.note("a dispatch", c.command(""))
 	c.sample = c.dispatch(ctx, &episode{})
 	result := c.sample.result
-	c.now.trouble = len(c.target.Command) == 0 &&
-		(troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status))
+	c.now.trouble = c.sample.troubled()
 	took := time.Duration(result.Dispatch.TookMS * float64(time.Millisecond))
 	undeclared, details := c.undeclared(), c.complaints(result, took)
 	switch strangers, elsewhere, astray := c.strays(); {
