@@ -209,6 +209,20 @@ func TestNearMissesOfTheBearer(t *testing.T) {
 			}
 		})
 	}
+	// A token without a scheme has near misses, too. One of digits has no other case.
+	for _, token := range []string{"key-0123456789", "0123456789", "7"} {
+		starts := hand{auth: func(string) bool { return true }, first: func(w http.ResponseWriter, r *http.Request) bool {
+			given := r.Header.Get("X-API-Key")
+			return !(given != "" && strings.HasPrefix(given, token)) && first(401, js, `{"error":"no"}`)(w, r)
+		}}
+		report := examineWith(t, dispatchtest.Target{Handler: starts, AuthHeader: "X-API-Key", AuthValue: token}, &doctor.Options{NoDispatch: true})
+		if said := expect(t, report, names{"wrong_bearer"}, nil); !strings.Contains(said, "one more character") {
+			t.Errorf("%s: %q", token, said)
+		}
+		if f := find(t, report, "wrong_bearer"); !strings.Contains(f.Reproduce, `-H "X-API-Key: ${AUTH_VALUE}x"`) {
+			t.Errorf("%s", f.Reproduce)
+		}
+	}
 	// An endpoint that repeats what it was given tells nothing of it in the report.
 	echo := hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 		given := r.Header.Get("Authorization")
@@ -433,6 +447,8 @@ func TestRefusedToolsInAnswers(t *testing.T) {
 		want doctor.Status
 		seen string
 	}{
+		"answers nothing": {&port{speaks: func(r any) string { return fallBack(status(r), "(no final response)").(string) }}, doctor.StatusWarning,
+			"its handler answered in its place"},
 		"fails": {&port{crashes: true}, doctor.StatusWarning, "the run fails when its tool calls are refused: agent_5xx"},
 		"falls back on its own body": {&port{fallback: true, speaks: func(r any) string { return speak(status(r)) }}, doctor.StatusWarning,
 			"has the results of a run in which they were not: There was no problem: order #4521 is shipped."},

@@ -47,7 +47,8 @@ func (c *checkup) sandboxTools() (tools []schema.Tool) {
 	return tools
 }
 
-// sampleDispatch dispatches the sample and judges the run.
+// sampleDispatch dispatches the sample and judges the run. Its ok has seen each turn answered within the response
+// contract by the agent itself, and each call with the URL and the token of the run and accepted, if there were calls.
 func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 	switch {
 	case c.opts.NoDispatch:
@@ -136,9 +137,12 @@ func (c *checkup) strays() (strangers, elsewhere int, astray string) {
 	return strangers, elsewhere, astray
 }
 
-// failure returns why a run failed, on one line.
+// failure returns why a run failed, or that the agent's handler answered in its place, on one line.
 func (c *checkup) failure(r *dispatchtest.Result) string {
 	text, last := r.Error, r.Dispatch
+	if r.ErrorClass == "" {
+		return text
+	}
 	if len(r.Turns) == 0 {
 		last = r.Ping
 	}
@@ -340,7 +344,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// proxy sends an invalid token to the platform's proxy, which should reject it.
+// proxy sends an invalid token to the platform's proxy, which should reject it. Its ok has seen a 401.
 func (c *checkup) proxy(ctx context.Context) Finding {
 	if c.opts.ProxyBase == "" {
 		return skipped("", "no proxy base is given")
@@ -357,7 +361,8 @@ func (c *checkup) proxy(ctx context.Context) Finding {
 	return failed("Let this machine out to the proxy's host: name resolution, firewall, an HTTP proxy that is needed?", "%v", err)
 }
 
-// toolsSchema checks the tools as the platform does at registration.
+// toolsSchema checks the tools as the platform does at registration. Its ok has seen no problem of schema.Validate, and
+// none of schema.Lint.
 func (c *checkup) toolsSchema(ctx context.Context) Finding {
 	if c.opts.ToolsSchema == nil {
 		return skipped("", "no tools_schema is given")

@@ -139,7 +139,7 @@ func (c *checkup) rateLimited(_ context.Context, e *episode) Finding {
 	if wrong := c.notRepeated(e, 1, "a 429"); wrong != "" {
 		return failed(do, "%s", wrong)
 	}
-	if !e.result.WouldBeGraded() {
+	if !e.result.OK() {
 		return failed(do, "each call that was refused with 429 was repeated%s", c.outcome(e))
 	}
 	return good("each call that was refused with 429 was repeated after a wait")
@@ -153,7 +153,7 @@ func (c *checkup) transient(_ context.Context, e *episode) Finding {
 	if wrong := c.notRepeated(e, 2, "a transient 503"); wrong != "" {
 		return warning(do, "%s", wrong)
 	}
-	if !e.result.WouldBeGraded() {
+	if !e.result.OK() {
 		return warning(do, "each call that was refused with a transient 503 was repeated%s", c.outcome(e))
 	}
 	return good("each call that was refused with a transient 503 was repeated after a wait")
@@ -171,7 +171,7 @@ func (c *checkup) terminal(_ context.Context, e *episode) Finding {
 	if len(again) > 0 {
 		return warning("Repeat a 503 only if its error_class is "+transientClasses+".", "repeated after a 503 that is not transient: %s", unique(again))
 	}
-	if !e.result.WouldBeGraded() {
+	if !e.result.OK() {
 		return skipped("", "a 503 that is not transient is not repeated, but it ends the run, so nothing is known: %s", c.failure(e.result))
 	}
 	return good("a 503 that is not transient is not repeated")
@@ -179,7 +179,7 @@ func (c *checkup) terminal(_ context.Context, e *episode) Finding {
 
 // outcome describes a run that failed, after a colon; "" for a run that did not.
 func (c *checkup) outcome(e *episode) string {
-	if e.result.WouldBeGraded() {
+	if e.result.OK() {
 		return ""
 	}
 	return "; the run failed: " + c.failure(e.result)
@@ -192,7 +192,7 @@ const refusedClass = "tool_failed"
 // the refusal says. The same words in the answer to the sample admit nothing.
 var admissions = []string{
 	"error", "fail", "unable", "cannot", "can't", "could not", "couldn't", "not available", "unavailable", "problem", "sorry", "refused",
-	"422", "wrong", "invalid", "exception", "not possible", "trouble", "no final response",
+	"422", "wrong", "invalid", "exception", "not possible", "trouble",
 	"fehler", "erreur", "errore", "erro", "fout", "ошибка", "错误", "エラー", "오류",
 }
 
@@ -213,7 +213,7 @@ func (c *checkup) failing(ctx context.Context, e *episode) Finding {
 	text, before := strings.ToLower(told(e.result)), strings.ToLower(told(c.sample.result))
 	fresh := func(word string) bool { return strings.Contains(text, word) && !strings.Contains(before, word) }
 	switch {
-	case !e.result.WouldBeGraded():
+	case !e.result.OK():
 		return warning("Hand the refusal on to the model as the result of the tool, and answer with what is known.",
 			"the run fails when its tool calls are refused: %s", c.failure(e.result))
 	case shows(said(e.result), e.mark), fresh(refusedClass):
@@ -281,7 +281,7 @@ func (c *checkup) slowTool(ctx context.Context) Finding {
 		return interrupted()
 	case gaveUp:
 		return warning(do, "the agent gave up a tool call that was not answered within %s%s", round(took), c.outcome(e))
-	case !e.result.WouldBeGraded():
+	case !e.result.OK():
 		return warning(do, "the run fails when a tool call takes %s: %s", slowCall, c.failure(e.result))
 	}
 	return good("the agent waits for a tool call that takes %s", slowCall)
