@@ -483,7 +483,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 					"properties":{"order_id":{"type":"string","description":"d"}}}}]`)
 			}},
 		{name: "an actor label that is not valid", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
-			postLabelled(e.ProxyURL+"/tools/get_order", r.Header.Get("X-Pipelines-Run-Token"), "a b")
+			postLabelled(e.ProxyURL+"/tools/get_order", r.Header.Get("X-Pipelines-Run-Token"), latin1)
 			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
 			say(w, 200, `{"final_response":"done"}`)
 		}}, failed: names{"dispatch"}, seen: "the call of get_order was refused with 400 actor_id_invalid",

@@ -56,6 +56,9 @@ type port struct {
 	failsAfterFirstTurn bool
 }
 
+// latin1 is a label that is not UTF-8, as clients send it that encode headers in ISO 8859-1.
+const latin1 = "caf\xe9"
+
 const orderTool = `[{"name":"get_order","description":"Looks an order up.","input_schema":{"type":"object","required":["order_id"],
 	"additionalProperties":false,"properties":{"order_id":{"type":"string","description":"The order's id."}}}}]`
 
@@ -265,7 +268,7 @@ var judgedPorts = []judgedPort{
 	{"does not read the headers", &port{bodyOnly: true}, names{"headers_only"}, nil, "no proxy URL"},
 	{"answers without the headers", &port{bodyOnly: true, alone: true}, nil, names{"headers_only"}, "no tool call arrives"},
 	{"does not read the body", &port{headersOnly: true}, names{"body_only"}, nil, "no proxy URL"},
-	{"sends a malformed label", &port{label: "a b"}, names{"dispatch"}, nil, "actor_id_invalid"},
+	{"sends a malformed label", &port{label: latin1}, names{"dispatch"}, nil, "actor_id_invalid"},
 	{"forgets /tools", &port{noTools: true}, names{"dispatch"}, nil, "but the agent sent POST {odyssey_proxy_url}/get_order"},
 	{"repeats every error", &port{stubborn: true}, nil, names{"terminal_503", "expired_token"}, "3 requests after the proxy had said"},
 	{"fails in a session", &port{failsAfterFirstTurn: true}, names{"session_replay", "session_stateful"}, nil, "turn 2 of a session failed"},
@@ -314,7 +317,7 @@ func TestCheckJudgesPorts(t *testing.T) {
 			if said := expect(t, report, tt.failed, tt.warned); !strings.Contains(said, tt.seen) {
 				t.Errorf("%q is not said in\n%s", tt.seen, report)
 			}
-			if f := find(t, report, "dispatch"); tt.port.label == "a b" && !strings.Contains(f.Rule, "Multi-agent attribution") {
+			if f := find(t, report, "dispatch"); tt.port.label == latin1 && !strings.Contains(f.Rule, "Multi-agent attribution") {
 				t.Errorf("the rule is %s", f.Rule)
 			}
 			text, err := json.Marshal(report)

@@ -21,7 +21,7 @@ def post(name, arguments):
         {"Content-Type": "application/json", "Authorization": scheme + " " + os.environ["PIPELINES_RUN_TOKEN"]},
     )
     if FAULT == "sends a malformed label":
-        request.add_header("X-Pipelines-Actor-Id", "a b")
+        request.add_header("X-Pipelines-Actor-Id", "caf\u00e9")
     try:
         with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.status, answer.read()
