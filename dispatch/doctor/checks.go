@@ -45,6 +45,7 @@ const (
 		`its own bearer token."`
 	unwrapRule = porting + `Step 2: "Your tool body must return body["response"], not the full envelope." ` +
 		`"Do not keep original tool bodies as a fallback path."`
+	callsRule = porting + `"The platform evaluates tool calls only when they are sent to: {odyssey_proxy_url}/tools/{tool_name}".`
 	namesRule = porting + `"Keep tool names, signatures, model selection, and prompt content unchanged."`
 	actorRule = porting + `Step 2, Multi-agent attribution: "A malformed label is rejected with 400 actor_id_invalid".`
 	manyRuns  = `No document says how many runs the platform dispatches at the same time.`

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 const apartAdvice = "Make the agent and its tools inside the request handler, with the proxy URL and the run token of that request. " +
@@ -33,6 +35,22 @@ func (c *checkup) shared(e *episode) *Finding {
 		return nil
 	}
 	return &f
+}
+
+// answeredElsewhere returns the name of a tool that the sample called, and that a dispatch has called by its messages,
+// though no call arrived at the proxy. It returns "" if there is none.
+func (c *checkup) answeredElsewhere(e *episode) string {
+	if len(e.seen(isTool)) > 0 {
+		return ""
+	}
+	for _, m := range e.result.Messages {
+		for _, call := range m.ToolCalls {
+			if slices.ContainsFunc(c.sample.result.Calls, func(made proxytest.Call) bool { return made.Tool == call.Name }) {
+				return call.Name
+			}
+		}
+	}
+	return ""
 }
 
 // marked returns an episode whose results carry a mark, so that they are recognised where they turn up.

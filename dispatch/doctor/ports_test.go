@@ -42,6 +42,7 @@ type port struct {
 	objects     bool // results are objects in the messages
 	alone       bool // without a proxy URL it answers by itself
 	scheme      string
+	caches      bool                            // a result is kept for all runs
 	crashes     bool                            // a refused call makes the run fail
 	late        func()                          // returns when a call after the answer may be made
 	auth        func(given, want string) bool   // compares the header Authorization
@@ -51,6 +52,7 @@ type port struct {
 
 	mu                  sync.Mutex
 	keptURL, keptToken  string
+	kept                any // result
 	said                map[any][]string
 	turns               int
 	failsAfterFirstTurn bool
@@ -122,7 +124,15 @@ func (p *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(w, 500, `{"error":"an unknown member"}`)
 		return
 	}
-	result, err := p.call(proxyURL, token)
+	p.mu.Lock()
+	result, err := p.kept, error(nil)
+	p.mu.Unlock()
+	if result == nil || !p.caches {
+		result, err = p.call(proxyURL, token)
+		p.mu.Lock()
+		p.kept = result
+		p.mu.Unlock()
+	}
 	if err != nil {
 		say(w, 500, `{"error":"the tool's result cannot be read"}`)
 		return
@@ -276,6 +286,7 @@ var judgedPorts = []judgedPort{
 		nil, "null: the model was given the whole trace envelope"},
 	{"cuts results", &port{unwraps: cut}, nil, names{"result_kinds"}, "a tool message has only"},
 	{"fails when a call is refused", &port{crashes: true}, names{"retry_429"}, names{"retry_503", "failing_tools"}, "the run fails when its tool calls are refused"},
+	{"keeps results of equal calls", &port{caches: true}, names{"concurrent_runs"}, nil, "no call of the run arrived at the proxy"},
 	{"keeps what users say by the task", &port{keeps: func(input map[string]any) any { return input["task_id"] }}, names{"memory_replay", "memory_stateful"},
 		nil, "one session has what only another session said"},
 }
@@ -283,7 +294,7 @@ var judgedPorts = []judgedPort{
 // ofEndpoints are the faults that a program in code mode cannot have: it receives no requests, and keeps nothing.
 var ofEndpoints = []string{
 	"a label", "answers the ping first", "does not know the ping", "keeps the first run", "does not read the headers", "answers without the headers",
-	"does not read the body", "keeps what users say by the task",
+	"does not read the body", "keeps what users say by the task", "keeps results of equal calls",
 }
 
 // cut shortens what is long.

@@ -227,45 +227,72 @@ var separator = regexp.MustCompile(`(\d)[.,_'’\x{a0}\x{202f} ]`)
 // plainDigits removes what people and programs write between the digits of a number.
 func plainDigits(text string) string { return separator.ReplaceAllString(text, "$1") }
 
+// A queue hands out results, each once. It is safe for concurrent use: a call may come late.
+type queue struct {
+	mu          sync.Mutex
+	left, given []string
+}
+
+// take returns the first result that is left and that the tool may return.
+func (q *queue) take(allowed func(string) bool) (result string, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := slices.IndexFunc(q.left, allowed)
+	if at < 0 {
+		return "", false
+	}
+	result = q.left[at]
+	q.left, q.given = slices.Delete(q.left, at, at+1), append(q.given, result)
+	return result, true
+}
+
+// taken returns the results that were taken since its last call, and whether others are left.
+func (q *queue) taken() (given []string, more bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	given, q.given = q.given, nil
+	return given, len(q.left) > 0
+}
+
 // emptyResults dispatches the sample until each empty result has been the answer to a call. It reports whether the
 // tools allow one.
 func (c *checkup) emptyResults(ctx context.Context, t *tried) (possible bool) {
-	left := slices.DeleteFunc(slices.Clone(empty), func(value string) bool { return !c.allowed(json.RawMessage(value)) })
-	for len(left) > 0 && ctx.Err() == nil {
-		var mu sync.Mutex
-		var given []string
-		e := c.dispatch(ctx, &episode{alter: always(reply{result: func(q *request, old json.RawMessage) json.RawMessage {
-			mu.Lock()
-			defer mu.Unlock()
-			at := slices.IndexFunc(left, func(value string) bool { return c.allows(q.tool, json.RawMessage(value)) })
-			if at < 0 {
+	q := &queue{left: slices.DeleteFunc(slices.Clone(empty), func(value string) bool { return !c.allowed(json.RawMessage(value)) })}
+	for more := len(q.left) > 0; more && ctx.Err() == nil; {
+		e := c.dispatch(ctx, &episode{alter: always(reply{result: func(r *request, old json.RawMessage) json.RawMessage {
+			value, ok := q.take(func(value string) bool { return c.allows(r.tool, json.RawMessage(value)) })
+			if !ok {
 				return old
 			}
-			given = append(given, left[at])
-			left = slices.Delete(left, at, at+1)
-			return json.RawMessage(given[len(given)-1])
+			return json.RawMessage(value)
 		}})})
-		if len(given) == 0 {
+		var given []string
+		if given, more = q.taken(); len(given) == 0 {
 			return possible || len(e.seen(isTool)) == 0
 		}
 		possible = true
-		names, rows := strings.Join(given, ", "), toolRows(e.result)
-		t.played = append(t.played, given...)
-		switch {
-		case !e.result.WouldBeGraded():
-			t.others = append(t.others, names+": "+c.failure(e.result))
-		case enveloped(said(e.result)):
-			t.altered = append(t.altered, names+": "+anEnvelope)
-		case !c.visible || len(rows) == 0:
-		default:
-			for _, value := range given { // that null or an empty text is worded in another way is a matter of style
-				if text := strings.ToLower(strings.Join(rows, "\n")); (value == "0" || value == "false") && !strings.Contains(text, value) {
-					t.altered = append(t.altered, value+": the model was given something else: "+c.quote(strings.Join(rows, "; ")))
-				}
+		t.empty(c, e, given)
+	}
+	return possible
+}
+
+// empty judges a run with empty results. That null or an empty text is worded in another way is a matter of style.
+func (t *tried) empty(c *checkup, e *episode, given []string) {
+	rows := toolRows(e.result)
+	t.played = append(t.played, given...)
+	switch names := strings.Join(given, ", "); {
+	case !e.result.WouldBeGraded():
+		t.others = append(t.others, names+": "+c.failure(e.result))
+	case enveloped(said(e.result)):
+		t.altered = append(t.altered, names+": "+anEnvelope)
+	case c.visible && len(rows) > 0:
+		text := strings.Join(rows, "; ")
+		for _, value := range given {
+			if (value == "0" || value == "false") && !strings.Contains(strings.ToLower(text), value) {
+				t.altered = append(t.altered, value+": the model was given something else: "+c.quote(text))
 			}
 		}
 	}
-	return possible
 }
 
 // decodesTwice reports whether the run completes when each result is a string with the JSON that the
