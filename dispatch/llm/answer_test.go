@@ -69,6 +69,20 @@ func TestAnswers(t *testing.T) {
 		), `{"role":"assistant","content":"Done.","thinking":[{"type":"text","text":"Let me think."}]}`},
 		{"reasoning under the newer name", chat, `{"choices":[{"index":0,"message":{"role":"assistant","content":"a","reasoning_content":"","reasoning":"hm"}}]}`,
 			`{"role":"assistant","content":"a","thinking":[{"type":"text","text":"hm"}]}`},
+		{"reasoning under names of a server's own", chat, chatStream(`{"index":0,"delta":{"thinking_text":"Let me ","reasoning_signature":"c2ln","reasoning_tokens":7}}`, `{"index":0,"delta":{"thinking_text":"think."}}`,
+			`{"index":0,"delta":{"reasoning_details":[{"type":"reasoning.text","text":"Let me"},{"type":"reasoning.encrypted","data":"x"}]}}`, `{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}`),
+			`{"role":"assistant","content":"a","thinking":[{"type":"text","text":"Let me think."}]}`},
+		{"reasoning in parts", chat, `{"choices":[{"index":0,"message":{"role":"assistant","content":"a","reasoning_details":[{"type":"reasoning.summary","summary":"Let me "},{"type":"reasoning.text","text":"think."}]}}]}`,
+			`{"role":"assistant","content":"a","thinking":[{"type":"text","text":"Let me think."}]}`},
+		{"calls that the server makes", chat, chatStream(`{"index":0,"delta":{"executed_tools":[{"index":0,"type":"search","arguments":"{\"q\":1}","output":""}]}}`,
+			`{"index":0,"delta":{"executed_tools":[{"index":0,"type":"search","arguments":"{\"q\":1}","output":"hits"}]}}`, `{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}`),
+			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"search","arguments":{"q":1}}]}
+{"role":"tool","content":"hits","tool_call_id":"call_1"}
+{"role":"assistant","content":"a"}`},
+		{"images", chat, `{"choices":[{"index":0,"message":{"role":"assistant","content":"a","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}}]}`,
+			`{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"[image image/png, 3 bytes]"}]}`},
+		{"streamed images", chat, chatStream(`{"index":0,"delta":{"content":"a","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},"finish_reason":"stop"}`),
+			`{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"[image image/png, 3 bytes]"}]}`},
 		{"a custom call", chat, chatStream(
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","type":"custom","custom":{"name":"run","input":""}}]}}`,
 			`{"index":0,"delta":{"tool_calls":[{"index":0,"custom":{"input":"SELECT "}}]}}`, `{"index":0,"delta":{"tool_calls":[{"index":0,"custom":{"input":"1"}}]},"finish_reason":"tool_calls"}`,
@@ -386,16 +400,17 @@ func TestArgumentsThatDoNotBelongTogether(t *testing.T) {
 	}
 }
 
-// Other traffic under the same path causes no problem, even if the API cannot read it as a response of a model.
+// Other traffic under the same path causes no problem if it is not JSON, or if other requests are read.
 func TestOtherTraffic(t *testing.T) {
-	transport := &llm.Transport{Base: model("ok", "<a>")}
+	transport := &llm.Transport{Base: model("ok", "<a>", says("yes"))}
 	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
 		for _, body := range []string{`To=1&Body=hi`, `{"text":"hi"}`} {
 			if _, err := send(ctx, transport, "/2010/messages", body); err != nil {
 				return err
 			}
 		}
-		return nil
+		_, err := send(ctx, transport, chatPath, chat("user a"))
+		return err
 	})
 	if len(result.Problems) > 0 {
 		t.Errorf("%v", result.Problems)
@@ -568,7 +583,12 @@ func TestTokens(t *testing.T) {
 		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112}}`, 10, 102},
 		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":0}}`, 10, 2},
 		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112,"prompt_audio_seconds":3}}`, 110, 2},
-		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112,"prompt_audio_seconds":0}}`, 10, 102},
+		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112,"prompt_audio_seconds":0}}`, 110, 2},
+		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112,"prompt_tokens_details":{"cached_tokens":100}}}`, 110, 2},
+		{wires[0], `{"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":112,"prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":100}}}`, 10, 102},
+		{wires[3], `{"usageMetadata":{"candidatesTokenCount":1,"thoughtsTokenCount":122,"totalTokenCount":698}}`, 575, 123},
+		{wires[3], `{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":1,"thoughtsTokenCount":122,"totalTokenCount":698}}`, 575, 123},
+		{wires[3], `{"usageMetadata":{"promptTokenCount":8,"totalTokenCount":8}}`, 8, 0},
 		{wires[0], `{"usage":{"prompt_tokens":"10","completion_tokens":2.0}}`, 10, 2},
 		{wires[0], sse(`{"choices":[{"index":0,"delta":{}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":7,"completion_tokens":3}}]}`), 7, 3},
 		{wires[0], sse(`{"choices":[],"x_groq":{"id":"r"}}`, `{"choices":[],"x_groq":{"id":"r","usage":{"prompt_tokens":7,"completion_tokens":3}}}`), 7, 3},

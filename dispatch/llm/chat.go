@@ -3,6 +3,9 @@ package llm
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -39,6 +42,7 @@ func (c *converter) chat(message json.RawMessage) error {
 func (c *converter) chatAssistant(message, content json.RawMessage) {
 	c.begin(dispatch.RoleAssistant)
 	c.think(chatReasoning(message))
+	c.chatRan(message)
 	texts, thinking := chatContent(content)
 	for _, text := range thinking {
 		c.think(text)
@@ -49,6 +53,7 @@ func (c *converter) chatAssistant(message, content json.RawMessage) {
 	if refusal := textOf(message, "refusal"); refusal != "" {
 		c.say(refusal)
 	}
+	c.say(textsOf(member(message, "images"))...)
 	if len(c.texts) == 0 {
 		if heard := textOf(member(message, "audio"), "transcript"); heard != "" {
 			c.say(heard)
@@ -63,10 +68,74 @@ func (c *converter) chatAssistant(message, content json.RawMessage) {
 	}
 }
 
-// chatReasoning returns the reasoning in a message or a delta. Servers that write it under two names
-// write the same text.
-func chatReasoning(message json.RawMessage) string {
-	return cmp.Or(textOf(message, "reasoning_content"), textOf(message, "reasoning"))
+// chatReasoning returns the reasoning in a message. Servers that write it under several names write the same
+// text, but not all of it under each.
+func chatReasoning(message json.RawMessage) (longest string) {
+	for name, value := range rawjson.Members(message) {
+		if isReasoning(name) {
+			if text := reasoningText(value); len(text) > len(longest) {
+				longest = text
+			}
+		}
+	}
+	return longest
+}
+
+// isReasoning reports whether a member of a message has reasoning, whatever the server calls it.
+func isReasoning(name string) bool {
+	for _, other := range []string{"signature", "encrypted", "opaque", "tokens", "effort", "_id"} {
+		if strings.Contains(name, other) {
+			return false
+		}
+	}
+	return strings.Contains(name, "reason") || strings.Contains(name, "think") || strings.Contains(name, "thought")
+}
+
+// reasoningText returns the text of a string, of an object with it, or of a list of these.
+func reasoningText(value json.RawMessage) string {
+	switch rawjson.Kind(value) {
+	case '"':
+		return rawjson.Unquote(value)
+	case '{':
+		for _, name := range []string{"text", "summary", "thinking", "reasoning", "content"} {
+			if text := member(value, name); text != nil {
+				return reasoningText(text)
+			}
+		}
+	case '[':
+		var b strings.Builder
+		for element := range rawjson.Elements(value) {
+			b.WriteString(reasoningText(element))
+		}
+		return b.String()
+	}
+	return ""
+}
+
+// ranTools returns a list of calls that the server has made itself, from a member of any name.
+func ranTools(name string, value json.RawMessage) (ran []json.RawMessage) {
+	if name == "tool_calls" || rawjson.Kind(value) != '[' {
+		return nil
+	}
+	for call := range rawjson.Elements(value) {
+		if rawjson.Kind(call) != '{' || member(call, "arguments", "input") == nil || member(call, "name", "type") == nil {
+			return nil
+		}
+		ran = append(ran, call)
+	}
+	return ran
+}
+
+// chatRan adds the calls that the server has made itself, with their results.
+func (c *converter) chatRan(message json.RawMessage) {
+	for name, value := range rawjson.Members(message) {
+		for _, ran := range ranTools(name, value) {
+			call := c.providerCall(textOf(ran, "id"), textOf(ran, "name", "type"), argumentsOf(member(ran, "arguments", "input")))
+			if output := member(ran, "output", "result", "results"); output != nil {
+				c.result(call.id, "", textsOf(output), false)
+			}
+		}
+	}
 }
 
 // chatContent returns the texts of the assistant, and the thinking that some models put among them.
@@ -124,7 +193,11 @@ type chatAnswer struct {
 	facts
 	message json.RawMessage // of a response that is not streamed
 
-	content, refusal, reasoning, heard strings.Builder
+	content, refusal, heard strings.Builder
+
+	reasoning map[string]*strings.Builder // by the member that has it
+	ran       map[string]json.RawMessage  // calls that the server has made, by member and index; the last of each
+	images    []json.RawMessage
 
 	calls chatCalls
 	begun bool // there is an alternative
@@ -162,16 +235,16 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 }
 
 func (a *chatAnswer) delta(delta json.RawMessage) {
-	a.add(&a.reasoning, chatReasoning(delta))
-	a.add(&a.heard, textOf(member(delta, "audio"), "transcript"))
 	for name, value := range rawjson.Members(delta) {
 		switch name {
 		case "content":
 			texts, thinking := chatContent(value)
 			a.add(&a.content, strings.Join(texts, ""))
-			a.add(&a.reasoning, strings.Join(thinking, ""))
+			a.reason(name, strings.Join(thinking, ""))
 		case "refusal":
 			a.add(&a.refusal, plain(value))
+		case "audio":
+			a.add(&a.heard, textOf(value, "transcript"))
 		case "tool_calls":
 			positions := map[int]int{}
 			for call := range rawjson.Elements(value) {
@@ -182,8 +255,46 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 			}
 		case "function_call":
 			a.call(chatPiece{chatPlace{index: -1}, "", textOf(value, "name"), member(value, "arguments")})
+		case "images":
+			for image := range rawjson.Elements(value) {
+				if a.room(len(a.images)) {
+					a.images = append(a.images, a.keep(image))
+				}
+			}
+		default:
+			if isReasoning(name) {
+				a.reason(name, reasoningText(value))
+			}
+			for i, call := range ranTools(name, value) {
+				key := name + cmp.Or(textOf(call, "index"), strconv.Itoa(i))
+				if _, known := a.ran[key]; known || a.room(len(a.ran)) {
+					if a.ran == nil {
+						a.ran = map[string]json.RawMessage{}
+					}
+					a.ran[key] = a.keep(call)
+				}
+			}
 		}
 	}
+}
+
+// reason adds a piece of reasoning.
+func (a *chatAnswer) reason(name, text string) {
+	if text == "" {
+		return
+	}
+	b := a.reasoning[name]
+	if b == nil {
+		if a.reasoning == nil {
+			a.reasoning = map[string]*strings.Builder{}
+		}
+		if !a.room(len(a.reasoning)) {
+			return
+		}
+		b = &strings.Builder{}
+		a.reasoning[name] = b
+	}
+	a.add(b, text)
 }
 
 func (a *chatAnswer) call(p chatPiece) {
@@ -200,6 +311,16 @@ func (a *chatAnswer) elements() []json.RawMessage {
 	case !a.begun:
 		return nil
 	}
-	return []json.RawMessage{object("role", "assistant", "content", a.content.String(), "refusal", a.refusal.String(),
-		"reasoning_content", a.reasoning.String(), "audio", object("transcript", a.heard.String()), "tool_calls", a.calls.elements())}
+	reasoning := ""
+	for _, b := range a.reasoning {
+		if b.Len() > len(reasoning) {
+			reasoning = b.String()
+		}
+	}
+	var ran []json.RawMessage
+	for _, key := range slices.Sorted(maps.Keys(a.ran)) {
+		ran = append(ran, a.ran[key])
+	}
+	return []json.RawMessage{object("role", "assistant", "content", a.content.String(), "refusal", a.refusal.String(), "reasoning", reasoning,
+		"audio", object("transcript", a.heard.String()), "images", a.images, "executed_tools", ran, "tool_calls", a.calls.elements())}
 }

@@ -27,6 +27,7 @@ const (
 type exchange struct {
 	dialect *dialect
 	state   *runState
+	path    string          // of the request
 	ctx     context.Context // of the request, with the label
 	request atomic.Pointer[requestBody]
 
@@ -133,8 +134,9 @@ func (x *exchange) ask() {
 	x.asked = true
 	request.forget()
 	p := x.dialect.request(body)
-	if !p.found {
-		return // something else under the same path
+	if !p.found { // something else under the same path
+		x.state.see(x.path, false)
+		return
 	}
 	x.begun = true
 	x.place = x.state.begin(x.ctx, x.dialect, p)

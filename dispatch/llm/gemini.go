@@ -87,7 +87,8 @@ func (c *converter) geminiCall(part json.RawMessage) bool {
 			c.providerCall(textOf(value, "id"), geminiTool(value), argumentsOf(member(value, "args")))
 		case "functionResponse", "function_response", "toolResponse", "tool_response":
 			text, failed := geminiResult(member(value, "response"))
-			c.result(c.knownID(value, "id"), cmp.Or(textOf(value, "name"), geminiTool(value)), []string{text}, failed)
+			texts := append([]string{text}, textsOf(member(value, "parts"))...)
+			c.result(c.knownID(value, "id"), cmp.Or(textOf(value, "name"), geminiTool(value)), texts, failed)
 		case "executableCode", "executable_code":
 			c.providerCall(textOf(value, "id"), "code_execution", argumentsOf(value))
 		case "codeExecutionResult", "code_execution_result":

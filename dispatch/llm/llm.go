@@ -160,7 +160,7 @@ func init() { // not in the declaration: the functions refer to it
 			tokens: tokens{
 				places: [][]string{{"usageMetadata", "*/usageMetadata"}},
 				input:  []string{"promptTokenCount", "toolUsePromptTokenCount"},
-				output: []string{"candidatesTokenCount", "thoughtsTokenCount"}, total: "totalTokenCount",
+				output: []string{"candidatesTokenCount", "thoughtsTokenCount"}, total: "totalTokenCount", thinking: "thoughtsTokenCount",
 			},
 		},
 	}

@@ -53,6 +53,11 @@ func TestMessages(t *testing.T) {
 			`{"role":"system","content":"S"}
 {"role":"user","content":"U"}
 `},
+		{"a result with an image", llm.Gemini, `[{"role":"model","parts":[{"functionCall":{"name":"f"}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"see"},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]}]`,
+			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{}}]}
+{"role":"tool","content":[{"type":"text","text":"see"},{"type":"text","text":"[data image/png, 3 bytes]"}],"tool_call_id":"call_1"}
+`},
 		{"values where the format has texts", llm.OpenAIChat, `[
 			{"role":"system","content":7},
 			{"role":"assistant","content":{"text":"So."},"tool_calls":[{"id":1,"function":{"name":"f","arguments":{"a":1}}},{"id":2,"function":{"name":"g","arguments":[]}}]},

@@ -20,6 +20,7 @@ type runState struct {
 	mu     sync.Mutex
 	labels map[string]*label
 	size   int // of all threads, in bytes
+	traffic
 	models []string
 	model  string // what was reported of them
 }
@@ -95,6 +96,7 @@ func (s *runState) problems() (all []dispatch.Problem) {
 			}
 		}
 	}
+	all = append(all, s.traffic.problems()...)
 	slices.SortFunc(all, func(a, b dispatch.Problem) int { return strings.Compare(a.Message, b.Message) })
 	return slices.Compact(all)
 }
@@ -141,6 +143,7 @@ func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *place {
 	r, faults := readRequest(d, p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.read = true
 	l := s.label(ctx)
 	if l == nil {
 		return nil

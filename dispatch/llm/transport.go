@@ -18,12 +18,13 @@ import (
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: &llm.Transport{}}))
 //
 // The agent must pass its context to the SDK. Transport passes on a request without a run in its
-// context, and traffic in other formats, unchanged and without reporting it. The first request to a
-// model without a run is logged with [log/slog.Default], and package dispatchtest lists such requests
-// as a problem. A format is recognised by the path of a POST, …/chat/completions, …/responses,
-// …/messages, …:generateContent, …:streamGenerateContent, or Anthropic's …:rawPredict and
-// …:streamRawPredict on Vertex AI, and by the member that holds the conversation. Amazon Bedrock's own
-// formats are not among them.
+// context, and traffic in other formats, unchanged. The first request to a model without a run is logged
+// with [log/slog.Default], and package dispatchtest lists such requests as a problem. A format is
+// recognised by the path of a POST, …/chat/completions, …/responses, …/messages, …:generateContent,
+// …:streamGenerateContent, or Anthropic's …:rawPredict and …:streamRawPredict on Vertex AI, and by the
+// member that holds the conversation. Conversations in other formats that are known, such as Amazon
+// Bedrock's and Ollama's, are reported as a problem; so is all traffic in JSON of a run of which Transport
+// reads no request, except embeddings, numbers of tokens, moderation, files, batches and OAuth.
 //
 // # Conversations
 //
@@ -89,11 +90,16 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if dialect == nil {
-		return base.RoundTrip(r)
-	}
 	kept := runctx.From[*runctx.Kept[dispatch.Run]](ctx)
+	if dialect == nil || r.Header.Get("Content-Encoding") != "" {
+		resp, err := base.RoundTrip(r)
+		if err == nil && resp.StatusCode/100 == 2 && (dialect != nil || isJSON(r)) {
+			stateOf(kept).see(r.URL.Path, dialect != nil)
+		}
+		return resp, err
+	}
 	x := newExchange(ctx, dialect, stateOf(kept))
+	x.path = r.URL.Path
 	if models := *runctx.Keep[runctx.Models](kept); models != nil {
 		x.observer = models(ctx)
 	}
@@ -125,7 +131,7 @@ func stopped(ctx context.Context, run *dispatch.Run) error {
 
 // recognise returns the dialect of a request by its path, or nil.
 func recognise(r *http.Request) *dialect {
-	if r.Method != http.MethodPost || r.Body == nil || r.Body == http.NoBody || r.Header.Get("Content-Encoding") != "" {
+	if r.Method != http.MethodPost || r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
 	for _, known := range paths {

@@ -22,8 +22,9 @@ type tokens struct {
 	input, output []string
 
 	// total is the name of the sum of both. What it has more is thinking, and so output, unless the report
-	// names audio of the prompt.
-	total string
+	// names what it is: see isInput.
+	total    string
+	thinking string // the name of the counter of thinking, if output has it
 }
 
 // maxTokens is more than a response can have.
@@ -40,7 +41,8 @@ type usage struct {
 // event only, others in their last.
 type report struct {
 	counters      map[string]int64
-	audio         bool  // there is audio in the prompt
+	audio         bool  // the report names audio of the prompt
+	cached        int64 // tokens of the prompt that the report names as read from a cache
 	input, output int64 // of all iterations, which replace the counters; 0 if the server names none
 }
 
@@ -90,6 +92,9 @@ func (r *report) read(object json.RawMessage, t *tokens, wrong *bool) {
 			maps.Copy(r.counters, found)
 		}
 	}
+	if n, ok := count(member(member(object, "prompt_tokens_details"), "cached_tokens")); ok {
+		r.cached = n
+	}
 	var input, output int64
 	for iteration := range rawjson.Elements(member(object, "iterations")) {
 		input += sum(counters(iteration, t.input, wrong))
@@ -99,7 +104,7 @@ func (r *report) read(object json.RawMessage, t *tokens, wrong *bool) {
 		r.input, r.output = input, output
 	}
 	for name, value := range rawjson.Members(object) {
-		if n, ok := count(value); strings.HasPrefix(name, "prompt_audio") && ok && n > 0 {
+		if strings.HasPrefix(name, "prompt_audio") && isSet(value) {
 			r.audio = true
 		}
 	}
@@ -134,6 +139,12 @@ func count(value json.RawMessage) (n int64, ok bool) {
 	return n, ok && json.Unmarshal([]byte(digits), &n) == nil && n >= 0 && n <= maxTokens
 }
 
+// isInput reports whether tokens that the total has more than the parts are input. Some servers do not count
+// audio, documents or what was read from a cache in the prompt.
+func (r *report) isInput(more, input int64, t *tokens) bool {
+	return r.audio || input == 0 || more == r.cached || r.counters[t.thinking] > 0
+}
+
 func sum(counters map[string]int64) (n int64) {
 	for _, more := range counters {
 		n += more
@@ -157,14 +168,11 @@ func (u *usage) total(t *tokens) (input, output int64) {
 		for _, name := range t.output {
 			output += r.counters[name]
 		}
-		switch more := r.counters[t.total] - input - output; {
-		case more <= 0:
-		case r.audio:
-			input += more
-		default:
-			output += more
+		more := max(r.counters[t.total]-input-output, 0)
+		if r.isInput(more, input, t) {
+			return input + more, output
 		}
-		return input, output
+		return input, output + more
 	}
 	return 0, 0
 }

@@ -21,11 +21,18 @@ func (anthropic) requestID() string { return "Request-Id" }
 
 func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 	q.Model, q.Stream = str(q.Body, "model"), yes(q.Body, "stream")
+	if model, method, onVertex := strings.Cut(q.path[strings.LastIndexByte(q.path, '/')+1:], ":"); onVertex {
+		q.Model, q.Stream = model, q.Stream || method == "streamRawPredict"
+	}
 	if s := rawjson.Member(q.Body, "system"); s != nil {
 		q.messages = append(q.messages, message{role: system, text: contentText(s)})
 	}
 	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
-		q.Tools = append(q.Tools, str(t, "name"))
+		name := str(t, "name")
+		if rawjson.Member(t, "input_schema") != nil && !anthropicName.MatchString(name) {
+			return badName(name, anthropicName)
+		}
+		q.Tools = append(q.Tools, name)
 	}
 	if rawjson.Kind(rawjson.Member(q.Body, "max_tokens")) != '0' {
 		return fmt.Errorf("max_tokens: Field required")
@@ -37,7 +44,7 @@ func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 	if err := texts(rawjson.Member(q.Body, "system"), "system"); err != nil {
 		return err
 	}
-	ids := make(map[string]bool)
+	var ids map[string]bool // of the calls of a turn
 	for i, m := range messages {
 		content := rawjson.Member(m, "content")
 		says := message{role: user, text: contentText(content)}
@@ -48,11 +55,16 @@ func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 			says.role = system
 		case "assistant":
 			says.role, final = assistant, i == len(messages)-1
+			if n := len(q.messages); n == 0 || q.messages[n-1].role != assistant {
+				ids = make(map[string]bool)
+			}
 		default:
 			return fmt.Errorf("messages.%d.role: %q is not one of user, assistant and system", i, role)
 		}
-		if err := texts(content, fmt.Sprint("messages.", i)); err != nil && !(final && says.text == "") {
-			return err
+		if !(says.role == assistant && usesProvider(content)) { // between citations the API itself writes white space
+			if err := texts(content, fmt.Sprint("messages.", i)); err != nil && !(final && says.text == "") {
+				return err
+			}
 		}
 		if final && strings.TrimRight(says.text, " \t\r\n") != says.text {
 			return errors.New("messages: final assistant content cannot end with trailing whitespace")
@@ -79,10 +91,24 @@ func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 				others = true
 			}
 		}
+		says.others = others
 		q.messages = append(q.messages, says)
 	}
-	return q.unanswered(true)
+	return q.unanswered(turns)
 }
+
+// usesProvider reports whether a content has tools of the provider or citations.
+func usesProvider(content json.RawMessage) bool {
+	for b := range rawjson.Elements(content) {
+		if kind := str(b, "type"); kind == "server_tool_use" || strings.HasSuffix(kind, "_tool_result") || rawjson.Kind(rawjson.Member(b, "citations")) == '[' {
+			return true
+		}
+	}
+	return false
+}
+
+// anthropicName is what the name of a tool looks like.
+var anthropicName = regexp.MustCompile("^[a-zA-Z0-9_-]{1,128}$")
 
 // plainID is what an id of a call looks like.
 var plainID = regexp.MustCompile("^[a-zA-Z0-9_-]+$")

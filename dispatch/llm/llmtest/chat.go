@@ -1,8 +1,10 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -19,7 +21,12 @@ func (chat) read(q *Request, _ func(string) ([]message, bool)) error {
 	q.Model, q.Stream = str(q.Body, "model"), yes(q.Body, "stream")
 	q.usage = yes(rawjson.Member(q.Body, "stream_options"), "include_usage")
 	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
-		q.Tools = append(q.Tools, str(rawjson.Member(t, str(t, "type")), "name"))
+		kind := str(t, "type")
+		name, ofAgent := str(rawjson.Member(t, kind), "name"), rawjson.Member(t, kind) != nil
+		if ofAgent && !openAIName.MatchString(name) {
+			return badName(name, openAIName)
+		}
+		q.Tools = append(q.Tools, cmp.Or(name, kind)) // a tool of the provider has only a type
 	}
 	messages, err := list(q.Body, "messages")
 	if err != nil {
@@ -41,16 +48,16 @@ func (chat) read(q *Request, _ func(string) ([]message, bool)) error {
 				says.calls = append(says.calls, part{name: str(call, "name")})
 			}
 			for c := range rawjson.Elements(rawjson.Member(m, "tool_calls")) {
-				if n := len(str(c, "id")); n > 40 {
-					return fmt.Errorf("the id of a tool call has %d bytes; the most are 40", n)
-				}
 				says.calls = append(says.calls, part{id: str(c, "id"), name: str(rawjson.Member(c, str(c, "type")), "name")})
 			}
 		}
 		q.messages = append(q.messages, says)
 	}
-	return q.unanswered(true)
+	return q.unanswered(adjacent)
 }
+
+// openAIName is what the name of a tool looks like.
+var openAIName = regexp.MustCompile("^[a-zA-Z0-9_-]{1,64}$")
 
 func (chat) usage(a *answer) json.RawMessage {
 	return object("prompt_tokens", a.input, "completion_tokens", a.output, "total_tokens", a.input+a.output,

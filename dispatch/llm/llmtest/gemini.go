@@ -3,6 +3,7 @@ package llmtest
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -31,6 +32,9 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 				continue
 			}
 			for d := range rawjson.Elements(declared) {
+				if !geminiName.MatchString(str(d, "name")) {
+					return badName(str(d, "name"), geminiName)
+				}
 				q.Tools = append(q.Tools, str(d, "name"))
 			}
 		}
@@ -69,17 +73,24 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 			r.CallID = call.id
 			m.results = append(m.results, r)
 		}
-		if call, ok := open.first(); ok {
-			return fmt.Errorf("the function response for %q is missing: a turn must have as many function responses as the turn before it has function calls", call.name)
+		if m.role == assistant || len(m.results) == 0 { // results may come in several contents
+			if err := open.missing(); err != nil {
+				return err
+			}
 		}
-		open = openCalls{calls: m.calls}
+		if m.role == assistant {
+			if len(m.calls) > 0 && (len(q.messages) == 0 || q.messages[len(q.messages)-1].role == system) {
+				return errors.New("a function call must come immediately after a turn of the user or of function responses")
+			}
+			open = openCalls{calls: m.calls}
+		}
 		q.messages = append(q.messages, m)
 	}
-	if call, ok := open.first(); ok {
-		return fmt.Errorf("the function response for %q is missing", call.name)
-	}
-	return nil
+	return open.missing()
 }
+
+// geminiName is what the name of a function looks like.
+var geminiName = regexp.MustCompile("^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$")
 
 // camel returns a member that may also have the name of the API's protocol buffers.
 func camel(object json.RawMessage, name string) json.RawMessage {
@@ -121,14 +132,14 @@ func (o *openCalls) take(r Result) (call part, ok bool) {
 	return part{}, false
 }
 
-// first returns the first call without a result.
-func (o *openCalls) first() (call part, ok bool) {
+// missing returns an error about the first call without a result.
+func (o *openCalls) missing() error {
 	for i, c := range o.calls {
 		if o.answered == nil || !o.answered[i] {
-			return c, true
+			return fmt.Errorf("the function response for %q is missing: a turn must have as many function responses as the turn before it has function calls", c.name)
 		}
 	}
-	return part{}, false
+	return nil
 }
 
 // finish returns the parts of the response, the finishReason and the finishMessage. Without content

@@ -13,8 +13,8 @@
 //
 //	/chat/completions                            OpenAI Chat Completions
 //	/responses                                   OpenAI Responses
-//	/messages                                    Anthropic Messages
-//	:generateContent, :streamGenerateContent     Gemini; streams with ?alt=sse
+//	/messages                                    Anthropic Messages; also Vertex AI's :rawPredict, :streamRawPredict
+//	:generateContent, :streamGenerateContent     Gemini; events with ?alt=sse, and else one JSON array
 //
 // A [Model] is safe for concurrent use.
 //
@@ -27,8 +27,8 @@
 //
 //   - a request has no step: the script is over, or no script is for its conversation;
 //   - a request is one that the provider refuses, or has more than 32 MiB. Providers refuse, for example,
-//     a tool call without its result; Anthropic also refuses equal ids of calls, and texts of white
-//     space only. Such a request does not use a step;
+//     a tool call without its result; Anthropic also refuses equal ids of calls in a turn, and texts of
+//     white space only. Such a request does not use a step;
 //   - an expectation of a step is not met (see [Step.Expect]). The step is used all the same;
 //   - a step has not been used when the test ends.
 //

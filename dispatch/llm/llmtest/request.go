@@ -3,6 +3,7 @@ package llmtest
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,6 +29,7 @@ type Request struct {
 	previous string // Responses: previous_response_id
 	unstored bool   // Responses: store is false
 	sealed   bool   // Responses: include has reasoning.encrypted_content
+	list     bool   // Gemini: the stream is one JSON array
 }
 
 // A Result is what a tool returned to the model.
@@ -44,7 +46,8 @@ type message struct {
 	text    string
 	calls   []part
 	results []Result
-	late    bool // Anthropic: a result comes after other content
+	late    bool // Anthropic: a result comes after other content of the message
+	others  bool // Anthropic: it has other content than results
 }
 
 type role uint8
@@ -108,9 +111,18 @@ func (q *Request) summarize() {
 	q.System = strings.Join(systems, "\n")
 }
 
-// unanswered checks that the messages after each message with calls have one result for each call,
-// and that there are no others. adjacent tells that other messages may not come between.
-func (q *Request) unanswered(adjacent bool) error {
+// An order says how the messages of an API follow each other.
+type order uint8
+
+const (
+	loose    order = iota // results come somewhere after their calls
+	adjacent              // results come directly after the message with their calls
+	turns                 // the same, where messages of one role that follow each other are one turn
+)
+
+// unanswered checks that the messages after each message with calls have one result for each call, and that
+// there are no others.
+func (q *Request) unanswered(order order) error {
 	open := make(map[string]int) // calls of an id that wait for a result
 	var ids []string             // in order, including calls that already have one
 	missing := func() error {
@@ -122,17 +134,21 @@ func (q *Request) unanswered(adjacent bool) error {
 		ids = nil
 		return nil
 	}
-	for _, m := range q.messages {
+	others := false // the turn has other content than results
+	for i, m := range q.messages {
+		goesOn := order == turns && i > 0 && q.messages[i-1].role == m.role
+		ends := order != turns || m.role == assistant && !goesOn || m.role != assistant && (i+1 == len(q.messages) || q.messages[i+1].role != m.role)
 		for _, r := range m.results {
 			if open[r.CallID] == 0 {
 				return fmt.Errorf("the result for %q does not belong to a tool call that waits for one", r.CallID)
 			}
 			open[r.CallID]--
 		}
-		if m.late {
+		if m.late || goesOn && others && len(m.results) > 0 {
 			return fmt.Errorf("results of tools must come before other content of a message")
 		}
-		if adjacent && m.role != tool {
+		others = m.others || goesOn && others
+		if order != loose && m.role != tool && ends {
 			if err := missing(); err != nil {
 				return err
 			}
@@ -157,6 +173,11 @@ func contentText(content json.RawMessage) string {
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+// badName is what the provider objects to in the name of a tool.
+func badName(name string, valid *regexp.Regexp) error {
+	return fmt.Errorf("the name %q of a tool does not match the pattern %s", name, valid)
 }
 
 // str returns a member that is a string.

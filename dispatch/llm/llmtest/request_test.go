@@ -1,6 +1,7 @@
 package llmtest_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -180,14 +181,81 @@ func TestNestingOfARequest(t *testing.T) {
 	}
 }
 
-// Gemini's API streams one JSON array without ?alt=sse, which no SDK asks for.
+// Gemini's API streams events with ?alt=sse, and else one JSON array.
 func TestStreamsOfGemini(t *testing.T) {
 	const path = "/v1beta/models/m:streamGenerateContent"
-	for query, want := range map[string]int{"?alt=sse": 200, "": 400, "?alt=json": 400} {
+	const ask = `{"contents":[{"parts":[{"text":"x"}]}]}`
+	for query, list := range map[string]bool{"?alt=sse": false, "": true, "?alt=json": true} {
+		m := llmtest.New(t, llmtest.Text("It is fine here."))
+		status, header, answer, err := post(t, m, path+query, ask)
+		if status != 200 || err != nil || strings.HasPrefix(answer, "data: ") == list {
+			t.Errorf("%q: %d %s, %v", query, status, answer, err)
+		}
+		var events []struct{ Candidates []json.RawMessage }
+		if !list {
+			continue
+		}
+		if err := json.Unmarshal([]byte(answer), &events); err != nil || len(events) < 3 || !strings.HasPrefix(header.Get("Content-Type"), "application/json") {
+			t.Errorf("%q: %v, %d events as %s", query, err, len(events), header.Get("Content-Type"))
+		}
+	}
+	m := llmtest.New(t, llmtest.Text("It is fine here.").Reset(), llmtest.Text("It is fine here.").Fail(503))
+	if _, _, answer, err := post(t, m, path, ask); err == nil || strings.HasSuffix(answer, "]") {
+		t.Errorf("a list that breaks off: %s, %v", answer, err)
+	}
+	if _, _, answer, _ := post(t, m, path, ask); !json.Valid([]byte(answer)) || !strings.Contains(answer, "UNAVAILABLE") {
+		t.Errorf("a list that fails: %s", answer)
+	}
+}
+
+// What providers have answered with 200, and with 400. The source is a recording or a report.
+func TestRequestsAsProvidersTakeThem(t *testing.T) {
+	const (
+		gemini    = `{"contents":[{"role":"user","parts":[{"text":"Both orders."}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"g","args":{}}}]}`
+		gResult   = `{"role":%q,"parts":[{"functionResponse":{"name":%q,"response":{"result":1}}}]}`
+		anthropic = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Both orders."}`
+		vertex    = "/v1/projects/p/locations/l/publishers/anthropic/models/m"
+		reasoning = `{"type":"reasoning","id":"rs_1","summary":[]}`
+		said      = `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Well."}]}`
+	)
+	functions := func(name string) string {
+		return `"tools":[{"type":"function","name":"` + name + `","function":{"name":"` + name + `"},"input_schema":{},"functionDeclarations":[{"name":"` + name + `"}]}]`
+	}
+	results := func(role string) string {
+		return "," + fmt.Sprintf(gResult, role, "f") + "," + fmt.Sprintf(gResult, role, "g") + "]}"
+	}
+	for _, tt := range []struct{ source, path, body, want string }{
+		{"crewAIInc/crewAI, test_gemini_parallel_native_tool_calling: results in contents of their own", geminiPath, gemini + results("user"), ""},
+		{"the same in the role function", geminiPath, gemini + results("function"), ""},
+		{"pydantic/pydantic-ai, capability_replay: calls in two messages", anthropicPath, anthropic + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},` +
+			`{"role":"assistant","content":[{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"}]}]}`, ""},
+		{"pydantic/pydantic-ai, capability_replay gemini-to-anthropic: one id in two turns", anthropicPath, anthropic + strings.Repeat(`,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},`+
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}`, 2) + `]}`, ""},
+		{"crmne/ruby_llm, replays_search_turns: white space between citations", anthropicPath, anthropic + `,{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},` +
+			`{"type":"web_search_tool_result","tool_use_id":"s","content":[]},{"type":"text","text":"A."},{"type":"text","text":" "},{"type":"text","text":"B."}]},{"role":"user","content":"ok"}]}`, ""},
+		{"DataDog/dd-trace-py, v1__response_with_prompt: a prompt that the provider keeps", "/v1/responses", `{"prompt":{"id":"pmpt_1","version":"4"}}`, ""},
+		{"a conversation that the provider keeps", "/v1/responses", `{"model":"m","conversation":"conv_1"}`, ""},
+		{"charmbracelet/fantasy, vertex-claude-3-7-sonnet__tool: Vertex AI", vertex + ":rawPredict", `{"anthropic_version":"vertex-2023-10-16","max_tokens":9,"messages":[{"role":"user","content":"x"}]}`, ""},
+		{"the same as a stream", vertex + ":streamRawPredict", `{"anthropic_version":"vertex-2023-10-16","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}]}`, ""},
+		{"maruel/genai, groq GenStream-Tools-WebSearch: a tool of the provider", chatPath, `{"model":"m","tools":[{"type":"browser_search"}],"messages":[{"role":"user","content":"x"}]}`, ""},
+		{"reasoning before its item", "/v1/responses", `{"model":"m","input":[{"role":"user","content":"x"},` + reasoning + "," + said + `,{"role":"user","content":"y"}]}`, ""},
+		{"a dot in the name of a function of Gemini", geminiPath, `{` + functions("get.order") + `,"contents":[{"parts":[{"text":"x"}]}]}`, ""},
+
+		{"continuedev/continue #8933: reasoning without its item", "/v1/responses", `{"model":"m","input":[{"role":"user","content":"x"},` + reasoning + `,{"role":"user","content":"y"}]}`, "without its required following item"},
+		{"openai/openai-agents-python #1611: reasoning at the end", "/v1/responses", `{"model":"m","input":[{"role":"user","content":"x"},` + reasoning + `]}`, "without its required following item"},
+		{"Gemini's error for a call that comes first", geminiPath, `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},` + fmt.Sprintf(gResult, "user", "f") + `]}`, "must come immediately after"},
+		{"OpenAI's pattern of names", chatPath, `{"model":"m",` + functions("get.order") + `,"messages":[{"role":"user","content":"x"}]}`, "does not match the pattern"},
+		{"OpenAI's length of names", "/v1/responses", `{"model":"m",` + functions(strings.Repeat("f", 65)) + `,"input":"x"}`, "does not match the pattern"},
+		{"Anthropic's pattern of names", anthropicPath, `{"model":"m","max_tokens":9,` + functions("get order") + `,"messages":[{"role":"user","content":"x"}]}`, "does not match the pattern"},
+		{"Gemini's pattern of names", geminiPath, `{` + functions("1st") + `,"contents":[{"parts":[{"text":"x"}]}]}`, "does not match the pattern"},
+	} {
 		m := llmtest.NewModel(llmtest.Text("fine"))
-		status, _, answer, err := post(t, m, path+query, `{"contents":[{"parts":[{"text":"x"}]}]}`)
-		if status != want || err != nil || want == 400 && !strings.Contains(answer, "the model streams with ?alt=sse only") {
-			t.Errorf("%q: %d %s, want %d, %v", query, status, answer, want, err)
+		status, _, answer, err := post(t, m, tt.path, tt.body)
+		if tt.want == "" && (status != 200 || err != nil) || tt.want != "" && (status != 400 || !strings.Contains(answer, tt.want)) {
+			t.Errorf("%s: %d %s, %v", tt.source, status, answer, err)
+		}
+		if r := m.Requests(); strings.HasPrefix(tt.path, vertex) && (len(r) != 1 || r[0].Model != "m" || r[0].Stream != strings.HasSuffix(tt.path, "streamRawPredict")) {
+			t.Errorf("%s: %+v", tt.source, r)
 		}
 	}
 }

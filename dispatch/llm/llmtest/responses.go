@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -25,7 +26,11 @@ func (responses) read(q *Request, previous func(id string) ([]message, bool)) er
 		q.messages = append(q.messages, message{role: instructions, text: i})
 	}
 	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
-		q.Tools = append(q.Tools, cmp.Or(str(t, "name"), str(t, "type"))) // a tool of the provider has only a type
+		name := str(t, "name")
+		if kind := str(t, "type"); (kind == "function" || kind == "custom") && !openAIName.MatchString(name) {
+			return badName(name, openAIName)
+		}
+		q.Tools = append(q.Tools, cmp.Or(name, str(t, "type"))) // a tool of the provider has only a type
 	}
 	if q.previous != "" {
 		earlier, ok := previous(q.previous)
@@ -36,10 +41,15 @@ func (responses) read(q *Request, previous func(id string) ([]message, bool)) er
 	}
 	if input := rawjson.Member(q.Body, "input"); rawjson.Kind(input) == '"' {
 		q.messages = append(q.messages, message{role: user, text: rawjson.Unquote(input)})
-		return q.unanswered(false)
+		return q.unanswered(loose)
+	} else if input == nil && (q.previous != "" || kept(q.Body, "prompt") || kept(q.Body, "conversation")) {
+		return q.unanswered(loose) // the provider has the input
 	}
 	items, err := list(q.Body, "input")
 	if err != nil {
+		return err
+	}
+	if err := reasoningFollows(items); err != nil {
 		return err
 	}
 	for _, i := range items {
@@ -51,7 +61,30 @@ func (responses) read(q *Request, previous func(id string) ([]message, bool)) er
 			q.messages = append(q.messages, m)
 		}
 	}
-	return q.unanswered(false)
+	return q.unanswered(loose)
+}
+
+// kept reports whether a member names something that the provider keeps.
+func kept(body json.RawMessage, name string) bool {
+	kind := rawjson.Kind(rawjson.Member(body, name))
+	return kind == '"' || kind == '{'
+}
+
+// reasoningFollows checks that an item of the model follows each reasoning item.
+func reasoningFollows(items []json.RawMessage) error {
+	for i, item := range items {
+		if str(item, "type") != "reasoning" {
+			continue
+		}
+		if i+1 < len(items) {
+			switch kind := str(items[i+1], "type"); {
+			case kind == "reasoning", strings.HasSuffix(kind, "_call"), strings.HasPrefix(kind, "mcp_"), str(items[i+1], "role") == "assistant":
+				continue
+			}
+		}
+		return fmt.Errorf("the item %q of type reasoning was provided without its required following item", str(item, "id"))
+	}
+	return nil
 }
 
 // itemMessage returns what an item says; ok is false if the model does not read it here.

@@ -28,7 +28,8 @@ func route(path string) format {
 		return chat{}
 	case strings.HasSuffix(path, "/responses"):
 		return responses{}
-	case strings.HasSuffix(path, "/messages"):
+	case strings.HasSuffix(path, "/messages"), strings.Contains(path, "/publishers/anthropic/") &&
+		(strings.HasSuffix(path, ":rawPredict") || strings.HasSuffix(path, ":streamRawPredict")):
 		return anthropic{}
 	case strings.HasSuffix(path, ":generateContent"), strings.HasSuffix(path, ":streamGenerateContent"):
 		return gemini{}
@@ -57,9 +58,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q, err := read(f, r.URL.Path, body, m.previous)
-	if err == nil && q.Stream && f == (gemini{}) && r.URL.Query().Get("alt") != "sse" {
-		err = errors.New("the model streams with ?alt=sse only")
-	}
+	q.list = q.Stream && f == (gemini{}) && r.URL.Query().Get("alt") != "sse"
 	step, where, n, scripted := m.take(q, err)
 	if scripted != nil {
 		m.refuse(w, r, f, http.StatusBadRequest, fmt.Errorf("%w%s", scripted, q.about(secrets(r))))
@@ -144,6 +143,9 @@ func (m *Model) play(w http.ResponseWriter, ctx context.Context, f format, q *Re
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	if q.list {
+		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	}
 	w.Header().Set("Cache-Control", "no-cache")
 	events := f.events(a)
 	if s.end != whole {
@@ -156,7 +158,17 @@ func (m *Model) play(w http.ResponseWriter, ctx context.Context, f format, q *Re
 		if i > 0 && !pause(ctx, s.every) {
 			panic(http.ErrAbortHandler)
 		}
-		m.send(w, e.bytes())
+		switch {
+		case !q.list:
+			m.send(w, e.bytes())
+		case i == 0:
+			m.send(w, append([]byte("["), e.data...))
+		default:
+			m.send(w, append([]byte(",\r\n"), e.data...))
+		}
+	}
+	if q.list && (s.end == whole || s.end == failed) {
+		m.send(w, []byte("]"))
 	}
 	breakOff(s)
 }

@@ -1,0 +1,94 @@
+package llm
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch"
+)
+
+// A traffic is what a run has sent to its models, as far as Transport does not read it.
+type traffic struct {
+	read   bool     // a request was read
+	unread []string // kinds of conversations that are not read
+	others []string // kinds of other requests
+}
+
+// maxKinds is how many kinds of requests are named.
+const maxKinds = 8
+
+// conversations are the ends of paths under which models answer in forms that Transport does not read.
+var conversations = []string{
+	"/interactions", "/responses/compact", "/conversations", // Google, OpenAI, Mistral
+	"/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream", // Amazon Bedrock
+	"/api/chat", "/api/generate", // Ollama
+	":rawPredict", ":streamRawPredict", ":predict", ":streamPredict", ":generateText", ":generateMessage", // Google
+	"/completions", "/complete", "/v1/chat", "/v2/chat", "/runs", // OpenAI, Anthropic, Cohere, Assistants
+}
+
+// silent are words in the last part of a path under which no model answers: embeddings, numbers of tokens,
+// moderation, files, batches, and tokens for access.
+var silent = []string{"embed", "token", "moderation", "file", "upload", "batch", "oauth", "auth"}
+
+// see takes a request with a 2xx response that was not read.
+func (s *runState) see(path string, read bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := kindOf(path)
+	list := &s.traffic.others
+	switch {
+	case slices.ContainsFunc(silent, func(word string) bool { return strings.Contains(strings.ToLower(kind), word) }):
+		return
+	case read || slices.Contains(conversations, strings.TrimPrefix(kind, "…")):
+		list = &s.traffic.unread
+	}
+	if !slices.Contains(*list, kind) && len(*list) < maxKinds {
+		*list = append(*list, kind)
+	}
+}
+
+// problems returns what is wrong with the traffic.
+func (t *traffic) problems() []dispatch.Problem {
+	kinds := t.unread
+	if !t.read {
+		kinds = slices.Concat(kinds, t.others)
+	}
+	if kinds == nil {
+		return nil
+	}
+	return []dispatch.Problem{problemOf(codeUnclear, "requests to %s are not read, so that their messages and tokens are missing; add the "+
+		"messages with FromConversation if they belong to the run", strings.Join(kinds, ", "))}
+}
+
+// kindOf returns the end of a path that tells what it is for: a known end, or else the last word. It does not
+// show what may be an id or a secret.
+func kindOf(path string) string {
+	for _, end := range conversations {
+		if strings.HasSuffix(path, end) {
+			return "…" + end
+		}
+	}
+	for _, part := range slices.Backward(strings.Split(path, "/")) {
+		before, method, found := strings.Cut(part, ":")
+		switch {
+		case found && isWord(method):
+			return "…:" + method
+		case !found && isWord(before):
+			return "…/" + part
+		}
+	}
+	return "…/"
+}
+
+// isWord reports whether a part of a path is made of letters, - and _ only, and short.
+func isWord(part string) bool {
+	return part != "" && len(part) <= 30 && !strings.ContainsFunc(part, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '-')
+	})
+}
+
+// isJSON reports whether a request has a JSON body.
+func isJSON(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.Body != nil && r.Body != http.NoBody && strings.Contains(r.Header.Get("Content-Type"), "json")
+}
