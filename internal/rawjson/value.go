@@ -126,6 +126,34 @@ func Member(object json.RawMessage, name string) json.RawMessage {
 	return nil
 }
 
+// Without returns a valid object without its first member of a name, and the value of that member. The other
+// members keep their order and their bytes. If there is no such member, it returns the object and nil.
+func Without(object json.RawMessage, name string) (rest, value json.RawMessage) {
+	start := Space(object, 0) + 1 // behind the brace, and then behind each value
+	for first := true; ; first = false {
+		at := next(object, start)
+		if object[at] == '}' {
+			return object, nil
+		}
+		begin := End(object, at)
+		quoted := object[at:begin]
+		begin = next(object, begin)
+		end := End(object, begin)
+		if Unquote(quoted) != name {
+			start = end
+			continue
+		}
+		value = object[begin:end:end]
+		if first {
+			if end = Space(object, end); object[end] == ',' {
+				end++
+			}
+		}
+		rest = make(json.RawMessage, 0, len(object)-(end-start))
+		return append(append(rest, object[:start]...), object[end:]...), value
+	}
+}
+
 // Unquote returns what a string stands for, with U+FFFD for half of a surrogate pair; "" for other
 // values.
 func Unquote(value json.RawMessage) string {

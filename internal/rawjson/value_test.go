@@ -22,3 +22,21 @@ func TestStrings(t *testing.T) {
 		}
 	})
 }
+
+func TestWithout(t *testing.T) {
+	for in, want := range map[string][2]string{
+		`{}`:                              {`{}`, ""},
+		` { "b" : 1 } `:                   {` { "b" : 1 } `, ""},
+		`{"a":1}`:                         {`{}`, "1"},
+		` { "a" : [1, {"a":2}] } `:        {` {} `, `[1, {"a":2}]`},
+		`{"a":1 , "b":2}`:                 {`{ "b":2}`, "1"},
+		`{"b":2 , "a" : "x,}" , "c":[3]}`: {`{"b":2 , "c":[3]}`, `"x,}"`},
+		`{"b":{"a":0}, "\u0061":null}`:    {`{"b":{"a":0}}`, "null"},
+		`{"a":1,"a":2}`:                   {`{"a":2}`, "1"},
+		"{\"b\":1\n\t,\n\t\"a\": true\n}": {"{\"b\":1\n}", "true"},
+	} {
+		if rest, value := rawjson.Without([]byte(in), "a"); string(rest) != want[0] || string(value) != want[1] {
+			t.Errorf("%s: %s and %s, want %s and %s", in, rest, value, want[0], want[1])
+		}
+	}
+}

@@ -140,16 +140,13 @@ func with(list json.RawMessage, open byte, text string) json.RawMessage {
 // its text: the value of a string, "" for null, the JSON of anything else. The other members keep
 // their order and their bytes.
 func take(arguments json.RawMessage) (rest json.RawMessage, text string) {
-	from, to, value := find(arguments)
-	if value == nil {
-		return arguments, ""
-	}
+	rest, value := rawjson.Without(arguments, reasoningName)
 	switch rawjson.Kind(value) {
 	case '"':
 		text = rawjson.Unquote(value)
-	case 'n':
+	case 0, 'n':
 	default:
 		text = string(value)
 	}
-	return append(append(make(json.RawMessage, 0, len(arguments)), arguments[:from]...), arguments[to:]...), text
+	return rest, text
 }
