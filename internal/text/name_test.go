@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestNearest(t *testing.T) {
 	known := []string{strings.Repeat("x", 301), "get_order", "get_orders", "refund_order", "state", "order"}
 	for name, want := range map[string]string{
 		"get_oder": "get_order", "get_orderz": "get_order", "refund_ordr": "refund_order", "getOrder": "get_order",
-		"GET-ORDERS": "get_orders", "orders": "order", "stage": "", "delete": "", "": "", "oder": "order",
+		"GET-ORDERS": "get_orders", "get_order": "get_orders", "orders": "order", "stage": "", "delete": "", "": "", "oder": "order",
 		strings.Repeat("x", 300): "", // would take long
 	} {
 		if got := text.Nearest(name, known); got != want {
@@ -46,6 +47,8 @@ func TestUndeclared(t *testing.T) {
 		{"x", nil, ""},
 		{"a", []string{"b", "a"}, ""},
 		{"delete_all", many, "delete_all is not declared; declared: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 and 2 more"},
+		{"delete_all", many[:11], "delete_all is not declared; declared: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 and 1 more"},
+		{"delete_all", many[:10], "delete_all is not declared; declared: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10"},
 		{strings.Repeat("a", 65), []string{"b"}, `"` + strings.Repeat("a", 64) + `"… (65 bytes) is not declared; declared: b`},
 		{strings.Repeat("a/", 33), []string{"b"}, `"` + strings.Repeat("a/", 32) + `"… (66 bytes) is not declared; declared: b`},
 		{"a\x1bb\n", []string{"c d"}, `"a\x1bb\n" is not declared; declared: "c d"`},
@@ -68,4 +71,66 @@ func TestCode(t *testing.T) {
 			t.Errorf("%q is taken", s)
 		}
 	}
+}
+
+func TestMisspelt(t *testing.T) {
+	for _, tt := range []struct {
+		known string
+		names string
+		want  bool
+	}{
+		{"abcdefg", "abcdefx xbcdefg axcdeyg abcdefghi abcde cdefg bacdefg badcefg abcdegf", true},
+		{"abcdefg", "abcdefg xxxdefg abcdefghij abcd badcfeg", false},
+		{"abcdef", "abcde bcdef abcdefx xabcdef bacdef abcdfe", true},
+		{"abcdef", "abcdef abcdex abcd abcdefxx bacdfe abcxed", false},
+	} {
+		for name := range strings.FieldsSeq(tt.names) {
+			if text.Misspelt(name, tt.known) != tt.want {
+				t.Errorf("Misspelt(%q, %q) = %t", name, tt.known, !tt.want)
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		b := make([]byte, 7+r.IntN(4))
+		for i := range b {
+			b[i] = "abc"[r.IntN(3)]
+		}
+		return string(b)
+	}
+	for range 5000 {
+		name, known := word(), word()
+		if n := distance(name, known); text.Misspelt(name, known) != (n == 1 || n == 2) {
+			t.Errorf("Misspelt(%q, %q) at a distance of %d", name, known, n)
+		}
+	}
+}
+
+// distance is the definition: the least number of insertions, deletions, replacements and swaps of neighbours,
+// none of which touches a letter again.
+func distance(a, b string) int {
+	row := map[[2]int]int{}
+	for i := range len(a) + 1 {
+		for j := range len(b) + 1 {
+			best := i + j
+			if i > 0 {
+				best = min(best, row[[2]int{i - 1, j}]+1)
+			}
+			if j > 0 {
+				best = min(best, row[[2]int{i, j - 1}]+1)
+			}
+			if i > 0 && j > 0 {
+				cost := 1
+				if a[i-1] == b[j-1] {
+					cost = 0
+				}
+				best = min(best, row[[2]int{i - 1, j - 1}]+cost)
+			}
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				best = min(best, row[[2]int{i - 2, j - 2}]+1)
+			}
+			row[[2]int{i, j}] = best
+		}
+	}
+	return row[[2]int{len(a), len(b)}]
 }
