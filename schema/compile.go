@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // CompileOptions configures [Compile]. The zero value is the default.
@@ -44,15 +45,12 @@ func (l Limits) inner() jsonschema.Limits {
 }
 
 func (l Limits) problems() (list []Problem) {
-	for _, field := range []struct {
-		name  string
-		value int
-	}{{"SchemaBytes", l.SchemaBytes}, {"Bytes", l.Bytes}, {"Depth", l.Depth}} {
-		if field.value < 0 {
-			list = append(list, Problem{Code: "limits_invalid",
-				Message: "Limits." + field.name + " must not be negative; use 0 for the default"})
-		}
+	reject := func(name, rule string) {
+		list = append(list, Problem{Code: "limits_invalid", Message: "Limits." + name + " " + rule})
 	}
+	problem.Limit(reject, "SchemaBytes", &l.SchemaBytes, jsonschema.DefaultSchemaBytes)
+	problem.Limit(reject, "Bytes", &l.Bytes, jsonschema.DefaultBytes)
+	problem.Limit(reject, "Depth", &l.Depth, jsonschema.DefaultDepth)
 	return list
 }
 

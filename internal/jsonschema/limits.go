@@ -1,9 +1,18 @@
 package jsonschema
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
-// Limits bounds schemas and the documents checked against them. A field that is not positive means
-// its default.
+// The defaults of [Limits].
+const (
+	DefaultSchemaBytes = 64 << 10
+	DefaultBytes       = 1 << 20
+	DefaultDepth       = 64
+)
+
+// Limits bounds schemas and the documents checked against them. A field that is 0 means its default.
 type Limits struct {
 	SchemaBytes int // size of one schema document; defaults to 64 KiB
 	Bytes       int // size of a document; defaults to 1 MiB
@@ -24,20 +33,12 @@ type bounds struct {
 const maxIssues = 20
 
 func (l Limits) bounds() bounds {
-	const schemaBytes, bytes = 64 << 10, 1 << 20
 	grown := func(count, size, usual int) int {
 		return int(min(float64(count)*max(1, float64(size)/float64(usual)), math.MaxInt32))
 	}
-	b := bounds{properties: grown(1_000, l.SchemaBytes, schemaBytes), expandedRefs: grown(10_000, l.SchemaBytes, schemaBytes),
-		values: grown(50_000, l.Bytes, bytes)}
-	b.SchemaBytes, b.Bytes = orDefault(l.SchemaBytes, schemaBytes), orDefault(l.Bytes, bytes)
-	b.Depth, b.Steps = orDefault(l.Depth, 64), orDefault(l.Steps, grown(100_000, l.Bytes, bytes))
+	b := bounds{properties: grown(1_000, l.SchemaBytes, DefaultSchemaBytes), expandedRefs: grown(10_000, l.SchemaBytes, DefaultSchemaBytes),
+		values: grown(50_000, l.Bytes, DefaultBytes)}
+	b.SchemaBytes, b.Bytes = cmp.Or(l.SchemaBytes, DefaultSchemaBytes), cmp.Or(l.Bytes, DefaultBytes)
+	b.Depth, b.Steps = cmp.Or(l.Depth, DefaultDepth), cmp.Or(l.Steps, grown(100_000, l.Bytes, DefaultBytes))
 	return b
-}
-
-func orDefault(n, def int) int {
-	if n <= 0 {
-		return def
-	}
-	return n
 }
