@@ -279,6 +279,7 @@ var judgedPorts = []judgedPort{
 	{"answers without the headers", &port{bodyOnly: true, alone: true}, nil, names{"headers_only"}, "no tool call arrives"},
 	{"does not read the body", &port{headersOnly: true}, names{"body_only"}, nil, "no proxy URL"},
 	{"sends a malformed label", &port{label: latin1}, names{"dispatch"}, nil, "actor_id_invalid"},
+	{"sends a doubtful label", &port{label: "a b"}, nil, names{"dispatch"}, "that the platform might refuse"},
 	{"forgets /tools", &port{noTools: true}, names{"dispatch"}, nil, "but the agent sent POST {odyssey_proxy_url}/get_order"},
 	{"repeats every error", &port{stubborn: true}, nil, names{"terminal_503", "expired_token"}, "3 requests after the proxy had said"},
 	{"fails in a session", &port{failsAfterFirstTurn: true}, names{"session_replay", "session_stateful"}, nil, "turn 2 of a session failed"},

@@ -13,6 +13,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -218,6 +219,11 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 	}
 	if limit := c.setup.Target.RunTimeout; took > limit*8/10 && r.ErrorClass != dispatchtest.AgentTimeout {
 		list = append(list, fmt.Sprintf("it took %s of the %s that a run may take", round(took), limit))
+	}
+	for _, call := range r.Calls {
+		if doubt := runctx.DoubtfulActor(call.Actor); doubt != "" {
+			list = append(list, fmt.Sprintf("the call of %s: %s", call.Tool, doubt))
+		}
 	}
 	for _, call := range r.Refused {
 		if !retried(call) && !slices.ContainsFunc(r.Faults, func(fault string) bool { return strings.Contains(fault, call.Tool) }) {

@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -128,7 +127,10 @@ func (v *runRequest) serveTool() {
 	if v.fail(tool.live) {
 		return
 	}
-	v.call.Notes = append(slices.Clone(tool.notes), doubtfulActor(v.call.Actor)...)
+	v.call.Notes = slices.Clone(tool.notes)
+	if doubt := runctx.DoubtfulActor(v.call.Actor); doubt != "" {
+		v.call.Notes = append(v.call.Notes, doubt)
+	}
 	if tool.live {
 		v.forward(tool)
 	} else {
@@ -345,13 +347,4 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
-}
-
-// doubtfulActor returns a note about a label that the platform might refuse. Its pattern is not documented, so
-// the kit accepts what can be sent.
-func doubtfulActor(label string) (notes []string) {
-	if label != "" && (len(label) > 256 || !httpcall.VisibleASCII(label) || strings.Contains("/"+label+"/", "//")) {
-		notes = append(notes, "the actor label has characters, empty parts or a length that the platform might refuse")
-	}
-	return notes
 }

@@ -20,6 +20,8 @@ def post(name, arguments):
         json.dumps({"arguments": arguments} if FAULT == "wraps the arguments" else arguments).encode(),
         {"Content-Type": "application/json", "Authorization": scheme + " " + os.environ["PIPELINES_RUN_TOKEN"]},
     )
+    if FAULT == "sends a doubtful label":
+        request.add_header("X-Pipelines-Actor-Id", "a b")
     if FAULT == "sends a malformed label":
         request.add_header("X-Pipelines-Actor-Id", "caf\u00e9")
     try:
