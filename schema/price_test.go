@@ -107,6 +107,37 @@ func TestPriceGrowsWithTheWork(t *testing.T) {
 	}
 }
 
+// Work that takes the library longer has a higher price.
+func TestPriceIsWeighted(t *testing.T) {
+	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
+	items := func(keyword string) string { return `{"items":{` + keyword + `}}` }
+	anywhere := func(values string) string {
+		return `{"items":{"$dynamicRef":"#n"},"$defs":{"n":{"$dynamicAnchor":"n","enum":` + values + `}}}`
+	}
+	for _, test := range []struct {
+		name               string
+		cheapSchema, cheap string
+		dearSchema, dear   string
+		least              int // times
+	}{
+		{"exponents", items(`"type":"integer"`), list(80, `3`), items(`"type":"integer"`), list(80, `3e1`), 4},
+		{"multiples", items(`"minimum":2`), list(80, `3`), items(`"multipleOf":2`), list(80, `3`), 4},
+		{"numbers in an enumeration", items(`"enum":` + list(8, `"1"`)), list(80, `3`), items(`"enum":` + list(8, `1`)), list(80, `3`), 10},
+		{"a constant object", items(`"const":1`), list(80, manyProperties(8)), items(`"const":` + manyProperties(8)), list(80, manyProperties(8)), 10},
+		{"numbers behind a dynamic reference", anywhere(list(8, `"1"`)), list(80, `3`), anywhere(list(8, `1`)), list(80, `3`), 3},
+		{"a long chain", chain(60), list(2, `"a"`), chain(600), list(2, `"a"`), 25},
+		{"a path of many schemas", chain(100), list(2, `"a"`), dynamicChain(100, 2), list(2, `"a"`), 1},
+		{"a deep document", `{"$dynamicAnchor":"n","items":{"$dynamicRef":"#n"}}`, list(40, `[]`), `{"$dynamicAnchor":"n","items":{"$dynamicRef":"#n"}}`,
+			strings.Repeat(`[`, 40) + strings.Repeat(`]`, 40), 2},
+	} {
+		o := &schema.CompileOptions{}
+		cheap, dear := price(t, test.cheapSchema, test.cheap, o), price(t, test.dearSchema, test.dear, o)
+		if dear < test.least*cheap || test.least == 1 && dear < cheap+80 {
+			t.Errorf("%s: %d steps, and %d for what is dear; want %d times as many", test.name, cheap, dear, test.least)
+		}
+	}
+}
+
 // What is cheap stays cheap: the price of usual work is about the schemas that are applied.
 func TestPriceOfUsualWork(t *testing.T) {
 	const draft7 = `"$schema":"http://json-schema.org/draft-07/schema#",`

@@ -168,7 +168,9 @@ func (c *compiler) build() (*compiledSchema, error) {
 			"its references expand to more than %d schemas; use each definition fewer times inside the others", most)}}
 	}
 	c.broken = nil // the library found the targets
-	return &compiledSchema{root, l.charge(c.patterns.counter), c.patterns.counter, l.dynamic > 0}, nil
+	l.measure()
+	c.patterns.counter.charge(l)
+	return &compiledSchema{root, c.patterns.counter}, nil
 }
 
 // read decodes one schema document and checks it before the library reads it.

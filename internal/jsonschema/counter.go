@@ -2,7 +2,6 @@ package jsonschema
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
@@ -12,8 +11,18 @@ import (
 // library applies an empty schema to a value: a quarter of a microsecond. If none is left, the counter panics,
 // which stops the library. [Schema.Validate] recovers it.
 type counter struct {
+	links      *links
 	left, most int
 	depth      int // how deep the document is nested; 0 if the schema has no dynamic references
+}
+
+// begin counts the steps of one validation of v.
+func (c *counter) begin(root *lib.Schema, v any, steps int) {
+	c.left, c.most, c.depth = steps, steps, 0
+	if c.links.dynamic {
+		c.depth = nesting(v)
+	}
+	c.apply(root, v)
 }
 
 // What can be done in the time of a step.
@@ -41,254 +50,144 @@ func (c *counter) spend(n int) {
 	c.left -= n
 }
 
-// price is what one compiled schema costs. The library calls the format of a schema for every value that has the
-// schema's types and is in its "enum" and "const". There the value is charged, with the schemas that are applied to
-// it and to its parts. So a schema that rejects a value before its format is called has been paid for, too.
-type price struct {
-	counter    *counter
-	schema     *lib.Schema
-	format     *lib.Format       // the schema's own, or nil
-	enter      [kinds]int        // steps before the format is called, by the kind of the value
-	own        []*price          // applied to the value itself
-	properties map[string]*price // applied to the member of that name
-	members    []*price          // perhaps applied to any member
-	names      []*price          // applied to the names of members
-	first      []*price          // applied to the first items
-	rest       []*price          // applied to the items after them
-	items      []*price          // applied to all items
-	dynamic    bool              // a reference depends on the schemas on the path, of which there are at most chain
-	chain      int               // on the path for each level of the document
-	anywhere   *[kinds]int       // steps of entering the most expensive schema
-	sets       bool              // the library makes sets of the members or items
-}
-
-// kinds is how many kinds of values have prices of their own.
-const kinds = 5
-
-func kindOf(v any) int {
-	switch v.(type) {
-	case string:
-		return 1
-	case json.Number:
-		return 2
-	case []any:
-		return 3
-	case map[string]any:
-		return 4
-	}
-	return 0
-}
-
-// charge gives each schema a format that spends its price. It returns the price of the root.
-func (l *links) charge(c *counter) *price {
-	prices := make(map[*lib.Schema]*price, len(l.all))
+// charge gives each schema a format that spends the price of the schema. The library calls it for every value that
+// has the schema's types and is in its "enum" and "const". There the value is charged, with the schemas that are
+// applied to it and to its parts. So a schema that rejects a value before its format is called has been paid for, too.
+func (c *counter) charge(l *links) {
+	c.links = l
 	for _, s := range l.all {
-		prices[s] = &price{counter: c, schema: s, format: s.Format}
-	}
-	of := func(schemas ...*lib.Schema) (list []*price) {
-		for _, s := range schemas {
-			if s != nil {
-				list = append(list, prices[s])
+		if s.Bool != nil {
+			continue // its format is not called
+		}
+		own := s.Format
+		s.Format = &lib.Format{Validate: func(v any) error {
+			c.pay(s, own, v)
+			if own != nil {
+				return own.Validate(v)
 			}
-		}
-		return list
-	}
-	var anywhere [kinds]int
-	chain := l.chain()
-	for s, p := range prices {
-		first, rest := itemsOf(s)
-		more, _ := s.AdditionalProperties.(*lib.Schema)
-		p.own, p.names = of(l.same[s]...), of(namesOf(s))
-		p.first, p.rest, p.items = of(first...), of(rest), of(s.Contains, s.UnevaluatedItems)
-		p.members = of(more, s.UnevaluatedProperties)
-		for _, one := range s.PatternProperties {
-			p.members = append(p.members, prices[one])
-		}
-		p.properties = make(map[string]*price, len(s.Properties))
-		for name, one := range s.Properties {
-			p.properties[name] = prices[one]
-		}
-		p.dynamic, p.chain, p.anywhere = s.DynamicRef != nil || s.RecursiveRef != nil, chain, &anywhere
-		for k := range p.enter {
-			p.enter[k] = 1 + chain/schemasPerStep
-		}
-		p.compares(s)
-		for k, n := range p.enter {
-			anywhere[k] = max(anywhere[k], n)
-		}
-		if s.Bool == nil {
-			s.Format = &lib.Format{Validate: p.pay}
-			if p.format != nil {
-				s.Format.Name = p.format.Name
-			}
-		}
-	}
-	l.markSets(prices)
-	return prices[l.all[0]]
-}
-
-// compares adds the steps of comparing a value with those of "enum" and "const".
-func (p *price) compares(s *lib.Schema) {
-	var all []any
-	if s.Enum != nil {
-		all = s.Enum.Values
-	}
-	if s.Const != nil {
-		all = append(slices.Clone(all), *s.Const)
-	}
-	for k := range p.enter {
-		p.enter[k] += len(all) / valuesPerStep
-	}
-	for _, v := range all {
-		p.enter[kindOf(v)] += size(v)
-	}
-}
-
-// size returns the steps of comparing a value with an equal one.
-func size(v any) (steps int) {
-	switch v := v.(type) {
-	case json.Number:
-		return numberSteps
-	case []any:
-		for _, item := range v {
-			steps += 1 + size(item)
-		}
-	case map[string]any:
-		for _, value := range v {
-			steps += 1 + size(value)
-		}
-	}
-	return steps
-}
-
-// markSets marks the schemas for which the library makes sets of what is not evaluated: those with "unevaluatedItems"
-// or "unevaluatedProperties", and those that they apply to the same value.
-func (l *links) markSets(prices map[*lib.Schema]*price) {
-	var mark func(p *price)
-	mark = func(p *price) {
-		if p.sets {
-			return
-		}
-		p.sets = true
-		for _, next := range p.own {
-			mark(next)
-		}
-		if p.dynamic {
-			for _, other := range prices {
-				mark(other)
-			}
-		}
-	}
-	for s, p := range prices {
-		if s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil {
-			mark(p)
+			return nil
+		}}
+		if own != nil {
+			s.Format.Name = own.Name
 		}
 	}
 }
 
-// entered spends the steps of applying the schema to v before its format is called.
-func (p *price) entered(v any) {
-	p.counter.spend(p.enter[kindOf(v)])
+// apply spends the steps of applying a schema to v before its format is called. It may be nil.
+func (c *counter) apply(s *lib.Schema, v any) {
+	if s == nil {
+		return
+	}
+	c.spend(1 + c.links.chain/schemasPerStep)
+	c.values(s, v)
 	switch v := v.(type) {
 	case json.Number:
 		if strings.ContainsAny(string(v), "eE") {
-			p.counter.spend(exponentSteps)
+			c.spend(exponentSteps)
 		}
 	case []any:
-		if p.sets {
-			p.counter.spend(len(v) / namesPerStep)
+		if c.links.sets[s] {
+			c.spend(len(v) / namesPerStep)
 		}
 	case map[string]any:
-		if p.sets {
-			p.counter.spend(len(v) / namesPerStep)
+		if c.links.sets[s] {
+			c.spend(len(v) / namesPerStep)
 		}
 	}
 }
 
-// pay is the format: it spends the price of applying the schema to v.
-func (p *price) pay(v any) error {
-	for _, next := range p.own {
-		next.entered(v)
+// values spends the steps of comparing v with the values of "enum" and "const".
+func (c *counter) values(s *lib.Schema, v any) {
+	if s.Enum != nil {
+		c.spend(len(s.Enum.Values) / valuesPerStep)
+		for _, value := range s.Enum.Values {
+			c.compare(value, v)
+		}
 	}
-	if p.dynamic {
-		p.counter.spend((p.counter.depth+1)*p.chain/anchorsPerStep + p.anywhere[kindOf(v)])
+	if s.Const != nil {
+		c.compare(*s.Const, v)
+	}
+}
+
+// pay spends the price of what a schema does with v. own is its format, or nil.
+func (c *counter) pay(s *lib.Schema, own *lib.Format, v any) {
+	for _, next := range c.links.same[s] {
+		c.apply(next, v)
+	}
+	if isDynamic(s) {
+		c.spend(1 + c.links.chain/schemasPerStep + (c.depth+1)*c.links.chain/anchorsPerStep)
+		for _, target := range c.links.targets {
+			c.values(target, v)
+		}
 	}
 	switch v := v.(type) {
 	case string:
-		p.text(v)
+		c.text(s, own, v)
 	case json.Number:
-		if p.schema.MultipleOf != nil {
-			p.counter.spend(multipleSteps)
+		if s.MultipleOf != nil {
+			c.spend(multipleSteps)
 		}
 	case map[string]any:
-		p.object(v)
+		c.object(s, v)
 	case []any:
-		p.array(v)
+		c.array(s, v)
 	}
-	if p.format != nil {
-		return p.format.Validate(v)
-	}
-	return nil
 }
 
 // text spends the steps of reading a string. A regular expression spends its own.
-func (p *price) text(v string) {
+func (c *counter) text(s *lib.Schema, own *lib.Format, v string) {
 	passes := 0
-	for _, length := range []*int{p.schema.MinLength, p.schema.MaxLength} {
+	for _, length := range []*int{s.MinLength, s.MaxLength} {
 		if length != nil {
 			passes++
 		}
 	}
-	if p.format != nil {
+	if own != nil {
 		passes += formatPasses
-		p.counter.spend(1)
-		if p.format == regexFormat {
-			p.counter.spend(regexSteps(v))
-		}
+		c.spend(1)
 	}
-	p.counter.spend(len(v) * passes / bytesPerStep)
+	if own == regexFormat {
+		c.spend(regexSteps(v))
+	}
+	c.spend(len(v) * passes / bytesPerStep)
 }
 
-func (p *price) object(v map[string]any) {
-	s := p.schema
-	p.counter.spend(len(s.Required)) // each may be missing, and is reported then
-	p.counter.spend((len(v) + len(s.DependentRequired) + len(s.Dependencies)) / namesPerStep)
-	if len(p.properties) == 0 && p.members == nil && p.names == nil && s.DependentRequired == nil && s.Dependencies == nil {
-		return
-	}
+func (c *counter) object(s *lib.Schema, v map[string]any) {
+	c.spend(len(s.Required)) // each may be missing, and is reported then
+	c.spend((len(v) + len(s.DependentRequired) + len(s.Dependencies)) / namesPerStep)
+	names := namesOf(s)
+	others, _ := s.AdditionalProperties.(*lib.Schema)
 	for name, value := range v {
 		required, _ := s.Dependencies[name].([]string)
-		p.counter.spend(len(required) + len(s.DependentRequired[name]))
-		if to := p.properties[name]; to != nil {
-			to.entered(value)
+		c.spend(len(required) + len(s.DependentRequired[name]))
+		c.apply(s.Properties[name], value)
+		for _, one := range s.PatternProperties {
+			c.apply(one, value)
 		}
-		for _, to := range p.members {
-			to.entered(value)
-		}
-		for _, to := range p.names {
-			to.entered(name)
+		c.apply(others, value)
+		c.apply(s.UnevaluatedProperties, value)
+		if names != nil { // a text in an interface costs an allocation
+			c.apply(names, name)
 		}
 	}
 }
 
-func (p *price) array(v []any) {
-	if p.schema.UniqueItems {
-		p.counter.unique(v)
+func (c *counter) array(s *lib.Schema, v []any) {
+	if s.UniqueItems {
+		c.unique(v)
 	}
-	if p.first == nil && p.rest == nil && p.items == nil {
-		return
+	first, rest := itemsOf(s)
+	if len(first) == 0 && rest == nil && s.Contains == nil && s.UnevaluatedItems == nil {
+		return // the library does not visit the items either
 	}
 	for i, item := range v {
-		if i < len(p.first) {
-			p.first[i].entered(item)
+		if i < len(first) {
+			c.apply(first[i], item)
 		} else {
-			for _, to := range p.rest {
-				to.entered(item)
-			}
+			c.apply(rest, item)
 		}
-		for _, to := range p.items {
-			to.entered(item)
-		}
+		c.apply(s.Contains, item)
+		c.apply(s.UnevaluatedItems, item)
 	}
 }
 

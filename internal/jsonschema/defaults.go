@@ -17,8 +17,8 @@ func (s *Schema) WrongDefaults() (wrong []Issue) {
 	}
 	one := s.copies.take()
 	defer s.copies.giveBack(one)
-	*one.counter = counter{left: s.bounds.Steps, most: s.bounds.Steps}
-	for _, schema := range newLinks(one.root).all {
+	one.counter.left = s.bounds.Steps
+	for _, schema := range one.counter.links.all {
 		if schema.Default == nil || *schema.Default == nil {
 			continue
 		}
@@ -43,10 +43,7 @@ func (s *compiledSchema) mismatch(part *lib.Schema, value any) (first Issue, che
 			checked = false
 		}
 	}()
-	if s.dynamic {
-		s.counter.depth = nesting(value)
-	}
-	s.counter.spend(1)
+	s.counter.begin(part, value, s.counter.left)
 	if err, ok := errors.AsType[*lib.ValidationError](part.Validate(value)); ok {
 		issues, _ := collect(err)
 		return issues[0], true

@@ -11,7 +11,10 @@ import (
 type links struct {
 	all     []*lib.Schema                 // as found, from the root
 	same    map[*lib.Schema][]*lib.Schema // the schemas that each of them applies to its own value
-	dynamic int                           // how many have a dynamic reference or may be the target of one
+	dynamic bool                          // some reference leads to a place that depends on the path
+	targets []*lib.Schema                 // to which it may lead, as far as they have values to compare
+	sets    map[*lib.Schema]bool          // for which the library makes sets of what is not evaluated
+	chain   int                           // at most how many are applied to one value, each by the one before
 }
 
 func newLinks(root *lib.Schema) *links {
@@ -84,9 +87,6 @@ func (l *links) add(s *lib.Schema) {
 	}
 	l.same[s] = same(s)
 	l.all = append(l.all, s)
-	if s.DynamicAnchor != "" || s.RecursiveAnchor || s.DynamicRef != nil || s.RecursiveRef != nil {
-		l.dynamic++
-	}
 	for _, next := range l.same[s] {
 		l.add(next)
 	}
@@ -153,26 +153,61 @@ func (l *links) expandedRefs(most int) int {
 	return visit(l.all[0])
 }
 
-// chain returns how many schemas may be applied to one value, each by the one before. A dynamic reference may begin
-// another row of them at each place that it may lead to.
-func (l *links) chain() int {
-	longest, counts := 0, make(map[*lib.Schema]int, len(l.all))
-	var visit func(s *lib.Schema) int
-	visit = func(s *lib.Schema) int {
-		if counts[s] == 0 {
+// measure finds out what the price of a schema depends on beside the schema itself.
+func (l *links) measure() {
+	longest, depths := 0, make(map[*lib.Schema]int, len(l.all))
+	var depth func(s *lib.Schema) int
+	depth = func(s *lib.Schema) int {
+		if depths[s] == 0 {
 			n := 0
 			for _, next := range l.same[s] {
-				n = max(n, visit(next))
+				n = max(n, depth(next))
 			}
-			counts[s] = n + 1
+			depths[s] = n + 1
 		}
-		return counts[s]
+		return depths[s]
 	}
+	references := 0
 	for _, s := range l.all {
-		longest = max(longest, visit(s))
+		longest = max(longest, depth(s))
+		if isDynamic(s) {
+			references++
+		}
 	}
-	return min(longest*(l.dynamic+1), len(l.all))
+	// Each dynamic reference may begin another row of schemas.
+	l.chain = min(longest*(references+1), len(l.all))
+	l.dynamic = references > 0
+	for _, s := range l.all {
+		if l.dynamic && (s.Enum != nil || s.Const != nil) {
+			l.targets = append(l.targets, s)
+		}
+	}
+	l.sets = map[*lib.Schema]bool{}
+	for _, s := range l.all {
+		if s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil {
+			l.markSets(s)
+		}
+	}
 }
+
+// markSets marks a schema with "unevaluatedItems" or "unevaluatedProperties", and those that it applies to the same
+// value.
+func (l *links) markSets(s *lib.Schema) {
+	if l.sets[s] {
+		return
+	}
+	l.sets[s] = true
+	next := l.same[s]
+	if isDynamic(s) {
+		next = l.all
+	}
+	for _, one := range next {
+		l.markSets(one)
+	}
+}
+
+// isDynamic reports whether a reference of s leads to a place that depends on the path.
+func isDynamic(s *lib.Schema) bool { return s.DynamicRef != nil || s.RecursiveRef != nil }
 
 // adapt changes the compiled schemas. Formats are assertions only on request, in every draft. The
 // format "regex" does not use the engine of the compilation, which is not safe for concurrent use.

@@ -11,9 +11,7 @@ import (
 // validation at a time.
 type compiledSchema struct {
 	root    *lib.Schema
-	price   *price // of the root
 	counter *counter
-	dynamic bool // some reference depends on the path
 }
 
 // pool holds the copies of a compiled schema that no validation uses. A copy is made when all others are busy, up to

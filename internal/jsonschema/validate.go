@@ -31,11 +31,7 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	}()
 	one := s.copies.take()
 	defer s.copies.giveBack(one)
-	*one.counter = counter{left: s.bounds.Steps, most: s.bounds.Steps}
-	if one.dynamic {
-		one.counter.depth = nesting(doc)
-	}
-	one.price.entered(doc)
+	one.counter.begin(one.root, doc, s.bounds.Steps)
 	verr, ok := errors.AsType[*lib.ValidationError](one.root.Validate(doc))
 	if !ok {
 		return nil
