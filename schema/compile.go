@@ -122,10 +122,10 @@ func schemaProblems(faults []jsonschema.Fault) []Problem {
 // keywords that the named draft does not have, "nullable", and with CompileOptions.AllowUnchecked
 // the parts for which Compile returns CodeUnchecked otherwise. An unknown "$schema" is listed too.
 //
-// A regular expression that Go does not support is ignored, and everything else is checked. Every
-// document that is strict JSON within the limits is valid if the schema exceeds the limits or refers
-// to an external schema, if patternProperties contains such an expression, or if the schema contains
-// one beside not, if, oneOf or maxContains. No answer would be safe there.
+// A regular expression that Go does not support and a reference to an external schema are ignored, and
+// everything else is checked. Every document that is strict JSON within the limits is valid if the
+// schema exceeds the limits, if patternProperties contains such an expression, or if the schema has
+// such a part and one of the keywords not, if, oneOf and maxContains. No answer would be safe there.
 func (v *Validator) Unchecked() []Problem { return schemaProblems(v.compiled.Unchecked()) }
 
 // Validate validates one JSON document. Numbers keep all their digits. The error is an [*Error]

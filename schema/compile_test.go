@@ -258,7 +258,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 				"schema_ref_remote|/properties/e/$ref|refers to \"z.json\", and no schema is ever loaded from outside; " +
 				"put the definition under \"$defs\"\n" +
 				"schema_pattern_unsupported|/properties/f/patternProperties/[|is a regular expression that cannot be checked here: missing closing ]"},
-		{"broken in a part with its own id", `{"$defs":{"a":{"$id":"https://x.test/a","$ref":"#/$defs/b"}},"$ref":"#/$defs/a"}`, `schema_ref_broken||`},
+		{"broken in a part with its own id", `{"$defs":{"a":{"$id":"https://x.test/a","$ref":"#/$defs/b"}},"$ref":"#/$defs/a"}`, `schema_ref_broken|/$defs/a/$ref|`},
 		{"not broken in a part with its own id", `{"$defs":{"a":{"$id":"https://x.test/a","$ref":"#/$defs/b","$defs":{"b":{}}}},` +
 			`"$ref":"#/$defs/a","type":"text"}`, `schema_invalid|/type|`},
 		{"several broken under the id of the whole", `{"$id":"https://x.test/","properties":{"a":{"$ref":"#/$defs/x"},"b":{"$ref":"#/$defs/y"}}}`,

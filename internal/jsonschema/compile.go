@@ -108,14 +108,22 @@ type compiler struct {
 	anchors   []string            // absolute URLs of every "$dynamicAnchor" and "$recursiveAnchor"
 	unchecked []Fault             // found by the readings
 	notes     []Fault             // likewise
-	ignored   bool                // a regular expression that does not compile was left out
+	ignored   bool                // a rule that cannot be checked was left out
 	bothWays  bool                // leaving it out may reject a document that matches
-	broken    []Fault             // references without a target
+	broken    []Fault             // references without a target in the document
+	remote    []reference         // those of them that lead elsewhere
 }
 
 // compileDocument compiles the document at base.
 func (c *compiler) compileDocument() (*Schema, error) {
 	first, err := c.build()
+	if onlyRemote(err) && len(c.remote) > 0 {
+		for _, ref := range c.remote {
+			ref.leaveOut()
+		}
+		c.unchecked, c.ignored = append(c.unchecked, c.broken...), true
+		first, err = c.build()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +139,12 @@ func (c *compiler) compileDocument() (*Schema, error) {
 	return &Schema{copies: newPool(first, again), bounds: c.bounds}, nil
 }
 
+// onlyRemote reports whether a schema is rejected only because it refers to another document.
+func onlyRemote(err error) bool {
+	found, ok := err.(faults)
+	return ok && !slices.ContainsFunc(found, func(f Fault) bool { return f.Code != "ref_remote" })
+}
+
 // build has the library compile the document.
 func (c *compiler) build() (*compiledSchema, error) {
 	lc := lib.NewCompiler()
@@ -141,7 +155,7 @@ func (c *compiler) build() (*compiledSchema, error) {
 		lc.AssertFormat()
 	}
 	own := c.loaded[base]
-	c.broken = c.brokenRefs(own)
+	c.broken, c.remote = c.brokenRefs(own)
 	if err := lc.AddResource(base, own.doc); err != nil {
 		return nil, c.explain(err)
 	}
@@ -190,7 +204,7 @@ func (c *compiler) read(raw []byte, at string) error {
 	}
 	c.scan.walk(doc, "", schemaHere)
 	if len(c.scan.faults) == 0 {
-		r := c.readAs2020(doc)
+		r := c.readAs2020(doc, at)
 		c.scan.references(r)
 		c.loaded[at] = r
 		c.bothWays = c.bothWays || r.bothWays

@@ -15,20 +15,19 @@ import (
 //
 // It visits all schemas under keywords, and then everything that a local reference leads to. It leaves data alone.
 type reading struct {
-	c         *compiler
-	doc       any
-	moved     moves
-	seen      map[string]bool // pointers of the schemas that were visited, as all pointers here as the author wrote them
-	data      map[string]bool // pointers of values without keywords
-	refs      []reference
-	dynamic   []string         // pointers of the schemas with a "$dynamicAnchor" or "$recursiveAnchor"
-	names     map[string]bool  // of places
-	anchors   map[place]string // names that "$id" or "id" gave, with the pointers of their schemas
-	ids       map[string]bool  // identities that are taken
-	required  map[string]bool  // pointers of schemas with "required": true
-	nestedIDs bool             // a part of the document has its own "$id"
-	strange   map[string]bool  // targets of references to places where no keyword puts a schema
-	bothWays  bool             // some schema that matches more makes the one around it match less
+	c        *compiler
+	doc      any
+	moved    moves
+	seen     map[string]bool // pointers of the schemas that were visited, as all pointers here as the author wrote them
+	data     map[string]bool // pointers of values without keywords
+	refs     []reference
+	dynamic  []string         // pointers of the schemas with a "$dynamicAnchor" or "$recursiveAnchor"
+	names    map[string]bool  // of places
+	anchors  map[place]string // names that "$id" or "id" gave, with the pointers of their schemas
+	ids      map[string]bool  // identities that are taken
+	required map[string]bool  // pointers of schemas with "required": true
+	strange  map[string]bool  // targets of references to places where no keyword puts a schema
+	bothWays bool             // some schema that matches more makes the one around it match less
 }
 
 // place is a name or a pointer in a resource.
@@ -55,10 +54,10 @@ type reference struct {
 	spot   spot
 }
 
-func (c *compiler) readAs2020(doc any) *reading {
+func (c *compiler) readAs2020(doc any, url string) *reading {
 	r := &reading{c: c, doc: doc, moved: moves{}, seen: map[string]bool{}, data: map[string]bool{},
 		names: map[string]bool{}, anchors: map[place]string{}, ids: map[string]bool{}, required: map[string]bool{}, strange: map[string]bool{}}
-	r.schema(doc, spot{})
+	r.schema(doc, spot{base: url})
 	for i := 0; i < len(r.refs); i++ { // following one may find others
 		r.follow(r.refs[i])
 	}
@@ -195,7 +194,6 @@ func (r *reading) identity(obj map[string]any, s *spot) {
 	}
 	s.resource, s.base = s.at, joined(s.base, id)
 	r.ids[s.base] = true
-	r.nestedIDs = r.nestedIDs || s.at != ""
 }
 
 // idOf returns the id that a schema has in a draft, without a fragment, or "".

@@ -10,33 +10,43 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// brokenRefs returns every reference without a target. The library reports only one of them, at random. brokenRefs
-// knows less than the library, so its result is used only if the library rejects the schema too.
-func (c *compiler) brokenRefs(r *reading) (found []Fault) {
-	root, _ := r.doc.(map[string]any)
-	if r.nestedIDs {
-		return nil // the same text may mean another place in each part
-	}
+// brokenRefs returns the faults of all references without a target, and those that lead out of the document. The
+// library reports only one of them, at random. brokenRefs knows less than the library, so its result is used only if
+// the library rejects the schema too.
+func (c *compiler) brokenRefs(r *reading) (found []Fault, remote []reference) {
 	for _, ref := range r.refs {
 		if ref.key != "$ref" {
 			continue
 		}
 		at := ref.spot.at + "/$ref"
 		before, fragment, _ := strings.Cut(ref.target, "#")
-		pointer, isPointer := rawjson.Local("#" + fragment)
+		document := joined(ref.spot.base, before)
+		pointer, isLocal := r.local(ref)
 		_, resolved := follow(r.doc, r.moved.now(pointer), nil)
 		switch {
-		case before != "":
-			if !c.hasResource(before) && root["$id"] == nil && !strings.Contains(before, "json-schema.org/") {
+		case isLocal && resolved:
+		case before != "" && document != ref.spot.base:
+			if !r.ids[document] && !c.hasResource(document) && !strings.Contains(before, "json-schema.org/") {
 				found = append(found, remoteRef(at, ref.target))
+				remote = append(remote, ref)
 			}
-		case r.names[fragment], isPointer && resolved:
+		case r.names[fragment]:
 		default:
 			found = append(found, Fault{Code: "ref_broken", Pointer: at, Message: "refers to " +
 				safeURL(base+ref.target) + ", which does not exist"})
 		}
 	}
-	return found
+	return found, remote
+}
+
+// leaveOut removes a reference. In drafts where what is beside a reference is ignored, it stays ignored.
+func (ref reference) leaveOut() {
+	delete(ref.in, "$ref")
+	for name := range ref.in {
+		if d := ref.spot.draft; d > 0 && d < 2019 && keywords[name].limits() {
+			delete(ref.in, name)
+		}
+	}
 }
 
 func remoteRef(at, target string) Fault {
