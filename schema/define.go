@@ -68,7 +68,8 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // accept. If o is nil, the defaults apply.
 //
 // The library github.com/invopop/jsonschema infers it. The properties are those that encoding/json
-// writes, with their JSON names, in the order of the fields. Embedding, "omitempty", "omitzero", "-"
+// writes, with their JSON names, in the order of the fields. Of fields of one name, encoding/json decides which one
+// counts. Embedding, "omitempty", "omitzero", "-"
 // and "string" have the same meaning as there. A property is required unless its field has omitempty
 // or omitzero or comes from an embedded pointer. Objects from structs do not allow other properties.
 //
@@ -103,8 +104,7 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // it a schema of the embedded type alone; give it its own.
 //
 // The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It
-// reports recursive types, types that encoding/json cannot write, two fields with one JSON name,
-// the option "string" where encoding/json ignores it, and tags with unknown keys or invalid values.
+// reports recursive types, types that encoding/json cannot write, the option "string" where encoding/json ignores it, and tags with unknown keys or invalid values.
 // It also reports what the library reads differently from encoding/json: the JSON name "-", the
 // option inline, jsonschema:"-", the methods JSONSchemaAlias and JSONSchemaProperty, and an
 // embedded type that is neither exported nor a struct, if its schema cannot be inferred or its name

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,6 +98,7 @@ func (in *inferrer) fields(t reflect.Type, visit func(f field)) {
 		in.path = append(in.path, name)
 	}
 	list, ok := fieldsOf(t, false)
+	list, _ = dominant(list)
 	if !ok {
 		in.fail("type_recursive", "has the type %s, which embeds itself; set its schema in InferOptions.Types", t)
 	}
@@ -161,13 +163,7 @@ func (in *inferrer) checkStruct(t reflect.Type) {
 		in.fail("type_unsupported", "has the type url.URL, which encoding/json writes field by field; use a string")
 		return
 	}
-	names := map[string]bool{}
 	in.fields(t, func(f field) {
-		if names[f.name] {
-			in.fail("type_unsupported", "has a second field with the JSON name %q; rename one, or omit it with "+
-				"json:\"-\"", f.name)
-		}
-		names[f.name] = true
 		if f.hidden() || f.name == "-" || slices.Contains(f.options, "inline") {
 			in.fail("tag_invalid", "has a tag that the schema library does not read as encoding/json does; leave out "+
 				"jsonschema:\"-\", json:\"-,\" or the option inline")
@@ -208,6 +204,10 @@ func (in *inferrer) mapped(t reflect.Type) *invopop.Schema {
 		return new(invopop.Schema)
 	case pointer.Implements(textMarshaler):
 		return &invopop.Schema{Type: "string"}
+	case t.Kind() == reflect.Struct && t != timeType:
+		if flat := flattened(t); flat != nil {
+			return in.reflector.ReflectFromType(flat)
+		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && !marshals(reflect.PointerTo(t.Elem())):
 		return &invopop.Schema{Type: "string", ContentEncoding: "base64"}
 	}
@@ -372,6 +372,61 @@ type field struct {
 	options  []string // of its json tag
 	words    []string // of its jsonschema tag
 	mayBeNil bool     // of an embedded pointer, which may be nil
+	depth    int      // how many structs it is embedded in
+	tagged   bool     // its JSON name is from a tag
+}
+
+// dominant returns the fields that encoding/json writes: of several with one JSON name, the one that is embedded
+// least deeply, then the one with a tag, and none if that leaves several. others reports whether there are others.
+func dominant(list []field) (written []field, others bool) {
+	best := make(map[string][]int, len(list)) // the indices of the best by name
+	for i, f := range list {
+		if f.ignored() {
+			continue
+		}
+		known := best[f.name]
+		rank := 0
+		if len(known) > 0 {
+			first := list[known[0]]
+			if rank = cmp.Compare(f.depth, first.depth); rank == 0 && f.tagged != first.tagged {
+				rank = 1
+				if f.tagged {
+					rank = -1
+				}
+			}
+		}
+		switch {
+		case rank < 0:
+			best[f.name] = []int{i}
+		case rank == 0:
+			best[f.name] = append(known, i)
+		}
+	}
+	for i, f := range list {
+		if f.ignored() || len(best[f.name]) == 1 && best[f.name][0] == i {
+			written = append(written, f)
+		}
+		others = others || len(best[f.name]) > 0 && best[f.name][0] != i || len(best[f.name]) > 1
+	}
+	return written, others
+}
+
+// flattened returns a struct with the fields that encoding/json writes if a struct has others, which the library
+// would read. Else it returns nil.
+func flattened(t reflect.Type) reflect.Type {
+	list, ok := fieldsOf(t, false)
+	list, others := dominant(list)
+	if !ok || !others {
+		return nil
+	}
+	var flat []reflect.StructField
+	for i, f := range list {
+		if !f.ignored() {
+			tag := "json:" + strconv.Quote(strings.Join(append([]string{f.name}, f.options...), ",")) + " " + string(f.Tag)
+			flat = append(flat, reflect.StructField{Name: "F" + strconv.Itoa(i), Type: f.Type, Tag: reflect.StructTag(tag)})
+		}
+	}
+	return reflect.StructOf(flat)
 }
 
 // fieldsOf lists the fields of a struct in their order, including the fields of embedded structs. ok is
@@ -381,7 +436,7 @@ func fieldsOf(t reflect.Type, mayBeNil bool, way ...reflect.Type) (list []field,
 		return nil, false
 	}
 	for i := range t.NumField() {
-		f := field{StructField: t.Field(i), mayBeNil: mayBeNil}
+		f := field{StructField: t.Field(i), mayBeNil: mayBeNil, depth: len(way)}
 		tag := f.Tag.Get("json")
 		if tag == "-" {
 			continue
@@ -403,6 +458,7 @@ func fieldsOf(t reflect.Type, mayBeNil bool, way ...reflect.Type) (list []field,
 			}
 			list = append(list, promoted...)
 		default:
+			f.tagged = f.name != ""
 			f.name = cmp.Or(f.name, f.Name)
 			list = append(list, f)
 		}

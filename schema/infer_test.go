@@ -293,6 +293,99 @@ func problemsOf[T any]() error {
 var sharedSchema = &invopop.Schema{Type: "array", Items: &invopop.Schema{Type: "string"}}
 
 // Each of these types ends the process, panics or is wrong in the library.
+type (
+	Shadowed struct {
+		ID   int `json:"id" jsonschema:"the inner one"`
+		Kind string
+		Next *Shadowed `json:"next"`
+	}
+	Untagged struct{ Kind bool }
+	WithTag  struct {
+		Kind []int `json:"Kind"`
+	}
+	Deeper1  struct{ Shadowed }
+	shadowed struct {
+		ID bool `json:"id"`
+	}
+	words []string
+)
+
+// Of fields with one name, encoding/json decides which one counts: properties and types are those that it writes.
+func TestFieldsOfOneName(t *testing.T) {
+	type outer struct {
+		Shadowed
+		ID   string `json:"id" jsonschema:"the outer one"`
+		Next int    `json:"next,omitempty"`
+	}
+	type before struct {
+		ID   string `json:"id"`
+		Next int    `json:"next"`
+		Shadowed
+	}
+	type deeper struct {
+		Deeper1
+		ID   *string `json:"id,omitempty"`
+		Kind int
+		Next int `json:"next"`
+	}
+	type byTag struct {
+		Untagged
+		WithTag
+	}
+	type none struct {
+		Untagged
+		Third struct{ Kind string } `json:"third"`
+		*Embedded4
+		A int
+	}
+	type unexported struct {
+		shadowed
+		ID string `json:"id"`
+	}
+	type list struct {
+		Words string `json:"words"`
+		words
+	}
+	type hidden struct {
+		Shadowed
+		ID   *struct{} `json:"id,omitempty"`
+		Next *struct{} `json:"next,omitempty"`
+	}
+	for _, tt := range []struct {
+		of   func(*schema.InferOptions) (json.RawMessage, error)
+		zero any
+	}{
+		{schema.For[outer], outer{}}, {schema.For[before], before{}}, {schema.For[deeper], deeper{}}, {schema.For[byTag], byTag{}},
+		{schema.For[none], none{Embedded4: &Embedded4{}}}, {schema.For[unexported], unexported{}}, {schema.For[list], list{}}, {schema.For[hidden], hidden{}},
+		{schema.For[[]outer], []outer{{}}}, {schema.For[Clash], Clash{}},
+	} {
+		raw, err := tt.of(nil)
+		if err != nil {
+			t.Errorf("%T: %v", tt.zero, err)
+			continue
+		}
+		text, err := json.Marshal(tt.zero)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := schema.Compile(raw, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Validate(text); err != nil {
+			t.Errorf("%T: %v\n%s\n%s", tt.zero, err, text, raw)
+		}
+	}
+	raw, _ := schema.For[outer](nil)
+	const want = `{"properties":{"Kind":{"type":"string"},"id":{"type":"string","description":"the outer one"},"next":{"type":"integer"}},` +
+		`"additionalProperties":false,"type":"object","required":["Kind","id"]}`
+	if string(raw) != want {
+		t.Errorf("%s, want %s", raw, want)
+	}
+}
+
+type Embedded4 struct{ Kind float64 }
+
 func TestInferRefuses(t *testing.T) {
 	type wide struct{ A, B, C, D, E, F, G, H, I, J int }
 	type w2 struct{ A, B, C, D, E, F, G, H, I, J wide }
@@ -324,11 +417,6 @@ func TestInferRefuses(t *testing.T) {
 		{"map with struct keys", problemsOf[map[Inner]int](), "type_unsupported "},
 		{"map with bool keys", problemsOf[struct{ M map[bool]int }](), "type_unsupported /M"},
 		{"url", problemsOf[struct{ U url.URL }](), "type_unsupported /U"},
-		{"embedded fields of one name", problemsOf[Clash](), "type_unsupported /Clash/Same"},
-		{"an embedded field behind another", problemsOf[struct {
-			Base
-			Kind int `json:"kind"`
-		}](), "type_unsupported /Kind"},
 		{"string on a list", problemsOf[struct {
 			A []int `json:"a,string"`
 		}](), "tag_invalid /A"},
@@ -342,10 +430,6 @@ func TestInferRefuses(t *testing.T) {
 		}](), "tag_invalid /A\ntag_invalid /B\ntag_invalid /Base"},
 		{"embedding a list of itself", problemsOf[ListEmbed](), "type_recursive /ListEmbed/listEmbeds"},
 		{"embedding a function", problemsOf[struct{ callback }](), "type_unsupported /callback"},
-		{"an embedded list with the name of a field", problemsOf[struct {
-			Words string `json:"word"`
-			word
-		}](), "type_unsupported /word"},
 		{"a method that deletes a property", problemsOf[Extended](), "type_unsupported /Extended/A"},
 		{"another type for the schema", problemsOf[struct{ A Aliased }](), "type_unsupported /A"},
 		{"other types for properties", problemsOf[Choosy](), "type_unsupported "},
