@@ -37,7 +37,8 @@ type Adapter struct {
 	Op Op
 	// EntityType is a type that the ledger schema declares. Required unless Op is set_flag.
 	EntityType string
-	// IDFrom is the path of the entity's id in the response. Required unless Op is set_flag.
+	// IDFrom is the path of the entity's id in the response. Required unless Op is set_flag. A path that can match
+	// several values must match one.
 	IDFrom string
 	// FieldMap maps declared fields to the paths of their values in the response; at most 100
 	// entries.
@@ -164,9 +165,7 @@ func (a *Adapter) flagOnlyProblems(ps *problems) {
 
 func (a *Adapter) pathProblems(ps *problems) {
 	if a.IDFrom != "" {
-		if path := addPath(ps, "/id_from", a.IDFrom); path != nil && path.Many() {
-			ps.Add("invalid_path", "/id_from", "can match several values, and a list is not an id; name one value")
-		}
+		addPath(ps, "/id_from", a.IDFrom)
 	}
 	if len(a.FieldMap) > maxFields {
 		ps.Add("too_many", "/field_map", "has %d entries; at most %d are allowed", len(a.FieldMap), maxFields)
@@ -179,18 +178,17 @@ func (a *Adapter) pathProblems(ps *problems) {
 	}
 }
 
-// addPath compiles a path. It adds a problem and returns nil if it cannot.
-func addPath(ps *problems, pointer, text string) *jsonpath.Path {
-	path, err := jsonpath.Compile(text)
+// addPath adds a problem if a path cannot be compiled.
+func addPath(ps *problems, pointer, text string) {
+	_, err := jsonpath.Compile(text)
 	if err == nil {
-		return path
+		return
 	}
 	code := "invalid_path"
 	if e, ok := errors.AsType[*jsonpath.Error](err); ok && e.Unsupported {
 		code = "unsupported"
 	}
 	ps.Add(code, pointer, "%v", err)
-	return nil
 }
 
 func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {

@@ -50,7 +50,7 @@
 // Other paths of RFC 9535 are not evaluated here; the platform may evaluate them:
 //
 //   - filters, such as [?(@.main)], and several .. in one path;
-//   - names that are numbers, which the path library takes for indexes;
+//   - a name that looks like a number directly after .. or in a list of several;
 //   - slices from an index to a negative one, such as [1:-1], slices backwards with a start or an
 //     end, such as [3:0:-1], and the step 0;
 //   - *, slices, negative indexes and repeated entries in a list;

@@ -147,6 +147,11 @@ func (e *evaluation) findID() bool {
 		e.step("id_unusable", "/id_from", e.rule.idWhere, err.Error())
 		return false
 	}
+	if path.Many() { // one scalar is that scalar, whatever selects it
+		if matches := slices.Collect(rawjson.Elements(value)); len(matches) == 1 {
+			value = matches[0]
+		}
+	}
 	id, scalar := scalarText(value)
 	switch {
 	case value[0] == '{' || value[0] == '[':

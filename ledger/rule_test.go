@@ -85,6 +85,12 @@ func TestEval(t *testing.T) {
 			`{"op":"update","entity_type":"order","id":"a/b\n"}` + "\nid_found"},
 		{"id is the whole response", `{"entity_type":"order","id_from":"$"}`, ``, ` "4521" `, updated("4521", "") +
 			"id_found"},
+		{"id is the only match of a wildcard", `{"entity_type":"order","id_from":"$.orders[*].id"}`, ``, `{"orders":[{"id":7},{}]}`,
+			updated("7", "") + "id_found"},
+		{"id has a name that is a number", `{"entity_type":"order","id_from":"$.orders['1']"}`, ``, `{"orders":{"1":"a"}}`,
+			updated("a", "") + "id_found"},
+		{"a wildcard matches two ids", `{"entity_type":"order","id_from":"$..id"}`, ``, `{"orders":[{"id":7},{"id":7}]}`, "id_not_scalar"},
+		{"a wildcard matches one list", `{"entity_type":"order","id_from":"$..id"}`, ``, `{"id":["7"]}`, "id_not_scalar"},
 		{"id comes from the arguments", `{"entity_type":"order","id_from":"$args.order_id"}`, `{"order_id":7}`, `no JSON`,
 			updated("7", "") + "id_found"},
 
@@ -205,8 +211,6 @@ func TestEval(t *testing.T) {
 		{"an id path with a filter", `{"entity_type":"order","id_from":"$.a[?(@.main)].id"}`, `{}`, `{"a":1}`,
 			"adapter_unsupported"},
 		{"a malformed id path", `{"entity_type":"order","id_from":"$.a*2"}`, `{}`, `{"a":1}`, "adapter_malformed"},
-		{"an id path that may match many", `{"entity_type":"order","id_from":"$..id"}`, `{}`, `{"id":1}`,
-			"adapter_malformed"},
 		{"field paths that cannot be evaluated",
 			order(`,"field_map":{"a":"$.a[?(@.main)].x","b":"$..a..b","c":"$.c*2","d":"","sku":"$.items[-1].sku"},` +
 				`"flags":["f:{id}"]`),

@@ -55,6 +55,7 @@ type segment struct {
 	kind      kind
 	descend   bool
 	backwards bool     // a slice, or an index from the end
+	byName    bool     // a member whose name the library takes for an index where it meets an array
 	step      Step     // of a member or an index
 	selectors []string // as the library reads them
 }
@@ -202,9 +203,11 @@ func (p *parser) segment() (seg segment, err error) {
 		if name == "" {
 			return seg, p.malformed(problem)
 		}
-		seg, err = named(name)
+		seg = named(name)
 	}
-	seg.descend = descend
+	if seg.descend = descend; descend && seg.byName {
+		err = unsupported("has a name that looks like a number directly after ..")
+	}
 	return seg, err
 }
 
@@ -239,6 +242,9 @@ func (seg *segment) join(sel segment) error {
 	for _, one := range []*segment{seg, &sel} {
 		if one.kind == slice || one.kind == wildcard || one.backwards {
 			return unsupported("lists *, a slice or a negative index with others in one bracket")
+		}
+		if one.byName {
+			return unsupported("lists a name that looks like a number with others in one bracket")
 		}
 	}
 	if slices.Contains(seg.selectors, sel.selectors[0]) {
@@ -282,18 +288,16 @@ func (p *parser) quoted() (segment, error) {
 		return segment{}, p.malformed("has a name with a control character or with an escape that JSON does not know")
 	}
 	p.rest = p.rest[len(literal):]
-	return named(rawjson.Unquote(text))
+	return named(rawjson.Unquote(text)), nil
 }
 
 // singleQuoted rewrites what stands in single quotes. An escaped double quote stays an error.
 var singleQuoted = strings.NewReplacer(`\\`, `\\`, `\'`, `'`, `\"`, `\?`, `"`, `\"`)
 
 // named makes the segment of a member.
-func named(name string) (segment, error) {
-	if _, err := strconv.ParseFloat(name, 64); err == nil {
-		return segment{}, unsupported("has a name that the path library takes for an index where it meets an array")
-	}
-	return segment{step: Step{Name: name}, selectors: []string{strconv.QuoteToASCII(name)}}, nil
+func named(name string) segment {
+	_, err := strconv.ParseFloat(name, 64)
+	return segment{byName: err == nil, step: Step{Name: name}, selectors: []string{strconv.QuoteToASCII(name)}}
 }
 
 // numbers reads an index or a slice.

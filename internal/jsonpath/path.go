@@ -31,7 +31,16 @@ var (
 // A Path is a compiled path. It is immutable and safe for concurrent use.
 type Path struct {
 	*Syntax
+	parts []part
+}
+
+// A part of a path is evaluated by the library. A name behind it that the library would take for an index in an
+// array is taken from its matches that are objects.
+type part struct {
+	*Syntax
 	eval func(ctx context.Context, document any) (any, error)
+	name string
+	more bool // there is a name and a further part
 }
 
 // Compile compiles a path that Parse accepts. The error is the end of a sentence about the path.
@@ -41,15 +50,53 @@ func Compile(text string) (*Path, error) {
 		return nil, err
 	}
 	p := &Path{Syntax: s}
-	if s.ordered {
-		p.eval, err = library.PlaceholderExtension().NewEvaluable("{#: " + s.spelling() + "}")
-	} else {
-		p.eval, err = library.New(s.spelling())
-	}
-	if err != nil {
-		return nil, errors.New("is refused by the path library")
+	one := &Syntax{lookups: 1}
+	for i := 0; i <= len(s.segs); i++ {
+		if i < len(s.segs) && !s.segs[i].byName {
+			_ = one.add(s.segs[i]) // the whole path was accepted
+			continue
+		}
+		next := part{Syntax: one, more: i < len(s.segs)}
+		if next.more {
+			next.name = s.segs[i].step.Name
+		}
+		if one.ordered {
+			next.eval, err = library.PlaceholderExtension().NewEvaluable("{#: " + one.spelling() + "}")
+		} else {
+			next.eval, err = library.New(one.spelling())
+		}
+		if err != nil {
+			return nil, errors.New("is refused by the path library")
+		}
+		p.parts = append(p.parts, next)
+		one = &Syntax{lookups: 1}
 	}
 	return p, nil
+}
+
+// find appends what a part of a path matches in a value.
+func (p *part) find(value any, matches []any) []any {
+	found, err := p.eval(context.Background(), value)
+	if err != nil { // a name is missing
+		return matches
+	}
+	list := []any{found}
+	switch {
+	case p.ordered:
+		list = p.inOrder(found.(map[string]any))
+	case p.keys > 0:
+		list = found.([]any)
+	}
+	if !p.more {
+		return append(matches, list...)
+	}
+	for _, match := range list {
+		object, _ := match.(map[string]any)
+		if member, ok := object[p.name]; ok {
+			matches = append(matches, member)
+		}
+	}
+	return matches
 }
 
 // A Document is a decoded JSON value that several paths are evaluated against. It is not safe for
@@ -148,16 +195,13 @@ func (p *Path) Find(d *Document, maxBytes int) (json.RawMessage, error) {
 		return nil, ErrTooMuch
 	}
 	d.budget -= steps
-	found, err := p.eval(context.Background(), d.value)
-	if err != nil { // a name is missing
-		return nil, ErrNotFound
-	}
-	matches := []any{found}
-	switch {
-	case p.ordered:
-		matches = p.inOrder(found.(map[string]any))
-	case p.keys > 0:
-		matches = found.([]any)
+	matches := []any{d.value}
+	for _, part := range p.parts {
+		var next []any
+		for _, value := range matches {
+			next = part.find(value, next)
+		}
+		matches = next
 	}
 	if len(matches) == 0 {
 		return nil, ErrNotFound
