@@ -26,20 +26,12 @@
 package eval
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"net/url"
-	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // Options configures [Run].
@@ -187,6 +179,11 @@ type Trial struct {
 	// Retries is how often the trial ran before and was a fault: see Options.RetryFaults.
 	Retries int
 
+	kept
+}
+
+// kept is what reports and files know of a trial beside what its reader gets.
+type kept struct {
 	began  time.Time
 	judged map[string]string // answers of judges
 	differ []Mismatch        // of the grader; nil if they are in a file
@@ -194,7 +191,6 @@ type Trial struct {
 	at     span              // the stored result; zero if there is none
 	notes  []string          // of a stored result, for the summary
 	ended  string            // of a stored result, as Result.Ended
-	again  bool              // the stored trial is a fault that is to run again
 }
 
 // A Verdict is how a trial ended.
@@ -244,115 +240,6 @@ func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Op
 	}
 	r.runAll(ctx)
 	return r.finish()
-}
-
-// run runs the trial.
-func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Options, answers *answers) {
-	if reason := opts.skip(&t.Case); reason != "" {
-		t.end(Skipped, "", reason)
-		return
-	}
-	t.began = time.Now()
-	defer func() { t.Took = time.Since(t.began) }()
-	t.guard(func() {
-		t.vary()
-		t.seat(opts)
-		result, err := dispatchtest.Dispatch(ctx, target, t.Task)
-		t.Result = result
-		if result == nil {
-			t.end(Errored, causeNotStaged, err.Error())
-			return
-		}
-		defer func() { t.measure(result) }()
-		t.decide(ctx, result, opts.grader(&t.Case), answers, err)
-	})
-}
-
-// guard calls do, which calls functions of the caller. They may panic, or end the goroutine.
-func (t *Trial) guard(do func()) {
-	t.end(Errored, causePanic, "a function of the caller ended the goroutine of the trial")
-	defer func() {
-		if p := recover(); p != nil {
-			t.end(Errored, causePanic, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
-		}
-	}()
-	do()
-}
-
-// decide sets the verdict about a result. userErr is the error of the user, if it failed. What the agent
-// did wrong before counts as the agent's.
-func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade Grader, answers *answers, userErr error) {
-	t.differ = []Mismatch{}
-	switch {
-	case !result.WouldBeGraded() && givenUp(ctx, result):
-		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
-	case !result.OK():
-		cause := cmp.Or(Cause(result.ErrorClass), Cause(result.StandIn))
-		t.end(Failed, cause, strings.Join(append(slices.Clone(result.Faults), result.Error), "; "))
-	case len(result.Faults) > 0:
-		t.end(Failed, causeFault, strings.Join(result.Faults, "; "))
-	case userErr != nil && ctx.Err() != nil:
-		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
-	case userErr != nil:
-		t.end(Errored, causeUser, "the user failed: "+textOf(errors.Unwrap(userErr)))
-	case grade == nil:
-		t.end(Passed, "", "")
-	default:
-		c := t.Case
-		c.recorder = &recorder{answers: answers}
-		err := grade(ctx, c, result)
-		c.recorder.mu.Lock()
-		defer c.recorder.mu.Unlock()
-		t.judged = maps.Clone(c.recorder.judged)
-		t.Scores, err = maps.Clone(c.recorder.scores), cmp.Or(c.recorder.err, err)
-		t.differ = mismatches(err)
-		switch {
-		case err == nil:
-			t.end(Passed, "", "")
-		case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) || errors.Is(err, ErrNotGraded)):
-			t.end(Cancelled, "", fmt.Sprintf("it was being graded when the experiment was cancelled: %v", context.Cause(ctx)))
-		case errors.Is(err, ErrNotGraded):
-			t.end(Errored, causeNotGraded, textOf(err))
-		default:
-			t.end(Failed, causeGrader, textOf(err))
-		}
-	}
-}
-
-// textOf returns the text of an error of the caller's, without what may be secret in the URL of a request:
-// some APIs of models take their key there.
-func textOf(err error) string {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return redact.New(redact.URL(failed.URL)...).Redact(err.Error())
-	}
-	return err.Error()
-}
-
-// vary gives the task the world of the trial. A world that is not valid stays for Dispatch to report.
-func (t *Trial) vary() {
-	if t.Task.ProxyURL != "" {
-		return
-	}
-	platform := t.Task.Platform
-	if platform == nil {
-		var err error
-		if platform, err = proxytest.New(t.Task.World, nil); err != nil {
-			return
-		}
-		t.Task.World = proxytest.World{}
-	}
-	t.Task.Platform = platform.Variant(fmt.Sprintf("%s/%d", t.ID, t.Number))
-}
-
-func (t *Trial) end(verdict Verdict, cause Cause, reason string) {
-	t.Verdict, t.Cause, t.Reason = verdict, cause, reason
-}
-
-// givenUp reports whether a run failed only because the experiment was cancelled: no complete
-// answer arrived.
-func givenUp(ctx context.Context, result *dispatchtest.Result) bool {
-	classes := []dispatchtest.ErrorClass{dispatchtest.AgentUnreachable, dispatchtest.AgentTimeout, dispatchtest.AgentBadResponse}
-	return ctx.Err() != nil && slices.Contains(classes, result.ErrorClass)
 }
 
 // OK reports whether each trial passed or was skipped, and at least one passed.

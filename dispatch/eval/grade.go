@@ -90,7 +90,8 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 	for group := range slices.Chunk(order, o.Parallel) {
 		lines, errs := make([][]byte, len(group)), make([]error, len(group))
 		eachInParallel(len(group), o.Parallel, func(i int) {
-			lines[i], errs[i] = group[i].gradeAgain(ctx, o.grader(&group[i].Case), &kept, e.Fingerprint)
+			w := work{Trial: group[i], opts: &o, answers: &kept}
+			lines[i], errs[i] = w.again(ctx, e.Fingerprint)
 		})
 		for i, line := range lines {
 			if errs[i] != nil {
@@ -122,30 +123,4 @@ func withUnrun(trials []Trial, each int) (all []Trial) {
 		}
 	}
 	return all
-}
-
-// gradeAgain decides about a stored trial and returns its new line.
-func (t *Trial) gradeAgain(ctx context.Context, grade Grader, answers *answers, f Fingerprint) ([]byte, error) {
-	result, err := t.result()
-	if err != nil {
-		return nil, err
-	}
-	if result != nil && t.Cause != causeUser { // a session that the user broke off is not graded
-		c := t.Case
-		t.vary()
-		if t.Task.Platform != nil {
-			result.Declared = t.Task.Platform.Declared()
-		}
-		t.Scores, t.judged = nil, nil
-		apart(func() {
-			t.guard(func() { t.decide(ctx, result, grade, answers, nil) })
-		})
-		t.hide(nil) // the file has no secrets
-		t.measure(result)
-		t.Case = c
-		if t.Verdict == Cancelled {
-			return nil, context.Cause(ctx)
-		}
-	}
-	return t.line(f, nil)
 }

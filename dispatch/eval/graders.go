@@ -15,7 +15,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -75,15 +74,6 @@ func mismatches(err error) []Mismatch {
 	}
 	visit(err)
 	return list
-}
-
-// hide removes secrets from the reason and the mismatches, and then cuts the texts: half of a secret would
-// not be found.
-func (t *Trial) hide(secrets *redact.Set) {
-	t.Reason = secrets.Redact(t.Reason)
-	for i, m := range t.differ {
-		t.differ[i] = Mismatch{secrets.Redact(m.Reason), text.Cut(secrets.Redact(m.Expected), maxText), text.Cut(secrets.Redact(m.Actual), maxText)}
-	}
 }
 
 // caused is a mismatch with its cause, which errors.As finds.

@@ -275,13 +275,11 @@ func (r *record) trial(c Case, at span) Trial {
 			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected, cells: r.Columns}
 		}
 	}
-	t := Trial{
+	return Trial{
 		Case: c, Number: r.Trial, Retries: r.Retries, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
-		Took: time.Duration(math.Round(r.TookMS*1000)) * time.Microsecond, began: r.Started, at: at,
+		Took: time.Duration(math.Round(r.TookMS*1000)) * time.Microsecond, Scores: r.Scores,
+		kept: kept{began: r.Started, at: at, notes: notes(r.Warnings, r.Problems), ended: r.Ended, usage: r.Usage, judged: r.Judged},
 	}
-	t.notes, t.ended, t.Scores, t.usage = notes(r.Warnings, r.Problems), r.Ended, r.Scores, r.Usage
-	t.judged = r.Judged
-	return t
 }
 
 // remarks returns the notes of the trial.

@@ -68,36 +68,6 @@ type usage struct {
 	Output int64  `json:"output"`
 }
 
-// measure sets the scores of a run that need no grader. What a response does not report is unknown.
-func (t *Trial) measure(result *dispatchtest.Result) {
-	t.usage = nil
-	unreached := []Cause{Cause(dispatchtest.AgentUnreachable), Cause(dispatchtest.AuthFailed), causeUser}
-	if slices.Contains(unreached, t.Cause) || len(result.Turns) == 0 {
-		return
-	}
-	if t.Scores == nil {
-		t.Scores = map[string]float64{}
-	}
-	t.Scores[scoreCalls] = float64(callsOf(result))
-	in, out, took, allIn, allOut := 0.0, 0.0, 0.0, true, true
-	for _, turn := range result.Turns {
-		u, hasIn, hasOut := usageOf(turn.Body)
-		in, out, took = in+float64(u.Input), out+float64(u.Output), took+turn.TookMS/1000
-		allIn, allOut = allIn && hasIn, allOut && hasOut
-		t.usage = append(t.usage, u)
-	}
-	t.Scores[scoreSeconds] = took
-	if allIn {
-		t.Scores[scoreTokensIn] = in
-	}
-	if allOut {
-		t.Scores[scoreTokensOut] = out
-	}
-	if !allIn || !allOut {
-		t.usage = nil
-	}
-}
-
 // models returns the models that the responses of some trials name.
 func models(trials ...Trial) (list []string) {
 	found := map[string]bool{"": true}

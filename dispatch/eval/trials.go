@@ -32,7 +32,8 @@ type runner struct {
 	e      *Experiment
 	begun  time.Time
 	host   *testrun.Host
-	file   *results // nil if nothing is written
+	file   *results        // nil if nothing is written
+	again  map[*Trial]bool // stored trials that are faults, and are to run again
 	stop   context.CancelCauseFunc
 	spent  spending
 
@@ -109,7 +110,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	if err := both(err, badTarget); err != nil {
 		return nil, err
 	}
-	r := &runner{target: target, opts: opts, cases: cases, begun: time.Now(), secrets: test.Secrets()}
+	r := &runner{again: map[*Trial]bool{}, target: target, opts: opts, cases: cases, begun: time.Now(), secrets: test.Secrets()}
 	r.spent = spending{budget: opts.Budget, begun: r.begun}
 	h, first := opts.header(cases, opts.fingerprint(cases), r.begun), map[string]int{}
 	h.Command = r.secrets.Redact(opts.Command)
@@ -142,8 +143,8 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		if i := first[known.ID] + known.Trial - 1; i < len(r.e.Trials) && r.e.Trials[i].ID == known.ID {
 			t := known.trial(r.e.Trials[i].Case, at)
 			r.answers.add(t.judged)
-			t.again = opts.RetryFaults && t.fault()
 			r.e.Trials[i] = t
+			r.again[&r.e.Trials[i]] = opts.RetryFaults && t.fault() // a later line replaces an earlier one
 		}
 	})
 	if err != nil {
@@ -209,22 +210,23 @@ func (r *runner) untilFailure(ctx context.Context, trials []Trial) {
 
 // one runs a trial and reports it, unless a file has it already.
 func (r *runner) one(ctx context.Context, t *Trial) {
-	if ctx.Err() != nil || t.at.file != "" && !t.again {
+	again := r.again[t]
+	if ctx.Err() != nil || t.at.file != "" && !again {
 		return
 	}
 	if reason := r.spent.spent(); reason != "" && r.opts.skip(&t.Case) == "" {
-		if !t.again {
+		if !again {
 			t.Reason = reason
 		}
 		return
 	}
-	if t.again {
+	if again {
 		*t = Trial{Case: t.Case, Number: t.Number, Retries: t.Retries + 1}
 	}
 	c := t.Case
 	defer func() { // runs even if the grader ends the goroutine
 		r.spent.add(t.Result)
-		t.hide(r.secrets)
+		work{Trial: t}.hide(r.secrets)
 		r.store(t)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -235,7 +237,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 			t.Case, t.notes, t.ended, t.Result, t.differ = c, t.remarks(), t.whoEnded(), nil, nil
 		}
 	}()
-	t.run(ctx, r.target, &r.opts, &r.answers)
+	work{t, r.target, &r.opts, &r.answers}.run(ctx)
 }
 
 // store writes a trial that has ended. An error stops the experiment.

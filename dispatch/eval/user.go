@@ -93,22 +93,6 @@ func (c *Case) talk() dispatchtest.Conversation {
 
 func limitOf(talk dispatchtest.Conversation) int { return cmp.Or(max(0, talk.MaxTurns), defaultTurns) }
 
-// seat puts the user into the task of the trial.
-func (t *Trial) seat(opts *Options) {
-	if !opts.played(&t.Case) {
-		return
-	}
-	c, number, talk := t.Case, t.Number, t.talk()
-	say := talk.User
-	if c.Row != nil && c.Row.Persona != "" && opts.User != nil {
-		say = func(ctx context.Context, turns []dispatchtest.Turn) (string, error) {
-			return opts.User(ctx, Trial{Case: c, Number: number}, turns)
-		}
-	}
-	talk.User = guarded(say, opts.UserTimeout, limitOf(talk))
-	t.Task.Conversation = &talk
-}
-
 // Seed returns the seed of the trial's world, for a [User] that draws at random: it is the
 // same in every run of the trial. For a world that [Dataset.Cases] did not make, the seed of the
 // world is not part of it.
