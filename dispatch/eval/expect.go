@@ -59,8 +59,8 @@ func saysCell(says string) Grader {
 // Expect makes the cases of the dataset, which [Dataset.Cases] has made, grade what their rows expect, before
 // Options.Grader: the final response contains the text in the column says, in letters of either case, and a run
 // whose expected_outcome is [Refusal] does not change the ledger. It returns how many rows expect something. The
-// reports of the experiment then say in how many rows each column was checked, which columns the platform would
-// grade, and which columns nothing uses.
+// reports of the experiment then say in how many of the rows that are not skipped each column was checked, which
+// columns the platform would grade, and which columns nothing uses.
 //
 // The error is an [*Error] if a cell is not valid, or if a column looks like one that would be read: if its name is
 // nearly id, group, name or a column that is graded, or contains expect, assert, answer or truth. ignored are
@@ -150,7 +150,8 @@ func (o *Options) grader(c *Case) Grader {
 	return All(graders...)
 }
 
-// checks is what reports say about the rows of an experiment: what was graded of them, and what was not.
+// checks is what reports say about the rows of an experiment that are not skipped: what was graded of them, and what
+// was not.
 type checks struct {
 	Ungraded bool          `json:"ungraded,omitempty"`
 	Rows     int           `json:"rows"`
@@ -181,8 +182,10 @@ func (o *Options) checks(cases []Case) *checks {
 		if c.Row == nil {
 			continue
 		}
+		if known = known || c.expects != nil; o.skip(c) != "" {
+			continue
+		}
 		s.Rows++
-		known = known || c.expects != nil
 		for _, e := range c.expects {
 			if o.Ungraded {
 				count(&s.Not, e.column)

@@ -15,6 +15,7 @@ import (
 type Plan struct {
 	Cases   int // that would run
 	Skipped int // that need the platform
+	Checked int // of all shards that would run, and expect something: see [Dataset.Expect]
 	Trials  int // at most: cases times trials of each
 	Turns   int // at most: dispatches to the agent, of which a session has several
 	Asked   int // at most: calls of the [User], which has to see each response
@@ -53,6 +54,9 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 		c := &cases[i]
 		if opts.skip(c) == "" {
 			all.add(c.Group, 0)
+			if len(c.expects) > 0 {
+				p.Checked++
+			}
 		}
 		switch _, own := h.Cases[c.ID]; {
 		case !own:

@@ -62,8 +62,7 @@ func (o *options) cases() ([]eval.Case, error) {
 		return nil, err
 	}
 	if graded == 0 && !o.Ungraded {
-		return nil, errors.New("-dataset: no row expects anything, so every answer would pass: add a column says, with what the final response must contain, " +
-			"or an expected_outcome of refusal; -ungraded runs the rows for contract, calls and cost alone")
+		return nil, errNothingExpected
 	}
 	for i := range cases {
 		if c := &cases[i]; o.stateAsInput && c.Row.State != nil && c.Row.Input == nil {
@@ -72,6 +71,9 @@ func (o *options) cases() ([]eval.Case, error) {
 	}
 	return cases, nil
 }
+
+var errNothingExpected = errors.New("-dataset: no row expects anything, so every answer would pass: add a column says, with what the final response " +
+	"must contain, or an expected_outcome of refusal; -ungraded runs the rows for contract, calls and cost alone")
 
 // chosen returns the cases that -case, -failed and -limit leave.
 func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {

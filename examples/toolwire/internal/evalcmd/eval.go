@@ -241,6 +241,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err != nil {
 		return nil, err
 	}
+	if some := len(o.only) > 0 || o.failed != "" || o.limit > 0; plan.Checked == 0 && !o.Ungraded && !some {
+		return nil, fmt.Errorf("%w; the rows that do are skipped", errNothingExpected)
+	}
 	if err := o.checkGate(&plan.Fingerprint); err != nil {
 		return nil, err
 	}

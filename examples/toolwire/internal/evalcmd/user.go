@@ -1,12 +1,10 @@
 package evalcmd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/internal/process"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -33,12 +32,6 @@ type userInput struct {
 type userTurn struct {
 	User  string `json:"user"`
 	Agent string `json:"agent"`
-}
-
-// userOutput is what the program writes to standard output: one of them.
-type userOutput struct {
-	Say  string  `json:"say"`
-	Done *string `json:"done"` // why
 }
 
 const (
@@ -109,15 +102,14 @@ func readUser(outcome process.Outcome) (string, error) {
 		return "", fmt.Errorf("the program ended with exit status %d: %s",
 			outcome.ExitCode, text.Line(lines[len(lines)-1], 200))
 	}
-	decoder := json.NewDecoder(bytes.NewReader(outcome.Stdout.Bytes))
-	decoder.DisallowUnknownFields()
-	var out userOutput
-	err := decoder.Decode(&out)
-	if _, more := decoder.Token(); err != nil || !errors.Is(more, io.EOF) || (out.Say == "") == (out.Done == nil) {
+	said, say, done := json.RawMessage(outcome.Stdout.Bytes), "", ""
+	wrong := rawjson.Check(said, rawjson.Limits{}) != nil || len(rawjson.ReadFields(said, map[string]any{"say": &say, "done": &done})) > 0
+	ends := !wrong && rawjson.Member(said, "done") != nil
+	switch {
+	case wrong || (say == "") == !ends:
 		return "", errors.New(`the program must write {"say": "…"} or {"done": "why"}`)
+	case ends:
+		return "", fmt.Errorf("%w: %s", dispatchtest.ErrDone, done)
 	}
-	if out.Done != nil {
-		return "", fmt.Errorf("%w: %s", dispatchtest.ErrDone, *out.Done)
-	}
-	return out.Say, nil
+	return say, nil
 }

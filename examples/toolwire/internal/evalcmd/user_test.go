@@ -42,6 +42,10 @@ func playTestUser(mode string) {
 		fmt.Println(`{"say":"a","dome":"b"}`)
 	case mode == "seed":
 		fmt.Printf("{\"done\":\"seed %d\"}\n", in.Seed)
+	case mode == "shouts":
+		fmt.Println(`{"SAY":"a"}`)
+	case mode == "twice":
+		fmt.Println(`{"say":"a","say":"b"}`)
 	case mode == "brace":
 		fmt.Println(`{"say":"a"}}`)
 	case mode == "killed":
@@ -86,6 +90,8 @@ func TestUserProgram(t *testing.T) {
 		"more":    {1, []string{"the program must write"}},
 		"unknown": {1, []string{"the program must write"}},
 		"brace":   {1, []string{"the program must write"}},
+		"shouts":  {1, []string{"the program must write"}},
+		"twice":   {1, []string{"the program must write"}},
 		"gabbles": {1, []string{"user: the user failed: the program wrote more than 1048576 bytes"}},
 		"killed":  {1, []string{map[bool]string{true: "the program ended with exit status 1", false: "the signal "}[runtime.GOOS == "windows"]}},
 	} {
