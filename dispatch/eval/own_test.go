@@ -18,14 +18,14 @@ func TestResultsAreReadExactly(t *testing.T) {
 	whole := read(t, file)
 	load(t, file)
 	for name, tt := range map[string]struct{ old, new, want string }{
-		"a member in another case":      {`"verdict":"passed"`, `"verdict":"failed","VERDICT":"passed"`, `/VERDICT must be spelled verdict; names are case-sensitive`},
-		"a member in escapes":           {`"verdict":"passed"`, `"verdict":"failed","\u0056erdict":"passed"`, `/Verdict must be spelled verdict`},
-		"another letter of one case":    {`"trial":1`, `"trial":1,"ta\u017f\u212a":1,"tria\u004c":2`, `/triaL must be spelled trial`},
+		"a member in another case":      {`"verdict":"passed"`, `"verdict":"failed","VERDICT":"passed"`, `"VERDICT" must be spelled "verdict"; names are case-sensitive`},
+		"a member in escapes":           {`"verdict":"passed"`, `"verdict":"failed","\u0056erdict":"passed"`, `"Verdict" must be spelled "verdict"`},
+		"another letter of one case":    {`"trial":1`, `"trial":1,"ta\u017f\u212a":1,"tria\u004c":2`, `"triaL" must be spelled "trial"`},
 		"the verdict twice":             {`"verdict":"passed"`, `"verdict":"failed","verdict":"passed"`, "/verdict occurs twice"},
 		"the verdict twice, the first":  {`"verdict":"passed"`, `"verdict":"passed","verdict":"failed"`, "/verdict occurs twice"},
 		"twice in an object":            {`"scores":{"calls":0`, `"scores":{"calls":0,"calls":0`, "/scores/calls occurs twice"},
-		"a fingerprint in another case": {`"fingerprint":{"dataset":`, `"fingerprint":{"Agent":"x","dataset":`, "/fingerprint/Agent must be spelled agent"},
-		"a call of the result":          {`"result":{"ping"`, `"result":{"FINAL_response":"x","ping"`, "/FINAL_response must be spelled final_response"},
+		"a fingerprint in another case": {`"fingerprint":{"dataset":`, `"fingerprint":{"Agent":"x","dataset":`, `/fingerprint "Agent" must be spelled "agent"`},
+		"a call of the result":          {`"result":{"ping"`, `"result":{"FINAL_response":"x","ping"`, `"FINAL_response" must be spelled "final_response"`},
 		"no time":                       {`"took_ms":`, `"took_ms":1e308,"x":`, "took_ms is not a time"},
 		"a negative time":               {`"took_ms":`, `"took_ms":-1,"x":`, "took_ms is not a time"},
 		"a number that is none":         {`"took_ms":`, `"took_ms":1e999,"x":`, "remove it to run its trial again"},

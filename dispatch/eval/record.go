@@ -226,7 +226,7 @@ func (r *record) decode(line []byte) error {
 		return err
 	}
 	if r.Result != nil {
-		if err := rawjson.CheckOwn(r.Result, dispatchtest.Result{}); err != nil {
+		if err := rawjson.CheckNames(r.Result, dispatchtest.Result{}); err != nil {
 			return err
 		}
 	}

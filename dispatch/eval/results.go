@@ -69,17 +69,17 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 				if f := h.Format; f != resultsFormat && strings.HasPrefix(f, formatName) {
 					bad(invalidResults, "the file has the format %s and this version reads %s: run the experiment again", shown(f), shown(resultsFormat))
 				} else {
-					bad(invalidResults, "the line is not the header of a file of results that this version reads%s", because(err))
+					bad(invalidResults, "the line is not the header of a file of results that this version reads%s", because(line, err))
 				}
 				return header{}, end
 			}
 		default:
 			var r record
 			if err := r.decode(line); err != nil {
-				if _, over := lines.Peek(1); over != nil && torn(err) { // what a machine that lost power may leave
+				if _, over := lines.Peek(1); over != nil && torn(line) { // what a machine that lost power may leave
 					return h, end
 				}
-				bad(invalidResults, "the line is not a result%s: remove it to run its trial again", because(err))
+				bad(invalidResults, "the line is not a result%s: remove it to run its trial again", because(line, err))
 				break
 			}
 			if !slices.Contains(causes, r.Cause) {
@@ -125,18 +125,15 @@ func (h *header) check() error {
 }
 
 // torn reports whether a line is not whole JSON.
-func torn(err error) bool {
-	bad, is := errors.AsType[*rawjson.Error](err)
-	return is && bad.Offset > 0 || is && bad.Pointer == ""
-}
+func torn(line []byte) bool { return rawjson.Check(line, rawjson.Limits{Mode: rawjson.Liberal}) != nil }
 
 // because says why a line that is whole JSON cannot be used.
-func because(err error) string {
-	if torn(err) {
+func because(line []byte, err error) string {
+	if torn(line) {
 		return ""
 	}
 	if bad, is := errors.AsType[*rawjson.Error](err); is {
-		return " (" + bad.Pointer + " " + bad.Problem + ")"
+		return " (" + strings.TrimSpace(bad.Pointer+" "+bad.Problem) + ")"
 	}
 	return " (" + err.Error() + ")"
 }

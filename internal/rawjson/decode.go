@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 // Decode reads a value, which must be valid JSON, into a T as encoding/json does. Integers of Go may
@@ -28,67 +30,118 @@ func Decode[T any](raw json.RawMessage, what string) (T, error) {
 	return v, nil
 }
 
-// DecodeExact reads a value, which must be valid JSON, into what into points to, as encoding/json
-// does. But a member without a field is an error, even if its name differs only by case from the
-// name of a field. Errors are as in [Decode].
+// DecodeExact reads a value, which must be valid JSON, into what into points to, as encoding/json does. But names are
+// exact and occur once, and a member without a field is an error. Errors are as in [Decode].
 func DecodeExact(raw json.RawMessage, into any, what string) error {
-	t := reflect.TypeOf(into)
-	if err := checkNames(t, Parse(raw)); err != nil {
-		return err
+	if err := CheckNames(raw, into); err != nil {
+		return errors.New(err.Problem)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return decodeError(err, t, what)
+		return decodeError(err, reflect.TypeOf(into), what)
 	}
 	return nil
 }
 
+// DecodeOwn reads a document that this module has written, perhaps an older version of it, into what into points
+// to. Names are exact and occur once, so that no other reader can take the document for another one. Members without a
+// field are ignored. Every error but those of encoding/json is an [*Error].
+func DecodeOwn(doc []byte, into any) error {
+	if err := Check(doc, Limits{Mode: Liberal}); err != nil {
+		return err
+	}
+	if err := CheckNames(doc, into); err != nil {
+		return err
+	}
+	return json.Unmarshal(doc, into)
+}
+
+// CheckNames returns an error if encoding/json would take a name in a value, which must be valid JSON, for the name of
+// a field in another case, or if a member of a struct or a map occurs twice. sample has the type that the value
+// would be read into. A json.Unmarshaler reads its own names.
+func CheckNames(value json.RawMessage, sample any) *Error {
+	return checkNames(reflect.TypeOf(sample), value)
+}
+
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// checkNames refuses names that encoding/json would take for names of fields in another case.
-func checkNames(t reflect.Type, n *Node) error {
+func checkNames(t reflect.Type, value json.RawMessage) *Error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
 		return nil
 	}
-	for _, inner := range n.Nodes {
-		var of reflect.Type
-		var err error
-		switch t.Kind() {
-		case reflect.Slice, reflect.Array, reflect.Map:
-			of = t.Elem()
-		case reflect.Struct:
-			of, err = fieldNamed(t, inner.Name)
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		i := 0
+		for inner := range Elements(value) {
+			if err := checkNames(t.Elem(), inner); err != nil {
+				return err.below(strconv.Itoa(i))
+			}
+			i++
 		}
-		if of != nil {
-			err = checkNames(of, inner)
-		}
-		if err != nil {
-			return err
+	case reflect.Struct, reflect.Map:
+		seen := map[string]bool{}
+		for name, inner := range Members(value) {
+			of, known := fieldNamed(t, name)
+			switch {
+			case of == nil && known == "": // no field is read from it
+				continue
+			case of == nil:
+				return &Error{Problem: fmt.Sprintf("%q must be spelled %q; names are case-sensitive", name, known)}
+			case seen[name]:
+				return &Error{Pointer: Token(name), Problem: "occurs twice", Ambiguous: true}
+			}
+			seen[name] = true
+			if err := checkNames(of, inner); err != nil {
+				return err.below(name)
+			}
 		}
 	}
 	return nil
 }
 
-// fieldNamed returns the type of the field of a struct that has the name in JSON. It returns nil if
-// there is none, with an error if a name differs only by case.
-func fieldNamed(t reflect.Type, name string) (of reflect.Type, err error) {
-	for _, field := range reflect.VisibleFields(t) {
-		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !field.IsExported() || field.Anonymous && tag == "" && isStruct(field.Type) {
-			continue // no member has its name
+// below places an error of a member or element.
+func (e *Error) below(name string) *Error {
+	e.Pointer = Token(name) + e.Pointer
+	return e
+}
+
+var fieldNames sync.Map // of a struct's reflect.Type: its []field
+
+type field struct {
+	name string
+	of   reflect.Type
+}
+
+// fieldNamed returns the type of the field of a struct that has the name in JSON, or of the elements of a map. If no
+// field has the name, it is nil, and known is the name of one that differs only by case.
+func fieldNamed(t reflect.Type, name string) (of reflect.Type, known string) {
+	if t.Kind() == reflect.Map {
+		return t.Elem(), name
+	}
+	cached, is := fieldNames.Load(t)
+	if !is {
+		var list []field
+		for _, f := range reflect.VisibleFields(t) {
+			tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.IsExported() && tag != "-" && (!f.Anonymous || tag != "" || !isStruct(f.Type)) {
+				list = append(list, field{cmp.Or(tag, f.Name), f.Type})
+			}
 		}
-		switch known := cmp.Or(tag, field.Name); {
-		case known == name:
-			return field.Type, nil
-		case strings.EqualFold(known, name):
-			err = fmt.Errorf("%q must be spelled %q; names are case-sensitive", name, known)
+		cached, _ = fieldNames.LoadOrStore(t, list)
+	}
+	for _, f := range cached.([]field) {
+		if f.name == name {
+			return f.of, name
+		}
+		if strings.EqualFold(f.name, name) {
+			known = f.name
 		}
 	}
-	return nil, err
+	return nil, known
 }
 
 // decodeError words an error of encoding/json for a value that was to become a t.
