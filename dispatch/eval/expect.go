@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -23,7 +24,7 @@ var expected = []struct {
 	column string
 	grader func(r *Row) (Grader, error)
 }{
-	{"says", func(r *Row) (Grader, error) { return saysCell(strings.TrimSpace(r.Extra["says"])), nil }},
+	{"says", func(r *Row) (Grader, error) { return saysCell(strings.TrimSpace(r.Extra["says"])) }},
 	{"expected_outcome", func(r *Row) (Grader, error) {
 		if r.ExpectedOutcome == Refusal {
 			return RefusedWithoutWrite, nil
@@ -44,16 +45,19 @@ func (r *Row) unchecked() (columns []string) {
 }
 
 // saysCell grades the column says: the final response contains the text, in letters of either case.
-func saysCell(says string) Grader {
+func saysCell(says string) (Grader, error) {
 	if says == "" {
-		return nil
+		return nil, nil
+	}
+	if kind := rawjson.Kind([]byte(says)); (kind == '[' || kind == '{') && rawjson.Check([]byte(says), rawjson.Limits{}) == nil {
+		return nil, fmt.Errorf("the cell is JSON, %s, and not a text that the final response contains", rawjson.KindName(kind))
 	}
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
 		if strings.Contains(strings.ToLower(result.FinalResponse), strings.ToLower(says)) {
 			return nil
 		}
 		return wrongResponse(result, says, "the final response does not say %q: %s", says, result.FinalResponse)
-	}
+	}, nil
 }
 
 // Expect makes the cases of the dataset, which [Dataset.Cases] has made, grade what their rows expect, before

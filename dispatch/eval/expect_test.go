@@ -49,8 +49,17 @@ func TestColumnsThatNothingChecks(t *testing.T) {
 			t.Errorf("%q: %v", column, err)
 		}
 	}
+	// A list is not a text that an answer contains, and would never be found in one.
+	set := readDataset(t, "{\"user\":\"a\",\"says\":[\"79.50\",\"issued\"]}\n{\"user\":\"b\",\"says\":\"[b]\"}\n{\"user\":\"c\",\"says\":80.0}\n")
+	cases, err := set.Cases(dispatchtest.Task{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, err := set.Expect(cases); rows != 2 || err == nil || err.Error() != "eval: row 1, column says: the cell is JSON, an array, and not a text that the final response contains" {
+		t.Errorf("%d rows, %v", rows, err)
+	}
 	// Of JSON Lines the line in which the member is first.
-	set := readDataset(t, "{\"user\":\"a\",\"says\":\"b\"}\n\n{\"user\":\"c\",\"Expected\":1}\n")
+	set = readDataset(t, "{\"user\":\"a\",\"says\":\"b\"}\n\n{\"user\":\"c\",\"Expected\":1}\n")
 	if _, err := set.Expect(nil); err == nil || !strings.Contains(err.Error(), "row 3, column Expected: ") {
 		t.Error(err)
 	}

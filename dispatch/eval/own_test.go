@@ -2,8 +2,11 @@ package eval_test
 
 import (
 	"bytes"
+	"errors"
+	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -58,6 +61,49 @@ func TestResultsAreReadExactly(t *testing.T) {
 	if e := load(t, file); len(e.Trials) != 6 {
 		t.Errorf("%d trials", len(e.Trials))
 	}
+}
+
+// Results that another program removes or changes while they are written are not reported as kept.
+func TestResultsFileIsWatched(t *testing.T) {
+	cases := casesOf(t, csvOf("a", "b", "c"), dispatchtest.Task{})
+	for name, tt := range map[string]struct {
+		do   func(file string) error
+		want string
+	}{
+		"removed": {os.Remove, "another program has removed or replaced "},
+		"replaced": {func(file string) error {
+			return errors.Join(os.Rename(file, file+".old"), os.WriteFile(file, []byte("x"), 0o600))
+		}, "another program has removed or replaced "},
+		"truncated": {func(file string) error { return os.Truncate(file, 10) }, "another program has changed "},
+		"appended":  {func(file string) error { return appendTo(file, "garbage\n") }, "another program has changed "},
+		"read":      {func(file string) error { _, err := os.ReadFile(file); return err }, ""},
+	} {
+		if runtime.GOOS == "windows" && (name == "removed" || name == "replaced") {
+			continue // an open file stays
+		}
+		for _, during := range []string{"a", "c"} {
+			file := filepath.Join(t.TempDir(), "results.jsonl")
+			e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{ResultsFile: file, Parallel: 1, OnTrial: func(trial eval.Trial) {
+				if trial.Row.User == during {
+					if err := tt.do(file); err != nil {
+						t.Error(err)
+					}
+				}
+			}})
+			if (err == nil) != (tt.want == "") || err != nil && (e != nil || !strings.Contains(err.Error(), "eval: Options.ResultsFile: "+tt.want)) {
+				t.Errorf("%s during %s: %v", name, during, err)
+			}
+		}
+	}
+}
+
+func appendTo(file, text string) error {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 func TestPricesAreReadExactly(t *testing.T) {

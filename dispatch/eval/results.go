@@ -250,6 +250,9 @@ func (h *header) unlike(other *header) []string {
 func (s *results) write(line []byte) (span, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = s.unchanged()
+	}
 	if s.err != nil {
 		return span{}, s.err
 	}
@@ -266,7 +269,27 @@ func (s *results) write(line []byte) (span, error) {
 func (s *results) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.file.Close()
+	if s.err != nil {
+		return s.file.Close()
+	}
+	return errors.Join(s.unchanged(), s.file.Close())
+}
+
+// unchanged returns an error if another program has removed or changed the file: its results are not what was written.
+func (s *results) unchanged() error {
+	own, err := s.file.Stat()
+	there, gone := os.Stat(s.name)
+	switch {
+	case err != nil:
+	case gone != nil || !os.SameFile(own, there):
+		err = fmt.Errorf("another program has removed or replaced %s while the trials ran: their results are lost", s.name)
+	case own.Size() != s.end:
+		err = fmt.Errorf("another program has changed %s while the trials ran: it has %d bytes and not %d", s.name, own.Size(), s.end)
+	}
+	if err != nil {
+		return fmt.Errorf("eval: Options.ResultsFile: %w", err)
+	}
+	return nil
 }
 
 // maxLine is the limit of a line in bytes.
