@@ -356,7 +356,7 @@ func TestFieldsOfOneName(t *testing.T) {
 		zero any
 	}{
 		{schema.For[outer], outer{}}, {schema.For[before], before{}}, {schema.For[deeper], deeper{}}, {schema.For[byTag], byTag{}},
-		{schema.For[none], none{Embedded4: &Embedded4{}}}, {schema.For[unexported], unexported{}}, {schema.For[list], list{}}, {schema.For[hidden], hidden{}},
+		{schema.For[none], none{Embedded4: &Embedded4{}}}, {schema.For[unexported], unexported{shadowed: shadowed{}}}, {schema.For[list], list{words: words{}}}, {schema.For[hidden], hidden{}},
 		{schema.For[[]outer], []outer{{}}}, {schema.For[Clash], Clash{}},
 	} {
 		raw, err := tt.of(nil)
