@@ -54,11 +54,13 @@ func overHTTP2(t testing.TB, s *hostiletest.Server, settings ...string) *hostile
 	return conn
 }
 
+var unread = map[string]func(testing.TB, *hostiletest.Server) *hostiletest.Conn{
+	"HTTP/1.1": dispatchHTTP1, "HTTP/2": dispatchHTTP2, "HTTP/2 without a window": dispatchWindow,
+}
+
 // A peer that does not read its answer keeps neither the place of its run nor a Drain.
 func TestPeersThatDoNotReadTheirAnswers(t *testing.T) {
-	for name, dispatchTo := range map[string]func(testing.TB, *hostiletest.Server) *hostiletest.Conn{
-		"HTTP/1.1": dispatchHTTP1, "HTTP/2": dispatchHTTP2, "HTTP/2 without a window": dispatchWindow,
-	} {
+	for name, dispatchTo := range unread {
 		for _, patience := range []time.Duration{3 * time.Second, time.Hour} {
 			t.Run(fmt.Sprint(name, ", ", patience), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -83,6 +85,24 @@ func TestPeersThatDoNotReadTheirAnswers(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// An answer that was given up is not counted again when its connection ends.
+func TestAnswersAreGivenUpOnce(t *testing.T) {
+	for name, dispatchTo := range unread {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := oneAtATime(t)
+				conn := dispatchTo(t, hostiletest.NewMemoryServer(t, h))
+				time.Sleep(time.Minute)
+				conn.Close()
+				synctest.Wait()
+				if err := h.Drain(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }
 
@@ -117,8 +137,8 @@ func TestDrainWaitsForAnswers(t *testing.T) {
 			n, err = io.CopyN(io.Discard, response.Body, 32<<10)
 			read += n
 		}
-		if !errors.Is(err, io.EOF) || read != response.ContentLength || read < 1<<20 {
-			t.Errorf("%d bytes of %d: %v", read, response.ContentLength, err)
+		if !errors.Is(err, io.EOF) || read < 1<<20 {
+			t.Errorf("%d bytes: %v", read, err)
 		}
 		if took := <-drained; took < 2*time.Minute {
 			t.Errorf("Drain took %s", took)

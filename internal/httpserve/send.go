@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -18,8 +17,9 @@ const (
 )
 
 // Send is [WriteJSON] for a peer that may not read. It writes the body in pieces of 64 KiB, each with ten seconds
-// from its start, and the end of ctx ends the writing. Afterwards the connection has no write deadline. If w does
-// not support write deadlines, or the body has at most 2 KiB, Send is WriteJSON.
+// from its start, and the end of ctx ends the writing. The last deadline stays for what net/http still holds of the
+// response when the handler returns; net/http removes it before the next request. If w does not support write
+// deadlines, or the body has at most 2 KiB, Send is WriteJSON.
 //
 // Send calls sent, possibly more than once, when the response is written or given up. That may be long before Send
 // returns: net/http writes to a connection of HTTP/2 without a deadline, so a peer that reads nothing at all also
@@ -35,7 +35,7 @@ func Send(ctx context.Context, w http.ResponseWriter, status int, body []byte, s
 		WriteJSON(w, status, body)
 		return
 	}
-	defer s.finish()
+	defer s.end()
 	giveUp := func() {
 		s.giveUp()
 		sent()
@@ -44,7 +44,6 @@ func Send(ctx context.Context, w http.ResponseWriter, status int, body []byte, s
 	defer stop()
 	late := time.AfterFunc(pieceTime, giveUp)
 	defer late.Stop()
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // so that nothing is left to be written after Flush
 	w.Header()["Content-Type"] = contentType
 	w.WriteHeader(status)
 	for piece := range slices.Chunk(body, pieceSize) {
@@ -54,7 +53,6 @@ func Send(ctx context.Context, w http.ResponseWriter, status int, body []byte, s
 			return
 		}
 	}
-	_ = s.to.Flush()
 }
 
 // sending sets the write deadlines of one response.
@@ -62,7 +60,7 @@ type sending struct {
 	to *http.ResponseController
 
 	mu   sync.Mutex
-	over bool // the response is written or given up: its writer may no longer exist
+	over bool // the response is written or given up
 }
 
 // within gives the next piece this much time.
@@ -85,10 +83,9 @@ func (s *sending) giveUp() {
 	}
 }
 
-// finish takes the deadline back, for the next request of the connection.
-func (s *sending) finish() {
+// end keeps giveUp away from the writer, which may not exist when the handler has returned.
+func (s *sending) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	_ = s.to.SetWriteDeadline(time.Time{})
 }
