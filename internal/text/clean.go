@@ -19,7 +19,7 @@ func Clean(s string) string {
 	var b strings.Builder
 	for i, line := range strings.Split(s, "\n") {
 		line = strings.Map(harmless, line)
-		if begin := strings.TrimLeftFunc(line, blank); i > 0 && !strings.HasPrefix(begin, "|") || i == 0 && command(begin) {
+		if begin := strings.TrimLeftFunc(line, blank); i > 0 && !strings.HasPrefix(begin, "|") || command(begin) {
 			line = "| " + line
 		}
 		if i > 0 {

@@ -17,6 +17,7 @@ func TestCleanLeavesNoCommands(t *testing.T) {
 		": ::b":                       ": ::b",
 		"x ##[add-mask]a":             "x ## [add-mask]a",
 		"###[a] ##vso[b] ##é[c]":      "### [a] ## vso[b] ## é[c]",
+		"#\u034f#\u115f[a]":           "#\u034f#\u115f [a]",
 		"#\u200d#\u2060\ufe0f[a]":     "#\u200d#\u2060\ufe0f [a]",
 		"#[derive] ## [a] ##1 #ff":    "#[derive] ## [a] ##1 #ff",
 		"a\r::b\u0085::c\u2028::d":    "a ::b\uFFFD::c ::d",
