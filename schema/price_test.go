@@ -125,6 +125,16 @@ func TestPriceIsWeighted(t *testing.T) {
 		{"numbers in an enumeration", items(`"enum":` + list(8, `"1"`)), list(80, `3`), items(`"enum":` + list(8, `1`)), list(80, `3`), 10},
 		{"a constant object", items(`"const":1`), list(80, manyProperties(8)), items(`"const":` + manyProperties(8)), list(80, manyProperties(8)), 10},
 		{"numbers behind a dynamic reference", anywhere(list(8, `"1"`)), list(80, `3`), anywhere(list(8, `1`)), list(80, `3`), 3},
+		{"names of properties", `{"type":"object"}`, manyProperties(80), `{"propertyNames":{"type":"object"}}`, manyProperties(80), 6},
+		{"other properties", `{"type":"object"}`, manyProperties(80), `{"additionalProperties":{"type":"object"}}`, manyProperties(80), 6},
+		{"unevaluated properties", `{"type":"object"}`, manyProperties(80), `{"unevaluatedProperties":{"type":"object"}}`, manyProperties(80), 6},
+		{"unevaluated items", `{"type":"array"}`, list(80, `1`), `{"unevaluatedItems":{"type":"object"}}`, list(80, `1`), 50},
+		{"sets of properties", `{"allOf":` + list(40, `{"type":"string"}`) + `}`, manyProperties(400),
+			`{"allOf":` + list(40, `{"type":"string"}`) + `,"unevaluatedProperties":true}`, manyProperties(400), 15},
+		{"sets of items", `{"allOf":` + list(40, `{"type":"string"}`) + `}`, list(400, `1`),
+			`{"allOf":` + list(40, `{"type":"string"}`) + `,"unevaluatedItems":true}`, list(400, `1`), 40},
+		{"sets of items behind a dynamic reference", setsBehind(``), list(400, `1`), setsBehind(`,"unevaluatedItems":true`), list(400, `1`), 20},
+		{"a look-ahead", `{"pattern":"^b"}`, `"` + strings.Repeat("a", 1280) + `"`, `{"pattern":"^(?=.*[0-9]{300})b"}`, `"` + strings.Repeat("a", 1280) + `"`, 20},
 		{"a long chain", chain(60), list(2, `"a"`), chain(600), list(2, `"a"`), 25},
 		{"a path of many schemas", chain(100), list(2, `"a"`), dynamicChain(100, 2), list(2, `"a"`), 1},
 		{"a deep document", `{"$dynamicAnchor":"n","items":{"$dynamicRef":"#n"}}`, list(40, `[]`), `{"$dynamicAnchor":"n","items":{"$dynamicRef":"#n"}}`,
@@ -136,6 +146,11 @@ func TestPriceIsWeighted(t *testing.T) {
 			t.Errorf("%s: %d steps, and %d for what is dear; want %d times as many", test.name, cheap, dear, test.least)
 		}
 	}
+}
+
+// setsBehind returns a schema that leads to 40 others by a dynamic reference.
+func setsBehind(keyword string) string {
+	return `{"$dynamicRef":"#n"` + keyword + `,"$defs":{"n":{"$dynamicAnchor":"n","allOf":[` + strings.Repeat(`{"type":"string"},`, 39) + `{"type":"string"}]}}}`
 }
 
 // What is cheap stays cheap: the price of usual work is about the schemas that are applied.
