@@ -70,8 +70,9 @@ type Validator struct {
 // null. In every schema an annotation of the wrong type, such as a title that is a number, is left
 // out. [Lint] reports each of these places.
 //
-// Regular expressions are those of Go (RE2). In addition, \uXXXX and \p{Script=Greek} are read as in
-// JavaScript, and so are look-aheads directly after ^, as in ^(?=.*[0-9]).{8,}$.
+// Regular expressions are those of JavaScript as far as Go has them (RE2): \s, \uXXXX and
+// \p{Script=Greek} have their meaning there, and look-aheads directly after ^ are checked, as in
+// ^(?=.*[0-9]).{8,}$. There are no other look-arounds and no back-references.
 //
 // The error is an [*Error]. Its code is CodeInvalid if the schema or o is not valid. It is
 // CodeUnchecked if some part of the schema would let documents through that its author may have

@@ -95,6 +95,8 @@ func TestReading(t *testing.T) {
 		{"an object of a library", `{"_def":{"typeName":"ZodObject"},"_cached":null}`, "? schema_no_keyword /0/input_schema"},
 		{"a list of properties", `{"title":{"type":"string"},"sides":{"type":"integer"},"format":{"enum":["a"]}}`, "? schema_no_keyword /0/input_schema"},
 		{"a list of properties in a property", `{"properties":{"p":{"sides":{"type":"integer"}}}}`, "? schema_no_keyword /0/input_schema/properties/p"},
+		{"what a reference leads to", `{"properties":{"a":{"$ref":"#/properties/b/inner"},"b":{"inner":{"type":"string"}}}}`, ""},
+		{"words of another reader in a part", `{"properties":{"a":{"label":"A"},"b":{"ui":{"widget":"x"}}}}`, ""},
 		{"nothing", `{"properties":{"a":{},"b":{"description":"anything"},"c":{"x-kind":{"type":"string"}},"d":{"description":"d","label":"D"}}}`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -214,6 +216,15 @@ func TestPatternsOfJavaScript(t *testing.T) {
 		{`^[\p{Script=Greek}\p{sc=Cyrillic}]+$`, []string{"αя"}, []string{"a"}},
 		{`^\p{General_Category=Uppercase_Letter}\P{gc=Lu}$`, []string{"Aa"}, []string{"aa", "AA"}},
 		{`a=b`, []string{"xa=b"}, []string{"ab"}},
+		{`^\s\S$`, []string{"\u00a0a", "\ufeffa", "\va", "\u2003\u200b"}, []string{"aa", "a ", "\u200ba", "a\u00a0"}},
+		{`^[\s\d]+[\S]$`, []string{"1\u3000x", "\u1680\ufefe"}, []string{"1\u3000", "1\u2028", "x"}},
+		{`^[^\s]$`, []string{"a"}, []string{"\u202f"}},
+		{`^.$`, []string{"a", "\u0085"}, []string{"\n", "\r", "\u2028"}},
+		{`^[.]\.$`, []string{".."}, []string{"a."}},
+		{`^\cA\cz\0[\b]$`, []string{"\x01\x1a\x00\b"}, []string{"A"}},
+		{`^[^]a[]?$`, []string{"\na"}, []string{"a"}},
+		{`^(?![])b`, []string{"b"}, []string{"a"}},
+		{`^[[]\]$`, []string{"[]"}, []string{"[["}},
 	} {
 		v, err := schema.Compile(json.RawMessage(fmt.Sprintf(`{"pattern":%s,"patternProperties":{%[1]s:{"type":"null"}}}`, quote(test.pattern))), nil)
 		if err != nil {
@@ -237,7 +248,7 @@ func TestPatternsOfJavaScript(t *testing.T) {
 			}
 		}
 	}
-	for _, pattern := range []string{`^(?!a)b|c`, `a(?=b)`, `^(?!a)*b`, `^(?<!a)b`, `^(?!a(?=b))c`, `^(?!a`, `^(?!a))`, `^((?!a)b)`, `^(?!(a)\1)b`, `^(?![])b`, `^\p{Emoji}`, `^(?!a)(?=b`} {
+	for _, pattern := range []string{`^(?!a)b|c`, `a(?=b)`, `^(?!a)*b`, `^(?<!a)b`, `^(?!a(?=b))c`, `^(?!a`, `^(?!a))`, `^((?!a)b)`, `^(?!(a)\1)b`, `a\`, `\c1`, `^\p{Emoji}`, `^(?!a)(?=b`} {
 		_, err := schema.Compile([]byte(`{"pattern":`+string(quote(pattern))+`}`), nil)
 		if schema.CodeOf(err) != schema.CodeUnchecked {
 			t.Errorf("%s: %v, want unchecked", pattern, err)

@@ -70,7 +70,8 @@ func isNull(t any) bool {
 	return t == "null" || slices.Contains(list, any("null"))
 }
 
-// unknown notes a schema in which no keyword says anything: a schema inside a wrapper, or a bare list of properties.
+// unknown remembers a schema in which no keyword says anything: a schema inside a wrapper, or a bare list of
+// properties. Below the root, what looks like neither may be there for another reader.
 func (r *reading) unknown(obj map[string]any, s spot) {
 	if s.draft == custom {
 		return
@@ -92,14 +93,43 @@ func (r *reading) unknown(obj map[string]any, s spot) {
 			other = name
 		}
 	}
-	if inner == "" && (other == "" || hasText) {
+	part, _ := obj[inner].(map[string]any)
+	if inner == "" && (other == "" || hasText) || s.at != "" && !hasLimit(part) {
 		return
 	}
 	advice := `write a JSON Schema, such as {"type": "object", "properties": {...}}`
-	if part, _ := obj[inner].(map[string]any); part["properties"] != nil || part["type"] == "object" && part["title"] == nil {
+	if part["properties"] != nil || part["type"] == "object" && part["title"] == nil {
 		advice = `declare what is under ` + text.Quote(inner, maxText)
 	} else if inner != "" {
 		advice = `if these are properties, write them under "properties" of {"type": "object"}`
 	}
-	r.note(s.at, "no_keyword", "has no keyword of JSON Schema, so every value is valid; "+advice)
+	r.wrappers = append(r.wrappers, Fault{Code: "no_keyword", Pointer: s.at,
+		Message: "has no keyword of JSON Schema, so every value is valid; " + advice})
+}
+
+func hasLimit(schema map[string]any) bool {
+	for name := range schema {
+		if keywords[name].limits() {
+			return true
+		}
+	}
+	return false
+}
+
+// noteWrappers notes the schemas that are remembered, except those that only contain what a reference leads to.
+func (r *reading) noteWrappers() {
+	around := map[string]bool{} // pointers of what is around the targets of references
+	for _, ref := range r.refs {
+		if pointer, ok := r.local(ref); ok && r.seen[pointer] {
+			for at := pointer; at != ""; {
+				at = at[:strings.LastIndexByte(at, '/')]
+				around[at] = true
+			}
+		}
+	}
+	for _, f := range r.wrappers {
+		if !around[f.Pointer] {
+			r.note(f.Pointer, f.Code, f.Message)
+		}
+	}
 }

@@ -27,6 +27,7 @@ type reading struct {
 	ids      map[string]bool  // identities that are taken
 	required map[string]bool  // pointers of schemas with "required": true
 	strange  map[string]bool  // targets of references to places where no keyword puts a schema
+	wrappers []Fault          // schemas in which no keyword says anything
 	bothWays bool             // some schema that matches more makes the one around it match less
 }
 
@@ -61,6 +62,7 @@ func (c *compiler) readAs2020(doc any, url string) *reading {
 	for i := 0; i < len(r.refs); i++ { // following one may find others
 		r.follow(r.refs[i])
 	}
+	r.noteWrappers()
 	for _, ref := range r.refs {
 		r.redirect(ref)
 	}
