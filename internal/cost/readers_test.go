@@ -176,6 +176,7 @@ var declarationRows = []row{
 		return `{"allOf":[` + list(n, numbered(`{"$ref":"#/definitions/p%d/items/0"},{"$ref":"#p%d"}`)) + `],"definitions":{` + list(n, numbered(`"p%d":{"id":"#p%d","items":[{}]}`)) + `}}`
 	}, compile)},
 	{"schema.Compile", "unmatched", 100, over(between(`{"allOf":[`, numbered(`{"$ref":"#/components/p%d/items/0","pattern":"^(?!a)(?=%d)","$id":"%d"}`), `]}`), compile)},
+	{"schema.Compile", "long references", 2000, over(func(n int) string { return `{"items":[{"$ref":"#` + strings.Repeat("/items/0", n) + `"}]}` }, compile)},
 	{"schema.Compile", "nested", 7, over(func(n int) string {
 		return strings.Repeat(`{"items":[`, n) + `{"$ref":"#` + strings.Repeat("/items/0", n-1) + `"}` + strings.Repeat(`]}`, n)
 	}, compile)},

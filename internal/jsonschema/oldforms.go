@@ -30,9 +30,13 @@ func (r *reading) oldForms(obj map[string]any, s spot) {
 		r.note(s.at+"/required", "old_form", `is a boolean, as in draft 3; list the name in "required" of the object`)
 		if is {
 			r.required[s.at] = true
-			if s.parent != nil {
-				require(s.parent, s.name)
-			}
+			r.require(s)
+		}
+	}
+	names, _ := obj["required"].([]any)
+	for _, v := range names {
+		if name, ok := v.(string); ok {
+			r.listed[place{s.at, name}] = true
 		}
 	}
 	if isAny(obj["type"]) {

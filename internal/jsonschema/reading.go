@@ -24,6 +24,8 @@ type reading struct {
 	dynamic  []string         // pointers of the schemas with a "$dynamicAnchor" or "$recursiveAnchor"
 	names    map[string]bool  // of places
 	anchors  map[place]string // names that "$id" or "id" gave, with the pointers of their schemas
+	taken    map[place]bool   // names that "$anchor" gave
+	listed   map[place]bool   // names in "required", by the pointers of their schemas
 	ids      map[string]bool  // identities that are taken
 	required map[string]bool  // pointers of schemas with "required": true
 	strange  map[string]bool  // targets of references to places where no keyword puts a schema
@@ -31,8 +33,8 @@ type reading struct {
 	bothWays bool             // some schema that matches more makes the one around it match less
 }
 
-// place is a name or a pointer in a resource.
-type place struct{ resource, name string }
+// place is a name in the schema at a pointer.
+type place struct{ at, name string }
 
 // spot is where a reading is.
 type spot struct {
@@ -40,9 +42,9 @@ type spot struct {
 	resource string // pointer of the schema around it with an id of its own, or ""
 	base     string // the id of that schema
 	draft    int    // that the schemas around it name; 0 if none is known, custom if it is one of Resources
-	// parent is the object schema of which the schema is a property, or nil.
-	parent map[string]any
-	name   string
+	// The schema is the property name of the schema parent, which stands at the pointer around. parent may be nil.
+	parent       map[string]any
+	around, name string
 }
 
 const custom = -1
@@ -57,7 +59,8 @@ type reference struct {
 
 func (c *compiler) readAs2020(doc any, url string) *reading {
 	r := &reading{c: c, doc: doc, moved: moves{}, seen: map[string]bool{}, data: map[string]bool{},
-		names: map[string]bool{}, anchors: map[place]string{}, ids: map[string]bool{}, required: map[string]bool{}, strange: map[string]bool{}}
+		names: map[string]bool{}, anchors: map[place]string{}, taken: map[place]bool{}, listed: map[place]bool{}, ids: map[string]bool{},
+		required: map[string]bool{}, strange: map[string]bool{}}
 	r.schema(doc, spot{base: url})
 	for i := 0; i < len(r.refs); i++ { // following one may find others
 		r.follow(r.refs[i])
@@ -119,7 +122,7 @@ func (r *reading) member(obj map[string]any, name string, s spot) {
 		for _, key := range sortedKeys(members) {
 			inner := below.below(key)
 			if name == "properties" {
-				inner.parent, inner.name = obj, key
+				inner.parent, inner.around, inner.name = obj, s.at, key
 			}
 			r.schema(members[key], inner)
 		}
@@ -254,9 +257,8 @@ func (r *reading) anchor(obj map[string]any, s spot) {
 		s.resource = s.at
 	}
 	anchor, _ := v.(string)
-	at := place{s.resource, "#" + anchor}
-	if _, taken := r.anchors[at]; !taken && anchorName.MatchString(anchor) {
-		r.anchors[at] = s.at
+	if at := (place{s.resource, anchor}); !r.taken[at] && anchorName.MatchString(anchor) {
+		r.taken[at] = true
 		return
 	}
 	delete(obj, "$anchor")
@@ -335,7 +337,8 @@ func (r *reading) local(ref reference) (pointer string, ok bool) {
 		return "", false
 	}
 	if pointer, ok = rawjson.Local("#" + fragment); ok {
-		return ref.spot.resource + pointer, true
+		pointer = ref.spot.resource + pointer
+		return pointer, strings.Count(pointer, "/") <= r.c.bounds.Depth // nothing is deeper
 	}
 	name, err := url.PathUnescape(fragment)
 	if err != nil || ref.key != "$ref" {
@@ -374,8 +377,8 @@ func (r *reading) redirect(ref reference) {
 	if !ok {
 		return
 	}
-	if r.required[pointer] && ref.spot.parent != nil {
-		require(ref.spot.parent, ref.spot.name)
+	if r.required[pointer] {
+		r.require(ref.spot)
 	}
 	_, fragment, _ := strings.Cut(ref.target, "#")
 	was, isPointer := rawjson.Local("#" + fragment)
@@ -385,16 +388,14 @@ func (r *reading) redirect(ref reference) {
 	}
 }
 
-// require adds a name to those that an object must have.
-func require(parent map[string]any, name string) {
-	list, isList := parent["required"].([]any)
-	if !isList && parent["required"] != nil {
-		return // it is not valid
+// require adds the property at s to those that its object must have.
+func (r *reading) require(s spot) {
+	list, isList := s.parent["required"].([]any)
+	if s.parent == nil || !isList && s.parent["required"] != nil {
+		return // there is no object, or it is not valid
 	}
-	for _, known := range list {
-		if known == name {
-			return
-		}
+	if at := (place{s.around, s.name}); !r.listed[at] {
+		r.listed[at] = true
+		s.parent["required"] = append(list, s.name)
 	}
-	parent["required"] = append(list[:len(list):len(list)], name)
 }
