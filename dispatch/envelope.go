@@ -44,12 +44,16 @@ var (
 // decode reads the headers, and then the body in one pass. A member of the body takes precedence over
 // its header. Unknown members stay in the raw envelope only. maxBody is the limit of the body, in bytes.
 func decode(body []byte, header http.Header, maxBody int64) (envelope, error) {
+	body = rawjson.WithoutMark(body)
 	e := envelope{
 		run:      Run{RunID: validID(only(header, headerRunID)), TokenJTI: validID(only(header, headerJTI)), Envelope: body},
 		taskID:   validID(only(header, headerTaskID)),
 		proxyURL: only(header, headerProxyURL), runToken: only(header, headerRunToken),
 	}
 	err := readBounded(body, maxBody, e.read)
+	if rawjson.IsUTF16(body) {
+		return e, &Error{Code: CodeJSON, Message: "the body is in UTF-16; send it in UTF-8", Err: err}
+	}
 	if err != nil {
 		if _, ok := errors.AsType[*Error](err); ok {
 			return e, err

@@ -35,3 +35,22 @@ func TestUnusualDispatchesRun(t *testing.T) {
 		})
 	}
 }
+
+// A byte order mark before the JSON is ignored, and UTF-16 is named.
+func TestByteOrderMarks(t *testing.T) {
+	var run *dispatch.Run
+	h := newHandler(t, func(_ context.Context, r *dispatch.Run) (*dispatch.Response, error) {
+		run = r
+		return &dispatch.Response{FinalResponse: "x"}, nil
+	})
+	wantAnswer(t, post(h, "\ufeff"+seedBody, nil), 200, `{"final_response":"x"}`)
+	if run == nil || !strings.HasPrefix(run.Instruction, "Refund") || !strings.HasPrefix(string(run.Envelope), "{") {
+		t.Errorf("the run is %+v", run)
+	}
+	if w := post(h, "\ufeff {\"ping\": true}\n", nil); w.Code != 200 {
+		t.Errorf("a ping: %d %s", w.Code, w.Body)
+	}
+	if w := post(h, "\xff\xfe{\x00}\x00", nil); w.Code != 400 || !strings.Contains(w.Body.String(), "UTF-16; send it in UTF-8") {
+		t.Errorf("UTF-16: %d %s", w.Code, w.Body)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -102,7 +103,7 @@ func (r *run) classify(
 			Code: Code(failure.Code()), Delivery: delivery, Tool: req.name, Status: got.Status, Err: failure.Err,
 		}
 	}
-	return answer{status: got.Status, body: got.Body}, nil
+	return answer{status: got.Status, body: rawjson.WithoutMark(got.Body)}, nil
 }
 
 // fill makes the request of an attempt in out. The request is copied before it is sent, so out need

@@ -82,8 +82,9 @@ type Error struct {
 	// Err is the cause: the error of a context, the transport or a decoder. Its text may be shown.
 	Err error
 
-	tools []string // Options.Tools, for a tool that does not exist
-	about about    // what the request was for
+	tools   []string // Options.Tools, for a tool that does not exist
+	about   about    // what the request was for
+	foreign bool     // the answer does not look like the proxy's
 }
 
 // Error implements error.
@@ -137,6 +138,10 @@ func (e *Error) advice() string {
 		}
 		return checkEgress
 	case CodeBadResponse, CodeResponseTooLarge:
+		if e.foreign {
+			return "the answer may be of something between this program and the proxy, so the tool may have run: do not repeat the call " +
+				"unless the tool is safe to repeat"
+		}
 		return "the tool has run: do not repeat the call"
 	case CodeServer, CodeUnavailable:
 		if e.Delivery == Unknown {

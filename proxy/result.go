@@ -95,9 +95,13 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 	})
 	switch {
 	case err != nil:
-		return nil, failure(CodeBadResponse, r.withoutSecrets(err))
+		e := failure(CodeBadResponse, r.withoutSecrets(err))
+		e.foreign = result.Response == nil && result.Source == ""
+		return nil, e
 	case result.Response == nil:
-		return nil, failure(CodeBadResponse, errors.New("the answer has no member response"))
+		e := failure(CodeBadResponse, errors.New("the answer has no member response"))
+		e.foreign = result.Source == ""
+		return nil, e
 	case len(result.Response) > httpcall.BodyBytes: // the body of the answer may be larger, by the envelope
 		return nil, failure(CodeResponseTooLarge,
 			fmt.Errorf("the result has %d bytes; the limit is %d", len(result.Response), httpcall.BodyBytes))

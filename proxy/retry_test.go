@@ -507,3 +507,21 @@ func TestReasonToStop(t *testing.T) {
 		})
 	}
 }
+
+// After a 200 that is not the proxy's, nobody knows whether the tool has run.
+func TestAnswersOfOthers(t *testing.T) {
+	for body, want := range map[string]string{
+		`<html>Sign in</html>`: "may have run", ``: "may have run", `{"Response":1}`: "may have run", `{"status":"ok"}`: "may have run",
+		`{"source":"odyssey"}`: "the tool has run", `{"response":1,"response":2}`: "the tool has run", `{"response":{"a":1},"source":`: "the tool has run",
+	} {
+		c, _ := scripted(t, answer(200, body))
+		_, err := proxy.Call[json.RawMessage](background, c, "get_order", nil)
+		if e := wantError(t, err, proxy.CodeBadResponse, proxy.Unknown); !strings.Contains(e.Error(), want) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	c, _ := scripted(t, answer(200, "\ufeff"+`{"response":{"a":1},"source":"odyssey"}`))
+	if got, err := proxy.Call[json.RawMessage](background, c, "get_order", nil); err != nil || string(got) != `{"a":1}` {
+		t.Errorf("a byte order mark: %s, %v", got, err)
+	}
+}

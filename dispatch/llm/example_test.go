@@ -111,3 +111,49 @@ func complete(ctx context.Context, client *http.Client, conversation []any) (*co
 	}
 	return &answer.Choices[0].Message, nil
 }
+
+// labelled gives all requests of a sub-agent's client its label. It is for frameworks that run sub-agents
+// themselves and take an HTTP client for each model, such as ADK and eino.
+type labelled struct {
+	label string
+	base  http.RoundTripper
+}
+
+func (t labelled) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.base.RoundTrip(r.WithContext(proxy.WithActor(r.Context(), t.label)))
+}
+
+// A framework runs a sub-agent, and the author can only say which HTTP client its model has.
+func ExampleTransport_subAgents() {
+	models := &llm.Transport{Base: model(
+		`{"choices":[{"message":{"role":"assistant","content":"Refunds says: done."}}]}`, `{"choices":[{"message":{"role":"assistant","content":"Done."}}]}`)}
+	supervisor := &http.Client{Transport: models}
+	refunds := &http.Client{Transport: labelled{"supervisor/refunds", models}}
+
+	framework := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		for _, ask := range []struct {
+			client *http.Client
+			text   string
+		}{{supervisor, run.Instruction}, {refunds, "Refund order 4521."}} {
+			if _, err := complete(ctx, ask.client, []any{map[string]string{"role": "user", "content": ask.text}}); err != nil {
+				return nil, err
+			}
+		}
+		return &dispatch.Response{FinalResponse: "It is refunded."}, nil
+	}
+	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: framework}, dispatchtest.Task{Instruction: "I want my money back."})
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range result.Messages {
+		fmt.Println(m.Role, m.Content)
+	}
+	fmt.Println(len(result.Problems), "problems")
+	// Output:
+	// user I want my money back.
+	// assistant Refunds says: done.
+	// user Refund order 4521.
+	// assistant Done.
+	// assistant It is refunded.
+	// 0 problems
+}

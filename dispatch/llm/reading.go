@@ -27,7 +27,7 @@ type reading struct {
 	done    map[string]bool     // ids of results of the request so far
 	given   map[callOf]bool     // calls with a result that the request adds
 	results map[int]callOf      // calls of the results that the request adds, by message
-	renamed map[callOf]string
+	renamed []renamedCall
 	trimmed map[*line]dispatch.Content // texts from which the agent has cut white space
 	more    []addedCall
 	moreOf  map[*line]int // how many of them a line gets
@@ -46,6 +46,12 @@ const (
 type addedCall struct {
 	to   *line
 	call dispatch.ToolCall
+}
+
+// A renamedCall is a call to which the request gives another id.
+type renamedCall struct {
+	call callOf
+	id   string
 }
 
 // An alternative is an answer to the same request with which the agent has gone on.
@@ -239,7 +245,7 @@ func (rd *reading) byID(id string, from int) int {
 	if from >= len(rd.lines) {
 		return added
 	}
-	if slices.ContainsFunc(rd.lines[from].ToolCalls, func(c dispatch.ToolCall) bool { return c.ID == id }) {
+	if calls := rd.lines[from].ToolCalls; len(calls) > 0 && calls[0].ID == id { // as in most requests, so that there is no index
 		return from
 	}
 	return first(rd.indexed().ids[id], from)
@@ -294,9 +300,11 @@ func otherOf(r *reply, l *line) *alternative {
 }
 
 func shareID(a, b *line) bool {
-	return slices.ContainsFunc(a.ToolCalls, func(x dispatch.ToolCall) bool {
-		return !isMade(x.ID) && slices.ContainsFunc(b.ToolCalls, func(y dispatch.ToolCall) bool { return x.ID == y.ID })
-	})
+	ids := map[string]bool{}
+	for _, call := range b.ToolCalls {
+		ids[call.ID] = true
+	}
+	return slices.ContainsFunc(a.ToolCalls, func(call dispatch.ToolCall) bool { return ids[call.ID] })
 }
 
 func shareTool(l *line, lines []*line) bool {
@@ -316,7 +324,7 @@ func (rd *reading) pair(l *line, lines []*line) {
 		return
 	}
 	if rd.calls == nil {
-		rd.calls, rd.renamed, rd.moreOf = map[string][]callOf{}, map[callOf]string{}, map[*line]int{}
+		rd.calls, rd.moreOf = map[string][]callOf{}, map[*line]int{}
 	}
 	if at := lines[0]; len(lines) == 1 && slices.EqualFunc(at.ToolCalls, l.ToolCalls, func(a, b dispatch.ToolCall) bool { return a.ID == b.ID }) {
 		for k, call := range l.ToolCalls {
@@ -358,7 +366,7 @@ func (rd *reading) pair(l *line, lines []*line) {
 			rd.moreOf[to]++
 			rd.more = append(rd.more, addedCall{to, call})
 		} else if c.line.ToolCalls[c.k].ID != call.ID {
-			rd.renamed[c] = call.ID
+			rd.renamed = append(rd.renamed, renamedCall{c, call.ID})
 		}
 		rd.calls[call.ID] = append(rd.calls[call.ID], c)
 	}
@@ -366,23 +374,32 @@ func (rd *reading) pair(l *line, lines []*line) {
 
 // change changes the answers of the thread as the request has them: ids of calls, and calls that were added.
 func (rd *reading) change(ids *callIDs) {
+	own := map[*line]bool{} // lines whose calls the transcript does not have
+	calls := func(l *line) []dispatch.ToolCall {
+		if !own[l] {
+			own[l], l.ToolCalls = true, slices.Clone(l.ToolCalls)
+		}
+		return l.ToolCalls
+	}
 	for _, more := range rd.more {
-		more.to.ToolCalls = append(slices.Clone(more.to.ToolCalls), more.call)
+		more.to.ToolCalls = append(calls(more.to), more.call)
 		more.to.results = append(more.to.results, nil)
-		more.to.name(ids)
+	}
+	for l := range own {
+		l.name(ids)
 	}
 	for at, content := range rd.trimmed {
 		at.Content = content
 	}
-	for c, id := range rd.renamed {
+	for _, renamed := range rd.renamed {
+		c, id := renamed.call, renamed.id
 		if isMade(id) && ids.made[c.line.ToolCalls[c.k].ID] {
 			continue
 		}
 		if isMade(id) {
 			id = ids.next()
 		}
-		c.line.ToolCalls = slices.Clone(c.line.ToolCalls) // the transcript has the others
-		c.line.ToolCalls[c.k].ID = id
+		calls(c.line)[c.k].ID = id
 		ids.used[id] = true
 		if result := c.line.results[c.k]; result != nil {
 			result.ToolCallID = id
@@ -414,9 +431,6 @@ func (ids *callIDs) next() string {
 
 // name names the calls of messages that have no id, and their results.
 func (ids *callIDs) name(messages []dispatch.Message) {
-	if ids.used == nil {
-		ids.used, ids.made = map[string]bool{}, map[string]bool{}
-	}
 	names := map[string]string{}
 	for i, m := range messages {
 		for k, call := range m.ToolCalls {

@@ -134,6 +134,12 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 			{path: gemPath, ask: `{"contents":[` + geminiGo + `,{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"one"}}}]}]}`,
 				reply: candidate(`{"text":"Ready."}`)},
 		}, "user Both orders.\nassistant [call_1 f {\"n\":1}]\ntool(call_1) one\nassistant Ready.\n"},
+		{"no ids, by another API", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`a f {"n":1}`, `b f {"n":2}`, `c g {"n":3}`))},
+			{path: gemPath, ask: `{"contents":[` + geminiGo + `,{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"f","args":{"n":2}}},{"functionCall":{"name":"g","args":{"n":3}}}]},` +
+				`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"one"}}},{"functionResponse":{"name":"f","response":{"output":"two"}}},{"functionResponse":{"name":"g","response":{"output":"three"}}}]}]}`,
+				reply: candidate(`{"text":"Ready."}`)},
+		}, "user Both orders.\nassistant [call_1 f {\"n\":1}] [call_2 f {\"n\":2}] [call_3 g {\"n\":3}]\ntool(call_1) one\ntool(call_2) two\ntool(call_3) three\nassistant Ready.\n"},
 		{"equal ids in every answer", []step{
 			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`0 f {"n":1}`)), calls: []string{`0 f {"n":1}`}},
 			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`0 f {"n":1}`)), tool("0", "one")), reply: chatReply(toolCalls(`0 f {"n":2}`)), calls: []string{`0 f {"n":2}`}},

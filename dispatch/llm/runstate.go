@@ -125,7 +125,7 @@ func (s *runState) label(ctx context.Context) *label {
 			s.note(problemLabels)
 			return nil
 		}
-		l = &label{who: "the agent", shown: map[*thread]int{}}
+		l = &label{who: "the agent", shown: map[*thread]int{}, ids: callIDs{used: map[string]bool{}, made: map[string]bool{}}}
 		if name != "" {
 			l.who = "the sub-agent " + text.Cut(name, maxShown)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -310,8 +311,50 @@ var conversationRows = func() (rows []row) {
 	pieces := between("[", same(`{"role":"model","parts":[{"text":"a piece of an answer"}]}`), "]")
 	return append(rows, row{"llm.FromConversation gemini", "pieces", 2000, over(pieces, dialects[3].read)},
 		row{"llm.Transport openai_chat", "one list", 1000, stream(`{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{}"}}`)},
-		row{"llm.Transport openai_chat", "distinct", 2000, stream(`{"index":0,"id":"c%d","function":{"name":"f","arguments":"{}"}}`)})
+		row{"llm.Transport openai_chat", "distinct", 2000, stream(`{"index":0,"id":"c%d","function":{"name":"f","arguments":"{}"}}`)},
+		row{"llm.Transport requests", "two lists", 1000, requests(func(n int) []string {
+			return []string{list(n, numbered(said)), list(n, numbered(said)) + "," + said}
+		})},
+		row{"llm.Transport requests", "reversed", 1000, requests(func(n int) []string { return []string{list(n, numbered(said)), reversed(n, numbered(said))} })},
+		row{"llm.Transport requests", "unmatched", 1000, requests(func(n int) []string {
+			return []string{list(n, numbered(said)), list(n, numbered(strings.ReplaceAll(said, "%d", "-%d")))}
+		})},
+		row{"llm.Transport requests", "distinct", 500, requests(func(n int) []string {
+			calls := strings.Replace(dialects[0].calls, "%s", list(n, numbered(dialects[0].call)), 1)
+			renamed := strings.ReplaceAll(calls, `"c`, `"d`)
+			return []string{calls + "," + list(n, numbered(dialects[0].result)), renamed + "," + reversed(n, numbered(strings.ReplaceAll(dialects[0].result, `"c`, `"d`)))}
+		})})
 }()
+
+const said = `{"role":"user","content":"message %d"}`
+
+// requests returns a reader of requests with n messages, each answered.
+func requests(conversations func(n int) []string) func(n int) func() {
+	return func(n int) func() {
+		all := conversations(n)
+		model := &http.Client{Transport: &llm.Transport{Base: transport(func(r *http.Request) (*http.Response, error) {
+			_, err := io.Copy(io.Discard, r.Body)
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"choices":[{"message":{"role":"assistant","content":"a"}}]}`))}, err
+		})}}
+		return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			for _, messages := range all {
+				q, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example/v1/chat/completions", strings.NewReader(`{"messages":[`+messages+`]}`))
+				if err != nil {
+					return nil, err
+				}
+				answer, err := model.Do(q)
+				if err != nil {
+					return nil, err
+				}
+				_, err = io.Copy(io.Discard, answer.Body)
+				if err = errors.Join(err, answer.Body.Close()); err != nil {
+					return nil, err
+				}
+			}
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		})
+	}
+}
 
 type transport func(*http.Request) (*http.Response, error)
 

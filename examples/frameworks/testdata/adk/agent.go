@@ -6,7 +6,7 @@
 //   - ADK runs the tools of one turn at the same time. A tool finds the run in its context, so one
 //     agent serves all runs.
 //   - If the model gives a call no id, ADK makes one that begins with adk-. The conversation with the
-//     model does not contain it. If it is passed on, the transcript contains the call twice.
+//     model does not contain it.
 //   - Config.Instruction replaces text in braces. InstructionProvider does not.
 //   - An answer without content is an event with an ErrorCode, and no error.
 //   - ADK keeps sessions. The platform sends the session with each turn, so the agent makes one for
