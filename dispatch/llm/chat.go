@@ -221,16 +221,28 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 	n := 0
 	for choice := range rawjson.Elements(choices) {
 		n++
-		if a.choose(n, member(choice, "index")); a.several {
+		var at, delta, message, reason json.RawMessage
+		for name, value := range rawjson.Members(choice) {
+			switch name {
+			case "index":
+				at = value
+			case "delta":
+				delta = value
+			case "message":
+				message = value
+			case "finish_reason":
+				reason = value
+			}
+		}
+		if a.choose(n, at); a.several {
 			return
 		}
-		delta := member(choice, "delta")
 		a.begun = true
 		a.delta(delta)
-		if message := member(choice, "message"); message != nil && delta == nil { // some servers write it beside the delta
+		if isSet(message) && !isSet(delta) { // some servers write it beside the delta
 			a.message, a.finished = a.keep(message), true
 		}
-		a.finish(member(choice, "finish_reason"))
+		a.finish(reason)
 	}
 }
 

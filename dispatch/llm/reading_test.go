@@ -124,6 +124,17 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 			{path: msgPath, ask: anthropic(userGo), reply: message(search)},
 			{path: msgPath, ask: anthropic(userGo, asst(`"content":"Nothing was found."`), user("sure?")), reply: message(`{"type":"text","text":"Sure."}`)},
 		}, "user Both orders.\nassistant [s1 web_search {\"query\":\"x\"}]\ntool(s1) []\nassistant Nothing.\nuser sure?\nassistant Sure.\n"},
+		{"tools of the provider, by another API in between", []step{
+			{path: msgPath, ask: anthropic(userGo), reply: message(search)},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"Nothing."`), user("sure?")), reply: chatReply(`"reasoning":"Hm.","content":"Sure."`)},
+			{path: msgPath, ask: anthropic(userGo, asst(`"content":[`+search+`]`), user("sure?"), asst(`"content":[{"type":"text","text":"Sure."}]`), user("so?")), reply: message(`{"type":"text","text":"So."}`)},
+		}, "user Both orders.\nassistant [s1 web_search {\"query\":\"x\"}]\ntool(s1) []\nassistant Nothing.\nuser sure?\nassistant ~Hm.~ Sure.\nuser so?\nassistant So.\n"},
+		{"a hand-over, with the calls as texts", []step{
+			{path: gemPath, ask: geminiAsk, reply: candidate(`{"functionCall":{"name":"transfer","args":{"to":"sub"}}}`)},
+			{path: gemPath, ask: `{"contents":[` + geminiGo + `,{"role":"user","parts":[{"text":"For context:"},{"text":"[main] called transfer"}]}]}`, reply: candidate(`{"functionCall":{"name":"f","args":{}}}`), calls: []string{`adk-1 f {}`}},
+			{path: gemPath, ask: `{"contents":[` + geminiGo + `,{"role":"user","parts":[{"text":"For context:"},{"text":"[main] called transfer"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"one"}}}]}]}`,
+				reply: candidate(`{"text":"Ready."}`)},
+		}, "user Both orders.\nassistant [call_1 transfer {\"to\":\"sub\"}]\nuser For context:[main] called transfer\nassistant [call_2 f {}]\ntool(call_2) one\nassistant Ready.\n"},
 		{"ids of the agent's", []step{
 			{path: gemPath, ask: geminiAsk, reply: candidate(`{"text":"Plan.","thought":true},{"functionCall":{"name":"f","args":{"n":1}}}`), calls: []string{`1 f {"n":1}`}},
 			{path: gemPath, ask: `{"contents":[` + geminiGo + `,{"role":"model","parts":[{"functionCall":{"id":"1","name":"f","args":{"n":1}}}]},{"role":"user","parts":[{"functionResponse":{"id":"1","name":"f","response":{"output":"one"}}}]}]}`,
@@ -269,5 +280,12 @@ func TestMissingAnswers(t *testing.T) {
 		if len(got.problems) != 1 || !strings.HasSuffix(got.problems[0].Message, tt.want) {
 			t.Errorf("%s: %v", name, got.problems)
 		}
+	}
+	got := dispatchTo(t, `{"user_instruction":"Both orders."}`, func(ctx context.Context, _ *dispatch.Run, model *llm.Transport) error {
+		_, err := do(ctx, model, chatPath, chatAsk(userGo)) // whose response nobody reads
+		return err
+	})
+	if len(got.problems) != 1 || !strings.HasSuffix(got.problems[0].Message, "it has not ended") {
+		t.Errorf("at the end of the run: %v", got.problems)
 	}
 }

@@ -175,11 +175,23 @@ func (a *responsesAnswer) read(doc json.RawMessage) {
 
 // event reads an event about an item.
 func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
-	item, delta := member(doc, "item"), textOf(doc, "delta")
+	var item, delta, index, id json.RawMessage
+	for name, value := range rawjson.Members(doc) {
+		switch name {
+		case "item":
+			item = value
+		case "delta":
+			delta = value
+		case "output_index":
+			index = value
+		case "item_id":
+			id = value
+		}
+	}
 	var to func(p *responsesPiece) *strings.Builder
 	switch kind {
 	case "output_item.added", "output_item.done":
-		if item == nil {
+		if !isSet(item) {
 			return
 		}
 	case "output_text.delta":
@@ -194,11 +206,11 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 		return
 	}
 	a.known = true
-	p := a.piece(cmp.Or(textOf(doc, "output_index"), textOf(doc, "item_id"), textOf(item, "id")))
+	p := a.piece(cmp.Or(plain(index), plain(id), textOf(item, "id")))
 	switch {
 	case p == nil || p.done:
 	case to != nil:
-		a.add(to(p), delta)
+		a.add(to(p), plain(delta))
 	default:
 		if p.item = a.keep(item); kind == "output_item.done" {
 			a.kept -= p.text.Len() + p.refusal.Len() + p.arguments.Len() + p.thinking.Len()

@@ -91,8 +91,11 @@ func (s *runState) problems() (all []dispatch.Problem) {
 			all = append(all, problemOf(codeLeftOut, problemLeftOut, l.who))
 		}
 		for _, th := range l.threads {
-			if fault := th.last.fault; fault != "" {
-				all = append(all, faultOf(th.last))
+			switch r := th.last; {
+			case r.fault != "":
+				all = append(all, faultOf(r))
+			case r.answered == 0:
+				all = append(all, problemOf(codeUnclear, "a response of the model is not in the transcript: it has not ended"))
 			}
 		}
 	}
