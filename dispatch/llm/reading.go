@@ -103,9 +103,15 @@ func (rd *reading) better(than *reading) bool {
 	return rd.front || !than.front
 }
 
-// branches reports whether the request passes over what requests have added at the end.
-func (rd *reading) branches() bool {
-	return slices.ContainsFunc(rd.lines[rd.last+1:], func(l *line) bool { return l.reply == nil })
+// branches reports whether the request passes over what requests have added at the end, or over an answer
+// to another system prompt.
+func (rd *reading) branches(th *thread, r *request) bool {
+	rest := rd.lines[rd.last+1:]
+	if slices.ContainsFunc(rest, func(l *line) bool { return l.reply == nil }) {
+		return true
+	}
+	answered := slices.ContainsFunc(rest, func(l *line) bool { return l.reply.answered > 0 })
+	return answered && rd.adds() && r.previous == "" && !sameTexts(th.system, r.system)
 }
 
 // adds reports whether the request adds a message.

@@ -238,6 +238,39 @@ func TestSeveralConversations(t *testing.T) {
 	}
 }
 
+// Agents that begin with the same message and have system prompts of their own are told apart, and so is a
+// question aside.
+func TestConversationsWithOneBeginning(t *testing.T) {
+	system := func(text string) string { return fmt.Sprintf(`{"role":"system","content":%q}`, text) }
+	says := func(text string) string { return chatReply(fmt.Sprintf(`"content":%q`, text)) }
+	for _, tt := range []struct {
+		name     string
+		steps    []step
+		want     string
+		problems string
+	}{
+		{"a debate", []step{
+			{path: chatPath, ask: chatAsk(system("Pro"), userGo), reply: says("yes")},
+			{path: chatPath, ask: chatAsk(system("Con"), userGo, user("yes")), reply: says("no")},
+			{path: chatPath, ask: chatAsk(system("Pro"), userGo, asst(`"content":"yes"`), user("no")), reply: says("still yes")},
+			{path: chatPath, ask: chatAsk(system("Con"), userGo, user("yes"), asst(`"content":"no"`), user("still yes")), reply: says("still no")},
+		}, "system Pro\nuser Both orders.\nassistant yes\nuser no\nassistant still yes\nsystem Con\nuser Both orders.\nuser yes\nassistant no\nuser still yes\nassistant still no\n", ""},
+		{"a title", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: says("yes")},
+			{path: chatPath, ask: chatAsk(system("T"), userGo, user("A title?")), reply: says("Orders")},
+			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(`"content":"yes"`), user("more")), reply: says("End.")},
+		}, "system S\nuser Both orders.\nassistant yes\nuser more\nassistant End.\n", "request_left_out"},
+		{"another agent takes over", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: says("yes")},
+			{path: chatPath, ask: chatAsk(system("T"), userGo, user("[S] said yes")), reply: says("no")},
+		}, "system T\nuser Both orders.\nassistant yes\nuser [S] said yes\nassistant no\n", ""},
+	} {
+		if got := play(t, tt.steps); said(got.messages) != tt.want || got.codes() != tt.problems {
+			t.Errorf("%s: %v, got\n%swant\n%s", tt.name, got.problems, said(got.messages), tt.want)
+		}
+	}
+}
+
 // A call belongs to the conversation whose answer asks for it, whichever begins first.
 func TestCallsOfSeveralConversations(t *testing.T) {
 	got := play(t, []step{

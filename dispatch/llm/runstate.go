@@ -218,7 +218,7 @@ func (s *runState) thread(ctx context.Context, l *label, r *request) (*thread, *
 	if (r.previous != "" || r.stored != "") && (best == nil || best.fits == 0) && !s.began(l, r) {
 		s.note(problemStored, l.who)
 	}
-	if best != nil && !best.branches() {
+	if best != nil && !best.branches(of, r) {
 		for _, other := range l.threads {
 			if other.parent == of { // it did not take the place of the thread, which goes on
 				other.parent = nil
