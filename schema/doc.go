@@ -28,7 +28,7 @@
 // the list unchecked: for example a malformed ledger_adapter, which the platform ignores, and an
 // unknown ledger_write_policy.
 //
-// A member that is null or "" counts as absent. A UUID may be written without hyphens.
+// A member that is null, or "" where a text is expected, counts as absent. A UUID may be written without hyphens.
 //
 // A [sandbox] tool may have a passthrough_binding, a ledger_write_policy or a ledger_adapter. They
 // are valid, and Lint reports them. The same holds for an adapter that the policy does not use.

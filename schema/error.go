@@ -69,6 +69,7 @@ type Error struct {
 //	documents       the schema keyword that failed, such as type or required; mismatch if there is
 //	                none; or not_json, limit or unknown_tool
 //	Lint            no_description description_long name_long name_case no_type root_keyword
+//	                keyword_misspelt keyword_unused contradiction
 //	                default_invalid empty_object type_list required_unknown property_undescribed output_deep
 //	                output_no_failure binding_unused policy_unused adapter_unused secret
 //	                field_undeclared path_undeclared placeholder_unknown schema_old_form

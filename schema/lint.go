@@ -58,6 +58,7 @@ type linter struct {
 	problems
 	tool    *Tool
 	checker *checker
+	members int // of schemas that were looked at
 }
 
 // notes adds what a schema writes otherwise than draft 2020-12 does.
@@ -112,6 +113,7 @@ func (l *linter) input() {
 // schema adds the warnings about a schema and those in it.
 func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 	list := membersOf(raw)
+	l.keywords(at, list)
 	properties := membersOf(member(list, "properties"))
 	if rawjson.Kind(member(list, "type")) == '[' && arguments {
 		l.add("type_list", at+"/type", `is a list of types, which some providers reject; use "anyOf"`)

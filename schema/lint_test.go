@@ -40,6 +40,23 @@ func TestLint(t *testing.T) {
 		{"required in a nested object", input(`{"type":"object","properties":{"a":{"type":"array","description":"d","items":{"type":"object","required":["x"]}}}}`),
 			"required_unknown /0/input_schema/properties/a/items/required/0"},
 		{"required in an alternative", input(`{"type":"object","properties":{"a":{"description":"d"},"b":{"description":"d","anyOf":[{"required":["x"]}]}}}`), ``},
+		{"misspelt keywords", input(`{"type":"object","requried":["a"],"properties":{"a":{"type":"string","description":"d","minlength":1,"max_length":2,
+			"enums":["x"],"patern":"x"},"format":{"description":"d","example":1,"x-minLength":1,"nullables":1,"order":1}}}`),
+			"keyword_misspelt /0/input_schema/requried\nkeyword_misspelt /0/input_schema/properties/a/minlength\n" +
+				"keyword_misspelt /0/input_schema/properties/a/max_length\nkeyword_misspelt /0/input_schema/properties/a/enums\n" +
+				"keyword_misspelt /0/input_schema/properties/a/patern"},
+		{"contradictions", input(`{"type":"object","minProperties":2,"maxProperties":1,"properties":{"a":{"description":"d","type":"integer","minimum":2,"maximum":1.5},
+			"b":{"description":"d","minLength":3,"maxLength":3,"type":"string","enum":["x",1,null]},"c":{"description":"d","exclusiveMinimum":1,"maximum":1.0},
+			"d":{"description":"d","type":["integer","null"],"enum":[1,2.0,2.5,null],"const":"x"},"e":{"description":"d","minItems":1e2,"maxItems":99}}}`),
+			"contradiction /0/input_schema/minProperties\ncontradiction /0/input_schema/properties/a/minimum\n" +
+				"contradiction /0/input_schema/properties/b/enum/1\ncontradiction /0/input_schema/properties/b/enum/2\n" +
+				"contradiction /0/input_schema/properties/c/exclusiveMinimum\ncontradiction /0/input_schema/properties/d/enum/2\n" +
+				"contradiction /0/input_schema/properties/d/const\ntype_list /0/input_schema/properties/d/type\n" +
+				"contradiction /0/input_schema/properties/e/minItems"},
+		{"keywords of another type", input(`{"type":"object","minLength":1,"properties":{"a":{"description":"d","type":"array","minLength":1,"items":{"type":"string"}},
+			"b":{"description":"d","type":"integer","maximum":1,"pattern":"x"},"c":{"description":"d","pattern":"x","minimum":1}}}`),
+			"keyword_unused /0/input_schema/minLength\nkeyword_unused /0/input_schema/properties/a/minLength\n" +
+				"keyword_unused /0/input_schema/properties/b/pattern"},
 		{"undescribed property", input(`{"type":"object","properties":{"a/b":{"type":"string"}}}`),
 			"property_undescribed /0/input_schema/properties/a~1b"},
 		{"output", output(`{"type":"object","properties":{"ok":{"type":"boolean"}}}`), ``},

@@ -1,6 +1,11 @@
 package jsonschema
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/text"
+)
 
 // shape is what the value of a keyword is.
 type shape int
@@ -73,6 +78,18 @@ func keywordsOf(rows []struct {
 		}
 	}
 	return all
+}
+
+// others are members of schemas that other specifications define.
+var others = strings.Fields("example nullable discriminator xml externalDocs strict order enumNames enumDescriptions " +
+	"errorMessage markdownDescription propertyOrder optional")
+
+// Misspelt returns the keyword that a member of a schema is probably meant to be, or "".
+func Misspelt(name string) string {
+	if _, known := keywords[name]; known || slices.Contains(others, name) || strings.HasPrefix(name, "x-") {
+		return ""
+	}
+	return text.Nearest(name, sortedKeys(keywords))
 }
 
 // limits reports whether a keyword limits what is valid.
