@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -49,8 +50,8 @@ const (
 // ctx. The member [MetaCallID] is the id that the model gave the call. A label or an id that is not a string, and a label that cannot be sent, are
 // errors of the request.
 //
-// The error is a [*schema.Error] with all problems: what [schema.Validate] rejects, and schemas
-// that MCP does not allow.
+// The error is a [*schema.Error] with all problems: what [schema.Validate] rejects, schemas
+// that MCP does not allow, and schemas that are written in an older draft, which clients reject.
 func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (*mcp.Server, error) {
 	if _, err := schema.Validate(ctx, tools, nil); err != nil {
 		return nil, err
@@ -84,6 +85,12 @@ func (b *bridge) add(i int, tool schema.Tool) (problems []schema.Problem) {
 		wrong("no_type", "input_schema", `must have "type": "object" at its root, which MCP requires; add it`)
 	}
 	listed := &mcp.Tool{Name: tool.Name, Description: tool.Description, InputSchema: toolresult.Parameters(tool.InputSchema)}
+	_, err := schema.Compile(inNewestDraft(toolresult.Parameters(tool.InputSchema)), nil)
+	if rejected, ok := errors.AsType[*schema.Error](err); ok && rejected.Code == schema.CodeInvalid {
+		for _, p := range rejected.Problems {
+			wrong(p.Code, "input_schema"+p.Pointer, p.Message+"; clients of MCP reject schemas that are not of draft 2020-12")
+		}
+	}
 	for _, member := range tool.Extra {
 		var err error
 		switch member.Name {
@@ -106,6 +113,18 @@ func (b *bridge) add(i int, tool schema.Tool) (problems []schema.Problem) {
 	}()
 	b.server.AddTool(listed, b.call)
 	return nil
+}
+
+// inNewestDraft returns a schema with the draft that clients read it in, whatever it names.
+func inNewestDraft(input json.RawMessage) json.RawMessage {
+	w := new(rawjson.Object)
+	w.PutText("$schema", "https://json-schema.org/draft/2020-12/schema")
+	for name, value := range rawjson.Members(input) {
+		if name != "$schema" {
+			w.Put(name, value)
+		}
+	}
+	return w.Bytes()
 }
 
 // bridge is the run behind a server.

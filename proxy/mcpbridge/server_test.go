@@ -377,6 +377,12 @@ func TestNewServerErrors(t *testing.T) {
 		{"members of MCP", []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"object"}`), Extra: []ledger.Member{
 			{Name: "title", Value: json.RawMessage(`7`)}, {Name: "annotations", Value: json.RawMessage(`[]`)}}}},
 			[]string{`"a"`, "/title is not what MCP declares", "/annotations is not"}},
+		{"forms of older drafts", []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"object","properties":{"x":{"minimum":1,"exclusiveMinimum":true}}}`)},
+			{Name: "b", InputSchema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"x":{"items":[{}]}}}`)},
+			{Name: "c", InputSchema: json.RawMessage(`{"type":"object","required":null}`)},
+			{Name: "fine", InputSchema: json.RawMessage(`{"type":"object","definitions":{},"properties":null}`)}},
+			[]string{`"a": /0/input_schema/properties/x/exclusiveMinimum`, `"b": /1/input_schema/properties/x/items`, `"c": /2/input_schema/required`,
+				"3 problems", "draft 2020-12"}},
 		{"a header of MCP", []schema.Tool{{Name: "a", InputSchema: json.RawMessage(
 			`{"type":"object","properties":{"x":{"type":"string","x-mcp-header":"bad name"}}}`)}}, []string{`"a"`, "SDK"}},
 	} {
