@@ -112,10 +112,12 @@ func (h *Handler) admit(r *http.Request) (agentID string, err error) {
 		return "", nil
 	}
 	values := r.Header["X-Agent-Identity"]
-	if len(values) != 1 || !text.ValidUUID(values[0]) {
-		return "", errorf(codeIdentity, "the header X-Agent-Identity must hold the agent's UUID, once")
+	if len(values) == 1 {
+		if _, ok := text.CanonicalUUID(values[0]); ok { // with or without hyphens, as in a binding
+			return values[0], nil
+		}
 	}
-	return values[0], nil
+	return "", errorf(codeIdentity, "the header X-Agent-Identity must hold the agent's UUID, once")
 }
 
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {

@@ -128,6 +128,7 @@ func TestReceiver(t *testing.T) {
 		{"header in other letter case", request(goodBody, header("X-Agent-Secret"), header("x-aGENT-sEcret", toolSecret)),
 			200, `~slots`},
 		{"identity missing", request(goodBody, header("X-Agent-Identity")), 400, `~"invalid_identity"`},
+		{"identity without hyphens", request(goodBody, header("X-Agent-Identity", strings.ReplaceAll(agentUUID, "-", ""))), 200, `~slots`},
 		{"identity not a UUID", request(goodBody, header("X-Agent-Identity", "agent-7")), 400, `~"invalid_identity"`},
 		{"identity twice", request(goodBody, header("X-Agent-Identity", agentUUID, agentUUID)), 400, `~"invalid_identity"`},
 		{"no secret and no identity", request(goodBody, header("X-Agent-Secret"), header("X-Agent-Identity")), 401, ``},

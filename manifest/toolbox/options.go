@@ -122,13 +122,13 @@ func (o *Options) withDefaults() (c Options, problems problem.List[Problem]) {
 
 // Agent identifies the agent that a tool runs for.
 type Agent struct {
-	ID      string          // a UUID; external tools need it
+	ID      string          // a UUID, also without hyphens; external tools need it
 	Context json.RawMessage // a JSON object for the tools, also sent to webhooks; nil if there is none
 }
 
 // problem says why the agent is not valid, or returns "".
 func (a Agent) problem() string {
-	if a.ID != "" && !text.ValidUUID(a.ID) {
+	if _, ok := text.CanonicalUUID(a.ID); a.ID != "" && !ok {
 		return "has an ID that is not a UUID"
 	}
 	if a.Context != nil && rawjson.CheckArguments(a.Context, rawjson.Limits{}) != nil {
