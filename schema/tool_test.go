@@ -175,7 +175,7 @@ func TestValidate(t *testing.T) {
 
 		{"mode sandbox", tool(`,"default_execution_mode":"sandbox"`), ``},
 		{"mode null", tool(`,"default_execution_mode":null`), ``},
-		{"mode empty", tool(`,"default_execution_mode":""`), ``},
+		{"mode empty", tool(`,"default_execution_mode":""`), "? mode_invalid /0/default_execution_mode"},
 		{"mode of a later release", tool(`,"default_execution_mode":"executed"`), "? later_release /0/default_execution_mode"},
 		{"mode in capitals", tool(`,"default_execution_mode":"Sandbox"`), "mode_invalid /0/default_execution_mode"},
 		{"mode unknown", tool(`,"default_execution_mode":"simulated"`), "mode_invalid /0/default_execution_mode"},
@@ -219,7 +219,7 @@ func TestValidate(t *testing.T) {
 		{"policy record_only", tool(`,"ledger_write_policy":"record_only"`), ``},
 		{"policy on a sandbox tool", tool(`,"ledger_write_policy":"none"`), ``},
 		{"policy unknown", tool(`,"ledger_write_policy":"adapt"`), "? policy_invalid /0/ledger_write_policy"},
-		{"policy empty", tool(`,"ledger_write_policy":""`), ``},
+		{"policy empty", tool(`,"ledger_write_policy":""`), "? policy_invalid /0/ledger_write_policy"},
 		{"policy adapter without adapter", tool(`,"ledger_write_policy":"adapter"`), "adapter_missing /0/ledger_adapter"},
 		{"adapter without policy", tool(`,"ledger_adapter":{"entity_type":"order","id_from":"$.id"}`), ``},
 		{"adapter without policy for an undeclared entity", tool(`,"ledger_adapter":{"entity_type":"refund","id_from":"$.id"}`),

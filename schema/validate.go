@@ -125,6 +125,14 @@ func (c *checker) tool(ps *problems, t *Tool) {
 		ps.add("mode_invalid", "/default_execution_mode", "must be sandbox or passthrough, not %q",
 			text.Cut(string(mode), 40))
 	}
+	for _, m := range []struct {
+		name, code string
+		set        bool
+	}{{"default_execution_mode", "mode_invalid", t.DefaultExecutionMode != ""}, {"ledger_write_policy", "policy_invalid", t.LedgerWritePolicy != ""}} {
+		if !m.set && t.kept.Blank(m.name) {
+			ps.note(m.code, "/"+m.name, `is "", which counts as absent here; the platform may reject it, so leave it out`)
+		}
+	}
 	c.binding(ps, t.PassthroughBinding, t.Mode() == Passthrough)
 	switch policy := t.WritePolicy(); policy {
 	case PolicyAdapter, PolicyRecordOnly, PolicyNone:

@@ -106,6 +106,12 @@ func (k *Kept) Wrong(name string) bool {
 	return m != nil && len(m.problems) > 0
 }
 
+// Blank reports whether a member that is not set was read as "".
+func (k *Kept) Blank(name string) bool {
+	m := k.find(name)
+	return m != nil && string(m.value) == `""`
+}
+
 func (k *Kept) find(name string) *keptMember {
 	i := slices.IndexFunc(k.members, func(m keptMember) bool { return m.name == name })
 	if i < 0 {
