@@ -244,7 +244,7 @@ func (r *record) check() error {
 		}
 	}
 	switch {
-	case slices.ContainsFunc(r.Usage, func(u usage) bool { return u.Input < 0 || u.Output < 0 }), r.Retries < 0, r.Turns < 0:
+	case slices.ContainsFunc(r.Usage, func(u usage) bool { return u.Input < 0 || u.Output < 0 }), r.Retries < 0, r.Turns < 0, r.Row < 0, r.Line < 0:
 		return errors.New("it has a negative number")
 	case r.ID == "" || r.Trial < 1:
 		return errors.New("it names no trial")
