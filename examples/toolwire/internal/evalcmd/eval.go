@@ -62,7 +62,7 @@
 //	1  a trial did not pass, also because its user failed, and there is no gate; or a signal ended the run
 //	2  a mistake on the command line or in a file; shards that are missing or not complete
 //	3  the gate failed: the agent is worse than the baseline by more than -margin
-//	4  the gate is undecided: run more cases or more trials
+//	4  the gate is undecided, and the summary says why: run more cases, more trials, or the faults again
 package evalcmd
 
 import (
