@@ -225,7 +225,7 @@ func TestGroups(t *testing.T) {
 	c := compare(t, many, many)
 	if c.Rates[0].Difference.Cases != 25 || c.Rates[0].Difference.Groups != 5 || c.Bound("", 1).Verdict != eval.Undecided ||
 		!strings.Contains(c.Rates[0].String(), "in 25 cases of 5 groups, ") || !strings.HasSuffix(c.Rates[0].String(), "a gate needs at least 6 groups") {
-		t.Errorf("%s: %s", c.Bound("", 1).Verdict, &c.Rates[0])
+		t.Errorf("%s: %s", c.Bound("", 1).Verdict, c.Rates[0])
 	}
 	_, err := readDataset(t, "user,id,group\na,"+strings.Repeat("x", 201)+","+strings.Repeat("y", 201)+"\n").Cases(dispatchtest.Task{}, nil)
 	bad, _ := errors.AsType[*eval.Error](err)

@@ -443,7 +443,7 @@ func (c *Comparisons) changes() string {
 }
 
 // String returns the comparison of two rates as one line.
-func (c *Comparison) String() string {
+func (c Comparison) String() string {
 	d := c.Difference
 	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these%s", d.changed(), d.about(), c.P, d.interval(signed)) + c.size()
 }

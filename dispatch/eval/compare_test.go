@@ -81,7 +81,7 @@ func TestCompare(t *testing.T) {
 		before := slices.Concat(same, same, same)
 		c := compare(t, scripted(before...), scripted(tt.candidate...))
 		if c.Verdict != tt.want || c.Bound("", tt.pass).Verdict != eval.Passed || tt.fail > 0 && c.Bound("", tt.fail).Verdict != eval.Failed {
-			t.Errorf("%s: %s, %s", tt.name, c.Verdict, &c.Rates[0])
+			t.Errorf("%s: %s, %s", tt.name, c.Verdict, c.Rates[0])
 		}
 		for i := 1; i < len(c.Cases); i++ {
 			if c.Cases[i-1].Difference.Value > c.Cases[i].Difference.Value {
@@ -90,7 +90,7 @@ func TestCompare(t *testing.T) {
 		}
 		back := compare(t, scripted(tt.candidate...), scripted(before...))
 		if math.Abs(back.Rates[0].Difference.Value+c.Rates[0].Difference.Value) > 1e-12 || math.Abs(back.Rates[0].P-c.Rates[0].P) > 1e-12 || math.Abs(back.Rates[0].Difference.Low+c.Rates[0].Difference.High) > 1e-12 {
-			t.Errorf("%s: %s one way, %s the other", tt.name, &c.Rates[0], &back.Rates[0])
+			t.Errorf("%s: %s one way, %s the other", tt.name, c.Rates[0], back.Rates[0])
 		}
 	}
 	c := compare(t, scripted(same...), scripted(worse...))
@@ -117,7 +117,7 @@ func TestCompareOneTrial(t *testing.T) {
 		c := compare(t, tt.baseline, tt.candidate)
 		p := map[bool]float64{true: 1.0 / 128, false: 1}[tt.value != 0]
 		if math.Abs(c.Rates[0].P-p) > 1e-9 || c.Verdict != tt.want || c.Rates[0].Difference.Value != tt.value || c.Rates[0].Difference.Cases != 20 {
-			t.Errorf("%s, %s, want %s", c.Verdict, &c.Rates[0], tt.want)
+			t.Errorf("%s, %s, want %s", c.Verdict, c.Rates[0], tt.want)
 		}
 	}
 }
@@ -129,11 +129,11 @@ func TestChangeInTheseCases(t *testing.T) {
 	broken := scripted(slices.Concat(repeated(5, "xxxxxxxx"), repeated(25, "........"))...)
 	c := compare(t, good, broken)
 	if c.Verdict != eval.Regressed || c.Rates[0].P > 1e-9 || c.Bound("", 0.1).Verdict != eval.Undecided || c.Bound("", 0.4).Verdict != eval.Passed {
-		t.Errorf("%s: %s, %s, %s", c.Verdict, &c.Rates[0], c.Bound("", 0.1).Verdict, c.Bound("", 0.4).Verdict)
+		t.Errorf("%s: %s, %s, %s", c.Verdict, c.Rates[0], c.Bound("", 0.1).Verdict, c.Bound("", 0.4).Verdict)
 	}
 	one := compare(t, scripted("........"), scripted("xxxxxxxx")) // no sample of anything, but it has changed
 	if one.Verdict != eval.Regressed || one.Bound("", 1).Verdict != eval.Undecided {
-		t.Errorf("%s: %s, %s", one.Verdict, &one.Rates[0], one.Bound("", 1).Verdict)
+		t.Errorf("%s: %s, %s", one.Verdict, one.Rates[0], one.Bound("", 1).Verdict)
 	}
 }
 
@@ -143,18 +143,18 @@ func TestOutageIsNoVerdict(t *testing.T) {
 	good, outage := repeated(30, "....."), slices.Concat(repeated(10, "!!!!."), repeated(20, "....."))
 	c := compare(t, scripted(good...), scripted(outage...))
 	if c.Verdict != eval.CannotTell || c.Rates[0].P > 1e-6 || without(c).P != 1 || c.Bound("", 0.05).Verdict != eval.Undecided {
-		t.Errorf("%s: %s, %s, %s", c.Verdict, &c.Rates[0], without(c), c.Bound("", 0.05).Verdict)
+		t.Errorf("%s: %s, %s, %s", c.Verdict, c.Rates[0], without(c), c.Bound("", 0.05).Verdict)
 	}
 	worse := compare(t, scripted(good...), scripted(slices.Concat(repeated(10, "!!xxx"), repeated(20, "....."))...))
 	if worse.Verdict != eval.Regressed {
-		t.Errorf("%s: %s, %s", worse.Verdict, &worse.Rates[0], without(worse))
+		t.Errorf("%s: %s, %s", worse.Verdict, worse.Rates[0], without(worse))
 	}
 	// Where trials are missing, the mean over cases and the sum over trials may differ in direction.
 	a := scripted(slices.Concat(repeated(2, ".........."), repeated(3, "x"))...)
 	b := scripted(slices.Concat(repeated(2, ".....xxxxx"), repeated(3, "."))...)
 	for _, mixed := range []*eval.Comparisons{compare(t, a, b), compare(t, b, a)} {
 		if mixed.Verdict != eval.CannotTell || mixed.Rates[0].P >= 0.05 || math.Abs(mixed.Rates[0].Difference.Value) < 0.1 {
-			t.Errorf("%s: %s", mixed.Verdict, &mixed.Rates[0])
+			t.Errorf("%s: %s", mixed.Verdict, mixed.Rates[0])
 		}
 	}
 }
@@ -185,12 +185,12 @@ func TestGateOfFourCombinations(t *testing.T) {
 			continue
 		}
 		if got := c.Bound("", 0.05); got.Verdict != tt.want || !strings.HasPrefix(got.Reason, tt.reason) {
-			t.Errorf("%s, then %s: %+v, want %s: %s; %s, %s", tt.baseline, tt.candidate, got, tt.want, tt.reason, &c.Rates[0], without(c))
+			t.Errorf("%s, then %s: %+v, want %s: %s; %s, %s", tt.baseline, tt.candidate, got, tt.want, tt.reason, c.Rates[0], without(c))
 		}
 	}
 	few := scripted(slices.Concat(repeated(10, "!!!!."), repeated(140, "....."))...)
 	if c := compare(t, scripted(repeated(150, ".....")...), few); c.Bound("", 0.06).Verdict != eval.Undecided || without(c).Difference.Low <= -0.06 {
-		t.Errorf("a few faults, which may be the candidate's: %s, %s, %s", c.Bound("", 0.06).Verdict, &c.Rates[0], without(c))
+		t.Errorf("a few faults, which may be the candidate's: %s, %s, %s", c.Bound("", 0.06).Verdict, c.Rates[0], without(c))
 	}
 	c := compare(t, scripted(repeated(40, ".....")...), scripted(repeated(40, ".....")...))
 	if low := -c.Rates[0].Difference.Low; c.Bound("", low).Verdict != eval.Undecided || c.Bound("", low+1e-9).Verdict != eval.Passed {
@@ -246,10 +246,10 @@ func TestGateWhereFewCasesDiffer(t *testing.T) {
 		}
 	}
 	if c := compare(t, scripted(repeated(41, ".")...), scripted(repeated(41, ".")...)); c.Bound("", margin).Verdict != eval.Undecided {
-		t.Errorf("41 cases and no difference: %s, %s", c.Bound("", margin).Verdict, &c.Rates[0])
+		t.Errorf("41 cases and no difference: %s, %s", c.Bound("", margin).Verdict, c.Rates[0])
 	}
 	if c := compare(t, scripted(repeated(80, ".")...), scripted(repeated(80, ".")...)); c.Bound("", margin).Verdict != eval.Passed {
-		t.Errorf("80 cases and no difference: %s, %s", c.Bound("", margin).Verdict, &c.Rates[0])
+		t.Errorf("80 cases and no difference: %s, %s", c.Bound("", margin).Verdict, c.Rates[0])
 	}
 }
 
@@ -426,14 +426,14 @@ func TestCompareFaults(t *testing.T) {
 	faulty := strings.Fields("!!!!! ..!!! !!!!! ..... ..!!! .!!!! !!!!! ...!!")
 	c := compare(t, scripted(good...), scripted(faulty...))
 	if without(c) == nil || without(c).Difference.Value != 0 || without(c).Difference.Cases != 5 || c.Rates[0].Difference.Value > -0.5 || c.Verdict != eval.CannotTell {
-		t.Errorf("%+v, %+v", &c.Rates[0], without(c))
+		t.Errorf("%+v, %+v", c.Rates[0], without(c))
 	}
 	if got := c.Bound("", 0.1).Verdict; got != eval.Undecided {
 		t.Errorf("candidate with faults: %s", got)
 	}
 	c = compare(t, scripted(faulty...), scripted(good...)) // faults of the baseline do not excuse the candidate
 	if c.Verdict != eval.CannotTell || c.Bound("", 0.1).Verdict != eval.Undecided {
-		t.Errorf("baseline with faults: %s, %s, %s", &c.Rates[0], without(c), c.Bound("", 0.1).Verdict)
+		t.Errorf("baseline with faults: %s, %s, %s", c.Rates[0], without(c), c.Bound("", 0.1).Verdict)
 	}
 	c = compare(t, scripted("!!"), scripted(".."))
 	if without(c) != nil || c.Bound("", 1).Verdict != eval.Undecided {
@@ -480,7 +480,7 @@ func TestGateNeedsTrials(t *testing.T) {
 		"five cases left":    compare(t, scripted(slices.Concat(down[5:], up[:5])...), scripted(slices.Concat(down[5:], up[:5])...)),
 	} {
 		if c.Bound("", 0.9).Verdict == eval.Passed {
-			t.Errorf("%s: %+v, %+v", name, &c.Rates[0], without(c))
+			t.Errorf("%s: %+v, %+v", name, c.Rates[0], without(c))
 		}
 	}
 	for n, want := range map[int]eval.Verdict{5: eval.Undecided, 6: eval.Passed} {

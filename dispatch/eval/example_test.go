@@ -148,7 +148,7 @@ func ExampleCompare() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(comparison.Verdict, &comparison.Rates[0])
+	fmt.Println(comparison.Verdict, comparison.Rates[0])
 	fmt.Println(comparison.Bound("", 0.05).Verdict)
 	// Output:
 	// 100 % [34.2, 100]

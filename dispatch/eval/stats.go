@@ -119,8 +119,8 @@ func (e *Experiment) Stats() Stats {
 }
 
 // Figures returns the figures of the experiment: the rate, several trials of a case, and the cases that always
-// passed, with faults counted as failures; the same with faults dropped, if there are any; the scores; and then
-// the rate and the scores of each part by the columns of SliceBy. An experiment with FirstFailure has the cases
+// passed, with faults counted as failures; the rate and several trials with faults dropped, if there are any; the
+// scores; and then the rate and the scores of each part by the columns of SliceBy. An experiment with FirstFailure has the cases
 // that always passed, and no others.
 //
 // Intervals of shares depend on how much the cases differ (Miller, arXiv 2411.00640); of several trials they are
