@@ -456,7 +456,11 @@ func (c *Comparison) size() string {
 // size says what a comparison of this size can find.
 func size(detectable float64, units int, noun string) (line string) {
 	if detectable < 1 {
-		line = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points in these cases", 100*detectable)
+		points := fmt.Sprintf("%.0f", 100*detectable)
+		if detectable < 0.01 {
+			points = digits(100 * detectable)
+		}
+		line = fmt.Sprintf("; a comparison of this size finds a difference of about %s points in these cases", points)
 	}
 	if units < gateCases {
 		line += fmt.Sprintf("; a gate needs at least %s", text.Plural(gateCases, noun))
