@@ -238,9 +238,10 @@ func endedEarly(reason string) bool {
 
 // earlyWords are parts of the reasons for an answer that is not whole.
 var earlyWords = []string{
-	"length", "maxtoken", "maxoutput", "limit", "exceed", "truncat", "incomplete", "insufficient", "pause",
-	"filter", "safety", "recitation", "language", "blocklist", "blocked", "prohibited", "spii", "toxic", "guardrail", "moderation",
-	"refus", "cancel", "abort", "interrupt", "timeout", "timedout", "error", "fail", "malformed", "unexpected", "toomany", "missing", "noimage",
+	"length", "max", "limit", "exceed", "overflow", "exhaust", "truncat", "incomplete", "insufficient", "pause",
+	"filter", "safety", "unsafe", "sensitive", "harm", "recitation", "language", "block", "prohibited", "spii", "toxic", "guardrail", "moderation",
+	"policy", "violat", "refus", "cancel", "abort", "interrupt", "timeout", "timedout", "disconnect", "error", "fail", "malformed",
+	"unexpectedtool", "toomany", "missingthought", "noimage",
 }
 
 // earlyNumbers are the numbers of such reasons in Gemini's API, for clients that ask for numbers.

@@ -304,6 +304,10 @@ func TestMissingAnswers(t *testing.T) {
 		want  string
 	}{
 		"at the end": {[]step{{path: chatPath, ask: chatAsk(userGo), reply: `{"error":{"message":"sk-canary-model"}}`}}, "is not in the transcript: it ended with an error"},
+		"not understood, with the id that the next request names": {[]step{
+			{path: respPath, ask: `{"model":"m","input":"Both orders."}`, reply: "\x1b\x03"},
+			{path: respPath, ask: `{"model":"m","previous_response_id":"r1","input":"more"}`, reply: `{"id":"r2","status":"completed","output":[]}`},
+		}, "was not read: it is neither JSON nor a stream of events"},
 		"not understood": {[]step{
 			{path: chatPath, ask: chatAsk(userGo), reply: "\x1b\x03"},
 			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"Yes."`), user("more")), reply: chatReply(`"content":"End."`)},

@@ -215,6 +215,10 @@ func (s *runState) thread(ctx context.Context, l *label, r *request) (*thread, *
 			break
 		}
 	}
+	if n := len(l.threads); best == nil && r.previous != "" && n > 0 && l.threads[n-1].last.unread { // its id is not known
+		of = l.threads[n-1]
+		best = of.compare(r, len(of.lines))
+	}
 	if (r.previous != "" || r.stored != "") && (best == nil || best.fits == 0) && !s.began(l, r) {
 		s.note(problemStored, l.who)
 	}
