@@ -38,6 +38,8 @@ type facts struct {
 	unread   bool // its content cannot be read
 	kept     int  // how many bytes of the response are kept
 	choice   int  // index of the alternative that was read last
+
+	strange string // the name of a member with text that is not read; "" for none
 }
 
 // fault returns why the answer of a response is not used, or "".

@@ -241,6 +241,9 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 		a.delta(delta)
 		if isSet(message) && !isSet(delta) { // some servers write it beside the delta
 			a.message, a.finished = a.keep(message), true
+			for name, value := range rawjson.Members(message) {
+				a.meet(name, value)
+			}
 		}
 		a.finish(reason)
 	}
@@ -274,7 +277,7 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 				}
 			}
 		default:
-			if isReasoning(name) {
+			if a.meet(name, value); isReasoning(name) {
 				a.reason(name, reasoningText(value))
 			}
 			for i, call := range ranTools(name, value) {
@@ -288,6 +291,19 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 			}
 		}
 	}
+}
+
+// meet takes note of a text in a member that is not read.
+func (a *chatAnswer) meet(name string, value json.RawMessage) {
+	if rawjson.Kind(value) == '"' && isWord(name) && !isReasoning(name) && !slices.Contains(chatTexts, name) && strings.TrimSpace(rawjson.Unquote(value)) != "" {
+		a.strange = name
+	}
+}
+
+// chatTexts are the members of a message with texts that are read, or that say nothing to a reader.
+var chatTexts = []string{
+	"content", "refusal", "role", "name", "id", "type", "object", "model", "tool_call_id", "finish_reason", "stop_reason", "obfuscation", "padding",
+	"reasoning_signature", "thought_signature", "reasoning_opaque", "reasoning_encrypted_content", "reasoning_id", "phase", "channel", "status", "recipient",
 }
 
 // reason adds a piece of reasoning.

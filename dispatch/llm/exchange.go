@@ -212,6 +212,9 @@ func (x *exchange) end(whole bool) {
 	if x.garbled && problem == "" {
 		x.state.note("an event in a response of the model was not read: it is not valid JSON")
 	}
+	if name := x.answer.common().strange; name != "" && problem == "" {
+		x.state.note("the member %s of a response of the model is not read", name)
+	}
 	if x.usage.wrong {
 		x.state.note("the tokens of a response are not all counted: a counter is not a number of tokens")
 	}
