@@ -288,6 +288,9 @@ func (l *label) isParent(th *thread) bool {
 // main returns the thread that is the agent's own. Of those that go on, it is the first that has the prompt
 // of the run, or else the first. If none goes on, it is the first with the prompt and an answer.
 func (l *label) main(run *dispatch.Run) (main *thread) {
+	if len(l.threads) == 1 {
+		return l.threads[0]
+	}
 	best := -1
 	for _, th := range l.threads {
 		if l.isParent(th) {
