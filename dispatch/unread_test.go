@@ -23,11 +23,14 @@ func oneAtATime(t testing.TB) *dispatch.Handler {
 	return newHandler(t, answering(strings.Repeat("x", 1<<20)), func(o *dispatch.Options) { o.MaxRuns = 1 })
 }
 
+// dispatchText is a dispatch as text of HTTP/1.1.
+const dispatchText = "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + agentToken + "\r\nX-Pipelines-Run-Token: " + runToken +
+	"\r\nX-Pipelines-Odyssey-Proxy-Url: https://api.example.com/runs/abc\r\nContent-Length: 2\r\n\r\n{}"
+
 // dispatchHTTP1 sends a dispatch and reads nothing.
 func dispatchHTTP1(t testing.TB, s *hostiletest.Server) *hostiletest.Conn {
 	conn := s.Dial(t)
-	conn.Write(fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Pipelines-Run-Token: %s\r\n"+
-		"X-Pipelines-Odyssey-Proxy-Url: https://api.example.com/runs/abc\r\nContent-Length: 2\r\n\r\n{}", agentToken, runToken))
+	conn.Write(dispatchText)
 	return conn
 }
 
@@ -66,8 +69,11 @@ func TestPeersThatDoNotReadTheirAnswers(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					h := oneAtATime(t)
 					server := hostiletest.NewMemoryServer(t, h)
-					conn := dispatchTo(t, server)
-					synctest.Wait()
+					var conns []*hostiletest.Conn
+					for range 2 {
+						conns = append(conns, dispatchTo(t, server))
+						synctest.Wait()
+					}
 					if w := post(h, "{}", nil); w.Code != 200 { // the place is free
 						t.Errorf("another dispatch: %d %.200s", w.Code, w.Body)
 					}
@@ -78,10 +84,13 @@ func TestPeersThatDoNotReadTheirAnswers(t *testing.T) {
 					if took := time.Since(start); took != min(patience, 10*time.Second) || (err != nil) != (patience < 10*time.Second) {
 						t.Errorf("Drain took %s: %v", took, err)
 					}
-					if err := h.Drain(t.Context()); err != nil { // nothing is written any more
-						t.Error(err)
+					start = time.Now()
+					if err := h.Drain(t.Context()); err != nil || time.Since(start) > 0 { // nothing is written any more
+						t.Errorf("after %s: %v", time.Since(start), err)
 					}
-					conn.Close()
+					for _, conn := range conns {
+						conn.Close()
+					}
 				})
 			})
 		}
@@ -106,6 +115,55 @@ func TestAnswersAreGivenUpOnce(t *testing.T) {
 	}
 }
 
+// A run that ends when a Drain has given up waiting is answered as before.
+func TestAnswersAfterADrainThatEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			time.Sleep(time.Minute)
+			return &dispatch.Response{FinalResponse: strings.Repeat("x", 1<<20)}, nil
+		})
+		server := memhttp.Serve(t, h)
+		dispatchTo := func() net.Conn {
+			conn, err := server.Dial(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(conn, dispatchText)
+			return conn
+		}
+		unread := dispatchTo()
+		time.Sleep(30 * time.Second)
+		late := dispatchTo()
+		time.Sleep(30 * time.Second) // the first is being answered
+		for range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := h.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			cancel()
+		}
+		if response, err := http.ReadResponse(bufio.NewReader(late), nil); err != nil {
+			t.Error(err)
+		} else if n, err := io.Copy(io.Discard, response.Body); err != nil || n < 1<<20 {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		_, _ = unread.Close(), late.Close()
+	})
+}
+
+// A run that failed is answered, too.
+func TestDrainAfterAFailedRun(t *testing.T) {
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("no") })
+	if w := post(h, "{}", nil); w.Code != 500 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Drain(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // Drain waits for an answer that is read, however slowly.
 func TestDrainWaitsForAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -115,8 +173,7 @@ func TestDrainWaitsForAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Pipelines-Run-Token: %s\r\n"+
-			"X-Pipelines-Odyssey-Proxy-Url: https://api.example.com/runs/abc\r\nContent-Length: 2\r\n\r\n{}", agentToken, runToken)
+		_, _ = io.WriteString(conn, dispatchText)
 		drained := make(chan time.Duration, 1)
 		start := time.Now()
 		synctest.Wait()
