@@ -48,3 +48,24 @@ func TestMessagesPrintAsOneReadsThem(t *testing.T) {
 		t.Errorf("a list prints as %s, want %s", got, want)
 	}
 }
+
+// Decoding replaces what a message has, null decodes into an empty one, and any other value is an error.
+func TestMessageUnmarshalJSON(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{`{"role":"user","content":"a"}`, `{"role":"user","content":"a"}`},
+		{`{"role":"user","role":"system","Content":"b"}`, `{"role":"system"}`},
+		{`{"role":"assistant","tool_calls":[{"id":"c","name":"f"},null]}`,
+			`{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":{}},{"id":"","name":"","arguments":{}}]}`},
+		{`{"role":"assistant","tool_calls":[{"id":"a","name":"f"}],"tool_calls":[{"id":"b"}]}`,
+			`{"role":"assistant","tool_calls":[{"id":"b","name":"","arguments":{}}]}`},
+		{"null", `{"role":""}`},
+		{`[]`, ""}, {`"a"`, ""}, {`{"role":1}`, ""}, {`{"tool_calls":[[]]}`, ""},
+	} {
+		m := dispatch.Message{Role: "tool", ToolCallID: "x", ToolCalls: []dispatch.ToolCall{{ID: "x", Name: "x", Arguments: []byte("{}")}}}
+		err := json.Unmarshal([]byte(tt.in), &m)
+		got, _ := json.Marshal(m)
+		if (err != nil) != (tt.want == "") || err == nil && string(got) != tt.want {
+			t.Errorf("%s: %s, %v", tt.in, got, err)
+		}
+	}
+}

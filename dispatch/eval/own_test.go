@@ -20,6 +20,7 @@ func TestResultsAreReadExactly(t *testing.T) {
 	run(t, obedient, casesOf(t, csvOf("say a", "say b", "fail"), dispatchtest.Task{}), &eval.Options{ResultsFile: file, Parallel: 1, Trials: 2})
 	whole := read(t, file)
 	load(t, file)
+	long := strings.Repeat("x", 10_000)
 	for name, tt := range map[string]struct{ old, new, want string }{
 		"a member in another case":      {`"verdict":"passed"`, `"verdict":"failed","VERDICT":"passed"`, `"VERDICT" must be spelled "verdict"; names are case-sensitive`},
 		"a member in escapes":           {`"verdict":"passed"`, `"verdict":"failed","\u0056erdict":"passed"`, `"Verdict" must be spelled "verdict"`},
@@ -27,6 +28,7 @@ func TestResultsAreReadExactly(t *testing.T) {
 		"the verdict twice":             {`"verdict":"passed"`, `"verdict":"failed","verdict":"passed"`, "/verdict occurs twice"},
 		"the verdict twice, the first":  {`"verdict":"passed"`, `"verdict":"passed","verdict":"failed"`, "/verdict occurs twice"},
 		"twice in an object":            {`"scores":{"calls":0`, `"scores":{"calls":0,"calls":0`, "/scores/calls occurs twice"},
+		"a long name twice":             {`"scores":{"calls":0`, `"scores":{"` + long + `":0,"` + long + `":0,"calls":0`, "x… occurs twice"},
 		"a fingerprint in another case": {`"fingerprint":{"dataset":`, `"fingerprint":{"Agent":"x","dataset":`, `/fingerprint "Agent" must be spelled "agent"`},
 		"a call of the result":          {`"result":{"ping"`, `"result":{"FINAL_response":"x","ping"`, `"FINAL_response" must be spelled "final_response"`},
 		"no time":                       {`"took_ms":`, `"took_ms":1e308,"x":`, "took_ms is not a time"},
@@ -38,8 +40,8 @@ func TestResultsAreReadExactly(t *testing.T) {
 	} {
 		at := bytes.Index(whole, []byte("\n")) + 1
 		write(t, file, append(bytes.Clone(whole[:at]), bytes.Replace(whole[at:], []byte(tt.old), []byte(tt.new), 1)...))
-		if _, err := eval.Load(file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v", name, err)
+		if _, err := eval.Load(file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 1000 {
+			t.Errorf("%s: %.2000v", name, err)
 		}
 	}
 	for name, tt := range map[string]struct{ old, new string }{

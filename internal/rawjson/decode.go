@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Decode reads a value, which must be valid JSON, into a T as encoding/json does. Integers of Go may
@@ -61,7 +63,11 @@ func DecodeOwn(doc []byte, into any) error {
 // a field in another case, or if a member of a struct or a map occurs twice. sample has the type that the value
 // would be read into. A json.Unmarshaler reads its own names.
 func CheckNames(value json.RawMessage, sample any) *Error {
-	return checkNames(reflect.TypeOf(sample), value)
+	err := checkNames(reflect.TypeOf(sample), value)
+	if err != nil {
+		err.Pointer = text.Cut(err.Pointer, maxShown)
+	}
+	return err
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()

@@ -204,11 +204,20 @@ func TestBound(t *testing.T) {
 		{`[1E-401]`, 0, 0, rawjson.LimitExponent, "/0"},
 		{`1e99999999999999999999`, 0, 0, rawjson.LimitExponent, ""},
 		{`[` + long + `,1,1]`, 4, 0, "", ""},
+		{`[1,1]`, 3, 0, "", ""},
+		{`[1,1]`, 2, 0, rawjson.LimitValues, ""},
+		{`[1234]`, 100, 3, rawjson.LimitNumberLen, "/0"},
+		{`[1e401]`, 100, 0, rawjson.LimitExponent, "/0"},
 	} {
-		err := rawjson.Bound([]byte(tt.doc), rawjson.Bounds{Values: tt.values, NumberLen: tt.numberLen, Exponent: 400})
-		e, _ := errors.AsType[*rawjson.Error](err)
-		if (err == nil) != (tt.limit == "") || err != nil && (e.Limit != tt.limit || e.Pointer != tt.pointer) {
-			t.Errorf("%s: %v, want limit %q at %q", tt.doc, err, tt.limit, tt.pointer)
+		for _, exponent := range []int{400, 0} {
+			if tt.limit == rawjson.LimitExponent && exponent == 0 {
+				continue
+			}
+			err := rawjson.Bound([]byte(tt.doc), rawjson.Bounds{Values: tt.values, NumberLen: tt.numberLen, Exponent: exponent})
+			e, _ := errors.AsType[*rawjson.Error](err)
+			if (err == nil) != (tt.limit == "") || err != nil && (e.Limit != tt.limit || e.Pointer != tt.pointer) {
+				t.Errorf("%s, exponents to %d: %v, want limit %q at %q", tt.doc, exponent, err, tt.limit, tt.pointer)
+			}
 		}
 	}
 }
