@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -19,7 +20,7 @@ import (
 func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 	e := &Error{Code: CodeRefused, Delivery: Unknown, Tool: req.name, Status: ans.Status}
 	e.RetryAfter, _ = httpcall.RetryAfter(ans.Header)
-	e.Class, e.Detail = errorBody(ans.Body, r.secrets())
+	e.Class, e.Detail = r.errorBody(ans.Body, r.secrets())
 	switch status := ans.Status; {
 	case status < 400:
 		e.Code = CodeStatus
@@ -58,15 +59,25 @@ func runOverClass(class string) bool {
 	return class == "run_token_expired" || class == "run_token_invalid" || class == "run_token_rejected"
 }
 
+// knownClass reports whether a text is a class on which this package acts.
+func (r *run) knownClass(class string) bool {
+	switch class {
+	case "actor_id_invalid", "trace_event_type_invalid", "tool_executes_in_sandbox", "tool_not_executable":
+		return true
+	}
+	return runOverClass(class) || r.transientClass(class)
+}
+
 // errorBody reads {"detail": {"error_class": "…", …}} and similar bodies: detail may be an object,
-// a string, a list or absent, and the class may stand beside it. An object that repeats one of
-// these names has no class. A body that is not JSON is taken as text.
-func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
+// a string, a list or absent, and the class may stand beside it, in an object error as class, or as a code, an error
+// or a detail that is a known class. An object that repeats one of these names has no class. A body that is not JSON
+// is taken as text.
+func (r *run) errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {
 		m := map[string]json.RawMessage{}
 		err := rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Liberal}, func(r *rawjson.Reader) error {
 			member := func(name string) (err error) { m[name], err = r.Value(); return err }
-			return r.Object(nil, member, "detail", "error_class")
+			return r.Object(nil, member, "detail", "error_class", "error", "code")
 		})
 		return m, err == nil
 	}
@@ -83,7 +94,16 @@ func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	} else {
 		detail = string(body)
 	}
-	class = text.Code(secrets.Redact(content(inner["error_class"])))
+	failed, _ := members(top["error"])
+	for _, said := range []json.RawMessage{top["error_class"], inner["error_class"], failed["class"]} {
+		class = cmp.Or(class, content(said))
+	}
+	for _, said := range []json.RawMessage{inner["code"], inner["error"], top["code"], top["error"], top["detail"], failed["code"]} {
+		if known := content(said); class == "" && r.knownClass(known) {
+			class = known
+		}
+	}
+	class = text.Code(secrets.Redact(class))
 	for _, name := range []string{"message", "msg"} {
 		if m, ok := inner[name]; ok {
 			detail = content(m)
