@@ -75,12 +75,13 @@ type Options struct {
 	//	memory_replay      the same dispatches: does the agent know what the first turn said, and nothing of another
 	//	                   session between the turns?
 	//	session_stateful   a session of three turns, with its id only
-	//	memory_stateful    the same dispatches: as memory_replay
+	//	memory_stateful    the same dispatches, judged as in memory_replay
 	//
 	// Results are changed only as the output_schema of their tool allows. concurrent_runs makes up to
 	// six dispatches, and pings the endpoint while a run waits. It warns if the endpoint works on one
-	// run at a time. Any scenario fails if a run uses the token or the proxy URL of another run, if its answer has the
-	// results of another run, or if the model is given the trace envelope of the proxy.
+	// run at a time. Any scenario fails if a run uses the token or the proxy URL of another run, if its
+	// answer has results of another run or of no call, or if it has the trace envelope of the proxy.
+	// What could not be seen is skipped, with the reason. An agent shows most if it returns messages.
 	//
 	// A report lists scenarios after the checks, in the order of [Scenarios]. If Scenarios is nil, Check
 	// runs none. OnRun of the Task is called for each dispatch.
@@ -124,7 +125,7 @@ type Options struct {
 //	ping              a ping with the auth value is answered with a 2xx
 //	method            GET and PUT are rejected
 //	auth_before_ping  a ping without the auth header is rejected
-//	wrong_bearer      a ping and a dispatch with another auth value are rejected
+//	wrong_bearer      pings with auth values near the right one, and a dispatch with another, are rejected
 //	ping_spacing      white space in a ping makes no difference
 //	body_limit        a body of 32 MiB is rejected
 //	dispatch          the sample dispatch completes within the response contract
