@@ -14,8 +14,8 @@ import (
 const apartAdvice = "Make the agent and its tools inside the request handler, with the proxy URL and the run token of that request. " +
 	"Keep neither in a global variable, a singleton or the environment."
 
-// shared returns a finding if a dispatch had calls with the token or the proxy URL of another run, or shows what
-// only another run was told, or nil.
+// shared returns a finding if a dispatch had calls with the token or the proxy URL of another run, or
+// shows what only another run was told, or nil.
 func (c *checkup) shared(e *episode) *Finding {
 	foreign := len(e.seen(func(q *request) bool { return !q.own })) > 0
 	for _, call := range e.run.Log().Refused {
@@ -37,8 +37,8 @@ func (c *checkup) shared(e *episode) *Finding {
 	return &f
 }
 
-// answeredElsewhere returns the name of a tool that the sample called, and that a dispatch has called by its messages,
-// though no call arrived at the proxy. It returns "" if there is none.
+// answeredElsewhere returns the name of a tool that the sample called, and that a dispatch has called by
+// its messages, though no call arrived at the proxy. It returns "" if there is none.
 func (c *checkup) answeredElsewhere(e *episode) string {
 	if len(e.seen(isTool)) > 0 {
 		return ""
@@ -157,8 +157,9 @@ func (c *checkup) pair(ctx context.Context) (runs [2]*episode) {
 }
 
 // concurrentRuns dispatches one run alone, and then two at the same time. A verdict that chance can have
-// caused needs another pair. Its ok has seen both runs complete, a call of each before the last call of the other
-// was answered, all calls with the token and the URL of their run, and in no answer a result of another run.
+// caused needs another pair. Its ok has seen both runs complete, a call of each before the last call of
+// the other was answered, all calls with the token and the URL of their run, and in no answer a result
+// of another run.
 func (c *checkup) concurrentRuns(ctx context.Context) Finding {
 	if f, unclear := c.unclear(c.runAlone(ctx)); unclear {
 		return f

@@ -395,7 +395,8 @@ func (c *checkup) look(ctx context.Context, k *check) Finding {
 		} else if f.Status != StatusFailed && enveloped(said(e.result)) {
 			f = failed(unwrapAdvice, anEnvelope).by(unwrapRule)
 		} else if tool := c.answeredElsewhere(e); tool != "" {
-			f = failed("Let each call of a tool be a request to the proxy of its run: remove the original body, and what keeps results of other runs.",
+			f = failed("Let each call of a tool be a request to the proxy of its run: remove the original body, and what keeps "+
+				"results of other runs.",
 				"the messages have a call of %s, but no call of the run arrived at the proxy", tool).by(callsRule)
 		}
 	}

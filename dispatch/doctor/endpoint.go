@@ -30,8 +30,8 @@ const (
 	clockTolerance  = 10 * time.Second    // the header has whole seconds, and servers may keep it for a while
 )
 
-// reachable sends the first ping. Several checks use its answer. Its ok has seen a status, or a connection whose
-// fault another check names.
+// reachable sends the first ping. Several checks use its answer. Its ok has seen a status, or a
+// connection whose fault another check names.
 func (c *checkup) reachable(ctx context.Context) Finding {
 	c.first = c.send(ctx, probe{body: aPing, auth: true})
 	a := c.first
@@ -262,8 +262,8 @@ const answer401 = "Answer 401: only that and 403 are reported as a matter of the
 const authFirst = "Compare the bearer first, in constant time, and answer 401 with nothing else if it is not the right one; " +
 	"only then look at the body."
 
-// authBeforePing sends a ping without an auth value. If none is registered, that was the first ping. Its ok has
-// seen that ping refused, and another answer for the right value.
+// authBeforePing sends a ping without an auth value. If none is registered, that was the first ping. Its
+// ok has seen that ping refused, and another answer for the right value.
 func (c *checkup) authBeforePing(ctx context.Context) Finding {
 	pingFailed, registered := c.found["ping"].Status == StatusFailed, c.setup.Target.AuthValue != ""
 	if c.first.timeout || c.first.refuses() { // other requests would time out, or be refused whatever they have
@@ -298,9 +298,9 @@ func (c *checkup) authBeforePing(ctx context.Context) Finding {
 		"A wrong bearer then passes the platform's Test connection and fails the first run", c.tell(a))
 }
 
-// wrongBearer sends pings with auth values that resemble the right one, and a dispatch with one that does not.
-// Pings make no agent work; of an endpoint that answers any ping, each request is a dispatch. Its ok has seen each
-// of them refused, and another answer for the right value.
+// wrongBearer sends pings with auth values that resemble the right one, and a dispatch with one that
+// does not. Pings make no agent work; of an endpoint that answers any ping, each request is a dispatch.
+// Its ok has seen each of them refused, and another answer for the right value.
 func (c *checkup) wrongBearer(ctx context.Context) Finding {
 	auth, pingFailed := c.found["auth_before_ping"], c.found["ping"].Status == StatusFailed
 	switch {
@@ -350,8 +350,8 @@ type miss struct {
 	shell       string // the value within double quotes of a shell; "" for the value itself
 }
 
-// readMisses fills in the wrong auth values: one of the right form, and those that a comparison lets pass which does
-// not look at the whole token.
+// readMisses fills in the wrong auth values: one of the right form, and those that a comparison lets
+// pass which does not look at the whole token.
 func (c *checkup) readMisses() {
 	value := c.setup.Target.AuthValue
 	scheme, token, ok := strings.Cut(value, " ")
@@ -401,7 +401,8 @@ func (c *checkup) decoy(m *miss) probe {
 	return probe{body: string(body), miss: m, header: header, what: "a dispatch with an expired run token"}
 }
 
-// pingSpacing detects endpoints that compare the ping as text. Its ok has seen a 2xx for a ping with white space.
+// pingSpacing detects endpoints that compare the ping as text. Its ok has seen a 2xx for a ping with
+// white space.
 func (c *checkup) pingSpacing(ctx context.Context) Finding {
 	a := c.send(ctx, probe{body: aSpacedPing, auth: true})
 	if a.ok() && a.err == nil {
@@ -415,8 +416,8 @@ func (c *checkup) pingSpacing(ctx context.Context) Finding {
 // stays below 16 MiB.
 const bigBody = 32 << 20
 
-// bodyLimit sends a ping with white space, so that an endpoint that accepts it runs no agent. Its ok has seen the
-// body refused with a 4xx or the connection closed, and the next ping answered.
+// bodyLimit sends a ping with white space, so that an endpoint that accepts it runs no agent. Its ok has
+// seen the body refused with a 4xx or the connection closed, and the next ping answered.
 func (c *checkup) bodyLimit(ctx context.Context) Finding {
 	const do = "Bound the request body, at 16 MiB for example, and answer 413 without reading the rest."
 	a := c.send(ctx, probe{
@@ -439,7 +440,8 @@ func (c *checkup) bodyLimit(ctx context.Context) Finding {
 	return warning(do, "a body of 32 MiB is answered %s", c.tell(a))
 }
 
-// malformedBody sends the beginning of a dispatch. Its ok has seen it rejected with a 4xx of its own, in JSON.
+// malformedBody sends the beginning of a dispatch. Its ok has seen it rejected with a 4xx of its own, in
+// JSON.
 func (c *checkup) malformedBody(ctx context.Context) Finding {
 	const do = `Reject a body that is not JSON with 400 and {"error": …}: the platform shows the first 500 characters.`
 	a := c.send(ctx, probe{body: `{"task_id": 1, "input": {"user_instruction": `, auth: true})
@@ -458,8 +460,8 @@ func (c *checkup) malformedBody(ctx context.Context) Finding {
 	return good("a body that is not JSON is rejected with %d, in JSON", a.status)
 }
 
-// contentType checks the responses to the ping and to the sample dispatch. Its ok has seen at least one of them
-// with a body, and names it.
+// contentType checks the responses to the ping and to the sample dispatch. Its ok has seen at least one
+// of them with a body, and names it.
 func (c *checkup) contentType(context.Context) Finding {
 	var judged, wrong []string
 	judge := func(what, header string) {

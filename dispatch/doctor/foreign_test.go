@@ -20,8 +20,9 @@ const shopTools = `[
 	{"name":"refund_order","description":"Refunds an order in full.","input_schema":{"type":"object","required":["order_id"],
 		"additionalProperties":false,"properties":{"order_id":{"type":"string","description":"The order's id."}}}}]`
 
-// Ports on frameworks of other languages have the findings that their faults cause, and no other. The part ports of
-// .ci/nightly runs them, where the language has what a port imports: in each, a slow call takes 22 s.
+// Ports on frameworks of other languages have the findings that their faults cause, and no other. The
+// part ports of .ci/nightly runs them, where the language has what a port imports: in each, a slow call
+// takes 22 s.
 func TestPortsOnFrameworks(t *testing.T) {
 	if os.Getenv("TOOLWIRE_PORTS") == "" {
 		t.Skip("TOOLWIRE_PORTS is not set")

@@ -479,8 +479,8 @@ func TestRefusedToolsInAnswers(t *testing.T) {
 	}
 }
 
-// A run that fails at a refusal has not shown whether it would repeat the call, or go on with the answer to the
-// repetition.
+// A run that fails at a refusal has not shown whether it would repeat the call, or go on with the answer
+// to the repetition.
 func TestRunsThatFailWhenACallIsRefused(t *testing.T) {
 	t.Parallel()
 	report := examine(t, &port{crashes: true}, "terminal_503")

@@ -292,7 +292,8 @@ var judgedPorts = []judgedPort{
 		nil, "one session has what only another session said"},
 }
 
-// ofEndpoints are the faults that a program in code mode cannot have: it receives no requests, and keeps nothing.
+// ofEndpoints are the faults that a program in code mode cannot have: it receives no requests, and keeps
+// nothing.
 var ofEndpoints = []string{
 	"a label", "answers the ping first", "does not know the ping", "keeps the first run", "does not read the headers", "answers without the headers",
 	"does not read the body", "keeps what users say by the task", "keeps results of equal calls",

@@ -41,8 +41,8 @@ type Finding struct {
 
 	// Rule is the rule behind a failure or a warning: document, heading and sentence. Severity says
 	// where the rule comes from; it is Demanded for every failure. Reproduce contains commands that
-	// repeat the requests, one per line. In them $AUTH_VALUE and $URL stand for values that are not printed, and
-	// $TOOLS for the file with the tools_schema.
+	// repeat the requests, one per line. In them $AUTH_VALUE and $URL stand for values that are not
+	// printed, and $TOOLS for the file with the tools_schema.
 	Rule      string   `json:"rule,omitempty"`
 	Severity  Severity `json:"severity,omitempty"`
 	Reproduce string   `json:"reproduce,omitempty"`
@@ -184,8 +184,8 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	return err
 }
 
-// lines returns the finding in lines that fit beside its name on a screen of 120 columns. What the agent says may
-// continue in lines that begin with "| ".
+// lines returns the finding in lines that fit beside its name on a screen of 120 columns. What the agent
+// says may continue in lines that begin with "| ".
 func (f *Finding) lines(details int) []string {
 	lines := wrap("", "| ", f.Seen)
 	for i, d := range f.Details {

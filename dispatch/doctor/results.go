@@ -121,9 +121,9 @@ type tried struct {
 	notes   []string // what is not as it was, and no fault
 }
 
-// resultKinds dispatches the sample once for each kind of result that a tool of the sample may return. Its ok has seen
-// each of them that is not empty in a tool message or the answer, and at least 16 KiB of a long one in a tool message;
-// the runs with empty ones complete; and no trace envelope in any of them.
+// resultKinds dispatches the sample once for each kind of result that a tool of the sample may return.
+// Its ok has seen each of them that is not empty in a tool message or the answer, and at least 16 KiB of
+// a long one in a tool message; the runs with empty ones complete; and no trace envelope in any of them.
 func (c *checkup) resultKinds(ctx context.Context) (f Finding) {
 	if f, unclear := c.unclear(c.runAlone(ctx)); unclear {
 		return f
@@ -165,7 +165,8 @@ func (c *checkup) resultKinds(ctx context.Context) (f Finding) {
 	return f
 }
 
-// resultKind dispatches the sample with results of one kind. It reports whether the tools allow such a result.
+// resultKind dispatches the sample with results of one kind. It reports whether the tools allow such a
+// result.
 func (c *checkup) resultKind(ctx context.Context, k kind, t *tried) (possible bool) {
 	mark := canary()
 	var result json.RawMessage
@@ -254,8 +255,8 @@ func (q *queue) taken() (given []string, more bool) {
 	return given, len(q.left) > 0
 }
 
-// emptyResults dispatches the sample until each empty result has been the answer to a call. It reports whether the
-// tools allow one.
+// emptyResults dispatches the sample until each empty result has been the answer to a call. It reports
+// whether the tools allow one.
 func (c *checkup) emptyResults(ctx context.Context, t *tried) (possible bool) {
 	q := &queue{left: slices.DeleteFunc(slices.Clone(empty), func(value string) bool { return !c.allowed(json.RawMessage(value)) })}
 	for more := len(q.left) > 0; more && ctx.Err() == nil; {
@@ -276,7 +277,8 @@ func (c *checkup) emptyResults(ctx context.Context, t *tried) (possible bool) {
 	return possible
 }
 
-// empty judges a run with empty results. That null or an empty text is worded in another way is a matter of style.
+// empty judges a run with empty results. That null or an empty text is worded in another way is a matter
+// of style.
 func (t *tried) empty(c *checkup, e *episode, given []string) {
 	rows := toolRows(e.result)
 	t.played = append(t.played, given...)

@@ -48,8 +48,9 @@ func (c *checkup) sandboxTools() (tools []schema.Tool) {
 	return tools
 }
 
-// sampleDispatch dispatches the sample and judges the run. Its ok has seen each turn answered within the response
-// contract by the agent itself, and each call with the URL and the token of the run and accepted, if there were calls.
+// sampleDispatch dispatches the sample and judges the run. Its ok has seen each turn answered within the
+// response contract by the agent itself, and each call with the URL and the token of the run and
+// accepted, if there were calls.
 func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 	switch {
 	case c.opts.NoDispatch:
@@ -367,8 +368,8 @@ func (c *checkup) proxy(ctx context.Context) Finding {
 	return failed("Let this machine out to the proxy's host: name resolution, firewall, an HTTP proxy that is needed?", "%v", err)
 }
 
-// toolsSchema checks the tools as the platform does at registration. Its ok has seen no problem of schema.Validate, and
-// none of schema.Lint.
+// toolsSchema checks the tools as the platform does at registration. Its ok has seen no problem of
+// schema.Validate, and none of schema.Lint.
 func (c *checkup) toolsSchema(ctx context.Context) Finding {
 	if c.opts.ToolsSchema == nil {
 		return skipped("", "no tools_schema is given")

@@ -27,8 +27,8 @@ func altered(answers alter, judge func(*checkup, context.Context, *episode) Find
 	}
 }
 
-// edited returns a scenario of one dispatch from which parts are left out. It should run as before. Its ok has seen
-// the run complete, with a tool call.
+// edited returns a scenario of one dispatch from which parts are left out. It should run as before. Its
+// ok has seen the run complete, with a tool call.
 func edited(do string, change func(body map[string]json.RawMessage, header http.Header)) func(*checkup, context.Context) Finding {
 	return func(c *checkup, ctx context.Context) Finding {
 		e := c.dispatch(ctx, &episode{edit: change})
@@ -132,8 +132,8 @@ func unique(names []string) string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// rateLimited has seen, when it says ok, each first attempt refused with 429 and repeated after a wait, and the run
-// complete.
+// rateLimited has seen, when it says ok, each first attempt refused with 429 and repeated after a wait,
+// and the run complete.
 func (c *checkup) rateLimited(_ context.Context, e *episode) Finding {
 	const do = "Repeat a call that is refused with 429, and go on with the answer to the repetition. " + backoffAdvice
 	if wrong := c.notRepeated(e, 1, "a 429"); wrong != "" {
@@ -145,8 +145,8 @@ func (c *checkup) rateLimited(_ context.Context, e *episode) Finding {
 	return good("each call that was refused with 429 was repeated after a wait")
 }
 
-// transient has seen, when it says ok, the first two attempts of each call refused with 503 and repeated after
-// a wait, and the run complete.
+// transient has seen, when it says ok, the first two attempts of each call refused with 503 and repeated
+// after a wait, and the run complete.
 func (c *checkup) transient(_ context.Context, e *episode) Finding {
 	do := "Repeat a request that is refused with 503 and one of the classes " + transientClasses + ", up to four attempts in all. " +
 		backoffAdvice + ` The class is in the body: {"detail":{"error_class":"lock_contention", …}}.`
@@ -159,8 +159,8 @@ func (c *checkup) transient(_ context.Context, e *episode) Finding {
 	return good("each call that was refused with a transient 503 was repeated after a wait")
 }
 
-// terminal has seen, when it says ok, each call refused with 503 and made once, and the agent go on to its answer.
-// A run that fails at the first refusal has no time to repeat a call.
+// terminal has seen, when it says ok, each call refused with 503 and made once, and the agent go on to
+// its answer. A run that fails at the first refusal has no time to repeat a call.
 func (c *checkup) terminal(_ context.Context, e *episode) Finding {
 	var again []string
 	for _, q := range e.seen(isTool) {
@@ -169,7 +169,8 @@ func (c *checkup) terminal(_ context.Context, e *episode) Finding {
 		}
 	}
 	if len(again) > 0 {
-		return warning("Repeat a 503 only if its error_class is "+transientClasses+".", "repeated after a 503 that is not transient: %s", unique(again))
+		return warning("Repeat a 503 only if its error_class is "+transientClasses+".",
+			"repeated after a 503 that is not transient: %s", unique(again))
 	}
 	if !e.result.OK() {
 		return skipped("", "a 503 that is not transient is not repeated, but it ends the run, so nothing is known: %s", c.failure(e.result))
@@ -204,10 +205,10 @@ func told(r *dispatchtest.Result) string {
 	return r.FinalResponse
 }
 
-// failing judges a run whose tool calls were all refused. Its ok has seen the refusal, or words for a failure that the
-// answer to the sample does not have. An answer may admit the failure in any language, so the lack of both proves
-// nothing. What proves that another body answered are tool messages that look like results, and the results of the
-// sample, where the answer repeats results.
+// failing judges a run whose tool calls were all refused. Its ok has seen the refusal, or words for a
+// failure that the answer to the sample does not have. An answer may admit the failure in any language,
+// so the lack of both proves nothing. What proves that another body answered are tool messages that look
+// like results, and the results of the sample, where the answer repeats results.
 func (c *checkup) failing(ctx context.Context, e *episode) Finding {
 	const do = "Remove the tool's original body: it must not answer when the proxy does not. Tell the model that the call failed."
 	text, before := strings.ToLower(told(e.result)), strings.ToLower(told(c.sample.result))
@@ -232,7 +233,8 @@ func (c *checkup) failing(ctx context.Context, e *episode) Finding {
 	return skipped(showAdvice, "the answer does not show what the agent made of the refusals")
 }
 
-// repeatedAgain reports whether text has all values of results that the answer of the episode has, and there are some.
+// repeatedAgain reports whether text has all values of results that the answer of the episode has, and
+// there are some.
 func (e *episode) repeatedAgain(text string) bool {
 	before, repeated := strings.ToLower(told(e.result)), false
 	for _, q := range e.seen(isTool) {
@@ -251,8 +253,8 @@ func (e *episode) repeatedAgain(text string) bool {
 // slowCall is how long slow_tool lets a call wait: a call of a simulated tool takes up to 20 s.
 var slowCall = 22 * time.Second
 
-// slowTool lets the first tool call of a run wait. Its ok has seen that the agent waited for the answer, and the run
-// complete.
+// slowTool lets the first tool call of a run wait. Its ok has seen that the agent waited for the answer,
+// and the run complete.
 func (c *checkup) slowTool(ctx context.Context) Finding {
 	const do = "Give a call of the proxy at least 60 s. The document's wrapper waits for 120 s. HTTP clients often wait for 5 s only."
 	took := time.Duration(c.sample.result.Dispatch.TookMS * float64(time.Millisecond))
@@ -287,9 +289,10 @@ func (c *checkup) slowTool(ctx context.Context) Finding {
 	return good("the agent waits for a tool call that takes %s", slowCall)
 }
 
-// expiredToken lets the run token expire at the second tool call, or at the first of an agent that makes two. The
-// first refusal waits for the calls that the agent makes at once, so that only an agent that knows it sends what
-// comes afterwards. Its ok has seen no request then, and fewer calls than the sample made.
+// expiredToken lets the run token expire at the second tool call, or at the first of an agent that makes
+// two. The first refusal waits for the calls that the agent makes at once, so that only an agent that
+// knows it sends what comes afterwards. Its ok has seen no request then, and fewer calls than the sample
+// made.
 func (c *checkup) expiredToken(ctx context.Context) Finding {
 	calls := len(c.sample.result.Calls)
 	from, together := max(1, min(calls-1, 2)), newGate()
@@ -354,12 +357,12 @@ var (
 	}
 )
 
-// turns are the episodes of a session: its own, and one of another session, which has its first turn after the
-// first turn of this one.
+// turns are the episodes of a session: its own, and one of another session, which has its first turn
+// after the first turn of this one.
 type turns struct{ own, other *episode }
 
-// dispatch dispatches three turns, and one of another session, once for both checks. Only the first turns have a
-// mark; the second asks for it.
+// dispatch dispatches three turns, and one of another session, once for both checks. Only the first
+// turns have a mark; the second asks for it.
 func (s *session) dispatch(ctx context.Context, c *checkup) *turns {
 	if t := c.sessions[s]; t != nil {
 		return t
@@ -385,7 +388,8 @@ func (s *session) dispatch(ctx context.Context, c *checkup) *turns {
 	return t
 }
 
-// answered checks that each dispatch of a session is answered. Its ok has seen four answers that would be graded.
+// answered checks that each dispatch of a session is answered. Its ok has seen four answers that would
+// be graded.
 func (s *session) answered(c *checkup, ctx context.Context) Finding {
 	const do = "Answer each dispatch of a session as if it were the only one; ignore the members that you do not need."
 	t := s.dispatch(ctx, c)
@@ -398,9 +402,9 @@ func (s *session) answered(c *checkup, ctx context.Context) Finding {
 	return good("three turns of a session complete, and one of another session between them")
 }
 
-// remembered checks that the agent knows the earlier turns, and nothing of another session. Only an agent that shows
-// it can be judged. Its ok has seen the mark of the first turn in a later one, and in neither session the mark of
-// the other.
+// remembered checks that the agent knows the earlier turns, and nothing of another session. Only an
+// agent that shows it can be judged. Its ok has seen the mark of the first turn in a later one, and in
+// neither session the mark of the other.
 func (s *session) remembered(c *checkup, ctx context.Context) Finding {
 	t := s.dispatch(ctx, c)
 	e := t.own

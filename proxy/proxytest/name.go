@@ -14,8 +14,8 @@ func plain(name string) string {
 // isID reports whether a name is id, in any style.
 func isID(name string) bool { return plain(name) == "id" }
 
-// fitting returns the one of names that name means: the same, or else the only one that is equal in another style.
-// It returns "" if that is not clear.
+// fitting returns the one of names that name means: the same, or else the only one that is equal in
+// another style. It returns "" if that is not clear.
 func fitting(name string, names iter.Seq[string]) (found string) {
 	bare, several := plain(name), false
 	for other := range names {
