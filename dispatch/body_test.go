@@ -69,8 +69,8 @@ func TestALongSessionIsServed(t *testing.T) {
 	}
 }
 
-// Dispatches of the largest size at once: what has arrived stays within 256 MiB, and the rest is refused. What is only
-// announced takes no room. Pings and small dispatches pass meanwhile.
+// Dispatches of the largest size at once: what has arrived stays within 256 MiB, and the rest is
+// refused. What is only announced takes no room. Pings and small dispatches pass meanwhile.
 func TestBytesInFlightAreBounded(t *testing.T) {
 	const size, bound = 16 << 20, 256 << 20
 	for _, tt := range []struct {

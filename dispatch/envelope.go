@@ -224,9 +224,9 @@ func validID(id string) string {
 	return id
 }
 
-// readBounded reads an envelope, or the task input of one, with walk. It is nested at most 256 levels deep. A value
-// takes far more memory decoded than as text, so the limit of its bytes is also one of values and names: one for
-// 16 bytes of the limit, and at least 65,536.
+// readBounded reads an envelope, or the task input of one, with walk. It is nested at most 256 levels
+// deep. A value takes far more memory decoded than as text, so the limit of its bytes is also one of
+// values and names: one for 16 bytes of the limit, and at least 65,536.
 func readBounded(doc []byte, maxBytes int64, walk func(*rawjson.Reader) error) error {
 	if err := rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Liberal}, walk); err != nil {
 		return err

@@ -36,7 +36,8 @@ var (
 )
 
 // ticket is the place of a run in the gate. The request holds it, and so does the agent, which may
-// outlive the request. The place is given up when both have left. The mutex of the gate guards the other fields.
+// outlive the request. The place is given up when both have left. The mutex of the gate guards the other
+// fields.
 type ticket struct {
 	gate       *gate
 	holders    int   // 0 before enter
@@ -186,10 +187,10 @@ func isPing(body []byte) bool {
 	return rawjson.Space(body, at) == len(body)
 }
 
-// Drain rejects new runs with 503 and waits until the runs in progress have ended and are answered. A peer
-// that does not take 64 KiB of its answer within ten seconds is given up. If ctx ends first, Drain gives up
-// the answers that are being written and returns the cause of ctx. Pings are still answered. Call Drain before
-// Shutdown of the server.
+// Drain rejects new runs with 503 and waits until the runs in progress have ended and are answered. A
+// peer that does not take 64 KiB of its answer within ten seconds is given up. If ctx ends first, Drain
+// gives up the answers that are being written and returns the cause of ctx. Pings are still answered.
+// Call Drain before Shutdown of the server.
 func (h *Handler) Drain(ctx context.Context) error {
 	g := &h.gate
 	g.mu.Lock()

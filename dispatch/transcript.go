@@ -139,8 +139,8 @@ func (m *Message) size() int {
 	return n
 }
 
-// An actorKey names an actor: its label, which is "" for the agent itself, and one of its conversations, if a
-// transport has found several.
+// An actorKey names an actor: its label, which is "" for the agent itself, and one of its conversations,
+// if a transport has found several.
 type actorKey struct {
 	label  string
 	thread runctx.Thread
@@ -266,10 +266,9 @@ func (t *Transcript) Messages() []Message {
 	return t.messages(t.rows())
 }
 
-// Response returns a response with the metadata and the messages of the transcript. The last
-// message is the assistant's, with the text final. If a conversation already ends with this message,
-// the message is moved.
-// Response does not change the transcript.
+// Response returns a response with the metadata and the messages of the transcript. The last message is
+// the assistant's, with the text final. If a conversation already ends with this message, the message is
+// moved. Response does not change the transcript.
 func (t *Transcript) Response(final string) *Response {
 	t.mu.Lock()
 	rows, last := t.rows(), Message{Role: RoleAssistant, Content: textContent(final)}

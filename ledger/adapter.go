@@ -37,8 +37,8 @@ type Adapter struct {
 	Op Op
 	// EntityType is a type that the ledger schema declares. Required unless Op is set_flag.
 	EntityType string
-	// IDFrom is the path of the entity's id in the response. Required unless Op is set_flag. A path that can match
-	// several values must match one.
+	// IDFrom is the path of the entity's id in the response. Required unless Op is set_flag. A path that
+	// can match several values must match one.
 	IDFrom string
 	// FieldMap maps declared fields to the paths of their values in the response; at most 100
 	// entries.

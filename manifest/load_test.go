@@ -522,8 +522,8 @@ func TestParseKeepsNothingOfTheDocument(t *testing.T) {
 	}
 }
 
-// What older drafts wrote otherwise is read completely, so it is accepted, and so is "nullable", which lets nothing
-// through. A schema that says nothing is accepted only on request.
+// What older drafts wrote otherwise is read completely, so it is accepted, and so is "nullable", which
+// lets nothing through. A schema that says nothing is accepted only on request.
 func TestSchemasThatAreReadOtherwise(t *testing.T) {
 	m, err := parse(one(`"schema":{"type":"object","properties":{"at":{"items":[{"type":"number"},{"type":"number"}],"title":1},
 		"by":{"type":"string","nullable":true}},"required":null}`))

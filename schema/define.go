@@ -68,10 +68,10 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // accept. If o is nil, the defaults apply.
 //
 // The library github.com/invopop/jsonschema infers it. The properties are those that encoding/json
-// writes, with their JSON names, in the order of the fields. Of fields of one name, encoding/json decides which one
-// counts. Embedding, "omitempty", "omitzero", "-"
-// and "string" have the same meaning as there. A property is required unless its field has omitempty
-// or omitzero or comes from an embedded pointer. Objects from structs do not allow other properties.
+// writes, with their JSON names, in the order of the fields. Of fields of one name, encoding/json
+// decides which one counts. Embedding, "omitempty", "omitzero", "-" and "string" have the same meaning
+// as there. A property is required unless its field has omitempty or omitzero or comes from an embedded
+// pointer. Objects from structs do not allow other properties.
 //
 // A value may be null if encoding/json can write it as null. This concerns pointers, slices and
 // maps, unless omitempty or omitzero omits them when they are nil. A pointer that is not nil may
@@ -103,13 +103,13 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // plain value. A struct that embeds a type with the method JSONSchema has that method too, and with
 // it a schema of the embedded type alone; give it its own.
 //
-// The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It
-// reports recursive types, types that encoding/json cannot write, the option "string" where encoding/json ignores it, and tags with unknown keys or invalid values.
-// It also reports what the library reads differently from encoding/json: the JSON name "-", the
-// option inline, jsonschema:"-", the methods JSONSchemaAlias and JSONSchemaProperty, and an
-// embedded type that is neither exported nor a struct, if its schema cannot be inferred or its name
-// is also a property's name. Tags are checked once the types are valid. Provide the schemas of such
-// types in InferOptions.Types or in the [Tool].
+// The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It reports
+// recursive types, types that encoding/json cannot write, the option "string" where encoding/json
+// ignores it, and tags with unknown keys or invalid values. It also reports what the library reads
+// differently from encoding/json: the JSON name "-", the option inline, jsonschema:"-", the methods
+// JSONSchemaAlias and JSONSchemaProperty, and an embedded type that is neither exported nor a struct, if
+// its schema cannot be inferred or its name is also a property's name. Tags are checked once the types
+// are valid. Provide the schemas of such types in InferOptions.Types or in the [Tool].
 //
 // The caller owns the result.
 func For[T any](o *InferOptions) (json.RawMessage, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// writer makes schemas of one older draft at random, of keywords that mean the same there and in draft 2020-12 once
-// they are rewritten. So "$ref" stands alone, and no number has an integral fraction.
+// writer makes schemas of one older draft at random, of keywords that mean the same there and in draft
+// 2020-12 once they are rewritten. So "$ref" stands alone, and no number has an integral fraction.
 type writer struct {
 	*rand.Rand
 	draft   int // 4 or 7

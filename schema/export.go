@@ -61,8 +61,8 @@ func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err
 	return out, append(losses, uncheckedSchemas(tools)...), nil
 }
 
-// uncheckedSchemas returns what this package cannot check of schemas, and what it reads although draft 2020-12 does
-// not have it.
+// uncheckedSchemas returns what this package cannot check of schemas, and what it reads although draft
+// 2020-12 does not have it.
 func uncheckedSchemas(tools []Tool) []Problem {
 	var all []Problem
 	c := newChecker(context.Background(), &ValidateOptions{})

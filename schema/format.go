@@ -99,19 +99,21 @@ func dialectOf(f Format) (dialect, bool) {
 // entries; otherwise it reads that format only. It returns the format even if entries cannot be
 // read.
 //
-// The list may stand alone or be the member tools, tools_schema, results or functions of an object, which may be
-// the member result of a JSON-RPC response or toolConfig. It may be an object with the tools by name, and have
-// lists of functionDeclarations of Gemini as entries. With f set to [Platform] the list must stand alone or be
-// tools_schema, as the platform requires. OpenAI's two formats may be mixed if f is one of them.
+// The list may stand alone or be the member tools, tools_schema, results or functions of an object,
+// which may be the member result of a JSON-RPC response or toolConfig. It may be an object with the
+// tools by name, and have lists of functionDeclarations of Gemini as entries. With f set to [Platform]
+// the list must stand alone or be tools_schema, as the platform requires. OpenAI's two formats may be
+// mixed if f is one of them.
 //
-// Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. Only types of
-// Gemini in upper case, such as "STRING", are written in lower case, since no other reader knows them. A
-// Bedrock list may contain auth, which may be a secret; [Lint] warns about it.
+// Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. Only
+// types of Gemini in upper case, such as "STRING", are written in lower case, since no other reader
+// knows them. A Bedrock list may contain auth, which may be a secret; [Lint] warns about it.
 //
-// The error is an [*Error] with CodeInvalid and everything that cannot be read: entries that are
-// not objects or have no name, members of the wrong type, members that set one thing twice or use a name of the
-// platform, and tools without a schema, which are built into a provider or take free text. With this error,
-// Import returns the tools of the other entries. Entries of the format Platform are always read; [Validate] reports what the platform would reject.
+// The error is an [*Error] with CodeInvalid and everything that cannot be read: entries that are not
+// objects or have no name, members of the wrong type, members that set one thing twice or use a name of
+// the platform, and tools without a schema, which are built into a provider or take free text. With this
+// error, Import returns the tools of the other entries. Entries of the format Platform are always read;
+// [Validate] reports what the platform would reject.
 func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	if f == Platform {
 		tools, err = readPlatform(data)
@@ -245,8 +247,8 @@ func findList(data []byte) (toolList, error) {
 	return toolList{entries, holder}, nil
 }
 
-// entriesOf returns the entries of a list, with those of the lists of function declarations in it, or of an object
-// with tools by their names.
+// entriesOf returns the entries of a list, with those of the lists of function declarations in it, or of
+// an object with tools by their names.
 func entriesOf(list json.RawMessage) (entries []json.RawMessage, ok bool) {
 	if rawjson.Kind(list) != '[' {
 		return entriesByName(membersOf(list))

@@ -376,8 +376,9 @@ type field struct {
 	tagged   bool     // its JSON name is from a tag
 }
 
-// dominant returns the fields that encoding/json writes: of several with one JSON name, the one that is embedded
-// least deeply, then the one with a tag, and none if that leaves several. others reports whether there are others.
+// dominant returns the fields that encoding/json writes: of several with one JSON name, the one that is
+// embedded least deeply, then the one with a tag, and none if that leaves several. others reports
+// whether there are others.
 func dominant(list []field) (written []field, others bool) {
 	best := make(map[string][]int, len(list)) // the indices of the best by name
 	for i, f := range list {
@@ -411,8 +412,8 @@ func dominant(list []field) (written []field, others bool) {
 	return written, others
 }
 
-// flattened returns a struct with the fields that encoding/json writes if a struct has others, which the library
-// would read. Else it returns nil.
+// flattened returns a struct with the fields that encoding/json writes if a struct has others, which the
+// library would read. Else it returns nil.
 func flattened(t reflect.Type) reflect.Type {
 	list, ok := fieldsOf(t, false)
 	list, others := dominant(list)

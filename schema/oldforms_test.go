@@ -65,8 +65,8 @@ var oldForms = []oldForm{
 	{name: "comment and media type", schema: `{"$comment":1,"contentMediaType":2,"contentEncoding":false,"type":"string"}`, note: "annotation_invalid /$comment", valid: `"a"`, invalid: `1`, draft: draft7, everywhere: true},
 }
 
-// lintedSet returns the tool's validator. It fails if a part of the schema is not checked, or if a package that runs
-// functions would refuse it. It returns the notes of Lint.
+// lintedSet returns the tool's validator. It fails if a part of the schema is not checked, or if a
+// package that runs functions would refuse it. It returns the notes of Lint.
 func lintedSet(t *testing.T, raw string) (validate func(document string) error, notes string) {
 	t.Helper()
 	before := strings.Clone(raw)

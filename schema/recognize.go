@@ -101,8 +101,8 @@ func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 	return "", false
 }
 
-// isBuiltIn reports whether an entry without a schema is a tool that a provider has built in or that takes free
-// text.
+// isBuiltIn reports whether an entry without a schema is a tool that a provider has built in or that
+// takes free text.
 func isBuiltIn(list []ledger.Member) bool {
 	kind := rawjson.Unquote(member(list, "type"))
 	return kind != "" && kind != "function"

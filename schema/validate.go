@@ -46,8 +46,8 @@ type ValidateOptions struct {
 // later releases. Validate returns the list with and without an error.
 //
 // If ctx ends, everything except the endpoints that are not yet looked up is still checked. These
-// endpoints are reported as endpoint_lookup, and the error unwraps to the error of ctx. Validate is safe for
-// concurrent use as long as the tools do not change.
+// endpoints are reported as endpoint_lookup, and the error unwraps to the error of ctx. Validate is safe
+// for concurrent use as long as the tools do not change.
 func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked []Problem, err error) {
 	var opts ValidateOptions
 	if o != nil {

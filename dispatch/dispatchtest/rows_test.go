@@ -221,8 +221,8 @@ func TestTheMetadataOfAnAnswerIsInItsRow(t *testing.T) {
 	}
 }
 
-// What shows a run while it goes on is called with the run so far when a request to the agent begins. It does
-// not see what the agent dispatches itself.
+// What shows a run while it goes on is called with the run so far when a request to the agent begins. It
+// does not see what the agent dispatches itself.
 func TestFollowARun(t *testing.T) {
 	var seen []string
 	ctx := runctx.With(t.Context(), func(now *dispatchtest.Result) { seen = append(seen, strings.Join(rowsOf(now), " ")) })

@@ -31,9 +31,9 @@ func meanAmount(values []float64) (mean float64, bounds interval, ok bool) {
 	return mean, interval{mean + s*low, mean + s*high}, true
 }
 
-// ratioOfAmounts returns the mean of b divided by the mean of a, for the values of the same cases, and its
-// interval: the ratios r around it for which the interval of b - r·a contains 0, which is Fieller's idea. ok is
-// false if a has no positive mean, or if the cases do not bound the ratio.
+// ratioOfAmounts returns the mean of b divided by the mean of a, for the values of the same cases, and
+// its interval: the ratios r around it for which the interval of b - r·a contains 0, which is Fieller's
+// idea. ok is false if a has no positive mean, or if the cases do not bound the ratio.
 func ratioOfAmounts(a, b []float64) (ratio float64, bounds interval, ok bool) {
 	meanA, _ := moments(a)
 	meanB, _ := moments(b)

@@ -24,8 +24,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// The trials of an experiment share the connections to the agent and the port of their proxies. Each still has a world
-// and a URL of its own, which ends with the trial.
+// The trials of an experiment share the connections to the agent and the port of their proxies. Each
+// still has a world and a URL of its own, which ends with the trial.
 func TestTrialsShareConnections(t *testing.T) {
 	var mu sync.Mutex
 	urls, ports := map[string]bool{}, map[string]bool{}

@@ -9,13 +9,14 @@
 //	…
 //	err = experiment.WriteJUnit(report)
 //
-// A [Dataset] is a CSV file of tasks, as the platform accepts it, or JSON Lines. [Dataset.Cases] makes a [Case] of
-// each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
-// [trials]. A [Grader] is a function that decides about a trial. A [User] is a function that
+// A [Dataset] is a CSV file of tasks, as the platform accepts it, or JSON Lines. [Dataset.Cases] makes a
+// [Case] of each row. [Run] executes each case, once or several times, and returns the [Experiment] with
+// all [trials]. A [Grader] is a function that decides about a trial. A [User] is a function that
 // simulates the user of a session. [Experiment.Cases] sums up the trials of each case, and
-// [Experiment.Figures] returns what all of them tell: rates, scores and measures, each with an interval. [Experiment.Slices]
-// returns parts of the experiment. [Compare] compares two experiments, and [WriteVersions] several. Options.ResultsFile keeps an experiment in a file. [Load] and [Merge]
-// read it, and [Grade] grades its trials again.
+// [Experiment.Figures] returns what all of them tell: rates, scores and measures, each with an interval.
+// [Experiment.Slices] returns parts of the experiment. [Compare] compares two experiments, and
+// [WriteVersions] several. Options.ResultsFile keeps an experiment in a file. [Load] and [Merge] read
+// it, and [Grade] grades its trials again.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
 // returns an error if the target or the options cannot be used, but not for a trial that failed. An
@@ -56,9 +57,9 @@ type Options struct {
 	// trials passes, and the row's expected_outcome and tracked_constraints are not evaluated.
 	Grader Grader
 
-	// Ungraded makes trials pass if the platform would grade their runs. Grader and [Dataset.Expect] do not count.
-	// It is for the contract, calls and cost of an agent: reports say that nothing was checked, and [Compare] is
-	// undecided about the rate.
+	// Ungraded makes trials pass if the platform would grade their runs. Grader and [Dataset.Expect] do
+	// not count. It is for the contract, calls and cost of an agent: reports say that nothing was
+	// checked, and [Compare] is undecided about the rate.
 	Ungraded bool
 
 	// ResultsFile names a file to which each trial is written when it has ended, as a line of JSON with its
@@ -87,8 +88,9 @@ type Options struct {
 	// case again. Reports name it for each trial that did not pass. May be "".
 	Command string
 
-	// Shard "i/n" runs the part i of n of the cases, from 1. The ids of the cases decide which belong
-	// to it, and the sizes of parts differ by at most one. Defaults to "1/1", all cases. [Load] and [Merge] put the results together.
+	// Shard "i/n" runs the part i of n of the cases, from 1. The ids of the cases decide which belong to
+	// it, and the sizes of parts differ by at most one. Defaults to "1/1", all cases. [Load] and [Merge]
+	// put the results together.
 	Shard string
 
 	// User simulates the user in sessions whose row has a persona. It is called concurrently for
@@ -138,8 +140,8 @@ type Experiment struct {
 
 	Fingerprint Fingerprint
 
-	// SliceBy names the columns by which reports and [Compare] show parts of the experiment. [Run] and [Load]
-	// leave it nil. See [Experiment.Slices].
+	// SliceBy names the columns by which reports and [Compare] show parts of the experiment. [Run] and
+	// [Load] leave it nil. See [Experiment.Slices].
 	SliceBy []string
 
 	// GateBy contains the margins by which [Compare] decides whether this experiment may replace the
@@ -147,8 +149,9 @@ type Experiment struct {
 	// [Load] leave it nil.
 	GateBy map[string]float64
 
-	// Trials contains the trials of the first case, then the trials of the next, and so on. If FirstFailure is set, the
-	// trials after the first that did not pass are absent. A case that was skipped has one trial.
+	// Trials contains the trials of the first case, then the trials of the next, and so on. If
+	// FirstFailure is set, the trials after the first that did not pass are absent. A case that was
+	// skipped has one trial.
 	Trials []Trial
 
 	command string      // as in [Options]

@@ -18,8 +18,8 @@ type expectation struct {
 	grade  Grader
 }
 
-// expected are the columns that [Dataset.Expect] reads, in the order of reports. grader returns nil for a row that
-// expects nothing in the column, and an error if its cell is not valid.
+// expected are the columns that [Dataset.Expect] reads, in the order of reports. grader returns nil for
+// a row that expects nothing in the column, and an error if its cell is not valid.
 var expected = []struct {
 	column string
 	grader func(r *Row) (Grader, error)
@@ -60,15 +60,16 @@ func saysCell(says string) (Grader, error) {
 	}, nil
 }
 
-// Expect makes the cases of the dataset, which [Dataset.Cases] has made, grade what their rows expect, before
-// Options.Grader: the final response contains the text in the column says, in letters of either case, and a run
-// whose expected_outcome is [Refusal] does not change the ledger. It returns how many rows expect something. The
-// reports of the experiment then say in how many of the rows that are not skipped each column was checked, which
-// columns the platform would grade, and which columns nothing uses.
+// Expect makes the cases of the dataset, which [Dataset.Cases] has made, grade what their rows expect,
+// before Options.Grader: the final response contains the text in the column says, in letters of either
+// case, and a run whose expected_outcome is [Refusal] does not change the ledger. It returns how many
+// rows expect something. The reports of the experiment then say in how many of the rows that are not
+// skipped each column was checked, which columns the platform would grade, and which columns nothing
+// uses.
 //
-// The error is an [*Error] if a cell is not valid, or if a column looks like one that would be read: if its name is
-// nearly id, group, name or a column that is graded, or contains expect, assert, answer or truth. ignored are
-// columns for which this is no error, and which reports do not mention.
+// The error is an [*Error] if a cell is not valid, or if a column looks like one that would be read: if
+// its name is nearly id, group, name or a column that is graded, or contains expect, assert, answer or
+// truth. ignored are columns for which this is no error, and which reports do not mention.
 func (d *Dataset) Expect(cases []Case, ignored ...string) (rows int, err error) {
 	problems := problems{}
 	for i, column := range d.Columns {
@@ -154,8 +155,8 @@ func (o *Options) grader(c *Case) Grader {
 	return All(graders...)
 }
 
-// checks is what reports say about the rows of an experiment that are not skipped: what was graded of them, and what
-// was not.
+// checks is what reports say about the rows of an experiment that are not skipped: what was graded of
+// them, and what was not.
 type checks struct {
 	Ungraded bool          `json:"ungraded,omitempty"`
 	Rows     int           `json:"rows"`

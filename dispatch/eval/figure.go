@@ -9,9 +9,10 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// A Figure is a number about the trials of an experiment, or the difference of two, with its 95 % confidence
-// interval. The unit of the interval is the case, because the trials of one case are not independent, or the
-// group, if cases have one: a figure is the mean over groups of the mean over their cases.
+// A Figure is a number about the trials of an experiment, or the difference of two, with its 95 %
+// confidence interval. The unit of the interval is the case, because the trials of one case are not
+// independent, or the group, if cases have one: a figure is the mean over groups of the mean over their
+// cases.
 type Figure struct {
 	// Name is one of these, or the name of a score, see [Experiment.Figures]:
 	//
@@ -24,8 +25,8 @@ type Figure struct {
 	// Slice is the part of the experiment: "column=value", or the id of a case. It is "" for the whole.
 	Slice string `json:"slice,omitempty"`
 
-	// Unit is "share" for a probability, from 0 to 1, and for the difference of two; "ratio" for the difference of a
-	// measure as a share of the baseline; and otherwise "".
+	// Unit is "share" for a probability, from 0 to 1, and for the difference of two; "ratio" for the
+	// difference of a measure as a share of the baseline; and otherwise "".
 	Unit string `json:"unit,omitempty"`
 
 	// Faults is "counted" if faults count as failures, "dropped" if they are left out, and "" if neither is so.
@@ -152,8 +153,8 @@ func (f Figure) about() string {
 // percent writes a share.
 func percent(v float64) string { return digits(100*v) + " %" }
 
-// digits writes a number with at most one digit after the point, and with up to three where it would look like
-// 0 or 100 and is not.
+// digits writes a number with at most one digit after the point, and with up to three where it would
+// look like 0 or 100 and is not.
 func digits(v float64) string {
 	for precision := 1; precision <= 3; precision++ {
 		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', precision, 64), 64)

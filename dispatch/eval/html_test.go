@@ -691,8 +691,8 @@ func TestLongCellsOfThePage(t *testing.T) {
 	}
 }
 
-// Names, groups and cells of a dataset have no secrets of the target in any report, and no beginning of one, which
-// a cut leaves. A grader gets the row as it is.
+// Names, groups and cells of a dataset have no secrets of the target in any report, and no beginning of
+// one, which a cut leaves. A grader gets the row as it is.
 func TestCellsHaveNoSecrets(t *testing.T) {
 	const secret = "s3cr-t0ken-0123456789"
 	handler, err := dispatch.New(obedient, &dispatch.Options{Tokens: []string{secret}})

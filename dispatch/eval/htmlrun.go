@@ -64,8 +64,8 @@ type htmlMismatch struct {
 	Expected, Actual timeline.Text
 }
 
-// fill prepares the row and the trials of a case: those that are shown in full, and the first others that did not
-// pass.
+// fill prepares the row and the trials of a case: those that are shown in full, and the first others
+// that did not pass.
 func (p *htmlPage) fill(c *htmlCase) error {
 	c.Cells = p.cells(c.trials[0].Row)
 	others, more, left := map[Verdict]int{}, []string(nil), maxListed

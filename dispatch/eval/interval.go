@@ -12,10 +12,10 @@ const z = 1.959963984540054
 // An interval is a 95 % confidence interval.
 type interval struct{ Low, High float64 }
 
-// repeatedTrials estimates what k trials of a case do together, from c successes in n trials, for each k from 1
-// to n. all[k-1] is the probability that all succeed, C(c,k)/C(n,k), which is pass^k of arXiv 2406.12045.
-// any[k-1] is the probability that at least one does, 1 - C(n-c,k)/C(n,k), which is pass@k of arXiv
-// 2107.03374.
+// repeatedTrials estimates what k trials of a case do together, from c successes in n trials, for each k
+// from 1 to n. all[k-1] is the probability that all succeed, C(c,k)/C(n,k), which is pass^k of arXiv
+// 2406.12045. any[k-1] is the probability that at least one does, 1 - C(n-c,k)/C(n,k), which is pass@k
+// of arXiv 2107.03374.
 func repeatedTrials(n, c int) (all, any []float64) {
 	all, any = make([]float64, n), make([]float64, n)
 	whole, none := 1.0, 1.0 // products of k quotients, so that nothing overflows

@@ -40,9 +40,9 @@ type countsJSON struct {
 }
 
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
-// verdict, cause, reason, final response and tool calls. It does not contain arguments and results
-// of calls; they are in [Trial].Result and in the file of results. The secrets of the target are
-// hidden as in that file. It contains [Experiment.Stats], [Experiment.Figures], and if cases have several trials
+// verdict, cause, reason, final response and tool calls. It does not contain arguments and results of
+// calls; they are in [Trial].Result and in the file of results. The secrets of the target are hidden as
+// in that file. It contains [Experiment.Stats], [Experiment.Figures], and if cases have several trials
 // [Experiment.Cases]. Memory does not grow with the results. It returns the first error of w, or of
 // reading the file of results, after which the document is not complete.
 func (e *Experiment) WriteJSON(w io.Writer) error {

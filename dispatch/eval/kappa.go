@@ -7,8 +7,8 @@ type raters struct{ BothPass, FirstPasses, SecondPasses, BothFail float64 }
 
 func (t raters) cases() float64 { return t.BothPass + t.FirstPasses + t.SecondPasses + t.BothFail }
 
-// cohensKappa returns Cohen's kappa, the agreement beyond chance, and its interval. ok is false if one of the
-// raters says the same of all cases, or if there are fewer than two.
+// cohensKappa returns Cohen's kappa, the agreement beyond chance, and its interval. ok is false if one
+// of the raters says the same of all cases, or if there are fewer than two.
 //
 // The interval follows Fleiss, Cohen and Everitt (Psychological Bulletin 72:323, 1969), for the table
 // with one case more in each of the four cells: without them it is much too short where raters nearly

@@ -128,16 +128,16 @@ func logChoose(n, k int) float64 {
 	return log(n) - log(k) - log(n-k)
 }
 
-// detectableDifference returns the smallest mean difference that [changeTest] finds with a probability of about
-// 80 %, for the variance that it returns and the number of trials of one experiment. A change brings
-// a variance of its own: each trial that it turns adds 1/4.
+// detectableDifference returns the smallest mean difference that [changeTest] finds with a probability
+// of about 80 %, for the variance that it returns and the number of trials of one experiment. A change
+// brings a variance of its own: each trial that it turns adds 1/4.
 func detectableDifference(variance float64, trials int) float64 {
 	const c = z + 0.8416212335729143 // the second is the 0.8 quantile of the normal distribution
 	return min(1, 2*c*math.Sqrt(max(variance, c*c/4))/float64(trials))
 }
 
-// plannedMargin is the distance to the bounds of [meanDifference] of n cases, or groups, that do not differ: those of
-// [part], where no value differs from 0.
+// plannedMargin is the distance to the bounds of [meanDifference] of n cases, or groups, that do not
+// differ: those of [part], where no value differs from 0.
 func plannedMargin(n int) float64 {
 	t := studentQuantile(0.975, n-1)
 	k := t * t / float64(n)

@@ -29,8 +29,8 @@ type Plan struct {
 	// comparison finds in about four of five times, if the rates of all cases are 50 %.
 	Detectable float64
 
-	// Margin is the smallest margin of the rate with which a gate passes if nothing differs. It is 1 if there are too
-	// few cases, or groups of them, for a gate: see [Comparisons.Bound].
+	// Margin is the smallest margin of the rate with which a gate passes if nothing differs. It is 1 if
+	// there are too few cases, or groups of them, for a gate: see [Comparisons.Bound].
 	Margin float64
 
 	all Figure // cases and groups of all shards that would run

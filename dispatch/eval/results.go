@@ -37,9 +37,9 @@ type header struct {
 	Cases        map[string]int `json:"cases"` // ids of this shard, and the place of each in the dataset
 }
 
-// scan reads a file of results and calls see with each trial. A torn end, as of a program that was killed
-// while it wrote, is not an error. Trials that do not fit the header of the file are problems too. scan returns
-// the header, and where the last whole line ends.
+// scan reads a file of results and calls see with each trial. A torn end, as of a program that was
+// killed while it wrote, is not an error. Trials that do not fit the header of the file are problems
+// too. scan returns the header, and where the last whole line ends.
 func scan(file string, in io.Reader, problems *problems, see func(r *record, at span)) (h header, end int64) {
 	type trial struct {
 		id     string

@@ -825,8 +825,8 @@ func TestGradeAfterFirstFailure(t *testing.T) {
 	}
 }
 
-// A file of results is read with each cause that a trial can have: the causes of this package, and the error
-// classes and stand-ins of package dispatchtest, whichever are added.
+// A file of results is read with each cause that a trial can have: the causes of this package, and the
+// error classes and stand-ins of package dispatchtest, whichever are added.
 func TestEveryCauseIsRead(t *testing.T) {
 	causes := map[string]bool{}
 	for _, dir := range []string{".", "../dispatchtest"} {

@@ -133,8 +133,8 @@ const maxParts = 12
 // name returns the slice as a figure has it.
 func (s *Slice) name() string { return s.Column + "=" + s.Value }
 
-// compareSlices compares the slices of the columns that the candidate is sliced by: the rate of each, and then its
-// scores.
+// compareSlices compares the slices of the columns that the candidate is sliced by: the rate of each,
+// and then its scores.
 func compareSlices(baseline, candidate *Experiment) (list []Comparison) {
 	for _, column := range candidate.SliceBy {
 		before := map[string]*Experiment{}

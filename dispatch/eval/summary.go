@@ -44,12 +44,12 @@ func (v Verdict) style() terminal.Style {
 	return terminal.Plain
 }
 
-// WriteSummary writes the experiment for people: at most 20 trials that failed, how often each
-// cause occurred, why cases were skipped, what the platform would warn of, the slowest and the dearest
-// trials if there are many, the estimates of [Experiment.Stats], who ended the sessions, what was checked, see [Dataset.Expect], and the counts. If
-// cases have several trials, it also writes the rates of at most 20 cases that did not always pass.
-// If colour is true, colour repeats the verdicts. Texts of agents are safe to print to a terminal.
-// It returns the first error of w.
+// WriteSummary writes the experiment for people: at most 20 trials that failed, how often each cause
+// occurred, why cases were skipped, what the platform would warn of, the slowest and the dearest trials
+// if there are many, the estimates of [Experiment.Stats], who ended the sessions, what was checked, see
+// [Dataset.Expect], and the counts. If cases have several trials, it also writes the rates of at most 20
+// cases that did not always pass. If colour is true, colour repeats the verdicts. Texts of agents are
+// safe to print to a terminal. It returns the first error of w.
 func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
 	e.writeBad(&b, colour)

@@ -24,11 +24,11 @@ import (
 // and must then end the session.
 //
 // A User fails if it returns another error or no text, if it panics, if it takes longer than
-// Options.UserTimeout, and if it goes on after the last turn that the session allows. The trial has
-// then [Errored] with the [Cause] user: the agent did not cause it. What the agent did wrong before, such as
-// calling a tool that does not exist, remains a failure of the agent. The platform ends a session after its
-// last turn and grades it; here such a session does not show whether the agent failed or the user did not
-// stop.
+// Options.UserTimeout, and if it goes on after the last turn that the session allows. The trial has then
+// [Errored] with the [Cause] user: the agent did not cause it. What the agent did wrong before, such as
+// calling a tool that does not exist, remains a failure of the agent. The platform ends a session after
+// its last turn and grades it; here such a session does not show whether the agent failed or the user
+// did not stop.
 type User func(ctx context.Context, t Trial, turns []dispatchtest.Turn) (string, error)
 
 // needsUser is why a case is skipped without Options.User.

@@ -68,8 +68,8 @@ func (c *converter) chatAssistant(message, content json.RawMessage) {
 	}
 }
 
-// chatReasoning returns the reasoning in a message. Servers that write it under several names write the same
-// text, but not all of it under each.
+// chatReasoning returns the reasoning in a message. Servers that write it under several names write the
+// same text, but not all of it under each.
 func chatReasoning(message json.RawMessage) (longest string) {
 	for name, value := range rawjson.Members(message) {
 		if isReasoning(name) {

@@ -61,8 +61,8 @@ func (t *traffic) problems() []dispatch.Problem {
 		"messages with FromConversation if they belong to the run", strings.Join(kinds, ", "))}
 }
 
-// kindOf returns the end of a path that tells what it is for: a known end, or else the last word. It does not
-// show what may be an id or a secret.
+// kindOf returns the end of a path that tells what it is for: a known end, or else the last word. It
+// does not show what may be an id or a secret.
 func kindOf(path string) string {
 	for _, end := range conversations {
 		if strings.HasSuffix(path, end) {

@@ -10,8 +10,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch/llm"
 )
 
-// What a run sends to its models and Transport does not read is one problem, with the kinds of the paths but
-// without what may be an id or a secret.
+// What a run sends to its models and Transport does not read is one problem, with the kinds of the paths
+// but without what may be an id or a secret.
 func TestTraffic(t *testing.T) {
 	const read = "/v1/chat/completions"
 	for _, tt := range []struct {

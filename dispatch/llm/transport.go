@@ -37,18 +37,20 @@ import (
 // agent goes on with another.
 //
 // Each label of proxy.WithActor may have several conversations that go on. The agent's own is the first
-// that has the prompt of the run. The others follow as the conversations of sub-agents do, in the order of
-// their first requests. A single request that has nothing of a conversation, such as a request for a guard, a
-// title or a summary, is left out. A [dispatch.Problem] with the code request_left_out reports it.
+// that has the prompt of the run. The others follow as the conversations of sub-agents do, in the order
+// of their first requests. A single request that has nothing of a conversation, such as a request for a
+// guard, a title or a summary, is left out. A [dispatch.Problem] with the code request_left_out reports
+// it.
 //
-// What is missing is reported as a problem with the code conversation_unclear: a 2xx response that is an error,
-// breaks off, has several choices, or is not of the API, unless the agent sends another request of the
-// conversation; messages of a kind that is not known; and what only the server has, such as a conversation of
-// OpenAI's Responses or the content of Gemini's cachedContent. A previous_response_id of OpenAI's Responses may
-// name a response of the run and, in the request with the prompt of a turn, a response of an earlier turn. The
-// first bytes of a response tell whether it is JSON, a stream of events or gzip of one of these, whatever its
-// headers say. An answer is complete if the model says why it ended, in whatever word, or if the stream or the
-// body has ended as the API ends it. Failed requests and responses other than 2xx add nothing.
+// What is missing is reported as a problem with the code conversation_unclear: a 2xx response that is an
+// error, breaks off, has several choices, or is not of the API, unless the agent sends another request
+// of the conversation; messages of a kind that is not known; and what only the server has, such as a
+// conversation of OpenAI's Responses or the content of Gemini's cachedContent. A previous_response_id of
+// OpenAI's Responses may name a response of the run and, in the request with the prompt of a turn, a
+// response of an earlier turn. The first bytes of a response tell whether it is JSON, a stream of events
+// or gzip of one of these, whatever its headers say. An answer is complete if the model says why it
+// ended, in whatever word, or if the stream or the body has ended as the API ends it. Failed requests
+// and responses other than 2xx add nothing.
 //
 // Tokens are added up over all labels. Tokens that are read from or written to a cache count as input, and
 // so do those of compaction. If there are several models, their ids are listed. Streams of Chat Completions

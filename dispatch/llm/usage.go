@@ -139,8 +139,8 @@ func count(value json.RawMessage) (n int64, ok bool) {
 	return n, ok && json.Unmarshal([]byte(digits), &n) == nil && n >= 0 && n <= maxTokens
 }
 
-// isInput reports whether tokens that the total has more than the parts are input. Some servers do not count
-// audio, documents or what was read from a cache in the prompt.
+// isInput reports whether tokens that the total has more than the parts are input. Some servers do not
+// count audio, documents or what was read from a cache in the prompt.
 func (r *report) isInput(more, input int64, t *tokens) bool {
 	return r.audio || input == 0 || more == r.cached || r.counters[t.thinking] > 0
 }

@@ -522,8 +522,8 @@ func TestUncheckedSchemas(t *testing.T) {
 	}
 }
 
-// What older drafts wrote otherwise is read completely, so it is accepted, and so is "nullable", which lets nothing
-// through. A schema that says nothing is accepted only on request.
+// What older drafts wrote otherwise is read completely, so it is accepted, and so is "nullable", which
+// lets nothing through. A schema that says nothing is accepted only on request.
 func TestSchemasThatAreReadOtherwise(t *testing.T) {
 	move := func(parameters string) webhook.Tool {
 		return webhook.Tool{Name: "move", Parameters: json.RawMessage(parameters), Func: func(_ context.Context, args json.RawMessage) (any, error) {

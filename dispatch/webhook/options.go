@@ -58,9 +58,9 @@ type Options struct {
 	BodyTimeout time.Duration
 
 	// AllowUnchecked accepts tools whose Parameters this library can check only in part, such as a
-	// pattern with look-behind. Func then receives arguments that only the unchecked part would
-	// reject; see [schema.Validator.Unchecked]. It also accepts tools with a default that its own schema rejects,
-	// which is left out. By default [New] rejects such tools.
+	// pattern with look-behind. Func then receives arguments that only the unchecked part would reject;
+	// see [schema.Validator.Unchecked]. It also accepts tools with a default that its own schema
+	// rejects, which is left out. By default [New] rejects such tools.
 	AllowUnchecked bool
 
 	// OnCall, if not nil, receives every call of a known tool when it has ended. It runs on its own

@@ -33,9 +33,10 @@ type Tool struct {
 	URL       string `json:"url,omitempty"`
 	DetailURL string `json:"detail_url,omitempty"`
 
-	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches Parameters.
-	// If the model left a property out, they contain its "default" from the "properties" of Parameters, at the
-	// root and in objects that are there. A default with which they would not match Parameters is left out.
+	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches Parameters. If
+	// the model left a property out, they contain its "default" from the "properties" of Parameters, at
+	// the root and in objects that are there. A default with which they would not match Parameters is
+	// left out.
 	//
 	// The result is a value that encoding/json can write. A json.RawMessage is sent as it is, and
 	// nil as null. An [ImageResult] is a text with images. [Error] says what the agent reads of an

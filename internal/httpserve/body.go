@@ -98,9 +98,9 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fail notes how reading ended. After the end of the body the deadline is taken back: it could end
-// the reading ahead, which looks as if the peer had closed the connection. After an error of HTTP/1 it stays, since
-// net/http reads on before it answers.
+// fail notes how reading ended. After the end of the body the deadline is taken back: it could end the
+// reading ahead, which looks as if the peer had closed the connection. After an error of HTTP/1 it
+// stays, since net/http reads on before it answers.
 func (b *Body) fail(err error) error {
 	switch {
 	case err == ErrTooLarge:

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Send writes a response in pieces of pieceSize bytes, and the peer has pieceTime to take each. net/http keeps a
-// response of up to buffered bytes until the handler has returned.
+// Send writes a response in pieces of pieceSize bytes, and the peer has pieceTime to take each. net/http
+// keeps a response of up to buffered bytes until the handler has returned.
 const (
 	pieceSize = 64 << 10
 	pieceTime = 10 * time.Second
 	buffered  = 2 << 10
 )
 
-// Send is [WriteJSON] for a peer that may not read. It writes the body in pieces of 64 KiB, each with ten seconds
-// from its start, and the end of ctx ends the writing. The last deadline stays for what net/http still holds of the
-// response when the handler returns; net/http removes it before the next request. If w does not support write
-// deadlines, or the body has at most 2 KiB, Send is WriteJSON.
+// Send is [WriteJSON] for a peer that may not read. It writes the body in pieces of 64 KiB, each with
+// ten seconds from its start, and the end of ctx ends the writing. The last deadline stays for what
+// net/http still holds of the response when the handler returns; net/http removes it before the next
+// request. If w does not support write deadlines, or the body has at most 2 KiB, Send is WriteJSON.
 //
-// Send calls sent, possibly more than once, when the response is written or given up. That may be long before Send
-// returns: net/http writes to a connection of HTTP/2 without a deadline, so a peer that reads nothing at all also
-// keeps the reset of its stream waiting.
+// Send calls sent, possibly more than once, when the response is written or given up. That may be long
+// before Send returns: net/http writes to a connection of HTTP/2 without a deadline, so a peer that
+// reads nothing at all also keeps the reset of its stream waiting.
 func Send(ctx context.Context, w http.ResponseWriter, status int, body []byte, sent func()) {
 	defer sent()
 	if len(body) <= buffered {

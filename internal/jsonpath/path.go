@@ -34,8 +34,8 @@ type Path struct {
 	parts []part
 }
 
-// A part of a path is evaluated by the library. A name behind it that the library would take for an index in an
-// array is taken from its matches that are objects.
+// A part of a path is evaluated by the library. A name behind it that the library would take for an
+// index in an array is taken from its matches that are objects.
 type part struct {
 	*Syntax
 	eval func(ctx context.Context, document any) (any, error)

@@ -62,8 +62,8 @@ func Compile(raw []byte, o *Options) (*Schema, []Fault) {
 // Unchecked returns what validation ignores although it may limit what is valid, in the order of the schema.
 func (s *Schema) Unchecked() []Fault { return s.unchecked }
 
-// Notes returns what validation reads otherwise than draft 2020-12 does, and what it leaves out because it limits
-// nothing, in the order of the schema.
+// Notes returns what validation reads otherwise than draft 2020-12 does, and what it leaves out because
+// it limits nothing, in the order of the schema.
 func (s *Schema) Notes() []Fault { return s.notes }
 
 func (c *compiler) compile(raw []byte) (_ *Schema, err error) {

@@ -7,9 +7,9 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// counter counts the steps of a validation while the library spends them. A step is about the time in which the
-// library applies an empty schema to a value: a quarter of a microsecond. If none is left, the counter panics,
-// which stops the library. [Schema.Validate] recovers it.
+// counter counts the steps of a validation while the library spends them. A step is about the time in
+// which the library applies an empty schema to a value: a quarter of a microsecond. If none is left, the
+// counter panics, which stops the library. [Schema.Validate] recovers it.
 type counter struct {
 	links      *links
 	left, most int
@@ -50,9 +50,10 @@ func (c *counter) spend(n int) {
 	c.left -= n
 }
 
-// charge gives each schema a format that spends the price of the schema. The library calls it for every value that
-// has the schema's types and is in its "enum" and "const". There the value is charged, with the schemas that are
-// applied to it and to its parts. So a schema that rejects a value before its format is called has been paid for, too.
+// charge gives each schema a format that spends the price of the schema. The library calls it for every
+// value that has the schema's types and is in its "enum" and "const". There the value is charged, with
+// the schemas that are applied to it and to its parts. So a schema that rejects a value before its
+// format is called has been paid for, too.
 func (c *counter) charge(l *links) {
 	c.links = l
 	for _, s := range l.all {
@@ -224,8 +225,8 @@ func (c *counter) hash(v any) {
 	}
 }
 
-// compare spends the steps of comparing two values, and reports whether they may be equal. The library stops at
-// the first difference. Members of objects have no order, so all of them count.
+// compare spends the steps of comparing two values, and reports whether they may be equal. The library
+// stops at the first difference. Members of objects have no order, so all of them count.
 func (c *counter) compare(a, b any) (equal bool) {
 	switch a := a.(type) {
 	case json.Number:

@@ -8,9 +8,9 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// WrongDefaults returns the defaults that do not match the schema that they stand in, with one issue each, in the
-// order of their pointers. A default of null counts as none. All defaults share the steps of one validation; what
-// is beyond them is not looked at.
+// WrongDefaults returns the defaults that do not match the schema that they stand in, with one issue
+// each, in the order of their pointers. A default of null counts as none. All defaults share the steps
+// of one validation; what is beyond them is not looked at.
 func (s *Schema) WrongDefaults() (wrong []Issue) {
 	if s.copies == nil {
 		return nil
@@ -35,8 +35,8 @@ func (s *Schema) WrongDefaults() (wrong []Issue) {
 	return wrong
 }
 
-// mismatch validates a value by a part of the schema and returns the first issue. checked is false if the steps do
-// not suffice.
+// mismatch validates a value by a part of the schema and returns the first issue. checked is false if
+// the steps do not suffice.
 func (s *compiledSchema) mismatch(part *lib.Schema, value any) (first Issue, checked bool) {
 	defer func() {
 		if recover() != nil {

@@ -14,9 +14,9 @@ type aheadBody struct {
 	not  bool
 }
 
-// splitLookAheads takes the look-aheads directly after "^" out of an expression: ^(?!A)B matches where ^B does and
-// ^A does not. It returns the expression as it is if it begins otherwise, or has an alternative beside them, which
-// the "^" does not concern.
+// splitLookAheads takes the look-aheads directly after "^" out of an expression: ^(?!A)B matches where
+// ^B does and ^A does not. It returns the expression as it is if it begins otherwise, or has an
+// alternative beside them, which the "^" does not concern.
 func splitLookAheads(s string) (ahead []aheadBody, rest string) {
 	if !strings.HasPrefix(s, "^(?=") && !strings.HasPrefix(s, "^(?!") {
 		return nil, s
@@ -40,8 +40,8 @@ func splitLookAheads(s string) (ahead []aheadBody, rest string) {
 	return ahead, "^" + rest
 }
 
-// groupEnd returns the place of the parenthesis that closes the group in which s begins, or -1 if there is none. It
-// reports whether the group has alternatives.
+// groupEnd returns the place of the parenthesis that closes the group in which s begins, or -1 if there
+// is none. It reports whether the group has alternatives.
 func groupEnd(s string) (end int, alternative bool) {
 	open, class := 0, false
 	for i := 0; i < len(s); i++ {
@@ -72,8 +72,8 @@ const (
 		`\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`
 )
 
-// translated writes an expression of ECMAScript as RE2 needs it. What RE2 does not have stays as it is, and does not
-// compile.
+// translated writes an expression of ECMAScript as RE2 needs it. What RE2 does not have stays as it is,
+// and does not compile.
 func translated(s string) string {
 	var b strings.Builder
 	for class := false; s != ""; {

@@ -19,16 +19,17 @@ type Fault struct {
 	Message string
 }
 
-// Unchecked reports whether something may limit what is valid and is not checked here. Another validator may
-// accept the schema.
+// Unchecked reports whether something may limit what is valid and is not checked here. Another validator
+// may accept the schema.
 func (f Fault) Unchecked() bool {
 	return LetsThrough(f.Code) || f.Code == "keyword_ignored" || f.Code == "draft_unknown"
 }
 
 func (f Fault) accepted() bool { return !LetsThrough(f.Code) }
 
-// LetsThrough reports whether a fault of this code, with or without "schema_" before it, lets documents through that
-// the author of the schema may have excluded. Packages that run functions refuse such schemas.
+// LetsThrough reports whether a fault of this code, with or without "schema_" before it, lets documents
+// through that the author of the schema may have excluded. Packages that run functions refuse such
+// schemas.
 func LetsThrough(code string) bool {
 	switch strings.TrimPrefix(code, "schema_") {
 	case "too_large", "too_deep", "too_complex", "ref_remote", "pattern_unsupported", "no_keyword":

@@ -12,8 +12,9 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// FuzzCompile checks that every fault and note is about a place that the author wrote, that a compilation and a
-// validation say the same twice, and that reading old forms costs no more than a schema without them.
+// FuzzCompile checks that every fault and note is about a place that the author wrote, that a
+// compilation and a validation say the same twice, and that reading old forms costs no more than a
+// schema without them.
 func FuzzCompile(f *testing.F) {
 	for _, raw := range []string{
 		`{"items":[{"items":[{"type":"integer"}],"additionalItems":{"$id":"#n","required":true}}],"additionalItems":{"$ref":"#/items/0/items/0"}}`,

@@ -70,8 +70,8 @@ func isNull(t any) bool {
 	return t == "null" || slices.Contains(list, any("null"))
 }
 
-// unknown remembers a schema in which no keyword says anything: a schema inside a wrapper, or a bare list of
-// properties. Below the root, what looks like neither may be there for another reader.
+// unknown remembers a schema in which no keyword says anything: a schema inside a wrapper, or a bare
+// list of properties. Below the root, what looks like neither may be there for another reader.
 func (r *reading) unknown(obj map[string]any, s spot) {
 	if s.draft == custom {
 		return

@@ -116,8 +116,8 @@ func (k keyword) fits(v any) (ok bool) {
 	return ok
 }
 
-// neverNull reports whether the value of a keyword is not null in any draft. Encoders of Go structs write null for
-// what is not set.
+// neverNull reports whether the value of a keyword is not null in any draft. Encoders of Go structs
+// write null for what is not set.
 func neverNull(keyword string) bool {
 	switch keyword {
 	case "const", "default", "id", "additionalItems": // the last two are not keywords of draft 2020-12

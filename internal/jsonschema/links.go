@@ -23,8 +23,8 @@ func newLinks(root *lib.Schema) *links {
 	return l
 }
 
-// same returns the schemas that s applies to its own value, except the targets of dynamic references. Maps are
-// visited in order, so that a schema is always judged in the same way.
+// same returns the schemas that s applies to its own value, except the targets of dynamic references.
+// Maps are visited in order, so that a schema is always judged in the same way.
 func same(s *lib.Schema) (list []*lib.Schema) {
 	for _, one := range [...]*lib.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
 		list = appendSome(list, one)
@@ -190,8 +190,8 @@ func (l *links) measure() {
 	}
 }
 
-// markSets marks a schema with "unevaluatedItems" or "unevaluatedProperties", and those that it applies to the same
-// value.
+// markSets marks a schema with "unevaluatedItems" or "unevaluatedProperties", and those that it applies
+// to the same value.
 func (l *links) markSets(s *lib.Schema) {
 	if l.sets[s] {
 		return

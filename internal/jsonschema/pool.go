@@ -7,15 +7,15 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// compiledSchema is what the library made of a schema. Its formats spend the steps of one counter, so it serves one
-// validation at a time.
+// compiledSchema is what the library made of a schema. Its formats spend the steps of one counter, so it
+// serves one validation at a time.
 type compiledSchema struct {
 	root    *lib.Schema
 	counter *counter
 }
 
-// pool holds the copies of a compiled schema that no validation uses. A copy is made when all others are busy, up to
-// one for each processor.
+// pool holds the copies of a compiled schema that no validation uses. A copy is made when all others are
+// busy, up to one for each processor.
 type pool struct {
 	free  chan *compiledSchema
 	made  atomic.Int32

@@ -9,9 +9,10 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A reading changes the copy of a schema document that the library compiles. A schema that does not name a known
-// draft is read as draft 2020-12: what older drafts wrote otherwise is rewritten, with a note for each place. In
-// every schema annotations of the wrong type and regular expressions that Go does not support are left out.
+// A reading changes the copy of a schema document that the library compiles. A schema that does not name
+// a known draft is read as draft 2020-12: what older drafts wrote otherwise is rewritten, with a note
+// for each place. In every schema annotations of the wrong type and regular expressions that Go does not
+// support are left out.
 //
 // It visits all schemas under keywords, and then everything that a local reference leads to. It leaves data alone.
 type reading struct {
@@ -186,8 +187,8 @@ func (r *reading) nulls(obj map[string]any, s spot) {
 	}
 }
 
-// identity reads "$id", and "id" of draft 4. Without a known draft, an id that is only a fragment is the name of a
-// place, and one that cannot be used goes.
+// identity reads "$id", and "id" of draft 4. Without a known draft, an id that is only a fragment is the
+// name of a place, and one that cannot be used goes.
 func (r *reading) identity(obj map[string]any, s *spot) {
 	if s.draft == 0 {
 		r.oldIdentity(obj, *s)
@@ -297,8 +298,8 @@ func (r *reading) annotations(obj map[string]any, s spot) {
 	}
 }
 
-// patterns compiles the regular expressions, in the order of the names: they share a limit, and the same ones must
-// exceed it each time. It leaves out those that do not compile.
+// patterns compiles the regular expressions, in the order of the names: they share a limit, and the same
+// ones must exceed it each time. It leaves out those that do not compile.
 func (r *reading) patterns(obj map[string]any, s spot) {
 	if pattern, ok := obj["pattern"].(string); ok && !r.compiles(pattern, s.at+"/pattern") {
 		delete(obj, "pattern")

@@ -10,9 +10,9 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// brokenRefs returns the faults of all references without a target, and those that lead out of the document. The
-// library reports only one of them, at random. brokenRefs knows less than the library, so its result is used only if
-// the library rejects the schema too.
+// brokenRefs returns the faults of all references without a target, and those that lead out of the
+// document. The library reports only one of them, at random. brokenRefs knows less than the library, so
+// its result is used only if the library rejects the schema too.
 func (c *compiler) brokenRefs(r *reading) (found []Fault, remote []reference) {
 	for _, ref := range r.refs {
 		if ref.key != "$ref" {
@@ -55,8 +55,9 @@ func remoteRef(at, target string) Fault {
 }
 
 // Resolve returns the target of a reference that is a JSON Pointer into the same document, such as
-// "#/$defs/order". root is the document as encoding/json decodes it into an any. A pointer that leads through a
-// schema with an id of its own has no target here, because other references below that schema start there.
+// "#/$defs/order". root is the document as encoding/json decodes it into an any. A pointer that leads
+// through a schema with an id of its own has no target here, because other references below that schema
+// start there.
 func Resolve(root any, ref string) (target any, ok bool) {
 	pointer, ok := rawjson.Local(ref)
 	if !ok {
@@ -65,8 +66,8 @@ func Resolve(root any, ref string) (target any, ok bool) {
 	return follow(root, pointer, isDocumentRoot)
 }
 
-// follow returns the value at a JSON Pointer. The pointer must not lead through a part for which stop is true; stop
-// may be nil.
+// follow returns the value at a JSON Pointer. The pointer must not lead through a part for which stop is
+// true; stop may be nil.
 func follow(v any, pointer string, stop func(part any) bool) (target any, ok bool) {
 	for i, token := range strings.Split(pointer, "/")[1:] {
 		if i > 0 && stop != nil && stop(v) {
@@ -98,8 +99,9 @@ func isDocumentRoot(schema any) bool {
 	return named || old
 }
 
-// merge joins the faults that a compilation reports with the faults that were found beside it, in the order of the
-// document. For kinds of faults that were searched for, it omits the library's, which stops at the first.
+// merge joins the faults that a compilation reports with the faults that were found beside it, in the
+// order of the document. For kinds of faults that were searched for, it omits the library's, which stops
+// at the first.
 func (c *compiler) merge(err error) faults {
 	all := slices.Clone(c.unchecked)
 	if reported, ok := err.(faults); ok {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Listener is a net.Listener whose connections are pipes, for tests of net/http itself: a write waits until the
-// other side reads. In a bubble of testing/synctest their time-outs take no time, and hold on a busy machine too.
+// Listener is a net.Listener whose connections are pipes, for tests of net/http itself: a write waits
+// until the other side reads. In a bubble of testing/synctest their time-outs take no time, and hold on
+// a busy machine too.
 type Listener struct {
 	dialled chan net.Conn
 	closed  chan struct{}

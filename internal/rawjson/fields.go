@@ -10,10 +10,10 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// ReadFields reads the members of an object into the variables that fields has for their names. It is for
-// the strict JSON of files that people write. It returns all that is wrong: a name that fields does not have,
-// a value of another type, and null for anything but a json.RawMessage, which gets a sub-slice. The errors
-// name the member and quote no value; there are at most 100.
+// ReadFields reads the members of an object into the variables that fields has for their names. It is
+// for the strict JSON of files that people write. It returns all that is wrong: a name that fields does
+// not have, a value of another type, and null for anything but a json.RawMessage, which gets a
+// sub-slice. The errors name the member and quote no value; there are at most 100.
 func ReadFields(object json.RawMessage, fields map[string]any) (wrong []error) {
 	if kind := Kind(object); kind != '{' {
 		return []error{fmt.Errorf("must be an object, not %s", KindName(kind))}

@@ -1,6 +1,6 @@
-// This file guesses. It hides from tapes, which people share, what looks like a credential in free text: the values
-// of names and schemes that are known to carry one. It misses others, and hides some innocent text. A [Set] hides the
-// secrets that it is given and does not guess.
+// This file guesses. It hides from tapes, which people share, what looks like a credential in free text:
+// the values of names and schemes that are known to carry one. It misses others, and hides some innocent
+// text. A [Set] hides the secrets that it is given and does not guess.
 
 package redact
 

@@ -46,8 +46,9 @@ func New(secrets ...string) *Set {
 	return &Set{Hide(f)}
 }
 
-// URL returns the parts of a URL that may be secret: the query, its values, the password or, without one, the
-// user name, and both in their place, which hides short ones too. Of a text that is not a URL, all may be.
+// URL returns the parts of a URL that may be secret: the query, its values, the password or, without
+// one, the user name, and both in their place, which hides short ones too. Of a text that is not a URL,
+// all may be.
 func URL(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" && strings.Contains(text, "@") { // such as user:password@example.com
@@ -83,9 +84,9 @@ func (f *forms) add(secret string) {
 
 var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// spellings returns the forms that still differ from the secret when their ASCII escapes are
-// undone: + for a space, escapes of characters that are not ASCII, and control characters as Go quotes them,
-// such as the line break at the end of a key, which net/url quotes in its errors.
+// spellings returns the forms that still differ from the secret when their ASCII escapes are undone: +
+// for a space, escapes of characters that are not ASCII, and control characters as Go quotes them, such
+// as the line break at the end of a key, which net/url quotes in its errors.
 func spellings(secret string) []string {
 	quoted := strconv.Quote(secret)
 	forms := []string{quoted[1 : len(quoted)-1]}

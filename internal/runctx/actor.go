@@ -21,8 +21,8 @@ func Actor(ctx context.Context) string { return string(From[label](ctx)) }
 // A Thread numbers the conversations of one actor, from 1. The actor's own is 0.
 type Thread int
 
-// DoubtfulActor describes a label that can be sent, and that the platform might refuse. It returns "" if there is
-// no doubt.
+// DoubtfulActor describes a label that can be sent, and that the platform might refuse. It returns "" if
+// there is no doubt.
 func DoubtfulActor(label string) string {
 	printable := strings.IndexFunc(label, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 	if label == "" || len(label) <= 256 && printable && !strings.Contains("/"+label+"/", "//") {

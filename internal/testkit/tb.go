@@ -1,6 +1,6 @@
 // Package testkit has what tests of several packages need: assertions under test, waiting for a time
-// limit, canned transports, kinds of documents, the sizes of the nightly,
-// and what the public test kits write to the output of a test.
+// limit, canned transports, kinds of documents, the sizes of the nightly, and what the public test kits
+// write to the output of a test.
 package testkit
 
 import (

@@ -6,8 +6,8 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// CI engines take commands from what a program prints: "::name::" at the beginning of a line, "##[name]" and
-// "##name[" anywhere, and they ignore characters that cannot be seen.
+// CI engines take commands from what a program prints: "::name::" at the beginning of a line, "##[name]"
+// and "##name[" anywhere, and they ignore characters that cannot be seen.
 func TestCleanLeavesNoCommands(t *testing.T) {
 	for in, want := range map[string]string{
 		"done\n::error::x\n  ::set-output name=a::b\n\n| c": "done\n| ::error::x\n|   ::set-output name=a::b\n| \n| c",

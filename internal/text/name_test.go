@@ -106,8 +106,8 @@ func TestMisspelt(t *testing.T) {
 	}
 }
 
-// distance is the definition: the least number of insertions, deletions, replacements and swaps of neighbours,
-// none of which touches a letter again.
+// distance is the definition: the least number of insertions, deletions, replacements and swaps of
+// neighbours, none of which touches a letter again.
 func distance(a, b string) int {
 	row := map[[2]int]int{}
 	for i := range len(a) + 1 {

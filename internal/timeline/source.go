@@ -5,8 +5,9 @@ type maker[T any] struct{}
 
 var makers = map[any]any{}
 
-// Made registers how the run of a *T is made, for [Of]. Test kits call it when they are initialized: no method
-// of theirs can return a run, because a type of an internal package has no place in exported signatures.
+// Made registers how the run of a *T is made, for [Of]. Test kits call it when they are initialized: no
+// method of theirs can return a run, because a type of an internal package has no place in exported
+// signatures.
 func Made[T any](run func(*T) Run) struct{} {
 	makers[maker[T]{}] = run
 	return struct{}{}

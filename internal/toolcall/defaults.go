@@ -9,8 +9,9 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// An object is what a schema says about the defaults of one object. The page Bedrock tools describes them: a
-// model may leave out a property, and the tool then works with the default. The nil object has none.
+// An object is what a schema says about the defaults of one object. The page Bedrock tools describes
+// them: a model may leave out a property, and the tool then works with the default. The nil object has
+// none.
 type object struct {
 	properties []*property // in the order of the schema
 	byName     map[string]*property
@@ -102,8 +103,9 @@ func (f *filling) object(o *object, value json.RawMessage) (filled json.RawMessa
 	return w.Bytes(), true
 }
 
-// Refused returns the warnings of [schema.Lint] for which a package that runs functions refuses a tool: parts of its
-// schema that would let wrong arguments through, and defaults that their own schemas reject.
+// Refused returns the warnings of [schema.Lint] for which a package that runs functions refuses a tool:
+// parts of its schema that would let wrong arguments through, and defaults that their own schemas
+// reject.
 func Refused[P problem.Common](warnings []P) []P {
 	return slices.DeleteFunc(warnings, func(p P) bool {
 		code := problem.Problem(p).Code

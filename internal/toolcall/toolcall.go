@@ -51,10 +51,10 @@ func (t *Tool) Arguments(whole json.RawMessage) Arguments {
 	return a
 }
 
-// Filled returns Bare with the defaults of the properties that it leaves out, at the root and in objects that
-// are there. If the arguments would not be valid with all of them, they are added one by one, and a default
-// that makes the arguments invalid is left out; of more than 100 only the first 100 are tried. Members keep
-// their order and their values; added members follow.
+// Filled returns Bare with the defaults of the properties that it leaves out, at the root and in objects
+// that are there. If the arguments would not be valid with all of them, they are added one by one, and a
+// default that makes the arguments invalid is left out; of more than 100 only the first 100 are tried.
+// Members keep their order and their values; added members follow.
 func (a Arguments) Filled() json.RawMessage { return a.tool.defaults.fill(a.Bare, a.tool.validate) }
 
 // A Loop runs tools. It is safe for concurrent use.

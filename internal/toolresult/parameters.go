@@ -33,8 +33,9 @@ const (
 	ReasoningSchema = `{"type":"string","description":"The reasoning for the tool call."}`
 )
 
-// Registered returns an input schema as tools_schema may have it. The parameter that a toolbox adds is required
-// of a model only: a platform rejects calls without a required property, and nobody else knows this one.
+// Registered returns an input schema as tools_schema may have it. The parameter that a toolbox adds is
+// required of a model only: a platform rejects calls without a required property, and nobody else knows
+// this one.
 func Registered(schema json.RawMessage) json.RawMessage {
 	property := rawjson.Member(rawjson.Member(schema, "properties"), Reasoning)
 	required := slices.Collect(rawjson.Elements(rawjson.Member(schema, "required")))

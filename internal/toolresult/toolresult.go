@@ -86,8 +86,8 @@ func NoTool(name string) string {
 	return "there is no tool " + string(quoted) + "; names are case-sensitive"
 }
 
-// Failed reports whether a result describes a failure: an object whose member error says something. null, false,
-// "", 0, [] and {} mean that there is none.
+// Failed reports whether a result describes a failure: an object whose member error says something.
+// null, false, "", 0, [] and {} mean that there is none.
 func Failed(result json.RawMessage) (failed bool) {
 	if !bytes.Contains(result, []byte(`"error"`)) && !bytes.Contains(result, []byte(`\u`)) {
 		return false // most results have no such member; its name may contain escapes

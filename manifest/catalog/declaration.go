@@ -66,10 +66,10 @@ func loss(n int, tool, member, message string) schema.Problem {
 		Pointer: fmt.Sprintf("/%d%s", n, rawjson.Token(member))}
 }
 
-// FromDeclarations converts tool declarations to records. The problems have the code left_out. They
-// list what a record cannot hold. base supplies account_id. It also supplies framework, tool_type,
-// tags and version, unless a declaration has them among its extra members. FromDeclarations does not validate
-// the records; see [Tool.Validate].
+// FromDeclarations converts tool declarations to records. The problems have the code left_out. They list
+// what a record cannot hold. base supplies account_id. It also supplies framework, tool_type, tags and
+// version, unless a declaration has them among its extra members. FromDeclarations does not validate the
+// records; see [Tool.Validate].
 func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem) {
 	var losses []schema.Problem
 	records := make([]Tool, len(tools))

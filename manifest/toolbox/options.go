@@ -49,8 +49,8 @@ type Options struct {
 
 	// AllowUnchecked accepts tools whose parameters this library can check only in part, such as a
 	// pattern with look-behind. Such a tool receives arguments that only the unchecked part would
-	// reject; see [schema.Validator.Unchecked]. It also accepts tools with a default that its own schema rejects,
-	// which is left out. By default [Parse] rejects such tools.
+	// reject; see [schema.Validator.Unchecked]. It also accepts tools with a default that its own schema
+	// rejects, which is left out. By default [Parse] rejects such tools.
 	AllowUnchecked bool
 
 	// OnCall, if not nil, receives every call of a known tool when it has ended. It runs on its own

@@ -341,8 +341,8 @@ func TestUncheckedSchemas(t *testing.T) {
 	}
 }
 
-// What older drafts wrote otherwise is read completely, so it is accepted, and so is "nullable", which lets nothing
-// through. A schema that says nothing is accepted only on request.
+// What older drafts wrote otherwise is read completely, so it is accepted, and so is "nullable", which
+// lets nothing through. A schema that says nothing is accepted only on request.
 func TestSchemasThatAreReadOtherwise(t *testing.T) {
 	document := func(parameters string) string {
 		return `{"tools":[{"name":"login","handler":"ping","parameters":` + parameters + `}]}`

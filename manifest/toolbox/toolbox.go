@@ -113,8 +113,9 @@ func (s *shared) of(t *tool, adapters []string) bool {
 
 // Handler runs an internal tool. It is the Go form of the documented signature (args, agent, tool)
 // -> text. args is a JSON object that matches the parameters of the tool, without reasoning. If the
-// model left a property out, args contains its "default" from the "properties" of the parameters, at the root
-// and in objects that are there. A default with which args would not match the parameters is left out.
+// model left a property out, args contains its "default" from the "properties" of the parameters, at the
+// root and in objects that are there. A default with which args would not match the parameters is left
+// out.
 //
 // An error means that the tool failed. The model reads the text of an error that [Errorf] made. The
 // text of any other error stays in the error, because it may contain anything.

@@ -41,12 +41,12 @@ const (
 // the result is the only text if it is JSON, the texts as one JSON string, or {"content": [...]} if there
 // are images, sounds or resources.
 //
-// An error means that the call failed. If the tool failed or the result cannot be read, a model reads the
-// text of the error, like the text of [toolbox.Errorf]. The text is the tool's own text if the result has
-// isError, or else its structured content, cut to 4 KiB. No other error contains what the server sent. If
-// the server answers with an error of JSON-RPC, or if the connection fails, errors.As finds the error of the
-// SDK. If ctx has ended, errors.Is finds the error of ctx. A result of more than 1 MiB is an error. Calls
-// are never repeated.
+// An error means that the call failed. If the tool failed or the result cannot be read, a model reads
+// the text of the error, like the text of [toolbox.Errorf]. The text is the tool's own text if the
+// result has isError, or else its structured content, cut to 4 KiB. No other error contains what the
+// server sent. If the server answers with an error of JSON-RPC, or if the connection fails, errors.As
+// finds the error of the SDK. If ctx has ended, errors.Is finds the error of ctx. A result of more than
+// 1 MiB is an error. Calls are never repeated.
 func (p *Peer) Call(ctx context.Context, tool string, args json.RawMessage) (json.RawMessage, error) {
 	args, err := rawjson.EncodeArguments(args, toolresult.ArgumentLimits)
 	if err != nil {
@@ -82,8 +82,9 @@ func (p *Peer) Handler() toolbox.Handler {
 	}
 }
 
-// CallForModel calls a tool for a model, as [proxy.Client.CallForModel] does. Text of the result is the text
-// that the server sent, and JSON is the result of [Peer.Call]. A result with isError is a failed one.
+// CallForModel calls a tool for a model, as [proxy.Client.CallForModel] does. Text of the result is the
+// text that the server sent, and JSON is the result of [Peer.Call]. A result with isError is a failed
+// one.
 //
 // args is the model's text: a JSON object as string, []byte or json.RawMessage. It may also be a Go value
 // that JSON represents as an object. The server receives the id of [proxy.WithCallID] as [MetaCallID], and

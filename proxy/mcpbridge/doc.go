@@ -13,13 +13,13 @@
 //	}
 //
 // [Connect] returns a [Peer], an MCP server with the tools that can be declared, and the problems of the
-// others. [Peer.CallForModel] calls a tool for a model. [Peer.Handler] makes the tools tools of a toolbox, and
-// [Peer.Call] makes them behaviors of a proxytest.World. See the examples.
+// others. [Peer.CallForModel] calls a tool for a model. [Peer.Handler] makes the tools tools of a
+// toolbox, and [Peer.Call] makes them behaviors of a proxytest.World. See the examples.
 //
 // # Limits
 //
-// The SDK bounds one message to 16 MiB and 1,000 levels. Connect and the functions of a Peer have their own bounds
-// below that. They have no time limit of their own; give them a context that ends.
+// The SDK bounds one message to 16 MiB and 1,000 levels. Connect and the functions of a Peer have their
+// own bounds below that. They have no time limit of their own; give them a context that ends.
 //
 // # Errors
 //

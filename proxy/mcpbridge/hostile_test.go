@@ -29,8 +29,8 @@ func (r *request) result(result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", r.ID, result)
 }
 
-// serveRaw connects to a server that writes for each request what answer returns. It closes the connection if
-// that is not ok.
+// serveRaw connects to a server that writes for each request what answer returns. It closes the
+// connection if that is not ok.
 func serveRaw(t *testing.T, answer func(r *request) (text string, ok bool)) *mcp.ClientSession {
 	t.Helper()
 	ours, theirs := io.Pipe()

@@ -46,9 +46,9 @@ const (
 // [mcp.StreamableHTTPOptions.PropagateRequestCancellation].
 //
 // A call is attributed to the sub-agent that client names by [proxy.Client.As], or else the member
-// [MetaActor] of the call's "_meta", or else [proxy.WithActor] in the context of the request or in
-// ctx. The member [MetaCallID] is the id that the model gave the call. A label or an id that is not a string, and a label that cannot be sent, are
-// errors of the request.
+// [MetaActor] of the call's "_meta", or else [proxy.WithActor] in the context of the request or in ctx.
+// The member [MetaCallID] is the id that the model gave the call. A label or an id that is not a string,
+// and a label that cannot be sent, are errors of the request.
 //
 // The error is a [*schema.Error] with all problems: what [schema.Validate] rejects, schemas
 // that MCP does not allow, and schemas that are written in an older draft, which clients reject.

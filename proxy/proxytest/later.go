@@ -29,8 +29,8 @@ func known(tools []schema.Tool) []schema.Tool {
 	return tools
 }
 
-// remarks returns what this module does not check, use or execute of the tools: lines for the output of a test, and
-// by the index of the tool what Call.Notes say of it.
+// remarks returns what this module does not check, use or execute of the tools: lines for the output of
+// a test, and by the index of the tool what Call.Notes say of it.
 func remarks(set *schema.Set, tools []schema.Tool) (lines []string, notes map[int][]string) {
 	notes = map[int][]string{}
 	later := func(i int, what string) string {

@@ -105,8 +105,8 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 		"break must be reset, truncate or oversize")
 }
 
-// strike returns the first rule that fails this request, or nil. Each rule that fits counts the request, even if
-// another rule fails it.
+// strike returns the first rule that fails this request, or nil. Each rule that fits counts the request,
+// even if another rule fails it.
 func (v *runRequest) strike(live bool) (hit *FailureRule) {
 	v.run.mu.Lock()
 	defer v.run.mu.Unlock()

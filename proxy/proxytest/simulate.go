@@ -11,11 +11,12 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// FromLedger answers with the entity of a type that the call identifies: its id is in the argument
-// that has the name of the type's id_field. The result has the form of the tool's output_schema.
-// Its properties that have the name of a field of the entity have the field's value. All others are
-// made up. Names may differ in _, - and case, as order_id and orderId do, if only one name fits. Without an output_schema the result is the same as with [Get]. If the ledger does not
-// contain the entity, the result is {"error":"order not found"}, with the type of the entity.
+// FromLedger answers with the entity of a type that the call identifies: its id is in the argument that
+// has the name of the type's id_field. The result has the form of the tool's output_schema. Its
+// properties that have the name of a field of the entity have the field's value. All others are made up.
+// Names may differ in _, - and case, as order_id and orderId do, if only one name fits. Without an
+// output_schema the result is the same as with [Get]. If the ledger does not contain the entity, the
+// result is {"error":"order not found"}, with the type of the entity.
 //
 // A tool in sandbox mode without a behavior answers in the same way, about all entities that its
 // arguments identify. FromLedger names one type, and a call without the argument fails.

@@ -14,9 +14,9 @@ import (
 	"github.com/toolwire/toolwire/internal/runctx"
 )
 
-// A Host serves many runs on one port of loopback, each below a path of its own, and reuses the connections to
-// their agents: what a run would make for itself costs more than the run of a fast agent. It listens when it is
-// first needed.
+// A Host serves many runs on one port of loopback, each below a path of its own, and reuses the
+// connections to their agents: what a run would make for itself costs more than the run of a fast agent.
+// It listens when it is first needed.
 type Host struct {
 	transport *http.Transport
 

@@ -124,8 +124,8 @@ func newSite(t *testing.T, opts dispatch.Options, change ...string) *site {
 	return s
 }
 
-// freeAddress returns an address on loopback that nothing listens on. No system gives its port to a test that asks for
-// any port, so it stays free until the program listens that it is for.
+// freeAddress returns an address on loopback that nothing listens on. No system gives its port to a test
+// that asks for any port, so it stays free until the program listens that it is for.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {

@@ -186,8 +186,8 @@ func TestServerIsGone(t *testing.T) {
 	}
 }
 
-// The server is killed while eight write, five times with TOOLWIRE_NIGHTLY. Each tool that was acknowledged is there, and of the
-// others only some whose error says so.
+// The server is killed while eight write, five times with TOOLWIRE_NIGHTLY. Each tool that was
+// acknowledged is there, and of the others only some whose error says so.
 func TestKilledServerLosesNothing(t *testing.T) {
 	s := need(t)
 	config, kills := s.schema(t), testkit.Size(1, 5)

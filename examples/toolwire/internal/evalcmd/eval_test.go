@@ -368,8 +368,8 @@ func TestReportsDoNotOverwrite(t *testing.T) {
 	}
 }
 
-// The flag -timeout is the time of an agent that does not answer. On a machine so loaded that the agent was not
-// even asked in that time, another trial gets more.
+// The flag -timeout is the time of an agent that does not answer. On a machine so loaded that the agent
+// was not even asked in that time, another trial gets more.
 func TestSlowAgent(t *testing.T) {
 	var asked atomic.Bool
 	over := make(chan struct{})

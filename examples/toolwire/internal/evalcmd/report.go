@@ -20,8 +20,8 @@ type report struct {
 // does not cost a run.
 type reports []report
 
-// openReports opens the files for reports and empties them. A report must not overwrite a file that the command
-// reads or completes. Flags name most of these files; the parameter files has the others.
+// openReports opens the files for reports and empties them. A report must not overwrite a file that the
+// command reads or completes. Flags name most of these files; the parameter files has the others.
 func (o *options) openReports(files ...string) (all reports, err error) {
 	type named struct{ by, path string }
 	taken := []named{

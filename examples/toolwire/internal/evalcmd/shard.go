@@ -32,8 +32,8 @@ var engines = []engine{
 // maxShards is the limit of package eval.
 const maxShards = 10_000
 
-// shardOfEngine returns the shard of this worker, such as 2/4, and the variables that it was read from. Both are
-// "" where there is one worker.
+// shardOfEngine returns the shard of this worker, such as 2/4, and the variables that it was read from.
+// Both are "" where there is one worker.
 func shardOfEngine(env func(string) string) (shard, from string, err error) {
 	for _, e := range engines {
 		index, total := env(e.index), env(e.total)

@@ -85,8 +85,8 @@ func TestShardOfEngine(t *testing.T) {
 	}
 }
 
-// Five workers of one dataset are processes that five engines number. One of them is killed while its agent works, and
-// started again; the file of another one is lost.
+// Five workers of one dataset are processes that five engines number. One of them is killed while its
+// agent works, and started again; the file of another one is lost.
 func TestWorkersOfEngines(t *testing.T) {
 	var hold atomic.Bool
 	held := make(chan struct{}, 1000)
@@ -193,8 +193,8 @@ func manyRows(n int) string {
 	return rows.String()
 }
 
-// Twenty shards of a dataset with 10,000 rows (1,000 without TOOLWIRE_NIGHTLY) merge in any order, with less than 4 KB held
-// for each row.
+// Twenty shards of a dataset with 10,000 rows (1,000 without TOOLWIRE_NIGHTLY) merge in any order, with
+// less than 4 KB held for each row.
 func TestMergeOfTwentyShards(t *testing.T) {
 	const shards = 20
 	rows := testkit.Size(1000, 10_000)

@@ -38,8 +38,8 @@ var ofRun = map[string]advice{
 			"text; see the contract report."},
 }
 
-// ofCall has the advice for requests that failed: by error class, by source of a result that reports a failure,
-// and for refusals without a known class by status.
+// ofCall has the advice for requests that failed: by error class, by source of a result that reports a
+// failure, and for refusals without a known class by status.
 var ofCall = map[string]string{
 	"lock_contention": "Transient: calls of one run contended for a lock. Repeat the call after a moment, as " +
 		"proxy.Client does.",

@@ -19,11 +19,11 @@ func brief[T any](long, short T) T {
 }
 
 // BenchmarkServed is the processor time of a server for one request over HTTP: a ping, a dispatch
-// without calls, and a dispatch whose agent makes five calls. Every dispatch has a run token of its
-// own. The library keeps the state of the last 10,000 tokens, which the collector reads. The way careful
-// is a floor with the promises of the library. The ways fastapi and fastapi-async are the reference wrapper of "Porting without the SDK" as it stands there, served by uvicorn with
-// asyncio and h11, and a careful one: its agent is awaited, one client keeps its connections, and
-// uvloop and httptools serve.
+// without calls, and a dispatch whose agent makes five calls. Every dispatch has a run token of its own.
+// The library keeps the state of the last 10,000 tokens, which the collector reads. The way careful is a
+// floor with the promises of the library. The ways fastapi and fastapi-async are the reference wrapper
+// of "Porting without the SDK" as it stands there, served by uvicorn with asyncio and h11, and a careful
+// one: its agent is awaited, one client keeps its connections, and uvloop and httptools serve.
 func BenchmarkServed(b *testing.B) {
 	proxyURL := newProxy(b, 0)
 	for _, work := range []struct {

@@ -206,8 +206,8 @@ func (s *scanner) name() error {
 	return nil
 }
 
-// number matches a number up to its point or sign, which keywords may follow without a space. identifiers has the
-// characters of other categories that identifiers may have.
+// number matches a number up to its point or sign, which keywords may follow without a space.
+// identifiers has the characters of other categories that identifiers may have.
 var (
 	number = regexp.MustCompile(`^(0[xX](_?[0-9a-fA-F])+|0[oO](_?[0-7])+|0[bB](_?[01])+|` +
 		`[0-9](_?[0-9])*([eE]([0-9](_?[0-9])*)?)?[jJ]?)(and|as|else|for|if|in|is|not|or)?$`)

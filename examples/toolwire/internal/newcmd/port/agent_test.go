@@ -40,8 +40,8 @@ func TestTasks(t *testing.T) {
 	eval.Test(t, target(t), cases, &eval.Options{Grader: eval.All(says, eval.RefusedWithoutWrite)})
 }
 
-// The doctor examines the agent as the platform will use it, also while the proxy misbehaves. Its scenario slow_tool
-// takes 22 s: toolwire doctor has it, and this test does not.
+// The doctor examines the agent as the platform will use it, also while the proxy misbehaves. Its
+// scenario slow_tool takes 22 s: toolwire doctor has it, and this test does not.
 func TestDoctor(t *testing.T) {
 	scenarios := slices.DeleteFunc(doctor.Scenarios(), func(name doctor.Name) bool { return name == "slow_tool" })
 	report, err := doctor.Check(t.Context(), target(t), &doctor.Options{
