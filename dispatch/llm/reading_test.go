@@ -238,6 +238,25 @@ func TestSeveralConversations(t *testing.T) {
 	}
 }
 
+// The conversation with the prompt is the agent's own, also if it goes on later than another.
+func TestTheAgentsOwnConversation(t *testing.T) {
+	sub := user("The sub-task.")
+	const other = "user The sub-task.\nassistant One.\nuser go on\nassistant Two.\n"
+	for want, last := range map[string]step{
+		"user Both orders.\nassistant [a f {}]\n" + other:        {path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`a f {}`))},
+		"user Both orders.\nassistant Yes.\nuser more\n" + other: {path: chatPath, ask: chatAsk(userGo, asst(`"content":"Yes."`), user("more")), reply: `<html>`},
+	} {
+		got := said(play(t, []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"Yes."`)},
+			{path: chatPath, ask: chatAsk(sub), reply: chatReply(`"content":"One."`)},
+			{path: chatPath, ask: chatAsk(sub, asst(`"content":"One."`), user("go on")), reply: chatReply(`"content":"Two."`)}, last,
+		}).messages)
+		if got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	}
+}
+
 // Agents that begin with the same message and have system prompts of their own are told apart, and so is a
 // question aside.
 func TestConversationsWithOneBeginning(t *testing.T) {

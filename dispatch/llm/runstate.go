@@ -266,9 +266,8 @@ func (l *label) publish(ctx context.Context, run *dispatch.Run, changed *thread)
 			slot = 0
 		}
 		was, wasShown := l.shown[th]
-		switch {
-		case !shown && wasShown, shown && wasShown && was != slot:
-			if slot != 0 || was != 0 { // another thread replaces the agent's own
+		if wasShown && (!shown || was != slot) {
+			if was != 0 { // another thread has or gets the place of the agent's own
 				t.SetConversation(l.slot(ctx, was), nil)
 			}
 			delete(l.shown, th)
