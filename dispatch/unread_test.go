@@ -142,6 +142,7 @@ func TestAnswersAfterADrainThatEnded(t *testing.T) {
 			}
 			cancel()
 		}
+		time.Sleep(time.Minute / 2) // the second is being answered
 		if response, err := http.ReadResponse(bufio.NewReader(late), nil); err != nil {
 			t.Error(err)
 		} else if n, err := io.Copy(io.Discard, response.Body); err != nil || n < 1<<20 {
