@@ -129,16 +129,17 @@ type Prices map[string]Price
 
 // ParsePrices reads prices: {"small-2": {"input": 0.25, "output": 2}, "*": {"input": 3, "output": 15}}.
 func ParsePrices(data []byte) (Prices, error) {
+	if err := rawjson.Check(data, rawjson.Limits{}); err != nil {
+		return nil, fmt.Errorf("eval: the prices cannot be read: %w", err)
+	}
 	prices := Prices{}
-	if rawjson.Check(data, rawjson.Limits{}) == nil {
-		for model, price := range rawjson.Members(data) {
-			p := Price{-1, -1}
-			wrong := rawjson.ReadFields(price, map[string]any{"input": &p.Input, "output": &p.Output})
-			if len(wrong) > 0 || p.Input < 0 || p.Output < 0 {
-				return nil, fmt.Errorf(`eval: the price of %s is not {"input": …, "output": …} with numbers that are not negative`, shown(model))
-			}
-			prices[model] = p
+	for model, price := range rawjson.Members(data) {
+		p := Price{-1, -1}
+		wrong := rawjson.ReadFields(price, map[string]any{"input": &p.Input, "output": &p.Output})
+		if len(wrong) > 0 || p.Input < 0 || p.Output < 0 {
+			return nil, fmt.Errorf(`eval: the price of %s is not {"input": …, "output": …} with numbers that are not negative`, shown(model))
 		}
+		prices[model] = p
 	}
 	if len(prices) == 0 {
 		return nil, fmt.Errorf(`eval: the prices are not an object of models, such as {"*": {"input": 3, "output": 15}}`)

@@ -3,6 +3,7 @@ package rawjson
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/text"
@@ -31,7 +32,7 @@ func (e *Error) Error() string {
 	if e.Pointer == "" {
 		return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Problem)
 	}
-	return fmt.Sprintf("invalid JSON at byte %d: %s %s", e.Offset, e.Pointer, e.Problem)
+	return fmt.Sprintf("invalid JSON at byte %d: %s %s", e.Offset, text.Clean(strings.ReplaceAll(e.Pointer, "\n", " ")), e.Problem)
 }
 
 const problemEnd = "ends before the JSON value is complete"

@@ -240,6 +240,15 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 }
 
+// A name that a peer chose is safe to print.
+func TestErrorsAreClean(t *testing.T) {
+	const name = `a\n::b\u001b[2J ##[c] d`
+	_, err := read([]byte(`{"`+name+`":1,"`+name+`":2}`), rawjson.Limits{})
+	if want := "/a ::b\uFFFD[2J ## [c] d occurs twice in its object"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%q, want %q", err, want)
+	}
+}
+
 // FuzzRead checks agreement: what this package accepts, encoding/json accepts, and both see the
 // same members.
 func FuzzRead(f *testing.F) {
