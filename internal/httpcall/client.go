@@ -16,7 +16,7 @@ import (
 // A Client makes calls to one peer. It must not be changed after its first call. It is safe for
 // concurrent use.
 type Client struct {
-	// Transport sends the requests. It must not be nil.
+	// Transport sends the requests. It must not be nil. Close of its bodies must end a Read.
 	Transport http.RoundTripper
 
 	// Redirect decides about redirects as http.Client.CheckRedirect does. If it is nil, a redirect
@@ -94,8 +94,7 @@ func (c *Client) Do(ctx context.Context, request *http.Request, progress Progres
 		progress.Answered()
 	}
 	answer := Answer{Status: response.StatusCode, Header: response.Header, TLS: response.TLS}
-	_, standard := c.Transport.(*http.Transport)
-	answer.Body, err = readBody(callCtx, response, c.MaxBytes, standard)
+	answer.Body, err = readBody(callCtx, response, c.MaxBytes)
 	if !validStatus(response.StatusCode) {
 		return Answer{}, c.failure(ctx, callCtx, errStatus, false, false)
 	}
@@ -130,8 +129,7 @@ func (t redirects) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || response == nil || response.Header.Get("Location") == "" {
 		return response, err
 	}
-	_, standard := t.c.Transport.(*http.Transport)
-	body, err := readBody(request.Context(), response, t.c.MaxBytes, standard)
+	body, err := readBody(request.Context(), response, t.c.MaxBytes)
 	if request.Context().Err() != nil {
 		return nil, err
 	}

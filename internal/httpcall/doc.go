@@ -19,9 +19,9 @@
 // # What Do guarantees
 //
 //   - Do returns when ctx or the time limit ends, even if the peer stops sending or switches
-//     protocols, and if the response body of a custom transport ignores both its context and Close.
-//     The transport's RoundTrip itself must return when the context of its request ends, as
-//     http.RoundTripper requires.
+//     protocols. It then closes the body, so a call lasts as long as a body of a custom transport that
+//     ignores Close, as with net/http. The transport's RoundTrip itself must return when the context of
+//     its request ends, as http.RoundTripper requires.
 //   - Redirects are followed only if Client.Redirect is set, so that a token stays with its receiver.
 //   - The response of 101 Switching Protocols is closed unread. It is an answer with the status 101
 //     and no body.
