@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"container/list"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -21,9 +22,9 @@ type tokens struct {
 	seeds    [2]maphash.Seed
 	newPacer func() *proxy.Pacer
 
-	mu          sync.Mutex
-	states      map[tokenKey]*token
-	first, last *token // the idle ones, the longest idle first
+	mu     sync.Mutex
+	states map[tokenKey]*token
+	idle   list.List // of *token, the longest idle first
 }
 
 type tokenKey [2]uint64
@@ -35,10 +36,10 @@ type token struct {
 	numbers atomic.Int64 // of the ids that transcripts have made
 
 	// The rest must be used with the mutex of tokens held.
-	key        tokenKey
-	users      int // dispatches in progress
-	idle       time.Time
-	prev, next *token // among the idle ones
+	key   tokenKey
+	users int           // dispatches in progress
+	idle  *list.Element // in the list of tokens; not used while it has users
+	since time.Time     // when it became idle
 }
 
 func (t *tokens) init(newPacer func() *proxy.Pacer) {
@@ -59,7 +60,7 @@ func (t *tokens) enter(runToken string, now time.Time) *token {
 		s = &token{tokens: t, key: key, pacer: t.newPacer()}
 		t.states[key] = s
 	case s.users == 0:
-		t.unlink(s)
+		t.idle.Remove(s.idle)
 	}
 	s.users++
 	return s
@@ -70,40 +71,22 @@ func (s *token) leave() {
 	t := s.tokens
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.users--
-	if s.users > 0 {
-		return
+	if s.users--; s.users == 0 {
+		s.since = time.Now()
+		s.idle = t.idle.PushBack(s)
+		t.evict(s.since)
 	}
-	s.idle = time.Now()
-	s.prev = t.last
-	if t.last != nil {
-		t.last.next = s
-	} else {
-		t.first = s
-	}
-	t.last = s
-	t.evict(s.idle)
 }
 
 // evict removes states that are idle for too long, and the longest idle ones if there are too many.
 // It must be called with t.mu held.
 func (t *tokens) evict(now time.Time) {
-	for t.first != nil && (len(t.states) > maxTokens || now.Sub(t.first.idle) >= maxTokenIdle) {
-		delete(t.states, t.first.key)
-		t.unlink(t.first)
+	for e := t.idle.Front(); e != nil; e = t.idle.Front() {
+		s := e.Value.(*token)
+		if len(t.states) <= maxTokens && now.Sub(s.since) < maxTokenIdle {
+			return
+		}
+		t.idle.Remove(e)
+		delete(t.states, s.key)
 	}
-}
-
-func (t *tokens) unlink(s *token) {
-	if s.prev != nil {
-		s.prev.next = s.next
-	} else {
-		t.first = s.next
-	}
-	if s.next != nil {
-		s.next.prev = s.prev
-	} else {
-		t.last = s.prev
-	}
-	s.prev, s.next = nil, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -29,9 +28,7 @@ type run struct {
 	checkArguments func(string, json.RawMessage) error
 	log            *slog.Logger
 	observers      []*Observer
-	ownObservers   [1]*Observer // where observers points if there is one
 	onRunOver      func(error)
-	client         Client // the one that New returns
 
 	over runOver
 }
@@ -53,8 +50,6 @@ type answer struct {
 	attempts int
 }
 
-var jsonType = []string{"application/json"}
-
 // attempt sends req once, as the attempt of this number. The caller repeats.
 func (r *run) attempt(ctx context.Context, req *request, number int, place *place) (answer, *Error) {
 	returned := false
@@ -63,11 +58,10 @@ func (r *run) attempt(ctx context.Context, req *request, number int, place *plac
 			place.lost()
 		}
 	}()
-	var out http.Request
-	r.fill(&out, req)
-	ctx, observed := req.startAttempt(ctx, number, &out)
+	out := r.newRequest(ctx, req)
+	ctx, observed := req.startAttempt(ctx, number, out)
 	start := time.Now()
-	got, failure := r.caller.Do(ctx, &out, place)
+	got, failure := r.caller.Do(ctx, out, place)
 	took := time.Since(start)
 	returned = true
 	ans, err := r.classify(req, got, failure, place)
@@ -106,32 +100,14 @@ func (r *run) classify(
 	return answer{status: got.Status, body: rawjson.WithoutMark(got.Body)}, nil
 }
 
-// fill makes the request of an attempt in out. The request is copied before it is sent, so out need
-// not be allocated.
-func (r *run) fill(out *http.Request, req *request) {
-	parts := &struct { // one allocation
-		url  url.URL
-		body bytes.Reader
-	}{url: *r.base}
-	u := &parts.url
-	u.Path += req.plane + req.name // both are plain ASCII without reserved characters
-	if u.RawPath != "" {
-		u.RawPath += req.plane + req.name
-	}
-	header := make(http.Header, 3)
-	header["Authorization"] = []string{"Bearer " + r.token.Reveal()}
-	header["Content-Type"] = jsonType
+// newRequest returns the request of an attempt.
+func (r *run) newRequest(ctx context.Context, req *request) *http.Request {
+	u := r.base.String() + req.plane + req.name                                              // both are plain ASCII without reserved characters
+	out, _ := http.NewRequestWithContext(ctx, http.MethodPost, u, bytes.NewReader(req.body)) // New has parsed the URL
+	out.Header.Set("Authorization", "Bearer "+r.token.Reveal())
+	out.Header.Set("Content-Type", "application/json")
 	if req.actor != "" {
-		header["X-Pipelines-Actor-Id"] = []string{req.actor}
+		out.Header.Set("X-Pipelines-Actor-Id", req.actor)
 	}
-	body := req.body // so that GetBody does not keep req
-	parts.body.Reset(body)
-	*out = http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		// net/http sends a body of a type that it knows in one write with the headers.
-		Body:          io.NopCloser(&parts.body),
-		ContentLength: int64(len(body)),
-		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-	}
+	return out
 }

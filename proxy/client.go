@@ -33,8 +33,7 @@ func New(baseURL, runToken string, opts *Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.client = Client{run: r, observers: r.observers}
-	return &r.client, nil
+	return &Client{run: r, observers: r.observers}, nil
 }
 
 // Call calls the tool and decodes its result into a T with encoding/json. Go integers also take

@@ -190,9 +190,8 @@ func (req *request) endAttempt(ctx context.Context, info AttemptInfo, status int
 }
 
 // startWait reports a wait that begins. The function that it returns reports the end of the wait.
-// It takes no request, which a call need not allocate.
-func startWait(ctx context.Context, observers []*Observer, wait WaitInfo) (waited func()) {
-	for _, o := range observers {
+func (req *request) startWait(ctx context.Context, wait WaitInfo) (waited func()) {
+	for _, o := range req.observers {
 		if o.WaitStart != nil {
 			o.WaitStart(ctx, wait)
 		}
@@ -200,7 +199,7 @@ func startWait(ctx context.Context, observers []*Observer, wait WaitInfo) (waite
 	began := time.Now()
 	return func() {
 		end := WaitEnd{WaitInfo: wait, Duration: time.Since(began)}
-		for _, o := range observers {
+		for _, o := range req.observers {
 			if o.WaitEnd != nil {
 				o.WaitEnd(ctx, end)
 			}

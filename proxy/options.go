@@ -142,8 +142,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		r.log = silent
 	}
 	if o.Observer != nil {
-		r.ownObservers[0] = o.Observer
-		r.observers = r.ownObservers[:]
+		r.observers = []*Observer{o.Observer}
 	}
 	return r, nil
 }

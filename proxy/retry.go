@@ -95,7 +95,7 @@ func (r *run) waitToRepeat(
 	r.log.LogAttrs(ctx, slog.LevelInfo, "proxy waits before repeating", slog.String("tool", req.name),
 		slog.Int("attempt", last.Attempts), slog.Int("status", last.Status), slog.String("class", last.Class),
 		slog.Duration("wait", wait))
-	return startWait(ctx, req.observers, WaitInfo{Name: req.name, Next: number + 1, Expected: wait, Err: last})
+	return req.startWait(ctx, WaitInfo{Name: req.name, Next: number + 1, Expected: wait, Err: last})
 }
 
 // paced makes one attempt when the pacer admits it. number is the attempt's, from 1.
@@ -151,7 +151,7 @@ func (r *run) waitForPace(ctx context.Context, req *request, number int, w *wait
 	r.log.LogAttrs(ctx, slog.LevelInfo, "proxy waits for its rate limit", slog.String("tool", req.name),
 		slog.Duration("wait", info.Expected), slog.Int("limit", info.Limit),
 		slog.Duration("window", info.Window))
-	waited := startWait(ctx, req.observers, info)
+	waited := req.startWait(ctx, info)
 	place, err := r.pacer.wait(ctx, w)
 	waited()
 	returned = true

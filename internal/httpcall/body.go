@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 )
@@ -39,16 +38,15 @@ func ReadStart(ctx context.Context, response *http.Response, limit int64) (start
 	case response.ContentLength > limit:
 		return nil, response.Body, nil
 	}
-	closeBody := sync.OnceFunc(func() { _ = response.Body.Close() })
-	stop := context.AfterFunc(ctx, closeBody) // ends a read that waits
+	stop := context.AfterFunc(ctx, func() { _ = response.Body.Close() }) // ends a read that waits
 	start, err = read(ctx, response, limit)
 	switch {
 	case !stop():
-		err = ContextError(ctx)
+		return start, nil, ContextError(ctx)
 	case err == nil && int64(len(start)) > limit:
 		return start, response.Body, nil
 	}
-	closeBody()
+	_ = response.Body.Close()
 	return start, nil, err
 }
 
