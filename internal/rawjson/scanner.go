@@ -230,23 +230,10 @@ func numberEnd(doc []byte, i int) (end int, ok bool) {
 	return i, true
 }
 
-// digits returns the end of the digits that begin at doc[i]. It looks at eight bytes at a time:
-// lengths vary, and the processor guesses the end of a loop over them wrong.
+// digits returns the end of the digits that begin at doc[i].
 func digits(doc []byte, i int) int {
-	for len(doc)-i >= 8 {
-		if m := nondigits(binary.LittleEndian.Uint64(doc[i:])); m != 0 {
-			return i + bits.TrailingZeros64(m)/8
-		}
-		i += 8
-	}
 	for i < len(doc) && doc[i]-'0' <= 9 {
 		i++
 	}
 	return i
-}
-
-// nondigits marks the bytes of v that are not digits. Only the lowest mark counts.
-func nondigits(v uint64) uint64 {
-	v ^= ones * '0'
-	return (v + ones*(0x80-10) | v) & highs
 }

@@ -35,8 +35,12 @@ func stringEnd(doc []byte, i int, lonely bool) (end int, ok bool) {
 		case c == '"':
 			return i, true
 		case c >= utf8.RuneSelf:
-			if i, ok = runesEnd(doc, i); !ok {
-				return i, false
+			for uint(i) < uint(len(doc)) && doc[i] >= utf8.RuneSelf {
+				r, size := utf8.DecodeRune(doc[i:])
+				if r == utf8.RuneError && size == 1 {
+					return i, false
+				}
+				i += size
 			}
 		case c == '\\':
 			if uint(i+1) < uint(len(doc)) && short[doc[i+1]] != 0 {
@@ -54,96 +58,6 @@ func stringEnd(doc []byte, i int, lonely bool) (end int, ok bool) {
 			i++
 		}
 	}
-}
-
-// runesEnd returns the index of the quote, backslash or control character before which the text
-// ends that begins at doc[i] with a rune, the index of the last bytes of the document, or the index
-// of a rune that is not valid UTF-8. It checks the runes of two and three bytes of eight bytes at a
-// time, because their lengths vary and the processor guesses branches on them wrong.
-func runesEnd(doc []byte, i int) (end int, ok bool) {
-	open := uint64(0) // the high bits of the bytes that continue a rune of the eight bytes before
-	for len(doc)-i >= 8 {
-		v := binary.LittleEndian.Uint64(doc[i:])
-		stop := ((v - ones*' ') | ((v ^ ones*'"') - ones) | ((v ^ ones*'\\') - ones)) &^ v & highs
-		n := 8
-		if stop != 0 {
-			v &= stop&-stop>>7 - 1 // the bytes below
-			n = bits.TrailingZeros64(stop) / 8
-		}
-		first := v << 1 & v & highs // 11xxxxxx
-		three := v << 2 & first     // 111xxxxx
-		low := v & (ones * 0x0F)
-		short := first &^ three &^ (v&(ones*0x1E) + ones*0x7F) // would fit one byte
-		// Runes that begin with E0 or ED have more rules, and those that begin with F are longer.
-		rare := three & (v<<3 | ^(low + ones*0x7F) | ^(low ^ ones*0x0D + ones*0x7F))
-		next := first<<8 | three<<16 | open
-		if next^v&highs&^first|short|rare == 0 {
-			i, open = i+n, first>>56|three>>48
-			if n < 8 {
-				return i, true
-			}
-			continue
-		}
-		at := i
-		if open != 0 { // back to the rune's first byte
-			for at--; doc[at] < 0xC0; at-- {
-			}
-		}
-		for open = 0; at < i+n; {
-			size := 1
-			if doc[at] >= utf8.RuneSelf {
-				if size = runeLen(doc[at:]); size == 0 {
-					return at, false
-				}
-			}
-			at += size
-		}
-		if i = at; n < 8 {
-			return i, true
-		}
-	}
-	if open != 0 {
-		for i--; doc[i] < 0xC0; i-- {
-		}
-	}
-	for uint(i) < uint(len(doc)) && doc[i] >= utf8.RuneSelf {
-		size := runeLen(doc[i:])
-		if size == 0 {
-			return i, false
-		}
-		i += size
-	}
-	return i, true
-}
-
-// runeLen returns the length of the rune of two to four bytes that b begins with, 0 if it is not
-// valid UTF-8.
-func runeLen(b []byte) int {
-	if len(b) < 4 {
-		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError && size == 1 {
-			return 0
-		}
-		return size
-	}
-	v := binary.LittleEndian.Uint32(b)
-	switch {
-	case v&0xC0C0F0 == 0x8080E0: // 1110xxxx 10xxxxxx 10xxxxxx
-		// The four top bits and the next one: 0 and 0 would fit two bytes, 1101 and 1 is a
-		// surrogate.
-		if top := v & 0x200F; top != 0 && top != 0x200D {
-			return 3
-		}
-	case v&0xC0E0 == 0x80C0: // 110xxxxx 10xxxxxx
-		if v&0x1E != 0 { // else it would fit one byte
-			return 2
-		}
-	case v&0xC0C0C0F8 == 0x808080F0: // 11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
-		if plane := v&7<<2 | v>>12&3; plane-1 < 16 {
-			return 4
-		}
-	}
-	return 0
 }
 
 // escapeLen returns the length of the escape sequence that b begins with, 0 if it is not valid. The
