@@ -148,7 +148,7 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		_, _ = stderr.Write(append(err.body(), '\n'))
 		return status
 	}
-	h, problems := newHandler(agent, opts)
+	h, problems := newHandler(agent, opts, 2)
 	if len(problems) > 0 {
 		return fail(2, &Error{Code: CodeOptions, Message: joined(problems)})
 	}
@@ -167,7 +167,6 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 	_ = t.enter(0) // the gate does not refuse its first run
 	out := h.runAgent(ctx, s, t)
 	answer, found := h.answer(ctx, s, out)
-	h.hooks.Grace = h.opts.Reserve / 2
 	defer h.endRun(ctx, s, out, found)
 	if answer == nil {
 		return fail(1, out.failure)

@@ -12,6 +12,18 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
+// Codes of a [Problem]: what the platform finds, and what the handler has changed.
+const (
+	codeNotJSON      = "not_json"
+	codeFinalMissing = "final_response_missing"
+	codeFinalLong    = "final_response_long"
+	codeMessages     = "messages_malformed"
+	codeMetadata     = "metadata_malformed"
+
+	codeRepaired = problem.MessagesRepaired
+	codeRemoved  = problem.MessagesRemoved
+)
+
 // A Problem is one violation of the response contract.
 type Problem struct {
 	Tool string `json:"tool,omitempty"` // "": the platform names no tool
@@ -73,7 +85,7 @@ const (
 func CheckResponse(body []byte) *ResponseCheck {
 	v := &ResponseCheck{}
 	add := func(fatal bool, code, pointer, format string, args ...any) {
-		v.Problems = append(v.Problems, Problem{"", code, pointer, fmt.Sprintf(format, args...), fatal})
+		v.Problems = append(v.Problems, Problem{Code: code, Pointer: pointer, Message: fmt.Sprintf(format, args...), Fatal: fatal})
 	}
 	var final, messages, metadata json.RawMessage
 	limits := rawjson.Limits{Depth: maxAnswerDepth, Mode: rawjson.Liberal}
@@ -91,12 +103,12 @@ func CheckResponse(body []byte) *ResponseCheck {
 		}, "final_response", "messages", "metadata")
 	})
 	if err != nil {
-		add(true, "not_json", "", "is not a JSON object: %v", err)
+		add(true, codeNotJSON, "", "is not a JSON object: %v", err)
 		return v
 	}
 	v.FinalResponse = rawjson.Unquote(final)
 	if rawjson.Kind(final) != '"' {
-		add(true, "final_response_missing", "/final_response", "must be a string")
+		add(true, codeFinalMissing, "/final_response", "must be a string")
 	} else if p := checkFinalResponse(v.FinalResponse); p != nil {
 		v.Problems = append(v.Problems, *p)
 	}
@@ -119,7 +131,7 @@ func CheckResponse(body []byte) *ResponseCheck {
 // all is not documented.
 func checkMetadata(metadata json.RawMessage) (problems []Problem) {
 	add := func(key, text string) {
-		problems = append(problems, Problem{Code: "metadata_malformed", Pointer: "/metadata" + key, Message: text})
+		problems = append(problems, Problem{Code: codeMetadata, Pointer: "/metadata" + key, Message: text})
 	}
 	if rawjson.IsNull(metadata) {
 		return nil
@@ -146,7 +158,7 @@ func checkMetadata(metadata json.RawMessage) (problems []Problem) {
 func readMessages(list json.RawMessage) (rows []Message, problems []Problem) {
 	rows = []Message{} // an empty list is not nil
 	add := func(pointer, text string) {
-		problems = append(problems, Problem{Code: "messages_malformed", Pointer: pointer, Message: text})
+		problems = append(problems, Problem{Code: codeMessages, Pointer: pointer, Message: text})
 	}
 	if rawjson.Kind(list) != '[' {
 		add("/messages", "must be a list of messages")
@@ -165,10 +177,10 @@ func readMessages(list json.RawMessage) (rows []Message, problems []Problem) {
 
 func checkFinalResponse(s string) *Problem {
 	if strings.TrimSpace(s) == "" {
-		return &Problem{Code: "final_response_missing", Pointer: "/final_response", Message: "is empty", Fatal: true}
+		return &Problem{Code: codeFinalMissing, Pointer: "/final_response", Message: "is empty", Fatal: true}
 	}
 	if len(s) > longFinalResponse && utf8.RuneCountInString(s) > longFinalResponse {
-		return &Problem{Code: "final_response_long", Pointer: "/final_response",
+		return &Problem{Code: codeFinalLong, Pointer: "/final_response",
 			Message: "has more than 50,000 characters and is cut off by the platform"}
 	}
 	return nil
@@ -191,7 +203,7 @@ func CheckMessages(messages []Message) []Problem {
 	calls := map[string]bool{}
 	for i, m := range messages {
 		add := func(at, format string, args ...any) {
-			problems = append(problems, Problem{Code: "messages_malformed",
+			problems = append(problems, Problem{Code: codeMessages,
 				Pointer: fmt.Sprintf("/messages/%d%s", i, at), Message: fmt.Sprintf(format, args...)})
 		}
 		if m.Role == "" {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,13 @@ const (
 	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: 500 if an agent returns it
 )
 
+// statuses are those of the codes for which the response is not 500.
+var statuses = map[Code]int{
+	CodeMethod: http.StatusMethodNotAllowed, CodeUnauthorized: http.StatusUnauthorized,
+	CodeTooLarge: http.StatusRequestEntityTooLarge, CodeBody: http.StatusBadRequest, CodeJSON: http.StatusBadRequest,
+	CodeEnvelope: http.StatusBadRequest, CodeBusy: http.StatusServiceUnavailable,
+}
+
 // Error is the error type of this package. The platform receives it as {"error": code, "message":
 // text}. Messages name members, never their values.
 type Error struct {
@@ -56,10 +64,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // status returns the HTTP status of the answer.
 func (e *Error) status() int {
-	if e.Code == CodeBusy {
-		return http.StatusServiceUnavailable
-	}
-	return httpserve.StatusOf(string(e.Code))
+	return cmp.Or(statuses[e.Code], http.StatusInternalServerError)
 }
 
 // body returns the body of the answer.

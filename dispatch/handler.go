@@ -55,6 +55,7 @@ type Handler struct {
 	runner runner.Runner // for the agent
 	asker  runner.Runner // for the functions of the options that make responses
 	hooks  runner.Runner // for the observer
+	ends   runner.Runner // for its RunEnd
 }
 
 // New returns a handler that runs agent. opts must set Tokens, TokenFunc or InsecureNoAuth.
@@ -64,7 +65,7 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 		opts = &Options{}
 	}
 	auth, problems := newAuthenticator(opts)
-	h, more := newHandler(agent, opts)
+	h, more := newHandler(agent, opts, 4)
 	h.auth = auth
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, &Error{Code: CodeOptions, Err: errors.Join(problems...)}
@@ -256,11 +257,14 @@ func (h *Handler) runAgent(ctx context.Context, s *session, t *ticket) outcome {
 func (h *Handler) callAgent(ctx context.Context, s *session) (got returned) {
 	s.transcript.start(ctx)
 	if got.response, got.err = h.agent(ctx, &s.run); got.err != nil {
-		_ = got.err.Error()
+		mustNotPanic(got.err)
 		got.onlyEnd = endOfContext(ctx, got.err)
 	}
 	return got
 }
+
+// mustNotPanic calls the method of an agent's error while a panic still counts as the agent's.
+func mustNotPanic(err error) { _ = err.Error() }
 
 var errRunTimeout = errors.New("the time for the run is over")
 

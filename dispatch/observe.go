@@ -133,7 +133,7 @@ func (h *Handler) endRun(ctx context.Context, s *session, out outcome, problems 
 		s.kit.Runs.RunEnd(ctx, end)
 	}
 	if o != nil && o.RunEnd != nil {
-		h.hooks.Hook(ctx, s.run.RunID, func() { o.RunEnd(ctx, end) })
+		h.ends.Hook(ctx, s.run.RunID, func() { o.RunEnd(ctx, end) })
 	}
 }
 
@@ -148,9 +148,7 @@ func (h *Handler) observeRefusal(r *http.Request, err error) {
 		kit.Runs.Refused(ctx, refusal)
 	}
 	if o != nil && o.Refused != nil {
-		hooks := h.hooks
-		hooks.Key = "" // the request has no run
-		hooks.Hook(ctx, "", func() { o.Refused(ctx, refusal) })
+		h.hooks.Hook(ctx, "", func() { o.Refused(ctx, refusal) })
 	}
 }
 

@@ -121,8 +121,8 @@ const (
 )
 
 // newHandler returns a handler without authentication. It checks once the options that requests and
-// code mode share, and fills the defaults in.
-func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
+// code mode share, and fills the defaults in. Observer.RunEnd may take one part of the reserve in parts.
+func newHandler(agent Agent, opts *Options, parts time.Duration) (h *Handler, problems []error) {
 	h = &Handler{agent: agent}
 	if opts != nil {
 		h.opts = *opts
@@ -193,6 +193,7 @@ func newHandler(agent Agent, opts *Options) (h *Handler, problems []error) {
 	h.runner = run("agent", o.Reserve/2)
 	h.asker = run("a function of the options", o.Reserve/4)
 	h.hooks = run("a function of Options.Observer", o.Reserve/4)
+	h.ends = run(h.hooks.What, o.Reserve/parts)
 	h.gate.limit, h.gate.byteLimit = o.MaxRuns, o.MaxBytesInFlight
 	return h, problems
 }

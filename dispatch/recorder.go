@@ -34,6 +34,12 @@ type group struct {
 	ended bool // one of the calls
 }
 
+// takes reports whether a further call joins the message. Calls of one turn of the model share a message. Calls
+// without a turn share one until a call has ended or the agent has added a message, at lastAdded.
+func (g *group) takes(turn *runctx.Turn, lastAdded int) bool {
+	return turn != nil || !g.ended && g.at >= lastAdded
+}
+
 // beginCall records the start of a call. It returns nil if there is no room.
 func (t *Transcript) beginCall(ctx context.Context, info proxy.CallInfo) *call {
 	turn, index := runctx.TakeTurn(ctx)
@@ -56,7 +62,7 @@ func (t *Transcript) beginCall(ctx context.Context, info proxy.CallInfo) *call {
 	a := t.actor(ctx, actorKey{label: info.Actor})
 	c.of = t.asker(info.Actor, c)
 	g := a.groups[turn]
-	if g == nil || turn == nil && (g.ended || g.at < t.lastAdded) {
+	if g == nil || !g.takes(turn, t.lastAdded) {
 		g = &group{actor: info.Actor, at: t.nextPosition(turn, index).at}
 		a.groups[turn] = g
 		t.groups = append(t.groups, g)

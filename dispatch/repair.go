@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -56,7 +55,7 @@ func (s *sender) report(code, at, text string) {
 
 func (s *sender) send(m Message) {
 	if !m.Role.valid() {
-		s.report(problem.MessagesRemoved, "/role", "is not system, user, assistant or tool: the message is not sent")
+		s.report(codeRemoved, "/role", "is not system, user, assistant or tool: the message is not sent")
 		return
 	}
 	if m.Role == RoleTool && !s.answer(&m) {
@@ -80,17 +79,17 @@ func (s *sender) answer(m *Message) bool {
 			s.open = s.open[1:]
 		}
 		if len(s.open) == 0 {
-			s.report(problem.MessagesRemoved, "/tool_call_id",
+			s.report(codeRemoved, "/tool_call_id",
 				"is missing, and every tool call has a result: the message is not sent")
 			return false
 		}
 		m.ToolCallID = s.open[0].id
-		s.report(problem.MessagesRepaired, "/tool_call_id",
+		s.report(codeRepaired, "/tool_call_id",
 			"was missing: the id of the first tool call without a result is sent")
 	}
 	calls, ok := s.calls[m.ToolCallID]
 	if !ok {
-		s.report(problem.MessagesRemoved, "/tool_call_id", "does not match an earlier tool call: the message is not sent")
+		s.report(codeRemoved, "/tool_call_id", "does not match an earlier tool call: the message is not sent")
 		return false
 	}
 	if len(calls) > 0 {
@@ -106,11 +105,11 @@ func (s *sender) content(m *Message) {
 	}
 	if fixed := Content(inUTF8(m.Content)); validContent(fixed) {
 		m.Content = fixed
-		s.report(problem.MessagesRepaired, "/content", "was not UTF-8")
+		s.report(codeRepaired, "/content", "was not UTF-8")
 		return
 	}
 	m.Content = Text(string(m.Content))
-	s.report(problem.MessagesRepaired, "/content",
+	s.report(codeRepaired, "/content",
 		"was neither a JSON string, a list of parts nor null: it is sent as text; use Text")
 }
 
@@ -123,13 +122,13 @@ func (s *sender) thinking(m *Message) {
 		if m.Thinking[j] = inUTF8(block); !wellFormed(m.Thinking[j]) {
 			m.Thinking[j] = append(rawjson.AppendQuote([]byte(`{"type":"text","text":`), string(block)), '}')
 		}
-		s.report(problem.MessagesRepaired, "/thinking/"+strconv.Itoa(j), "was not JSON in UTF-8: it is sent as text")
+		s.report(codeRepaired, "/thinking/"+strconv.Itoa(j), "was not JSON in UTF-8: it is sent as text")
 	}
 }
 
 func (s *sender) toolCalls(m *Message) {
 	if m.Role != RoleAssistant {
-		s.report(problem.MessagesRemoved, "/tool_calls", "belong to assistant messages only: they are not sent")
+		s.report(codeRemoved, "/tool_calls", "belong to assistant messages only: they are not sent")
 		m.ToolCalls = nil
 		return
 	}
@@ -138,21 +137,21 @@ func (s *sender) toolCalls(m *Message) {
 	for j, c := range calls {
 		at := "/tool_calls/" + strconv.Itoa(j)
 		if c.Name == "" {
-			s.report(problem.MessagesRemoved, at+"/name", "is missing: the tool call is not sent")
+			s.report(codeRemoved, at+"/name", "is missing: the tool call is not sent")
 			continue
 		}
 		if c.ID == "" {
 			c.ID = s.transcript.newID(s.ids)
-			s.report(problem.MessagesRepaired, at+"/id", "was missing: "+c.ID+" is sent")
+			s.report(codeRepaired, at+"/id", "was missing: "+c.ID+" is sent")
 		}
 		switch fixed := json.RawMessage(inUTF8(c.Arguments)); {
 		case validArguments(c.Arguments):
 		case validArguments(fixed):
 			c.Arguments = fixed
-			s.report(problem.MessagesRepaired, at+"/arguments", "were not UTF-8")
+			s.report(codeRepaired, at+"/arguments", "were not UTF-8")
 		default:
 			c.Arguments = rawjson.Quote(string(c.Arguments))
-			s.report(problem.MessagesRepaired, at+"/arguments",
+			s.report(codeRepaired, at+"/arguments",
 				"were neither an object nor a JSON string: they are sent as a string")
 		}
 		m.ToolCalls = append(m.ToolCalls, c)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -135,7 +134,7 @@ func (h *Handler) encode(run *Run, response *Response, host bool) (body []byte, 
 func metadataJSON(m *Metadata) (value json.RawMessage, problems []Problem) {
 	value, ok := encodeMember(m)
 	if !ok {
-		return nil, []Problem{{Code: "not_json", Pointer: "/metadata", Message: "cannot be written as JSON and is not sent"}}
+		return nil, []Problem{{Code: codeNotJSON, Pointer: "/metadata", Message: "cannot be written as JSON and is not sent"}}
 	}
 	problems = checkMetadata(value)
 	if len(problems) == 0 {
@@ -169,7 +168,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 	if n := len(messages) - 1; n >= 0 && messages[n].isText() && len(encodeRow(messages[n])) > maxSentBytes/2 {
 		last := Message{Role: RoleAssistant, Content: textContent(messages[n].Content.String())}
 		messages = append(messages[:n:n], last)
-		problems = append(problems, Problem{Code: problem.MessagesRepaired, Pointer: fmt.Sprintf("/messages/%d/content", n),
+		problems = append(problems, Problem{Code: codeRepaired, Pointer: fmt.Sprintf("/messages/%d/content", n),
 			Message: "is in a message of more than 512 KiB: its first 64 KiB are sent, without the thinking"})
 	}
 	sent, rows := fit(messages)
@@ -183,7 +182,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (rows []json.RawMes
 		removed += lost
 	}
 	if removed > 0 {
-		problems = append(problems, Problem{Code: problem.MessagesRemoved, Pointer: "/messages", Message: fmt.Sprintf(
+		problems = append(problems, Problem{Code: codeRemoved, Pointer: "/messages", Message: fmt.Sprintf(
 			"has more than 1 MiB of JSON or 1,000 messages: %d are not sent", removed)})
 	}
 	return rows, append(problems, added...)

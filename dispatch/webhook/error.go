@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -32,6 +33,15 @@ const (
 	CodeClientGone   Code = "client_gone"        // the caller closed the connection, so the response is lost
 	CodeInternal     Code = "internal"           // 500: a panic, or a result that cannot be JSON
 )
+
+// statuses are those of the codes for which the response is not 500. The model of the caller can correct the
+// last three.
+var statuses = map[Code]int{
+	codeMethod: http.StatusMethodNotAllowed, codeUnauthorized: http.StatusUnauthorized, codeIdentity: http.StatusBadRequest,
+	codeTooLarge: http.StatusRequestEntityTooLarge, codeBody: http.StatusBadRequest, codeJSON: http.StatusBadRequest,
+	codeEnvelope: http.StatusBadRequest, codeUnknownTool: http.StatusNotFound,
+	CodeArguments: http.StatusOK, CodeToolFailed: http.StatusOK, CodeTimeout: http.StatusOK,
+}
 
 // Error is the error type of this package. An error of a call is sent as {"error": Code, "message":
 // Message}, with at most 2 KiB of Message.
@@ -84,15 +94,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 func (e *Error) status() int {
-	switch e.Code {
-	case codeIdentity:
-		return http.StatusBadRequest
-	case codeUnknownTool:
-		return http.StatusNotFound
-	case CodeArguments, CodeToolFailed, CodeTimeout: // the model of the caller can correct these
-		return http.StatusOK
-	}
-	return httpserve.StatusOf(string(e.Code))
+	return cmp.Or(statuses[e.Code], http.StatusInternalServerError)
 }
 
 // write sends the error. With harness the body has a text too.

@@ -25,19 +25,3 @@ func WriteError(w http.ResponseWriter, status int, body []byte) {
 	}
 	WriteJSON(w, status, body)
 }
-
-// StatusOf returns the status for a code that the handlers of this module share. It is 500 for any
-// other code.
-func StatusOf(code string) int {
-	switch code {
-	case "method_not_allowed":
-		return http.StatusMethodNotAllowed
-	case "unauthorized":
-		return http.StatusUnauthorized
-	case "request_too_large":
-		return http.StatusRequestEntityTooLarge
-	case "unreadable_body", "invalid_json", "invalid_envelope":
-		return http.StatusBadRequest
-	}
-	return http.StatusInternalServerError
-}

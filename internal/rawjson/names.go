@@ -11,7 +11,8 @@ import (
 // seven bytes is the name.
 type name struct {
 	key        uint64
-	start, end int32 // in the document; if start is negative, in texts, at ^start
+	start, end int32 // in the document
+	unescaped  bool  // in texts instead
 }
 
 // manyNames is when a hash table becomes cheaper than comparing a key with all before it.
@@ -50,7 +51,7 @@ func (s *scanner) scanName(i, first int) (end int, ok bool) {
 				return s.longName(i)
 			}
 		}
-		s.names = append(s.names, name{key, int32(i + 1), int32(j)})
+		s.names = append(s.names, name{key: key, start: int32(i + 1), end: int32(j)})
 		return j + 1, true
 	}
 	return s.longName(i)
@@ -81,7 +82,7 @@ func (s *scanner) addName(start, end int) bool {
 		from := len(s.texts)
 		s.texts = appendText(s.texts, content)
 		content = s.texts[from:]
-		n.start, n.end = ^int32(from), int32(len(s.texts))
+		n.start, n.end, n.unescaped = int32(from), int32(len(s.texts)), true
 	}
 	for b := content; ; b = b[8:] {
 		if len(b) < 8 {
@@ -107,8 +108,8 @@ func (s *scanner) addName(start, end int) bool {
 }
 
 func (s *scanner) content(n name) []byte {
-	if n.start < 0 {
-		return s.texts[^n.start:n.end]
+	if n.unescaped {
+		return s.texts[n.start:n.end]
 	}
 	return s.doc[n.start:n.end]
 }

@@ -70,7 +70,7 @@ func (n *Node) Append(dst []byte) []byte {
 		}
 		dst = inner.Append(dst)
 	}
-	return append(dst, closing(kind))
+	return append(dst, Closing(kind))
 }
 
 // A Difference is one place where two values differ.

@@ -98,7 +98,7 @@ func parts(value json.RawMessage, kind byte) iter.Seq2[string, json.RawMessage] 
 		if Kind(value) != kind {
 			return
 		}
-		for at := next(value, Space(value, 0)+1); value[at] != closing(kind); at = next(value, at) {
+		for at := next(value, Space(value, 0)+1); value[at] != Closing(kind); at = next(value, at) {
 			name := ""
 			if kind == '{' {
 				end := End(value, at)
@@ -113,8 +113,8 @@ func parts(value json.RawMessage, kind byte) iter.Seq2[string, json.RawMessage] 
 	}
 }
 
-// closing returns the bracket that ends what kind begins, whose ASCII code is 2 more.
-func closing(kind byte) byte { return kind + 2 }
+// Closing returns the bracket that ends what kind, '{' or '[', begins. Its ASCII code is 2 more.
+func Closing(kind byte) byte { return kind + 2 }
 
 // Member returns the first member of an object that has the name; nil if there is none.
 func Member(object json.RawMessage, name string) json.RawMessage {

@@ -26,7 +26,7 @@ const Grace = 500 * time.Millisecond
 // A Runner calls one kind of function. It is safe for concurrent use.
 type Runner struct {
 	What   string        // the kind of function, as log records name it: "tool", "agent", "OnCall"
-	Key    string        // the attribute of a call in log records: "tool", "run_id"; "" for none
+	Key    string        // the attribute with the name of a call in log records: "tool", "run_id"
 	Logger *slog.Logger  // receives panics; must not be nil
 	Cause  error         // the cause of a context that ends at the time limit; unique to a package
 	Grace  time.Duration // how long a function may take to return after its context has ended
@@ -177,7 +177,7 @@ func (r *Runner) describe(ctx context.Context, name string, p *Panic) {
 }
 
 func (r *Runner) log(name string) *slog.Logger {
-	if r.Key == "" {
+	if name == "" {
 		return r.Logger
 	}
 	return r.Logger.With(r.Key, name)

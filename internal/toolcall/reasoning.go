@@ -133,7 +133,7 @@ func with(list json.RawMessage, open byte, text string) json.RawMessage {
 			out = append(append(out, ','), rest...)
 		}
 	}
-	return append(out, open+2) // in ASCII, both } and ] come two after
+	return append(out, rawjson.Closing(open))
 }
 
 // take removes the member reasoning from arguments, which must be a valid JSON object, and returns
