@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,7 +21,7 @@ func (o Options) Format(f fmt.State, verb rune) {
 // withoutToken returns the body without the run token, because agents log their envelopes. If the token came in
 // a header, it may still be in a member that this package does not know, as it is or with escapes.
 func withoutToken(body json.RawMessage, token string) json.RawMessage {
-	if !bytes.Contains(body, []byte(token)) && !bytes.ContainsAny(body, `\%~`) {
+	if !redact.Has(body, token) {
 		return body
 	}
 	without := json.RawMessage(redact.New(token).Redact(string(body)))

@@ -169,6 +169,21 @@ func TestRedactOfALongTextTakesLittleMemory(t *testing.T) {
 	}
 }
 
+// Has finds what Redact hides, but for base64.
+func TestHas(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "hunter2": false, "say hunter22!": true, `h\u0075nter22`: true, `h\\u0075nt\er22`: true, "%68unter2%32": true, "%2568unter22": true,
+		`\n%~`: false, "aHVudGVyMjI": false, `hunter2\n2`: false, "h~unter22": false,
+	} {
+		if got := Has([]byte(text), "hunter22"); got != want || New("hunter22").Redact(text) == text && want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+	if !Has([]byte(`a%2Fb`), "a/b") || !Has([]byte(`a~1b`), "a/b") || !Has([]byte("x%2541y"), `x\%41y`) {
+		t.Error("an escaped secret is not found")
+	}
+}
+
 // An escape of any length is hidden whole.
 func TestRedactOfLongEscapes(t *testing.T) {
 	for _, depth := range []int{100, 126, 127, 128, 1000} {

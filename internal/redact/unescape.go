@@ -2,35 +2,51 @@ package redact
 
 import (
 	"bytes"
-	"encoding/hex"
-	"unicode/utf8"
+	"strings"
 )
+
+// Has reports whether text contains a secret of ASCII characters as it is or with escapes, as Redact finds it. It
+// costs less than making a [Set].
+func Has(text []byte, secret string) bool {
+	if bytes.Contains(text, []byte(secret)) {
+		return true
+	}
+	if bytes.IndexByte(text, '\\') < 0 && bytes.IndexByte(text, '%') < 0 && bytes.IndexByte(text, '~') < 0 {
+		return false
+	}
+	bare, _ := unescape(text)
+	plain, _ := unescape(secret)
+	return strings.Contains(bare, plain)
+}
 
 // unescape undoes the escapes of ASCII characters: backslashes, \u0041, %41, and ~0 and ~1 of a
 // JSON Pointer. A character that an escape stands for may complete another escape, which is undone,
 // too. No escape begins within another, so their order does not matter. origin has, for each byte that is
 // left, the number of bytes of the text that it comes from.
-func unescape(text string) (bare string, origin sizes) {
-	left := make([]byte, 0, len(text))
-	origin.small = make([]byte, 0, len(text))
-	size := 0 // of the text behind the last byte that is left
+func unescape[T []byte | string](text T) (bare string, origin sizes) {
+	left, sizes := make([]byte, len(text)), sizes{small: make([]byte, len(text))}
+	n, size := 0, 0 // how many bytes are left, and how many of the text are behind the last one
 	for i := range len(text) {
 		size++
 		for c := text[i]; c != '\\'; {
-			left = append(left, c)
-			meant, escape := lastEscape(left)
+			left[n] = c
+			escape := 0
+			if hexValue(c) >= 0 { // no escape ends in another character
+				c, escape = lastEscape(left[:n+1])
+			}
 			if escape == 0 {
-				origin.push(size)
-				size = 0
+				sizes.set(n, size)
+				n, size = n+1, 0
 				break
 			}
-			c, left = meant, left[:len(left)-escape]
 			for range escape - 1 {
-				size += origin.pop()
+				n--
+				size += sizes.take(n)
 			}
 		}
 	}
-	return string(left), origin
+	sizes.small = sizes.small[:n]
+	return string(left[:n]), sizes
 }
 
 // sizes is a list of numbers, most of them small: it takes a byte for each.
@@ -39,25 +55,23 @@ type sizes struct {
 	large []int
 }
 
-func (s *sizes) push(size int) {
-	if size >= 255 {
-		s.large = append(s.large, size)
+// set sets the number at an index, behind all others.
+func (s *sizes) set(at, size int) {
+	if s.small[at] = byte(size); size >= 255 {
+		s.small[at], s.large = 255, append(s.large, size)
 	}
-	s.small = append(s.small, byte(min(size, 255)))
 }
 
-// pop removes the last size.
-func (s *sizes) pop() int {
-	size := int(s.small[len(s.small)-1])
-	s.small = s.small[:len(s.small)-1]
-	if size == 255 {
-		size = s.large[len(s.large)-1]
-		s.large = s.large[:len(s.large)-1]
+// take returns the last number, whose index is at, and forgets it.
+func (s *sizes) take(at int) int {
+	size := int(s.small[at])
+	if last := len(s.large) - 1; size == 255 {
+		size, s.large = s.large[last], s.large[:last]
 	}
 	return size
 }
 
-// next removes the first size.
+// next removes the first number.
 func (s *sizes) next() int {
 	size := int(s.small[0])
 	s.small = s.small[1:]
@@ -71,21 +85,33 @@ func (s *sizes) next() int {
 // 0.
 func lastEscape(text []byte) (meant byte, size int) {
 	n := len(text)
+	low := hexValue(text[n-1])
 	switch {
-	case bytes.HasSuffix(text, []byte("~0")):
-		return '~', 2
-	case bytes.HasSuffix(text, []byte("~1")):
-		return '/', 2
+	case low < 0:
+		return 0, 0
+	case low < 2 && n >= 2 && text[n-2] == '~':
+		return "~/"[low], 2
 	case n >= 3 && text[n-3] == '%':
 		size = 3
-	case n >= 5 && bytes.EqualFold(text[n-5:n-2], []byte("u00")):
+	case n >= 5 && text[n-3] == '0' && text[n-4] == '0' && text[n-5]|0x20 == 'u':
 		size = 5
 	default:
 		return 0, 0
 	}
-	var code [1]byte
-	if _, err := hex.Decode(code[:], text[n-2:]); err != nil || code[0] >= utf8.RuneSelf {
+	high := hexValue(text[n-2])
+	if high < 0 || high > 7 { // not ASCII
 		return 0, 0
 	}
-	return code[0], size
+	return byte(high<<4 | low), size
+}
+
+// hexValue returns the value of a hexadecimal digit, or -1.
+func hexValue(c byte) int {
+	switch {
+	case c-'0' <= 9:
+		return int(c - '0')
+	case c|0x20-'a' <= 5:
+		return int(c|0x20-'a') + 10
+	}
+	return -1
 }
