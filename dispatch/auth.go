@@ -27,6 +27,9 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 		a.guard.Header = "Authorization"
 	} else if !httpserve.ValidHeaderName(o.AuthHeader) {
 		problems = append(problems, errors.New("Options.AuthHeader is not a header name; give one such as X-Api-Key"))
+	} else if httpserve.ReservedHeader(o.AuthHeader) {
+		problems = append(problems, errors.New(
+			"Options.AuthHeader is a header that a dispatch sets itself; give another, such as Authorization or X-Api-Key"))
 	}
 	byToken := len(o.Tokens) > 0 || o.TokenFunc != nil
 	switch {

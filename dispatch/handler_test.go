@@ -1084,6 +1084,9 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 		{"reserve that is the whole time", agent, &dispatch.Options{Tokens: []string{"a"}, RunTimeout: time.Second, Reserve: time.Second},
 			[]string{"Reserve (1s) must be shorter than RunTimeout (1s)"}},
 		{"header", agent, &dispatch.Options{Tokens: []string{"a"}, AuthHeader: "X Key:"}, []string{"header name"}},
+		{"header of the connection", agent, &dispatch.Options{Tokens: []string{"a"}, AuthHeader: "host"}, []string{"sets itself"}},
+		{"header of the body", agent, &dispatch.Options{Tokens: []string{"a"}, AuthHeader: "Content-Length"}, []string{"sets itself"}},
+		{"header of the run", agent, &dispatch.Options{Tokens: []string{"a"}, AuthHeader: "x-pipelines-run-token"}, []string{"sets itself"}},
 		{"hosts", agent, &dispatch.Options{Tokens: []string{"a"}, ProxyHosts: []string{"https://x/", "user:hunter2@x"}}, []string{"ProxyHosts[0]", "ProxyHosts[1]"}},
 		{"proxy", agent, &dispatch.Options{Tokens: []string{"a"}, Proxy: &proxy.Options{MaxAttempts: -1, Pacer: proxy.NewPacer(1, 1)}}, []string{"MaxAttempts", "Pacer"}},
 	} {

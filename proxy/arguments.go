@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -22,7 +23,7 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 	}
 	if r.checkArguments != nil {
 		if err := r.checkArguments(tool, body); err != nil {
-			e := localError(CodeArguments, tool, httpcall.Quiet("the arguments do not match the tool's schema", err))
+			e := localError(CodeArguments, tool, problem.Quiet("the arguments do not match the tool's schema", err))
 			e.Detail = text.Cut(err.Error(), maxDetail)
 			return nil, e
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 )
@@ -17,11 +17,11 @@ func (r *run) secrets() *redact.Set { return redact.New(r.token.Reveal()) }
 func (r *run) withoutSecrets(err error) error {
 	// A pointer that was cut may end in half a secret.
 	if e, ok := errors.AsType[*rawjson.Error](err); ok && strings.HasSuffix(e.Pointer, "…") {
-		return httpcall.Quiet(fmt.Sprintf("invalid JSON at byte %d", e.Offset), err)
+		return problem.Quiet(fmt.Sprintf("invalid JSON at byte %d", e.Offset), err)
 	}
 	said := err.Error()
 	if clean := r.secrets().Redact(said); clean != said {
-		return httpcall.Quiet(clean, err)
+		return problem.Quiet(clean, err)
 	}
 	return err
 }

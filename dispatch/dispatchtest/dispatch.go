@@ -58,6 +58,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/testkit"
@@ -394,7 +395,7 @@ func (s *player) exchange(ctx context.Context, result *Result, turn *Turn) *http
 	})
 	req, err := http.NewRequest(http.MethodPost, s.URL, bytes.NewReader(ex.Request))
 	if err != nil {
-		return &httpcall.Failure{Kind: httpcall.Broken, NotSent: true, Err: httpcall.Quiet("the URL is not valid", err)}
+		return &httpcall.Failure{Kind: httpcall.Broken, NotSent: true, Err: problem.Quiet("the URL is not valid", err)}
 	}
 	req.Header = header
 	req.Header.Set("Content-Type", "application/json")

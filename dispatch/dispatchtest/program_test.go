@@ -117,6 +117,9 @@ func TestProgram(t *testing.T) {
 			if (tt.mode == "main") != (len(result.Calls) == 1) {
 				t.Errorf("%d calls", len(result.Calls))
 			}
+			if fmt.Sprint(*result) != result.String() {
+				t.Errorf("by value it prints %s", fmt.Sprint(*result))
+			}
 			if text := fmt.Sprintf("%+v%s", *result, result); strings.Contains(text, "hunter2") || result.Ping.Request != nil ||
 				strings.Contains(result.String(), "ping ") {
 				t.Errorf("a secret, or a ping, is in %s", text)

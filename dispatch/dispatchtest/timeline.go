@@ -24,7 +24,7 @@ const (
 // String returns the timeline of the run for people: ping, dispatches, requests to models, tool calls,
 // trace events, waits and answers, each with its duration. The agent's error, changes of the ledger
 // and the verdict follow. Long texts are cut, with their length. It is safe to print to a terminal.
-func (r *Result) String() string { return r.print("") }
+func (r Result) String() string { return r.print("") }
 
 // print is [Result.String] below a line that names the cause of the failure already.
 func (r *Result) print(cause string) string {

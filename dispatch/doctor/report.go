@@ -114,7 +114,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 }
 
 // String returns the table of [Report.WriteTable] without colour.
-func (r *Report) String() string {
+func (r Report) String() string {
 	var b strings.Builder
 	_ = r.WriteTable(&b, false) // a Builder has no errors
 	return b.String()

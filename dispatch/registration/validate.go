@@ -103,6 +103,9 @@ func (r *Registration) checkAuth(ps *problems, update bool) {
 	case r.AuthHeader != "" && !httpserve.ValidHeaderName(r.AuthHeader):
 		ps.Add("auth_header_invalid", "/auth_header_name",
 			"is not a header name; give the name without a colon and a value")
+	case httpserve.ReservedHeader(r.AuthHeader):
+		ps.Add("auth_header_invalid", "/auth_header_name",
+			"is a header that a dispatch sets itself; give another, such as Authorization or X-API-Key")
 	}
 	switch {
 	case value == "" && r.AuthHeader != "" && !update:

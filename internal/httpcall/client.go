@@ -11,6 +11,8 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // A Client makes calls to one peer. It must not be changed after its first call. It is safe for
@@ -150,7 +152,7 @@ func (c *Client) failure(ctx, callCtx context.Context, err error, notSent, answe
 		if answered {
 			text = "the response broke off: " + text
 		}
-		f.Kind, f.Err = Broken, Quiet(text, err)
+		f.Kind, f.Err = Broken, problem.Quiet(text, err)
 	}
 	return f
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // roundTrip is a transport made of a function.
@@ -331,7 +332,7 @@ func TestTextQuotesNobody(t *testing.T) {
 			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
 		}
 	}
-	err := httpcall.Quiet("a text", io.EOF)
+	err := problem.Quiet("a text", io.EOF)
 	if err.Error() != "a text" || !errors.Is(err, io.EOF) {
 		t.Errorf("%v", err)
 	}
@@ -342,7 +343,7 @@ func TestLasting(t *testing.T) {
 		&net.DNSError{IsNotFound: true}: true, &net.DNSError{IsTimeout: true}: false,
 		&tls.CertificateVerificationError{Err: io.EOF}: true, http.ErrSchemeMismatch: true, syscall.ECONNREFUSED: false,
 	} {
-		f := &httpcall.Failure{Err: httpcall.Quiet("x", err)}
+		f := &httpcall.Failure{Err: problem.Quiet("x", err)}
 		if f.Lasting() != want {
 			t.Errorf("%v: %t", err, !want)
 		}

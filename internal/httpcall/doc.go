@@ -42,9 +42,9 @@
 //
 // # Parts
 //
-// Code that passes responses on uses [RoundTrip] and [ReadStart]. [ContextError], [Describe] and
-// [Quiet] word errors, [RetryAfter] reads the header, and [NewTransport] has the settings that all
-// default transports of this module share.
+// Code that passes responses on uses [RoundTrip] and [ReadStart]. [ContextError] and [Describe] word errors,
+// [RetryAfter] reads the header, and [NewTransport] has the settings that all default transports of this
+// module share.
 //
 // The package internal/httpcall/faulttest has the table of faults that a client must survive.
 package httpcall

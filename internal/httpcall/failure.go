@@ -97,17 +97,6 @@ func Describe(peer string, connected bool, err error) string {
 	return "the connection broke, or the response was not valid HTTP"
 }
 
-// Quiet returns an error with the given text that unwraps to err, whose own text must not be shown.
-func Quiet(text string, err error) error { return &quiet{text, err} }
-
-type quiet struct {
-	text string
-	err  error
-}
-
-func (q *quiet) Error() string { return q.text }
-func (q *quiet) Unwrap() error { return q.err }
-
 // StatusCode returns the code for the status of a response that is not a success.
 func StatusCode[C ~string](status int) C {
 	switch status {

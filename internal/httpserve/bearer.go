@@ -4,6 +4,7 @@ package httpserve
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -45,6 +46,18 @@ func OneToken(tokens []string) (token string, ok bool) {
 		return "", false
 	}
 	return tokens[0], true
+}
+
+// ReservedHeader reports whether a dispatch or its connection sets the header itself, so that no secret of an agent
+// can be in it.
+func ReservedHeader(name string) bool {
+	name = http.CanonicalHeaderKey(name)
+	return strings.HasPrefix(name, "X-Pipelines-") || slices.Contains(reserved, name)
+}
+
+var reserved = []string{
+	"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Host", "Keep-Alive",
+	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
 }
 
 // ValidHeaderName reports whether name is a header name (RFC 9110, section 5.1).

@@ -84,7 +84,7 @@ func clients(t *testing.T, transport http.RoundTripper) map[string]func(ctx cont
 
 func answer(status int, body io.Reader) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+		return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
 			Body: io.NopCloser(body), ContentLength: -1, Request: r}, nil
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // EncodeArguments writes the arguments of a tool call as a JSON object. Raw JSON, a json.RawMessage
@@ -63,14 +65,5 @@ func marshalError(args any, err error) error {
 	} else if m, ok := errors.AsType[*json.MarshalerError](err); ok {
 		text = fmt.Sprintf("the arguments hold a Go %s whose marshal method failed", m.Type)
 	}
-	return &quietError{text, err}
+	return problem.Quiet(text, err)
 }
-
-// quietError replaces a text that may quote arguments, and keeps the cause for errors.As.
-type quietError struct {
-	text string
-	err  error
-}
-
-func (e *quietError) Error() string { return e.text }
-func (e *quietError) Unwrap() error { return e.err }

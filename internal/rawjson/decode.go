@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -164,7 +165,7 @@ func decodeError(err error, t reflect.Type, what string) error {
 			text = at + " must be a whole number " + integerBounds(t.Type)
 		}
 	}
-	return &quietError{text, err}
+	return problem.Quiet(text, err)
 }
 
 func isStruct(t reflect.Type) bool {

@@ -273,7 +273,7 @@ func (b *Toolbox) failed(status int, failure *httpcall.Failure) *Error {
 // malformed hides the names of members, which the peer chose.
 func malformed(err error) error {
 	if e, ok := errors.AsType[*rawjson.Error](err); ok {
-		return httpcall.Quiet(fmt.Sprintf("it is not valid at byte %d", e.Offset), err)
+		return problem.Quiet(fmt.Sprintf("it is not valid at byte %d", e.Offset), err)
 	}
 	return err // of this package
 }

@@ -65,7 +65,7 @@ func (r *Report) OK() bool { return len(r.Deviations) == 0 }
 
 // String returns the report for people, with the place of each difference. It is safe to print to a
 // terminal.
-func (r *Report) String() string {
+func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", text.Line(r.Path, maxMessage), r.Mode,
 		text.Plural(r.Matched, "request"), text.Plural(len(r.Deviations), "deviation"))

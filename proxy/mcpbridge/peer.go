@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -239,7 +240,7 @@ func peerError(ctx context.Context, session *mcp.ClientSession, method string, e
 		return fmt.Errorf("mcpbridge: %s: %w", method, httpcall.ContextError(ctx))
 	}
 	quiet := func(format string, args ...any) error {
-		return httpcall.Quiet("mcpbridge: "+method+": "+fmt.Sprintf(format, args...), err)
+		return problem.Quiet("mcpbridge: "+method+": "+fmt.Sprintf(format, args...), err)
 	}
 	if answer := answered(err); answer != nil {
 		return quiet("the MCP server answered with the error %d of JSON-RPC", answer.Code)

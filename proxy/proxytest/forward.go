@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -49,7 +50,7 @@ func Forward(address string, client *http.Client) Behavior {
 		case got.Status != 0 && (got.Status < 200 || got.Status > 299):
 			return nil, fmt.Errorf("the live tool answered %d", got.Status)
 		case failure != nil:
-			return nil, httpcall.Quiet(liveText(got.Status, failure), failure)
+			return nil, problem.Quiet(liveText(got.Status, failure), failure)
 		}
 		body := got.Body
 		if rawjson.Read(body, rawjson.Limits{Mode: rawjson.Liberal}, func(*rawjson.Reader) error {

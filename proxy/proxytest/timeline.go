@@ -15,7 +15,7 @@ import (
 // String returns the events in their order, for people: a line for each call, one for each of its
 // attempts with the response, and one for each trace event. A trace event that was sent late is placed
 // where it occurred. It is safe to print to a terminal.
-func (r *Log) String() string { return timeline.Print(r.timeline().Rows) }
+func (r Log) String() string { return timeline.Print(r.timeline().Rows) }
 
 var _ = timeline.Made((*Log).timeline)
 

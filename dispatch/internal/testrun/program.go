@@ -2,6 +2,7 @@ package testrun
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/process"
@@ -135,12 +137,17 @@ func (p *program) environment(header http.Header, input json.RawMessage, file st
 	return append(env, p.setup.Target.Env...)
 }
 
+// readResult reads the file that a program has left. The program may have made anything in its place: to open a
+// named pipe could wait for ever, and so could a read of a terminal.
 func readResult(file string) ([]byte, error) {
-	f, err := os.Open(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, errors.New("it is not a regular file"))
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxAnswer+1))
 	if err == nil && len(data) > maxAnswer {
 		return nil, errors.New("the result is larger than 16 MiB")

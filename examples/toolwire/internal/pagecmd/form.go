@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,21 +136,14 @@ func (f *form) checkURL() {
 	}
 }
 
-// reserved has the headers that a dispatch or the connection sets.
-var reserved = []string{
-	"content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding", "upgrade", "te",
-	"trailer", "keep-alive",
-	"accept-encoding", "user-agent", "proxy-connection",
-}
-
 func (f *form) checkAuth(value string) {
-	name := strings.ToLower(f.AuthHeader)
+	name := f.AuthHeader
 	switch {
 	case f.AuthHeader == "" && value != "":
 		f.wrong("auth_header", "Name the header, usually Authorization.")
 	case name != "" && !httpserve.ValidHeaderName(name) || len(name) > 128:
 		f.wrong("auth_header", "A header name has letters, digits and - only, such as X-API-Key.")
-	case slices.Contains(reserved, name) || strings.HasPrefix(name, "x-pipelines-"):
+	case httpserve.ReservedHeader(name):
 		f.wrong("auth_header", "The dispatch sets this header itself; choose Authorization or a header of your own.")
 	}
 	switch {
