@@ -82,10 +82,11 @@ func clients(t *testing.T, transport http.RoundTripper) map[string]func(ctx cont
 	}
 }
 
-func answer(status int, body io.Reader) http.RoundTripper {
+// answer makes a body for each request.
+func answer(status int, body func() io.Reader) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
-			Body: io.NopCloser(body), ContentLength: -1, Request: r}, nil
+		return &http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+			Body: io.NopCloser(body()), ContentLength: -1, Request: r}, nil
 	})
 }
 
@@ -147,9 +148,9 @@ func TestClientsAgreeOnCodes(t *testing.T) {
 			}},
 		{name: "the limit of the client", transport: func() http.RoundTripper { return hang }, want: "timeout"},
 		{name: "no connection", transport: func() http.RoundTripper { return refused }, want: "transport"},
-		{name: "a body without end", transport: func() http.RoundTripper { return answer(200, endless{}) },
+		{name: "a body without end", transport: func() http.RoundTripper { return answer(200, func() io.Reader { return endless{} }) },
 			want: "response_too_large"},
-		{name: "no JSON", transport: func() http.RoundTripper { return answer(200, strings.NewReader("<html>")) },
+		{name: "no JSON", transport: func() http.RoundTripper { return answer(200, func() io.Reader { return strings.NewReader("<html>") }) },
 			want: "bad_response"},
 		{name: "401", transport: status(401), want: "unauthorized", except: own},
 		{name: "403", transport: status(403), want: "forbidden", except: map[string]string{"proxy": "refused"}},
@@ -185,7 +186,7 @@ func TestClientsAgreeOnCodes(t *testing.T) {
 }
 
 func status(code int) func() http.RoundTripper {
-	return func() http.RoundTripper { return answer(code, strings.NewReader(`{}`)) }
+	return func() http.RoundTripper { return answer(code, func() io.Reader { return strings.NewReader(`{}`) }) }
 }
 
 // Programs of a manifest fail with the codes of the clients.
