@@ -114,9 +114,6 @@ func CheckResponse(body []byte) *ResponseCheck {
 	}
 	if !rawjson.IsNull(messages) {
 		rows, found := readMessages(messages)
-		if found == nil {
-			found = CheckMessages(rows)
-		}
 		if len(found) == 0 {
 			v.Messages = rows
 		}
@@ -154,25 +151,58 @@ func checkMetadata(metadata json.RawMessage) (problems []Problem) {
 	return problems
 }
 
-// readMessages decodes the member messages of an answer.
-func readMessages(list json.RawMessage) (rows []Message, problems []Problem) {
-	rows = []Message{} // an empty list is not nil
-	add := func(pointer, text string) {
-		problems = append(problems, Problem{Code: codeMessages, Pointer: pointer, Message: text})
-	}
+// readMessages decodes the member messages of an answer. It returns the messages if there are no problems.
+func readMessages(list json.RawMessage) ([]Message, []Problem) {
+	var unread malformed // messages that cannot be decoded
+	contract := newMessageCheck()
+	rows := []Message{} // an empty list is not nil
 	if rawjson.Kind(list) != '[' {
-		add("/messages", "must be a list of messages")
+		unread.add("must be a list of messages", "/messages")
 	}
+	i := 0
 	for value := range rawjson.Elements(list) {
 		var m Message
 		if rawjson.Kind(value) != '{' {
-			add(fmt.Sprintf("/messages/%d", len(rows)), "must be an object, not "+rawjson.KindName(rawjson.Kind(value)))
+			unread.add("must be an object, not "+rawjson.KindName(rawjson.Kind(value)), "/messages/", i)
 		} else if err := json.Unmarshal(value, &m); err != nil {
-			add(fmt.Sprintf("/messages/%d", len(rows)), "is not a message: "+err.Error())
+			unread.add("is not a message: "+err.Error(), "/messages/", i)
+		} else if contract.message(i, m); unread.listed == nil && contract.listed == nil {
+			rows = append(rows, m)
+		} else {
+			rows = nil // nobody reads them
 		}
-		rows = append(rows, m)
+		i++
 	}
-	return rows, problems
+	if unread.listed != nil {
+		return nil, unread.problems()
+	}
+	return rows, contract.problems()
+}
+
+// malformed collects problems of messages. There may be one for each few bytes of a response.
+type malformed struct {
+	listed []Problem
+	more   int
+}
+
+// maxListed is how many problems of messages are listed.
+const maxListed = 100
+
+// add adds a problem at the pointer that the parts of at make.
+func (l *malformed) add(text string, at ...any) {
+	if len(l.listed) == maxListed {
+		l.more++
+		return
+	}
+	l.listed = append(l.listed, Problem{Code: codeMessages, Pointer: fmt.Sprint(at...), Message: text})
+}
+
+// problems returns the problems that are listed, and one that counts the others.
+func (l *malformed) problems() []Problem {
+	if l.more == 0 {
+		return l.listed
+	}
+	return append(l.listed, Problem{Code: codeMessages, Pointer: "/messages", Message: fmt.Sprintf("has %d more problems", l.more)})
 }
 
 func checkFinalResponse(s string) *Problem {
@@ -197,52 +227,61 @@ func checkFinalResponse(s string) *Problem {
 //   - JSON that is not valid UTF-8, or is nested more than 800 levels deep
 //
 // A string may contain any text. CheckMessages examines messages as they arrive. The handler
-// repairs messages before it sends them, as the package comment lists.
+// repairs messages before it sends them, as the package comment lists. It returns at most 100 problems,
+// and one more that counts the rest.
 func CheckMessages(messages []Message) []Problem {
-	var problems []Problem
-	calls := map[string]bool{}
+	c := newMessageCheck()
 	for i, m := range messages {
-		add := func(at, format string, args ...any) {
-			problems = append(problems, Problem{Code: codeMessages,
-				Pointer: fmt.Sprintf("/messages/%d%s", i, at), Message: fmt.Sprintf(format, args...)})
+		c.message(i, m)
+	}
+	return c.problems()
+}
+
+// messageCheck checks messages one after the other.
+type messageCheck struct {
+	malformed
+	calls map[string]bool // ids
+}
+
+func newMessageCheck() *messageCheck { return &messageCheck{calls: map[string]bool{}} }
+
+func (check *messageCheck) message(i int, m Message) {
+	add := func(at, text string) { check.add(text, "/messages/", i, at) }
+	if m.Role == "" {
+		add("/role", "is missing")
+	} else if !m.Role.valid() {
+		add("/role", "must be system, user, assistant or tool")
+	}
+	if !validContent(m.Content) {
+		add("/content", "must be a string, a list of parts or null")
+	}
+	if len(m.ToolCalls) > 0 && m.Role != RoleAssistant {
+		add("/tool_calls", "belongs to assistant messages only")
+	}
+	for j, c := range m.ToolCalls {
+		at := fmt.Sprintf("/tool_calls/%d", j)
+		if c.ID == "" {
+			add(at+"/id", "is missing")
 		}
-		if m.Role == "" {
-			add("/role", "is missing")
-		} else if !m.Role.valid() {
-			add("/role", "must be system, user, assistant or tool")
+		if c.Name == "" {
+			add(at+"/name", "is missing")
 		}
-		if !validContent(m.Content) {
-			add("/content", "must be a string, a list of parts or null")
+		if !validArguments(c.Arguments) {
+			add(at+"/arguments", "must be an object or a JSON-encoded string")
 		}
-		if len(m.ToolCalls) > 0 && m.Role != RoleAssistant {
-			add("/tool_calls", "belongs to assistant messages only")
-		}
-		for j, c := range m.ToolCalls {
-			at := fmt.Sprintf("/tool_calls/%d", j)
-			if c.ID == "" {
-				add(at+"/id", "is missing")
-			}
-			if c.Name == "" {
-				add(at+"/name", "is missing")
-			}
-			if !validArguments(c.Arguments) {
-				add(at+"/arguments", "must be an object or a JSON-encoded string")
-			}
-			calls[c.ID] = true
-		}
-		switch {
-		case m.Role == RoleTool && m.ToolCallID == "":
-			add("/tool_call_id", "is missing")
-		case m.Role == RoleTool && !calls[m.ToolCallID]:
-			add("/tool_call_id", "answers no tool call before it")
-		}
-		for j, block := range m.Thinking {
-			if !wellFormed(block) {
-				add(fmt.Sprintf("/thinking/%d", j), "is not JSON")
-			}
+		check.calls[c.ID] = true
+	}
+	switch {
+	case m.Role == RoleTool && m.ToolCallID == "":
+		add("/tool_call_id", "is missing")
+	case m.Role == RoleTool && !check.calls[m.ToolCallID]:
+		add("/tool_call_id", "answers no tool call before it")
+	}
+	for j, block := range m.Thinking {
+		if !wellFormed(block) {
+			add(fmt.Sprintf("/thinking/%d", j), "is not JSON")
 		}
 	}
-	return problems
 }
 
 // validContent reports whether c is a JSON string, a list of parts (objects or strings), or null.

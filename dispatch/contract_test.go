@@ -225,3 +225,30 @@ func TestThePrintedProblem(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// The problems of a response are listed up to a bound, and the rest are counted: a response may have one for each few
+// bytes.
+func TestProblemsOfMessagesAreBounded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		unit    string
+		perByte int
+		last    string
+	}{
+		"numbers":        {`1,`, 100, "has 524188 more problems"},
+		"empty messages": {`{},`, 200, "has 349425 more problems"},
+		"calls":          {`{"role":"user","tool_calls":[{},{},{}]},`, 100, "more problems"},
+		"a role of 7":    {`{"role":7},`, 200, "more problems"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := []byte(filled(1<<20, `{"final_response":"x","messages":[`, tt.unit, `]}`))
+			var found []dispatch.Problem
+			cost.Within(t, "a check", len(body), tt.perByte, func() { found = dispatch.CheckResponse(body).Problems })
+			if n := len(found); n != 101 || !strings.Contains(found[n-1].Message, tt.last) || found[n-1].Pointer != "/messages" {
+				t.Errorf("%d problems, the last is %v", n, found[n-1])
+			}
+		})
+	}
+	if found := dispatch.CheckMessages(make([]dispatch.Message, 100)); len(found) != 100 {
+		t.Errorf("%d problems of 100 messages without a role", len(found))
+	}
+}
