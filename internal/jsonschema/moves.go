@@ -45,9 +45,6 @@ func (m moves) written(pointer string) string {
 			at, rest = at+"/"+m[at][i].from, rest[len("/"+m[at][i].to):]
 			continue
 		}
-		if slices.ContainsFunc(m[at], func(one move) bool { return strings.HasPrefix("/"+one.to+"/", rest+"/") }) {
-			return at // a schema that was added here
-		}
 		end := strings.IndexByte(rest[1:], '/') + 1
 		if end == 0 {
 			end = len(rest)
