@@ -64,6 +64,9 @@ func TestReading(t *testing.T) {
 			"? schema_ref_remote /0/input_schema/properties/b/$ref"},
 		{"elsewhere, twice, and broken", `{"properties":{"a":{"$ref":"https://schemas.example.com/a"},"b":{"$ref":"b.json"},"c":{"$ref":"#/c"}}}`,
 			"schema_ref_broken /0/input_schema/properties/c/$ref\n? schema_ref_remote /0/input_schema/properties/a/$ref\n? schema_ref_remote /0/input_schema/properties/b/$ref"},
+		{"a broken reference in a second list of items", `{"properties":{"a":{"prefixItems":[{}],"items":[{"$ref":"#/none"}]}}}`,
+			"schema_ref_broken /0/input_schema/properties/a/items/0/$ref"},
+		{"beside a reference under the newest draft", `{` + newest + `,"properties":{"a":{"$ref":"#/$defs/d","minLength":3}},"$defs":{"d":{}}}`, ""},
 		{"an old form in data that a reference leads to", `{"properties":{"a":{"$ref":"#/properties/b/const"},"b":{"const":{"items":[{}]}}}}`,
 			"schema_invalid /0/input_schema/properties/b/const/items"},
 		{"elsewhere where nothing leads", `{"definitions":{"a":{"$ref":"https://schemas.example.com/a"}}}`, ""},
@@ -157,8 +160,20 @@ func TestReferencesOfOlderDrafts(t *testing.T) {
 func TestKeywordsOfRewrittenSchemas(t *testing.T) {
 	v := mustCompile(t, `{"properties":{"a":{"items":[{"minimum":1,"exclusiveMinimum":true}],"additionalItems":false}}}`)
 	const want = "/a/0|exclusiveMinimum|must be more than 1\n/a/1|additionalItems|is not allowed here"
-	if got := issues(t, v.Validate([]byte(`{"a":[1,2]}`))); got != want {
+	if got := issues(t, v.Validate([]byte(`{"a":[0,2]}`))); got != want {
 		t.Errorf("issues:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// What a draft ignores beside a reference is ignored when the reference leads elsewhere, too.
+func TestIgnoredBesideAReferenceElsewhere(t *testing.T) {
+	v, err := schema.Compile(json.RawMessage(`{`+draft7+`,"properties":{"a":{"$ref":"https://schemas.example.com/a","minLength":3},"b":{"minLength":3}}}`),
+		&schema.CompileOptions{AllowUnchecked: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Validate([]byte(`{"a":"x"}`)) != nil || v.Validate([]byte(`{"b":"x"}`)) == nil {
+		t.Error("the length is asked for beside the reference, or not elsewhere")
 	}
 }
 
