@@ -65,17 +65,21 @@ func groupEnd(s string) (end int, alternative bool) {
 	return -1, alternative
 }
 
-// What ECMAScript means by \s, and by \S inside a class.
+// What ECMAScript means by \s, and by \S inside a class. Both end in a range, so that a hyphen after them is itself.
 const (
-	space    = `\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
+	space    = `\t-\r \x{a0}\x{1680}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}\x{2000}-\x{200a}`
 	notSpace = `\x{0}-\x{8}\x{e}-\x{1f}!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}` +
 		`\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`
 )
+
+// dotAll is a flag with which a dot is any character.
+var dotAll = regexp.MustCompile(`\(\?[a-zA-Z]*s[a-zA-Z]*[-:)]`)
 
 // translated writes an expression of ECMAScript as RE2 needs it. What RE2 does not have stays as it is,
 // and does not compile.
 func translated(s string) string {
 	var b strings.Builder
+	all := dotAll.MatchString(s)
 	for class := false; s != ""; {
 		n, text := 1, s[:1]
 		switch {
@@ -89,7 +93,7 @@ func translated(s string) string {
 			n, text = 3, `[\x{0}-\x{10ffff}]`
 		case s[0] == '[':
 			class = true
-		case s[0] == '.':
+		case s[0] == '.' && !all:
 			text = `[^\n\r\x{2028}\x{2029}]`
 		}
 		b.WriteString(text)
