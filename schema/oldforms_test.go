@@ -53,6 +53,7 @@ var oldForms = []oldForm{
 	{name: "$anchor that is no name", schema: `{"$anchor":"#a","type":"string"}`, note: "old_form /$anchor", valid: `"a"`, invalid: `1`, draft: draft7},
 	{name: "the same $anchor twice", schema: `{"items":{"$anchor":"a","type":"string"},"contains":{"$anchor":"a"}}`, note: "old_form /items/$anchor", valid: `["a"]`, invalid: `[1]`, draft: draft7},
 	{name: "a draft beside a name", schema: `{"$id":"#name",` + draft4 + `,"minimum":1,"exclusiveMinimum":true}`, note: "old_form /exclusiveMinimum", valid: `2`, invalid: `1`},
+	{name: "$recursiveAnchor", schema: `{"$recursiveAnchor":false,"type":"string"}`, note: "old_form /$recursiveAnchor", valid: `"a"`, invalid: `1`},
 	{name: "null", schema: `{"type":"string","minLength":null,"maxLength":2,"$ref":null,"enum":null}`, note: "member_null /minLength", valid: `"ab"`, invalid: `"abc"`},
 	{name: "null where schemas stand", schema: `{"properties":null,"required":["a"],"additionalProperties":null,"anyOf":null}`, note: "member_null /properties", valid: `{"a":1}`, invalid: `{}`},
 	{name: "null beside a tuple", schema: `{"items":[{"type":"string"}],"additionalItems":null}`, note: "old_form /items", valid: `["a",1]`, invalid: `[1]`},

@@ -110,6 +110,7 @@ type compiler struct {
 	notes     []Fault             // likewise
 	ignored   bool                // a rule that cannot be checked was left out
 	bothWays  bool                // leaving it out may reject a document that matches
+	leftOver  bool                // some schema rejects what no other has looked at
 	broken    []Fault             // references without a target in the document
 	remote    []reference         // those of them that lead elsewhere
 }
@@ -122,6 +123,7 @@ func (c *compiler) compileDocument() (*Schema, error) {
 			ref.leaveOut()
 		}
 		c.unchecked, c.ignored = append(c.unchecked, c.broken...), true
+		c.bothWays = c.bothWays || c.leftOver
 		first, err = c.build()
 	}
 	if err != nil {

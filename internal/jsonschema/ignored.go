@@ -120,8 +120,8 @@ func hasLimit(schema map[string]any) bool {
 func (r *reading) noteWrappers() {
 	around := map[string]bool{} // pointers of what is around the targets of references
 	for _, ref := range r.refs {
-		if pointer, ok := r.local(ref); ok && r.seen[pointer] {
-			for at := pointer; at != ""; {
+		if s, ok := r.local(ref); ok && r.seen[s.at] {
+			for at := s.at; at != ""; {
 				at = at[:strings.LastIndexByte(at, '/')]
 				around[at] = true
 			}

@@ -39,6 +39,10 @@ func (r *reading) oldForms(obj map[string]any, s spot) {
 			r.listed[place{s.at, name}] = true
 		}
 	}
+	if _, ok := obj["$recursiveAnchor"].(bool); ok {
+		delete(obj, "$recursiveAnchor")
+		r.note(s.at+"/$recursiveAnchor", "old_form", `is a boolean, as in draft 2019-09, and is ignored; use "$dynamicAnchor"`)
+	}
 	if isAny(obj["type"]) {
 		delete(obj, "type")
 		r.note(s.at+"/type", "old_form", `is "any", as in draft 3; leave "type" out`)

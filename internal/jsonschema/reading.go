@@ -27,7 +27,7 @@ type reading struct {
 	anchors  map[place]string // names that "$id" or "id" gave, with the pointers of their schemas
 	taken    map[place]bool   // names that "$anchor" gave
 	listed   map[place]bool   // names in "required", by the pointers of their schemas
-	ids      map[string]bool  // identities that are taken
+	ids      map[string]spot  // the schemas with an id of their own, by their ids
 	required map[string]bool  // pointers of schemas with "required": true
 	strange  map[string]bool  // targets of references to places where no keyword puts a schema
 	wrappers []Fault          // schemas in which no keyword says anything
@@ -60,7 +60,7 @@ type reference struct {
 
 func (c *compiler) readAs2020(doc any, url string) *reading {
 	r := &reading{c: c, doc: doc, moved: moves{}, seen: map[string]bool{}, data: map[string]bool{},
-		names: map[string]bool{}, anchors: map[place]string{}, taken: map[place]bool{}, listed: map[place]bool{}, ids: map[string]bool{},
+		names: map[string]bool{}, anchors: map[place]string{}, taken: map[place]bool{}, listed: map[place]bool{}, ids: map[string]spot{},
 		required: map[string]bool{}, strange: map[string]bool{}}
 	r.schema(doc, spot{base: url})
 	for i := 0; i < len(r.refs); i++ { // following one may find others
@@ -76,7 +76,13 @@ func (c *compiler) readAs2020(doc any, url string) *reading {
 // schema reads a schema and those inside it.
 func (r *reading) schema(v any, s spot) {
 	obj, ok := v.(map[string]any)
-	if !ok || r.seen[s.at] {
+	if !ok {
+		return
+	}
+	if r.seen[s.at] {
+		if r.required[s.at] { // a reference led here before the object around it was read
+			r.require(s)
+		}
 		return
 	}
 	r.seen[s.at] = true
@@ -103,6 +109,8 @@ func (r *reading) member(obj map[string]any, name string, s spot) {
 	switch name {
 	case "not", "if", "oneOf", "maxContains":
 		r.bothWays = true
+	case "unevaluatedItems", "unevaluatedProperties":
+		r.c.leftOver = true
 	case "$ref", "$dynamicRef", "$recursiveRef":
 		if target, ok := v.(string); ok {
 			r.refs = append(r.refs, reference{obj, name, target, s})
@@ -199,7 +207,7 @@ func (r *reading) identity(obj map[string]any, s *spot) {
 		return
 	}
 	s.resource, s.base = s.at, joined(s.base, id)
-	r.ids[s.base] = true
+	r.ids[s.base] = *s
 }
 
 // idOf returns the id that a schema has in a draft, without a fragment, or "".
@@ -238,7 +246,7 @@ func (r *reading) oldIdentity(obj map[string]any, s spot) {
 			}
 			r.note(s.at+"/"+key, "old_form", `has a fragment, as in draft 7; write the name of a place as "$anchor"`)
 		}
-		if key == "$id" && obj[key] != nil && before != "" && r.ids[joined(s.base, before)] {
+		if _, taken := r.ids[joined(s.base, before)]; taken && key == "$id" && obj[key] != nil && before != "" {
 			delete(obj, key)
 			r.note(s.at+"/"+key, "old_form", "is the id of another schema in the document and is ignored; leave it out")
 		}
@@ -331,28 +339,32 @@ func (r *reading) note(pointer, code, message string) {
 	}
 }
 
-// local returns the pointer to which a reference leads in the document, or false if it leads elsewhere.
-func (r *reading) local(ref reference) (pointer string, ok bool) {
+// local returns the spot to which a reference leads in the document, or false if it leads elsewhere.
+func (r *reading) local(ref reference) (s spot, ok bool) {
 	before, fragment, _ := strings.Cut(ref.target, "#")
-	if before != "" && joined(ref.spot.base, before) != ref.spot.base {
-		return "", false
+	s = ref.spot
+	if id := joined(s.base, before); before != "" && id != s.base {
+		if s, ok = r.ids[id]; !ok {
+			return s, false
+		}
 	}
-	if pointer, ok = rawjson.Local("#" + fragment); ok {
-		pointer = ref.spot.resource + pointer
-		return pointer, strings.Count(pointer, "/") <= r.c.bounds.Depth // nothing is deeper
+	s.parent = nil
+	if s.at, ok = rawjson.Local("#" + fragment); ok {
+		s.at = s.resource + s.at
+		return s, strings.Count(s.at, "/") <= r.c.bounds.Depth // nothing is deeper
 	}
 	name, err := url.PathUnescape(fragment)
 	if err != nil || ref.key != "$ref" {
-		return "", false
+		return s, false
 	}
-	pointer, ok = r.anchors[place{ref.spot.resource, name}]
-	return pointer, ok
+	s.at, ok = r.anchors[place{s.resource, name}]
+	return s, ok
 }
 
 // follow reads the target of a reference, unless it was read or is data.
 func (r *reading) follow(ref reference) {
-	pointer, ok := r.local(ref)
-	if ok && r.seen[pointer] {
+	s, ok := r.local(ref)
+	if ok && r.seen[s.at] {
 		return
 	}
 	if strings.Contains(ref.target, "#/") {
@@ -361,31 +373,30 @@ func (r *reading) follow(ref reference) {
 	if !ok {
 		return
 	}
-	for at := pointer; at != ""; at = at[:strings.LastIndexByte(at, '/')] {
+	for at := s.at; at != ""; at = at[:strings.LastIndexByte(at, '/')] {
 		if r.data[at] {
 			return
 		}
 	}
-	if target, ok := follow(r.doc, r.moved.now(pointer), nil); ok {
-		s := ref.spot
-		r.schema(target, spot{at: pointer, resource: s.resource, base: s.base, draft: s.draft})
+	if target, ok := follow(r.doc, r.moved.now(s.at), nil); ok {
+		r.schema(target, s)
 	}
 }
 
 // redirect writes a reference as the copy needs it. If it says that a property is required, the object gets to know.
 func (r *reading) redirect(ref reference) {
-	pointer, ok := r.local(ref)
+	s, ok := r.local(ref)
 	if !ok {
 		return
 	}
-	if r.required[pointer] {
+	if r.required[s.at] {
 		r.require(ref.spot)
 	}
-	_, fragment, _ := strings.Cut(ref.target, "#")
+	before, fragment, _ := strings.Cut(ref.target, "#")
 	was, isPointer := rawjson.Local("#" + fragment)
-	now := r.moved.now(pointer)[len(r.moved.now(ref.spot.resource)):]
+	now := r.moved.now(s.at)[len(r.moved.now(s.resource)):]
 	if !isPointer || was != now {
-		ref.in[ref.key] = "#" + (&url.URL{Fragment: now}).EscapedFragment()
+		ref.in[ref.key] = located(before, now)
 	}
 }
 

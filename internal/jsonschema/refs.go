@@ -21,12 +21,13 @@ func (c *compiler) brokenRefs(r *reading) (found []Fault, remote []reference) {
 		at := ref.spot.at + "/$ref"
 		before, fragment, _ := strings.Cut(ref.target, "#")
 		document := joined(ref.spot.base, before)
-		pointer, isLocal := r.local(ref)
-		_, resolved := follow(r.doc, r.moved.now(pointer), nil)
+		s, isLocal := r.local(ref)
+		_, resolved := follow(r.doc, r.moved.now(s.at), nil)
+		_, own := r.ids[document]
 		switch {
 		case isLocal && resolved:
 		case before != "" && document != ref.spot.base:
-			if !r.ids[document] && !c.hasResource(document) && !strings.Contains(before, "json-schema.org/") {
+			if !own && !c.hasResource(document) && !strings.Contains(before, "json-schema.org/") {
 				found = append(found, remoteRef(at, ref.target))
 				remote = append(remote, ref)
 			}
