@@ -461,7 +461,11 @@ func TestToolResult(t *testing.T) {
 		{answer(500, `oops`), `{"error":"tool_call_failed"}`},
 		{answer(422, `{"detail":"None is not of type 'string'"}`),
 			`{"error":"invalid_arguments","detail":"None is not of type 'string'"}`},
-		{answer(422, `{"detail":[{"loc":["x"]}]}`), `{"error":"invalid_arguments","detail":"[{\"loc\":[\"x\"]}]"}`},
+		{answer(422, `{"detail":[{"loc":["x"]}]}`), `{"error":"invalid_arguments","detail":"{\"detail\":[{\"loc\":[\"x\"]}]}"}`},
+		{answer(422, `{"detail":[{"loc":["body","id"],"msg":"missing","input":{}},{"loc":["body","n"],"msg":"too large"}]}`),
+			`{"error":"invalid_arguments","detail":"/body/id: missing; /body/n: too large"}`},
+		{answer(422, `{"message":"invalid","details":{"n":"too large"}}`),
+			`{"error":"invalid_arguments","detail":"{\"message\":\"invalid\",\"details\":{\"n\":\"too large\"}}"}`},
 		{answer(404, `{"detail":{"error_class":"tool_not_executable","message":"no"}}`),
 			`{"error":"tool_not_executable","detail":"there is no tool \"x\"; names are case-sensitive"}`},
 	} {

@@ -16,21 +16,23 @@ import (
 
 // A proxy that repeats the run token gets it into no text of the client.
 func TestAPeerThatRepeatsTheToken(t *testing.T) {
-	long := strings.Repeat("x", 2048-len("…")-10) // Detail has at most 2 KiB, so 10 bytes of the token would stay
+	long := strings.Repeat("x", 1024-len("…")-10) // a message has at most 1 KiB, so 10 bytes of the token would stay
 	for name, s := range map[string]step{
 		"class":          answer(409, `{"detail":{"error_class":"`+runToken+`"}}`),
 		"within a class": answer(409, `{"error_class":"token:`+runToken+`"}`),
 		"message": answer(422, `{"detail":{"error_class":"arguments_invalid","message":"Bearer `+runToken+
 			`"}}`),
-		"escaped":          answer(422, `{"detail":[{"msg":"secret\u002drun\u002dtoken"}]}`),
-		"text":             answer(422, `the token `+runToken),
-		"across the cut":   answer(422, `{"detail":"`+long+runToken+`"}`),
-		"cut off":          brokenOff(422, `{"detail":"`+runToken[:10]),
-		"name of a member": answer(200, `{"response":1,"source":{"`+runToken+`":1}}`),
-		"duplicate":        answer(200, `{"response":{"`+runToken+`":[01]}}`),
-		"long pointer":     answer(200, `{"response":{"`+strings.Repeat("y", 176)+runToken+`":[01]}}`),
-		"source":           answer(200, `{"response":{"error":"x"},"source":"`+runToken+`"}`),
-		"server error":     answer(500, runToken),
+		"escaped":                      answer(422, `{"detail":[{"msg":"secret\u002drun\u002dtoken"}]}`),
+		"text":                         answer(422, `the token `+runToken),
+		"across the cut":               answer(422, `{"detail":"`+long+runToken+`"}`),
+		"across the cut of other JSON": answer(422, `{"x":"`+long[:len(long)-6]+runToken+`"}`),
+		"across the cut of all":        answer(422, `{"detail":["`+long[:1000]+`","`+long[:1000]+`","`+long[:25]+runToken+`"]}`),
+		"cut off":                      brokenOff(422, `{"detail":"`+runToken[:10]),
+		"name of a member":             answer(200, `{"response":1,"source":{"`+runToken+`":1}}`),
+		"duplicate":                    answer(200, `{"response":{"`+runToken+`":[01]}}`),
+		"long pointer":                 answer(200, `{"response":{"`+strings.Repeat("y", 176)+runToken+`":[01]}}`),
+		"source":                       answer(200, `{"response":{"error":"x"},"source":"`+runToken+`"}`),
+		"server error":                 answer(500, runToken),
 	} {
 		var log bytes.Buffer
 		c := newClient(t, &script{steps: []step{s}}, func(o *proxy.Options) {

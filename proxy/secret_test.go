@@ -75,7 +75,7 @@ func TestProxyThatRepeatsTheToken(t *testing.T) {
 				`{"detail":{"error_class":"` + said + `","message":"no ` + said + `"}}`,
 				`{"` + said + `":1,"` + said + `":2}`,
 				`{"detail":[{"loc":["` + said + `"],"msg":"` + said + `"}]}`, `{"error_class":"` + said + `"}`,
-				`{"detail":"` + strings.Repeat("x", 2040) + said + `"}`,
+				`{"detail":"` + strings.Repeat("x", 1016) + said + `"}`,
 				`{"tool_name":"t","response":1,"source":"` + said + `"}`, `{"tool_name":"` + said + `","response":{}}`,
 				`{"response":` + said + `}`,
 			} {

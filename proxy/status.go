@@ -2,13 +2,12 @@ package proxy
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -20,7 +19,7 @@ import (
 func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 	e := &Error{Code: CodeRefused, Delivery: Unknown, Tool: req.name, Status: ans.Status}
 	e.RetryAfter, _ = httpcall.RetryAfter(ans.Header)
-	e.Class, e.Detail = r.errorBody(ans.Body, r.secrets())
+	e.Class, e.Detail = r.said(httpcall.ReadRefusal(ans.Header, ans.Body, r.secrets()))
 	switch status := ans.Status; {
 	case status < 400:
 		e.Code = CodeStatus
@@ -68,57 +67,21 @@ func (r *run) knownClass(class string) bool {
 	return runOverClass(class) || r.transientClass(class)
 }
 
-// errorBody reads {"detail": {"error_class": "…", …}} and similar bodies: detail may be an object,
-// a string, a list or absent, and the class may stand beside it, in an object error as class, or as a code, an error
-// or a detail that is a known class. An object that repeats one of these names has no class. A body that is not JSON
-// is taken as text.
-func (r *run) errorBody(body []byte, secrets *redact.Set) (class, detail string) {
-	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {
-		m := map[string]json.RawMessage{}
-		err := rawjson.Read(doc, rawjson.Limits{Mode: rawjson.Liberal}, func(r *rawjson.Reader) error {
-			member := func(name string) (err error) { m[name], err = r.Value(); return err }
-			return r.Object(nil, member, "detail", "error_class", "error", "code")
-		})
-		return m, err == nil
-	}
-	top, ok := members(body)
-	if !ok {
-		return "", text.Cut(secrets.Redact(string(body)), maxDetail)
-	}
-	inner := top
-	if d, ok := top["detail"]; ok {
-		detail = content(d)
-		if m, ok := members(d); ok {
-			inner = m
-		}
-	} else {
-		detail = string(body)
-	}
-	failed, _ := members(top["error"])
-	for _, said := range []json.RawMessage{top["error_class"], inner["error_class"], failed["class"]} {
-		class = cmp.Or(class, content(said))
-	}
-	for _, said := range []json.RawMessage{inner["code"], inner["error"], top["code"], top["error"], top["detail"], failed["code"]} {
-		if known := content(said); class == "" && r.knownClass(known) {
-			class = known
+// said returns the class of a refusal, which some ports write as a code, an error or a detail, and its text.
+func (r *run) said(refusal httpcall.Refusal) (class, detail string) {
+	if class = refusal.Class; class == "" {
+		if i := slices.IndexFunc(refusal.Codes, r.knownClass); i >= 0 {
+			class = refusal.Codes[i]
 		}
 	}
-	class = text.Code(secrets.Redact(class))
-	for _, name := range []string{"message", "msg"} {
-		if m, ok := inner[name]; ok {
-			detail = content(m)
-			break
-		}
+	if refusal.Partial {
+		return class, refusal.Text
 	}
-	return class, text.Cut(secrets.Redact(detail), maxDetail)
-}
-
-// content is what a JSON value says: a string's content, anything else as it is written.
-func content(v json.RawMessage) string {
-	if rawjson.Kind(v) == '"' {
-		return rawjson.Unquote(v)
+	var texts []string
+	for _, one := range refusal.Statements {
+		texts = append(texts, strings.TrimPrefix(one.Pointer+": "+one.Message, ": "))
 	}
-	return string(v)
+	return class, text.Cut(cmp.Or(strings.Join(texts, "; "), refusal.Text), maxDetail)
 }
 
 const maxDetail = 2 << 10

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,7 +117,6 @@ func (c *Client) send(ctx context.Context, method, path string, r *Registration)
 	}
 	request := &restclient.Request{
 		Method: method, Path: path, Body: body, Secrets: r.secrets(), MaxBytes: maxResponseBytes + int64(len(body)),
-		Words: restclient.Words{Tools: toolNames(r.Tools), List: "/tools_schema", Members: rootMembers},
 	}
 	if _, ok := ctx.Deadline(); !ok {
 		request.Timeout = defaultTimeout
@@ -142,9 +142,9 @@ func readAgent(a *restclient.Response, method string) (*Agent, *restclient.Failu
 			value, err := r.Value()
 			switch name {
 			case "id":
-				agent.ID = restclient.Scalar(value)
+				agent.ID = rawjson.Scalar(value)
 			case "status":
-				agent.Status = restclient.Scalar(value)
+				agent.Status = rawjson.Scalar(value)
 			}
 			return err
 		})
@@ -165,28 +165,29 @@ func failed(f *restclient.Failure, method string, tools []schema.Tool) *Error {
 		Err: f.Err, unsure: f.Unsure && method == http.MethodPost,
 	}
 	if e.Code == CodeRejected {
+		listed := slices.ContainsFunc(f.Said.Statements, func(s httpcall.Statement) bool { return s.Entry })
 		for _, said := range f.Said.Statements {
-			if !said.Summary {
+			if (said.Entry || !listed) && !f.Said.Partial { // beside a list, a message is about all of it
 				e.Problems = append(e.Problems, problemOf(said, tools))
 			}
 		}
 	}
-	if e.Detail == "" && len(e.Problems) == 0 {
-		e.Detail = f.Text
+	if f.Said.Partial || e.Detail == "" && len(e.Problems) == 0 {
+		e.Detail = f.Said.Text
 	}
 	return e
 }
 
 // problemOf returns a statement of the platform with the tool of its pointer.
-func problemOf(said restclient.Statement, tools []schema.Tool) Problem {
-	p := Problem{Code: said.Code, Tool: said.Tool, Pointer: said.Pointer, Message: said.Message}
+func problemOf(said httpcall.Statement, tools []schema.Tool) Problem {
+	p := Problem{Code: said.Code, Pointer: said.Pointer, Message: said.Message}
 	if rest, ok := strings.CutPrefix(p.Pointer, "/body"); ok && (rest == "" || rest[0] == '/') {
 		p.Pointer = rest
 	}
 	if p.Code == "" {
 		p.Code = "rejected_by_platform"
 	}
-	if rest, ok := strings.CutPrefix(p.Pointer, "/tools_schema/"); ok && p.Tool == "" {
+	if rest, ok := strings.CutPrefix(p.Pointer, "/tools_schema/"); ok {
 		if i, _ := problem.Element("/" + rest); i >= 0 && i < len(tools) {
 			p.Tool = tools[i].Name
 		}

@@ -142,47 +142,49 @@ func TestRejected(t *testing.T) {
 		body string
 		want []registration.Problem
 	}{
-		"a tool list error of package schema": {`{"detail":{"error_class":"invalid_tools_schema","message":"2 problems in 1 tool","tools":[
-			{"index":1,"name":"refund_order","message":"both","problems":[
-				{"code":"name_invalid","pointer":"/name","message":"bad name"},{"code":"mode_invalid","pointer":"/m","message":"bad mode"}]}]}}`,
-			[]registration.Problem{{"refund_order", "name_invalid", "/tools_schema/1/name", "bad name"},
-				{"refund_order", "mode_invalid", "/tools_schema/1/m", "bad mode"}}},
-		"entries by name": {`{"detail":{"errors":[{"tool_name":"get_order","error":"no"}]}}`,
-			[]registration.Problem{{"get_order", p, "", "no"}}},
-		"entries by index": {`{"errors":[{"index":0,"message":"no"}]}`,
-			[]registration.Problem{{"get_order", p, "/tools_schema/0", "no"}}},
+		"tools in a list of their own": {`{"detail":{"error_class":"invalid_tools_schema","message":"2 problems in 1 tool","tools":[
+			{"index":1,"name":"refund_order","problems":[{"code":"name_invalid","pointer":"/name","message":"bad name"}]}]}}`, nil},
+		"a message and entries without one": {`{"message":"no","detail":[{"tool":"get_order"}]}`, nil},
+		"another list":                      {`{"detail":{"errors":[{"tool_name":"get_order","error":"no"}]}}`, nil},
+		"entries by index":                  {`{"errors":[{"index":0,"message":"no"}]}`, nil},
 		"locations": {`{"detail":[{"type":"missing","loc":["body","tools_schema",1,"input_schema"],"msg":"Field required","input":{"a":"b"}},
 			{"loc":["body","endpoint_url"],"msg":"private","ctx":{"error":"x"}}]}`,
 			[]registration.Problem{{"refund_order", "missing", "/tools_schema/1/input_schema", "Field required"},
 				{"", p, "/endpoint_url", "private"}}},
 		"the whole body": {`{"detail":[{"type":"model_type","loc":["body"],"msg":"no"},{"pointer":"/body","message":"nor"}]}`,
 			[]registration.Problem{{"", "model_type", "", "no"}, {"", p, "", "nor"}}},
-		"an index and a location": {`{"errors":[{"index":0,"loc":["body","name"],"msg":"a"},{"index":0,"loc":[],"msg":"b"}]}`,
-			[]registration.Problem{{"", p, "/name", "a"}, {"get_order", p, "/tools_schema/0", "b"}}},
-		"a code and a type": {`{"errors":[{"code":"one","type":"two","msg":"a"},{"code":null,"type":"two","msg":"b"}]}`,
+		"an empty location": {`{"detail":[{"loc":["body","name"],"msg":"a"},{"loc":[],"msg":"b"}]}`,
+			[]registration.Problem{{"", p, "/name", "a"}, {"", p, "", "b"}}},
+		"a location and a pointer": {`{"detail":[{"loc":["body","name"],"pointer":"/x","msg":"a"},{"field":"name","msg":"b"}]}`,
+			[]registration.Problem{{"", p, "/name", "a"}, {"", p, "/name", "b"}}},
+		"a code and a type": {`{"detail":[{"code":"one","type":"two","msg":"a"},{"code":null,"type":"two","msg":"b"}]}`,
 			[]registration.Problem{{"", "one", "", "a"}, {"", "two", "", "b"}}},
-		"a tool named twice": {`{"get_order":"a","get_order":"b"}`, []registration.Problem{{"get_order", p, "", "a"}}},
-		"long names": {`{"errors":[{"name":"` + strings.Repeat("x", 300) + `","pointer":"/` + strings.Repeat("y", 600) + `","msg":"a"}]}`,
-			[]registration.Problem{{strings.Repeat("x", 125) + "…", p, "/" + strings.Repeat("y", 508) + "…", "a"}}},
+		"a message beside entries": {`{"message":"two","detail":[{"msg":"a"},{"msg":"b"}]}`,
+			[]registration.Problem{{"", p, "", "a"}, {"", p, "", "b"}}},
+		"entries that cannot be read": {`{"detail":[7,{"msg":"a","msg":"b"},{"x":1},"c",null]}`,
+			[]registration.Problem{{"", p, "", "c"}}},
+		"long names": {`{"detail":[{"pointer":"/` + strings.Repeat("y", 600) + `","msg":"a"}]}`,
+			[]registration.Problem{{"", p, "/" + strings.Repeat("y", 508) + "…", "a"}}},
 		"a type that is not a code": {`{"detail":[{"type":"not a code!","msg":"no"}]}`,
 			[]registration.Problem{{"", p, "", "no"}}},
-		"more than 100": {`{"errors":["no"` + strings.Repeat(`,"no"`, 149) + `]}`,
+		"more than 100": {`{"detail":["no"` + strings.Repeat(`,"no"`, 149) + `]}`,
 			slices.Repeat([]registration.Problem{{"", p, "", "no"}}, 100)},
 		"by name of tool": {`{"detail":{"message":"2 tools","get_order":"bad binding","refund_order":["a","b"]}}`,
-			[]registration.Problem{{"get_order", p, "", "bad binding"}, {"refund_order", p, "", "a"},
-				{"refund_order", p, "", "b"}}},
-		"by name of member": {`{"name":["too long"],"other":"x"}`,
-			[]registration.Problem{{"", p, "/name", "too long"}}},
+			nil},
+		"by name of member": {`{"name":["too long"],"other":"x"}`, nil},
 		"a text": {`{"detail":"tools_schema[0]: bad"}`,
 			[]registration.Problem{{"", p, "", "tools_schema[0]: bad"}}},
-		"an error": {`{"error":{"message":"m"}}`, []registration.Problem{{"", p, "", "m"}}},
-		"an index out of range": {`{"errors":[{"index":7,"message":"no"}]}`,
+		"an error": {`{"error":{"code":"c","message":"m"}}`, []registration.Problem{{"", "c", "", "m"}}},
+		"an index out of range": {`{"detail":[{"loc":["body","tools_schema",7],"msg":"no"}]}`,
 			[]registration.Problem{{"", p, "/tools_schema/7", "no"}}},
-		"an index behind the last": {`{"errors":[{"index":2,"message":"no"}]}`,
+		"an index behind the last": {`{"detail":[{"loc":["body","tools_schema",2],"msg":"no"}]}`,
 			[]registration.Problem{{"", p, "/tools_schema/2", "no"}}},
-		"no known member": {`{"x":1}`, nil},
-		"not JSON":        {`<html>`, nil},
-		"duplicate names": {`{"detail":"a","x":1,"x":"b"}`, []registration.Problem{{"", p, "", "a"}}},
+		"nested":                  {strings.Repeat(`{"detail":`, 12) + `["no"]` + strings.Repeat(`}`, 12), nil},
+		"in two objects":          {`{"detail":{"error":{"message":"no"}}}`, nil},
+		"no known member":         {`{"x":1}`, nil},
+		"not JSON":                {`<html>`, nil},
+		"duplicate names":         {`{"detail":"a","detail":"b"}`, nil},
+		"duplicate unknown names": {`{"detail":["a"],"x":1,"x":"b"}`, []registration.Problem{{"", p, "", "a"}}},
 		"control characters": {`{"detail":"a\u001b[31m\nlevel=INFO"}`,
 			[]registration.Problem{{"", p, "", "a [31m level=INFO"}}},
 	} {
@@ -199,37 +201,35 @@ func TestRejected(t *testing.T) {
 					t.Errorf("%q is not in %q", problem, e)
 				}
 			}
-			if len(test.want) == 0 && e.Detail == "" {
-				t.Error("the error has no Detail")
+			if line := strings.Join(strings.Fields(test.body), " "); len(test.want) == 0 && e.Detail != line {
+				t.Errorf("detail %q, want %q", e.Detail, line)
 			}
 		})
 	}
 }
 
-// A tool can have the name of a member with problems. No level may be read twice, because the work
-// would double with each.
-func TestRejectedIsReadOnce(t *testing.T) {
-	const p = "rejected_by_platform"
-	zeros := strings.Repeat(`0,`, 10_000)
-	for name, test := range map[string]struct {
-		body string
-		want []registration.Problem
-	}{
-		"nested": {strings.Repeat(`{"detail":`, 12) + `["no"]` + strings.Repeat(`}`, 12),
-			[]registration.Problem{{"", p, "", "no"}}},
-		"both kinds": {`{"detail":["no"],"get_order":"bad"}`,
-			[]registration.Problem{{"", p, "", "no"}, {"get_order", p, "", "bad"}}},
-		"as a text":   {`{"detail":"no"}`, []registration.Problem{{"detail", p, "", "no"}}},
-		"many values": {`{"errors":[` + zeros[:18_000] + `"no"]}`, []registration.Problem{{"", p, "", "no"}}},
-		"too many":    {`{"errors":["a",` + zeros + `"b"]}`, []registration.Problem{{"", p, "", "a"}}},
+// An error keeps little of a refusal of almost 1 MiB, whatever its form.
+func TestRejectedIsBounded(t *testing.T) {
+	const size = 1<<20 - 4096
+	list := func(entry string) string {
+		return `{"detail":[` + strings.Repeat(entry+",", size/(len(entry)+1)) + entry + `]}`
+	}
+	for body, problems := range map[string]int{
+		list(`"no"`): 100, list(`{"loc":["body","name"],"msg":"no"}`): 100, list(`{}`): 0, list(`0`): 0,
+		list(`{"msg":"no","msg":"no"}`): 0, list(`{"loc":["` + strings.Repeat("x", 9000) + `"],"msg":"` + strings.Repeat("x", 9000) + `"}`): 58,
+		strings.Repeat(`{"detail":`, size/11) + "0" + strings.Repeat("}", size/11): 0, strings.Repeat("[", size): 0,
+		`{"detail":"` + strings.Repeat("x", size) + `"}`: 1, strings.Repeat("x", size): 1,
 	} {
-		reg := full()
-		reg.Tools = append(reg.Tools, schema.Tool{Name: "detail", InputSchema: json.RawMessage(`{"type":"object"}`)})
-		c := newClient(t, "https://api.example.com",
-			&registration.Options{Transport: &responses{status: 422, body: test.body}})
-		_, err := c.Create(t.Context(), reg)
-		if e, ok := errors.AsType[*registration.Error](err); !ok || !slices.Equal(e.Problems, test.want) {
-			t.Errorf("%s: got %.300v", name, err)
+		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: 422, body: body}})
+		_, err := c.Create(t.Context(), full())
+		e, ok := errors.AsType[*registration.Error](err)
+		if !ok || len(e.Problems) != problems || len(e.Detail) > 1024 || e.Detail == "" && problems == 0 {
+			t.Fatalf("%.40s: %d problems, %d bytes of detail: %.200v", body, len(e.Problems), len(e.Detail), err)
+		}
+		for _, p := range e.Problems {
+			if len(p.Pointer) > 512 || len(p.Message) > 1024 {
+				t.Errorf("%.40s: %d and %d bytes", body, len(p.Pointer), len(p.Message))
+			}
 		}
 	}
 }
@@ -256,11 +256,11 @@ func TestStatus(t *testing.T) {
 			`registration: refused (HTTP 400): the platform says "bad"`},
 		{401, `{"detail":{"error_class":"missing_api_key","message":"no key"}}`, "", "unauthorized",
 			`registration: unauthorized (HTTP 401, missing_api_key): the platform says "no key"; check the API key`},
-		{400, `{"detail":["a","b","a"],"error":"c"}`, "", "refused", `the platform says "c: a: b"`},
+		{400, `{"detail":["a","b","a"],"error":"c"}`, "", "refused", `the platform says "a: b: c"`},
 		{400, `{"get_order":"no"}`, "", "refused", `the platform says "{\"get_order\":\"no\"}"`},
 		{403, ``, "", "forbidden", "admins"},
 		{404, `{"detail":"Not Found"}`, "", "not_found", "check the agent's id"},
-		{400, `{"errors":["` + strings.Repeat("a", 900) + `","` + strings.Repeat("b", 900) + `"]}`, "", "refused",
+		{400, `{"detail":["` + strings.Repeat("a", 900) + `","` + strings.Repeat("b", 900) + `"]}`, "", "refused",
 			"aaa: bbb"},
 		{409, `{"detail":"name taken"}`, "", "conflict", "name taken"},
 		{413, `too big`, "", "request_too_large", "too big"},

@@ -76,8 +76,7 @@ type Error struct {
 	Code Code
 
 	// Problems are complete and in the order of the body for [CodeInvalid]. For [CodeRejected] they
-	// are what the platform reports: at most 100, taken from the first 10,000 values of its
-	// response.
+	// are what the platform reports, at most 100.
 	Problems []Problem
 
 	Status     int           // HTTP status of the response; 0 if there was no response

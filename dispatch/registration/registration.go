@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/restclient"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -109,7 +109,7 @@ func (r *Registration) secrets() []string {
 	secrets := append(redact.URL(r.EndpointURL), r.AuthValue)
 	for _, m := range r.Extra {
 		if m.Name == authValueMember {
-			secrets = append(secrets, restclient.Scalar(m.Value))
+			secrets = append(secrets, rawjson.Scalar(m.Value))
 		}
 	}
 	return secrets

@@ -43,8 +43,8 @@
 // # Parts
 //
 // Code that passes responses on uses [RoundTrip] and [ReadStart]. [ContextError] and [Describe] word errors,
-// [RetryAfter] reads the header, and [NewTransport] has the settings that all default transports of this
-// module share.
+// [RetryAfter] reads the header, [ReadRefusal] reads the body of a refusal, and [NewTransport] has the settings
+// that all default transports of this module share.
 //
 // The package internal/httpcall/faulttest has the table of faults that a client must survive.
 package httpcall

@@ -164,6 +164,14 @@ func Unquote(value json.RawMessage) string {
 	return unquote(value)
 }
 
+// Scalar returns the content of a string, the digits of a number, and "" for anything else.
+func Scalar(value json.RawMessage) string {
+	if Kind(value) == '0' {
+		return string(value)
+	}
+	return Unquote(value)
+}
+
 const whitespace = " \t\r\n"
 
 // next moves over white space and one separator to what follows.

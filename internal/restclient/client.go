@@ -18,7 +18,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/text"
 )
 
 // Options describes an API and how it is called.
@@ -50,7 +49,10 @@ type Client struct {
 	name    string
 }
 
-const maxKey = 4096 // bytes
+const (
+	maxKey  = 4096    // bytes
+	maxBody = 1 << 20 // bytes of the body of a refusal that is read
+)
 
 // New returns a client, or what is wrong with the base URL and the key, such as "must be visible
 // ASCII".
@@ -98,9 +100,8 @@ type Request struct {
 	Secrets   []string      // more texts that an error must not show
 	Timeout   time.Duration // replaces Options.Timeout if it is not 0
 	MaxBytes  int64         // replaces Options.MaxBytes if it is not 0
-	Words     Words
-	Operation string // for the log
-	ID        string // for the log
+	Operation string        // for the log
+	ID        string        // for the log
 }
 
 // A Response is a whole response with a status of 2xx.
@@ -119,9 +120,8 @@ type Failure struct {
 	Err    error  // of the context, of the transport, or about the response; nil for a refusal
 
 	// Of a refusal.
-	Said Said
-	Body []byte // without secrets; nil if it is incomplete, because a part of a secret is not recognized as one
-	Text string // the beginning of the body, without secrets
+	Said httpcall.Refusal // empty if the body is larger than 1 MiB
+	Body []byte           // without secrets; nil if it is incomplete, because a part of a secret is not recognized as one
 
 	RetryAfter time.Duration
 	RequestID  string // the header X-Request-Id; it is not documented for any API
@@ -148,7 +148,7 @@ func (c *Client) Attempt(ctx context.Context, r *Request, read func(*Response) *
 	if len(r.Secrets) > 0 {
 		secrets := []string{c.key.Reveal()}
 		for _, secret := range r.Secrets {
-			secrets = append(secrets, secret, OneLine(secret)) // Hide puts its text on one line first
+			secrets = append(secrets, secret, httpcall.OneLine(secret)) // Hide puts its text on one line first
 		}
 		a.hide = redact.New(secrets...)
 	}
@@ -192,6 +192,9 @@ func (a *Response) failed(failure *httpcall.Failure) *Failure {
 	}
 }
 
+// Hide returns a text of the server on one line, without secrets.
+func (a *Response) Hide(text string) string { return a.hide.Redact(httpcall.OneLine(text)) }
+
 // Bad returns the failure for a response with the status 2xx that the API does not send.
 func (a *Response) Bad(why string) *Failure {
 	err := errors.New(a.Hide(why))
@@ -209,7 +212,7 @@ func (a *Response) Refusal(status int) *Failure {
 	}
 	f.RetryAfter, _ = httpcall.RetryAfter(a.Header)
 	if len(a.Body) <= maxBody {
-		f.Said, f.Text = a.said(), text.Cut(a.Hide(string(a.Body)), maxMessage)
+		f.Said = httpcall.ReadRefusal(a.Header, a.Body, a.hide)
 	}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -292,16 +292,16 @@ func TestClientErrorBodies(t *testing.T) {
 				catalog.Problem{Pointer: "/body/tags/0", Code: "string_type", Message: "Input should be a valid string"})},
 		"FastAPI text": {404, `{"detail":"Tool not found"}`, nil, "Tool not found", nil},
 		"detail object": {400, `{"detail":{"message":"Invalid plugin file","reason":"no class"}}`, nil,
-			"Invalid plugin file: no class", nil},
+			"Invalid plugin file", nil},
 		"message": {409, `{"message":"Tool with name already exists","details":"in this account"}`, nil,
 			"Tool with name already exists: in this account", nil},
 		"envelope": {403,
 			`{"success":false,"data":null,"message":"Forbidden","error":{"code":"X","message":"master key only"},"timestamp":"x"}`, nil,
 			"Forbidden: master key only", nil},
 		"error text":    {500, `{"error":"Failed to register plugin"}`, nil, "Failed to register plugin", nil},
-		"a name":        {400, `{"errors":[{"name":"x","index":0,"msg":"no"}]}`, nil, "no", nil},
+		"a name":        {400, `{"detail":[{"name":"x","index":0,"msg":"no"}]}`, nil, "no", nil},
 		"said twice":    {500, `{"message":"no","error":{"message":"no"},"detail":"no"}`, nil, "no", nil},
-		"list of texts": {400, `{"errors":["one","two"]}`, nil, "one: two", nil},
+		"list of texts": {400, `{"detail":["one","two"]}`, nil, "one: two", nil},
 		"fields of error": {400,
 			`{"message":"bad","error":{"problems":[{"field":"file","code":"syntax","message":"is not Python"}]}}`, nil, "bad",
 			problems(catalog.Problem{Pointer: "/file", Code: "syntax", Message: "is not Python"})},
@@ -313,7 +313,7 @@ func TestClientErrorBodies(t *testing.T) {
 			"upstream connect error [31m", nil},
 		"HTML":             {502, `<!DOCTYPE html><title>hunter2</title>`, nil, "the server failed", nil},
 		"HTML by its type": {502, `hunter2`, []string{"Content-Type", "text/html; charset=utf-8"}, "the server failed", nil},
-		"repeated names":   {422, `{"detail":"a","detail":"hunter2"}`, nil, "a", nil},
+		"repeated names":   {422, `{"detail":"a","detail":"hunter2"}`, nil, "the server rejected fields", nil},
 		"broken":           {429, `{"detail":"hunter2`, nil, "too many requests", nil},
 		"gateway timeout":  {504, ``, nil, "the server did not finish in time", nil},
 		"request timeout":  {408, `{}`, nil, "the server did not finish in time", nil},
@@ -362,7 +362,7 @@ func TestClientErrorsAreBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes", name, n)
 		}
 	}
-	both := `{"errors":[` + strings.Join(list[:80], ",") + `],"detail":[` + strings.Join(list, ",") + `]}`
+	both := `{"error":[` + strings.Join(list[:80], ",") + `],"detail":[` + strings.Join(list, ",") + `]}`
 	err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(422, both)))
 	e := failedWith(t, err, catalog.CodeRejected)
 	if len(e.Problems) != 100 || len(e.Problems[99].Message) > 1024 || len(e.Problems[99].Pointer) > 140 ||

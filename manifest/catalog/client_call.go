@@ -139,7 +139,7 @@ func (c *Client) failed(r *request, f *restclient.Failure) *Error {
 }
 
 // read returns what the server says, without what the client sent.
-func (r *request) read(said *restclient.Said) (message string, problems []Problem) {
+func (r *request) read(said *httpcall.Refusal) (message string, problems []Problem) {
 	texts := []string{said.Message()}
 	for _, one := range said.Statements {
 		if one.Pointer != "" {
@@ -178,7 +178,7 @@ func (r *request) hideSaid(texts []string) []string {
 		quoted[text[i:i+quotedBytes]] = false
 	}
 	for _, source := range r.said {
-		source = restclient.OneLine(source)
+		source = httpcall.OneLine(source)
 		for i := range len(source) - quotedBytes + 1 {
 			if _, said := quoted[source[i:i+quotedBytes]]; said {
 				quoted[source[i:i+quotedBytes]] = true
