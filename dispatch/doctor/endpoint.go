@@ -367,14 +367,23 @@ func (c *checkup) readMisses() {
 	if token == "" {
 		return
 	}
-	_, first := utf8.DecodeRuneInString(token)
-	_, last := utf8.DecodeLastRuneInString(token)
+	head, first := utf8.DecodeRuneInString(token)
+	tail, last := utf8.DecodeLastRuneInString(token)
+	unlike := func(r rune) string {
+		if r == 'x' {
+			return "y"
+		}
+		return "x"
+	}
 	for _, m := range []miss{
 		{"the right bearer without its last character", token[:len(token)-last], `${AUTH_VALUE%?}`},
 		{"the right bearer and one more character", token + "x", `${AUTH_VALUE}x`},
 		{"the right bearer without its first character", token[first:], scheme + `${AUTH_VALUE#` + scheme + `?}`},
 		{"the right bearer after one more character", "x" + token, scheme + `x${AUTH_VALUE#` + scheme + `}`},
 		{"the right bearer in the other case", otherCase(token), scheme + `$(printf %s "${AUTH_VALUE#` + scheme + `}" | tr a-zA-Z A-Za-z)`},
+		{"the right bearer with another last character", token[:len(token)-last] + unlike(tail), `${AUTH_VALUE%?}` + unlike(tail)},
+		{"the right bearer with another first character", unlike(head) + token[first:],
+			scheme + unlike(head) + `${AUTH_VALUE#` + scheme + `?}`},
 	} {
 		if m.value = strings.TrimSpace(scheme + m.value); m.value != value && m.value != "" {
 			c.misses = append(c.misses, m)

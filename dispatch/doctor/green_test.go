@@ -195,6 +195,12 @@ func TestNearMissesOfTheBearer(t *testing.T) {
 		"its first eight": {func(given, want string) bool { return len(given) > 14 && given[:15] == want[:15] }, "without its last character"},
 		"no case":         {strings.EqualFold, "in the other case"},
 		"its length":      {func(given, want string) bool { return len(given) == len(want) }, "in the other case"},
+		"all but its last": {func(given, want string) bool {
+			return len(given) == len(want) && given[:len(given)-1] == want[:len(want)-1]
+		}, "another last character"},
+		"all but its first": {func(given, want string) bool {
+			return len(given) == len(want) && token(given)[1:] == token(want)[1:]
+		}, "another first character"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -472,6 +478,52 @@ func TestRefusedToolsInAnswers(t *testing.T) {
 			opts := scenarios("failing_tools")
 			opts.Task.World.Behaviors = map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)}
 			report := examineWith(t, dispatchtest.Target{Handler: tt.port, AuthValue: "Bearer " + handToken}, opts)
+			if f := find(t, report, "failing_tools"); f.Status != tt.want || !strings.Contains(f.Seen, tt.seen) {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// A tool message admits a failure with what it states. The name of a member that is null, or 422 in an amount, is none.
+func TestRefusedToolsInMessages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		row  string // the tool message for a refused call
+		want doctor.Status
+		seen string
+	}{
+		{`{"ok":true,"error":null,"status":"shipped"}`, doctor.StatusWarning, "does not mention it"},
+		{`{"errors":[],"failed":0,"problem":"","exception":{},"invalid":false,"status":"shipped"}`, doctor.StatusWarning, "does not mention it"},
+		{`[{"error":null,"status":"shipped"}]`, doctor.StatusWarning, "does not mention it"},
+		{`{"status":"shipped","amount":422.5}`, doctor.StatusWarning, "does not mention it"},
+		{`{"status":"shipped","number":"14225"}`, doctor.StatusWarning, "does not mention it"},
+		{`{"shipped":true}`, doctor.StatusWarning, "does not mention it"},
+		{`{"success":false,"result":null}`, doctor.StatusSkipped, ""},
+		{`{"failed":true}`, doctor.StatusOK, `it has "fail"`},
+		{`{"problem":"unknown"}`, doctor.StatusOK, `it has "problem"`}, // the sample has it too, as null
+		{`{"errors":1}`, doctor.StatusOK, `it has "error"`},
+		{`{"error":{"code":7}}`, doctor.StatusOK, `it has "error"`},
+		{`{"code":422}`, doctor.StatusOK, "has the status 422"},
+		{"HTTP 422.", doctor.StatusOK, "has the status 422"},
+		{"422", doctor.StatusOK, "has the status 422"},
+		{"The call failed.", doctor.StatusOK, `it has "fail"`},
+		{"Tilausta ei voitu tarkistaa.", doctor.StatusSkipped, ""},
+	} {
+		t.Run(tt.row, func(t *testing.T) {
+			t.Parallel()
+			agent := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+				row := `{"status":"paid","problem":null}`
+				if call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token")) != 200 {
+					row = tt.row
+				}
+				answer, _ := json.Marshal(map[string]any{"final_response": "Done.", "messages": []any{
+					map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{"id": "c1", "name": "get_order", "arguments": "{}"}}},
+					map[string]any{"role": "tool", "tool_call_id": "c1", "content": row},
+				}})
+				say(w, 200, string(answer))
+			}}
+			report := examineWith(t, dispatchtest.Target{Handler: agent, AuthValue: "Bearer " + handToken}, scenarios("failing_tools"))
 			if f := find(t, report, "failing_tools"); f.Status != tt.want || !strings.Contains(f.Seen, tt.seen) {
 				t.Errorf("%+v", f)
 			}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -189,13 +190,16 @@ func (c *checkup) outcome(e *episode) string {
 // refusedClass is the class of the refusals in failing_tools.
 const refusedClass = "tool_failed"
 
-// admissions are parts of words with which an answer admits that something went wrong, and of what
-// the refusal says. The same words in the answer to the sample admit nothing.
+// admissions are parts of words with which an answer admits that something went wrong. The same words in the
+// answer to the sample admit nothing.
 var admissions = []string{
 	"error", "fail", "unable", "cannot", "can't", "could not", "couldn't", "not available", "unavailable", "problem", "sorry", "refused",
-	"422", "wrong", "invalid", "exception", "not possible", "trouble",
+	"wrong", "invalid", "exception", "not possible", "trouble",
 	"fehler", "erreur", "errore", "erro", "fout", "ошибка", "错误", "エラー", "오류",
 }
+
+// refusedStatus finds the status of the refusals, though not in a longer number such as 422.50.
+var refusedStatus = regexp.MustCompile(`(?:^|[^\d.,])422(?:$|[^\d.,]|[.,](?:$|\D))`)
 
 // told returns the text by which a run shows what its model was told: the tool messages, or the answer.
 func told(r *dispatchtest.Result) string {
@@ -205,28 +209,72 @@ func told(r *dispatchtest.Result) string {
 	return r.FinalResponse
 }
 
+// stated returns what told returns, in lower case, with what is stated in place of a tool message that is a JSON
+// object or array. results reports whether such a message states something.
+func stated(r *dispatchtest.Result) (text string, results bool) {
+	rows := toolRows(r)
+	if len(rows) == 0 {
+		return strings.ToLower(r.FinalResponse), false
+	}
+	for i, row := range rows {
+		if kind := rawjson.Kind([]byte(row)); (kind == '{' || kind == '[') && json.Valid([]byte(row)) {
+			parts := statements([]byte(row), nil)
+			rows[i], results = strings.Join(parts, "\n"), results || len(parts) > 0
+		}
+	}
+	return strings.ToLower(strings.Join(rows, "\n")), results
+}
+
+// statements appends the texts of the values in a JSON value, and the names of the members that have some.
+// null, false, 0 and an empty text state nothing: {"error": null} is no error.
+func statements(value json.RawMessage, to []string) []string {
+	switch text := string(value); rawjson.Kind(value) {
+	case '{':
+		for name, member := range rawjson.Members(value) {
+			if with := statements(member, to); len(with) > len(to) {
+				to = append(with, name)
+			}
+		}
+	case '[':
+		for element := range rawjson.Elements(value) {
+			to = statements(element, to)
+		}
+	case '"':
+		if text = rawjson.Unquote(value); text != "" {
+			to = append(to, text)
+		}
+	case '0', 't':
+		if text != "0" {
+			to = append(to, text)
+		}
+	}
+	return to
+}
+
 // failing judges a run whose tool calls were all refused. Its ok has seen the refusal, or words for a
 // failure that the answer to the sample does not have. An answer may admit the failure in any language,
-// so the lack of both proves nothing. What proves that another body answered are tool messages that look
-// like results, and the results of the sample, where the answer repeats results.
+// so the lack of both proves nothing. What proves that another body answered are tool messages in JSON that
+// state something, and the results of the sample, where the answer repeats results.
 func (c *checkup) failing(ctx context.Context, e *episode) Finding {
 	const do = "Remove the tool's original body: it must not answer when the proxy does not. Tell the model that the call failed."
-	text, before := strings.ToLower(told(e.result)), strings.ToLower(told(c.sample.result))
+	text, results := stated(e.result)
+	before, _ := stated(c.sample.result)
 	fresh := func(word string) bool { return strings.Contains(text, word) && !strings.Contains(before, word) }
+	word := slices.IndexFunc(admissions, fresh)
 	switch {
 	case !e.result.OK():
 		return warning("Hand the refusal on to the model as the result of the tool, and answer with what is known.",
 			"the run fails when its tool calls are refused: %s", c.failure(e.result))
 	case shows(said(e.result), e.mark), fresh(refusedClass):
 		return good("all tool calls were refused, and the answer has the refusal")
-	case slices.ContainsFunc(admissions, fresh):
-		return good("the answer mentions that all tool calls were refused")
-	case slices.ContainsFunc(toolRows(e.result), func(row string) bool {
-		return strings.ContainsAny(row[:min(1, len(row))], "{[") && json.Valid([]byte(row))
-	}):
+	case word >= 0:
+		return good("all tool calls were refused, and the answer mentions a failure: it has %q", admissions[word])
+	case refusedStatus.MatchString(text) && !refusedStatus.MatchString(before):
+		return good("all tool calls were refused, and the answer has the status 422")
+	case results:
 		return warning(do, "all tool calls were refused, and the answer does not mention it: %s", c.quote(told(e.result)))
 	}
-	if c.runAlone(ctx); c.visible && c.sample.repeatedAgain(text) {
+	if c.runAlone(ctx); c.visible && c.sample.repeatedAgain(strings.ToLower(told(e.result))) {
 		return warning(do, "all tool calls were refused, and the answer has the results of a run in which they were not: %s",
 			c.quote(told(e.result)))
 	}
