@@ -13,6 +13,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 var (
@@ -37,6 +38,11 @@ func (o *options) cases() ([]eval.Case, error) {
 	dataset, err := eval.Read(rows)
 	if err != nil {
 		return nil, fmt.Errorf("-dataset: %s: %w", o.dataset, err)
+	}
+	for _, name := range o.ignored {
+		if !slices.Contains(dataset.Columns, name) {
+			return nil, fmt.Errorf("-ignore-column: no column has the name %q; the columns are %s", name, text.Cut(fmt.Sprintf("%q", dataset.Columns), 1000))
+		}
 	}
 	sample := sampleWorld
 	if o.agent.URL != "" {

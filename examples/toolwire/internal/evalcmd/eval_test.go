@@ -120,6 +120,9 @@ func TestEval(t *testing.T) {
 		{"a column in capitals", []string{"-dataset", file("Says.csv", "user,Says\na,b\n")}, 2, []string{"  1     1  Says    did you mean says? Nothing reads this column; -ignore-column accepts it as something else\n"}},
 		{"a foreign column", []string{"-dataset", file("foreign.csv", "user,__expected,says\na,b,c\n")}, 2, []string{"  1     1  __expected  nothing checks this column: did you mean says?"}},
 		{"the same, accepted", []string{"-dataset", file("foreign.csv", "user,__expected,says\na,b,order\n"), "-ignore-column", "__expected"}, 0, []string{"\nchecked: says in 1 of 1 row\n"}},
+		{"a column that is not there, accepted", []string{"-dataset", file("blank.csv", "user,answered by ,says\na,b,order\n"), "-ignore-column", "answered by"}, 2, []string{
+			`toolwire eval: -ignore-column: no column has the name "answered by"; the columns are ["user" "answered by " "says"]` + "\n"}},
+		{"the same, in quotes", []string{"-dataset", file("blank.csv", "user,answered by ,says\na,b,order\n"), "-ignore-column", "answered by "}, 0, []string{"\nchecked: says in 1 of 1 row\n"}},
 		{"nothing expected", []string{"-dataset", file("nothing.csv", "user,expected_outcome\na,completion\n")}, 2, []string{
 			"toolwire eval: -dataset: no row expects anything, so every answer would pass: add a column says", "-ungraded runs the rows"}},
 		{"a plan of nothing expected", []string{"-plan", "-dataset", file("nothing.csv", "user,expected_outcome\na,completion\n")}, 2, []string{"no row expects anything"}},
