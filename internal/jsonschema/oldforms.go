@@ -69,7 +69,7 @@ func isAny(t any) bool {
 // tuple moves a list in "items" to "prefixItems", and "additionalItems" to "items".
 func (r *reading) tuple(obj map[string]any, s spot) {
 	list, ok := obj["items"].([]any)
-	if !ok || len(list) == 0 {
+	if !ok {
 		return
 	}
 	to, prefix := obj, ""

@@ -234,7 +234,7 @@ func (r *reading) oldIdentity(obj map[string]any, s spot) {
 		case !isText, !isURI(id):
 			delete(obj, key)
 			r.note(s.at+"/"+key, "old_form", "is not a URI reference and is ignored; leave it out")
-		case fragment != "" || before == "" && id != "":
+		case fragment != "":
 			delete(obj, key)
 			resource := s.resource
 			if before != "" {
