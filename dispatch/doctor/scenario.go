@@ -217,7 +217,7 @@ func stated(r *dispatchtest.Result) (text string, results bool) {
 		return strings.ToLower(r.FinalResponse), false
 	}
 	for i, row := range rows {
-		if kind := rawjson.Kind([]byte(row)); (kind == '{' || kind == '[') && json.Valid([]byte(row)) {
+		if kind := rawjson.Kind([]byte(row)); (kind == '{' || kind == '[') && rawjson.Check([]byte(row), rawjson.Limits{Mode: rawjson.Liberal}) == nil {
 			parts := statements([]byte(row), nil)
 			rows[i], results = strings.Join(parts, "\n"), results || len(parts) > 0
 		}
