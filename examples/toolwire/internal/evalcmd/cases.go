@@ -129,7 +129,13 @@ func repeated(flags *flag.FlagSet) string {
 		case f.Name == "user":
 			command += " -user '…'"
 		default:
-			command += " -" + f.Name + "='" + strings.ReplaceAll(f.Value.String(), "'", `'\''`) + "'"
+			values := list{f.Value.String()}
+			if several, ok := f.Value.(*list); ok {
+				values = *several
+			}
+			for _, value := range values {
+				command += " -" + f.Name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+			}
 		}
 	})
 	return command

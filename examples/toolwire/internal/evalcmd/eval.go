@@ -93,11 +93,11 @@ type options struct {
 	agent          commandline.Agent
 	plan, verbose  bool
 	stateAsInput   bool
-	engine         string   // the variables that name the shard, "" if -shard does
-	user           string   // the program
-	only           []string // ids of cases
-	ignored        []string // columns
-	failed         string   // a file of results
+	engine         string // the variables that name the shard, "" if -shard does
+	user           string // the program
+	only           list   // ids of cases
+	ignored        list   // columns
+	failed         string // a file of results
 	limit          int
 
 	junit, json, html string
@@ -108,8 +108,18 @@ type options struct {
 	bounds            map[string]float64 // margins of scores
 	pricesFile        string
 	prices            eval.Prices
-	slices            []string
+	slices            list // columns
 }
+
+// A list is a flag that may be repeated.
+type list []string
+
+func (l *list) Set(value string) error {
+	*l = append(*l, value)
+	return nil
+}
+
+func (l *list) String() string { return strings.Join(*l, ", ") }
 
 // reportFlags adds the flags of a run and of merge.
 func (o *options) reportFlags(flags *flag.FlagSet) {
@@ -120,10 +130,7 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 	flags.Float64Var(&o.margin, "margin", 0.05, "by how much the agent may be worse than the baseline, from 0 to 1")
 	flags.Func("gate", "`score=margin` that the gate bounds too, such as cost=0.1 for at most 10 % more than the baseline; also calls, seconds, tokens_in and tokens_out; may be repeated for other scores", o.addBound)
 	flags.StringVar(&o.pricesFile, "prices", "", "JSON `file` with the prices of a million tokens, {\"model\": {\"input\": 3, \"output\": 15}}, for the score cost")
-	flags.Func("slice", "show the parts of the rows with each value in this `column`; may be repeated", func(column string) error {
-		o.slices = append(o.slices, column)
-		return nil
-	})
+	flags.Var(&o.slices, "slice", "show the parts of the rows with each value in this `column`; may be repeated")
 }
 
 const usage = `usage: toolwire eval [flags]
@@ -160,14 +167,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
 	flags.StringVar(&o.ResultsFile, "results", "", "write each trial to this `file` as it ends, or with a shard to one in this folder; a file that is not complete is completed")
 	flags.BoolVar(&o.RetryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as trials during an outage")
-	flags.Func("case", "run the row with this `id` alone; may be repeated", func(id string) error {
-		o.only = append(o.only, id)
-		return nil
-	})
-	flags.Func("ignore-column", "accept the `column`, although it looks like one that would be checked; may be repeated", func(column string) error {
-		o.ignored = append(o.ignored, column)
-		return nil
-	})
+	flags.Var(&o.only, "case", "run the row with this `id` alone; may be repeated")
+	flags.Var(&o.ignored, "ignore-column", "accept the `column`, although it looks like one that would be checked; may be repeated")
 	flags.BoolVar(&o.Ungraded, "ungraded", false, "check no answer: run the rows for contract, calls and cost; a gate on the rate is then undecided")
 	flags.StringVar(&o.failed, "failed", "", "run the rows alone that did not pass in this `file` of results")
 	flags.IntVar(&o.limit, "limit", 0, "run the first `number` of rows alone (default: all)")

@@ -123,6 +123,8 @@ func TestEval(t *testing.T) {
 		{"a column that is not there, accepted", []string{"-dataset", file("blank.csv", "user,answered by ,says\na,b,order\n"), "-ignore-column", "answered by"}, 2, []string{
 			`toolwire eval: -ignore-column: no column has the name "answered by"; the columns are ["user" "answered by " "says"]` + "\n"}},
 		{"the same, in quotes", []string{"-dataset", file("blank.csv", "user,answered by ,says\na,b,order\n"), "-ignore-column", "answered by "}, 0, []string{"\nchecked: says in 1 of 1 row\n"}},
+		{"a failure with columns that are accepted", []string{"-dataset", file("two.csv", "user,truth,bob's answer,says\na,b,c,nobody says this\n"), "-ignore-column", "truth", "-ignore-column", "bob's answer"}, 1, []string{
+			` -ignore-column='truth' -ignore-column='bob'\''s answer' -case '`}},
 		{"nothing expected", []string{"-dataset", file("nothing.csv", "user,expected_outcome\na,completion\n")}, 2, []string{
 			"toolwire eval: -dataset: no row expects anything, so every answer would pass: add a column says", "-ungraded runs the rows"}},
 		{"a plan of nothing expected", []string{"-plan", "-dataset", file("nothing.csv", "user,expected_outcome\na,completion\n")}, 2, []string{"no row expects anything"}},
