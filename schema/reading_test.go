@@ -222,6 +222,20 @@ func TestDraftsOfResources(t *testing.T) {
 	}
 }
 
+// A resource may be the draft of a schema. Its keywords are those of its vocabularies.
+func TestDraftOfAnAuthor(t *testing.T) {
+	const draft, vocabulary = "https://schemas.example.com/draft", "https://json-schema.org/draft/2020-12/vocab/"
+	o := &schema.CompileOptions{Resources: map[string]json.RawMessage{draft: json.RawMessage(`{` + newest + `,"$id":"` + draft +
+		`","$vocabulary":{"` + vocabulary + `core":true,"` + vocabulary + `applicator":true},"$dynamicAnchor":"meta"}`)}}
+	v, err := schema.Compile(json.RawMessage(`{"$schema":"`+draft+`","properties":{"a":{"not":{}},"b":{"type":"string"}}}`), o)
+	if err != nil || len(v.Unchecked()) > 0 {
+		t.Fatalf("%v, %v", v, err)
+	}
+	if v.Validate([]byte(`{"a":1}`)) == nil || v.Validate([]byte(`{"b":1}`)) != nil {
+		t.Error("the keywords are not those of the vocabularies")
+	}
+}
+
 // TestPatternsOfJavaScript has expressions that Go writes otherwise, with texts that JavaScript accepts or rejects.
 func TestPatternsOfJavaScript(t *testing.T) {
 	const email = `^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$`
@@ -255,6 +269,7 @@ func TestPatternsOfJavaScript(t *testing.T) {
 		{`^.$`, []string{"a", "\u0085"}, []string{"\n", "\r", "\u2028"}},
 		{`^[.]\.$`, []string{".."}, []string{"a."}},
 		{`^\cA\cz\0[\b]$`, []string{"\x01\x1a\x00\b"}, []string{"A"}},
+		{`^\01$`, []string{"\x01"}, []string{"\x001"}},
 		{`^[^]a[]?$`, []string{"\na"}, []string{"a"}},
 		{`^(?![])b`, []string{"b"}, []string{"a"}},
 		{`^[[]\]$`, []string{"[]"}, []string{"[["}},
@@ -281,7 +296,7 @@ func TestPatternsOfJavaScript(t *testing.T) {
 			}
 		}
 	}
-	for _, pattern := range []string{`^(?!a)b|c`, `a(?=b)`, `^(?!a)*b`, `^(?<!a)b`, `^(?!a(?=b))c`, `^(?!a`, `^(?!a))`, `^((?!a)b)`, `^(?!(a)\1)b`, `a\`, `\c1`, `^\p{Emoji}`, `^(?!a)(?=b`} {
+	for _, pattern := range []string{`^(?!a)b|c`, `a(?=b)`, `^(?!a)*b`, `^(?!a){0}b`, `^(?<!a)b`, `^(?!a(?=b))c`, `^(?!a`, `^(?!a))`, `^((?!a)b)`, `^(?!(a)\1)b`, `a\`, `\c1`, `^\p{Emoji}`, `^(?!a)(?=b`} {
 		_, err := schema.Compile([]byte(`{"pattern":`+string(quote(pattern))+`}`), nil)
 		if schema.CodeOf(err) != schema.CodeUnchecked {
 			t.Errorf("%s: %v, want unchecked", pattern, err)

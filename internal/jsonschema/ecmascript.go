@@ -34,7 +34,7 @@ func splitLookAheads(s string) (ahead []aheadBody, rest string) {
 			return nil, s // a repeated look-ahead
 		}
 	}
-	if end, alternative := groupEnd(rest); end >= 0 || alternative {
+	if _, alternative := groupEnd(rest); alternative {
 		return nil, s
 	}
 	return ahead, "^" + rest

@@ -79,7 +79,7 @@ func (r *reading) tuple(obj map[string]any, s spot) {
 			return // it is not valid
 		}
 		to, prefix = map[string]any{}, "allOf/"+strconv.Itoa(len(all))+"/"
-		obj["allOf"] = append(all[:len(all):len(all)], to)
+		obj["allOf"] = append(all, to)
 		r.seen[s.at+"/allOf/"+strconv.Itoa(len(all))] = true // its parts are visited here
 	}
 	more, others := obj["additionalItems"]
