@@ -35,7 +35,7 @@ func newLine(m dispatch.Message, r *reply) *line {
 		l.tight = textKey(said)
 		_, _ = h.WriteString(strconv.FormatUint(l.tight, 16))
 		for _, call := range m.ToolCalls {
-			_, _ = h.WriteString("\x00" + call.Name + "\x00" + rawjson.Key(call.Arguments))
+			_, _ = h.WriteString("\x00" + callKey(call))
 		}
 		if l.text = l.tight; strings.Contains(said, "</") {
 			l.text = textKey(withoutThinking(said))
@@ -44,6 +44,9 @@ func newLine(m dispatch.Message, r *reply) *line {
 	l.key = h.Sum64() | 1
 	return l
 }
+
+// callKey returns what calls with the same tool and arguments have in common.
+func callKey(call dispatch.ToolCall) string { return call.Name + "\x00" + rawjson.Key(call.Arguments) }
 
 // textKey returns the key of a text without its white space, or 0 for nothing else.
 func textKey(text string) uint64 {

@@ -22,6 +22,7 @@ type reading struct {
 	known bool  // an answer or a result is among them
 
 	calls   map[string][]callOf // calls without a result in the request so far, by the request's ids
+	taken   map[callOf]bool     // calls that the request has
 	done    map[string]bool     // ids of results of the request so far
 	given   map[callOf]bool     // calls with a result that the request adds
 	results map[int]callOf      // calls of the results that the request adds, by message
@@ -217,6 +218,9 @@ func (rd *reading) answer(r *request, i int) int {
 	if at == added {
 		at = rd.find(l.key)
 	}
+	if at == added {
+		at = rd.before(r, i)
+	}
 	if at == added && l.text != 0 {
 		at = rd.byText(l, from)
 	}
@@ -253,6 +257,29 @@ func (rd *reading) byID(id string, from int) int {
 		return from
 	}
 	return first(rd.indexed().ids[id], from)
+}
+
+// before returns the answer before the results before a message, if the message has only calls that are left
+// of it: the agent may send each call with its result.
+func (rd *reading) before(r *request, i int) int {
+	calls := r.lines[i].ToolCalls
+	for i--; i >= 0 && r.lines[i].Role == dispatch.RoleTool; {
+		i--
+	}
+	if i < 0 || r.lines[i].Role != dispatch.RoleAssistant || rd.at[i] < 0 || calls == nil {
+		return added
+	}
+	l := rd.lines[rd.at[i]]
+	left := map[string]bool{}
+	for k, call := range l.ToolCalls {
+		if !rd.taken[callOf{l, k}] {
+			left[call.ID], left[callKey(call)] = true, true
+		}
+	}
+	if slices.ContainsFunc(calls, func(call dispatch.ToolCall) bool { return !left[call.ID] && !left[callKey(call)] }) {
+		return added
+	}
+	return rd.at[i]
 }
 
 // byText returns the first answer with the same text. If the message has calls, the answer has one of
@@ -321,48 +348,58 @@ func shareTool(l *line, lines []*line) bool {
 	})
 }
 
-// pair finds the calls of a message in the lines that it stands for: by their ids, or else in the order of
-// the calls of a tool. Calls that are not there are added. The message may be one of the lines itself.
+// pair finds the calls of a message in the lines that it stands for: by their ids, or else by tool and
+// arguments, or else in the order of the calls of a tool. Calls that are not there are added. The message may
+// be one of the lines itself.
 func (rd *reading) pair(l *line, lines []*line) {
 	if len(l.ToolCalls) == 0 {
 		return
 	}
 	if rd.calls == nil {
-		rd.calls, rd.moreOf = map[string][]callOf{}, map[*line]int{}
+		rd.calls, rd.taken, rd.moreOf = map[string][]callOf{}, map[callOf]bool{}, map[*line]int{}
 	}
 	if at := lines[0]; len(lines) == 1 && slices.EqualFunc(at.ToolCalls, l.ToolCalls, func(a, b dispatch.ToolCall) bool { return a.ID == b.ID }) {
 		for k, call := range l.ToolCalls {
 			rd.calls[call.ID] = append(rd.calls[call.ID], callOf{at, k})
+			rd.taken[callOf{at, k}] = true
 		}
 		return
 	}
-	ids, tools := map[string][]callOf{}, map[string][]callOf{}
+	ids, same, tools := map[string][]callOf{}, map[string][]callOf{}, map[string][]callOf{}
 	for _, at := range lines {
 		for k, call := range at.ToolCalls {
 			c := callOf{at, k}
 			ids[call.ID] = append(ids[call.ID], c)
-			tools[call.Name] = append(tools[call.Name], c)
+			if !rd.taken[c] {
+				same[callKey(call)] = append(same[callKey(call)], c)
+				tools[call.Name] = append(tools[call.Name], c)
+			}
 		}
 	}
 	taken := map[callOf]bool{}
-	take := func(list []callOf) (callOf, []callOf, bool) {
+	take := func(list []callOf) (callOf, []callOf) {
 		for len(list) > 0 {
 			c := list[0]
 			if list = list[1:]; !taken[c] {
 				taken[c] = true
-				return c, list, true
+				return c, list
 			}
 		}
-		return callOf{}, nil, false
+		return callOf{}, nil
 	}
 	found := make([]callOf, len(l.ToolCalls))
 	for i, call := range l.ToolCalls { // ids first, so that no call takes another's place
-		found[i], ids[call.ID], _ = take(ids[call.ID])
+		found[i], ids[call.ID] = take(ids[call.ID])
+	}
+	for i, call := range l.ToolCalls {
+		if key := callKey(call); found[i].line == nil {
+			found[i], same[key] = take(same[key])
+		}
 	}
 	for i, call := range l.ToolCalls {
 		c := found[i]
 		if c.line == nil {
-			c, tools[call.Name], _ = take(tools[call.Name])
+			c, tools[call.Name] = take(tools[call.Name])
 		}
 		if c.line == nil {
 			to := lines[len(lines)-1]
@@ -373,6 +410,7 @@ func (rd *reading) pair(l *line, lines []*line) {
 			rd.renamed = append(rd.renamed, renamedCall{c, call.ID})
 		}
 		rd.calls[call.ID] = append(rd.calls[call.ID], c)
+		rd.taken[c] = true
 	}
 }
 

@@ -162,6 +162,35 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}")), tool("a", "[cleared]"), user("go on")), reply: chatReply(`"content":"So."`)},
 			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}")), tool("a", "short"), tool("a", "short"), asst(`"content":"So."`), user("more")), reply: chatReply(`"content":"End."`)},
 		}, "user Both orders.\nassistant [a f {}]\ntool(a) long\nassistant Aloud.\nuser go on\nassistant So.\nuser more\nassistant End.\n"},
+		{"other ids, in another order", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`a f {"n":1}`, `b f {"n":2}`))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`y f {"n": 2}`, `x f {"n":1}`)), tool("y", "two"), tool("x", "one")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant [x f {\"n\":1}] [y f {\"n\":2}]\ntool(y) two\ntool(x) one\nassistant Ready.\n"},
+		{"each call with its result", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`a f {"n":1}`, `b f {"n":2}`, `c g {}`))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one"), asst(toolCalls(`b f {"n":2}`)), tool("b", "two"),
+				asst(toolCalls(`c g {}`)), tool("c", "three")), reply: chatReply(`"content":"Ready."`)},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one"), asst(toolCalls(`b f {"n":2}`)), tool("b", "two"),
+				asst(toolCalls(`c g {}`)), tool("c", "three"), asst(`"content":"Ready."`), user("more")), reply: chatReply(`"content":"End."`)},
+		}, "user Both orders.\nassistant [a f {\"n\":1}] [b f {\"n\":2}] [c g {}]\ntool(a) one\ntool(b) two\ntool(c) three\nassistant Ready.\nuser more\nassistant End.\n"},
+		{"each call with its result, and other ids", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`a f {"n":1}`, `b f {"n":1}`))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`x f {"n":1}`)), tool("x", "one"), asst(toolCalls(`y f {"n":1}`)), tool("y", "two")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant [x f {\"n\":1}] [y f {\"n\":1}]\ntool(x) one\ntool(y) two\nassistant Ready.\n"},
+		{"a call of the agent after the results of all", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`a f {"n":1}`))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one"), asst(toolCalls(`b f {"n":1}`)), tool("b", "two")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant [a f {\"n\":1}]\ntool(a) one\nassistant [b f {\"n\":1}]\ntool(b) two\nassistant Ready.\n"},
+		{"items of one index", []step{
+			{path: respPath, ask: `{"model":"m","input":"Both orders."}`, reply: string(sse(
+				`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}}`,
+				`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"b","name":"g","arguments":""}}`,
+				`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"n\":"}`,
+				`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"1}"}`,
+				`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"b","name":"g","arguments":"{\"n\":1}"}}`,
+				`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"b","name":"g","arguments":"{\"n\":1}"}}`,
+				`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`))},
+		}, "user Both orders.\nassistant [a f {}] [b g {\"n\":1}]\n"},
 		{"a reminder in the last message only", []step{
 			{path: chatPath, ask: chatAsk(user("Both orders.\n<now>1</now>")), reply: chatReply(toolCalls("a f {}"))},
 			{path: chatPath, ask: chatAsk(user("Both orders.\n<now>2</now>"), asst(toolCalls("a f {}")), tool("a", "one")), reply: chatReply(`"content":"Ready."`)},

@@ -206,7 +206,7 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 		return
 	}
 	a.known = true
-	p := a.piece(cmp.Or(plain(index), plain(id), textOf(item, "id")))
+	p := a.piece(cmp.Or(plain(index), plain(id), textOf(item, "id")), item)
 	switch {
 	case p == nil || p.done:
 	case to != nil:
@@ -220,10 +220,11 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 }
 
 // piece returns the item of a key, or nil if there is no room for it. An item that is done has no more
-// events, so that its key begins another.
-func (a *responsesAnswer) piece(key string) *responsesPiece {
+// events. Without a key, or with another item under its key, another one begins.
+func (a *responsesAnswer) piece(key string, item json.RawMessage) *responsesPiece {
 	p := a.found[key]
-	if (p == nil || p.done && key == "") && a.room(len(a.pieces)) {
+	begins := p == nil || p.done && (key == "" || item != nil && textOf(item, "call_id", "id") != textOf(p.item, "call_id", "id"))
+	if begins && a.room(len(a.pieces)) {
 		if a.found == nil {
 			a.found = map[string]*responsesPiece{}
 		}
