@@ -2,6 +2,7 @@ package llm
 
 import (
 	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,10 +106,21 @@ type reply struct {
 
 	asked    int       // requests
 	answered int       // the request whose answer counts, from 1; 0 for none
-	others   [][]*line // answers to the other requests
+	others   []variant // answers to the other requests
 
 	fault  string // why the last request has no answer
 	unread bool   // the agent may have understood the response
 }
 
 const maxOthers = 8
+
+// A variant is one of the answers to requests that are the same.
+type variant struct {
+	id    string // of the response
+	lines []*line
+}
+
+// variant returns which of the others has an id, or -1.
+func (r *reply) variant(id string) int {
+	return slices.IndexFunc(r.others, func(v variant) bool { return v.id == id })
+}

@@ -23,9 +23,10 @@ type reading struct {
 
 	calls   map[string][]callOf // calls without a result in the request so far, by the request's ids
 	taken   map[callOf]bool     // calls that the request has
-	done    map[string]bool     // ids of results of the request so far
-	given   map[callOf]bool     // calls with a result that the request adds
-	results map[int]callOf      // calls of the results that the request adds, by message
+	lists   map[linesKey]*callLists
+	done    map[string]bool // ids of results of the request so far
+	given   map[callOf]bool // calls with a result that the request adds
+	results map[int]callOf  // calls of the results that the request adds, by message
 	renamed []renamedCall
 	trimmed map[*line]dispatch.Content // texts from which the agent has cut white space
 	more    []addedCall
@@ -59,6 +60,12 @@ type alternative struct {
 	n     int // in others
 }
 
+// A linesKey is the first of some lines, and their number.
+type linesKey struct {
+	first *line
+	n     int
+}
+
 // A lineIndex finds lines. Their indices are in order.
 type lineIndex struct {
 	keys, texts map[uint64][]int
@@ -69,6 +76,11 @@ type lineIndex struct {
 // the request itself.
 func (th *thread) compare(r *request, from int) *reading {
 	rd := &reading{lines: th.lines, from: from, at: make([]int, len(r.lines)), next: from, last: from - 1, fits: from, front: from > 0, known: from > 0}
+	if from > 0 && r.previous != "" && th.lines[from-1].reply != nil {
+		if reply := th.lines[from-1].reply; reply.id != r.previous && reply.variant(r.previous) >= 0 {
+			rd.instead = append(rd.instead, &alternative{reply, reply.variant(r.previous)})
+		}
+	}
 	for i, l := range th.lines {
 		l.at = i
 	}
@@ -238,7 +250,7 @@ func (rd *reading) answer(r *request, i int) int {
 		lines := rd.lines[start:end]
 		if o := otherOf(lines[0].reply, l); o != nil {
 			rd.instead = append(rd.instead, o)
-			lines = o.reply.others[o.n]
+			lines = o.reply.others[o.n].lines
 		}
 		rd.pair(l, lines)
 		return end - 1
@@ -269,15 +281,13 @@ func (rd *reading) before(r *request, i int) int {
 	if i < 0 || r.lines[i].Role != dispatch.RoleAssistant || rd.at[i] < 0 || calls == nil {
 		return added
 	}
-	l := rd.lines[rd.at[i]]
-	left := map[string]bool{}
-	for k, call := range l.ToolCalls {
-		if !rd.taken[callOf{l, k}] {
-			left[call.ID], left[callKey(call)] = true, true
+	lists := rd.callsOf(rd.lines[rd.at[i] : rd.at[i]+1])
+	for _, call := range calls {
+		if _, byID := rd.first(lists[0], call.ID); !byID {
+			if _, same := rd.first(lists[1], callKey(call)); !same {
+				return added
+			}
 		}
-	}
-	if slices.ContainsFunc(calls, func(call dispatch.ToolCall) bool { return !left[call.ID] && !left[callKey(call)] }) {
-		return added
 	}
 	return rd.at[i]
 }
@@ -320,8 +330,8 @@ func (rd *reading) nextAnswer(r *request, i int) (start, end int) {
 
 // otherOf returns the answer to the same request that a message stands for.
 func otherOf(r *reply, l *line) *alternative {
-	for n, lines := range r.others {
-		for _, other := range lines {
+	for n, v := range r.others {
+		for _, other := range v.lines {
 			if other.key == l.key || other.text != 0 && other.text == l.text || shareID(other, l) {
 				return &alternative{r, n}
 			}
@@ -365,42 +375,8 @@ func (rd *reading) pair(l *line, lines []*line) {
 		}
 		return
 	}
-	ids, same, tools := map[string][]callOf{}, map[string][]callOf{}, map[string][]callOf{}
-	for _, at := range lines {
-		for k, call := range at.ToolCalls {
-			c := callOf{at, k}
-			ids[call.ID] = append(ids[call.ID], c)
-			if !rd.taken[c] {
-				same[callKey(call)] = append(same[callKey(call)], c)
-				tools[call.Name] = append(tools[call.Name], c)
-			}
-		}
-	}
-	taken := map[callOf]bool{}
-	take := func(list []callOf) (callOf, []callOf) {
-		for len(list) > 0 {
-			c := list[0]
-			if list = list[1:]; !taken[c] {
-				taken[c] = true
-				return c, list
-			}
-		}
-		return callOf{}, nil
-	}
-	found := make([]callOf, len(l.ToolCalls))
-	for i, call := range l.ToolCalls { // ids first, so that no call takes another's place
-		found[i], ids[call.ID] = take(ids[call.ID])
-	}
-	for i, call := range l.ToolCalls {
-		if key := callKey(call); found[i].line == nil {
-			found[i], same[key] = take(same[key])
-		}
-	}
-	for i, call := range l.ToolCalls {
-		c := found[i]
-		if c.line == nil {
-			c, tools[call.Name] = take(tools[call.Name])
-		}
+	for i, c := range rd.match(l, lines) {
+		call := l.ToolCalls[i]
 		if c.line == nil {
 			to := lines[len(lines)-1]
 			c = callOf{to, len(to.ToolCalls) + rd.moreOf[to]}
@@ -412,6 +388,67 @@ func (rd *reading) pair(l *line, lines []*line) {
 		rd.calls[call.ID] = append(rd.calls[call.ID], c)
 		rd.taken[c] = true
 	}
+}
+
+// match returns for each call of a message the one that it stands for, which has no line if there is none. Ids
+// come first, so that no call takes another's place.
+func (rd *reading) match(l *line, lines []*line) []callOf {
+	found, lists := make([]callOf, len(l.ToolCalls)), rd.callsOf(lines)
+	for n, keyOf := range callKeys {
+		for i, call := range l.ToolCalls {
+			if found[i].line != nil {
+				continue
+			}
+			if c, left := rd.first(lists[n], keyOf(call)); left || n == 0 && c.line != nil { // an id that comes again is the same call
+				found[i], rd.taken[c] = c, true
+			}
+		}
+	}
+	return found
+}
+
+// callKeys are what calls are matched by: their ids, their tools and arguments, and their tools.
+var callKeys = [...]func(dispatch.ToolCall) string{
+	func(call dispatch.ToolCall) string { return call.ID }, callKey, func(call dispatch.ToolCall) string { return call.Name },
+}
+
+// callLists are the calls of an answer, by each of callKeys.
+type callLists [len(callKeys)]map[string][]callOf
+
+// callsOf returns the calls of some lines of an answer.
+func (rd *reading) callsOf(lines []*line) *callLists {
+	of := linesKey{lines[0], len(lines)}
+	lists := rd.lists[of]
+	if lists != nil {
+		return lists
+	}
+	lists = &callLists{}
+	for n, keyOf := range callKeys {
+		lists[n] = map[string][]callOf{}
+		for _, at := range lines {
+			for k, call := range at.ToolCalls {
+				lists[n][keyOf(call)] = append(lists[n][keyOf(call)], callOf{at, k})
+			}
+		}
+	}
+	if rd.lists == nil {
+		rd.lists = map[linesKey]*callLists{}
+	}
+	rd.lists[of] = lists
+	return lists
+}
+
+// first returns the first call of a list that the request has not had, or else the last one.
+func (rd *reading) first(lists map[string][]callOf, key string) (c callOf, left bool) {
+	list := lists[key]
+	if len(list) == 0 {
+		return c, false
+	}
+	for len(list) > 1 && rd.taken[list[0]] {
+		list = list[1:]
+	}
+	lists[key] = list
+	return list[0], !rd.taken[list[0]]
 }
 
 // change changes the answers of the thread as the request has them: ids of calls, and calls that were added.

@@ -64,6 +64,10 @@ func toolCalls(calls ...string) string { // "id name arguments"
 	return `"tool_calls":[` + strings.Join(calls, ",") + `]`
 }
 
+func responsesReply(id, text string) string {
+	return fmt.Sprintf(`{"id":%q,"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}]}`, id, text)
+}
+
 func asst(members string) string { return `{"role":"assistant",` + members + `}` }
 func user(text string) string    { return fmt.Sprintf(`{"role":"user","content":%q}`, text) }
 func tool(id, text string) string {
@@ -191,6 +195,12 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 				`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"b","name":"g","arguments":"{\"n\":1}"}}`,
 				`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`))},
 		}, "user Both orders.\nassistant [a f {}] [b g {\"n\":1}]\n"},
+		{"a response that the agent has asked for twice", []step{
+			{path: respPath, ask: `{"model":"m","input":"Both orders."}`, reply: responsesReply("r1", "One.")},
+			{path: respPath, ask: `{"model":"m","input":"Both orders."}`, reply: responsesReply("r2", "Two.")},
+			{path: respPath, ask: `{"model":"m","previous_response_id":"r1","input":"more"}`, reply: responsesReply("r3", "Three.")},
+			{path: respPath, ask: `{"model":"m","previous_response_id":"r3","input":"still more"}`, reply: responsesReply("r4", "End.")},
+		}, "user Both orders.\nassistant One.\nuser more\nassistant Three.\nuser still more\nassistant End.\n"},
 		{"a reminder in the last message only", []step{
 			{path: chatPath, ask: chatAsk(user("Both orders.\n<now>1</now>")), reply: chatReply(toolCalls("a f {}"))},
 			{path: chatPath, ask: chatAsk(user("Both orders.\n<now>2</now>"), asst(toolCalls("a f {}")), tool("a", "one")), reply: chatReply(`"content":"Ready."`)},

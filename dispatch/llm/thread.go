@@ -48,9 +48,10 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs) *place {
 	fresh := th.insert(r, rd, ids)
 	for _, o := range rd.instead {
 		start, end := th.of(o.reply)
-		shown := slices.Clone(th.lines[start:end])
-		th.lines = slices.Replace(th.lines, start, end, o.reply.others[o.n]...)
-		o.reply.others[o.n] = shown
+		shown, v := slices.Clone(th.lines[start:end]), o.reply.others[o.n]
+		th.lines = slices.Replace(th.lines, start, end, v.lines...)
+		o.reply.others[o.n] = variant{o.reply.id, shown}
+		o.reply.id = v.id
 	}
 	if len(r.system) > 0 || r.previous == "" { // instructions belong to each request
 		th.system = r.system
@@ -159,11 +160,11 @@ func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, id 
 	}
 	lines := linesOf(messages, r)
 	if p.number < r.answered {
-		r.remember(lines)
+		r.remember(id, lines)
 		return
 	}
 	if r.answered > 0 {
-		r.remember(slices.Clone(th.lines[start:end]))
+		r.remember(r.id, slices.Clone(th.lines[start:end]))
 	}
 	r.id, r.answered, r.fault, r.unread = id, p.number, "", false
 	if len(lines) == 0 {
@@ -184,9 +185,9 @@ func (th *thread) of(r *reply) (start, end int) {
 	return start, end
 }
 
-func (r *reply) remember(lines []*line) {
+func (r *reply) remember(id string, lines []*line) {
 	if len(r.others) < maxOthers {
-		r.others = append(r.others, lines)
+		r.others = append(r.others, variant{id, lines})
 	}
 }
 
@@ -267,7 +268,7 @@ func (th *thread) from(r *request) (n int, ok bool) {
 		return len(th.lines), true
 	}
 	for i, l := range slices.Backward(th.lines) {
-		if r.previous != "" && l.reply != nil && l.reply.id == r.previous {
+		if r.previous != "" && l.reply != nil && (l.reply.id == r.previous || l.reply.variant(r.previous) >= 0) {
 			return i + 1, true
 		}
 	}
