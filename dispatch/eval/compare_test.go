@@ -171,6 +171,7 @@ func TestGateOfFourCombinations(t *testing.T) {
 		{".....", "!!!!.", eval.Undecided, depends + " (0 faults in the baseline, 160 in the candidate)"}, // an outage of the candidate alone
 		{"!!!!.", "!!!!.", eval.Undecided, depends},                                                       // of both, or the outage of one and the crashes of the other
 		{"!!!!.", ".xxxx", eval.Undecided, depends},                                                       // the same if the baseline's faults count
+		{"!!!!......", "!!!!....xx", eval.Undecided, depends},                                             // worse, unless the faults of the candidate alone are dropped
 		{"!....", "!xxxx", eval.Failed, ""},
 		{".xxxx", "!....", eval.Undecided, ""}, // a margin of 5 points takes more cases
 		{".....", ".....", eval.Undecided, "the interval contains the margin: run more cases"},
@@ -187,6 +188,10 @@ func TestGateOfFourCombinations(t *testing.T) {
 		if got := c.Bound("", 0.05); got.Verdict != tt.want || !strings.HasPrefix(got.Reason, tt.reason) {
 			t.Errorf("%s, then %s: %+v, want %s: %s; %s, %s", tt.baseline, tt.candidate, got, tt.want, tt.reason, c.Rates[0], without(c))
 		}
+	}
+	apart := compare(t, scripted(append(repeated(20, "."), repeated(20, "!")...)...), scripted(append(repeated(20, "!"), repeated(20, ".")...)...))
+	if got := apart.Bound("", 0.05); got.Verdict != eval.Undecided || !strings.HasPrefix(got.Reason, "without faults no case") {
+		t.Errorf("faults of either in the cases without faults of the other: %+v", got)
 	}
 	few := scripted(slices.Concat(repeated(10, "!!!!."), repeated(140, "....."))...)
 	if c := compare(t, scripted(repeated(150, ".....")...), few); c.Bound("", 0.06).Verdict != eval.Undecided || without(c).Difference.Low <= -0.06 {

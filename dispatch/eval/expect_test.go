@@ -37,7 +37,7 @@ func TestColumnsThatNothingChecks(t *testing.T) {
 			t.Errorf("%q: it is not ignored: %v", column, err)
 		}
 	}
-	for _, column := range []string{"topic", "essays", "guide", "notes", "saying", "amount", "", "label"} {
+	for _, column := range []string{"topic", "essays", "guide", "notes", "saying", "amount", "", "label", "say", "essay", "sayss"} { // the file has says
 		set := readDataset(t, "user,says,"+column+"\na,b,\n")
 		if _, err := set.Expect(nil); err != nil {
 			t.Errorf("%q: %v", column, err)
@@ -144,8 +144,11 @@ func TestRowsAreGradedByTheirColumns(t *testing.T) {
 	}
 	check(ungraded, "checked: nothing: the rows were not graded, so a trial passed if the platform would grade it",
 		"not checked here: expected_outcome in 3, says in 2, tracked_constraints in 1 of 4 rows", "columns that nothing uses: topic")
-	if g := compare(t, ungraded, ungraded).Bound("", 1); g.Verdict != eval.Undecided || g.Reason != "the rows were not graded" {
-		t.Errorf("%+v", g)
+	graded := run(t, echo, cases, nil)
+	for _, pair := range [][2]*eval.Experiment{{ungraded, ungraded}, {graded, ungraded}, {ungraded, graded}} {
+		if g := compare(t, pair[0], pair[1]).Bound("", 1); g.Verdict != eval.Undecided || g.Reason != "the rows were not graded" {
+			t.Errorf("%+v", g)
+		}
 	}
 	unknown, err := set.Cases(dispatchtest.Task{}, nil)
 	if err != nil {
