@@ -140,12 +140,14 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		return r, nil
 	}
 	r.file, err = openResults(opts.ResultsFile, h, func(known *record, at span) {
-		if i := first[known.ID] + known.Trial - 1; i < len(r.e.Trials) && r.e.Trials[i].ID == known.ID {
-			t := known.trial(r.e.Trials[i].Case, at)
-			r.answers.add(t.judged)
-			r.e.Trials[i] = t
-			r.again[&r.e.Trials[i]] = opts.RetryFaults && t.fault() // a later line replaces an earlier one
+		i, ok := first[known.ID]
+		if i += known.Trial - 1; !ok || i >= len(r.e.Trials) || r.e.Trials[i].ID != known.ID { // or beyond the trials of the case
+			return
 		}
+		t := known.trial(r.e.Trials[i].Case, at)
+		r.answers.add(t.judged)
+		r.e.Trials[i] = t
+		r.again[&r.e.Trials[i]] = opts.RetryFaults && t.fault() // a later line replaces an earlier one
 	})
 	if err != nil {
 		return nil, err
@@ -182,10 +184,10 @@ func (r *runner) runAll(ctx context.Context) {
 		return
 	}
 	all := caseTrials(r.e.Trials)
-	eachInParallel(len(all), r.opts.Parallel, func(i int) { r.trials(ctx, all[i]) })
+	eachInParallel(len(all), r.opts.Parallel, func(i int) { r.untilFailure(ctx, all[i]) })
 }
 
-// trials runs the trials of a case. With FirstFailure they run one after the other.
+// trials runs the trials of a case for [Test]. With FirstFailure they run one after the other.
 func (r *runner) trials(ctx context.Context, trials []Trial) {
 	if r.opts.FirstFailure {
 		r.untilFailure(ctx, trials)
