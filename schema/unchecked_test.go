@@ -70,6 +70,8 @@ func TestUnchecked(t *testing.T) {
 			"/properties/a/items/$ref", []string{`{"a":[1]}`}, nil},
 		{"elsewhere under not", `{"properties":{"a":{"not":{"$ref":"https://schemas.example.com/a.json"}},"b":{"type":"string"}}}`, "schema_ref_remote",
 			"/properties/a/not/$ref", []string{`{"a":1}`, `{"b":1}`}, nil},
+		{"elsewhere beside what is checked", `{"properties":{"a":{"$ref":"https://schemas.example.com/a.json","minLength":3}}}`,
+			"schema_ref_remote", "/properties/a/$ref", []string{`{"a":"abc"}`}, []string{`{"a":"x"}`}},
 		{"elsewhere beside what no other schema looks at", `{"properties":{"a":{"$ref":"https://schemas.example.com/a.json","unevaluatedProperties":false}}}`,
 			"schema_ref_remote", "/properties/a/$ref", []string{`{"a":{"b":1}}`}, nil},
 		{"a look-ahead beside what no other schema looks at", `{"properties":{"a":{"pattern":` + lookAhead + `}},"unevaluatedProperties":false}`,
