@@ -271,8 +271,8 @@ func (rd *reading) byID(id string, from int) int {
 	return first(rd.indexed().ids[id], from)
 }
 
-// before returns the answer before the results before a message, if the message has only calls that are left
-// of it: the agent may send each call with its result.
+// before returns the answer before the results before a message, if the message has calls that are left of it,
+// one by its id or all by tool and arguments: the agent may send each call with its result.
 func (rd *reading) before(r *request, i int) int {
 	calls := r.lines[i].ToolCalls
 	for i--; i >= 0 && r.lines[i].Role == dispatch.RoleTool; {
@@ -282,14 +282,16 @@ func (rd *reading) before(r *request, i int) int {
 		return added
 	}
 	lists := rd.callsOf(rd.lines[rd.at[i] : rd.at[i]+1])
-	for _, call := range calls {
-		if _, byID := rd.first(lists[0], call.ID); !byID {
-			if _, same := rd.first(lists[1], callKey(call)); !same {
-				return added
-			}
+	left := func(n int) func(dispatch.ToolCall) bool {
+		return func(call dispatch.ToolCall) bool {
+			_, left := rd.first(lists[n], callKeys[n](call))
+			return left
 		}
 	}
-	return rd.at[i]
+	if slices.ContainsFunc(calls, left(0)) || !slices.ContainsFunc(calls, func(call dispatch.ToolCall) bool { return !left(1)(call) }) {
+		return rd.at[i]
+	}
+	return added
 }
 
 // byText returns the first answer with the same text. If the message has calls, the answer has one of

@@ -177,6 +177,10 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one"), asst(toolCalls(`b f {"n":2}`)), tool("b", "two"),
 				asst(toolCalls(`c g {}`)), tool("c", "three"), asst(`"content":"Ready."`), user("more")), reply: chatReply(`"content":"End."`)},
 		}, "user Both orders.\nassistant [a f {\"n\":1}] [b f {\"n\":2}] [c g {}]\ntool(a) one\ntool(b) two\ntool(c) three\nassistant Ready.\nuser more\nassistant End.\n"},
+		{"a call of the agent beside the last of an answer", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`a f {"n":1}`, `b f {"n":2}`))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one"), asst(toolCalls(`b f {"n":2}`, `z f {"n":9}`)), tool("b", "two"), tool("z", "nine")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant [a f {\"n\":1}] [b f {\"n\":2}] [z f {\"n\":9}]\ntool(a) one\ntool(b) two\ntool(z) nine\nassistant Ready.\n"},
 		{"each call with its result, and other ids", []step{
 			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`a f {"n":1}`, `b f {"n":1}`))},
 			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`x f {"n":1}`)), tool("x", "one"), asst(toolCalls(`y f {"n":1}`)), tool("y", "two")), reply: chatReply(`"content":"Ready."`)},
