@@ -39,9 +39,14 @@ func (o *options) cases() ([]eval.Case, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-dataset: %s: %w", o.dataset, err)
 	}
-	for _, name := range o.ignored {
-		if !slices.Contains(dataset.Columns, name) {
-			return nil, fmt.Errorf("-ignore-column: no column has the name %q; the columns are %s", name, text.Cut(fmt.Sprintf("%q", dataset.Columns), 1000))
+	for _, f := range []struct {
+		flag    string
+		columns list
+	}{{"-ignore-column", o.ignored}, {"-slice", o.slices}} {
+		for _, column := range f.columns {
+			if !slices.Contains(dataset.Columns, column) {
+				return nil, fmt.Errorf("%s: no column has the name %q; the columns are %s", f.flag, column, text.Cut(fmt.Sprintf("%q", dataset.Columns), 1000))
+			}
 		}
 	}
 	sample := sampleWorld

@@ -122,6 +122,8 @@ func TestEval(t *testing.T) {
 		{"the same, accepted", []string{"-dataset", file("foreign.csv", "user,__expected,says\na,b,order\n"), "-ignore-column", "__expected"}, 0, []string{"\nchecked: says in 1 of 1 row\n"}},
 		{"a column that is not there, accepted", []string{"-dataset", file("blank.csv", "user,answered by ,says\na,b,order\n"), "-ignore-column", "answered by"}, 2, []string{
 			`toolwire eval: -ignore-column: no column has the name "answered by"; the columns are ["user" "answered by " "says"]` + "\n"}},
+		{"a slice by a column that is not there", []string{"-dataset", file("blank.csv", "user,answered by ,says\na,b,order\n"), "-ignore-column", "answered by ", "-slice", "topik"}, 2, []string{
+			`toolwire eval: -slice: no column has the name "topik"; the columns are ["user" "answered by " "says"]` + "\n"}},
 		{"the same, in quotes", []string{"-dataset", file("blank.csv", "user,answered by ,says\na,b,order\n"), "-ignore-column", "answered by "}, 0, []string{"\nchecked: says in 1 of 1 row\n"}},
 		{"a failure with columns that are accepted", []string{"-dataset", file("two.csv", "user,truth,bob's answer,says\na,b,c,nobody says this\n"), "-ignore-column", "truth", "-ignore-column", "bob's answer"}, 1, []string{
 			` -ignore-column='truth' -ignore-column='bob'\''s answer' -case '`}},
@@ -735,6 +737,8 @@ func TestScoresAndSlices(t *testing.T) {
 		"cost        0.002 [0.002, 0.002] ", "calls       2 [2, 2]", "\ntopic 0  40     100 % [", "2 values: one interval in 20 misses the truth")
 	run(4, append(served, "-results", after, "-baseline", before, "-prices", prices, "-gate", "cost=0.1", "-gate", "calls=0", "-slice", "topic"),
 		"cost        0.002 to 0.002: 0 % [0, 0]", "\ntopic 1  40     100 %     100 %      0 [", "gate, margin 5 points: passed\ngate, calls, margin 0: undecided: the interval contains the margin: run more cases\ngate, cost, margin 0.1: passed\n") // exactly at its margin
+	run(0, []string{"merge", "-slice", "topic", before}, "\ntopic 1  40     100 % [")
+	run(2, []string{"merge", "-slice", "topik", before}, `toolwire eval: -slice: no row has a value in the column "topik"`)
 	run(0, []string{"versions", "-prices", prices, after, before}, "version  started ", "before   20", "after    20", "    0 [-4.7, +4.7]                   cannot tell  2      1000  ")
 	page := file("versions.html", "")
 	run(0, []string{"versions", "-html", page, "-prices", prices, after, before})

@@ -55,6 +55,11 @@ func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error
 	if err != nil {
 		return nil, err
 	}
+	for _, column := range o.slices {
+		if parts := set.Slices(column); len(parts) == 1 && parts[0].Value == "" {
+			return nil, fmt.Errorf("-slice: no row has a value in the column %q", column)
+		}
+	}
 	o.dress(set, nameOf(files[0]))
 	reports, err := o.openReports(files...)
 	if err != nil {
