@@ -497,6 +497,7 @@ func TestRefusedToolsInMessages(t *testing.T) {
 		{`{"errors":[],"failed":0,"problem":"","exception":{},"invalid":false,"status":"shipped"}`, doctor.StatusWarning, "does not mention it"},
 		{`[{"error":null,"status":"shipped"}]`, doctor.StatusWarning, "does not mention it"},
 		{`{"status":"shipped","amount":422.5}`, doctor.StatusWarning, "does not mention it"},
+		{`{"status":"shipped","amount":1.422}`, doctor.StatusWarning, "does not mention it"},
 		{`{"status":"shipped","number":"14225"}`, doctor.StatusWarning, "does not mention it"},
 		{`{"shipped":true}`, doctor.StatusWarning, "does not mention it"},
 		{`{"success":false,"result":null}`, doctor.StatusSkipped, ""},
