@@ -199,6 +199,10 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 				`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"b","name":"g","arguments":"{\"n\":1}"}}`,
 				`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`))},
 		}, "user Both orders.\nassistant [a f {}] [b g {\"n\":1}]\n"},
+		{"a text of the agent after the results", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`a f {"n":1}`))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one"), asst(`"content":"Well."`), user("more")), reply: chatReply(`"content":"Ready."`)},
+		}, "user Both orders.\nassistant [a f {\"n\":1}]\ntool(a) one\nassistant Well.\nuser more\nassistant Ready.\n"},
 		{"a response that the agent has asked for twice", []step{
 			{path: respPath, ask: `{"model":"m","input":"Both orders."}`, reply: responsesReply("r1", "One.")},
 			{path: respPath, ask: `{"model":"m","input":"Both orders."}`, reply: responsesReply("r2", "Two.")},
