@@ -18,6 +18,7 @@ type reading struct {
 	next  int   // the first line that a message may stand for
 	last  int   // the last line that a message stands for; -1 for none
 	fits  int   // messages that stand for something
+	exact int   // answers found by what they say, and not by where they stand
 	front bool  // the first message stands for the first line
 	known bool  // an answer or a result is among them
 
@@ -108,12 +109,27 @@ func (th *thread) compare(r *request, from int) *reading {
 // belongs reports whether the request is of the thread.
 func (rd *reading) belongs() bool { return rd.fits > 0 && (rd.front || rd.known) }
 
-// better reports whether the request fits better than another.
+// better reports whether the request fits better than another. Conversations may begin with the same words, so
+// what the model said counts before the number of messages, and a thread that waits for this request before one
+// that has gone on.
 func (rd *reading) better(than *reading) bool {
-	if than == nil || rd.fits != than.fits {
-		return than == nil || rd.fits > than.fits
+	switch {
+	case than == nil:
+		return true
+	case rd.exact != than.exact:
+		return rd.exact > than.exact
+	case rd.exact > 0 && rd.waits() != than.waits():
+		return rd.waits()
+	case rd.fits != than.fits:
+		return rd.fits > than.fits
 	}
 	return rd.front || !than.front
+}
+
+// waits reports whether the thread ends with an answer that the request has.
+func (rd *reading) waits() bool {
+	n := len(rd.lines) - 1
+	return n >= 0 && rd.last == n && rd.lines[n].reply != nil
 }
 
 // branches reports whether the request passes over what requests have added at the end, or over an answer
@@ -124,7 +140,8 @@ func (rd *reading) branches(th *thread, r *request) bool {
 		return true
 	}
 	answered := slices.ContainsFunc(rest, func(l *line) bool { return l.reply.answered > 0 })
-	return answered && rd.adds() && r.previous == "" && !sameTexts(th.system, r.system)
+	other := answered && r.previous == "" && !sameTexts(th.system, r.system)
+	return other && (rd.adds() || slices.ContainsFunc(rest, (*line).asks))
 }
 
 // adds reports whether the request adds a message.
@@ -237,6 +254,7 @@ func (rd *reading) answer(r *request, i int) int {
 		at = rd.byText(l, from)
 	}
 	if at >= 0 {
+		rd.exact++
 		if of := rd.lines[at]; of.tight == l.tight && !bytes.Equal(of.Content, l.Content) && isText(of.Content) && isText(l.Content) {
 			if rd.trimmed == nil {
 				rd.trimmed = map[*line]dispatch.Content{}

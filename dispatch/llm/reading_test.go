@@ -326,6 +326,33 @@ func TestConversationsWithOneBeginning(t *testing.T) {
 			{path: chatPath, ask: chatAsk(system("T"), userGo, user("A title?")), reply: says("Orders")},
 			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(`"content":"yes"`), user("more")), reply: says("End.")},
 		}, "system S\nuser Both orders.\nassistant yes\nuser more\nassistant End.\n", "request_left_out"},
+		{"the same words again", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: chatReply(toolCalls(`a f {"n":1}`))},
+			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one")), reply: says("One.")},
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: chatReply(toolCalls(`b f {"n":2}`))},
+			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(toolCalls(`b f {"n":2}`)), tool("b", "two")), reply: says("Two.")},
+		}, "system S\nuser Both orders.\nassistant [a f {\"n\":1}]\ntool(a) one\nassistant One.\n" +
+			"system S\nuser Both orders.\nassistant [b f {\"n\":2}]\ntool(b) two\nassistant Two.\n", ""},
+		{"the same words and the same call again", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: chatReply(toolCalls(`a f {"n":1}`))},
+			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one")), reply: says("One.")},
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: chatReply(toolCalls(`a f {"n":1}`))},
+			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "two")), reply: says("Two.")},
+		}, "system S\nuser Both orders.\nassistant [a f {\"n\":1}]\ntool(a) one\nassistant One.\n" +
+			"system S\nuser Both orders.\nassistant [a f {\"n\":1}]\ntool(a) two\nassistant Two.\n", ""},
+		{"the prompt is passed on", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: chatReply(toolCalls(`s ask {}`))},
+			{path: chatPath, ask: chatAsk(system("T"), userGo), reply: chatReply(toolCalls(`a f {"n":1}`))},
+			{path: chatPath, ask: chatAsk(system("T"), userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one")), reply: says("One.")},
+			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(toolCalls(`s ask {}`)), tool("s", "One.")), reply: says("End.")},
+		}, "system S\nuser Both orders.\nassistant [s ask {}]\ntool(s) One.\nassistant End.\n" +
+			"system T\nuser Both orders.\nassistant [a f {\"n\":1}]\ntool(a) one\nassistant One.\n", ""},
+		{"the prompt is handed over", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: chatReply(toolCalls(`s ask {}`))},
+			{path: chatPath, ask: chatAsk(system("T"), userGo), reply: chatReply(toolCalls(`a f {"n":1}`))},
+			{path: chatPath, ask: chatAsk(system("T"), userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one")), reply: says("One.")},
+		}, "system S\nuser Both orders.\nassistant [s ask {}]\n" +
+			"system T\nuser Both orders.\nassistant [a f {\"n\":1}]\ntool(a) one\nassistant One.\n", ""},
 		{"another agent takes over", []step{
 			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: says("yes")},
 			{path: chatPath, ask: chatAsk(system("T"), userGo, user("[S] said yes")), reply: says("no")},

@@ -11,10 +11,10 @@ import (
 // one, a result for the result of the same call, and a message of the assistant for the answer with one
 // of its call ids, or else with its text, or else for the next answer, if the messages around it fit.
 // What stands for nothing is added where it stands, unless it stands in the place of another message.
-// The thread with the most messages that fit takes the request; if the request passes over what other
-// requests have added at its end, or over an answer to another system prompt, it is a branch, which
-// takes the place of the thread until the thread itself goes on. What the model said is always shown as
-// its answer had it, but with the agent's ids of calls.
+// The thread with the most answers of the model in the request, or else with the most messages that fit,
+// takes it; if the request passes over what other requests have added at its end, or over an answer to
+// another system prompt, it is a branch, which takes the place of the thread until the thread itself
+// goes on. What the model said is always shown as its answer had it, but with the agent's ids of calls.
 type thread struct {
 	system []dispatch.Message // of the last request that had some
 	lines  []*line            // an answer that has not come is one without a role
