@@ -61,7 +61,7 @@ func TestPortsOnFrameworks(t *testing.T) {
 			{"php", "cast", names{"unwrap"}, nil, "another content"},
 			{"java", "single", nil, names{"concurrent_runs"}, "not even a ping is answered"},
 			{"java", "fallback", nil, names{"failing_tools"}, "the answer does not mention it"},
-			{"fastify", "timeout", nil, names{"slow_tool"}, "gave up a tool call that was not answered within 15"},
+			{"fastify", "timeout", nil, names{"slow_tool"}, "gave up a tool call that was not answered"},
 			{"koa", "stubborn", nil, names{"terminal_503", "expired_token"}, "not transient"},
 			{"express", "reject", names{"retry_429"}, nil, "the next ping is answered nothing"},
 			{"express", "includes", names{"wrong_bearer"}, nil, "one more character"},

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -97,12 +98,10 @@ func TestSend(t *testing.T) {
 				case tt.ends < 0:
 					cancel()
 				}
-				start, sent := time.Now(), time.Duration(-1)
-				httpserve.Send(ctx, tt.peer, 200, body, func() {
-					if sent < 0 {
-						sent = time.Since(start)
-					}
-				})
+				start := time.Now()
+				sent := time.Duration(-1)
+				var once sync.Once // Send calls the function from several goroutines
+				httpserve.Send(ctx, tt.peer, 200, body, func() { once.Do(func() { sent = time.Since(start) }) })
 				returned := time.Since(start)
 				synctest.Wait()
 				if sent != tt.sent || returned != tt.returned || !slices.Equal(tt.peer.writes, tt.writes) {
