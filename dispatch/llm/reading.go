@@ -132,16 +132,20 @@ func (rd *reading) waits() bool {
 	return n >= 0 && rd.last == n && rd.lines[n].reply != nil
 }
 
-// branches reports whether the request passes over what requests have added at the end, or over an answer
-// to another system prompt.
+// branches reports whether the request passes over what requests have added at the end, or has a system prompt of its
+// own and passes over an answer to another one: an answer that is still coming, that waits for results, or that a
+// message of the request follows.
 func (rd *reading) branches(th *thread, r *request) bool {
 	rest := rd.lines[rd.last+1:]
 	if slices.ContainsFunc(rest, func(l *line) bool { return l.reply == nil }) {
 		return true
 	}
-	answered := slices.ContainsFunc(rest, func(l *line) bool { return l.reply.answered > 0 })
-	other := answered && r.previous == "" && !sameTexts(th.system, r.system)
-	return other && (rd.adds() || slices.ContainsFunc(rest, (*line).asks))
+	if r.previous != "" || sameTexts(th.system, r.system) {
+		return false
+	}
+	return slices.ContainsFunc(rest, func(l *line) bool {
+		return l.reply.answered > 0 && (rd.adds() || l.asks()) || l.reply.answered == 0 && l.reply.fault == ""
+	})
 }
 
 // adds reports whether the request adds a message.

@@ -1,9 +1,13 @@
 package llm_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -283,6 +287,54 @@ func TestSeveralConversations(t *testing.T) {
 	if said(got.messages) != want || len(got.problems) > 0 {
 		t.Errorf("%v, got\n%swant\n%s", got.problems, said(got.messages), want)
 	}
+}
+
+// Agents that pass the same words to models at the same time have conversations of their own.
+func TestConversationsAtTheSameTime(t *testing.T) {
+	first := `{"role":"system","content":"S"},` + userGo
+	second := `{"role":"system","content":"T"},` + userGo
+	got := dispatchTo(t, `{"user_instruction":"Both orders."}`, func(ctx context.Context, _ *dispatch.Run, _ *llm.Transport) error {
+		var inner error
+		during := func(reply, ask string, do func()) error {
+			_, err := send(ctx, &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+				resp, err := model(exch(reply)).RoundTrip(r)
+				if err == nil {
+					resp.Body = &interrupted{ReadCloser: resp.Body, do: do}
+				}
+				return resp, err
+			})}, chatPath, ask)
+			return err
+		}
+		err := during(chatReply(toolCalls(`a f {"n":1}`)), chatAsk(first), func() {
+			inner = during(chatReply(toolCalls(`b f {"n":2}`)), chatAsk(second), func() {})
+		})
+		for _, step := range [][2]string{
+			{chatAsk(second, asst(toolCalls(`b f {"n":2}`)), tool("b", "two")), "Two."},
+			{chatAsk(first, asst(toolCalls(`a f {"n":1}`)), tool("a", "one")), "One."},
+		} {
+			if err == nil && inner == nil {
+				err = during(chatReply(fmt.Sprintf(`"content":%q`, step[1])), step[0], func() {})
+			}
+		}
+		return cmp.Or(err, inner)
+	})
+	want := "system S\nuser Both orders.\nassistant [a f {\"n\":1}]\ntool(a) one\nassistant One.\n" +
+		"system T\nuser Both orders.\nassistant [b f {\"n\":2}]\ntool(b) two\nassistant Two.\n"
+	if said(got.messages) != want || len(got.problems) > 0 {
+		t.Errorf("%v, got\n%swant\n%s", got.problems, said(got.messages), want)
+	}
+}
+
+// interrupted is a body that does something before it is read.
+type interrupted struct {
+	io.ReadCloser
+	once sync.Once
+	do   func()
+}
+
+func (b *interrupted) Read(p []byte) (int, error) {
+	b.once.Do(b.do)
+	return b.ReadCloser.Read(p)
 }
 
 // The conversation with the prompt is the agent's own, also if it goes on later than another.
