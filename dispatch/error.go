@@ -32,7 +32,7 @@ const (
 	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: 500 if an agent returns it
 )
 
-// statuses are those of the codes for which the response is not 500.
+// statuses maps codes to the status of their response. Any other code has 500.
 var statuses = map[Code]int{
 	CodeMethod: http.StatusMethodNotAllowed, CodeUnauthorized: http.StatusUnauthorized,
 	CodeTooLarge: http.StatusRequestEntityTooLarge, CodeBody: http.StatusBadRequest, CodeJSON: http.StatusBadRequest,

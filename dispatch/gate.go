@@ -42,7 +42,7 @@ type ticket struct {
 	gate       *gate
 	holders    int   // 0 before enter
 	bytes      int64 // of the body, for which there is room in the gate
-	unanswered bool  // the answer counts among those of the gate
+	unanswered bool  // gate.answers includes the answer to this run
 }
 
 // enter takes a place for a run, and counts the bytes of its body that have been read: at most

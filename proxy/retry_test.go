@@ -508,7 +508,7 @@ func TestReasonToStop(t *testing.T) {
 	}
 }
 
-// After a 200 that is not the proxy's, nobody knows whether the tool has run.
+// A 200 that does not come from the proxy leaves it unknown whether the tool ran.
 func TestAnswersOfOthers(t *testing.T) {
 	for body, want := range map[string]string{
 		`<html>Sign in</html>`: "may have run", ``: "may have run", `{"Response":1}`: "may have run", `{"status":"ok"}`: "may have run",

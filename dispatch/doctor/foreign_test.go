@@ -25,7 +25,7 @@ const shopTools = `[
 // takes 22 s.
 func TestPortsOnFrameworks(t *testing.T) {
 	if os.Getenv("TOOLWIRE_PORTS") == "" {
-		t.Skip("TOOLWIRE_PORTS is not set")
+		t.Skip("the ports need frameworks that the nightly installs; it sets TOOLWIRE_PORTS")
 	}
 	defer doctor.SetSlowCall(doctor.SetSlowCall(22 * time.Second))
 	python := []string{"/usr/bin/python3", "-c"}

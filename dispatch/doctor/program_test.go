@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("TOOLWIRE_TEST_PROGRAM") {
 	case "":
-		doctor.SetSlowCall(200 * time.Millisecond) // no verdict depends on it, except that of an agent which waits less
+		doctor.SetSlowCall(200 * time.Millisecond) // only an agent that waits for less than this is judged by it
 		os.Exit(m.Run())
 	case "works":
 		dispatch.Main(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) { return once(ctx, run) }, nil)

@@ -23,8 +23,8 @@ type Comparisons struct {
 	Reason  string  `json:"reason,omitempty"`
 
 	// Rates compares the rates with faults counted as failures. If there are faults, it also does so with faults
-	// dropped, and then with those of the baseline and of the candidate dropped alone. Those without a case
-	// that has trials in both experiments are left out.
+	// dropped, then with only the faults of the baseline dropped, and then with only the faults of the candidate
+	// dropped. A comparison is left out if no case has trials in both experiments.
 	Rates []Comparison `json:"rates"`
 
 	Scores []Comparison `json:"scores,omitempty"` // that both experiments have, see [Experiment.Figures]

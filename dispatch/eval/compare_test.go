@@ -263,7 +263,7 @@ func TestGateWhereFewCasesDiffer(t *testing.T) {
 // are the same and had an outage each, at most as many may fail it.
 func TestGateOfUnlikeFaults(t *testing.T) {
 	if testkit.Race && !testkit.Nightly {
-		t.Skip("decisions are counted; other tests run this code with the race detector")
+		t.Skip("the simulation is too slow under the race detector, which checks this code in other tests")
 	}
 	type setting struct {
 		cases, trials int

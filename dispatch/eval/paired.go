@@ -136,8 +136,8 @@ func detectableDifference(variance float64, trials int) float64 {
 	return min(1, 2*c*math.Sqrt(max(variance, c*c/4))/float64(trials))
 }
 
-// plannedMargin is the distance to the bounds of [meanDifference] of n cases, or groups, that do not
-// differ: those of [part], where no value differs from 0.
+// plannedMargin returns the distance from 0 to the bounds of [meanDifference] if none of n cases or groups
+// differ. With no value other than 0, [part] sets these bounds.
 func plannedMargin(n int) float64 {
 	t := studentQuantile(0.975, n-1)
 	k := t * t / float64(n)

@@ -618,7 +618,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// A counter that is no number of tokens is reported, and the others count.
+// A counter that is not a valid number of tokens is reported. The other counters are used.
 func TestWrongTokens(t *testing.T) {
 	for _, wrong := range []string{`99999999999999`, `-5`, `1e30`, `2.5`, `"many"`, `{"n":5}`, `9223372036854775808`, `true`} {
 		transport := &llm.Transport{Base: model(exch(`{"model":"m","choices":[{"message":{"role":"assistant","content":"a"}}],"usage":{"prompt_tokens":` + wrong + `,"completion_tokens":7}}`))}

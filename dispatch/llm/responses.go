@@ -219,8 +219,8 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 	}
 }
 
-// piece returns the item of a key, or nil if there is no room for it. An item that is done has no more
-// events. Without a key, or with another item under its key, another one begins.
+// piece returns the item with a key, or nil if the limit of items is reached. An item that is done receives
+// no more events. An event without a key, or with another item under the same key, begins a new item.
 func (a *responsesAnswer) piece(key string, item json.RawMessage) *responsesPiece {
 	p := a.found[key]
 	begins := p == nil || p.done && (key == "" || item != nil && textOf(item, "call_id", "id") != textOf(p.item, "call_id", "id"))

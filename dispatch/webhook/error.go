@@ -34,8 +34,8 @@ const (
 	CodeInternal     Code = "internal"           // 500: a panic, or a result that cannot be JSON
 )
 
-// statuses are those of the codes for which the response is not 500. The model of the caller can correct the
-// last three.
+// statuses maps codes to the status of their response. Any other code has 500. The model of the caller can
+// correct the last three.
 var statuses = map[Code]int{
 	codeMethod: http.StatusMethodNotAllowed, codeUnauthorized: http.StatusUnauthorized, codeIdentity: http.StatusBadRequest,
 	codeTooLarge: http.StatusRequestEntityTooLarge, codeBody: http.StatusBadRequest, codeJSON: http.StatusBadRequest,

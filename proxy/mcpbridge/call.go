@@ -90,7 +90,7 @@ func (p *Peer) Handler() toolbox.Handler {
 // that JSON represents as an object. The server receives the id of [proxy.WithCallID] as [MetaCallID], and
 // the label of [proxy.WithActor] as [MetaActor].
 //
-// If args is malformed or there is no tool of that name, nothing is sent, and the result tells the model
+// If args is malformed or the server has no such tool, CallForModel sends nothing, and the result tells the model
 // what to correct. A result that cannot be read is a failed one.
 //
 // An error means that the agent should stop: ctx or the session has ended, the request was lost, the server

@@ -17,7 +17,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// What an agent, its tools and its model write into a report is no command for the CI engine that runs the report.
+// Text of an agent, its tools or its model must not act as a command of the CI engine that shows the report.
 func TestAgentsWriteNoCommands(t *testing.T) {
 	const evil = "done\n::error::forged\n  ::set-output name=a::b\n##[set-output name=a]b\nx ##vso[task.complete]a #\u200d#[add-mask]a " +
 		"word word word word word word word word word word word word word word word word ::error::forged ::error::forged ::error::forged"
