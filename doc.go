@@ -25,7 +25,7 @@
 //   - [github.com/toolwire/toolwire/dispatch/eval] runs datasets of tasks, and compares the
 //     results.
 //   - [github.com/toolwire/toolwire/dispatch/doctor] examines an endpoint in any language.
-//   - [github.com/toolwire/toolwire/proxy/cassette] records real runs and replays them.
+//   - [github.com/toolwire/toolwire/dispatch/cassette] records real runs and replays them.
 //
 // # The platform's declarations
 //
@@ -38,7 +38,7 @@
 //   - [github.com/toolwire/toolwire/manifest] runs the programs in a tools.json as tools.
 //   - [github.com/toolwire/toolwire/manifest/toolbox] runs in-process and webhook tools for an
 //     agent.
-//   - [github.com/toolwire/toolwire/dispatch/webhook] serves tools that are called by webhook.
+//   - [github.com/toolwire/toolwire/manifest/webhook] serves tools that are called by webhook.
 //   - [github.com/toolwire/toolwire/manifest/catalog] keeps tool records: their rules, a client and
 //     a server. [github.com/toolwire/toolwire/manifest/catalog/catalogtest] tests a store of them.
 //     [github.com/toolwire/toolwire/manifest/catalog/sqlitestore] and
@@ -63,7 +63,7 @@
 //
 //   - [github.com/toolwire/toolwire/dispatch]
 //   - [github.com/toolwire/toolwire/dispatch/dispatchtest]
-//   - [github.com/toolwire/toolwire/dispatch/webhook]
+//   - [github.com/toolwire/toolwire/manifest/webhook]
 //   - [github.com/toolwire/toolwire/ledger]
 //   - [github.com/toolwire/toolwire/manifest]
 //   - [github.com/toolwire/toolwire/manifest/catalog]
@@ -85,7 +85,7 @@
 //   - [github.com/toolwire/toolwire/dispatch/oteltoolwire]
 //   - [github.com/toolwire/toolwire/dispatch/registration]
 //   - [github.com/toolwire/toolwire/manifest/catalog/postgresstore]
-//   - [github.com/toolwire/toolwire/proxy/cassette]
+//   - [github.com/toolwire/toolwire/dispatch/cassette]
 //   - [github.com/toolwire/toolwire/proxy/mcpbridge]
 //
 // Neither promise covers texts of errors, log records and reports, the programs in examples, and

@@ -21,13 +21,13 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/registration"
-	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/manifest/webhook"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/cassette"
 	"github.com/toolwire/toolwire/schema"
 )
 

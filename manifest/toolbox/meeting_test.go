@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/manifest/webhook"
 )
 
 // caller is what an agent needs: *toolbox.Toolbox and *proxy.Client have the method.

@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/manifest/webhook"
 )
 
 func tool(f func(ctx context.Context) (string, error)) toolbox.Handler {

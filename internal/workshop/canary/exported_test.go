@@ -195,8 +195,8 @@ var noSecrets = map[string]string{
 	"proxy/proxytest.Run":            "Token is made up: it opens only the platform that made it, until the run ends",
 	"proxy/proxytest.Platform":       "holds its runs",
 	"proxy/proxytest.Request":        "holds a Run",
-	"proxy/cassette.Options":         "Upstream is the base URL of the proxy, without user info or query",
-	"dispatch/webhook.Tool":          "URLs of tools are part of the definitions that agents see",
+	"dispatch/cassette.Options":      "Upstream is the base URL of the proxy, without user info or query",
+	"manifest/webhook.Tool":          "URLs of tools are part of the definitions that agents see",
 	"manifest/toolbox.ClientOptions": "BaseURL is the address of the platform, without user info or query",
 	"manifest/toolbox.Tool":          "URLs of tools are part of the definitions that agents see",
 }

@@ -11,17 +11,17 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/dispatch/registration"
-	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/manifest/webhook"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
 // row is an exported type that holds or sees a secret, with one in it.
@@ -80,8 +80,8 @@ func table(t *testing.T) []row {
 	add("dispatch/registration.Client", must(registration.NewClient("https://api.example.com", secret, nil))(t))
 
 	hookOptions := webhook.Options{Secrets: []string{secret}, SecretFunc: func() []string { return []string{secret} }}
-	addOpen("dispatch/webhook.Options", hookOptions, &hookOptions)
-	add("dispatch/webhook.Handler", must(webhook.New([]webhook.Tool{{Name: "a", Func: nothing}}, &hookOptions))(t))
+	addOpen("manifest/webhook.Options", hookOptions, &hookOptions)
+	add("manifest/webhook.Handler", must(webhook.New([]webhook.Tool{{Name: "a", Func: nothing}}, &hookOptions))(t))
 
 	boxOptions := toolbox.Options{Secret: secret, Agent: toolbox.Agent{ID: agentID}}
 	box := must(toolbox.Parse([]byte(`{"adapters":[{"name":"a","tools":[{"name":"t","description":"d","url":"https://tools.example.com/t"}]}]}`), &boxOptions))(t)
@@ -104,14 +104,14 @@ func table(t *testing.T) []row {
 		c := must(proxy.New("http://proxy.example.com", secret, &proxy.Options{Transport: transport, MaxAttempts: 1}))(t)
 		_, _ = c.Do(t.Context(), "get_order", map[string]string{"note": "my token is " + secret})
 	}
-	add("proxy/cassette.Cassette", played)
-	add("proxy/cassette.Recorder", recorder)
+	add("dispatch/cassette.Cassette", played)
+	add("dispatch/cassette.Recorder", recorder)
 	if err := played.Close(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = recorder.Close() })
-	add("proxy/cassette.Tape", must(cassette.Load(tape))(t))
-	add("proxy/cassette.Report", played.Report())
+	add("dispatch/cassette.Tape", must(cassette.Load(tape))(t))
+	add("dispatch/cassette.Report", played.Report())
 
 	item := catalog.ListItem{ID: agentID, Tool: catalog.Tool{Name: "a"}, ScriptContent: "password = '" + secret + "'"}
 	stored := catalog.StoredTool{ListItem: item}

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/internal/httpserve/hostiletest"
+	"github.com/toolwire/toolwire/manifest/webhook"
 )
 
 func TestHostileRequests(t *testing.T) {

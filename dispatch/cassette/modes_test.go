@@ -11,9 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/cassette"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 

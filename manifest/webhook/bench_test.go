@@ -13,7 +13,7 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/manifest/webhook"
 )
 
 const scheduleSchema = `{"type":"object","properties":{"day":{"type":"string","enum":["monday","friday"]},"hours":{"type":"integer"},

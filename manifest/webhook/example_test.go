@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/manifest/webhook"
 )
 
 // Host an external tool. The requests stand in for a platform.

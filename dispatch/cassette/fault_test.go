@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/internal/httpserve/hostiletest"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
 // A cassette between the client and a proxy that misbehaves changes nothing for the client: it

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/internal/cost"
-	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
 func TestTapesThatCannotBeRead(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
 // The run token is nowhere in the file, however it is written.

@@ -20,8 +20,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/cassette"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 

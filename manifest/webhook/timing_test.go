@@ -17,8 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/internal/memhttp"
+	"github.com/toolwire/toolwire/manifest/webhook"
 )
 
 func TestDeadline(t *testing.T) {

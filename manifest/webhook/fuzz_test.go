@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/internal/cost"
+	"github.com/toolwire/toolwire/manifest/webhook"
 )
 
 // FuzzBody checks that the response to any body is JSON with a documented status, and that a tool
