@@ -56,7 +56,8 @@ type Options struct {
 	// cannot send run tokens and arguments elsewhere. "api.example.com" means https on port 443,
 	// and "api.example.com:8443" means https on that port. "http://proxy.internal:8080" allows
 	// plain http. A loopback host, such as "localhost", also allows http, and any port if the entry
-	// names none. Case is ignored in ASCII hosts; other hosts match only the same bytes. If ProxyHosts is empty, every proxy is allowed.
+	// names none. Case is ignored in ASCII hosts. Other hosts match only the same bytes. If
+	// ProxyHosts is empty, every proxy is allowed.
 	ProxyHosts []string
 
 	// Proxy configures the clients of the runs. Its Pacer must be nil, because the handler keeps

@@ -66,8 +66,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// Target is an agent's endpoint as it is registered. Set one of URL, Handler,
-// Agent and Command.
+// Target is an agent's endpoint as it is registered. Set one of URL, Handler, Agent and Command.
 type Target struct {
 	// URL is the endpoint, any http or https URL. The platform requires public https.
 	URL string
@@ -411,8 +410,8 @@ func (s *player) exchange(ctx context.Context, result *Result, turn *Turn) *http
 	return failure
 }
 
-// classify sets the error class of an exchange that did not end with a 2xx.
-// challenge is its header WWW-Authenticate.
+// classify sets the error class of an exchange that did not end with a 2xx. challenge is its header
+// WWW-Authenticate.
 func (r *Result) classify(target Target, ex Exchange, challenge string, failure *httpcall.Failure) {
 	switch status := ex.Status; {
 	case failure != nil && status < 300 &&

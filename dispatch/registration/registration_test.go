@@ -260,8 +260,8 @@ func TestValidateUnwrapsAndTakesOptions(t *testing.T) {
 	}
 }
 
-// A problem of the options belongs to the whole list of tools.
-// A member of Extra or Config replaces the field of its whole name, and no other.
+// A problem of the options belongs to the whole list of tools. A member of Extra or Config replaces
+// the field of its whole name, and no other.
 func TestOtherMembersReplaceNothing(t *testing.T) {
 	r := minimal()
 	r.Name, r.RunTimeout, r.SubAgents, r.Entry = "", -1, []registration.SubAgent{{}}, "x"

@@ -105,8 +105,8 @@ func (ms *members) addString(name, value string) {
 	}
 }
 
-// object writes members, then extra. A member of extra replaces the member of its
-// name, or removes it if its value is empty.
+// object writes members, then extra. A member of extra replaces the member of its name, or removes
+// it if its value is empty.
 func (ms members) object(extra []ledger.Member) json.RawMessage {
 	all, index := slices.Clone(ms), make(map[string]int, len(ms)+len(extra))
 	for i, m := range all {

@@ -47,9 +47,10 @@ func DecodeExact(raw json.RawMessage, into any, what string) error {
 	return nil
 }
 
-// DecodeOwn reads a document that this module has written, perhaps an older version of it, into what into points
-// to. Names are exact and occur once, so that no other reader can take the document for another one. Members without a
-// field are ignored. Every error but those of encoding/json is an [*Error].
+// DecodeOwn reads a document that this module has written, perhaps an older version of it, into what
+// into points to. Names are exact and occur once, so that no other reader can take the document for
+// another one. Members without a field are ignored. Every error but those of encoding/json is an
+// [*Error].
 func DecodeOwn(doc []byte, into any) error {
 	if err := Check(doc, Limits{Mode: Liberal}); err != nil {
 		return err
@@ -60,9 +61,9 @@ func DecodeOwn(doc []byte, into any) error {
 	return json.Unmarshal(doc, into)
 }
 
-// CheckNames returns an error if encoding/json would take a name in a value, which must be valid JSON, for the name of
-// a field in another case, or if a member of a struct or a map occurs twice. sample has the type that the value
-// would be read into. A json.Unmarshaler reads its own names.
+// CheckNames returns an error if encoding/json would take a name in a value, which must be valid
+// JSON, for the name of a field in another case, or if a member of a struct or a map occurs twice.
+// sample has the type that the value would be read into. A json.Unmarshaler reads its own names.
 func CheckNames(value json.RawMessage, sample any) *Error {
 	err := checkNames(reflect.TypeOf(sample), value)
 	if err != nil {

@@ -19,8 +19,8 @@ var declarable = []string{"framework", "tool_type", "tags", "version"}
 
 // Declarations converts records to tool declarations. The problems have the code left_out. They list
 // what a declaration cannot hold, and what it needs and a record lacks. name and description are
-// kept. framework, tool_type, tags and version become members of
-// [schema.Tool.Extra], where [FromDeclarations] finds them.
+// kept. framework, tool_type, tags and version become members of [schema.Tool.Extra], where
+// [FromDeclarations] finds them.
 //
 // A record contains no schema of the arguments; the Python class defines it. So the input schema of
 // every declaration is {"type":"object","properties":{}}, any object, until the caller replaces it.

@@ -42,11 +42,12 @@
 //
 // Definitions for a model contain the string parameter reasoning. It is the first property
 // and the first required one, so that the model writes it before the arguments. It is not enforced:
-// a call without it, or with another type, succeeds, and in tools_schema it is not required. The toolbox removes it before it validates the
-// arguments and passes it to [Options.OnCall]. Webhooks receive it if it is a string, handlers do
-// not. If the schema of a tool declares reasoning itself, directly or through "$ref" or "allOf",
-// schema and arguments stay unchanged. A schema that may reject further properties in another place than its
-// root, such as a branch of "allOf" or the target of "$ref", or that refers to its own root, gets no reasoning.
+// a call without it, or with another type, succeeds, and in tools_schema it is not required. The
+// toolbox removes it before it validates the arguments, and passes it to [Options.OnCall]. Webhooks
+// receive it if it is a string, handlers do not. If the schema of a tool declares reasoning itself,
+// directly or through "$ref" or "allOf", schema and arguments stay unchanged. A schema that may reject
+// further properties in another place than its root, such as a branch of "allOf" or the target of
+// "$ref", or that refers to its own root, gets no reasoning.
 //
 // # Webhooks
 //

@@ -479,9 +479,9 @@ func TestNewReportsEverything(t *testing.T) {
 	}
 }
 
-// A schema that cannot be checked completely is accepted only on request. What can be checked still
-// is.
-// A default that its own schema rejects is a problem, and is left out if the tool is accepted.
+// A schema that cannot be checked completely is accepted only on request, and is applied as far as
+// it can be checked. A default that its own schema rejects is a problem, and is left out if the tool
+// is accepted.
 func TestWrongDefaults(t *testing.T) {
 	tool := webhook.Tool{Name: "search", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil },
 		Parameters: json.RawMessage(`{"type":"object","properties":{"page":{"minimum":1,"default":0},"limit":{"default":50}}}`)}

@@ -43,8 +43,8 @@
 //
 // # Errors
 //
-// Mistakes in a [World] are reported together in one [*Error]. A Platform and a
-// [Run] are safe for concurrent use. They call behaviors concurrently.
+// Mistakes in a [World] are reported together in one [*Error]. A Platform and a [Run] are safe for
+// concurrent use. They call behaviors concurrently.
 //
 // Equal worlds and equal calls give equal results. Tokens are random. Where the platform's
 // documents do not describe the format of a failure, the format is a guess of this package, and a

@@ -103,8 +103,8 @@ func (p *Platform) authenticate(r *http.Request) *Run {
 	return p.runs[token]
 }
 
-// show writes a line to the output of the test that dispatched the run, or else to
-// the output of the platform's test.
+// show writes a line to the output of the test that dispatched the run, or else to the output of
+// the platform's test.
 func (p *Platform) show(ctx context.Context, line string) {
 	if show := runctx.From[runctx.Show](ctx); show != nil {
 		show(line)

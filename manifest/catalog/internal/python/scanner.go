@@ -1,7 +1,7 @@
 // Package python reads Python source without running it: its strings, brackets and indentation, and
 // the classes and functions that they show. It rejects a source only if every CPython since 3.10
-// rejects it, and accepts much that is malformed: it knows tokens and no grammar.
-// Older versions of Python 3 read backslashes between lines differently.
+// rejects it, and accepts much that is malformed: it knows tokens and no grammar. Older versions of
+// Python 3 read backslashes between lines differently.
 //
 // Time and memory are linear in the source. The bounds of nesting are CPython's.
 package python
