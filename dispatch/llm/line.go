@@ -102,6 +102,7 @@ type callOf struct {
 // A reply is the answer to a request, or to several requests that are the same.
 type reply struct {
 	id      string             // of the response
+	system  *system            // of the request
 	prefill []dispatch.Message // the beginning of the answer that the request ends with
 
 	asked    int       // requests

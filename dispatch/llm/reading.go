@@ -133,19 +133,14 @@ func (rd *reading) waits() bool {
 }
 
 // branches reports whether the request passes over what requests have added at the end, or has a system prompt of its
-// own and passes over an answer to another one: an answer that is still coming, that waits for results, or that a
-// message of the request follows.
+// own and passes over an answer to another one, unless that has failed.
 func (rd *reading) branches(th *thread, r *request) bool {
 	rest := rd.lines[rd.last+1:]
 	if slices.ContainsFunc(rest, func(l *line) bool { return l.reply == nil }) {
 		return true
 	}
-	if r.previous != "" || sameTexts(th.system, r.system) {
-		return false
-	}
-	return slices.ContainsFunc(rest, func(l *line) bool {
-		return l.reply.answered > 0 && (rd.adds() || l.asks()) || l.reply.answered == 0 && l.reply.fault == ""
-	})
+	return r.previous == "" && th.system.key != r.system.key &&
+		slices.ContainsFunc(rest, func(l *line) bool { return l.reply.answered > 0 || l.reply.fault == "" })
 }
 
 // adds reports whether the request adds a message.

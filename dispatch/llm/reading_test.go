@@ -408,7 +408,25 @@ func TestConversationsWithOneBeginning(t *testing.T) {
 		{"another agent takes over", []step{
 			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: says("yes")},
 			{path: chatPath, ask: chatAsk(system("T"), userGo, user("[S] said yes")), reply: says("no")},
-		}, "system T\nuser Both orders.\nassistant yes\nuser [S] said yes\nassistant no\n", ""},
+		}, "system S\nuser Both orders.\nassistant yes\nsystem T\nuser [S] said yes\nassistant no\n", ""},
+		{"another agent takes over, with the history", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: chatReply(toolCalls(`s transfer {"to":"T"}`))},
+			{path: chatPath, ask: chatAsk(system("T"), userGo, asst(toolCalls(`s transfer {"to":"T"}`)), tool("s", "You are T.")), reply: chatReply(toolCalls(`a f {}`))},
+			{path: chatPath, ask: chatAsk(system("T"), userGo, asst(toolCalls(`s transfer {"to":"T"}`)), tool("s", "You are T."), asst(toolCalls(`a f {}`)), tool("a", "one")), reply: says("One.")},
+			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(toolCalls(`s transfer {"to":"T"}`)), tool("s", "You are T."), asst(toolCalls(`a f {}`)), tool("a", "one"), asst(`"content":"One."`), user("more")), reply: says("End.")},
+		}, "system S\nuser Both orders.\nassistant [s transfer {\"to\":\"T\"}]\ntool(s) You are T.\nsystem T\nassistant [a f {}]\ntool(a) one\nassistant One.\n" +
+			"system S\nuser more\nassistant End.\n", ""},
+		{"the next agent of a sequence", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: chatReply(toolCalls(`a f {"n":1}`))},
+			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one")), reply: says("One.")},
+			{path: chatPath, ask: chatAsk(system("T"), userGo, user("[S] called f"), user("[S] said One.")), reply: chatReply(toolCalls(`b f {"n":2}`))},
+			{path: chatPath, ask: chatAsk(system("T"), userGo, user("[S] called f"), user("[S] said One."), asst(toolCalls(`b f {"n":2}`)), tool("b", "two")), reply: says("Two.")},
+		}, "system S\nuser Both orders.\nassistant [a f {\"n\":1}]\ntool(a) one\nassistant One.\n" +
+			"system T\nuser [S] called f\nuser [S] said One.\nassistant [b f {\"n\":2}]\ntool(b) two\nassistant Two.\n", ""},
+		{"system prompts that are too large", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: says("yes")},
+			{path: chatPath, ask: chatAsk(system("T"+strings.Repeat("t", 200<<10)), userGo, asst(`"content":"yes"`), user("more")), reply: says("no")},
+		}, "system S\nuser Both orders.\nassistant yes\nuser more\nassistant no\n", "conversation_unclear"},
 	} {
 		if got := play(t, tt.steps); said(got.messages) != tt.want || got.codes() != tt.problems {
 			t.Errorf("%s: %v, got\n%swant\n%s", tt.name, got.problems, said(got.messages), tt.want)

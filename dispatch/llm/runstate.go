@@ -50,6 +50,7 @@ const (
 	maxLabels   = 256
 	maxThreads  = 32 // of a label
 	maxSize     = 64 << 20
+	maxPrompts  = 128 << 10 // bytes of the system prompts of a conversation after its first
 	maxModels   = 8
 	maxModelLen = 100
 )
@@ -66,6 +67,7 @@ const (
 	problemCached   = "what a cachedContent of %s holds is not sent: only the provider has it"
 	problemTemplate = "the prompt of %s is not sent: the server keeps it"
 	problemThreads  = "%s has more than 32 conversations; further ones are not sent; give sub-agents a label with proxy.WithActor"
+	problemPrompts  = "the system prompt of %s changes so often that its later forms are not sent: they have more than 128 KiB"
 	problemSize     = "the conversations of the run have more than 64 MiB; what follows is not sent"
 	problemLabels   = "the run has more than 256 labels; further ones have no messages"
 	problemLeftOut  = "a request of %s shares nothing with its conversation, like the request of a guard, a title or a summary; it " +
@@ -91,6 +93,9 @@ func (s *runState) problems() (all []dispatch.Problem) {
 			all = append(all, problemOf(codeLeftOut, problemLeftOut, l.who))
 		}
 		for _, th := range l.threads {
+			if _, shown := l.shown[th]; shown && th.hides {
+				all = append(all, problemOf(codeUnclear, problemPrompts, l.who))
+			}
 			switch r := th.last; {
 			case r.fault != "":
 				all = append(all, faultOf(r))
@@ -188,7 +193,7 @@ func readRequest(d *dialect, p prompt) (r *request, faults []error) {
 	if n < 0 {
 		n = len(messages)
 	}
-	r.system, messages = messages[:n:n], messages[n:]
+	r.system, messages = newSystem(messages[:n:n]), messages[n:]
 	if n := len(messages) - 1; n >= 0 {
 		if last := messages[n]; last.Role == dispatch.RoleAssistant && len(last.ToolCalls) == 0 {
 			messages, r.prefill = messages[:n:n], messages[n:]
@@ -273,7 +278,7 @@ func (l *label) publish(ctx context.Context, run *dispatch.Run, changed *thread)
 			delete(l.shown, th)
 		}
 		if shown && (was != slot || !wasShown || th == changed || th.isAfter(changed)) {
-			t.SetConversation(l.slot(ctx, slot), slices.Concat(th.system, th.messages()))
+			t.SetConversation(l.slot(ctx, slot), th.messages())
 			l.shown[th] = slot
 		}
 	}
@@ -285,7 +290,8 @@ func (l *label) isParent(th *thread) bool {
 }
 
 // main returns the thread that is the agent's own. Of those that go on, it is the first that has the prompt
-// of the run, or else the first. If none goes on, it is the first with the prompt and an answer.
+// of the run, or else the first. If none goes on, it is the last with the prompt and an answer: what comes before
+// it is a guard or an attempt.
 func (l *label) main(run *dispatch.Run) (main *thread) {
 	if len(l.threads) == 1 {
 		return l.threads[0]
@@ -305,7 +311,7 @@ func (l *label) main(run *dispatch.Run) (main *thread) {
 		if th.answered() {
 			rank++
 		}
-		if rank > best {
+		if rank > best || rank == best && rank == 3 {
 			main, best = th, rank
 		}
 	}

@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"hash/maphash"
 	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 )
@@ -16,18 +18,19 @@ import (
 // another system prompt, it is a branch, which takes the place of the thread until the thread itself
 // goes on. What the model said is always shown as its answer had it, but with the agent's ids of calls.
 type thread struct {
-	system []dispatch.Message // of the last request that had some
-	lines  []*line            // an answer that has not come is one without a role
-	last   *reply             // to the last request
-	parent *thread            // of a branch
-	turns  int                // requests that added something
-	stored string             // the id of the conversation that the server keeps
-	size   int                // of lines, in bytes
+	system *system // of the last request
+	lines  []*line // an answer that has not come is one without a role
+	last   *reply  // to the last request
+	parent *thread // of a branch
+	turns  int     // requests that added something
+	stored string  // the id of the conversation that the server keeps
+	size   int     // of lines and system prompts, in bytes
+	hides  bool    // system prompts are not shown: they are too large
 }
 
 // request is the conversation of a request.
 type request struct {
-	system  []dispatch.Message // the system messages at the beginning
+	system  *system            // the system messages at the beginning
 	lines   []*line            // after those, without prefill
 	prefill []dispatch.Message // the beginning of the answer that the request ends with
 
@@ -53,9 +56,7 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs) *place {
 		o.reply.others[o.n] = variant{o.reply.id, shown}
 		o.reply.id = v.id
 	}
-	if len(r.system) > 0 || r.previous == "" { // instructions belong to each request
-		th.system = r.system
-	}
+	th.direct(r.system)
 	if r.stored != "" {
 		th.stored = r.stored
 	}
@@ -65,7 +66,7 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs) *place {
 	case again && sameTexts(rest[0].reply.prefill, r.prefill): // the same request
 		p := rest[0].reply
 		p.asked++
-		p.fault, p.unread = "", false
+		p.fault, p.unread, p.system = "", false, th.system
 		th.last = p
 		return &place{th, p, p.asked}
 	case again && len(r.prefill) > 0 && rest[0].text != 0 && rest[0].text == newLine(r.prefill[0], nil).text: // it goes on with an answer
@@ -77,7 +78,7 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs) *place {
 
 // expect adds the place of the next answer.
 func (th *thread) expect(prefill []dispatch.Message) *place {
-	p := &reply{prefill: prefill, asked: 1}
+	p := &reply{system: th.system, prefill: prefill, asked: 1}
 	th.lines = append(th.lines, p.waiting()...)
 	th.last = p
 	th.turns++
@@ -191,10 +192,36 @@ func (r *reply) remember(id string, lines []*line) {
 	}
 }
 
-// messages returns what the thread has, without the system prompt.
+// direct takes the system prompt of a request.
+func (th *thread) direct(s *system) {
+	switch {
+	case th.system != nil && th.system.key == s.key: // the last stays
+		th.system.messages = s.messages
+	default:
+		th.system = s
+		th.size += s.size()
+	}
+}
+
+// messages returns what the thread has. A system prompt stands before the first answer to it, and before the
+// messages of users which that answers.
 func (th *thread) messages() []dispatch.Message {
 	var out []dispatch.Message
+	shown, room := &system{}, maxPrompts
 	for _, l := range th.whole() {
+		if l.reply != nil && len(l.reply.system.messages) > 0 && l.reply.system.key != shown.key {
+			at := 0
+			if shown.messages != nil {
+				room -= l.reply.system.size()
+				for at = len(out); at > 0 && out[at-1].Role == dispatch.RoleUser; {
+					at--
+				}
+			}
+			shown = l.reply.system
+			if th.hides = room < 0; !th.hides {
+				out = slices.Insert(out, at, shown.messages...)
+			}
+		}
 		if l.Role != "" {
 			out = append(out, l.Message)
 		}
@@ -247,6 +274,33 @@ func sameTexts(a, b []dispatch.Message) bool {
 	return slices.EqualFunc(a, b, func(a, b dispatch.Message) bool { return a.Content.String() == b.Content.String() })
 }
 
+// A system is the system prompt of a request.
+type system struct {
+	messages []dispatch.Message
+	key      uint64 // equal for prompts that differ in numbers only, such as the time
+}
+
+func newSystem(messages []dispatch.Message) *system {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, m := range messages {
+		for _, text := range contentTexts(m.Content) {
+			for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= '0' && r <= '9' }) {
+				_, _ = h.WriteString(word)
+			}
+		}
+		_ = h.WriteByte(0)
+	}
+	return &system{messages, h.Sum64()}
+}
+
+func (s *system) size() (n int) {
+	for _, m := range s.messages {
+		n += lineOverhead + len(m.Content)
+	}
+	return n
+}
+
 // sizeOf returns about how many bytes a line holds.
 func sizeOf(l *line) int {
 	n := lineOverhead + len(l.Content)
@@ -277,7 +331,7 @@ func (th *thread) from(r *request) (n int, ok bool) {
 
 // isEmpty reports whether the thread, too, has only the system prompt of a request.
 func (th *thread) isEmpty(r *request) bool {
-	return r.previous == "" && len(r.system) > 0 && sameTexts(th.system, r.system) &&
+	return r.previous == "" && len(r.system.messages) > 0 && th.system.key == r.system.key &&
 		!slices.ContainsFunc(th.lines, func(l *line) bool { return l.reply == nil })
 }
 

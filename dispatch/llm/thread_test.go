@@ -107,7 +107,7 @@ func TestConversationOfRequests(t *testing.T) {
 		{"chained to another run with the prompt", "/v1/responses", [][2]string{responses(item(instruction), `,"previous_response_id":"resp_0"`, "resp_2", "no")}, "user " + instruction + "; assistant no", "previous_response_id"},
 		{"chained with other instructions", "/v1/responses", [][2]string{
 			responses(item("a"), `,"instructions":"S"`, "resp_1", "yes"), responses(item("b"), `,"instructions":"T","previous_response_id":"resp_1"`, "resp_2", "no"),
-		}, "system T; user a; assistant yes; user b; assistant no", ""},
+		}, "system S; user a; assistant yes; system T; user b; assistant no", ""},
 		{"stored", "/v1/responses", [][2]string{responses(item("a"), `,"conversation":"conv_1"`, "resp_1", "yes"), responses(item("b"), `,"conversation":"conv_1"`, "resp_2", "no")},
 			"user a; assistant yes; user b; assistant no", "the server keeps"},
 		{"nothing but an earlier response", "/v1/responses", [][2]string{responses(item("a"), "", "resp_1", "yes"),

@@ -124,11 +124,11 @@ func TestMessagesOfARun(t *testing.T) {
 			"system 10:03; user Go.; assistant re Go.; user b; assistant re b; user c; assistant re c", ""},
 		{"the system prompt goes and comes", ask("system A; user Go.", "user Go.; assistant re Go.; user b",
 			"system A; system B; user Go.; assistant re Go.; user b; assistant re b; user c"),
-			"system A; system B; user Go.; assistant re Go.; user b; assistant re b; user c; assistant re c", ""},
+			"system A; user Go.; assistant re Go.; user b; assistant re b; system A; system B; user c; assistant re c", ""},
 
 		{"a guard first", ask("system G; user Safe? Go.", "system A; user Go."), "system A; user Go.; assistant re Go.", left},
 		{"a guard with the prompt", ask("system G; user Go.", "system A; user Go.", "system A; user Go.; assistant re Go.; user b"),
-			"system A; user Go.; assistant re Go.; user b; assistant re b", ""},
+			"system A; user Go.; assistant re Go.; user b; assistant re b", left},
 		{"a guard with a system prompt only", ask("system Safe? Go.", "system A; user Go."), "system A; user Go.; assistant re Go.", left},
 		{"a guard before a loop", ask("system G; user Safe?", "user a", "user a; assistant re a; user b"),
 			"user Go.; user a; assistant re a; user b; assistant re b", left},
@@ -179,7 +179,7 @@ func TestMessagesOfARun(t *testing.T) {
 				}
 			}
 			return nil
-		}, "system C; user Go.; assistant re Go.", ""},
+		}, "system C; user Go.; assistant re Go.", left},
 
 		{"a beginning of the answer", func(ctx context.Context, _ *dispatch.Run, model *llm.Transport) error {
 			return anthropic(ctx, model, user+","+brace)

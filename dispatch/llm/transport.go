@@ -31,13 +31,14 @@ import (
 // What the model said is taken from its responses, and what others said from the requests. A request
 // goes on with the conversation of which it has the most messages. The agent may leave out messages,
 // thinking or white space, may write an answer in other words or give calls other ids: the answer stays as
-// the model gave it, with the agent's ids, and each message appears once. Of system messages at the
-// beginning, only the last request's count. A text of the assistant at the end of a request to Anthropic is
-// the beginning of the response. If a request is sent again, the answer to the last one counts, unless the
-// agent goes on with another.
+// the model gave it, with the agent's ids, and each message appears once. A system prompt that changes, as
+// it does when an agent hands over to another, stands where the new one begins. Of prompts that differ in
+// numbers only, such as the time, the last counts. A text of the assistant at the end of a request to
+// Anthropic is the beginning of the response. If a request is sent again, the answer to the last one counts,
+// unless the agent goes on with another.
 //
 // Each label of proxy.WithActor may have several conversations that go on. The agent's own is the first
-// that has the prompt of the run. The others follow as the conversations of sub-agents do, in the order
+// that has the prompt of the run; if none goes on, it is the last that has it. The others follow as the conversations of sub-agents do, in the order
 // of their first requests. A single request that has nothing of a conversation, such as a request for a
 // guard, a title or a summary, is left out. A [dispatch.Problem] with the code request_left_out reports
 // it.
