@@ -211,7 +211,7 @@ func TestAdapterValidate(t *testing.T) {
 			`{"op":"set_flag","entity_type":"order","id_from":"$.id","field_map":{},"flags":["x"]}`, "",
 			[]string{"forbidden /entity_type", "forbidden /id_from", "forbidden /field_map"}},
 		{"set_flag without flags", `{"op":"set_flag","flags":[]}`, "", []string{"missing /flags"}},
-		{"bad paths", `{"entity_type":"order","id_from":"$.a[?(@.b)]","field_map":{"a":"$..a..b","b":"$.a*2",` +
+		{"bad paths", `{"entity_type":"order","id_from":"$.a[?count(@.b)>1]","field_map":{"a":"$..a..b","b":"$.a*2",` +
 			`"c":"$.a[1:2]","d":""}}`, "",
 			[]string{"unsupported /id_from", "unsupported /field_map/a", "invalid_path /field_map/b",
 				"invalid_path /field_map/d"}},

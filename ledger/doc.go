@@ -25,36 +25,45 @@
 //
 // # Paths
 //
-// Paths are JSONPaths (RFC 9535) without filters, at most 256 bytes long:
+// Paths are JSONPaths (RFC 9535), at most 256 bytes long:
 //
 //	$                    the response
 //	$args                the arguments of the call; later releases of the platform know it too
 //	name                 the same as $.name
 //	.name                a member; its name has letters, digits, _ and (not in RFC 9535) hyphens
-//	["name"] ['name']    a member of any name that is not a number
+//	["name"] ['name']    a member of any name
 //	[n] [-n]             the element n, from 0, or the n-th from the end
 //	.* [*]               all members or elements
 //	[n:m] [-n:m] [:-m]   a slice of an array, also [n:] [:m] [:] [-n:-m], and with a step: [n:m:2]
 //	[::-1]               the elements backwards; other steps work too
 //	["a", "b"] [0, 2]    several names and indexes, each once
 //	..name ..* ..[n]     the same for the value and everything in it, once in a path
+//	[?@.a] [?!@.a]       the members and elements that have a member a, or have none
+//	[?@.a == "x"]        those for which a comparison holds; see below
 //	white space          between the parts of a path and inside brackets
 //
 // A path of names and indexes selects one value. Any other path selects the array of all its
-// matches, even of one. The members that * and .. select are sorted by name: numbers first, by their
-// values, then other names.
+// matches, even of one. The members that *, a filter and .. select are sorted by name: numbers first,
+// by their values, then other names.
+//
+// A filter combines tests and comparisons with &&, ||, ! and parentheses. A comparison has ==, !=, <,
+// <=, > or >= between two of: a path of names and indexes that begins with @, a text in quotes, a
+// number, true, false, null. Numbers are compared by their exact values. As in RFC 9535, a member that
+// is missing is unequal to every value, and only numbers or texts are less than others.
 //
 // In an object, an index that is listed with others, or directly after .., selects the member of
 // that name. RFC 9535 selects nothing there.
 //
 // Other paths of RFC 9535 are not evaluated here; the platform may evaluate them:
 //
-//   - filters, such as [?(@.main)], and several .. in one path;
+//   - several .. in one path;
+//   - functions in a filter, such as length(@.a), filters inside it, paths that begin with $, tests
+//     of paths that select several values, and names that look like numbers;
 //   - a name that looks like a number directly after .. or in a list of several;
 //   - slices from an index to a negative one, such as [1:-1], slices backwards with a start or an
 //     end, such as [3:0:-1], and the step 0;
-//   - *, slices, negative indexes and repeated entries in a list;
-//   - a list or a slice backwards in one path with * or ..;
+//   - *, filters, slices, negative indexes and repeated entries in a list;
+//   - a list or a slice backwards in one path with *, a filter or ..;
 //   - a slice or a negative index directly after the dots of a descent.
 //
 // A field_map with such a path, or with a text that is not a JSONPath, leaves out that field.

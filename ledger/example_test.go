@@ -104,7 +104,7 @@ func ExampleAdapter_Validate() {
 	schema := &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}}
 	adapter := ledger.Adapter{
 		EntityType: "orders",
-		FieldMap:   map[string]string{"total": "$.lines[?(@.total>10)].total"},
+		FieldMap:   map[string]string{"total": "$.lines[?length(@.notes) > 1].total"},
 		Flags:      []string{"fetched:{{order_id}}"},
 	}
 	unchecked, err := adapter.Validate(schema)
@@ -115,7 +115,7 @@ func ExampleAdapter_Validate() {
 	// Output:
 	// invalid ledger adapter: /entity_type "orders" is not an entity type of the ledger schema [undeclared]
 	// unchecked: /id_from is required with op update; give the path of the id, such as $.order_id [missing]
-	// unchecked: /field_map/total has a filter, which is not evaluated here; the platform may evaluate it [unsupported]
+	// unchecked: /field_map/total has a filter that calls a function, which is not evaluated here; the platform may evaluate it; write comparisons and tests of members, such as [?@.kind == "main" && @.id] [unsupported]
 	// unchecked: /flags/0 has a brace that does not belong to a {name}; braces cannot be escaped [invalid_template]
 }
 
@@ -154,14 +154,14 @@ func ExampleState_Apply() {
 }
 
 func ExampleCompile() {
-	rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.orders[?(@.id)]"})
+	rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.orders..lines..id"})
 	fmt.Println(ledger.CodeOf(err))
 	fmt.Print(rule.Eval(nil, nil).Explain())
 	// Output:
 	// invalid_adapter
 	// nothing written
 	// because
-	//   id_from "$.orders[?(@.id)]" has a filter, which is not evaluated here; the platform may evaluate it: nothing is written
+	//   id_from "$.orders..lines..id" has more than one .. segment, which is not evaluated here; the platform may evaluate it: nothing is written
 }
 
 func ExampleNewState() {

@@ -74,7 +74,7 @@ func (o Outcome) Explain() string {
 //	field_not_found      a path of field_map matched nothing
 //	field_unusable       what the path matched or visits exceeds the limits
 //	field_malformed      a path of field_map is not a JSONPath
-//	field_unsupported    a path of field_map is not evaluated here, such as one with a filter
+//	field_unsupported    a path of field_map is not evaluated here, such as one with several ..
 //	fields_ignored       op remove does not write fields
 //	flag_unresolved      a placeholder does not name an argument with a scalar value
 //	flag_malformed       a template has a stray brace or is empty

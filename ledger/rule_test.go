@@ -208,14 +208,18 @@ func TestEval(t *testing.T) {
 		{"an unknown op", order(`,"op":"upsert"`), `{}`, `{"order_id":"1"}`, "adapter_unsupported"},
 		{"members of a later release", order(`,"when":{"field":"x","eq":1},"list_append":{}`), `{}`, `{"order_id":"1"}`,
 			"adapter_unsupported adapter_unsupported"},
-		{"an id path with a filter", `{"entity_type":"order","id_from":"$.a[?(@.main)].id"}`, `{}`, `{"a":1}`,
+		{"an id path that is not evaluated", `{"entity_type":"order","id_from":"$.a[?(@.main)][1,2]"}`, `{}`, `{"a":1}`,
 			"adapter_unsupported"},
 		{"a malformed id path", `{"entity_type":"order","id_from":"$.a*2"}`, `{}`, `{"a":1}`, "adapter_malformed"},
 		{"field paths that cannot be evaluated",
-			order(`,"field_map":{"a":"$.a[?(@.main)].x","b":"$..a..b","c":"$.c*2","d":"","sku":"$.items[-1].sku"},` +
+			order(`,"field_map":{"a":"$.a[?@.x == $.x].x","b":"$..a..b","c":"$.c*2","d":"","sku":"$.items[-1].sku"},` +
 				`"flags":["f:{id}"]`),
 			`{}`, `{"order_id":"1","items":[{"sku":"A"},{"sku":"B"}]}`, updated("1", `{"sku":"B"}`) + flagged("f:1") +
 				"id_found field_unsupported field_unsupported field_malformed field_malformed field_set flag_set"},
+		{"the one that a filter selects", `{"entity_type":"order","id_from":"$.orders[?@.current == true].id","field_map":{` +
+			`"skus":"$.orders[?@.current == true].lines[?@.count > 1].sku"}}`, `{}`,
+			`{"orders":[{"id":"1","lines":[]},{"id":"2","current":true,"lines":[{"sku":"A","count":1},{"sku":"B","count":2}]}]}`,
+			updated("2", `{"skus":["B"]}`) + "id_found field_set"},
 		{"every kind of path", order(`,"field_map":{"a":"$.items[-1].sku","b":"$.items[0:2].n","c":"$.items[0,2].n",` +
 			`"d":"$['x','y']",` +
 			`"e":"$.items[0]..*","f":"$.items[ 0 ].n","g":"$.order-id","h":"order-id"}`), `{}`,
@@ -426,8 +430,8 @@ func TestExplainMalformedAdapters(t *testing.T) {
 		{`{"entity_type":"order","id_from":"$.a["}`,
 			"nothing written\nbecause\n  id_from \"$.a[\" has a [ that is not closed (at byte 5): the adapter is malformed " +
 				"and nothing is written\n"},
-		{`{"entity_type":"order","id_from":"$.a[?(@.b)].c"}`,
-			"nothing written\nbecause\n  id_from \"$.a[?(@.b)].c\" has a filter, which is not evaluated here; " +
+		{`{"entity_type":"order","id_from":"$..b..c"}`,
+			"nothing written\nbecause\n  id_from \"$..b..c\" has more than one .. segment, which is not evaluated here; " +
 				"the platform may evaluate it: nothing is written\n"},
 		{`{"op":"upsert","when":{}}`,
 			"nothing written\nbecause\n  op must be add, update, remove or set_flag; ops of later releases are not " +

@@ -35,9 +35,9 @@ type Error struct {
 // Error returns the end of a sentence about the path, for its author.
 func (e *Error) Error() string { return e.problem }
 
-func unsupported(what string) error {
-	return &Error{Unsupported: true, problem: what + ", which is not evaluated here; the platform may evaluate it"}
-}
+const notHere = ", which is not evaluated here; the platform may evaluate it"
+
+func unsupported(what string) error { return &Error{Unsupported: true, problem: what + notHere} }
 
 type kind uint8
 
@@ -46,6 +46,7 @@ const (
 	index                // n or -n
 	slice                // start:end:step
 	wildcard             // *
+	filter               // ?condition
 	union                // names and indexes
 )
 
@@ -58,17 +59,21 @@ type segment struct {
 	byName    bool     // a member whose name the library takes for an index where it meets an array
 	step      Step     // of a member or an index
 	selectors []string // as the library reads them
+	work      int      // of a filter: what a test of one value costs: its operands, and their segments
+	wholes    int      // of a filter: how many comparisons of two queries it has
 }
 
 // A Syntax is a path that passed the gate.
 type Syntax struct {
 	Root     Root
 	segs     []segment
-	lookups  int  // the product of the lengths of its unions
+	lookups  int // the product of the lengths of its unions
+	work     int // the sums of its filters
+	wholes   int
 	keys     int  // how many segments choose among several keys; a descent counts as one
 	tail     int  // how many of them are not before the descent
 	descend  bool // it has ..
-	ordered  bool // it has * or .., so its matches are sorted
+	ordered  bool // it has *, a filter or .., so its matches are sorted
 	disorder bool // it has a segment whose matches are not in the order of their keys
 }
 
@@ -147,14 +152,15 @@ func (s *Syntax) add(seg segment) error {
 		return unsupported(fmt.Sprintf("has more than %d combinations of listed names and indexes", maxLookups))
 	}
 	s.disorder = s.disorder || seg.kind == union || seg.kind == slice && seg.backwards
-	s.ordered = s.ordered || seg.kind == wildcard || seg.descend
+	s.ordered = s.ordered || seg.kind == wildcard || seg.kind == filter || seg.descend
+	s.work, s.wholes = s.work+seg.work, s.wholes+seg.wholes
 	switch {
 	case seg.descend && s.descend:
 		return unsupported("has more than one .. segment")
 	case seg.descend && (seg.kind == slice || seg.backwards):
 		return unsupported("has a slice or a negative index directly after ..")
 	case s.ordered && s.disorder:
-		return unsupported("has [a, b] or a slice backwards together with * or ..")
+		return unsupported("has [a, b] or a slice backwards together with *, a filter or ..")
 	}
 	if s.descend = s.descend || seg.descend; seg.descend || seg.kind != member {
 		s.keys++
@@ -240,8 +246,8 @@ func (seg *segment) join(sel segment) error {
 		return nil
 	}
 	for _, one := range []*segment{seg, &sel} {
-		if one.kind == slice || one.kind == wildcard || one.backwards {
-			return unsupported("lists *, a slice or a negative index with others in one bracket")
+		if one.kind == slice || one.kind == wildcard || one.kind == filter || one.backwards {
+			return unsupported("lists *, a filter, a slice or a negative index with others in one bracket")
 		}
 		if one.byName {
 			return unsupported("lists a name that looks like a number with others in one bracket")
@@ -260,11 +266,12 @@ func (p *parser) selector() (segment, error) {
 	}
 	switch c := p.rest[0]; {
 	case c == '"' || c == '\'':
-		return p.quoted()
+		name, err := p.quoted()
+		return named(name), err
 	case p.take("*"):
 		return segment{kind: wildcard, selectors: []string{"*"}}, nil
-	case c == '?':
-		return segment{}, unsupported("has a filter")
+	case p.take("?"):
+		return p.filter()
 	case c == '(':
 		return segment{}, unsupported("has a script expression")
 	case c == ':' || c == '-' || c >= '0' && c <= '9':
@@ -275,20 +282,20 @@ func (p *parser) selector() (segment, error) {
 
 // quoted reads a string literal of RFC 9535: one of JSON, or one in single quotes, in which single
 // quotes are escaped and double quotes are not.
-func (p *parser) quoted() (segment, error) {
+func (p *parser) quoted() (string, error) {
 	literal := quotedForm.FindString(p.rest)
 	if literal == "" {
-		return segment{}, p.malformed("has a name that is not closed with " + p.rest[:1])
+		return "", p.malformed("has a name or a text that is not closed with " + p.rest[:1])
 	}
 	text := []byte(literal)
 	if literal[0] == '\'' {
 		text = []byte(`"` + singleQuoted.Replace(literal[1:len(literal)-1]) + `"`)
 	}
 	if rawjson.Check(text, rawjson.Limits{}) != nil {
-		return segment{}, p.malformed("has a name with a control character or with an escape that JSON does not know")
+		return "", p.malformed("has a name or a text with a control character or with an escape that JSON does not know")
 	}
 	p.rest = p.rest[len(literal):]
-	return named(rawjson.Unquote(text)), nil
+	return rawjson.Unquote(text), nil
 }
 
 // singleQuoted rewrites what stands in single quotes. An escaped double quote stays an error.
@@ -331,10 +338,10 @@ func (p *parser) numbers() (segment, error) {
 	return segment{kind: slice, backwards: n[2] < 0, selectors: []string{fmt.Sprintf("%d:%d:%d", n[0], n[1], n[2])}}, nil
 }
 
-// spelling is the path as the library reads it. An index is a slice of one element, because the
+// spelling is the path as the library reads it, from root on. An index is a slice of one element, because the
 // library does not know negative indexes, and takes an index for a name where it meets an object.
-func (s *Syntax) spelling() string {
-	text := "$"
+func (s *Syntax) spelling(root string) string {
+	text := root
 	for _, seg := range s.segs {
 		selectors := strings.Join(seg.selectors, ",")
 		if seg.descend {

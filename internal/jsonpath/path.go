@@ -61,9 +61,9 @@ func Compile(text string) (*Path, error) {
 			next.name = s.segs[i].step.Name
 		}
 		if one.ordered {
-			next.eval, err = library.PlaceholderExtension().NewEvaluable("{#: " + one.spelling() + "}")
+			next.eval, err = language.NewEvaluable("{#: " + one.spelling("$") + "}")
 		} else {
-			next.eval, err = library.New(one.spelling())
+			next.eval, err = library.New(one.spelling("$"))
 		}
 		if err != nil {
 			return nil, errors.New("is refused by the path library")
@@ -155,24 +155,27 @@ func encoded(value any) json.RawMessage {
 	return text
 }
 
-// steps bounds the work of a path. The library visits the values that the segments can reach, once
+// price bounds the work of a path. The library visits the values that the segments can reach, once
 // for each name and index of a union, and collects the keys of each match. In a descent it copies the
-// keys of each level again at all levels above.
-func (p *Path) steps(d *Document) (steps int64) {
+// keys of each level again at all levels above. Two queries that are compared may select values of
+// any size, so a comparison visits all that is below.
+func (p *Path) price(d *Document) (steps int64) {
 	if !p.Many() {
 		return int64(len(p.segs))
 	}
-	each := int64(p.keys)
+	each := int64(p.keys + p.work)
 	if p.ordered {
 		each += stepsToSort
 	}
 	for depth, values := range d.depths {
-		level := int64(depth) + 1
+		level, whole := int64(depth)+1, int64(p.wholes)
 		switch {
 		case p.descend:
-			steps += values * max(each, level*level)
+			steps += values * (max(each, level*level) + whole*level)
 		case depth <= len(p.segs):
-			steps += values * each
+			steps += values * (each + whole)
+		default:
+			steps += values * whole
 		}
 	}
 	return steps * int64(p.lookups)
@@ -182,7 +185,7 @@ func (p *Path) steps(d *Document) (steps int64) {
 const (
 	bytesPerStep = 4  // of the text that is written
 	namesPerStep = 64 // bytes of the names that lead to a value, which the library quotes for each match
-	stepsToSort  = 4  // for each match of a path with * or ..
+	stepsToSort  = 4  // for each match of a path that sorts its matches
 )
 
 // Find evaluates the path. A path that is [Syntax.Many] finds the array of all its matches, even of
@@ -190,7 +193,7 @@ const (
 // and by number. The error is one of those above. A path that would take more steps than the
 // document has left is not evaluated. maxBytes bounds the result.
 func (p *Path) Find(d *Document, maxBytes int) (json.RawMessage, error) {
-	steps := p.steps(d)
+	steps := p.price(d)
 	if steps > d.budget {
 		return nil, ErrTooMuch
 	}

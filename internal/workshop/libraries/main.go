@@ -28,7 +28,7 @@ func main() {
 	const document = `{"id":"4521","lines":[{"sku":"A","count":1},{"sku":"B","count":2.50}],"to":{"b":{"sku":"C"}},"x-y":null}`
 	for _, text := range []string{
 		"$", "$.id", "id", "$.x-y", "$['id']", "$.lines[0].sku", "$.lines[-1].sku", "$.lines[*].sku", "$.to.*", "$..sku", "$..*",
-		"$.lines[0:1]", "$.lines[:-1]", "$.lines[::-1].count", "$['id','x-y']", "$.lines[1,0].sku", "$..[0]",
+		"$.lines[0:1]", "$.lines[:-1]", "$.lines[::-1].count", "$['id','x-y']", "$.lines[1,0].sku", "$..[0]", "$.lines[?@.count > 1].sku",
 	} {
 		path, err := jsonpath.Compile(text)
 		if err != nil {
