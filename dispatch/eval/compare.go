@@ -268,7 +268,7 @@ func compareRates(all [][2]CaseResult, faults [2]string) (c Comparison, ok bool)
 	}
 	p, excess, variance := changeTest(pairs)
 	f := func(u *units, faults string, trials int) Figure {
-		return Figure{Name: "rate", Unit: share, Faults: faults}.over(u, trials)
+		return Figure{Name: "rate", Unit: unitShare, Faults: faults}.over(u, trials)
 	}
 	c = Comparison{
 		Baseline:   f(&before, faults[0], totalA).with(meanRate(before.values(), totalA)),

@@ -26,7 +26,7 @@ func scripted(scripts ...string) *eval.Experiment {
 	for i, script := range scripts {
 		e.TrialsPerCase = max(e.TrialsPerCase, len(script))
 		for k, letter := range script {
-			t := eval.Trial{Case: eval.Case{ID: fmt.Sprintf("c%d", i+1), Name: fmt.Sprintf("case %d", i+1)}, Number: k + 1}
+			t := eval.Trial{Case: &eval.Case{ID: fmt.Sprintf("c%d", i+1), Name: fmt.Sprintf("case %d", i+1)}, Number: k + 1}
 			switch letter {
 			case '.':
 				t.Verdict = eval.Passed

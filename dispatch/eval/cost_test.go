@@ -138,3 +138,17 @@ func TestResponsesAreStoredOnce(t *testing.T) {
 		t.Errorf("%v, %d graded", err, i)
 	}
 }
+
+// The trials of a case share it if their results are in a file, so that memory does not grow with its task.
+func TestStoredTrialsShareTheirCase(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	cases := casesOf(t, "user\nsay one\nfail\n", dispatchtest.Task{})
+	e := run(t, obedient, cases, &eval.Options{Trials: 3, ResultsFile: file})
+	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file)} {
+		for i, trial := range e.Trials {
+			if first := e.Trials[i/3*3]; trial.Case != first.Case || trial.Case == e.Trials[5-i].Case {
+				t.Errorf("%s: trial %d has another case than the others of its row", name, i)
+			}
+		}
+	}
+}

@@ -13,8 +13,7 @@
 // [Case] of each row. [Run] executes each case, once or several times, and returns the [Experiment] with
 // all [trials]. A [Grader] is a function that decides about a trial. A [User] is a function that
 // simulates the user of a session. [Experiment.Cases] sums up the trials of each case, and
-// [Experiment.Figures] returns what all of them tell: rates, scores and measures, each with an interval.
-// [Experiment.Slices] returns parts of the experiment. [Compare] compares two experiments, and
+// [Experiment.Figures] returns what all of them tell: rates, scores and measures, each with an interval. [Compare] compares two experiments, and
 // [WriteVersions] several. Options.ResultsFile keeps an experiment in a file. [Load] and [Merge] read
 // it, and [Grade] grades its trials again.
 //
@@ -140,8 +139,13 @@ type Experiment struct {
 
 	Fingerprint Fingerprint
 
-	// SliceBy names the columns by which reports and [Compare] show parts of the experiment. [Run] and
-	// [Load] leave it nil. See [Experiment.Slices].
+	// SliceBy names the columns by which [Experiment.Figures], reports and [Compare] show slices: parts of the
+	// experiment whose rows have one value in the column, those with the most cases first. It can be any column
+	// whose cells have at most 100 bytes, such as expected_outcome or one of the caller's own. Longer cells count
+	// as empty, and so do the columns of the task, its worlds and its script: user, behavior, state,
+	// failure_rules, current_state, tracked_constraints and scripted_user_turns. The more values there are, the
+	// more of them look better or worse by chance: of twenty 95 % intervals one misses the truth. [Run] and
+	// [Load] leave it nil.
 	SliceBy []string
 
 	// GateBy contains the margins by which [Compare] decides whether this experiment may replace the
@@ -162,8 +166,8 @@ type Experiment struct {
 // Trial is one execution of a case.
 type Trial struct {
 	// Case contains the task that was dispatched. Its Platform has the seed of the trial:
-	// [dispatchtest.Run] with it repeats the trial.
-	Case
+	// [dispatchtest.Run] with it repeats the trial. Trials whose results are in a file share the case.
+	*Case
 	Number  int // 1 for the first trial of the case
 	Verdict Verdict
 

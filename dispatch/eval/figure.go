@@ -45,8 +45,8 @@ type Figure struct {
 
 // Values of Figure.Unit and Figure.Faults.
 const (
-	share = "share"
-	ratio = "ratio"
+	unitShare = "share"
+	unitRatio = "ratio"
 
 	counted = "counted"
 	dropped = "dropped"
@@ -101,7 +101,7 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 
 // String returns the value and its interval: 60 % [23, 88] for a share, and otherwise 2.5 [1.2, 3.8].
 func (f Figure) String() string {
-	if f.Unit == share {
+	if f.Unit == unitShare {
 		return percent(f.Value) + f.interval(func(v float64) string { return digits(100 * v) })
 	}
 	return amount(f.Value) + f.interval(amount)
@@ -119,9 +119,9 @@ func (f Figure) difference() string {
 // changed is a difference without its interval.
 func (f Figure) changed() string {
 	switch f.Unit {
-	case share:
+	case unitShare:
 		return signed(f.Value)
-	case ratio:
+	case unitRatio:
 		return signed(f.Value) + " %"
 	}
 	return amount(f.Value)

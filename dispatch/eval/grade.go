@@ -57,7 +57,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 			row := *c.Row
 			row.cells, c.Row = t.Row.cells, &row
 		}
-		t.Case, order[i] = c, t
+		t.Case, order[i] = &c, t
 	}
 	slices.SortFunc(order, func(a, b *Trial) int {
 		return cmp.Or(cmp.Compare(slices.Index(files, a.at.file), slices.Index(files, b.at.file)), cmp.Compare(a.at.offset, b.at.offset))

@@ -89,11 +89,11 @@ func TestJudgedByAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agreement, err := experiment.Agreement("judge", "human")
+	share, _, differ, err := experiment.Agreement("judge", "human")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := agreement.Share.Value; got != 1 {
-		t.Errorf("the judge and people differ: %s", agreement)
+	if share.Value != 1 {
+		t.Errorf("the judge and people agree in %s, and differ in %v", share, differ)
 	}
 }

@@ -48,7 +48,7 @@ func minus(numbers string) string { return strings.ReplaceAll(numbers, "-", "−
 // nil do not count. The page begins with the rate of each version and the gates of e.GateBy, see
 // [Compare]. Then it shows scores, the parts by each column with few values, the slowest and the dearest
 // trials, and the cases, the worst regression first, with the first 200 bytes of each cell of their rows,
-// except for the columns that [Experiment.Slices] names. At most 200 runs are shown in full: their
+// except for the columns without slices, see Experiment.SliceBy. At most 200 runs are shown in full: their
 // timeline, messages and changes of the ledger, and how their tool calls differ from the same trial of
 // the baseline. The runs of trials that did not pass come first. Without a baseline, a trial that did
 // not pass is compared with the first trial of its case that passed.

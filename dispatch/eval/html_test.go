@@ -302,7 +302,7 @@ func shop10(n, version int) *eval.Experiment {
 	result := &dispatchtest.Result{Turns: []dispatchtest.Turn{{Instruction: "The order broke. Refund it."}}}
 	result.Calls = []proxytest.Call{{Tool: "get_order", Status: 200, Source: "behavior", Order: 1}}
 	for i := range n {
-		c := eval.Case{ID: fmt.Sprintf("row-%d", i), Name: fmt.Sprintf("row-%d: Order #%d", i, 1000+i), Row: &eval.Row{Number: i + 2, Extra: map[string]string{
+		c := &eval.Case{ID: fmt.Sprintf("row-%d", i), Name: fmt.Sprintf("row-%d: Order #%d", i, 1000+i), Row: &eval.Row{Number: i + 2, Extra: map[string]string{
 			"topic": []string{"plain", "angry", "other", "refund"}[i%4], "team": fmt.Sprintf("team %d", i%5), "says": fmt.Sprintf("$%d.50", i),
 		}}}
 		for k := range 3 {
@@ -425,7 +425,7 @@ func TestRowsOfThePage(t *testing.T) {
 	}
 	e := &eval.Experiment{TrialsPerCase: 25}
 	for k := range 25 {
-		trial := eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: k + 1, Verdict: eval.Passed}
+		trial := eval.Trial{Case: &eval.Case{ID: "a", Name: "a"}, Number: k + 1, Verdict: eval.Passed}
 		if k < 3 {
 			trial.Verdict, trial.Cause, trial.Reason = eval.Failed, "grader", fmt.Sprintf("reason %d", k)
 		}
@@ -436,7 +436,7 @@ func TestRowsOfThePage(t *testing.T) {
 	if !strings.Contains(page, "<span class=\"cells\">team:\tx</span>") {
 		t.Error("the row does not show its cells, without those that are empty or in its title")
 	}
-	if parts := e.Slices("team"); len(parts) != 1 || parts[0].Value != "x" {
+	if parts := slicesBy(e, "team"); !slices.Equal(parts, []string{"team=x"}) {
 		t.Error("a cell of a part has space around it")
 	}
 	if dots, reasons := strings.Count(page, `<i class="dot `), strings.Count(page, `<span class="why">`); dots != 20 || reasons != 2 {
@@ -450,7 +450,7 @@ func TestFactsOfThePage(t *testing.T) {
 		e := &eval.Experiment{TrialsPerCase: trials}
 		for i, verdict := range verdicts {
 			id := fmt.Sprint(i / trials)
-			e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: id, Name: id}, Number: i%trials + 1, Verdict: verdict})
+			e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: id, Name: id}, Number: i%trials + 1, Verdict: verdict})
 		}
 		return e
 	}
@@ -513,7 +513,7 @@ func TestTextsAboutRunsOfThePage(t *testing.T) {
 	}
 	delete(e.Trials[0].Scores, "tokens_in")
 	e.Trials = append(e.Trials, e.Trials[0])
-	e.Trials[1].ID, e.Trials[1].Scores = "b", map[string]float64{"tokens_in": 1}
+	e.Trials[1].Case, e.Trials[1].Scores = &eval.Case{ID: "b"}, map[string]float64{"tokens_in": 1}
 	if page := textOf(written(t, e)); !strings.Contains(page, "Scores: charm⟨U+202E⟩ 0.5, calls 0, tokens_out 1, model") {
 		t.Error("the page shows a score that is not known")
 	}
@@ -523,7 +523,7 @@ func TestTextsAboutRunsOfThePage(t *testing.T) {
 func TestTrialsThatAreNotListed(t *testing.T) {
 	e := &eval.Experiment{TrialsPerCase: 30}
 	for k := range 27 {
-		e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: "a"}, Number: k + 1, Verdict: eval.Failed})
+		e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: "a"}, Number: k + 1, Verdict: eval.Failed})
 	}
 	e.Trials[0].Result = &dispatchtest.Result{}
 	e.Trials[25].Verdict, e.Trials[26].Verdict = eval.Passed, eval.Cancelled
@@ -561,8 +561,8 @@ func TestStepsOfADifference(t *testing.T) {
 		{"a\u202e", "a\u202e b", "a⟨U+202E⟩ +b"},
 		{"a=1 a b", "a=2 b", "-a({\"n\":1}) ~a : nothing → {\"n\":2} b"},
 	} {
-		e := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: eval.Case{ID: "a"}, Number: 1, Verdict: eval.Passed, Result: calls(tt.to)}}}
-		before := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: eval.Case{ID: "a"}, Number: 1, Verdict: eval.Failed, Result: calls(tt.from)}}}
+		e := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: &eval.Case{ID: "a"}, Number: 1, Verdict: eval.Passed, Result: calls(tt.to)}}}
+		before := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: &eval.Case{ID: "a"}, Number: 1, Verdict: eval.Failed, Result: calls(tt.from)}}}
 		page := written(t, e, before)
 		_, list, _ := strings.Cut(page, `Calls compared with the baseline, which did not pass</h3>`)
 		list, _, _ = strings.Cut(list, "</ol>")
@@ -583,7 +583,7 @@ func TestPartsOfThePage(t *testing.T) {
 			for k, n := range values {
 				row.Extra[fmt.Sprintf("c%02d", k)] = fmt.Sprintf("v%02d", i%n)
 			}
-			e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: fmt.Sprint(i), Row: row}, Number: 1, Verdict: eval.Passed})
+			e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: fmt.Sprint(i), Row: row}, Number: 1, Verdict: eval.Passed})
 		}
 		return e
 	}
@@ -612,7 +612,7 @@ func TestLinksToTrials(t *testing.T) {
 	for i := range 201 {
 		id := fmt.Sprint(i)
 		e.Trials = append(e.Trials, eval.Trial{
-			Case: eval.Case{ID: id, Name: id}, Number: 1, Verdict: eval.Failed, Took: time.Duration(i+1) * time.Second, Result: &dispatchtest.Result{},
+			Case: &eval.Case{ID: id, Name: id}, Number: 1, Verdict: eval.Failed, Took: time.Duration(i+1) * time.Second, Result: &dispatchtest.Result{},
 		})
 	}
 	if page := written(t, e); !strings.Contains(page, `<a href="#200/">200</a>`) || !strings.Contains(page, `<a href="#199/1">199</a>`) {
@@ -682,10 +682,10 @@ func TestLongCellsOfThePage(t *testing.T) {
 		if page := written(t, e); !strings.Contains(page, "says:\t"+long[:196]+"…\n") || !strings.Contains(page, "says:\tshort\n") {
 			t.Errorf("%s: the page does not show the beginning of the cell", name)
 		}
-		if parts := e.Slices("says"); len(parts) != 2 || parts[0].Value != "" || parts[1].Value != "short" {
-			t.Errorf("%s: %d parts", name, len(parts))
+		if parts := slicesBy(e, "says"); !slices.Equal(parts, []string{"says=", "says=short"}) {
+			t.Errorf("%s: %q", name, parts)
 		}
-		if parts := e.Slices("topic"); len(parts) != 2 || parts[0].Value != "" || parts[1].Value != long[:100] {
+		if parts := slicesBy(e, "topic"); !slices.Equal(parts, []string{"topic=", "topic=" + long[:100]}) {
 			t.Errorf("%s: a cell of 100 bytes has a part, and one of 102 has none", name)
 		}
 	}
@@ -725,7 +725,7 @@ func TestCellsHaveNoSecrets(t *testing.T) {
 		if !strings.Contains(texts["page of "+name], strings.Repeat("x", 190)+"[redact…") {
 			t.Errorf("%s: the page does not show the cell that is cut", name)
 		}
-		if parts := e.Slices("kind"); len(parts) != 2 || parts[1].Value != "key [redacted]" {
+		if parts := slicesBy(e, "kind"); !slices.Equal(parts, []string{"kind=b", "kind=key [redacted]"}) {
 			t.Errorf("%s: the parts are not b and key [redacted]", name)
 		}
 	}
@@ -938,7 +938,7 @@ func TestWriteHTMLIsBounded(t *testing.T) {
 		Adapter: &ledger.Outcome{Steps: make([]ledger.Step, many)},
 	}}
 	e := &eval.Experiment{Name: "much", TrialsPerCase: 1, Trials: []eval.Trial{{
-		Case: eval.Case{ID: "a", Name: "a"}, Number: 1, Verdict: eval.Failed, Result: result,
+		Case: &eval.Case{ID: "a", Name: "a"}, Number: 1, Verdict: eval.Failed, Result: result,
 	}}}
 	page := written(t, e, nil)
 	if len(page) > 300_000 {
@@ -961,7 +961,7 @@ func TestWriteHTMLShows(t *testing.T) {
 	e, baseline := &eval.Experiment{Name: "chosen", TrialsPerCase: 251}, &eval.Experiment{TrialsPerCase: 251}
 	for _, id := range []string{"a", "b"} {
 		for k := range 251 {
-			trial := eval.Trial{Case: eval.Case{ID: id, Name: id}, Number: k + 1, Verdict: eval.Passed, Result: &dispatchtest.Result{}}
+			trial := eval.Trial{Case: &eval.Case{ID: id, Name: id}, Number: k + 1, Verdict: eval.Passed, Result: &dispatchtest.Result{}}
 			baseline.Trials = append(baseline.Trials, trial)
 			if k == 0 {
 				trial.Verdict = eval.Failed
@@ -982,7 +982,7 @@ func TestWriteHTMLShows(t *testing.T) {
 		t.Error("the page shows a ping that was not sent")
 	}
 	for i := range 25 {
-		baseline.Trials = append(baseline.Trials, eval.Trial{Case: eval.Case{ID: fmt.Sprintf("gone %02d", i)}, Number: 1, Verdict: eval.Passed})
+		baseline.Trials = append(baseline.Trials, eval.Trial{Case: &eval.Case{ID: fmt.Sprintf("gone %02d", i)}, Number: 1, Verdict: eval.Passed})
 	}
 	if page = written(t, e, baseline); !strings.Contains(page, "gone 19 and 5 more") || strings.Contains(page, "gone 20") {
 		t.Error("the page does not name 20 of 25 cases that are missing")
@@ -997,7 +997,7 @@ func TestWriteHTMLCompares(t *testing.T) {
 		for i, verdict := range verdicts {
 			result := &dispatchtest.Result{}
 			result.Calls = []proxytest.Call{{Tool: fmt.Sprintf("tool_%d", i+1), Status: 200, Source: "behavior", Order: 1}}
-			e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: i + 1, Verdict: verdict, Result: result})
+			e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: "a", Name: "a"}, Number: i + 1, Verdict: verdict, Result: result})
 		}
 		return e
 	}
@@ -1051,7 +1051,7 @@ func TestWriteHTMLOrder(t *testing.T) {
 				if k < passed[id] {
 					verdict = eval.Passed
 				}
-				e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: id, Name: id}, Number: k + 1, Verdict: verdict})
+				e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: id, Name: id}, Number: k + 1, Verdict: verdict})
 			}
 		}
 		return e
@@ -1094,7 +1094,7 @@ func longDifference(t *testing.T, n int) string {
 		for i := range n * k {
 			result.Calls = append(result.Calls, proxytest.Call{Tool: fmt.Sprintf("tool_%02d", i), Status: 200, Source: "behavior", Order: i + 1})
 		}
-		e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: k + 1, Verdict: verdict, Result: result})
+		e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: "a", Name: "a"}, Number: k + 1, Verdict: verdict, Result: result})
 	}
 	return written(t, e)
 }
@@ -1113,7 +1113,7 @@ func TestWriteHTMLOfAnOldRun(t *testing.T) {
 			{Tool: "late", Arguments: append(arguments, '}'), Status: 200, Source: "behavior", At: begun.Add(5 * time.Second), Order: 2},
 			{Tool: "early", Status: 200, Source: "behavior", At: begun, Order: 1},
 		}
-		return eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: number, Verdict: verdict, Result: result}
+		return eval.Trial{Case: &eval.Case{ID: "a", Name: "a"}, Number: number, Verdict: verdict, Result: result}
 	}
 	e := &eval.Experiment{TrialsPerCase: 2, Trials: []eval.Trial{trial(1, eval.Failed, "x", 25), trial(2, eval.Passed, "y", 25)}}
 	page := written(t, e, nil)
@@ -1136,10 +1136,22 @@ func TestWriteHTMLNotes(t *testing.T) {
 	e := &eval.Experiment{Name: "notes", TrialsPerCase: 1}
 	for i := range 60 {
 		e.Trials = append(e.Trials, eval.Trial{
-			Case: eval.Case{ID: fmt.Sprint(i)}, Number: 1, Verdict: eval.Skipped, Reason: fmt.Sprintf("reason %d", i%22),
+			Case: &eval.Case{ID: fmt.Sprint(i)}, Number: 1, Verdict: eval.Skipped, Reason: fmt.Sprintf("reason %d", i%22),
 		})
 	}
 	if page := written(t, e, nil); !strings.Contains(page, "and 2 more notes") {
 		t.Error("22 notes are not 20 and 2 more")
 	}
+}
+
+// slicesBy returns the slices of an experiment by a column.
+func slicesBy(e *eval.Experiment, column string) (names []string) {
+	part := *e
+	part.SliceBy = []string{column}
+	for _, f := range part.Figures() {
+		if f.Slice != "" && f.Name == "rate" {
+			names = append(names, f.Slice)
+		}
+	}
+	return names
 }

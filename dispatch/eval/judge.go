@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -134,28 +133,22 @@ func (r *recorder) keep(key, answer string) {
 	r.judged[key] = answer
 }
 
-// Agreement is how often a score and people agree about a run.
-type Agreement struct {
-	Cases   int     `json:"cases"`           // with a score and a verdict of people
-	Share   Figure  `json:"share"`           // of trials in which both say the same
-	Kappa   *Figure `json:"kappa,omitempty"` // Cohen's: 0 is what chance gives and 1 is all. Nil if one of them says the same of all cases
-	Unknown int     `json:"unknown"`         // trials that ended without a score or without a verdict
-
-	Differ []string `json:"differ,omitempty"` // the ids of cases in which they differ
-}
-
-// Agreement compares a score, such as a [Judge]'s, with a column of the verdicts of people. A score of
-// 0.5 and more is a pass. The cells are pass or fail, or passed and failed, yes and no, true and false, 1
+// Agreement compares a score, such as a [Judge]'s, with a column of the verdicts of people. share is the share of
+// the trials of a case in which both say the same. kappa is Cohen's: 0 is what chance gives and 1 is all; its Cases
+// are 0 if one of them says the same of all cases. differ are the ids of the cases in which they differ. A trial
+// that ended without a score or without a verdict is in Unknown.
+//
+// A score of 0.5 and more is a pass. The cells are pass or fail, or passed and failed, yes and no, true and false, 1
 // and 0, in any case of letters; an empty cell means that there is no verdict. People must have judged the
 // responses that are scored: let an agent return the responses that they saw.
-func (e *Experiment) Agreement(score, column string) (Agreement, error) {
-	var a Agreement
+func (e *Experiment) Agreement(score, column string) (share, kappa Figure, differ []string, err error) {
 	var table raters
 	var same units
+	unknown := 0
 	for _, trials := range caseTrials(e.Trials) {
-		person, known, err := verdictOf(&trials[0].Case, column)
+		person, known, err := verdictOf(trials[0].Case, column)
 		if err != nil {
-			return a, err
+			return share, kappa, nil, err
 		}
 		agree, passed, n := 0, 0, 0
 		for i := range trials {
@@ -163,7 +156,7 @@ func (e *Experiment) Agreement(score, column string) (Agreement, error) {
 			switch {
 			case !trials[i].counts():
 			case !scored || !known:
-				a.Unknown++
+				unknown++
 			default:
 				n++
 				if value >= 0.5 {
@@ -177,9 +170,8 @@ func (e *Experiment) Agreement(score, column string) (Agreement, error) {
 		if n == 0 {
 			continue
 		}
-		a.Cases++
 		if agree < n {
-			a.Differ = append(a.Differ, trials[0].ID)
+			differ = append(differ, trials[0].ID)
 		}
 		same.add("", float64(agree)/float64(n))
 		part := float64(passed) / float64(n)
@@ -189,15 +181,15 @@ func (e *Experiment) Agreement(score, column string) (Agreement, error) {
 			table.FirstPasses, table.BothFail = table.FirstPasses+part, table.BothFail+1-part
 		}
 	}
-	if a.Cases == 0 {
-		return a, fmt.Errorf("eval: no trial has the score %s and a verdict in the column %s", shown(score), shown(column))
+	if same.cases == 0 {
+		return share, kappa, nil, fmt.Errorf("eval: no trial has the score %s and a verdict in the column %s", shown(score), shown(column))
 	}
-	a.Share = Figure{Name: score, Unit: share}.over(&same, a.Cases).with(meanRate(same.values(), a.Cases))
-	if kappa, i, ok := cohensKappa(table); ok {
-		r := Figure{Name: score}.over(&same, a.Cases).with(kappa, i)
-		a.Kappa = &r
+	of := Figure{Name: "agreement", Unit: unitShare, Unknown: unknown}.over(&same, same.cases)
+	if k, i, ok := cohensKappa(table); ok {
+		kappa = of.with(k, i)
+		kappa.Name, kappa.Unit = "kappa", ""
 	}
-	return a, nil
+	return of.with(meanRate(same.values(), same.cases)), kappa, differ, nil
 }
 
 // verdictOf reads the verdict of a person.
@@ -215,16 +207,4 @@ func verdictOf(c *Case, column string) (passes, known bool, err error) {
 		return false, true, nil
 	}
 	return false, false, fmt.Errorf("eval: case %s, column %s: %s is neither pass nor fail", shown(c.ID), column, shown(cell))
-}
-
-// String returns the agreement as one line.
-func (a Agreement) String() string {
-	s := fmt.Sprintf("they agree in %s of %s", a.Share, text.Plural(a.Cases, "case"))
-	if a.Kappa != nil {
-		s += fmt.Sprintf(", kappa %s", a.Kappa)
-	}
-	if a.Unknown > 0 {
-		s += fmt.Sprintf("; unknown in %s", text.Plural(a.Unknown, "trial"))
-	}
-	return s
 }

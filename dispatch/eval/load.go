@@ -79,7 +79,7 @@ func Merge(w io.Writer, files ...string) error {
 func load(files []string) (*header, []Trial, error) {
 	c := collector{
 		trials: map[string]map[int]*Trial{},
-		shards: map[shard]string{}, texts: map[string]string{}, rows: map[string]*Row{},
+		shards: map[shard]string{}, texts: map[string]string{}, cases: map[string]*Case{},
 	}
 	if len(files) == 0 {
 		c.problems.member(incomplete, "files", "no file of results is given")
@@ -103,7 +103,7 @@ type collector struct {
 	trials   map[string]map[int]*Trial
 	shards   map[shard]string  // the file of each
 	texts    map[string]string // equal texts once
-	rows     map[string]*Row   // of cases, once for all trials
+	cases    map[string]*Case  // once for all trials
 }
 
 // read reads one file.
@@ -117,7 +117,7 @@ func (c *collector) read(file string) {
 	before := c.problems.count()
 	own := map[string]map[int]*Trial{}
 	h, _ := scan(file, f, &c.problems, func(r *record, at span) {
-		t := r.trial(Case{}, at)
+		t := r.trial(nil, at)
 		c.share(&t)
 		if own[t.ID] == nil {
 			own[t.ID] = map[int]*Trial{}
@@ -232,12 +232,12 @@ func (c *collector) sorted() (list []Trial) {
 	return list
 }
 
-// share keeps equal texts and rows once.
+// share keeps equal texts and cases once.
 func (c *collector) share(t *Trial) {
-	if row := c.rows[t.ID]; row != nil {
-		t.Row = row
+	if same := c.cases[t.ID]; same != nil {
+		t.Case = same
 	}
-	c.rows[t.ID] = t.Row
+	c.cases[t.ID] = t.Case
 	once := func(text *string) {
 		if _, is := c.texts[*text]; !is {
 			c.texts[*text] = *text

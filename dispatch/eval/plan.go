@@ -108,7 +108,7 @@ func (o *Options) stored(h *header) (map[string]map[int]bool, error) {
 		if known[r.ID] == nil {
 			known[r.ID] = map[int]bool{}
 		}
-		t := r.trial(Case{}, at)
+		t := r.trial(nil, at)
 		known[r.ID][r.Trial] = t.fault()
 	})
 	return known, err

@@ -267,10 +267,10 @@ var causes = []Cause{
 	Cause(dispatchtest.ContractViolation),
 }
 
-// trial returns the trial of a line at a place of a file. If c is zero, the case is the line's.
-func (r *record) trial(c Case, at span) Trial {
-	if c.ID == "" {
-		c = Case{ID: r.ID, Name: r.Name, Group: r.Group}
+// trial returns the trial of a line at a place of a file. If c is nil, the case is the line's.
+func (r *record) trial(c *Case, at span) Trial {
+	if c == nil {
+		c = &Case{ID: r.ID, Name: r.Name, Group: r.Group}
 		if r.Row > 0 || len(r.Columns) > 0 { // a row of the caller's may have no number
 			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected, cells: r.Columns}
 		}

@@ -296,7 +296,7 @@ func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 func TestWriteJSONWarnings(t *testing.T) {
 	result := &dispatchtest.Result{Warnings: []string{"one"}}
 	result.Problems = []dispatch.Problem{{Code: "bad", Fatal: true}, {Code: "odd", Message: "two"}}
-	e := &eval.Experiment{Trials: []eval.Trial{{Verdict: eval.Failed, Result: result}}}
+	e := &eval.Experiment{Trials: []eval.Trial{{Case: &eval.Case{}, Verdict: eval.Failed, Result: result}}}
 	var b bytes.Buffer
 	var doc struct {
 		Cases []struct {

@@ -117,34 +117,47 @@ func count(tokens json.RawMessage) (n int64, known bool) {
 	return int64(min(v, 1<<40)), true
 }
 
-// Price is what a million tokens of a model cost, in any currency.
-type Price struct {
-	Input  float64 `json:"input"`
-	Output float64 `json:"output"`
-}
-
 // Prices are the prices of models, by the name that responses report in metadata.model. The price
-// of "*" applies to all others, and to responses that name no model.
-type Prices map[string]Price
+// of "*" applies to all others, and to responses that name no model. The zero value has none.
+type Prices struct{ of map[string]price }
 
-// ParsePrices reads prices: {"small-2": {"input": 0.25, "output": 2}, "*": {"input": 3, "output": 15}}.
+// price is what a million tokens cost.
+type price struct{ input, output float64 }
+
+// ParsePrices reads what a million tokens of each model cost, in any currency:
+// {"small-2": {"input": 0.25, "output": 2}, "*": {"input": 3, "output": 15}}.
 func ParsePrices(data []byte) (Prices, error) {
+	none, prices := Prices{}, Prices{map[string]price{}}
 	if err := rawjson.Check(data, rawjson.Limits{}); err != nil {
-		return nil, fmt.Errorf("eval: the prices cannot be read: %w", err)
+		return none, fmt.Errorf("eval: the prices cannot be read: %w", err)
 	}
-	prices := Prices{}
-	for model, price := range rawjson.Members(data) {
-		p := Price{-1, -1}
-		wrong := rawjson.ReadFields(price, map[string]any{"input": &p.Input, "output": &p.Output})
-		if len(wrong) > 0 || p.Input < 0 || p.Output < 0 {
-			return nil, fmt.Errorf(`eval: the price of %s is not {"input": …, "output": …} with numbers that are not negative`, shown(model))
+	for model, raw := range rawjson.Members(data) {
+		p := price{-1, -1}
+		wrong := rawjson.ReadFields(raw, map[string]any{"input": &p.input, "output": &p.output})
+		if len(wrong) > 0 || p.input < 0 || p.output < 0 {
+			return none, fmt.Errorf(`eval: the price of %s is not {"input": …, "output": …} with numbers that are not negative`, shown(model))
 		}
-		prices[model] = p
+		prices.of[model] = p
 	}
-	if len(prices) == 0 {
-		return nil, fmt.Errorf(`eval: the prices are not an object of models, such as {"*": {"input": 3, "output": 15}}`)
+	if len(prices.of) == 0 {
+		return none, fmt.Errorf(`eval: the prices are not an object of models, such as {"*": {"input": 3, "output": 15}}`)
 	}
 	return prices, nil
+}
+
+// cost returns what tokens cost, if the models have a price.
+func (p Prices) cost(list []usage) (cost float64, known bool) {
+	for _, u := range list {
+		price, listed := p.of[u.Model]
+		if !listed {
+			price, listed = p.of["*"]
+		}
+		if !listed {
+			return 0, false
+		}
+		cost += (float64(u.Input)*price.input + float64(u.Output)*price.output) / 1e6
+	}
+	return cost, len(list) > 0 && cost <= maxMeasure
 }
 
 // maxMeasure is the limit of a measure. The moments of larger numbers may overflow.
@@ -156,16 +169,7 @@ func (e *Experiment) SetPrices(prices Prices) {
 	for i := range e.Trials {
 		t := &e.Trials[i]
 		delete(t.Scores, scoreCost)
-		cost, known := 0.0, len(t.usage) > 0 && t.Scores != nil
-		for _, u := range t.usage {
-			price, listed := prices[u.Model]
-			if !listed {
-				price, listed = prices["*"]
-			}
-			known = known && listed
-			cost += (float64(u.Input)*price.Input + float64(u.Output)*price.Output) / 1e6
-		}
-		if known && cost >= 0 && cost <= maxMeasure { // not NaN
+		if cost, known := prices.cost(t.usage); known && t.Scores != nil {
 			t.Scores[scoreCost] = cost
 		}
 	}
@@ -282,7 +286,7 @@ func (c *Comparison) compareMeans(before, now, differences []float64) {
 		c.Verdict = verdictOn(c.Difference)
 		return
 	}
-	c.Difference.Unit = ratio
+	c.Difference.Unit = unitRatio
 	switch r, i, ok := ratioOfAmounts(before, now); {
 	case a == 0 && b == 0 && len(before) > 1:
 		c.Difference = c.Difference.with(0, interval{})

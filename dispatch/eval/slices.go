@@ -10,23 +10,15 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// Slice is the part of an experiment whose rows have one value in a column. Its figures and
-// Compare cover this part only.
-type Slice struct {
-	Column, Value string // Value is "" for rows without one
+// slice is the part of an experiment whose rows have one value in a column.
+type slice struct {
+	column, value string // value is "" for rows without one
 	*Experiment
 }
 
-// Slices returns the parts of the experiment by the values of a column, those with the most cases
-// first. It can be any column whose cells have at most 100 bytes, such as expected_outcome or one
-// of the caller's own. Longer cells count as empty, and so do the columns of the task, its worlds
-// and its script: user, behavior, state, failure_rules, current_state, tracked_constraints and
-// scripted_user_turns.
-//
-// The more values there are, the more of them look better or worse by chance: of twenty 95 %
-// intervals one misses the truth.
-func (e *Experiment) Slices(column string) []Slice {
-	var list []Slice
+// slices returns the parts of the experiment by the values of a column, those with the most cases first.
+func (e *Experiment) slices(column string) []slice {
+	var list []slice
 	at, sizes := map[string]int{}, map[string]int{}
 	for _, trials := range caseTrials(e.Trials) {
 		value := ""
@@ -38,13 +30,13 @@ func (e *Experiment) Slices(column string) []Slice {
 			i = len(list)
 			part := *e
 			part.Trials, part.SliceBy, part.GateBy, part.checks = nil, nil, nil, nil
-			at[value], list = i, append(list, Slice{column, value, &part})
+			at[value], list = i, append(list, slice{column, value, &part})
 		}
 		sizes[value]++
 		list[i].Trials = append(list[i].Trials, trials...)
 	}
-	slices.SortStableFunc(list, func(a, b Slice) int {
-		return cmp.Or(sizes[b.Value]-sizes[a.Value], strings.Compare(a.Value, b.Value))
+	slices.SortStableFunc(list, func(a, b slice) int {
+		return cmp.Or(sizes[b.value]-sizes[a.value], strings.Compare(a.value, b.value))
 	})
 	return list
 }
@@ -92,10 +84,11 @@ func (r *Row) shown(secrets *redact.Set) map[string]string {
 // hide removes secrets from what reports show of the case. The caller's row stays as it is.
 func (c *Case) hide(secrets *redact.Set) {
 	c.Name, c.Group = secrets.Redact(c.Name), secrets.Redact(c.Group)
-	if c.Row != nil {
-		row := *c.Row
-		row.cells, c.Row = row.shown(secrets), &row
+	if c.Row == nil || maps.Equal(c.Row.shown(nil), c.Row.shown(secrets)) {
+		return
 	}
+	row := *c.Row
+	row.cells, c.Row = row.shown(secrets), &row
 }
 
 // columns returns SliceBy, and the other columns with few values: at most 20, and at most one for two
@@ -131,18 +124,18 @@ func (e *Experiment) columns() []string {
 const maxParts = 12
 
 // name returns the slice as a figure has it.
-func (s *Slice) name() string { return s.Column + "=" + s.Value }
+func (s *slice) name() string { return s.column + "=" + s.value }
 
 // compareSlices compares the slices of the columns that the candidate is sliced by: the rate of each,
 // and then its scores.
 func compareSlices(baseline, candidate *Experiment) (list []Comparison) {
 	for _, column := range candidate.SliceBy {
 		before := map[string]*Experiment{}
-		for _, s := range baseline.Slices(column) {
-			before[s.Value] = s.Experiment
+		for _, s := range baseline.slices(column) {
+			before[s.value] = s.Experiment
 		}
-		for _, s := range candidate.Slices(column) {
-			if old := before[s.Value]; old != nil {
+		for _, s := range candidate.slices(column) {
+			if old := before[s.value]; old != nil {
 				if c, err := Compare(old, s.Experiment); err == nil { // else none of its cases ran in both
 					for _, one := range append([]Comparison{c.Rates[0]}, c.Scores...) {
 						one.Baseline.Slice, one.Candidate.Slice, one.Difference.Slice = s.name(), s.name(), s.name()

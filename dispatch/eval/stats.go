@@ -65,7 +65,7 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 	}
 	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.TrialsPerCase
 	if !e.FirstFailure && c.Trials > 0 {
-		r := Figure{Name: "rate", Slice: c.ID, Unit: share, Faults: counted, Cases: 1, Trials: c.Trials}.with(
+		r := Figure{Name: "rate", Slice: c.ID, Unit: unitShare, Faults: counted, Cases: 1, Trials: c.Trials}.with(
 			float64(c.Passed)/float64(c.Trials), wilson(float64(c.Passed), float64(c.Trials)))
 		c.Rate = &r
 	}
@@ -143,7 +143,7 @@ func (e *Experiment) Stats() Stats {
 func (e *Experiment) Figures() []Figure {
 	list := e.whole()
 	for _, column := range e.SliceBy {
-		for _, part := range e.Slices(column) {
+		for _, part := range e.slices(column) {
 			for _, f := range part.whole() {
 				if f.Name == "rate" && f.Faults == counted || f.Faults == "" {
 					f.Slice = part.name()
@@ -187,7 +187,7 @@ func (e *Experiment) whole() (list []Figure) {
 		list = shares(cases, counted, func(c CaseResult) int { return c.Trials })
 	}
 	if always.cases > 0 {
-		f := Figure{Name: "always", Unit: share, Faults: counted}.over(&always, always.cases)
+		f := Figure{Name: "always", Unit: unitShare, Faults: counted}.over(&always, always.cases)
 		list = append(list, f.with(meanRate(always.values(), always.cases)))
 	}
 	if !e.FirstFailure && faults > 0 {
@@ -220,7 +220,7 @@ func shares(cases []CaseResult, faults string, trials func(CaseResult) int) (lis
 				groups += n / k
 			}
 		}
-		f := Figure{Name: "rate", Unit: share, Faults: faults}
+		f := Figure{Name: "rate", Unit: unitShare, Faults: faults}
 		if k == 1 {
 			list = append(list, f.over(&all, groups).with(meanRate(all.values(), groups)))
 			continue

@@ -87,7 +87,7 @@ func (e *Experiment) tables() (list []table) {
 		list = append(list, t)
 	}
 	for _, column := range e.SliceBy {
-		parts := e.Slices(column)
+		parts := e.slices(column)
 		t := table{Title: "By " + column, Column: column, Head: append([]string{column, "cases", "rate, 95 % interval"}, names...), Note: many(len(parts), "value")}
 		for _, s := range parts {
 			if len(t.Rows) == maxListed {
@@ -95,7 +95,7 @@ func (e *Experiment) tables() (list []table) {
 				continue
 			}
 			figures := s.whole()
-			cells := []cell{plain(cmp.Or(s.Value, noValue)), figure(fmt.Sprint(figureOf(figures, "always", "").Cases)), rated(figureOf(figures, "rate", ""))}
+			cells := []cell{plain(cmp.Or(s.value, noValue)), figure(fmt.Sprint(figureOf(figures, "always", "").Cases)), rated(figureOf(figures, "rate", ""))}
 			for _, name := range names {
 				f := figureOf(figures, name, "")
 				if cells = append(cells, figure("")); f.Cases > 0 {

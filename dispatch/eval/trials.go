@@ -28,7 +28,6 @@ const maxTogether = 1_000_000
 type runner struct {
 	target dispatchtest.Target
 	opts   Options
-	cases  []Case
 	e      *Experiment
 	begun  time.Time
 	host   *testrun.Host
@@ -110,7 +109,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	if err := both(err, badTarget); err != nil {
 		return nil, err
 	}
-	r := &runner{again: map[*Trial]bool{}, target: target, opts: opts, cases: cases, begun: time.Now(), secrets: test.Secrets()}
+	r := &runner{again: map[*Trial]bool{}, target: target, opts: opts, begun: time.Now(), secrets: test.Secrets()}
 	r.spent = spending{budget: opts.Budget, begun: r.begun}
 	h, first := opts.header(cases, opts.fingerprint(cases), r.begun), map[string]int{}
 	h.Command = r.secrets.Redact(opts.Command)
@@ -124,13 +123,14 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		return nil, problems.err()
 	}
 	r.e.Trials = make([]Trial, 0, len(h.Cases)*opts.Trials)
-	for _, c := range cases {
+	for i := range cases {
+		c := &cases[i]
 		if _, is := h.Cases[c.ID]; !is {
 			continue
 		}
 		first[c.ID] = len(r.e.Trials)
 		c.hide(r.secrets)
-		for k := range opts.trialsOf(&c) {
+		for k := range opts.trialsOf(c) {
 			r.e.Trials = append(r.e.Trials, Trial{
 				Case: c, Number: k + 1, Verdict: Cancelled, Reason: "it had not begun when the experiment was cancelled",
 			})
@@ -216,7 +216,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 	if ctx.Err() != nil || t.at.file != "" && !again {
 		return
 	}
-	if reason := r.spent.spent(); reason != "" && r.opts.skip(&t.Case) == "" {
+	if reason := r.spent.spent(); reason != "" && r.opts.skip(t.Case) == "" {
 		if !again {
 			t.Reason = reason
 		}

@@ -222,7 +222,7 @@ func TestTrialsApart(t *testing.T) {
 	}
 	again := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, first.Trials[4].Task)
 	var e eval.Experiment
-	e.Trials = []eval.Trial{{Verdict: eval.Passed, Result: again}}
+	e.Trials = []eval.Trial{{Case: first.Trials[4].Case, Verdict: eval.Passed, Result: again}}
 	if got := patterns(&e); got[0] != one[4] {
 		t.Errorf("the task of the trial gives %s, the trial had %s", got[0], one[4])
 	}

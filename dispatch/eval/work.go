@@ -28,10 +28,12 @@ type work struct {
 
 // run runs the trial.
 func (w work) run(ctx context.Context) {
-	if reason := w.opts.skip(&w.Case); reason != "" {
+	if reason := w.opts.skip(w.Case); reason != "" {
 		w.end(Skipped, "", reason)
 		return
 	}
+	own := *w.Case // its task becomes that of the trial
+	w.Case = &own
 	w.began = time.Now()
 	defer func() { w.Took = time.Since(w.began) }()
 	w.guard(func() {
@@ -63,7 +65,7 @@ func (w work) guard(do func()) {
 // did wrong before counts as the agent's.
 func (w work) decide(ctx context.Context, result *dispatchtest.Result, userErr error) {
 	w.differ = []Mismatch{}
-	grade := w.opts.grader(&w.Case)
+	grade := w.opts.grader(w.Case)
 	switch {
 	case !result.WouldBeGraded() && givenUp(ctx, result):
 		w.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
@@ -79,7 +81,7 @@ func (w work) decide(ctx context.Context, result *dispatchtest.Result, userErr e
 	case grade == nil:
 		w.end(Passed, "", "")
 	default:
-		c := w.Case
+		c := *w.Case
 		c.recorder = &recorder{answers: w.answers}
 		err := grade(ctx, c, result)
 		c.recorder.mu.Lock()
@@ -138,14 +140,14 @@ func givenUp(ctx context.Context, result *dispatchtest.Result) bool {
 
 // seat puts the user into the task of the trial.
 func (w work) seat() {
-	if !w.opts.played(&w.Case) {
+	if !w.opts.played(w.Case) {
 		return
 	}
-	c, number, talk := w.Case, w.Number, w.talk()
+	c, number, talk := *w.Case, w.Number, w.talk() // without the talk
 	say := talk.User
 	if c.Row != nil && c.Row.Persona != "" && w.opts.User != nil {
 		say = func(ctx context.Context, turns []dispatchtest.Turn) (string, error) {
-			return w.opts.User(ctx, Trial{Case: c, Number: number}, turns)
+			return w.opts.User(ctx, Trial{Case: &c, Number: number}, turns)
 		}
 	}
 	talk.User = guarded(say, w.opts.UserTimeout, limitOf(talk))
@@ -160,6 +162,8 @@ func (w work) again(ctx context.Context, f Fingerprint) ([]byte, error) {
 	}
 	if result != nil && w.Cause != causeUser { // a session that the user broke off is not graded
 		c := w.Case
+		own := *c
+		w.Case = &own
 		w.vary()
 		if w.Task.Platform != nil {
 			result.Declared = w.Task.Platform.Declared()

@@ -95,7 +95,6 @@ func table(t *testing.T) []row {
 	add("dispatch/dispatchtest.Result", result, *result)
 	add("dispatch/eval.Trial", eval.Trial{Result: result})
 	add("dispatch/eval.Experiment", &eval.Experiment{Trials: []eval.Trial{{Result: result}}})
-	add("dispatch/eval.Slice", eval.Slice{Experiment: &eval.Experiment{Trials: []eval.Trial{{Result: result}}}})
 
 	tape := filepath.Join(t.TempDir(), "tape.jsonl")
 	played := must(cassette.New(tape, &cassette.Options{Mode: cassette.Record}))(t)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +57,8 @@ func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error
 		return nil, err
 	}
 	for _, column := range o.slices {
-		if parts := set.Slices(column); len(parts) == 1 && parts[0].Value == "" {
+		set.SliceBy = list{column}
+		if !slices.ContainsFunc(set.Figures(), func(f eval.Figure) bool { return f.Slice != "" && f.Slice != column+"=" }) {
 			return nil, fmt.Errorf("-slice: no row has a value in the column %q", column)
 		}
 	}
@@ -91,7 +93,7 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 	if err := o.readPrices(); err != nil {
 		return err
 	}
-	if _, bounded := o.bounds["cost"]; bounded && o.prices == nil {
+	if _, bounded := o.bounds["cost"]; bounded && o.pricesFile == "" {
 		return errors.New("-gate cost needs -prices")
 	}
 	if o.baseline == "" {

@@ -33,12 +33,12 @@ func TestProgressOffTerminal(t *testing.T) {
 			p.trial(passed(i + 1))
 		}
 		p.trial(eval.Trial{
-			Case: eval.Case{Name: "Refund\norder \x1b[31m#4521."}, Number: 2, Verdict: eval.Failed, Cause: "grader", Reason: "it does\nnot say so",
+			Case: &eval.Case{Name: "Refund\norder \x1b[31m#4521."}, Number: 2, Verdict: eval.Failed, Cause: "grader", Reason: "it does\nnot say so",
 		})
 		at90 := locked(p, &b)
 		time.Sleep(time.Minute)
-		p.trial(eval.Trial{Case: eval.Case{Name: "Hello"}, Number: 1, Verdict: eval.Errored, Cause: "user", Reason: "no model"})
-		p.trial(eval.Trial{Case: eval.Case{Name: "late"}, Verdict: eval.Cancelled, Reason: "it was in progress"})
+		p.trial(eval.Trial{Case: &eval.Case{Name: "Hello"}, Number: 1, Verdict: eval.Errored, Cause: "user", Reason: "no model"})
+		p.trial(eval.Trial{Case: &eval.Case{Name: "late"}, Verdict: eval.Cancelled, Reason: "it was in progress"})
 		time.Sleep(time.Minute)
 		p.end()
 		time.Sleep(time.Hour)
@@ -64,8 +64,8 @@ func TestProgressWithTimelines(t *testing.T) {
 	result := &dispatchtest.Result{FinalResponse: "done"}
 	result.Calls = []proxytest.Call{{Tool: "get_order", Arguments: []byte(`{}`), Response: []byte(`1`), Source: "odyssey", Status: 200, LatencyMS: 12.5}}
 	result.ModelRequests = []dispatchtest.ModelRequest{{Model: "large", Status: 200, TookMS: 800, InputTokens: 120, OutputTokens: 30, Order: 1}}
-	p.trial(eval.Trial{Case: eval.Case{Name: "Refund"}, Number: 1, Verdict: eval.Passed, Result: result})
-	p.trial(eval.Trial{Case: eval.Case{Name: "Not staged"}, Number: 1, Verdict: eval.Errored, Cause: "not_staged", Reason: "no world"})
+	p.trial(eval.Trial{Case: &eval.Case{Name: "Refund"}, Number: 1, Verdict: eval.Passed, Result: result})
+	p.trial(eval.Trial{Case: &eval.Case{Name: "Not staged"}, Number: 1, Verdict: eval.Errored, Cause: "not_staged", Reason: "no world"})
 	p.end()
 	const want = `passed  Refund
   call       get_order {}
@@ -95,7 +95,7 @@ func TestProgressOnTerminal(t *testing.T) {
 		if !strings.HasSuffix(before, clearLine+"50 of 200 done, about 5 min left") || strings.Contains(before, "\n") {
 			t.Errorf("%q", before)
 		}
-		p.trial(eval.Trial{Case: eval.Case{Name: "row 1"}, Verdict: eval.Failed, Cause: "fault", Reason: "an undeclared tool"})
+		p.trial(eval.Trial{Case: &eval.Case{Name: "row 1"}, Verdict: eval.Failed, Cause: "fault", Reason: "an undeclared tool"})
 		time.Sleep(time.Second)
 		after := strings.TrimPrefix(locked(p, &b), before)
 		if want := clearLine + "failed  row 1  fault: an undeclared tool\n" + clearLine + "51 of 200 done, 1 failed, about 5 min left"; after != want {
