@@ -169,7 +169,7 @@ func TestCodeMode(t *testing.T) {
 				`names are case-sensitive\",\"tools\":[\"get_order\"]}"}` + "\n", "",
 		},
 		{"stdin is closed", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"stdin"}`), 0, `{"final_response":"stdin: true"}` + "\n", ""},
-		{"agent fails", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"fail"}`), 1, "", `{"error":"agent_failed","message":"the agent failed; its log says why"}`},
+		{"agent fails", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"fail"}`), 1, "", `{"error":"agent_failed","message":"the agent failed; set Options.Logger to see why"}`},
 		{"agent panics", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"panic"}`), 1, "", `"agent_panicked"`},
 		{"time is over", with("TOOLWIRE_TEST_HURRY", "1", "_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"wait"}`), 0, `{"final_response":"The agent ran out of time before it had an answer.","messages":[{"role":"user","content":"wait"},{"role":"assistant","content":"The agent ran out of time before it had an answer."}]}` + "\n", ""},
 		{"nothing set", map[string]string{"PIPELINES_RUN_ID": "1 2"}, 2, "", "PIPELINES_ODYSSEY_PROXY_URL (the proxy of the run) is not set; PIPELINES_RUN_TOKEN (the token of the run) is not set"},

@@ -79,7 +79,7 @@ func ExampleNew() {
 	// 200 {"ok":true}
 	// 200 {"final_response":"You said: hello"}
 	// 400 {"error":"invalid_envelope","message":"no proxy URL: neither the member odyssey_proxy_url nor the header X-Pipelines-Odyssey-Proxy-Url is set"}
-	// 401
+	// 401 {"error":"unauthorized","message":"the secret in the header Authorization is not accepted"}
 }
 
 // A middleware authenticates in another way: here by a signature of the header X-Request-Id.
@@ -161,7 +161,7 @@ func ExampleObserver() {
 	// runs{code="", timed_out=false} 0 tool calls
 	// 200 {"final_response":"You said: Hello."}
 	// refusals{code="unauthorized", status=401}
-	// 401
+	// 401 {"error":"unauthorized","message":"the secret in the header Authorization is not accepted"}
 }
 
 func ExampleHandler_Drain() {

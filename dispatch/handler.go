@@ -33,7 +33,7 @@ type Agent func(ctx context.Context, run *Run) (*Response, error)
 // are:
 //
 //	405  not a POST                                           {"error":"method_not_allowed", …}, Allow: POST
-//	401  no token, a wrong one or more than one               an empty body
+//	401  no token, a wrong one or more than one               {"error":"unauthorized", …}
 //	413  body over [Options.MaxBodyBytes]                     {"error":"request_too_large", …}
 //	400  the body is incomplete or arrives too slowly         {"error":"unreadable_body", …}
 //	400  not a JSON object, or an ambiguous one               {"error":"invalid_json", …}
@@ -155,7 +155,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Tim
 	}
 	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "TokenFunc", h.auth.check); reason != "" {
 		httpserve.LeaveBody(w, r)
-		return nil, &Error{Code: CodeUnauthorized, Message: reason} // the message is only logged
+		return nil, &Error{Code: CodeUnauthorized, Message: reason}
 	}
 	in := httpserve.OpenBody(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
 	if body, err = in.Head(unadmitted); err != nil {
@@ -277,7 +277,7 @@ func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[r
 	err := got.err
 	switch {
 	case end.Panic != nil:
-		err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log", Err: end.Panic}
+		err = &Error{Code: CodePanicked, Message: "the agent panicked; " + h.whereItSaysWhy(), Err: end.Panic}
 	case counts && err == nil:
 		return outcome{response: got.response}
 	case counts: // err is the agent's
@@ -297,7 +297,7 @@ func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[r
 		message := "the platform closed the connection, or stopped the program, before the agent returned a response"
 		err = &Error{Code: CodeClientGone, Message: message, Err: err}
 	}
-	return outcome{response: got.response, failure: agentError(err), aborts: end.Panic.Aborts()}
+	return outcome{response: got.response, failure: h.agentError(err), aborts: end.Panic.Aborts()}
 }
 
 // answer returns the body of the response and the problems that were found in it. The body is nil if
@@ -352,12 +352,20 @@ func endOfContext(ctx context.Context, err error) bool {
 
 // agentError returns what the platform receives of an agent's error, to which it unwraps. Its code
 // and message have only texts that cannot contain a secret.
-func agentError(err error) *Error {
+func (h *Handler) agentError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return &Error{Code: e.Code, Message: e.Message, Err: err}
 	}
 	if e, ok := errors.AsType[*proxy.Error](err); ok {
 		return &Error{Code: CodeAgent, Message: "a tool call failed: " + e.Error(), Err: err}
 	}
-	return &Error{Code: CodeAgent, Message: "the agent failed; its log says why", Err: err}
+	return &Error{Code: CodeAgent, Message: "the agent failed; " + h.whereItSaysWhy(), Err: err}
+}
+
+// whereItSaysWhy ends a message that leaves out the text of an agent's error.
+func (h *Handler) whereItSaysWhy() string {
+	if h.opts.Logger.Handler() == slog.DiscardHandler {
+		return "set Options.Logger to see why"
+	}
+	return "its log says why"
 }

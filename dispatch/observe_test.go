@@ -126,15 +126,15 @@ func TestTheErrorOfARun(t *testing.T) {
 		direct bool // wraps is what Unwrap returns
 		text   string
 	}{
-		"an error":        {returning(secret), dispatch.CodeAgent, secret, true, "dispatch: agent_failed: the agent failed; its log says why: hunter2"},
+		"an error":        {returning(secret), dispatch.CodeAgent, secret, true, "dispatch: agent_failed: the agent failed; set Options.Logger to see why: hunter2"},
 		"an Error":        {returning(own), dispatch.CodeInput, own, true, "dispatch: invalid_input: no order"},
 		"a wrapped Error": {returning(wrapped), dispatch.CodeInput, wrapped, true, "dispatch: invalid_input: no order"},
 		"an Error that the agent failed": {returning(&dispatch.Error{Code: dispatch.CodeAgent, Message: "no", Err: secret}), dispatch.CodeAgent,
 			secret, false, "dispatch: agent_failed: no"},
 		"a panic with an error": {func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(secret) },
-			dispatch.CodePanicked, secret, false, "dispatch: agent_panicked: the agent panicked; see its log"},
+			dispatch.CodePanicked, secret, false, "dispatch: agent_panicked: the agent panicked; set Options.Logger to see why"},
 		"a panic with a text": {func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") },
-			dispatch.CodePanicked, nil, false, "dispatch: agent_panicked: the agent panicked; see its log"},
+			dispatch.CodePanicked, nil, false, "dispatch: agent_panicked: the agent panicked; set Options.Logger to see why"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			observer, kept := ends(t)

@@ -153,7 +153,7 @@ func TestTheEndOfTheRunEndsTheAgent(t *testing.T) {
 		},
 		{
 			"returns an error of its own", func(context.Context, error) (*dispatch.Response, error) { return nil, errors.New("hunter2") },
-			0, 500, `"the agent failed; its log says why"`,
+			0, 500, `"the agent failed; set Options.Logger to see why"`,
 		},
 		{
 			"does not return", func(context.Context, error) (*dispatch.Response, error) { time.Sleep(time.Hour); return nil, nil },

@@ -433,7 +433,7 @@ func (r *Result) classify(target Target, ex Exchange, challenge string, failure 
 		r.fail(AuthFailed, "the endpoint answered %d, and no auth header was sent: "+
 			"set Target.AuthValue to what the agent expects, such as \"Bearer <token>\"", status)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		r.fail(AuthFailed, "the endpoint answered %d: compare the registered auth header with the agent's token", status)
+		r.fail(AuthFailed, "the endpoint answered %s; compare the registered auth header with the agent's token", r.answer(ex))
 	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout:
 		r.fail(AgentTimeout, "the endpoint answered %d", status)
 	case status >= 500:

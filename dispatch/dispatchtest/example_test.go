@@ -95,6 +95,6 @@ func ExampleResult() {
 	fmt.Println(result.AgentError)
 	// Output:
 	// agent_5xx
-	// {"error":"agent_failed","message":"the agent failed; its log says why"}
+	// {"error":"agent_failed","message":"the agent failed; set Options.Logger to see why"}
 	// the model's key is not set
 }

@@ -178,11 +178,11 @@ func TestResponsesOfAnotherServer(t *testing.T) {
 		{"a password", 401, `Basic realm="x"`, "", dispatchtest.AuthFailed, "ping: this 401 does not come from dispatch.Handler: it has " +
 			"WWW-Authenticate: Basic, so a middleware or proxy in front of the agent requires credentials of its own"},
 		{"a bearer token", 401, `Bearer realm="x"`, "", dispatchtest.AuthFailed,
-			"ping: the endpoint answered 401: compare the registered auth header with the agent's token"},
+			"ping: the endpoint answered 401 with an empty body; compare the registered auth header with the agent's token"},
 		{"a 401 of the handler", 401, "", "", dispatchtest.AuthFailed,
-			"ping: the endpoint answered 401: compare the registered auth header with the agent's token"},
+			"ping: the endpoint answered 401 with an empty body; compare the registered auth header with the agent's token"},
 		{"a challenge without a scheme", 401, `"x"`, "", dispatchtest.AuthFailed,
-			"ping: the endpoint answered 401: compare the registered auth header with the agent's token"},
+			"ping: the endpoint answered 401 with an empty body; compare the registered auth header with the agent's token"},
 	} {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if tt.challenge != "" {
@@ -287,7 +287,7 @@ func TestWhatFailuresDoNotRepeat(t *testing.T) {
 		{"no JSON", 200, `<p>`, "contract   the response is not a JSON object: invalid JSON at byte 0: invalid character '<' where a value should begin [not_json]\n" +
 			"verdict    failed: agent_bad_response\n"},
 		{"a redirect", 302, `{}`, "answer     302 {}\nverdict    failed: agent_bad_response: the endpoint answered 302; redirects are not followed\n"},
-		{"a 401", 401, "", "verdict    failed: auth_failed: the endpoint answered 401: compare the registered auth header with the agent's token\n"},
+		{"a 401", 401, "", "verdict    failed: auth_failed: the endpoint answered 401 with an empty body; compare the registered auth header with the agent's token\n"},
 	} {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if body, _ := io.ReadAll(r.Body); string(body) == `{"ping":true}` {

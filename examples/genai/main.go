@@ -9,6 +9,7 @@ import (
 	"context"
 	"flag"
 	"log"
+	"log/slog"
 	"net/http"
 	"os"
 
@@ -26,7 +27,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err) // for example when GEMINI_API_KEY is not set
 	}
-	handler, err := dispatch.New(newAgent(client, *model), &dispatch.Options{Tokens: []string{os.Getenv("AGENT_TOKEN")}})
+	handler, err := dispatch.New(newAgent(client, *model), &dispatch.Options{
+		Tokens: []string{os.Getenv("AGENT_TOKEN")},
+		Logger: slog.Default(),
+	})
 	if err != nil {
 		log.Fatal(err) // for example when AGENT_TOKEN is not set
 	}

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"log"
+	"log/slog"
 	"net/http"
 	"os"
 
@@ -20,7 +21,10 @@ func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 }
 
 func main() {
-	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{os.Getenv("AGENT_TOKEN")}})
+	handler, err := dispatch.New(agent, &dispatch.Options{
+		Tokens: []string{os.Getenv("AGENT_TOKEN")},
+		Logger: slog.Default(),
+	})
 	if err != nil {
 		log.Fatal(err) // for example if AGENT_TOKEN is not set
 	}

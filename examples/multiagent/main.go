@@ -12,6 +12,7 @@ package main
 import (
 	"flag"
 	"log"
+	"log/slog"
 	"net/http"
 	"os"
 
@@ -30,7 +31,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{os.Getenv("AGENT_TOKEN")}})
+	handler, err := dispatch.New(agent, &dispatch.Options{
+		Tokens: []string{os.Getenv("AGENT_TOKEN")},
+		Logger: slog.Default(),
+	})
 	if err != nil {
 		log.Fatal(err) // for example when AGENT_TOKEN is not set
 	}

@@ -19,8 +19,8 @@ type Guard struct {
 	OptionalBearer bool
 }
 
-// Check returns why a request is not admitted, without the secret, and "" if it is. The reason is
-// for logs: a peer that has no secret must not see it.
+// Check returns why a request is not admitted, and "" if it is. The reason is logged and sent: it says
+// nothing of the secrets.
 func (g *Guard) Check(r *http.Request) (reason string) {
 	values := r.Header[g.Header]
 	switch len(values) {
@@ -60,15 +60,16 @@ func (g *Guard) Unusable(secret string) string {
 
 func (g *Guard) takesBearer() bool { return g.OptionalBearer || g.Header == "Authorization" }
 
-// CheckRecovered calls check. If it panics, CheckRecovered logs that and returns a reason. The value of the
-// panic may be a secret and is not logged; what names the functions of the caller that check calls.
+// CheckRecovered calls check. If it panics, CheckRecovered logs that and returns a reason that the peer
+// may read. The value of the panic may be a secret and is not logged. what names the functions of the
+// caller that check calls.
 func CheckRecovered(r *http.Request, logger *slog.Logger, what string, check func(*http.Request) string) (reason string) {
 	defer func() {
 		if p := recover(); p != nil {
 			kind, stack := fmt.Sprintf("%T", p), string(debug.Stack())
-			reason = what + " panicked"
+			reason = "the secret cannot be checked"
 			runctx.Fault{Function: what, Problem: "panicked", Detail: kind, Stack: stack}.Report(r.Context())
-			logger.ErrorContext(r.Context(), reason, "panic", kind, "stack", stack)
+			logger.ErrorContext(r.Context(), what+" panicked", "panic", kind, "stack", stack)
 		}
 	}()
 	return check(r)

@@ -15,7 +15,7 @@ func TestWriteError(t *testing.T) {
 	}{
 		{405, "", `POST application/json {}`},
 		{405, "GET, HEAD", `GET, HEAD application/json {}`},
-		{401, "", `  `},
+		{401, "", ` application/json {}`},
 		{413, "", ` application/json {}`},
 		{500, "", ` application/json {}`},
 	} {

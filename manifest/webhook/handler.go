@@ -19,7 +19,7 @@ import (
 // responses are:
 //
 //	405  the method is not POST                       {"error":"method_not_allowed", …}, Allow: POST
-//	401  the secret is missing, repeated or wrong     an empty body
+//	401  the secret is missing, repeated or wrong     {"error":"unauthorized", …}
 //	400  X-Agent-Identity is missing or not a UUID    {"error":"invalid_identity", …}
 //	413  the body exceeds [Options.MaxBodyBytes]      {"error":"request_too_large", …}
 //	400  the body is incomplete or too slow           {"error":"unreadable_body", …}
@@ -106,7 +106,7 @@ func (h *Handler) admit(r *http.Request) (agentID string, err error) {
 		return "", errorf(codeMethod, "use POST")
 	}
 	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "SecretFunc", h.guard.Check); reason != "" {
-		return "", errorf(codeUnauthorized, "%s", reason) // logged and not sent
+		return "", errorf(codeUnauthorized, "%s", reason)
 	}
 	if h.opts.StandaloneHarness { // the body has the id
 		return "", nil

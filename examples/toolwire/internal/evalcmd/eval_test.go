@@ -34,13 +34,13 @@ func TestEval(t *testing.T) {
 		}
 		return path
 	}
-	handler, err := dispatch.New(sampleAgent, &dispatch.Options{Tokens: []string{"secret"}})
+	handler, err := dispatch.New(sampleAgent, &dispatch.Options{Tokens: []string{"hunter2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	agent := httptest.NewServer(handler)
 	t.Cleanup(agent.Close)
-	keyed, err := dispatch.New(sampleAgent, &dispatch.Options{Tokens: []string{"secret"}, AuthHeader: "X-Api-Key"})
+	keyed, err := dispatch.New(sampleAgent, &dispatch.Options{Tokens: []string{"hunter2"}, AuthHeader: "X-Api-Key"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestEval(t *testing.T) {
 	}
 	oddAgent := httptest.NewServer(odd)
 	t.Cleanup(oddAgent.Close)
-	t.Setenv("TOOLWIRE_TEST_TOKEN", "secret")
+	t.Setenv("TOOLWIRE_TEST_TOKEN", "hunter2")
 	t.Setenv("TOOLWIRE_TEST_OTHER", "other")
 	served := []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", agent.URL}
 	with := func(args ...string) []string { return append(served[:6:6], args...) }
@@ -104,7 +104,7 @@ func TestEval(t *testing.T) {
 			`run the first again: toolwire eval -dataset='` + ids + `' -require-transcript='false' -state-as-input='true' -case 'it'\''s'` + "\n"}},
 		{"a version that is a word of flags", []string{"-dataset", ids, "-limit", "1", "-agent-version", "true"}, 1, []string{
 			`run the first again: toolwire eval -agent-version='true' -dataset='` + ids + `' -case 'it'\''s'` + "\n"}},
-		{"a limit of one", []string{"-dataset", ids, "-limit", "1", "-user", os.Args[0] + " secret"}, 1, []string{"\n1 case in ", ` -user '…' -case`}},
+		{"a limit of one", []string{"-dataset", ids, "-limit", "1", "-user", os.Args[0] + " hunter2"}, 1, []string{"\n1 case in ", ` -user '…' -case`}},
 		{"failures and a baseline", []string{"-failed", "nope.jsonl", "-baseline", "nope.jsonl"}, 2, []string{"toolwire eval: -baseline compares all rows"}},
 		{"a limit of a case", []string{"-dataset", ids, "-limit", "9", "-case", "b"}, 0, []string{"\n1 case in "}},
 		{"a negative limit", []string{"-limit", "-1"}, 2, []string{"toolwire eval: -limit is a number of rows"}},
@@ -163,7 +163,7 @@ func TestEval(t *testing.T) {
 		{"help", []string{"-h"}, 0, []string{"-dataset file"}},
 
 		{"served", with("-token-env", "TOOLWIRE_TEST_TOKEN"), 0, []string{"6 passed"}},
-		{"token file", with("-token-file", file("token", "secret\n")), 0, []string{"6 passed"}},
+		{"token file", with("-token-file", file("token", "hunter2\n")), 0, []string{"6 passed"}},
 		{"wrong token", with("-token-env", "TOOLWIRE_TEST_OTHER"), 1, []string{"auth_failed", "6 failed"}},
 		{"no token", with(), 1, []string{"6 failed"}},
 		{"own header", []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", keyedAgent.URL, "-auth-header", "X-API-Key", "-token-env", "TOOLWIRE_TEST_TOKEN"}, 0, []string{"6 passed"}},
@@ -184,10 +184,10 @@ func TestEval(t *testing.T) {
 		{"no dataset for a world", []string{"-url", agent.URL, "-world", "testdata/world.json"}, 2, []string{"-url needs a -dataset"}},
 		{"two tokens", with("-token-env", "A", "-token-file", "b"), 2, []string{"there is one token"}},
 		{"unset token", with("-token-env", "TOOLWIRE_TEST_UNSET"), 2, []string{"there is no environment variable of that name"}},
-		{"the token for its name", with("-token-env", "secret"), 2, []string{"give its name, not the token"}},
-		{"two lines of token", with("-token-file", file("lines", "secret\nsecret")), 2, []string{"toolwire eval: the token begins or ends with white space"}},
+		{"the token for its name", with("-token-env", "hunter2"), 2, []string{"give its name, not the token"}},
+		{"two lines of token", with("-token-file", file("lines", "hunter2\nhunter2")), 2, []string{"toolwire eval: the token begins or ends with white space"}},
 		{"unusable header", with("-auth-header", "X Key", "-token-env", "TOOLWIRE_TEST_TOKEN"), 2, []string{"toolwire eval: -auth-header is not a header name"}},
-		{"password", []string{"-dataset", "testdata/orders.csv", "-url", "http://u:secret@127.0.0.1/"}, 2, []string{"-url contains a user name or password"}},
+		{"password", []string{"-dataset", "testdata/orders.csv", "-url", "http://u:hunter2@127.0.0.1/"}, 2, []string{"-url contains a user name or password"}},
 		{"a folder as dataset", []string{"-dataset", dir}, 2, []string{"toolwire eval: -dataset: "}},
 		{"rules without a world", []string{"-dataset", "testdata/orders.csv", "-url", agent.URL}, 2, []string{"is not declared", "there is no -world"}},
 		{"missing token file", with("-token-file", "nope"), 2, []string{"-token-file: open nope"}},
@@ -207,7 +207,7 @@ func TestEval(t *testing.T) {
 					t.Errorf("%q is missing in\n%s", part, printed)
 				}
 			}
-			if strings.Contains(printed, "secret") || strings.Contains(printed, "\x1b") {
+			if strings.Contains(printed, "hunter2") || strings.Contains(printed, "\x1b") {
 				t.Errorf("a secret, or colour without a terminal:\n%s", printed)
 			}
 			if tt.status == 2 && stdout.Len() > 0 {

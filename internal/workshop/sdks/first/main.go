@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log"
+	"log/slog"
 	"net/http"
 	"os"
 
@@ -76,7 +77,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := dispatch.New(a.answer, &dispatch.Options{Tokens: []string{os.Getenv("AGENT_TOKEN")}})
+	handler, err := dispatch.New(a.answer, &dispatch.Options{
+		Tokens: []string{os.Getenv("AGENT_TOKEN")},
+		Logger: slog.Default(),
+	})
 	if err != nil {
 		log.Fatal(err) // for example if AGENT_TOKEN is not set
 	}
