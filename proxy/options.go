@@ -86,7 +86,7 @@ const (
 const peer = "the proxy"
 
 // defaultTransientClasses is never changed and never handed out.
-var defaultTransientClasses = []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
+var defaultTransientClasses = []string{httpcall.LockContention, httpcall.StoreBusy, httpcall.SequenceBusy}
 
 // silent serves all clients without a logger, so that a client costs no allocation for it.
 var silent = slog.New(slog.DiscardHandler)

@@ -143,7 +143,7 @@ func (p *Pacer) enqueue(ctx context.Context, run *runOver) (*place, *waiter, err
 func (p *Pacer) markOver(run *runOver, refusal *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	token := runOverClass(refusal.Class) && p.limit != math.MaxInt
+	token := httpcall.RunOver(refusal.Class) && p.limit != math.MaxInt
 	if token {
 		p.over.CompareAndSwap(nil, refusal)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -34,15 +33,15 @@ func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 		}
 	case status >= 500:
 		e.Code = CodeServer
-	case e.Class == "actor_id_invalid":
+	case e.Class == httpcall.ActorInvalid:
 		e.Code, e.Delivery = CodeActor, Refused
-	case e.Class == "trace_event_type_invalid":
+	case e.Class == httpcall.EventInvalid:
 		e.Code, e.Delivery = CodeEvent, Refused
 	case status == http.StatusUnauthorized:
 		e.Code, e.Delivery = CodeRunOver, Refused
 	case status == http.StatusNotFound:
 		e.Code, e.Delivery = CodeNotFound, Refused
-	case e.Class == "tool_executes_in_sandbox", e.Class == "tool_not_executable":
+	case e.Class == httpcall.RunsInSandbox, e.Class == httpcall.NotExecutable:
 		e.Delivery = Refused
 	case status == http.StatusRequestEntityTooLarge:
 		e.Code, e.Delivery = CodeTooLarge, Refused
@@ -54,26 +53,9 @@ func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 	return e
 }
 
-func runOverClass(class string) bool {
-	return class == "run_token_expired" || class == "run_token_invalid" || class == "run_token_rejected"
-}
-
-// knownClass reports whether a text is a class on which this package acts.
-func (r *run) knownClass(class string) bool {
-	switch class {
-	case "actor_id_invalid", "trace_event_type_invalid", "tool_executes_in_sandbox", "tool_not_executable":
-		return true
-	}
-	return runOverClass(class) || r.transientClass(class)
-}
-
-// said returns the class of a refusal, which some ports write as a code, an error or a detail, and its text.
+// said returns the class of a refusal and its text.
 func (r *run) said(refusal httpcall.Refusal) (class, detail string) {
-	if class = refusal.Class; class == "" {
-		if i := slices.IndexFunc(refusal.Codes, r.knownClass); i >= 0 {
-			class = refusal.Codes[i]
-		}
-	}
+	class = refusal.ProxyClass(r.transient)
 	if refusal.Partial {
 		return class, refusal.Text
 	}

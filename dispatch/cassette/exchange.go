@@ -57,7 +57,7 @@ func (c *Cassette) respond(r *http.Request, body []byte, to sender) *reply {
 	}
 	if kind == kindTool && name == probe {
 		if !c.set.Mode.forwards() {
-			return refusal(http.StatusUnauthorized, "run_token_invalid", "this is a cassette")
+			return refusal(http.StatusUnauthorized, httpcall.RunTokenInvalid, "this is a cassette")
 		}
 		return send(r, body, to)
 	}
@@ -101,7 +101,7 @@ func (c *Cassette) admit(r *http.Request, name string) (*redact.Redactor, *reply
 	tokens := credentials(r.Header)
 	if len(tokens) == 0 {
 		c.problem("%s was called without a run token", c.redactor.Redact(name))
-		return nil, refusal(http.StatusUnauthorized, "run_token_invalid", "the run token is missing")
+		return nil, refusal(http.StatusUnauthorized, httpcall.RunTokenInvalid, "the run token is missing")
 	}
 	known := c.tokens.Reveal()
 	if known == nil {

@@ -162,11 +162,23 @@ func TestReplayRecordsRefusals(t *testing.T) {
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}
 	broken := `{"n":1,"kind":"tool","name":"get_order","arguments":{"order_id":"1"},"broken":"reset","at_ms":0,"latency_ms":1}`
-	tape := newCassette(t, tape(t, head, broken, tail(1)), nil)
-	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{WrapProxy: tape.Wrap})
+	first := newCassette(t, tape(t, head, broken, tail(1)), nil)
+	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{WrapProxy: first.Wrap})
 	if len(result.Refused) != 2 || result.Refused[0].Status != 0 ||
 		!strings.Contains(result.Refused[0].Reason, "reset") ||
 		result.Refused[1].Status != http.StatusConflict || result.Refused[1].ErrorClass != "cassette_no_match" {
 		t.Errorf("%s", result.Log.String())
+	}
+	// A class stands where the client finds it.
+	for _, body := range []string{
+		`{"detail":{"error_class":"actor_id_invalid","message":"bad label"}}`, `{"error_class":"actor_id_invalid","message":"bad label"}`,
+		`{"error":{"class":"actor_id_invalid","message":"bad label"}}`, `{"code":"actor_id_invalid","message":"bad label"}`,
+	} {
+		refused := `{"n":1,"kind":"tool","name":"get_order","arguments":{"order_id":"1"},"status":400,"answer":` + body + `,"at_ms":0,"latency_ms":1}`
+		tape := newCassette(t, tape(t, head, refused, tail(1)), nil)
+		result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{WrapProxy: tape.Wrap})
+		if call := result.Refused[0]; call.ErrorClass != "actor_id_invalid" || !strings.Contains(call.Reason, "bad label") {
+			t.Errorf("%s: %q, %q", body, call.ErrorClass, call.Reason)
+		}
 	}
 }

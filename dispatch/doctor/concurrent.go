@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -19,7 +20,7 @@ const apartAdvice = "Make the agent and its tools inside the request handler, wi
 func (c *checkup) shared(e *episode) *Finding {
 	foreign := len(e.seen(func(q *request) bool { return !q.own })) > 0
 	for _, call := range e.run.Log().Refused {
-		foreign = foreign || call.ErrorClass == "run_token_invalid" // the token is right, but the path is not
+		foreign = foreign || call.ErrorClass == httpcall.RunTokenInvalid // the token is right, but the path is not
 	}
 	var f Finding
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy"
@@ -90,7 +91,7 @@ func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 	case len(result.Calls) == 0 && refusedWith(result, http.StatusUnprocessableEntity):
 		f = failed("Send the tool's arguments as the body of the request, without a wrapper around them: the platform validates the body "+
 			"against the tool's input_schema.", "every tool call is refused: the arguments do not match the input_schema")
-	case slices.ContainsFunc(result.Refused, func(call proxytest.Call) bool { return call.ErrorClass == "actor_id_invalid" }):
+	case slices.ContainsFunc(result.Refused, func(call proxytest.Call) bool { return call.ErrorClass == httpcall.ActorInvalid }):
 		f = failed("Send a delimited call path of letters, digits, _ and -, such as supervisor/refunds, or leave the header out.",
 			"a call was refused because its X-Pipelines-Actor-Id is malformed").by(actorRule)
 	case len(details) > 0:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -72,14 +73,14 @@ func firstTime(answers ...reply) alter {
 // transientTwice refuses the first two attempts of each tool call, and the first trace event.
 func transientTwice(q *request) *reply {
 	if q.plane == "traces" && q.number == 1 {
-		return &reply{status: 503, class: "trace_sequence_contended"}
+		return &reply{status: 503, class: httpcall.SequenceBusy}
 	}
-	return firstTime(reply{status: 503, class: "lock_contention"}, reply{status: 503, class: "context_store_unavailable"})(q)
+	return firstTime(reply{status: 503, class: httpcall.LockContention}, reply{status: 503, class: httpcall.StoreBusy})(q)
 }
 
 const (
 	backoffAtLeast   = 100 * time.Millisecond // the documented waits begin at 0.5 s
-	transientClasses = "lock_contention, context_store_unavailable or trace_sequence_contended"
+	transientClasses = httpcall.LockContention + ", " + httpcall.StoreBusy + " or " + httpcall.SequenceBusy
 	backoffAdvice    = "Wait about 0.5 s, 1 s and 2 s, with jitter, before the second to the fourth attempt."
 )
 
@@ -352,7 +353,7 @@ func (c *checkup) expiredToken(ctx context.Context) Finding {
 			together.open()
 		}
 		together.wait(ctx)
-		return &reply{status: http.StatusUnauthorized, class: "run_token_expired"}
+		return &reply{status: http.StatusUnauthorized, class: httpcall.RunTokenExpired}
 	}})
 	gone := e.seen(func(q *request) bool { return isTool(q) && q.status == http.StatusUnauthorized })
 	switch {

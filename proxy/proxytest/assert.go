@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -154,7 +155,7 @@ func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 	t.Helper()
 	told := 0
 	for _, c := range r.Refused {
-		if c.Status == http.StatusUnauthorized && isRunOver(c.ErrorClass) && (told == 0 || c.answered < told) {
+		if c.Status == http.StatusUnauthorized && httpcall.RunOver(c.ErrorClass) && (told == 0 || c.answered < told) {
 			told = c.answered
 		}
 	}

@@ -68,9 +68,9 @@ func (v *runRequest) serve(r *http.Request) {
 	case v.to.run != "" && v.to.run != v.run.ID:
 		v.run.addFault(fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: "+
 			"use the odyssey_proxy_url of each dispatch", v.call.Tool, v.run.ID, v.to.run))
-		v.refuse(http.StatusUnauthorized, "run_token_invalid", "the path belongs to another run")
+		v.refuse(http.StatusUnauthorized, httpcall.RunTokenInvalid, "the path belongs to another run")
 	case len(actors) > 1 || len(actors) == 1 && runctx.CheckActor(actors[0]) != nil:
-		v.refuse(http.StatusBadRequest, "actor_id_invalid", "the actor label is malformed")
+		v.refuse(http.StatusBadRequest, httpcall.ActorInvalid, "the actor label is malformed")
 	case readErr == httpserve.ErrTooLarge:
 		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes))
 	case readErr == httpserve.ErrTimeout:

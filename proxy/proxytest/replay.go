@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy"
@@ -25,9 +26,9 @@ func (v *runRequest) replay(a memhttp.Replayed) {
 		v.record("the answer on the tape is not complete: " + a.Broken)
 	case a.Status != http.StatusOK:
 		v.call.Status = a.Status
-		detail := member(a.Body, "detail")
-		v.call.ErrorClass = rawjson.Unquote(member(detail, "error_class"))
-		v.record(rawjson.Unquote(member(detail, "message")))
+		refusal := httpcall.ReadRefusal(nil, a.Body, nil)
+		v.call.ErrorClass = refusal.ProxyClass(nil)
+		v.record(refusal.Message())
 	case v.to.plane == "traces" || v.to.plane == "telemetry":
 		v.run.acceptTrace(v.call, v.to.plane == "telemetry")
 	case v.to.plane != "tools":

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/testkit"
@@ -79,7 +80,7 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	run := p.authenticate(r)
 	if run == nil {
-		refuse(http.StatusUnauthorized, "run_token_invalid", "the run token is missing or unknown")
+		refuse(http.StatusUnauthorized, httpcall.RunTokenInvalid, "the run token is missing or unknown")
 		return
 	}
 	v := &runRequest{platform: p, run: run, w: w, ctx: r.Context(), to: to, call: Call{

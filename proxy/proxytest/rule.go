@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -163,7 +164,7 @@ func (v *runRequest) fail(live bool) (answered bool) {
 		if rule.RetryAfter > 0 {
 			v.w.Header().Set("Retry-After", fmt.Sprint(rule.RetryAfter))
 		}
-		if rule.Status == http.StatusUnauthorized && isRunOver(rule.ErrorClass) {
+		if rule.Status == http.StatusUnauthorized && httpcall.RunOver(rule.ErrorClass) {
 			v.run.End(rule.ErrorClass)
 		}
 		v.refuse(rule.Status, rule.ErrorClass, "a failure rule of the task refuses the call")
@@ -174,8 +175,4 @@ func (v *runRequest) fail(live bool) (answered bool) {
 		return false
 	}
 	return true
-}
-
-func isRunOver(class string) bool {
-	return class == "run_token_expired" || class == "run_token_invalid" || class == "run_token_rejected"
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
@@ -79,7 +80,7 @@ func (r *Run) Ledger() *ledger.State { return r.state }
 // run_token_rejected.
 func (r *Run) End(class string) {
 	if class == "" {
-		class = "run_token_expired"
+		class = httpcall.RunTokenExpired
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
