@@ -323,7 +323,7 @@ func TestWhatAModelReadsForEveryCode(t *testing.T) {
 			"invalid_arguments": "Detail", "invalid_tool_name": "Detail", "request_too_large": "Detail", "unknown_tool": "Tool",
 		},
 		"toolbox": {
-			"unknown_tool": "Tool", "invalid_arguments": call, "tool_failed": call, "tool_panicked": call, "canceled": call,
+			"unknown_tool": "Tool", "invalid_arguments": call, "tool_failed": call, "tool_panicked": call, "busy": call, "canceled": call,
 			"deadline": call, "timeout": call, "transport": call, "response_too_large": call, "bad_response": call,
 			"unauthorized": call, "forbidden": call, "not_found": call, "conflict": call, "request_too_large": call, "rejected": call,
 			"rate_limited": call, "refused": call, "server_error": call, "unexpected_status": call,

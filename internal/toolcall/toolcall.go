@@ -60,6 +60,7 @@ func (a Arguments) Filled() json.RawMessage { return a.tool.defaults.fill(a.Bare
 // A Loop runs tools. It is safe for concurrent use.
 type Loop struct {
 	timeout time.Duration
+	places  chan struct{} // holds one value for each tool that runs, also beyond its time limit
 	tools   runner.Runner
 	hooks   runner.Runner
 }
@@ -67,10 +68,11 @@ type Loop struct {
 // ErrTimeout is the cause of the context of a tool that exceeds its time limit.
 var ErrTimeout = errors.New("the tool took too long")
 
-// NewLoop returns a loop. The logger receives panics.
-func NewLoop(timeout time.Duration, logger *slog.Logger) *Loop {
+// NewLoop returns a loop in which at most parallel tools run at the same time. The logger receives panics.
+func NewLoop(timeout time.Duration, parallel int, logger *slog.Logger) *Loop {
 	return &Loop{
 		timeout: timeout,
+		places:  make(chan struct{}, parallel),
 		tools:   runner.Runner{What: "tool", Key: "tool", Logger: logger, Cause: ErrTimeout, Grace: runner.Grace},
 		hooks:   runner.Runner{What: "OnCall", Key: "tool", Logger: logger, Grace: runner.Grace},
 	}
@@ -85,6 +87,7 @@ const (
 	Failed   = "tool_failed"       // the tool returned an error
 	Panicked = "tool_panicked"     // the tool panicked or ended its goroutine
 	TimedOut = "timeout"           // the time limit passed
+	Busy     = "busy"              // no place became free within the time limit; the tool did not run
 	Canceled = "canceled"          // the caller's context ended
 )
 
@@ -113,23 +116,24 @@ func Decode[In any](arguments json.RawMessage) (In, error) {
 	return in, err
 }
 
-// Run validates the arguments, runs the tool, and waits for it. What the tool returns counts even if it
-// is late, unless it failed silently. f runs on a goroutine of its own. It returns the failures of
-// [FailureOf] or its own.
+// Run validates the arguments, waits for a place, runs the tool, and waits for it. The wait for a place
+// may take as long as the tool itself. What the tool returns counts even if it is late, unless it failed
+// silently. f runs on a goroutine of its own. It returns the failures of [FailureOf] or its own.
 func Run[T any](
 	ctx context.Context, l *Loop, a Arguments, f func(ctx context.Context) (T, *Failure),
 ) (result T, failure *Failure) {
 	if err := a.tool.validate(a.Bare); err != nil {
 		return result, &Failure{Code: Invalid, Message: "arguments: " + err.Error() + correct, Err: err}
 	}
-	if ctx.Err() != nil {
-		return result, canceled(ctx)
+	if failure = l.enter(ctx); failure != nil {
+		return result, failure
 	}
 	type returned struct {
 		result  T
 		failure *Failure
 	}
 	end := runner.Run(ctx, &l.tools, time.Now().Add(l.timeout), a.tool.name, func(ctx context.Context) returned {
+		defer func() { <-l.places }()
 		result, failure := f(ctx)
 		return returned{result, failure}
 	})
@@ -143,6 +147,28 @@ func Run[T any](
 		return result, &Failure{Code: TimedOut, Message: toolresult.TimeoutText(l.timeout), Err: ErrTimeout}
 	}
 	return result, canceled(ctx)
+}
+
+// enter takes one of the places in which a tool may run.
+func (l *Loop) enter(ctx context.Context) *Failure {
+	if ctx.Err() != nil {
+		return canceled(ctx)
+	}
+	select {
+	case l.places <- struct{}{}:
+		return nil
+	default:
+	}
+	wait := time.NewTimer(l.timeout)
+	defer wait.Stop()
+	select {
+	case l.places <- struct{}{}:
+		return nil
+	case <-wait.C:
+		return &Failure{Code: Busy, Message: "the tool did not run, because too many calls are in progress; call it again later"}
+	case <-ctx.Done():
+		return canceled(ctx)
+	}
 }
 
 func canceled(ctx context.Context) *Failure {

@@ -416,6 +416,63 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// At most MaxParallel tools run at the same time, for all agents of a toolbox and for both kinds of
+// tools, and those that were given up are among them.
+func TestFurtherCallsWaitForAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := options(func(*http.Request) (int, string) { time.Sleep(50 * time.Second); return 200, `1` })
+		opts.MaxParallel = 2
+		opts.Handlers["wait"] = func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
+			time.Sleep(100 * time.Second)
+			return "", nil
+		}
+		box := parse(t, `[{"name":"internal","handler":"wait"},{"name":"external","url":"https://api.example.com"},{"name":"ping","handler":"ping"}]`, opts)
+		other, err := box.For(toolbox.Agent{ID: agentUUID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = box.Call(t.Context(), "internal", nil) }()
+		go func() { _, _ = other.Call(t.Context(), "external", nil) }()
+		synctest.Wait()
+		start := time.Now()
+		if _, err := box.Call(t.Context(), "ping", nil); err != nil || time.Since(start) != 50*time.Second {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		go func() { _, _ = other.Call(t.Context(), "internal", nil) }()
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err = box.Call(short, "ping", nil); toolbox.CodeOf(err) != toolbox.CodeDeadline {
+			t.Errorf("the caller's deadline: %v", err)
+		}
+		time.Sleep(48 * time.Second) // the first handler still runs, beyond its time limit
+		start = time.Now()
+		if _, err := box.Call(t.Context(), "ping", nil); err != nil || time.Since(start) != time.Second {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		time.Sleep(time.Hour)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		opts := options(nil)
+		opts.MaxParallel, opts.Timeout = 1, time.Second
+		opts.Handlers["wait"] = func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
+			time.Sleep(time.Hour)
+			return "", nil
+		}
+		box := parse(t, `[{"name":"internal","handler":"wait"},{"name":"ping","handler":"ping"}]`, opts)
+		go func() { _, _ = box.Call(t.Context(), "internal", nil) }()
+		synctest.Wait()
+		const busy = `{"error":"busy","detail":"the tool did not run, because too many calls are in progress; call it again later"}`
+		if got, err := box.CallForModel(t.Context(), "ping", nil); err != nil || !got.Failed || got.Text != busy {
+			t.Errorf("no place: %+v, %v", got, err)
+		}
+		if _, err := box.Call(t.Context(), "ping", nil); toolbox.CodeOf(err) != toolbox.CodeBusy {
+			t.Errorf("no place: %v", err)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
 func TestOnCallReceivesEveryCall(t *testing.T) {
 	var ends []toolbox.CallEnd
 	opts := options(func(*http.Request) (int, string) { return 500, `` })

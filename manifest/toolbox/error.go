@@ -23,6 +23,7 @@ const (
 	CodeAgent          Code = "no_agent"           // the agent is not valid, or has no UUID
 	CodeToolFailed     Code = "tool_failed"        // the tool reported a failure
 	CodePanicked       Code = "tool_panicked"      // the handler panicked
+	CodeBusy           Code = "busy"               // Options.MaxParallel other tools run; the tool did not run
 	CodePrivate        Code = "address_not_public" // the detail_url is not on the public internet
 
 	// There is no complete response.
@@ -135,7 +136,7 @@ func (e *Error) ToolResult() json.RawMessage {
 	switch e.Code {
 	case CodeUnknownTool:
 		return toolresult.Failure(string(e.Code), toolresult.NoTool(e.Tool), e.tools)
-	case CodeArguments, CodeToolFailed, CodePanicked, CodeCanceled, CodeDeadline, CodeTimeout, CodeTransport,
+	case CodeArguments, CodeToolFailed, CodePanicked, CodeBusy, CodeCanceled, CodeDeadline, CodeTimeout, CodeTransport,
 		CodeResponseTooLarge, CodeBadResponse, CodeUnauthorized, CodeForbidden, CodeNotFound, CodeConflict, CodeTooLarge,
 		CodeRejected, CodeRateLimited, CodeRefused, CodeServer, CodeStatus:
 		if e.response != nil {

@@ -42,6 +42,11 @@ type Options struct {
 	// call returns at most 500 ms later, even if the tool still runs. Defaults to 60 s.
 	Timeout time.Duration
 
+	// MaxParallel is the number of tools that run at the same time, internal and external ones. A
+	// handler that does not return has its place until it does. Further calls wait for a place, as
+	// long as Timeout, and then fail with [CodeBusy]. Defaults to 64.
+	MaxParallel int
+
 	// InsecurePrivateDetails allows a detail_url that leads to a private, loopback or other address
 	// that is not public. By default a transport of the toolbox checks each address right before it
 	// connects; Transport is not used, because it may connect anywhere.
@@ -112,6 +117,7 @@ func (o *Options) withDefaults() (c Options, problems problem.List[Problem]) {
 		reject("Secret has white space around it or contains control characters; a header cannot carry it")
 	}
 	problem.Limit(func(name, rule string) { reject("%s %s", name, rule) }, "Timeout", &c.Timeout, 60*time.Second)
+	problem.Limit(func(name, rule string) { reject("%s %s", name, rule) }, "MaxParallel", &c.MaxParallel, 64)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

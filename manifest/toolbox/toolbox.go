@@ -75,7 +75,7 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 	for _, t := range tools {
 		s.byName[t.Name] = t
 	}
-	s.loop = toolcall.NewLoop(o.Timeout, o.Logger)
+	s.loop = toolcall.NewLoop(o.Timeout, o.MaxParallel, o.Logger)
 	s.connect()
 	return &Toolbox{shared: s, agent: o.Agent}, nil
 }

@@ -30,7 +30,7 @@ func Detail(describe func(ctx context.Context) (string, error), logger *slog.Log
 	if logger == nil {
 		logger = discardLogger
 	}
-	loop := toolcall.NewLoop(detailTimeout, logger)
+	loop := toolcall.NewLoop(detailTimeout, maxParallel, logger)
 	nothing := toolcall.New("detail", anyObject, func([]byte) error { return nil }).Arguments([]byte("{}"))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpserve.LeaveBody(w, r)

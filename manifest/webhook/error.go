@@ -30,6 +30,7 @@ const (
 	CodeArguments    Code = "invalid_arguments"  // 200: they do not match the schema or the Go type of the tool
 	CodeToolFailed   Code = "tool_failed"        // 200: the tool returned an error
 	CodeTimeout      Code = "timeout"            // 200: the tool exceeded [Options.Timeout]
+	CodeBusy         Code = "busy"               // 503: too many tools run; the tool did not run
 	CodeClientGone   Code = "client_gone"        // the caller closed the connection, so the response is lost
 	CodeInternal     Code = "internal"           // 500: a panic, or a result that cannot be JSON
 )
@@ -40,7 +41,7 @@ var statuses = map[Code]int{
 	codeMethod: http.StatusMethodNotAllowed, codeUnauthorized: http.StatusUnauthorized, codeIdentity: http.StatusBadRequest,
 	codeTooLarge: http.StatusRequestEntityTooLarge, codeBody: http.StatusBadRequest, codeJSON: http.StatusBadRequest,
 	codeEnvelope: http.StatusBadRequest, codeUnknownTool: http.StatusNotFound,
-	CodeArguments: http.StatusOK, CodeToolFailed: http.StatusOK, CodeTimeout: http.StatusOK,
+	CodeBusy: http.StatusServiceUnavailable, CodeArguments: http.StatusOK, CodeToolFailed: http.StatusOK, CodeTimeout: http.StatusOK,
 }
 
 // Error is the error type of this package. An error of a call is sent as {"error": Code, "message":
@@ -106,6 +107,9 @@ func (e *Error) write(w http.ResponseWriter, harness bool) {
 	}{Error: e.Code, Message: text.Cut(e.Message, maxMessage)}
 	if harness {
 		body.Text = "Error: " + body.Message
+	}
+	if e.Code == CodeBusy {
+		w.Header().Set("Retry-After", "1")
 	}
 	raw, _ := rawjson.Encode(body) // strings cannot fail
 	httpserve.WriteError(w, e.status(), raw)

@@ -29,6 +29,7 @@ import (
 //	200  the arguments do not match the schema        {"error":"invalid_arguments", …}
 //	200  the tool failed                              {"error":"tool_failed", …}
 //	200  the tool exceeded [Options.Timeout]          {"error":"timeout", …}
+//	503  [Options.MaxParallel] other tools run        {"error":"busy", …}, Retry-After
 //	500  the tool panicked, or its result is not JSON {"error":"internal", …}
 //	200  the tool succeeded                           the result
 //

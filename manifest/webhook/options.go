@@ -49,6 +49,11 @@ type Options struct {
 	// because known callers wait for 60 s.
 	Timeout time.Duration
 
+	// MaxParallel is the number of tools of this handler that run at the same time. A tool that does
+	// not return has its place until it does. Further calls wait for a place, as long as Timeout, and
+	// are then refused with 503. Defaults to 64.
+	MaxParallel int
+
 	// MaxBodyBytes is the maximum size of a request body in bytes. Defaults to 1 MiB.
 	MaxBodyBytes int64
 
@@ -85,6 +90,8 @@ func (o Options) Format(f fmt.State, verb rune) {
 	redact.Format(f, verb, plain(o))
 }
 
+const maxParallel = 64 // by default
+
 // tool is a [Tool] that is ready to run.
 type tool struct {
 	*toolcall.Tool
@@ -101,12 +108,13 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	var ps problems
 	reject := func(name, rule string) { checkOption(&ps, true, "%s %s", name, rule) }
 	problem.Limit(reject, "Timeout", &o.Timeout, 30*time.Second)
+	problem.Limit(reject, "MaxParallel", &o.MaxParallel, maxParallel)
 	problem.Limit(reject, "MaxBodyBytes", &o.MaxBodyBytes, 1<<20)
 	problem.Limit(reject, "BodyTimeout", &o.BodyTimeout, 30*time.Second)
 	if o.Logger == nil {
 		o.Logger = discardLogger
 	}
-	h.loop = toolcall.NewLoop(o.Timeout, o.Logger)
+	h.loop = toolcall.NewLoop(o.Timeout, o.MaxParallel, o.Logger)
 	h.json = rawjson.Limits{Mode: rawjson.Liberal}
 	h.configureSecrets(&ps)
 	if len(o.ArgumentKeys) == 0 {

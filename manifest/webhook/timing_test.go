@@ -356,3 +356,41 @@ func TestSlowBody(t *testing.T) {
 		}
 	})
 }
+
+// At most MaxParallel tools run at the same time, those that have been given up included.
+func TestFurtherCallsWaitForAPlace(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		runs   time.Duration // the tool of the first call, which ignores its context
+		caller time.Duration // how long the caller of the second one waits
+		status int
+		body   string
+	}{
+		{"a place becomes free", 900 * time.Millisecond, time.Hour, 200, `"done"`},
+		{"no place becomes free", time.Hour, time.Hour, 503,
+			`{"error":"busy","message":"the tool did not run, because too many calls are in progress; call it again later"}`},
+		{"the caller leaves", time.Hour, time.Millisecond, 500, `{"error":"client_gone","message":"the call was canceled"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ran := 0
+				h := newHandler(t, &webhook.Options{MaxParallel: 1, Timeout: time.Second},
+					webhook.Define("run", "", func(context.Context, struct{}) (string, error) {
+						if ran++; ran == 1 {
+							time.Sleep(tt.runs)
+						}
+						return "done", nil
+					}))
+				go serve(h, request(`{"arguments":{}}`))
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), tt.caller)
+				defer cancel()
+				status, body, header := serve(h, request(`{"arguments":{}}`).WithContext(ctx))
+				if status != tt.status || body != tt.body || (header.Get("Retry-After") == "1") != (status == 503) || (ran == 2) != (status == 200) {
+					t.Errorf("%d %s, Retry-After %q, %d runs", status, body, header.Get("Retry-After"), ran)
+				}
+				time.Sleep(2 * time.Hour) // until the first tool has returned
+			})
+		})
+	}
+}
