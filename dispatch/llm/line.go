@@ -2,7 +2,6 @@ package llm
 
 import (
 	"hash/maphash"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -99,29 +98,13 @@ type callOf struct {
 	k    int
 }
 
-// A reply is the answer to a request, or to several requests that are the same.
+// A reply is the answer to a request.
 type reply struct {
 	id      string             // of the response
 	system  *system            // of the request
 	prefill []dispatch.Message // the beginning of the answer that the request ends with
 
-	asked    int       // requests
-	answered int       // the request whose answer counts, from 1; 0 for none
-	others   []variant // answers to the other requests
-
-	fault  string // why the last request has no answer
-	unread bool   // the agent may have understood the response
-}
-
-const maxOthers = 8
-
-// A variant is one of the answers to requests that are the same.
-type variant struct {
-	id    string // of the response
-	lines []*line
-}
-
-// variant returns which of the others has an id, or -1.
-func (r *reply) variant(id string) int {
-	return slices.IndexFunc(r.others, func(v variant) bool { return v.id == id })
+	answered bool
+	fault    string // why there is no answer
+	unread   bool   // the agent may have understood the response
 }

@@ -18,7 +18,7 @@ type reading struct {
 	next  int   // the first line that a message may stand for
 	last  int   // the last line that a message stands for; -1 for none
 	fits  int   // messages that stand for something
-	exact int   // answers found by what they say, and not by where they stand
+	exact int   // answers found by what they say, and not by where they stand: 1 for each, for each id, for all it says, and for an equal result
 	front bool  // the first message stands for the first line
 	known bool  // an answer or a result is among them
 
@@ -32,7 +32,6 @@ type reading struct {
 	trimmed map[*line]dispatch.Content // texts from which the agent has cut white space
 	more    []addedCall
 	moreOf  map[*line]int // how many of them a line gets
-	instead []*alternative
 
 	index *lineIndex
 }
@@ -55,12 +54,6 @@ type renamedCall struct {
 	id   string
 }
 
-// An alternative is an answer to the same request with which the agent has gone on.
-type alternative struct {
-	reply *reply
-	n     int // in others
-}
-
 // A linesKey is the first of some lines, and their number.
 type linesKey struct {
 	first *line
@@ -77,11 +70,6 @@ type lineIndex struct {
 // the request itself.
 func (th *thread) compare(r *request, from int) *reading {
 	rd := &reading{lines: th.lines, from: from, at: make([]int, len(r.lines)), next: from, last: from - 1, fits: from, front: from > 0, known: from > 0}
-	if from > 0 && r.previous != "" && th.lines[from-1].reply != nil {
-		if reply := th.lines[from-1].reply; reply.id != r.previous && reply.variant(r.previous) >= 0 {
-			rd.instead = append(rd.instead, &alternative{reply, reply.variant(r.previous)})
-		}
-	}
 	for i, l := range th.lines {
 		l.at = i
 	}
@@ -140,7 +128,7 @@ func (rd *reading) branches(th *thread, r *request) bool {
 		return true
 	}
 	return r.previous == "" && th.system.key != r.system.key &&
-		slices.ContainsFunc(rest, func(l *line) bool { return l.reply.answered > 0 || l.reply.fault == "" })
+		slices.ContainsFunc(rest, func(l *line) bool { return l.reply.answered || l.reply.fault == "" })
 }
 
 // adds reports whether the request adds a message.
@@ -217,6 +205,9 @@ func (rd *reading) result(i int, l *line) int {
 	rd.done[l.ToolCallID] = true
 	if c.k < len(c.line.results) {
 		if known := c.line.results[c.k]; known != nil && known.at < len(rd.lines) && rd.lines[known.at] == known {
+			if bytes.Equal(known.Content, l.Content) {
+				rd.exact++
+			}
 			return known.at
 		} else if known != nil {
 			return twice
@@ -240,7 +231,9 @@ func (rd *reading) answer(r *request, i int) int {
 	at := added
 	for _, call := range l.ToolCalls {
 		if at == added && !isMade(call.ID) {
-			at = rd.byID(call.ID, from)
+			if at = rd.byID(call.ID, from); at >= 0 {
+				rd.exact++
+			}
 		}
 	}
 	if at == added {
@@ -254,6 +247,9 @@ func (rd *reading) answer(r *request, i int) int {
 	}
 	if at >= 0 {
 		rd.exact++
+		if rd.lines[at].key == l.key {
+			rd.exact++
+		}
 		if of := rd.lines[at]; of.tight == l.tight && !bytes.Equal(of.Content, l.Content) && isText(of.Content) && isText(l.Content) {
 			if rd.trimmed == nil {
 				rd.trimmed = map[*line]dispatch.Content{}
@@ -264,12 +260,7 @@ func (rd *reading) answer(r *request, i int) int {
 		return at
 	}
 	if start, end := rd.nextAnswer(r, i); start < end {
-		lines := rd.lines[start:end]
-		if o := otherOf(lines[0].reply, l); o != nil {
-			rd.instead = append(rd.instead, o)
-			lines = o.reply.others[o.n].lines
-		}
-		rd.pair(l, lines)
+		rd.pair(l, rd.lines[start:end])
 		return end - 1
 	}
 	rd.pair(l, []*line{l})
@@ -345,26 +336,6 @@ func (rd *reading) nextAnswer(r *request, i int) (start, end int) {
 		return start, end
 	}
 	return 0, 0
-}
-
-// otherOf returns the answer to the same request that a message stands for.
-func otherOf(r *reply, l *line) *alternative {
-	for n, v := range r.others {
-		for _, other := range v.lines {
-			if other.key == l.key || other.text != 0 && other.text == l.text || shareID(other, l) {
-				return &alternative{r, n}
-			}
-		}
-	}
-	return nil
-}
-
-func shareID(a, b *line) bool {
-	ids := map[string]bool{}
-	for _, call := range b.ToolCalls {
-		ids[call.ID] = true
-	}
-	return slices.ContainsFunc(a.ToolCalls, func(call dispatch.ToolCall) bool { return ids[call.ID] })
 }
 
 func shareTool(l *line, lines []*line) bool {

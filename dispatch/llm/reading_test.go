@@ -5,7 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
+	"math/bits"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +50,8 @@ func said(messages []dispatch.Message) string {
 
 const (
 	msgPath, respPath, gemPath = "/v1/messages", "/v1/responses", "/v1beta/models/m:generateContent"
+
+	userGoText = "user Both orders.\n"
 
 	userGo    = `{"role":"user","content":"Both orders."}`
 	geminiGo  = `{"role":"user","parts":[{"text":"Both orders."}]}`
@@ -322,6 +328,67 @@ func TestConversationsAtTheSameTime(t *testing.T) {
 		"system T\nuser Both orders.\nassistant [b f {\"n\":2}]\ntool(b) two\nassistant Two.\n"
 	if said(got.messages) != want || len(got.problems) > 0 {
 		t.Errorf("%v, got\n%swant\n%s", got.problems, said(got.messages), want)
+	}
+}
+
+// Two sub-agents that are asked the same have conversations of their own, in whatever order their requests begin
+// and end, and also if an answer fails and the request is sent again.
+func TestTheSameWordsInAnyOrder(t *testing.T) {
+	const fail = `{"error":{"message":"overloaded"}}`
+	ask := user("Find it.")
+	for _, ids := range [][2]string{{"a", "b"}, {"a", "a"}, {"", ""}} {
+		for variant := range 4 { // with other arguments, and with a second answer that fails
+			var steps [2][]step
+			var wants [2]string
+			for who, name := range []string{"A", "B"} {
+				n := who * (variant & 1)
+				call := toolCalls(fmt.Sprintf(`%s f {"n":%d}`, ids[who], n))
+				next := chatAsk(ask, asst(call), tool(ids[who], "result "+name))
+				steps[who] = []step{{path: chatPath, ask: chatAsk(ask), reply: chatReply(call)}, {path: chatPath, ask: next, reply: chatReply(`"content":"` + name + `"`)}}
+				if who == 1 && variant > 1 {
+					steps[who] = slices.Insert(steps[who], 1, step{path: chatPath, ask: next, reply: fail})
+				}
+				wants[who] = fmt.Sprintf("user Find it.\nassistant [? f {\"n\":%d}]\ntool(?) result %s\nassistant %s\n", n, name, name)
+			}
+			for order := range orders(2*len(steps[0]), 2*len(steps[1])) {
+				got := dispatchTo(t, `{"user_instruction":"Both orders."}`, func(ctx context.Context, _ *dispatch.Run, _ *llm.Transport) (err error) {
+					var done [2]int
+					var open [2]*http.Response
+					for _, who := range order {
+						if n := done[who]; n%2 == 1 {
+							_, _ = io.Copy(io.Discard, open[who].Body)
+							_ = open[who].Body.Close()
+						} else if s := steps[who][n/2]; err == nil {
+							open[who], err = do(ctx, &llm.Transport{Base: model(exch(s.reply))}, s.path, s.ask)
+						}
+						done[who]++
+					}
+					return err
+				})
+				text := regexp.MustCompile(`([[(])(a|b|call_[0-9]+)([ )])`).ReplaceAllString(strings.TrimPrefix(said(got.messages), userGoText), "$1?$3")
+				if text != wants[0]+wants[1] && text != wants[1]+wants[0] || len(got.problems) > 0 {
+					t.Fatalf("ids %q, variant %d, order %v: %v, got\n%s", ids, variant, order, got.problems, said(got.messages))
+				}
+			}
+		}
+	}
+}
+
+// orders returns all orders of n zeros and m ones.
+func orders(n, m int) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		for set := range 1 << (n + m) {
+			if bits.OnesCount(uint(set)) != m {
+				continue
+			}
+			order := make([]int, n+m)
+			for i := range order {
+				order[i] = set >> i & 1
+			}
+			if !yield(order) {
+				return
+			}
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type runState struct {
 
 	mu     sync.Mutex
 	labels map[string]*label
+	ids    callIDs
 	size   int // of all threads, in bytes
 	traffic
 	models []string
@@ -31,7 +32,7 @@ func stateOf(kept *runctx.Kept[dispatch.Run]) *runState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run == nil {
-		s.run = kept.Run
+		s.run, s.ids = kept.Run, callIDs{used: map[string]bool{}, made: map[string]bool{}}
 		*runctx.Keep[func() []dispatch.Problem](kept) = s.problems
 	}
 	return s
@@ -42,13 +43,13 @@ type label struct {
 	who     string
 	threads []*thread       // in the order in which they began
 	shown   map[*thread]int // the threads that are in the transcript; see runctx.Thread
-	ids     callIDs
 }
 
 // Bounds of what is kept of a run.
 const (
 	maxLabels   = 256
 	maxThreads  = 32 // of a label
+	maxAttempts = 8  // at one request
 	maxSize     = 64 << 20
 	maxPrompts  = 128 << 10 // bytes of the system prompts of a conversation after its first
 	maxModels   = 8
@@ -97,9 +98,10 @@ func (s *runState) problems() (all []dispatch.Problem) {
 				all = append(all, problemOf(codeUnclear, problemPrompts, l.who))
 			}
 			switch r := th.last; {
+			case l.isReplaced(th) && (r.fault == "" || slices.ContainsFunc(l.attempts(th), func(other *thread) bool { return other.turns > th.turns })):
 			case r.fault != "":
 				all = append(all, faultOf(r))
-			case r.answered == 0:
+			case !r.answered:
 				all = append(all, problemOf(codeUnclear, "a response of the model is not in the transcript: it has not ended"))
 			}
 		}
@@ -118,7 +120,7 @@ func faultOf(r *reply) dispatch.Problem {
 
 // leftOut reports whether a thread is neither sent nor a part of one that is.
 func (l *label) leftOut(th *thread) bool {
-	if _, ok := l.shown[th]; ok {
+	if _, ok := l.shown[th]; ok || l.isReplaced(th) {
 		return false
 	}
 	return !slices.ContainsFunc(l.threads, func(child *thread) bool { return child.parent == th && !l.leftOut(child) })
@@ -133,7 +135,7 @@ func (s *runState) label(ctx context.Context) *label {
 			s.note(problemLabels)
 			return nil
 		}
-		l = &label{who: "the agent", shown: map[*thread]int{}, ids: callIDs{used: map[string]bool{}, made: map[string]bool{}}}
+		l = &label{who: "the agent", shown: map[*thread]int{}}
 		if name != "" {
 			l.who = "the sub-agent " + text.Cut(name, maxShown)
 		}
@@ -175,7 +177,11 @@ func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *place {
 		return nil
 	}
 	before, size := th.last, th.size
-	at := th.take(r, rd, &l.ids)
+	at := th.take(r, rd, &s.ids, len(l.threads) < maxThreads && len(l.attempts(th)) < maxAttempts)
+	if at.thread != th {
+		s.add(ctx, l, at.thread)
+		size, th = 0, at.thread
+	}
 	s.size += th.size - size
 	if before != nil && before != at.reply && before.unread { // the thread goes on, but what it said is not known
 		s.run.Transcript().AddProblem(faultOf(before))
@@ -242,9 +248,52 @@ func (s *runState) thread(ctx context.Context, l *label, r *request) (*thread, *
 	if best != nil && best.adds() {
 		th.parent, th.lines, from = of, best.chosen(), best.from
 	}
-	l.threads = append(l.threads, th)
-	s.run.Transcript().SetConversation(l.slot(ctx, len(l.threads)), nil) // it has its place from now on
+	s.add(ctx, l, th)
 	return th, th.compare(r, from)
+}
+
+// add adds a thread, which has its place in the transcript from now on.
+func (s *runState) add(ctx context.Context, l *label, th *thread) {
+	l.threads = append(l.threads, th)
+	s.run.Transcript().SetConversation(l.slot(ctx, len(l.threads)), nil)
+}
+
+// attempts returns the threads with answers to the same request as a thread, if the request came again.
+func (l *label) attempts(th *thread) (all []*thread) {
+	first := th.again
+	if first.of == nil {
+		first = attempt{th, th.turns}
+	}
+	for _, other := range l.threads {
+		if other == first.of || other.again == first {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// isReplaced reports whether the agent has gone on with another answer to the request of a thread, or has another
+// one at the end: the last.
+func (l *label) isReplaced(th *thread) bool {
+	for _, fork := range l.threads {
+		first := fork.again
+		if first.of == nil || th != first.of && th.again != first {
+			continue
+		}
+		if th.turns > first.turn {
+			continue // it has gone on itself
+		}
+		var last *thread
+		for _, other := range l.attempts(fork) {
+			if last == nil || other.turns > first.turn || last.turns <= first.turn && (other.last.answered || !last.last.answered) {
+				last = other
+			}
+		}
+		if last != th {
+			return true
+		}
+	}
+	return false
 }
 
 // began reports whether a request that names an earlier response begins the conversation of a run: the
@@ -266,7 +315,7 @@ func (l *label) publish(ctx context.Context, run *dispatch.Run, changed *thread)
 	main := l.main(run)
 	t := run.Transcript()
 	for i, th := range l.threads {
-		slot, shown := i+1, th == main || th.goesOn() && !l.isParent(th)
+		slot, shown := i+1, th == main || th.goesOn() && !l.isParent(th) && !l.isReplaced(th)
 		if th == main {
 			slot = 0
 		}
@@ -298,7 +347,7 @@ func (l *label) main(run *dispatch.Run) (main *thread) {
 	}
 	best := -1
 	for _, th := range l.threads {
-		if l.isParent(th) {
+		if l.isParent(th) || l.isReplaced(th) {
 			continue
 		}
 		rank := 0
@@ -343,7 +392,7 @@ func (s *runState) finish(x *exchange, o outcome) {
 		s.note("a part of a response of the model was not read: %s", fault.Error())
 	}
 	l := s.label(x.ctx)
-	l.ids.name(c.out)
+	s.ids.name(c.out)
 	size := th.size
 	th.answer(x.place, c.out, x.dialect.prefills, x.answer.common().id)
 	s.size += th.size - size

@@ -9,19 +9,22 @@ import (
 )
 
 // A thread is a conversation: what requests have added to it, and what the model has answered, in the
-// order in which it came. A request is read from its front. A message of a user stands for the equal
+// order in which it came. A request is read from its front: a message of a user stands for the equal
 // one, a result for the result of the same call, and a message of the assistant for the answer with one
 // of its call ids, or else with its text, or else for the next answer, if the messages around it fit.
 // What stands for nothing is added where it stands, unless it stands in the place of another message.
-// The thread with the most answers of the model in the request, or else with the most messages that fit,
-// takes it; if the request passes over what other requests have added at its end, or over an answer to
-// another system prompt, it is a branch, which takes the place of the thread until the thread itself
-// goes on. What the model said is always shown as its answer had it, but with the agent's ids of calls.
+// The thread that has the most of what the request says of the model and of tools takes it, or else the
+// one with the most messages. If the request passes over what other requests have added at the end, or
+// over an answer to another system prompt, a branch takes it, which takes the place of the thread until
+// the thread itself goes on; if it is the last request again, another thread takes it, and of these
+// threads those that go on are shown, or else the last with an answer. What the model said is always
+// shown as its answer had it, but with the agent's ids of calls.
 type thread struct {
 	system *system // of the last request
 	lines  []*line // an answer that has not come is one without a role
 	last   *reply  // to the last request
 	parent *thread // of a branch
+	again  attempt // whose answer it has another one to
 	turns  int     // requests that added something
 	stored string  // the id of the conversation that the server keeps
 	size   int     // of lines and system prompts, in bytes
@@ -38,52 +41,62 @@ type request struct {
 	stored   string // the id of the conversation that the server keeps
 }
 
+// An attempt is a request that came again: the thread that it came to first, and its turns then.
+type attempt struct {
+	of   *thread
+	turn int
+}
+
 // A place is where an answer belongs.
 type place struct {
 	thread *thread
 	reply  *reply
-	number int // of the request, among those that are the same
 }
 
-// take takes a request that belongs to the thread.
-func (th *thread) take(r *request, rd *reading, ids *callIDs) *place {
+// take takes a request that belongs to the thread. If it is the last request again, a new thread takes it, if there may
+// be more of them.
+func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *place {
 	rd.change(ids)
 	fresh := th.insert(r, rd, ids)
-	for _, o := range rd.instead {
-		start, end := th.of(o.reply)
-		shown, v := slices.Clone(th.lines[start:end]), o.reply.others[o.n]
-		th.lines = slices.Replace(th.lines, start, end, v.lines...)
-		o.reply.others[o.n] = variant{o.reply.id, shown}
-		o.reply.id = v.id
-	}
 	th.direct(r.system)
 	if r.stored != "" {
 		th.stored = r.stored
 	}
-	rest := th.lines[min(rd.last+1, len(th.lines)):]
-	again := !fresh && len(rest) > 0 && rest[0].reply != nil && rest[len(rest)-1].reply == rest[0].reply
-	switch {
-	case again && sameTexts(rest[0].reply.prefill, r.prefill): // the same request
-		p := rest[0].reply
-		p.asked++
-		p.fault, p.unread, p.system = "", false, th.system
-		th.last = p
-		return &place{th, p, p.asked}
-	case again && len(r.prefill) > 0 && rest[0].text != 0 && rest[0].text == newLine(r.prefill[0], nil).text: // it goes on with an answer
-		r.prefill = []dispatch.Message{rest[0].Message}
-		th.lines = th.lines[:len(th.lines)-len(rest)]
+	start := min(rd.last+1, len(th.lines))
+	if rest := th.lines[start:]; !fresh && len(rest) > 0 && rest[0].reply != nil && rest[len(rest)-1].reply == rest[0].reply {
+		switch p := rest[0].reply; {
+		case sameTexts(p.prefill, r.prefill): // the same request
+			if !more || !p.answered && p.fault != "" {
+				p.system, p.fault, p.unread = th.system, "", false
+				return &place{th, p}
+			}
+			th = th.fork()
+			th.lines = th.lines[:start]
+			th.turns--
+		case len(r.prefill) > 0 && rest[0].text != 0 && rest[0].text == newLine(r.prefill[0], nil).text: // it goes on with an answer
+			r.prefill = []dispatch.Message{rest[0].Message}
+			th.lines = th.lines[:start]
+		}
 	}
-	return th.expect(r.prefill)
-}
-
-// expect adds the place of the next answer.
-func (th *thread) expect(prefill []dispatch.Message) *place {
-	p := &reply{system: th.system, prefill: prefill, asked: 1}
+	p := &reply{system: th.system, prefill: r.prefill}
 	th.lines = append(th.lines, p.waiting()...)
 	th.last = p
 	th.turns++
-	return &place{th, p, 1}
+	return &place{th, p}
 }
+
+// fork returns a thread for another answer to the last request.
+func (th *thread) fork() *thread {
+	fork := *th
+	fork.lines, fork.size = slices.Clone(th.lines), 0
+	if fork.again.of == nil || th.goneOn() {
+		fork.again = attempt{th, th.turns}
+	}
+	return &fork
+}
+
+// goneOn reports whether a thread with an answer to a request that came again has gone on with it.
+func (th *thread) goneOn() bool { return th.turns > th.again.turn }
 
 // waiting returns the lines of an answer that has not come.
 func (r *reply) waiting() []*line {
@@ -160,14 +173,7 @@ func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, id 
 		messages = slices.Concat(r.prefill, messages)
 	}
 	lines := linesOf(messages, r)
-	if p.number < r.answered {
-		r.remember(id, lines)
-		return
-	}
-	if r.answered > 0 {
-		r.remember(r.id, slices.Clone(th.lines[start:end]))
-	}
-	r.id, r.answered, r.fault, r.unread = id, p.number, "", false
+	r.id, r.answered = id, true
 	if len(lines) == 0 {
 		lines = r.waiting()
 	}
@@ -184,12 +190,6 @@ func (th *thread) of(r *reply) (start, end int) {
 		end++
 	}
 	return start, end
-}
-
-func (r *reply) remember(id string, lines []*line) {
-	if len(r.others) < maxOthers {
-		r.others = append(r.others, variant{id, lines})
-	}
 }
 
 // direct takes the system prompt of a request.
@@ -260,7 +260,7 @@ func (l *line) asks() bool {
 
 // answered reports whether the model has answered.
 func (th *thread) answered() bool {
-	return slices.ContainsFunc(th.lines, func(l *line) bool { return l.reply != nil && l.reply.answered > 0 })
+	return slices.ContainsFunc(th.lines, func(l *line) bool { return l.reply != nil && l.reply.answered })
 }
 
 // says reports whether the user says exactly this.
@@ -322,7 +322,7 @@ func (th *thread) from(r *request) (n int, ok bool) {
 		return len(th.lines), true
 	}
 	for i, l := range slices.Backward(th.lines) {
-		if r.previous != "" && l.reply != nil && (l.reply.id == r.previous || l.reply.variant(r.previous) >= 0) {
+		if r.previous != "" && l.reply != nil && l.reply.id == r.previous {
 			return i + 1, true
 		}
 	}

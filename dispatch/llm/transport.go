@@ -35,13 +35,13 @@ import (
 // it does when an agent hands over to another, stands where the new one begins. Of prompts that differ in
 // numbers only, such as the time, the last counts. A text of the assistant at the end of a request to
 // Anthropic is the beginning of the response. If a request is sent again, the answer to the last one counts,
-// unless the agent goes on with another.
+// unless the agent goes on with another. If it goes on with several, each is a conversation.
 //
 // Each label of proxy.WithActor may have several conversations that go on. The agent's own is the first
-// that has the prompt of the run; if none goes on, it is the last that has it. The others follow as the conversations of sub-agents do, in the order
-// of their first requests. A single request that has nothing of a conversation, such as a request for a
-// guard, a title or a summary, is left out. A [dispatch.Problem] with the code request_left_out reports
-// it.
+// that has the prompt of the run; if none goes on, it is the last that has it. The others follow as the
+// conversations of sub-agents do, in the order of their first requests. A single request that has nothing of
+// a conversation, such as a request for a guard, a title or a summary, is left out. A [dispatch.Problem] with
+// the code request_left_out reports it.
 //
 // What is missing is reported as a problem with the code conversation_unclear: a 2xx response that is an
 // error, breaks off, has several choices, or is not of the API, unless the agent sends another request
