@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -389,47 +388,42 @@ func (c *Comparisons) faultsOf() string {
 	return fmt.Sprintf("%s in the baseline, %d in the candidate", text.Plural(c.faults[0], "fault"), c.faults[1])
 }
 
-// gate returns the decision of a gate as one line.
-func (c *Comparison) gate() string {
-	line := fmt.Sprintf("margin %g points: %s", 100*c.Margin, c.Verdict)
+// bar says what a gate asks for.
+func (c *Comparison) bar() string {
 	if name := c.Difference.Name; name != "rate" {
-		line = fmt.Sprintf("%s, margin %g: %s", name, c.Margin, c.Verdict)
+		return fmt.Sprintf("%s, margin %g", name, c.Margin)
 	}
+	return fmt.Sprintf("margin %g points", 100*c.Margin)
+}
+
+// decision is the verdict of a gate and its reason.
+func (c *Comparison) decision() string {
 	if c.Reason != "" {
-		line += ": " + c.Reason
+		return string(c.Verdict) + ": " + c.Reason
 	}
-	return line
+	return string(c.Verdict)
 }
 
 // WriteSummary writes the comparison for people: at most 20 cases that changed, the scores and slices, the rates, what
 // a comparison of this size could find, and the gates. It returns the first error of w.
 func (c *Comparisons) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
-	t := table{Head: []string{"case", "baseline", "candidate", "points, 95 % interval", ""}}
+	writeTables(&b, colour, append([]table{c.caseTable()}, c.tables()...))
+	writeFacts(&b, colour, c.facts())
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// caseTable lists the cases that changed.
+func (c *Comparisons) caseTable() table {
+	t := table{Title: "Cases that changed", Head: []string{"case", "baseline", "candidate", "points, 95 % interval", ""}}
 	for _, one := range c.Cases {
 		if one.Difference.Value != 0 {
 			t.add(plain(text.Line(c.names[one.Difference.Slice], 60)), figure(percent(one.Baseline.Value)), figure(percent(one.Candidate.Value)),
 				figure(one.Difference.difference()), changed(one.Verdict))
 		}
 	}
-	writeTables(&b, colour, append([]table{t}, c.tables()...))
-	if n := len(c.Missing); n > 0 {
-		fmt.Fprintf(&b, "%s ran in one experiment only\n", text.Plural(n, "case"))
-	}
-	fmt.Fprintln(&b, c.changes())
-	if without := c.rate(dropped, dropped); c.faulty() && without != nil {
-		fmt.Fprintf(&b, "faults dropped: %s\n", without)
-	}
-	verdict := terminal.Paint(colour, c.Verdict.style(), string(c.Verdict))
-	if c.Reason != "" {
-		verdict += " (" + c.Reason + ")"
-	}
-	fmt.Fprintf(&b, "%s: %s\n", verdict, &c.Rates[0])
-	for i := range c.Gates {
-		fmt.Fprintf(&b, "gate, %s\n", c.Gates[i].gate())
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return t
 }
 
 // changes counts what the cases show.

@@ -221,7 +221,7 @@ func (o *Options) checks(cases []Case) *checks {
 }
 
 // checked says what was checked, a text for each property. There are none if that is not known.
-func (e *Experiment) checked() (list []junitProperty) {
+func (e *Experiment) checked() (list []fact) {
 	s := e.checks
 	if s == nil {
 		return nil
@@ -235,18 +235,18 @@ func (e *Experiment) checked() (list []junitProperty) {
 	}
 	switch {
 	case s.Ungraded:
-		list = append(list, junitProperty{"checked", "nothing: the rows were not graded, so a trial passed if the platform would grade it"})
+		list = append(list, fact{Name: "checked", Text: "nothing: the rows were not graded, so a trial passed if the platform would grade it", Property: "checked"})
 	case len(s.Checked) == 0:
-		list = append(list, junitProperty{"checked", "nothing in " + text.Plural(s.Rows, "row")})
+		list = append(list, fact{Name: "checked", Text: "nothing in " + text.Plural(s.Rows, "row"), Property: "checked"})
 	default:
-		list = append(list, junitProperty{"checked", in(s.Checked)})
+		list = append(list, fact{Name: "checked", Text: in(s.Checked), Property: "checked"})
 	}
 	if len(s.Not) > 0 {
-		list = append(list, junitProperty{"not checked here", in(s.Not)})
+		list = append(list, fact{Name: "not checked here", Text: in(s.Not), Property: "not_checked_here"})
 	}
 	unused := slices.DeleteFunc(slices.Clone(s.Unused), func(column string) bool { return slices.Contains(e.SliceBy, column) })
 	if len(unused) > 0 {
-		list = append(list, junitProperty{"columns that nothing uses", listed(unused, 10)})
+		list = append(list, fact{Name: "columns that nothing uses", Text: listed(unused, 10), Property: "columns_that_nothing_uses"})
 	}
 	return list
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runhtml"
-	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
 )
 
@@ -189,14 +188,6 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 		for _, trials := range caseTrials(before[n-1].Trials) {
 			p.baseline[trials[0].ID] = trials
 		}
-		for i := range p.Comparison.Gates {
-			g := &p.Comparison.Gates[i]
-			line := g.gate()
-			if g.Difference.Name == "rate" {
-				line = "rate, " + line
-			}
-			p.Gates = append(p.Gates, p.line(line))
-		}
 	}
 	for i, trials := range caseTrials(e.Trials) {
 		p.cases = append(p.cases, p.newCase(i, trials, changes[trials[0].ID]))
@@ -205,7 +196,7 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 	slices.SortStableFunc(p.cases, func(a, b htmlCase) int {
 		return cmp.Or(cmp.Compare(a.effect(), b.effect()), a.rank-b.rank, cmp.Compare(a.rate(), b.rate()))
 	})
-	slowest, s := e.slowest(), e.Stats()
+	slowest := e.slowest()
 	p.choose(slowest)
 	for _, v := range verdicts {
 		if n := e.Count(v.verdict); n > 0 {
@@ -223,7 +214,7 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 			p.Tables = append(p.Tables, t)
 		}
 	}
-	p.addFacts(s)
+	p.addFacts()
 	p.Notes, p.MoreNotes = timeline.First(e.noted(), maxListed)
 	for i := range p.Notes {
 		p.Notes[i].Text = p.line(p.Notes[i].Text)
@@ -285,42 +276,24 @@ func (p *htmlPage) clean(t table) table {
 	return t
 }
 
-// addFacts adds what the table of the versions does not show.
-func (p *htmlPage) addFacts(s Stats) {
-	add := func(format string, args ...any) { p.Facts = append(p.Facts, p.line(fmt.Sprintf(format, args...))) }
-	figures := p.Experiment.whole()
-	without := figureOf(figures, "rate", dropped)
-	if c := p.Comparison; c != nil {
-		rate := &c.Rates[0]
-		add("%s; p = %.3f%s", c.changes(), rate.P, rate.size())
-		if c.Reason != "" {
-			add("%s", c.Reason)
+// addFacts adds what is about the experiment and the comparison as a whole. Gates have a place of their own.
+func (p *htmlPage) addFacts() {
+	facts := p.Experiment.facts()
+	if p.Comparison != nil {
+		facts = slices.Concat(p.Comparison.facts(), facts)
+	}
+	for _, f := range facts {
+		switch line := p.line(f.String()); {
+		case f.Property != "gate":
+			p.Facts = append(p.Facts, line)
+		case strings.HasPrefix(f.Name, "gate, margin"):
+			p.Gates = append(p.Gates, strings.Replace(line, "gate, ", "rate, ", 1))
+		default:
+			p.Gates = append(p.Gates, strings.TrimPrefix(line, "gate, "))
 		}
-		if without := c.rate(dropped, dropped); c.faulty() && without != nil {
-			add("%s in this version counted as failed; without faults: %s",
-				text.Plural(s.Faults, "fault"), minus(without.String()))
-		}
-		if n := len(c.Missing); n > 0 {
-			add("%s in one of the two versions only, and not compared: %s",
-				text.Plural(n, "case"), listed(c.Missing, maxListed))
-		}
-	} else if without.Cases > 0 {
-		add("%s counted as failed; %s without them", text.Plural(s.Faults, "fault"), without)
 	}
-	switch {
-	case p.Experiment.FirstFailure:
-		add("cases were stopped at their first failure: there are verdicts and no rates")
-	case p.Experiment.TrialsPerCase > 1 && s.Cases > 0:
-		add("cases that always passed: %s", figureOf(figures, "always", ""))
-	}
-	if s.Retries > 0 {
-		add("%s that ended in a fault ran again", text.Plural(s.Retries, "run"))
-	}
-	if untried := p.Experiment.untried(); untried != "" {
-		add("%s", untried)
-	}
-	for _, fact := range p.Experiment.checked() {
-		add("%s: %s", fact.Name, fact.Value)
+	if p.Experiment.FirstFailure {
+		p.Facts = append(p.Facts, "cases were stopped at their first failure: there are verdicts and no rates")
 	}
 	f := p.Experiment.Fingerprint
 	for _, fact := range []htmlFact{{"Graders", f.Graders}, {"Simulated user", f.User}, {"Models", listed(models(p.Trials...), 5)}, {"Dataset", f.Dataset}, {"World", f.World}} {

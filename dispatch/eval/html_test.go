@@ -261,8 +261,8 @@ func TestWriteHTML(t *testing.T) {
 	text := textOf(page)
 	for _, want := range []string{
 		"orders <x-evil>", "28 passed", "12 failed", "5 with errors", "10 cases, 46 trials in 1.2 s", "v1", "v2",
-		"62.2 % [27.8, 87.6]", "5 faults in this version counted as failed; without faults: 0 points in 8 cases", "cases that always passed: ", "Several trials of a case", "not_graded 5",
-		"9 cases: 1 improved, 1 regressed, 7 undecided; p = ", "All 45 runs are shown in full",
+		"62.2 % [27.8, 87.6]", "trials that passed, 5 faults counted as failed: 62.2 % [", "faults dropped: 0 points in 8 cases", "cases that always passed: ", "Several trials of a case", "not_graded 5",
+		"9 cases: 1 improved, 1 regressed, 7 undecided", "cannot tell: 0 points in 9 cases, p = ", "All 45 runs are shown in full",
 		"100 % → 0 % [0, 43.4] −100 [−100, −38.6] ▼ regressed", "0 % → 100 % [56.6, 100] +100 [+38.6, +100] ▲ improved", "60 % → 60 % [23.1, 88.2]",
 		"Calls compared with trial 2 of the baseline, which passed", `+ added: list_orders({"customer":"cust_9"})`,
 		`~ changed: get_order /order_id: "17" → "0017"`, "The same calls with the same arguments.", "6 equal calls",
@@ -325,7 +325,7 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 	top, _, _ := strings.Cut(textOf(page), "Scores score")
 	for _, want := range []string{
 		"✕ The gate failed", "rate, margin 2 points: failed", "cost, margin 0.3: undecided", "v1 2026-03-01 12:00 40 90 % [", "v2 2026-03-02 12:00 40 73.3 % [",
-		"−16.7 [−30.9, −4.3] ▼ regressed", "40 cases: 0 improved, 4 regressed, 36 undecided; p = 0.000", "cases that always passed: ",
+		"−16.7 [−30.9, −4.3] ▼ regressed", "40 cases: 0 improved, 4 regressed, 36 undecided", "regressed: -16.7 points in 40 cases, p = 0.000", "cases that always passed: ",
 	} {
 		if !strings.Contains(top, want) {
 			t.Errorf("%q is not at the top:\n%s", want, top)
@@ -460,9 +460,9 @@ func TestFactsOfThePage(t *testing.T) {
 		e         *eval.Experiment
 		want, not string
 	}{
-		"a fault":       {of(1, eval.Errored, eval.Passed), "1 fault counted as failed; 100 % [20.7, 100] without them", "always"},
-		"faults only":   {of(1, eval.Errored, eval.Errored), "0 % [", "counted as failed"},
-		"none":          {of(1, eval.Failed), "0 % [", "counted as failed"},
+		"a fault":       {of(1, eval.Errored, eval.Passed), "trials that passed, faults dropped: 100 % [20.7, 100]", "always"},
+		"faults only":   {of(1, eval.Errored, eval.Errored), "2 faults counted as failed: 0 % [", "dropped"},
+		"none":          {of(1, eval.Failed), "0 % [", "faults"},
 		"several":       {of(2, eval.Passed, eval.Passed), "cases that always passed: 100 % [", "ran again"},
 		"nothing ended": {of(2, eval.Cancelled, eval.Cancelled), "no trial of 1 of 1 case ended", "always"},
 		"retries":       {again, "1 run that ended in a fault ran again", "no trial"},

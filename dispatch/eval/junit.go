@@ -152,11 +152,10 @@ func (e *Experiment) junitProperties() []junitProperty {
 	if s.Retries > 0 {
 		list = append(list, junitProperty{"retries", fmt.Sprint(s.Retries)})
 	}
-	if text := e.untried(); text != "" {
-		list = append(list, junitProperty{"not_tried", text})
-	}
-	for _, p := range e.checked() {
-		list = append(list, junitProperty{strings.ReplaceAll(p.Name, " ", "_"), p.Value})
+	for _, f := range e.facts() {
+		if f.Property != "" {
+			list = append(list, junitProperty{f.Property, f.Text})
+		}
 	}
 	return list
 }

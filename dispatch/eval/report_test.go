@@ -121,6 +121,7 @@ func TestReports(t *testing.T) {
 		t.Errorf("%+v, error %v", parsed, err)
 	}
 	golden(t, "experiment.xml", set.WriteJUnit)
+	golden(t, "experiment.md", func(w io.Writer) error { return set.WriteMarkdown(w, nil) })
 }
 
 // The XML is well-formed whatever agents say, and its counts agree with its cases.

@@ -46,59 +46,33 @@ func (v Verdict) style() terminal.Style {
 
 // WriteSummary writes the experiment for people: at most 20 trials that failed, how often each cause
 // occurred, why cases were skipped, what the platform would warn of, the slowest and the dearest trials
-// if there are many, the estimates of [Experiment.Stats], who ended the sessions, what was checked, see
-// [Dataset.Expect], and the counts. If cases have several trials, it also writes the rates of at most 20
-// cases that did not always pass. If colour is true, colour repeats the verdicts. Texts of agents are
-// safe to print to a terminal. It returns the first error of w.
+// if there are many, the scores and slices, the rates of at most 20 cases that did not always pass if cases have
+// several trials, and then what all trials tell together, what was checked, see [Dataset.Expect], and the counts.
+// If colour is true, colour repeats the verdicts. Texts of agents are safe to print to a terminal. It returns the
+// first error of w.
 func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
-	e.writeBad(&b, colour)
-	writeTables(&b, colour, []table{e.causeTable()})
-	e.writeNotes(&b, colour)
-	writeTables(&b, colour, append(e.slowest(), e.tables()...))
-	s := e.Stats()
-	e.writeRates(&b, colour, s)
-	e.writeEnded(&b)
-	if n := s.Retries; n > 0 {
-		fmt.Fprintf(&b, "%s that ended in a fault ran again\n", text.Plural(n, "run"))
-	}
-	for _, p := range e.checked() {
-		fmt.Fprintf(&b, "%s: %s\n", p.Name, text.Line(p.Value, 1000))
-	}
-	e.writeCounts(&b, colour)
+	writeTables(&b, colour, slices.Concat([]table{e.badTable(), e.causeTable(), e.noteTable()}, e.slowest(), e.tables(), []table{e.rateTable()}))
+	writeFacts(&b, colour, e.facts())
+	b.WriteString(e.counts(colour) + "\n")
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// writeBad lists the trials that failed or could not be run. Cancelled trials are only counted.
-func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
-	var table terminal.Table
-	listed, more, repeat := 0, 0, ""
+// badTable lists the trials that failed or could not be run. Cancelled trials are only counted.
+func (e *Experiment) badTable() table {
+	t := table{Head: []string{"", "", "", ""}}
 	for i := range e.Trials {
 		c := &e.Trials[i]
 		if c.Verdict == Passed || c.Verdict == Skipped || c.Verdict == Cancelled {
 			continue
 		}
-		if listed == maxListed {
-			more++
-			continue
+		if repeat := e.repeat(c); len(t.Rows) == 0 && repeat != "" {
+			t.Note = "run the first again: " + text.Clean(repeat)
 		}
-		listed++
-		repeat = cmp.Or(repeat, e.repeat(c))
-		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.PlainCell(text.Line(c.Name, 48)+e.numbered(c.Number)),
-			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.PlainCell(string(c.Cause)+": "+text.Line(c.Reason, 200)))
+		t.add(changed(c.Verdict), plain(text.Line(c.Name, 48)+e.numbered(c.Number)), aligned(shortTime(c.Took)), plain(string(c.Cause)+": "+text.Line(c.Reason, 200)))
 	}
-	if listed == 0 {
-		return
-	}
-	_ = table.Write(b, colour) // a Buffer has no errors
-	if more > 0 {
-		fmt.Fprintf(b, "and %d more\n", more)
-	}
-	if repeat != "" {
-		fmt.Fprintf(b, "run the first again: %s\n", text.Clean(repeat))
-	}
-	b.WriteByte('\n')
+	return t
 }
 
 // causeCount is how many cases did not pass for a cause.
@@ -160,35 +134,12 @@ func (e *Experiment) noted() (notes []note) {
 	return notes
 }
 
-func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
-	var out terminal.Table
-	notes := e.noted()
-	for _, n := range notes {
-		out.Row(terminal.Cell{Text: n.Kind, Style: terminal.Warn},
-			terminal.PlainCell(text.Plural(n.Count, e.unit())+": "+text.Line(n.Text, maxText)))
+func (e *Experiment) noteTable() table {
+	t := table{Head: []string{"", ""}}
+	for _, n := range e.noted() {
+		t.add(cell{Text: n.Kind, Change: Skipped}, plain(text.Plural(n.Count, e.unit())+": "+n.Text))
 	}
-	_ = out.Write(b, colour)
-	if len(notes) > 0 {
-		b.WriteByte('\n')
-	}
-}
-
-// writeEnded counts who ended the sessions.
-func (e *Experiment) writeEnded(b *bytes.Buffer) {
-	counts := map[string]int{}
-	for i := range e.Trials {
-		who, _, _ := strings.Cut(e.Trials[i].whoEnded(), ":")
-		counts[who]++
-	}
-	var list []string
-	for _, who := range []string{"user", "agent", "limit"} {
-		if counts[who] > 0 {
-			list = append(list, fmt.Sprintf("%s %d", who, counts[who]))
-		}
-	}
-	if len(list) > 0 {
-		fmt.Fprintf(b, "sessions ended by: %s\n", strings.Join(list, ", "))
-	}
+	return t
 }
 
 // slowest lists the three slowest of more than nine trials, and the three dearest.
@@ -215,22 +166,19 @@ func (e *Experiment) slowest() (list []table) {
 	return list
 }
 
-func (e *Experiment) writeCounts(b *bytes.Buffer, colour bool) {
+// counts says how many trials ended in each way.
+func (e *Experiment) counts(colour bool) string {
 	var counts []string
 	for _, v := range verdicts {
 		if n := e.Count(v.verdict); n > 0 || v.verdict == Passed {
-			style := v.style
-			if n == 0 {
-				style = terminal.Plain
-			}
-			counts = append(counts, terminal.Paint(colour, style, fmt.Sprintf("%d %s", n, v.word)))
+			counts = append(counts, terminal.Paint(colour && n > 0, v.style, fmt.Sprintf("%d %s", n, v.word)))
 		}
 	}
 	size := text.Plural(len(caseTrials(e.Trials)), "case")
 	if e.TrialsPerCase > 1 {
 		size += ", " + text.Plural(len(e.Trials), "trial")
 	}
-	fmt.Fprintf(b, "%s in %s: %s\n", size, shortTime(e.Took), strings.Join(counts, ", "))
+	return fmt.Sprintf("%s in %s: %s", size, shortTime(e.Took), strings.Join(counts, ", "))
 }
 
 // unit is what the counts are counts of.
@@ -249,9 +197,9 @@ func (e *Experiment) numbered(trial int) string {
 	return ""
 }
 
-// writeRates writes what the trials tell together.
-func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
-	t := table{Head: []string{"passed", "rate, 95 % interval", "case"}}
+// rateTable lists the cases that did not always pass.
+func (e *Experiment) rateTable() table {
+	t := table{Title: "Cases that did not always pass", Head: []string{"passed", "rate, 95 % interval", "case"}}
 	for _, c := range e.Cases() {
 		if e.TrialsPerCase < 2 || c.Verdict == Passed || c.Trials == 0 {
 			continue
@@ -264,28 +212,7 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool, s Stats) {
 		}
 		t.add(figure(fmt.Sprintf("%d of %d", c.Passed, c.Trials)), figure(rate), plain(text.Line(c.Name, 60)))
 	}
-	writeTables(b, colour, []table{t})
-	figures := e.whole()
-	if s.Cases == 0 || e.TrialsPerCase < 2 && figureOf(figures, "rate", "").Cases == 0 {
-		return
-	}
-	if e.TrialsPerCase > 1 {
-		fmt.Fprintf(b, "cases that always passed: %s\n", figureOf(figures, "always", ""))
-	}
-	how := ""
-	if s.Faults > 0 {
-		how = ", " + text.Plural(s.Faults, "fault")
-		if s.UserFaults > 0 {
-			how += fmt.Sprintf(" (%d of the user)", s.UserFaults)
-		}
-		how += " counted as failed"
-	}
-	writeEstimate(b, figures, counted, how)
-	writeEstimate(b, figures, dropped, ", faults dropped")
-	if line := e.untried(); line != "" {
-		b.WriteString(line + "\n")
-	}
-	b.WriteByte('\n')
+	return t
 }
 
 // untried names the cases of which no trial ended, because a budget was spent for example: the rates
@@ -311,26 +238,6 @@ func listed(names []string, most int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// writeEstimate writes the rate, and what the most trials of a case do together.
-func writeEstimate(b *bytes.Buffer, figures []Figure, faults, how string) {
-	rate := figureOf(figures, "rate", faults)
-	if rate.Cases == 0 {
-		return
-	}
-	fmt.Fprintf(b, "trials that passed%s: %s", how, rate)
-	last := slices.IndexFunc(figures, func(f Figure) bool { return f.Name == "rate" && f.Faults == faults })
-	for ; last+2 < len(figures) && strings.HasPrefix(figures[last+1].Name, "all_of_"); last += 2 {
-	}
-	if k, is := strings.CutPrefix(figures[last].Name, "any_of_"); is {
-		any := figures[last]
-		fmt.Fprintf(b, "; all of %s: %s, any of %s: %s", k, figures[last-1], k, any)
-		if any.Cases < rate.Cases {
-			fmt.Fprintf(b, " in %s with %s trials", text.Plural(any.Cases, "case"), k)
-		}
-	}
-	b.WriteByte('\n')
 }
 
 // shortTime formats a duration with about three digits.

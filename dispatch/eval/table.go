@@ -156,25 +156,35 @@ func writeTables(b *bytes.Buffer, colour bool, tables []table) {
 			continue
 		}
 		var out terminal.Table
-		cells := make([]terminal.Cell, len(t.Head))
-		for i, text := range t.Head {
-			cells[i] = terminal.Cell{Text: text, Style: terminal.Faint}
+		if strings.Join(t.Head, "") != "" {
+			cells := make([]terminal.Cell, len(t.Head))
+			for i, text := range t.Head {
+				cells[i] = terminal.Cell{Text: text, Style: terminal.Faint}
+			}
+			out.Row(cells...)
 		}
-		out.Row(cells...)
 		for _, row := range t.Rows {
 			cells := make([]terminal.Cell, len(row))
 			for i, c := range row {
-				cells[i] = terminal.Cell{Text: text.Line(c.Text, maxShown), Style: c.Change.style(), Right: c.Right}
+				cells[i] = terminal.Cell{Text: text.Line(c.Text, maxText), Style: c.Change.style(), Right: c.Right}
 			}
 			out.Row(cells...)
 		}
 		_ = out.Write(b, colour) // a Buffer has no errors
-		if t.More > 0 {
-			fmt.Fprintf(b, "and %d more\n", t.More)
-		}
-		if t.Note != "" {
-			fmt.Fprintln(b, t.Note)
+		for _, line := range t.notes() {
+			fmt.Fprintln(b, line)
 		}
 		b.WriteByte('\n')
 	}
+}
+
+// notes are the lines below the table.
+func (t *table) notes() (lines []string) {
+	if t.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", t.More))
+	}
+	if t.Note != "" {
+		lines = append(lines, t.Note)
+	}
+	return lines
 }

@@ -149,7 +149,7 @@ func repeated(flags *flag.FlagSet) string {
 // ofTheRun are the flags that a command for one row leaves out.
 var ofTheRun = []string{
 	"case", "failed", "limit", "results", "retry-faults", "shard", "plan", "parallel", "max-calls", "max-tokens", "max-time",
-	"junit", "json", "html", "baseline", "margin", "gate", "slice", "prices",
+	"junit", "json", "html", "markdown", "baseline", "margin", "gate", "slice", "prices",
 }
 
 // graderVersion changes with what rows expect.

@@ -100,15 +100,15 @@ type options struct {
 	failed         string // a file of results
 	limit          int
 
-	junit, json, html string
-	merged            string // the file of all shards
-	baseline          string
-	before            *eval.Experiment // in the file baseline
-	margin            float64
-	bounds            map[string]float64 // margins of scores
-	pricesFile        string
-	prices            eval.Prices
-	slices            list // columns
+	junit, json, html, markdown string
+	merged                      string // the file of all shards
+	baseline                    string
+	before                      *eval.Experiment // in the file baseline
+	margin                      float64
+	bounds                      map[string]float64 // margins of scores
+	pricesFile                  string
+	prices                      eval.Prices
+	slices                      list // columns
 }
 
 // A list is a flag that may be repeated.
@@ -126,6 +126,7 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this `file`")
 	flags.StringVar(&o.json, "json", "", "write a JSON report to this `file`")
 	flags.StringVar(&o.html, "html", "", "write a report to this `file`, as one HTML page; with -baseline it compares")
+	flags.StringVar(&o.markdown, "markdown", "", "write the summary to this `file` as Markdown, for a comment on a change; with -baseline the comparison too")
 	flags.StringVar(&o.baseline, "baseline", "", "compare with the results in this `file`, and make the comparison a gate")
 	flags.Float64Var(&o.margin, "margin", 0.05, "by how much the agent may be worse than the baseline, from 0 to 1")
 	flags.Func("gate", "`score=margin` that the gate bounds too, such as cost=0.1 for at most 10 % more than the baseline; also calls, seconds, tokens_in and tokens_out; may be repeated for other scores", o.addBound)

@@ -43,6 +43,7 @@ func (o *options) openReports(files ...string) (all reports, err error) {
 	for _, r := range []report{
 		{flag: "-junit", path: o.junit, mode: 0o666},
 		{flag: "-json", path: o.json, mode: 0o666},
+		{flag: "-markdown", path: o.markdown, mode: 0o666},
 		{flag: "-html", path: o.html, mode: 0o600}, // it has arguments and results, as the file of results has
 	} {
 		if r.path == "" {
@@ -93,6 +94,8 @@ func (r reports) write(e *eval.Experiment, before ...*eval.Experiment) error {
 			err = e.WriteJUnit(one.file)
 		case "-json":
 			err = e.WriteJSON(one.file)
+		case "-markdown":
+			err = e.WriteMarkdown(one.file, before...)
 		case "-html":
 			err = e.WriteHTML(one.file, before...)
 		}
