@@ -34,7 +34,11 @@ func meanAmount(values []float64) (mean float64, bounds interval, ok bool) {
 // ratioOfAmounts returns the mean of b divided by the mean of a, for the values of the same cases, and
 // its interval: the ratios r around it for which the interval of b - r·a contains 0, which is Fieller's
 // idea. ok is false if a has no positive mean, or if the cases do not bound the ratio.
-func ratioOfAmounts(a, b []float64) (ratio float64, bounds interval, ok bool) {
+//
+// A few cases of b that run away may be missing in a sample, and a sample says nothing about them. If no value of b
+// exceeds the limit, the upper bound allows for cases at the limit that were not seen, see [outright]. An infinite
+// limit allows for none.
+func ratioOfAmounts(a, b []float64, limit float64) (ratio float64, bounds interval, ok bool) {
 	meanA, _ := moments(a)
 	meanB, _ := moments(b)
 	if len(a) < 2 || !(meanA > 0) {
@@ -46,7 +50,11 @@ func ratioOfAmounts(a, b []float64) (ratio float64, bounds interval, ok bool) {
 		for i := range a {
 			contrast[i] = b[i] - r*a[i]
 		}
-		_, i, _ := meanAmount(contrast)
+		mean, i, _ := meanAmount(contrast)
+		if room := limit - meanB; room > 0 && !math.IsInf(limit, 1) {
+			_, variance := moments(contrast)
+			i.High = max(i.High, mean+outright(variance, room, len(a)))
+		}
 		return i
 	}
 	bound := func(inside, outside float64, is func(interval) bool) float64 {

@@ -56,7 +56,7 @@ func TestIntervalsOfAmounts(t *testing.T) {
 					a[i], b[i] = size*lognormal(r, 0.3), change*size*lognormal(r, 0.3)
 				}
 				_, mean, ok := meanAmount(a)
-				_, ratio, ok2 := ratioOfAmounts(a, b)
+				_, ratio, ok2 := ratioOfAmounts(a, b, math.Inf(1))
 				for i, in := range []bool{
 					ok && mean.Low <= m.mean && m.mean <= mean.High,
 					ok2 && ratio.Low <= change && change <= ratio.High,
@@ -102,14 +102,14 @@ func TestAmounts(t *testing.T) {
 		near(t, fmt.Sprint("low of ", tt.values), i.Low, tt.low, 2e-6)
 		near(t, fmt.Sprint("high of ", tt.values), i.High, tt.high, 2e-6)
 	}
-	if ratio, i, ok := ratioOfAmounts([]float64{5, 6, 5, 6}, []float64{10, 12, 10, 12}); !ok || ratio != 2 || math.Abs(i.Low-2) > 1e-6 || math.Abs(i.High-2) > 1e-6 {
+	if ratio, i, ok := ratioOfAmounts([]float64{5, 6, 5, 6}, []float64{10, 12, 10, 12}, math.Inf(1)); !ok || ratio != 2 || math.Abs(i.Low-2) > 1e-6 || math.Abs(i.High-2) > 1e-6 {
 		t.Error(ratio, i, ok)
 	}
-	if ratio, i, ok := ratioOfAmounts([]float64{5, 6, 5, 6}, []float64{0, 0, 1, 0}); !ok || i.Low != 0 || i.High < ratio {
+	if ratio, i, ok := ratioOfAmounts([]float64{5, 6, 5, 6}, []float64{0, 0, 1, 0}, math.Inf(1)); !ok || i.Low != 0 || i.High < ratio {
 		t.Error(ratio, i, ok)
 	}
 	for _, unbounded := range [][2][]float64{{{0, 0}, {1, 2}}, {{1}, {1}}, {{0, 0, 9}, {1, 2, 3}}} {
-		if _, i, ok := ratioOfAmounts(unbounded[0], unbounded[1]); ok {
+		if _, i, ok := ratioOfAmounts(unbounded[0], unbounded[1], math.Inf(1)); ok {
 			t.Errorf("%v has the bounds %v", unbounded, i)
 		}
 	}

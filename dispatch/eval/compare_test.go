@@ -555,7 +555,7 @@ func TestReportsOfAComparison(t *testing.T) {
 	b.Reset()
 	few := compare(t, scripted("..", "!."), scripted("x.", ".."))
 	few.Missing = []string{"z"}
-	if err := few.WriteSummary(&b, true); err != nil || !strings.Contains(b.String(), "1 case ran in one experiment only\n") ||
+	if err := few.WriteSummary(&b, true); err != nil || !strings.Contains(b.String(), "1 case ran in one experiment only: z\n") ||
 		!strings.Contains(b.String(), "faults dropped: ") || !strings.Contains(b.String(), "; a gate needs at least 6 cases\n") {
 		t.Errorf("error %v\n%s", err, b.String())
 	}

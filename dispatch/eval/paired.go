@@ -46,19 +46,26 @@ func meanDifference(differences []float64, trials int) (mean float64, bounds int
 // allows for what so few cases may not show: cases that change outright. meanRate would take the noise of
 // trials for all the variance that there is.
 //
-// A share e of such cases, beside cases as they were seen with mean m and variance s², makes the mean
-// u = m + e(1-m) and the variance v = (1-e)(s² + (u-m)(1-m)). As in Wilson's interval the bound is the u
-// that solves (u-m)² = t²v/n. For values of 0 and 1 it is Wilson's, but for t and the variance of a sample.
+// For values of 0 and 1 the upper bound is Wilson's, but for t and the variance of a sample.
 func part(values []float64, trials int) (mean float64, i interval) {
 	mean, i = meanRate(values, trials)
 	_, variance := moments(values)
-	if n := float64(len(values)); n > 1 && mean < 1 {
-		t := studentQuantile(0.975, len(values)-1)
-		rest, k := 1-mean, t*t/n
-		b := k * (rest - variance/rest)
-		i.High = min(1, mean+(b+math.Sqrt(b*b+4*(1+k)*k*variance))/(2*(1+k)))
+	if len(values) > 1 && mean < 1 {
+		i.High = min(1, mean+outright(variance, 1-mean, len(values)))
 	}
 	return mean, i
+}
+
+// outright returns the distance from the mean m of n cases to its upper bound, if a case that was not seen may lie above
+// the mean by room, and variance is the variance s² of the cases.
+//
+// A share e of such cases, beside cases as they were seen, makes the mean u = m + e·room and the variance
+// v = (1-e)(s² + (u-m)·room). As in Wilson's interval the bound is the u that solves (u-m)² = t²v/n.
+func outright(variance, room float64, n int) float64 {
+	t := studentQuantile(0.975, n-1)
+	k := t * t / float64(n)
+	b := k * (room - variance/room)
+	return (b + math.Sqrt(b*b+4*(1+k)*k*variance)) / (2 * (1 + k))
 }
 
 // exactVariance is up to which variance [changeTest] counts exactly. Beyond it the normal distribution

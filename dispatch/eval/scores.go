@@ -287,7 +287,7 @@ func (c *Comparison) compareMeans(before, now, differences []float64) {
 		return
 	}
 	c.Difference.Unit = unitRatio
-	switch r, i, ok := ratioOfAmounts(before, now); {
+	switch r, i, ok := ratioOfAmounts(before, now, math.Inf(1)); {
 	case a == 0 && b == 0 && len(before) > 1:
 		c.Difference = c.Difference.with(0, interval{})
 	case ok:
