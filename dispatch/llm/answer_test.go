@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/proxy"
 )
 
 // What a response adds to the conversation, where servers differ from the documentation, or a
@@ -54,6 +56,13 @@ func TestAnswers(t *testing.T) {
 		{"the old form of a call", chat, chatStream(
 			`{"index":0,"delta":{"function_call":{"name":"f","arguments":""}}}`, `{"index":0,"delta":{"function_call":{"arguments":"{}"}},"finish_reason":"function_call"}`,
 		), `{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{}}]}`},
+		{"the text of the older completions", chat, `{"choices":[{"index":0,"text":"Yes.","finish_reason":"stop"}]}`, `{"role":"assistant","content":"Yes."}`},
+		{"blocks that do not begin", anthropic, sse(`{"type":"message_start","message":{}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm."}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Ye"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"s."}}`, `{"type":"message_stop"}`),
+			`{"role":"assistant","content":"Yes.","thinking":[{"type":"text","text":"Hm."}]}`},
+		{"arguments of no call", anthropic, sse(`{"type":"message_start","message":{}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, `{"type":"message_stop"}`),
+			"it has arguments that do not belong together"},
+		{"a part of no known kind", google, exch(gemini(`{"hologram":{},"thoughtSignature":"x"},{"thoughtSignature":"x"}`, finish)), `{"role":"assistant","content":"[hologram]"}`},
 		{"a refusal", chat, chatStream(`{"index":0,"delta":{"refusal":"I ca"}}`, `{"index":0,"delta":{"refusal":"nnot."},"finish_reason":"stop"}`),
 			`{"role":"assistant","content":"I cannot."}`},
 		{"several choices", chat, chatStream(`{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}`, `{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}`), several},
@@ -181,8 +190,8 @@ func TestAnswers(t *testing.T) {
 		{"pieces of blocks in turn", anthropic, sse(
 			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}`, `{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"b"}}`,
-			`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"lost"}}`, `{"type":"message_delta","delta":{"stop_reason":""}}`, `{"type":"message_stop"}`,
-		), `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`},
+			`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"c"}}`, `{"type":"message_delta","delta":{"stop_reason":""}}`, `{"type":"message_stop"}`,
+		), `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":"c"}]}`},
 
 		{"a number as id and as text", responses, `{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":4}]},{"type":"function_call","call_id":7,"name":"f","arguments":{"a":1}}]}`,
 			`{"role":"assistant","content":"4","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
@@ -605,6 +614,16 @@ func TestTokens(t *testing.T) {
 		{wires[2], `{"id":"r","usage":{"input_tokens":50,"output_tokens":5,"total_tokens":70}}`, 50, 20},
 		{wires[3], `{"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5,"thoughtsTokenCount":3,"input_tokens":50}}`, 50, 8},
 		{wires[3], `{"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5,"totalTokenCount":304}}`, 50, 254},
+		{wires[3], `{"usage_metadata":{"prompt_token_count":50,"candidates_token_count":5,"thoughts_token_count":3,"total_token_count":58}}`, 50, 8},
+		{wires[3], `{"candidates":[],"usage":{"prompt_tokens":50,"completion_tokens":5}}`, 50, 5},
+		{wires[0], `{"choices":[],"usage":{"input_tokens":20,"cache_read_input_tokens":30,"output_tokens":5}}`, 50, 5},
+		{wires[0], `{"choices":[],"usage":{"prompt_tokens":50,"outputTokens":5}}`, 50, 5},
+		{wires[0], `{"choices":[],"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5,"thoughtsTokenCount":3}}`, 50, 8},
+		{wires[0], sse(`{"choices":[{"index":0,"delta":{"usage":{"prompt_tokens":7,"completion_tokens":3}}}]}`), 7, 3},
+		{wires[0], sse(`{"choices":[{"index":0,"delta":{}}],"metrics":{"usage":{"prompt_tokens":7,"completion_tokens":3}}}`, `{"usage":{"prompt_tokens":8,"completion_tokens":4}}`), 8, 4},
+		{wires[1], sse(`{"type":"message_delta","delta":{"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":3}}}`), 7, 3},
+		{wires[1], `{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":{"usage":{"input_tokens":7,"output_tokens":3}}}]}`, 0, 0},
+		{wires[2], `{"id":"r","output":[],"usage":{"prompt_tokens":50,"completion_tokens":5}}`, 50, 5},
 		{wires[3], `[{"usageMetadata":{"promptTokenCount":50}},{"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5}}]`, 50, 5},
 	} {
 		transport := &llm.Transport{Base: model(tt.body)}
@@ -629,6 +648,31 @@ func TestWrongTokens(t *testing.T) {
 		if m := metadata(t, result); m.Input != 0 || m.Output != 7 || len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, "not a number of tokens") {
 			t.Errorf("%s: %+v, %v", wrong, m, result.Problems)
 		}
+	}
+}
+
+// Tokens under names of no format are reported.
+func TestTokensUnderOtherNames(t *testing.T) {
+	for usage, want := range map[string]bool{`{"read":50,"written":5}`: true, `{"prompt_tokens":0,"completion_tokens":0}`: false, `{"tier":"default"}`: false} {
+		got := play(t, []step{{path: chatPath, ask: chatAsk(userGo), reply: `{"model":"m","choices":[{"message":{"role":"assistant","content":"a"}}],"usage":` + usage + `}`}})
+		if (got.codes() == "conversation_unclear") != want {
+			t.Errorf("%s: %v", usage, got.problems)
+		}
+	}
+}
+
+// Ids that are made for calls are unique in a transcript, under whatever label a call is.
+func TestMadeIDsOfLabels(t *testing.T) {
+	got := dispatchTo(t, `{"user_instruction":"Both orders."}`, func(ctx context.Context, _ *dispatch.Run, _ *llm.Transport) (err error) {
+		for _, label := range []string{"", "orders", "refunds"} {
+			reply := `{"candidates":[{"finishReason":"STOP","content":{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}}]}`
+			_, sent := send(proxy.WithActor(ctx, label), &llm.Transport{Base: model(exch(reply))}, gemPath, geminiAsk)
+			err = cmp.Or(err, sent)
+		}
+		return err
+	})
+	if text := said(got.messages); !strings.Contains(text, "[call_1 f") || !strings.Contains(text, "[call_2 f") || !strings.Contains(text, "[call_3 f") {
+		t.Error(text)
 	}
 }
 

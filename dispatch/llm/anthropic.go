@@ -169,17 +169,24 @@ func (a *anthropicAnswer) block(index int, start json.RawMessage) {
 }
 
 func (a *anthropicAnswer) delta(index int, delta json.RawMessage) {
-	block := a.found[index]
-	if block == nil {
-		return
-	}
-	switch textOf(delta, "type") {
-	case "text_delta":
-		a.add(&block.text, textOf(delta, "text"))
-	case "thinking_delta":
-		a.add(&block.text, textOf(delta, "thinking"))
+	switch kind := textOf(delta, "type"); kind {
+	case "text_delta", "thinking_delta":
+		kind = strings.TrimSuffix(kind, "_delta")
+		if block := a.found[index]; block == nil || textOf(block.start, "type") != kind { // it begins a block
+			a.block(index, object("type", kind))
+		}
+		if block := a.found[index]; block != nil { // there was room
+			a.add(&block.text, textOf(delta, kind))
+		}
 	case "input_json_delta":
-		a.add(&block.text, textOf(delta, "partial_json"))
+		if block := a.found[index]; block != nil {
+			a.add(&block.text, textOf(delta, "partial_json"))
+		} else {
+			a.unread = true
+		}
+	case "signature_delta", "citations_delta", "compaction_delta": // a transcript does not show them
+	default:
+		a.strange = kind
 	}
 }
 

@@ -221,7 +221,7 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 	n := 0
 	for choice := range rawjson.Elements(choices) {
 		n++
-		var at, delta, message, reason json.RawMessage
+		var at, delta, message, old, reason json.RawMessage
 		for name, value := range rawjson.Members(choice) {
 			switch name {
 			case "index":
@@ -232,12 +232,17 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 				message = value
 			case "finish_reason":
 				reason = value
+			case "text": // of a server that answers as the older completions did
+				old = object("content", plain(value))
 			}
 		}
 		if a.choose(n, at); a.several {
 			return
 		}
 		a.begun = true
+		if delta == nil && message == nil {
+			delta = old
+		}
 		a.delta(delta)
 		if isSet(message) && !isSet(delta) { // some servers write it beside the delta
 			a.message, a.finished = a.keep(message), true

@@ -256,7 +256,7 @@ func (x *exchange) observe() {
 			name = textOf(body, "model")
 		}
 	}
-	input, output := x.usage.total(&x.dialect.tokens)
+	input, output := x.usage.total(&x.dialect.tokens, known.known)
 	x.observer(runctx.ModelRequest{
 		Model: text.Cut(name, maxModelLen), Status: x.status, InputTokens: input, OutputTokens: output,
 	})

@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 func geminiRequest(doc json.RawMessage) prompt {
@@ -63,15 +65,23 @@ func (c *converter) geminiPart(part json.RawMessage) {
 	case c.geminiCall(part):
 		return
 	}
-	text, ok := geminiPartText(part)
+	said, ok := geminiPartText(part)
+	for name, value := range rawjson.Members(part) {
+		if !ok && isSet(value) && !slices.Contains(geminiNotes, name) { // of a kind that is not known
+			said, ok = "["+text.Cut(name, maxShown)+"]", true
+		}
+	}
 	switch n := len(c.texts); {
-	case !ok || text == "": // an empty one only carries a signature
+	case !ok || said == "": // an empty one only carries a signature
 	case n > 0 && c.cur.Role == dispatch.RoleAssistant && member(part, "text") != nil:
-		c.goOn(text)
+		c.goOn(said)
 	default:
-		c.say(text)
+		c.say(said)
 	}
 }
+
+// geminiNotes are the members of a part that are about its content.
+var geminiNotes = []string{"thought", "thoughtSignature", "thought_signature", "videoMetadata", "video_metadata", "mediaResolution", "media_resolution", "partMetadata", "part_metadata"}
 
 // geminiCall converts a part that is a call or a result, of a function or of a tool or code that the
 // provider runs.

@@ -186,7 +186,7 @@ func FuzzAnswer(f *testing.F) {
 				}
 			}
 			convert(d, elements)
-			if input, output := used.total(&d.tokens); input < 0 || output < 0 {
+			if input, output := used.total(&d.tokens, true); input < 0 || output < 0 {
 				t.Fatalf("%s: %d and %d tokens", format, input, output)
 			}
 		}

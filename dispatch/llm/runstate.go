@@ -401,8 +401,12 @@ func (s *runState) finish(x *exchange, o outcome) {
 
 // count reports the model and the tokens of a response. It must be called with s.mu held.
 func (s *runState) count(x *exchange) {
-	input, output := x.usage.total(&x.dialect.tokens)
-	name := text.Cut(x.answer.common().model, maxModelLen)
+	known := x.answer.common()
+	input, output := x.usage.total(&x.dialect.tokens, known.known)
+	if input+output == 0 && x.usage.numbers && known.known {
+		s.note("the tokens of a response are not counted: its usage has none under a known name")
+	}
+	name := text.Cut(known.model, maxModelLen)
 	if name != "" && len(s.models) < maxModels && !slices.Contains(s.models, name) {
 		s.models = append(s.models, name)
 	}
