@@ -1,7 +1,9 @@
 package cassette
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +28,11 @@ type Cassette struct {
 	own      *http.Transport // closed with the cassette
 	redactor *redact.Redactor
 	tokens   redact.Hidden[[]string] // that the redactor removes; the first is the token of the run
-	playback *playback               // the interactions of the tape; nil in the mode Record
+	keys     redact.Hidden[[]string] // of models, likewise
+	models   bool                    // the run has a transport for models
+	open     map[*watchedBody]bool   // responses of models that the agent reads
+	started  bool
+	playback *playback // the interactions of the tape; nil in the mode Record
 	begun    time.Time
 	answered int // number of answered requests
 	seen     []*seen
@@ -50,6 +56,9 @@ type seen struct {
 	local       bool     // a trace event that is not on the tape and was accepted
 	repeated    bool     // answered with the last answer again
 	superseded  bool     // the client repeated the attempt; used in the mode Compare
+
+	asked     *asked     // the body of a request to a model, until it is written or compared
+	deviation *Deviation // of a request to a model that is not on the tape
 }
 
 // New returns a cassette with the tape in the file path. [Replay] and [Compare] need an existing
@@ -181,6 +190,12 @@ func (c *Cassette) network() http.RoundTripper {
 // Close ends the recording and moves the tape to its path. It returns the first error of the
 // recording, which did not affect the run. After Close nothing is recorded.
 func (c *Cassette) Close() error {
+	c.mu.Lock()
+	open := slices.Collect(maps.Keys(c.open))
+	c.mu.Unlock()
+	for _, body := range open { // the agent has read what it wanted
+		body.end()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

@@ -1,6 +1,5 @@
-// Package cassette records on a [tape] what a [run] and the platform's [proxy] send to each other,
-// and replays the responses of the proxy without a network, for tests ("[Porting without the SDK]",
-// proxy contract).
+// Package cassette records on a [tape] what a [run] sends to the platform's [proxy] and to its models,
+// and replays the responses without a network, for tests ("[Porting without the SDK]", proxy contract).
 //
 //	func TestRefund(t *testing.T) {
 //		tape := cassette.Open(t, "testdata/refund.jsonl", nil)
@@ -46,9 +45,28 @@
 // clients do not repeat. Trace events and telemetry are answered from the tape if they are on it,
 // and accepted otherwise. The agent need not send them.
 //
+// # Models
+//
+// [Cassette.Model] and [Recorder.Model] are transports for the SDKs of models. Of a request the tape has
+// the method, the kind of the path, such as …/chat/completions, and the body. Of a response it has the
+// status, the content type, Retry-After and the body. Headers, hosts, projects, models in paths and
+// queries are not written. The members of a request that are lists of objects, such as messages and
+// tools, are on lines of their own, each element once.
+//
+// Two requests are equal if their bodies are the same JSON values. Ids of calls may differ: an id of an
+// object with a name counts by its order, and so do the results that name it. [Options.Mask] lists
+// what else may differ. Equal requests get their responses in turn; the order of others does not
+// matter. A request that is not on the tape is refused with 400, which SDKs do not repeat. The
+// deviation shows where it differs from the request on the tape that has the most of its messages. The
+// mode [ReplayOrForward] sends it to the model instead, and adds it to the tape.
+//
+// A replayed stream arrives event by event, without waits. A stream that the agent closes is on the
+// tape as far as the agent has read it.
+//
 // # Secrets
 //
-// The headers Authorization and X-Pipelines-Run-Token are never written. A run token of 8
+// Headers of requests are never written, nor are queries to models. A run token, or a value of a
+// header or a query to a model whose name is the name of a secret or ends in key, of 8
 // characters or more is removed from names, strings, JSON inside strings, numbers, texts and bodies
 // that are not UTF-8. It is recognized when percent-encoded, escaped or within base64 too.
 //
@@ -65,7 +83,8 @@
 // # Limits
 //
 // A request has at most 1 MiB, as documented, and a larger one is refused with 413. A response may
-// have 64 KiB more, for the envelope of the proxy. A larger one is passed on and not recorded.
+// have 64 KiB more, for the envelope of the proxy. A larger one is passed on and not recorded. Requests
+// to models and their responses may have 8 MiB each.
 //
 // A tape records three headers: the sub-agent, the content type of the response, and Retry-After in
 // seconds. Responses are replayed at once, without their latency.

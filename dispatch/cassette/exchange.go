@@ -104,9 +104,7 @@ func (c *Cassette) admit(r *http.Request, name string) (*redact.Redactor, *reply
 		return nil, refusal(http.StatusUnauthorized, httpcall.RunTokenInvalid, "the run token is missing")
 	}
 	known := c.tokens.Reveal()
-	if known == nil {
-		c.begun = time.Now()
-	}
+	c.start()
 	all := slices.Concat(known, tokens)
 	if subtle.ConstantTimeCompare([]byte(tokens[0]), []byte(all[0])) != 1 {
 		c.problem("%s was called with another run token; a cassette belongs to one run, so make one for each",
@@ -115,9 +113,16 @@ func (c *Cassette) admit(r *http.Request, name string) (*redact.Redactor, *reply
 			"this cassette belongs to another run; make one cassette for each run")
 	}
 	if slices.ContainsFunc(tokens, func(token string) bool { return !slices.Contains(known, token) }) {
-		c.tokens, c.redactor = redact.Hide(all), withTokens(c.set.redact, all)
+		c.tokens, c.redactor = redact.Hide(all), withTokens(c.set.redact, slices.Concat(all, c.keys.Reveal()))
 	}
 	return c.redactor, nil
+}
+
+// start notes the time of the first request. The caller must hold c.mu.
+func (c *Cassette) start() {
+	if !c.started {
+		c.started, c.begun = true, time.Now()
+	}
 }
 
 // minSecret is the length in bytes from which a run token is searched for in bodies. A shorter one
@@ -167,7 +172,7 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.After, s.AtMS = c.answered, milliseconds(time.Since(c.begun))
-	if c.set.Mode == Record || c.set.Mode == Compare {
+	if c.set.Mode == Record || c.set.Mode == Compare && s.Kind != kindModel {
 		return c.after, nil
 	}
 	found, again := c.playback.take(s.id, c.set.RepeatLast)
@@ -177,6 +182,8 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 		return 0, fromTape(found.Interaction)
 	case c.set.Mode == ReplayOrForward:
 		return c.after, nil
+	case s.Kind == kindModel:
+		return 0, c.noModel(s)
 	case s.loose():
 		s.local = true
 		return 0, c.receipt(&s.Interaction)
@@ -236,9 +243,10 @@ func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redactor *red
 			return
 		}
 		if c.set.Mode != Compare {
-			c.record(s.Interaction, tapeAfter)
+			c.record(s.Interaction, s.asked, tapeAfter)
 		}
 	}
+	s.asked = nil
 	if c.set.Mode.reads() {
 		c.see(s)
 	}
@@ -252,6 +260,10 @@ func (c *Cassette) see(s *seen) {
 	if repeats {
 		s.began = before.began
 	}
+	if s.Kind == kindModel {
+		c.seen = append(c.seen, s)
+		return
+	}
 	if c.set.Mode == Compare && repeats { // the call has its answer on the tape already
 		s.answer, before.answer, before.superseded = before.answer, nil, true
 	} else if c.set.Mode == Compare {
@@ -261,7 +273,7 @@ func (c *Cassette) see(s *seen) {
 }
 
 // record writes an interaction. The caller must hold c.mu.
-func (c *Cassette) record(i Interaction, after int) {
+func (c *Cassette) record(i Interaction, a *asked, after int) {
 	if c.closed {
 		c.problem("%s was answered after the recording had been closed", i.Name)
 		return
@@ -270,7 +282,7 @@ func (c *Cassette) record(i Interaction, after int) {
 		return
 	}
 	i.Number, i.After = c.writer.count+1, after
-	if c.writeErr = c.writer.append(&i); c.writeErr == nil {
+	if c.writeErr = c.writer.append(&i, a); c.writeErr == nil {
 		c.play(i.Number - 1)
 	}
 }
@@ -295,9 +307,9 @@ func (c *Cassette) begin() {
 	first := header{
 		Version: version, Created: c.begun.UTC().Truncate(time.Millisecond), Task: redactTask(c.redactor, c.set.Task),
 	}
-	var have []Interaction
+	have := &Tape{}
 	if c.tape != nil {
-		first.Created, first.Task, have = c.tape.Created, c.tape.Task, c.tape.Interactions
+		first.Created, first.Task, have = c.tape.Created, c.tape.Task, c.tape
 	}
 	c.writer, c.writeErr = newWriter(c.path, first, have, c.fresh)
 }

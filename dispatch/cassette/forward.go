@@ -89,12 +89,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			_ = r.Body.Close()
 			return refused.response(r)
 		}
-		out := r.Clone(r.Context()) // the cassette must not disturb the run; the proxy has its own limit
-		out.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
-		return t.next.RoundTrip(out)
+		return t.next.RoundTrip(unread(r, body)) // the cassette must not disturb the run; the proxy has its own limit
 	}
 	to := func(body []byte) (*http.Request, http.RoundTripper) { return again(r, body), t.next }
 	return c.respond(r, body, to).response(r)

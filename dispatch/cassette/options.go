@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -68,6 +69,10 @@ type Options struct {
 	// "/response/updated_at" is in the tool's result.
 	Ignore []string
 
+	// Mask lists what is not compared in strings, such as a date in a prompt. Matches are replaced in
+	// requests to models, in arguments and in texts, before they are compared.
+	Mask []*regexp.Regexp
+
 	// RepeatLast answers a call that is made more often than on the tape with its last response. By
 	// default, the n-th equal call gets the n-th response, and one more is a deviation.
 	RepeatLast bool
@@ -115,6 +120,9 @@ func newSettings(path string, opts *Options) (*settings, error) {
 		if err := rawjson.Check(s.Task.Input, rawjson.Limits{}); err != nil {
 			wrong("Options.Task.Input: %s", err)
 		}
+	}
+	if slices.Contains(s.Mask, nil) {
+		wrong("Options.Mask has a nil")
 	}
 	for i, text := range s.Ignore {
 		p, ok := parsePointer(text)

@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -11,6 +12,12 @@ type playback struct {
 	calls  []*taped            // all, in the order of the tape
 	queues map[string]*queue   // by the key of the request
 	alike  map[target][]*taped // those that are replayed, in the order of the tape
+
+	tape  *Tape
+	masks []*regexp.Regexp
+	keys  *keys // of the parts of the tape
+
+	walked int // see maxWalk
 }
 
 // target is what a request calls.
@@ -35,14 +42,22 @@ type taped struct {
 	superseded   bool    // the client repeated the attempt
 	dropped      bool    // a repeated attempt that is not replayed
 	taken        bool
+	shown        bool // beside a request to a model that differs from it
 }
 
 func newPlayback(s *settings, tape *Tape) *playback {
-	d := &playback{queues: map[string]*queue{}, alike: map[target][]*taped{}}
+	d := &playback{
+		queues: map[string]*queue{}, alike: map[target][]*taped{},
+		tape: tape, masks: s.Mask, keys: keysOf(tape.parts, s.Mask),
+	}
 	for index := range tape.Interactions {
 		i := tape.Interactions[index]
 		c := &taped{Interaction: &i, index: index, began: i.After, beganMS: i.AtMS}
-		c.id = s.identify(&i, s.redact)
+		if i.Kind == kindModel {
+			c.id = i.identifyTaped(s.Mask, d.keys)
+		} else {
+			c.id = s.identify(&i, s.redact)
+		}
 		d.calls = append(d.calls, c)
 		at := d.queues[c.id.key]
 		if at == nil {

@@ -2,6 +2,7 @@ package cassette
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +22,8 @@ const (
 	maxInteractions = 100_000
 )
 
-// Load reads a tape of at most 64 MiB, with lines of at most 16 MiB and at most 100,000
-// interactions. Names must match exactly and must not repeat, unknown members are not allowed, and
+// Load reads a tape of at most 64 MiB, with lines of at most 16 MiB, at most 100,000 interactions and as
+// many messages of requests to models. Names must match exactly and must not repeat, unknown members are not allowed, and
 // the numbers of the interactions must be in sequence.
 //
 // The error is an [*Error] with all problems and their lines. A tape that ends early, because the
@@ -145,6 +146,8 @@ func (r *reading) one(text []byte, complete bool) {
 		r.problem(ruleLine, "%s", err)
 	case rawjson.Member(text, "end") != nil:
 		r.end(text)
+	case rawjson.Member(text, "part") != nil:
+		r.part(text)
 	default:
 		r.interaction(text)
 	}
@@ -188,6 +191,33 @@ func (r *reading) end(text []byte) {
 	}
 }
 
+// part reads a line with a part of requests to models.
+func (r *reading) part(text []byte) {
+	var p part
+	wrong := rawjson.ReadFields(text, map[string]any{"part": &p.Number, "after": &p.After, "as": &p.As, "value": &p.Value})
+	must := func(is bool, format string, args ...any) {
+		if !is {
+			wrong = append(wrong, fmt.Errorf(format, args...))
+		}
+	}
+	have := len(r.tape.parts)
+	must(p.Number == have+1, "/part must be %d, the number of the part: lines are missing or out of order", have+1)
+	must(p.After >= 0 && p.After <= have, "/after must be from 0 to %d, the number of a part before this one", have)
+	must(p.As >= 0 && p.As <= have && (p.As == 0 || p.As <= have && r.tape.parts[p.As-1].As == 0),
+		"/as must be the number of a part with a value before this one")
+	must((p.As == 0) == (p.Value != nil), "one of /value and /as is necessary, and not both")
+	if have == maxInteractions {
+		r.stop = true
+		r.problem(ruleLimit, "the tape has more than %d parts", maxInteractions)
+		return
+	}
+	if len(wrong) > 0 {
+		r.problem(ruleLine, "%s", joined(wrong))
+		p = part{Number: have + 1, Value: json.RawMessage("null")} // those that follow name it
+	}
+	r.tape.parts = append(r.tape.parts, p)
+}
+
 func (r *reading) interaction(text []byte) {
 	i := Interaction{Line: r.line, After: r.last}
 	wrong := rawjson.ReadFields(text, map[string]any{
@@ -195,6 +225,7 @@ func (r *reading) interaction(text []byte) {
 		"arguments": &i.Arguments, "arguments_text": &i.ArgumentsText, "status": &i.Status, "broken": &i.Broken,
 		"content_type": &i.ContentType, "retry_after": &i.RetryAfter, "answer": &i.Answer,
 		"answer_text": &i.AnswerText, "answer_base64": &i.AnswerBytes, "at_ms": &i.AtMS, "latency_ms": &i.LatencyMS,
+		"values": &i.parts.Values, "lists": &i.parts.Lists,
 	})
 	if len(wrong) > 0 {
 		r.last++ // the line most likely has the next number
@@ -215,14 +246,14 @@ func (r *reading) interaction(text []byte) {
 		r.problem(ruleSequence, "/n is %d after %d: lines are missing", i.Number, last)
 	default:
 		r.tape.Interactions = append(r.tape.Interactions, i)
-		if wrong := i.check(); len(wrong) > 0 {
+		if wrong := i.check(len(r.tape.parts)); len(wrong) > 0 {
 			r.problem(ruleLine, "%s", joined(wrong))
 		}
 	}
 }
 
 // check returns all values of an interaction that are not valid.
-func (i *Interaction) check() (wrong []error) {
+func (i *Interaction) check(parts int) (wrong []error) {
 	must := func(is bool, format string, args ...any) {
 		if !is {
 			wrong = append(wrong, fmt.Errorf(format, args...))
@@ -230,7 +261,13 @@ func (i *Interaction) check() (wrong []error) {
 	}
 	must(i.After >= 0 && i.After < i.Number, "/after must be from 0 to %d, the number of an interaction before this one",
 		i.Number-1)
-	must(slices.Contains([]string{kindTool, kindTrace, kindOther}, i.Kind), "/kind must be tool, trace or other")
+	must(slices.Contains([]string{kindTool, kindTrace, kindOther, kindModel}, i.Kind), "/kind must be tool, trace, other or model")
+	must(i.Kind == kindModel || i.parts.Values == nil && i.parts.Lists == nil, "only a request to a model has /values and /lists")
+	for _, numbers := range []map[string]int{i.parts.Values, i.parts.Lists} {
+		for _, n := range numbers {
+			must(n > 0 && n <= parts, "/values and /lists must have numbers from 1 to %d, of parts before this line", parts)
+		}
+	}
 	must(i.Name != "", "/name is missing")
 	must(slices.Contains([]string{"", brokenReset, brokenAbandoned, brokenTruncate, brokenOversize}, i.Broken),
 		"/broken must be reset, truncate, oversize or abandoned")

@@ -169,12 +169,37 @@ func (r *Recorder) find(ctx context.Context, runToken string) *recording {
 		r.runs[token] = run
 		r.limit()
 	}
+	r.touch(run)
+	return run
+}
+
+// touch names the tape of a run that makes a request. The caller must hold r.mu.
+func (r *Recorder) touch(run *recording) {
 	run.used = time.Now()
 	if run.task.Name == "" {
 		r.tapes++
 		run.task.Name = fmt.Sprintf("%s-%d", run.used.UTC().Format("20060102-150405.000"), r.tapes)
 	}
-	return run
+}
+
+// named returns the tape of the run that Begin has named in a context; nil if there is none.
+func (r *Recorder) named(ctx context.Context) *Cassette {
+	run, _ := ctx.Value(contextKey{r}).(*recording)
+	if run == nil || !r.use(run) {
+		return nil
+	}
+	return run.open()
+}
+
+// use reports whether requests of the run are recorded, and names its tape.
+func (r *Recorder) use(run *recording) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || run.ended {
+		return false
+	}
+	r.touch(run)
+	return true
 }
 
 // limit ends the run that has been idle for longest if too many runs without Begin are open. The

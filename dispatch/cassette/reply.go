@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -114,6 +115,10 @@ func (r *reply) describe(i *Interaction, redactor *redact.Redactor) (problem str
 	i.RetryAfter = retryAfter(r.answer.Header)
 	switch {
 	case r.broken == brokenOversize:
+	case i.Kind == kindModel && strings.HasPrefix(i.ContentType, eventStream):
+		i.AnswerBytes = redactFrames(redactor, r.body)
+	case i.Kind == kindModel && utf8.Valid(r.body) && rawjson.Check(r.body, rawjson.Limits{}) != nil:
+		i.AnswerText = redactLines(redactor, string(r.body))
 	case !utf8.Valid(r.body):
 		i.AnswerBytes = []byte(redactor.Redact(string(r.body)))
 	default:

@@ -82,7 +82,15 @@ func (r Report) String() string {
 				fmt.Fprintf(&b, "       and %s more\n", text.Plural(len(d.Diff)-n, "difference"))
 				break
 			}
-			fmt.Fprintf(&b, "       %s\n", change.line())
+			lines := change.textual()
+			if lines == nil {
+				fmt.Fprintf(&b, "       %s\n", change.line())
+				continue
+			}
+			fmt.Fprintf(&b, "       %s, - on the tape, + in the run:\n", text.Line(change.Pointer, maxShown))
+			for _, line := range lines {
+				fmt.Fprintf(&b, "         %s\n", line)
+			}
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
@@ -90,9 +98,49 @@ func (r Report) String() string {
 
 const (
 	maxChanges = 12
+	maxLines   = 6    // of a text, of each side
 	maxShown   = 160  // characters of a value
 	maxMessage = 1000 // characters of a message
 )
+
+// textual returns the lines of two texts that differ, as - and + lines, or nil if they are short
+// values that are shown on one line.
+func (d Difference) textual() (lines []string) {
+	if rawjson.Kind(d.Tape) != '"' || rawjson.Kind(d.Run) != '"' {
+		return nil
+	}
+	tape, run := rawjson.Unquote(d.Tape), rawjson.Unquote(d.Run)
+	if max(len(tape), len(run)) < 40 {
+		return nil
+	}
+	before, after := strings.Split(tape, "\n"), strings.Split(run, "\n")
+	for len(before) > 1 && len(after) > 1 && before[0] == after[0] {
+		before, after = before[1:], after[1:]
+	}
+	for len(before) > 1 && len(after) > 1 && before[len(before)-1] == after[len(after)-1] {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	from := 0 // where the first lines differ, in bytes
+	for from < min(len(before[0]), len(after[0])) && before[0][from] == after[0][from] {
+		from++
+	}
+	show := func(sign string, list []string) {
+		for i, line := range list {
+			if i == maxLines {
+				lines = append(lines, fmt.Sprintf("%s and %s more", sign, text.Plural(len(list)-i, "line")))
+				break
+			}
+			if i == 0 && from > maxShown/2 {
+				at := from - maxShown/4
+				line = "…" + strings.ToValidUTF8(line[at:], "")
+			}
+			lines = append(lines, sign+" "+text.Line(line, maxShown))
+		}
+	}
+	show("-", before)
+	show("+", after)
+	return lines
+}
 
 // line returns the difference on one line, with values of up to 160 characters.
 func (d Difference) line() string {
@@ -109,8 +157,11 @@ func short(v json.RawMessage) string {
 // summary returns the request on one line.
 func (i *Interaction) summary() string {
 	s := text.Line(i.Name, maxShown)
-	if i.Kind == kindTrace {
+	switch i.Kind {
+	case kindTrace:
 		s = "trace event " + s
+	case kindModel:
+		s = "model " + s
 	}
 	if i.method() != http.MethodPost {
 		s = text.Line(i.Method, maxShown) + " " + s
@@ -166,9 +217,11 @@ func (c *Cassette) Report() *Report {
 		switch {
 		case s.answer != nil:
 			r.Matched++
-			if c.set.Mode == Compare {
+			if c.set.Mode == Compare && s.Kind != kindModel {
 				r.compare(c.set, s)
 			}
+		case s.deviation != nil:
+			r.Deviations = append(r.Deviations, *s.deviation)
 		case strict && s.stray():
 			r.unexpected(c.playback, left, s, limit)
 		}
@@ -176,18 +229,52 @@ func (c *Cassette) Report() *Report {
 	if strict {
 		r.order(c.seen, c.answered)
 		r.neverMade(left)
+		if c.models {
+			r.neverAsked(c.playback)
+		}
 	}
 	return r
 }
 
+// neverAsked reports the requests to models on the tape that the run did not make, in one deviation for
+// each kind.
+func (r *Report) neverAsked(d *playback) {
+	first, count := map[target]*taped{}, map[target]int{}
+	var kinds []target
+	for _, c := range d.calls {
+		if c.Kind != kindModel || c.taken || c.shown || c.superseded || c.Broken == brokenAbandoned {
+			continue
+		}
+		kind := c.target()
+		if count[kind]++; count[kind] == 1 {
+			first[kind], kinds = c, append(kinds, kind)
+		}
+	}
+	for _, kind := range kinds {
+		r.Deviations = append(r.Deviations, Deviation{
+			Code: deviationNeverMade, Tape: first[kind].Interaction,
+			Message: fmt.Sprintf("%s of the tape to %s %s not made", text.Plural(count[kind], "request"), kind.name, were(count[kind])),
+		})
+	}
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
 // stray reports whether the request should be on the tape and is not.
-func (s *seen) stray() bool { return s.answer == nil && !s.local && !s.superseded && !s.loose() }
+func (s *seen) stray() bool {
+	return s.answer == nil && !s.local && !s.superseded && !s.loose() && s.Kind != kindModel
+}
 
 // left returns the calls that the run should have made and has not, in the order of the tape.
 func (d *playback) left() map[target][]*taped {
 	left := map[target][]*taped{}
 	for _, c := range d.calls {
-		if !c.taken && !c.superseded && c.Broken != brokenAbandoned && !c.loose() {
+		if !c.taken && !c.superseded && c.Broken != brokenAbandoned && !c.loose() && c.Kind != kindModel {
 			left[c.target()] = append(left[c.target()], c)
 		}
 	}
@@ -252,7 +339,7 @@ func (r *Report) order(all []*seen, answered int) {
 	// Of the first n calls that were answered, latest[n] is the one that began latest on the tape.
 	latest := make([]*seen, answered+1)
 	for _, s := range all {
-		if s.answer != nil && !s.repeated && !s.answer.superseded {
+		if s.Kind != kindModel && s.answer != nil && !s.repeated && !s.answer.superseded {
 			calls = append(calls, s)
 			latest[s.Number] = s
 		}

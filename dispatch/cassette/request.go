@@ -67,7 +67,7 @@ func (s *settings) identify(i *Interaction, redactor *redact.Redactor) identity 
 	i.ArgumentsText = redactor.Redact(text)
 	i.Name, i.Actor = redactor.Redact(i.Name), redactor.Redact(i.Actor)
 
-	parts := []string{string(i.Kind), i.method(), i.Name, i.Actor, i.ArgumentsText}
+	parts := []string{string(i.Kind), i.method(), i.Name, i.Actor, mask(i.ArgumentsText, s.Mask)}
 	if v != nil {
 		s.prune(i, v)
 		id.compared = v.Append(nil)
@@ -81,6 +81,7 @@ func (s *settings) identify(i *Interaction, redactor *redact.Redactor) identity 
 // prune removes the parts of the arguments that are not compared.
 func (s *settings) prune(i *Interaction, v *rawjson.Node) {
 	without(v, s.ignore)
+	maskAll(v, s.Mask)
 	switch {
 	case i.Kind == kindTrace:
 		without(v, []pointer{{"__occurred_at"}})

@@ -12,19 +12,22 @@ import (
 
 // version is the format of the tapes that this release writes. It reads this version and all
 // earlier ones.
-const version = 1
+const version = 2
 
 // A Tape is the recording of one run. [Load] reads one.
 //
 // A tape is a file of JSON Lines, which people can read and review. The first line is the header,
 // with the format version, the time of the recording and the [Task]. Each [Interaction] is one
-// line, in the order of the responses. The last line is {"end":true,"count":n}; without it the tape
+// line, in the order of the responses, after the lines with the messages of its request to a model that
+// are new: {"part":2,"after":1,"value":{…}} is the message that follows part 1. The last line is {"end":true,"count":n}; without it the tape
 // is truncated. The format is this package's own. The requests and responses in it follow the proxy
 // contract ("Porting without the SDK").
 type Tape struct {
 	Created      time.Time // when the run's first request arrived
 	Task         Task
 	Interactions []Interaction
+
+	parts []part
 }
 
 // header is the first line of a tape.
@@ -65,6 +68,7 @@ const (
 	kindTool  = "tool"
 	kindTrace = "trace"
 	kindOther = "other"
+	kindModel = "model"
 )
 
 // The values of [Interaction.Broken].
@@ -75,7 +79,7 @@ const (
 	brokenAbandoned = "abandoned"
 )
 
-// An Interaction is one request to the proxy and the response to it. Each attempt of a repeated
+// An Interaction is one request to the proxy or to a model, and the response to it. Each attempt of a repeated
 // call is an interaction of its own. Secrets are replaced by "[redacted]".
 type Interaction struct {
 	Number int `json:"n"` // from 1, in the order of the responses
@@ -86,14 +90,16 @@ type Interaction struct {
 	After int `json:"after"`
 
 	// Kind is "tool" for POST {base}/tools/{name}, "trace" for POST {base}/traces/{type}, and
-	// "other" for any other path below the base: telemetry, data, context.
+	// "other" for any other path below the base: telemetry, data, context. It is "model" for a request
+	// to a model.
 	Kind   string `json:"kind"`
-	Name   string `json:"name"`             // the tool, the event type, or the path below the base with its query
+	Name   string `json:"name"`             // the tool, the event type, or the path below the base with its query; for a model, the end of the path
 	Method string `json:"method,omitempty"` // "" is POST
 	Actor  string `json:"actor,omitempty"`  // X-Pipelines-Actor-Id
 
-	// Arguments is the body of the request if it is JSON: for a tool, its arguments. Any other body
-	// is in ArgumentsText.
+	// Arguments is the body of the request if it is JSON: for a tool, its arguments. For a model it
+	// lacks messages, tools and other long members, which are on lines of their own. Any other body is
+	// in ArgumentsText.
 	Arguments     json.RawMessage `json:"arguments,omitempty"`
 	ArgumentsText string          `json:"arguments_text,omitempty"`
 
@@ -122,6 +128,14 @@ type Interaction struct {
 	LatencyMS float64 `json:"latency_ms"` // duration in milliseconds, as the cassette measured it
 
 	Line int `json:"-"` // line in the file, from 1; 0 if it was not read from a file
+
+	parts refs // of a request to a model
+}
+
+// modelLine is the line of a request to a model.
+type modelLine struct {
+	*Interaction
+	refs
 }
 
 // end is the last line of a tape.
@@ -140,6 +154,9 @@ func (i *Interaction) method() string {
 
 // transient reports whether a client repeats a request with such an answer.
 func (i *Interaction) transient() bool {
+	if i.Kind == kindModel && (i.Status == http.StatusRequestTimeout || i.Status == http.StatusConflict || i.Status >= 500) {
+		return i.Broken == "" // as the SDKs of models do
+	}
 	return i.Broken == "" && (i.Status == http.StatusTooManyRequests || i.Status == http.StatusServiceUnavailable)
 }
 
@@ -162,18 +179,50 @@ func line(v any) ([]byte, error) {
 
 // Encode returns the tape as a complete file. It fails if a value is not valid JSON.
 func (t *Tape) Encode() ([]byte, error) {
-	lines := []any{header{Version: version, Created: t.Created, Task: t.Task}}
-	for _, i := range t.Interactions {
-		lines = append(lines, i)
-	}
-	lines = append(lines, end{true, len(t.Interactions)})
 	var all [][]byte
-	for _, v := range lines {
+	write := func(v any) error {
 		text, err := line(v)
-		if err != nil {
-			return nil, newError(CodeWrite, ruleLine, "", err, "a line of the tape cannot be written as JSON")
-		}
 		all = append(all, text)
+		return err
+	}
+	err := write(header{Version: version, Created: t.Created, Task: t.Task})
+	if err == nil {
+		err = t.lines(write)
+	}
+	if err == nil {
+		err = write(end{true, len(t.Interactions)})
+	}
+	if err != nil {
+		return nil, newError(CodeWrite, ruleLine, "", err, "a line of the tape cannot be written as JSON")
 	}
 	return slices.Concat(all...), nil
+}
+
+// lines writes the lines of the interactions, each after the parts that it needs.
+func (t *Tape) lines(write func(line any) error) error {
+	written := 0
+	parts := func(last int) (err error) {
+		for ; written < min(last, len(t.parts)) && err == nil; written++ {
+			err = write(t.parts[written])
+		}
+		return err
+	}
+	for n := range t.Interactions {
+		i := &t.Interactions[n]
+		if err := parts(i.parts.last()); err != nil {
+			return err
+		}
+		if err := write(i.line()); err != nil {
+			return err
+		}
+	}
+	return parts(len(t.parts))
+}
+
+// line returns what the line of an interaction has.
+func (i *Interaction) line() any {
+	if i.Kind == kindModel {
+		return modelLine{i, i.parts}
+	}
+	return i
 }

@@ -2,26 +2,30 @@ package cassette
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // partSuffix is the end of the name of an unfinished tape. A recording that dies leaves an existing
 // tape unchanged.
 const partSuffix = ".part"
 
-// writer writes one tape. It writes each line at once with one system call, so that a process that
-// dies loses at most one line.
+// writer writes one tape. It writes each interaction at once with one system call, so that a process
+// that dies loses at most one.
 type writer struct {
 	path  string
 	file  *os.File
 	count int // of interactions
 	had   int // interactions that the tape had before
+	size  int // in bytes
+	parts *index
 }
 
-// newWriter begins a tape with the interactions in have. If fresh is true, it fails if path exists.
-func newWriter(path string, header header, have []Interaction, fresh bool) (*writer, error) {
+// newWriter begins a tape with the interactions of another. If fresh is true, it fails if path exists.
+func newWriter(path string, header header, have *Tape, fresh bool) (*writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, newError(CodeWrite, ruleFile, path, err, "the folder cannot be made: %s", cause(err))
 	}
@@ -38,10 +42,9 @@ func newWriter(path string, header header, have []Interaction, fresh bool) (*wri
 		_ = os.Remove(path + partSuffix)
 		return nil, newError(CodeWrite, ruleFile, path, nil, "the file exists; the run is not recorded")
 	}
-	w := &writer{path: path, file: file, had: len(have)}
-	err = w.line(header)
-	for i := 0; i < len(have) && err == nil; i++ {
-		err = w.append(&have[i])
+	w := &writer{path: path, file: file, had: len(have.Interactions), count: len(have.Interactions), parts: newIndex(have.parts)}
+	if err = w.lines(header); err == nil {
+		err = have.lines(func(line any) error { return w.lines(line) })
 	}
 	if err != nil {
 		w.discard()
@@ -64,13 +67,36 @@ func partExists(path string) error {
 			"or, if its process has died, remove the file or read its complete lines with Load")
 }
 
-func (w *writer) append(i *Interaction) error {
+// append writes an interaction, and before it the parts of a request to a model that are new.
+func (w *writer) append(i *Interaction, a *asked) error {
 	w.count++
-	return w.line(i)
+	var lines []any
+	if a != nil {
+		var parts []part
+		i.parts, parts = w.parts.add(a)
+		for _, p := range parts {
+			lines = append(lines, p)
+		}
+	}
+	if text, err := line(i.line()); err == nil && len(text) > maxLineBytes { // Load would refuse it
+		i.Answer, i.AnswerText, i.AnswerBytes, i.Broken = nil, "", nil, brokenOversize
+	}
+	return w.lines(append(lines, i.line())...)
 }
 
-func (w *writer) line(v any) error {
-	text, err := line(v)
+// lines writes lines at once.
+func (w *writer) lines(all ...any) error {
+	var texts [][]byte
+	var err error
+	for n := 0; n < len(all) && err == nil; n++ {
+		var text []byte
+		text, err = line(all[n])
+		texts = append(texts, text)
+	}
+	text := slices.Concat(texts...)
+	if w.size += len(text); err == nil && w.size > maxTapeBytes {
+		err = fmt.Errorf("a tape has at most %d bytes", maxTapeBytes)
+	}
 	if err == nil {
 		_, err = w.file.Write(text)
 	}
@@ -82,7 +108,7 @@ func (w *writer) line(v any) error {
 
 // finish writes the last line and renames the file.
 func (w *writer) finish() error {
-	if err := w.line(end{true, w.count}); err != nil {
+	if err := w.lines(end{true, w.count}); err != nil {
 		w.discard()
 		return err
 	}

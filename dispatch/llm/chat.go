@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/internal/modelpath"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -300,7 +301,7 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 
 // meet takes note of a text in a member that is not read.
 func (a *chatAnswer) meet(name string, value json.RawMessage) {
-	if rawjson.Kind(value) == '"' && isWord(name) && !isReasoning(name) && !slices.Contains(chatTexts, name) && strings.TrimSpace(rawjson.Unquote(value)) != "" {
+	if rawjson.Kind(value) == '"' && modelpath.IsWord(name) && !isReasoning(name) && !slices.Contains(chatTexts, name) && strings.TrimSpace(rawjson.Unquote(value)) != "" {
 		a.strange = name
 	}
 }

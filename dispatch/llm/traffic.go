@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/internal/modelpath"
 )
 
 // A traffic is what a run has sent to its models, as far as Transport does not read it.
@@ -35,7 +36,7 @@ var silent = []string{"embed", "token", "moderation", "file", "upload", "batch",
 func (s *runState) see(path string, read bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind := kindOf(path)
+	kind := modelpath.Kind(path)
 	list := &s.traffic.others
 	switch {
 	case slices.ContainsFunc(silent, func(word string) bool { return strings.Contains(strings.ToLower(kind), word) }):
@@ -59,33 +60,6 @@ func (t *traffic) problems() []dispatch.Problem {
 	}
 	return []dispatch.Problem{problemOf(codeUnclear, "requests to %s are not read, so that their messages and tokens are missing; add the "+
 		"messages with FromConversation if they belong to the run", strings.Join(kinds, ", "))}
-}
-
-// kindOf returns the end of a path that tells what it is for: a known end, or else the last word. It
-// does not show what may be an id or a secret.
-func kindOf(path string) string {
-	for _, end := range conversations {
-		if strings.HasSuffix(path, end) {
-			return "…" + end
-		}
-	}
-	for _, part := range slices.Backward(strings.Split(path, "/")) {
-		before, method, found := strings.Cut(part, ":")
-		switch {
-		case found && isWord(method):
-			return "…:" + method
-		case !found && isWord(before):
-			return "…/" + part
-		}
-	}
-	return "…/"
-}
-
-// isWord reports whether a part of a path is made of letters, - and _ only, and short.
-func isWord(part string) bool {
-	return part != "" && len(part) <= 30 && !strings.ContainsFunc(part, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '-')
-	})
 }
 
 // isJSON reports whether a request has a JSON body.

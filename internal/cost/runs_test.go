@@ -180,6 +180,19 @@ func tapeOf(line string) func(n int) string {
 	}
 }
 
+// conversationOf returns a tape with a conversation of n messages, and a request for each.
+func conversationOf(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"cassette":2,"created":"2026-11-21T20:15:00Z"}` + "\n")
+	for i := range n {
+		fmt.Fprintf(&b, `{"part":%d,"after":%d,"value":{"role":"assistant","id":"c%d","name":"f"}}`+"\n", i+1, i, i)
+		fmt.Fprintf(&b, `{"n":%d,"kind":"model","name":"…/messages","arguments":{},"status":200,"answer":1,"lists":{"messages":%d}}`+"\n",
+			i+1, i+1)
+	}
+	fmt.Fprintf(&b, `{"end":true,"count":%d}`+"\n", n)
+	return b.String()
+}
+
 // replaying returns a run of n calls against a tape of n calls, and the report about it.
 func replaying(arguments string) func(n int) func() {
 	return inFile(tapeOf(`{"id":%d}`), func(path string) {
@@ -289,6 +302,13 @@ var runRows = []row{
 	{"cassette.Load", "one list", 1000, inFile(tapeOf(`{"id":%d}`), func(path string) { _, _ = cassette.Load(path) })},
 	{"cassette.Report", "reversed", 300, replaying(`{"id":%d}`)},
 	{"cassette.Report", "unmatched", 640, replaying(`{"id":"other %d"}`)},
+	{"cassette.Model", "one list", 1000, inFile(conversationOf, func(path string) {
+		c := must(cassette.New(path, nil))
+		body := strings.NewReader(`{"messages":[{"role":"user","content":"other"}]}`)
+		r := must(http.NewRequest(http.MethodPost, "https://model.example.com/v1/messages", body))
+		_ = must(c.Model(nil).RoundTrip(r)).Body.Close()
+		_ = c.Report().String()
+	})},
 	// A difference is quadratic up to a bound; these are beyond it.
 	{"eval.Trajectory.Diff", "reversed", 16400, func(n int) func() {
 		x, y := trajectory(n, list, `{"tool":"t%d"}`), trajectory(n, reversed, `{"tool":"t%d"}`)

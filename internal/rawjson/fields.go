@@ -52,6 +52,8 @@ func fieldType(into any) string {
 		return "a list of strings"
 	case *map[string]string:
 		return "an object of strings"
+	case *map[string]int:
+		return "an object of integers"
 	case *map[string]json.RawMessage:
 		return "an object"
 	case *bool:

@@ -103,6 +103,12 @@ func table(t *testing.T) []row {
 		c := must(proxy.New("http://proxy.example.com", secret, &proxy.Options{Transport: transport, MaxAttempts: 1}))(t)
 		_, _ = c.Do(t.Context(), "get_order", map[string]string{"note": "my token is " + secret})
 	}
+	for _, transport := range []http.RoundTripper{played.Model(repeating{}), recorder.Model(repeating{})} {
+		asked := must(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://model.example.com/v1/messages?key="+secret,
+			strings.NewReader(`{"messages":[{"role":"user","content":"my key is `+secret+`"}]}`)))(t)
+		asked.Header.Set("X-Api-Key", secret)
+		_ = must(transport.RoundTrip(asked))(t).Body.Close()
+	}
 	add("dispatch/cassette.Cassette", played)
 	add("dispatch/cassette.Recorder", recorder)
 	if err := played.Close(); err != nil {

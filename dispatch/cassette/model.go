@@ -1,0 +1,370 @@
+package cassette
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/internal/modelpath"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
+)
+
+// maxModelBody is the most bytes of a request to a model or of the response that are recorded.
+const maxModelBody = 8 << 20
+
+// Model returns a transport for the HTTP client of a model's SDK. It records what agent and model
+// send to each other, and replays the responses, whole or event by event, without a key and without a
+// network. base sends the requests that are not on the tape. Defaults to http.DefaultTransport.
+//
+//	client := openai.NewClient(option.WithHTTPClient(&http.Client{
+//		Transport: &llm.Transport{Base: tape.Model(nil)},
+//	}))
+//
+// Any API with requests in JSON is recorded, also those that package llm does not read, such as
+// embeddings. See the package comment about equal requests. In the mode [Compare] the tape answers,
+// since another answer of the model would change all that follows it.
+func (c *Cassette) Model(base http.RoundTripper) http.RoundTripper {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.models = true
+	return &modelTransport{base, func(context.Context) *Cassette { return c }}
+}
+
+// Model is [Cassette.Model] for the requests of all runs that [Recorder.Begin] has named. They must
+// have the context that Begin returned. Others are forwarded and not recorded.
+func (r *Recorder) Model(base http.RoundTripper) http.RoundTripper {
+	return &modelTransport{base, r.named}
+}
+
+type modelTransport struct {
+	base http.RoundTripper
+	tape func(context.Context) *Cassette // of the run; nil if it is not recorded
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	base := t.base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	c := t.tape(r.Context())
+	if c == nil {
+		return base.RoundTrip(r)
+	}
+	body, err := requestBody(r, maxModelBody+1)
+	if err == nil {
+		err = r.Context().Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := modelpath.Kind(r.URL.Path)
+	if len(body) > maxModelBody {
+		c.mu.Lock()
+		c.lose("a request to %s has more than %d bytes", name, maxModelBody)
+		c.mu.Unlock()
+		if !c.set.Mode.forwards() || c.set.Mode == Compare {
+			return modelRefusal(http.StatusRequestEntityTooLarge, classTooLarge, "the request is too large for a tape").replayed(r), nil
+		}
+		return base.RoundTrip(unread(r, body))
+	}
+	redactor := c.hiding(r)
+	s := &seen{Interaction: Interaction{Kind: kindModel, Name: name, Actor: redactor.Redact(valid(runctx.Actor(r.Context())))}}
+	if r.Method != http.MethodPost {
+		s.Method = r.Method
+	}
+	v, raw, plain := redactor.Body(body)
+	if s.asked = takeApart(v); s.asked != nil {
+		s.Arguments = s.asked.rest
+	} else {
+		s.Arguments, s.ArgumentsText = raw, valid(plain)
+	}
+	if c.set.Mode.reads() {
+		s.id = s.identifyAsked(c.set.Mask, s.asked)
+	}
+	began := time.Now()
+	tapeAfter, answer := c.arrive(s)
+	finish := func(answer *reply) {
+		s.LatencyMS = milliseconds(time.Since(began))
+		c.complete(s, answer, tapeAfter, redactor)
+	}
+	if answer != nil {
+		finish(answer)
+		if answer.broken == brokenReset || answer.broken == brokenAbandoned {
+			return nil, &net.OpError{Op: "read", Net: "tape", Err: syscall.ECONNRESET}
+		}
+		return answer.replayed(r), nil
+	}
+	resp, err := base.RoundTrip(uncompressed(again(r, body)))
+	if err != nil {
+		broken := brokenReset
+		if r.Context().Err() != nil {
+			broken = brokenAbandoned
+		}
+		finish(&reply{broken: broken, err: err})
+		return nil, err
+	}
+	watched := &watchedBody{ReadCloser: resp.Body, finish: finish, answer: &reply{status: resp.StatusCode, answer: resp}}
+	copied := *resp
+	copied.Body, copied.Request = watched, r
+	watched.forget = c.watch(watched)
+	return &copied, nil
+}
+
+// unread returns a request whose body begins with what has been read of it.
+func unread(r *http.Request, start []byte) *http.Request {
+	out := r.Clone(r.Context())
+	out.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(start), r.Body), r.Body}
+	return out
+}
+
+// watchedBody is the body of a response that is recorded while the agent reads it.
+type watchedBody struct {
+	io.ReadCloser
+	answer *reply
+	finish func(*reply)
+	forget func()
+	once   sync.Once
+	mu     sync.Mutex // an SDK may close the body while it reads, and the cassette may end
+}
+
+// Read implements [io.Reader].
+func (w *watchedBody) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	w.mu.Lock()
+	if w.answer.broken == "" {
+		w.answer.body = append(w.answer.body, p[:n]...)
+	}
+	if len(w.answer.body) > maxModelBody {
+		w.answer.body, w.answer.broken = nil, brokenOversize
+	}
+	if err != nil && err != io.EOF && w.answer.broken == "" {
+		w.answer.broken = brokenTruncate
+	}
+	w.mu.Unlock()
+	if err != nil {
+		w.end()
+	}
+	return n, err
+}
+
+// Close implements [io.Closer]. Agents close a stream when they have read the last event.
+func (w *watchedBody) Close() error {
+	err := w.ReadCloser.Close()
+	w.end()
+	return err
+}
+
+func (w *watchedBody) end() {
+	w.once.Do(func() {
+		w.mu.Lock()
+		answer := *w.answer
+		w.mu.Unlock()
+		w.forget()
+		w.finish(&answer)
+	})
+}
+
+// watch keeps a body that is read until it ends or the cassette is closed.
+func (c *Cassette) watch(w *watchedBody) (forget func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[*watchedBody]bool{}
+	}
+	c.open[w] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.open, w)
+	}
+}
+
+// maxKeys is how many keys of models are hidden in all bodies of a run.
+const maxKeys = 16
+
+// hiding returns a redactor that hides the credentials of a request to a model, too.
+func (c *Cassette) hiding(r *http.Request) *redact.Redactor {
+	own := modelCredentials(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.start()
+	known := c.keys.Reveal()
+	for _, key := range own {
+		if len(known) < maxKeys && !slices.Contains(known, key) {
+			known = append(slices.Clip(known), key)
+		}
+	}
+	c.keys = redact.Hide(known)
+	c.redactor = withTokens(c.set.redact, slices.Concat(c.tokens.Reveal(), known))
+	return withTokens(c.set.redact, slices.Concat(c.tokens.Reveal(), known, own))
+}
+
+// modelCredentials returns the values of headers and query parameters with the names of secrets, and
+// their parts: what follows a scheme, and the values of a list such as Credential=key/scope, Signature=….
+func modelCredentials(r *http.Request) (secrets []string) {
+	add := func(name, value string) {
+		if !redact.SecretName(name) && !strings.HasSuffix(strings.ToLower(name), "key") && !strings.EqualFold(name, "X-Amz-Signature") {
+			return
+		}
+		secrets = append(secrets, value)
+		for word := range strings.FieldsFuncSeq(value, func(c rune) bool { return c == ' ' || c == ',' }) {
+			_, assigned, ok := strings.Cut(word, "=")
+			if ok && assigned != "" {
+				word, _, _ = strings.Cut(assigned, "/")
+			}
+			secrets = append(secrets, word)
+		}
+	}
+	for name, values := range r.Header {
+		for _, value := range values {
+			add(name, value)
+		}
+	}
+	for name, values := range r.URL.Query() {
+		for _, value := range values {
+			add(name, value)
+		}
+	}
+	if password, ok := r.URL.User.Password(); ok {
+		secrets = append(secrets, password)
+	}
+	return secrets
+}
+
+// modelRefusal returns an answer in the words of several providers: SDKs show the message. They do not
+// repeat a request with the status 400.
+func modelRefusal(status int, class, message string) *reply {
+	message = "cassette: " + message
+	return jsonReply(status, map[string]any{
+		"type": "error", "message": message, "error": map[string]any{"type": class, "message": message},
+	})
+}
+
+// replayed returns the answer as a response. Reading it takes no time and needs no goroutine.
+func (r *reply) replayed(to *http.Request) *http.Response {
+	body := &events{ctx: to.Context(), contentType: r.header.Get("Content-Type"), body: r.body, broken: r.broken != ""}
+	return &http.Response{
+		Status: strconv.Itoa(r.status) + " " + http.StatusText(r.status), StatusCode: r.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: r.header, Body: body, ContentLength: -1, Request: to,
+	}
+}
+
+// maxWalk is how many parts of a tape are looked at, in all, to find what requests of a run deviate from.
+const maxWalk = 1 << 24
+
+// noModel refuses a request to a model that is not on the tape, and keeps how it deviates: the next
+// recorded request of its conversation is the one with the most messages of it.
+func (c *Cassette) noModel(s *seen) *reply {
+	d := &Deviation{Code: deviationNotOnTape, Run: &s.Interaction,
+		Message: fmt.Sprintf("the request to %s is not on the tape, or not as often", s.Name)}
+	s.deviation = d
+	if near := c.playback.nextModel(s); near != nil {
+		d.Code, d.Tape = deviationChanged, near.Interaction
+		near.shown = true
+		d.Diff = c.playback.modelDiff(c.set, near, s)
+		d.Message = fmt.Sprintf("the request to the model differs from the tape at %s", places(d.Diff))
+	}
+	s.asked = nil // the report does not need it
+	return modelRefusal(http.StatusBadRequest, classNoMatch, d.Message)
+}
+
+// nextModel returns the request on the tape that has no answer yet and is most like s; nil if there
+// is none, or if too many have been looked at.
+func (d *playback) nextModel(s *seen) (best *taped) {
+	if d.walked += len(d.tape.parts) + len(d.alike[s.target()]); d.walked > maxWalk {
+		return nil
+	}
+	have := map[digest]bool{}
+	if s.asked != nil {
+		for _, list := range s.asked.lists {
+			for _, value := range (&norm{masks: d.masks}).list(list) {
+				have[sha256.Sum256(value)] = true
+			}
+		}
+	}
+	score := make([]int, len(d.tape.parts)+1) // of each list up to this part
+	for _, p := range d.tape.parts {
+		if score[p.Number] = score[p.After]; have[d.keys.alone[p.Number-1]] {
+			score[p.Number]++
+		}
+	}
+	most := -1
+	for _, c := range d.alike[s.target()] {
+		all := 0
+		for _, n := range c.parts.Lists {
+			all += score[n]
+		}
+		if !c.taken && !c.shown && all > most {
+			best, most = c, all
+		}
+	}
+	return best
+}
+
+// modelDiff lists where a request to a model differs from one on the tape.
+func (d *playback) modelDiff(set *settings, c *taped, s *seen) (list []Difference) {
+	if s.asked == nil || c.Arguments == nil {
+		return diff(c.argumentsIn(identity{compared: c.Arguments}), s.argumentsIn(identity{compared: s.Arguments}))
+	}
+	tape := together(d.tape.parts, c.Arguments, &c.parts)
+	plain := func(a *asked) []byte {
+		bare := asked{rest: a.rest, values: a.values}
+		v := rawjson.Parse(bare.body())
+		maskAll(v, set.Mask)
+		return v.Append(nil)
+	}
+	list = diff(plain(tape), plain(s.asked))
+	for _, name := range listNames(tape, s.asked) {
+		n := norm{masks: set.Mask}
+		before, after := n.list(tape.lists[name]), n.list(s.asked.lists[name])
+		begin := 0
+		for begin < min(len(before), len(after)) && bytes.Equal(before[begin], after[begin]) {
+			begin++
+		}
+		end := 0
+		for end < min(len(before), len(after))-begin && bytes.Equal(before[len(before)-1-end], after[len(after)-1-end]) {
+			end++
+		}
+		for i := begin; i < max(len(before), len(after))-end; i++ {
+			var b, a []byte
+			if i < len(before)-end {
+				b = before[i]
+			}
+			if i < len(after)-end {
+				a = after[i]
+			}
+			for _, one := range diff(b, a) {
+				one.Pointer = rawjson.Token(name) + "/" + strconv.Itoa(i) + one.Pointer
+				list = append(list, one)
+			}
+		}
+	}
+	return list
+}
+
+// listNames returns the names of the lists of two requests, in order.
+func listNames(a, b *asked) (names []string) {
+	for _, one := range []*asked{a, b} {
+		for name := range one.lists {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

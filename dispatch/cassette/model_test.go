@@ -1,0 +1,670 @@
+package cassette_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/cassette"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+const modelURL = "https://secret-project.example.com/accounts/secret-project/v1/chat/completions?key=query-key-0001&trace=secret-project"
+
+// ask sends a request to a model through a transport.
+func ask(t *testing.T, transport http.RoundTripper, body string) (status int, answer string) {
+	t.Helper()
+	return askAt(t, transport, modelURL, body)
+}
+
+func askAt(t *testing.T, transport http.RoundTripper, url, body string) (status int, answer string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer model-key-0001")
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("OpenAI-Project", "secret-project")
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// model answers as a model: with the number of the request, the last message and the answer's type.
+type model struct {
+	mu    sync.Mutex
+	asked int
+	types string
+	body  func(n int, request string) string
+}
+
+func (m *model) RoundTrip(r *http.Request) (*http.Response, error) {
+	request, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	m.asked++
+	n := m.asked
+	m.mu.Unlock()
+	body := fmt.Sprintf(`{"choices":[{"message":{"role":"assistant","content":"answer %d"}}]}`, n)
+	if m.body != nil {
+		body = m.body(n, string(request))
+	}
+	contentType := m.types
+	if contentType == "" {
+		contentType = "application/json"
+	}
+	return &http.Response{
+		StatusCode: 200, Header: http.Header{"Content-Type": {contentType}, "Set-Cookie": {"session=secret-project"}},
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}, nil
+}
+
+// unreachable is the model in a replay.
+type unreachable struct{ t *testing.T }
+
+func (u unreachable) RoundTrip(r *http.Request) (*http.Response, error) {
+	u.t.Errorf("a request was sent to %s", r.URL.Path)
+	return nil, errors.New("there is no model")
+}
+
+// recordModel makes a tape of what use asks a model.
+func recordModel(t *testing.T, behind http.RoundTripper, use func(http.RoundTripper)) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	use(c.Model(behind))
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func chat(messages ...string) string {
+	return `{"model":"m-1","messages":[` + strings.Join(messages, ",") + `]}`
+}
+
+func say(role, text string) string {
+	quoted, _ := json.Marshal(text)
+	return fmt.Sprintf(`{"role":%q,"content":%s}`, role, quoted)
+}
+
+// Requests are equal if they are the same JSON values, but for ids of calls and what a mask matches.
+func TestModelMatching(t *testing.T) {
+	system, user := say("system", "You refund orders. Today is 2026-11-27."), say("user", "Refund #4521.")
+	calls := func(a, b string) string {
+		return fmt.Sprintf(`{"role":"assistant","tool_calls":[{"id":%q,"type":"function","function":{"name":"get","arguments":"{}"}},`+
+			`{"id":%q,"type":"function","function":{"name":"get","arguments":"{}"}}]}`, a, b)
+	}
+	result := func(id, text string) string {
+		return fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":%q}`, id, text)
+	}
+	whole := chat(system, user, calls("a1", "b1"), result("a1", "one"), result("b1", "two"))
+	date := []*regexp.Regexp{regexp.MustCompile(`\d{4}-\d\d-\d\d`)}
+	for name, tt := range map[string]struct {
+		run    string
+		mask   []*regexp.Regexp
+		differ string // "" if the requests are equal
+	}{
+		"the same":        {whole, nil, ""},
+		"members":         {`{"messages":` + strings.TrimSuffix(whole[strings.Index(whole, "["):], "}") + ` , "model":"m-1" }`, nil, ""},
+		"other ids":       {chat(system, user, calls("x", "y"), result("x", "one"), result("y", "two")), nil, ""},
+		"swapped ids":     {chat(system, user, calls("a1", "b1"), result("b1", "one"), result("a1", "two")), nil, "/messages/3/tool_call_id"},
+		"an unknown id":   {chat(system, user, calls("a1", "b1"), result("c1", "one"), result("b1", "two")), nil, "/messages/3/tool_call_id"},
+		"another date":    {strings.ReplaceAll(whole, "2026-11-27", "2027-01-02"), date, ""},
+		"without a mask":  {strings.ReplaceAll(whole, "2026-11-27", "2027-01-02"), nil, "/messages/0/content"},
+		"another model":   {strings.Replace(whole, "m-1", "m-2", 1), nil, "/model"},
+		"another result":  {strings.Replace(whole, `"two"`, `"three"`, 1), nil, "/messages/4/content"},
+		"a message less":  {chat(user, calls("a1", "b1"), result("a1", "one"), result("b1", "two")), nil, "/messages/0"},
+		"a message more":  {chat(system, user, calls("a1", "b1"), result("a1", "one"), result("b1", "two"), user), nil, "/messages/5"},
+		"another option":  {strings.Replace(whole, `"model"`, `"temperature":0,"model"`, 1), nil, "/temperature"},
+		"an empty list":   {`{"model":"m-1","messages":[]}`, nil, "/messages"},
+		"no JSON":         {`x`, nil, "the whole"},
+		"two ids are one": {chat(system, user, calls("x", "x"), result("x", "one"), result("x", "two")), nil, "/messages/2/tool_calls/1/id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := recordModel(t, &model{}, func(m http.RoundTripper) { ask(t, m, whole) })
+			c := newCassette(t, path, &cassette.Options{Mask: tt.mask})
+			status, answer := ask(t, c.Model(unreachable{t}), tt.run)
+			if tt.differ == "" {
+				if status != 200 || !strings.Contains(answer, "answer 1") || !c.Report().OK() {
+					t.Errorf("%d %s\n%s", status, answer, c.Report())
+				}
+				return
+			}
+			wantKinds(t, c.Report(), "changed")
+			if d := c.Report().Deviations[0]; status != 400 || len(d.Diff) == 0 || !strings.Contains(d.Message, tt.differ) && tt.differ != "the whole" {
+				t.Errorf("%d %s\n%s", status, answer, c.Report())
+			}
+		})
+	}
+}
+
+// A prompt that changed is shown as one reads it, beside the request of the same conversation.
+func TestModelPromptChanged(t *testing.T) {
+	prompt := "You refund orders.\nLook at the order first.\nAnswer in one sentence, and name the amount that was refunded."
+	path := recordModel(t, &model{}, func(m http.RoundTripper) {
+		ask(t, m, chat(say("system", "You write a title of at most five words for a conversation."), say("user", "Title?")))
+		ask(t, m, chat(say("system", prompt), say("user", "Refund #4521.")))
+		ask(t, m, chat(say("system", prompt), say("user", "Refund #4521."), say("assistant", "answer 2"), say("user", "Thanks.")))
+	})
+	c := newCassette(t, path, nil)
+	ask(t, c.Model(nil), chat(say("system", strings.Replace(prompt, "one sentence", "two sentences", 1)), say("user", "Refund #4521.")))
+	want := `cassette ` + path + `, replay: 0 requests on the tape, 3 deviations
+1. changed: the request to the model differs from the tape at /messages/0/content
+     run   model …/chat/completions {"model":"m-1"}
+     tape  model …/chat/completions {"model":"m-1"}, line 7
+       /messages/0/content, - on the tape, + in the run:
+         - Answer in one sentence, and name the amount that was refunded.
+         + Answer in two sentences, and name the amount that was refunded.
+2. never made: 2 requests of the tape to …/chat/completions were not made
+     tape  model …/chat/completions {"model":"m-1"}, line 4`
+	if got := c.Report().String(); got != strings.Replace(want, "3 deviations", "2 deviations", 1) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// Requests that are sent at once get their own answers, whatever their order. Equal ones get them in turn.
+func TestModelParallelRequests(t *testing.T) {
+	const agents, turns = 8, 5
+	conversation := func(t *testing.T, m http.RoundTripper, agent int) (answers []string) {
+		messages := []string{say("system", "You are one of several agents that have the same prompt."), say("user", fmt.Sprintf("Task %d", agent/2))}
+		for range turns {
+			_, answer := ask(t, m, chat(messages...))
+			answers = append(answers, answer)
+			messages = append(messages, answer, say("user", "Go on."))
+		}
+		return answers
+	}
+	all := func(t *testing.T, m http.RoundTripper) (answers [agents]string) {
+		var wait sync.WaitGroup
+		for agent := range agents {
+			wait.Go(func() { answers[agent] = strings.Join(conversation(t, m, agent), "") })
+		}
+		wait.Wait()
+		return answers
+	}
+	path := recordModel(t, &model{body: func(n int, _ string) string {
+		return fmt.Sprintf(`{"role":"assistant","content":"answer %d"}`, n)
+	}}, func(m http.RoundTripper) { all(t, m) })
+	c := newCassette(t, path, nil)
+	m := c.Model(unreachable{t})
+	seen := map[string]bool{}
+	for _, answers := range all(t, m) {
+		if seen[answers] {
+			t.Errorf("two agents got %s", answers)
+		}
+		seen[answers] = true
+	}
+	if r := c.Report(); !r.OK() || r.Matched != agents*turns {
+		t.Error(r)
+	}
+}
+
+// Each message is on the tape once, so the tape of a conversation is as long as the conversation.
+func TestModelTapeIsLinear(t *testing.T) {
+	sizes := map[int]int{}
+	for _, turns := range []int{40, 80} {
+		messages := []string{say("system", strings.Repeat("You refund orders. ", 100))}
+		tools := `,"tools":[{"type":"function","function":{"name":"get_order","description":"` + strings.Repeat("Look. ", 200) + `"}}]}`
+		path := recordModel(t, &model{}, func(m http.RoundTripper) {
+			for turn := range turns {
+				messages = append(messages, say("user", fmt.Sprintf("%d %s", turn, strings.Repeat("Question. ", 50))))
+				_, answer := ask(t, m, strings.TrimSuffix(chat(messages...), "}")+tools)
+				messages = append(messages, say("assistant", answer))
+			}
+		})
+		sizes[turns] = len(readFile(t, path))
+		t.Logf("%d turns: a conversation of %d bytes, a tape of %d bytes", turns, len(chat(messages...))+len(tools), sizes[turns])
+		if limit := 2 * (len(chat(messages...)) + len(tools)); sizes[turns] > limit {
+			t.Errorf("the tape of %d turns has %d bytes, want at most %d", turns, sizes[turns], limit)
+		}
+	}
+	if sizes[80] > 2*sizes[40] {
+		t.Errorf("%d turns have %d bytes, and %d have %d", 40, sizes[40], 80, sizes[80])
+	}
+}
+
+// Of a request only its method, the kind of its path and its body are on the tape, without the
+// credentials of the request; of a response the status, the type and the body.
+func TestModelSecrets(t *testing.T) {
+	behind := &model{body: func(int, string) string {
+		return `{"text":"you sent model-key-0001 and query-key-0001 and bW9kZWwta2V5LTAwMDE="}`
+	}}
+	stream := &model{types: "text/event-stream", body: func(int, string) string {
+		return "data: {\"text\": \"model-key-0001\", \"password\": \"hunter22\"}\n\ndata: {\"text\": \"plain\"}\n\ndata: [DONE]\n\n"
+	}}
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	_, sent := ask(t, c.Model(behind), chat(say("user", "My key is model-key-0001, and api_key=query-key-0001")))
+	ask(t, c.Model(stream), chat(say("user", "Again")))
+	if !strings.Contains(sent, "model-key-0001") {
+		t.Errorf("the agent got %s", sent)
+	}
+	// The key of the model is hidden in calls of tools, too.
+	_, _ = client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, _ *http.Request) { envelope(w, "a", `1`) })), nil).
+		Do(t.Context(), "a", map[string]string{"note": "model-key-0001"})
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := readFile(t, path)
+	for _, secret := range []string{"model-key-0001", "query-key-0001", "secret-project", "bW9kZWw", "hunter22", "example.com", "Bearer"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s is on the tape:\n%s", secret, text)
+		}
+	}
+	replay := newCassette(t, path, nil)
+	if status, answer := ask(t, replay.Model(nil), chat(say("user", "My key is model-key-0001, and api_key=query-key-0001"))); status != 200 {
+		t.Error(answer, replay.Report())
+	}
+	want := "data: {\"text\":\"[redacted]\",\"password\":\"[redacted]\"}\n\ndata: {\"text\": \"plain\"}\n\ndata: [DONE]\n\n"
+	if _, answer := ask(t, replay.Model(nil), chat(say("user", "Again"))); answer != want {
+		t.Errorf("%q, want %q", answer, want)
+	}
+}
+
+// message is one message of a binary stream.
+func message(payload string) []byte {
+	headers := "\x0b:event-type\x07\x00\x05delta"
+	b := binary.BigEndian.AppendUint32(nil, uint32(16+len(headers)+len(payload)))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(headers)))
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	b = append(b, headers+payload...)
+	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+}
+
+// Streams are replayed event by event, and binary ones byte by byte as they were, with valid
+// checksums where a secret was hidden.
+func TestModelStreams(t *testing.T) {
+	for _, tt := range []struct {
+		contentType string
+		events      []string
+		want        []string // nil: the events
+	}{
+		{"text/event-stream; charset=utf-8", []string{"event: a\ndata: {\"x\": 1}\n\n", ": wait\n\n", "data: [DONE]\n\n"}, nil},
+		{"text/event-stream", []string{"data: 1\r\n\r\n", "data: 2\r\n\r\n", "data: broken o"}, nil},
+		{"application/x-ndjson", []string{"{\"x\": 1}\n", "{\"done\":true}\n"}, nil},
+		{"application/json", []string{`[{"x":1},{"x":2}]`}, nil},
+		{"application/json", []string{"\xff\xfe\x00"}, nil},
+		{
+			"application/vnd.amazon.eventstream",
+			[]string{string(message(`{"text":"é"}`)), string(message(`{"text":"model-key-0001"}`)), string(message("\x00\xff"))},
+			[]string{string(message(`{"text":"é"}`)), string(message(`{"text":"[redacted]"}`)), string(message("\x00\xff"))},
+		},
+		{"application/vnd.amazon.eventstream", []string{string(message(`{}`)), "\x00\x00\x00"}, nil},
+		{"application/vnd.amazon.eventstream", []string{"\xff\xff\xff\xff\xff\xff\xff\xff1234567890"}, nil},
+	} {
+		whole := strings.Join(tt.events, "")
+		path := recordModel(t, &model{types: tt.contentType, body: func(int, string) string { return whole }}, func(m http.RoundTripper) {
+			if _, got := ask(t, m, chat()); got != whole {
+				t.Errorf("the agent got %q", got)
+			}
+		})
+		synctest.Test(t, func(t *testing.T) {
+			c := newCassette(t, path, nil)
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat()))
+			resp, err := c.Model(unreachable{t}).RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = resp.Body.Close() }()
+			var got []string
+			for buffer := make([]byte, 1000); ; {
+				n, err := resp.Body.Read(buffer)
+				if n > 0 {
+					got = append(got, string(buffer[:n]))
+				}
+				if err != nil {
+					break
+				}
+			}
+			want := tt.want
+			if want == nil {
+				want = tt.events
+			}
+			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) || resp.Header.Get("Content-Type") != tt.contentType || !c.Report().OK() {
+				t.Errorf("%q\nwant\n%q\n%s", got, want, c.Report())
+			}
+		})
+	}
+}
+
+// What breaks while it is recorded breaks in the same way in a replay, and a body that the agent has
+// not read to its end is on the tape as far as it has read.
+func TestModelBrokenAnswers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	answers := []func() (*http.Response, error){
+		func() (*http.Response, error) { return nil, errors.New("reset") },
+		func() (*http.Response, error) {
+			body := io.MultiReader(strings.NewReader("data: 1\n\n"), reader(func([]byte) (int, error) { return 0, errors.New("broken") }))
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body)}, nil
+		},
+		func() (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("data: 1\n\ndata: 2\n\n"))}, nil
+		},
+		func() (*http.Response, error) {
+			return &http.Response{StatusCode: 529, Header: http.Header{"Retry-After": {"7"}}, Body: http.NoBody}, nil
+		},
+	}
+	use := func(m http.RoundTripper, close func(*http.Response)) (got []string) {
+		for i := range answers {
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat(say("user", fmt.Sprint(i)))))
+			resp, err := m.RoundTrip(r)
+			if err != nil {
+				got = append(got, "reset")
+				continue
+			}
+			buffer := make([]byte, 9)
+			n, err := io.ReadFull(resp.Body, buffer)
+			if i == 1 {
+				_, err = io.ReadAll(resp.Body)
+			}
+			got = append(got, fmt.Sprintf("%d %s %t", resp.StatusCode, buffer[:n], err != nil && err != io.EOF))
+			close(resp)
+		}
+		return got
+	}
+	next := 0
+	recorded := use(c.Model(roundTrip(func(*http.Request) (*http.Response, error) {
+		next++
+		return answers[next-1]()
+	})), func(*http.Response) {}) // it closes no body
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	replay := newCassette(t, path, nil)
+	replayed := use(replay.Model(unreachable{t}), func(r *http.Response) { _ = r.Body.Close() })
+	if fmt.Sprintf("%q", recorded) != fmt.Sprintf("%q", replayed) || !replay.Report().OK() {
+		t.Errorf("%q, and replayed %q\n%s", recorded, replayed, replay.Report())
+	}
+}
+
+// Requests with bodies of other kinds, and those of APIs that package llm does not read.
+func TestModelOtherRequests(t *testing.T) {
+	requests := []struct{ method, url, body string }{
+		{"POST", "https://a.example/v1/embeddings", `{"input":["a","b"],"model":"e"}`},
+		{"POST", "https://a.example/v1/embeddings", `{"input":["a","c"],"model":"e"}`},
+		{"GET", "https://a.example/v1/models", ""},
+		{"DELETE", "https://a.example/v1/files/file_1234", ""},
+		{"POST", "https://a.example/v1/audio/transcriptions", "--x\r\n\xff\xd8\r\n--x--"},
+		{"POST", "https://a.example/v1/projects/p-1/models/gemini-9:countTokens", `[1,2]`},
+		{"POST", "https://a.example/v1/projects/p-1/models/gemini-9:countTokens", `[1,3]`},
+		{"POST", "https://a.example/", `"text"`},
+	}
+	use := func(m http.RoundTripper) (answers []string) {
+		for _, r := range requests {
+			sent, _ := http.NewRequestWithContext(t.Context(), r.method, r.url, strings.NewReader(r.body))
+			resp, err := m.RoundTrip(sent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			answers = append(answers, string(body))
+		}
+		return answers
+	}
+	var recorded []string
+	path := recordModel(t, &model{}, func(m http.RoundTripper) { recorded = use(m) })
+	c := newCassette(t, path, nil)
+	if replayed := use(c.Model(unreachable{t})); strings.Join(replayed, "") != strings.Join(recorded, "") || !c.Report().OK() {
+		t.Errorf("%q, want %q\n%s", replayed, recorded, c.Report())
+	}
+	tape, err := cassette.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, i := range tape.Interactions {
+		names = append(names, i.Method+i.Name)
+	}
+	want := "…/embeddings …/embeddings GET…/models DELETE…/files …/transcriptions …:countTokens …:countTokens …/"
+	if strings.Join(names, " ") != want {
+		t.Errorf("%s, want %s", strings.Join(names, " "), want)
+	}
+}
+
+// What is missing goes to the model and is added to the tape, which then has everything.
+func TestModelReplayOrForward(t *testing.T) {
+	first, second, third := chat(say("user", "One")), chat(say("user", "Two")), chat(say("user", "One"), say("user", "Three"))
+	path := recordModel(t, &model{}, func(m http.RoundTripper) { ask(t, m, first); ask(t, m, second) })
+	behind := &model{asked: 10}
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.ReplayOrForward})
+	m := c.Model(behind)
+	_, one := ask(t, m, first)
+	_, three := ask(t, m, third)
+	if !strings.Contains(one, "answer 1\"") || !strings.Contains(three, "answer 11") || !c.Report().OK() {
+		t.Errorf("%s, %s\n%s", one, three, c.Report())
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	replay := newCassette(t, path, nil)
+	for _, body := range []string{third, second, first} {
+		if status, answer := ask(t, replay.Model(unreachable{t}), body); status != 200 {
+			t.Error(answer)
+		}
+	}
+	if r := replay.Report(); !r.OK() || behind.asked != 11 {
+		t.Errorf("%d requests were sent\n%s", behind.asked-10, r)
+	}
+	if text := readFile(t, path); strings.Count(text, `"One"`) != 1 || strings.Count(text, `"part"`) != 3 {
+		t.Errorf("a message is not on the tape once:\n%s", text)
+	}
+}
+
+// A model answers from the tape when tools are compared. A tape of tools needs no model, and a tape
+// with a model can be replayed for its tools alone.
+func TestModelAndTools(t *testing.T) {
+	platform := proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "a", `1`) })
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	run := func(c *cassette.Cassette, m http.RoundTripper) {
+		ask(t, m, chat(say("user", "One")))
+		if _, err := client(t, c.Wrap(platform), nil).Do(t.Context(), "a", nil); err != nil {
+			t.Error(err)
+		}
+		ask(t, m, chat(say("user", "One"), say("user", "Two")))
+	}
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	run(c, c.Model(&model{}))
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []cassette.Mode{cassette.Replay, cassette.Compare} {
+		c := newCassette(t, path, &cassette.Options{Mode: mode})
+		run(c, c.Model(unreachable{t}))
+		if r := c.Report(); !r.OK() || r.Matched != 3 {
+			t.Error(r)
+		}
+	}
+	tools := newCassette(t, path, nil)
+	if _, err := client(t, tools, nil).Do(t.Context(), "a", nil); err != nil || !tools.Report().OK() {
+		t.Error(err, tools.Report())
+	}
+	none := newCassette(t, path, nil)
+	none.Model(nil)
+	wantKinds(t, none.Report(), "never_made", "never_made")
+}
+
+// A recorder records the model of each run that Begin has named.
+func TestRecorderModel(t *testing.T) {
+	dir := t.TempDir()
+	platform := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"a": proxytest.Canned(`"secret model-key-0001"`),
+	}}, nil)
+	server := httptest.NewServer(platform)
+	defer server.Close()
+	recorder := newRecorder(t, dir, nil)
+	m := &llm.Transport{Base: recorder.Model(&model{})}
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.Instruction, Instruction: run.Instruction})
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		}()
+		for range 2 {
+			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, modelURL, strings.NewReader(chat(say("user", run.Instruction))))
+			r.Header.Set("Api-Key", "model-key-0001")
+			resp, err := m.RoundTrip(r)
+			if err != nil {
+				return nil, err
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			if _, err := run.Proxy.Do(ctx, "a", nil); err != nil {
+				return nil, err
+			}
+		}
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}
+	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{"secret"}, Proxy: &proxy.Options{Transport: recorder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for i := range 4 {
+		wait.Go(func() {
+			dispatchtest.Run(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"},
+				dispatchtest.Task{Instruction: fmt.Sprint(i), Platform: platform, ProxyURL: server.URL}).AssertOK(t)
+		})
+	}
+	wait.Wait()
+	if _, answer := ask(t, recorder.Model(&model{}), chat(say("user", "outside"))); !strings.Contains(answer, "answer 1") {
+		t.Error(answer)
+	}
+	files, _ := os.ReadDir(dir)
+	if len(files) != 4 {
+		t.Errorf("%d tapes", len(files))
+	}
+	for i := range 4 {
+		text := readFile(t, filepath.Join(dir, fmt.Sprintf("run-%d.jsonl", i)))
+		tape, err := cassette.Load(filepath.Join(dir, fmt.Sprintf("run-%d.jsonl", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(tape.Interactions); n != 4 || strings.Count(text, `"part"`) != 1 || strings.Contains(text, "model-key-0001") {
+			t.Errorf("%d interactions:\n%s", n, text)
+		}
+	}
+}
+
+// Parts of a tape that do not fit are told with their lines, at any cut of the file it is read as far
+// as it goes, and no tape takes more time than its length.
+func TestModelTapes(t *testing.T) {
+	ask := func(n int, lists string) string {
+		return fmt.Sprintf(`{"n":%d,"kind":"model","name":"…/messages","arguments":{},"status":200,"answer":1,%s}`, n, lists)
+	}
+	for name, tt := range map[string]struct {
+		lines []string
+		want  string
+	}{
+		"number":      {[]string{`{"part":2,"value":1}`, tail(0)}, "line 2: /part must be 1"},
+		"after":       {[]string{`{"part":1,"after":1,"value":1}`, tail(0)}, "line 2: /after must be from 0 to 0"},
+		"negative":    {[]string{`{"part":1,"after":-1,"value":1}`, tail(0)}, "line 2: /after"},
+		"as":          {[]string{`{"part":1,"as":1}`, tail(0)}, "line 2: /as"},
+		"as of as":    {[]string{`{"part":1,"value":1}`, `{"part":2,"as":1}`, `{"part":3,"as":2}`, tail(0)}, "line 4: /as"},
+		"both":        {[]string{`{"part":1,"value":1}`, `{"part":2,"as":1,"value":2}`, tail(0)}, "line 3: one of /value and /as"},
+		"neither":     {[]string{`{"part":1}`, tail(0)}, "line 2: one of /value and /as"},
+		"a member":    {[]string{`{"part":1,"value":1,"role":"user"}`, tail(0)}, "line 2: role is not a member"},
+		"a list":      {[]string{ask(1, `"lists":{"messages":1}`), tail(1)}, "line 2: /values and /lists"},
+		"zero":        {[]string{ask(1, `"values":{"system":0}`), tail(1)}, "line 2: /values and /lists"},
+		"no integers": {[]string{ask(1, `"lists":{"messages":"1"}`), tail(1)}, "line 2: /lists must be an object of integers"},
+		"a tool": {[]string{`{"part":1,"value":1}`, strings.Replace(call(1, "a", `{}`, `1`), `"n"`, `"lists":{"a":1},"n"`, 1), tail(1)},
+			"line 3: only a request to a model"},
+		"depth": {[]string{`{"part":1,"value":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`, tail(0)}, "line 2"},
+	} {
+		_, err := load(t, head+"\n"+strings.Join(tt.lines, "\n")+"\n")
+		if cassette.CodeOf(err) != cassette.CodeTape || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		}
+	}
+	whole := readFile(t, recordModel(t, &model{}, func(m http.RoundTripper) {
+		for n := range 3 {
+			askAt(t, m, modelURL, chat(say("system", strings.Repeat("x", n)), say("user", "Refund.")))
+		}
+	}))
+	for cut := strings.Index(whole, "\n") + 2; cut < len(whole)-1; cut++ {
+		got, err := load(t, whole[:cut])
+		if cassette.CodeOf(err) != cassette.CodeTruncated || got == nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if again, err := got.Encode(); err != nil || !bytes.Contains(again, []byte(`"end":true`)) {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+	}
+	// A list of 100,000 messages that 1,000 requests name, and as many ids of calls that nothing makes.
+	var b strings.Builder
+	for n := range 100_000 {
+		fmt.Fprintf(&b, `{"part":%d,"after":%d,"value":{"id":"c%d","name":"f","tool_call_id":"c%d"}}`+"\n", n+1, n, n, n/2)
+	}
+	for n := range 1000 {
+		b.WriteString(ask(n+1, fmt.Sprintf(`"lists":{"messages":%d}`, 100_000-n)) + "\n")
+	}
+	c := newCassette(t, tape(t, head, b.String()+tail(1000)), nil)
+	if status, _ := askAt(t, c.Model(nil), "https://a.example/v1/messages", chat(say("user", "x"))); status != 400 {
+		t.Error(status)
+	}
+	if text := c.Report().String(); len(text) > 10_000 {
+		t.Errorf("the report has %d bytes", len(text))
+	}
+}
+
+// Recording what was replayed gives the same tape, whatever a model sends: what is hidden stays readable
+// for the agent.
+func FuzzModelAnswer(f *testing.F) {
+	f.Add("text/event-stream", []byte("data: {\"token\": \"abc\"}\n\ndata: password=1\r\n\r\n"))
+	f.Add("application/vnd.amazon.eventstream", append(message(`{"text":"model-key-0001"}`), message("")...))
+	f.Add("application/x-ndjson", []byte("{\"a\":1}\n{"))
+	f.Add("application/json", []byte("{\"a\":\"Bearer model-key-0001\"}"))
+	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
+		through := func(answer string) string {
+			path := recordModel(t, &model{types: contentType, body: func(int, string) string { return answer }},
+				func(m http.RoundTripper) { ask(t, m, chat()) })
+			c := newCassette(t, path, nil)
+			_, got := ask(t, c.Model(unreachable{t}), chat())
+			if !c.Report().OK() {
+				t.Fatal(c.Report())
+			}
+			return got
+		}
+		once := through(string(body))
+		if twice := through(once); twice != once {
+			t.Errorf("%q, then %q", once, twice)
+		}
+		if bytes.Contains([]byte(once), []byte("model-key-0001")) {
+			t.Errorf("%q has the key", once)
+		}
+	})
+}
