@@ -126,16 +126,17 @@ func CheckResponse(body []byte) *ResponseCheck {
 
 // checkMetadata judges the keys of metadata that the platform documents. Whether it drops one of them or
 // all is not documented.
-func checkMetadata(metadata json.RawMessage) (problems []Problem) {
+func checkMetadata(metadata json.RawMessage) []Problem {
+	var all found
 	add := func(key, text string) {
-		problems = append(problems, Problem{Code: codeMetadata, Pointer: "/metadata" + key, Message: text})
+		all.Put(Problem{Code: codeMetadata, Pointer: "/metadata" + key, Message: text})
 	}
 	if rawjson.IsNull(metadata) {
 		return nil
 	}
 	if metadata[0] != '{' {
 		add("", "is dropped: it is not an object")
-		return problems
+		return all.Found
 	}
 	for key, value := range rawjson.Members(metadata) {
 		switch kind := rawjson.Kind(value); {
@@ -148,12 +149,12 @@ func checkMetadata(metadata json.RawMessage) (problems []Problem) {
 			}
 		}
 	}
-	return problems
+	return all.problems(codeMetadata, "/metadata")
 }
 
 // readMessages decodes the member messages of an answer. It returns the messages if there are no problems.
 func readMessages(list json.RawMessage) ([]Message, []Problem) {
-	var unread malformed // messages that cannot be decoded
+	var unread found // messages that cannot be decoded
 	contract := newMessageCheck()
 	rows := []Message{} // an empty list is not nil
 	if rawjson.Kind(list) != '[' {
@@ -166,43 +167,33 @@ func readMessages(list json.RawMessage) ([]Message, []Problem) {
 			unread.add("must be an object, not "+rawjson.KindName(rawjson.Kind(value)), "/messages/", i)
 		} else if err := json.Unmarshal(value, &m); err != nil {
 			unread.add("is not a message: "+err.Error(), "/messages/", i)
-		} else if contract.message(i, m); unread.listed == nil && contract.listed == nil {
+		} else if contract.message(i, m); unread.Found == nil && contract.Found == nil {
 			rows = append(rows, m)
 		} else {
 			rows = nil // nobody reads them
 		}
 		i++
 	}
-	if unread.listed != nil {
-		return nil, unread.problems()
+	if unread.Found != nil {
+		return nil, unread.problems(codeMessages, "/messages")
 	}
-	return rows, contract.problems()
+	return rows, contract.problems(codeMessages, "/messages")
 }
 
-// malformed collects problems of messages. There may be one for each few bytes of a response.
-type malformed struct {
-	listed []Problem
-	more   int
+// found collects problems, and then has one more that counts those that are not listed.
+type found struct{ problem.Bounded[Problem] }
+
+// add adds a problem of messages at the pointer that the parts of at make.
+func (f *found) add(text string, at ...any) {
+	f.Put(Problem{Code: codeMessages, Pointer: fmt.Sprint(at...), Message: text})
 }
 
-// maxListed is how many problems of messages are listed.
-const maxListed = 100
-
-// add adds a problem at the pointer that the parts of at make.
-func (l *malformed) add(text string, at ...any) {
-	if len(l.listed) == maxListed {
-		l.more++
-		return
+// problems returns the problems that are listed, and one with the code, at pointer, that counts the others.
+func (f *found) problems(code, pointer string) []Problem {
+	if f.More == 0 {
+		return f.Found
 	}
-	l.listed = append(l.listed, Problem{Code: codeMessages, Pointer: fmt.Sprint(at...), Message: text})
-}
-
-// problems returns the problems that are listed, and one that counts the others.
-func (l *malformed) problems() []Problem {
-	if l.more == 0 {
-		return l.listed
-	}
-	return append(l.listed, Problem{Code: codeMessages, Pointer: "/messages", Message: fmt.Sprintf("has %d more problems", l.more)})
+	return append(f.Found, Problem{Code: code, Pointer: pointer, Message: fmt.Sprintf("has %d more problems", f.More)})
 }
 
 func checkFinalResponse(s string) *Problem {
@@ -234,12 +225,12 @@ func CheckMessages(messages []Message) []Problem {
 	for i, m := range messages {
 		c.message(i, m)
 	}
-	return c.problems()
+	return c.problems(codeMessages, "/messages")
 }
 
 // messageCheck checks messages one after the other.
 type messageCheck struct {
-	malformed
+	found
 	calls map[string]bool // ids
 }
 

@@ -30,14 +30,14 @@ func sendable(messages []Message, t *Transcript) ([]Message, []Problem) {
 		s.at = fmt.Sprintf("/messages/%d", i)
 		s.send(m)
 	}
-	return s.out, s.problems
+	return s.out, s.problems(codeRepaired, "/messages")
 }
 
 // sender makes sendable messages, one after the other.
 type sender struct {
-	at         string // JSON Pointer of the message
-	out        []Message
-	problems   []Problem
+	at  string // JSON Pointer of the message
+	out []Message
+	found
 	ids        map[string]bool // of all tool calls, so that made ids differ
 	transcript *Transcript
 	calls      map[string][]*sentCall // that have been sent and not answered, by id
@@ -50,7 +50,7 @@ type sentCall struct {
 }
 
 func (s *sender) report(code, at, text string) {
-	s.problems = append(s.problems, Problem{Code: code, Pointer: s.at + at, Message: text})
+	s.Put(Problem{Code: code, Pointer: s.at + at, Message: text})
 }
 
 func (s *sender) send(m Message) {

@@ -97,17 +97,17 @@ func (a *Adapter) op() Op {
 // a list is not an id. An adapter with effects may omit the other members.
 func (a *Adapter) Validate(schema *Schema) (unchecked []Problem, err error) {
 	var rejected problems
-	for _, p := range a.problems(schema) {
-		if p.Code == "undeclared" && p.Pointer == "/entity_type" {
-			rejected = append(rejected, p)
-		} else {
-			unchecked = append(unchecked, p)
-		}
+	found := a.problems()
+	if schema != nil && a.EntityType != "" && schema.entity(a.EntityType) == nil {
+		rejected.Add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema", text.Cut(a.EntityType, maxShown))
 	}
-	return unchecked, errorOf(CodeAdapter, rejected)
+	if schema != nil {
+		a.schemaProblems(&found, schema)
+	}
+	return found.All(), errorOf(CodeAdapter, rejected)
 }
 
-func (a *Adapter) problems(schema *Schema) (ps problems) {
+func (a *Adapter) problems() (ps problems) {
 	if !addKept(&ps, a.set()) {
 		return ps
 	}
@@ -133,9 +133,6 @@ func (a *Adapter) problems(schema *Schema) (ps problems) {
 		if _, err := jsonpath.ParseTemplate(flag); err != nil {
 			ps.Add("invalid_template", "/flags"+indexToken(i), "%v", err)
 		}
-	}
-	if schema != nil {
-		a.schemaProblems(&ps, schema)
 	}
 	return ps
 }
@@ -180,36 +177,35 @@ func (a *Adapter) pathProblems(ps *problems) {
 
 // addPath adds a problem if a path cannot be compiled.
 func addPath(ps *problems, pointer, text string) {
-	_, err := jsonpath.Compile(text)
-	if err == nil {
-		return
+	if _, err := jsonpath.Compile(text); err != nil {
+		ps.Add(pathCode(err), pointer, "%v", err)
 	}
-	code := "invalid_path"
-	if e, ok := errors.AsType[*jsonpath.Error](err); ok && e.Unsupported {
-		code = "unsupported"
-	}
-	ps.Add(code, pointer, "%v", err)
 }
 
+// pathCode returns the code for the error of a path.
+func pathCode(err error) string {
+	if e, ok := errors.AsType[*jsonpath.Error](err); ok && e.Unsupported {
+		return "unsupported"
+	}
+	return "invalid_path"
+}
+
+// schemaProblems adds the fields and flags that a schema does not declare.
 func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
-	if a.EntityType != "" {
-		entity := schema.entity(a.EntityType)
-		if entity == nil {
-			ps.Add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema",
-				text.Cut(a.EntityType, maxShown))
-		} else {
-			fields := schema.allowedFields(entity)
-			for _, field := range sortedKeys(a.FieldMap) {
-				if !fields.allows(field) {
-					ps.Add("undeclared", "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
-						entity.Type)
-				}
+	if entity := schema.entity(a.EntityType); a.EntityType != "" && entity != nil && len(a.FieldMap) > 0 {
+		fields := schema.allowedFields(entity)
+		for _, field := range sortedKeys(a.FieldMap) {
+			if !fields.allows(field) {
+				ps.Add("undeclared", "/field_map"+token(field), "is not a field that the ledger schema declares for %s", entity.Type)
 			}
 		}
 	}
-	allowed := schema.allowedFlags()
+	if schema.Flags == nil || schema.Flags.Policy != policyClosed {
+		return
+	}
 	for i, flag := range a.Flags {
-		if t, err := jsonpath.ParseTemplate(flag); err == nil && len(t.Names) == 0 && !allowed.allows(flag) {
+		// There is no set of the flags here, because many adapters with one flag each are checked against one schema.
+		if t, err := jsonpath.ParseTemplate(flag); err == nil && len(t.Names) == 0 && !slices.Contains(schema.Flags.Values, flag) {
 			ps.Add("undeclared", "/flags"+indexToken(i), "is not among the values of the ledger schema's closed flags")
 		}
 	}

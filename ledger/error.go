@@ -17,12 +17,13 @@ const (
 	CodeState   Code = "invalid_state"   // an initial state
 )
 
-// An Error is the error type of this package. It contains every problem that was found, in the
+// An Error is the error type of this package. It contains the problems that were found, in the
 // order of the document and then of the documented members, so equal input gives an equal error.
 type Error struct {
 	Code     Code
-	Problems []Problem
-	Err      error // the error of a document that is not strict JSON; may be nil
+	Problems []Problem // at most 100
+	More     int       // problems that are not listed
+	Err      error     // the error of a document that is not strict JSON; may be nil
 }
 
 // A Problem is one thing that is wrong with a declaration, a document or an [Update].
@@ -43,6 +44,7 @@ type Error struct {
 //	invalid_template  a flag template has a stray brace or is empty
 //	unsupported       a path, or a member or op of a later release, is kept and not evaluated
 //	invalid_json      a document is not one strict JSON value within its limits
+//	more_problems     the last of a list: the number of problems beyond the first 100
 type Problem struct {
 	Tool    string `json:"tool,omitempty"` // "": a declaration of a ledger belongs to no single tool
 	Code    string `json:"code"`
@@ -62,7 +64,7 @@ func (e *Error) Error() string {
 	case CodeState:
 		subject = "initial state"
 	}
-	return "invalid " + subject + ": " + problem.Lines(e.Problems, 0)
+	return "invalid " + subject + ": " + problem.Lines(e.Problems, e.More)
 }
 
 // Unwrap returns Err.
@@ -87,17 +89,17 @@ func addUnreadable(ps *problems, pointer string, err error) {
 
 // errorOf returns nil if there are no problems. A nil *Error in an error would not be nil.
 func errorOf(code Code, ps problems) error {
-	if len(ps) == 0 {
+	if ps.Len() == 0 {
 		return nil
 	}
-	return &Error{Code: code, Problems: ps}
+	return &Error{Code: code, Problems: ps.Found, More: ps.More}
 }
 
 // unreadable returns the error for a document that the strict reader rejects.
 func unreadable(code Code, err error) error {
 	var ps problems
 	addUnreadable(&ps, "", err)
-	return &Error{Code: code, Problems: ps, Err: err}
+	return &Error{Code: code, Problems: ps.Found, Err: err}
 }
 
 // token returns "/" and name as a reference token of a JSON Pointer.

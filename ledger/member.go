@@ -54,6 +54,6 @@ func marshal(code Code, declared members.Set[Member]) ([]byte, error) {
 // declaration is not an object.
 func addKept(ps *problems, declared members.Set[Member]) (isObject bool) {
 	found := declared.Problems()
-	problem.Under(ps, "", found)
-	return len(found) == 0 || found[0].Pointer != ""
+	problem.Under(ps, "", found.Found, found.More)
+	return len(found.Found) == 0 || found.Found[0].Pointer != ""
 }

@@ -58,13 +58,11 @@ func Compile(a *Adapter) (*Rule, error) {
 	if a == nil {
 		a = new(members.Reader((*Adapter).set)(json.RawMessage("null")))
 	}
-	ps := a.problems(nil)
-	var paths problems // of fields
-	for _, p := range ps {
+	ps := a.problems()
+	for _, p := range ps.Found {
 		switch {
 		case p.Code == "invalid_template":
 		case strings.HasPrefix(p.Pointer, "/field_map/") && (p.Code == "invalid_path" || p.Code == "unsupported"):
-			paths = append(paths, p)
 		default:
 			code, source := "adapter_malformed", ""
 			if p.Code == "unsupported" {
@@ -77,14 +75,14 @@ func Compile(a *Adapter) (*Rule, error) {
 		}
 	}
 	if len(r.refused) == 0 {
-		r.compile(a, paths)
+		r.compile(a)
 	}
 	return r, errorOf(CodeAdapter, ps)
 }
 
 // compile fills in a rule for an adapter without problems except malformed flag templates and those
 // of the paths of fields.
-func (r *Rule) compile(a *Adapter, paths problems) {
+func (r *Rule) compile(a *Adapter) {
 	r.op, r.entityType = a.op(), a.EntityType
 	if r.op != OpSetFlag {
 		r.idPath, r.idWhere = r.path(a.IDFrom), describeMember("/id_from", a.IDFrom)
@@ -93,7 +91,7 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 		r.ignored = append(r.ignored, newStep("fields_ignored", "/field_map", "field_map", ""))
 	} else {
 		for _, name := range sortedKeys(a.FieldMap) {
-			r.fields = append(r.fields, r.field(name, a.FieldMap[name], paths))
+			r.fields = append(r.fields, r.field(name, a.FieldMap[name]))
 		}
 	}
 	for i, text := range a.Flags {
@@ -108,19 +106,17 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 	}
 }
 
-func (r *Rule) field(name, path string, problems problems) fieldRule {
+func (r *Rule) field(name, path string) fieldRule {
 	f := fieldRule{name: name, pointer: "/field_map" + token(name)}
 	f.where = describeMember(f.pointer, text.Cut(path, maxShown))
-	for _, p := range problems {
-		if p.Pointer == f.pointer {
-			code := "field_malformed"
-			if p.Code == "unsupported" {
-				code = "field_unsupported"
-			}
-			step := newStep(code, f.pointer, f.where, p.Message)
-			f.skipped = &step
-			return f
+	if _, err := jsonpath.Compile(path); err != nil {
+		code := "field_malformed"
+		if pathCode(err) == "unsupported" {
+			code = "field_unsupported"
 		}
+		step := newStep(code, f.pointer, f.where, err.Error())
+		f.skipped = &step
+		return f
 	}
 	f.path = r.path(path)
 	return f

@@ -40,10 +40,11 @@ func (s *Schema) problems() (ps problems) {
 			part.Add("duplicate", "/type", "%q is declared twice; declare each entity type once", text.Cut(e.Type, maxShown))
 		}
 		seen[e.Type] = true
-		problem.Under(&ps, "/entities"+indexToken(i), part)
+		problem.Under(&ps, "/entities"+indexToken(i), part.Found, part.More)
 	}
 	if s.Flags != nil {
-		problem.Under(&ps, "/flags", s.Flags.problems())
+		part := s.Flags.problems()
+		problem.Under(&ps, "/flags", part.Found, part.More)
 	}
 	checkPolicy(&ps, "/field_policy", s.FieldPolicy)
 	return ps
@@ -66,7 +67,7 @@ func (e *Entity) problems(types map[string]bool) (ps problems) {
 			part.Add("duplicate", "/name", "%q is declared twice; declare each field once", text.Cut(f.Name, maxShown))
 		}
 		seen[f.Name] = true
-		problem.Under(&ps, "/fields"+indexToken(i), part)
+		problem.Under(&ps, "/fields"+indexToken(i), part.Found, part.More)
 	}
 	checkPolicy(&ps, "/field_policy", e.FieldPolicy)
 	return ps

@@ -161,10 +161,10 @@ func (s *State) Apply(updates ...Update) []Applied {
 	defer s.mu.Unlock()
 	for i, u := range updates {
 		status, violations := s.apply(u)
-		if len(violations) > 0 {
+		if violations.Len() > 0 {
 			status = "violation"
 		}
-		applied[i] = Applied{u, status, violations}
+		applied[i] = Applied{u, status, violations.All()}
 	}
 	return applied
 }
@@ -189,14 +189,14 @@ func (s *State) apply(u Update) (string, problems) {
 		}
 		given[name] = value
 	}
-	if len(ps) > 0 {
+	if ps.Len() > 0 {
 		return "", ps
 	}
 	s.contract.check(&ps, u.EntityType, u.ID, given)
-	if len(ps) > 0 {
+	if ps.Len() > 0 {
 		return "", ps
 	}
-	return s.merge(u.EntityType, u.ID, given), nil
+	return s.merge(u.EntityType, u.ID, given), ps
 }
 
 func (s *State) merge(entityType, id string, given fields) string {
@@ -225,17 +225,17 @@ func (s *State) merge(entityType, id string, given fields) string {
 func (s *State) remove(u Update) (string, problems) {
 	var ps problems
 	s.contract.check(&ps, u.EntityType, u.ID, nil)
-	if len(ps) > 0 {
+	if ps.Len() > 0 {
 		return "", ps
 	}
 	if _, exists := s.entities[u.EntityType][u.ID]; !exists {
-		return "unchanged", nil
+		return "unchanged", ps
 	}
 	delete(s.entities[u.EntityType], u.ID)
 	if len(s.entities[u.EntityType]) == 0 {
 		delete(s.entities, u.EntityType)
 	}
-	return "removed", nil
+	return "removed", ps
 }
 
 func (s *State) setFlag(flag string) (string, problems) {
@@ -246,13 +246,13 @@ func (s *State) setFlag(flag string) (string, problems) {
 	case s.contract != nil && !s.contract.flags.allows(flag):
 		ps.Add("undeclared", "", "the flag is not among the values of the ledger schema's closed flags")
 	case s.flags[flag]:
-		return "unchanged", nil
+		return "unchanged", ps
 	default:
 		if s.flags == nil {
 			s.flags = make(map[string]bool)
 		}
 		s.flags[flag] = true
-		return "flag_set", nil
+		return "flag_set", ps
 	}
 	return "", ps
 }

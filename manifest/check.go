@@ -19,7 +19,7 @@ type checker struct {
 	options  *Options
 	names    map[string]bool
 	problems problem.List[Problem]
-	lint     []Problem
+	lint     problem.List[Problem]
 
 	index int    // of the current tool
 	name  string // of the current tool
@@ -57,19 +57,18 @@ func (c *checker) check(index int, d *declaration) *tool {
 	c.schema(t)
 
 	for _, name := range d.unknown {
-		c.lint = append(c.lint, unknownMember(index, t.name, name, memberNames[:]))
+		addUnknown(&c.lint, index, t.name, name, memberNames[:])
 	}
 	if t.name != "" && !toolresult.ModelName(t.name) {
-		c.lint = append(c.lint, Problem{Tool: t.name, Code: "name_refused_by_models", Pointer: pointer(index, "/name"),
-			Message: at(index, t.name) +
-				"the APIs of models reject this name: they accept 1 to 64 letters, digits, underscores and hyphens"})
+		c.lint.AddTool(t.name, "name_refused_by_models", pointer(index, "/name"), "%sthe APIs of models reject this name: "+
+			"they accept 1 to 64 letters, digits, underscores and hyphens", at(index, t.name))
 	}
 	return t
 }
 
 // reject adds a problem of the current tool. place is a JSON Pointer into the tool.
 func (c *checker) reject(place, code, format string, args ...any) {
-	c.problems.AddTool(c.name, code, pointer(c.index, place), "%s", at(c.index, c.name)+fmt.Sprintf(format, args...))
+	c.problems.AddTool(c.name, code, pointer(c.index, place), "%s"+format, slices.Insert(args, 0, any(at(c.index, c.name)))...)
 }
 
 func pointer(index int, place string) string { return "/tools/" + strconv.Itoa(index) + place }
@@ -96,9 +95,9 @@ func (c *checker) stringMember(d *declaration, member string) string {
 }
 
 func (c *checker) toolName(d *declaration) string {
-	before := len(c.problems)
+	before := c.problems.Len()
 	name := c.stringMember(d, "name")
-	if name == "" && len(c.problems) == before {
+	if name == "" && c.problems.Len() == before {
 		c.reject("/name", "name_required", "name is required")
 	}
 	return name

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -23,13 +24,13 @@ type declaration struct {
 var memberNames = [...]string{"name", "description", "schema", "command", "timeoutSec", "envPassthrough"}
 
 // decode splits a document into declarations. Its errors are about the document as a whole.
-func decode(data []byte) (tools []declaration, lint []Problem, err error) {
+func decode(data []byte) (tools []declaration, lint problem.List[Problem], err error) {
 	if len(data) > maxManifest {
-		return nil, nil, &Error{Code: CodeJSON,
+		return nil, lint, &Error{Code: CodeJSON,
 			Message: fmt.Sprintf("parse manifest: the document is larger than %d bytes", maxManifest)}
 	}
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
-		return nil, nil, &Error{Code: CodeJSON, Message: "parse manifest: line 1, column 1: " +
+		return nil, lint, &Error{Code: CodeJSON, Message: "parse manifest: line 1, column 1: " +
 			"the document starts with a byte order mark; save it as UTF-8 without one"}
 	}
 	err = rawjson.Read(data, rawjson.Limits{}, func(r *rawjson.Reader) error {
@@ -39,7 +40,7 @@ func decode(data []byte) (tools []declaration, lint []Problem, err error) {
 		}
 		return r.Object([]string{"tools"}, func(member string) error {
 			if member != "tools" {
-				lint = append(lint, unknownMember(-1, "", member, []string{"tools"}))
+				addUnknown(&lint, -1, "", member, []string{"tools"})
 				_, err := r.Value()
 				return err
 			}
@@ -52,16 +53,19 @@ func decode(data []byte) (tools []declaration, lint []Problem, err error) {
 				return r.Errorf("must be an array of tools, not %s", rawjson.KindName(kind))
 			}
 			for element := range rawjson.Elements(v) {
+				if len(tools) == maxTools {
+					return r.Errorf("has more than %d tools", maxTools)
+				}
 				tools = append(tools, declare(element))
 			}
 			return nil
 		})
 	})
 	if err != nil {
-		return nil, nil, parseError(data, err)
+		return nil, lint, parseError(data, err)
 	}
 	if len(tools) == 0 {
-		lint = append(lint, Problem{Code: "no_tools", Pointer: "/tools", Message: "the manifest declares no tools"})
+		lint.Add("no_tools", "/tools", "the manifest declares no tools")
 	}
 	return tools, lint, nil
 }
@@ -96,14 +100,14 @@ func memberNamed(name string) (known string, exact bool) {
 	return known, false
 }
 
-// unknownMember describes a member of a tool, or of the document if index is -1.
-func unknownMember(index int, tool, member string, known []string) Problem {
+// addUnknown adds a member of a tool, or of the document if index is -1.
+func addUnknown(to *problem.List[Problem], index int, tool, member string, known []string) {
 	place, prefix := rawjson.Token(member), ""
 	if index >= 0 {
 		place, prefix = pointer(index, place), at(index, tool)
 	}
-	return Problem{Tool: tool, Code: "unknown_member", Pointer: place, Message: fmt.Sprintf(
-		"%sunknown member %q is ignored (known: %s)", prefix, text.Cut(member, 100), strings.Join(known, ", "))}
+	to.AddTool(tool, "unknown_member", place, "%sunknown member %q is ignored (known: %s)",
+		prefix, text.Cut(member, 100), strings.Join(known, ", "))
 }
 
 func parseError(data []byte, err error) *Error {

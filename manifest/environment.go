@@ -49,10 +49,9 @@ func (c *checker) lintNames(v json.RawMessage) {
 			continue
 		}
 		if _, set := c.options.LookupEnv(written); set {
-			c.lint = append(c.lint, Problem{Tool: c.name, Code: "env_name_case",
-				Pointer: pointer(c.index, fmt.Sprintf("/envPassthrough/%d", j)),
-				Message: fmt.Sprintf("%senvPassthrough[%d] means %s, as the document demands, and only %s is set; set %s too",
-					at(c.index, c.name), j, name, written, name)})
+			c.lint.AddTool(c.name, "env_name_case", pointer(c.index, fmt.Sprintf("/envPassthrough/%d", j)),
+				"%senvPassthrough[%d] means %s, as the document demands, and only %s is set; set %s too",
+				at(c.index, c.name), j, name, written, name)
 		}
 	}
 }

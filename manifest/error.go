@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/problem"
@@ -50,9 +51,10 @@ type Error struct {
 	// Hint is the tool's advice: the member "hint" of the JSON that it wrote to stderr.
 	Hint string
 
-	// Problems lists all problems in the order of the manifest. It is set for CodeInvalid and
+	// Problems lists the problems in the order of the manifest, at most 100. It is set for CodeInvalid and
 	// CodeOptions, and for the CodeUnavailable of [Manifest.CheckPrograms].
 	Problems []Problem
+	More     int // problems that are not listed
 
 	// Err is the cause: the error of the operating system, of the context and its cause, or of the
 	// validation of the arguments. It may be nil. errors.Is finds context.Canceled and
@@ -77,6 +79,9 @@ func (e *Error) Error() string {
 		lines := make([]string, len(e.Problems))
 		for i, p := range e.Problems {
 			lines[i] = p.Message
+		}
+		if e.More > 0 {
+			lines = append(lines, fmt.Sprintf("and %d more problems", e.More))
 		}
 		return strings.Join(lines, "\n")
 	}

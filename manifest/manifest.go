@@ -40,7 +40,7 @@ const pipeWait = 2 * time.Second
 // of the file, unless [Options.Dir] is set; a later change of the working directory has no effect.
 // A manifest without tools is valid.
 //
-// The error is an [*Error]: CodeRead, CodeJSON with line and column, CodeInvalid with all problems
+// The error is an [*Error]: CodeRead, CodeJSON with line and column, CodeInvalid with the problems
 // of all tools, or CodeOptions.
 func Load(name string, options *Options) (*Manifest, error) {
 	f, err := os.Open(name)
@@ -70,9 +70,9 @@ func readError(err error) *Error {
 // relative programs resolve against [Options.Dir] only. It does not keep data.
 func Parse(data []byte, options *Options) (*Manifest, error) {
 	o, problems := options.withDefaults()
-	if len(problems) > 0 {
+	if problems.Len() > 0 {
 		return nil, &Error{Code: CodeOptions, Message: "the options of the manifest are not valid",
-			Problems: problems}
+			Problems: problems.Found}
 	}
 	declared, lint, err := decode(data)
 	if err != nil {
@@ -90,10 +90,11 @@ func Parse(data []byte, options *Options) (*Manifest, error) {
 		m.tools = append(m.tools, t)
 		m.byName[t.name] = t
 	}
-	if len(c.problems) > 0 {
-		return nil, &Error{Code: CodeInvalid, Message: "the manifest is not valid", Problems: c.problems}
+	if c.problems.Len() > 0 {
+		return nil, &Error{Code: CodeInvalid, Message: "the manifest is not valid", Problems: c.problems.Found, More: c.problems.More}
 	}
-	m.lint = append(lint, c.lint...)
+	lint.Join(c.lint)
+	m.lint = lint.All()
 	return m, nil
 }
 

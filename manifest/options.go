@@ -64,12 +64,13 @@ const (
 
 const (
 	maxManifest   = 4 << 20  // bytes of a document
+	maxTools      = 10_000   // of a document
 	maxStderr     = 64 << 10 // bytes of stderr that a result keeps
 	maxTimeoutSec = int64(365 * 24 * time.Hour / time.Second)
 )
 
 // withDefaults returns a copy of o with all defaults, and every problem.
-func (o *Options) withDefaults() (Options, []Problem) {
+func (o *Options) withDefaults() (Options, problem.List[Problem]) {
 	var c Options
 	if o != nil {
 		c = *o

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 const (
@@ -79,7 +81,7 @@ func resolveProgram(dir, clean string) (string, error) {
 // executable, with one problem per tool. Load does not check this, because the files may change
 // later.
 func (m *Manifest) CheckPrograms() error {
-	var problems []Problem
+	var problems problem.List[Problem]
 	for i, t := range m.tools {
 		_, err := exec.LookPath(t.argv[0])
 		if err == nil {
@@ -88,12 +90,11 @@ func (m *Manifest) CheckPrograms() error {
 		if e, ok := errors.AsType[*exec.Error](err); ok {
 			err = e.Err
 		}
-		problems = append(problems, Problem{Tool: t.name, Code: "program_unavailable", Pointer: pointer(i, "/command/0"),
-			Message: fmt.Sprintf("configured tool %s is unavailable: %v (program %q)", quoteName(t.name), rootCause(err),
-				t.argv[0])})
+		problems.AddTool(t.name, "program_unavailable", pointer(i, "/command/0"),
+			"configured tool %s is unavailable: %v (program %q)", quoteName(t.name), rootCause(err), t.argv[0])
 	}
-	if len(problems) == 0 {
+	if problems.Len() == 0 {
 		return nil
 	}
-	return &Error{Code: CodeUnavailable, Message: "programs of the manifest are missing", Problems: problems}
+	return &Error{Code: CodeUnavailable, Message: "programs of the manifest are missing", Problems: problems.Found, More: problems.More}
 }

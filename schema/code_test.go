@@ -32,7 +32,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if position, ok := map[string]int{"add": 0, "fail": 0, "oneProblem": 0, "note": 0}[called(n)]; ok && len(n.Args) > position {
+				if position, ok := map[string]int{"add": 0, "Add": 0, "fail": 0, "oneProblem": 0, "note": 0}[called(n)]; ok && len(n.Args) > position {
 					addCode(used, n.Args[position])
 				}
 			case *ast.KeyValueExpr:
@@ -62,7 +62,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 		t.Errorf("found %d codes only", len(used))
 	}
 	for _, code := range documented {
-		if strings.Contains(code, "_") && !used[code] && !strings.HasPrefix(code, "schema_") && code != "unknown_tool" {
+		if strings.Contains(code, "_") && !used[code] && !strings.HasPrefix(code, "schema_") && code != "unknown_tool" && code != "more_problems" {
 			t.Errorf("%q is in the table at Problem and is not used", code)
 		}
 	}

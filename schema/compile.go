@@ -44,10 +44,8 @@ func (l Limits) inner() jsonschema.Limits {
 	return jsonschema.Limits{SchemaBytes: l.SchemaBytes, Bytes: l.Bytes, Depth: l.Depth}
 }
 
-func (l Limits) problems() (list []Problem) {
-	reject := func(name, rule string) {
-		list = append(list, Problem{Code: "limits_invalid", Message: "Limits." + name + " " + rule})
-	}
+func (l Limits) problems() (list problem.List[Problem]) {
+	reject := func(name, rule string) { list.Add("limits_invalid", "", "Limits.%s %s", name, rule) }
 	problem.Limit(reject, "SchemaBytes", &l.SchemaBytes, jsonschema.DefaultSchemaBytes)
 	problem.Limit(reject, "Bytes", &l.Bytes, jsonschema.DefaultBytes)
 	problem.Limit(reject, "Depth", &l.Depth, jsonschema.DefaultDepth)
@@ -105,16 +103,15 @@ func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.
 		if jsonschema.Invalid(faults) {
 			return nil, invalid(list)
 		}
-		return nil, &Error{Code: CodeUnchecked, Problems: list}
+		return nil, &Error{Code: CodeUnchecked, Problems: list.Found, More: list.More}
 	}
 	return &Validator{compiled}, nil
 }
 
 // schemaProblems returns the problems of a schema. Their pointers start at the schema.
-func schemaProblems(faults []jsonschema.Fault) []Problem {
-	var list []Problem
+func schemaProblems(faults []jsonschema.Fault) (list problem.List[Problem]) {
 	for _, f := range faults {
-		list = append(list, Problem{Code: "schema_" + f.Code, Pointer: f.Pointer, Message: f.Message})
+		list.Add("schema_"+f.Code, f.Pointer, "%s", f.Message)
 	}
 	return list
 }
@@ -127,7 +124,7 @@ func schemaProblems(faults []jsonschema.Fault) []Problem {
 // everything else is checked. Every document that is strict JSON within the limits is valid if the
 // schema exceeds the limits, if patternProperties contains such an expression, or if the schema has
 // such a part and one of the keywords not, if, oneOf and maxContains. No answer would be safe there.
-func (v *Validator) Unchecked() []Problem { return schemaProblems(v.compiled.Unchecked()) }
+func (v *Validator) Unchecked() []Problem { return schemaProblems(v.compiled.Unchecked()).All() }
 
 // Validate validates one JSON document. Numbers keep all their digits. The error is an [*Error]
 // with CodeMismatch, CodeNotJSON or CodeLimit.

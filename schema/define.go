@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -59,7 +60,10 @@ func MustDefine[In, Out any](name, description string, o *InferOptions) Tool {
 // infer returns the schema of a type, or nil if it has problems.
 func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMessage {
 	raw, found := inferWith(t, o)
-	ps.under(&ps.list, at, found)
+	for _, p := range found.Found {
+		ps.add(p.Code, at+p.Pointer, "%s", p.Message)
+	}
+	ps.list.More += found.More
 	return raw
 }
 
@@ -120,7 +124,7 @@ func For[T any](o *InferOptions) (json.RawMessage, error) {
 	return raw, nil
 }
 
-func inferWith(t reflect.Type, o *InferOptions) (json.RawMessage, []Problem) {
+func inferWith(t reflect.Type, o *InferOptions) (json.RawMessage, problem.List[Problem]) {
 	if o == nil {
 		o = &InferOptions{}
 	}

@@ -31,8 +31,8 @@ const (
 	CodeUnknownTool Code = "unknown_tool"
 )
 
-// An Error is the error type of this package. It contains every problem that was found, in a stable
-// order.
+// An Error is the error type of this package. It contains the problems that were found, in a stable
+// order: at most 100 of declarations, and at most 20 of a document.
 //
 // Problems of a tool list are ordered by tool; members of the wrong type come first. Problems of a
 // document are ordered by place, and each occurs once. Neither the error nor a Message contains a
@@ -43,16 +43,17 @@ type Error struct {
 	Tool     string // the tool whose call was validated; "" for anything else
 	Part     string // "arguments" or "result", if known; "" for declarations and unknown tools
 	Problems []Problem
-	More     int   // problems of the document that were left out; Problems contains at most 20
+	More     int   // problems that are not listed
 	Err      error // errors of ValidateOptions.Endpoint, and the error of a context that ended; may be nil
 }
 
 // A Problem is one rule that a declaration or a document breaks, or a warning of [Lint], or a loss
 // of [Export].
 //
+// A list has at most 100 problems. If there are more, a last one with the code more_problems tells their number.
 // Code is one of these stable words:
 //
-//	tool lists      not_json not_list not_object wrong_type wrong_case name_missing
+//	tool lists      not_json not_list too_many not_object wrong_type wrong_case name_missing
 //	                name_invalid name_duplicate input_schema_missing mode_invalid binding_missing
 //	                binding_both_ids binding_no_endpoint binding_endpoint_id binding_tool_name
 //	                endpoint_missing endpoint_type endpoint_foreign endpoint_tool
@@ -65,6 +66,7 @@ type Error struct {
 //	                schema_no_keyword schema_ref_broken schema_ref_remote schema_ref_cycle
 //	                schema_pattern_unsupported
 //	options         limits_invalid
+//	every list      more_problems
 //	Go types        type_unsupported type_recursive type_too_large tag_invalid
 //	documents       the schema keyword that failed, such as type or required; mismatch if there is
 //	                none; or not_json, limit or unknown_tool
@@ -94,7 +96,7 @@ func (p Problem) String() string { return problem.Problem(p).String() }
 // problems it is one line per problem.
 func (e *Error) Error() string {
 	if e.Code == CodeInvalid || e.Code == CodeUnchecked {
-		return problem.Lines(e.Problems, 0)
+		return problem.Lines(e.Problems, e.More)
 	}
 	var b strings.Builder
 	if e.Tool != "" {
@@ -123,17 +125,17 @@ func CodeOf(err error) Code {
 	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
 }
 
-// invalid returns the error for problems of declarations. It returns nil if list is empty.
-func invalid(list []Problem) error {
-	if len(list) == 0 {
+// invalid returns the error for problems of declarations. It returns nil if there are none.
+func invalid(found problem.List[Problem], causes ...error) error {
+	if found.Len() == 0 {
 		return nil
 	}
-	return &Error{Code: CodeInvalid, Problems: list}
+	return &Error{Code: CodeInvalid, Problems: found.Found, More: found.More, Err: errors.Join(causes...)}
 }
 
 // oneProblem returns the error for one problem that is not about one tool.
 func oneProblem(code, pointer, message string) error {
-	return invalid([]Problem{{Code: code, Pointer: pointer, Message: message}})
+	return &Error{Code: CodeInvalid, Problems: []Problem{{Code: code, Pointer: pointer, Message: message}}}
 }
 
 // documentError returns the error for a document that a compiled schema rejects.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -35,22 +36,24 @@ func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err
 	if !ok && f != Platform {
 		return nil, nil, unknownFormat(f)
 	}
-	var all []Problem
+	var all problem.List[Problem]
 	for i := range tools {
-		all = append(all, tools[i].checkRaw(element(i))...)
+		all.Join(tools[i].checkRaw(element(i)))
 	}
 	if err := invalid(all); err != nil {
 		return nil, nil, err
 	}
+	var lost problem.List[Problem]
 	if f == Platform {
-		list, losses, err = writePlatform(tools)
-		return list, append(losses, uncheckedSchemas(tools)...), err
+		list, err = writePlatform(tools, &lost)
+		addUnchecked(tools, &lost)
+		return list, lost.All(), err
 	}
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
 		e := &exporter{dialect: d, format: f, tool: &tools[i], losses: problemsAt(element(i), tools[i].Name)}
 		entries[i] = e.entry()
-		losses = append(losses, e.losses.list...)
+		lost.Join(e.losses.list)
 	}
 	out := rawjson.Array(entries)
 	if d.list != "" {
@@ -58,13 +61,13 @@ func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err
 		w.Put(d.list, out)
 		out = w.Bytes()
 	}
-	return out, append(losses, uncheckedSchemas(tools)...), nil
+	addUnchecked(tools, &lost)
+	return out, lost.All(), nil
 }
 
-// uncheckedSchemas returns what this package cannot check of schemas, and what it reads although draft
+// addUnchecked adds what this package cannot check of schemas, and what it reads although draft
 // 2020-12 does not have it.
-func uncheckedSchemas(tools []Tool) []Problem {
-	var all []Problem
+func addUnchecked(tools []Tool, to *problem.List[Problem]) {
 	c := newChecker(context.Background(), &ValidateOptions{})
 	for i := range tools {
 		ps := problemsAt(element(i), tools[i].Name)
@@ -72,16 +75,17 @@ func uncheckedSchemas(tools []Tool) []Problem {
 			if len(raw) > 0 {
 				at, found := [...]string{"/input_schema", "/output_schema"}[j], c.compile(raw)
 				ps.addFaults(at, found.faults)
-				ps.under(&ps.unchecked, at, schemaProblems(found.notes))
+				for _, f := range found.notes {
+					ps.fault(&ps.unchecked, at, f)
+				}
 			}
 		}
-		all = append(all, ps.unchecked...)
+		to.Join(ps.unchecked)
 	}
-	return all
 }
 
 // writePlatform leaves out the members of the formats from which tools were imported.
-func writePlatform(tools []Tool) (doc []byte, losses []Problem, err error) {
+func writePlatform(tools []Tool, lost *problem.List[Problem]) (doc []byte, err error) {
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
 		ps, t := problemsAt(element(i), tools[i].Name), tools[i]
@@ -94,13 +98,13 @@ func writePlatform(tools []Tool) (doc []byte, losses []Problem, err error) {
 			}
 		}
 		if entries[i], err = t.MarshalJSON(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		losses = append(losses, ps.list...)
+		lost.Join(ps.list)
 	}
 	var w rawjson.Object
 	w.Put("tools_schema", rawjson.Array(entries))
-	return w.Bytes(), losses, nil
+	return w.Bytes(), nil
 }
 
 // exporter writes one tool and collects what it loses.

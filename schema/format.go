@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/members"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -102,7 +103,7 @@ func dialectOf(f Format) (dialect, bool) {
 // The list may stand alone or be the member tools, tools_schema, results or functions of an object,
 // which may be the member result of a JSON-RPC response or toolConfig. It may be an object with the
 // tools by name, and have lists of functionDeclarations of Gemini as entries. With f set to [Platform]
-// the list must stand alone or be tools_schema, as the platform requires. OpenAI's two formats may be
+// the list must stand alone or be tools_schema, as the platform requires. A list has at most 10,000 tools. OpenAI's two formats may be
 // mixed if f is one of them.
 //
 // Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. Only
@@ -138,6 +139,13 @@ func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	return tools, f, err
 }
 
+// maxTools is how many tools a list may have. A tool takes much more memory than the few bytes of an empty entry.
+const maxTools = 10_000
+
+func tooMany(tools int) error {
+	return oneProblem("too_many", "", fmt.Sprintf("has %d tools; at most %d are read", tools, maxTools))
+}
+
 func unknownFormat(f Format) error {
 	return oneProblem("format_unknown", "", fmt.Sprintf("%q is not a format; the formats are platform, openai_chat, "+
 		"openai_responses, anthropic, mcp, langchain, strands, bedrock and agentcli", text.Cut(string(f), 40)))
@@ -154,17 +162,17 @@ func readEntries(entries []json.RawMessage, f Format) ([]Tool, error) {
 		flat, _ = dialectOf(OpenAIResponses)
 	}
 	tools := make([]Tool, 0, len(entries))
-	var all []Problem
+	var all problem.List[Problem]
 	for i, entry := range entries {
 		of := flat
 		if hasNested && member(membersOf(entry), nested.wrapper) != nil {
 			of = nested
 		}
 		ps := problemsAt(element(i), "")
-		if t := of.read(ps, entry); len(ps.list) == 0 {
+		if t := of.read(ps, entry); ps.list.Len() == 0 {
 			tools = append(tools, t)
 		}
-		all = append(all, ps.list...)
+		all.Join(ps.list)
 	}
 	return tools, invalid(all)
 }
@@ -195,7 +203,11 @@ func readPlatform(data []byte) ([]Tool, error) {
 		}
 		return nil, oneProblem("not_list", pointer, what+`; a list of tools is expected, alone or as "tools_schema"`)
 	}
-	return platformTools(slices.Collect(rawjson.Elements(list))), nil
+	entries := slices.Collect(rawjson.Elements(list))
+	if len(entries) > maxTools {
+		return nil, tooMany(len(entries))
+	}
+	return platformTools(entries), nil
 }
 
 func platformTools(entries []json.RawMessage) []Tool {
@@ -239,6 +251,9 @@ func findList(data []byte) (toolList, error) {
 	if !ok {
 		return toolList{}, oneProblem("not_list", "", "has no tool list; a list is expected, alone or as the member "+
 			"tools of an object")
+	}
+	if len(entries) > maxTools {
+		return toolList{}, tooMany(len(entries))
 	}
 	if cursor := member(holder, "nextCursor"); rawjson.Unquote(cursor) != "" {
 		return toolList{}, oneProblem("list_incomplete", "/nextCursor",

@@ -16,6 +16,7 @@ import (
 	invopop "github.com/invopop/jsonschema"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -44,11 +45,11 @@ type inferrer struct {
 	way       []reflect.Type // types from the root to here; a repeated one is recursion
 	path      []string       // Go names from the root to here
 	nodes     int
-	found     []Problem
+	found     problem.List[Problem]
 }
 
 // infer returns the schema of what encoding/json writes for a type.
-func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMessage, []Problem) {
+func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMessage, problem.List[Problem]) {
 	in := &inferrer{types: make(map[reflect.Type]json.RawMessage, len(types))}
 	in.reflector = invopop.Reflector{DoNotReference: true, Anonymous: true, Mapper: in.mapped}
 	for by, raw := range types {
@@ -58,15 +59,15 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 		}
 		in.types[deref(by)] = doc
 	}
-	slices.SortFunc(in.found, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
-	if len(in.found) == 0 {
+	slices.SortFunc(in.found.Found, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
+	if in.found.Len() == 0 {
 		in.check(t)
 	}
-	if len(in.found) > 0 {
+	if in.found.Len() > 0 {
 		return nil, in.found
 	}
 	s := in.schemaOf(t)
-	if len(in.found) > 0 {
+	if in.found.Len() > 0 {
 		return nil, in.found
 	}
 	raw, err := s.MarshalJSON()
@@ -78,7 +79,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 	if found = slices.DeleteFunc(found, jsonschema.Fault.Unchecked); len(found) > 0 { // Validate lists those
 		return nil, schemaProblems(found)
 	}
-	return raw, nil
+	return raw, in.found
 }
 
 func (in *inferrer) fail(code, format string, args ...any) {
@@ -86,8 +87,8 @@ func (in *inferrer) fail(code, format string, args ...any) {
 	for _, name := range in.path {
 		p.Pointer += pointerTo(name)
 	}
-	if !slices.Contains(in.found, p) {
-		in.found = append(in.found, p)
+	if !slices.Contains(in.found.Found, p) {
+		in.found.Put(p)
 	}
 }
 

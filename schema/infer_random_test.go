@@ -93,7 +93,7 @@ func randomTypeValidates(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	typ := randomType(r, 3)
 	raw, found := infer(typ, nil)
-	if found != nil {
+	if found.Len() > 0 {
 		t.Fatalf("%d: %s: %v", seed, typ, found)
 	}
 	v, err := Compile(raw, nil)
@@ -181,7 +181,7 @@ func TestInlineInFieldsThatAreNotExported(t *testing.T) {
 		{Name: "next", Type: reflect.TypeFor[struct{ Leaf string }](), PkgPath: "schema", Tag: `json:",inline"`},
 	})
 	raw, found := infer(typ, nil)
-	if len(found) != 1 || found[0].Code != "tag_invalid" || found[0].Pointer != "/next" {
+	if found.Len() != 1 || found.Found[0].Code != "tag_invalid" || found.Found[0].Pointer != "/next" {
 		t.Errorf("%s, %v", raw, found)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -23,7 +24,7 @@ const (
 // is nil, the defaults apply. Lint ignores what cannot be read, so run it on lists that are valid.
 // Warnings are ordered by tool, then by rule.
 func Lint(tools []Tool, o *ValidateOptions) []Problem {
-	var all []Problem
+	var all problem.List[Problem]
 	var opts ValidateOptions
 	if o != nil {
 		opts = ValidateOptions{LedgerSchema: o.LedgerSchema, Limits: o.Limits}
@@ -49,9 +50,9 @@ func Lint(tools []Tool, o *ValidateOptions) []Problem {
 		if l.tool.LedgerAdapter != nil {
 			l.adapter(l.tool.LedgerAdapter, opts.LedgerSchema)
 		}
-		all = append(all, l.list...)
+		all.Join(l.list)
 	}
-	return all
+	return all.All()
 }
 
 type linter struct {
@@ -64,7 +65,9 @@ type linter struct {
 // notes adds what a schema writes otherwise than draft 2020-12 does.
 func (l *linter) notes(at string, raw json.RawMessage) {
 	if len(raw) > 0 {
-		l.under(&l.list, at, schemaProblems(l.checker.compile(raw).notes))
+		for _, f := range l.checker.compile(raw).notes {
+			l.fault(&l.list, at, f)
+		}
 	}
 }
 

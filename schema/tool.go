@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/members"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -99,9 +100,9 @@ func (b *Binding) set() members.Set[ledger.Member] {
 }
 
 // wrong returns what is wrong with the members that were read, including the members of the binding.
-func (t *Tool) wrong() []members.Problem { return t.set().Problems() }
+func (t *Tool) wrong() members.Problems { return t.set().Problems() }
 
-func (b *Binding) wrong() []members.Problem { return b.set().Problems() }
+func (b *Binding) wrong() members.Problems { return b.set().Problems() }
 
 // toolMembers are the names of the members of the Tools schema, in its order.
 var toolMembers = names(new(Tool).set().Fields)
@@ -167,7 +168,7 @@ func (b Binding) MarshalJSON() ([]byte, error) {
 
 // checkRaw reports raw members that are not one strict JSON value each, and names that repeat. at is
 // the place of the tool.
-func (t *Tool) checkRaw(at string) []Problem {
+func (t *Tool) checkRaw(at string) problem.List[Problem] {
 	ps := problemsAt(at, t.Name)
 	ps.raw("/input_schema", t.InputSchema)
 	ps.raw("/output_schema", t.OutputSchema)

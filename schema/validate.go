@@ -60,6 +60,7 @@ func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked 
 func (c *checker) list(tools []Tool) (unchecked []Problem, err error) {
 	first := make(map[string]int, len(tools))
 	all := c.opts.Limits.problems()
+	var notes problem.List[Problem]
 	for i := range tools {
 		t := &tools[i]
 		ps := problemsAt(element(i), t.Name)
@@ -69,13 +70,10 @@ func (c *checker) list(tools []Tool) (unchecked []Problem, err error) {
 		} else {
 			first[t.Name] = i
 		}
-		all = append(all, ps.list...)
-		unchecked = append(unchecked, ps.unchecked...)
+		all.Join(ps.list)
+		notes.Join(ps.unchecked)
 	}
-	if len(all) == 0 {
-		return unchecked, nil
-	}
-	return unchecked, &Error{Code: CodeInvalid, Problems: all, Err: errors.Join(c.causes...)}
+	return notes.All(), invalid(all, c.causes...)
 }
 
 // checker is the state of one call of Validate.
@@ -103,7 +101,9 @@ func newChecker(ctx context.Context, o *ValidateOptions) *checker {
 // tool checks a tool: first what was read, then the rules of the Tools schema, in its order. What the
 // platform rejects goes to ps.add, everything else to ps.note.
 func (c *checker) tool(ps *problems, t *Tool) {
-	for _, p := range t.wrong() {
+	wrong := t.wrong()
+	ps.unchecked.More += wrong.More // names in the wrong case, which come last
+	for _, p := range wrong.Found {
 		switch {
 		case p.Pointer == "":
 			ps.add("not_object", "", "%s", p.Message)
@@ -232,12 +232,12 @@ func (c *checker) compile(raw json.RawMessage) compiled {
 
 // addFaults adds the faults of a schema, each to the list where it belongs.
 func (ps *problems) addFaults(pointer string, found []jsonschema.Fault) {
-	for i, p := range schemaProblems(found) {
+	for _, f := range found {
 		list := &ps.list
-		if found[i].Unchecked() {
+		if f.Unchecked() {
 			list = &ps.unchecked
 		}
-		ps.under(list, pointer, []Problem{p})
+		ps.fault(list, pointer, f)
 	}
 }
 
@@ -295,8 +295,11 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter, required bool) {
 	}
 	for _, p := range unchecked {
 		code := "adapter_invalid"
-		if p.Code == "unsupported" {
+		switch p.Code {
+		case "unsupported":
 			code = "adapter_unsupported"
+		case "more_problems":
+			code = p.Code
 		}
 		ps.note(code, at+p.Pointer, "%s", p.Message)
 	}
@@ -331,14 +334,12 @@ func (ps *problems) note(code, pointer, format string, args ...any) {
 	ps.unchecked.AddTool(ps.tool, code, ps.at+pointer, format, args...)
 }
 
-// under adds the problems of a part of the tool to a list. Their pointers start at that part.
-func (ps *problems) under(list *problem.List[Problem], pointer string, part []Problem) {
-	for _, p := range part {
-		list.AddTool(ps.tool, p.Code, ps.at+pointer+p.Pointer, "%s", p.Message)
-	}
+// fault adds a fault of a schema to a list. pointer leads to the schema.
+func (ps *problems) fault(list *problem.List[Problem], pointer string, f jsonschema.Fault) {
+	list.AddTool(ps.tool, "schema_"+f.Code, ps.at+pointer+f.Pointer, "%s", f.Message)
 }
 
 // has reports whether there is a problem at a place.
 func (ps *problems) has(pointer string) bool {
-	return slices.ContainsFunc(ps.list, func(p Problem) bool { return p.Pointer == ps.at+pointer })
+	return slices.ContainsFunc(ps.list.Found, func(p Problem) bool { return p.Pointer == ps.at+pointer })
 }

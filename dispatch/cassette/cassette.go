@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/memhttp"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy"
@@ -38,7 +39,7 @@ type Cassette struct {
 	seen     []*seen
 	attempts map[string]*seen // the last request of each key
 	problems []string
-	lost     []Problem // what is missing on the new tape
+	lost     problem.Bounded[Problem] // what is missing on the new tape
 	writer   *writer
 	tape     *Tape // the tape that the writer appends to; nil if there was none
 	after    int   // number of leading interactions of the new tape that this run has answered
@@ -215,8 +216,8 @@ func (c *Cassette) Close() error {
 	default:
 		c.writeErr = c.writer.finish()
 	}
-	if c.writeErr == nil && len(c.lost) > 0 {
-		c.writeErr = &Error{Code: CodeWrite, Path: c.path, Problems: c.lost}
+	if c.writeErr == nil && c.lost.Len() > 0 {
+		c.writeErr = &Error{Code: CodeWrite, Path: c.path, Problems: c.lost.Found, More: c.lost.More}
 	}
 	return c.writeErr
 }

@@ -48,18 +48,19 @@ func (p Problem) String() string {
 	return text
 }
 
-// Error is the error type of this package. It reports all problems at once, up to 100. It contains
+// Error is the error type of this package. It reports all problems at once: it lists 100 and counts the others. It contains
 // neither values of calls nor secrets.
 type Error struct {
 	Code     Code
 	Path     string // path of the tape; "" if there is none
 	Problems []Problem
+	More     int   // problems that are not listed
 	Err      error // the cause; nil if the package found the problem
 }
 
 // Error returns all problems, one per line if there are several.
 func (e *Error) Error() string {
-	text := string(e.Code) + ": " + problem.Lines(e.Problems, 0)
+	text := string(e.Code) + ": " + problem.Lines(e.Problems, e.More)
 	if e.Path != "" {
 		text = e.Path + ": " + text
 	}

@@ -147,8 +147,8 @@ func (c *Cassette) problem(format string, args ...any) {
 // lose records a failure that leaves a gap on the new tape. The caller must hold c.mu.
 func (c *Cassette) lose(format string, args ...any) {
 	c.problem(format, args...)
-	if c.set.Mode != Compare && len(c.lost) < maxProblems {
-		c.lost = append(c.lost, Problem{Code: ruleLost, Message: fmt.Sprintf(format, args...)})
+	if c.set.Mode != Compare {
+		c.lost.Put(Problem{Code: ruleLost, Message: fmt.Sprintf(format, args...)})
 	}
 }
 

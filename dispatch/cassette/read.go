@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -72,7 +73,7 @@ type reading struct {
 	tape     *Tape
 	line     int
 	last     int // number of an interaction
-	problems []Problem
+	problems problem.Bounded[Problem]
 	code     Code // of the error, if there are problems
 	stop     bool // the lines that follow cannot be understood
 	ended    bool
@@ -102,26 +103,24 @@ func (r *reading) result(path string) (*Tape, error) {
 		early = fmt.Sprintf("the tape ends after line %d without a line {\"end\":true,…}", r.line)
 		r.line = 0 // the problem is not about a line
 	}
-	if early != "" && len(r.problems) == 0 {
+	if early != "" && r.problems.Len() == 0 {
 		r.code = CodeTruncated
 		early += fmt.Sprintf("; Load returns the %s before that",
 			text.Plural(len(r.tape.Interactions), "complete interaction"))
-	} else if len(r.problems) > 0 {
+	} else if r.problems.Len() > 0 {
 		r.tape = nil
 	}
 	if early != "" {
 		r.problem(ruleTruncated, "%s", early)
 	}
-	if len(r.problems) > 0 {
-		return r.tape, &Error{Code: r.code, Path: path, Problems: r.problems}
+	if r.problems.Len() > 0 {
+		return r.tape, &Error{Code: r.code, Path: path, Problems: r.problems.Found, More: r.problems.More}
 	}
 	return r.tape, nil
 }
 
 func (r *reading) problem(rule, format string, args ...any) {
-	if len(r.problems) < maxProblems {
-		r.problems = append(r.problems, Problem{r.line, rule, fmt.Sprintf(format, args...)})
-	}
+	r.problems.Put(Problem{r.line, rule, fmt.Sprintf(format, args...)})
 }
 
 // one reads one line. Only the last one of a tape may not be complete.
@@ -186,7 +185,7 @@ func (r *reading) end(text []byte) {
 	switch n := len(r.tape.Interactions); {
 	case len(wrong) > 0:
 		r.problem(ruleLine, "%s", joined(wrong))
-	case last.Count != n && len(r.problems) == 0:
+	case last.Count != n && r.problems.Len() == 0:
 		r.problem(ruleSequence, "the tape ends with the count %d and has %d interactions", last.Count, n)
 	}
 }

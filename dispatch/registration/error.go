@@ -75,9 +75,10 @@ func (p Problem) String() string { return problem.Problem(p).String() }
 type Error struct {
 	Code Code
 
-	// Problems are complete and in the order of the body for [CodeInvalid]. For [CodeRejected] they
-	// are what the platform reports, at most 100.
+	// Problems are in the order of the body for [CodeInvalid]. For [CodeRejected] they
+	// are what the platform reports. There are at most 100.
 	Problems []Problem
+	More     int // problems that are not listed
 
 	Status     int           // HTTP status of the response; 0 if there was no response
 	Class      string        // error_class of the response, if any
@@ -101,7 +102,7 @@ func (e *Error) Error() string {
 	}
 	switch {
 	case len(e.Problems) > 0:
-		b.WriteString(": " + problem.Lines(e.Problems, 0))
+		b.WriteString(": " + problem.Lines(e.Problems, e.More))
 	case e.Detail != "":
 		fmt.Fprintf(&b, ": the platform says %q", e.Detail)
 	}
@@ -156,11 +157,22 @@ func CodeOf(err error) Code {
 }
 
 // invalid returns the error for the problems, or nil if there are none. It unwraps to the causes.
-func invalid(ps []Problem, causes ...error) error {
-	if len(ps) == 0 {
+func invalid(ps problems, causes ...error) error {
+	if ps.Len() == 0 {
 		return nil
 	}
-	return &Error{Code: CodeInvalid, Problems: ps, Err: errors.Join(causes...)}
+	return &Error{Code: CodeInvalid, Problems: ps.Found, More: ps.More, Err: errors.Join(causes...)}
 }
 
-type problems = problem.List[Problem]
+// problems are the problems of the members that are sent.
+type problems struct {
+	problem.List[Problem]
+	others replacements
+}
+
+// Add adds a problem, unless another member replaces the one that it is about.
+func (ps *problems) Add(code, pointer, format string, args ...any) {
+	if !ps.others.include(pointer) {
+		ps.List.Add(code, pointer, format, args...)
+	}
+}

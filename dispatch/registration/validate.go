@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +42,7 @@ func (r *Registration) Validate(ctx context.Context, o *schema.ValidateOptions) 
 func (r *Registration) validate(
 	ctx context.Context, o *schema.ValidateOptions, update bool,
 ) (unchecked []Problem, err error) {
-	var ps problems
+	ps := problems{others: r.replacements()}
 	checkText(&ps, "/name", r.Name, maxName)
 	if strings.TrimSpace(r.Name) == "" {
 		ps.Add("missing", "/name", "is required")
@@ -51,14 +50,13 @@ func (r *Registration) validate(
 	checkText(&ps, "/description", r.Description, maxDescription)
 	checkEndpoint(&ps, r.EndpointURL)
 	r.checkAuth(&ps, update)
-	others := r.replacements()
-	unchecked, causes := r.checkTools(ctx, &ps, o, others)
+	list, causes := r.checkTools(ctx, &ps, o)
 	if t := r.RunTimeout; t != 0 && (t < time.Second || t > maxRunTimeout || t%time.Second != 0) {
 		ps.Add("run_timeout_invalid", "/run_timeout_s", "must be whole seconds from 1 to 1800, or absent for the default of 300")
 	}
-	r.checkTopology(&ps, others)
-	ps = slices.DeleteFunc(ps, func(p Problem) bool { return others.include(p.Pointer) })
-	return unchecked, invalid(append(ps, r.extraProblems()...), causes...)
+	r.checkTopology(&ps)
+	ps.Join(r.extraProblems().List)
+	return list.All(), invalid(ps, causes...)
 }
 
 // replacements are the pointers of the members that Extra and Config replace.
@@ -152,30 +150,30 @@ func quoted(s string) bool {
 // checkTools adds the problems that packages schema and ledger find. It returns what package schema
 // lists as unchecked, and the errors of both. It ignores members that Extra replaces.
 func (r *Registration) checkTools(
-	ctx context.Context, ps *problems, o *schema.ValidateOptions, others replacements,
-) (unchecked problems, causes []error) {
+	ctx context.Context, ps *problems, o *schema.ValidateOptions,
+) (unchecked problem.List[Problem], causes []error) {
 	var opts schema.ValidateOptions
 	if o != nil {
 		opts = *o
 	}
 	opts.LedgerSchema = r.LedgerSchema
-	if !others.include("/tools_schema") {
+	if !ps.others.include("/tools_schema") {
 		list, err := schema.Validate(ctx, r.Tools, &opts)
-		problem.Under(&unchecked, "/tools_schema", list)
+		problem.Under(&unchecked, "/tools_schema", list, 0)
 		if e, ok := errors.AsType[*schema.Error](err); ok {
-			problem.Under(ps, "/tools_schema", e.Problems)
+			problem.Under(&ps.List, "/tools_schema", e.Problems, e.More)
 			causes = append(causes, err)
 		}
 	}
 	err := r.LedgerSchema.Validate()
-	if e, ok := errors.AsType[*ledger.Error](err); ok && !others.include("/ledger_schema") {
-		problem.Under(ps, "/ledger_schema", e.Problems)
+	if e, ok := errors.AsType[*ledger.Error](err); ok && !ps.others.include("/ledger_schema") {
+		problem.Under(&ps.List, "/ledger_schema", e.Problems, e.More)
 		causes = append(causes, err)
 	}
 	return unchecked, causes
 }
 
-func (r *Registration) checkTopology(ps *problems, others replacements) {
+func (r *Registration) checkTopology(ps *problems) {
 	actors := make(map[string]int, len(r.SubAgents))
 	for i, s := range r.SubAgents {
 		at := fmt.Sprintf("/config/sub_agents/%d/actor_id", i)
@@ -188,7 +186,7 @@ func (r *Registration) checkTopology(ps *problems, others replacements) {
 		}
 		actors[s.ActorID] = i
 	}
-	toolsKnown, tools := !others.include("/tools_schema"), toolNames(r.Tools)
+	toolsKnown, tools := !ps.others.include("/tools_schema"), toolNames(r.Tools)
 	for i, s := range r.SubAgents {
 		for j, name := range s.Tools {
 			if toolsKnown && !tools[name] {

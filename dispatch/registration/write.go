@@ -42,7 +42,7 @@ func (r *Registration) toolsJSON() ([]byte, error) {
 }
 
 func (r *Registration) write(withSecret bool) ([]byte, error) {
-	if ps := r.extraProblems(); len(ps) > 0 {
+	if ps := r.extraProblems(); ps.Len() > 0 {
 		return nil, invalid(ps)
 	}
 	var root members
@@ -163,7 +163,9 @@ func strict(v json.RawMessage) bool {
 
 func unwritable(pointer string, err error) error {
 	message := "cannot be written as JSON: " + err.Error()
-	return invalid(problems{{Code: "not_json", Pointer: pointer, Message: message}}, err)
+	var ps problems
+	ps.Add("not_json", pointer, "%s", message)
+	return invalid(ps, err)
 }
 
 // token returns "/" and name as a token of a JSON Pointer, cut to 80 bytes.

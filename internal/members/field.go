@@ -17,13 +17,17 @@ type Field struct {
 type holder interface {
 	set() bool
 	// read reads a value other than null. It leaves the variable unset if there are problems.
-	read(value json.RawMessage) []Problem
+	read(value json.RawMessage) Problems
 	write() (json.RawMessage, error) // called only if the variable is set
 }
 
-func wrongType(pointer, want string, value json.RawMessage) []Problem {
-	return []Problem{{Code: "wrong_type", Pointer: pointer,
-		Message: "must be " + want + ", not " + rawjson.KindName(rawjson.Kind(value))}}
+func wrongType(want string, value json.RawMessage) (wrong Problems) {
+	addWrongType(&wrong, "", want, value)
+	return wrong
+}
+
+func addWrongType(to *Problems, pointer, want string, value json.RawMessage) {
+	to.Add("wrong_type", pointer, "must be %s, not %s", want, rawjson.KindName(rawjson.Kind(value)))
 }
 
 // String is a string. An empty one counts as absent.
@@ -33,12 +37,12 @@ type text[T ~string] struct{ into *T }
 
 func (h text[T]) set() bool { return *h.into != "" }
 
-func (h text[T]) read(value json.RawMessage) []Problem {
+func (h text[T]) read(value json.RawMessage) Problems {
 	if rawjson.Kind(value) != '"' {
-		return wrongType("", "a string", value)
+		return wrongType("a string", value)
 	}
 	*h.into = T(rawjson.Unquote(value))
-	return nil
+	return Problems{}
 }
 
 func (h text[T]) write() (json.RawMessage, error) { return rawjson.Quote(string(*h.into)), nil }
@@ -50,9 +54,9 @@ type raw struct{ into *json.RawMessage }
 
 func (h raw) set() bool { return len(*h.into) > 0 }
 
-func (h raw) read(value json.RawMessage) []Problem {
+func (h raw) read(value json.RawMessage) Problems {
 	*h.into = value
-	return nil
+	return Problems{}
 }
 
 func (h raw) write() (json.RawMessage, error) { return *h.into, nil }
@@ -60,35 +64,39 @@ func (h raw) write() (json.RawMessage, error) { return *h.into, nil }
 // Object is another declaration, which keeps a value that is not an object itself. check returns its
 // problems. If nil, the package of the declaration reports them.
 func Object[T json.Marshaler](name string, into **T, from func(value json.RawMessage) T,
-	check func(*T) []Problem) Field {
+	check func(*T) Problems) Field {
 	return Field{name, &object[T]{into, from, check}}
 }
 
 type object[T json.Marshaler] struct {
 	into  **T
 	from  func(value json.RawMessage) T
-	check func(*T) []Problem
+	check func(*T) Problems
 }
 
 func (h *object[T]) set() bool { return *h.into != nil }
 
-func (h *object[T]) read(value json.RawMessage) []Problem {
+func (h *object[T]) read(value json.RawMessage) Problems {
 	v := h.from(value)
 	*h.into = &v
-	return nil
+	return Problems{}
 }
 
 func (h *object[T]) write() (json.RawMessage, error) { return (**h.into).MarshalJSON() }
 
 // inner returns the problems of the declaration. Pointers start at it.
-func (h *object[T]) inner() []Problem {
+func (h *object[T]) inner() Problems {
 	if h.check == nil {
-		return nil
+		return Problems{}
 	}
 	return h.check(*h.into)
 }
 
-// List is a list of declarations, which keep values that are not objects themselves.
+// longest is how many elements of a [List] are read. An element takes much more memory than it has bytes.
+const longest = 1000
+
+// List is a list of declarations, which keep values that are not objects themselves. A list of more than
+// 1,000 elements is kept as a whole.
 func List[T json.Marshaler](name string, into *[]T, from func(value json.RawMessage) T) Field {
 	return Field{name, &list[T]{into, from}}
 }
@@ -100,15 +108,23 @@ type list[T json.Marshaler] struct {
 
 func (h *list[T]) set() bool { return *h.into != nil }
 
-func (h *list[T]) read(value json.RawMessage) []Problem {
+func (h *list[T]) read(value json.RawMessage) (wrong Problems) {
 	if rawjson.Kind(value) != '[' {
-		return wrongType("", "a list of objects", value)
+		return wrongType("a list of objects", value)
+	}
+	n := 0
+	for range rawjson.Elements(value) {
+		n++
+	}
+	if n > longest {
+		wrong.Add("too_many", "", "has %d elements; no more than %d are read", n, longest)
+		return wrong
 	}
 	*h.into = []T{}
 	for element := range rawjson.Elements(value) {
 		*h.into = append(*h.into, h.from(element))
 	}
-	return nil
+	return wrong
 }
 
 func (h *list[T]) write() (json.RawMessage, error) {
@@ -130,18 +146,18 @@ type texts struct{ into *[]string }
 
 func (h texts) set() bool { return *h.into != nil }
 
-func (h texts) read(value json.RawMessage) (wrong []Problem) {
+func (h texts) read(value json.RawMessage) (wrong Problems) {
 	if rawjson.Kind(value) != '[' {
-		return wrongType("", "a list of strings", value)
+		return wrongType("a list of strings", value)
 	}
 	list := []string{}
 	for element := range rawjson.Elements(value) {
 		if rawjson.Kind(element) != '"' {
-			wrong = append(wrong, wrongType("/"+strconv.Itoa(len(list)), "a string", element)...)
+			addWrongType(&wrong, "/"+strconv.Itoa(len(list)), "a string", element)
 		}
 		list = append(list, rawjson.Unquote(element))
 	}
-	if wrong == nil {
+	if wrong.Len() == 0 {
 		*h.into = list
 	}
 	return wrong
@@ -156,18 +172,18 @@ type textMap struct{ into *map[string]string }
 
 func (h textMap) set() bool { return *h.into != nil }
 
-func (h textMap) read(value json.RawMessage) (wrong []Problem) {
+func (h textMap) read(value json.RawMessage) (wrong Problems) {
 	if rawjson.Kind(value) != '{' {
-		return wrongType("", "an object of strings", value)
+		return wrongType("an object of strings", value)
 	}
 	texts := map[string]string{}
 	for name, v := range rawjson.Members(value) {
 		if rawjson.Kind(v) != '"' {
-			wrong = append(wrong, wrongType(rawjson.Token(name), "a string", v)...)
+			addWrongType(&wrong, rawjson.Token(name), "a string", v)
 		}
 		texts[name] = rawjson.Unquote(v)
 	}
-	if wrong == nil {
+	if wrong.Len() == 0 {
 		*h.into = texts
 	}
 	return wrong
@@ -182,22 +198,21 @@ type scalars struct{ into *[]any }
 
 func (h scalars) set() bool { return *h.into != nil }
 
-func (h scalars) read(value json.RawMessage) (wrong []Problem) {
+func (h scalars) read(value json.RawMessage) (wrong Problems) {
 	if rawjson.Kind(value) != '[' {
-		return wrongType("", "a list of scalars", value)
+		return wrongType("a list of scalars", value)
 	}
 	list := []any{}
 	for element := range rawjson.Elements(value) {
 		var v any
 		if kind := rawjson.Kind(element); kind == '{' || kind == '[' {
-			wrong = append(wrong,
-				wrongType("/"+strconv.Itoa(len(list)), "a string, number, boolean or null", element)...)
+			addWrongType(&wrong, "/"+strconv.Itoa(len(list)), "a string, number, boolean or null", element)
 		} else {
 			v = rawjson.Any(element)
 		}
 		list = append(list, v)
 	}
-	if wrong == nil {
+	if wrong.Len() == 0 {
 		*h.into = list
 	}
 	return wrong

@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A Problem is one thing that is wrong with a member. Code is wrong_type or wrong_case.
-type Problem = problem.Problem
+// Problems are what is wrong with members. The code of each is wrong_type, wrong_case or too_many.
+type Problems = problem.List[problem.Problem]
 
 // Kept holds the known members that their fields cannot hold: null, an empty string, or a value of
 // the wrong type. A kept member counts only as long as its field is not set.
@@ -24,7 +24,7 @@ type Kept struct {
 type keptMember struct {
 	name     string
 	value    json.RawMessage
-	problems []Problem // none if the member counts as absent; pointers start at the member
+	problems Problems // none if the member counts as absent; pointers start at the member
 }
 
 // Member is the underlying type of the members that a declaration does not know.
@@ -61,7 +61,7 @@ func (s Set[M]) read(doc json.RawMessage) {
 			*s.Extra = append(*s.Extra, M(Member{name, value}))
 			continue
 		}
-		var problems []Problem
+		var problems Problems
 		if rawjson.Kind(value) != 'n' {
 			problems = s.Fields[i].read(value)
 		}
@@ -75,25 +75,24 @@ func (s Set[M]) read(doc json.RawMessage) {
 // then the unknown members whose names differ from the name of a field by case only: the platform
 // does not read these members. The problem of a value that is not an object has the empty pointer and no
 // others beside it.
-func (s Set[M]) Problems() (list []Problem) {
+func (s Set[M]) Problems() (list Problems) {
 	if s.Kept.whole != nil && len(*s.Extra) == 0 && !slices.ContainsFunc(s.Fields, Field.set) {
-		return wrongType("", "an object", s.Kept.whole)
+		return wrongType("an object", s.Kept.whole)
 	}
 	for _, f := range s.Fields {
-		var part []Problem
-		if nested, ok := f.holder.(interface{ inner() []Problem }); ok && f.set() {
+		var part Problems
+		if nested, ok := f.holder.(interface{ inner() Problems }); ok && f.set() {
 			part = nested.inner()
 		} else if m := s.Kept.find(f.Name); m != nil && !f.set() {
 			part = m.problems
 		}
-		problem.Under(&list, rawjson.Token(f.Name), part)
+		problem.Under(&list, rawjson.Token(f.Name), part.Found, part.More)
 	}
 	for _, m := range *s.Extra {
 		name := Member(m).Name
 		for _, f := range s.Fields {
 			if name != f.Name && strings.EqualFold(name, f.Name) {
-				list = append(list, Problem{Code: "wrong_case", Pointer: rawjson.Token(name),
-					Message: "is not a known member; names are case-sensitive, write \"" + f.Name + `"`})
+				list.Add("wrong_case", rawjson.Token(name), "is not a known member; names are case-sensitive, write %q", f.Name)
 			}
 		}
 	}
@@ -103,7 +102,7 @@ func (s Set[M]) Problems() (list []Problem) {
 // Wrong reports whether a member of the wrong type was read.
 func (k *Kept) Wrong(name string) bool {
 	m := k.find(name)
-	return m != nil && len(m.problems) > 0
+	return m != nil && m.problems.Len() > 0
 }
 
 // Blank reports whether a member that is not set was read as "".

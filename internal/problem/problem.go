@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -51,26 +52,73 @@ type Common interface {
 	}
 }
 
-// A List collects problems in the order in which they are found.
-type List[P Common] []P
+// most is how many problems a list keeps.
+const most = 100
+
+// Bounded collects problems in the order in which they are found. It keeps the first 100 and counts the
+// others, because a document may have a problem for every few of its bytes.
+type Bounded[P any] struct {
+	Found []P
+	More  int // problems that are not kept
+}
+
+// Full reports whether further problems are only counted.
+func (b Bounded[P]) Full() bool { return len(b.Found) == most }
+
+// Put adds a problem.
+func (b *Bounded[P]) Put(p P) { b.Append([]P{p}, 0) }
+
+// Append adds problems, and the number of those that they lack.
+func (b *Bounded[P]) Append(found []P, more int) {
+	kept := min(len(found), most-len(b.Found))
+	b.Found = append(b.Found, found[:kept]...)
+	b.More += len(found) - kept + more
+}
+
+// Len returns the number of problems, including those that are not kept.
+func (b Bounded[P]) Len() int { return len(b.Found) + b.More }
+
+// A List is Bounded for problems with the common fields.
+type List[P Common] struct{ Bounded[P] }
 
 // Add adds a problem that is not about one tool.
 func (l *List[P]) Add(code, pointer, format string, args ...any) {
 	l.AddTool("", code, pointer, format, args...)
 }
 
-// AddTool adds a problem of a tool.
+// AddTool adds a problem of a tool. It formats the message only if the list has room.
 func (l *List[P]) AddTool(tool, code, pointer, format string, args ...any) {
-	*l = append(*l, P(Problem{tool, code, pointer, fmt.Sprintf(format, args...)}))
+	if l.Full() {
+		l.More++
+		return
+	}
+	l.Found = append(l.Found, P(Problem{tool, code, pointer, fmt.Sprintf(format, args...)}))
 }
 
-// Under adds the problems of a part to a list. Their pointers start at the part.
-func Under[P, Q Common, L ~[]P](list *L, pointer string, part []Q) {
-	for _, p := range part {
+// Join adds the problems of another list.
+func (l *List[P]) Join(other List[P]) { l.Append(other.Found, other.More) }
+
+// All returns the problems, and as the last one, with the code more_problems, the number of those that are
+// not kept.
+func (l List[P]) All() []P {
+	if l.More == 0 {
+		return l.Found
+	}
+	return append(slices.Clip(l.Found), P(Problem{Code: "more_problems", Message: fmt.Sprintf("%d more problems are not listed", l.More)}))
+}
+
+// Under adds the problems of a part, which lack more of them. Their pointers start at the part.
+func Under[P, Q Common](list *List[P], pointer string, part []Q, more int) {
+	for i, p := range part {
+		if list.Full() {
+			more += len(part) - i
+			break
+		}
 		moved := Problem(p)
 		moved.Pointer = pointer + moved.Pointer
-		*list = append(*list, P(moved))
+		list.Put(P(moved))
 	}
+	list.More += more
 }
 
 // Lines returns the only problem, or the number of problems and one more line for each. more is the

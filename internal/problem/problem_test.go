@@ -36,9 +36,9 @@ func TestLists(t *testing.T) {
 	list.Add("a", "/x", "must be %d", 7)
 	list.AddTool("t", "b", "", "100%% wrong")
 	part := []problem.Problem{{Tool: "u", Code: "c", Pointer: "/y", Message: "is %s"}}
-	problem.Under(&list, "/z", part)
+	problem.Under(&list, "/z", part, 0)
 	want := []own{{"", "a", "/x", "must be 7"}, {"t", "b", "", "100% wrong"}, {"u", "c", "/z/y", "is %s"}}
-	if fmt.Sprint(list) != fmt.Sprint(want) || part[0].Pointer != "/y" {
+	if fmt.Sprint(list.Found) != fmt.Sprint(want) || part[0].Pointer != "/y" {
 		t.Errorf("got %v, want %v", list, want)
 	}
 }

@@ -7,31 +7,38 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
 // ReadFields reads the members of an object into the variables that fields has for their names. It is
 // for the strict JSON of files that people write. It returns all that is wrong: a name that fields does
 // not have, a value of another type, and null for anything but a json.RawMessage, which gets a
-// sub-slice. The errors name the member and quote no value; there are at most 100.
+// sub-slice. The errors name the member and quote no value. After 100 errors, a last one counts the others.
 func ReadFields(object json.RawMessage, fields map[string]any) (wrong []error) {
 	if kind := Kind(object); kind != '{' {
 		return []error{fmt.Errorf("must be an object, not %s", KindName(kind))}
 	}
+	var list problem.Bounded[error]
 	for name, value := range Members(object) {
-		if len(wrong) == 100 {
-			break
-		}
 		into, known := fields[name]
-		if raw, ok := into.(*json.RawMessage); ok {
+		raw, isRaw := into.(*json.RawMessage)
+		switch {
+		case isRaw:
 			*raw = value
-		} else if !known {
-			wrong = append(wrong, unknownField(name, fields))
-		} else if Kind(value) == 'n' || json.Unmarshal(value, into) != nil {
-			wrong = append(wrong, fmt.Errorf("%s must be %s", Token(name), fieldType(into)))
+		case known && Kind(value) != 'n' && json.Unmarshal(value, into) == nil:
+		case list.Full():
+			list.More++
+		case known:
+			list.Put(fmt.Errorf("%s must be %s", Token(name), fieldType(into)))
+		default:
+			list.Put(unknownField(name, fields))
 		}
 	}
-	return wrong
+	if list.More > 0 {
+		list.Found = append(list.Found, fmt.Errorf("has %d more members that are not valid", list.More))
+	}
+	return list.Found
 }
 
 func unknownField(name string, fields map[string]any) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -25,11 +26,11 @@ var declarable = []string{"framework", "tool_type", "tags", "version"}
 // A record contains no schema of the arguments; the Python class defines it. So the input schema of
 // every declaration is {"type":"object","properties":{}}, any object, until the caller replaces it.
 func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
-	var losses []schema.Problem
+	var losses problem.List[schema.Problem]
 	tools := make([]schema.Tool, len(items))
 	for n, item := range items {
 		lose := func(member, message string) {
-			losses = append(losses, loss(n, item.Name, member, message))
+			addLoss(&losses, n, item.Name, member, message)
 		}
 		t := schema.Tool{Name: item.Name, Description: item.Description, InputSchema: json.RawMessage(toolresult.NoArguments)}
 		record, _ := rawjson.Encode(patchOf(item.Tool)) // cannot fail: it contains texts only
@@ -52,7 +53,7 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 			}
 		}
 	}
-	return tools, losses
+	return tools, losses.All()
 }
 
 func hasCode(err error, code string) bool {
@@ -60,10 +61,9 @@ func hasCode(err error, code string) bool {
 	return ok && slices.ContainsFunc(e.Problems, func(p schema.Problem) bool { return p.Code == code })
 }
 
-// loss returns a problem of the n-th tool, with the code that [schema.Export] uses.
-func loss(n int, tool, member, message string) schema.Problem {
-	return schema.Problem{Tool: text.Cut(tool, maxShown), Code: "left_out", Message: message,
-		Pointer: fmt.Sprintf("/%d%s", n, rawjson.Token(member))}
+// addLoss adds a problem of the n-th tool, with the code that [schema.Export] uses.
+func addLoss(losses *problem.List[schema.Problem], n int, tool, member, message string) {
+	losses.AddTool(text.Cut(tool, maxShown), "left_out", fmt.Sprintf("/%d%s", n, rawjson.Token(member)), "%s", message)
 }
 
 // FromDeclarations converts tool declarations to records. The problems have the code left_out. They list
@@ -71,13 +71,13 @@ func loss(n int, tool, member, message string) schema.Problem {
 // version, unless a declaration has them among its extra members. FromDeclarations does not validate the
 // records; see [Tool.Validate].
 func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem) {
-	var losses []schema.Problem
+	var losses problem.List[schema.Problem]
 	records := make([]Tool, len(tools))
 	for n := range tools {
 		t := &tools[n]
 		lose := func(member, message string, is bool) {
 			if is {
-				losses = append(losses, loss(n, t.Name, member, message))
+				addLoss(&losses, n, t.Name, member, message)
 			}
 		}
 		const left = "does not exist in a record"
@@ -104,5 +104,5 @@ func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem)
 		record.Name, record.Description = t.Name, t.Description
 		records[n] = record
 	}
-	return records, losses
+	return records, losses.All()
 }

@@ -24,16 +24,13 @@ type checker struct {
 	problems problem.List[Problem]
 
 	known      map[string]int  // the index of the first adapter with a name or id
-	wrongTypes map[string]bool // the pointers of the problems of doc
+	wrongTypes map[string]bool // the pointers to members of the wrong type
 }
 
 func newChecker(options *Options, doc *document, problems problem.List[Problem]) *checker {
-	c := &checker{options: options, doc: doc, open: len(doc.adapters) == 0, problems: append(problems, doc.problems...),
-		known: make(map[string]int), wrongTypes: make(map[string]bool, len(doc.problems))}
-	for _, p := range doc.problems {
-		c.wrongTypes[p.Pointer] = true
-	}
-	return c
+	problems.Join(doc.problems)
+	return &checker{options: options, doc: doc, open: len(doc.adapters) == 0, problems: problems,
+		known: make(map[string]int), wrongTypes: doc.wrong}
 }
 
 // learn remembers the name and the id of an adapter. It reports whether an earlier adapter has one
@@ -63,63 +60,32 @@ func (c *checker) adapters() {
 		if c.learn(&entry.Adapter, i) {
 			c.problems.Add("adapter_duplicate", entry.at+"/name", "or the id belongs to an earlier adapter")
 		}
-		_, problems := compile(entry.ConfigSchema, true) // nothing is validated by it
-		for _, p := range problems {
-			c.problems.Add(p.Code, entry.at+"/config_schema"+p.Pointer, "%s", p.Message)
+		if _, invalid := compile(entry.ConfigSchema, true); invalid != nil { // nothing is validated by it
+			problem.Under(&c.problems, entry.at+"/config_schema", invalid.Problems, invalid.More)
 		}
 	}
 }
 
 // tools checks all tools in their order.
 func (c *checker) tools() []*tool {
-	entries := c.doc.tools
-	declared := make([]schema.Tool, len(entries))
-	for i, entry := range entries {
-		declared[i] = schema.Tool{Name: entry.Name, Description: entry.Description, InputSchema: entry.Parameters}
+	list := make([]*tool, 0, len(c.doc.tools))
+	first, needsSecret := make(map[string]bool, len(c.doc.tools)), false
+	for i := range c.doc.tools {
+		entry := &c.doc.tools[i]
+		declared := schema.Tool{Name: entry.Name, Description: entry.Description, InputSchema: entry.Parameters}
 		if entry.Parameters == nil {
-			declared[i].InputSchema = json.RawMessage(toolresult.NoArguments)
+			declared.InputSchema = json.RawMessage(toolresult.NoArguments)
 		}
-	}
-	found := make(map[int][]schema.Problem)
-	collect := func(problems []schema.Problem) {
-		for _, p := range problems {
-			var i int
-			i, p.Pointer = problem.Element(p.Pointer)
-			found[i] = append(found[i], p)
+		c.declaration(entry, declared)
+		if first[entry.Name] {
+			c.tool(entry, "/name", "name_duplicate", "belongs to an earlier tool; names must be unique in all adapters")
 		}
-	}
-	_, err := schema.Validate(context.Background(), declared, nil)
-	if invalid, ok := errors.AsType[*schema.Error](err); ok {
-		collect(invalid.Problems)
-	}
-	if !c.options.AllowUnchecked {
-		refused := toolcall.Refused(schema.Lint(declared, nil))
-		for i := range refused {
-			refused[i].Message += "; Options.AllowUnchecked accepts the tool without this check"
-		}
-		collect(refused)
-	}
-	list := make([]*tool, 0, len(entries))
-	needsSecret := false
-	for i := range entries {
-		entry := &entries[i]
-		for _, p := range found[i] {
-			if p.Code == "name_missing" && c.wrongTypes[entry.at+"/name"] {
-				continue
-			}
-			if p.Code == "name_duplicate" {
-				p.Message = "belongs to an earlier tool; names must be unique in all adapters"
-			}
-			if rest, ok := strings.CutPrefix(p.Pointer, "/input_schema"); ok {
-				p.Pointer = "/parameters" + rest
-			}
-			c.tool(entry, p.Pointer, p.Code, "%s", p.Message)
-		}
+		first[entry.Name] = entry.Name != ""
 		c.kind(entry)
 		c.belongs(entry)
 		needsSecret = needsSecret || entry.URL != ""
-		if len(c.problems) == 0 {
-			list = append(list, c.prepare(entry, declared[i].InputSchema))
+		if c.problems.Len() == 0 {
+			list = append(list, c.prepare(entry, declared.InputSchema))
 		}
 	}
 	if needsSecret && c.options.Secret == "" {
@@ -127,6 +93,32 @@ func (c *checker) tools() []*tool {
 			"Options.Secret is required: the document has external tools, whose servers verify it")
 	}
 	return list
+}
+
+// declaration checks the name and the parameters of a tool.
+func (c *checker) declaration(entry *toolEntry, declared schema.Tool) {
+	add := func(p schema.Problem, advice string) {
+		_, pointer := problem.Element(p.Pointer)
+		if rest, ok := strings.CutPrefix(pointer, "/input_schema"); ok {
+			pointer = "/parameters" + rest
+		}
+		if p.Code != "name_missing" || !c.wrongTypes[entry.at+"/name"] {
+			c.tool(entry, pointer, p.Code, "%s%s", p.Message, advice)
+		}
+	}
+	_, err := schema.Validate(context.Background(), []schema.Tool{declared}, nil)
+	if invalid, ok := errors.AsType[*schema.Error](err); ok {
+		for _, p := range invalid.Problems {
+			add(p, "")
+		}
+		c.problems.More += invalid.More
+	}
+	if c.options.AllowUnchecked {
+		return
+	}
+	for _, p := range toolcall.Refused(schema.Lint([]schema.Tool{declared}, nil)) {
+		add(p, "; Options.AllowUnchecked accepts the tool without this check")
+	}
 }
 
 // kind checks what makes a tool internal or external.
@@ -178,9 +170,12 @@ func (c *checker) belongs(entry *toolEntry) {
 
 // prepare makes a tool of an entry without problems. The validator may still find one.
 func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
-	validate, problems := compile(parameters, c.options.AllowUnchecked)
-	for _, p := range problems {
-		c.tool(entry, "/parameters"+p.Pointer, p.Code, "%s", p.Message)
+	validate, invalid := compile(parameters, c.options.AllowUnchecked)
+	if invalid != nil {
+		for _, p := range invalid.Problems {
+			c.tool(entry, "/parameters"+p.Pointer, p.Code, "%s", p.Message)
+		}
+		c.problems.More += invalid.More
 	}
 	t := &tool{
 		Tool: entry.Tool, called: toolcall.New(entry.Name, parameters, validate),
@@ -203,7 +198,7 @@ func (t *tool) definition(parameters json.RawMessage) json.RawMessage {
 }
 
 // compile prepares a schema, or returns its problems. Without a schema everything is valid.
-func compile(raw json.RawMessage, allowUnchecked bool) (validate func([]byte) error, problems []schema.Problem) {
+func compile(raw json.RawMessage, allowUnchecked bool) (validate func([]byte) error, invalid *schema.Error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
 	}
@@ -211,6 +206,6 @@ func compile(raw json.RawMessage, allowUnchecked bool) (validate func([]byte) er
 	if err == nil {
 		return v.Validate, nil
 	}
-	invalid, _ := errors.AsType[*schema.Error](err) // Compile returns no other type
-	return nil, invalid.Problems
+	invalid, _ = errors.AsType[*schema.Error](err) // Compile returns no other type
+	return nil, invalid
 }

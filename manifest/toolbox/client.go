@@ -61,8 +61,8 @@ func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 	for _, must := range key {
 		problems.Add("invalid_option", "", "apiKey %s", must)
 	}
-	if len(problems) > 0 {
-		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: problems}
+	if problems.Len() > 0 {
+		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: problems.Found}
 	}
 	return &Client{rest}, nil
 }
@@ -215,15 +215,17 @@ func (p *page) parse(body []byte, offset int) string {
 		}
 		return p.listing(r, entries)
 	})
+	p.entries = len(p.adapters) + len(p.tools)
 	switch {
 	case err != nil:
 		return malformed(err).Error()
+	case p.entries > maxListed: // list says so
+		return ""
 	case !found:
 		return "it has no list results"
-	case len(p.problems) > 0:
-		return problem.Problem(p.problems[0]).Describe()
+	case p.problems.Len() > 0:
+		return problem.Problem(p.problems.Found[0]).Describe()
 	}
-	p.entries = len(p.adapters) + len(p.tools)
 	for i := range p.entries {
 		if p.kind == "adapters" && p.adapters[i].Name == "" || p.kind == "tools" && p.tools[i].Name == "" {
 			return fmt.Sprintf("results[%d] has no name", i)

@@ -16,6 +16,7 @@ type document struct {
 	adapters []adapterEntry
 	tools    []toolEntry
 	problems problem.List[Problem]
+	wrong    map[string]bool // the pointers to members of the wrong type
 
 	pagination, next json.RawMessage // of a listing; nil if it has none
 }
@@ -161,6 +162,10 @@ func (d *document) list(r *rawjson.Reader, at string, each func(r *rawjson.Reade
 	}
 	i := 0
 	for entry := range rawjson.Elements(raw) {
+		if max(i, len(d.adapters)+len(d.tools)) > maxListed {
+			d.problems.Add("too_many", at, "has more than %d adapters and tools; the others are not read", maxListed)
+			break
+		}
 		at := at + "/" + strconv.Itoa(i)
 		i++
 		err := d.read(entry, func(r *rawjson.Reader) error {
@@ -290,4 +295,8 @@ func schemaOf(r *rawjson.Reader, into *json.RawMessage) error {
 
 func (d *document) wrongType(pointer, must string, kind byte) {
 	d.problems.Add("wrong_type", pointer, "%s, not %s", must, rawjson.KindName(kind))
+	if d.wrong == nil {
+		d.wrong = map[string]bool{}
+	}
+	d.wrong[pointer] = true
 }

@@ -60,9 +60,10 @@ type Error struct {
 	// may repeat arguments. The model reads Detail; the text of the error leaves it out.
 	Detail string
 
-	// Problems lists all problems: first of the options, then in the order of the document. It is
-	// set for CodeInvalid and CodeOptions.
+	// Problems lists the problems: first of the options, then in the order of the document, at most 100.
+	// It is set for CodeInvalid and CodeOptions.
 	Problems []Problem
+	More     int // problems that are not listed
 
 	// Err is the cause. It may be nil.
 	Err error
@@ -91,6 +92,7 @@ func Errorf(format string, args ...any) error {
 //	handler_invalid        handler is not a dotted name
 //	handler_unregistered   Options.Handlers does not contain the handler
 //	tools_missing          the document has none of the documented forms
+//	too_many               the document has more than 10,000 adapters and tools; the others are not read
 //	listing_incomplete     the document is one page of a listing that has more
 //	url_invalid            url or detail_url is not an absolute http or https URL
 //	invalid_option         an option is not valid
@@ -119,7 +121,7 @@ func (e *Error) Error() string {
 		b.WriteString(": " + text.Cut(e.Err.Error(), maxDetail))
 	}
 	if len(e.Problems) > 0 {
-		b.WriteString(": " + problem.Lines(e.Problems, 0))
+		b.WriteString(": " + problem.Lines(e.Problems, e.More))
 	}
 	return b.String()
 }

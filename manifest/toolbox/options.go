@@ -122,7 +122,7 @@ func (o *Options) withDefaults() (c Options, problems problem.List[Problem]) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	// Handlers is a map, which has no order.
-	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
+	slices.SortFunc(problems.Found, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
 	return c, problems
 }
 

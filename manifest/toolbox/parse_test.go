@@ -377,12 +377,18 @@ func TestParseOfManyAdapters(t *testing.T) {
 		}
 		return strings.TrimSuffix(b.String(), ",")
 	}
-	box, err := toolbox.Parse([]byte(`{"adapters":[`+list(150_000, `{"name":"a%d"}`)+`]}`), nil)
+	box, err := toolbox.Parse([]byte(`{"adapters":[`+list(10_000, `{"name":"a%d"}`)+`]}`), nil)
 	if err != nil || len(box.Tools()) != 0 {
 		t.Errorf("err = %v", err)
 	}
-	_, err = toolbox.Parse([]byte(`[`+list(20_000, `{"name":%d}`)+`]`), nil)
-	if e, ok := errors.AsType[*toolbox.Error](err); !ok || len(e.Problems) != 2*20_000 {
-		t.Errorf("%d problems, want two per tool", len(e.Problems))
+	_, err = toolbox.Parse([]byte(`[`+list(10_000, `{"name":%d}`)+`]`), nil)
+	if e, ok := errors.AsType[*toolbox.Error](err); !ok || len(e.Problems)+e.More != 2*10_000 || len(e.Problems) != 100 {
+		t.Errorf("%d problems and %d more, want two per tool", len(e.Problems), e.More)
+	}
+	for _, document := range []string{`{"adapters":[%s]}`, `{"tools":[%s]}`, `{"adapters":[{"name":"a","tools":[%s]}]}`} {
+		_, err = toolbox.Parse(fmt.Appendf(nil, document, list(10_003, `{"name":"t%d"}`)), nil)
+		if !strings.Contains(fmt.Sprint(err), "too_many") && !strings.Contains(fmt.Sprint(err), "more") {
+			t.Errorf("%s: %v", document, err)
+		}
 	}
 }

@@ -46,7 +46,7 @@ const maxDocument = 4 << 20 // bytes
 // keep data. If options is nil, all options have their defaults; a document with tools needs Handlers
 // or a Secret.
 //
-// The error is an [*Error]: CodeJSON with the place in the document, CodeInvalid with all problems
+// The error is an [*Error]: CodeJSON with the place in the document, CodeInvalid with the problems
 // of adapters, tools and options, or CodeOptions if only options are not valid.
 func Parse(data []byte, options *Options) (*Toolbox, error) {
 	if len(data) > maxDocument {
@@ -60,9 +60,9 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 	c := newChecker(&o, doc, problems)
 	c.adapters()
 	tools := c.tools()
-	if len(c.problems) > 0 {
-		e := &Error{Code: CodeOptions, Message: "the options are not valid", Problems: c.problems}
-		if slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Code != "invalid_option" }) {
+	if found := c.problems; found.Len() > 0 {
+		e := &Error{Code: CodeOptions, Message: "the options are not valid", Problems: found.Found, More: found.More}
+		if slices.ContainsFunc(found.Found, func(p Problem) bool { return p.Code != "invalid_option" }) {
 			e.Code, e.Message = CodeInvalid, "the toolbox is not valid"
 		}
 		return nil, e

@@ -56,11 +56,12 @@ type Error struct {
 	Message string
 	Err     error `json:"-"` // the cause; it may contain anything
 
-	// Problems lists all mistakes for [CodeOptions]: first of the options, then of the tools in
+	// Problems lists the mistakes for [CodeOptions], at most 100: first of the options, then of the tools in
 	// order. Pointer begins with the place of the tool in the list, such as /0/parameters, and is
 	// "" for an option. Code is a code of package schema, or one of invalid_option, tools_missing,
 	// func_missing and url_invalid.
 	Problems []schema.Problem
+	More     int // problems that are not listed
 }
 
 // Errorf makes an error of a [Tool.Func] whose text the agent reads. The text says what went wrong
@@ -81,7 +82,7 @@ func (e *Error) Error() string {
 	b.WriteString(string(e.Code))
 	switch {
 	case len(e.Problems) > 0:
-		b.WriteString(": " + problem.Lines(e.Problems, 0))
+		b.WriteString(": " + problem.Lines(e.Problems, e.More))
 	case e.Message != "":
 		b.WriteString(": " + e.Message)
 	}

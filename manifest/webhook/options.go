@@ -128,8 +128,8 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	}
 	h.known = append(slices.Clone(o.ArgumentKeys), bodyMembers...)
 	h.compile(&ps, tools)
-	if len(ps) > 0 {
-		return &Error{Code: CodeOptions, Problems: ps}
+	if ps.Len() > 0 {
+		return &Error{Code: CodeOptions, Problems: ps.Found, More: ps.More}
 	}
 	return nil
 }
@@ -154,11 +154,12 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 		ps.Add("tools_missing", "", "no tools; pass at least one")
 	}
 	list := make([]schema.Tool, len(tools))
-	var found problems
+	first := make(map[string]int, len(tools))
 	for i, t := range tools {
-		wrong := func(when bool, code, pointer, message string) {
+		name := text.Cut(t.Name, 128)
+		wrong := func(when bool, code, pointer, format string, args ...any) {
 			if when {
-				found.AddTool(text.Cut(t.Name, 128), code, fmt.Sprintf("/%d%s", i, pointer), "%s", message)
+				ps.AddTool(name, code, fmt.Sprintf("/%d%s", i, pointer), format, args...)
 			}
 		}
 		list[i] = schema.Tool{Name: t.Name, Description: t.Description, InputSchema: anyObject}
@@ -166,34 +167,34 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 			list[i].InputSchema = slices.Clone(t.Parameters)
 		} else if invalid, ok := errors.AsType[*schema.Error](t.problem); ok {
 			for _, p := range invalid.Problems {
-				if p.Pointer != "/name" { // schema.Validate finds it again
-					p.Pointer = fmt.Sprintf("/%d%s", i, p.Pointer)
-					addTool(&found, p)
-				}
+				wrong(p.Pointer != "/name", p.Code, pointerIn(p.Pointer), "%s", p.Message) // Validate finds the name again
 			}
+			ps.More += invalid.More
 		}
 		wrong(t.URL != "" && !httpcall.IsLink(t.URL), "url_invalid", "/url", httpcall.LinkRule)
 		wrong(t.DetailURL != "" && !httpcall.IsLink(t.DetailURL), "url_invalid", "/detail_url", httpcall.LinkRule)
 		wrong(t.Func == nil, "func_missing", "", "Func is nil")
-	}
-	_, err := schema.Validate(context.Background(), list, nil)
-	if !h.opts.AllowUnchecked {
-		for _, p := range toolcall.Refused(schema.Lint(list, nil)) {
-			p.Message += "; Options.AllowUnchecked accepts the tool without this check"
-			addTool(&found, p)
+		if !h.opts.AllowUnchecked {
+			for _, p := range toolcall.Refused(schema.Lint(list[i:i+1], nil)) {
+				_, at := problem.Element(p.Pointer)
+				wrong(true, p.Code, pointerIn(at), "%s; Options.AllowUnchecked accepts the tool without this check", p.Message)
+			}
+		}
+		_, err := schema.Validate(context.Background(), list[i:i+1], nil)
+		if invalid, ok := errors.AsType[*schema.Error](err); ok {
+			for _, p := range invalid.Problems {
+				_, at := problem.Element(p.Pointer)
+				wrong(true, p.Code, pointerIn(at), "%s", p.Message)
+			}
+			ps.More += invalid.More
+		}
+		before, taken := first[t.Name]
+		wrong(taken && t.Name != "", "name_duplicate", "/name", "is taken by tool[%d] already; names must be unique per agent", before)
+		if !taken {
+			first[t.Name] = i
 		}
 	}
-	if invalid, ok := errors.AsType[*schema.Error](err); ok {
-		for _, p := range invalid.Problems {
-			addTool(&found, p)
-		}
-	}
-	slices.SortStableFunc(found, func(a, b schema.Problem) int {
-		first, _ := problem.Element(a.Pointer)
-		second, _ := problem.Element(b.Pointer)
-		return first - second
-	})
-	if *ps = append(*ps, found...); len(*ps) > 0 {
+	if ps.Len() > 0 {
 		return
 	}
 	h.tools = make(map[string]*tool, len(tools))
@@ -223,12 +224,12 @@ func checkOption(ps *problems, wrong bool, format string, args ...any) {
 	}
 }
 
-// addTool adds a problem of a tool, with the name that Parameters has in this package.
-func addTool(ps *problems, p schema.Problem) {
-	if i, at := problem.Element(p.Pointer); strings.HasPrefix(at, "/input_schema") {
-		p.Pointer = fmt.Sprintf("/%d/parameters%s", i, strings.TrimPrefix(at, "/input_schema"))
+// pointerIn returns a pointer into a tool, with the name that Parameters has in this package.
+func pointerIn(at string) string {
+	if rest, ok := strings.CutPrefix(at, "/input_schema"); ok {
+		return "/parameters" + rest
 	}
-	*ps = append(*ps, p)
+	return at
 }
 
 var discardLogger = slog.New(slog.DiscardHandler)

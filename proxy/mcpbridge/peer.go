@@ -22,10 +22,9 @@ import (
 
 // Bounds on what the list of an MCP server may have.
 const (
-	maxTools    = 1000
-	maxPages    = 100
-	maxList     = 4 << 20 // bytes of all declarations and cursors
-	maxProblems = 100
+	maxTools = 1000
+	maxPages = 100
+	maxList  = 4 << 20 // bytes of all declarations and cursors
 )
 
 // A Peer is an MCP server and those of its tools that can be declared. It is immutable. It works until
@@ -40,7 +39,7 @@ type Peer struct {
 // its problems: an entry that [schema.Import] cannot read, a tool that [schema.Validate] rejects, and the
 // second tool of a name. A list of more than 1,000 tools, 100 pages or 4 MiB with its cursors, and a list
 // that repeats a cursor or has a later page that cannot be decoded, is read to that place; this is a problem
-// too. At most 100 problems are returned. The first number in a pointer is the place in the server's list.
+// too. After 100 problems, a last one counts the others. The first number in a pointer is the place in the server's list.
 //
 // A name that the platform does not allow is changed: other characters become "_", as calendar.read
 // becomes calendar_read, and a number is added to a name that is taken. Functions of the Peer expect
@@ -58,12 +57,8 @@ func Connect(ctx context.Context, session *mcp.ClientSession) (*Peer, []schema.P
 		return nil, nil, err
 	}
 	r.declare()
-	if more := len(r.problems) - maxProblems; more > 0 {
-		r.problems = r.problems[:maxProblems-1]
-		r.note("limit", "has %d more problems, which are left out", more+1)
-	}
 	p := &Peer{session: session, tools: r.tools, names: r.names}
-	return p, r.problems, nil
+	return p, r.problems.All(), nil
 }
 
 // Tools returns the declarations, in the server's order. Members of MCP that the platform does not know,
@@ -85,7 +80,7 @@ type listReader struct {
 	list     []entry
 	tools    []schema.Tool
 	names    map[string]string
-	problems []schema.Problem
+	problems problem.List[schema.Problem]
 }
 
 // An entry is a tool of the server's list.
@@ -96,7 +91,7 @@ type entry struct {
 
 // note adds a problem of the list.
 func (r *listReader) note(code, format string, args ...any) {
-	r.problems = append(r.problems, schema.Problem{Code: code, Message: "the list of the MCP server " + fmt.Sprintf(format, args...)})
+	r.problems.Add(code, "", "the list of the MCP server "+format, args...)
 }
 
 // read reads the pages.
@@ -170,7 +165,7 @@ func (r *listReader) declare() {
 		}
 		for _, p := range problems {
 			p.Pointer = "/" + strconv.Itoa(i) + strings.TrimPrefix(p.Pointer, "/0")
-			r.problems = append(r.problems, p)
+			r.problems.Put(p)
 		}
 		if problems == nil {
 			r.tools = append(r.tools, tool)

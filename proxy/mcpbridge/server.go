@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -61,13 +62,13 @@ func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (
 		PageSize:     max(mcp.DefaultPageSize, len(tools)), // one page, because pages are sorted by name
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
-	var problems []schema.Problem
+	var problems problem.List[schema.Problem]
 	for i, tool := range tools {
 		b.rank[tool.Name] = i - len(tools)
-		problems = append(problems, b.add(i, tool)...)
+		problems.Append(b.add(i, tool), 0)
 	}
-	if problems != nil {
-		return nil, &schema.Error{Code: schema.CodeInvalid, Problems: problems}
+	if problems.Len() > 0 {
+		return nil, &schema.Error{Code: schema.CodeInvalid, Problems: problems.Found, More: problems.More}
 	}
 	b.ctx, b.end = context.WithCancelCause(ctx)
 	context.AfterFunc(b.ctx, b.close)

@@ -48,13 +48,14 @@ func (p Problem) String() string {
 // not parsed, the pointers refer to its JSON form.
 type Error struct {
 	Code     Code
-	Problems []Problem
-	Err      error // the errors of packages schema and ledger among the problems, joined; nil if there are none
+	Problems []Problem // at most 100
+	More     int       // problems that are not listed
+	Err      error     // the errors of packages schema and ledger among the problems, joined; nil if there are none
 }
 
 // Error returns all problems, one per line if there are several.
 func (e *Error) Error() string {
-	return fmt.Sprintf("proxytest: %s: %s", e.Code, problem.Lines(e.Problems, 0))
+	return fmt.Sprintf("proxytest: %s: %s", e.Code, problem.Lines(e.Problems, e.More))
 }
 
 // Unwrap returns Err.
@@ -97,7 +98,7 @@ func (p *problems) behavior(tool, format string, args ...any) {
 // nest adds the problems of another Error, whose pointers start at pointer.
 func (p *problems) nest(pointer string, err error) {
 	if e, ok := errors.AsType[*Error](err); ok {
-		problem.Under(&p.found, pointer, e.Problems)
+		problem.Under(&p.found, pointer, e.Problems, e.More)
 		if e.Err != nil {
 			p.errs = append(p.errs, e.Err)
 		}
@@ -105,8 +106,8 @@ func (p *problems) nest(pointer string, err error) {
 }
 
 func (p *problems) err() error {
-	if len(p.found) == 0 {
+	if p.found.Len() == 0 {
 		return nil
 	}
-	return &Error{Code: p.code, Problems: p.found, Err: errors.Join(p.errs...)}
+	return &Error{Code: p.code, Problems: p.found.Found, More: p.found.More, Err: errors.Join(p.errs...)}
 }

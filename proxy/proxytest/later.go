@@ -40,6 +40,10 @@ func remarks(set *schema.Set, tools []schema.Tool) (lines []string, notes map[in
 	}
 	for _, p := range set.Unchecked() {
 		i, pointer := problem.Element(p.Pointer)
+		if i < 0 { // it counts the others
+			lines = append(lines, p.String())
+			continue
+		}
 		name := strings.TrimPrefix(pointer, "/")
 		what := "not executed"
 		switch {

@@ -32,9 +32,10 @@ func ParseRules(data []byte) ([]FailureRule, error) {
 		problems.add(err, problemRule, "", "%v", err)
 		return nil, problems.err()
 	}
-	rules := []FailureRule{}
+	rules, i := []FailureRule{}, 0
 	for raw := range rawjson.Elements(data) {
-		pointer := fmt.Sprintf("/%d", len(rules))
+		pointer := fmt.Sprintf("/%d", i)
+		i++
 		add := func(format string, args ...any) { problems.add(nil, problemRule, pointer, format, args...) }
 		rule, wrong := parseRule(raw)
 		for _, err := range wrong {
@@ -43,7 +44,9 @@ func ParseRules(data []byte) ([]FailureRule, error) {
 		if len(wrong) == 0 {
 			rule.validate(add)
 		}
-		rules = append(rules, rule)
+		if problems.found.Len() == 0 {
+			rules = append(rules, rule)
+		}
 	}
 	if err := problems.err(); err != nil {
 		return nil, err
@@ -147,9 +150,9 @@ func ParseWorld(data []byte) (World, error) {
 		problems.nest("/failure_rules", err)
 	}
 	if behaviors != nil {
-		before := len(problems.found)
+		before := problems.found.Len()
 		w.Behaviors = parseBehaviors(behaviors, &problems)
-		whole = whole && len(problems.found) == before
+		whole = whole && problems.found.Len() == before
 	}
 	sound := w
 	if !whole {
