@@ -73,6 +73,14 @@ func (r *rowReader) cell(i int, cell string) {
 		}
 		row.cells[column] = text
 	}
+	kind := byte('"')
+	if i < len(r.kinds) {
+		kind = r.kinds[i]
+	}
+	if kind != '"' && slices.Contains(textColumns, name) {
+		r.problem(invalidCell, i, "the value is %s and not a text, which this column has: put it into quotes, or say it in words", rawjson.KindName(kind))
+		return
+	}
 	switch name {
 	case "user":
 		row.User = cell
@@ -114,8 +122,17 @@ func (r *rowReader) cell(i int, cell string) {
 		row.Skip = "it is a coding task (" + name + "), which needs the platform's sandbox"
 	default:
 		r.other(i, cell)
+		if kind == '0' || kind == 't' || kind == 'f' {
+			if row.bare == nil {
+				row.bare = map[string]byte{}
+			}
+			row.bare[r.set.Columns[i]] = kind
+		}
 	}
 }
+
+// textColumns are the columns whose cells go to a model, a user or the agent as they are.
+var textColumns = []string{"user", "behavior", "termination_keyword", "user_simulator_persona"}
 
 // other keeps the cell of a column that the platform does not read.
 func (r *rowReader) other(i int, cell string) {
@@ -206,6 +223,7 @@ func jsonHint(cell string, offset int) string {
 		{"'", `' must become "`},
 		{"True False TRUE FALSE", "true and false are in lower case"},
 		{"None NULL", "it is null"},
+		{"# //", "JSON has no comments: remove the line"},
 	} {
 		for beginning := range strings.FieldsSeq(slip.beginnings) {
 			if strings.HasPrefix(rest, beginning) {

@@ -64,6 +64,7 @@ type Row struct {
 	Extra map[string]string
 
 	cells map[string]string // of all columns that are shown
+	bare  map[string]byte   // of JSON Lines: the kinds of the cells in Extra that are numbers, true or false
 }
 
 // Values of [Row].ExpectedOutcome.

@@ -107,6 +107,18 @@ func TestBadDatasets(t *testing.T) {
 		{"UTF-16, big endian", "\xFE\xFF\x00u\x00s", "unreadable", []string{"the file is in UTF-16: …"}},
 		{"UTF-16 without a BOM", "u\x00s\x00e\x00r\x00\n\x00", "unreadable", []string{"the file has NUL characters, …"}},
 		{"spreadsheet", "PK\x03\x04...", "unreadable", []string{"the file is a spreadsheet …"}},
+		{"gzip", "\x1F\x8B\b\x00\x00", "unreadable", []string{"the file is packed by gzip: unpack it with gunzip"}},
+		{"Parquet", "PAR1\x15\x04", "unreadable", []string{"the file is in Parquet: …"}},
+		{"YAML", "# of promptfoo\ndescription: My tests, and more\nprompts:\n  - a\n", "invalid_header", []string{"row 1: the column user is missing; …"}}, // its comma may be of CSV
+		{"YAML", "# of promptfoo\ndescription: My tests\nprompts:\n  - a\n", "unreadable", []string{"the file seems to be YAML: …"}},
+		{"a list in YAML", "- vars:\n    a: b\n", "unreadable", []string{"the file seems to be YAML: …"}},
+		{"two files", "\uFEFFuser,says\na,b\n\uFEFFuser,says\nc,d\n", "invalid_row", []string{"row 3: the row is the header again: were two files put together? …"}},
+		{"two files without marks", "user,says\na,b\nuser,says\nc,d\n", "invalid_row", []string{"row 3: the row is the header again: …"}},
+		{"two files with other columns", "user,says\na,b\n\uFEFFid,user,state\n1,c,\n", "invalid_row", []string{"row 3: the row is a header: …", "row 4: the row has 3 cells and the header has 2: …"}},
+		{"two files, one without a header", "user,says\na,b\n\uFEFFc,d\n", "invalid_row", []string{"row 3: the row begins with a byte order mark: …"}},
+		{"columns of promptfoo", "question,__expected,__metadata:topic\na,b,c\n", "invalid_header", []string{
+			"row 1: the column user is missing; the first row is the header, such as user,behavior,state,failure_rules,expected_outcome. " +
+				"The columns are question (would be user), __expected (would be says), __metadata:topic"}},
 		{"semicolons", "user;state\na;\n", "unreadable", []string{"the columns are separated by semicolons: …"}},
 		{"semicolons and quotes", "\"user\";\"state\"\r\na;\n", "unreadable", []string{"the columns are separated by semicolons: …"}},
 		{"bars and a quote", "name|\"user\"\na|b\n", "unreadable", []string{"the columns are separated by vertical bars: …"}},

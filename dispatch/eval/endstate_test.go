@@ -41,7 +41,7 @@ func TestEndState(t *testing.T) {
 		t.Fatal(got)
 	}
 	for i, want := range map[int]string{
-		1: "the ledger is not as after the reference: changed /order/4521/status, changed /order/4522/status",
+		1: `the ledger is not as after the reference: /order/4521/status is not "shipped", /order/4522/status is not "refunded"`,
 		5: "eval: the trial cannot be graded: the reference: call 1, nope: ", 6: "eval: the trial cannot be graded: the reference: eval: the trajectory is not valid JSON",
 	} {
 		if !strings.HasPrefix(e.Trials[i].Reason, want) {

@@ -18,19 +18,99 @@ type expectation struct {
 	grade  Grader
 }
 
-// expected are the columns that [Dataset.Expect] reads, in the order of reports. grader returns nil for
-// a row that expects nothing in the column, and an error if its cell is not valid.
+// expected are the columns that [Dataset.Expect] reads, in the order of reports. read returns the grader of
+// a cell that is not empty, and reports what is wrong with it.
 var expected = []struct {
 	column string
-	grader func(r *Row) (Grader, error)
+	read   func(c *Case, in *expectedCell) Grader
 }{
-	{"says", func(r *Row) (Grader, error) { return saysCell(strings.TrimSpace(r.Extra["says"])) }},
-	{"expected_outcome", func(r *Row) (Grader, error) {
-		if r.ExpectedOutcome == Refusal {
-			return RefusedWithoutWrite, nil
+	{"says", readSays}, {"calls", readCalls}, {"no_calls", readNoCalls}, {"end_state", readEndState},
+	{"expected_outcome", func(c *Case, _ *expectedCell) Grader {
+		if c.Row.ExpectedOutcome == Refusal {
+			return RefusedWithoutWrite
 		}
-		return nil, nil
+		return nil
 	}},
+}
+
+// An expectedCell is what a row expects in a column, as text.
+type expectedCell struct {
+	text     string // not empty, without white space around it
+	row      *Row
+	column   string
+	problems *problems
+}
+
+func (in *expectedCell) wrong(format string, args ...any) {
+	in.problems.add(in.row.problem(invalidCell, in.column, format, args...))
+}
+
+// json returns what the cell begins with, { or [, if it is valid JSON, and reports others.
+func (in *expectedCell) json(what string) (kind byte) {
+	kind = in.text[0]
+	if kind != '[' && kind != '{' {
+		in.wrong("%s is not %s", shown(in.text), what)
+		return 0
+	}
+	if why := notJSON("cell", in.text, kind, ""); why != "" {
+		if in.column == "says" {
+			why += fmt.Sprintf(`: a text that begins with %c is written in a list, as in ["%[1]c…"]`, kind)
+		}
+		in.wrong("%s", why)
+		return 0
+	}
+	return kind
+}
+
+// bareNumber is the problem of a number where a text may be.
+const bareNumber = `%s is a number: write "%[1]s" for the text, or {"number": %[1]s}`
+
+// expectations reads what the row of the case expects. The list is not nil.
+func (c *Case) expectations(ignored []string, ps *problems) []expectation {
+	list := []expectation{}
+	for _, e := range expected {
+		in := &expectedCell{strings.TrimSpace(c.Row.Extra[e.column]), c.Row, e.column, ps}
+		switch kind, bare := c.Row.bare[e.column]; {
+		case e.column == "expected_outcome":
+		case in.text == "" || slices.Contains(ignored, e.column):
+			continue
+		case bare && e.column == "says" && kind == '0':
+			in.wrong(bareNumber, text.Line(in.text, 40))
+			continue
+		case bare:
+			in.wrong("the value is %s, and this column has a text, a list or an object", rawjson.KindName(kind))
+			continue
+		}
+		if grade := e.read(c, in); grade != nil {
+			list = append(list, expectation{e.column, grade})
+		}
+	}
+	return list
+}
+
+// Expectations is a grader that accepts a run if it is as the row of the case expects, in the columns that
+// [Dataset.Expect] reads. It accepts a run of a row that expects nothing, and of a case without a row. If a
+// cell is not valid, the trial is not graded: see [ErrNotGraded]. [Dataset.Expect] finds such cells before
+// the first trial.
+func Expectations(ctx context.Context, c Case, result *dispatchtest.Result) error {
+	list := c.expects
+	if list == nil && c.Row != nil {
+		problems := problems{}
+		list = c.expectations(nil, &problems)
+		if err := problems.err(); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotGraded, err)
+		}
+	}
+	return allOf(list)(ctx, c, result)
+}
+
+// allOf returns a grader that accepts a run if it is as expected in all columns.
+func allOf(list []expectation) Grader {
+	graders := make([]Grader, len(list))
+	for i, e := range list {
+		graders[i] = e.grade
+	}
+	return All(graders...)
 }
 
 // unchecked returns the columns in which a row expects what the platform grades by a model.
@@ -44,32 +124,32 @@ func (r *Row) unchecked() (columns []string) {
 	return columns
 }
 
-// saysCell grades the column says: the final response contains the text, in letters of either case.
-func saysCell(says string) (Grader, error) {
-	if says == "" {
-		return nil, nil
-	}
-	if kind := rawjson.Kind([]byte(says)); (kind == '[' || kind == '{') && rawjson.Check([]byte(says), rawjson.Limits{}) == nil {
-		return nil, fmt.Errorf("the cell is JSON, %s, and not a text that the final response contains", rawjson.KindName(kind))
-	}
-	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
-		if strings.Contains(strings.ToLower(result.FinalResponse), strings.ToLower(says)) {
-			return nil
-		}
-		return wrongResponse(result, says, "the final response does not say %q: %s", says, result.FinalResponse)
-	}, nil
-}
-
 // Expect makes the cases of the dataset, which [Dataset.Cases] has made, grade what their rows expect,
-// before Options.Grader: the final response contains the text in the column says, in letters of either
-// case, and a run whose expected_outcome is [Refusal] does not change the ledger. It returns how many
-// rows expect something. The reports of the experiment then say in how many of the rows that are not
-// skipped each column was checked, which columns the platform would grade, and which columns nothing
-// uses.
+// before Options.Grader. It reads these columns; names in them are of the world of the case:
+//
+//	says       the final response contains a text, in letters of either case; or all texts of a list; or
+//	           it is as an object says: {"exactly": text}, {"match": regular expression},
+//	           {"number": 79.5, "tolerance": 0.01}, {"json": schema}, or {"not": …} of these or a list
+//	calls      a list of calls that have results, see [Trajectory], among others and in any order; or an object
+//	           with calls, and mode, partial and ignore as in [Match]
+//	no_calls   tools that the agent does not request, as in [NotCalled]: a list, or names and commas
+//	end_state  calls, see [EndState]; or {"type": {"id": {"field": value}}}: these entities have
+//	           these fields and others, and no other entity or flag has changed. An entity that is
+//	           null is removed, a field that is null may be absent, and the id * is one new
+//	           entity. A list in the member flags are the flags that are set. {} is no change.
+//
+// and in expected_outcome that a [Refusal] does not change the ledger. A cell that begins with [ or { is
+// JSON. Calls of all agents of a run count, and so do calls that a tool answers with a failure. The calls of an
+// end_state are made once in the world of the row, to find out whether they have results.
+//
+// Expect returns how many rows expect something. The reports of the experiment then say in how many of the
+// rows that are not skipped each column was checked, which columns the platform would grade, and which
+// columns nothing uses.
 //
 // The error is an [*Error] if a cell is not valid, or if a column looks like one that would be read: if
 // its name is nearly id, group, name or a column that is graded, or contains expect, assert, answer or
-// truth. ignored are columns for which this is no error, and which reports do not mention.
+// truth. Expect leaves columns that are ignored alone, except expected_outcome, and reports do not
+// mention them.
 func (d *Dataset) Expect(cases []Case, ignored ...string) (rows int, err error) {
 	problems := problems{}
 	for i, column := range d.Columns {
@@ -82,15 +162,7 @@ func (d *Dataset) Expect(cases []Case, ignored ...string) (rows int, err error) 
 		if c.Row == nil {
 			continue
 		}
-		c.expects, c.ignored = []expectation{}, ignored
-		for _, e := range expected {
-			grade, err := e.grader(c.Row)
-			if err != nil {
-				problems.add(c.Row.problem(invalidCell, e.column, "%v", err))
-			} else if grade != nil {
-				c.expects = append(c.expects, expectation{e.column, grade})
-			}
-		}
+		c.expects, c.ignored = c.expectations(ignored, &problems), ignored
 		if len(c.expects) > 0 {
 			rows++
 		}
@@ -117,7 +189,7 @@ func (d *Dataset) mistaken(column string) string {
 	}
 	name := squashed(column)
 	for _, known := range own {
-		if name == known || !slices.Contains(d.Columns, known) && len(name) <= 64 && text.Misspelt(name, known) {
+		if name == squashed(known) || !slices.Contains(d.Columns, known) && len(name) <= 64 && text.Misspelt(name, known) {
 			return fmt.Sprintf("did you mean %s? Nothing reads this column", known)
 		}
 	}
@@ -137,22 +209,15 @@ func squashed(name string) string { return strings.ReplaceAll(normalName(name), 
 
 // grader returns the grader of a case; nil if its runs are not graded.
 func (o *Options) grader(c *Case) Grader {
-	var graders []Grader
-	if !o.Ungraded {
-		for _, e := range c.expects {
-			graders = append(graders, e.grade)
-		}
-		if o.Grader != nil {
-			graders = append(graders, o.Grader)
-		}
-	}
-	switch len(graders) {
-	case 0:
+	switch {
+	case o.Ungraded || len(c.expects) == 0 && o.Grader == nil:
 		return nil
-	case 1:
-		return graders[0]
+	case len(c.expects) == 0:
+		return o.Grader
+	case o.Grader == nil:
+		return allOf(c.expects)
 	}
-	return All(graders...)
+	return All(allOf(c.expects), o.Grader)
 }
 
 // checks is what reports say about the rows of an experiment that are not skipped: what was graded of
@@ -163,6 +228,7 @@ type checks struct {
 	Checked  []columnCount `json:"checked,omitempty"`
 	Not      []columnCount `json:"not_checked,omitempty"` // the platform grades them
 	Unused   []string      `json:"unused_columns,omitempty"`
+	Nothing  []string      `json:"expect_nothing,omitempty"` // ids of cases that nothing was graded of
 }
 
 // columnCount is in how many rows a column expects something.
@@ -191,6 +257,9 @@ func (o *Options) checks(cases []Case) *checks {
 			continue
 		}
 		s.Rows++
+		if !o.Ungraded && len(c.expects) == 0 && o.Grader == nil {
+			s.Nothing = append(s.Nothing, c.ID)
+		}
 		for _, e := range c.expects {
 			if o.Ungraded {
 				count(&s.Not, e.column)
@@ -220,6 +289,22 @@ func (o *Options) checks(cases []Case) *checks {
 	return s
 }
 
+// unchecked returns the slices in which no row expects anything.
+func (e *Experiment) unchecked() (list []string) {
+	nothing := map[string]bool{}
+	for _, id := range e.checks.Nothing {
+		nothing[id] = true
+	}
+	for _, column := range e.SliceBy {
+		for _, s := range e.slices(column) {
+			if !slices.ContainsFunc(s.Trials, func(t Trial) bool { return t.Verdict != Skipped && !nothing[t.ID] }) {
+				list = append(list, s.name())
+			}
+		}
+	}
+	return list
+}
+
 // checked says what was checked, a text for each property. There are none if that is not known.
 func (e *Experiment) checked() (list []fact) {
 	s := e.checks
@@ -243,6 +328,13 @@ func (e *Experiment) checked() (list []fact) {
 	}
 	if len(s.Not) > 0 {
 		list = append(list, fact{Name: "not checked here", Text: in(s.Not), Property: "not_checked_here"})
+	}
+	if len(s.Checked) > 0 && len(s.Nothing) > 0 {
+		value := fmt.Sprintf("%d of %s; their trials passed if the platform would grade them", len(s.Nothing), text.Plural(s.Rows, "row"))
+		if parts := e.unchecked(); len(parts) > 0 {
+			value += "; all of " + listed(parts, 10)
+		}
+		list = append(list, fact{Name: "expecting nothing", Text: value, Property: "expecting_nothing"})
 	}
 	unused := slices.DeleteFunc(slices.Clone(s.Unused), func(column string) bool { return slices.Contains(e.SliceBy, column) })
 	if len(unused) > 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -86,7 +87,29 @@ func (c caused) Unwrap() []error { return []error{c.Mismatch, c.cause} }
 
 // wrongResponse is the error about the final response of a run.
 func wrongResponse(result *dispatchtest.Result, expected, format string, args ...any) *Mismatch {
-	return &Mismatch{fmt.Sprintf(format, args...), expected, result.FinalResponse}
+	return &Mismatch{visible(fmt.Sprintf(format, args...)), visible(expected), visible(result.FinalResponse)}
+}
+
+// visible shows what makes texts differ that look alike as an escape: accents that are characters of their
+// own, spaces of other widths, and characters without a width.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, ambiguous) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if ambiguous(r) {
+			b.WriteString(strings.Trim(strconv.QuoteToASCII(string(r)), `"`))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func ambiguous(r rune) bool {
+	const accents, end = '\u0300', '\u036F'
+	return r > unicode.MaxASCII && (accents <= r && r <= end || unicode.In(r, unicode.Zs, unicode.Cf))
 }
 
 // Says accepts a run whose final response contains all of these texts, byte by byte: an accent that is
@@ -128,9 +151,33 @@ func SaysMatch(pattern *regexp.Regexp) Grader {
 var numbers = regexp.MustCompile(`[-−]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?`)
 
 // SaysNumber accepts a run whose final response contains a number that differs from want by at most
-// tolerance. Numbers are decimal, such as 1234.5, 1,234.50 or $-20.
+// tolerance. Numbers are decimal, such as 1234.5, 1,234.50 or $-20. Numbers of more than 1,000 digits
+// are not compared.
 func SaysNumber(want, tolerance float64) Grader {
-	low, high := sum(want, -tolerance), sum(want, tolerance)
+	center, finite := decimal(strconv.FormatFloat(want, 'g', -1, 64))
+	most, bounded := decimal(strconv.FormatFloat(tolerance, 'g', -1, 64))
+	is := func(*big.Rat) bool { return finite && math.IsInf(tolerance, 1) }
+	if finite && bounded {
+		is = within(center, most)
+	}
+	return saysNumber(is, fmt.Sprint(want), fmt.Sprint(tolerance))
+}
+
+// decimal reads a decimal number exactly: 20.01 differs from 20 by 0.01, and the nearest binary numbers do
+// by more.
+func decimal(digits string) (*big.Rat, bool) { return new(big.Rat).SetString(digits) }
+
+// within returns a function that reports whether a number differs from center by at most most.
+func within(center, most *big.Rat) func(*big.Rat) bool {
+	low, high := new(big.Rat).Sub(center, most), new(big.Rat).Add(center, most)
+	return func(got *big.Rat) bool { return low.Cmp(got) <= 0 && got.Cmp(high) <= 0 }
+}
+
+// maxDigits is how many characters of a number are compared: reading one takes more time than its length.
+const maxDigits = 1000
+
+// saysNumber accepts a run whose final response contains a number for which is returns true.
+func saysNumber(is func(*big.Rat) bool, want, tolerance string) Grader {
 	plain := strings.NewReplacer(",", "", "−", "-")
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
 		said := result.FinalResponse
@@ -139,26 +186,15 @@ func SaysNumber(want, tolerance float64) Grader {
 			if before, _ := utf8.DecodeLastRuneInString(said[:at[0]]); unicode.IsLetter(before) || unicode.IsDigit(before) {
 				text = strings.TrimPrefix(text, "-") // a hyphen, as in 2026-03-01
 			}
-			got, err := strconv.ParseFloat(text, 64)
-			if err == nil && low <= got && got <= high {
+			if len(text) > maxDigits {
+				continue
+			}
+			if got, ok := decimal(text); ok && is(got) {
 				return nil
 			}
 		}
-		return wrongResponse(result, fmt.Sprintf("%v ± %v", want, tolerance),
-			"the final response contains no number that differs from %v by at most %v", want, tolerance)
+		return wrongResponse(result, want+" ± "+tolerance, "the final response contains no number that differs from %s by at most %s", want, tolerance)
 	}
-}
-
-// sum adds two numbers as decimal ones: 20.01 differs from 20 by 0.01, and the nearest binary numbers do
-// by more.
-func sum(a, b float64) float64 {
-	x, finite := new(big.Rat).SetString(strconv.FormatFloat(a, 'g', -1, 64))
-	y, both := new(big.Rat).SetString(strconv.FormatFloat(b, 'g', -1, 64))
-	if !finite || !both {
-		return a + b
-	}
-	nearest, _ := x.Add(x, y).Float64()
-	return nearest
 }
 
 // SaysJSON accepts a run whose final response is JSON that matches a JSON Schema, alone or as the one
@@ -279,12 +315,24 @@ func declared(what, name string, names []string) error {
 	return nil
 }
 
-// declaredTool is [declared] for a tool. A tool that the agent requested can be graded.
+// declaredTool returns an error for a tool whose calls cannot be graded. A tool that the agent requested
+// can be.
 func declaredTool(result *dispatchtest.Result, tool string) error {
 	if slices.ContainsFunc(result.Refused, func(c proxytest.Call) bool { return c.Tool == tool && !c.Trace }) {
 		return nil
 	}
-	return declared("", tool, result.Declared.Tools)
+	if wrong := ungradable(tool, &result.Declared); wrong != "" {
+		return fmt.Errorf("%w: %s", ErrNotGraded, wrong)
+	}
+	return nil
+}
+
+// ungradable says why the calls of a tool cannot be graded; "" if they can.
+func ungradable(tool string, names *proxytest.Declared) string {
+	if slices.Contains(names.Executed, tool) {
+		return text.Name(tool) + " executes where the agent runs, so its calls are not seen here"
+	}
+	return text.Undeclared(tool, names.Tools)
 }
 
 // object checks a JSON object of the caller. "" is nil.

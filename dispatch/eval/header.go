@@ -67,13 +67,44 @@ func (d *reader) readHeader(header []string) bool {
 		case coding:
 			d.problem(invalidHeader, -1, "the column user is missing: this appears to be a dataset of coding tasks, which need the platform")
 		case d.first != nil:
-			d.problem(invalidHeader, -1, "the member user is missing in all lines; it is what the user asks for")
+			d.problem(invalidHeader, -1, "the member user is missing in all lines; it is what the user asks for. %s", meant("members", header))
 		default:
 			d.problem(invalidHeader, -1, "the column user is missing; the first row is the header, such as "+
-				"user,behavior,state,failure_rules,expected_outcome")
+				"user,behavior,state,failure_rules,expected_outcome. %s", meant("columns", header))
 		}
 	}
 	return len(found) > 0
+}
+
+// foreign are names that other tools have for what a column is. They are squashed.
+var foreign = map[string][]string{
+	"user": {"question", "input", "inputs", "prompt", "query", "instruction", "instructions", "problem", "problemstatement", "goal", "task",
+		"ticket", "userscenario", "vars", "messages", "request", "utterance"},
+	"says": {"answer", "answers", "finalanswer", "correctanswer", "goldanswer", "target", "targets", "ideal", "expected", "expectedoutput",
+		"expectedanswer", "expectedresponse", "reference", "referenceanswer", "output", "outputs", "solution", "label", "communicateinfo",
+		"requiredoutputs"},
+	"calls":                    {"actions", "expectedtools", "expectedcalls", "toolcalls", "toolscalled", "possibleanswer", "trajectory"},
+	"says or calls":            {"groundtruth", "assert", "asserts", "assertions"},
+	"calls and says":           {"evaluationcriteria"},
+	"state":                    {"initialconfig", "initialstate", "database", "db"},
+	"id":                       {"taskid", "questionid", "sampleid", "instanceid", "testid", "uid", "uuid", "key", "idx", "index"},
+	"name":                     {"description", "title"},
+	"the world's tools_schema": {"function", "functions", "tools"},
+}
+
+// meant says which members or columns there are, and which column each would be.
+func meant(what string, names []string) string {
+	var list []string
+	for _, name := range names {
+		name = text.Line(name, 40)
+		for column, others := range foreign {
+			if slices.Contains(others, squashed(name)) {
+				name += " (would be " + column + ")"
+			}
+		}
+		list = append(list, name)
+	}
+	return "The " + what + " are " + listed(list, maxListed)
 }
 
 // separated reports a problem, and true, if the columns are not separated by commas.

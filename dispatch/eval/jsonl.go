@@ -12,6 +12,7 @@ import (
 type jsonLine struct {
 	number int
 	cells  []string // in the order of the columns
+	kinds  []byte   // of their values
 	bad    string
 }
 
@@ -23,6 +24,7 @@ func (d *reader) readLines() {
 	number := 0
 	d.first = []int{}
 	for text := range strings.SplitSeq(string(d.data), "\n") {
+		text = strings.TrimPrefix(text, mark) // of a file that was put behind another one
 		if number++; strings.TrimSpace(text) == "" {
 			continue
 		}
@@ -35,7 +37,8 @@ func (d *reader) readLines() {
 					places[name], columns, d.first = at, append(columns, name), append(d.first, number)
 				}
 				line.cells = append(line.cells, slices.Repeat([]string{""}, max(0, at+1-len(line.cells)))...)
-				line.cells[at] = cellOf(value)
+				line.kinds = append(line.kinds, slices.Repeat([]byte{0}, max(0, at+1-len(line.kinds)))...)
+				line.cells[at], line.kinds[at] = cellOf(value), rawjson.Kind(value)
 			}
 		}
 		if len(columns) > d.limits.columns {
@@ -56,7 +59,7 @@ func (d *reader) readLines() {
 		d.readHeader(columns)
 	}
 	for _, line := range lines {
-		d.row, d.line = line.number, line.number
+		d.row, d.line, d.kinds = line.number, line.number, line.kinds
 		if line.bad != "" {
 			d.problem(invalidRow, -1, "%s", line.bad)
 		} else {

@@ -16,7 +16,7 @@ func TestReadJSONLines(t *testing.T) {
 		"Refund it.,a,\"{\"\"order\"\":{\"\"1\"\":{\"\"total\"\":1.50}}}\",,,,,\n" +
 		"\"Talk,\nplease.\",b,,2,model_as_user,\"[\"\"more\"\"]\",scripted,true\n"
 	const lines = "\uFEFF" + `{"user":"Refund it.","id":"a","state":{"order":{"1":{"total":1.50}}},"note":null}` + "\r\n\r\n" +
-		`{"id":"b","user":"Talk,\nplease.","note":true,"max_turns":2,"turn_mode":"model_as_user","scripted_user_turns":["more"],"simulator_mode":"scripted"}`
+		"\uFEFF" + `{"id":"b","user":"Talk,\nplease.","note":true,"max_turns":2,"turn_mode":"model_as_user","scripted_user_turns":["more"],"simulator_mode":"scripted"}`
 	want, got := readDataset(t, csv), readDataset(t, lines)
 	if !slices.Equal(got.Columns, []string{"user", "id", "state", "note", "max_turns", "turn_mode", "scripted_user_turns", "simulator_mode"}) ||
 		len(got.Rows) != 2 || got.Rows[0].Number != 1 || got.Rows[1].Number != 3 || got.Rows[1].Line != 3 {
@@ -54,6 +54,19 @@ func TestBadJSONLines(t *testing.T) {
 		{"an object in several lines", "{\n\"user\":\"a\"\n}\n", "unreadable", []string{"an object takes several lines: write JSON Lines, each object on one line, or CSV"}},
 		{"no user", `{"id":"a"}`, "invalid_header", []string{"the member user is missing in all lines"}},
 		{"empty object", "{\"user\":\"a\"}\n{}\n", "invalid_row", []string{"row 2: the row is empty: delete it"}},
+		{"of GAIA", `{"task_id":"1","Question":"a?","Level":1,"Final answer":"17","file_name":""}`, "invalid_header", []string{
+			"the member user is missing in all lines; it is what the user asks for. The members are task_id (would be id), Question (would be user), Level, Final answer (would be says), file_name"}},
+		{"of tau2", "[\n{\"id\":\"7\",\"user_scenario\":{},\n\"evaluation_criteria\":{}}]", "unreadable", []string{
+			"the file is a JSON array: write JSON Lines, one object per line, or CSV; jq -c '.[]' does it. The members are id, user_scenario (would be user), evaluation_criteria (would be calls and says)"}},
+		{"of Inspect", `{"input":"a","target":"b","metadata":{}}`, "invalid_header", []string{
+			"the member user is missing in all lines; it is what the user asks for. The members are input (would be user), target (would be says), metadata"}},
+		{"of BFCL", `{"id":"1","question":[[{"role":"user","content":"a"}]],"function":[],"ground_truth":[]}`, "invalid_header", []string{
+			"the member user is missing in all lines; it is what the user asks for. The members are id, question (would be user), function (would be the world's tools_schema), ground_truth (would be says or calls)"}},
+		{"other values than texts", "{\"user\":[{\"role\":\"user\"}]}\n{\"user\":{}}\n{\"user\":7}\n{\"user\":true,\"behavior\":[],\"termination_keyword\":1}\n{\"user\":null}\n", "invalid_cell", []string{
+			"row 1, column user: the value is an array and not a text", "row 2, column user: the value is an object and not a text", "row 3, column user: the value is a number and not a text",
+			"row 4, column user: the value is a boolean", "row 4, column behavior: the value is an array", "row 4, column termination_keyword: the value is a number", "row 5: the row is empty: delete it"}},
+		{"comments", "// smoke\n# more\n{\"user\":\"a\"}\n", "invalid_row", []string{
+			"row 1: the line is not valid JSON at character 1: invalid character '/' where a value should begin: JSON has no comments: remove the line", "row 2: the line is not valid JSON"}},
 		{"no lines of rows", "{}", "invalid_header", []string{"the member user is missing", "row 1: the row is empty"}},
 		{"not JSON", "{\"user\":\"a\"}\n{\"user\":'b'}\nuser\n[1]\n{\"user\":\"c\",\"user\":\"d\"}\n{\"user\":1} x\n", "invalid_row", []string{
 			`row 2: the line is not valid JSON at character 9, in "/user": `, "row 3: the line is not valid JSON at character 1: ",

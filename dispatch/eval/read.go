@@ -3,11 +3,15 @@ package eval
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // reader reads one file: first as text, then its header, then row by row.
@@ -20,6 +24,7 @@ type reader struct {
 	csv    *csv.Reader
 	known  []string // the known column that each column is or was probably meant to be; "" for any other
 	first  []int    // of JSON Lines: the line in which each column is first
+	kinds  []byte   // of JSON Lines: of the values of the row that is being read, up to the last that it has
 	offset int64    // of the first byte that has not been read as CSV
 
 	row, line int // of the record last read
@@ -29,7 +34,7 @@ func (d *reader) read(r io.Reader) {
 	if !d.readText(r) {
 		return
 	}
-	if bytes.TrimSpace(d.data)[0] == '{' {
+	if begins := uncommented(d.data); len(begins) > 0 && begins[0] == '{' {
 		d.readLines()
 		return
 	}
@@ -48,6 +53,10 @@ func (d *reader) read(r io.Reader) {
 			d.whole(tooLarge, "the file has more than %d rows", d.limits.rows)
 			return
 		}
+		if why := d.isHeader(record); why != "" {
+			d.problem(invalidRow, -1, "%s: were two files put together? Each row has the columns of the first line", why)
+			continue
+		}
 		d.set.Rows = append(d.set.Rows, d.readRow(record))
 	}
 	if len(d.set.Rows) == 0 && len(d.problems.found) == 0 {
@@ -58,32 +67,40 @@ func (d *reader) read(r io.Reader) {
 // readText reads the file and reports whether it can be CSV or JSON Lines in UTF-8.
 func (d *reader) readText(r io.Reader) bool {
 	data, err := io.ReadAll(io.LimitReader(r, d.limits.bytes+1))
-	d.data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-	first, _, _ := bytes.Cut(bytes.TrimSpace(d.data), []byte("\n"))
+	d.data = bytes.TrimPrefix(data, []byte(mark))
+	first, _, _ := bytes.Cut(uncommented(d.data), []byte("\n"))
 	first = bytes.TrimSpace(first)
 	begins := func(with ...byte) bool { return bytes.HasPrefix(data, with) }
+	format := ""
+	for _, f := range binaryFormats {
+		if strings.HasPrefix(string(data[:min(len(data), 8)]), f[0]) {
+			format = f[1]
+		}
+	}
 	switch {
 	case err != nil:
 		d.whole(unreadable, "the file cannot be read: %v", err)
 		d.problems.cause = err
 	case int64(len(data)) > d.limits.bytes:
 		d.whole(tooLarge, "the file has more than %d bytes", d.limits.bytes)
-	case begins('P', 'K', 3, 4):
-		d.whole(unreadable, "the file is a spreadsheet or an archive, not CSV: save the sheet as CSV in UTF-8")
+	case format != "":
+		d.whole(unreadable, "the file is %s", format)
 	case begins(0xFF, 0xFE, 0, 0), begins(0, 0, 0xFE, 0xFF):
 		d.whole(unreadable, "the file is in UTF-32: save it as CSV in UTF-8")
 	case begins(0xFF, 0xFE), begins(0xFE, 0xFF):
 		d.whole(unreadable, "the file is in UTF-16: save it as CSV in UTF-8")
 	case bytes.IndexByte(data, 0) >= 0:
-		d.whole(unreadable, "the file has NUL characters, as UTF-16 has: save it as CSV in UTF-8")
+		d.whole(unreadable, "the file has NUL characters, so it is in UTF-16 or is no text: save it as CSV or JSON Lines in UTF-8")
 	case len(first) == 0:
 		d.whole(unreadable, "the file is empty: it begins with a header such as user,behavior,state,failure_rules,expected_outcome")
 	case first[0] == '[':
-		d.whole(unreadable, "the file is a JSON array: write JSON Lines, one object per line, or CSV")
+		d.whole(unreadable, "the file is a JSON array: write JSON Lines, one object per line, or CSV; jq -c '.[]' does it%s", membersOf(d.data))
 	case string(first) == "{":
-		d.whole(unreadable, "an object takes several lines: write JSON Lines, each object on one line, or CSV")
+		d.whole(unreadable, "an object takes several lines: write JSON Lines, each object on one line, or CSV; jq -c . does it%s", membersOf(d.data))
 	case first[0] == '{':
 		return true
+	case yaml.Match(first):
+		d.whole(unreadable, "the file seems to be YAML: write JSON Lines, one object per line, or CSV")
 	case bytes.HasPrefix(first, []byte("sep=")):
 		d.whole(unreadable, "the first line is for a spreadsheet and not the header: remove %s", shown(string(first)))
 	case !bytes.Contains(d.data, []byte("\n")) && bytes.Contains(d.data, []byte("\r")):
@@ -98,6 +115,76 @@ func (d *reader) readText(r io.Reader) bool {
 		return len(d.problems.found) == 0
 	}
 	return false
+}
+
+// mark is the byte order mark of UTF-8.
+const mark = "\uFEFF"
+
+// binaryFormats are beginnings of files, and what to do with them.
+var binaryFormats = [][2]string{
+	{"PK\x03\x04", "a spreadsheet or an archive, not CSV: save the sheet as CSV in UTF-8"},
+	{"PK\x05\x06", "an empty archive, not CSV"},
+	{"\xD0\xCF\x11\xE0", "an old spreadsheet, not CSV: save the sheet as CSV in UTF-8"},
+	{"\x1F\x8B", "packed by gzip: unpack it with gunzip"},
+	{"BZh", "packed by bzip2: unpack it with bunzip2"},
+	{"\xFD7zXZ\x00", "packed by xz: unpack it with unxz"},
+	{"\x28\xB5\x2F\xFD", "packed by zstd: unpack it with unzstd"},
+	{"PAR1", "in Parquet: write its rows as JSON Lines or CSV"},
+	{"ARROW1", "in Arrow: write its rows as JSON Lines or CSV"},
+	{"SQLite ", "a database of SQLite: write its rows as JSON Lines or CSV"},
+}
+
+// yaml is a first line of YAML that is not a header of CSV.
+var yaml = regexp.MustCompile(`^(---$|- |[A-Za-z_]+:( [^,]*)?$)`)
+
+// uncommented returns the text without white space around it and, if it seems to be JSON Lines or YAML, without
+// the comments at its beginning. JSON has no comments: their lines are problems.
+func uncommented(data []byte) []byte {
+	rest := bytes.TrimSpace(data)
+	for bytes.HasPrefix(rest, []byte("#")) || bytes.HasPrefix(rest, []byte("//")) {
+		_, below, _ := bytes.Cut(rest, []byte("\n"))
+		rest = bytes.TrimSpace(below)
+	}
+	if first, _, _ := bytes.Cut(rest, []byte("\n")); bytes.HasPrefix(rest, []byte("{")) || yaml.Match(bytes.TrimSpace(first)) {
+		return rest
+	}
+	return bytes.TrimSpace(data)
+}
+
+// membersOf says which members the first object has in a text of JSON; "" if it cannot be read.
+func membersOf(data []byte) string {
+	if rawjson.Check(data, rawjson.Limits{}) != nil {
+		return ""
+	}
+	object := json.RawMessage(data)
+	for element := range rawjson.Elements(object) {
+		object = element
+		break
+	}
+	var names []string
+	for name := range rawjson.Members(object) {
+		names = append(names, name)
+	}
+	if len(names) == 0 || slices.Contains(names, "user") {
+		return ""
+	}
+	return ". " + meant("members", names)
+}
+
+// isHeader says why a row seems to be the header of another file; "" if it does not.
+func (d *reader) isHeader(record []string) string {
+	first := strings.TrimPrefix(record[0], mark)
+	names := append([]string{first}, record[1:]...)
+	known := slices.Concat(datasetColumns, codingColumns, ownColumns())
+	switch {
+	case slices.Equal(names, d.set.Columns):
+		return "the row is the header again"
+	case slices.Contains(names, "user") && !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(known, name) }):
+		return "the row is a header"
+	case first != record[0]:
+		return "the row begins with a byte order mark"
+	}
+	return ""
 }
 
 // measure counts the cells of the longest row and of all rows. It runs before the file is read as

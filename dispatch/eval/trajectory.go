@@ -59,14 +59,22 @@ func ParseTrajectory(data []byte) (Trajectory, error) {
 	if err := rawjson.Check(data, rawjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("eval: the trajectory is not valid JSON: %w", err)
 	}
-	if rawjson.Kind(data) != '[' {
-		return nil, errors.New("eval: a trajectory is a list of calls")
+	t, wrong := trajectory(data)
+	if len(wrong) > 0 {
+		return nil, errors.New("eval: " + wrong[0])
 	}
-	t := Trajectory{}
-	n := 0
+	return t, nil
+}
+
+// trajectory reads a trajectory from valid JSON, and returns what is wrong with its calls.
+func trajectory(data json.RawMessage) (t Trajectory, wrong []string) {
+	if rawjson.Kind(data) != '[' {
+		return nil, []string{"a trajectory is a list of calls"}
+	}
+	t = Trajectory{}
 	for element := range rawjson.Elements(data) {
 		var c Call
-		n++
+		bad := ""
 		for name, value := range rawjson.Members(element) {
 			switch {
 			case name == "tool" && rawjson.Kind(value) == '"':
@@ -74,15 +82,17 @@ func ParseTrajectory(data []byte) (Trajectory, error) {
 			case name == "arguments" && rawjson.Kind(value) == '{':
 				c.Arguments = value
 			default:
-				return nil, fmt.Errorf("eval: call %d of the trajectory: the member %s is not known, or has another type", n, shown(name))
+				bad = cmp.Or(bad, "the member "+shown(name)+" is not known, or has another type")
 			}
 		}
-		if c.Tool == "" {
-			return nil, fmt.Errorf("eval: call %d of the trajectory: the member tool is missing", n)
+		if t = append(t, c); c.Tool == "" {
+			bad = cmp.Or(bad, "the member tool is missing")
 		}
-		t = append(t, c)
+		if bad != "" {
+			wrong = append(wrong, fmt.Sprintf(`call %d of the trajectory: %s; a call is {"tool": "…", "arguments": {…}}`, len(t), bad))
+		}
 	}
-	return t, nil
+	return t, wrong
 }
 
 // Match defines when the trajectory of a run matches a wanted one. The zero value requires the same

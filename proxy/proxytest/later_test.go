@@ -165,6 +165,9 @@ func TestExecutedTools(t *testing.T) {
 	if len(log.Refused) != 2 || log.Refused[0].ErrorClass != "tool_executes_in_sandbox" || len(log.Faults) > 0 {
 		t.Errorf("%+v", log)
 	}
+	if got := log.Declared.Executed; !slices.Equal(got, []string{"old", "run_sql"}) {
+		t.Errorf("executed: %q", got)
+	}
 	if world.Tools[0].DefaultExecutionMode != "executed" {
 		t.Errorf("the mode is %q", world.Tools[0].DefaultExecutionMode)
 	}

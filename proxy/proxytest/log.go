@@ -91,6 +91,7 @@ type Log struct {
 // Declared are the names that a [World] declares. Any name may be used where a list is empty.
 type Declared struct {
 	Tools    []string // sorted; empty if the platform has [Options].AllowUndeclared
+	Executed []string // the tools in the mode executed, sorted: their calls do not reach the proxy
 	Entities []string // the entity types of the ledger schema
 	Flags    []string // the flags, if the ledger schema closes them
 }

@@ -261,7 +261,7 @@ func (p *Platform) Declared() Declared {
 	if p.lenient {
 		names.Tools = nil
 	}
-	return Declared{slices.Clone(names.Tools), slices.Clone(names.Entities), slices.Clone(names.Flags)}
+	return Declared{slices.Clone(names.Tools), slices.Clone(names.Executed), slices.Clone(names.Entities), slices.Clone(names.Flags)}
 }
 
 func (p *Platform) all() []*Run {

@@ -105,6 +105,11 @@ func (c *world) declare(w World, problems *problems) {
 		c.tools[declared.Name] = t
 	}
 	c.names.Tools = slices.Sorted(maps.Keys(c.tools))
+	for _, name := range c.names.Tools {
+		if c.tools[name].executed {
+			c.names.Executed = append(c.names.Executed, name)
+		}
+	}
 	if s := c.ledgerSchema; s != nil {
 		for i := range s.Entities {
 			c.types = append(c.types, &s.Entities[i])

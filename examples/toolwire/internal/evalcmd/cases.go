@@ -84,7 +84,8 @@ func (o *options) cases() ([]eval.Case, error) {
 }
 
 var errNothingExpected = errors.New("-dataset: no row expects anything, so every answer would pass: add a column says, with what the final response " +
-	"must contain, or an expected_outcome of refusal; -ungraded runs the rows for contract, calls and cost alone")
+	"must contain, calls or no_calls, with tools, end_state, with entities after the run, or an expected_outcome of refusal; " +
+	"-ungraded runs the rows for contract, calls and cost alone")
 
 // chosen returns the cases that -case, -failed and -limit leave.
 func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
@@ -153,4 +154,4 @@ var ofTheRun = []string{
 }
 
 // graderVersion changes with what rows expect.
-const graderVersion = "says 1"
+const graderVersion = "columns 2"

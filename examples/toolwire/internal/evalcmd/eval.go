@@ -11,9 +11,10 @@
 //
 // On the platform a model grades what an agent did. Here, a row passes if the platform would grade
 // its run, and if the row's expectations that can be checked without a model are met: the final
-// response contains the text in the column "says", and a run whose expected_outcome is refusal changes
-// nothing in the world. The summary says in how many rows each was checked. A column that looks like an
-// expectation and is none of these is a mistake, unless -ignore-column names it. So are rows of which none
+// response is as the column "says", the tools in "calls" were called and those in "no_calls" were not, the
+// world ends as "end_state", and a run whose expected_outcome is refusal changes nothing in it. docs/datasets.md
+// has the forms of these columns. The summary says in how many rows each was checked. A column that looks like
+// an expectation and is none of these is a mistake, unless -ignore-column names it. So are rows of which none
 // expects anything, unless -ungraded is set.
 //
 // In rows with a persona a program writes the user's turns, if -user names one. It is started for each message,
