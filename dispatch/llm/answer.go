@@ -35,6 +35,7 @@ type facts struct {
 	waits    bool // the agent fetches it later
 	several  bool // it has several alternatives
 	blocked  bool // the provider has refused the request
+	untold   bool // the event with its tokens has not come
 	unread   bool // its content cannot be read
 	kept     int  // how many bytes of the response are kept
 	choice   int  // index of the alternative that was read last

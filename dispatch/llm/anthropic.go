@@ -2,7 +2,6 @@ package llm
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -69,47 +68,20 @@ func (c *converter) block(block json.RawMessage) {
 	}
 }
 
-func writeAnthropic(turns []turn) (out []json.RawMessage) {
-	turns = slices.DeleteFunc(turns, func(t turn) bool { return t.role == dispatch.RoleSystem })
-	if n := len(turns); n > 0 && turns[n-1].role == dispatch.RoleAssistant && turns[n-1].calls == nil {
-		for i, text := range turns[n-1].texts { // the API rejects white space where its answer goes on
-			turns[n-1].texts[i] = strings.TrimRight(text, " \t\r\n")
-		}
-	}
-	say := func(role string, blocks []json.RawMessage) {
-		if len(blocks) > 0 {
-			out = append(out, object("role", role, "content", blocks))
-		}
-	}
-	for i := 0; i < len(turns); i++ {
-		blocks, results := anthropicTexts(turns[i].texts), []json.RawMessage(nil)
-		for _, call := range turns[i].calls {
-			blocks = append(blocks, object("type", "tool_use", "id", call.id, "name", call.name, "input", call.object()))
+func writeAnthropic(turns []turn) []json.RawMessage {
+	return blockWriter{
+		text: func(text string) json.RawMessage { return textPart("text", text) },
+		call: func(call turnCall) json.RawMessage {
+			return object("type", "tool_use", "id", call.id, "name", call.name, "input", call.object())
+		},
+		result: func(call turnCall) json.RawMessage {
 			var failed json.RawMessage
 			if call.failed() {
 				failed = json.RawMessage("true")
 			}
-			results = append(results,
-				object("type", "tool_result", "tool_use_id", call.id, "content", call.result, "is_error", failed))
-		}
-		say(string(turns[i].role), blocks)
-		if i+1 < len(turns) && turns[i+1].role == dispatch.RoleUser {
-			i++ // of two messages the API makes one, results first
-			results = append(results, anthropicTexts(turns[i].texts)...)
-		}
-		say("user", results)
-	}
-	return out
-}
-
-// anthropicTexts returns text blocks. The API rejects blocks that contain only white space.
-func anthropicTexts(texts []string) (blocks []json.RawMessage) {
-	for _, text := range texts {
-		if strings.TrimSpace(text) != "" {
-			blocks = append(blocks, textPart("text", text))
-		}
-	}
-	return blocks
+			return object("type", "tool_result", "tool_use_id", call.id, "content", call.result, "is_error", failed)
+		},
+	}.write(turns)
 }
 
 // anthropicID returns the id with the characters that the API allows: letters, digits, _ and -.

@@ -16,8 +16,8 @@ import (
 // 4 KiB at a time, as a connection returns them. The floor is the same copy without one.
 func BenchmarkStream(b *testing.B) {
 	for _, w := range wires {
-		events := strings.SplitAfter(string(w.final[1]), "\n\n")
-		at := map[llm.Format]int{llm.OpenAIChat: 0, llm.Anthropic: 2, llm.OpenAIResponses: 1, llm.Gemini: 0}[w.format]
+		events := eventsOf(w.final[1])
+		at := map[llm.Format]int{llm.OpenAIChat: 0, llm.Anthropic: 2, llm.OpenAIResponses: 1, llm.Gemini: 0, llm.Converse: 1, llm.Ollama: 0}[w.format]
 		stream := strings.Join(events[:at], "") + strings.Repeat(events[at], 1000) + strings.Join(events[at+1:], "")
 		base := roundTrip(func(r *http.Request) (*http.Response, error) {
 			_, err := io.Copy(io.Discard, r.Body)

@@ -87,7 +87,7 @@ const maxFaults = 5
 
 func (c *converter) element(element json.RawMessage, at string) error {
 	c.at = at
-	if f := formatOf(element); f != "" && dialects[f] != c.dialect {
+	if f := formatOf(element); f != "" && dialects[f] != c.dialect && !(f == OpenAIChat && c.dialect == dialects[Ollama]) {
 		return c.fail("", "is of another format: %s", f)
 	}
 	return c.dialect.message(c, element)
@@ -108,6 +108,9 @@ func formatOf(element json.RawMessage) Format {
 				switch textOf(part, "type") {
 				case "tool_use", "tool_result":
 					return Anthropic
+				}
+				if member(part, "toolUse", "toolResult") != nil {
+					return Converse
 				}
 			}
 		}

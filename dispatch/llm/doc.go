@@ -1,6 +1,7 @@
 // Package llm records the conversation between an agent and its model for the response of a run. It
 // reads the traffic of any SDK that speaks OpenAI's Chat Completions or Responses, Anthropic's
-// Messages or Gemini's generateContent. It imports no SDK.
+// Messages, also on Vertex AI and Amazon Bedrock, Gemini's generateContent, Bedrock's Converse or Ollama's
+// chat. It imports no SDK.
 //
 // [Transport] is for the HTTP client of the SDK. With it, the response of each [run] contains the
 // conversation with the model, the model's id and the tokens:

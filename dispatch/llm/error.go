@@ -44,7 +44,7 @@ func CodeOf(err error) Code {
 }
 
 func unknownFormat() error {
-	return &Error{Code: CodeFormat, Message: "use OpenAIChat, OpenAIResponses, Anthropic or Gemini"}
+	return &Error{Code: CodeFormat, Message: "use OpenAIChat, OpenAIResponses, Anthropic, Gemini, Converse or Ollama"}
 }
 
 func malformed(pointer, message string) error {

@@ -4,17 +4,15 @@ import "bytes"
 
 // events reads a stream of server-sent events as it comes, in pieces of any size.
 type events struct {
-	line     []byte // the line that is not complete yet
-	data     []byte // of the event that is not complete yet
-	has      bool   // the event has data
-	long     bool   // the line is too large
-	skip     bool   // the event is too large
-	cr       bool   // the last byte was the CR of a line's end
-	tooLarge bool   // an event was too large
+	line  []byte // the line that is not complete yet
+	data  []byte // of the event that is not complete yet
+	has   bool   // the event has data
+	long  bool   // the line is too large
+	skip  bool   // the event is too large
+	cr    bool   // the last byte was the CR of a line's end
+	large bool   // an event was too large
 }
 
-// feed takes the next bytes of the stream and calls event with the data of each event that they
-// complete. event must not keep the data.
 func (e *events) feed(p []byte, event func(data []byte)) {
 	for len(p) > 0 {
 		if e.cr && p[0] == '\n' {
@@ -36,7 +34,7 @@ func (e *events) feed(p []byte, event func(data []byte)) {
 // add adds to the line.
 func (e *events) add(p []byte) {
 	if len(e.line)+len(p) > maxAnswer {
-		e.long, e.skip, e.tooLarge, e.line = true, true, true, nil
+		e.long, e.skip, e.large, e.line = true, true, true, nil
 	}
 	if e.long {
 		return
@@ -60,7 +58,7 @@ func (e *events) endLine(event func(data []byte)) {
 	}
 	data = bytes.TrimPrefix(data, []byte{' '})
 	if len(e.data)+len(data) > maxAnswer {
-		e.skip, e.tooLarge = true, true
+		e.skip, e.large = true, true
 		return
 	}
 	if e.has {
@@ -84,3 +82,5 @@ func (e *events) flush(event func(data []byte)) {
 	}
 	e.data, e.has, e.skip = e.data[:0], false, false
 }
+
+func (e *events) tooLarge() bool { return e.large }

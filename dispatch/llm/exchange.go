@@ -43,8 +43,8 @@ type exchange struct {
 	usage    usage
 	form     form         // of the response
 	encoding string       // its Content-Encoding
-	events   events       // of a stream
-	garbled  bool         // an event was not JSON
+	events   splitter     // of a stream
+	garbled  bool         // an event was damaged or not JSON
 	body     bytes.Buffer // of a response that is not a stream
 	tooLarge bool
 }
@@ -57,6 +57,7 @@ const (
 	unknown  form = iota // nothing has come yet
 	document             // JSON
 	stream               // server-sent events
+	framed               // Amazon's binary events
 	zipped               // gzip, of one of these
 	foreign              // anything else
 )
@@ -79,8 +80,23 @@ func formOf(body []byte) (form, []byte) {
 		return stream, body
 	case 0x1f:
 		return zipped, body
+	case 0: // the length of a frame
+		return framed, body
 	}
 	return foreign, body
+}
+
+// A splitter cuts a stream into the data of its events.
+type splitter interface {
+	// feed takes the next bytes of the stream and calls event with the data of each event that they
+	// complete. event must not keep the data.
+	feed(p []byte, event func(data []byte))
+
+	// end ends the stream. It calls event for what is left.
+	end(event func(data []byte))
+
+	// tooLarge reports whether an event was too large.
+	tooLarge() bool
 }
 
 func newExchange(ctx context.Context, d *dialect, state *runState) *exchange {
@@ -134,7 +150,7 @@ func (x *exchange) ask() {
 	x.asked = true
 	request.forget()
 	p := x.dialect.request(body)
-	if !p.found { // something else under the same path
+	if !p.found || strings.Contains(x.path, "/invoke") && member(body, "anthropic_version") == nil { // something else under the same path
 		x.state.see(x.path, false)
 		return
 	}
@@ -151,6 +167,14 @@ func (x *exchange) feed(p []byte) {
 		if p = start; x.form == unknown {
 			x.body.Write(p)
 			return
+		}
+		switch {
+		case x.form == framed:
+			x.form, x.events = stream, &frames{}
+		case x.form == document && x.dialect.lines:
+			x.form, x.events = stream, &lines{}
+		case x.form == stream:
+			x.events = &events{}
 		}
 	}
 	switch x.form {
@@ -210,7 +234,10 @@ func (x *exchange) end(whole bool) {
 		return
 	}
 	if x.garbled && problem == "" {
-		x.state.note("an event in a response of the model was not read: it is not valid JSON")
+		x.state.note("an event in a response of the model was not read: it is damaged or not valid JSON")
+	}
+	if x.answer.common().untold && problem == "" {
+		x.state.note("the tokens of a response are missing: its stream was read or sent only up to the event before them")
 	}
 	if name := x.answer.common().strange; name != "" && problem == "" {
 		x.state.note("the member %s of a response of the model is not read", name)
@@ -283,7 +310,7 @@ func (x *exchange) readRest(whole bool) (problem string) {
 			x.events.end(x.event)
 			whole, x.garbled = !x.garbled, garbled // an event without an end may have broken off
 		}
-		x.tooLarge = x.tooLarge || x.events.tooLarge
+		x.tooLarge = x.tooLarge || x.events.tooLarge()
 		problem = "it has no event of this API"
 	default:
 		whole, problem = true, "it is neither JSON nor a stream of events"

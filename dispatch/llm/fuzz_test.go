@@ -31,6 +31,16 @@ func FuzzGemini(f *testing.F) {
 	fuzzConversation(f, llm.Gemini)
 }
 
+func FuzzConverse(f *testing.F) {
+	f.Add([]byte(`{"system":[{"text":"s"}],"messages":[{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"t"}}},{"toolUse":{"toolUseId":"a","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"a","status":"error","content":[{"json":{}},{"document":{"format":"pdf","source":{"content":[{"text":"x"}]}}}]}}]}]}`))
+	fuzzConversation(f, llm.Converse)
+}
+
+func FuzzOllama(f *testing.F) {
+	f.Add([]byte(`{"messages":[{"role":"user","content":"a","images":["AAAA"]},{"role":"assistant","content":"","thinking":"t","tool_calls":[{"function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"x","tool_name":"f"}]}`))
+	fuzzConversation(f, llm.Ollama)
+}
+
 // fuzzConversation makes sure that whatever is read can be sent, and written in every format.
 func fuzzConversation(f *testing.F, format llm.Format) {
 	seeds, err := filepath.Glob("testdata/*.json")
@@ -89,7 +99,7 @@ func fuzzConversation(f *testing.F, format llm.Format) {
 				t.Errorf("%v\n%s", p, doc)
 			}
 		}
-		for _, to := range []llm.Format{llm.OpenAIChat, llm.OpenAIResponses, llm.Anthropic, llm.Gemini} {
+		for _, to := range formats {
 			written, err := llm.ToConversation(to, messages)
 			if err != nil || !json.Valid(written) {
 				t.Fatalf("%s: %v\n%s\n%s", to, err, written, doc)

@@ -30,6 +30,13 @@ const (
 	// Members may have the names of the API (functionCall) or of its protocol buffers
 	// (function_call).
 	Gemini Format = "gemini"
+
+	// Converse is Amazon Bedrock's Converse and ConverseStream. A conversation is the member messages of
+	// a request. The types of Amazon's SDK do not marshal to it.
+	Converse Format = "converse"
+
+	// Ollama is the API /api/chat of Ollama. A conversation is the member messages of a request.
+	Ollama Format = "ollama"
 )
 
 // maxDepth bounds the nesting of a conversation. What a message holds is nested less deep than
@@ -81,9 +88,9 @@ func FromConversation(f Format, conversation any) ([]dispatch.Message, error) {
 // The APIs reject a tool call without its result directly after it. ToConversation therefore moves
 // results behind their calls, writes a failure for a call that has no result, and leaves out a
 // result that has no call. It leaves out thinking, which an API takes only with its own signature,
-// and messages without text and tool calls. For [Anthropic] and [Gemini] it leaves out system
-// messages, because their SDKs take the system prompt as another parameter. For Anthropic it leaves
-// out texts of white space, which the API rejects. A call keeps its id, unless another call has the
+// and messages without text and tool calls. For [Anthropic], [Gemini] and [Converse] it leaves out
+// system messages, because their SDKs take the system prompt as another parameter. For Anthropic and Converse it
+// leaves out texts of white space, which the APIs reject, and joins messages of one role that follow each other. A call keeps its id, unless another call has the
 // same id or the API does not accept its length or characters. Then the call and its result get a
 // similar id.
 //
@@ -118,6 +125,8 @@ type dialect struct {
 
 	// prefills reports that a response continues a text of the assistant with which a request ends.
 	prefills bool
+
+	lines bool // a stream has a JSON object for each line
 
 	// answer returns a reader of one response.
 	answer func() answer
@@ -163,6 +172,22 @@ func init() { // not in the declaration: the functions refer to it
 				output: []string{"candidatesTokenCount", "thoughtsTokenCount"}, total: "totalTokenCount", thinking: "thoughtsTokenCount",
 			},
 		},
+		Converse: {
+			request: converseRequest, message: (*converter).converse, write: writeConverse, maxID: 64, plainIDs: true, prefills: true,
+			answer: func() answer { return &converseAnswer{} },
+			tokens: tokens{
+				places: [][]string{{"metadata/usage", "usage"}},
+				input:  []string{"inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"}, output: []string{"outputTokens"},
+			},
+		},
+		Ollama: {
+			request: ollamaRequest, message: (*converter).ollama, write: writeOllama, maxID: 64, prefills: true, lines: true,
+			answer: func() answer { return &ollamaAnswer{} },
+			tokens: tokens{
+				places: [][]string{{""}},
+				input:  []string{"prompt_eval_count"}, output: []string{"eval_count"},
+			},
+		},
 	}
 }
 
@@ -174,7 +199,7 @@ type prompt struct {
 	listAt   string          // JSON Pointer of list
 	previous string          // the id of the response that the list continues; [OpenAIResponses]
 	stored   string          // the id of the conversation that the server keeps; [OpenAIResponses]
-	template bool            // a prompt that the server keeps comes first; [OpenAIResponses]
+	template bool            // a prompt that the server keeps comes first; [OpenAIResponses], [Converse]
 	cached   bool            // its beginning is in a cache of the server; [Gemini]
 	found    bool            // the document is a request
 }

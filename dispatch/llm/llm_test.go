@@ -366,13 +366,17 @@ func TestWrongFormats(t *testing.T) {
 			`[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"a","name":"f","input":{}}]}]`,
 			`[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}]`,
 		},
+		llm.Converse: {
+			`[{"role":"assistant","content":[{"text":"a"},{"toolUse":{"toolUseId":"a","name":"f","input":{}}}]}]`,
+			`[{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"x"}]}}]}]`,
+		},
 		llm.Gemini: {`[{"role":"user","parts":[{"text":"hi"}]}]`, `[{"parts":[{"functionCall":{"name":"f"}}]}]`},
 	}
 	for is, texts := range conversations {
 		for _, text := range texts {
 			for _, f := range formats {
 				got, err := llm.FromConversation(f, []byte(text))
-				if f == is {
+				if f == is || f == llm.Ollama && is == llm.OpenAIChat { // of which it has the members
 					if err != nil {
 						t.Errorf("%s: %v", f, err)
 					}

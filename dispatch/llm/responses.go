@@ -244,6 +244,9 @@ func (a *responsesAnswer) response(response json.RawMessage) {
 		case "id":
 			a.setID(value)
 		case "output":
+			if rawjson.Kind(value) != '[' {
+				continue
+			}
 			a.known, a.output = true, []json.RawMessage{}
 			for item := range rawjson.Elements(value) {
 				if a.room(len(a.output)) {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-var formats = []llm.Format{llm.OpenAIChat, llm.OpenAIResponses, llm.Anthropic, llm.Gemini}
+var formats = []llm.Format{llm.OpenAIChat, llm.OpenAIResponses, llm.Anthropic, llm.Gemini, llm.Converse, llm.Ollama}
 
 // request writes messages as a request to a model.
 func request(t *testing.T, f llm.Format, stream bool, messages []dispatch.Message) (path, body string) {
@@ -28,6 +28,14 @@ func request(t *testing.T, f llm.Format, stream bool, messages []dispatch.Messag
 		return "/v1/responses", fmt.Sprintf(`{"model":"m","stream":%t,"input":%s}`, stream, list)
 	case llm.Anthropic:
 		return "/v1/messages", fmt.Sprintf(`{"model":"m","max_tokens":99,"system":"Be brief.","stream":%t,"messages":%s}`, stream, list)
+	case llm.Converse:
+		path = "/model/m/converse"
+		if stream {
+			path += "-stream"
+		}
+		return path, fmt.Sprintf(`{"system":[{"text":"Be brief."}],"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}}]},"messages":%s}`, list)
+	case llm.Ollama:
+		return "/api/chat", fmt.Sprintf(`{"model":"m","stream":%t,"messages":%s}`, stream, list)
 	}
 	path = "/v1beta/models/m:generateContent"
 	if stream {

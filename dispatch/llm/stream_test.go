@@ -51,7 +51,7 @@ func TestStreamsAreNotHeldBack(t *testing.T) {
 			seen := make(chan struct{})
 			l := memhttp.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("Content-Type", "text/event-stream")
-				for event := range strings.SplitAfterSeq(string(w.calls[1]), "\n\n") {
+				for _, event := range eventsOf(w.calls[1]) {
 					_, _ = io.WriteString(rw, event)
 					rw.(http.Flusher).Flush()
 					<-seen // a stream that is held back never ends, which the bubble reports
@@ -68,7 +68,7 @@ func TestStreamsAreNotHeldBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = resp.Body.Close() }()
-			for event := range strings.SplitAfterSeq(string(w.calls[1]), "\n\n") {
+			for _, event := range eventsOf(w.calls[1]) {
 				got := make([]byte, len(event))
 				if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != event {
 					t.Fatalf("%s: arrived %q, %v", w.name, got, err)

@@ -23,7 +23,7 @@ const maxKinds = 8
 var conversations = []string{
 	"/interactions", "/responses/compact", "/conversations", // Google, OpenAI, Mistral
 	"/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream", // Amazon Bedrock
-	"/api/chat", "/api/generate", // Ollama
+	"/api/generate",                                                                                       // Ollama
 	":rawPredict", ":streamRawPredict", ":predict", ":streamPredict", ":generateText", ":generateMessage", // Google
 	"/completions", "/complete", "/v1/chat", "/v2/chat", "/runs", // OpenAI, Anthropic, Cohere, Assistants
 }

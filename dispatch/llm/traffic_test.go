@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,9 +20,9 @@ func TestTraffic(t *testing.T) {
 		want  string // the kinds; "" for no problem
 	}{
 		{[]string{"/v1beta/interactions"}, "…/interactions"},
-		{[]string{"/model/us.amazon.nova-micro-v1:0/converse", "/model/arn:aws:bedrock:eu-west-1:123456789012:inference-profile%2Fx/converse-stream", "/model/m/invoke"},
-			"…/converse, …/converse-stream, …/invoke"},
-		{[]string{"/api/chat", "/api/chat"}, "…/api/chat"},
+		{[]string{"/model/us.amazon.nova-micro-v1:0/converse", "/model/arn:aws:bedrock:eu-west-1:123456789012:inference-profile%2Fx/invoke-with-response-stream", "/model/m/invoke"},
+			"…/converse, …/invoke-with-response-stream, …/invoke"},
+		{[]string{"/api/generate", "/api/generate"}, "…/api/generate"},
 		{[]string{read, "/v1/responses/compact"}, "…/responses/compact"},
 		{[]string{read, "/v1/completions", "/v1/threads/thread_abc/runs"}, "…/completions, …/runs"},
 		{[]string{"/v1/projects/p/locations/l/publishers/mistralai/models/m:rawPredict"}, "…:rawPredict"},
@@ -35,7 +36,7 @@ func TestTraffic(t *testing.T) {
 		{nil, ""},
 	} {
 		transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
-			_ = r.Body.Close()
+			_, _ = io.Copy(io.Discard, r.Body)
 			if r.URL.Path == read {
 				return response(says("yes")), nil
 			}
@@ -59,6 +60,7 @@ func TestTraffic(t *testing.T) {
 				if err != nil {
 					return err
 				}
+				_, _ = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
 			}
 			return nil

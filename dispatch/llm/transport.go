@@ -21,10 +21,12 @@ import (
 // context, and traffic in other formats, unchanged. The first request to a model without a run is logged
 // with [log/slog.Default], and package dispatchtest lists such requests as a problem. A format is
 // recognised by the path of a POST, …/chat/completions, …/responses, …/messages, …:generateContent,
-// …:streamGenerateContent, or Anthropic's …:rawPredict and …:streamRawPredict on Vertex AI, and by the
-// member that holds the conversation. Conversations in other formats that are known, such as Amazon
-// Bedrock's and Ollama's, are reported as a problem; so is all traffic in JSON of a run of which Transport
-// reads no request, except embeddings, numbers of tokens, moderation, files, batches and OAuth.
+// …:streamGenerateContent, Ollama's …/api/chat, Amazon Bedrock's …/converse and …/converse-stream, Anthropic's
+// …:rawPredict and …:streamRawPredict on Vertex AI, or its …/invoke and …/invoke-with-response-stream on
+// Bedrock, and by the member that holds the conversation. Conversations in other formats that are known, such
+// as Ollama's …/api/generate and other models under …/invoke, are reported as a problem; so is all traffic in JSON
+// of a run of which Transport reads no request, except embeddings, numbers of tokens, moderation, files, batches
+// and OAuth.
 //
 // # Conversations
 //
@@ -46,16 +48,19 @@ import (
 // What is missing is reported as a problem with the code conversation_unclear: a 2xx response that is an
 // error, breaks off, has several choices, or is not of the API, unless the agent sends another request
 // of the conversation; messages of a kind that is not known; and what only the server has, such as a
-// conversation of OpenAI's Responses or the content of Gemini's cachedContent. A previous_response_id of
+// conversation of OpenAI's Responses, a prompt of Bedrock or the content of Gemini's cachedContent. A previous_response_id of
 // OpenAI's Responses may name a response of the run and, in the request with the prompt of a turn, a
-// response of an earlier turn. The first bytes of a response tell whether it is JSON, a stream of events
-// or gzip of one of these, whatever its headers say. An answer is complete if the model says why it
+// response of an earlier turn. The first bytes of a response tell whether it is JSON, a stream of events, a
+// binary stream of Amazon's or gzip of one of these, whatever its headers say. A binary stream is read up to
+// the first wrong checksum. An answer is complete if the model says why it
 // ended, in whatever word, or if the stream or the body has ended as the API ends it. Failed requests
 // and responses other than 2xx add nothing.
 //
 // Tokens are added up over all labels. Tokens that are read from or written to a cache count as input, and
-// so do those of compaction. If there are several models, their ids are listed. Streams of Chat Completions
-// report tokens only if the agent sets stream_options.include_usage.
+// so do those of compaction. If there are several models, their ids are listed. Where responses do not name
+// the model, as Converse's do not, it is the last part of the id in the path, so the account of an ARN is not
+// shown. Streams of Chat Completions report tokens only if the agent sets stream_options.include_usage. Streams of
+// Converse report them after the stop reason; if the agent stops reading before, a problem says so.
 //
 // # Limits
 //
@@ -102,7 +107,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	x := newExchange(ctx, dialect, stateOf(kept))
-	x.path = r.URL.Path
+	x.path, x.answer.common().model = r.URL.Path, modelOf(r.URL.Path)
 	if models := *runctx.Keep[runctx.Models](kept); models != nil {
 		x.observer = models(ctx)
 	}
@@ -152,6 +157,11 @@ var paths = []struct {
 	{"/chat/completions", "", OpenAIChat},
 	{"/responses", "", OpenAIResponses},
 	{"/messages", "", Anthropic},
+	{"/converse", "/model/", Converse},
+	{"/converse-stream", "/model/", Converse},
+	{"/invoke", "/model/", Anthropic},
+	{"/invoke-with-response-stream", "/model/", Anthropic},
+	{"/api/chat", "", Ollama},
 	{":rawPredict", "/publishers/anthropic/", Anthropic},
 	{":streamRawPredict", "/publishers/anthropic/", Anthropic},
 	{":generateContent", "", Gemini},

@@ -151,6 +151,9 @@ func TestTransportReadsAnyPieces(t *testing.T) {
 	for _, w := range wires {
 		for _, size := range []int{1, 2, 7, 1000} {
 			for _, end := range []string{"\n", "\r\n", "\r"} {
+				if end != "\n" && !strings.Contains(string(w.calls[1]), "data: ") {
+					continue
+				}
 				calls := strings.ReplaceAll(string(w.calls[1]), "\n", end)
 				final := strings.ReplaceAll(string(w.final[1]), "\n", end)
 				bodies := []string{calls, final}

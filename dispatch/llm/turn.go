@@ -126,3 +126,45 @@ func (c turnCall) object() json.RawMessage {
 func (c turnCall) failed() bool {
 	return json.Valid([]byte(c.result)) && toolresult.Failed(json.RawMessage(c.result))
 }
+
+// A blockWriter makes the content blocks of a format in which results of tools are content of the user. The
+// APIs of these formats reject blocks of white space, and some reject messages of one role that follow each
+// other.
+type blockWriter struct {
+	text         func(text string) json.RawMessage
+	call, result func(call turnCall) json.RawMessage
+}
+
+func (w blockWriter) write(turns []turn) (out []json.RawMessage) {
+	role, blocks := dispatch.Role(""), []json.RawMessage(nil) // of the message that is not complete
+	say := func(by dispatch.Role, block json.RawMessage) {
+		if by != role && blocks != nil {
+			out = append(out, object("role", string(role), "content", blocks))
+			blocks = nil
+		}
+		role, blocks = by, append(blocks, block)
+	}
+	turns = slices.DeleteFunc(turns, func(t turn) bool {
+		return t.role == dispatch.RoleSystem || t.calls == nil && strings.TrimSpace(strings.Join(t.texts, "")) == ""
+	})
+	for i, t := range turns {
+		for _, text := range t.texts {
+			if i == len(turns)-1 && t.role == dispatch.RoleAssistant && t.calls == nil {
+				text = strings.TrimRight(text, " \t\r\n") // the APIs reject white space where the answer goes on
+			}
+			if strings.TrimSpace(text) != "" {
+				say(t.role, w.text(text))
+			}
+		}
+		for _, call := range t.calls {
+			say(t.role, w.call(call))
+		}
+		for _, call := range t.calls {
+			say(dispatch.RoleUser, w.result(call))
+		}
+	}
+	if blocks != nil {
+		out = append(out, object("role", string(role), "content", blocks))
+	}
+	return out
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -277,6 +278,10 @@ var dialects = []dialect{
 		`{"type":"tool_result","tool_use_id":"c%d","content":"x"}`, `{"role":"user","content":[%s]}`},
 	{llm.Gemini, `{"role":"model","parts":[%s]}`, `{"functionCall":{"name":"f%d","args":{}}}`,
 		`{"functionResponse":{"name":"f%d","response":{"output":1}}}`, `{"role":"user","parts":[%s]}`},
+	{llm.Converse, `{"role":"assistant","content":[%s]}`, `{"toolUse":{"toolUseId":"c%d","name":"f","input":{}}}`,
+		`{"toolResult":{"toolUseId":"c%d","content":[{"text":"x"}]}}`, `{"role":"user","content":[%s]}`},
+	{llm.Ollama, `{"role":"assistant","tool_calls":[%s]}`, `{"function":{"name":"f%d","arguments":{}}}`,
+		`{"role":"tool","tool_name":"f%d","content":"x"}`, ""},
 }
 
 // conversation returns a reader of n calls and their results.
@@ -312,6 +317,8 @@ var conversationRows = func() (rows []row) {
 	return append(rows, row{"llm.FromConversation gemini", "pieces", 2000, over(pieces, dialects[3].read)},
 		row{"llm.Transport openai_chat", "one list", 1000, stream(`{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{}"}}`)},
 		row{"llm.Transport openai_chat", "distinct", 2000, stream(`{"index":0,"id":"c%d","function":{"name":"f","arguments":"{}"}}`)},
+		row{"llm.Transport converse", "one list", 1000, answered("/model/m/converse-stream", `{"messages":[{"role":"user","content":[{"text":"a"}]}]}`)},
+		row{"llm.Transport ollama", "one list", 1000, answered("/api/chat", `{"model":"m","messages":[{"role":"user","content":"a"}]}`)},
 		row{"llm.Transport requests", "two lists", 1000, requests(func(n int) []string {
 			return []string{list(n, numbered(said)), list(n, numbered(said)) + "," + said}
 		})},
@@ -367,25 +374,41 @@ func stream(call string) func(n int) func() {
 		for i := range n {
 			fmt.Fprintf(&events, "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[%s]}}]}\n\n", numbered(call)(i))
 		}
-		model := &http.Client{Transport: &llm.Transport{Base: transport(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(bytes.NewReader(events.Bytes()))}, nil
-		})}}
-		return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
-			q, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example/v1/chat/completions",
-				strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"a"}]}`))
-			if err != nil {
-				return nil, err
-			}
-			q.Header.Set("Content-Type", "application/json")
-			answer, err := model.Do(q)
-			if err != nil {
-				return nil, err
-			}
-			_, err = io.Copy(io.Discard, answer.Body)
-			_ = answer.Body.Close()
-			return &dispatch.Response{FinalResponse: "done"}, err
-		})
+		return read("/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"a"}]}`, events.Bytes())
 	}
+}
+
+// answered returns a reader of an answer with n calls, as the model of package llmtest streams it.
+func answered(path, ask string) func(n int) func() {
+	return func(n int) func() {
+		var calls []llmtest.Step
+		for i := range n {
+			calls = append(calls, llmtest.Call(fmt.Sprint("c", i), "f", `{"a":1}`))
+		}
+		w := httptest.NewRecorder()
+		llmtest.NewModel(llmtest.Turn(calls...)).ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader(ask)))
+		return read(path, ask, w.Body.Bytes())
+	}
+}
+
+// read returns a run whose agent sends a request and reads this answer.
+func read(path, ask string, stream []byte) func() {
+	model := &http.Client{Transport: &llm.Transport{Base: transport(func(r *http.Request) (*http.Response, error) {
+		_, err := io.Copy(io.Discard, r.Body)
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(stream))}, err
+	})}}
+	return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example"+path, strings.NewReader(ask))
+		if err != nil {
+			return nil, err
+		}
+		answer, err := model.Do(q)
+		if err != nil {
+			return nil, err
+		}
+		_, err = io.Copy(io.Discard, answer.Body)
+		return &dispatch.Response{FinalResponse: "done"}, errors.Join(err, answer.Body.Close())
+	})
 }
 
 // serve returns a dispatch to an agent.

@@ -251,6 +251,8 @@ var modelRows = func() (rows []row) {
 		{"/v1/responses", `{"model":"m","input":[{"role":"user","content":"a"}`},
 		{"/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}`},
 		{"/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"a"}]}`},
+		{"/model/m/converse", `{"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}}]},"messages":[{"role":"user","content":[{"text":"a"}]}`},
+		{"/api/chat", `{"model":"m","messages":[{"role":"user","content":"a"}`},
 	} {
 		name := "llmtest.Model " + string(dialects[i].format)
 		rows = append(rows, row{name, "two lists", 4000, asked(d.path, d.begin, dialects[i], list)},

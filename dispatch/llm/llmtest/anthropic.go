@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,8 +17,8 @@ import (
 // anthropic is Anthropic's Messages API.
 type anthropic struct{}
 
-func (anthropic) name() llm.Format  { return llm.Anthropic }
-func (anthropic) requestID() string { return "Request-Id" }
+func (anthropic) name() llm.Format                       { return llm.Anthropic }
+func (anthropic) header(h http.Header, id string, _ int) { h.Set("Request-Id", id) }
 
 func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 	q.Model, q.Stream = str(q.Body, "model"), yes(q.Body, "stream")

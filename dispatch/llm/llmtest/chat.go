@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -176,7 +177,7 @@ func (c chat) failed(_ *answer, f failure, _ int) []event { return []event{{data
 // openAI has what OpenAI's APIs share.
 type openAI struct{}
 
-func (openAI) requestID() string { return "X-Request-Id" }
+func (openAI) header(h http.Header, id string, _ int) { h.Set("X-Request-Id", id) }
 
 func (openAI) failure(f failure) json.RawMessage {
 	kind, code := "invalid_request_error", any(nil)

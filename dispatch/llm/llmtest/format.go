@@ -35,21 +35,44 @@ type format interface {
 	// failed returns the events that end a stream with an error. n events have been sent.
 	failed(a *answer, f failure, n int) []event
 
-	// requestID names the header with the id of the request.
-	requestID() string
+	// header sets the id of the request, and for an error, which has a status, what else the provider says
+	// of it in headers.
+	header(h http.Header, id string, status int)
 }
 
 // event is one event of a stream.
 type event struct {
 	name string // of the line "event:"; "" if the format has none
 	data json.RawMessage
-	bare bool // a line of JSON without "data:"
+	form form
+}
+
+// A form is how an event is written.
+type form uint8
+
+const (
+	sse       form = iota
+	bare           // a line of JSON without "data:", among server-sent events
+	line           // a line of JSON
+	framed         // a frame of Amazon's binary stream
+	exception      // the same, with an error
+)
+
+// mediaTypes are the media types of streams.
+var mediaTypes = map[form]string{
+	sse: "text/event-stream; charset=utf-8", line: "application/x-ndjson", framed: "application/vnd.amazon.eventstream",
 }
 
 func (e event) bytes() []byte {
 	switch {
-	case e.bare:
+	case e.form == line:
+		return fmt.Appendf(nil, "%s\n", e.data)
+	case e.form == bare:
 		return fmt.Appendf(nil, "%s\n\n", e.data)
+	case e.form == framed:
+		return frame(e.data, ":event-type", e.name, ":content-type", "application/json", ":message-type", "event")
+	case e.form == exception:
+		return frame(e.data, ":exception-type", e.name, ":content-type", "application/json", ":message-type", "exception")
 	case e.name != "":
 		return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", e.name, e.data)
 	}
@@ -72,7 +95,7 @@ func newAnswer(q *Request, s Step, n int) *answer {
 	a.input, a.output = s.tokens()
 	a.parts = nil
 	for i, p := range s.parts {
-		if p.kind == callPart && p.id == "" && q.Format != llm.Gemini {
+		if p.kind == callPart && p.id == "" && q.Format != llm.Gemini && q.Format != llm.Ollama {
 			p.id = fmt.Sprintf("call_%d_%d", n, i)
 		}
 		if p.kind == thinkingPart {

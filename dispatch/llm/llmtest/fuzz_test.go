@@ -21,6 +21,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("/v1/responses", `{"input":[{"type":"function_call","call_id":"a","name":"f"},{"type":"function_call_output","call_id":"a","output":"x"}]}`, "\xff")
 	f.Add(anthropicPath, `{"max_tokens":1,"system":[{"text":"s"}],"tools":[{"name":"f"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":1}]}]}`, "[]")
 	f.Add("/models/m:generateContent", `{"systemInstruction":{"parts":[{"text":"s"}]},"tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"f"}]}],"contents":[{"role":"model","parts":[{"functionCall":{"name":"f"}}]},{"parts":[{"functionResponse":{"name":"f","response":{"a":1}}}]}]}`, `{"a":"\ud83d"}`)
+	f.Add("/model/converse", `{}`, "")
 	f.Add("/x", `[{]`, `""`)
 	f.Fuzz(func(t *testing.T, path, body, arguments string) {
 		if !strings.HasPrefix(path, "/") {
@@ -37,7 +38,15 @@ func FuzzRequest(f *testing.F) {
 		if refused := header.Get("X-Should-Retry") == "false"; refused != (status != 200) || refused != (m.Err() != nil) {
 			t.Errorf("%d, %s, %v", status, answer, m.Err())
 		}
-		if status != 405 && !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
+		if strings.HasPrefix(header.Get("Content-Type"), "application/vnd.amazon.eventstream") {
+			var lines strings.Builder
+			for line := range strings.Lines(readable(t, answer)) {
+				lines.WriteString("data: " + line[strings.IndexByte(line, '{'):])
+			}
+			answer = lines.String()
+		} else if strings.HasPrefix(header.Get("Content-Type"), "application/x-ndjson") {
+			answer = "data: " + strings.ReplaceAll(strings.TrimSpace(answer), "\n", "\ndata: ")
+		} else if status != 405 && !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
 			answer = "data: " + answer
 		}
 		for line := range strings.Lines(answer) {

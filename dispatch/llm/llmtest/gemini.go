@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,8 +17,8 @@ import (
 // gemini is Gemini's generateContent.
 type gemini struct{}
 
-func (gemini) name() llm.Format  { return llm.Gemini }
-func (gemini) requestID() string { return "X-Request-Id" }
+func (gemini) name() llm.Format                       { return llm.Gemini }
+func (gemini) header(h http.Header, id string, _ int) { h.Set("X-Request-Id", id) }
 
 func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 	model, method, _ := strings.Cut(q.path[strings.LastIndexByte(q.path, '/')+1:], ":")
@@ -269,5 +270,5 @@ func (gemini) failure(f failure) json.RawMessage {
 
 // failed returns the error on a line of its own, as the provider sends it.
 func (f gemini) failed(_ *answer, e failure, _ int) []event {
-	return []event{{data: f.failure(e), bare: true}}
+	return []event{{data: f.failure(e), form: bare}}
 }

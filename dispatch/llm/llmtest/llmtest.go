@@ -15,6 +15,9 @@
 //	/responses                                   OpenAI Responses
 //	/messages                                    Anthropic Messages; also Vertex AI's :rawPredict, :streamRawPredict
 //	:generateContent, :streamGenerateContent     Gemini; events with ?alt=sse, and else one JSON array
+//	/model/…/converse, converse-stream           Amazon Bedrock's Converse
+//	/model/…/invoke, invoke-with-response-stream Anthropic Messages on Amazon Bedrock
+//	/api/chat                                    Ollama; a stream unless the request says stream: false
 //
 // A [Model] is safe for concurrent use.
 //

@@ -110,6 +110,27 @@ func TestWhatFailsATest(t *testing.T) {
 			[]string{"POST /v1/[redacted]/embeddings: the model does not serve this API"},
 		},
 		{
+			"credentials of Amazon", nil, func(t testing.TB, m *llmtest.Model) {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.URL+"/model/arn:aws:bedrock:eu-west-1:123456789012:inference-profile%2Fm/converse",
+					strings.NewReader(`{"messages":[{"role":"user","content":[{"text":"in 123456789012: AKIACANARYKEY/20261127/eu-west-1, 5bd1canarysignature, IQoJcanarytoken, see"}]}]}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIACANARYKEY/20261127/eu-west-1, SignedHeaders=host;x-amz-date, Signature=5bd1canarysignature")
+				r.Header.Set("X-Amz-Security-Token", "IQoJcanarytoken")
+				resp, err := m.Client().Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = resp.Body.Close() }()
+				body, err := io.ReadAll(resp.Body)
+				if resp.StatusCode != 400 || resp.Header.Get("X-Amzn-Errortype") != "ValidationException" || strings.Contains(string(body), "canary") || strings.Contains(string(body), "123456789012") || err != nil {
+					t.Errorf("%d %s %v", resp.StatusCode, body, err)
+				}
+			},
+			[]string{"POST /model/arn:aws:bedrock:eu-west-1:[redacted]:inference-profile/m/converse: no conversation", `"in [redacted]: [redacted], [redacted], [redacted], see"`},
+		},
+		{
 			"not JSON", nil, func(t testing.TB, m *llmtest.Model) { refused(t, m, anthropicPath, `{"model":`) },
 			[]string{"/v1/messages: the body is not valid: "},
 		},
@@ -220,7 +241,7 @@ func say(t testing.TB, m *llmtest.Model, user string) {
 func refused(t testing.TB, m *llmtest.Model, path, body string) {
 	t.Helper()
 	status, header, answer, err := post(t, m, path, body)
-	if status != 400 || header.Get("X-Should-Retry") != "false" || !strings.Contains(answer, `"message":"llmtest: `) || strings.Contains(answer, secret) || err != nil {
+	if status != 400 || header.Get("X-Should-Retry") != "false" || !strings.Contains(answer, `":"llmtest: `) || strings.Contains(answer, secret) || err != nil {
 		t.Errorf("%d %v %s %v", status, header, answer, err)
 	}
 }

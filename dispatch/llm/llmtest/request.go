@@ -37,7 +37,7 @@ type Result struct {
 	CallID  string // "" if the request contains no id for it
 	Name    string // of the tool; "" if the conversation does not say it
 	Content string // text, or the JSON of Gemini's response
-	IsError bool   // as Anthropic's format reports it
+	IsError bool   // as the formats of Anthropic and Converse report it
 }
 
 // message is one message of a conversation.
@@ -57,7 +57,7 @@ const (
 	instructions      // of Responses, which apply to one request
 	user
 	assistant
-	tool // of Chat Completions and Responses; the user's message has the results in the other formats
+	tool // of Chat Completions, Responses and Ollama; the user's message has the results in the other formats
 )
 
 // roles are the names of roles that OpenAI's APIs share.

@@ -80,6 +80,24 @@ func TestRequest(t *testing.T) {
 			change: func(r *llmtest.Request) {
 				r.Results[0].Content, r.Results[1].Content = `{"output":"shipped"}`, `{"output":"no"}`
 			}},
+		{format: llm.Converse, path: "/model/arn:aws:bedrock:eu-west-1:123456789012:inference-profile%2Fm/converse-stream", stream: true, body: `{
+			"system":[{"text":"Be brief."},{"cachePoint":{"type":"default"}},{"text":"Be kind."}],
+			"toolConfig":{"tools":[{"toolSpec":{"name":"get_order","inputSchema":{"json":{"type":"object"}}}},{"systemTool":{"name":"web_search"}},{"cachePoint":{"type":"default"}}]},
+			"messages":[{"role":"user","content":[{"text":"Both orders."}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"0","name":"get_order","input":{}}}]},
+			{"role":"user","content":[{"toolResult":{"toolUseId":"0","content":[{"text":"earlier"}]}}]},{"role":"assistant","content":[{"text":"Well."}]},
+			{"role":"user","content":[{"text":"Now."}]},
+			{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"get_order","input":{}}},{"toolUse":{"toolUseId":"b","name":"refund","input":{}}}]},
+			{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"shipped"}],"status":"success"}},
+			{"toolResult":{"toolUseId":"b","status":"error","content":[{"text":"no"},{"image":{"format":"png","source":{"bytes":"AAAA"}}},{"text":"never"}]}}]}]}`,
+			change: func(r *llmtest.Request) { r.Results[1].IsError = true }},
+		{format: llm.Anthropic, path: "/model/m/invoke-with-response-stream", stream: true, body: `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":"Both orders."}]}`,
+			change: func(r *llmtest.Request) { r.System, r.Users, r.Tools, r.Results = "", r.Users[:1], nil, nil }},
+		{format: llm.Ollama, path: "/api/chat", stream: true, body: `{"model":"m","tools":[{"type":"function","function":{"name":"get_order"}},{"type":"function","function":{"name":"web_search"}}],
+			"messages":[{"role":"system","content":"Be brief."},{"role":"system","content":"Be kind."},{"role":"user","content":"Both orders."},
+			{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_order","arguments":{}}}]},{"role":"tool","content":"earlier","tool_name":"get_order"},
+			{"role":"assistant","content":"Well."},{"role":"user","content":"Now.","images":["AAAA"]},
+			{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"get_order","arguments":{}}},{"id":"b","function":{"name":"refund","arguments":{}}}]},
+			{"role":"tool","content":"shipped","tool_name":"get_order"},{"role":"tool","content":"no\nnever","tool_call_id":"b"}]}`},
 	} {
 		want := same
 		want.Format, want.Stream, want.Results = tt.format, tt.stream, append([]llmtest.Result{}, same.Results...)
@@ -215,11 +233,25 @@ func TestRequestsAsProvidersTakeThem(t *testing.T) {
 		gResult   = `{"role":%q,"parts":[{"functionResponse":{"name":%q,"response":{"result":1}}}]}`
 		anthropic = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Both orders."}`
 		vertex    = "/v1/projects/p/locations/l/publishers/anthropic/models/m"
+		converse  = "/model/m/converse"
 		reasoning = `{"type":"reasoning","id":"rs_1","summary":[]}`
 		said      = `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Well."}]}`
 	)
 	functions := func(name string) string {
 		return `"tools":[{"type":"function","name":"` + name + `","function":{"name":"` + name + `"},"input_schema":{},"functionDeclarations":[{"name":"` + name + `"}]}]`
+	}
+	spec := func(name string) string {
+		return `{"toolSpec":{"name":"` + name + `","inputSchema":{"json":{"type":"object"}}}}`
+	}
+	use := func(ids ...string) string {
+		calls := ""
+		for _, id := range ids {
+			calls += `,{"toolUse":{"toolUseId":"` + id + `","name":"f","input":{}}}`
+		}
+		return `{"role":"assistant","content":[` + calls[1:] + `]}`
+	}
+	result := func(id, part string) string {
+		return `,{"role":"user","content":[{"toolResult":{"toolUseId":"` + id + `","content":[` + part + `]}}]}`
 	}
 	results := func(role string) string {
 		return "," + fmt.Sprintf(gResult, role, "f") + "," + fmt.Sprintf(gResult, role, "g") + "]}"
@@ -240,6 +272,38 @@ func TestRequestsAsProvidersTakeThem(t *testing.T) {
 		{"maruel/genai, groq GenStream-Tools-WebSearch: a tool of the provider", chatPath, `{"model":"m","tools":[{"type":"browser_search"}],"messages":[{"role":"user","content":"x"}]}`, ""},
 		{"reasoning before its item", "/v1/responses", `{"model":"m","input":[{"role":"user","content":"x"},` + reasoning + "," + said + `,{"role":"user","content":"y"}]}`, ""},
 		{"a dot in the name of a function of Gemini", geminiPath, `{` + functions("get.order") + `,"contents":[{"parts":[{"text":"x"}]}]}`, ""},
+
+		{"Ollama takes results of nothing, and calls without results", "/api/chat", `{"model":"m","stream":false,"messages":[{"role":"tool","content":"x","tool_name":"f"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]}]}`, ""},
+		{"Converse's blocks", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"},{"document":{"format":"txt","name":"n","source":{"bytes":"AAAA"}}},{"cachePoint":{"type":"default"}}]},` + use("a") + result("a", `{"text":" "}`) + `]}`, ""},
+		{"a prompt that Amazon keeps", converse, `{"promptVariables":{"x":{"text":"y"}}}`, ""},
+		{"a model of Amazon's that is not of the Messages API", "/model/m/invoke", `{"messages":[{"role":"user","content":"x"}],"max_tokens":9}`, "anthropic_version: Field required"},
+		{"a stream named in the body of InvokeModel", "/model/m/invoke", `{"anthropic_version":"bedrock-2023-05-31","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"x"}]}`, "stream: Extra inputs are not permitted"},
+		{"a model named in the body of InvokeModel", "/model/m/invoke", `{"anthropic_version":"bedrock-2023-05-31","model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]}`, "model: Extra inputs are not permitted"},
+		{"a conversation of Converse that the model begins", converse, `{"messages":[{"role":"assistant","content":[{"text":"x"}]}]}`, "must start with a user message"},
+		{"genkit-ai/aws-bedrock-js-plugin #664: results in two messages", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a", "b") + result("a", `{"text":"1"}`) + result("b", `{"text":"2"}`) + `]}`, "must alternate"},
+		{"strands-agents/harness-sdk #1435: a result of nothing", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a") + result("b", `{"text":"1"}`) + `]}`, "does not belong to a tool call"},
+		{"a call of Converse without a result", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a") + `,{"role":"user","content":[{"text":"y"}]}]}`, "is missing"},
+		{"patriceckhart/zot #18: calls without tools", converse, `{"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a") + result("a", `{"text":"1"}`) + `]}`, "the toolConfig field must be defined"},
+		{"aws-samples/sample-multi-agent-orchestration-chat-on-agentcore #15: an error without content", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a") + `,{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[],"status":"error"}}]}]}`, "cannot be empty when the status is error"},
+		{"NousResearch/hermes-agent #55092: an empty result", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a") + result("a", `{"text":""}`) + `]}`, "must be non-empty"},
+		{"a result in a JSON that is no object", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a") + result("a", `{"json":[1]}`) + `]}`, "provide a JSON object"},
+		{"a status of Converse", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a") + `,{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"1"}],"status":"failed"}}]}]}`, "is not one of success and error"},
+		{"a blank text of Converse", converse, `{"messages":[{"role":"user","content":[{"text":" \n"}]}]}`, "is blank"},
+		{"an empty content of Converse", converse, `{"messages":[{"role":"user","content":[]}]}`, "is empty"},
+		{"a text for the content of Converse", converse, `{"messages":[{"role":"user","content":"x"}]}`, "must be a list of ContentBlock objects"},
+		{"a role of Converse", converse, `{"messages":[{"role":"system","content":[{"text":"x"}]}]}`, "is not one of user and assistant"},
+		{"equal ids of Converse", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a", "a") + `]}`, "is not unique"},
+		{"an id of Converse", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},` + use("a.1") + `]}`, "does not match the pattern"},
+		{"input of Converse in a text", converse, `{"toolConfig":{"tools":[` + spec("f") + `]},"messages":[{"role":"user","content":[{"text":"x"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":"{}"}}]}]}`, "provide a JSON object"},
+		{"Converse's pattern of names", converse, `{"toolConfig":{"tools":[` + spec("get.order") + `]},"messages":[{"role":"user","content":[{"text":"x"}]}]}`, "does not match the pattern"},
+		{"an empty list of tools of Converse", converse, `{"toolConfig":{"tools":[]},"messages":[{"role":"user","content":[{"text":"x"}]}]}`, "toolConfig.tools must be an array"},
+		{"an empty description of Converse", converse, `{"toolConfig":{"tools":[{"toolSpec":{"name":"f","description":"","inputSchema":{"json":{"type":"object"}}}}]},"messages":[{"role":"user","content":[{"text":"x"}]}]}`, "at least one character"},
+		{"a schema of Converse without a type", converse, `{"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{}}}}]},"messages":[{"role":"user","content":[{"text":"x"}]}]}`, "must be object"},
+		{"a tool of Converse without a schema", converse, `{"toolConfig":{"tools":[{"toolSpec":{"name":"f"}}]},"messages":[{"role":"user","content":[{"text":"x"}]}]}`, "must be an object"},
+		{"arguments of Ollama in a text", "/api/chat", `{"model":"m","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]}`, "arguments must be an object"},
+		{"a content of Ollama in parts", "/api/chat", `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}]}`, "content must be a string"},
+		{"an image of Ollama as a URL", "/api/chat", `{"model":"m","messages":[{"role":"user","content":"x","images":["https://example.com/x.png"]}]}`, "must be data in base64"},
+		{"no model of Ollama", "/api/chat", `{"messages":[{"role":"user","content":"x"}]}`, "model is required"},
 
 		{"continuedev/continue #8933: reasoning without its item", "/v1/responses", `{"model":"m","input":[{"role":"user","content":"x"},` + reasoning + `,{"role":"user","content":"y"}]}`, "without its required following item"},
 		{"openai/openai-agents-python #1611: reasoning at the end", "/v1/responses", `{"model":"m","input":[{"role":"user","content":"x"},` + reasoning + `]}`, "without its required following item"},
@@ -263,10 +327,12 @@ func TestRequestsAsProvidersTakeThem(t *testing.T) {
 // A request without messages is refused in every format.
 func TestNoMessages(t *testing.T) {
 	for path, bodies := range map[string][]string{
-		chatPath:        {`{"model":"m"}`, `{"model":"m","messages":{}}`, `{"model":"m","messages":[{"role":"user"},"x"]}`},
-		"/v1/responses": {`{"model":"m"}`, `{"model":"m","input":[]}`, `{"model":"m","input":[1]}`},
-		anthropicPath:   {`{"model":"m","max_tokens":9}`, `{"model":"m","max_tokens":9,"messages":[]}`},
-		geminiPath:      {`{}`, `{"contents":[]}`, `{"contents":"x"}`, `{"contents":["x"]}`},
+		chatPath:            {`{"model":"m"}`, `{"model":"m","messages":{}}`, `{"model":"m","messages":[{"role":"user"},"x"]}`},
+		"/v1/responses":     {`{"model":"m"}`, `{"model":"m","input":[]}`, `{"model":"m","input":[1]}`},
+		anthropicPath:       {`{"model":"m","max_tokens":9}`, `{"model":"m","max_tokens":9,"messages":[]}`},
+		"/model/m/converse": {`{}`, `{"messages":[]}`, `{"messages":["x"]}`},
+		"/api/chat":         {`{"model":"m","messages":{}}`},
+		geminiPath:          {`{}`, `{"contents":[]}`, `{"contents":"x"}`, `{"contents":["x"]}`},
 	} {
 		for _, body := range bodies {
 			refused(t, llmtest.NewModel(llmtest.Text("fine")), path, body)

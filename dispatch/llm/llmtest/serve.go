@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,12 @@ func route(path string) format {
 	case strings.HasSuffix(path, "/messages"), strings.Contains(path, "/publishers/anthropic/") &&
 		(strings.HasSuffix(path, ":rawPredict") || strings.HasSuffix(path, ":streamRawPredict")):
 		return anthropic{}
+	case strings.Contains(path, "/model/") && (strings.HasSuffix(path, "/converse") || strings.HasSuffix(path, "/converse-stream")):
+		return converse{}
+	case strings.Contains(path, "/model/") && (strings.HasSuffix(path, "/invoke") || strings.HasSuffix(path, "/invoke-with-response-stream")):
+		return invoke{}
+	case strings.HasSuffix(path, "/api/chat"):
+		return ollama{}
 	case strings.HasSuffix(path, ":generateContent"), strings.HasSuffix(path, ":streamGenerateContent"):
 		return gemini{}
 	}
@@ -70,7 +77,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			m.fail("%s: %s%s", where, hide.Redact(err.Error()), q.about(hide))
 		}
 	}
-	if step.choices != nil && (q.Format == llm.Anthropic || q.Format == llm.OpenAIResponses) {
+	if step.choices != nil && q.Format != llm.OpenAIChat && q.Format != llm.Gemini {
 		m.fail("%s: the format %s has one choice; Choices is for Chat Completions and Gemini", where, q.Format)
 	}
 	m.play(w, r.Context(), f, q, step, n)
@@ -113,10 +120,10 @@ func (m *Model) play(w http.ResponseWriter, ctx context.Context, f format, q *Re
 	if !pause(ctx, s.after) || s.drop {
 		panic(http.ErrAbortHandler)
 	}
-	w.Header().Set(f.requestID(), "req_"+strconv.Itoa(n))
 	if s.end == failed && !q.Stream {
 		s.status = s.failure
 	}
+	f.header(w.Header(), "req_"+strconv.Itoa(n), s.status)
 	if s.status != 0 {
 		failure := newFailure(s.status, n)
 		failure.retryAfter = s.retryAfter
@@ -142,12 +149,12 @@ func (m *Model) play(w http.ResponseWriter, ctx context.Context, f format, q *Re
 		breakOff(s)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	events := f.events(a)
+	w.Header().Set("Content-Type", mediaTypes[events[0].form])
 	if q.list {
 		w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	}
 	w.Header().Set("Cache-Control", "no-cache")
-	events := f.events(a)
 	if s.end != whole {
 		events = events[:max(1, len(events)/2)]
 	}
@@ -224,16 +231,30 @@ func (m *Model) refuse(w http.ResponseWriter, r *http.Request, f format, status 
 	s := r.Method + " " + text.Cut(hide.Redact(r.URL.Path), 200) + ": " + hide.Redact(reason.Error())
 	m.fail("%s", s)
 	httpserve.LeaveBody(w, r)
+	f.header(w.Header(), "req_0", status)
 	w.Header().Set("X-Should-Retry", "false")
 	httpserve.WriteError(w, status, f.failure(failure{status: status, message: "llmtest: " + s}))
 }
 
+// account finds the number of an account in an ARN.
+var account = regexp.MustCompile(`arn:[^/]*?:([0-9]{8,}):`)
+
 // secrets returns the credentials of a request. Shorter ones than 8 bytes are placeholders of tests,
 // such as "none", which would hide ordinary words.
 func secrets(r *http.Request) *redact.Set {
-	values := r.URL.Query()["key"]
-	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Cookie"} {
+	var values []string
+	for _, found := range account.FindAllStringSubmatch(r.URL.Path, -1) {
+		values = append(values, found[1])
+	}
+	for _, name := range []string{"key", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-Security-Token"} {
+		values = append(values, r.URL.Query()[name]...)
+	}
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Amz-Security-Token", "Cookie"} {
 		values = append(values, r.Header.Values(name)...)
+	}
+	for _, part := range strings.Fields(r.Header.Get("Authorization")) { // of Amazon: Credential=…, Signature=…
+		_, value, _ := strings.Cut(strings.TrimSuffix(part, ","), "=")
+		values = append(values, value)
 	}
 	var found []string
 	for _, value := range values {

@@ -73,18 +73,19 @@ func here(s Step) Step {
 func Text(text string) Step { return here(Step{parts: []part{{kind: textPart, text: text}}}) }
 
 // Thinking returns a step that thinks, to be joined with others by [Turn]. Anthropic's format
-// carries it as a thinking block with a signature, Responses as the summary of a reasoning item,
-// Gemini as a thought. Chat Completions has no field for it; it is sent as reasoning_content, as
+// carries it as a thinking block with a signature, Converse as reasoningContent, Responses as the summary of
+// a reasoning item, Gemini as a thought, Ollama as thinking. Chat Completions has no field for it; it is sent as reasoning_content, as
 // servers of models with open reasoning do.
 func Thinking(text string) Step { return here(Step{parts: []part{{kind: thinkingPart, text: text}}}) }
 
 // Call returns a step that calls a tool. The model does not check that the request offers the tool,
-// so a script can invent one. An empty id stands for one that the model chooses; in Gemini's format
-// the call then has none.
+// so a script can invent one. An empty id stands for one that the model chooses; in the formats of Gemini and
+// Ollama the call then has none.
 //
 // arguments need not be valid JSON, because models do not always send valid JSON. Chat Completions
-// and Responses deliver them as they are. Anthropic's streams do too, but the official SDK reads
-// them as {}; without streaming arguments that are not JSON are {}. In Gemini's format a response
+// and Responses deliver them as they are. Streams of Anthropic and Converse do too, but Anthropic's SDK reads
+// them as {}; without streaming arguments that are not JSON are {}. Ollama's response has arguments that are
+// not an object as text, like the server's. In Gemini's format a response
 // with arguments that are not an object ends as MALFORMED_FUNCTION_CALL without a call, like the
 // provider's. Empty arguments are {} there.
 func Call(id, name, arguments string) Step {
@@ -93,12 +94,13 @@ func Call(id, name, arguments string) Step {
 
 // Refusal returns a step that declines to answer. Chat Completions and Responses carry text as the
 // refusal. Anthropic's response has the stop_reason refusal and text as its explanation, Gemini's
-// the finishReason SAFETY and text as the finishMessage; both have no content.
+// the finishReason SAFETY and text as the finishMessage; both have no content. Converse has text as the content,
+// with the stopReason guardrail_intervened, and Ollama has it as the content.
 func Refusal(text string) Step { return here(Step{parts: []part{{kind: refusalPart, text: text}}}) }
 
 // Raw returns a step with a JSON object of the request's format that this package does not make,
-// such as a tool that the provider runs. It is a content block of Anthropic, an output item of
-// Responses, a part of Gemini, or members of the message or the delta of Chat Completions:
+// such as a tool that the provider runs. It is a content block of Anthropic or Converse, an output item of
+// Responses, a part of Gemini, or members of the message or the delta of Chat Completions or Ollama:
 //
 //	llmtest.Turn(
 //		llmtest.Raw(`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"shoes"}}`),
@@ -106,7 +108,7 @@ func Refusal(text string) Step { return here(Step{parts: []part{{kind: refusalPa
 //		llmtest.Text("I found none."),
 //	)
 //
-// A stream delivers it whole, except for the input of an Anthropic block.
+// A stream delivers it whole, except for the input of a block of Anthropic or Converse.
 func Raw(object string) Step { return here(Step{parts: []part{{kind: rawPart, text: object}}}) }
 
 // Choices returns a step with several choices or candidates, of Chat Completions and Gemini. Tokens
@@ -173,8 +175,8 @@ func (s Step) Usage(input, output int) Step { s.input, s.output = input, output;
 func (s Step) Cached(tokens int) Step { s.cached = tokens; return s }
 
 // Stop sets the reason why the response ended, as the format words it: Anthropic's stop_reason, such
-// as pause_turn, the finish_reason of Chat Completions, Gemini's finishReason, or the reason why a
-// response of Responses is incomplete.
+// as pause_turn, the finish_reason of Chat Completions, Gemini's finishReason, Converse's stopReason, Ollama's
+// done_reason, or the reason why a response of Responses is incomplete.
 func (s Step) Stop(reason string) Step { s.stop = &reason; return s }
 
 // InOneChunk delivers all calls of a streamed response whole in one event, as some servers do that

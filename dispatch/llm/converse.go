@@ -1,0 +1,270 @@
+package llm
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
+)
+
+// modelOf returns the model that the path of a request to Amazon Bedrock names, or "". It is the last part of
+// an id. An ARN has the number of an account before that part.
+func modelOf(path string) string {
+	_, id, _ := strings.Cut(path, "/model/")
+	for strings.Contains(id, "%") { // a client may escape the id twice
+		plain, err := url.PathUnescape(id)
+		if err != nil {
+			break
+		}
+		id = plain
+	}
+	id = id[:max(strings.LastIndexByte(id, '/'), 0)] // without the operation
+	id = id[strings.LastIndexByte(id, '/')+1:]
+	if fields := strings.SplitN(id, ":", 6); fields[0] == "arn" {
+		id = strings.Join(fields[min(5, len(fields)):], "")
+	}
+	return id
+}
+
+func converseRequest(doc json.RawMessage) prompt {
+	p := requestOf(doc, "messages")
+	if member(doc, "promptVariables") != nil {
+		p.found, p.template = true, true
+		if rawjson.Member(doc, "messages") == nil {
+			p.list = nil
+		}
+	}
+	if p.found {
+		p.system, p.at = textParts("text", converseTexts(member(doc, "system"))), "/system"
+	}
+	return p
+}
+
+// converse converts a message of Converse.
+func (c *converter) converse(message json.RawMessage) error {
+	if rawjson.Kind(message) != '{' {
+		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(message)))
+	}
+	switch textOf(message, "role") {
+	case "user":
+		c.begin(dispatch.RoleUser)
+	case "assistant":
+		c.begin(dispatch.RoleAssistant)
+	default:
+		return c.fail("/role", "must be user or assistant")
+	}
+	for block := range rawjson.Elements(member(message, "content")) {
+		c.converseBlock(block)
+	}
+	return nil
+}
+
+// converseBlock converts a content block. A result of a tool that the provider runs stands in the assistant's
+// own message, which is parted there.
+func (c *converter) converseBlock(block json.RawMessage) {
+	for name, value := range rawjson.Members(block) {
+		switch {
+		case !isSet(value):
+		case name == "toolUse":
+			c.call(textOf(value, "toolUseId"), textOf(value, "name"), argumentsOf(member(value, "input")))
+		case name == "toolResult":
+			c.result(textOf(value, "toolUseId"), "", converseTexts(member(value, "content")), textOf(value, "status") == "error")
+		case name == "reasoningContent":
+			c.think(textOf(member(value, "reasoningText"), "text"))
+			c.drop()
+		default:
+			c.say(converseText(name, value)...)
+		}
+	}
+}
+
+// converseTexts returns the texts of a list of blocks.
+func converseTexts(blocks json.RawMessage) (texts []string) {
+	for block := range rawjson.Elements(blocks) {
+		for name, value := range rawjson.Members(block) {
+			texts = append(texts, converseText(name, value)...)
+		}
+	}
+	return texts
+}
+
+// converseText returns the texts of a block, which is the member of that name: several of a document or a
+// citation.
+func converseText(name string, value json.RawMessage) []string {
+	source := member(value, "source")
+	switch name {
+	case "text":
+		return []string{plain(value)}
+	case "json":
+		return []string{string(value)}
+	case "cachePoint", "toolAddition", "toolRemoval":
+		return nil
+	case "citationsContent":
+		return converseTexts(member(value, "content"))
+	case "guardContent":
+		if guarded := member(value, "text"); guarded != nil {
+			return []string{textOf(guarded, "text")}
+		}
+		return converseTexts(rawjson.Array([]json.RawMessage{value}))
+	case "searchResult":
+		return []string{"[search result " + text.Cut(textOf(value, "title"), maxShown) + "]"}
+	case "document":
+		if texts := converseTexts(rawjson.Array([]json.RawMessage{source})); member(source, "text") != nil {
+			return texts
+		}
+		if content := member(source, "content"); content != nil {
+			return converseTexts(content)
+		}
+		return []string{media(name, nil, textOf(value, "format"), member(source, "bytes"))}
+	case "image", "video", "audio":
+		detail := textOf(value, "format")
+		if detail != "" {
+			detail = name + "/" + detail
+		}
+		return []string{media(name, nil, detail, member(source, "bytes"))}
+	}
+	return []string{"[" + text.Cut(name, maxShown) + "]"}
+}
+
+func writeConverse(turns []turn) []json.RawMessage {
+	return blockWriter{
+		text: func(text string) json.RawMessage { return object("text", text) },
+		call: func(call turnCall) json.RawMessage {
+			return object("toolUse", object("toolUseId", call.id, "name", call.name, "input", call.object()))
+		},
+		result: func(call turnCall) json.RawMessage {
+			status := "success"
+			if call.failed() {
+				status = "error"
+			}
+			content := object("text", call.result)
+			if strings.TrimSpace(call.result) == "" {
+				content = object("json", object()) // the API rejects an empty text
+			}
+			return object("toolResult", object("toolUseId", call.id, "content", []json.RawMessage{content}, "status", status))
+		},
+	}.write(turns)
+}
+
+// converseAnswer is a response of Converse: one object with a message, or events that build one block by block.
+type converseAnswer struct {
+	facts
+	message json.RawMessage // of a response that is not streamed
+	blocks  []*converseBlock
+	open    map[int]*converseBlock // by index
+}
+
+type converseBlock struct {
+	kind  string            // the name of its member
+	start json.RawMessage   // what is known of it at its beginning
+	text  strings.Builder   // of the deltas: text, reasoning or JSON
+	parts []json.RawMessage // of a result
+}
+
+func (a *converseAnswer) read(doc json.RawMessage) {
+	for name, value := range rawjson.Members(doc) {
+		switch name {
+		case "output":
+			if a.message = a.keep(member(value, "message")); a.message == nil {
+				continue
+			}
+		case "stopReason":
+			a.finish(value)
+		case "messageStart":
+		case "contentBlockStart":
+			at := index(member(value, "contentBlockIndex"))
+			delete(a.open, at)
+			for kind, start := range rawjson.Members(member(value, "start")) {
+				a.block(at, kind).start = a.keep(start)
+			}
+		case "contentBlockDelta":
+			at := index(member(value, "contentBlockIndex"))
+			for kind, delta := range rawjson.Members(member(value, "delta")) {
+				a.delta(at, kind, delta)
+			}
+		case "contentBlockStop":
+			delete(a.open, index(member(value, "contentBlockIndex")))
+		case "messageStop":
+			a.finish(member(value, "stopReason"))
+			a.untold = true
+		case "metadata":
+			a.untold, a.ended = false, true
+		case "error":
+			a.fail(value)
+			continue
+		default:
+			continue
+		}
+		a.known = true
+	}
+}
+
+// block returns the open block of an index, or begins one.
+func (a *converseAnswer) block(at int, kind string) *converseBlock {
+	b := a.open[at]
+	if b == nil || b.kind != kind {
+		b = &converseBlock{kind: kind}
+		if a.open == nil {
+			a.open = map[int]*converseBlock{}
+		}
+		if a.room(len(a.blocks)) {
+			a.blocks, a.open[at] = append(a.blocks, b), b
+		}
+	}
+	return b
+}
+
+func (a *converseAnswer) delta(at int, kind string, delta json.RawMessage) {
+	switch kind {
+	case "text":
+		a.add(&a.block(at, kind).text, plain(delta))
+	case "toolUse":
+		a.add(&a.block(at, kind).text, textOf(delta, "input"))
+	case "reasoningContent":
+		a.add(&a.block(at, kind).text, textOf(delta, "text"))
+	case "toolResult":
+		b := a.block(at, kind)
+		for part := range rawjson.Elements(delta) {
+			if a.room(len(b.parts)) {
+				b.parts = append(b.parts, a.keep(part))
+			}
+		}
+	case "citation": // of the text beside it
+	default:
+		if b := a.block(at, kind); b.start == nil {
+			b.start = a.keep(delta)
+		}
+	}
+}
+
+func (a *converseAnswer) elements() []json.RawMessage {
+	if a.message != nil {
+		return []json.RawMessage{a.message}
+	}
+	var content []json.RawMessage
+	for _, b := range a.blocks {
+		content = append(content, object(b.kind, b.whole()))
+	}
+	return []json.RawMessage{object("role", "assistant", "content", content)}
+}
+
+// whole returns the block as a response that is not streamed has it. Input that is not JSON is a string.
+func (b *converseBlock) whole() json.RawMessage {
+	s := rawjson.Quote(b.text.String())
+	switch b.kind {
+	case "text":
+		return s
+	case "reasoningContent":
+		return object("reasoningText", object("text", s))
+	case "toolUse":
+		return object("toolUseId", textOf(b.start, "toolUseId"), "name", textOf(b.start, "name"), "input", s)
+	case "toolResult":
+		return object("toolUseId", textOf(b.start, "toolUseId"), "status", textOf(b.start, "status"), "content", b.parts)
+	case "image":
+		return object("format", textOf(b.start, "format"))
+	}
+	return b.start
+}
