@@ -112,34 +112,47 @@ func complete(ctx context.Context, client *http.Client, conversation []any) (*co
 	return &answer.Choices[0].Message, nil
 }
 
-// labelled gives all requests of a sub-agent's client its label. It is for frameworks that run sub-agents
-// themselves and take an HTTP client for each model, such as ADK and eino.
+// A frameworkContext is the context with which a framework calls a tool.
+type frameworkContext interface {
+	context.Context
+	FunctionCallID() string
+}
+
+// called is a frameworkContext.
+type called struct {
+	context.Context
+	id string
+}
+
+func (c called) FunctionCallID() string { return c.id }
+
+// labelled is the framework's context with the values of another one.
 type labelled struct {
-	label string
-	base  http.RoundTripper
+	frameworkContext
+	values context.Context
 }
 
-func (t labelled) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.base.RoundTrip(r.WithContext(proxy.WithActor(r.Context(), t.label)))
-}
+func (c labelled) Value(key any) any { return c.values.Value(key) }
 
-// A framework runs a sub-agent, and the author can only say which HTTP client its model has.
+// A framework calls sub-agents as tools, each with a context of its own type. A tool around the sub-agent labels what
+// it does for a call.
 func ExampleTransport_subAgents() {
-	models := &llm.Transport{Base: model(
-		`{"choices":[{"message":{"role":"assistant","content":"Refunds says: done."}}]}`, `{"choices":[{"message":{"role":"assistant","content":"Done."}}]}`)}
-	supervisor := &http.Client{Transport: models}
-	refunds := &http.Client{Transport: labelled{"supervisor/refunds", models}}
+	client := &http.Client{Transport: &llm.Transport{Base: model(
+		`{"choices":[{"message":{"role":"assistant","content":"Refunds says: done."}}]}`, `{"choices":[{"message":{"role":"assistant","content":"Done."}}]}`)}}
+	ask := func(ctx context.Context, text string) error {
+		_, err := complete(ctx, client, []any{map[string]string{"role": "user", "content": text}})
+		return err
+	}
+	refunds := func(ctx frameworkContext, text string) error { return ask(ctx, text) }
+	tool := func(ctx frameworkContext, text string) error {
+		return refunds(labelled{ctx, proxy.WithActor(ctx, "supervisor/refunds/"+ctx.FunctionCallID())}, text)
+	}
 
 	framework := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		for _, ask := range []struct {
-			client *http.Client
-			text   string
-		}{{supervisor, run.Instruction}, {refunds, "Refund order 4521."}} {
-			if _, err := complete(ctx, ask.client, []any{map[string]string{"role": "user", "content": ask.text}}); err != nil {
-				return nil, err
-			}
+		if err := ask(ctx, run.Instruction); err != nil {
+			return nil, err
 		}
-		return &dispatch.Response{FinalResponse: "It is refunded."}, nil
+		return &dispatch.Response{FinalResponse: "It is refunded."}, tool(called{ctx, "call_7"}, "Refund order 4521.")
 	}
 	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: framework}, dispatchtest.Task{Instruction: "I want my money back."})
 	if err != nil {
@@ -148,12 +161,12 @@ func ExampleTransport_subAgents() {
 	for _, m := range result.Messages {
 		fmt.Println(m.Role, m.Content)
 	}
-	fmt.Println(len(result.Problems), "problems")
+	fmt.Println(len(result.Problems), "problems, and the second request is of", result.ModelRequests[1].Actor)
 	// Output:
 	// user I want my money back.
 	// assistant Refunds says: done.
 	// user Refund order 4521.
 	// assistant Done.
 	// assistant It is refunded.
-	// 0 problems
+	// 0 problems, and the second request is of supervisor/refunds/call_7
 }
