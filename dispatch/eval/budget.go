@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -9,26 +10,51 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// Budget limits the cost of an experiment. No trial begins after a limit is reached; trials that
-// are running may exceed it. [Run] begins with the first trial of each case, then the second, so
-// that a budget reaches as many cases as it can. With Options.FirstFailure it runs case by case.
-// Trials that did not begin are [Cancelled], and their Reason names the limit. Reports name the
-// cases without a trial. With Options.ResultsFile a later [Run] completes them. A limit of 0 sets
-// no limit. The tokens of a [User] or a [Judge] do not count.
+// Budget limits what trials need. A limit of 0 sets no limit. The tokens of a [User] or a [Judge] do not count.
 type Budget struct {
-	Calls  int           // requests for tools, with or without a result
-	Tokens int64         // that the agent reports: total_input_tokens and total_output_tokens of metadata
-	Time   time.Duration // since Run began
+	Calls  int           `json:"calls,omitempty"`   // requests for tools, with or without a result
+	Tokens int64         `json:"tokens,omitempty"`  // that the agent reports: total_input_tokens and total_output_tokens of metadata
+	Cost   float64       `json:"cost,omitempty"`    // of these tokens, by Options.Prices
+	Time   time.Duration `json:"time_ns,omitempty"` // since [Run] began; of a trial, from the dispatches to the responses
+}
+
+// limit returns what a trial may need of a measure; it is infinite without a limit.
+func (b Budget) limit(measure string) float64 {
+	limit := map[string]float64{
+		scoreCalls: float64(b.Calls), scoreTokensIn: float64(b.Tokens), scoreTokensOut: float64(b.Tokens), scoreCost: b.Cost, scoreSeconds: b.Time.Seconds(),
+	}[measure]
+	if limit <= 0 {
+		return math.Inf(1)
+	}
+	return limit
+}
+
+// exceeded says which limit of a trial its scores exceed; "" if none.
+func (b Budget) exceeded(scores map[string]float64) string {
+	tokens := scores[scoreTokensIn] + scores[scoreTokensOut]
+	switch {
+	case b.Calls > 0 && scores[scoreCalls] > float64(b.Calls):
+		return fmt.Sprintf("it called tools %g times, and a trial may do so %d times", scores[scoreCalls], b.Calls)
+	case b.Tokens > 0 && tokens > float64(b.Tokens):
+		return fmt.Sprintf("it needed %.0f tokens, and a trial may need %d", tokens, b.Tokens)
+	case b.Cost > 0 && scores[scoreCost] > b.Cost:
+		return fmt.Sprintf("it cost %s, and a trial may cost %g", amount(scores[scoreCost]), b.Cost)
+	case b.Time > 0 && scores[scoreSeconds] > b.Time.Seconds():
+		return fmt.Sprintf("it took %s s, and a trial may take %s", amount(scores[scoreSeconds]), b.Time)
+	}
+	return ""
 }
 
 // spending is what the trials of one Run have cost.
 type spending struct {
 	budget Budget
+	prices Prices
 	begun  time.Time
 
 	mu     sync.Mutex
 	calls  int
 	tokens int64
+	cost   float64
 }
 
 // add counts a trial.
@@ -36,14 +62,15 @@ func (s *spending) add(result *dispatchtest.Result) {
 	if result == nil {
 		return
 	}
-	calls, tokens := callsOf(result), int64(0)
+	calls, tokens, cost := callsOf(result), int64(0), 0.0
 	for _, turn := range result.Turns {
 		u, _, _ := usageOf(turn.Body)
-		tokens += u.Input + u.Output
+		spent, _ := s.prices.cost([]usage{u})
+		tokens, cost = tokens+u.Input+u.Output, cost+spent
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls, s.tokens = s.calls+calls, s.tokens+tokens
+	s.calls, s.tokens, s.cost = s.calls+calls, s.tokens+tokens, s.cost+cost
 }
 
 // spent returns which limit is reached, or "".
@@ -56,6 +83,8 @@ func (s *spending) spent() string {
 		return fmt.Sprintf("the budget of %s is spent", text.Plural(b.Calls, "tool call"))
 	case b.Tokens > 0 && s.tokens >= b.Tokens:
 		return fmt.Sprintf("the budget of %d tokens is spent", b.Tokens)
+	case b.Cost > 0 && s.cost >= b.Cost:
+		return fmt.Sprintf("the budget of %g for the cost is spent", b.Cost)
 	case b.Time > 0 && time.Since(s.begun) >= b.Time:
 		return fmt.Sprintf("the budget of %s is spent", b.Time)
 	}

@@ -40,6 +40,7 @@ type Comparisons struct {
 
 	columns  []string          // as the candidate's SliceBy
 	names    map[string]string // of cases
+	bounded  []Comparison      // as Scores, measures cut at their limits
 	faults   [2]int            // of baseline and candidate, in the cases of both
 	ungraded bool              // one of them, at least
 }
@@ -68,6 +69,7 @@ type Comparison struct {
 	Reason  string  `json:"reason,omitempty"`
 
 	Margin float64 `json:"margin,omitempty"` // of a gate
+	Limit  float64 `json:"limit,omitempty"`  // of a measure in a gate: what a trial needs beyond it does not count
 }
 
 // Verdicts of comparisons.
@@ -157,12 +159,16 @@ func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 	c.decideVerdict()
 	c.doubt(pairs)
 	c.Scores, c.Slices = compareScores(baseline, candidate), compareSlices(baseline, candidate)
+	for _, s := range c.Scores {
+		name := s.Difference.Name
+		if limit := candidate.TrialBudget.limit(name); isMeasure(name) && !math.IsInf(limit, 1) {
+			s, _ = compareScore(baseline, candidate, name, limit)
+		}
+		c.bounded = append(c.bounded, s)
+	}
 	for _, score := range slices.Sorted(maps.Keys(candidate.GateBy)) { // "" is the first
 		g := c.Bound(score, candidate.GateBy[score])
-		if c.Gate != Failed && (c.Gate != Undecided || g.Verdict == Failed) {
-			c.Gate = g.Verdict
-		}
-		c.Gates = append(c.Gates, g)
+		c.Gate, c.Gates = worst(c.Gate, g.Verdict), append(c.Gates, g)
 	}
 	return c, nil
 }
@@ -306,6 +312,10 @@ const gateCases = 6
 // for five points, and so is the margin of a score of a grader. The margin of a measure, such as cost,
 // is a share of the baseline: 0.1 for ten percent more. The verdict is [Passed], [Failed] or [Undecided].
 //
+// A measure is cut at the limit that Options.TrialBudget of the candidate sets for a trial. A sample may not show the few
+// cases that run away, so the upper bound allows for about 3.7 in as many cases as there are, all at the limit: if nothing
+// differs, it needs about 3.7·(limit/mean-1)/margin cases to pass. Without a limit the gate does not pass.
+//
 // The gate passes only if the whole interval is better than the margin, so an experiment that is too
 // small does not pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points. Faults of
 // the infrastructure may be the agent's or not, in each of the experiments: the rate passes if it does so
@@ -332,14 +342,15 @@ func (c *Comparisons) Bound(score string, margin float64) Comparison {
 			return g
 		}
 	} else {
-		at := slices.IndexFunc(c.Scores, func(s Comparison) bool { return s.Difference.Name == score })
+		at := slices.IndexFunc(c.bounded, func(s Comparison) bool { return s.Difference.Name == score })
 		if at < 0 {
 			g.Difference = Figure{Name: score}
 			g.Verdict, g.Reason = Failed, fmt.Sprintf("the score %s is not known in any case of both experiments", score)
 			return g
 		}
-		d := c.Scores[at].Difference
-		g.Baseline, g.Candidate, g.Difference = c.Scores[at].Baseline, c.Scores[at].Candidate, d
+		s := &c.bounded[at]
+		d := s.Difference
+		g.Baseline, g.Candidate, g.Difference, g.Limit = s.Baseline, s.Candidate, d, s.Limit
 		switch {
 		case d.Unknown > 0:
 			g.Verdict, g.Reason = Failed, fmt.Sprintf("the score %s is unknown in %s", score, text.Plural(d.Unknown, "trial"))
@@ -373,12 +384,17 @@ func (c *Comparisons) Bound(score string, margin float64) Comparison {
 		g.Reason = text.Plural(len(c.Missing), "case") + " ran in one experiment only"
 	case n < gateCases:
 		g.Reason = fmt.Sprintf("a gate needs at least %s, and %d have trials in both experiments", text.Plural(gateCases, noun), n)
+	case isMeasure(score) && g.Limit == 0:
+		g.Reason = fmt.Sprintf("a trial has no limit of %s, and a sample does not show how many cases run away", score)
 	case above == all:
 		g.Verdict = Passed
 	case below > 0 || above > 0:
 		g.Reason = fmt.Sprintf("it depends on whether faults are failures of the agent (%s): run them again", c.faultsOf())
 	default:
 		g.Reason = "the interval contains the margin: run more cases"
+		if at := slices.IndexFunc(c.Scores, func(s Comparison) bool { return s.Difference.Name == score }); g.Limit > 0 && c.Scores[at].Difference.High < margin {
+			g.Reason = fmt.Sprintf("so few cases may not show those that reach the limit of %g: run more cases, or lower the limit", g.Limit)
+		}
 	}
 	return g
 }
@@ -391,6 +407,9 @@ func (c *Comparisons) faultsOf() string {
 // bar says what a gate asks for.
 func (c *Comparison) bar() string {
 	if name := c.Difference.Name; name != "rate" {
+		if c.Limit > 0 {
+			return fmt.Sprintf("%s, margin %g, limit %g", name, c.Margin, c.Limit)
+		}
 		return fmt.Sprintf("%s, margin %g", name, c.Margin)
 	}
 	return fmt.Sprintf("margin %g points", 100*c.Margin)

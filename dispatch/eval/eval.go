@@ -103,8 +103,19 @@ type Options struct {
 	// of the User, such as a commit. They are part of the [Fingerprint].
 	AgentVersion, GraderVersion, UserVersion string
 
-	// Budget limits the cost of the experiment. The zero value sets no limit.
+	// Budget limits the cost of the experiment. No trial begins after a limit is reached; trials that
+	// are running may exceed it. [Run] begins with the first trial of each case, then the second, so
+	// that a budget reaches as many cases as it can. With FirstFailure it runs case by case.
+	// Trials that did not begin are [Cancelled], and their Reason names the limit. Reports name the
+	// cases without a trial. With ResultsFile a later Run completes them.
 	Budget Budget
+
+	// TrialBudget limits each trial. One that passed and exceeds a limit has [Failed] with the [Cause] limit. It is
+	// not stopped: Target.RunTimeout does that. The gate of a measure needs a limit, see [Comparisons.Bound].
+	TrialBudget Budget
+
+	// Prices set the score cost, see [Experiment.SetPrices]. Limits of cost need them.
+	Prices Prices
 
 	// OnTrial is called after each trial, for one trial at a time, in the order in which they end.
 	// It is not called for trials that did not begin, or that are in the results file already. It
@@ -139,6 +150,9 @@ type Experiment struct {
 
 	Fingerprint Fingerprint
 
+	// TrialBudget is as in [Options]. [Compare] cuts the measures of both experiments at the candidate's.
+	TrialBudget Budget
+
 	// SliceBy names the columns by which [Experiment.Figures], reports and [Compare] show slices: parts of the
 	// experiment whose rows have one value in the column, those with the most cases first. It can be any column
 	// whose cells have at most 100 bytes, such as expected_outcome or one of the caller's own. Longer cells count
@@ -152,6 +166,11 @@ type Experiment struct {
 	// baseline: of the rate under "", and of scores under their names. See [Comparisons.Bound]. [Run] and
 	// [Load] leave it nil.
 	GateBy map[string]float64
+
+	// MinRate is a bar for the rate, from 0 to 1: see [Experiment.Bar]. MinRatePoint compares it with the rate and
+	// not with the interval. [Run] and [Load] leave both zero, which sets no bar.
+	MinRate      float64
+	MinRatePoint bool
 
 	// Trials contains the trials of the first case, then the trials of the next, and so on. If
 	// FirstFailure is set, the trials after the first that did not pass are absent. A case that was
@@ -217,6 +236,7 @@ const (
 //
 //	fault       an undeclared tool was called, or a behavior panicked: see proxytest.Log.Faults
 //	grader      the grader returned an error
+//	limit       the trial exceeded a limit of Options.TrialBudget
 //	not_graded  the grader returned ErrNotGraded
 //	not_staged  the task is not valid, or listening on loopback failed
 //	panic       the grader or another function of the caller panicked, or ended its goroutine
@@ -226,6 +246,7 @@ type Cause string
 const (
 	causeFault     Cause = "fault"
 	causeGrader    Cause = "grader"
+	causeLimit     Cause = "limit"
 	causeNotGraded Cause = "not_graded"
 	causeNotStaged Cause = "not_staged"
 	causePanic     Cause = "panic"

@@ -58,6 +58,9 @@ func (e *Experiment) facts() (list []fact) {
 			add("", "trials that passed"+treated[1], "%s", rate)
 		}
 	}
+	if e.MinRate > 0 {
+		list = append(list, e.bar())
+	}
 	if line := e.untried(); line != "" {
 		add("not_tried", "", "%s", line)
 	}

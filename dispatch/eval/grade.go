@@ -13,7 +13,8 @@ import (
 // experiment with the new verdicts. The files belong to one whole experiment, see [Load], and
 // cases are the cases of its dataset. If Options.ResultsFile is set, the new verdicts and the
 // results are written there. That file must not exist, and Grade removes it if it returns an error.
-// Of the other options only GraderVersion and Parallel are used.
+// Of the other options only GraderVersion, Parallel, Prices, Ungraded and TrialBudget are used; a zero TrialBudget stands
+// for the stored one.
 //
 // With FirstFailure, a case whose last trial passes now has more trials, which did not run. They are
 // [Cancelled], and [Run] completes the new file.
@@ -41,6 +42,10 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
+	if o.TrialBudget == (Budget{}) {
+		o.TrialBudget = h.TrialBudget
+	}
+	h.TrialBudget = o.TrialBudget
 	e = h.experiment(trials)
 	e.Fingerprint.Graders = o.GraderVersion
 	h.Fingerprint = e.Fingerprint

@@ -86,6 +86,7 @@ type htmlPage struct {
 	Counts     []htmlCount
 	Comparison *Comparisons
 	Gates      []string
+	Decision   Verdict // of all gates
 	Versions   table
 	Facts      []string
 	Tables     []table
@@ -283,7 +284,13 @@ func (p *htmlPage) addFacts() {
 		facts = slices.Concat(p.Comparison.facts(), facts)
 	}
 	for _, f := range facts {
-		switch line := p.line(f.String()); {
+		line := p.line(f.String())
+		if f.Property == "gate" || f.Property == "min_rate" {
+			p.Decision = worst(p.Decision, f.Change)
+		}
+		switch {
+		case f.Property == "min_rate":
+			p.Gates = append(p.Gates, line)
 		case f.Property != "gate":
 			p.Facts = append(p.Facts, line)
 		case strings.HasPrefix(f.Name, "gate, margin"):

@@ -297,7 +297,7 @@ func textOf(page string) string {
 func shop10(n, version int) *eval.Experiment {
 	e := &eval.Experiment{
 		Name: "shop", TrialsPerCase: 3, Started: time.Date(2026, 3, version, 12, 0, 0, 0, time.UTC), Took: time.Hour,
-		Fingerprint: eval.Fingerprint{Agent: fmt.Sprintf("v%d", version)}, GateBy: map[string]float64{"": 0.02, "cost": 0.3},
+		Fingerprint: eval.Fingerprint{Agent: fmt.Sprintf("v%d", version)}, GateBy: map[string]float64{"": 0.02, "cost": 0.3}, TrialBudget: eval.Budget{Cost: 0.1},
 	}
 	result := &dispatchtest.Result{Turns: []dispatchtest.Turn{{Instruction: "The order broke. Refund it."}}}
 	result.Calls = []proxytest.Call{{Tool: "get_order", Status: 200, Source: "behavior", Order: 1}}
@@ -324,7 +324,7 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 	page := written(t, second, first)
 	top, _, _ := strings.Cut(textOf(page), "Scores score")
 	for _, want := range []string{
-		"✕ The gate failed", "rate, margin 2 points: failed", "cost, margin 0.3: undecided", "v1 2026-03-01 12:00 40 90 % [", "v2 2026-03-02 12:00 40 73.3 % [",
+		"✕ The gate failed", "rate, margin 2 points: failed", "cost, margin 0.3, limit 0.1: undecided", "v1 2026-03-01 12:00 40 90 % [", "v2 2026-03-02 12:00 40 73.3 % [",
 		"−16.7 [−30.9, −4.3] ▼ regressed", "40 cases: 0 improved, 4 regressed, 36 undecided", "regressed: -16.7 points in 40 cases, p = 0.000", "cases that always passed: ",
 	} {
 		if !strings.Contains(top, want) {
@@ -340,7 +340,7 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 		t.Errorf("%s: %+v", c.Gate, c.Gates)
 	}
 	var b strings.Builder
-	if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\ngate, margin 2 points: failed\ngate, cost, margin 0.3: undecided: the interval contains the margin: run more cases\n") {
+	if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\ngate, margin 2 points: failed\ngate, cost, margin 0.3, limit 0.1: undecided: the interval contains the margin: run more cases\n") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	// Passed, undecided, and none.

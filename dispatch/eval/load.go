@@ -13,7 +13,7 @@ import (
 // experiment returns an experiment of these trials.
 func (h *header) experiment(trials []Trial) *Experiment {
 	e := &Experiment{
-		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, command: h.Command, checks: h.Checks, Trials: trials,
+		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, Trials: trials,
 	}
 	for i := range trials {
 		e.Took += trials[i].Took

@@ -260,7 +260,7 @@ func (r *record) check() error {
 
 // causes are those that a line may have.
 var causes = []Cause{
-	"", causeFault, causeGrader, causeNotGraded, causeNotStaged, causePanic, causeUser,
+	"", causeFault, causeGrader, causeLimit, causeNotGraded, causeNotStaged, causePanic, causeUser,
 	Cause(dispatchtest.NoAnswer), Cause(dispatchtest.OutOfTime), Cause(dispatchtest.AgentFailed),
 	Cause(dispatchtest.AuthFailed), Cause(dispatchtest.AgentTimeout), Cause(dispatchtest.Agent5xx),
 	Cause(dispatchtest.Agent4xx), Cause(dispatchtest.AgentBadResponse), Cause(dispatchtest.AgentUnreachable),

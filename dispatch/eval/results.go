@@ -33,6 +33,7 @@ type header struct {
 	Started      time.Time      `json:"started"`
 	Command      string         `json:"command,omitempty"`
 	Total        int            `json:"total"` // cases of all shards
+	TrialBudget  Budget         `json:"trial_budget,omitzero"`
 	Checks       *checks        `json:"checks,omitempty"`
 	Cases        map[string]int `json:"cases"` // ids of this shard, and the place of each in the dataset
 }
@@ -118,6 +119,8 @@ func (h *header) check() error {
 		return errors.New("it names no format")
 	case !ok:
 		return errors.New("it names no shard")
+	case h.TrialBudget.Calls < 0 || h.TrialBudget.Tokens < 0 || h.TrialBudget.Time < 0 || !(h.TrialBudget.Cost >= 0 && h.TrialBudget.Cost <= maxMeasure):
+		return errors.New("a limit of a trial is negative")
 	case h.Trials < 1 || h.Trials > maxTrials:
 		return fmt.Errorf("it has %d trials of each case", h.Trials)
 	}
@@ -142,7 +145,7 @@ func because(line []byte, err error) string {
 func (o *Options) header(cases []Case, f Fingerprint, started time.Time) header {
 	part, _ := parseShard(o.Shard)
 	h := header{
-		Format: resultsFormat, Fingerprint: f, Shard: part.String(), Trials: o.Trials, FirstFailure: o.FirstFailure,
+		Format: resultsFormat, Fingerprint: f, Shard: part.String(), Trials: o.Trials, FirstFailure: o.FirstFailure, TrialBudget: o.TrialBudget,
 		Started: started.UTC().Round(0), Total: len(cases), Checks: o.checks(cases), Cases: map[string]int{},
 	}
 	own := part.ids(cases)
@@ -239,6 +242,9 @@ func (h *header) unlike(other *header) []string {
 	}
 	if h.Trials != other.Trials {
 		list = append(list, fmt.Sprintf("each case has %s and not %d", text.Plural(h.Trials, "trial"), other.Trials))
+	}
+	if h.TrialBudget != other.TrialBudget {
+		list = append(list, fmt.Sprintf("the limits of a trial are %+v and not %+v", h.TrialBudget, other.TrialBudget))
 	}
 	if h.FirstFailure != other.FirstFailure {
 		list = append(list, fmt.Sprintf("FirstFailure is %t and not %t", h.FirstFailure, other.FirstFailure))

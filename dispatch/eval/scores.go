@@ -167,17 +167,21 @@ const maxMeasure = 1e50
 // price. The cost of other trials is unknown. To compare costs, set the prices of both experiments.
 func (e *Experiment) SetPrices(prices Prices) {
 	for i := range e.Trials {
-		t := &e.Trials[i]
-		delete(t.Scores, scoreCost)
-		if cost, known := prices.cost(t.usage); known && t.Scores != nil {
-			t.Scores[scoreCost] = cost
-		}
+		e.Trials[i].price(prices)
+	}
+}
+
+// price sets the score cost of the trial.
+func (t *Trial) price(prices Prices) {
+	delete(t.Scores, scoreCost)
+	if cost, known := prices.cost(t.usage); known && t.Scores != nil {
+		t.Scores[scoreCost] = cost
 	}
 }
 
 // score returns the figure of a score.
 func (e *Experiment) score(name string) Figure {
-	cases, known, unknown := e.scored(name)
+	cases, known, unknown := e.scored(name, math.Inf(1))
 	var means units
 	for _, c := range cases {
 		means.add(c.group, c.mean)
@@ -220,8 +224,9 @@ type scored struct {
 	trials    int
 }
 
-// scored returns a score of the cases in which it is known, and how many trials that ended have it.
-func (e *Experiment) scored(name string) (cases []scored, known, unknown int) {
+// scored returns a score, which is cut at a limit in each trial, of the cases in which it is known, and how many
+// trials that ended have it.
+func (e *Experiment) scored(name string, limit float64) (cases []scored, known, unknown int) {
 	for _, trials := range caseTrials(e.Trials) {
 		c := scored{id: trials[0].ID, group: trials[0].Group}
 		for i := range trials {
@@ -230,7 +235,7 @@ func (e *Experiment) scored(name string) (cases []scored, known, unknown int) {
 				continue
 			}
 			if v, is := t.Scores[name]; is {
-				c.mean, c.trials = c.mean+v, c.trials+1
+				c.mean, c.trials = c.mean+min(v, limit), c.trials+1
 			} else {
 				unknown++
 			}
@@ -243,39 +248,50 @@ func (e *Experiment) scored(name string) (cases []scored, known, unknown int) {
 	return cases, known, unknown
 }
 
-// compareScores compares all scores that both experiments have, in the cases in which both know it.
+// compareScores compares all scores that both experiments have.
 func compareScores(baseline, candidate *Experiment) (list []Comparison) {
 	for _, name := range candidate.scoreNames() {
-		before := map[string]scored{}
-		old, _, unknown := baseline.scored(name)
-		for _, c := range old {
-			before[c.id] = c
+		if c, ok := compareScore(baseline, candidate, name, math.Inf(1)); ok {
+			list = append(list, c)
 		}
-		now, _, more := candidate.scored(name)
-		var a, b, d units
-		trials := [3]int{}
-		for _, c := range now {
-			if other, is := before[c.id]; is {
-				a.add(c.group, other.mean)
-				b.add(c.group, c.mean)
-				d.add(c.group, c.mean-other.mean)
-				trials[0], trials[1], trials[2] = trials[0]+other.trials, trials[1]+c.trials, trials[2]+min(c.trials, other.trials)
-			}
-		}
-		if d.cases == 0 {
-			continue
-		}
-		f := Figure{Name: name}
-		c := Comparison{Baseline: f.over(&a, trials[0]), Candidate: f.over(&b, trials[1]), Difference: f.over(&d, trials[2])}
-		c.Baseline.Unknown, c.Candidate.Unknown, c.Difference.Unknown = unknown, more, unknown+more
-		c.compareMeans(a.values(), b.values(), d.values())
-		list = append(list, c)
 	}
 	return list
 }
 
+// compareScore compares a score, which is cut at a limit in each trial, in the cases in which both experiments know it.
+// ok is false if there are none.
+func compareScore(baseline, candidate *Experiment, name string, limit float64) (c Comparison, ok bool) {
+	before := map[string]scored{}
+	old, _, unknown := baseline.scored(name, limit)
+	for _, c := range old {
+		before[c.id] = c
+	}
+	now, _, more := candidate.scored(name, limit)
+	var a, b, d units
+	trials := [3]int{}
+	for _, c := range now {
+		if other, is := before[c.id]; is {
+			a.add(c.group, other.mean)
+			b.add(c.group, c.mean)
+			d.add(c.group, c.mean-other.mean)
+			trials[0], trials[1], trials[2] = trials[0]+other.trials, trials[1]+c.trials, trials[2]+min(c.trials, other.trials)
+		}
+	}
+	if d.cases == 0 {
+		return c, false
+	}
+	f := Figure{Name: name}
+	c = Comparison{Baseline: f.over(&a, trials[0]), Candidate: f.over(&b, trials[1]), Difference: f.over(&d, trials[2])}
+	c.Baseline.Unknown, c.Candidate.Unknown, c.Difference.Unknown = unknown, more, unknown+more
+	if !math.IsInf(limit, 1) {
+		c.Limit = limit
+	}
+	c.compareMeans(a.values(), b.values(), d.values(), limit)
+	return c, true
+}
+
 // compareMeans sets the values of a comparison of scores, from the means of cases or groups.
-func (c *Comparison) compareMeans(before, now, differences []float64) {
+func (c *Comparison) compareMeans(before, now, differences []float64, limit float64) {
 	name := c.Difference.Name
 	a, _, _ := meanAmount(before)
 	b, _, _ := meanAmount(now)
@@ -287,7 +303,7 @@ func (c *Comparison) compareMeans(before, now, differences []float64) {
 		return
 	}
 	c.Difference.Unit = unitRatio
-	switch r, i, ok := ratioOfAmounts(before, now, math.Inf(1)); {
+	switch r, i, ok := ratioOfAmounts(before, now, limit); {
 	case a == 0 && b == 0 && len(before) > 1:
 		c.Difference = c.Difference.with(0, interval{})
 	case ok:

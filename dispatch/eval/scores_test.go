@@ -251,6 +251,7 @@ func valued(name string, values ...[]float64) *eval.Experiment {
 func TestCompareScores(t *testing.T) {
 	instructions := csvOf("a", "bb", "ccc", "dd", "e", "ff", "ggg", "hhhh")
 	before, after := run(t, spender(1), spenderCases(t, instructions), nil), run(t, spender(2), spenderCases(t, instructions), nil)
+	after.TrialBudget = eval.Budget{Calls: 8}
 	c := compare(t, before, after)
 	calls := c.Scores[slices.IndexFunc(c.Scores, func(s eval.Comparison) bool { return s.Difference.Name == "calls" })]
 	if c.Verdict != eval.CannotTell || calls.Verdict != eval.Regressed || calls.Baseline.Value != 2.25 || calls.Candidate.Value != 4.5 ||
@@ -262,7 +263,7 @@ func TestCompareScores(t *testing.T) {
 		!strings.Contains(b.String(), "  8      regressed\n") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
-	for margin, want := range map[float64]eval.Verdict{0.1: eval.Failed, 1.5: eval.Passed} {
+	for margin, want := range map[float64]eval.Verdict{0.1: eval.Failed, 3: eval.Passed} {
 		if g := c.Bound("calls", margin); g.Verdict != want || g.Reason != "" {
 			t.Errorf("%+v", g)
 		}
@@ -299,22 +300,29 @@ func TestGateOfScores(t *testing.T) {
 		name, score   string
 		before, after [][]float64
 		margin        float64
+		limit         float64 // of the cost
 		want          eval.Verdict
 		reason        string
 	}{
-		{"no difference", "s", same, same, 0.05, eval.Passed, ""},
-		{"too few cases", "s", same[:40], same[:40], 0.05, eval.Undecided, "the interval contains the margin: run more cases"},
-		{"lower by more", "s", same, lower, 0.05, eval.Failed, ""},
-		{"higher", "s", lower, same, 0, eval.Passed, ""},
-		{"unknown in one", "s", same, unknown, 0.5, eval.Failed, "the score s is unknown in 1 trial"},
-		{"unknown before", "s", unknown, same, 0.5, eval.Failed, "the score s is unknown in 1 trial"},
-		{"the same cost", "cost", cheap, cheap, 0.1, eval.Passed, ""},
-		{"another order", "cost", dear, cheap, 0.1, eval.Undecided, "the interval contains the margin: run more cases"},
-		{"five cases", "cost", cheap[:5], cheap[:5], 0.1, eval.Undecided, "a gate needs at least 6 cases, and 5 have trials in both experiments"},
-		{"free before", "cost", free, cheap[:7], 0.1, eval.Undecided, "the cases do not bound the difference of cost"},
-		{"free in both", "cost", free, free, 0.1, eval.Passed, ""},
+		{"no difference", "s", same, same, 0.05, 0, eval.Passed, ""},
+		{"too few cases", "s", same[:40], same[:40], 0.05, 0, eval.Undecided, "the interval contains the margin: run more cases"},
+		{"lower by more", "s", same, lower, 0.05, 0, eval.Failed, ""},
+		{"higher", "s", lower, same, 0, 0, eval.Passed, ""},
+		{"unknown in one", "s", same, unknown, 0.5, 0, eval.Failed, "the score s is unknown in 1 trial"},
+		{"unknown before", "s", unknown, same, 0.5, 0, eval.Failed, "the score s is unknown in 1 trial"},
+		{"the same cost", "cost", cheap, cheap, 0.2, 30, eval.Passed, ""},
+		{"more than the limit", "cost", cheap, slices.Repeat([][]float64{{10}, {20}, {900}}, 4), 0.2, 30, eval.Passed, ""},
+		{"few cases for the limit", "cost", cheap, cheap, 0.2, 300, eval.Undecided, "so few cases may not show those that reach the limit of 300: run more cases, or lower the limit"},
+		{"no limit", "cost", cheap, cheap, 0.2, 0, eval.Undecided, "a trial has no limit of cost, and a sample does not show how many cases run away"},
+		{"dearer, no limit", "cost", cheap, slices.Repeat([][]float64{{20}, {40}, {60}}, 4), 0.2, 0, eval.Failed, ""},
+		{"another order", "cost", dear, cheap, 0.1, 30, eval.Undecided, "the interval contains the margin: run more cases"},
+		{"five cases", "cost", cheap[:5], cheap[:5], 0.1, 30, eval.Undecided, "a gate needs at least 6 cases, and 5 have trials in both experiments"},
+		{"free before", "cost", free, cheap[:7], 0.1, 30, eval.Undecided, "the cases do not bound the difference of cost"},
+		{"free in both", "cost", free, free, 0.1, 30, eval.Passed, ""},
 	} {
-		g := compare(t, valued(tt.score, tt.before...), valued(tt.score, tt.after...)).Bound(tt.score, tt.margin)
+		candidate := valued(tt.score, tt.after...)
+		candidate.TrialBudget.Cost = tt.limit
+		g := compare(t, valued(tt.score, tt.before...), candidate).Bound(tt.score, tt.margin)
 		if g.Verdict != tt.want || g.Reason != tt.reason {
 			t.Errorf("%s: %+v, want %s %q", tt.name, g, tt.want, tt.reason)
 		}
@@ -338,7 +346,9 @@ func TestGateOfCostAtItsMargin(t *testing.T) {
 					after[i] = append(after[i], (1+margin)*size*math.Exp(0.4*random.NormFloat64()))
 				}
 			}
-			c := compare(t, valued("cost", before...), valued("cost", after...))
+			candidate := valued("cost", after...)
+			candidate.TrialBudget.Cost = 3 // little is above it
+			c := compare(t, valued("cost", before...), candidate)
 			if gate := c.Bound("cost", margin).Verdict; gate == eval.Passed {
 				passed++
 			}
@@ -481,6 +491,7 @@ func TestUnitsOfScores(t *testing.T) {
 			for i := range e.Trials {
 				e.Trials[i].Group = fmt.Sprint("g", i%groups)
 			}
+			e.TrialBudget.Cost = 10
 			list = append(list, e)
 		}
 		return list
@@ -492,7 +503,9 @@ func TestUnitsOfScores(t *testing.T) {
 			t.Errorf("%d groups: %s, %+v", groups, gate, c.Scores[0])
 		}
 	}
-	if gate := compare(t, valued("cost", same...), valued("cost", same[:11]...)).Bound("cost", 0.1).Verdict; gate != eval.Undecided {
+	fewer := valued("cost", same[:11]...)
+	fewer.TrialBudget.Cost = 10
+	if gate := compare(t, valued("cost", same...), fewer).Bound("cost", 0.1).Verdict; gate != eval.Undecided {
 		t.Errorf("a case is missing: %s", gate)
 	}
 	// Ten times as many trials of one experiment do not make the other one surer.

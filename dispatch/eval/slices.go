@@ -29,7 +29,7 @@ func (e *Experiment) slices(column string) []slice {
 		if !known {
 			i = len(list)
 			part := *e
-			part.Trials, part.SliceBy, part.GateBy, part.checks = nil, nil, nil, nil
+			part.Trials, part.SliceBy, part.GateBy, part.checks, part.MinRate = nil, nil, nil, nil, 0
 			at[value], list = i, append(list, slice{column, value, &part})
 		}
 		sizes[value]++

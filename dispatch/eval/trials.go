@@ -88,9 +88,17 @@ func (o *Options) complete(problems *problems) {
 	reject := func(name, rule string) { bad(name, "%s", rule) }
 	problem.Limit(reject, "Parallel", &o.Parallel, runtime.GOMAXPROCS(0))
 	problem.Limit(reject, "UserTimeout", &o.UserTimeout, defaultUserTimeout)
-	problem.Limit(reject, "Budget.Calls", &o.Budget.Calls, 0)
-	problem.Limit(reject, "Budget.Tokens", &o.Budget.Tokens, 0)
-	problem.Limit(reject, "Budget.Time", &o.Budget.Time, 0)
+	for i, b := range []*Budget{&o.Budget, &o.TrialBudget} {
+		name := []string{"Budget.", "TrialBudget."}[i]
+		problem.Limit(reject, name+"Calls", &b.Calls, 0)
+		problem.Limit(reject, name+"Tokens", &b.Tokens, 0)
+		problem.Limit(reject, name+"Time", &b.Time, 0)
+		if !(b.Cost >= 0 && b.Cost <= maxMeasure) {
+			bad(name+"Cost", "must not be negative; use 0 for no limit")
+		} else if b.Cost > 0 && o.Prices.of == nil {
+			bad(name+"Cost", "needs Options.Prices")
+		}
+	}
 	for _, version := range [][2]string{
 		{"AgentVersion", o.AgentVersion}, {"GraderVersion", o.GraderVersion}, {"UserVersion", o.UserVersion},
 	} {
@@ -110,7 +118,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		return nil, err
 	}
 	r := &runner{again: map[*Trial]bool{}, target: target, opts: opts, begun: time.Now(), secrets: test.Secrets()}
-	r.spent = spending{budget: opts.Budget, begun: r.begun}
+	r.spent = spending{budget: opts.Budget, prices: opts.Prices, begun: r.begun}
 	h, first := opts.header(cases, opts.fingerprint(cases), r.begun), map[string]int{}
 	h.Command = r.secrets.Redact(opts.Command)
 	r.e = h.experiment(nil)

@@ -212,6 +212,10 @@ func (w work) measure(result *dispatchtest.Result) {
 	if !allIn || !allOut {
 		w.usage = nil
 	}
+	w.price(w.opts.Prices)
+	if reason := w.opts.TrialBudget.exceeded(w.Scores); reason != "" && w.Verdict == Passed {
+		w.end(Failed, causeLimit, reason)
+	}
 }
 
 // hide removes secrets from the reason and the mismatches, and then cuts the texts: half of a secret would

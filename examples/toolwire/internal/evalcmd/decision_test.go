@@ -70,8 +70,8 @@ func TestDecision(t *testing.T) {
 	}{
 		{versionOne, "-plan -trials 3"},
 		{versionOne, "-trials 3 -agent-version v1 -results v1.jsonl -prices prices.json -slice topic"},
-		{versionTwo, "-trials 3 -agent-version v2 -results v2.jsonl -prices prices.json -slice topic -baseline v1.jsonl -gate cost=0.3 -html report.html"},
-		{versionThree, "-trials 3 -agent-version v3 -results v3.jsonl -prices prices.json -baseline v1.jsonl -gate cost=0.3"},
+		{versionTwo, "-trials 3 -agent-version v2 -results v2.jsonl -prices prices.json -slice topic -baseline v1.jsonl -gate cost=0.3 -max-trial-cost 0.0008 -html report.html"},
+		{versionThree, "-trials 3 -agent-version v3 -results v3.jsonl -prices prices.json -baseline v1.jsonl -gate cost=0.3 -max-trial-cost 0.0008"},
 	} {
 		handler, err := dispatch.New(version.agent, &dispatch.Options{InsecureNoAuth: true})
 		if err != nil {

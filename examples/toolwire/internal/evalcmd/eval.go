@@ -50,20 +50,15 @@
 //
 // -baseline compares with the results of an earlier version. The exit status then is the verdict of a
 // gate, which passes only if the agent is shown not to be worse by -margin. -gate cost=0.1 makes it one about
-// cost too: it fails if the cost of a trial is not known.
+// cost too: it fails if the cost of a trial is not known, and it needs -max-trial-cost, because a sample does
+// not show how many trials run away. -min-rate 0.8 is a gate on the rate itself, without a baseline.
 //
 // versions writes a table of any number of files of results, the oldest first, each compared with the one
 // before it, and with -html the page of the newest:
 //
 //	toolwire eval versions -prices prices.json v1.jsonl v2.jsonl v3.jsonl
 //
-// The exit status is
-//
-//	0  all trials that could be run passed, or the gate passed
-//	1  a trial did not pass, also because its user failed, and there is no gate; or a signal ended the run
-//	2  a mistake on the command line or in a file; shards that are missing or not complete
-//	3  the gate failed: the agent is worse than the baseline by more than -margin
-//	4  the gate is undecided, and the summary says why: run more cases, more trials, or the faults again
+// docs/evaluation.md has the table of the exit statuses, and so has the usage.
 package evalcmd
 
 import (
@@ -107,8 +102,9 @@ type options struct {
 	before                      *eval.Experiment // in the file baseline
 	margin                      float64
 	bounds                      map[string]float64 // margins of scores
+	minRate                     float64
+	minRatePoint                bool
 	pricesFile                  string
-	prices                      eval.Prices
 	slices                      list // columns
 }
 
@@ -131,6 +127,11 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.baseline, "baseline", "", "compare with the results in this `file`, and make the comparison a gate")
 	flags.Float64Var(&o.margin, "margin", 0.05, "by how much the agent may be worse than the baseline, from 0 to 1")
 	flags.Func("gate", "`score=margin` that the gate bounds too, such as cost=0.1 for at most 10 % more than the baseline; also calls, seconds, tokens_in and tokens_out; may be repeated for other scores", o.addBound)
+	flags.IntVar(&o.TrialBudget.Calls, "max-trial-calls", 0, "a trial that calls tools more than this `number` of times fails; -gate calls needs it (default: no limit)")
+	flags.Int64Var(&o.TrialBudget.Tokens, "max-trial-tokens", 0, "a trial that needs more than this `number` of tokens fails; -gate tokens_in and tokens_out need it (default: no limit)")
+	flags.Float64Var(&o.TrialBudget.Cost, "max-trial-cost", 0, "a trial whose `cost` is higher fails; -gate cost needs it, and it needs -prices (default: no limit)")
+	flags.Float64Var(&o.minRate, "min-rate", 0, "the `rate` of trials that pass is at least this, from 0 to 1: the lower bound of its interval")
+	flags.BoolVar(&o.minRatePoint, "min-rate-point", false, "compare -min-rate with the rate, and not with its lower bound")
 	flags.StringVar(&o.pricesFile, "prices", "", "JSON `file` with the prices of a million tokens, {\"model\": {\"input\": 3, \"output\": 15}}, for the score cost")
 	flags.Var(&o.slices, "slice", "show the parts of the rows with each value in this `column`; may be repeated")
 }
@@ -142,7 +143,11 @@ const usage = `usage: toolwire eval [flags]
 Run a dataset of tasks against an agent on this machine. Without -url the tasks go to a sample agent.
 A row passes if the platform would grade its run, the final response contains the text in the column "says", and a run
 with the expected_outcome refusal changes nothing. At least one row has to expect something.
-merge puts the results of all shards together. versions compares the results of several versions.`
+merge puts the results of all shards together. versions compares the results of several versions.
+
+Exit status: 0 the gates passed, or without one all trials that could be run; 1 a trial did not pass, or a signal ended the
+run; 2 a mistake on the command line or in a file; 3 a gate failed; 4 a gate is undecided; 5 undecided, and the agent has
+regressed, but not shown by more than -margin.`
 
 // Run runs the command and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -162,6 +167,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.FirstFailure, "first-failure", false, "stop the trials of a row at the first that does not pass; then there are verdicts and no rates")
 	flags.IntVar(&o.Budget.Calls, "max-calls", 0, "begin no trial after this `number` of tool calls (default: no limit)")
 	flags.Int64Var(&o.Budget.Tokens, "max-tokens", 0, "begin no trial after the agent has reported this `number` of tokens (default: no limit)")
+	flags.Float64Var(&o.Budget.Cost, "max-cost", 0, "begin no trial after the trials have cost this `amount`; it needs -prices (default: no limit)")
 	flags.DurationVar(&o.Budget.Time, "max-time", 0, "begin no trial after this time (default: no limit)")
 	flags.BoolVar(&o.plan, "plan", false, "print what would run, and run nothing")
 	flags.DurationVar(&o.agent.RunTimeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
@@ -240,6 +246,15 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.GraderVersion = graderVersion; o.Ungraded {
 		o.GraderVersion = ""
 	}
+	if err := o.readPrices(); err != nil {
+		return nil, err
+	}
+	if err := o.checkBars(); err != nil {
+		return nil, err
+	}
+	if _, bounded := o.bounds["seconds"]; bounded { // the agent may take the timeout for each turn
+		o.TrialBudget.Time = cmp.Or(o.agent.RunTimeout, 5*time.Minute) * time.Duration(mostTurns(cases))
+	}
 	plan, err := o.Plan(cases)
 	if err != nil {
 		return nil, err
@@ -258,7 +273,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	}
 	if o.plan {
 		_, err := fmt.Fprintln(stdout, plan)
-		return nil, err
+		return nil, errors.Join(err, o.planGates(stdout))
 	}
 	if o.Trials > 1 || plan.Stored > 0 || plan.Faults > 0 {
 		fmt.Fprintf(stderr, "toolwire eval: %s\n", plan)
@@ -311,6 +326,17 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 // 30,000 trials they need 200 MB.
 const mostInMemory = 2000
 
+// mostTurns is how many turns a trial has at most.
+func mostTurns(cases []eval.Case) int {
+	turns := 1
+	for i := range cases {
+		if talk := cases[i].Task.Conversation; talk != nil {
+			turns = max(turns, cmp.Or(talk.MaxTurns, 10))
+		}
+	}
+	return turns
+}
+
 // elsewhere reports whether an endpoint is not on this machine's loopback.
 func elsewhere(endpoint string) bool {
 	u, err := url.Parse(endpoint)
@@ -322,6 +348,7 @@ var flagNames = strings.NewReplacer(
 	"eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
 	"Options.ResultsFile", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version", "Options.UserVersion", "-user-version",
 	"Options.Budget.Calls", "-max-calls", "Options.Budget.Tokens", "-max-tokens", "Options.Budget.Time", "-max-time",
+	"Options.Budget.Cost", "-max-cost", "Options.TrialBudget.Calls", "-max-trial-calls", "Options.TrialBudget.Tokens", "-max-trial-tokens", "Options.TrialBudget.Cost", "-max-trial-cost", "Options.Prices", "-prices",
 )
 
 const noWorld = "toolwire eval: there is no -world, so no tool is declared, and the proxy refuses each tool call with 404. " +

@@ -552,7 +552,7 @@ func TestGate(t *testing.T) {
 		want   string
 	}{
 		{"passed", []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase}, 0, "gate, margin 5 points: passed\n"},
-		{"failed", []string{"-dataset", many, "-url", bad.URL, "-baseline", manyBase}, statusWorse, "gate, margin 5 points: failed\n"},
+		{"failed", []string{"-dataset", many, "-url", bad.URL, "-baseline", manyBase}, statusFailed, "gate, margin 5 points: failed\n"},
 		{"undecided", []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase, "-margin", "0.001"}, statusUndecided, "gate, margin 0.1 points: undecided: the interval contains the margin: run more cases\n"},
 		{"too few", []string{"-dataset", few, "-url", good.URL, "-baseline", fewBase, "-margin", "1"}, statusUndecided, "undecided: a gate needs at least 6 cases, and 2 have trials in both experiments\n"},
 		{"of another dataset", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase}, 2, "toolwire eval: -baseline: its dataset is another one"},
@@ -735,8 +735,10 @@ func TestScoresAndSlices(t *testing.T) {
 	before, after := file("before.jsonl", ""), file("after.jsonl", "")
 	run(0, append(served, "-results", before, "-prices", prices, "-slice", "topic"),
 		"cost        0.002 [0.002, 0.002] ", "calls       2 [2, 2]", "\ntopic 0  40     100 % [", "2 values: one interval in 20 misses the truth")
-	run(4, append(served, "-results", after, "-baseline", before, "-prices", prices, "-gate", "cost=0.1", "-gate", "calls=0", "-slice", "topic"),
-		"cost        0.002 to 0.002: 0 % [0, 0]", "\ntopic 1  40     100 %     100 %      0 [", "gate, margin 5 points: passed\ngate, calls, margin 0: undecided: the interval contains the margin: run more cases\ngate, cost, margin 0.1: passed\n") // exactly at its margin
+	limits := []string{"-max-trial-cost", "0.003", "-max-trial-calls", "2"}
+	run(4, append(append(served, "-results", after, "-baseline", before, "-prices", prices, "-gate", "cost=0.1", "-gate", "calls=0", "-slice", "topic"), limits...),
+		"cost        0.002 to 0.002: 0 % [0, 0]", "\ntopic 1  40     100 %     100 %      0 [", "gate, margin 5 points: passed\n"+
+			"gate, calls, margin 0, limit 2: undecided: the interval contains the margin: run more cases\ngate, cost, margin 0.1, limit 0.003: passed\n") // exactly at its margin
 	run(0, []string{"merge", "-slice", "topic", before}, "\ntopic 1  40     100 % [")
 	run(2, []string{"merge", "-slice", "topik", before}, `toolwire eval: -slice: no row has a value in the column "topik"`)
 	run(0, []string{"versions", "-prices", prices, after, before}, "version  started ", "before   20", "after    20", "    0 [-4.7, +4.7]                   cannot tell  2      1000  ")
@@ -755,10 +757,26 @@ func TestScoresAndSlices(t *testing.T) {
 	run(2, []string{"versions", before}, "toolwire eval: versions needs at least two files of results")
 	run(2, []string{"versions", before, "nope.jsonl"}, "nope.jsonl: the file cannot be read")
 	run(2, []string{"merge", "-baseline", before, "-gate", "cost=0.1", after}, "toolwire eval: -gate cost needs -prices\n")
-	run(3, []string{"merge", "-baseline", before, "-gate", "cost=0.1", "-prices", file("others.json", `{"large":{"input":1,"output":10}}`), after},
-		"gate, cost, margin 0.1: failed: the score cost is not known in any case of both experiments\n")
-	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0", after}, "gate, calls, margin 0: undecided: the interval contains the margin: run more cases\n")
-	run(0, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-prices", prices, after}, "gate, calls, margin 0.1: passed\n")
+	run(2, []string{"merge", "-baseline", before, "-gate", "cost=0.1", "-prices", file("others.json", `{"large":{"input":1,"output":10}}`), after},
+		"toolwire eval: -gate cost: -baseline has no such score; it has calls, tokens_in, tokens_out, seconds\n")
+	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0", after}, "gate, calls, margin 0, limit 2: undecided: the interval contains the margin: run more cases\n")
+	run(0, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-prices", prices, after}, "gate, calls, margin 0.1, limit 2: passed\n")
+	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-max-trial-calls", "20", after},
+		"gate, calls, margin 0.1, limit 20: undecided: so few cases may not show those that reach the limit of 20: run more cases, or lower the limit\n")
+	// What a gate asks for is checked before anything runs.
+	run(2, append(served, "-baseline", before, "-gate", "calls=0.1"), "toolwire eval: -gate calls needs a limit for a trial, -max-trial-calls: ")
+	run(2, []string{"merge", "-baseline", before, "-gate", "tokens_in=0.1", after}, "toolwire eval: -gate tokens_in needs a limit for a trial, -max-trial-tokens: ")
+	run(2, append(served, "-baseline", before, "-gate", "cots=0.1"), "toolwire eval: -gate cots: -baseline has no such score; it has calls, tokens_in, ")
+	run(2, append(served, "-max-trial-cost", "1"), "toolwire eval: -max-trial-cost: needs -prices\n")
+	run(2, append(served, "-max-cost", "-1", "-prices", prices), "toolwire eval: -max-cost: must not be negative")
+	run(0, append(append(served, "-plan", "-baseline", before, "-prices", prices, "-gate", "cost=0.1", "-gate", "calls=0.1"), "-max-trial-cost", "0.02", "-max-trial-calls", "2"),
+		"gate, calls: the limit of 2 is 1.0 times what a trial of the baseline needs; if nothing differs, it passes from a margin of 0.0",
+		"gate, cost: the limit of 0.02 is 10.0 times what a trial of the baseline needs; if nothing differs, it passes from a margin of 0.4")
+	// A trial beyond its limit fails.
+	run(1, append(served, "-max-trial-calls", "1", "-limit", "1"), "limit: it called tools 2 times, and a trial may do so 1 times", "\nlimit      1\n")
+	run(1, append(served, "-max-trial-tokens", "1000", "-limit", "1"), "limit: it needed 1100 tokens, and a trial may need 1000")
+	run(1, append(served, "-max-trial-cost", "0.001", "-prices", prices, "-limit", "1"), "limit: it cost 0.002, and a trial may cost 0.001")
+	run(1, append(served, "-max-cost", "0.003", "-prices", prices, "-limit", "4", "-parallel", "1"), "no trial of 2 of 4 cases ended", "2 passed, 2 cancelled")
 	run(2, []string{"-gate", "calls=0.1"}, "-gate compares with a -baseline")
 	run(2, []string{"-gate", "cost=0.1", "-gate", "cost=0.3"}, "the score cost has a margin already")
 	run(2, []string{"-gate", "calls"}, "it is a score and a margin, such as cost=0.1")

@@ -1,11 +1,13 @@
 package evalcmd
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,12 +17,14 @@ import (
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
-// Exit statuses of the gate.
+// Exit statuses of gates.
 const (
-	statusWorse     = 3
+	statusFailed    = 3
 	statusUndecided = 4
+	statusRegressed = 5 // undecided, and the agent is worse than the baseline
 )
 
 const mergeUsage = `usage: toolwire eval merge [flags] FILE|FOLDER…
@@ -45,6 +49,9 @@ func merge(args []string, stdout, stderr io.Writer) int {
 
 // put loads the files, writes them as one, and reports.
 func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error) {
+	if err := errors.Join(o.readPrices(), o.checkBars()); err != nil {
+		return nil, err
+	}
 	if err := o.checkGate(nil); err != nil {
 		return nil, err
 	}
@@ -63,6 +70,9 @@ func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error
 		}
 	}
 	o.dress(set, nameOf(files[0]))
+	if err := errors.Join(o.checkLimits(set.TrialBudget), o.checkScores("the files", set)); err != nil {
+		return nil, err
+	}
 	reports, err := o.openReports(files...)
 	if err != nil {
 		return nil, err
@@ -87,15 +97,6 @@ func nameOf(file string) string {
 
 // checkGate loads the baseline and finds mistakes before anything runs. planned is the fingerprint of the run, or nil.
 func (o *options) checkGate(planned *eval.Fingerprint) error {
-	if !(o.margin >= 0 && o.margin <= 1) {
-		return errors.New("-margin is from 0 to 1")
-	}
-	if err := o.readPrices(); err != nil {
-		return err
-	}
-	if _, bounded := o.bounds["cost"]; bounded && o.pricesFile == "" {
-		return errors.New("-gate cost needs -prices")
-	}
 	if o.baseline == "" {
 		if len(o.bounds) > 0 {
 			return errors.New("-gate compares with a -baseline")
@@ -110,9 +111,15 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 		return errors.New("-baseline: it was run with -first-failure, so it has no rates")
 	}
 	o.before = baseline
-	o.before.SetPrices(o.prices)
+	o.before.SetPrices(o.Prices)
+	if err := o.checkScores("-baseline", baseline); err != nil {
+		return err
+	}
 	if planned == nil {
 		return nil
+	}
+	if err := o.checkLimits(o.TrialBudget); err != nil {
+		return err
 	}
 	for _, part := range [][3]string{
 		{"dataset", planned.Dataset, baseline.Fingerprint.Dataset}, {"world", planned.World, baseline.Fingerprint.World},
@@ -126,13 +133,96 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 	return nil
 }
 
+// checkBars finds mistakes in what the gates ask for.
+func (o *options) checkBars() error {
+	switch {
+	case !(o.margin >= 0 && o.margin <= 1):
+		return errors.New("-margin is from 0 to 1")
+	case !(o.minRate >= 0 && o.minRate <= 1):
+		return errors.New("-min-rate is from 0 to 1")
+	case o.minRatePoint && o.minRate == 0:
+		return errors.New("-min-rate-point needs -min-rate")
+	case o.minRate > 0 && o.FirstFailure:
+		return errors.New("-min-rate is about the rate, and -first-failure leaves none")
+	}
+	if _, bounded := o.bounds["cost"]; bounded && o.pricesFile == "" {
+		return errors.New("-gate cost needs -prices")
+	}
+	return nil
+}
+
+// limits are the flags that limit each measure in a trial.
+var limits = map[string]string{
+	"calls": "-max-trial-calls", "tokens_in": "-max-trial-tokens", "tokens_out": "-max-trial-tokens", "cost": "-max-trial-cost", "seconds": "-timeout, in the run",
+}
+
+// checkLimits finds gates of measures without a limit in a trial: a sample does not show how many trials run away.
+func (o *options) checkLimits(b eval.Budget) error {
+	given := map[string]bool{"calls": b.Calls > 0, "tokens_in": b.Tokens > 0, "tokens_out": b.Tokens > 0, "cost": b.Cost > 0, "seconds": b.Time > 0}
+	for _, score := range slices.Sorted(maps.Keys(o.bounds)) {
+		if limited, measure := given[score]; measure && !limited {
+			return fmt.Errorf("-gate %s needs a limit for a trial, %s: no number of rows excludes that a few run away without one", score, limits[score])
+		}
+	}
+	return nil
+}
+
+// checkScores finds gates of scores that an experiment does not have.
+func (o *options) checkScores(of string, e *eval.Experiment) error {
+	var known []string
+	for _, f := range e.Figures() {
+		if f.Slice == "" && f.Faults == "" {
+			known = append(known, f.Name)
+		}
+	}
+	for _, score := range slices.Sorted(maps.Keys(o.bounds)) {
+		if !slices.Contains(known, score) {
+			return fmt.Errorf("-gate %s: %s has no such score; it has %s", text.Cut(score, 60), of, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// planGates says whether the gates of measures can pass, as far as the baseline tells.
+func (o *options) planGates(stdout io.Writer) error {
+	if o.before == nil || len(o.bounds) == 0 {
+		return nil
+	}
+	same := *o.before
+	same.GateBy, same.TrialBudget = o.bounds, o.TrialBudget
+	c, err := eval.Compare(&same, &same)
+	if err != nil {
+		return err
+	}
+	for _, g := range c.Gates {
+		if g.Limit == 0 {
+			continue
+		}
+		cases := 3.7 * (g.Limit/g.Baseline.Value - 1) / g.Margin
+		line := fmt.Sprintf("gate, %s: the limit of %g is %.1f times what a trial of the baseline needs; if nothing differs, it passes from a margin of %.2f or from about %.0f cases on",
+			g.Difference.Name, g.Limit, g.Limit/g.Baseline.Value, g.Difference.High+0.005, math.Ceil(cases))
+		if _, err := fmt.Fprintln(stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // judge compares with the baseline, if there is one, and returns the exit status.
 func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 	switch {
-	case o.baseline == "" && !set.OK(), set.Count(eval.Cancelled) > 0:
+	case set.Count(eval.Cancelled) > 0, o.baseline == "" && o.minRate == 0 && !set.OK():
 		return commandline.NotWell
-	case o.baseline == "":
+	case o.baseline == "" && o.minRate == 0:
 		return commandline.OK
+	}
+	status := commandline.OK
+	if o.minRate > 0 {
+		verdict, _ := set.Bar()
+		status = map[eval.Verdict]int{eval.Failed: statusFailed, eval.Undecided: statusUndecided}[verdict]
+	}
+	if o.baseline == "" {
+		return status
 	}
 	c, err := eval.Compare(o.before, set)
 	if err != nil {
@@ -142,17 +232,19 @@ func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 	if err := c.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)); err != nil {
 		return o.complain(stderr, err)
 	}
-	switch c.Gate {
-	case eval.Failed:
-		return statusWorse
-	case eval.Undecided:
+	switch {
+	case c.Gate == eval.Failed, status == statusFailed:
+		return statusFailed
+	case c.Gate == eval.Undecided && c.Verdict == eval.Regressed:
+		return statusRegressed
+	case c.Gate == eval.Undecided:
 		return statusUndecided
 	}
-	return commandline.OK
+	return status
 }
 
-func (o *options) addBound(text string) error {
-	score, number, _ := strings.Cut(text, "=")
+func (o *options) addBound(value string) error {
+	score, number, _ := strings.Cut(value, "=")
 	margin, err := strconv.ParseFloat(number, 64)
 	if score == "" || err != nil || !(margin >= 0 && margin <= 100) {
 		return errors.New("it is a score and a margin, such as cost=0.1")
@@ -171,9 +263,9 @@ func (o *options) readPrices() error {
 	if o.pricesFile == "" {
 		return nil
 	}
-	text, err := os.ReadFile(o.pricesFile)
+	file, err := os.ReadFile(o.pricesFile)
 	if err == nil {
-		o.prices, err = eval.ParsePrices(text)
+		o.Prices, err = eval.ParsePrices(file)
 	}
 	if err != nil {
 		return fmt.Errorf("-prices: %w", err)
@@ -188,5 +280,8 @@ func (o *options) dress(set *eval.Experiment, name string) {
 		set.GateBy = map[string]float64{"": o.margin}
 		maps.Copy(set.GateBy, o.bounds)
 	}
-	set.SetPrices(o.prices)
+	set.MinRate, set.MinRatePoint = o.minRate, o.minRatePoint
+	set.SetPrices(o.Prices)
+	limit, own := &set.TrialBudget, o.TrialBudget // files have those of the run
+	limit.Calls, limit.Tokens, limit.Cost, limit.Time = cmp.Or(own.Calls, limit.Calls), cmp.Or(own.Tokens, limit.Tokens), cmp.Or(own.Cost, limit.Cost), cmp.Or(own.Time, limit.Time)
 }

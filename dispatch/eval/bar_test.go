@@ -1,0 +1,102 @@
+package eval_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+)
+
+// The bar of the rate is passed or missed only if the whole interval says so, whatever the faults are.
+func TestBar(t *testing.T) {
+	many := func(patterns ...string) []string { return patterns }
+	repeated := func(n int, pattern string) (list []string) {
+		for range n {
+			list = append(list, pattern)
+		}
+		return list
+	}
+	for name, tt := range map[string]struct {
+		trials []string
+		min    float64
+		point  bool
+		want   eval.Verdict
+		reason string
+	}{
+		"above":                {repeated(40, "."), 0.9, false, eval.Passed, ""},
+		"few":                  {repeated(10, "."), 0.9, false, eval.Undecided, "the interval contains the bar: run more cases or more trials"},
+		"few, by the rate":     {repeated(10, "."), 0.9, true, eval.Passed, ""},
+		"below":                {append(repeated(20, "."), repeated(20, "x")...), 0.9, false, eval.Failed, ""},
+		"below, by the rate":   {append(repeated(9, "."), "x"), 0.95, true, eval.Failed, ""},
+		"at it, by the rate":   {append(repeated(9, "."), "x"), 0.9, true, eval.Passed, ""},
+		"faults decide":        {append(repeated(60, "."), repeated(60, "!")...), 0.9, false, eval.Undecided, "it depends on whether faults are failures of the agent: run them again"},
+		"faults do not matter": {append(repeated(200, "."), "!"), 0.9, false, eval.Passed, ""},
+		"faults only":          {repeated(40, "!"), 0.9, false, eval.Failed, ""},
+		"nothing ended":        {many("c"), 0.1, true, eval.Undecided, "there is no rate"},
+	} {
+		e := scripted(tt.trials...)
+		e.MinRate, e.MinRatePoint = tt.min, tt.point
+		if got, reason := e.Bar(); got != tt.want || reason != tt.reason {
+			t.Errorf("%s: %s %q, want %s %q", name, got, reason, tt.want, tt.reason)
+		}
+		text, line := reports(t, e)+written(t, e), "rate of at least "
+		if !strings.Contains(text, line) || !strings.Contains(text, string(tt.want)) {
+			t.Errorf("%s: the reports do not have the bar", name)
+		}
+	}
+	cases := casesOf(t, csvOf("a"), dispatchtest.Task{})
+	for name, opts := range map[string]*eval.Options{"the rows were not graded": {Ungraded: true}, "there is no rate": {FirstFailure: true}} {
+		e := run(t, obedient, cases, opts)
+		e.MinRate = 0.1
+		if got, reason := e.Bar(); got != eval.Undecided || reason != name {
+			t.Errorf("%s: %s %q", name, got, reason)
+		}
+	}
+}
+
+// A trial that exceeds a limit fails, in memory, stored and graded again; one that failed keeps its cause. A file knows
+// its limits, and is not completed with others.
+func TestLimitsOfATrial(t *testing.T) {
+	agent := spender(1)
+	cases := spenderCases(t, csvOf("a", "bb", "ccc!"))
+	prices := pricesOf(t, `{"*":{"input":1,"output":10}}`)
+	free := run(t, agent, cases, nil)
+	calls := free.Trials[1].Scores["calls"]
+	file := t.TempDir() + "/results.jsonl"
+	opts := &eval.Options{TrialBudget: eval.Budget{Calls: int(calls)}, ResultsFile: file}
+	e := run(t, agent, cases, opts)
+	again, err := eval.Grade(t.Context(), cases, &eval.Options{}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict, err := eval.Grade(t.Context(), cases, &eval.Options{TrialBudget: eval.Budget{Cost: 1e-9}, Prices: prices}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file), "graded": again} {
+		for i, trial := range e.Trials {
+			exceeds := free.Trials[i].Scores["calls"] > calls && free.Trials[i].Verdict == eval.Passed
+			if exceeds != (trial.Cause == "limit") || exceeds && (trial.Verdict != eval.Failed || !strings.Contains(trial.Reason, "it called tools ")) {
+				t.Errorf("%s, trial %d of %v calls: %s %s %s", name, i, free.Trials[i].Scores["calls"], trial.Verdict, trial.Cause, trial.Reason)
+			}
+		}
+		if e.TrialBudget.Calls != int(calls) {
+			t.Errorf("%s: %+v", name, e.TrialBudget)
+		}
+	}
+	for i, trial := range strict.Trials {
+		if free.Trials[i].Verdict == eval.Passed && (trial.Cause != "limit" || !strings.HasPrefix(trial.Reason, "it cost ")) {
+			t.Errorf("trial %d: %s %s", i, trial.Cause, trial.Reason)
+		}
+	}
+	opts.TrialBudget.Calls++
+	if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, opts); err == nil || !strings.Contains(err.Error(), "the limits of a trial are ") {
+		t.Error(err)
+	}
+	for _, bad := range []eval.Options{{TrialBudget: eval.Budget{Cost: 1}}, {Budget: eval.Budget{Cost: 1}}, {TrialBudget: eval.Budget{Calls: -1}}, {Budget: eval.Budget{Cost: -1}, Prices: prices}} {
+		if _, err := bad.Plan(cases); err == nil || !strings.Contains(err.Error(), "Budget.") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
