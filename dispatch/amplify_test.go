@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -85,8 +86,31 @@ func TestTheValuesOfABodyAreBounded(t *testing.T) {
 				t.Errorf("%d %.200s", w.Code, w.Body)
 			}
 			if tt.status == 400 {
-				wantError(t, w, 400, dispatch.CodeJSON, "values")
+				wantError(t, w, 400, dispatch.CodeJSON, "Options.MaxBodyBytes")
 			}
 		})
+	}
+}
+
+// Bodies of many short values take more room than their bytes, until their agents have returned.
+func TestValuesInFlightAreBounded(t *testing.T) {
+	body := `{"input":{"input":[` + strings.Repeat("1,", 200_000) + `1]}}` // 0.4 MB of text, and 16 bytes for each value
+	started, release := make(chan bool), make(chan bool)
+	h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		if len(run.Input) > 1000 {
+			started <- true
+			<-release
+		}
+		return &dispatch.Response{FinalResponse: "x"}, nil
+	}, func(o *dispatch.Options) { o.MaxBodyBytes, o.MaxBytesInFlight = 4<<20, 4<<20 })
+	for range 2 { // the room of the first is free again
+		first := make(chan *httptest.ResponseRecorder)
+		go func() { first <- post(h, body, nil) }()
+		<-started
+		wantError(t, post(h, body, nil), 503, dispatch.CodeBusy, "Options.MaxBytesInFlight")
+		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
+		wantAnswer(t, post(h, bodyOf(500<<10), nil), 200, `{"final_response":"x"}`) // few values
+		release <- true
+		wantAnswer(t, <-first, 200, `{"final_response":"x"}`)
 	}
 }

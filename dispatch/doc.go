@@ -76,8 +76,9 @@
 // The handler ignores the path of a request, so any mux and prefix can be used. Middleware must not
 // change or consume request bodies, decompress them without a limit, or time out before
 // [Options.RunTimeout]. An http.TimeoutHandler responds with 503 where the platform expects the
-// response of the run, and a server's WriteTimeout closes the connection. The handler does not
-// provide TLS, request logs or rate limits. A log must not contain the headers Authorization and
+// response of the run, and a server's WriteTimeout closes the connection. For a response of more
+// than 2 KiB the handler replaces WriteTimeout: the platform has ten seconds for each 64 KiB. The
+// handler does not provide TLS, request logs or rate limits. A log must not contain the headers Authorization and
 // X-Pipelines-Run-Token.
 //
 // [runs]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run

@@ -58,7 +58,11 @@ func decode(body []byte, header http.Header, maxBody int64) (envelope, error) {
 		if _, ok := errors.AsType[*Error](err); ok {
 			return e, err
 		}
-		return e, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
+		message := err.Error()
+		if bad, ok := errors.AsType[*rawjson.Error](err); ok && bad.Limit == rawjson.LimitValues {
+			message += ", which is one for 16 bytes of Options.MaxBodyBytes; raise it"
+		}
+		return e, &Error{Code: CodeJSON, Message: message, Err: err}
 	}
 	err = errors.Join(
 		missing(e.proxyURL, "proxy URL", "odyssey_proxy_url", header, headerProxyURL),

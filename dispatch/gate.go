@@ -155,6 +155,10 @@ func (g *gate) cut() {
 // with more white space than that needs a place, as other bodies do.
 const unadmitted = 64<<10 + 1
 
+// valueBytes is how many bytes of [Options.MaxBytesInFlight] a value or a name of a body counts at least, because
+// an agent that decodes a body of many short values needs much more memory than its bytes.
+const valueBytes = 16
+
 func (h *Handler) bodyError(err error) error {
 	switch err {
 	case httpserve.ErrNoRoom:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
@@ -106,6 +107,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Tim
 	e, err := decode(body, r.Header, h.opts.MaxBodyBytes)
 	if err != nil {
 		return reply{}, err
+	}
+	if len(body) >= unadmitted && !t.room(min(int64(rawjson.Values(body))*valueBytes, h.opts.MaxBytesInFlight)) {
+		return reply{}, errBytes
 	}
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)

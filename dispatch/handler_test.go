@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -1141,6 +1142,10 @@ func TestTheEnvelopeHasNoRunToken(t *testing.T) {
 		{
 			"in a header and spelt otherwise in an unknown member", `{` + url + `,"x":"s\u0065cret-run-token","y":["secret%2Drun-token"]}`,
 			`{` + url + `,"x":"[redacted]","y":["[redacted]"]}`,
+		},
+		{
+			"in a header and in base64", `{` + url + `,"x":"` + base64.StdEncoding.EncodeToString([]byte("Bearer "+runToken)) + `"}`,
+			`{` + url + `,"x":"QmVhcmVyIH[redacted]4="}`,
 		},
 		{"in the body", `{` + url + `, "run_token":"tok/en-1" }`, `{` + url + `, "run_token":"[redacted]" }`},
 		{

@@ -41,9 +41,10 @@ type Options struct {
 	MaxBodyBytes int64
 
 	// MaxBytesInFlight bounds the bodies of all admitted dispatches together, in bytes. Bytes count
-	// from their arrival until the agent has returned, even after the answer. A body that grows
-	// beyond the bound is rejected with 503; a body of at most 64 KiB never is. Defaults to 256 MiB
-	// or MaxBodyBytes, whichever is more.
+	// from their arrival until the agent has returned, even after the answer. A body of more than
+	// 64 KiB counts at least 16 bytes for each of its values and names. A body beyond the bound is
+	// rejected with 503; a body of at most 64 KiB never is. Defaults to 256 MiB or MaxBodyBytes,
+	// whichever is more.
 	MaxBytesInFlight int64
 
 	// BodyTimeout is the time limit for the arrival of the body. Defaults to 30 s. It replaces the

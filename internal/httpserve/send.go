@@ -2,16 +2,19 @@ package httpserve
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 )
 
-// Send writes a response in pieces of pieceSize bytes, and the peer has pieceTime to take each. net/http
-// keeps a response of up to buffered bytes until the handler has returned.
+// PieceSize is how many bytes of a response [Send] writes at a time.
+const PieceSize = 64 << 10
+
+// The peer has pieceTime to take each piece. net/http keeps a response of up to buffered bytes until the
+// handler has returned.
 const (
-	pieceSize = 64 << 10
 	pieceTime = 10 * time.Second
 	buffered  = 2 << 10
 )
@@ -24,15 +27,30 @@ const (
 // Send calls sent, possibly more than once, when the response is written or given up. That may be long
 // before Send returns: net/http writes to a connection of HTTP/2 without a deadline, so a peer that
 // reads nothing at all also keeps the reset of its stream waiting.
+//
+// These deadlines replace the WriteTimeout of the server, which counts from the request.
 func Send(ctx context.Context, w http.ResponseWriter, status int, body []byte, sent func()) {
-	defer sent()
 	if len(body) <= buffered {
+		defer sent()
 		WriteJSON(w, status, body)
 		return
 	}
+	Stream(ctx, w, status, slices.Chunk(body, PieceSize), sent)
+}
+
+// Stream is [Send] for a body that is made piece by piece, each of about [PieceSize] bytes. If the peer does not
+// take a piece, no further ones are made.
+func Stream(ctx context.Context, w http.ResponseWriter, status int, pieces iter.Seq[[]byte], sent func()) {
+	defer sent()
+	w.Header()["Content-Type"] = contentType
 	s := sending{to: http.NewResponseController(w)}
-	if s.within(pieceTime) != nil {
-		WriteJSON(w, status, body)
+	if s.within(pieceTime) != nil { // w has no deadlines
+		w.WriteHeader(status)
+		for piece := range pieces {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
 		return
 	}
 	defer s.end()
@@ -44,9 +62,8 @@ func Send(ctx context.Context, w http.ResponseWriter, status int, body []byte, s
 	defer stop()
 	late := time.AfterFunc(pieceTime, giveUp)
 	defer late.Stop()
-	w.Header()["Content-Type"] = contentType
 	w.WriteHeader(status)
-	for piece := range slices.Chunk(body, pieceSize) {
+	for piece := range pieces {
 		late.Reset(pieceTime)
 		_ = s.within(pieceTime)
 		if _, err := w.Write(piece); err != nil {

@@ -42,6 +42,16 @@ func Bound(doc []byte, bounds Bounds) error {
 	return nil
 }
 
+// Values returns how many values and names doc has, which [Read] has accepted in any mode.
+func Values(doc []byte) (n int) {
+	for at := 0; at < len(doc); at = tokenEnd(doc, at) {
+		if kinds[doc[at]] != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 func beyond(doc []byte, at int, limit Limit, format string, bound int) error {
 	e := errorf(doc, at, at, format, bound)
 	e.Limit = limit

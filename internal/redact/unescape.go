@@ -2,13 +2,14 @@ package redact
 
 import (
 	"bytes"
+	"encoding/base64"
 	"strings"
 )
 
-// Has reports whether text contains a secret of ASCII characters as it is or with escapes, as Redact finds it. It
-// costs less than making a [Set].
+// Has reports whether text contains a secret of ASCII characters as it is, with escapes or in base64, as Redact
+// finds it. It costs less than making a [Set].
 func Has(text []byte, secret string) bool {
-	if bytes.Contains(text, []byte(secret)) {
+	if bytes.Contains(text, []byte(secret)) || hasBase64(text, secret) {
 		return true
 	}
 	if bytes.IndexByte(text, '\\') < 0 && bytes.IndexByte(text, '%') < 0 && bytes.IndexByte(text, '~') < 0 {
@@ -16,7 +17,25 @@ func Has(text []byte, secret string) bool {
 	}
 	bare, _ := unescape(text)
 	plain, _ := unescape(secret)
-	return strings.Contains(bare, plain)
+	return strings.Contains(bare, plain) || hasBase64([]byte(bare), secret)
+}
+
+// hasBase64 looks for the forms of inBase64, without allocating for a secret of usual length.
+func hasBase64(text []byte, secret string) bool {
+	if len(secret) < minBase64 {
+		return false
+	}
+	var plain, coded [1 << 10]byte
+	for _, encoding := range [...]*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for shift := range 3 {
+			shifted := append(append(plain[:0], "\x00\x00"[:shift]...), secret...)
+			encoded := encoding.AppendEncode(coded[:0], shifted)
+			if bytes.Contains(text, encoded[(shift*8+5)/6:(shift+len(secret))*8/6]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unescape undoes the escapes of ASCII characters: backslashes, \u0041, %41, and ~0 and ~1 of a

@@ -43,11 +43,7 @@ func (h *Handler) list(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	items := make([]ListItem, len(records))
-	for i, r := range records {
-		items[i] = r.public()
-	}
-	return answer{items, "Tools retrieved successfully"}, nil
+	return answer{records, "Tools retrieved successfully"}, nil
 }
 
 func (h *Handler) create(c *call) (answer, error) {

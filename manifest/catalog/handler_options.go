@@ -49,7 +49,7 @@ type HandlerOptions struct {
 	// the name at the same moment: register tools by their id.
 	Register func(ctx context.Context, tool ListItem) error
 
-	// MaxDescription bounds a description, in characters. If 0, only the body is text.
+	// MaxDescription bounds a description, in characters. Defaults to 65,536.
 	MaxDescription int
 
 	// BodyTimeout bounds the time in which a body arrives. Defaults to 30 s. It needs a server with
@@ -109,7 +109,7 @@ func (h *Handler) configure() error {
 	if o.Put < PutByBody || o.Put > PutMerge {
 		mistake("Put", ruleEnum, "must be PutByBody, PutReplace or PutMerge")
 	}
-	problem.Limit(limitIn(&mistakes), "MaxDescription", &o.MaxDescription, 0)
+	problem.Limit(limitIn(&mistakes), "MaxDescription", &o.MaxDescription, maxField)
 	problem.Limit(limitIn(&mistakes), "BodyTimeout", &o.BodyTimeout, 30*time.Second)
 	mistakes = append(mistakes, o.Plugin.problems("/Plugin")...)
 	if len(mistakes) > 0 {

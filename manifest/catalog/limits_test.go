@@ -2,7 +2,9 @@ package catalog_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -209,5 +211,62 @@ func TestBodyTimeoutIsForTheBody(t *testing.T) {
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
 	if h.ServeHTTP(w, r); w.Code != http.StatusOK {
 		t.Errorf("the response is %d %s", w.Code, w.Body)
+	}
+}
+
+// piecewise remembers the largest piece of a response.
+type piecewise struct {
+	http.ResponseWriter
+	bytes, largest int
+	failAfter      int // bytes, unless 0
+}
+
+func (w *piecewise) Write(b []byte) (int, error) {
+	w.bytes, w.largest = w.bytes+len(b), max(w.largest, len(b))
+	if w.failAfter > 0 && w.bytes > w.failAfter {
+		return 0, io.ErrClosedPipe
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// A list has no limit, so it is made while it is sent. Callers who ask for it at the same time do not multiply it.
+func TestAListIsSentInPieces(t *testing.T) {
+	const account, tools = "11111111-2222-4333-8444-555555555555", 100
+	store := catalog.NewMemoryStore()
+	for i := range tools {
+		tool := catalog.StoredTool{ListItem: catalog.ListItem{ID: fmt.Sprintf("11111111-2222-4333-8444-%012d", i),
+			Tool: catalog.Tool{Name: fmt.Sprintf("t%03d", i), AccountID: account, Description: strings.Repeat("x", 60_000)}}}
+		if err := store.Create(t.Context(), tool); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := catalog.NewHandler(store, &catalog.HandlerOptions{InsecureAccount: account})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(w *piecewise) { h.ServeHTTP(w, httptest.NewRequest("GET", "/tools/", nil)) }
+	recorder := httptest.NewRecorder()
+	w := &piecewise{ResponseWriter: recorder}
+	ask(w)
+	var list struct {
+		Success bool
+		Data    []catalog.ListItem
+		Message string
+	}
+	if err := json.Unmarshal(recorder.Body.Bytes(), &list); err != nil || !list.Success || len(list.Data) != tools ||
+		list.Data[tools-1].Name != "t099" || list.Message == "" {
+		t.Errorf("%v, %d tools, %q", err, len(list.Data), list.Message)
+	}
+	if w.largest > 256<<10 || w.bytes < tools*60_000 {
+		t.Errorf("the largest of the pieces has %d bytes, all have %d", w.largest, w.bytes)
+	}
+	gone := &piecewise{ResponseWriter: httptest.NewRecorder(), failAfter: 100_000}
+	if ask(gone); gone.bytes > 400_000 {
+		t.Errorf("%d bytes were made for a peer that has gone", gone.bytes)
+	}
+	for n, status := range map[int]int{1 << 16: 200, 1<<16 + 1: 422} {
+		s := newServer(t, nil, catalog.HandlerOptions{})
+		body := `{"name":"a","framework":"langchain","tool_type":"native","description":"` + strings.Repeat("é", n) + `"}`
+		s.do("POST", "/tools/", body).want(t, status, "")
 	}
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -98,17 +99,48 @@ func (h *Handler) refuse(c *call, f *failure) {
 
 func (h *Handler) write(c *call, status int, body envelope) {
 	body.Timestamp = time.Now().UTC().Format(time.RFC3339Nano)
-	text, err := rawjson.Encode(body)
-	if err != nil { // cannot happen: it contains strings and lists only
-		panic(err)
-	}
-	text = append(text, '\n')
 	if !c.read {
 		httpserve.LeaveBody(c.w, c.r)
 	}
 	header := c.w.Header()
-	header.Set("Content-Length", strconv.Itoa(len(text)))
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	httpserve.WriteJSON(c.w, status, text)
+	if records, ok := body.Data.([]StoredTool); ok {
+		h.writeList(c, status, body, records)
+		return
+	}
+	text := append(encode(body), '\n')
+	header.Set("Content-Length", strconv.Itoa(len(text)))
+	httpserve.Send(c.ctx(), c.w, status, text, func() {})
+}
+
+// writeList writes a list in pieces, because it has no limit. No more than one piece of it is in memory.
+func (h *Handler) writeList(c *call, status int, body envelope, records []StoredTool) {
+	body.Data = []string{} // the empty list that the pieces fill
+	before, after, _ := bytes.Cut(encode(body), []byte("[]"))
+	pieces := func(yield func([]byte) bool) {
+		piece := append(make([]byte, 0, httpserve.PieceSize), before...)
+		piece = append(piece, '[')
+		for i, r := range records {
+			if i > 0 {
+				piece = append(piece, ',')
+			}
+			if piece = append(piece, encode(r.public())...); len(piece) >= httpserve.PieceSize {
+				if !yield(piece) {
+					return
+				}
+				piece = piece[:0]
+			}
+		}
+		yield(append(append(append(piece, ']'), after...), '\n'))
+	}
+	httpserve.Stream(c.ctx(), c.w, status, pieces, func() {})
+}
+
+func encode(v any) []byte {
+	text, err := rawjson.Encode(v)
+	if err != nil { // cannot happen: it contains strings and lists only
+		panic(err)
+	}
+	return text
 }
