@@ -2,6 +2,7 @@ package postgresstore
 
 import (
 	"context"
+	_ "embed" // schema.sql
 	"errors"
 	"fmt"
 	"slices"
@@ -11,29 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// migrations bring the tables from each version to the next. Names are unique by their hash, because
-// an entry of an index is limited to 2,704 bytes. Texts are bytes: type text has no NUL, and depends
-// on the encoding and the collation of the database.
-var migrations = []string{`
-CREATE TABLE toolwire_tools (
-	account bytea NOT NULL,
-	id bytea NOT NULL,
-	name bytea NOT NULL,
-	framework bytea NOT NULL,
-	type bytea NOT NULL,
-	description bytea NOT NULL,
-	version bytea NOT NULL,
-	class_name bytea NOT NULL,
-	module_name bytea NOT NULL,
-	source bytea NOT NULL,
-	tags bytea NOT NULL,    -- JSON: a list of strings, or null
-	deleted_at timestamptz, -- NULL if it is not deleted
-	PRIMARY KEY (account, id)
-);
-CREATE UNIQUE INDEX toolwire_tools_live_name ON toolwire_tools (account, sha256(name)) WHERE deleted_at IS NULL;
-CREATE TABLE toolwire_catalog (version integer NOT NULL);
-INSERT INTO toolwire_catalog VALUES (0);
-`}
+// schema makes the tables of version 1.
+//
+//go:embed schema.sql
+var schema string
+
+// migrations bring the tables from each version to the next.
+var migrations = []string{schema}
 
 // migrating is the key of the advisory lock that a program holds while it changes the tables.
 const migrating = 0x746f6f6c77697265 // "toolwire"
@@ -41,8 +26,8 @@ const migrating = 0x746f6f6c77697265 // "toolwire"
 // prepare checks the tables, and creates or changes them.
 func (s *Store) prepare(ctx context.Context) error {
 	var version int
-	err := s.retry(ctx, func() error {
-		return s.use(ctx, func(c *pgx.Conn) (err error) {
+	err := s.retry(ctx, func(by time.Time) error {
+		return s.use(ctx, by, func(c *pgx.Conn) (err error) {
 			version, err = versionOf(ctx, c)
 			return err
 		})
@@ -94,26 +79,34 @@ func versionOf(ctx context.Context, from queryer) (version int, err error) {
 	return version, err
 }
 
-// lost is an error after which a call can be repeated: the connection was lost, or the server ended
-// the transaction because of others.
-type lost struct{ error }
+// lost is an error after which a call can be repeated: there was no connection, it was lost, or the
+// server ended the transaction because of others.
+type lost struct {
+	error
+	used bool // there was a connection
+}
 
 func (e lost) Unwrap() error { return e.error }
 
-// use runs a function with a connection.
-func (s *Store) use(ctx context.Context, run func(*pgx.Conn) error) error {
-	c, err := s.pool.Acquire(ctx)
+// use runs a function with a connection, which it waits for until by.
+func (s *Store) use(ctx context.Context, by time.Time, run func(*pgx.Conn) error) error {
+	wait, cancel := context.WithDeadline(ctx, by)
+	c, err := s.pool.Acquire(wait)
+	late := ctx.Err() == nil && wait.Err() != nil
+	cancel()
 	if err != nil {
 		_, connecting := errors.AsType[*pgconn.ConnectError](err)
-		if class := state(err, 2); connecting && slices.Contains([]string{"", "08", "53", "57"}, class) { // no server, or a full or starting one
-			return lost{err}
+		class := state(err, 2)
+		if connecting && slices.Contains([]string{"", "08", "53", "57"}, class) || // no server, or a full or starting one
+			late && class == "" { // one that does not answer, or connections that are all in use
+			return lost{error: err}
 		}
 		return err
 	}
 	defer c.Release() // in a transaction it closes the connection, which ends the transaction
 	err = run(c.Conn())
 	if err != nil && (c.Conn().IsClosed() || state(err, 2) == "40") { // 40: a deadlock
-		return lost{err}
+		return lost{err, true}
 	}
 	return err
 }
@@ -126,13 +119,18 @@ func state(err error, n int) string {
 	return ""
 }
 
-// retry repeats a call while it ends with a lost error.
-func (s *Store) retry(ctx context.Context, run func() error) error {
-	const first, most = time.Millisecond, 100 * time.Millisecond
-	deadline := time.Now().Add(s.timeout)
+// retry repeats a call while it ends with a lost error. by is the time until which a connection is waited
+// for: the timeout after the call began, or after one of the first losses of a connection.
+func (s *Store) retry(ctx context.Context, run func(by time.Time) error) error {
+	const first, most, losses = time.Millisecond, 100 * time.Millisecond, 5
+	by, used := time.Now().Add(s.timeout), 0
 	for wait := first; ; wait = min(2*wait, most) {
-		err := run()
-		if _, is := err.(lost); !is || time.Now().Add(wait).After(deadline) {
+		err := run(by)
+		l, is := err.(lost)
+		if l.used && used < losses {
+			by, used = time.Now().Add(s.timeout), used+1
+		}
+		if !is || time.Now().Add(wait).After(by) {
 			return err
 		}
 		timer := time.NewTimer(wait)
@@ -149,9 +147,9 @@ func (s *Store) retry(ctx context.Context, run func() error) error {
 // without an answer nothing tells: pgconn.SafeToRetry may be true although it was sent, and a server
 // that crashed may give the id of the transaction to another one.
 func (s *Store) write(ctx context.Context, tool string, run func(pgx.Tx) error) error {
-	err := s.retry(ctx, func() error {
+	err := s.retry(ctx, func(by time.Time) error {
 		committing := false
-		err := s.use(ctx, func(c *pgx.Conn) error {
+		err := s.use(ctx, by, func(c *pgx.Conn) error {
 			tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 			if err != nil {
 				return err

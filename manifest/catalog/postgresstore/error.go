@@ -35,7 +35,7 @@ func explain(ctx context.Context, tool string, err error) error {
 	case ok:
 		return err
 	}
-	if l, is := err.(lost); is {
+	if l, is := err.(lost); is && state(err, 2) != "40" {
 		return failure(catalog.CodeTransport, "the database cannot be reached; nothing was written", l.error)
 	}
 	switch state(err, 5) {

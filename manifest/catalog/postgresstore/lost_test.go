@@ -171,7 +171,7 @@ func TestServerIsGone(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			config := s.schema(t)
 			c := &cut{text: test.text, after: test.after, gone: true}
-			err := cutStore(t, config, c, &postgresstore.Options{RetryTimeout: 20 * time.Millisecond}).Create(t.Context(), record("1", "marker"))
+			err := cutStore(t, config, c, &postgresstore.Options{RetryTimeout: time.Second}).Create(t.Context(), record("1", "marker"))
 			wantCode(t, "Create", err, test.code, "")
 			_, err = open(t, newPool(t, config), nil).Get(t.Context(), account, "1")
 			if written := err == nil; written != test.written {

@@ -18,6 +18,7 @@
 package postgresstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,12 +33,12 @@ import (
 
 // Options configures a [Store]. The zero value of every field selects its default.
 type Options struct {
-	// RetryTimeout bounds the time in which a call tries again after the connection was lost.
-	// Defaults to 5 s. A context may end it earlier.
+	// RetryTimeout bounds the time in which a call waits for a connection and tries again, from its
+	// beginning and again from the loss of a connection. After it the error has the code transport,
+	// and a [catalog.Handler] answers 503. Defaults to 500 ms; Open waits for at least 5 s. A context
+	// may end it earlier.
 	RetryTimeout time.Duration
 }
-
-const defaultRetryTimeout = 5 * time.Second
 
 // Store is a [catalog.Store] in the tables toolwire_tools and toolwire_catalog. A write that returned
 // nil is committed; synchronous_commit of the server decides what it survives. If the connection is
@@ -55,19 +56,21 @@ var _ catalog.Store = (*Store)(nil)
 // Once the tables exist, the role needs the rights to SELECT, INSERT and UPDATE only. If o is nil,
 // all defaults apply. The store does not close the pool.
 func Open(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
-	s := &Store{pool: pool, timeout: defaultRetryTimeout}
+	s := &Store{pool: pool}
 	if pool == nil {
 		return nil, failure(catalog.CodeOptions, "a pool is required", nil)
 	}
-	if o != nil && o.RetryTimeout < 0 {
+	if o == nil {
+		o = &Options{}
+	}
+	if o.RetryTimeout < 0 {
 		return nil, failure(catalog.CodeOptions, "Options.RetryTimeout must not be negative; use 0 for the default", nil)
 	}
-	if o != nil && o.RetryTimeout > 0 {
-		s.timeout = o.RetryTimeout
-	}
+	s.timeout = max(o.RetryTimeout, 5*time.Second)
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
+	s.timeout = cmp.Or(o.RetryTimeout, 500*time.Millisecond)
 	return s, nil
 }
 
@@ -137,8 +140,8 @@ func (s *Store) Create(ctx context.Context, r catalog.StoredTool) error {
 
 // Get implements [catalog.Store].
 func (s *Store) Get(ctx context.Context, account, id string) (r catalog.StoredTool, err error) {
-	err = s.retry(ctx, func() error {
-		return s.use(ctx, func(c *pgx.Conn) error {
+	err = s.retry(ctx, func(by time.Time) error {
+		return s.use(ctx, by, func(c *pgx.Conn) error {
 			r, err = found(c.QueryRow(ctx, `SELECT `+columns+`, source, tags, deleted_at FROM toolwire_tools
 				WHERE account = $1 AND id = $2`, []byte(account), []byte(id)))
 			return err
@@ -158,8 +161,8 @@ func found(from pgx.Row) (catalog.StoredTool, error) {
 
 // List implements [catalog.Store].
 func (s *Store) List(ctx context.Context, account string, t catalog.Type) (list []catalog.StoredTool, err error) {
-	err = s.retry(ctx, func() error {
-		return s.use(ctx, func(c *pgx.Conn) error {
+	err = s.retry(ctx, func(by time.Time) error {
+		return s.use(ctx, by, func(c *pgx.Conn) error {
 			rows, err := c.Query(ctx, `SELECT `+columns+`, ''::bytea, tags, deleted_at FROM toolwire_tools
 				WHERE account = $1 AND deleted_at IS NULL AND ($2 = ''::bytea OR type = $2) ORDER BY name`, []byte(account), []byte(t))
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"strings"
 	"sync"
@@ -29,6 +30,9 @@ const account = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
 
 func open(t *testing.T, pool *pgxpool.Pool, o *postgresstore.Options) *postgresstore.Store {
 	t.Helper()
+	if o == nil { // the result of a test must not depend on the load of the machine
+		o = long
+	}
 	s, err := postgresstore.Open(t.Context(), pool, o)
 	if err != nil {
 		t.Fatal(err)
@@ -170,6 +174,49 @@ func TestRoleWithoutRights(t *testing.T) {
 	wantCode(t, "a role that may not insert", store.Create(t.Context(), record("2", "c")), postgresstore.CodeFailed, "permission denied")
 }
 
+// The tables can be made beforehand by schema.sql. Then the program needs no right to make them.
+func TestSchemaBeforehand(t *testing.T) {
+	s := need(t)
+	config := s.schema(t)
+	sql, err := os.ReadFile("schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, schema := newPool(t, config), config.ConnConfig.RuntimeParams["search_path"]
+	role := "program_of_" + schema
+	for _, text := range []string{string(sql), "CREATE ROLE " + role + " LOGIN", "GRANT USAGE ON SCHEMA " + schema + " TO " + role,
+		"GRANT SELECT, INSERT, UPDATE ON toolwire_tools TO " + role, "GRANT SELECT ON toolwire_catalog TO " + role} {
+		if _, err := owner.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config.ConnConfig.User = role
+	if err := open(t, newPool(t, config), nil).Create(t.Context(), record("1", "a")); err != nil {
+		t.Error(err)
+	}
+}
+
+// People read texts as texts, as far as the encoding of the database has them.
+func TestTextsCanBeRead(t *testing.T) {
+	s := need(t)
+	config := s.schema(t)
+	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+	pool := newPool(t, config)
+	store := open(t, pool, nil)
+	for name, want := range map[string]string{"calc": "calc", "Größe": "Größe", "計算": `\350\250\210\347\256\227`, "a\x00b": `a\000b`, "\xff": `\377`} {
+		r := record(name, name)
+		r.ScriptContent = "hunter2"
+		if err := store.Create(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		var got, tags, row string
+		err := pool.QueryRow(t.Context(), `SELECT name, tags, v::text FROM toolwire_tools_text v WHERE name = $1`, want).Scan(&got, &tags, &row)
+		if err != nil || got != want || tags != `["a"]` || strings.Contains(row, "hunter2") {
+			t.Errorf("%q: name %q, tags %s, %s, %v", name, got, tags, row, err)
+		}
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	s := need(t)
 	prepared := func(sql string) *pgxpool.Pool {
@@ -187,7 +234,6 @@ func TestOpenRefuses(t *testing.T) {
 	foreign.ConnConfig.Password = "secret"
 	closed := newPool(t, s.schema(t))
 	closed.Close()
-	short := &postgresstore.Options{RetryTimeout: time.Millisecond}
 	long := &postgresstore.Options{RetryTimeout: time.Hour} // what cannot get better is not repeated
 	for _, test := range []struct {
 		name    string
@@ -201,7 +247,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"no version", prepared(`CREATE TABLE toolwire_catalog (version int)`), long, postgresstore.CodeSchema, "toolwire_catalog is empty"},
 		{"a newer version", prepared(`CREATE TABLE toolwire_catalog AS SELECT 7 AS version`), long, postgresstore.CodeSchema,
 			"the tables have version 7 and this program supports 1"},
-		{"no server", newPool(t, elsewhere), short, catalog.CodeTransport, "cannot be reached; nothing was written"},
+		{"no server", newPool(t, elsewhere), nil, catalog.CodeTransport, "cannot be reached; nothing was written"},
 		{"no database", newPool(t, foreign), long, postgresstore.CodeFailed, `database "none" does not exist`},
 		{"a closed pool", closed, long, postgresstore.CodeFailed, "closed pool"},
 		{"no pool", nil, nil, catalog.CodeOptions, "a pool is required"},
@@ -222,7 +268,7 @@ func TestDroppedTables(t *testing.T) {
 	s := need(t)
 	pool := newPool(t, s.schema(t))
 	store := open(t, pool, nil)
-	if _, err := pool.Exec(t.Context(), `DROP TABLE toolwire_tools`); err != nil {
+	if _, err := pool.Exec(t.Context(), `DROP TABLE toolwire_tools CASCADE`); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "Create", store.Create(t.Context(), record("1", "a")), postgresstore.CodeSchema, "does not exist")
