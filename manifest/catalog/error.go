@@ -36,6 +36,8 @@ const (
 	CodeResponseTooLarge Code = "response_too_large" // it exceeds ClientOptions.MaxResponseBytes
 	CodeCanceled         Code = "canceled"           // the caller's context was canceled
 	CodeDeadline         Code = "deadline"           // the deadline of the caller's context passed
+
+	codeBusy Code = "busy" // of a handler whose store cannot be reached
 )
 
 // Error is the error type of this package and of the stores in modules sqlitestore and postgresstore,

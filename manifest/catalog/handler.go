@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -37,8 +38,8 @@ import (
 // source code: its data is {"id":…,"script":…}.
 //
 // The failures are 400 (a plugin file, with [CodePlugin], or a body that ends early), 401, 403,
-// 404, 405, 408, 409, 413 for content over a limit, 422, 500, and 503 or 504 when the request's
-// context ends.
+// 404, 405, 408, 409, 413 for content over a limit, 422, 500, 503 with Retry-After while the store
+// cannot be reached, and 503 or 504 when the request's context ends.
 //
 // An upload needs only the file. Name and description then come from the class, framework is
 // langchain and tool_type is custom. Unknown form fields are ignored.
@@ -48,6 +49,7 @@ import (
 type Handler struct {
 	store Store
 	opts  HandlerOptions // defaults filled in
+	hooks runner.Runner  // for OnRequest
 
 	maxBody  int64 // of a JSON body, in bytes
 	formRoom int64 // of a form beside its file, in bytes
@@ -96,11 +98,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		f := h.classify(c, err)
-		h.log(c, f, time.Since(start))
+		h.report(c, f, time.Since(start))
 		h.refuse(c, f)
 		return
 	}
-	h.log(c, &failure{status: http.StatusOK}, time.Since(start))
+	h.report(c, &failure{status: http.StatusOK}, time.Since(start))
 	h.write(c, http.StatusOK, envelope{Success: true, Data: a.data, Message: a.message})
 }
 
@@ -184,6 +186,10 @@ func (h *Handler) classify(c *call, err error) *failure {
 			return refusal(http.StatusRequestEntityTooLarge, e.Code, "The file is too large", e.Problems...)
 		case CodePlugin:
 			return refusal(http.StatusBadRequest, e.Code, "Invalid plugin file", e.Problems...)
+		case CodeTransport, codeBusy:
+			f := refusal(http.StatusServiceUnavailable, codeBusy, "The catalog cannot reach its data; try again")
+			f.log = []slog.Attr{slog.String("reason", "the store cannot be reached"), slog.String("error", err.Error())}
+			return f
 		}
 	}
 	switch ended := c.ctx().Err(); {
@@ -201,8 +207,18 @@ func (h *Handler) classify(c *call, err error) *failure {
 	return serverError(textServer, slog.String("reason", "the store failed"), slog.String("error", err.Error()))
 }
 
-// log writes only values that contain neither keys nor source.
-func (h *Handler) log(c *call, f *failure, took time.Duration) {
+// report calls the hook and logs the request, with values that contain neither keys nor source.
+func (h *Handler) report(c *call, f *failure, took time.Duration) {
+	end := RequestEnd{Method: c.r.Method, Route: "unknown", Account: c.account, Status: f.status, Code: f.code, Duration: took}
+	if c.route.methods != nil {
+		end.Route = c.pattern
+	}
+	if text.ValidUUID(c.id) {
+		end.Tool = c.id
+	}
+	if h.opts.OnRequest != nil {
+		h.hooks.Hook(c.ctx(), end.Route, func() { h.opts.OnRequest(c.ctx(), end) })
+	}
 	level := slog.LevelDebug
 	switch {
 	case f.status >= 500:
@@ -215,20 +231,14 @@ func (h *Handler) log(c *call, f *failure, took time.Duration) {
 	if !h.opts.Logger.Enabled(c.ctx(), level) {
 		return
 	}
-	pattern := "unknown"
-	if c.route.methods != nil {
-		pattern = c.pattern
-	}
-	attrs := []slog.Attr{slog.String("method", c.r.Method), slog.String("route", pattern), slog.Int("status", f.status),
+	attrs := []slog.Attr{slog.String("method", end.Method), slog.String("route", end.Route), slog.Int("status", end.Status),
 		slog.Duration("took", took), slog.String("remote", c.r.RemoteAddr)}
-	if c.account != "" {
-		attrs = append(attrs, slog.String("account", c.account))
-	}
-	if text.ValidUUID(c.id) {
-		attrs = append(attrs, slog.String("tool", c.id))
-	}
-	if f.code != "" {
-		attrs = append(attrs, slog.String("code", string(f.code)))
+	for _, known := range []slog.Attr{
+		slog.String("account", end.Account), slog.String("tool", end.Tool), slog.String("code", string(end.Code)),
+	} {
+		if known.Value.String() != "" {
+			attrs = append(attrs, known)
+		}
 	}
 	h.opts.Logger.LogAttrs(c.ctx(), level, "catalog request", append(attrs, f.log...)...)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -56,10 +57,26 @@ type HandlerOptions struct {
 	// read deadlines, such as net/http's.
 	BodyTimeout time.Duration
 
+	// OnRequest, if not nil, receives every request before it is answered. It runs on its own
+	// goroutine, concurrently for concurrent requests. The response waits for it for at most 500 ms. A
+	// panic of OnRequest is logged and does not change the response.
+	OnRequest func(ctx context.Context, end RequestEnd)
+
 	// Logger receives one record per request, with the address of the peer: Debug, Info for
 	// refusals, Warn for 401 and 403, Error for failures of the server. A record never contains
 	// keys, bodies, source code or values of panics. If nil, nothing is logged.
 	Logger *slog.Logger
+}
+
+// RequestEnd describes a request that a [Handler] answers.
+type RequestEnd struct {
+	Method   string // as the client sent it
+	Route    string // the path with {id} for the id of a tool, such as /tools/{id}; "unknown" for any other path
+	Status   int
+	Code     Code   // of the failure; "" for success
+	Account  string // of the key; "" if the request was rejected before
+	Tool     string // the id in the path, a UUID; "" if there is none
+	Duration time.Duration
 }
 
 // PutMode is a meaning of PUT /tools/{id}. ToolBase records describes it both as a full replacement
@@ -119,6 +136,7 @@ func (h *Handler) configure() error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	h.hooks = runner.Runner{What: "OnRequest", Key: "route", Logger: o.Logger, Grace: runner.Grace}
 	return nil
 }
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,6 +293,38 @@ func TestPathsAndMethods(t *testing.T) {
 	})
 }
 
+// Every request is observed, with a route that clients cannot invent.
+func TestOnRequest(t *testing.T) {
+	var ends []catalog.RequestEnd
+	s := newServer(t, catalog.NewMemoryStore(), catalog.HandlerOptions{OnRequest: func(_ context.Context, end catalog.RequestEnd) {
+		if ends = append(ends, end); end.Route == "unknown" {
+			panic("at the disco")
+		}
+	}})
+	id := s.create(minimal)
+	s.do("GET", "/tools/"+strings.ToUpper(id), "").want(t, 200, "")
+	s.do("DELETE", "/tools/no-uuid", "").want(t, 422, "")
+	s.do("PATCH", "/tools/", "").want(t, 405, "")
+	s.do("GET", "/elsewhere/"+id, "").want(t, 404, "")
+	var got []string
+	for _, end := range ends {
+		if end.Duration < 0 {
+			t.Errorf("%+v", end)
+		}
+		got = append(got, fmt.Sprintf("%s %s %d %s %s %s", end.Method, end.Route, end.Status, end.Code, end.Account, end.Tool))
+	}
+	want := []string{
+		"POST /tools/ 200  " + account + " ", "GET /tools/{id} 200  " + account + " " + id, "DELETE /tools/{id} 422 rejected " + account + " ",
+		"PATCH /tools/ 405 method_not_allowed  ", "GET unknown 404 not_found  ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if !strings.Contains(s.log.String(), "OnRequest panicked") {
+		t.Errorf("the log is %s", s.log)
+	}
+}
+
 // badStore fails in List.
 type badStore struct {
 	catalog.Store
@@ -308,7 +342,7 @@ func (b badStore) List(ctx context.Context, _ string, _ catalog.Type) ([]catalog
 func TestFaultsOfAStore(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("disk full") },
-		"code":  func() error { return &catalog.Error{Code: "busy", Message: "disk locked"} },
+		"code":  func() error { return &catalog.Error{Code: "failed", Message: "disk full"} },
 		"panic": func() error { panic(errors.New("panic value")) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -319,6 +353,22 @@ func TestFaultsOfAStore(t *testing.T) {
 				!strings.Contains(s.log.String(),
 					"level=ERROR") {
 				t.Errorf("the response is %s, the log %s", a.body, s.log)
+			}
+		})
+	}
+	for _, code := range []catalog.Code{catalog.CodeTransport, "busy"} {
+		t.Run("out of reach: "+string(code), func(t *testing.T) {
+			var fail error = &catalog.Error{Code: code, Message: "disk locked"}
+			s := newServer(t, badStore{fail: func() error { return fmt.Errorf("list: %w", fail) }}, catalog.HandlerOptions{})
+			a := s.do("GET", "/tools/", "")
+			a.want(t, 503, "The catalog cannot reach its data; try again")
+			if a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, `"code":"busy"`) || strings.Contains(a.body, "disk") ||
+				!strings.Contains(s.log.String(), "disk locked") {
+				t.Errorf("the response is %v %s, the log %s", a.header, a.body, s.log)
+			}
+			fail = errors.New("disk full")
+			if a = s.do("GET", "/tools/", ""); a.status != 500 || a.header.Get("Retry-After") != "" {
+				t.Errorf("the response is %d %v", a.status, a.header)
 			}
 		})
 	}

@@ -91,8 +91,11 @@ func (h *Handler) refuse(c *call, f *failure) {
 			body.Detail = append(body.Detail, detail{[]string{f.location, field}, p.Message, p.Code})
 		}
 	}
-	if f.status == http.StatusUnauthorized {
+	switch f.status {
+	case http.StatusUnauthorized:
 		c.w.Header().Set("WWW-Authenticate", "Bearer")
+	case http.StatusServiceUnavailable:
+		c.w.Header().Set("Retry-After", "1")
 	}
 	h.write(c, f.status, body)
 }

@@ -35,7 +35,8 @@ type StoredTool struct {
 //
 // Every method returns the error of its context, possibly wrapped, when the context ends while it
 // waits. If the account has no such tool, the method returns an [*Error] with [CodeNotFound]; if
-// the id or the name is taken, one with [CodeConflict]. Any other error is a failure of the store.
+// the id or the name is taken, one with [CodeConflict]; if it cannot reach its data and has written
+// nothing, one with [CodeTransport] or the code busy. Any other error is a failure of the store.
 // The handler logs its text, which must not quote tools. Arguments and results share no memory with
 // the store. Methods are called concurrently.
 type Store interface {

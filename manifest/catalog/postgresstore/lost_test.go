@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -254,4 +255,62 @@ func TestKilledServerLosesNothing(t *testing.T) {
 		t.Errorf("%d calls failed and %d of them have written", unknown.Load(), written)
 	}
 	t.Logf("%d acknowledged records survived %d kills; of %d that were unknown %d were written", acknowledged.Load(), kills, unknown.Load(), written)
+}
+
+// While the database is down, or does not answer, the handler says when to try again. Afterwards it
+// goes on by itself.
+func TestHandlerWithoutADatabase(t *testing.T) {
+	s := need(t)
+	store := open(t, newPool(t, s.schema(t)), &postgresstore.Options{RetryTimeout: 300 * time.Millisecond})
+	h, err := catalog.NewHandler(store, &catalog.HandlerOptions{InsecureAccount: account})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/tools/", nil))
+		return w
+	}
+	recovers := func() {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); list().Code != 200; {
+			if time.Now().After(deadline) {
+				t.Fatal("the handler does not recover")
+			}
+		}
+	}
+	recovers()
+	if err := s.kill(); err != nil {
+		t.Fatal(err)
+	}
+	w := list()
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+	if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("without a server: %d %v %s", w.Code, w.Header(), w.Body)
+	}
+	recovers()
+	var silent atomic.Bool // a server that takes connections and says nothing
+	config := s.schema(t)
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if silent.Load() {
+			here, _ := net.Pipe()
+			return here, nil
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	pool := newPool(t, config)
+	if h, err = catalog.NewHandler(open(t, pool, &postgresstore.Options{RetryTimeout: 300 * time.Millisecond}),
+		&catalog.HandlerOptions{InsecureAccount: account}); err != nil {
+		t.Fatal(err)
+	}
+	silent.Store(true)
+	pool.Reset()
+	if w := list(); w.Code != 503 {
+		t.Errorf("with a silent server: %d %s", w.Code, w.Body)
+	}
+	silent.Store(false)
+	pool.Reset()
+	recovers()
 }
