@@ -31,6 +31,7 @@ const (
 	attrMethod         = "http.request.method"
 	attrResend         = "http.request.resend_count"
 	attrStatus         = "http.response.status_code"
+	attrRoute          = "http.route"
 	attrAddress        = "server.address"
 	attrPort           = "server.port"
 	attrURL            = "url.full"
@@ -45,6 +46,7 @@ const (
 	metricToolCalls    = "gen_ai.invoke_agent.tool_calls"
 	metricToolDuration = "gen_ai.execute_tool.duration"
 	metricTokens       = "gen_ai.client.token.usage"
+	metricRequests     = "http.server.request.duration"
 )
 
 // Names of this module.
@@ -87,6 +89,8 @@ var (
 		0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6)
 	toolBuckets = metric.WithExplicitBucketBoundaries(
 		0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+	requestBuckets = metric.WithExplicitBucketBoundaries(
+		0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 	callBuckets  = metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128)
 	tokenBuckets = metric.WithExplicitBucketBoundaries(
 		1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)

@@ -68,6 +68,8 @@
 //	gen_ai.client.token.usage        histogram, {token}: gen_ai.operation.name, gen_ai.agent.name,
 //	                                 gen_ai.provider.name, gen_ai.response.model, gen_ai.token.type
 //	toolwire.dispatch.refusals       counter, {request}: error.type, http.response.status_code
+//	http.server.request.duration     histogram, s: http.request.method, http.route,
+//	                                 http.response.status_code, error.type; of a catalog, by Request
 //
 // A tool that does not exist, and the tool of a call that failed before anything was sent, are _OTHER
 // in metrics, so that a model cannot create any number of time series. Such a call has the agent name of
@@ -159,9 +161,9 @@ type Telemetry struct {
 	propagator propagation.TextMapPropagator
 	tracer     trace.Tracer
 
-	runDuration, toolDuration metric.Float64Histogram
-	toolCalls, tokens         metric.Int64Histogram
-	refusals                  metric.Int64Counter
+	runDuration, toolDuration, requests metric.Float64Histogram
+	toolCalls, tokens                   metric.Int64Histogram
+	refusals                            metric.Int64Counter
 }
 
 // New makes the instruments of the meter provider. opts may be nil.
@@ -192,7 +194,7 @@ func (t *Telemetry) meterProvider() metric.MeterProvider {
 }
 
 func (t *Telemetry) instruments(m metric.Meter) error {
-	var errs [5]error
+	var errs [6]error
 	t.runDuration, errs[0] = m.Float64Histogram(metricRunDuration, metric.WithUnit("s"),
 		metric.WithDescription("The duration of a run of the agent."), runBuckets)
 	t.toolCalls, errs[1] = m.Int64Histogram(metricToolCalls, metric.WithUnit("{tool_call}"),
@@ -203,5 +205,7 @@ func (t *Telemetry) instruments(m metric.Meter) error {
 		metric.WithDescription("The duration of a tool call, with its attempts and waits."), toolBuckets)
 	t.refusals, errs[4] = m.Int64Counter(metricRefusals, metric.WithUnit("{request}"),
 		metric.WithDescription("The number of requests that the handler rejected."))
+	t.requests, errs[5] = m.Float64Histogram(metricRequests, metric.WithUnit("s"),
+		metric.WithDescription("The duration of a request to a catalog."), requestBuckets)
 	return errors.Join(errs[:]...)
 }

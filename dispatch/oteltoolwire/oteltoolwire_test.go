@@ -28,6 +28,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/oteltoolwire"
+	"github.com/toolwire/toolwire/manifest/catalog"
+	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -544,4 +546,60 @@ func TestNamesOfRequests(t *testing.T) {
 		!strings.Contains(points, "called_422other") {
 		t.Errorf("the metrics are\n%s", points)
 	}
+}
+
+// Calls of tools that are not sent to a proxy, and requests to a catalog, are reported by their hooks.
+func TestOtherHooks(t *testing.T) { synctest.Test(t, testOtherHooks) }
+
+func testOtherHooks(t *testing.T) {
+	c := newCollector()
+	tel := c.telemetry(t, oteltoolwire.Options{AgentName: "refunds"})
+	box, err := toolbox.Parse([]byte(`[{"name":"now","handler":"now"},{"name":"fail","handler":"fail"}]`), &toolbox.Options{
+		Handlers: map[string]toolbox.Handler{
+			"now": func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
+				time.Sleep(time.Second)
+				return "noon", nil
+			},
+			"fail": func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
+				return "", errors.New("x")
+			},
+		},
+		OnCall: func(ctx context.Context, end toolbox.CallEnd) {
+			tel.ToolCall(ctx, end.Tool, string(end.Code), end.Duration)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, outer := c.traces.Tracer("test").Start(t.Context(), "outer")
+	_, _ = box.Call(ctx, "now", nil)
+	_, _ = box.Call(ctx, "fail", nil)
+	outer.End()
+	handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{InsecureAccount: "6f9619ff-8b86-4011-b42d-00c04fc964ff",
+		OnRequest: func(ctx context.Context, end catalog.RequestEnd) {
+			tel.Request(ctx, end.Method, end.Route, end.Status, end.Duration)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range []string{"GET /tools/", "BREW /tools/", "GET /tools/x/y/z"} {
+		method, path, _ := strings.Cut(request, " ")
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, path, nil))
+	}
+	tel.Request(t.Context(), "GET", "/tools/", 503, time.Second)
+	wantText(t, "the spans", c.tree(), `
+outer internal 1s
+  execute_tool now internal 1s gen_ai.agent.name=refunds gen_ai.operation.name=execute_tool gen_ai.tool.name=now gen_ai.tool.type=function
+  execute_tool fail internal 0s Error(tool_failed) error.type=tool_failed gen_ai.agent.name=refunds gen_ai.operation.name=execute_tool gen_ai.tool.name=fail gen_ai.tool.type=function`)
+	wantText(t, "the metrics", strings.Join(c.points(t), "\n"), `
+gen_ai.execute_tool.duration 1× 0s error.type=tool_failed gen_ai.agent.name=refunds gen_ai.tool.name=fail gen_ai.tool.type=function
+gen_ai.execute_tool.duration 1× 1s gen_ai.agent.name=refunds gen_ai.tool.name=now gen_ai.tool.type=function
+http.server.request.duration 1× 0s http.request.method=GET http.response.status_code=200 http.route=/tools/
+http.server.request.duration 1× 0s http.request.method=GET http.response.status_code=404 http.route=unknown
+http.server.request.duration 1× 0s http.request.method=_OTHER http.response.status_code=405 http.route=/tools/
+http.server.request.duration 1× 1s error.type=503 http.request.method=GET http.response.status_code=503 http.route=/tools/`)
+	silent := c.telemetry(t, oteltoolwire.Options{NoToolSpans: true})
+	c.spans.Reset()
+	silent.ToolCall(t.Context(), "now", "", time.Second)
+	wantText(t, "the spans", c.tree(), ``)
 }
