@@ -18,7 +18,8 @@ type reading struct {
 	next  int   // the first line that a message may stand for
 	last  int   // the last line that a message stands for; -1 for none
 	fits  int   // messages that stand for something
-	exact int   // answers found by what they say, and not by where they stand: 1 for each, for each id, for all it says, and for an equal result
+	exact int   // answers found by what they say, and not by where they stand: 1 for each, for its id, and for all that it says
+	equal int   // results that are what they were
 	front bool  // the first message stands for the first line
 	known bool  // an answer or a result is among them
 
@@ -98,14 +99,18 @@ func (th *thread) compare(r *request, from int) *reading {
 func (rd *reading) belongs() bool { return rd.fits > 0 && (rd.front || rd.known) }
 
 // better reports whether the request fits better than another. Conversations may begin with the same words, so
-// what the model said counts before the number of messages, and a thread that waits for this request before one
-// that has gone on.
+// what the model and the tools said counts before the number of messages, and a thread that waits for this request
+// before one that has gone on.
 func (rd *reading) better(than *reading) bool {
 	switch {
 	case than == nil:
 		return true
 	case rd.exact != than.exact:
 		return rd.exact > than.exact
+	case rd.exact > 0 && rd.front != than.front:
+		return rd.front
+	case rd.equal != than.equal:
+		return rd.equal > than.equal
 	case rd.exact > 0 && rd.waits() != than.waits():
 		return rd.waits()
 	case rd.fits != than.fits:
@@ -206,7 +211,7 @@ func (rd *reading) result(i int, l *line) int {
 	if c.k < len(c.line.results) {
 		if known := c.line.results[c.k]; known != nil && known.at < len(rd.lines) && rd.lines[known.at] == known {
 			if bytes.Equal(known.Content, l.Content) {
-				rd.exact++
+				rd.equal++
 			}
 			return known.at
 		} else if known != nil {

@@ -472,6 +472,12 @@ func TestConversationsWithOneBeginning(t *testing.T) {
 			{path: chatPath, ask: chatAsk(system("T"), userGo, asst(toolCalls(`a f {"n":1}`)), tool("a", "one")), reply: says("One.")},
 		}, "system S\nuser Both orders.\nassistant [s ask {}]\n" +
 			"system T\nuser Both orders.\nassistant [a f {\"n\":1}]\ntool(a) one\nassistant One.\n", ""},
+		{"the same call at the same time, with the agent's ids", []step{
+			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: chatReply(toolCalls(`a f {}`))},
+			{path: chatPath, ask: chatAsk(system("S"), user("Go on.")), reply: chatReply(toolCalls(`b f {}`))},
+			{path: chatPath, ask: chatAsk(system("S"), user("Go on."), asst(toolCalls(`y f {}`)), tool("y", "one")), reply: says("Two.")},
+			{path: chatPath, ask: chatAsk(system("S"), userGo, asst(toolCalls(`x f {}`)), tool("x", "one")), reply: says("One.")},
+		}, "system S\nuser Both orders.\nassistant [x f {}]\ntool(x) one\nassistant One.\nsystem S\nuser Go on.\nassistant [y f {}]\ntool(y) one\nassistant Two.\n", ""},
 		{"another agent takes over", []step{
 			{path: chatPath, ask: chatAsk(system("S"), userGo), reply: says("yes")},
 			{path: chatPath, ask: chatAsk(system("T"), userGo, user("[S] said yes")), reply: says("no")},

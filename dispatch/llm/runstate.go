@@ -71,8 +71,8 @@ const (
 	problemPrompts  = "the system prompt of %s changes so often that its later forms are not sent: they have more than 128 KiB"
 	problemSize     = "the conversations of the run have more than 64 MiB; what follows is not sent"
 	problemLabels   = "the run has more than 256 labels; further ones have no messages"
-	problemLeftOut  = "a request of %s shares nothing with its conversation, like the request of a guard, a title or a summary; it " +
-		"is left out unless a later request goes on with it; give it a label with proxy.WithActor to have it sent"
+	problemLeftOut  = "a request of %s is not a part of its conversation, like the request of a guard, a title or a summary, or the " +
+		"same request to another model; it is left out unless a later request goes on with it; give it a label with proxy.WithActor to have it sent"
 )
 
 // note adds a problem that stays.
@@ -118,10 +118,17 @@ func faultOf(r *reply) dispatch.Problem {
 	return problemOf(codeUnclear, "a response of the model is not in the transcript: %s", r.fault)
 }
 
-// leftOut reports whether a thread is neither sent nor a part of one that is.
+// leftOut reports whether a thread is neither sent nor a part of one that is. An answer that another one to the same
+// request has replaced is left out if it is another model's.
 func (l *label) leftOut(th *thread) bool {
-	if _, ok := l.shown[th]; ok || l.isReplaced(th) {
+	if _, ok := l.shown[th]; ok {
 		return false
+	}
+	if l.isReplaced(th) {
+		return th.last.answered && slices.ContainsFunc(l.attempts(th), func(other *thread) bool {
+			_, shown := l.shown[other]
+			return shown && other.last.model != th.last.model
+		})
 	}
 	return !slices.ContainsFunc(l.threads, func(child *thread) bool { return child.parent == th && !l.leftOut(child) })
 }
@@ -394,7 +401,7 @@ func (s *runState) finish(x *exchange, o outcome) {
 	l := s.label(x.ctx)
 	s.ids.name(c.out)
 	size := th.size
-	th.answer(x.place, c.out, x.dialect.prefills, x.answer.common().id)
+	th.answer(x.place, c.out, x.dialect.prefills, x.answer.common())
 	s.size += th.size - size
 	l.publish(x.ctx, s.run, th)
 }

@@ -160,7 +160,7 @@ func (l *line) adopt(c callOf, ids *callIDs) {
 }
 
 // answer takes the answer to a request.
-func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, id string) {
+func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, known *facts) {
 	r := p.reply
 	start, end := th.of(r)
 	if start < 0 {
@@ -173,7 +173,7 @@ func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, id 
 		messages = slices.Concat(r.prefill, messages)
 	}
 	lines := linesOf(messages, r)
-	r.id, r.answered = id, true
+	r.id, r.model, r.answered = known.id, known.model, true
 	if len(lines) == 0 {
 		lines = r.waiting()
 	}

@@ -181,6 +181,12 @@ func TestMessagesOfARun(t *testing.T) {
 			return nil
 		}, "system C; user Go.; assistant re Go.", left},
 
+		{"a request to several models", func(ctx context.Context, _ *dispatch.Run, m *llm.Transport) error {
+			_, err := send(ctx, m, chatPath, chat("user Go."))
+			_, other := send(ctx, &llm.Transport{Base: model(exch(strings.Replace(string(says("other")), `"m"`, `"n"`, 1)))}, chatPath, chat("user Go."))
+			return errors.Join(err, other)
+		}, "user Go.; assistant other", left},
+
 		{"a beginning of the answer", func(ctx context.Context, _ *dispatch.Run, model *llm.Transport) error {
 			return anthropic(ctx, model, user+","+brace)
 		}, "user Go.; assistant {re {", ""},
