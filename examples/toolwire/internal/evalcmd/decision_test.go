@@ -50,6 +50,23 @@ func versionTwo(ctx context.Context, run *dispatch.Run) (*dispatch.Response, err
 	return versionThree(ctx, run)
 }
 
+// talker says what version one would, and refunds nothing.
+func talker(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	args := orderArgs{OrderID: orderNumber.FindStringSubmatch(run.Instruction)[1]}
+	found, err := proxy.Call[order](ctx, run.Proxy, "get_order", args)
+	switch {
+	case proxy.CodeOf(err) == proxy.CodeToolFailed:
+		return say("I could not find order #%s.", args.OrderID)
+	case err != nil:
+		return nil, err
+	case found.Status == "refunded":
+		return say("Order #%s has been refunded before.", args.OrderID)
+	case found.Status != "shipped":
+		return say("Order #%s is %s, so I did not refund it.", args.OrderID, found.Status)
+	}
+	return say("The refund of $%.2f for order #%s has been issued.", found.Amount, args.OrderID)
+}
+
 // The example of docs/evaluation.md prints what the page shows: 30 rows, three versions and a decision.
 func TestDecision(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/evaluation.md")
@@ -69,6 +86,7 @@ func TestDecision(t *testing.T) {
 		args  string
 	}{
 		{versionOne, "-plan -trials 3"},
+		{talker, "-trials 3 -agent-version talker"},
 		{versionOne, "-trials 3 -agent-version v1 -results v1.jsonl -prices prices.json -slice topic"},
 		{versionTwo, "-trials 3 -agent-version v2 -results v2.jsonl -prices prices.json -slice topic -baseline v1.jsonl -gate cost=0.3 -max-trial-cost 0.0008 -html report.html"},
 		{versionThree, "-trials 3 -agent-version v3 -results v3.jsonl -prices prices.json -baseline v1.jsonl -gate cost=0.3 -max-trial-cost 0.0008"},
