@@ -67,6 +67,21 @@ func (c *Case) content() string {
 	return digest([]any{row, c.Task.Instruction, c.Task.Input, c.Task.Conversation})
 }
 
+// tasks returns a hash of what the agent sees and where it works, whatever the rows expect.
+func tasks(cases []Case) string {
+	contents := make([]string, len(cases))
+	for i, c := range cases {
+		var row Row
+		if c.Row != nil {
+			r := c.Row
+			row = Row{User: r.User, Behavior: r.Behavior, State: r.State, FailureRules: r.FailureRules, Input: r.Input, Conversation: r.Conversation, Persona: r.Persona}
+		}
+		contents[i] = c.ID + " " + digest([]any{row, c.Task.Instruction, c.Task.Input, c.Task.Conversation})
+	}
+	slices.Sort(contents)
+	return digest(contents)
+}
+
 // content returns the row without its place in the file.
 func (r *Row) content() Row {
 	row := *r

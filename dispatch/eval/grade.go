@@ -11,7 +11,7 @@ import (
 
 // Grade grades stored results again with Options.Grader, without a dispatch, and returns the
 // experiment with the new verdicts. The files belong to one whole experiment, see [Load], and
-// cases are the cases of its dataset. If Options.ResultsFile is set, the new verdicts and the
+// cases are the cases of its dataset, which may expect something else now. If Options.ResultsFile is set, the new verdicts and the
 // results are written there. That file must not exist, and Grade removes it if it returns an error.
 // Of the other options only GraderVersion, Parallel, Prices, Ungraded and TrialBudget are used; a zero TrialBudget stands
 // for the stored one.
@@ -36,6 +36,10 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 	given := h.Fingerprint
 	now := o.fingerprint(cases)
 	given.Dataset, given.World = now.Dataset, now.World
+	other := given.Dataset != h.Fingerprint.Dataset // they expect something else
+	if other && h.Tasks == tasks(cases) {
+		h.Fingerprint.Dataset = given.Dataset
+	}
 	for _, text := range given.differences(h.Fingerprint) {
 		problems.member(foreignResult, "cases", "the cases do not match the results: %s", text)
 	}
@@ -58,7 +62,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 		kept.add(t.judged)
 		c := byID[t.ID]
 		c.Name, c.Group = t.Name, t.Group // they have no secrets
-		if c.Row != nil && t.Row != nil {
+		if c.Row != nil && t.Row != nil && !other {
 			row := *c.Row
 			row.cells, c.Row = t.Row.cells, &row
 		}

@@ -35,7 +35,8 @@ type header struct {
 	Total        int            `json:"total"` // cases of all shards
 	TrialBudget  Budget         `json:"trial_budget,omitzero"`
 	Checks       *checks        `json:"checks,omitempty"`
-	Cases        map[string]int `json:"cases"` // ids of this shard, and the place of each in the dataset
+	Tasks        string         `json:"tasks,omitempty"` // a hash of the cases without what they expect
+	Cases        map[string]int `json:"cases"`           // ids of this shard, and the place of each in the dataset
 }
 
 // scan reads a file of results and calls see with each trial. A torn end, as of a program that was
@@ -146,7 +147,7 @@ func (o *Options) header(cases []Case, f Fingerprint, started time.Time) header 
 	part, _ := parseShard(o.Shard)
 	h := header{
 		Format: resultsFormat, Fingerprint: f, Shard: part.String(), Trials: o.Trials, FirstFailure: o.FirstFailure, TrialBudget: o.TrialBudget,
-		Started: started.UTC().Round(0), Total: len(cases), Checks: o.checks(cases), Cases: map[string]int{},
+		Started: started.UTC().Round(0), Total: len(cases), Checks: o.checks(cases), Tasks: tasks(cases), Cases: map[string]int{},
 	}
 	own := part.ids(cases)
 	for i := range cases {

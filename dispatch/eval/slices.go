@@ -51,19 +51,24 @@ const (
 // notSliced are the columns without slices.
 var notSliced = []string{"user", "behavior", "state", "failure_rules", "current_state", "tracked_constraints", "scripted_user_turns"}
 
+// Cell returns the text of the row's cell in a column, without space around it. The cells of the columns without
+// slices, see [Experiment].SliceBy, are "".
+func (r *Row) Cell(column string) string {
+	if column == "expected_outcome" {
+		return r.ExpectedOutcome
+	}
+	if value, known := r.cells[column]; known {
+		return value
+	}
+	return strings.TrimSpace(r.Extra[column])
+}
+
 // cell returns the value of a column for a slice.
 func (r *Row) cell(column string) string {
-	value, known := r.cells[column]
-	if !known {
-		value = strings.TrimSpace(r.Extra[column])
+	if value := r.Cell(column); len(value) <= maxSliced {
+		return value
 	}
-	if column == "expected_outcome" {
-		value = r.ExpectedOutcome
-	}
-	if len(value) > maxSliced {
-		return ""
-	}
-	return value
+	return ""
 }
 
 // shown returns the beginnings of the row's cells, without secrets. Cells are cut last: half of a secret

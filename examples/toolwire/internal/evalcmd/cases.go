@@ -42,15 +42,18 @@ func (o *options) cases() ([]eval.Case, error) {
 	for _, f := range []struct {
 		flag    string
 		columns list
-	}{{"-ignore-column", o.ignored}, {"-slice", o.slices}} {
+	}{{"-ignore-column", o.ignored}, {"-slice", o.slices}, {"-where", o.where}} {
 		for _, column := range f.columns {
+			if f.flag == "-where" {
+				column, _, _ = strings.Cut(column, "=")
+			}
 			if !slices.Contains(dataset.Columns, column) {
 				return nil, fmt.Errorf("%s: no column has the name %q; the columns are %s", f.flag, column, text.Cut(fmt.Sprintf("%q", dataset.Columns), 1000))
 			}
 		}
 	}
 	sample := sampleWorld
-	if o.agent.URL != "" {
+	if o.agent.URL != "" || o.stored && o.dataset != "" {
 		sample = []byte("{}")
 	}
 	world, err := commandline.World(o.world, sample)
@@ -87,13 +90,34 @@ var errNothingExpected = errors.New("-dataset: no row expects anything, so every
 	"must contain, calls or no_calls, with tools, end_state, with entities after the run, or an expected_outcome of refusal; " +
 	"-ungraded runs the rows for contract, calls and cost alone")
 
-// chosen returns the cases that -case, -failed and -limit leave.
+// some reports whether flags leave rows out.
+func (o *options) some() bool {
+	return len(o.only) > 0 || len(o.where) > 0 || o.failed != "" || o.limit > 0
+}
+
+// chosen returns the cases that -case, -where, -failed and -limit leave.
 func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
 	if o.limit < 0 {
 		return nil, errors.New("-limit is a number of rows, so at least 1")
 	}
-	if o.baseline != "" && (len(o.only) > 0 || o.failed != "" || o.limit > 0) {
-		return nil, errors.New("-baseline compares all rows, and -case, -failed and -limit leave rows out")
+	if o.baseline != "" && o.some() {
+		return nil, errors.New("-baseline compares all rows, and -case, -where, -failed and -limit leave rows out")
+	}
+	for _, pair := range o.where {
+		column, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, fmt.Errorf("-where is column=value, and %q is not", text.Cut(pair, 60))
+		}
+		var values []string
+		cases = slices.DeleteFunc(cases, func(c eval.Case) bool {
+			if cell := c.Row.Cell(column); !slices.Contains(values, cell) {
+				values = append(values, cell)
+			}
+			return c.Row.Cell(column) != value
+		})
+		if len(cases) == 0 {
+			return nil, fmt.Errorf("-where: no row has %q in the column %s; its values are %s", text.Cut(value, 60), column, text.Cut(fmt.Sprintf("%q", values), 500))
+		}
 	}
 	for _, id := range o.only {
 		if !slices.ContainsFunc(cases, func(c eval.Case) bool { return c.ID == id }) {
@@ -149,7 +173,7 @@ func repeated(flags *flag.FlagSet) string {
 
 // ofTheRun are the flags that a command for one row leaves out.
 var ofTheRun = []string{
-	"case", "failed", "limit", "results", "retry-faults", "shard", "plan", "parallel", "max-calls", "max-tokens", "max-cost", "max-time",
+	"case", "where", "failed", "limit", "results", "retry-faults", "shard", "plan", "parallel", "max-calls", "max-tokens", "max-cost", "max-time",
 	"min-rate", "min-rate-point",
 	"junit", "json", "html", "markdown", "baseline", "margin", "gate", "slice", "prices",
 }

@@ -28,7 +28,7 @@
 // While it runs, standard error shows how far it is: on a terminal one line, elsewhere a line a minute.
 // Trials that fail are written there as they end.
 //
-// -case, -failed and -limit run some of the rows. Reports have the command that runs a row again.
+// -case, -where, -failed and -limit run some of the rows. Reports have the command that runs a row again.
 //
 // With -results every trial is written to a file as it ends, and the same command completes the file of
 // a run that was interrupted or killed. -retry-faults also runs its faults again, such as the trials of
@@ -52,6 +52,11 @@
 // gate, which passes only if the agent is shown not to be worse by -margin. -gate cost=0.1 makes it one about
 // cost too: it fails if the cost of a trial is not known, and it needs -max-trial-cost, because a sample does
 // not show how many trials run away. -min-rate 0.8 is a gate on the rate itself, without a baseline.
+//
+// grade grades the stored results again, without a run: by other expectations in the dataset, other prices or other limits
+// for a trial. The tasks have to be the same:
+//
+//	toolwire eval grade -dataset tasks.csv -world world.json -o again.jsonl -baseline main-again.jsonl all.jsonl
 //
 // versions writes a table of any number of files of results, the oldest first, each compared with the one
 // before it, and with -html the page of the newest:
@@ -95,6 +100,8 @@ type options struct {
 	ignored        list   // columns
 	failed         string // a file of results
 	limit          int
+	stored         bool // results are graded again
+	where          list // column=value
 
 	junit, json, html, markdown string
 	merged                      string // the file of all shards
@@ -118,7 +125,16 @@ func (l *list) Set(value string) error {
 
 func (l *list) String() string { return strings.Join(*l, ", ") }
 
-// reportFlags adds the flags of a run and of merge.
+// datasetFlags adds the flags of a run and of grade.
+func (o *options) datasetFlags(flags *flag.FlagSet) {
+	flags.StringVar(&o.dataset, "dataset", "", "`file` with the tasks, CSV or JSON Lines (default: a small one about the sample agent)")
+	flags.StringVar(&o.world, "world", "", "JSON `file` with the world behind the tools: tools_schema, behaviors, initial_state, … (default: the sample agent's world; with -url a world without tools)")
+	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
+	flags.Var(&o.ignored, "ignore-column", "accept the `column`, although it looks like one that would be checked; may be repeated")
+	flags.BoolVar(&o.Ungraded, "ungraded", false, "check no answer: run the rows for contract, calls and cost; a gate on the rate is then undecided")
+}
+
+// reportFlags adds the flags of a run, of merge and of grade.
 func (o *options) reportFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this `file`")
 	flags.StringVar(&o.json, "json", "", "write a JSON report to this `file`")
@@ -138,12 +154,13 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 
 const usage = `usage: toolwire eval [flags]
        toolwire eval merge [flags] FILE|FOLDER…
+       toolwire eval grade [flags] FILE|FOLDER…
        toolwire eval versions [flags] FILE…
 
 Run a dataset of tasks against an agent on this machine. Without -url the tasks go to a sample agent.
 A row passes if the platform would grade its run, the final response contains the text in the column "says", and a run
 with the expected_outcome refusal changes nothing. At least one row has to expect something.
-merge puts the results of all shards together. versions compares the results of several versions.
+merge puts the results of all shards together. grade grades stored results again. versions compares the results of several versions.
 
 Exit status: 0 the gates passed, or without one all trials that could be run; 1 a trial did not pass, or a signal ended the
 run; 2 a mistake on the command line or in a file; 3 a gate failed; 4 a gate is undecided; 5 undecided, and the agent has
@@ -154,13 +171,15 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "merge" {
 		return merge(args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "grade" {
+		return grade(ctx, args[1:], stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "versions" {
 		return versions(args[1:], stdout, stderr)
 	}
 	var o options
 	flags := flag.NewFlagSet("toolwire eval", flag.ContinueOnError)
-	flags.StringVar(&o.dataset, "dataset", "", "`file` with the tasks, CSV or JSON Lines (default: a small one about the sample agent)")
-	flags.StringVar(&o.world, "world", "", "JSON `file` with the world behind the tools: tools_schema, behaviors, initial_state, … (default: the sample agent's world; with -url a world without tools)")
+	o.datasetFlags(flags)
 	o.agent.AddFlags(flags, "the agent's `endpoint`, on this machine; without one a sample agent in this program works on the tasks")
 	flags.IntVar(&o.Parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
 	flags.IntVar(&o.Trials, "trials", 1, "how often each row runs")
@@ -172,12 +191,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.plan, "plan", false, "print what would run, and run nothing")
 	flags.DurationVar(&o.agent.RunTimeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
 	flags.BoolVar(&o.agent.Strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
-	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
 	flags.StringVar(&o.ResultsFile, "results", "", "write each trial to this `file` as it ends, or with a shard to one in this folder; a file that is not complete is completed")
 	flags.BoolVar(&o.RetryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as trials during an outage")
 	flags.Var(&o.only, "case", "run the row with this `id` alone; may be repeated")
-	flags.Var(&o.ignored, "ignore-column", "accept the `column`, although it looks like one that would be checked; may be repeated")
-	flags.BoolVar(&o.Ungraded, "ungraded", false, "check no answer: run the rows for contract, calls and cost; a gate on the rate is then undecided")
+	flags.Var(&o.where, "where", "run the rows alone whose column has this value, `column=value`; may be repeated, and all have to be true")
 	flags.StringVar(&o.failed, "failed", "", "run the rows alone that did not pass in this `file` of results")
 	flags.IntVar(&o.limit, "limit", 0, "run the first `number` of rows alone (default: all)")
 	flags.StringVar(&o.Shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results (default: as the variables of a CI engine or of Kubernetes say)")
@@ -259,7 +276,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err != nil {
 		return nil, err
 	}
-	if some := len(o.only) > 0 || o.failed != "" || o.limit > 0; plan.Checked == 0 && !o.Ungraded && !some {
+	if some := o.some(); plan.Checked == 0 && !o.Ungraded && !some {
 		return nil, fmt.Errorf("%w; the rows that do are skipped", errNothingExpected)
 	}
 	if err := o.checkGate(&plan.Fingerprint); err != nil {

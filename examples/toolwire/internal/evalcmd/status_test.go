@@ -13,6 +13,75 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 )
 
+// Stored results are graded again by what the rows expect now; the tasks are those of the run.
+func TestGradeAgain(t *testing.T) {
+	dir := t.TempDir()
+	handler, err := dispatch.New(func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		response, err := say("%s it is", run.Instruction)
+		response.Metadata = &dispatch.Metadata{Model: "small", TotalInputTokens: 1000, TotalOutputTokens: 100}
+		return response, err
+	}, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := httptest.NewServer(handler)
+	defer agent.Close()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{
+		"one.csv": "id,user,says,kind\na,red,red,x\nb,blue,blue,y\nc,green,green,y\n", "two.csv": "id,user,says,kind\na,red,red,x\nb,blue,it is,y\nc,green,nothing,z\n",
+		"more.csv": "id,user,says,no_calls\na,red,red,pay\nb,blue,blue,\nc,green,green,\n", "other.csv": "id,user,says\na,red,red\nb,BLUE,blue\nc,green,green\n",
+		"world.json": `{"tools_schema":[{"name":"pay","description":"Pays.","input_schema":{"type":"object"}}]}`, "prices.json": `{"small":{"input":1,"output":10}}`,
+		"none.csv": "id,user\na,red\nb,blue\nc,green\n",
+	} {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	on := func(dataset string, more ...string) []string {
+		return append([]string{"-dataset", at(dataset), "-world", at("world.json")}, more...)
+	}
+	graded := func(dataset string, more ...string) []string {
+		return append(append([]string{"grade"}, on(dataset)...), append(more, at("results.jsonl"))...)
+	}
+	for _, tt := range []struct {
+		args   []string
+		status int
+		prints []string
+	}{
+		{on("one.csv", "-url", agent.URL, "-results", at("results.jsonl")), 0, []string{": 3 passed\n"}},
+		{graded("one.csv"), 0, []string{"checked: says in 3 of 3 rows", ": 3 passed\n"}},
+		{graded("two.csv", "-o", at("again.jsonl"), "-slice", "kind", "-markdown", at("summary.md")), 1, []string{"failed  c: green", `the final response does not say "nothing"`, "\nz     1      0 % [", ": 2 passed, 1 failed\n"}},
+		{graded("two.csv", "-o", at("again.jsonl")), 2, []string{"toolwire eval: -o: open " + at("again.jsonl")}},
+		{graded("more.csv"), 0, []string{"checked: says in 3, no_calls in 1 of 3 rows"}},
+		{graded("one.csv", "-prices", at("prices.json"), "-max-trial-cost", "0.001"), 1, []string{"limit: it cost 0.002, and a trial may cost 0.001", "cost        0.002"}},
+		{graded("none.csv", "-ungraded", "-min-rate", "0.5"), 4, []string{"rate of at least 50 %: undecided: the rows were not graded\n"}},
+		{graded("none.csv"), 2, []string{"no row expects anything"}},
+		{graded("other.csv"), 2, []string{"the cases do not match the results: the dataset is "}},
+		{on("one.csv", "-url", agent.URL, "-results", at("results.jsonl"), "-where", "kind=y"), 2, []string{"the dataset is "}},
+		{on("one.csv", "-url", agent.URL, "-where", "kind=y"), 0, []string{": 2 passed\n"}},
+		{on("one.csv", "-url", agent.URL, "-where", "kind=y", "-where", "id=c"), 0, []string{": 1 passed\n"}},
+		{on("one.csv", "-url", agent.URL, "-where", "kind=z"), 2, []string{`-where: no row has "z" in the column kind; its values are ["x" "y"]`}},
+		{on("one.csv", "-url", agent.URL, "-where", "kin=y"), 2, []string{`-where: no column has the name "kin"; the columns are ["id" "user" "says" "kind"]`}},
+		{on("one.csv", "-url", agent.URL, "-where", "kind"), 2, []string{`-where is column=value, and "kind" is not`}},
+		{on("two.csv", "-url", agent.URL, "-where", "kind=x", "-baseline", at("again.jsonl")), 2, []string{"-baseline compares all rows, and -case, -where, "}},
+		{append([]string{"merge", "-baseline", at("again.jsonl")}, at("again.jsonl")), 4, []string{"3 cases: 0 improved"}},
+		{[]string{"grade", "-dataset", at("one.csv")}, 2, []string{"grade needs at least one file of results"}},
+	} {
+		var printed bytes.Buffer
+		if status := Run(t.Context(), tt.args, &printed, &printed); status != tt.status {
+			t.Errorf("%q: status %d, want %d:\n%s", tt.args, status, tt.status, printed.String())
+		}
+		for _, part := range tt.prints {
+			if !strings.Contains(printed.String(), part) {
+				t.Errorf("%q: %q is missing in\n%s", tt.args, part, printed.String())
+			}
+		}
+	}
+	if text, err := os.ReadFile(at("summary.md")); err != nil || !strings.HasPrefix(string(text), "### results\n\n3 cases in ") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 // Each exit status of docs/evaluation.md has a run that ends with it.
 func TestStatuses(t *testing.T) {
 	dir := t.TempDir()
