@@ -217,7 +217,8 @@ func checkFinalResponse(s string) *Problem {
 //   - arguments that are neither an object nor a JSON-encoded string
 //   - JSON that is not valid UTF-8, or is nested more than 800 levels deep
 //
-// A string may contain any text. CheckMessages examines messages as they arrive. The handler
+// A string may contain any text, so arguments may be text that is not JSON. A part is a text or any
+// object: no document lists their kinds. CheckMessages examines messages as they arrive. The handler
 // repairs messages before it sends them, as the package comment lists. It returns at most 100 problems,
 // and one more that counts the rest.
 func CheckMessages(messages []Message) []Problem {

@@ -26,7 +26,8 @@ type Options struct {
 
 	// AuthHeader is the header that carries the token, as set at registration. Defaults to
 	// "Authorization", whose value must be "Bearer " and the token. In another header, such as
-	// X-API-Key, "Bearer " is optional. It must not be a header that a dispatch sets itself, such as Host,
+	// X-API-Key, "Bearer " is optional. As in HTTP, the case of the scheme and the number of spaces after
+	// it do not count. It must not be a header that a dispatch sets itself, such as Host,
 	// Content-Type or one that begins with X-Pipelines-.
 	AuthHeader string
 
