@@ -177,6 +177,8 @@ func (e *Error) ToolResult() json.RawMessage {
 //	no_tools               the manifest declares no tools
 //	env_name_case          only the variable in lower case is set, which is not passed
 //	name_refused_by_models the APIs of models reject the name
+//
+// What [schema.Lint] reports of a schema has the code of package schema.
 type Problem struct {
 	Tool    string `json:"tool,omitempty"` // the name of the tool; "" if it has none or the problem is not about a tool
 	Code    string `json:"code"`

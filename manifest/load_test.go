@@ -482,6 +482,27 @@ func TestNamesAreCaseSensitiveAndFree(t *testing.T) {
 	}
 }
 
+// What is wrong inside a schema stands where its author finds it. A tool without a schema has none.
+func TestLintOfSchemas(t *testing.T) {
+	m, err := manifest.Parse([]byte(`{"tools":[{"name":"a","command":[`+quote(absProgram)+`]},{"name":"b","command":[`+quote(absProgram)+`],"schema":{"type":"object",
+		"properties":{"n":{"description":"d","type":"number","minimum":0,"exclusiveMinimum":true,"maximun":5},"p":{"description":"d","pattern":"a(?=b)"}}}}]}`),
+		&manifest.Options{AllowUnchecked: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range m.Lint() {
+		got = append(got, p.Tool+" "+p.Code+" "+p.Pointer)
+		if !strings.HasPrefix(p.Message, `tool[1] "b": schema/properties/`) {
+			t.Error(p.Message)
+		}
+	}
+	if want := []string{"b schema_pattern_unsupported /tools/1/schema/properties/p/pattern", "b schema_old_form /tools/1/schema/properties/n/exclusiveMinimum",
+		"b keyword_misspelt /tools/1/schema/properties/n/maximun"}; !slices.Equal(got, want) {
+		t.Errorf("lint = %q", got)
+	}
+}
+
 func TestLintReportsUnknownMembers(t *testing.T) {
 	m, err := parse(`{"version":1,"tools":[{"name":"n","command":[` + quote(absProgram) + `],"timeout":5,"x\n":{"a":1}}]}`)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -114,6 +115,20 @@ func (m *Manifest) Tools() []schema.Tool {
 }
 
 // Lint lists what is valid but probably not intended: members that the document does not define,
-// names that the APIs of models reject, and a manifest without tools. Unknown members, such as a
-// misspelled timeoutSec, are ignored.
-func (m *Manifest) Lint() []Problem { return slices.Clone(m.lint) }
+// names that the APIs of models reject, a manifest without tools, and what [schema.Lint] reports of
+// the schemas. Unknown members, such as a misspelled timeoutSec, are ignored.
+func (m *Manifest) Lint() []Problem {
+	list := slices.Clone(m.lint)
+	for i, t := range m.tools {
+		if t.parameters == nil {
+			continue
+		}
+		for _, p := range schema.Lint([]schema.Tool{{Name: t.name, InputSchema: t.parameters}}, nil) {
+			if place, ok := strings.CutPrefix(p.Pointer, "/0/input_schema"); ok {
+				list = append(list, Problem{Tool: t.name, Code: p.Code, Pointer: pointer(i, "/schema"+place),
+					Message: at(i, t.name) + "schema" + place + " " + p.Message})
+			}
+		}
+	}
+	return list
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
@@ -139,7 +140,9 @@ func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 		}
 	}
 	for _, m := range list {
-		l.inside(at, m, arguments)
+		for place, inner := range jsonschema.Inside(m.Name, m.Value) {
+			l.schema(at+pointerTo(m.Name)+place, inner, arguments)
+		}
 	}
 }
 
@@ -156,23 +159,6 @@ func (l *linter) declares(list, properties []ledger.Member, name string) bool {
 	// A schema that has only "required" is a part of one that declares the property, such as an
 	// alternative.
 	return member(list, "properties") == nil && member(list, "type") == nil
-}
-
-// inside visits the schemas under a keyword.
-func (l *linter) inside(at string, m ledger.Member, arguments bool) {
-	at += pointerTo(m.Name)
-	switch m.Name {
-	case "properties", "$defs", "definitions", "patternProperties", "dependentSchemas":
-		for _, inner := range membersOf(m.Value) {
-			l.schema(at+pointerTo(inner.Name), inner.Value, arguments)
-		}
-	case "items", "additionalProperties", "not", "if", "then", "else", "contains":
-		l.schema(at, m.Value, arguments)
-	case "anyOf", "oneOf", "allOf", "prefixItems":
-		for i, inner := range slices.Collect(rawjson.Elements(m.Value)) {
-			l.schema(fmt.Sprintf("%s/%d", at, i), inner, arguments)
-		}
-	}
 }
 
 // failure is the usual response of a tool that fails.

@@ -48,6 +48,9 @@ func (l *linter) keywords(at string, list []ledger.Member) {
 			l.add("contradiction", at+"/"+pair[0], "leaves no value below %q; correct one of them", pair[1])
 		}
 	}
+	if values := member(list, "enum"); rawjson.Kind(values) == '[' && len(slices.Collect(rawjson.Elements(values))) == 0 {
+		l.add("contradiction", at+"/enum", "has no value, so nothing is valid; list the values or leave it out")
+	}
 	types := typesOf(member(list, "type"))
 	if len(types) == 0 {
 		return

@@ -14,6 +14,12 @@ func TestLint(t *testing.T) {
 	}
 	input := func(s string) string { return `[{"name":"t","description":"d","input_schema":` + s + `}]` }
 	output := func(s string) string { return with(`,"output_schema":` + s) }
+	misspelt := func(places string) (lines string) {
+		for place := range strings.FieldsSeq(places) {
+			lines += "\nkeyword_misspelt /0/input_schema" + place + "/minlength"
+		}
+		return lines
+	}
 	pass := `,"default_execution_mode":"passthrough","passthrough_binding":{"endpoint_name":"e","tool_name":"t"}`
 	adapter := `,"ledger_adapter":{"op":"set_flag","flags":["f"]}`
 	for _, test := range []struct{ name, tools, want string }{
@@ -57,6 +63,14 @@ func TestLint(t *testing.T) {
 			"b":{"description":"d","type":"integer","maximum":1,"pattern":"x"},"c":{"description":"d","pattern":"x","minimum":1}}}`),
 			"keyword_unused /0/input_schema/minLength\nkeyword_unused /0/input_schema/properties/a/minLength\n" +
 				"keyword_unused /0/input_schema/properties/b/pattern"},
+		{"everywhere a schema may be", input(`{"type":"object","additionalProperties":{"minlength":1},"properties":{"a":{"description":"d","$schema":"http://json-schema.org/draft-07/schema#","items":[{"minlength":1}],
+			"additionalItems":{"minlength":1},"contains":{"minlength":1},"dependencies":{"x":{"minlength":1},"y":["z"]}},"b":{"description":"d","propertyNames":{"minlength":1},
+			"unevaluatedProperties":{"minlength":1},"unevaluatedItems":{"minlength":1},"dependentSchemas":{"x":{"minlength":1}},"contentSchema":{"minlength":1},
+			"prefixItems":[true,{"minlength":1}],"if":{"minlength":1},"oneOf":[{"minlength":1}],"const":{"minlength":1},"examples":[{"minlength":1}]}},"definitions":{"d/e":{"minlength":1}}}`),
+			"schema_old_form /0/input_schema/properties/a/items" + misspelt(`/additionalProperties /properties/a/items/0 /properties/a/additionalItems /properties/a/contains
+				/properties/a/dependencies/x /properties/b/propertyNames /properties/b/unevaluatedProperties /properties/b/unevaluatedItems /properties/b/dependentSchemas/x
+				/properties/b/contentSchema /properties/b/prefixItems/1 /properties/b/if /properties/b/oneOf/0 /definitions/d~1e`)},
+		{"an enum without a value", input(`{"type":"object","properties":{"a":{"description":"d","type":"string","enum":[]}}}`), "contradiction /0/input_schema/properties/a/enum"},
 		{"undescribed property", input(`{"type":"object","properties":{"a/b":{"type":"string"}}}`),
 			"property_undescribed /0/input_schema/properties/a~1b"},
 		{"output", output(`{"type":"object","properties":{"ok":{"type":"boolean"}}}`), ``},

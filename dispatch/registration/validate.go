@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/runctx"
@@ -29,8 +30,9 @@ import (
 // is nil, the defaults apply. ctx applies to o.Endpoint.
 //
 // The list unchecked contains what [schema.Validate] reports as unchecked: what does not make the
-// platform reject a tool, and what this library cannot check or use. Validate returns the list with
-// and without an error. [Client] sends such tools.
+// platform reject a tool, and what this library cannot check or use. It also contains the forms of
+// older drafts in schemas, which the platform may read otherwise. Validate returns the list with and
+// without an error. [Client] sends such tools.
 //
 // Validate does not resolve the host of the endpoint. It accepts a public name that leads to a
 // private address.
@@ -148,7 +150,7 @@ func quoted(s string) bool {
 }
 
 // checkTools adds the problems that packages schema and ledger find. It returns what package schema
-// lists as unchecked, and the errors of both. It ignores members that Extra replaces.
+// lists as unchecked or reads otherwise, and the errors of both. It ignores members that Extra replaces.
 func (r *Registration) checkTools(
 	ctx context.Context, ps *problems, o *schema.ValidateOptions,
 ) (unchecked problem.List[Problem], causes []error) {
@@ -159,6 +161,9 @@ func (r *Registration) checkTools(
 	opts.LedgerSchema = r.LedgerSchema
 	if !ps.others.include("/tools_schema") {
 		list, err := schema.Validate(ctx, r.Tools, &opts)
+		list = append(list, slices.DeleteFunc(schema.Lint(r.Tools, &opts), func(p schema.Problem) bool {
+			return !jsonschema.Rewritten(p.Code)
+		})...)
 		problem.Under(&unchecked, "/tools_schema", list, 0)
 		if e, ok := errors.AsType[*schema.Error](err); ok {
 			problem.Under(&ps.List, "/tools_schema", e.Problems, e.More)

@@ -38,6 +38,16 @@ func LetsThrough(code string) bool {
 	return false
 }
 
+// Rewritten reports whether a note of this code, with or without "schema_" before it, is about a part of
+// a schema that is read otherwise than it is written.
+func Rewritten(code string) bool {
+	switch strings.TrimPrefix(code, "schema_") {
+	case "old_form", "member_null", "annotation_invalid":
+		return true
+	}
+	return false
+}
+
 // faults is the error for a schema that cannot be used.
 type faults []Fault
 

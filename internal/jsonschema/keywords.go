@@ -1,9 +1,13 @@
 package jsonschema
 
 import (
+	"encoding/json"
+	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
@@ -99,6 +103,32 @@ func (k keyword) limits() bool {
 		return k.since > 0
 	}
 	return false
+}
+
+// Inside yields the schemas that a keyword contains, each with its place below the keyword as a JSON
+// Pointer. Names longer than 80 bytes are cut.
+func Inside(keyword string, value json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		k := keywords[keyword].shape
+		switch {
+		case rawjson.Kind(value) == '{' && (k == schemas || k == definitions):
+			for name, one := range rawjson.Members(value) {
+				if !yield(rawjson.Token(text.Cut(name, maxText)), one) {
+					return
+				}
+			}
+		case rawjson.Kind(value) == '[' && (k == schemaOf || k == listOf):
+			n := 0
+			for one := range rawjson.Elements(value) {
+				if !yield("/"+strconv.Itoa(n), one) {
+					return
+				}
+				n++
+			}
+		case k == schemaOf, k == described:
+			yield("", value)
+		}
+	}
 }
 
 // fits reports whether the value of a keyword that limits nothing has the right type.

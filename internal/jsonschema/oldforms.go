@@ -2,6 +2,7 @@ package jsonschema
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -53,6 +54,30 @@ func (r *reading) oldForms(obj map[string]any, s spot) {
 			members[name] = []any{other}
 			r.note(s.at+"/dependencies"+rawjson.Token(name), "old_form", "is a name, as in draft 3; write a list of names")
 		}
+	}
+}
+
+// enum admits lists that drafts 6 and 7 advise against, and that the library rejects: one without a value, for which
+// nothing is valid, and one that repeats a value.
+func enum(obj map[string]any) {
+	list, ok := obj["enum"].([]any)
+	if !ok {
+		return
+	}
+	if all, isList := obj["allOf"].([]any); len(list) == 0 && (isList || obj["allOf"] == nil) {
+		delete(obj, "enum")
+		obj["allOf"] = append(all, false)
+	}
+	seen := make(map[string]bool, len(list))
+	unique := slices.DeleteFunc(slices.Clone(list), func(v any) bool {
+		text, _ := rawjson.Encode(v)
+		key := rawjson.Key(text)
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+	if len(unique) > 0 {
+		obj["enum"] = unique
 	}
 }
 

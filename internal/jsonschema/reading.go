@@ -92,8 +92,11 @@ func (r *reading) schema(v any, s spot) {
 	}
 	r.identity(obj, &s)
 	r.unknown(obj, s)
-	if s.draft == 0 {
+	switch s.draft {
+	case 0:
 		r.oldForms(obj, s)
+	case 6, 7:
+		enum(obj)
 	}
 	r.ignored(obj, s)
 	r.annotations(obj, s)
