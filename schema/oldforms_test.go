@@ -186,3 +186,45 @@ func TestOldForms(t *testing.T) {
 		})
 	}
 }
+
+// References into other documents lead to what their authors wrote, through old forms too.
+func TestOldFormsInResources(t *testing.T) {
+	const other = `{"items":[{"minimum":1,"exclusiveMinimum":true},{"items":[{"const":2}]}],"definitions":{"n":{"id":"#name","type":"string"}},
+		"parts":{"b":{"maximum":5,"exclusiveMaximum":true},"c":{"$ref":"third#/items/0"},"r":{"required":true,"type":"number"}}}`
+	resources := map[string]json.RawMessage{
+		"https://x.test/other": json.RawMessage(other),
+		"https://x.test/third": json.RawMessage(`{"items":[{"items":[{"const":3}]}],"parts":{"$ref":"other#/items/1"}}`),
+	}
+	for _, tt := range []struct{ ref, valid, invalid string }{
+		{"#/items/0", `2`, `1`},
+		{"#/items/1", `[2]`, `[1]`},
+		{"#/items/1/items/0", `2`, `1`},
+		{"#name", `"a"`, `1`},
+		{"#/parts/b", `4`, `5`},
+		{"#/parts/c", `[3]`, `[2]`},
+		{"#/parts/c/../x", ``, ``},
+	} {
+		v, err := schema.Compile(json.RawMessage(`{"$ref":"https://x.test/other`+tt.ref+`"}`), &schema.CompileOptions{Resources: resources})
+		if tt.valid == "" {
+			if err == nil || !strings.Contains(err.Error(), "schema_ref_broken") {
+				t.Errorf("%s: %v", tt.ref, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.ref, err)
+			continue
+		}
+		if err := v.Validate([]byte(tt.valid)); err != nil {
+			t.Errorf("%s: %s: %v", tt.ref, tt.valid, err)
+		}
+		if v.Validate([]byte(tt.invalid)) == nil {
+			t.Errorf("%s accepts %s", tt.ref, tt.invalid)
+		}
+	}
+	// A property that is required where a reference leads is required of the object that has the reference.
+	v, err := schema.Compile(json.RawMessage(`{"properties":{"a":{"$ref":"https://x.test/other#/parts/r"}}}`), &schema.CompileOptions{Resources: resources})
+	if err != nil || v.Validate([]byte(`{}`)) == nil || v.Validate([]byte(`{"a":1}`)) != nil {
+		t.Errorf("%v", err)
+	}
+}

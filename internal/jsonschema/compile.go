@@ -68,7 +68,7 @@ func (s *Schema) Notes() []Fault { return s.notes }
 
 func (c *compiler) compile(raw []byte) (_ *Schema, err error) {
 	defer contain(&err)
-	if err := c.read(raw, base); err != nil {
+	if err := c.load(raw, base); err != nil {
 		return nil, err
 	}
 	return c.compileDocument()
@@ -105,7 +105,6 @@ type compiler struct {
 	patterns  *patterns
 	scan      scan
 	loaded    map[string]*reading // the documents, by URL
-	anchors   []string            // absolute URLs of every "$dynamicAnchor" and "$recursiveAnchor"
 	unchecked []Fault             // found by the readings
 	notes     []Fault             // likewise
 	ignored   bool                // a rule that cannot be checked was left out
@@ -166,7 +165,7 @@ func (c *compiler) build() (*compiledSchema, error) {
 		return nil, c.explain(err)
 	}
 	l := newLinks(root)
-	for _, at := range c.anchors {
+	for _, at := range c.anchors() {
 		// The target of a dynamic reference may not be reachable otherwise. A place that is not a
 		// schema fails, which is ignored.
 		if s, err := lc.Compile(at); err == nil {
@@ -189,6 +188,16 @@ func (c *compiler) build() (*compiledSchema, error) {
 	return &compiledSchema{root, c.patterns.counter}, nil
 }
 
+// anchors returns the absolute URLs of every "$dynamicAnchor" and "$recursiveAnchor".
+func (c *compiler) anchors() (list []string) {
+	for _, at := range sortedKeys(c.loaded) {
+		for _, pointer := range c.loaded[at].dynamic {
+			list = append(list, located(at, c.loaded[at].moved.now(pointer)))
+		}
+	}
+	return list
+}
+
 // read decodes one schema document and checks it before the library reads it.
 func (c *compiler) read(raw []byte, at string) error {
 	if len(raw) > c.bounds.SchemaBytes {
@@ -205,19 +214,23 @@ func (c *compiler) read(raw []byte, at string) error {
 		return faults{{Code: "invalid", Message: "a schema must be an object or a boolean, not " + rawjson.KindName(kind)}}
 	}
 	c.scan.walk(doc, "", schemaHere)
-	if len(c.scan.faults) == 0 {
-		r := c.readAs2020(doc, at)
-		c.scan.references(r)
-		c.loaded[at] = r
-		c.bothWays = c.bothWays || r.bothWays
-		for _, pointer := range r.dynamic {
-			c.anchors = append(c.anchors, located(at, r.moved.now(pointer)))
-		}
-	}
 	if len(c.scan.faults) > 0 {
 		return faults(c.scan.faults)
 	}
+	c.loaded[at] = c.readAs2020(doc, at)
 	return nil
+}
+
+// load reads a document and those that it refers to.
+func (c *compiler) load(raw []byte, at string) error {
+	err := c.read(raw, at)
+	if err == nil {
+		err = c.link()
+	}
+	if err == nil && len(c.scan.faults) > 0 {
+		err = faults(c.scan.faults)
+	}
+	return err
 }
 
 // located returns the library's name for a place in a document.
@@ -255,7 +268,7 @@ func (l loader) Load(at string) (any, error) {
 	if !ok {
 		return nil, errNotLoaded
 	}
-	if err := l.c.read(raw, at); err != nil {
+	if err := l.c.load(raw, at); err != nil {
 		return nil, err
 	}
 	return l.c.loaded[at].doc, nil

@@ -32,6 +32,9 @@ type reading struct {
 	strange  map[string]bool  // targets of references to places where no keyword puts a schema
 	wrappers []Fault          // schemas in which no keyword says anything
 	bothWays bool             // some schema that matches more makes the one around it match less
+	linked   bool
+	followed int              // how many of refs were followed
+	written  int              // how many of them were written as the copy needs them
 }
 
 // place is a name in the schema at a pointer.
@@ -63,14 +66,63 @@ func (c *compiler) readAs2020(doc any, url string) *reading {
 		names: map[string]bool{}, anchors: map[place]string{}, taken: map[place]bool{}, listed: map[place]bool{}, ids: map[string]spot{},
 		required: map[string]bool{}, strange: map[string]bool{}}
 	r.schema(doc, spot{base: url})
-	for i := 0; i < len(r.refs); i++ { // following one may find others
-		r.follow(r.refs[i])
-	}
-	r.noteWrappers()
-	for _, ref := range r.refs {
-		r.redirect(ref)
-	}
 	return r
+}
+
+// link follows the references in all documents, and loads those of Options.Resources that they lead to.
+// Then it writes the references as the copies need them.
+func (c *compiler) link() error {
+	for again := true; again; {
+		again = false
+		for _, at := range sortedKeys(c.loaded) {
+			for r := c.loaded[at]; r.followed < len(r.refs); r.followed++ { // following one may find others
+				to, ref, err := c.document(r, r.refs[r.followed])
+				if err != nil {
+					return err
+				}
+				to.follow(ref)
+				again = true
+			}
+		}
+	}
+	for _, at := range sortedKeys(c.loaded) {
+		r := c.loaded[at]
+		if !r.linked {
+			r.linked = true
+			r.noteWrappers()
+		}
+		for ; r.written < len(r.refs); r.written++ {
+			ref := r.refs[r.written]
+			to, there, err := c.document(r, ref)
+			if err != nil {
+				return err
+			}
+			if to.redirect(there) {
+				r.require(ref.spot)
+			}
+		}
+		c.scan.references(r)
+		c.bothWays = c.bothWays || r.bothWays
+	}
+	return nil
+}
+
+// document returns the reading of the document that a reference in r leads to, and the reference as if it stood
+// there. That is r and ref itself, unless it leads to one of Options.Resources.
+func (c *compiler) document(r *reading, ref reference) (to *reading, there reference, err error) {
+	before, _, _ := strings.Cut(ref.target, "#")
+	url := joined(ref.spot.base, before)
+	raw, ok := c.opts.Resources[url]
+	if _, own := r.ids[url]; own || !ok || before == "" || c.loaded[url] == r {
+		return r, ref, nil
+	}
+	if c.loaded[url] == nil {
+		if err := c.read(raw, url); err != nil {
+			return nil, ref, err
+		}
+	}
+	ref.spot = spot{base: url}
+	return c.loaded[url], ref, nil
 }
 
 // schema reads a schema and those inside it.
@@ -386,14 +438,11 @@ func (r *reading) follow(ref reference) {
 	}
 }
 
-// redirect writes a reference as the copy needs it. If it says that a property is required, the object gets to know.
-func (r *reading) redirect(ref reference) {
+// redirect writes a reference as the copy needs it. It reports whether what refers there is a required property.
+func (r *reading) redirect(ref reference) (required bool) {
 	s, ok := r.local(ref)
 	if !ok {
-		return
-	}
-	if r.required[s.at] {
-		r.require(ref.spot)
+		return false
 	}
 	before, fragment, _ := strings.Cut(ref.target, "#")
 	was, isPointer := rawjson.Local("#" + fragment)
@@ -401,6 +450,7 @@ func (r *reading) redirect(ref reference) {
 	if !isPointer || was != now {
 		ref.in[ref.key] = located(before, now)
 	}
+	return r.required[s.at]
 }
 
 // require adds the property at s to those that its object must have.
