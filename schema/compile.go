@@ -64,8 +64,8 @@ type Validator struct {
 // A schema that names a known draft in "$schema" is read by that draft. Any other schema is read as
 // draft 2020-12, and so are these forms of older drafts in it: a boolean exclusiveMinimum or
 // exclusiveMaximum, a list in items with additionalItems, and references through them, an id that is
-// only a fragment, a boolean required, the type "any", a name in dependencies, and keywords that are
-// null. In every schema an annotation of the wrong type, such as a title that is a number, is left
+// only a fragment, a boolean required, the type "any", a name in dependencies, the keywords extends,
+// disallow and divisibleBy, and keywords that are null. In every schema an annotation of the wrong type, such as a title that is a number, is left
 // out. [Lint] reports each of these places.
 //
 // Regular expressions are those of JavaScript as far as Go has them (RE2): \s, \uXXXX and

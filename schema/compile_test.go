@@ -370,6 +370,23 @@ func TestFormatRegexKeepsNoState(t *testing.T) {
 	wg.Wait()
 }
 
+// The format is of JavaScript. What Go does not have may be valid there.
+func TestFormatRegexOfJavaScript(t *testing.T) {
+	v, err := schema.Compile(json.RawMessage(`{"format":"regex"}`), &schema.CompileOptions{AssertFormats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, valid := range map[string]bool{
+		`^(?=.*\\d)[^]{8,}$`: true, `\\u00e9\\u{1F600}`: true, `\\p{Script=Greek}[\\s\\cA\\0]`: true, `a(?!b)`: true, `(?<!a)b`: true,
+		`(a)\\1`: true, `(?<n>a)\\k<n>`: true, `a{2000}`: true, `[]`: true,
+		`^(abc]`: false, `\\Z`: false, `(?x)a`: false, `^(?=a)(`: false, `*`: false,
+	} {
+		if err := v.Validate([]byte(`"` + text + `"`)); (err == nil) != valid {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // A longer expression is not validated, and many costly ones exceed the limit.
 func TestFormatRegexIsBounded(t *testing.T) {
 	v, err := schema.Compile(json.RawMessage(`{"items":{"format":"regex"}}`), &schema.CompileOptions{AssertFormats: true})
@@ -384,6 +401,7 @@ func TestFormatRegexIsBounded(t *testing.T) {
 		{"longer", `["` + strings.Repeat("a", 1025) + `"]`, schema.CodeLimit},
 		{"some of usual length", `[` + strings.Repeat(`"^[a-z]+(-[0-9]{2,4})?$",`, 1000) + `""]`, ""},
 		{"some with classes", `[` + strings.Repeat(`"^\\p{L}+$",`, 100) + `""]`, ""},
+		{"many with white space", `[` + strings.Repeat(`"`+strings.Repeat(`\\s\\S`, 200)+`",`, 800) + `""]`, schema.CodeLimit},
 		{"many with classes", `[` + strings.Repeat(`"`+strings.Repeat(`\\pL|`, 200)+`",`, 800) + `""]`, schema.CodeLimit},
 	} {
 		var err error

@@ -95,7 +95,7 @@ func TestReading(t *testing.T) {
 			"? schema_keyword_ignored /0/input_schema/properties/a/minLength"},
 		{"additionalItems without a list", `{"properties":{"a":{"additionalItems":false},"b":{"items":{},"additionalItems":true}}}`,
 			"? schema_keyword_ignored /0/input_schema/properties/a/additionalItems"},
-		{"keywords of draft 3", `{"properties":{"a":{"divisibleBy":5,"type":"integer"}}}`, "? schema_keyword_ignored /0/input_schema/properties/a/divisibleBy"},
+		{"keywords of draft 3", `{"properties":{"a":{"divisibleBy":"5","extends":"base","disallow":["text"],"type":"integer"}}}`, "? schema_keyword_ignored /0/input_schema/properties/a/disallow\n? schema_keyword_ignored /0/input_schema/properties/a/divisibleBy\n? schema_keyword_ignored /0/input_schema/properties/a/extends"},
 
 		{"a wrapper", `{"jsonSchema":{"type":"object","properties":{}}}`, "? schema_no_keyword /0/input_schema"},
 		{"a wrapper with its draft", `{` + draft7 + `,"schema":{"type":"object"}}`, "? schema_no_keyword /0/input_schema"},

@@ -148,7 +148,7 @@ func (c *counter) text(s *lib.Schema, own *lib.Format, v string) {
 		c.spend(1)
 	}
 	if own == regexFormat {
-		c.spend(regexSteps(v))
+		c.spend(regexSteps(v[:min(len(v), maxPattern)])) // a longer one is not parsed
 	}
 	c.spend(len(v) * passes / bytesPerStep)
 }

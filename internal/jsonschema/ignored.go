@@ -32,7 +32,7 @@ func (r *reading) ignored(obj map[string]any, s spot) {
 	}
 	for name, now := range map[string]string{"divisibleBy": "multipleOf", "disallow": "not", "extends": "allOf"} {
 		if obj[name] != nil && s.draft == 0 {
-			r.note(s.at+"/"+name, "keyword_ignored", `is a keyword of draft 3 and is ignored; write "`+now+`"`)
+			r.note(s.at+"/"+name, "keyword_ignored", `has no value that draft 3 allows and is ignored; write "`+now+`"`)
 		}
 	}
 }

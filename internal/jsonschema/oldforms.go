@@ -91,6 +91,68 @@ func isAny(t any) bool {
 	return t == "any"
 }
 
+// draft3 rewrites the keywords of draft 3 that have another name today.
+func (r *reading) draft3(obj map[string]any, s spot) {
+	rewrite := func(name, now, place string, schema map[string]any) {
+		v := obj[name]
+		at, ok := r.alsoApply(obj, s, schema)
+		if !ok {
+			return
+		}
+		delete(obj, name)
+		r.note(s.at+"/"+name, "old_form", `is a keyword of draft 3; write "`+now+`"`)
+		if place != "" {
+			r.moved[s.at] = append(r.moved[s.at], move{name, at + place})
+			r.schemas(v, s, name)
+		}
+	}
+	if n, ok := obj["divisibleBy"].(json.Number); ok {
+		rewrite("divisibleBy", "multipleOf", "", map[string]any{"multipleOf": n})
+	}
+	switch v := obj["extends"].(type) {
+	case map[string]any:
+		rewrite("extends", "allOf", "/allOf/0", map[string]any{"allOf": []any{v}})
+	case []any:
+		rewrite("extends", "allOf", "/allOf", map[string]any{"allOf": v})
+	}
+	list, isList := obj["disallow"].([]any)
+	if name, ok := obj["disallow"].(string); ok {
+		list, isList = []any{name}, true
+	}
+	if !isList || slices.ContainsFunc(list, func(one any) bool {
+		name, isName := one.(string)
+		_, isSchema := one.(map[string]any)
+		return !isSchema && !(isName && (name == "any" || slices.Contains(types, name)))
+	}) {
+		return
+	}
+	alternatives := slices.Clone(list)
+	for i, one := range list {
+		if one == "any" {
+			alternatives[i] = true
+		} else if name, ok := one.(string); ok {
+			alternatives[i] = map[string]any{"type": name}
+		}
+	}
+	r.bothWays = true
+	rewrite("disallow", "not", "/not/anyOf", map[string]any{"not": map[string]any{"anyOf": alternatives}})
+}
+
+// types are the types of JSON Schema.
+var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
+// alsoApply adds a schema to "allOf". Its parts must be visited by the caller, where the author wrote them.
+func (r *reading) alsoApply(obj map[string]any, s spot, schema map[string]any) (place string, ok bool) {
+	all, isList := obj["allOf"].([]any)
+	if obj["allOf"] != nil && !isList {
+		return "", false // it is not valid
+	}
+	obj["allOf"] = append(all, schema)
+	place = "allOf/" + strconv.Itoa(len(all))
+	r.seen[s.at+"/"+place] = true
+	return place, true
+}
+
 // tuple moves a list in "items" to "prefixItems", and "additionalItems" to "items".
 func (r *reading) tuple(obj map[string]any, s spot) {
 	list, ok := obj["items"].([]any)
@@ -99,13 +161,12 @@ func (r *reading) tuple(obj map[string]any, s spot) {
 	}
 	to, prefix := obj, ""
 	if obj["prefixItems"] != nil { // both lists apply
-		all, isList := obj["allOf"].([]any)
-		if obj["allOf"] != nil && !isList {
-			return // it is not valid
+		to = map[string]any{}
+		place, ok := r.alsoApply(obj, s, to)
+		if !ok {
+			return
 		}
-		to, prefix = map[string]any{}, "allOf/"+strconv.Itoa(len(all))+"/"
-		obj["allOf"] = append(all, to)
-		r.seen[s.at+"/allOf/"+strconv.Itoa(len(all))] = true // its parts are visited here
+		prefix = place + "/"
 	}
 	more, others := obj["additionalItems"]
 	delete(obj, "items")

@@ -151,6 +151,22 @@ func tooLong(most int, what string) error {
 	return limitError("has a string of more than %d bytes where the schema has %s", most, what)
 }
 
+// javaScript matches where an expression has what JavaScript knows and Go does not. Such an expression may be valid.
+var javaScript = regexp.MustCompile(`^(\(\?<?[=!]|\\[1-9k])`)
+
+// checkRegex reports whether a text is not a regular expression of JavaScript, as far as Go can tell.
+func checkRegex(s string) error {
+	ahead, rest := splitLookAheads(translated(s))
+	for _, one := range append(ahead, aheadBody{body: rest}) {
+		_, err := syntax.Parse(one.body, syntax.Perl)
+		unknown, ok := errors.AsType[*syntax.Error](err)
+		if ok && unknown.Code != syntax.ErrInvalidRepeatSize && !javaScript.MatchString(unknown.Expr) {
+			return err
+		}
+	}
+	return nil
+}
+
 // regexFormat is the format "regex" without state.
 var regexFormat = &lib.Format{Name: "regex", Validate: func(v any) error {
 	s, ok := v.(string)
@@ -160,8 +176,7 @@ var regexFormat = &lib.Format{Name: "regex", Validate: func(v any) error {
 	if len(s) > maxPattern {
 		panic(tooLong(maxPattern, `the format "regex"`))
 	}
-	_, err := syntax.Parse(s, syntax.Perl)
-	return err
+	return checkRegex(s)
 }}
 
 func isRegexFormat(s *lib.Schema) bool { return s.Format != nil && s.Format.Name == "regex" }
@@ -172,5 +187,6 @@ const classSteps = 512
 
 // regexSteps is the cost of parsing a regular expression.
 func regexSteps(s string) int {
+	s = translated(s)
 	return len(s) + classSteps*(strings.Count(s, `\p`)+strings.Count(s, `\P`))
 }

@@ -33,8 +33,8 @@ type reading struct {
 	wrappers []Fault          // schemas in which no keyword says anything
 	bothWays bool             // some schema that matches more makes the one around it match less
 	linked   bool
-	followed int              // how many of refs were followed
-	written  int              // how many of them were written as the copy needs them
+	followed int // how many of refs were followed
+	written  int // how many of them were written as the copy needs them
 }
 
 // place is a name in the schema at a pointer.
@@ -143,6 +143,9 @@ func (r *reading) schema(v any, s spot) {
 		r.nulls(obj, s)
 	}
 	r.identity(obj, &s)
+	if s.draft == 0 {
+		r.draft3(obj, s)
+	}
 	r.unknown(obj, s)
 	switch s.draft {
 	case 0:
