@@ -135,13 +135,35 @@ func (p *pattern) MatchString(s string) bool {
 		panic(tooLong(maxPatternInput, "a pattern"))
 	}
 	p.counter.spend(1 + len(s)*p.instructions/instructionsPerStep)
-	for _, one := range p.ahead {
+	return p.matches(s)
+}
+
+func (e *regex) matches(s string) bool {
+	for _, one := range e.ahead {
 		if one.MatchString(s) == one.not {
 			return false
 		}
 	}
-	return p.rest.MatchString(s)
+	return e.rest.MatchString(s)
 }
+
+// A Regexp is a regular expression of JavaScript, as schemas have it.
+type Regexp struct{ expression regex }
+
+// CompileRegexp compiles an expression as [Compile] does. It returns nil if Go does not support it.
+func CompileRegexp(s string) *Regexp {
+	e := (&patterns{}).compileNew(s)
+	if e.err != nil {
+		return nil
+	}
+	return &Regexp{e}
+}
+
+// MatchString reports whether a text matches.
+func (e *Regexp) MatchString(s string) bool { return e.expression.matches(s) }
+
+// RE2 returns the expression for package regexp, without the look-aheads at its beginning.
+func (e *Regexp) RE2() string { return e.expression.rest.String() }
 
 // String returns the expression as its author wrote it.
 func (p *pattern) String() string { return p.text }

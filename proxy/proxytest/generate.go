@@ -6,10 +6,10 @@ import (
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -26,7 +26,7 @@ type draft struct {
 	first    bool           // take the first of several alternatives, not any
 	made     int            // values so far
 	parts    int            // schemas that were resolved so far
-	patterns map[string]*regexp.Regexp
+	patterns map[string]*jsonschema.Regexp
 	invented map[string]any // values that were made up for properties of entities
 
 	scope
@@ -61,7 +61,7 @@ func newDraft(r *Request, schema any, about *subjects) *draft {
 	arguments := rawjson.Any(r.Arguments)
 	s := &draft{
 		request: r, root: schema, scope: scope{about: about}, first: r.Attempt < 2,
-		patterns: map[string]*regexp.Regexp{}, invented: map[string]any{},
+		patterns: map[string]*jsonschema.Regexp{}, invented: map[string]any{},
 	}
 	s.random = s.randomOf(r.Tool + string(marshal(arguments))) // with sorted names
 	// The last attempt ignores the arguments, in case they are what does not match.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
@@ -123,10 +122,10 @@ var keywords = []struct {
 }
 
 // regexp returns a compiled pattern, or nil if it does not compile.
-func (s *draft) regexp(pattern string) *regexp.Regexp {
+func (s *draft) regexp(pattern string) *jsonschema.Regexp {
 	compiled, ok := s.patterns[pattern]
 	if !ok {
-		compiled, _ = regexp.Compile(pattern)
+		compiled = jsonschema.CompileRegexp(pattern)
 		s.patterns[pattern] = compiled
 	}
 	return compiled

@@ -6,21 +6,32 @@ import (
 	"unicode/utf8"
 )
 
+// maxTexts is how many texts are made for one expression, until one matches its look-aheads.
+const maxTexts = 40
+
 // match returns a text of least to most characters that matches a regular expression, if it finds
 // one. It returns "" if the expression does not compile.
 func (s *draft) match(pattern string, least, most int) string {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	expression := s.regexp(pattern)
+	if expression == nil {
+		return ""
+	}
+	parsed, err := syntax.Parse(expression.RE2(), syntax.Perl)
 	if err != nil {
 		return ""
 	}
 	parsed = parsed.Simplify()
 	text := ""
-	for _, length := range []int{least + s.random.IntN(8), least, 0} {
-		m := specimen{draft: s, length: length}
+	for try, length := 0, least+s.random.IntN(8); try < maxTexts; try++ {
+		m := specimen{draft: s, length: length, plain: try < 2}
 		m.write(parsed)
 		text = string(m.text)
-		if n := utf8.RuneCount(m.text); n >= least && n <= most {
+		n := utf8.RuneCount(m.text)
+		if n >= least && n <= most && expression.MatchString(text) {
 			break
+		}
+		if length = least; n > most && try > 0 {
+			length = 0
 		}
 	}
 	return text
@@ -31,6 +42,7 @@ type specimen struct {
 	*draft
 	text   []byte
 	length int
+	plain  bool // any character is a letter
 }
 
 // maxMatch limits the text that nested repetitions make, in bytes.
@@ -64,7 +76,7 @@ func (m *specimen) write(re *syntax.Regexp) {
 	case syntax.OpCharClass:
 		m.text = utf8.AppendRune(m.text, m.pick(re.Rune))
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		m.text = append(m.text, byte('a'+m.random.IntN(26)))
+		m.text = utf8.AppendRune(m.text, m.pick([]rune{'!', '~'}))
 	case syntax.OpStar:
 		m.repeat(re.Sub[0], 0, anyTimes)
 	case syntax.OpPlus:
@@ -81,15 +93,18 @@ func (m *specimen) write(re *syntax.Regexp) {
 }
 
 // pick returns a character of a class. It prefers printable ASCII characters.
-func (s *draft) pick(class []rune) rune {
+func (m *specimen) pick(class []rune) rune {
 	var readable []rune
 	for i := 0; i+1 < len(class); i += 2 {
 		for c := max(class[i], '!'); c <= min(class[i+1], '~'); c++ {
 			readable = append(readable, c)
 		}
 	}
+	if m.plain && len(readable) == '~'-'!'+1 {
+		return rune('a' + m.random.IntN(26))
+	}
 	if len(readable) > 0 {
-		return readable[s.random.IntN(len(readable))]
+		return readable[m.random.IntN(len(readable))]
 	}
 	if len(class) == 0 {
 		return ' '
