@@ -36,11 +36,11 @@ const (
 	// annotations and others. Export writes {"tools": [...]}.
 	MCP Format = "mcp"
 	// LangChain is what LangChain's tools print: name, description, args_schema. Import also reads
-	// "parameters" and the entries of OpenAIChat. Export writes an array.
+	// "schema", "parameters" and the entries of OpenAIChat. Export writes an array.
 	LangChain Format = "langchain"
 	// Strands is the format of Strands' tool specs: name, description,
 	// {"inputSchema":{"json":...}}, {"outputSchema":{"json":...}}. Import also reads {"toolSpec":
-	// ...} around each. Export writes an array.
+	// ...} around each, and schemas without "json" around them. Export writes an array.
 	Strands Format = "strands"
 	// Bedrock is the format of the page Bedrock tools: name, description, parameters, handler or
 	// url, detail_url. Export writes an array.
@@ -80,7 +80,7 @@ func dialectOf(f Format) (dialect, bool) {
 		return dialect{title: "MCP", schema: []string{"inputSchema"}, output: "outputSchema", list: "tools",
 			own: []string{"title", "annotations", "icons", "execution", "_meta"}}, true
 	case LangChain:
-		return dialect{title: "LangChain", schema: []string{"args_schema", "parameters"}, optional: true,
+		return dialect{title: "LangChain", schema: []string{"args_schema", "schema", "parameters"}, optional: true,
 			own: []string{"return_direct", "response_format", "tags", "metadata", "extras"}}, true
 	case Strands:
 		return dialect{title: "Strands", wrapper: "toolSpec", schema: []string{"inputSchema"}, output: "outputSchema",
@@ -263,7 +263,8 @@ func findList(data []byte) (toolList, error) {
 }
 
 // entriesOf returns the entries of a list, with those of the lists of function declarations in it, or of
-// an object with tools by their names.
+// an object with tools by their names. Of an object around one tool, as SDKs print their own types, it
+// returns the tool.
 func entriesOf(list json.RawMessage) (entries []json.RawMessage, ok bool) {
 	if rawjson.Kind(list) != '[' {
 		return entriesByName(membersOf(list))
@@ -276,10 +277,29 @@ func entriesOf(list json.RawMessage) (entries []json.RawMessage, ok bool) {
 		if rawjson.Kind(inner) == '[' {
 			entries = slices.AppendSeq(entries, rawjson.Elements(inner))
 		} else {
-			entries = append(entries, entry)
+			entries = append(entries, toolIn(entry))
 		}
 	}
 	return entries, true
+}
+
+// toolIn returns the one named tool that is a member of an entry, or else the entry.
+func toolIn(entry json.RawMessage) json.RawMessage {
+	list, tool := membersOf(entry), entry
+	if f, _ := recognizeEntry(list); f != "" || member(list, "name") != nil {
+		return entry
+	}
+	for _, m := range list {
+		inner := membersOf(m.Value)
+		if f, _ := recognizeEntry(inner); f == "" || member(inner, "name") == nil {
+			continue
+		}
+		if &tool[0] != &entry[0] {
+			return entry // there are several
+		}
+		tool = m.Value
+	}
+	return tool
 }
 
 // entriesByName returns the entries of an object whose members are all tools, one of them with a schema.
@@ -319,7 +339,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 			return t
 		}
 		for _, m := range list {
-			if m.Name != d.wrapper && !isFunctionType(m) {
+			if m.Name != d.wrapper && !isFunctionType(m) && !rawjson.Equal(rawjson.Member(inner, m.Name), m.Value) {
 				extra.add(pointerTo(m.Name), m)
 			}
 		}
@@ -374,11 +394,8 @@ func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.
 
 func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json.RawMessage) {
 	value := m.Value
-	if d.inJSON && rawjson.Kind(value) == '{' {
-		if value = member(membersOf(value), "json"); value == nil {
-			ps.add("wrong_type", at+"/"+m.Name, `must be {"json": ...} around a schema`)
-			return
-		}
+	if inner := member(membersOf(value), "json"); d.inJSON && inner != nil {
+		value = inner
 	}
 	if rawjson.Kind(value) == 'n' {
 		return

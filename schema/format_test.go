@@ -289,11 +289,12 @@ func TestImportReportsWhatItCannotRead(t *testing.T) {
 		{"name no string", schema.OpenAIResponses, `[{"type":"function","function":{"name":1,"description":[]}}]`,
 			"wrong_type /0/function/name\nwrong_type /0/function/description"},
 		{"function no object", schema.OpenAIResponses, `[{"type":"function","function":"x"}]`, "wrong_type /0/function"},
-		{"inputSchema without json", schema.Strands, `[{"name":"a","inputSchema":{"type":"object"}}]`, "wrong_type /0/inputSchema"},
+		{"inputSchema without json", schema.Strands, `[{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":{"json":{},"x":1}}]`, ""},
 		{"strict outside and inside", schema.OpenAIResponses, `[{"type":"function","strict":true,"function":{"name":"a","strict":false}}]`,
 			"member_clash /0/function/strict"},
 		{"strict under two names", schema.OpenAIResponses, `[{"type":"function","name":"a","strict":false,"strict_json_schema":true}]`,
 			"member_clash /0/strict_json_schema"},
+		{"the same name outside", schema.OpenAIResponses, `[{"type":"function","name":"a","function":{"name":"a"}}]`, ""},
 		{"name outside", schema.OpenAIResponses, `[{"type":"function","name":"b","function":{"name":"a"}}]`, "member_clash /0/name"},
 		{"schema under the platform's name", schema.MCP, `[{"name":"a","inputSchema":{},"input_schema":{"type":"object"}}]`,
 			"member_clash /0/input_schema"},
@@ -321,6 +322,7 @@ func TestImportReadsWhatLangChainConvertsTo(t *testing.T) {
 	for _, doc := range []string{
 		`[{"name":"a","description":"d","args_schema":{"type":"object"}}]`,
 		`[{"name":"a","description":"d","parameters":{"type":"object"}}]`,
+		`[{"name":"a","description":"d","schema":{"type":"object"}}]`,
 		`[{"type":"function","function":{"name":"a","description":"d","parameters":{"type":"object"}}}]`,
 	} {
 		tools, _, err := schema.Import([]byte(doc), schema.LangChain)
@@ -345,6 +347,15 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`{"toolConfig":{"tools":[{"toolSpec":{"name":"a","description":"d","inputSchema":{"json":{}}}},{"cachePoint":{"type":"default"}}]}}`,
 			"strands a", "name_missing /1/name"},
 		{`[{"functionDeclarations":[{"name":"a","parameters":{"type":"OBJECT"}}]},{"googleSearch":{}}]`, "openai_responses a", "name_missing /1/name"},
+		// What SDKs print of their own objects.
+		{`[{"name":"a","description":"d","schema":{"type":"object"}},{"name":"b","description":"d","args_schema":{}}]`, "langchain a b", ""},
+		{`[{"name":"a","schema":{}},{"name":"b","schema":{}}]`, "langchain a b", ""},
+		{`[{"name":"a","schema":{}},{"name":"b","schema":{},"command":["x"]}]`, "agentcli a b", ""},
+		{`[{"name":"a","schema":{}},{"name":"b","inputSchema":{}}]`, "", "format_mixed "},
+		{`[{"lc":1,"type":"not_implemented","id":["langchain","tools","DynamicTool"]}]`, "", "format_unknown "},
+		{`[{"_tool":{"name":"a","toolSpec":{"name":"a","description":"d","inputSchema":{"type":"object"}}},"_input":{"def":{"type":"object"}}},` +
+			`{"name":"b","description":"d","toolSpec":{"name":"b","description":"d","inputSchema":{"type":"object"}}}]`, "strands a b", ""},
+		{`[{"one":{"name":"a","parameters":{}},"two":{"name":"b","parameters":{}}},{"name":"c","parameters":{}}]`, "openai_responses c", "name_missing /0/name"},
 		{`{"tools":[{"name":"b","inputSchema":7},{"name":"a","inputSchema":{}},{"description":"d","inputSchema":{}}]}`, "mcp b a", "name_missing /2/name"},
 	} {
 		tools, f, err := schema.Import([]byte(test.doc), "")

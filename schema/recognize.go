@@ -59,9 +59,9 @@ func recognize(list toolList) (Format, error) {
 	case len(list.entries) == 0:
 		return Platform, nil
 	}
-	return "", oneProblem("format_unknown", "", "has no entry with a schema under a known name: input_schema, "+
-		"parameters, "+
-		"function, inputSchema, args_schema, toolSpec, or schema and command")
+	return "", oneProblem("format_unknown", "", "has no entry with a schema under a known name: input_schema, parameters, "+
+		"function, inputSchema, args_schema, toolSpec or schema; let the SDK convert its tools before you print them, as "+
+		"LangChain's convertToOpenAITool does")
 }
 
 // recognizeEntry returns the format of one entry. sure is true if no other format has such members.
@@ -91,6 +91,8 @@ func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 		return Platform, false
 	case has("command"):
 		return AgentCLI, true
+	case has("schema"):
+		return LangChain, false
 	case has("handler", "url", "detail_url"):
 		return Bedrock, true
 	case has("params_json_schema"), rawjson.Unquote(member(list, "type")) == "function":
@@ -105,7 +107,7 @@ func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 // takes free text.
 func isBuiltIn(list []ledger.Member) bool {
 	kind := rawjson.Unquote(member(list, "type"))
-	return kind != "" && kind != "function"
+	return kind != "" && kind != "function" && member(list, "lc") == nil // LangChain's mark of what it does not write
 }
 
 // sameSchemaMember reports whether an entry that is likely of one format can be of another.
@@ -114,10 +116,8 @@ func sameSchemaMember(sure, likely Format) bool {
 		return likely == Platform
 	}
 	d, _ := dialectOf(sure)
-	if likely == Platform {
-		return slices.Contains(d.schema, "input_schema")
-	}
-	return d.wrapper == "" && slices.Contains(d.schema, "parameters")
+	shared := map[Format]string{Platform: "input_schema", OpenAIResponses: "parameters", LangChain: "schema"}
+	return d.wrapper == "" && slices.Contains(d.schema, shared[likely])
 }
 
 func joinFormats(formats []Format) string {

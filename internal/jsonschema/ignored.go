@@ -71,12 +71,13 @@ func isNull(t any) bool {
 }
 
 // unknown remembers a schema in which no keyword says anything: a schema inside a wrapper, or a bare
-// list of properties. Below the root, what looks like neither may be there for another reader.
+// list of properties. Below the root, what looks like neither may be there for another reader. At the
+// root, "type" may stand beside the description of an object, as in what zod 4 prints of its objects.
 func (r *reading) unknown(obj map[string]any, s spot) {
 	if s.draft == custom {
 		return
 	}
-	hasText, other, inner := false, "", ""
+	hasText, typed, other, inner := false, false, "", ""
 	for _, name := range sortedKeys(obj) {
 		k, known := keywords[name]
 		_, isObject := obj[name].(map[string]any)
@@ -85,6 +86,8 @@ func (r *reading) unknown(obj map[string]any, s spot) {
 			name == "example", name == "discriminator", name == "externalDocs", name == "xml":
 		case known && k.shape == words:
 			hasText = true
+		case name == "type" && s.at == "":
+			typed = true
 		case known:
 			return
 		case isObject:
@@ -94,7 +97,8 @@ func (r *reading) unknown(obj map[string]any, s spot) {
 		}
 	}
 	part, _ := obj[inner].(map[string]any)
-	if inner == "" && (other == "" || hasText) || s.at != "" && !hasLimit(part) {
+	describes := part["properties"] != nil || part["type"] == "object"
+	if typed && !describes || inner == "" && (other == "" || hasText) || s.at != "" && !hasLimit(part) {
 		return
 	}
 	advice := `write a JSON Schema, such as {"type": "object", "properties": {...}}`
@@ -104,7 +108,7 @@ func (r *reading) unknown(obj map[string]any, s spot) {
 		advice = `if these are properties, write them under "properties" of {"type": "object"}`
 	}
 	r.wrappers = append(r.wrappers, Fault{Code: "no_keyword", Pointer: s.at,
-		Message: "has no keyword of JSON Schema, so every value is valid; " + advice})
+		Message: "has no keyword of JSON Schema that limits it, so every value is valid; " + advice})
 }
 
 func hasLimit(schema map[string]any) bool {
