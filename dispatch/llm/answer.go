@@ -71,6 +71,44 @@ func (f *facts) room(n int) bool {
 	return n < maxParts
 }
 
+// blocks are the pieces of a streamed answer: blocks of content, or items.
+type blocks struct {
+	all  []*block
+	open map[string]*block // the last one of each key, such as an index
+}
+
+type block struct {
+	kind  string
+	start json.RawMessage   // as it began, or whole
+	text  strings.Builder   // of the deltas: text, thinking or JSON
+	parts []json.RawMessage // of a result
+	done  bool              // start is whole
+}
+
+// begin begins a block, which is not kept if the response is too large.
+func (bs *blocks) begin(f *facts, key, kind string, start json.RawMessage) *block {
+	b := &block{kind: kind, start: f.keep(start)}
+	if f.room(len(bs.all)) {
+		if bs.open == nil {
+			bs.open = map[string]*block{}
+		}
+		bs.all, bs.open[key] = append(bs.all, b), b
+	}
+	return b
+}
+
+// withText returns an object with a text as the member of that name.
+func withText(start json.RawMessage, name, text string) json.RawMessage {
+	var o rawjson.Object
+	for n, v := range rawjson.Members(start) {
+		if n != name {
+			o.Put(n, v)
+		}
+	}
+	o.Put(name, rawjson.Quote(text))
+	return o.Bytes()
+}
+
 // choose takes the index of an alternative, the nth of an event or a body. Several come together, one after
 // the other has ended, or in turns. An index that counts the events of a stream is of one alternative.
 func (f *facts) choose(nth int, at json.RawMessage) {

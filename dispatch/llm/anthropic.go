@@ -18,16 +18,9 @@ func anthropicRequest(doc json.RawMessage) prompt {
 
 // anthropic converts a message of Anthropic's Messages.
 func (c *converter) anthropic(message json.RawMessage) error {
-	if rawjson.Kind(message) != '{' {
-		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(message)))
-	}
-	switch textOf(message, "role") {
-	case "system":
-		c.begin(dispatch.RoleSystem)
-	case "user":
-		c.begin(dispatch.RoleUser)
-	case "assistant":
-		c.begin(dispatch.RoleAssistant)
+	switch role := textOf(message, "role"); role {
+	case "system", "user", "assistant":
+		c.begin(dispatch.Role(role))
 	default:
 		return c.fail("/role", "must be user or assistant")
 	}
@@ -98,13 +91,7 @@ func anthropicID(id string) string {
 type anthropicAnswer struct {
 	facts
 	content json.RawMessage // of a response that is not streamed
-	blocks  []*anthropicBlock
-	found   map[int]*anthropicBlock // the last one of each index
-}
-
-type anthropicBlock struct {
-	start json.RawMessage
-	text  strings.Builder // of the deltas: text, thinking or JSON
+	blocks
 }
 
 func (a *anthropicAnswer) read(doc json.RawMessage) {
@@ -115,9 +102,11 @@ func (a *anthropicAnswer) read(doc json.RawMessage) {
 	case "message_start":
 		a.setModel(member(member(doc, "message"), "model"))
 	case "content_block_start":
-		a.block(index(member(doc, "index")), member(doc, "content_block"))
+		if start := member(doc, "content_block"); start != nil {
+			a.begin(&a.facts, textOf(doc, "index"), textOf(start, "type"), start)
+		}
 	case "content_block_delta":
-		a.delta(index(member(doc, "index")), member(doc, "delta"))
+		a.delta(textOf(doc, "index"), member(doc, "delta"))
 	case "message_delta":
 		a.finish(member(member(doc, "delta"), "stop_reason"))
 	case "message_stop":
@@ -129,32 +118,19 @@ func (a *anthropicAnswer) read(doc json.RawMessage) {
 	a.known = true
 }
 
-func (a *anthropicAnswer) block(index int, start json.RawMessage) {
-	if start == nil || !a.room(len(a.blocks)) {
-		return
-	}
-	if a.found == nil {
-		a.found = map[int]*anthropicBlock{}
-	}
-	block := &anthropicBlock{start: a.keep(start)}
-	a.blocks, a.found[index] = append(a.blocks, block), block
-}
-
-func (a *anthropicAnswer) delta(index int, delta json.RawMessage) {
+func (a *anthropicAnswer) delta(index string, delta json.RawMessage) {
 	switch kind := textOf(delta, "type"); kind {
 	case "text_delta", "thinking_delta":
 		kind = strings.TrimSuffix(kind, "_delta")
-		if block := a.found[index]; block == nil || textOf(block.start, "type") != kind { // it begins a block
-			a.block(index, object("type", kind))
+		b := a.open[index]
+		if b == nil || b.kind != kind {
+			b = a.begin(&a.facts, index, kind, object("type", kind))
 		}
-		if block := a.found[index]; block != nil { // there was room
-			a.add(&block.text, textOf(delta, kind))
-		}
+		a.add(&b.text, textOf(delta, kind))
 	case "input_json_delta":
-		if block := a.found[index]; block != nil {
-			a.add(&block.text, textOf(delta, "partial_json"))
-		} else {
-			a.unread = true
+		b := a.open[index]
+		if a.unread = a.unread || b == nil; b != nil {
+			a.add(&b.text, textOf(delta, "partial_json"))
 		}
 	case "signature_delta", "citations_delta", "compaction_delta": // a transcript does not show them
 	default:
@@ -166,35 +142,21 @@ func (a *anthropicAnswer) elements() []json.RawMessage {
 	content := a.content
 	if content == nil {
 		var blocks []json.RawMessage
-		for _, block := range a.blocks {
-			blocks = append(blocks, block.whole())
+		for _, b := range a.all {
+			blocks = append(blocks, anthropicBlock(b))
 		}
 		content = rawjson.Array(blocks)
 	}
 	return []json.RawMessage{object("role", "assistant", "content", content)}
 }
 
-// whole returns the block as a response that is not streamed has it. Input that is not JSON is a
-// string.
-func (b *anthropicBlock) whole() json.RawMessage {
-	name, value := "input", json.RawMessage(nil)
-	switch text := b.text.String(); textOf(b.start, "type") {
-	case "text":
-		name, value = "text", rawjson.Quote(textOf(b.start, "text")+text)
-	case "thinking":
-		name, value = "thinking", rawjson.Quote(textOf(b.start, "thinking")+text)
-	default:
-		if text == "" {
-			return b.start
-		}
-		value = rawjson.Quote(text)
+// anthropicBlock returns a block as a response that is not streamed has it. Input that is not JSON is a string.
+func anthropicBlock(b *block) json.RawMessage {
+	switch {
+	case b.kind == "text", b.kind == "thinking":
+		return withText(b.start, b.kind, textOf(b.start, b.kind)+b.text.String())
+	case b.text.Len() > 0:
+		return withText(b.start, "input", b.text.String())
 	}
-	var o rawjson.Object
-	for n, v := range rawjson.Members(b.start) {
-		if n != name {
-			o.Put(n, v)
-		}
-	}
-	o.Put(name, value)
-	return o.Bytes()
+	return b.start
 }

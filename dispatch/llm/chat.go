@@ -17,9 +17,6 @@ func chatRequest(doc json.RawMessage) prompt { return requestOf(doc, "messages")
 
 // chat converts a message of Chat Completions.
 func (c *converter) chat(message json.RawMessage) error {
-	if rawjson.Kind(message) != '{' {
-		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(message)))
-	}
 	content := member(message, "content")
 	switch role := textOf(message, "role"); role {
 	case "system", "developer":

@@ -45,14 +45,9 @@ func converseRequest(doc json.RawMessage) prompt {
 
 // converse converts a message of Converse.
 func (c *converter) converse(message json.RawMessage) error {
-	if rawjson.Kind(message) != '{' {
-		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(message)))
-	}
-	switch textOf(message, "role") {
-	case "user":
-		c.begin(dispatch.RoleUser)
-	case "assistant":
-		c.begin(dispatch.RoleAssistant)
+	switch role := textOf(message, "role"); role {
+	case "user", "assistant":
+		c.begin(dispatch.Role(role))
 	default:
 		return c.fail("/role", "must be user or assistant")
 	}
@@ -153,15 +148,7 @@ func writeConverse(turns []turn) []json.RawMessage {
 type converseAnswer struct {
 	facts
 	message json.RawMessage // of a response that is not streamed
-	blocks  []*converseBlock
-	open    map[int]*converseBlock // by index
-}
-
-type converseBlock struct {
-	kind  string            // the name of its member
-	start json.RawMessage   // what is known of it at its beginning
-	text  strings.Builder   // of the deltas: text, reasoning or JSON
-	parts []json.RawMessage // of a result
+	blocks
 }
 
 func (a *converseAnswer) read(doc json.RawMessage) {
@@ -175,18 +162,15 @@ func (a *converseAnswer) read(doc json.RawMessage) {
 			a.finish(value)
 		case "messageStart":
 		case "contentBlockStart":
-			at := index(member(value, "contentBlockIndex"))
-			delete(a.open, at)
 			for kind, start := range rawjson.Members(member(value, "start")) {
-				a.block(at, kind).start = a.keep(start)
+				a.begin(&a.facts, textOf(value, "contentBlockIndex"), kind, start)
 			}
 		case "contentBlockDelta":
-			at := index(member(value, "contentBlockIndex"))
 			for kind, delta := range rawjson.Members(member(value, "delta")) {
-				a.delta(at, kind, delta)
+				a.delta(textOf(value, "contentBlockIndex"), kind, delta)
 			}
 		case "contentBlockStop":
-			delete(a.open, index(member(value, "contentBlockIndex")))
+			delete(a.open, textOf(value, "contentBlockIndex"))
 		case "messageStop":
 			a.finish(member(value, "stopReason"))
 			a.untold = true
@@ -202,39 +186,29 @@ func (a *converseAnswer) read(doc json.RawMessage) {
 	}
 }
 
-// block returns the open block of an index, or begins one.
-func (a *converseAnswer) block(at int, kind string) *converseBlock {
-	b := a.open[at]
-	if b == nil || b.kind != kind {
-		b = &converseBlock{kind: kind}
-		if a.open == nil {
-			a.open = map[int]*converseBlock{}
-		}
-		if a.room(len(a.blocks)) {
-			a.blocks, a.open[at] = append(a.blocks, b), b
-		}
+func (a *converseAnswer) delta(index, kind string, delta json.RawMessage) {
+	if kind == "citation" { // of the text beside it
+		return
 	}
-	return b
-}
-
-func (a *converseAnswer) delta(at int, kind string, delta json.RawMessage) {
+	b := a.open[index]
+	if b == nil || b.kind != kind {
+		b = a.begin(&a.facts, index, kind, nil)
+	}
 	switch kind {
 	case "text":
-		a.add(&a.block(at, kind).text, plain(delta))
+		a.add(&b.text, plain(delta))
 	case "toolUse":
-		a.add(&a.block(at, kind).text, textOf(delta, "input"))
+		a.add(&b.text, textOf(delta, "input"))
 	case "reasoningContent":
-		a.add(&a.block(at, kind).text, textOf(delta, "text"))
+		a.add(&b.text, textOf(delta, "text"))
 	case "toolResult":
-		b := a.block(at, kind)
 		for part := range rawjson.Elements(delta) {
 			if a.room(len(b.parts)) {
 				b.parts = append(b.parts, a.keep(part))
 			}
 		}
-	case "citation": // of the text beside it
 	default:
-		if b := a.block(at, kind); b.start == nil {
+		if b.start == nil {
 			b.start = a.keep(delta)
 		}
 	}
@@ -245,14 +219,14 @@ func (a *converseAnswer) elements() []json.RawMessage {
 		return []json.RawMessage{a.message}
 	}
 	var content []json.RawMessage
-	for _, b := range a.blocks {
-		content = append(content, object(b.kind, b.whole()))
+	for _, b := range a.all {
+		content = append(content, object(b.kind, converseValue(b)))
 	}
 	return []json.RawMessage{object("role", "assistant", "content", content)}
 }
 
-// whole returns the block as a response that is not streamed has it. Input that is not JSON is a string.
-func (b *converseBlock) whole() json.RawMessage {
+// converseValue returns a block as a response that is not streamed has it. Input that is not JSON is a string.
+func converseValue(b *block) json.RawMessage {
 	s := rawjson.Quote(b.text.String())
 	switch b.kind {
 	case "text":

@@ -87,6 +87,9 @@ const maxFaults = 5
 
 func (c *converter) element(element json.RawMessage, at string) error {
 	c.at = at
+	if kind := rawjson.Kind(element); kind != '{' && !(kind == '"' && c.dialect == dialects[OpenAIResponses]) {
+		return c.fail("", "must be an object, not %s", rawjson.KindName(kind))
+	}
 	if f := formatOf(element); f != "" && dialects[f] != c.dialect && !(f == OpenAIChat && c.dialect == dialects[Ollama]) {
 		return c.fail("", "is of another format: %s", f)
 	}

@@ -27,9 +27,6 @@ func geminiRequest(doc json.RawMessage) prompt {
 
 // gemini converts an element of Gemini's contents.
 func (c *converter) gemini(content json.RawMessage) error {
-	if rawjson.Kind(content) != '{' {
-		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(content)))
-	}
 	switch textOf(content, "role") {
 	case "user", "function", "": // the API takes no role for user
 		c.begin(dispatch.RoleUser)

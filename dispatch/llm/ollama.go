@@ -18,9 +18,6 @@ func ollamaRequest(doc json.RawMessage) prompt {
 // ollama converts a message of Ollama. It has the members of Chat Completions, but images beside the text, and
 // calls and results without ids.
 func (c *converter) ollama(message json.RawMessage) error {
-	if rawjson.Kind(message) != '{' {
-		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(message)))
-	}
 	texts := textsOf(member(message, "content"))
 	switch role := strings.ToLower(textOf(message, "role")); role {
 	case "system", "user":

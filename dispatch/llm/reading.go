@@ -25,7 +25,7 @@ type reading struct {
 
 	calls   map[string][]callOf // calls without a result in the request so far, by the request's ids
 	taken   map[callOf]bool     // calls that the request has
-	lists   map[linesKey]*callLists
+	lists   map[listKey][]callOf
 	done    map[string]bool // ids of results of the request so far
 	given   map[callOf]bool // calls with a result that the request adds
 	results map[int]callOf  // calls of the results that the request adds, by message
@@ -55,10 +55,12 @@ type renamedCall struct {
 	id   string
 }
 
-// A linesKey is the first of some lines, and their number.
-type linesKey struct {
+// A listKey is of the calls of an answer that are alike, by one of callKeys. The answer is its first line and the
+// number of its lines.
+type listKey struct {
 	first *line
-	n     int
+	n, by int
+	key   string
 }
 
 // A lineIndex finds lines. Their indices are in order.
@@ -294,10 +296,9 @@ func (rd *reading) before(r *request, i int) int {
 	if i < 0 || r.lines[i].Role != dispatch.RoleAssistant || rd.at[i] < 0 || calls == nil {
 		return added
 	}
-	lists := rd.callsOf(rd.lines[rd.at[i] : rd.at[i]+1])
-	left := func(n int) func(dispatch.ToolCall) bool {
+	left := func(by int) func(dispatch.ToolCall) bool {
 		return func(call dispatch.ToolCall) bool {
-			_, left := rd.first(lists[n], callKeys[n](call))
+			_, left := rd.first(rd.lines[rd.at[i]:rd.at[i]+1], by, call)
 			return left
 		}
 	}
@@ -388,13 +389,13 @@ func (rd *reading) pair(l *line, lines []*line) {
 // match returns for each call of a message the one that it stands for, which has no line if there is none. Ids
 // come first, so that no call takes another's place.
 func (rd *reading) match(l *line, lines []*line) []callOf {
-	found, lists := make([]callOf, len(l.ToolCalls)), rd.callsOf(lines)
-	for n, keyOf := range callKeys {
+	found := make([]callOf, len(l.ToolCalls))
+	for by := range callKeys {
 		for i, call := range l.ToolCalls {
 			if found[i].line != nil {
 				continue
 			}
-			if c, left := rd.first(lists[n], keyOf(call)); left || n == 0 && c.line != nil { // an id that comes again is the same call
+			if c, left := rd.first(lines, by, call); left || by == 0 && c.line != nil { // an id that comes again is the same call
 				found[i], rd.taken[c] = c, true
 			}
 		}
@@ -407,42 +408,30 @@ var callKeys = [...]func(dispatch.ToolCall) string{
 	func(call dispatch.ToolCall) string { return call.ID }, callKey, func(call dispatch.ToolCall) string { return call.Name },
 }
 
-// callLists are the calls of an answer, by each of callKeys.
-type callLists [len(callKeys)]map[string][]callOf
-
-// callsOf returns the calls of some lines of an answer.
-func (rd *reading) callsOf(lines []*line) *callLists {
-	of := linesKey{lines[0], len(lines)}
-	lists := rd.lists[of]
-	if lists != nil {
-		return lists
-	}
-	lists = &callLists{}
-	for n, keyOf := range callKeys {
-		lists[n] = map[string][]callOf{}
+// first returns the first call of an answer that is like a call and that the request has not had, or else the last one.
+func (rd *reading) first(lines []*line, by int, call dispatch.ToolCall) (c callOf, left bool) {
+	of := listKey{lines[0], len(lines), by, ""}
+	if _, known := rd.lists[of]; !known {
+		if rd.lists == nil {
+			rd.lists = map[listKey][]callOf{}
+		}
+		rd.lists[of] = nil
 		for _, at := range lines {
 			for k, call := range at.ToolCalls {
-				lists[n][keyOf(call)] = append(lists[n][keyOf(call)], callOf{at, k})
+				of.key = "=" + callKeys[by](call)
+				rd.lists[of] = append(rd.lists[of], callOf{at, k})
 			}
 		}
 	}
-	if rd.lists == nil {
-		rd.lists = map[linesKey]*callLists{}
-	}
-	rd.lists[of] = lists
-	return lists
-}
-
-// first returns the first call of a list that the request has not had, or else the last one.
-func (rd *reading) first(lists map[string][]callOf, key string) (c callOf, left bool) {
-	list := lists[key]
+	of.key = "=" + callKeys[by](call)
+	list := rd.lists[of]
 	if len(list) == 0 {
 		return c, false
 	}
 	for len(list) > 1 && rd.taken[list[0]] {
 		list = list[1:]
 	}
-	lists[key] = list
+	rd.lists[of] = list
 	return list[0], !rd.taken[list[0]]
 }
 

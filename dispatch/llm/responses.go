@@ -26,14 +26,10 @@ func responsesRequest(doc json.RawMessage) prompt {
 // responses converts an item of a conversation. What the model does before it gets results is one
 // assistant message.
 func (c *converter) responses(item json.RawMessage) error {
-	switch rawjson.Kind(item) {
-	case '"': // the whole input
+	if rawjson.Kind(item) == '"' { // the whole input
 		c.begin(dispatch.RoleUser)
 		c.content(item)
 		return nil
-	case '{':
-	default:
-		return c.fail("", "must be an object, not %s", rawjson.KindName(rawjson.Kind(item)))
 	}
 	kind := textOf(item, "type")
 	switch {
@@ -140,16 +136,7 @@ type responsesAnswer struct {
 	facts
 	output []json.RawMessage
 
-	pieces []*responsesPiece // of events, for servers whose last event has no output
-	found  map[string]*responsesPiece
-}
-
-// A responsesPiece is an item of a stream.
-type responsesPiece struct {
-	item json.RawMessage // as it began, or whole
-	done bool
-
-	text, refusal, arguments, thinking strings.Builder // of an item that is not whole
+	blocks // of events, for servers whose last event has no output; their kind is the kind of their deltas
 }
 
 func (a *responsesAnswer) read(doc json.RawMessage) {
@@ -188,50 +175,39 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 			id = value
 		}
 	}
-	var to func(p *responsesPiece) *strings.Builder
+	begins := kind == "output_item.added" || kind == "output_item.done"
 	switch kind {
 	case "output_item.added", "output_item.done":
 		if !isSet(item) {
 			return
 		}
-	case "output_text.delta":
-		to = func(p *responsesPiece) *strings.Builder { return &p.text }
-	case "refusal.delta":
-		to = func(p *responsesPiece) *strings.Builder { return &p.refusal }
+	case "output_text.delta", "refusal.delta":
+		kind = "text"
 	case "reasoning_summary_text.delta", "reasoning_text.delta":
-		to = func(p *responsesPiece) *strings.Builder { return &p.thinking }
+		kind = "thinking"
 	case "function_call_arguments.delta", "mcp_call_arguments.delta", "custom_tool_call_input.delta":
-		to = func(p *responsesPiece) *strings.Builder { return &p.arguments }
+		kind = "arguments"
 	default:
 		return
 	}
 	a.known = true
-	p := a.piece(cmp.Or(plain(index), plain(id), textOf(item, "id")), item)
+	key := cmp.Or(plain(index), plain(id), textOf(item, "id"))
+	b := a.open[key]
+	if b == nil || b.done && (key == "" || item != nil && textOf(item, "call_id", "id") != textOf(b.start, "call_id", "id")) {
+		b = a.begin(&a.facts, key, "", nil)
+	}
 	switch {
-	case p == nil || p.done:
-	case to != nil:
-		a.add(to(p), plain(delta))
+	case b.done: // it receives no more events
+	case !begins:
+		b.kind = kind
+		a.add(&b.text, plain(delta))
 	default:
-		if p.item = a.keep(item); kind == "output_item.done" {
-			a.kept -= p.text.Len() + p.refusal.Len() + p.arguments.Len() + p.thinking.Len()
-			*p = responsesPiece{item: p.item, done: true}
+		if b.start = a.keep(item); kind == "output_item.done" {
+			a.kept -= b.text.Len()
+			b.text.Reset()
+			b.done = true
 		}
 	}
-}
-
-// piece returns the item with a key, or nil if the limit of items is reached. An item that is done receives
-// no more events. An event without a key, or with another item under the same key, begins a new item.
-func (a *responsesAnswer) piece(key string, item json.RawMessage) *responsesPiece {
-	p := a.found[key]
-	begins := p == nil || p.done && (key == "" || item != nil && textOf(item, "call_id", "id") != textOf(p.item, "call_id", "id"))
-	if begins && a.room(len(a.pieces)) {
-		if a.found == nil {
-			a.found = map[string]*responsesPiece{}
-		}
-		p = &responsesPiece{}
-		a.pieces, a.found[key] = append(a.pieces, p), p
-	}
-	return p
 }
 
 func (a *responsesAnswer) setID(value json.RawMessage) { a.id = cmp.Or(plain(value), a.id) }
@@ -270,40 +246,30 @@ func (a *responsesAnswer) response(response json.RawMessage) {
 }
 
 func (a *responsesAnswer) elements() []json.RawMessage {
-	if len(a.output) > 0 || a.pieces == nil {
+	if len(a.output) > 0 || a.all == nil {
 		return a.output
 	}
 	var items []json.RawMessage
-	for _, p := range a.pieces {
-		if item := p.whole(); item != nil {
+	for _, b := range a.all {
+		if item := responsesItem(b); item != nil {
 			items = append(items, item)
 		}
 	}
 	return items
 }
 
-// whole returns the item.
-func (p *responsesPiece) whole() json.RawMessage {
+// responsesItem returns an item as a response that is not streamed has it.
+func responsesItem(b *block) json.RawMessage {
+	text := b.text.String()
 	switch {
-	case p.done:
-		return p.item
-	case p.thinking.Len() > 0:
-		return object("type", "reasoning", "summary", textParts("summary_text", []string{p.thinking.String()}))
-	case p.text.Len() > 0 || p.refusal.Len() > 0:
-		return object("type", "message", "role", "assistant", "content", textParts("output_text", []string{p.text.String() + p.refusal.String()}))
-	case p.arguments.Len() == 0:
-		return p.item
+	case b.done || text == "":
+		return b.start
+	case b.kind == "thinking":
+		return object("type", "reasoning", "summary", textParts("summary_text", []string{text}))
+	case b.kind == "text":
+		return object("type", "message", "role", "assistant", "content", textParts("output_text", []string{text}))
+	case textOf(b.start, "type") == "custom_tool_call":
+		return withText(b.start, "input", text)
 	}
-	var o rawjson.Object
-	name := "arguments"
-	if textOf(p.item, "type") == "custom_tool_call" {
-		name = "input"
-	}
-	for n, v := range rawjson.Members(p.item) {
-		if n != name {
-			o.Put(n, v)
-		}
-	}
-	o.Put(name, rawjson.Quote(p.arguments.String()))
-	return o.Bytes()
+	return withText(b.start, "arguments", text)
 }
