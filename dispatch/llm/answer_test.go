@@ -193,6 +193,9 @@ func TestAnswers(t *testing.T) {
 			`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"c"}}`, `{"type":"message_delta","delta":{"stop_reason":""}}`, `{"type":"message_stop"}`,
 		), `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"text","text":"c"}]}`},
 
+		{"ends of pieces only", responses, sse(`{"type":"response.output_text.done","output_index":0,"text":"Hm."}`,
+			`{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","call_id":"x","name":"f"}}`, `{"type":"response.function_call_arguments.done","output_index":1,"arguments":"{\"a\":1}"}`,
+			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`), `{"role":"assistant","content":"Hm.","tool_calls":[{"id":"x","name":"f","arguments":{"a":1}}]}`},
 		{"a number as id and as text", responses, `{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":4}]},{"type":"function_call","call_id":7,"name":"f","arguments":{"a":1}}]}`,
 			`{"role":"assistant","content":"4","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
 		{"items but no output", responses, sse(`{"type":"response.output_item.done","item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}}`,

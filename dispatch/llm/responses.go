@@ -167,7 +167,7 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 		switch name {
 		case "item":
 			item = value
-		case "delta":
+		case "delta", "text", "refusal", "arguments", "input": // the last ones are of events that end a piece
 			delta = value
 		case "output_index":
 			index = value
@@ -175,18 +175,18 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 			id = value
 		}
 	}
-	begins := kind == "output_item.added" || kind == "output_item.done"
-	switch kind {
-	case "output_item.added", "output_item.done":
+	of, part, _ := strings.Cut(kind, ".")
+	switch of {
+	case "output_item":
 		if !isSet(item) {
 			return
 		}
-	case "output_text.delta", "refusal.delta":
-		kind = "text"
-	case "reasoning_summary_text.delta", "reasoning_text.delta":
-		kind = "thinking"
-	case "function_call_arguments.delta", "mcp_call_arguments.delta", "custom_tool_call_input.delta":
-		kind = "arguments"
+	case "output_text", "refusal":
+		of = "text"
+	case "reasoning_summary_text", "reasoning_text":
+		of = "thinking"
+	case "function_call_arguments", "mcp_call_arguments", "custom_tool_call_input":
+		of = "arguments"
 	default:
 		return
 	}
@@ -198,11 +198,13 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 	}
 	switch {
 	case b.done: // it receives no more events
-	case !begins:
-		b.kind = kind
-		a.add(&b.text, plain(delta))
+	case of != "output_item":
+		if part == "delta" || b.text.Len() == 0 { // a server may send the end of a piece only
+			b.kind = of
+			a.add(&b.text, plain(delta))
+		}
 	default:
-		if b.start = a.keep(item); kind == "output_item.done" {
+		if b.start = a.keep(item); part == "done" {
 			a.kept -= b.text.Len()
 			b.text.Reset()
 			b.done = true
