@@ -89,6 +89,10 @@ func (in *expectedCell) trajectory(platform *proxytest.Platform, calls json.RawM
 	for _, why := range wrong {
 		in.wrong("%s", why)
 	}
+	if len(t) > 0 && len(platform.Tools()) == 0 {
+		in.problems.add(in.row.problem(invalidWorld, in.column, "the world declares no tool, so no call has a result"))
+		return t
+	}
 	for _, call := range t {
 		if call.Tool != "" {
 			in.tool(platform, call.Tool)

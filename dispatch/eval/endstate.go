@@ -18,8 +18,8 @@ import (
 // EndState returns a grader that accepts a run if it leaves the ledger as the calls of a reference
 // do, whatever calls the agent made. The calls are made in the world of the case, without its
 // failure rules. reference returns the calls of a case, for example with [ParseTrajectory] from a
-// column of its row. If it returns an error, or a call of the reference has no result, the trial is
-// not graded: see [ErrNotGraded].
+// column of its row. If it returns an error, if a call of the reference has no result, or if there
+// are more calls than a run may make in a minute, the trial is not graded: see [ErrNotGraded].
 func EndState(reference func(Case) (Trajectory, error)) Grader {
 	return func(ctx context.Context, c Case, result *dispatchtest.Result) error {
 		calls, err := reference(c)
@@ -70,6 +70,9 @@ func (c *Case) replay(ctx context.Context, calls Trajectory) (end ledger.Snapsho
 	platform, err := c.platform()
 	if err != nil {
 		return end, nil, err
+	}
+	if most := platform.RatePerMinute(); most > 0 && len(calls) > most {
+		return end, nil, fmt.Errorf("it has %d calls, and a run makes at most %d in a minute", len(calls), most)
 	}
 	initial, err := rawjson.Encode(begin(platform).Entities)
 	if err != nil {

@@ -136,7 +136,7 @@ func (r *Row) unchecked() (columns []string) {
 //	end_state  calls, see [EndState]; or {"type": {"id": {"field": value}}}: these entities have
 //	           these fields and others, and no other entity or flag has changed. An entity that is
 //	           null is removed, a field that is null may be absent, and the id * is one new
-//	           entity. A list in the member flags are the flags that are set. {} is no change.
+//	           entity. A list in the member flags names the flags that are set. {} is no change.
 //
 // and in expected_outcome that a [Refusal] does not change the ledger. A cell that begins with [ or { is
 // JSON. Calls of all agents of a run count, and so do calls that a tool answers with a failure. The calls of an

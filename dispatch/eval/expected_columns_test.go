@@ -273,6 +273,7 @@ func TestExpectedCellsThatAreNotValid(t *testing.T) {
 		{"end_state", `[{"tool":"refund_order","arguments":{"order_id":"9"}}]`, `the tool fails, and nothing would be expected of it: call 1, refund_order: {"error":"order not found"}`},
 		{"end_state", `[{"tool":"get_order","arguments":{}}]`, "call 1, get_order: "},
 		{"end_state", `[{"tool":"nope"}]`, "nope is not declared"},
+		{"end_state", `[` + strings.Repeat(`{"tool":"refund_order","arguments":{"order_id":"1"}},`, 60) + `{"tool":"add_note"}]`, "it has 61 calls, and a run makes at most 60 in a minute"},
 	} {
 		file := `{"user":"a","` + tt.column + `":` + tt.value + "}\n"
 		set, err := eval.Read(strings.NewReader(file))
@@ -307,6 +308,26 @@ func TestExpectedCellsThatAreNotValid(t *testing.T) {
 		}
 		if got := run(t, say, again, &eval.Options{Grader: eval.Expectations}).Trials[0]; got.Cause != "not_graded" || !strings.Contains(got.Reason, tt.want) {
 			t.Errorf("%s%s: %s", file, got.Cause, got.Reason)
+		}
+	}
+}
+
+// Without tools no call has a result.
+func TestExpectedCallsWithoutTools(t *testing.T) {
+	for _, tt := range []struct {
+		row string
+		bad bool
+	}{
+		{`"calls":[{"tool":"refund_order"}]`, true}, {`"end_state":[{"tool":"refund_order"}]`, true},
+		{`"end_state":[]`, false}, {`"end_state":{}`, false}, {`"calls":{"calls":[],"mode":"strict"}`, false}, {`"no_calls":"refund_order"`, false},
+	} {
+		set := readDataset(t, `{"user":"a",`+tt.row+`}`)
+		cases, err := set.Cases(dispatchtest.Task{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := set.Expect(cases); tt.bad != (eval.CodeOf(err) == eval.CodeWorld) || !tt.bad && err != nil {
+			t.Errorf("%s: %v", tt.row, err)
 		}
 	}
 }
