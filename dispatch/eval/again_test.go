@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -76,8 +80,8 @@ func TestRetryFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := reports(t, e)
-	if !strings.Contains(want, "\n6 runs that ended in a fault ran again\n") || !strings.Contains(want, `<property name="retries" value="6">`) ||
-		strings.Count(want, `"retries": 1,`) != 6 || !strings.Contains(written(t, e, nil), "6 runs that ended in a fault ran again<") {
+	if !strings.Contains(want, "\n6 runs that ended in a fault ran again: with their trials as failed, the rate is 0 % [0, 56.1]; if the agent caused") || !strings.Contains(want, `<property name="retries" value="6">`) ||
+		strings.Count(want, `"retries": 1,`) != 6 || !strings.Contains(written(t, e, nil), "6 runs that ended in a fault ran again: ") {
 		t.Error(want)
 	}
 	for name, other := range map[string]*eval.Experiment{
@@ -231,5 +235,157 @@ func TestGroups(t *testing.T) {
 	bad, _ := errors.AsType[*eval.Error](err)
 	if bad == nil || len(bad.Problems) != 2 || bad.Problems[0].String() != "row 2, column id: the cell has 201 bytes, at most 200 are allowed in this column" {
 		t.Errorf("%v", err)
+	}
+}
+
+// Statuses that a gateway sends are faults: they are counted by status, run again, and have no measures. Others are the
+// agent's failures, and so are all of them if the options say so.
+func TestFaultStatuses(t *testing.T) {
+	var down atomic.Bool
+	statuses := map[string]int{"busy": 429, "gate": 502, "away": 503, "late": 504, "broken": 500, "gone": 404}
+	endpoint := func(url string, opts *eval.Options) *eval.Experiment {
+		e, err := eval.Run(t.Context(), dispatchtest.Target{URL: url}, casesOf(t, csvOf("busy", "gate", "away", "late", "broken", "gone", "fine"), dispatchtest.Task{}), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	handler, err := dispatch.New(obedient, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		for word, status := range statuses {
+			if down.Load() && bytes.Contains(body, []byte(`"`+word+`"`)) {
+				w.WriteHeader(status)
+				return
+			}
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	down.Store(true)
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	opts := &eval.Options{Trials: 2, ResultsFile: file}
+	e := endpoint(server.URL, opts)
+	again, err := eval.Grade(t.Context(), casesOf(t, csvOf("busy", "gate", "away", "late", "broken", "gone", "fine"), dispatchtest.Task{}), nil, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file), "graded": again} {
+		s := e.Stats()
+		if s.Faults != 8 || fmt.Sprint(s.Statuses) != "map[429:2 502:2 503:2 504:2]" || e.Count(eval.Failed) != 12 || len(e.Trials[0].Scores) != 0 || len(e.Trials[8].Scores) == 0 {
+			t.Errorf("%s: %+v, %d failed, scores %v", name, s, e.Count(eval.Failed), e.Trials[0].Scores)
+		}
+		const line = "faults by the status of the endpoint: 429 in 2 trials, 502 in 2 trials, 503 in 2 trials, 504 in 2 trials"
+		if got := reports(t, e); !strings.Contains(got, line+"\n") || !strings.Contains(got, `<property name="fault_statuses" value="429 in 2 trials, `) ||
+			!strings.Contains(got, `"503": 2,`) || !strings.Contains(got, "trials that passed, faults dropped: 33.3 % [") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+	all := endpoint(server.URL, &eval.Options{FaultStatuses: []int{}})
+	some := endpoint(server.URL, &eval.Options{FaultStatuses: []int{500, 503}})
+	if all.Stats().Faults != 0 || fmt.Sprint(some.Stats().Statuses) != "map[500:1 503:1]" {
+		t.Errorf("%+v, %+v", all.Stats(), some.Stats())
+	}
+	down.Store(false)
+	opts.RetryFaults = true
+	e = endpoint(server.URL, opts)
+	if s := e.Stats(); s.Faults != 0 || s.Retries != 8 || e.Count(eval.Failed) != 4 {
+		t.Errorf("ran again: %+v", s)
+	}
+	if got := reports(t, e); !strings.Contains(got, "8 runs that ended in a fault ran again: with their trials as failed, the rate is 14.3 % [1.6, 62.6]; without them 33.3 % [") ||
+		!strings.Contains(got, "; if the agent caused these faults, the rate is too high\n") {
+		t.Error(got)
+	}
+	for _, bad := range []int{0, 200, 399, 600, -1} {
+		if _, err := (&eval.Options{FaultStatuses: []int{503, bad}}).Plan(nil); err == nil || !strings.Contains(err.Error(), "Options.FaultStatuses: ") {
+			t.Errorf("%d: %v", bad, err)
+		}
+	}
+	stored := read(t, file)
+	for _, change := range []string{`"fault_status":200`, `"fault_status":-1`, `"fault_status":"503"`} {
+		write(t, file, bytes.Replace(stored, []byte(`"fault_status":429`), []byte(change), 1))
+		if _, err := eval.Load(file); err == nil {
+			t.Errorf("%s is read", change)
+		}
+	}
+}
+
+// Trials can be added to a file: those that it has are not run again, wherever the file was cut, and reports say that
+// somebody has looked before.
+func TestAddTrials(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "results.jsonl")
+	cases := casesOf(t, csvOf("a", "b", "c"), dispatchtest.Task{})
+	ran := 0
+	opts := func(trials int) *eval.Options {
+		return &eval.Options{Trials: trials, ResultsFile: file, Parallel: 1, OnTrial: func(eval.Trial) { ran++ }}
+	}
+	const line = "trials were added after others had ended: at look "
+	e := run(t, obedient, cases, opts(2))
+	if text := reports(t, e); strings.Contains(text, line) {
+		t.Error(text)
+	}
+	two := read(t, file)
+	plan, err := opts(4).Plan(cases)
+	if err != nil || plan.Trials != 6 || plan.Stored != 6 {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	ran = 0
+	e = run(t, obedient, cases, opts(4))
+	four := read(t, file)
+	if ran != 6 || ended(e) != ".... .... ...." || !bytes.HasPrefix(four, two) || e.TrialsPerCase != 4 {
+		t.Errorf("%d ran, %s", ran, ended(e))
+	}
+	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file)} {
+		if text := reports(t, e); !strings.Contains(text, line+"2 a gate has passed up to 4 % of ") || e.TrialsPerCase != 4 || e.Figure("rate").Trials != 12 || !strings.Contains(text, `<property name="looks" `) {
+			t.Errorf("%s, %d trials of each:\n%s", name, e.TrialsPerCase, text)
+		}
+	}
+	for cut := len(two); cut <= len(four); cut += testkit.Size(97, 1) {
+		write(t, file, four[:cut])
+		if e := run(t, obedient, cases, opts(4)); ended(e) != ".... .... ...." {
+			t.Fatalf("cut at byte %d: %s", cut, ended(e))
+		}
+		if e := load(t, file); e.TrialsPerCase != 4 || len(e.Trials) != 12 || !strings.Contains(reports(t, e), line+"2 ") {
+			t.Fatalf("cut at byte %d: %d trials", cut, len(e.Trials))
+		}
+	}
+	var merged bytes.Buffer
+	if err := eval.Merge(&merged, file); err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, merged.Bytes())
+	if e := run(t, obedient, cases, opts(7)); len(e.Trials) != 21 || !strings.Contains(reports(t, e), line+"3 a gate has passed up to 4.6 % of ") {
+		t.Errorf("%d trials:\n%s", len(e.Trials), reports(t, e))
+	}
+	for name, o := range map[string]*eval.Options{"the file has results of another experiment: each case has 7 trials and not 6": opts(6), "FirstFailure is false and not true": {Trials: 9, FirstFailure: true, ResultsFile: file}} {
+		if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Error(err)
+		}
+	}
+	seven := read(t, file)
+	for name, added := range map[string]string{"fewer": `{"format":"toolwire eval results 2","trials":7}`, "many": `{"format":"toolwire eval results 2","trials":100000}`,
+		"a header": string(bytes.SplitN(two, []byte("\n"), 2)[0])} {
+		write(t, file, append(bytes.Clone(seven), added+"\n"...))
+		if _, err := eval.Load(file); err == nil || !strings.Contains(err.Error(), "the line does not add trials") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// All shards have as many trials, or the merge says which do not.
+	shards := []string{filepath.Join(dir, "1"), filepath.Join(dir, "2")}
+	for i, shard := range shards {
+		run(t, obedient, cases, &eval.Options{Trials: 1, Shard: []string{"1/2", "2/2"}[i], ResultsFile: shard})
+	}
+	run(t, obedient, cases, &eval.Options{Trials: 2, Shard: "1/2", ResultsFile: shards[0]})
+	if _, err := eval.Load(shards...); err == nil || !strings.Contains(err.Error(), "each case has 1 trial and not 2") {
+		t.Error(err)
+	}
+	run(t, obedient, cases, &eval.Options{Trials: 2, Shard: "2/2", ResultsFile: shards[1]})
+	if e, err := eval.Load(shards...); err != nil || len(e.Trials) != 6 {
+		t.Error(err)
 	}
 }

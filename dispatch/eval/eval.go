@@ -71,7 +71,8 @@ type Options struct {
 	// treat it like a log with personal data.
 	//
 	// If the file exists, Run completes it: it runs only the trials that the file lacks, and
-	// removes an incomplete line of a killed program. A file of another experiment is an error that
+	// removes an incomplete line of a killed program. If Trials is larger than in the file, Run adds trials, except
+	// with FirstFailure. The file counts how often, and reports say what it does to a gate to look again. A file of another experiment is an error that
 	// names what differs. Run locks the file: while one Run writes it, another Run, in any process,
 	// returns an error that names the file. Linux, macOS, the BSDs, illumos and Windows have such
 	// locks; elsewhere ResultsFile is an error. Shards on several machines need a file each,
@@ -82,6 +83,10 @@ type Options struct {
 	// RetryFaults runs stored trials again that are faults, such as trials during an outage; see
 	// [Stats]. The file keeps the old lines, and [Trial].Retries counts them.
 	RetryFaults bool
+
+	// FaultStatuses are the HTTP statuses of the endpoint that are faults, see [Stats]: a gateway sends them when the
+	// agent is down or busy. If FaultStatuses is nil, they are 429, 502, 503 and 504. If it is empty, none is.
+	FaultStatuses []int
 
 	// Command is a command line, for reports: followed by -case and the id of a case, it runs this
 	// case again. Reports name it for each trial that did not pass. May be "".
@@ -178,6 +183,7 @@ type Experiment struct {
 	Trials []Trial
 
 	command string      // as in [Options]
+	added   int         // how often trials were added
 	checks  *checks     // nil if they are not known
 	secrets *redact.Set // of the target; reports hide them
 }
@@ -213,6 +219,7 @@ type kept struct {
 	began  time.Time
 	judged map[string]string // answers of judges
 	differ []Mismatch        // of the grader; nil if they are in a file
+	status int               // of the endpoint, if the trial is a fault because of it
 	usage  []usage           // as the responses report it; nil if one does not
 	at     span              // the stored result; zero if there is none
 	notes  []string          // of a stored result, for the summary

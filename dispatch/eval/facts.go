@@ -3,6 +3,7 @@ package eval
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,8 +65,20 @@ func (e *Experiment) facts() (list []fact) {
 	if line := e.untried(); line != "" {
 		add("not_tried", "", "%s", line)
 	}
+	if e.added > 0 {
+		looks := min(e.added+1, len(falsePasses))
+		add("looks", "trials were added after others had ended", "at look %d a gate has passed up to %g %% of the candidates that are worse by the margin, and at the first look up to %g %%",
+			e.added+1, falsePasses[looks-1], falsePasses[0])
+	}
+	if len(s.Statuses) > 0 {
+		var counts []string
+		for _, status := range slices.Sorted(maps.Keys(s.Statuses)) {
+			counts = append(counts, fmt.Sprintf("%d in %s", status, text.Plural(s.Statuses[status], "trial")))
+		}
+		add("fault_statuses", "faults by the status of the endpoint", "%s", strings.Join(counts, ", "))
+	}
 	if s.Retries > 0 {
-		add("", "", "%s that ended in a fault ran again", text.Plural(s.Retries, "run"))
+		list = append(list, e.retried(s.Retries, figureOf(figures, "rate", counted)))
 	}
 	list = append(list, e.checked()...)
 	if ended := e.ended(); ended != "" {
@@ -91,6 +104,35 @@ func passed(figures []Figure, faults string) string {
 		}
 	}
 	return line
+}
+
+// falsePasses is how many of 100 candidates that are worse by the margin pass a gate at one of so many looks, with a trial of
+// each case more at each. It is the most of 36 settings that a test simulates. There are no more looks in it than that.
+var falsePasses = []float64{2.9, 4, 4.6, 5, 5.4}
+
+// retried says what trials that ran again change: an agent that causes faults of its own gets another chance by them.
+func (e *Experiment) retried(runs int, rate Figure) fact {
+	f := fact{Name: text.Plural(runs, "run") + " that ended in a fault ran again"}
+	if rate.Cases == 0 {
+		return fact{Text: f.Name}
+	}
+	first, others := *e, *e
+	first.Trials, others.Trials = slices.Clone(e.Trials), nil
+	for i := range first.Trials {
+		if t := &first.Trials[i]; t.Retries == 0 {
+			others.Trials = append(others.Trials, *t)
+		} else if t.counts() {
+			t.Verdict = Failed
+		}
+	}
+	without, failed := others.Figure("rate"), first.Figure("rate")
+	if f.Text = "with their trials as failed, the rate is " + failed.String(); without.Cases > 0 {
+		f.Text += "; without them " + without.String()
+	}
+	if rate.Value-failed.Value >= 0.01 {
+		f.Text += "; if the agent caused these faults, the rate is too high"
+	}
+	return f
 }
 
 // ended counts who ended the sessions; "" if there are none.

@@ -13,7 +13,7 @@ import (
 // experiment returns an experiment of these trials.
 func (h *header) experiment(trials []Trial) *Experiment {
 	e := &Experiment{
-		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, Trials: trials,
+		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, added: h.Added, Trials: trials,
 	}
 	for i := range trials {
 		e.Took += trials[i].Took
@@ -154,6 +154,7 @@ func (c *collector) take(file string, h *header, own map[string]map[int]*Trial) 
 		return
 	}
 	c.shards[part] = file
+	c.first.Added = max(c.first.Added, h.Added)
 	if h.Started.Before(c.first.Started) {
 		c.first.Started = h.Started
 	}

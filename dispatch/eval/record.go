@@ -35,6 +35,7 @@ type record struct {
 	Group    string            `json:"group,omitempty"`
 	Columns  map[string]string `json:"columns,omitempty"`
 	Retries  int               `json:"retries,omitempty"`
+	Status   int               `json:"fault_status,omitempty"` // of the endpoint, of a trial that is a fault because of it
 	outcome
 	stored
 
@@ -107,7 +108,7 @@ func (t *Trial) record(secrets *redact.Set) (record, error) {
 func (t *Trial) known(secrets *redact.Set) record {
 	r := record{
 		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took),
-		Group: t.Group, Retries: t.Retries, Scores: t.Scores, Usage: t.usage,
+		Group: t.Group, Retries: t.Retries, Status: t.status, Scores: t.Scores, Usage: t.usage,
 		outcome: outcome{Ended: t.whoEnded(), Calls: []callRecord{}}, stored: stored{Started: t.began.UTC(), Mismatches: t.differ, Judged: maps.Clone(t.judged)},
 	}
 	for key, answer := range r.Judged {
@@ -246,6 +247,8 @@ func (r *record) check() error {
 	switch {
 	case slices.ContainsFunc(r.Usage, func(u usage) bool { return u.Input < 0 || u.Output < 0 }), r.Retries < 0, r.Turns < 0, r.Row < 0, r.Line < 0:
 		return errors.New("it has a negative number")
+	case r.Status != 0 && (r.Status < 400 || r.Status > 599 || r.Verdict != Failed):
+		return errors.New("fault_status is not a status of an error")
 	case r.ID == "" || r.Trial < 1:
 		return errors.New("it names no trial")
 	case r.Fingerprint == nil:
@@ -278,7 +281,7 @@ func (r *record) trial(c *Case, at span) Trial {
 	return Trial{
 		Case: c, Number: r.Trial, Retries: r.Retries, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
 		Took: time.Duration(math.Round(r.TookMS*1000)) * time.Microsecond, Scores: r.Scores,
-		kept: kept{began: r.Started, at: at, notes: notes(r.Warnings, r.Problems), ended: r.Ended, usage: r.Usage, judged: r.Judged},
+		kept: kept{began: r.Started, status: r.Status, at: at, notes: notes(r.Warnings, r.Problems), ended: r.Ended, usage: r.Usage, judged: r.Judged},
 	}
 }
 

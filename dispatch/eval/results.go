@@ -28,7 +28,8 @@ type header struct {
 	Format       string         `json:"format"`
 	Fingerprint  Fingerprint    `json:"fingerprint"`
 	Shard        string         `json:"shard"`
-	Trials       int            `json:"trials"` // of each case
+	Trials       int            `json:"trials"`          // of each case
+	Added        int            `json:"added,omitempty"` // how often trials were added after the last had ended
 	FirstFailure bool           `json:"first_failure"`
 	Started      time.Time      `json:"started"`
 	Command      string         `json:"command,omitempty"`
@@ -75,6 +76,17 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 				}
 				return header{}, end
 			}
+		case beginsAsHeader(line):
+			var more added
+			err := rawjson.DecodeOwn(line, &more)
+			if err == nil && (more.Trials <= h.Trials || more.Trials > maxTrials || h.FirstFailure) {
+				err = errors.New("it does not add trials")
+			}
+			if err != nil {
+				bad(invalidResults, "the line does not add trials%s", because(line, err))
+				break
+			}
+			h.Trials, h.Added = more.Trials, h.Added+1
 		default:
 			var r record
 			if err := r.decode(line); err != nil {
@@ -106,6 +118,12 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 	}
 }
 
+// added is a line that adds trials to each case.
+type added struct {
+	Format string `json:"format"`
+	Trials int    `json:"trials"` // of each case from here on
+}
+
 // check returns what no header of this format has.
 func (h *header) check() error {
 	places := map[int]bool{}
@@ -122,6 +140,8 @@ func (h *header) check() error {
 		return errors.New("it names no shard")
 	case h.TrialBudget.Calls < 0 || h.TrialBudget.Tokens < 0 || h.TrialBudget.Time < 0 || !(h.TrialBudget.Cost >= 0 && h.TrialBudget.Cost <= maxMeasure):
 		return errors.New("a limit of a trial is negative")
+	case h.Added < 0:
+		return errors.New("added is negative")
 	case h.Trials < 1 || h.Trials > maxTrials:
 		return fmt.Errorf("it has %d trials of each case", h.Trials)
 	}
@@ -194,15 +214,21 @@ func openResults(name string, h header, see func(r *record, at span)) (_ *result
 		return nil, fmt.Errorf("eval: Options.ResultsFile: %w", err)
 	}
 	s := &results{file: file, name: name, header: own, end: end}
-	if end == 0 {
-		s.header = h
-		line, err := encodeLine(h)
-		if err == nil {
-			_, err = s.write(line)
-		}
-		return s, err
+	var first any
+	switch {
+	case end == 0:
+		s.header, first = h, h
+	case own.Trials < h.Trials:
+		s.header.Trials, s.header.Added = h.Trials, own.Added+1
+		first = added{resultsFormat, h.Trials}
+	default:
+		return s, nil
 	}
-	return s, nil
+	line, err := encodeLine(first)
+	if err == nil {
+		_, err = s.write(line)
+	}
+	return s, err
 }
 
 // inUse is the error for a file that a run has open for writing, in this process or another.
@@ -216,7 +242,11 @@ func readResults(name string, in io.Reader, h *header, see func(r *record, at sp
 	problems := problems{}
 	own, end = scan(name, in, &problems, see)
 	if own.Format != "" {
-		for _, text := range own.differences(h) {
+		same := own
+		if same.Trials < h.Trials && !h.FirstFailure { // trials are added
+			same.Trials = h.Trials
+		}
+		for _, text := range same.differences(h) {
 			problems.file(foreignResult, name, 1, "the file has results of another experiment: %s; use another file, or remove this one", text)
 		}
 	}

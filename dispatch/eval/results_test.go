@@ -229,7 +229,7 @@ func TestForeignFiles(t *testing.T) {
 		"graders":    {whole, cases, func(o *eval.Options) { o.GraderVersion = "g" }, `the version of the graders is "" and not "g"`},
 		"dataset":    {whole, casesOf(t, csvOf("a", "c"), dispatchtest.Task{}), nil, `the dataset is "`},
 		"world":      {whole, casesOf(t, csvOf("a", "b"), dispatchtest.Task{World: proxytest.World{Seed: 1}}), nil, `the world is "`},
-		"trials":     {whole, cases, func(o *eval.Options) { o.Trials = 3 }, "each case has 2 trials and not 3"},
+		"trials":     {whole, cases, func(o *eval.Options) { o.Trials = 1 }, "each case has 2 trials and not 1"},
 		"shard":      {whole, cases, func(o *eval.Options) { o.Shard = "1/2" }, "the shard is 1/1 and not 1/2"},
 		"early":      {whole, cases, func(o *eval.Options) { o.FirstFailure = true }, "FirstFailure is false and not true"},
 		"twice":      {bytes.Join([][]byte{whole, lines[2]}, nil), cases, nil, "line 6: case "},

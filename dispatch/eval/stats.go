@@ -77,14 +77,15 @@ func (t *Trial) counts() bool { return t.Verdict != Skipped && t.Verdict != Canc
 
 // fault reports whether the trial says nothing certain about the agent.
 func (t *Trial) fault() bool {
-	return t.Verdict == Errored ||
+	return t.Verdict == Errored || t.status > 0 ||
 		t.Verdict == Failed && (t.Cause == Cause(dispatchtest.AgentUnreachable) || t.Cause == Cause(dispatchtest.AuthFailed))
 }
 
 // Stats counts the trials of an experiment. Trials that were skipped or cancelled do not count.
 //
 // A fault is a trial that [Errored], for example because its [User] failed. A trial that failed
-// because the endpoint could not be reached or refused the credentials is a fault too. If such
+// because the endpoint could not be reached, refused the credentials, or answered with one of Options.FaultStatuses is a
+// fault too. If such
 // trials are left out, an agent that causes them looks too good. If they count as failures, an
 // agent that does not cause them looks too bad. Figures therefore do both.
 type Stats struct {
@@ -94,7 +95,11 @@ type Stats struct {
 	Faults int `json:"faults"`           // of the infrastructure and of the user
 
 	UserFaults int `json:"user_faults,omitempty"` // faults with the [Cause] user, included in Faults
-	Retries    int `json:"retries,omitempty"`     // runs that were faults and ran again, see Options.RetryFaults
+
+	// Statuses counts the faults that are included in Faults because of the status of the endpoint, by status.
+	Statuses map[int]int `json:"fault_statuses,omitempty"`
+
+	Retries int `json:"retries,omitempty"` // runs that were faults and ran again, see Options.RetryFaults
 }
 
 // Stats returns the counts of all cases.
@@ -112,6 +117,12 @@ func (e *Experiment) Stats() Stats {
 	for i := range e.Trials {
 		if e.Trials[i].Cause == causeUser {
 			s.UserFaults++
+		}
+		if status := e.Trials[i].status; status > 0 {
+			if s.Statuses == nil {
+				s.Statuses = map[int]int{}
+			}
+			s.Statuses[status]++
 		}
 		s.Retries += e.Trials[i].Retries
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -88,6 +89,14 @@ func (o *Options) complete(problems *problems) {
 	reject := func(name, rule string) { bad(name, "%s", rule) }
 	problem.Limit(reject, "Parallel", &o.Parallel, runtime.GOMAXPROCS(0))
 	problem.Limit(reject, "UserTimeout", &o.UserTimeout, defaultUserTimeout)
+	if o.FaultStatuses == nil {
+		o.FaultStatuses = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	}
+	for _, status := range o.FaultStatuses {
+		if status < 400 || status > 599 {
+			bad("FaultStatuses", "%d is not a status of an error, from 400 to 599", status)
+		}
+	}
 	for i, b := range []*Budget{&o.Budget, &o.TrialBudget} {
 		name := []string{"Budget.", "TrialBudget."}[i]
 		problem.Limit(reject, name+"Calls", &b.Calls, 0)
@@ -160,6 +169,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	if err != nil {
 		return nil, err
 	}
+	r.e.added = r.file.header.Added
 	r.e.Started, r.e.command = r.file.header.Started, cmp.Or(r.e.command, r.file.header.Command)
 	return r, nil
 }

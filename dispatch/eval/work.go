@@ -64,7 +64,7 @@ func (w work) guard(do func()) {
 // decide sets the verdict about a result. userErr is the error of the user, if it failed. What the agent
 // did wrong before counts as the agent's.
 func (w work) decide(ctx context.Context, result *dispatchtest.Result, userErr error) {
-	w.differ = []Mismatch{}
+	w.differ, w.status = []Mismatch{}, 0
 	grade := w.opts.grader(w.Case)
 	switch {
 	case !result.WouldBeGraded() && givenUp(ctx, result):
@@ -72,6 +72,9 @@ func (w work) decide(ctx context.Context, result *dispatchtest.Result, userErr e
 	case !result.OK():
 		cause := cmp.Or(Cause(result.ErrorClass), Cause(result.StandIn))
 		w.end(Failed, cause, strings.Join(append(slices.Clone(result.Faults), result.Error), "; "))
+		if status := cmp.Or(result.Dispatch.Status, result.Ping.Status); len(result.Faults) == 0 && slices.Contains(w.opts.FaultStatuses, status) {
+			w.status = status
+		}
 	case len(result.Faults) > 0:
 		w.end(Failed, causeFault, strings.Join(result.Faults, "; "))
 	case userErr != nil && ctx.Err() != nil:
@@ -186,7 +189,7 @@ func (w work) again(ctx context.Context, f Fingerprint) ([]byte, error) {
 func (w work) measure(result *dispatchtest.Result) {
 	w.usage = nil
 	unreached := []Cause{Cause(dispatchtest.AgentUnreachable), Cause(dispatchtest.AuthFailed), causeUser}
-	if slices.Contains(unreached, w.Cause) || len(result.Turns) == 0 {
+	if slices.Contains(unreached, w.Cause) || w.status > 0 || len(result.Turns) == 0 {
 		return
 	}
 	if w.Scores == nil {

@@ -174,8 +174,8 @@ func repeated(flags *flag.FlagSet) string {
 // ofTheRun are the flags that a command for one row leaves out.
 var ofTheRun = []string{
 	"case", "where", "failed", "limit", "results", "retry-faults", "shard", "plan", "parallel", "max-calls", "max-tokens", "max-cost", "max-time",
-	"min-rate", "min-rate-point",
-	"junit", "json", "html", "markdown", "baseline", "margin", "gate", "slice", "prices",
+	"min-rate", "min-rate-point", "fault-status",
+	"junit", "json", "html", "markdown", "baseline", "margin", "gate", "slice",
 }
 
 // graderVersion changes with what rows expect.

@@ -193,6 +193,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.agent.Strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
 	flags.StringVar(&o.ResultsFile, "results", "", "write each trial to this `file` as it ends, or with a shard to one in this folder; a file that is not complete is completed")
 	flags.BoolVar(&o.RetryFaults, "retry-faults", false, "run trials in the file -results again that are faults, such as trials during an outage")
+	flags.Func("fault-status", "HTTP `statuses` of the endpoint that are faults, as of a gateway, and not failures of the agent; none for no status (default 429,502,503,504)", o.addStatuses)
 	flags.Var(&o.only, "case", "run the row with this `id` alone; may be repeated")
 	flags.Var(&o.where, "where", "run the rows alone whose column has this value, `column=value`; may be repeated, and all have to be true")
 	flags.StringVar(&o.failed, "failed", "", "run the rows alone that did not pass in this `file` of results")
@@ -365,7 +366,7 @@ var flagNames = strings.NewReplacer(
 	"eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
 	"Options.ResultsFile", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version", "Options.UserVersion", "-user-version",
 	"Options.Budget.Calls", "-max-calls", "Options.Budget.Tokens", "-max-tokens", "Options.Budget.Time", "-max-time",
-	"Options.Budget.Cost", "-max-cost", "Options.TrialBudget.Calls", "-max-trial-calls", "Options.TrialBudget.Tokens", "-max-trial-tokens", "Options.TrialBudget.Cost", "-max-trial-cost", "Options.Prices", "-prices",
+	"Options.Budget.Cost", "-max-cost", "Options.TrialBudget.Calls", "-max-trial-calls", "Options.TrialBudget.Tokens", "-max-trial-tokens", "Options.TrialBudget.Cost", "-max-trial-cost", "Options.Prices", "-prices", "Options.FaultStatuses", "-fault-status",
 )
 
 const noWorld = "toolwire eval: there is no -world, so no tool is declared, and the proxy refuses each tool call with 404. " +

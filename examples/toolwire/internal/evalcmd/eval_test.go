@@ -674,7 +674,7 @@ func TestRowsAgain(t *testing.T) {
 	run(1, served, "auth_failed      5\n")
 	down.Store(false)
 	run(1, served, ", 5 stored already, 5 faults stored", "toolwire eval: 5 trials in "+file("all.jsonl")+" are faults; -retry-faults runs them again\n", "auth_failed      5\n")
-	run(1, append(served, "-retry-faults"), "at most 5 trials of 5 cases", "5 runs that ended in a fault ran again\n", ": 1 passed, 4 failed\n")
+	run(1, append(served, "-retry-faults"), "at most 5 trials of 5 cases", "5 runs that ended in a fault ran again: with their trials as failed, the rate is 0 % [", ": 1 passed, 4 failed\n")
 	run(1, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl")}, "\n4 cases in ", ": 0 passed, 4 failed\n")
 	stored, err := os.ReadFile(file("all.jsonl"))
 	if err != nil {

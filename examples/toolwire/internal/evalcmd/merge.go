@@ -259,6 +259,23 @@ func (o *options) addBound(value string) error {
 	return nil
 }
 
+func (o *options) addStatuses(value string) error {
+	if o.FaultStatuses == nil {
+		o.FaultStatuses = []int{}
+	}
+	if value == "none" {
+		return nil
+	}
+	for part := range strings.SplitSeq(value, ",") {
+		status, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil {
+			return errors.New("it is a list of statuses, such as 429,503, or none")
+		}
+		o.FaultStatuses = append(o.FaultStatuses, status)
+	}
+	return nil
+}
+
 func (o *options) readPrices() error {
 	if o.pricesFile == "" {
 		return nil
