@@ -112,7 +112,7 @@ func TestWhatFailsATest(t *testing.T) {
 		{
 			"credentials of Amazon", nil, func(t testing.TB, m *llmtest.Model) {
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.URL+"/model/arn:aws:bedrock:eu-west-1:123456789012:inference-profile%2Fm/converse",
-					strings.NewReader(`{"messages":[{"role":"user","content":[{"text":"in 123456789012: AKIACANARYKEY/20261127/eu-west-1, 5bd1canarysignature, IQoJcanarytoken, see"}]}]}`))
+					strings.NewReader(`{"messages":[{"role":"user","content":[{"text":"in 123456789012: AKIACANARYKEY/20261127/eu-west-1, 5bd1canarysignature, IQoJcanarytoken, see AKIACANARYKEY"}]}]}`))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,7 +128,7 @@ func TestWhatFailsATest(t *testing.T) {
 					t.Errorf("%d %s %v", resp.StatusCode, body, err)
 				}
 			},
-			[]string{"POST /model/arn:aws:bedrock:eu-west-1:[redacted]:inference-profile/m/converse: no conversation", `"in [redacted]: [redacted], [redacted], [redacted], see"`},
+			[]string{"POST /model/arn:aws:bedrock:eu-west-1:[redacted]:inference-profile/m/converse: no conversation", `"in [redacted]: [redacted], [redacted], [redacted], see [redacted]"`},
 		},
 		{
 			"not JSON", nil, func(t testing.TB, m *llmtest.Model) { refused(t, m, anthropicPath, `{"model":`) },

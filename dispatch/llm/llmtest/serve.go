@@ -254,7 +254,8 @@ func secrets(r *http.Request) *redact.Set {
 	}
 	for _, part := range strings.Fields(r.Header.Get("Authorization")) { // of Amazon: Credential=…, Signature=…
 		_, value, _ := strings.Cut(strings.TrimSuffix(part, ","), "=")
-		values = append(values, value)
+		id, _, _ := strings.Cut(value, "/")
+		values = append(values, value, id)
 	}
 	var found []string
 	for _, value := range values {

@@ -6,7 +6,12 @@ import (
 	"testing"
 
 	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/bedrock"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/vertex"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
 )
 
 const key = "sk-secret-key-of-the-test"
@@ -19,6 +24,19 @@ var anthropicSDK = sdk{
 	attempts: 3,
 }
 
+// bedrockSDK and vertexSDK are the same SDK with the middleware of a cloud.
+var bedrockSDK, vertexSDK = anthropicSDK, anthropicSDK
+
+func init() {
+	bedrockSDK.name, bedrockSDK.talk = "anthropic on bedrock", func(_ *testing.T, url string, client *http.Client, stream bool) talk {
+		return newAnthropicWith(profile, stream, bedrock.WithConfig(aws.Config{Region: "eu-west-1", Credentials: signed}), option.WithBaseURL(url), option.WithHTTPClient(client))
+	}
+	vertexSDK.name, vertexSDK.talk = "anthropic on vertex", func(t *testing.T, url string, client *http.Client, stream bool) talk {
+		token := &google.Credentials{TokenSource: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: key})}
+		return newAnthropicWith("fake-1", stream, vertex.WithCredentials(t.Context(), "europe-west1", "p", token), option.WithBaseURL(url), option.WithHTTPClient(client))
+	}
+}
+
 type anthropicTalk struct {
 	client anthropic.Client
 	params anthropic.MessageNewParams
@@ -26,8 +44,12 @@ type anthropicTalk struct {
 }
 
 func newAnthropic(_ *testing.T, url string, client *http.Client, stream bool) talk {
-	c := &anthropicTalk{client: anthropic.NewClient(option.WithBaseURL(url), option.WithHTTPClient(client), option.WithAPIKey(key)), stream: stream}
-	c.params = anthropic.MessageNewParams{Model: "fake-1", MaxTokens: 1000, System: []anthropic.TextBlockParam{{Text: system}}}
+	return newAnthropicWith("fake-1", stream, option.WithBaseURL(url), option.WithHTTPClient(client), option.WithAPIKey(key))
+}
+
+func newAnthropicWith(model string, stream bool, options ...option.RequestOption) talk {
+	c := &anthropicTalk{client: anthropic.NewClient(options...), stream: stream}
+	c.params = anthropic.MessageNewParams{Model: model, MaxTokens: 1000, System: []anthropic.TextBlockParam{{Text: system}}}
 	for _, name := range []string{"get_order", "refund_order"} {
 		c.params.Tools = append(c.params.Tools, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{Name: name}})
 	}

@@ -39,9 +39,12 @@ type sdk struct {
 	thinks   bool              // the SDK has a place for thinking
 	mute     bool              // the SDK drops the text of a refusal
 	attempts int               // of a request that is answered 429, 5xx, or not at all
+	once     int               // a status of these after which it makes no other attempt
+	deaf     bool              // it does not read Retry-After
+	blind    bool              // it takes a stream that breaks off for one that ends
 }
 
-var sdks = []sdk{chatSDK, responsesSDK, anthropicSDK, genaiSDK}
+var sdks = []sdk{chatSDK, responsesSDK, anthropicSDK, bedrockSDK, vertexSDK, genaiSDK, converseSDK, ollamaSDK}
 
 // each runs a test for each SDK, streamed and not, in memory in a bubble and on loopback.
 func each(t *testing.T, test func(t *testing.T, s sdk, stream bool, start func(steps ...llmtest.Step) (*llmtest.Model, talk))) {
@@ -147,7 +150,7 @@ func TestRefusal(t *testing.T) {
 	each(t, func(t *testing.T, s sdk, _ bool, start func(...llmtest.Step) (*llmtest.Model, talk)) {
 		_, c := start(llmtest.Refusal("I cannot do that."))
 		c.user("Refund everything.")
-		if r := ask(t, c); r.text != "" || !s.mute && r.refusal != "I cannot do that." || r.finish != s.finish["refusal"] {
+		if r := ask(t, c); s.name != "ollama" && r.text != "" || !s.mute && r.text+r.refusal != "I cannot do that." || r.finish != s.finish["refusal"] {
 			t.Errorf("%+v", r)
 		}
 	})

@@ -29,7 +29,15 @@ func TestOtherSteps(t *testing.T) {
 				llmtest.Raw(`{"toolResponse":{"id":"t_1","toolType":"GOOGLE_SEARCH_WEB","response":{"output":"none"}}}`),
 			},
 		}[s.name]
-		stop := map[string]string{"openai chat": "content_filter", "openai responses": "content_filter", "anthropic": "pause_turn", "genai": "LANGUAGE"}[s.name]
+		switch s.name {
+		case "anthropic on bedrock", "anthropic on vertex":
+			search = []llmtest.Step{llmtest.Raw(`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"shoes"}}`), llmtest.Raw(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`)}
+		case "converse":
+			search = []llmtest.Step{llmtest.Raw(`{"reasoningContent":{"redactedContent":"c2ln"}}`)}
+		case "ollama":
+			search = []llmtest.Step{llmtest.Raw(`{"thinking":"I search."}`)}
+		}
+		stop := map[string]string{"anthropic on bedrock": "pause_turn", "anthropic on vertex": "pause_turn", "converse": "content_filtered", "ollama": "load", "openai chat": "content_filter", "openai responses": "content_filter", "anthropic": "pause_turn", "genai": "LANGUAGE"}[s.name]
 		_, c := start(
 			llmtest.Turn(append(search, llmtest.Text("I found none."))...).Usage(100, 5).Cached(40),
 			llmtest.Text("More.").Stop(stop),
@@ -38,7 +46,7 @@ func TestOtherSteps(t *testing.T) {
 		)
 		c.user("Shoes?")
 		input := int64(100)
-		if s.name == "anthropic" { // which counts apart what is cached
+		if strings.HasPrefix(s.name, "anthropic") || s.name == "converse" || s.name == "ollama" { // which counts apart what is cached
 			input = 60
 		}
 		if r := ask(t, c); r.text != "I found none." || r.finish != s.finish["stop"] || r.input != input || r.output != 5 {

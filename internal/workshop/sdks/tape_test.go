@@ -60,7 +60,7 @@ func TestTape(t *testing.T) {
 				llmtest.Text(long),
 			}
 			if s.attempts > 1 {
-				steps = append([]llmtest.Step{llmtest.Error(529)}, steps...)
+				steps = append([]llmtest.Step{llmtest.Error(503)}, steps...)
 			}
 			model := llmtest.NewServer(t, steps...)
 			url = model.URL
