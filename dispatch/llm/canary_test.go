@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/llm"
 )
 
-// The key of the model's API, in a header or in the URL, is in nothing that a run sends or that a
+// The key of the model's API, in a header or in the URL, and the account of an ARN in the URL are in nothing that a run sends or that a
 // program prints.
 func TestNoKeyIsShown(t *testing.T) {
 	const key = "sk-canary-model"
@@ -45,6 +45,9 @@ func TestNoKeyIsShown(t *testing.T) {
 		show(result.Problems)
 		if len(result.Problems) != 0 {
 			t.Errorf("problems %v", result.Problems)
+		}
+		if strings.Contains(shown.String(), "123456789012") {
+			t.Errorf("%s: the account of an ARN is shown:\n%s", w.name, shown.String())
 		}
 		if strings.Contains(shown.String(), key) {
 			t.Errorf("%s: the key is shown:\n%s", w.name, shown.String())

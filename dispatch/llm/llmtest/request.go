@@ -79,6 +79,7 @@ func read(f format, path string, body []byte, previous func(id string) ([]messag
 		return q, fmt.Errorf("the body is not valid: %w", err)
 	}
 	err = f.read(q, previous)
+	q.path = "" // an ARN in it names an account
 	q.summarize()
 	return q, err
 }

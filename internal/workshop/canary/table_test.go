@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -130,10 +131,15 @@ func table(t *testing.T) []row {
 	add("manifest/catalog.Handler", must(catalog.NewHandler(store, &catalog.HandlerOptions{InsecureAccount: agentID}))(t))
 	add("manifest/catalog.Client", must(catalog.NewClient("https://catalog.example.com", secret, nil))(t))
 
-	model := llmtest.NewModel(llmtest.Text("hi"))
+	model := llmtest.NewModel(llmtest.Text("hi"), llmtest.Text("hi"))
 	ask := must(http.NewRequestWithContext(t.Context(), http.MethodPost, model.URL+"/chat/completions?key="+secret,
 		strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`)))(t)
 	ask.Header.Set("Authorization", "Bearer "+secret)
+	_ = must(model.Client().Do(ask))(t).Body.Close()
+	ask = must(http.NewRequestWithContext(t.Context(), http.MethodPost, model.URL+"/model/arn:aws:bedrock:eu-west-1:"+url.PathEscape(secret)+":inference-profile%2Fm/converse",
+		strings.NewReader(`{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`)))(t)
+	ask.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKID/20261127, SignedHeaders=host, Signature="+secret)
+	ask.Header.Set("X-Amz-Security-Token", secret)
 	_ = must(model.Client().Do(ask))(t).Body.Close()
 	add("dispatch/llm/llmtest.Model", model)
 
