@@ -38,9 +38,9 @@ const (
 	// LangChain is what LangChain's tools print: name, description, args_schema. Import also reads
 	// "schema", "parameters" and the entries of OpenAIChat. Export writes an array.
 	LangChain Format = "langchain"
-	// Strands is the format of Strands' tool specs: name, description,
-	// {"inputSchema":{"json":...}}, {"outputSchema":{"json":...}}. Import also reads {"toolSpec":
-	// ...} around each, and schemas without "json" around them. Export writes an array.
+	// Strands is the format of Strands' tool specs: name, description, {"inputSchema":{"json":...}},
+	// {"outputSchema":{"json":...}}, strict. Import also reads {"toolSpec": ...} around each, as the toolConfig
+	// of Amazon Bedrock's Converse has it, and schemas without "json" around them. Export writes an array.
 	Strands Format = "strands"
 	// Bedrock is the format of the page Bedrock tools: name, description, parameters, handler or
 	// url, detail_url. Export writes an array.
@@ -84,7 +84,7 @@ func dialectOf(f Format) (dialect, bool) {
 			own: []string{"return_direct", "response_format", "tags", "metadata", "extras"}}, true
 	case Strands:
 		return dialect{title: "Strands", wrapper: "toolSpec", schema: []string{"inputSchema"}, output: "outputSchema",
-			inJSON: true, needs: []string{"description"}}, true
+			inJSON: true, own: []string{"strict"}, needs: []string{"description"}}, true
 	case Bedrock:
 		return dialect{title: "Bedrock", schema: []string{"parameters"}, optional: true,
 			own:   []string{"id", "adapter", "handler", "url", "detail_url", "timeout_seconds", "auth", "forward_trace_context"},

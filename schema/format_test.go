@@ -179,6 +179,18 @@ func TestEveryFormatToEveryOther(t *testing.T) {
 	}
 }
 
+// A request to Amazon Bedrock's Converse has Strands' entries. What is no tool in it is reported.
+func TestToolConfigOfConverse(t *testing.T) {
+	tools, f, err := schema.Import([]byte(`{"messages":[],"toolConfig":{"tools":[{"toolSpec":{"name":"f","description":"d","inputSchema":{"json":{"type":"object","properties":{}}},"strict":true}},{"cachePoint":{"type":"default"}}],"toolChoice":{"auto":{}}}}`), "")
+	if len(tools) != 1 || f != schema.Strands || err == nil || !strings.Contains(err.Error(), "marks of a cache") {
+		t.Errorf("%v, %s, %v", tools, f, err)
+	}
+	list, losses, err := schema.Export(tools, f)
+	if want := `[{"name":"f","description":"d","inputSchema":{"json":{"type":"object","properties":{}}},"strict":true}]`; string(list) != want || len(losses) > 0 || err != nil {
+		t.Errorf("%s, %v, %v", list, losses, err)
+	}
+}
+
 func lost(losses []schema.Problem, index int, member string) bool {
 	for _, l := range losses {
 		if l.Code == "left_out" && l.Pointer == fmt.Sprintf("/%d/%s", index, member) {

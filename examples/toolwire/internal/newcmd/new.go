@@ -42,6 +42,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("toolwire new", flag.ContinueOnError)
 	flags.StringVar(&p.Kind, "kind", "endpoint", "what the platform starts: endpoint (a server) or codemode (a program for each run)")
 	flags.StringVar(&p.Model, "model", "none", "the SDK of the model: "+strings.Join(modelNames(), ", "))
+	flags.StringVar(&p.Model, "sdk", "none", "another name of -model")
 	flags.StringVar(&p.Module, "module", "example.com/agent", "the `path` of the new module")
 	flags.StringVar(&p.Replace, "replace", "", "the `folder` of a checkout of Toolwire, for go.mod (default: the checkout that the command runs in)")
 	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {

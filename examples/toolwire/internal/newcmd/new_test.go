@@ -248,16 +248,20 @@ func TestWorld(t *testing.T) {
 	})
 }
 
-// The examples are tested with the same versions.
+// The examples are tested with the same versions. What has no example is tested in the workshop.
 func TestVersions(t *testing.T) {
 	text, err := os.ReadFile("../../../../go.mod")
 	if err != nil || !strings.Contains(string(text), "\ngo "+goVersion+"\n") {
 		t.Errorf("go.mod does not have go %s: %v", goVersion, err)
 	}
 	for _, s := range sdks {
-		text, err := os.ReadFile(filepath.Join("../../..", s.model, "go.mod"))
-		if err != nil || !strings.Contains(string(text), s.module+" "+s.version+"\n") {
-			t.Errorf("examples/%s/go.mod does not have %s %s: %v", s.model, s.module, s.version, err)
+		tested := filepath.Join("../../..", s.model, "go.mod")
+		if s.model == "bedrock" || s.model == "ollama" {
+			tested = "../../../../internal/workshop/sdks/go.mod"
+		}
+		text, err := os.ReadFile(tested)
+		if err != nil || !strings.Contains(string(text), s.module+" "+s.version+"\n") || !strings.Contains(string(text), s.more) {
+			t.Errorf("%s does not have %s %s: %v", tested, s.module, s.version, err)
 		}
 	}
 }
@@ -277,7 +281,7 @@ func TestMistakes(t *testing.T) {
 		{"two folders", []string{"a", "b"}, []string{`name one folder, after the flags: ["a" "b"]`}},
 		{"a flag after the folder", []string{"a", "-kind", "codemode"}, []string{"after the flags"}},
 		{"everything", []string{"-kind", "server", "-model", "gpt", "-module", "a b", "-replace", full, full}, []string{
-			`-kind is endpoint or codemode, not "server"`, `-model is one of none, openai, anthropic, genai, not "gpt"`,
+			`-kind is endpoint or codemode, not "server"`, `-model is one of none, openai, anthropic, genai, bedrock, ollama, not "gpt"`,
 			`-module is not the path of a module, such as example.com/agent: "a b"`, "-replace is not a folder with the go.mod of", full + " is not empty",
 		}},
 		{"a file", []string{plain}, []string{plain}},
@@ -285,7 +289,7 @@ func TestMistakes(t *testing.T) {
 		{"our path", []string{"-module", toolwire + "/agent", filepath.Join(full, "x")}, []string{"Toolwire's own path"}},
 		{"a relative module", []string{"-module", "../agent", filepath.Join(full, "x")}, []string{"-module is not"}},
 		{"an empty element", []string{"-module", "example.com//agent", filepath.Join(full, "x")}, []string{"-module is not"}},
-		{"an unknown flag", []string{"-sdk", "openai", filepath.Join(full, "x")}, []string{"-sdk"}},
+		{"an unknown flag", []string{"-framework", "openai", filepath.Join(full, "x")}, []string{"-framework"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

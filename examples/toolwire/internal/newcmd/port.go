@@ -27,17 +27,22 @@ const (
 
 // An sdk is a model's Go SDK. The sample code has the names of OpenAI's variables.
 type sdk struct {
-	model         string // the value of -model
-	name          string
-	module        string
-	version       string
-	key, endpoint string // the environment variables that it reads
+	model    string // the value of -model
+	name     string
+	module   string
+	version  string
+	endpoint string   // the environment variable of its URL
+	keys     []string // the environment variables of its credentials
+	more     string   // another module with its version; "" for none
 }
 
 var sdks = []sdk{
-	{"openai", "OpenAI's Go SDK", "github.com/openai/openai-go/v3", "v3.96.0", "OPENAI_API_KEY", "OPENAI_BASE_URL"},
-	{"anthropic", "Anthropic's Go SDK", "github.com/anthropics/anthropic-sdk-go", "v1.84.0", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"},
-	{"genai", "Google's Go SDK for Gemini", "google.golang.org/genai", "v1.77.0", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"},
+	{"openai", "OpenAI's Go SDK", "github.com/openai/openai-go/v3", "v3.96.0", "OPENAI_BASE_URL", []string{"OPENAI_API_KEY"}, ""},
+	{"anthropic", "Anthropic's Go SDK", "github.com/anthropics/anthropic-sdk-go", "v1.84.0", "ANTHROPIC_BASE_URL", []string{"ANTHROPIC_API_KEY"}, ""},
+	{"genai", "Google's Go SDK for Gemini", "google.golang.org/genai", "v1.77.0", "GOOGLE_GEMINI_BASE_URL", []string{"GEMINI_API_KEY"}, ""},
+	{"bedrock", "Amazon's Go SDK for Bedrock", "github.com/aws/aws-sdk-go-v2/service/bedrockruntime", "v1.63.13", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+		[]string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}, "github.com/aws/aws-sdk-go-v2/config v1.33.10"},
+	{"ollama", "Ollama's Go client", "github.com/ollama/ollama", "v0.17.4", "OLLAMA_HOST", nil, ""},
 }
 
 func modelNames() []string {
@@ -99,20 +104,23 @@ func (p *port) fill(contents map[string][]byte) error {
 	}
 	values := struct {
 		*port
-		Name, SDK, KeyVariable string
-		Endpoint               bool
+		Name, SDK string
+		Keys      []string
+		Endpoint  bool
 	}{port: p, Name: base, Endpoint: p.Kind == "endpoint"}
 	requirements := ""
 	for _, s := range sdks {
 		if s.model != p.Model {
 			continue
 		}
-		values.SDK, values.KeyVariable = s.name, s.key
+		values.SDK, values.Keys = s.name, s.keys
 		requirements = fmt.Sprintf("\nrequire %s %s\n", s.module, s.version)
-		names := strings.NewReplacer("OPENAI_API_KEY", s.key, "OPENAI_BASE_URL", s.endpoint)
+		if s.more != "" {
+			requirements += "\nrequire " + s.more + "\n"
+		}
 		for name, text := range contents {
 			if strings.HasSuffix(name, ".go") {
-				contents[name] = []byte(names.Replace(string(text)))
+				contents[name] = []byte(s.rename(string(text)))
 			}
 		}
 	}
@@ -135,4 +143,19 @@ func (p *port) fill(contents map[string][]byte) error {
 	delete(contents, readme)
 	contents["README.md"] = text.Bytes()
 	return nil
+}
+
+// rename puts the names of the variables in. A line with the name of a key stands once for each key.
+func (s *sdk) rename(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(strings.ReplaceAll(text, "OPENAI_BASE_URL", s.endpoint)) {
+		if !strings.Contains(line, "OPENAI_API_KEY") {
+			out.WriteString(line)
+			continue
+		}
+		for _, key := range s.keys {
+			out.WriteString(strings.ReplaceAll(line, "OPENAI_API_KEY", key))
+		}
+	}
+	return out.String()
 }
