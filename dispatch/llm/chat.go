@@ -219,7 +219,7 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 	n := 0
 	for choice := range rawjson.Elements(choices) {
 		n++
-		var at, delta, message, old, reason json.RawMessage
+		var at, delta, message, text, reason json.RawMessage
 		for name, value := range rawjson.Members(choice) {
 			switch name {
 			case "index":
@@ -228,25 +228,26 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 				delta = value
 			case "message":
 				message = value
+			case "text":
+				text = value
 			case "finish_reason":
 				reason = value
-			case "text": // of a server that answers as the older completions did
-				old = object("content", plain(value))
 			}
 		}
 		if a.choose(n, at); a.several {
 			return
 		}
 		a.begun = true
-		if delta == nil && message == nil {
-			delta = old
-		}
-		a.delta(delta)
-		if isSet(message) && !isSet(delta) { // some servers write it beside the delta
+		switch {
+		case isSet(delta): // some servers write a message beside it
+			a.delta(delta)
+		case isSet(message):
 			a.message, a.finished = a.keep(message), true
 			for name, value := range rawjson.Members(message) {
 				a.meet(name, value)
 			}
+		default: // as the older completions have it
+			a.add(&a.content, plain(text))
 		}
 		a.finish(reason)
 	}

@@ -72,7 +72,9 @@ type lineIndex struct {
 // compare compares a request with the thread. from is the number of lines that come before the messages of
 // the request itself.
 func (th *thread) compare(r *request, from int) *reading {
-	rd := &reading{lines: th.lines, from: from, at: make([]int, len(r.lines)), next: from, last: from - 1, fits: from, front: from > 0, known: from > 0}
+	rd := &reading{lines: th.lines, from: from, at: make([]int, len(r.lines)), next: from, last: from - 1, fits: from, front: from > 0, known: from > 0,
+		calls: map[string][]callOf{}, taken: map[callOf]bool{}, lists: map[listKey][]callOf{}, done: map[string]bool{}, given: map[callOf]bool{},
+		results: map[int]callOf{}, trimmed: map[*line]dispatch.Content{}, moreOf: map[*line]int{}}
 	for i, l := range th.lines {
 		l.at = i
 	}
@@ -143,14 +145,10 @@ func (rd *reading) adds() bool { return slices.Contains(rd.at, added) }
 
 // chosen returns the lines that the request has.
 func (rd *reading) chosen() []*line {
-	has := map[int]bool{}
-	for _, at := range rd.at {
-		has[at] = true
-	}
-	var lines []*line
-	for i, l := range rd.lines {
-		if i < rd.from || has[i] {
-			lines = append(lines, l)
+	lines := slices.Clone(rd.lines[:rd.from])
+	for _, at := range slices.Compact(slices.Sorted(slices.Values(rd.at))) {
+		if at >= rd.from {
+			lines = append(lines, rd.lines[at])
 		}
 	}
 	return lines
@@ -193,39 +191,32 @@ func (rd *reading) indexed() *lineIndex {
 
 // result returns what the result of a call stands for: the result that the call has.
 func (rd *reading) result(i int, l *line) int {
-	c, ok := callOf{}, false
+	var c callOf
 	if open := rd.calls[l.ToolCallID]; len(open) > 0 {
-		c, ok = open[0], true
-		rd.calls[l.ToolCallID] = open[1:]
+		c, rd.calls[l.ToolCallID] = open[0], open[1:]
 	} else if rd.done[l.ToolCallID] {
 		return twice
 	} else if of := rd.indexed().ids[l.ToolCallID]; len(of) > 0 { // the request does not have the call
-		c.line, ok = rd.lines[of[len(of)-1]], true
+		c.line = rd.lines[of[len(of)-1]]
 		c.k = slices.IndexFunc(c.line.ToolCalls, func(call dispatch.ToolCall) bool { return call.ID == l.ToolCallID })
-	}
-	if !ok {
+	} else {
 		return rd.find(l.key)
 	}
-	if rd.done == nil {
-		rd.done, rd.given, rd.results = map[string]bool{}, map[callOf]bool{}, map[int]callOf{}
-	}
 	rd.done[l.ToolCallID] = true
+	var known *line
 	if c.k < len(c.line.results) {
-		if known := c.line.results[c.k]; known != nil && known.at < len(rd.lines) && rd.lines[known.at] == known {
-			if bytes.Equal(known.Content, l.Content) {
-				rd.equal++
-			}
-			return known.at
-		} else if known != nil {
-			return twice
-		}
+		known = c.line.results[c.k]
 	}
-	if rd.given[c] {
+	switch {
+	case known == nil && !rd.given[c]:
+		rd.given[c], rd.results[i], rd.known = true, c, true
+		return added
+	case known == nil || known.at >= len(rd.lines) || rd.lines[known.at] != known:
 		return twice
+	case bytes.Equal(known.Content, l.Content):
+		rd.equal++
 	}
-	rd.given[c], rd.results[i] = true, c
-	rd.known = true
-	return added
+	return known.at
 }
 
 // answer returns the line of the answer that a message of the assistant stands for.
@@ -258,9 +249,6 @@ func (rd *reading) answer(r *request, i int) int {
 			rd.exact++
 		}
 		if of := rd.lines[at]; of.tight == l.tight && !bytes.Equal(of.Content, l.Content) && isText(of.Content) && isText(l.Content) {
-			if rd.trimmed == nil {
-				rd.trimmed = map[*line]dispatch.Content{}
-			}
 			rd.trimmed[of] = l.Content
 		}
 		rd.pair(l, rd.lines[at:at+1])
@@ -315,7 +303,7 @@ func (rd *reading) byText(l *line, from int) int {
 		return added
 	}
 	at := first(rd.indexed().texts[l.text], from)
-	if at >= 0 && l.ToolCalls != nil && !shareTool(l, rd.lines[at:at+1]) {
+	if at >= 0 && !rd.sharesTool(l, rd.lines[at:at+1]) {
 		return added
 	}
 	return at
@@ -331,7 +319,7 @@ func (rd *reading) nextAnswer(r *request, i int) (start, end int) {
 	for end < len(rd.lines) && rd.lines[end].reply == rd.lines[start].reply {
 		end++
 	}
-	if r.lines[i].ToolCalls != nil && !shareTool(r.lines[i], rd.lines[start:end]) {
+	if !rd.sharesTool(r.lines[i], rd.lines[start:end]) {
 		return 0, 0
 	}
 	if i+1 == len(r.lines) || end == len(rd.lines) {
@@ -344,13 +332,11 @@ func (rd *reading) nextAnswer(r *request, i int) (start, end int) {
 	return 0, 0
 }
 
-func shareTool(l *line, lines []*line) bool {
-	names := map[string]bool{}
-	for _, call := range l.ToolCalls {
-		names[call.Name] = true
-	}
-	return slices.ContainsFunc(lines, func(l *line) bool {
-		return slices.ContainsFunc(l.ToolCalls, func(call dispatch.ToolCall) bool { return names[call.Name] })
+// sharesTool reports whether a message has no calls, or one of a tool that the lines have a call of.
+func (rd *reading) sharesTool(l *line, lines []*line) bool {
+	return l.ToolCalls == nil || slices.ContainsFunc(l.ToolCalls, func(call dispatch.ToolCall) bool {
+		c, _ := rd.first(lines, 2, call)
+		return c.line != nil
 	})
 }
 
@@ -360,9 +346,6 @@ func shareTool(l *line, lines []*line) bool {
 func (rd *reading) pair(l *line, lines []*line) {
 	if len(l.ToolCalls) == 0 {
 		return
-	}
-	if rd.calls == nil {
-		rd.calls, rd.taken, rd.moreOf = map[string][]callOf{}, map[callOf]bool{}, map[*line]int{}
 	}
 	if at := lines[0]; len(lines) == 1 && slices.EqualFunc(at.ToolCalls, l.ToolCalls, func(a, b dispatch.ToolCall) bool { return a.ID == b.ID }) {
 		for k, call := range l.ToolCalls {
@@ -412,9 +395,6 @@ var callKeys = [...]func(dispatch.ToolCall) string{
 func (rd *reading) first(lines []*line, by int, call dispatch.ToolCall) (c callOf, left bool) {
 	of := listKey{lines[0], len(lines), by, ""}
 	if _, known := rd.lists[of]; !known {
-		if rd.lists == nil {
-			rd.lists = map[listKey][]callOf{}
-		}
 		rd.lists[of] = nil
 		for _, at := range lines {
 			for k, call := range at.ToolCalls {
