@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/internal/modelpath"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -81,6 +82,9 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return base.RoundTrip(unread(r, body))
 	}
 	redactor := c.hiding(r)
+	if run, ok := dispatch.FromContext(r.Context()); ok {
+		c.about(run.Instruction)
+	}
 	s := &seen{Interaction: Interaction{Kind: kindModel, Name: name, Actor: redactor.Redact(valid(runctx.Actor(r.Context())))}}
 	if r.Method != http.MethodPost {
 		s.Method = r.Method
@@ -121,6 +125,15 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	copied.Body, copied.Request = watched, r
 	watched.forget = c.watch(watched)
 	return &copied, nil
+}
+
+// about notes the instruction of the run for the header of a new tape.
+func (c *Cassette) about(instruction string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.set.Task.Instruction == "" {
+		c.set.Task.Instruction = instruction
+	}
 }
 
 // unread returns a request whose body begins with what has been read of it.

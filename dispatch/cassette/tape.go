@@ -40,7 +40,7 @@ type header struct {
 // A Task describes a recorded run to the reader of the tape. Replay does not use it.
 type Task struct {
 	Name        string          `json:"name,omitempty"`        // name of the run and of the file of a [Recorder]
-	Instruction string          `json:"instruction,omitempty"` // the instruction that the agent got
+	Instruction string          `json:"instruction,omitempty"` // the instruction that the agent got; by default that of the first request to a model
 	Input       json.RawMessage `json:"input,omitempty"`       // the input that the agent got, as JSON
 	Tools       []string        `json:"tools,omitempty"`       // names of the agent's tools
 }
@@ -196,6 +196,19 @@ func (t *Tape) Encode() ([]byte, error) {
 		return nil, newError(CodeWrite, ruleLine, "", err, "a line of the tape cannot be written as JSON")
 	}
 	return slices.Concat(all...), nil
+}
+
+// RequestBody returns the body of a request of the tape if it is JSON, and its text otherwise. A request
+// to a model has all its messages.
+func (t *Tape) RequestBody(i *Interaction) []byte {
+	last := i.parts.last()
+	switch {
+	case i.Arguments == nil:
+		return []byte(i.ArgumentsText)
+	case last == 0 || last > len(t.parts):
+		return i.Arguments
+	}
+	return together(t.parts, i.Arguments, &i.parts).body()
 }
 
 // lines writes the lines of the interactions, each after the parts that it needs.

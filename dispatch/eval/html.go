@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"html/template"
@@ -424,18 +423,7 @@ func (p *htmlPage) write(w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	sheet := runhtml.Style + string(style)
-	_, _ = fmt.Fprintf(w, `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,">
-<style>%s</style>
-`, hashed(sheet), hashed(string(script)), sheet) // a bufio.Writer keeps its error
+	_, _ = w.WriteString(runhtml.Head(runhtml.Style+string(style), string(script))) // a bufio.Writer keeps its error
 	if err := htmlTemplates.ExecuteTemplate(w, "begin", p); err != nil {
 		return err
 	}
@@ -454,10 +442,4 @@ func (p *htmlPage) write(w *bufio.Writer) error {
 	}
 	_, err = fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", script)
 	return err
-}
-
-// hashed is a source of a content security policy.
-func hashed(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }

@@ -6,6 +6,7 @@
 //	go run ./examples/toolwire eval -dataset tasks.csv -world world.json -url http://localhost:8080/dispatch
 //	go run ./examples/toolwire new ../agent
 //	go run ./examples/toolwire page
+//	go run ./examples/toolwire show run.jsonl
 //
 // The package of each command, in the folder internal, describes it.
 package main
@@ -23,6 +24,7 @@ import (
 	"github.com/toolwire/toolwire/examples/toolwire/internal/evalcmd"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/newcmd"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/pagecmd"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/showcmd"
 )
 
 func main() {
@@ -39,6 +41,7 @@ const help = `Toolwire is the program around an agent that an evaluation platfor
 	toolwire eval versions  compare the results of several versions of an agent
 	toolwire new            write an agent with its tests into an empty folder
 	toolwire page           serve a page that dispatches tasks and shows runs
+	toolwire show           open tapes, files of results and saved runs
 
 "toolwire COMMAND -h" lists the flags of a command.
 
@@ -73,10 +76,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return newcmd.Run(args, stdout, stderr)
 	case "page":
 		return pagecmd.Run(ctx, args, stdout, stderr)
+	case "show":
+		return showcmd.Run(ctx, args, stdout, stderr)
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(stdout, help)
 		return commandline.OK
 	}
-	fmt.Fprintf(stderr, "toolwire: there is no command %q: the commands are doctor, eval, new and page; see toolwire help\n", command)
+	fmt.Fprintf(stderr, "toolwire: there is no command %q: the commands are doctor, eval, new, page and show; see toolwire help\n", command)
 	return commandline.Mistake
 }

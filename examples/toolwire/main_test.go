@@ -38,7 +38,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"page", "-h"}, 0, []string{"usage: toolwire page [flags]\n", "\n  -url endpoint\n", "\n  -world file\n"}},
 		{[]string{"help", "page"}, 0, []string{"usage: toolwire page [flags]\n"}},
 		{[]string{"help", "eval", "merge"}, 0, []string{"usage: toolwire eval merge [flags] FILE|FOLDER…\n"}},
-		{[]string{"runn"}, 2, []string{`toolwire: there is no command "runn": the commands are doctor, eval, new and page`}},
+		{[]string{"runn"}, 2, []string{`toolwire: there is no command "runn": the commands are doctor, eval, new, page and show`}},
 		{[]string{"help", "runn"}, 2, []string{`toolwire: there is no command "runn"`}},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -5,8 +5,11 @@
 package runhtml
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"html/template"
 	"slices"
 	"strings"
@@ -49,6 +52,29 @@ func Templates() *template.Template {
 		"add":    func(a, b int) int { return a + b },
 		"named":  func(label string, t timeline.Text) block { return block{label, t} },
 	}).ParseFS(files, "templates/*.html"))
+}
+
+// Head returns the beginning of a page that needs nothing else, up to its title: with a style sheet, and
+// with a content security policy that allows only this style and the script, which may be "".
+func Head(style, script string) string {
+	source := func(text string) string {
+		if text == "" {
+			return "none"
+		}
+		sum := sha256.Sum256([]byte(text))
+		return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+	}
+	return fmt.Sprintf(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '%s'; script-src '%s'; img-src data:; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,">
+<style>%s</style>
+`, source(style), source(script), style)
 }
 
 // A Bar is a part of the bar of a row, on a scale from 0 to 1000.

@@ -1,7 +1,9 @@
 package pagecmd
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/timeline"
 )
@@ -76,6 +80,7 @@ type page struct {
 	Late      int
 
 	whole map[string]string // the texts that are cut, by key
+	saved []byte            // the file of a run that is over, which toolwire show opens, in gzip
 	bytes int               // of all texts
 }
 
@@ -149,6 +154,26 @@ func build(f facts, live bool) *page {
 	p.bytes, p.whole = t.Bytes, t.Whole
 	return p
 }
+
+// save keeps the run as a file, without secrets.
+func (p *page) save(f facts) {
+	result := *f.result
+	result.Log = *f.log
+	raw, err := rawjson.Encode(result)
+	if err != nil {
+		return
+	}
+	_, clean, _ := (&redact.Redactor{Secrets: f.secrets}).Body(raw)
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(rawjson.ObjectOf("format", "toolwire run 1", "result", clean)) // a buffer takes all
+	_ = z.Close()
+	p.saved = b.Bytes()
+	p.bytes += len(p.saved)
+}
+
+// Saved reports whether the run can be saved.
+func (p *page) Saved() bool { return p.saved != nil }
 
 func doing(turn, turns int) string {
 	switch {

@@ -102,6 +102,7 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 	r.mu.Unlock()
 	facts.result = result
 	page := build(facts, false)
+	page.save(facts)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()

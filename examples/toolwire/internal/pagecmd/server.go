@@ -3,6 +3,7 @@ package pagecmd
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -88,6 +89,7 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("GET /dispatch", s.showForm)
 	mux.HandleFunc("POST /runs", s.dispatch)
 	mux.HandleFunc("GET /runs/{id}", s.show)
+	mux.HandleFunc("GET /runs/{id}/run.json", s.save)
 	mux.HandleFunc("GET /runs/{id}/text/{key}", s.whole)
 	files, _ := static.ReadDir("static") // embedded
 	for _, file := range files {
@@ -347,6 +349,25 @@ func (s *server) whole(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
 	_, _ = io.WriteString(w, text)
+}
+
+// save serves the file of a run.
+func (s *server) save(w http.ResponseWriter, r *http.Request) {
+	run := s.find(r.PathValue("id"))
+	if run == nil {
+		s.noRun(w)
+		return
+	}
+	page := run.view()
+	if !page.Saved() {
+		s.message(w, http.StatusNotFound, "The run is in progress", "It can be saved when it is over.")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=run-%d.json", page.ID))
+	if z, err := gzip.NewReader(bytes.NewReader(page.saved)); err == nil { // our own
+		_, _ = io.Copy(w, z)
+	}
 }
 
 func (s *server) proxy(w http.ResponseWriter, r *http.Request) {

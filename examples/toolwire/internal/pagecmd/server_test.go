@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/showcmd"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -202,6 +205,36 @@ func TestSample(t *testing.T) {
 	list := l.get("/")
 	has(t, list.named("main")[0].say(), "Built-in sample agent 1 run", "#1", "completed", "Order #4521 arrived broken", "4 calls")
 }
+
+// A run that is over can be saved, without secrets, as a file that toolwire show opens.
+func TestSave(t *testing.T) {
+	l := start(t, 3)
+	path := l.dispatchTo(serveAgent(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "The password is hunter2-hunter2."}, nil
+	}), map[string]string{"auth_value": "Bearer hunter2-hunter2"})
+	l.runs.wait()
+	resp, body := l.do(l.request(http.MethodGet, path+"/run.json", ""))
+	if resp.StatusCode != http.StatusOK || strings.Contains(body, "hunter2") || !strings.Contains(resp.Header.Get("Content-Disposition"), "run-1.json") {
+		t.Errorf("%d, %v\n%s", resp.StatusCode, resp.Header, body)
+	}
+	file := filepath.Join(t.TempDir(), "run-1.json")
+	if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	if status := showcmd.Run(t.Context(), []string{"-o", file + ".html", file}, io.Discard, &stderr); status != 0 {
+		t.Fatal(stderr.String())
+	}
+	html, err := os.ReadFile(file + ".html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, string(html), "Saved run", "The password is [redacted]", "Timeline")
+	if resp, _ := l.do(l.request(http.MethodGet, "/runs/9/run.json", "")); resp.StatusCode != http.StatusNotFound {
+		t.Error(resp.Status)
+	}
+}
+
 
 // Two runs of the sample differ in their times and ids only, and in whether an event arrived late.
 func TestSampleIsDeterministic(t *testing.T) {
