@@ -235,7 +235,6 @@ func TestSave(t *testing.T) {
 	}
 }
 
-
 // Two runs of the sample differ in their times and ids only, and in whether an event arrived late.
 func TestSampleIsDeterministic(t *testing.T) {
 	t.Parallel()
