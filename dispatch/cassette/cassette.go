@@ -59,6 +59,7 @@ type seen struct {
 	superseded  bool     // the client repeated the attempt; used in the mode Compare
 
 	asked     *asked     // the body of a request to a model, until it is written or compared
+	keys      *keys      // of its parts, likewise
 	deviation *Deviation // of a request to a model that is not on the tape
 }
 

@@ -246,7 +246,7 @@ func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redactor *red
 			c.record(s.Interaction, s.asked, tapeAfter)
 		}
 	}
-	s.asked = nil
+	s.asked, s.keys = nil, nil
 	if c.set.Mode.reads() {
 		c.see(s)
 	}

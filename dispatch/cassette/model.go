@@ -3,11 +3,12 @@ package cassette
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,7 +97,7 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.Arguments, s.ArgumentsText = raw, valid(plain)
 	}
 	if c.set.Mode.reads() {
-		s.id = s.identifyAsked(c.set.Mask, s.asked)
+		s.compare(c.set.Mask)
 	}
 	began := time.Now()
 	tapeAfter, answer := c.arrive(s)
@@ -125,6 +126,16 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	copied.Body, copied.Request = watched, r
 	watched.forget = c.watch(watched)
 	return &copied, nil
+}
+
+// compare sets the identity of a request of the run, as if it were on a tape of its own.
+func (s *seen) compare(masks []*regexp.Regexp) {
+	var parts []part
+	if s.asked != nil {
+		s.parts, parts = newIndex(nil).add(s.asked)
+	}
+	s.keys = keysOf(parts, masks)
+	s.id = s.identifyModel(masks, s.keys)
 }
 
 // about notes the instruction of the run for the header of a new tape.
@@ -293,7 +304,7 @@ func (c *Cassette) noModel(s *seen) *reply {
 		d.Diff = c.playback.modelDiff(c.set, near, s)
 		d.Message = fmt.Sprintf("the request to the model differs from the tape at %s", places(d.Diff))
 	}
-	s.asked = nil // the report does not need it
+	s.asked, s.keys = nil, nil // the report does not need them
 	return modelRefusal(http.StatusBadRequest, classNoMatch, d.Message)
 }
 
@@ -304,12 +315,8 @@ func (d *playback) nextModel(s *seen) (best *taped) {
 		return nil
 	}
 	have := map[digest]bool{}
-	if s.asked != nil {
-		for _, list := range s.asked.lists {
-			for _, value := range (&norm{masks: d.masks}).list(list) {
-				have[sha256.Sum256(value)] = true
-			}
-		}
+	for _, alone := range s.keys.alone {
+		have[alone] = true
 	}
 	score := make([]int, len(d.tape.parts)+1) // of each list up to this part
 	for _, p := range d.tape.parts {
@@ -343,7 +350,9 @@ func (d *playback) modelDiff(set *settings, c *taped, s *seen) (list []Differenc
 		return v.Append(nil)
 	}
 	list = diff(plain(tape), plain(s.asked))
-	for _, name := range listNames(tape, s.asked) {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(tape.lists)), maps.Keys(s.asked.lists))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		n := norm{masks: set.Mask}
 		before, after := n.list(tape.lists[name]), n.list(s.asked.lists[name])
 		begin := 0
@@ -369,15 +378,4 @@ func (d *playback) modelDiff(set *settings, c *taped, s *seen) (list []Differenc
 		}
 	}
 	return list
-}
-
-// listNames returns the names of the lists of two requests, in order.
-func listNames(a, b *asked) (names []string) {
-	for _, one := range []*asked{a, b} {
-		for name := range one.lists {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }

@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -92,11 +93,7 @@ type place struct {
 func newIndex(parts []part) *index {
 	x := &index{at: map[place]int{}, same: map[digest]int{}}
 	for _, p := range parts {
-		value := p.Value
-		if p.As > 0 {
-			value = parts[p.As-1].Value
-		}
-		x.put(p.After, sha256.Sum256(value))
+		x.put(p.After, sha256.Sum256(valueOf(parts, p.Number)))
 	}
 	return x
 }
@@ -138,22 +135,21 @@ func (x *index) add(a *asked) (r refs, added []part) {
 	return r, added
 }
 
+// valueOf returns the value of part n.
+func valueOf(parts []part, n int) json.RawMessage {
+	return parts[cmp.Or(parts[n-1].As, n)-1].Value
+}
+
 // together returns the request with these parts.
 func together(parts []part, rest json.RawMessage, r *refs) *asked {
 	a := &asked{rest: rest, values: map[string]json.RawMessage{}, lists: map[string][]json.RawMessage{}}
-	value := func(n int) json.RawMessage {
-		if as := parts[n-1].As; as > 0 {
-			n = as
-		}
-		return parts[n-1].Value
-	}
 	for name, n := range r.Values {
-		a.values[name] = value(n)
+		a.values[name] = valueOf(parts, n)
 	}
 	for name, n := range r.Lists {
 		var list []json.RawMessage
 		for ; n > 0; n = parts[n-1].After {
-			list = append(list, value(n))
+			list = append(list, valueOf(parts, n))
 		}
 		slices.Reverse(list)
 		a.lists[name] = list
@@ -282,12 +278,7 @@ func keysOf(parts []part, masks []*regexp.Regexp) *keys {
 	var visit func(at int, before digest)
 	visit = func(at int, before digest) {
 		for _, number := range next[at] {
-			p := &parts[number-1]
-			value := p.Value
-			if p.As > 0 {
-				value = parts[p.As-1].Value
-			}
-			normal, made := n.value(value)
+			normal, made := n.value(valueOf(parts, number))
 			k.alone[number-1] = sha256.Sum256(normal)
 			k.whole[number-1] = chained(before, k.alone[number-1])
 			visit(number, k.whole[number-1])
@@ -300,10 +291,9 @@ func keysOf(parts []part, masks []*regexp.Regexp) *keys {
 	return k
 }
 
-// key returns the key of a request with the digests of its parts: of values alone, and of the last
-// element of each list.
-func (i *Interaction) modelKey(masks []*regexp.Regexp, values, lists map[string]digest) string {
-	members := maps.Clone(values)
+// identifyModel returns the identity of a request to a model whose parts have these keys.
+func (i *Interaction) identifyModel(masks []*regexp.Regexp, k *keys) identity {
+	members := map[string]digest{}
 	single := func(name string, value json.RawMessage) {
 		normal, _ := (&norm{masks, map[string]int{}}).value(value)
 		members[name] = sha256.Sum256(normal)
@@ -314,8 +304,11 @@ func (i *Interaction) modelKey(masks []*regexp.Regexp, values, lists map[string]
 	for name, value := range rawjson.Members(i.Arguments) {
 		single(name, value)
 	}
-	for name, d := range lists {
-		members[name+"[]"] = d
+	for name, n := range i.parts.Values {
+		members[name] = k.alone[n-1]
+	}
+	for name, n := range i.parts.Lists {
+		members[name+"[]"] = k.whole[n-1]
 	}
 	var all []byte
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -323,36 +316,5 @@ func (i *Interaction) modelKey(masks []*regexp.Regexp, values, lists map[string]
 		all = append(rawjson.AppendQuote(all, name), d[:]...)
 	}
 	parts := []string{i.Kind, i.method(), i.Name, mask(i.ArgumentsText, masks), fmt.Sprintf("%x", sha256.Sum256(all))}
-	return strings.Join(parts, "\x00")
-}
-
-// identifyTaped returns the identity of a request on a tape.
-func (i *Interaction) identifyTaped(masks []*regexp.Regexp, k *keys) identity {
-	values, lists := map[string]digest{}, map[string]digest{}
-	for name, n := range i.parts.Values {
-		values[name] = k.alone[n-1]
-	}
-	for name, n := range i.parts.Lists {
-		lists[name] = k.whole[n-1]
-	}
-	return identity{key: i.modelKey(masks, values, lists)}
-}
-
-// identifyAsked returns the identity of a request of the run.
-func (i *Interaction) identifyAsked(masks []*regexp.Regexp, a *asked) identity {
-	values, lists := map[string]digest{}, map[string]digest{}
-	if a != nil {
-		for name, value := range a.values {
-			normal, _ := (&norm{masks, map[string]int{}}).value(value)
-			values[name] = sha256.Sum256(normal)
-		}
-		for name, list := range a.lists {
-			var whole digest
-			for _, value := range (&norm{masks: masks}).list(list) {
-				whole = chained(whole, sha256.Sum256(value))
-			}
-			lists[name] = whole
-		}
-	}
-	return identity{key: i.modelKey(masks, values, lists)}
+	return identity{key: strings.Join(parts, "\x00")}
 }

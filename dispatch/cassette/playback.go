@@ -54,7 +54,7 @@ func newPlayback(s *settings, tape *Tape) *playback {
 		i := tape.Interactions[index]
 		c := &taped{Interaction: &i, index: index, began: i.After, beganMS: i.AtMS}
 		if i.Kind == kindModel {
-			c.id = i.identifyTaped(s.Mask, d.keys)
+			c.id = i.identifyModel(s.Mask, d.keys)
 		} else {
 			c.id = s.identify(&i, s.redact)
 		}

@@ -207,87 +207,29 @@ type difference struct {
 	Links         [2]string
 }
 
-const finalResponse = "Final response"
+// entry is a message, an event, a change or a final response as a text, with its place on the page.
+type entry struct{ text, link string }
 
-// differences returns the first message, event and change of the ledger in which two runs differ.
-func differences(a, b *timeline.Run) (list []difference) {
-	texts := &runhtml.Texts{Most: maxText, Prefix: "difference/"}
-	add := func(what string, before, after []string, links func(side, i int) string) {
-		i := 0
-		for i < min(len(before), len(after)) && before[i] == after[i] {
-			i++
-		}
-		if i == len(before) && i == len(after) {
-			return
-		}
-		d := difference{What: fmt.Sprintf("%s %d", what, i+1)}
-		if what == finalResponse {
-			d.What = what
-		}
-		for side, lines := range [][]string{before, after} {
-			shown := "nothing"
-			if i < len(lines) {
-				shown, d.Links[side] = lines[i], links(side, i)
-			}
-			t := texts.Text(fmt.Sprintf("%s-%d", what, side), around(shown, before, after, i))
-			if side == 0 {
-				d.Before = t
-			} else {
-				d.After = t
-			}
-		}
-		list = append(list, d)
-	}
-	prefix := []string{"1/", "2/"}
-	add("Message", messages(a), messages(b), func(side, _ int) string { return "#" + prefix[side] + "messages" })
-	add("Event", events(a), events(b), func(side, i int) string {
-		if i >= maxRows {
-			return ""
-		}
-		return "#" + prefix[side] + []*timeline.Run{a, b}[side].Rows[i].Key
-	})
-	add("Change of the ledger", changes(a), changes(b), func(side, _ int) string { return "#" + prefix[side] + "changes" })
-	add(finalResponse, final(a), final(b), func(side, _ int) string { return "#" + prefix[side] + "final" })
-	return list
-}
+var sections = [...]string{"Message", "Event", "Change of the ledger", "Final response"}
 
-// around returns a long text from shortly before the place where the texts differ.
-func around(s string, before, after []string, i int) string {
-	if i >= len(before) || i >= len(after) {
-		return s
+// outline returns the entries of a run by section, without times and ids of calls.
+func outline(r *timeline.Run, prefix string) (list [len(sections)][]entry) {
+	add := func(section int, link string, lines ...string) {
+		lines = slices.DeleteFunc(lines, func(s string) bool { return s == "" })
+		list[section] = append(list[section], entry{strings.Join(lines, "\n"), "#" + prefix + link})
 	}
-	at := 0
-	for at < min(len(before[i]), len(after[i])) && before[i][at] == after[i][at] {
-		at++
-	}
-	if at < 300 {
-		return s
-	}
-	head, _, _ := strings.Cut(s, "\n")
-	return text.Cut(head, 100) + "\n…" + strings.ToValidUTF8(s[at-100:], "")
-}
-
-// messages returns the messages of a transcript as texts. Ids of calls do not count.
-func messages(r *timeline.Run) (list []string) {
 	for _, m := range r.Messages {
 		lines := []string{m.Role}
 		for _, t := range m.Thinking {
 			lines = append(lines, "thinking: "+t.Shown)
 		}
-		if !m.Content.Empty() {
-			lines = append(lines, m.Content.Shown)
-		}
+		lines = append(lines, m.Content.Shown)
 		for _, c := range m.Calls {
 			lines = append(lines, c.Name+" "+c.Arguments.Shown)
 		}
-		list = append(list, strings.Join(lines, "\n"))
+		add(0, "messages", lines...)
 	}
-	return list
-}
-
-// events returns what the rows say, without their times.
-func events(r *timeline.Run) (list []string) {
-	for _, row := range r.Rows {
+	for _, row := range r.Rows[:min(len(r.Rows), maxRows)] {
 		lines := []string{strings.TrimSpace(string(row.Kind) + " " + row.Name), row.Actor, row.Model, row.Request.Shown}
 		if row.Kind == timeline.Call {
 			lines = append(lines, row.Response.Shown)
@@ -298,23 +240,58 @@ func events(r *timeline.Run) (list []string) {
 		for _, a := range row.Attempts {
 			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, a.Class)))
 		}
-		list = append(list, strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n"))
+		add(1, row.Key, lines...)
 	}
-	return list
-}
-
-func changes(r *timeline.Run) (list []string) {
 	for _, c := range r.Changes {
-		list = append(list, c.Kind+" "+c.Where+"\n"+c.Before.Shown+" → "+c.After.Shown)
+		add(2, "changes", c.Kind+" "+c.Where, c.Before.Shown+" → "+c.After.Shown)
+	}
+	if !r.Final.Empty() {
+		add(3, "final", r.Final.Shown)
 	}
 	return list
 }
 
-func final(r *timeline.Run) []string {
-	if r.Final.Empty() {
-		return nil
+// differences returns the first entry of each section in which two runs differ.
+func differences(a, b *timeline.Run) (list []difference) {
+	texts := &runhtml.Texts{Most: maxText, Prefix: "difference/"}
+	before, after := outline(a, "1/"), outline(b, "2/")
+	for n, what := range sections {
+		i, nothing := 0, entry{text: "nothing"}
+		for i < min(len(before[n]), len(after[n])) && before[n][i].text == after[n][i].text {
+			i++
+		}
+		if i == len(before[n]) && i == len(after[n]) {
+			continue
+		}
+		one, other := nothing, nothing
+		if i < len(before[n]) {
+			one = before[n][i]
+		}
+		if i < len(after[n]) {
+			other = after[n][i]
+		}
+		if n < len(sections)-1 {
+			what = fmt.Sprintf("%s %d", what, i+1)
+		}
+		list = append(list, difference{
+			what, texts.Text(what+" before", around(one.text, other.text)), texts.Text(what+" after", around(other.text, one.text)),
+			[2]string{one.link, other.link},
+		})
 	}
-	return []string{r.Final.Shown}
+	return list
+}
+
+// around returns a long text from shortly before the place where it differs from another.
+func around(s, other string) string {
+	at := 0
+	for at < min(len(s), len(other)) && s[at] == other[at] {
+		at++
+	}
+	if at < 300 {
+		return s
+	}
+	head, _, _ := strings.Cut(s, "\n")
+	return text.Cut(head, 100) + "\n…" + strings.ToValidUTF8(s[at-100:], "")
 }
 
 // writeRuns writes the page of one run, or of two.
