@@ -84,7 +84,7 @@
 //
 // A request has at most 1 MiB, as documented, and a larger one is refused with 413. A response may
 // have 64 KiB more, for the envelope of the proxy. A larger one is passed on and not recorded. Requests
-// to models and their responses may have 8 MiB each.
+// to models and their responses may have 15 MiB each.
 //
 // A tape records three headers: the sub-agent, the content type of the response, and Retry-After in
 // seconds. Responses are replayed at once, without their latency.

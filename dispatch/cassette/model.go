@@ -24,7 +24,7 @@ import (
 )
 
 // maxModelBody is the most bytes of a request to a model or of the response that are recorded.
-const maxModelBody = 8 << 20
+const maxModelBody = 15 << 20
 
 // Model returns a transport for the HTTP client of a model's SDK. It records what agent and model
 // send to each other, and replays the responses, whole or event by event, without a key and without a
@@ -120,6 +120,10 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		finish(&reply{broken: broken, err: err})
 		return nil, err
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols { // its body is a connection
+		finish(&reply{status: resp.StatusCode, answer: resp})
+		return resp, nil
 	}
 	watched := &watchedBody{ReadCloser: resp.Body, finish: finish, answer: &reply{status: resp.StatusCode, answer: resp}}
 	copied := *resp

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
@@ -405,6 +406,73 @@ func TestModelBrokenAnswers(t *testing.T) {
 	if fmt.Sprintf("%q", recorded) != fmt.Sprintf("%q", replayed) || !replay.Report().OK() {
 		t.Errorf("%q, and replayed %q\n%s", recorded, replayed, replay.Report())
 	}
+}
+
+// What no tape can have is passed on, and the error of Close says that it is missing.
+func TestModelLosses(t *testing.T) {
+	answers := map[string]func(*http.Response){
+		"15728640 bytes":     nil, // the request
+		"compressed":         func(r *http.Response) { r.Header.Set("Content-Encoding", "br") },
+		"switches protocols": func(r *http.Response) { r.StatusCode = http.StatusSwitchingProtocols },
+	}
+	for want, change := range answers {
+		c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+		body := chat(say("user", "x"))
+		if change == nil {
+			body = chat(say("user", strings.Repeat("x", 15<<20)))
+		}
+		_, answer := ask(t, c.Model(roundTrip(func(r *http.Request) (*http.Response, error) {
+			resp, err := (&model{}).RoundTrip(r)
+			if change != nil {
+				change(resp)
+			}
+			return resp, err
+		})), body)
+		if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), want) || !strings.Contains(answer, "answer 1") {
+			t.Errorf("%s: %v, %s", want, err, answer)
+		}
+	}
+	// Larger responses are passed on, and not on the tape.
+	large := `"` + strings.Repeat("x", 15<<20) + `"`
+	path := recordModel(t, &model{body: func(int, string) string { return large }}, func(m http.RoundTripper) {
+		if _, answer := ask(t, m, chat()); answer != large {
+			t.Errorf("the agent got %d bytes", len(answer))
+		}
+	})
+	if tape, err := cassette.Load(path); err != nil || tape.Interactions[0].Broken != "oversize" {
+		t.Errorf("%v", err)
+	}
+}
+
+// An agent gets each event of a stream when the model sends it, while it is recorded.
+func TestModelStreamIsNotHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+		began, n := time.Now(), 0
+		body := reader(func(p []byte) (int, error) {
+			if n++; n == 4 {
+				return 0, io.EOF
+			}
+			time.Sleep(time.Second)
+			return copy(p, fmt.Sprintf("data: %d\n\n", n)), nil
+		})
+		m := c.Model(roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body)}, nil
+		}))
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat()))
+		resp, err := m.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for event := 1; event <= 3; event++ {
+			buffer := make([]byte, 100)
+			got, _ := resp.Body.Read(buffer)
+			if want := fmt.Sprintf("data: %d\n\n", event); string(buffer[:got]) != want || time.Since(began) != time.Duration(event)*time.Second {
+				t.Errorf("%q after %s, want %q", buffer[:got], time.Since(began), want)
+			}
+		}
+		_ = resp.Body.Close()
+	})
 }
 
 // Requests with bodies of other kinds, and those of APIs that package llm does not read.
