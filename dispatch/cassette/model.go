@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,10 +81,29 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return base.RoundTrip(unread(r, body))
 	}
-	redactor := c.hiding(r)
 	if run, ok := dispatch.FromContext(r.Context()); ok {
 		c.about(run.Instruction)
 	}
+	redactor := c.hiding(r)
+	s := c.asks(r, name, body, redactor)
+	began := time.Now()
+	tapeAfter, answer := c.arrive(s)
+	finish := func(answer *reply) {
+		s.LatencyMS = milliseconds(time.Since(began))
+		c.complete(s, answer, tapeAfter, redactor)
+	}
+	if answer == nil {
+		return c.forwardModel(base, r, body, finish)
+	}
+	finish(answer)
+	if answer.broken == brokenReset || answer.broken == brokenAbandoned {
+		return nil, &net.OpError{Op: "read", Net: "tape", Err: syscall.ECONNRESET}
+	}
+	return answer.replayed(r), nil
+}
+
+// asks returns a request to a model without secrets, ready to be compared.
+func (c *Cassette) asks(r *http.Request, name string, body []byte, redactor *redact.Redactor) *seen {
 	s := &seen{Interaction: Interaction{Kind: kindModel, Name: name, Actor: redactor.Redact(valid(runctx.Actor(r.Context())))}}
 	if r.Method != http.MethodPost {
 		s.Method = r.Method
@@ -96,22 +114,19 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	} else {
 		s.Arguments, s.ArgumentsText = raw, valid(plain)
 	}
-	if c.set.Mode.reads() {
-		s.compare(c.set.Mask)
-	}
-	began := time.Now()
-	tapeAfter, answer := c.arrive(s)
-	finish := func(answer *reply) {
-		s.LatencyMS = milliseconds(time.Since(began))
-		c.complete(s, answer, tapeAfter, redactor)
-	}
-	if answer != nil {
-		finish(answer)
-		if answer.broken == brokenReset || answer.broken == brokenAbandoned {
-			return nil, &net.OpError{Op: "read", Net: "tape", Err: syscall.ECONNRESET}
+	if c.set.Mode.reads() { // its identity is as if it were on a tape of its own
+		var parts []part
+		if s.asked != nil {
+			s.parts, parts = newIndex(nil).add(s.asked)
 		}
-		return answer.replayed(r), nil
+		s.keys = keysOf(parts, c.set.Mask)
+		s.id = s.identifyModel(c.set.Mask, s.keys)
 	}
+	return s
+}
+
+// forwardModel sends a request to the model. finish gets the response when the agent has read it.
+func (c *Cassette) forwardModel(base http.RoundTripper, r *http.Request, body []byte, finish func(*reply)) (*http.Response, error) {
 	resp, err := base.RoundTrip(uncompressed(again(r, body)))
 	if err != nil {
 		broken := brokenReset
@@ -130,16 +145,6 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	copied.Body, copied.Request = watched, r
 	watched.forget = c.watch(watched)
 	return &copied, nil
-}
-
-// compare sets the identity of a request of the run, as if it were on a tape of its own.
-func (s *seen) compare(masks []*regexp.Regexp) {
-	var parts []part
-	if s.asked != nil {
-		s.parts, parts = newIndex(nil).add(s.asked)
-	}
-	s.keys = keysOf(parts, masks)
-	s.id = s.identifyModel(masks, s.keys)
 }
 
 // about notes the instruction of the run for the header of a new tape.
