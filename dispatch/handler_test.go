@@ -1079,6 +1079,7 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 		{"contradiction", agent, &dispatch.Options{Tokens: []string{"a"}, InsecureNoAuth: true}, []string{"contradicts"}},
 		{"numbers", agent, &dispatch.Options{Tokens: []string{"a"}, MaxRuns: -1, RunTimeout: time.Hour}, []string{"MaxRuns", "1800 s", "1h0m0s"}},
 		{"reserve", agent, &dispatch.Options{Tokens: []string{"a"}, RunTimeout: time.Second}, []string{"Reserve"}},
+		{"no unit", agent, &dispatch.Options{Tokens: []string{"a"}, RunTimeout: 300}, []string{"RunTimeout is 300ns; is a unit missing"}},
 		{"reserve that is the whole time", agent, &dispatch.Options{Tokens: []string{"a"}, RunTimeout: time.Second, Reserve: time.Second},
 			[]string{"Reserve (1s) must be shorter than RunTimeout (1s)"}},
 		{"header", agent, &dispatch.Options{Tokens: []string{"a"}, AuthHeader: "X Key:"}, []string{"header name"}},

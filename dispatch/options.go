@@ -158,7 +158,9 @@ func newHandler(agent Agent, opts *Options, parts time.Duration) (h *Handler, pr
 	if o.RunTimeout > maxRunTimeout {
 		bad("Options.RunTimeout is %s; the platform allows at most %.0f s", o.RunTimeout, maxRunTimeout.Seconds())
 	}
-	if o.RunTimeout > 0 && o.Reserve >= o.RunTimeout {
+	if 0 < o.RunTimeout && o.RunTimeout < time.Millisecond {
+		bad("Options.RunTimeout is %s; is a unit missing, as in 5 * time.Minute?", o.RunTimeout)
+	} else if o.RunTimeout > 0 && o.Reserve >= o.RunTimeout {
 		bad("Options.Reserve (%s) must be shorter than RunTimeout (%s)", o.Reserve, o.RunTimeout)
 	}
 	if o.TimeoutResponse == nil {

@@ -56,6 +56,10 @@ func TestMessages(t *testing.T) {
 		{"duplicate before command", `{"tools":[{"name":"a","command":["/x"]},{"name":"a","command":[]}]}`,
 			[]string{`tool[1] "a": duplicate name`, `tool[1] "a": command must have at least program name`}},
 		{"no command", `{"tools":[{"name":"a"}]}`, []string{`tool[0] "a": command must have at least program name`}},
+		{"misspelled command", `{"tools":[{"name":"a","comand":["/x"]},{"name":"b","command":["/x"],"note":1}],"more":1}`, []string{
+			`tool[0] "a": command must have at least program name`,
+			`tool[0] "a": unknown member "comand" is ignored (known: name, description, schema, command, timeoutSec, envPassthrough)`,
+			`tool[1] "b": unknown member "note" is ignored (known: name, description, schema, command, timeoutSec, envPassthrough)`}},
 		{"empty command", `{"tools":[{"name":"a","command":[]}]}`,
 			[]string{`tool[0] "a": command must have at least program name`}},
 		{"null command", `{"tools":[{"name":"a","command":null}]}`,

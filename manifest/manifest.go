@@ -92,6 +92,11 @@ func Parse(data []byte, options *Options) (*Manifest, error) {
 		m.byName[t.name] = t
 	}
 	if c.problems.Len() > 0 {
+		for _, p := range c.lint.Found {
+			if p.Code == "unknown_member" { // perhaps the name of what is missing is misspelled
+				c.problems.Put(p)
+			}
+		}
 		return nil, &Error{Code: CodeInvalid, Message: "the manifest is not valid", Problems: c.problems.Found, More: c.problems.More}
 	}
 	lint.Join(c.lint)

@@ -139,8 +139,8 @@ func (e *Error) advice() string {
 		return checkEgress
 	case CodeBadResponse, CodeResponseTooLarge:
 		if e.foreign {
-			return "the answer may be of something between this program and the proxy, so the tool may have run: do not repeat the call " +
-				"unless the tool is safe to repeat"
+			return "check the base URL: the answer is not of the proxy, but perhaps of something before it, so the tool may have run; " +
+				"do not repeat the call unless the tool is safe to repeat"
 		}
 		return "the tool has run: do not repeat the call"
 	case CodeServer, CodeUnavailable:

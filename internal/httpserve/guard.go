@@ -49,8 +49,11 @@ func (g *Guard) Check(r *http.Request) (reason string) {
 // Unusable says why no request can present a secret that the options name, and what to do. It returns
 // "" if a request can.
 func (g *Guard) Unusable(secret string) string {
+	if secret == "" {
+		return "is empty; is its environment variable set?"
+	}
 	if !UsableSecret(secret) {
-		return "is empty, or contains control characters or white space at an end; is its environment variable set?"
+		return "contains control characters, or white space at an end, such as the newline of a file"
 	}
 	if _, bearer := CutBearer(secret); bearer && g.takesBearer() {
 		return `begins with "Bearer "; leave the scheme out, which belongs to the header`

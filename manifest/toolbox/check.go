@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -128,7 +129,11 @@ func (c *checker) kind(entry *toolEntry) {
 		c.tool(entry, "/handler", "handler_and_url", "must not occur together with url; a tool is either internal or external")
 	case entry.Handler == "" && entry.URL == "" && !c.wrongTypes[entry.at+"/handler"] &&
 		!c.wrongTypes[entry.at+"/url"]:
-		c.tool(entry, "/handler", "handler_or_url_missing", "and url are missing; a tool needs one of them")
+		hint := ""
+		if entry.misspelt != "" {
+			hint = fmt.Sprintf("; is %q one of them?", text.Cut(entry.misspelt, 128))
+		}
+		c.tool(entry, "/handler", "handler_or_url_missing", "and url are missing; a tool needs one of them%s", hint)
 	}
 	if entry.Handler != "" {
 		if !dottedName.MatchString(entry.Handler) {

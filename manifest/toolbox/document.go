@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // document is a document of the right form, whose contents are not checked.
@@ -31,6 +32,8 @@ type toolEntry struct {
 	of Adapter // what the tool says about its adapter
 	at string  // the pointer to it
 	in int     // the index of the adapter that contains it, or -1
+
+	misspelt string // an unknown member that is probably handler or url
 }
 
 var (
@@ -234,6 +237,9 @@ func (d *document) tool(r *rawjson.Reader, at string, adapter int) error {
 			return d.stringMember(r, at, name, &t.DetailURL)
 		case "adapter":
 			return d.reference(r, at, &t.of)
+		}
+		if near := text.Nearest(name, []string{"handler", "url"}); near != "" {
+			t.misspelt = name
 		}
 		return nil
 	})

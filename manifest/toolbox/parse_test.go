@@ -82,6 +82,15 @@ func TestParseReadsEveryForm(t *testing.T) {
 			}
 		})
 	}
+	for _, tt := range []struct{ doc, hint string }{
+		{`{"name":"x","handlr":"ping"}`, `needs one of them; is "handlr" one of them?`},
+		{`{"name":"x","ulr":"https://example.com"}`, `needs one of them; is "ulr" one of them?`},
+		{`{"name":"x","note":"ping"}`, "needs one of them [handler"},
+	} {
+		if _, err := toolbox.Parse([]byte(tt.doc), options(nil)); err == nil || !strings.Contains(err.Error(), tt.hint) {
+			t.Errorf("%s: %v", tt.doc, err)
+		}
+	}
 	for _, tt := range []struct{ doc, pointer, code string }{
 		{`{}`, "", "tools_missing"},
 		{`{"detail":"Not found."}`, "", "tools_missing"},

@@ -82,7 +82,7 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// Options.Secrets[0] is empty, or contains control characters or white space at an end; is its environment variable set? [invalid_option]
+	// Options.Secrets[0] is empty; is its environment variable set? [invalid_option]
 	// tool "check schedule": /0 Func is nil [func_missing]
 	// tool "check schedule": /0/name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; " " at byte 5 is not allowed there [name_invalid]
 }

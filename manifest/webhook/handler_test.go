@@ -460,7 +460,7 @@ func TestNewReportsEverything(t *testing.T) {
 		`tool "a b": /2 Func is nil`,
 		`tool "recursive": /3/parameters`, `tool "nil_func": /4 Func is nil`, `tool "bad_schema": /5/parameters`,
 		`tool "bad_links": /6/url must be an absolute http or https URL`, `tool "bad_links": /6/detail_url must be`,
-		"Options.Secrets[0] is empty", "Options.Secrets[1] is empty, or",
+		"Options.Secrets[0] is empty", "Options.Secrets[1] contains control characters, or",
 		"Options.Timeout", "Options.MaxBodyBytes", `"args" twice`, `"name", which has another meaning`,
 	} {
 		if !strings.Contains(err.Error(), part) {

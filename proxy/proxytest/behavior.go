@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
@@ -117,20 +119,24 @@ func (r *Request) leave() {
 	}
 }
 
-// Canned answers every call with the same JSON. It panics if result is not JSON.
+// Canned answers every call with the same JSON. If result is not JSON, every call fails, and so does
+// the test.
 func Canned(result string) Behavior {
-	raw := mustJSON("Canned: the result", result)
-	return func(*Request) (any, error) { return raw, nil }
+	raw, err := readJSON("Canned: the result", result)
+	return func(*Request) (any, error) { return raw, err }
 }
 
 // Lookup answers with the JSON in answers under the value of an argument: {"4521": `{…}`}. Numbers
 // and booleans are looked up as the call writes them. The key "*" matches all other values, and
-// calls without the argument; without that key they are errors. Lookup panics if an answer is not
-// JSON.
+// calls without the argument; without that key they are errors. If an answer is not
+// JSON, every call fails, and so does the test.
 func Lookup(argument string, answers map[string]string) Behavior {
 	raw := make(map[string]json.RawMessage, len(answers))
-	for key, answer := range answers {
-		raw[key] = mustJSON(fmt.Sprintf("Lookup: the answer for %q", key), answer)
+	for _, key := range slices.Sorted(maps.Keys(answers)) {
+		var err error
+		if raw[key], err = readJSON(fmt.Sprintf("Lookup: the answer for %q", key), answers[key]); err != nil {
+			return mistaken(err)
+		}
 	}
 	return lookup(argument, raw)
 }
@@ -159,13 +165,21 @@ func scalar(value json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// mustJSON panics if the text is not JSON. what names the function and the text.
-func mustJSON(what, text string) json.RawMessage {
+// mistake is a behavior that cannot be made. Its calls fail the test, because only the test can mend it.
+type mistake string
+
+func (m mistake) Error() string { return "proxytest." + string(m) }
+
+// mistaken returns the behavior in place of one that cannot be made.
+func mistaken(err error) Behavior { return func(*Request) (any, error) { return nil, err } }
+
+// readJSON returns a text that must be JSON. what names the function and the text.
+func readJSON(what, text string) (json.RawMessage, error) {
 	var raw json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		panic(fmt.Sprintf("proxytest.%s is not JSON: %v; a JSON string needs quotes of its own: `\"text\"`", what, err))
+		return nil, mistake(fmt.Sprintf("%s is not JSON: %v; a JSON string needs quotes of its own: `\"text\"`", what, err))
 	}
-	return json.RawMessage(text)
+	return raw, nil
 }
 
 // members returns the members of an object that is known to be JSON; an empty map for anything

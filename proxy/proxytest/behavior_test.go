@@ -100,32 +100,30 @@ func TestBehaviors(t *testing.T) {
 	wantResult(t, call(t, run, "add_new", `{}`), "odyssey", `{"order_id":"order_2","status":"paid"}`)
 }
 
+// A behavior that cannot be made fails the calls of its tool and the test, and leaves the others alone.
 func TestBehaviorsThatCannotBeMade(t *testing.T) {
 	const quotes = ": invalid character 'x' looking for beginning of value; a JSON string needs quotes of its own: `\"text\"`"
-	for want, make := range map[string]func(){
-		"proxytest.Canned: the result is not JSON: unexpected end of JSON input; a JSON string needs quotes of its own: `\"text\"`": func() {
-			proxytest.Canned("{")
-		},
-		`proxytest.Lookup: the answer for "a" is not JSON` + quotes: func() { proxytest.Lookup("id", map[string]string{"a": "x"}) },
-		"proxytest.Get: NotFound is not JSON" + quotes: func() {
-			proxytest.Get("order", "id", &proxytest.ReadOptions{NotFound: "x"})
-		},
-		"proxytest.Update: Set is not a JSON object": func() {
-			proxytest.Update("order", "id", &proxytest.WriteOptions{Set: "[]"})
-		},
-		"proxytest.Remove: Result is not JSON" + quotes: func() {
-			proxytest.Remove("order", "id", &proxytest.WriteOptions{Result: "x"})
-		},
-		"proxytest.Forward: the address is not an http or https URL": func() { proxytest.Forward("ftp://x", nil) },
+	for want, behavior := range map[string]proxytest.Behavior{
+		"proxytest.Canned: the result is not JSON: unexpected end of JSON input; a JSON string needs quotes of its own: `\"text\"`": proxytest.Canned("{"),
+		`proxytest.Lookup: the answer for "a" is not JSON` + quotes:                                                                 proxytest.Lookup("id", map[string]string{"a": "x", "b": "1"}),
+		"proxytest.Get: NotFound is not JSON" + quotes:                                                                              proxytest.Get("order", "id", &proxytest.ReadOptions{NotFound: "x"}),
+		"proxytest.Add: NotFound is not JSON" + quotes:                                                                              proxytest.Add("order", "id", &proxytest.WriteOptions{NotFound: "x"}),
+		"proxytest.Update: Set is not a JSON object":                                                                                proxytest.Update("order", "id", &proxytest.WriteOptions{Set: "[]"}),
+		"proxytest.Remove: Result is not JSON" + quotes:                                                                             proxytest.Remove("order", "id", &proxytest.WriteOptions{Result: "x"}),
+		"proxytest.Forward: the address is not an http or https URL":                                                                proxytest.Forward("ftp://x", nil),
 	} {
-		func() {
-			defer func() {
-				if got := recover(); got != want {
-					t.Errorf("got  %v\nwant %s", got, want)
-				}
-			}()
-			make()
-		}()
+		p, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{"bad": behavior, "good": proxytest.Canned("1")}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := p.NewRun()
+		if got := call(t, run, "bad", `{"id":"b"}`); got.Source != "error" {
+			t.Errorf("%s: the call returns %s of %s", want, got.Response, got.Source)
+		}
+		wantResult(t, call(t, run, "good", `{}`), "odyssey", `1`)
+		if faults := run.Log().Faults; len(faults) != 1 || faults[0] != want {
+			t.Errorf("got  %q\nwant %s", faults, want)
+		}
 	}
 }
 

@@ -219,6 +219,9 @@ func (v *runRequest) ask(behavior Behavior, request *Request) (result json.RawMe
 		return nil, errors.New("the tool has no live tool behind it")
 	}
 	value, err := behavior(request)
+	if m, ok := errors.AsType[mistake](err); ok {
+		v.run.addFault(m.Error())
+	}
 	if err != nil {
 		return nil, err
 	}

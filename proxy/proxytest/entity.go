@@ -36,11 +36,14 @@ type ReadOptions struct {
 
 // Get answers with the entity whose id is in an argument, which is a string or a number: 4521 and
 // 4521.0 are the id "4521". The result contains its fields and, if the ledger schema declares an
-// id_field, its id. If opts is nil, all options have their defaults. Get panics if a text in opts
-// is not JSON.
+// id_field, its id. If opts is nil, all options have their defaults. If a text in opts is not JSON,
+// every call fails, and so does the test.
 func Get(entityType, idArgument string, opts *ReadOptions) Behavior {
 	o := valueOf(opts)
-	missing := notFound("Get", entityType, o.NotFound)
+	missing, err := notFound("Get", entityType, o.NotFound)
+	if err != nil {
+		return mistaken(err)
+	}
 	return func(r *Request) (any, error) {
 		id, _ := idOf(r.Arguments, idArgument)
 		entity, ok := r.Get(entityType, id)
@@ -132,19 +135,19 @@ type WriteOptions struct {
 // Add adds an entity to the ledger. Its id is in an argument. If idArgument is "", the id is the
 // type with the first free number: order_1. If the entity exists, nothing is written and the result
 // is {"error":"order exists already"}, with the type of the entity. If opts is nil, all options
-// have their defaults. Add panics if a text in opts is not JSON.
+// have their defaults. If a text in opts is not JSON, every call fails, and so does the test.
 func Add(entityType, idArgument string, opts *WriteOptions) Behavior {
 	return write("Add", ledger.OpAdd, entityType, idArgument, valueOf(opts))
 }
 
 // Update changes fields of the entity whose id is in an argument. If opts is nil, all options have
-// their defaults. Update panics if a text in opts is not JSON.
+// their defaults. If a text in opts is not JSON, every call fails, and so does the test.
 func Update(entityType, idArgument string, opts *WriteOptions) Behavior {
 	return write("Update", ledger.OpUpdate, entityType, idArgument, valueOf(opts))
 }
 
 // Remove removes the entity whose id is in an argument from the ledger. If opts is nil, all options
-// have their defaults. Remove panics if a text in opts is not JSON.
+// have their defaults. If a text in opts is not JSON, every call fails, and so does the test.
 func Remove(entityType, idArgument string, opts *WriteOptions) Behavior {
 	return write("Remove", ledger.OpRemove, entityType, idArgument, valueOf(opts))
 }
@@ -152,15 +155,20 @@ func Remove(entityType, idArgument string, opts *WriteOptions) Behavior {
 func write(who string, op ledger.Op, entityType, idArgument string, o WriteOptions) Behavior {
 	var set map[string]json.RawMessage
 	if o.Set != "" && json.Unmarshal([]byte(o.Set), &set) != nil {
-		panic("proxytest." + who + ": Set is not a JSON object")
+		return mistaken(mistake(who + ": Set is not a JSON object"))
 	}
-	refused := notFound(who, entityType, o.NotFound)
+	refused, err := notFound(who, entityType, o.NotFound)
+	if err != nil {
+		return mistaken(err)
+	}
 	if op == ledger.OpAdd {
 		refused = failure(entityType + " exists already")
 	}
 	var result json.RawMessage
 	if o.Result != "" {
-		result = mustJSON(who+": Result", o.Result)
+		if result, err = readJSON(who+": Result", o.Result); err != nil {
+			return mistaken(err)
+		}
 	}
 	return func(r *Request) (any, error) {
 		id, _ := idOf(r.Arguments, idArgument)
@@ -225,11 +233,11 @@ func (r *Request) present(entityType, id string, entity json.RawMessage, only []
 	return marshal(fields)
 }
 
-func notFound(who, entityType, text string) json.RawMessage {
+func notFound(who, entityType, text string) (json.RawMessage, error) {
 	if text != "" {
-		return mustJSON(who+": NotFound", text)
+		return readJSON(who+": NotFound", text)
 	}
-	return failure(entityType + " not found")
+	return failure(entityType + " not found"), nil
 }
 
 func failure(text string) json.RawMessage { return marshal(map[string]string{"error": text}) }

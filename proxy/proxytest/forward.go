@@ -17,15 +17,15 @@ import (
 
 // Forward makes an HTTP endpoint the live tool. It POSTs the arguments to address and answers with
 // the body of a 2xx: unchanged if it is JSON, otherwise as a string. Any other answer, a redirect
-// and a body of more than 1 MiB are errors. Their texts quote nothing from the endpoint. Forward
-// panics if address is not an http or https URL.
+// and a body of more than 1 MiB are errors. Their texts quote nothing from the endpoint. If
+// address is not an http or https URL, every call fails, and so does the test.
 //
 // The Timeout of client bounds a request and defaults to 120 s. Its Transport sends the requests,
 // and may add headers that the tool needs; the default keeps no connections and reads no proxy
 // settings from the environment. If client is nil, both have their defaults.
 func Forward(address string, client *http.Client) Behavior {
 	if _, ok := httpcall.ParseLink(address); !ok {
-		panic("proxytest.Forward: the address is not an http or https URL")
+		return mistaken(mistake("Forward: the address is not an http or https URL"))
 	}
 	caller := httpcall.Client{Peer: "the live tool", Timeout: 120 * time.Second, MaxBytes: httpcall.BodyBytes}
 	if client != nil {

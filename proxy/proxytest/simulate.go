@@ -21,7 +21,7 @@ import (
 // A tool in sandbox mode without a behavior answers in the same way, about all entities that its
 // arguments identify. FromLedger names one type, and a call without the argument fails.
 func FromLedger(entityType string) Behavior {
-	missing := notFound("FromLedger", entityType, "")
+	missing := failure(entityType + " not found")
 	return func(r *Request) (any, error) {
 		of := r.typeNamed(entityType)
 		if of == nil {
