@@ -130,8 +130,8 @@ func (c *checker) kind(entry *toolEntry) {
 	case entry.Handler == "" && entry.URL == "" && !c.wrongTypes[entry.at+"/handler"] &&
 		!c.wrongTypes[entry.at+"/url"]:
 		hint := ""
-		if entry.misspelt != "" {
-			hint = fmt.Sprintf("; is %q one of them?", text.Cut(entry.misspelt, 128))
+		if name := c.doc.misspelt[entry.at]; name != "" {
+			hint = fmt.Sprintf("; is %q one of them?", text.Cut(name, 128))
 		}
 		c.tool(entry, "/handler", "handler_or_url_missing", "and url are missing; a tool needs one of them%s", hint)
 	}

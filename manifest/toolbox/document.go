@@ -19,6 +19,10 @@ type document struct {
 	problems problem.List[Problem]
 	wrong    map[string]bool // the pointers to members of the wrong type
 
+	// misspelt has members that are probably handler or url, by the pointers to their tools, of as many
+	// tools as a list of problems has.
+	misspelt map[string]string
+
 	pagination, next json.RawMessage // of a listing; nil if it has none
 }
 
@@ -32,8 +36,6 @@ type toolEntry struct {
 	of Adapter // what the tool says about its adapter
 	at string  // the pointer to it
 	in int     // the index of the adapter that contains it, or -1
-
-	misspelt string // an unknown member that is probably handler or url
 }
 
 var (
@@ -238,8 +240,11 @@ func (d *document) tool(r *rawjson.Reader, at string, adapter int) error {
 		case "adapter":
 			return d.reference(r, at, &t.of)
 		}
-		if near := text.Nearest(name, []string{"handler", "url"}); near != "" {
-			t.misspelt = name
+		if len(d.misspelt) < 100 && text.Nearest(name, []string{"handler", "url"}) != "" {
+			if d.misspelt == nil {
+				d.misspelt = map[string]string{}
+			}
+			d.misspelt[at] = name
 		}
 		return nil
 	})
