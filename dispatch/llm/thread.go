@@ -207,11 +207,11 @@ func (th *thread) direct(s *system) {
 // messages of users which that answers.
 func (th *thread) messages() []dispatch.Message {
 	var out []dispatch.Message
-	shown, room := &system{}, maxPrompts
+	shown, room, answers := &system{}, maxPrompts, false
 	for _, l := range th.whole() {
 		if l.reply != nil && len(l.reply.system.messages) > 0 && l.reply.system.key != shown.key {
 			at := 0
-			if shown.messages != nil {
+			if answers {
 				room -= l.reply.system.size()
 				for at = len(out); at > 0 && out[at-1].Role == dispatch.RoleUser; {
 					at--
@@ -222,6 +222,7 @@ func (th *thread) messages() []dispatch.Message {
 				out = slices.Insert(out, at, shown.messages...)
 			}
 		}
+		answers = answers || l.reply != nil
 		if l.Role != "" {
 			out = append(out, l.Message)
 		}

@@ -126,6 +126,8 @@ func TestMessagesOfARun(t *testing.T) {
 			"system A; system B; user Go.; assistant re Go.; user b; assistant re b; user c"),
 			"system A; user Go.; assistant re Go.; user b; assistant re b; system A; system B; user c; assistant re c", ""},
 
+		{"the system prompt comes later", ask("user Go.", "system A; user Go.; assistant re Go.; user b"), "user Go.; assistant re Go.; system A; user b; assistant re b", ""},
+
 		{"a guard first", ask("system G; user Safe? Go.", "system A; user Go."), "system A; user Go.; assistant re Go.", left},
 		{"a guard with the prompt", ask("system G; user Go.", "system A; user Go.", "system A; user Go.; assistant re Go.; user b"),
 			"system A; user Go.; assistant re Go.; user b; assistant re b", left},
