@@ -1,8 +1,32 @@
-// Package toolwire documents a library that connects agents written in Go to Pipelines, a platform
-// that evaluates agents. The package exports nothing: import the packages below.
+// Package toolwire is the vocabulary of failures of this module, which connects agents written in Go
+// to Pipelines, a platform that evaluates agents. The packages below do the work; most programs begin
+// with [github.com/toolwire/toolwire/dispatch].
 //
-// The platform dispatches [tasks] to an agent over HTTP. It simulates or forwards the tool calls of
-// each [run]. In tests the library stands in for the platform.
+// One failure has one [Code] in all packages. A program branches on it, whichever package the error
+// is of:
+//
+//	result, err := client.Create(ctx, agent)
+//	switch toolwire.CodeOf(err) {
+//	case "":
+//		// err is nil, or not an error of this module
+//	case toolwire.CodeRunOver, toolwire.CodeCanceled, toolwire.CodeDeadline:
+//		return err // stop the agent
+//	case toolwire.CodeRejected, toolwire.CodeInvalidArguments:
+//		// tell the author, or the model, what to correct
+//	case toolwire.CodeRateLimited, toolwire.CodeUnavailable:
+//		// try again later
+//	}
+//	if e, ok := errors.AsType[*toolwire.Error](err); ok {
+//		for _, p := range e.Problems {
+//			log.Print(p) // tool, place, what to do
+//		}
+//	}
+//
+// Packages schema, ledger, dispatch, llm, registration, webhook, catalog and proxytest return an
+// [*Error]. Packages proxy, manifest, toolbox, cassette and eval have an error type of their own with
+// more fields. An error wraps its cause, so errors.Is finds context.Canceled and the cause of a context.
+// No text of an error contains a secret, an argument of a call or a result. The page
+// docs/troubleshooting.md lists all codes with what to do.
 //
 // # What an agent's author needs first
 //
@@ -40,12 +64,9 @@
 //     agent.
 //   - [github.com/toolwire/toolwire/manifest/webhook] serves tools that are called by webhook.
 //   - [github.com/toolwire/toolwire/manifest/catalog] keeps tool records: their rules, a client and
-//     a server. [github.com/toolwire/toolwire/manifest/catalog/catalogtest] tests a store of them.
-//     [github.com/toolwire/toolwire/manifest/catalog/sqlitestore] and
-//     [github.com/toolwire/toolwire/manifest/catalog/postgresstore] are stores, in modules of their
-//     own.
+//     a server, with stores in modules of their own.
 //   - [github.com/toolwire/toolwire/proxy/mcpbridge] connects runs with MCP, in a module of its
-//     own.
+//     own. [ToolCaller] is what all of them and the client of a run have in common.
 //
 // # Observability
 //
@@ -54,42 +75,8 @@
 //
 // # Stability
 //
-// Versions follow Semantic Versioning. All modules of the repository share one version. A patch
-// release changes no exported name. CHANGELOG.md lists every change of an exported name.
-//
-// These packages are stable. Before an exported name is removed or changes its meaning, a minor
-// release marks it as deprecated and names what replaces it, except where keeping it would be a
-// security fault.
-//
-//   - [github.com/toolwire/toolwire/dispatch]
-//   - [github.com/toolwire/toolwire/dispatch/dispatchtest]
-//   - [github.com/toolwire/toolwire/manifest/webhook]
-//   - [github.com/toolwire/toolwire/ledger]
-//   - [github.com/toolwire/toolwire/manifest]
-//   - [github.com/toolwire/toolwire/manifest/catalog]
-//   - [github.com/toolwire/toolwire/manifest/catalog/catalogtest]
-//   - [github.com/toolwire/toolwire/manifest/catalog/sqlitestore]
-//   - [github.com/toolwire/toolwire/manifest/toolbox]
-//   - [github.com/toolwire/toolwire/proxy]
-//   - [github.com/toolwire/toolwire/proxy/proxytest]
-//   - [github.com/toolwire/toolwire/schema]
-//
-// These packages are experimental. A minor release may change any of their names, and the files
-// that they write. These packages follow formats that others define and change often, or their API
-// is new.
-//
-//   - [github.com/toolwire/toolwire/dispatch/doctor]
-//   - [github.com/toolwire/toolwire/dispatch/eval]
-//   - [github.com/toolwire/toolwire/dispatch/llm]
-//   - [github.com/toolwire/toolwire/dispatch/llm/llmtest]
-//   - [github.com/toolwire/toolwire/dispatch/oteltoolwire]
-//   - [github.com/toolwire/toolwire/dispatch/registration]
-//   - [github.com/toolwire/toolwire/manifest/catalog/postgresstore]
-//   - [github.com/toolwire/toolwire/dispatch/cassette]
-//   - [github.com/toolwire/toolwire/proxy/mcpbridge]
-//
-// Neither promise covers texts of errors, log records and reports, the programs in examples, and
-// packages below internal. A stable package imports no experimental one.
+// This package is stable. The comment of each package says whether it is stable, settling or
+// experimental; README.md has the table and what the words promise.
 //
 // # Systems
 //
@@ -107,7 +94,4 @@
 // The program in examples/quickstart shows a whole run. With -model, the agent uses a scripted
 // model. The program in examples/toolwire has commands: doctor checks an endpoint, eval runs a
 // dataset, new writes an agent with its tests, and page serves a page that shows runs.
-//
-// [tasks]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#task
-// [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
 package toolwire

@@ -2,12 +2,16 @@ package toolwire_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
 )
 
 // An agent that calls a tool, and a run of it without the platform. In production, [dispatch.New]
@@ -40,4 +44,20 @@ func Example() {
 	// Output:
 	// get_order {"order_id":"4521"} {"status":"shipped"}
 	// true Order #4521 is shipped.
+}
+
+// A program branches on the code of an error, and shows its problems.
+func ExampleCodeOf() {
+	tools := []schema.Tool{{Name: "get order", InputSchema: json.RawMessage(`{"type":"object"}`)}}
+	_, err := schema.Validate(context.Background(), tools, nil)
+	switch toolwire.CodeOf(err) {
+	case toolwire.CodeInvalid:
+		e, _ := errors.AsType[*toolwire.Error](err)
+		for _, p := range e.Problems {
+			fmt.Println(p.Tool, p.Pointer, p.Code)
+		}
+	case toolwire.CodeCanceled, toolwire.CodeDeadline:
+		fmt.Println("stop")
+	}
+	// Output: get order /0/name name_invalid
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/cost"
 )
@@ -86,7 +87,7 @@ func TestTheValuesOfABodyAreBounded(t *testing.T) {
 				t.Errorf("%d %.200s", w.Code, w.Body)
 			}
 			if tt.status == 400 {
-				wantError(t, w, 400, dispatch.CodeJSON, "Options.MaxBodyBytes")
+				wantError(t, w, 400, toolwire.CodeInvalidJSON, "Options.MaxBodyBytes")
 			}
 		})
 	}
@@ -107,7 +108,7 @@ func TestValuesInFlightAreBounded(t *testing.T) {
 		first := make(chan *httptest.ResponseRecorder)
 		go func() { first <- post(h, body, nil) }()
 		<-started
-		wantError(t, post(h, body, nil), 503, dispatch.CodeBusy, "Options.MaxBytesInFlight")
+		wantError(t, post(h, body, nil), 503, toolwire.CodeBusy, "Options.MaxBytesInFlight")
 		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
 		wantAnswer(t, post(h, bodyOf(500<<10), nil), 200, `{"final_response":"x"}`) // few values
 		release <- true

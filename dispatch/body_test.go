@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 )
 
@@ -59,13 +60,13 @@ func TestALongSessionIsServed(t *testing.T) {
 	wantAnswer(t, post(h, body, func(r *http.Request) { r.ContentLength = -1 }), 200, want)
 
 	open := newHandler(t, answering("x"), func(o *dispatch.Options) { o.Tokens, o.InsecureNoAuth = nil, true })
-	wantError(t, post(open, body, nil), 413, dispatch.CodeTooLarge, "1048576 bytes")
+	wantError(t, post(open, body, nil), 413, toolwire.CodeRequestTooLarge, "1048576 bytes")
 
 	// The limit of middleware is named.
 	for _, limit := range []int64{100, 200 << 10} {
 		limited := http.MaxBytesHandler(h, limit)
 		w := post(limited, body, func(r *http.Request) { r.ContentLength = -1 })
-		wantError(t, w, 413, dispatch.CodeTooLarge, fmt.Sprintf("%d bytes, the limit of an http.MaxBytesReader", limit))
+		wantError(t, w, 413, toolwire.CodeRequestTooLarge, fmt.Sprintf("%d bytes, the limit of an http.MaxBytesReader", limit))
 	}
 }
 
@@ -119,7 +120,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 				wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
 				wantAnswer(t, post(h, bodyOf(64<<10), nil), 200, `{"final_response":"x"}`)
 				if large := bodyOf(9 << 20); tt.inFlight < tt.dispatches {
-					wantError(t, post(h, large, nil), 503, dispatch.CodeBusy, "Options.MaxBytesInFlight")
+					wantError(t, post(h, large, nil), 503, toolwire.CodeBusy, "Options.MaxBytesInFlight")
 				} else {
 					wantAnswer(t, post(h, large, nil), 200, `{"final_response":"x"}`)
 				}
@@ -218,7 +219,7 @@ func TestBytesAreHeldUntilTheAgentReturns(t *testing.T) {
 		if w := post(h, body, nil); !strings.Contains(w.Body.String(), "ran out of time") {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		wantError(t, post(h, body, nil), 503, dispatch.CodeBusy, "Options.MaxBytesInFlight")
+		wantError(t, post(h, body, nil), 503, toolwire.CodeBusy, "Options.MaxBytesInFlight")
 		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"done"}`) // for which there is room
 		time.Sleep(time.Hour)
 		if w := post(h, body, nil); w.Code != 200 {
@@ -255,7 +256,7 @@ func TestLargeBodiesWaitForAdmission(t *testing.T) {
 		w := post(h, "", func(r *http.Request) {
 			r.Body, r.ContentLength = io.NopCloser(&heldBody{1 << 20, nil, &read, &waiting}), 1<<20
 		})
-		wantError(t, w, 503, dispatch.CodeBusy, "shutting down")
+		wantError(t, w, 503, toolwire.CodeBusy, "shutting down")
 		if read.Load() != 64<<10+1 {
 			t.Errorf("%d bytes have been read of a refused body", read.Load())
 		}
@@ -292,16 +293,16 @@ func TestLimitsOfBodies(t *testing.T) {
 					}
 				}
 				wantAnswer(t, post(h, bodyOf(tt.largest), change), 200, `{"final_response":"x"}`)
-				wantError(t, post(h, bodyOf(tt.largest+1), change), 413, dispatch.CodeTooLarge, fmt.Sprint(tt.largest))
+				wantError(t, post(h, bodyOf(tt.largest+1), change), 413, toolwire.CodeRequestTooLarge, fmt.Sprint(tt.largest))
 			}
 		})
 	}
 	open := newHandler(t, answering("x"), func(o *dispatch.Options) {
 		o.Tokens, o.InsecureNoAuth, o.MaxBytesInFlight = nil, true, 2<<20
 	})
-	wantError(t, post(open, bodyOf(1<<20+1), nil), 413, dispatch.CodeTooLarge, "1048576") // the bound does not raise the limit
+	wantError(t, post(open, bodyOf(1<<20+1), nil), 413, toolwire.CodeRequestTooLarge, "1048576") // the bound does not raise the limit
 	_, err := dispatch.New(answering("x"), &dispatch.Options{Tokens: []string{"a"}, MaxBodyBytes: 101, MaxBytesInFlight: 100})
-	if dispatch.CodeOf(err) != dispatch.CodeOptions || !strings.Contains(err.Error(), "MaxBytesInFlight") {
+	if toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), "MaxBytesInFlight") {
 		t.Errorf("%v", err)
 	}
 	for name, o := range map[string]dispatch.Options{
@@ -326,7 +327,7 @@ func TestABodyThatBreaksOffGivesItsPlaceBack(t *testing.T) {
 			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(strings.Repeat(" ", 100<<10)), broken{}))
 			r.ContentLength = 1 << 20
 		})
-		wantError(t, w, 400, dispatch.CodeBody, "could not be read")
+		wantError(t, w, 400, "unreadable_body", "could not be read")
 	}
 	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/toolwire/toolwire"
 )
 
 // maxTaskFile is the limit of a file of code mode, in bytes. The platform writes the files, so the
@@ -69,7 +71,7 @@ func decodeEnvironment() (e envelope, err error) {
 		problems = append(problems, errors.New("PIPELINES_RUN_TOKEN (the token of the run) is not set"))
 	}
 	if len(problems) > 0 {
-		return e, &Error{Code: CodeEnvelope, Message: joined(problems)}
+		return e, &toolwire.Error{Package: "dispatch", Code: codeEnvelope, Message: joined(problems)}
 	}
 	return e, nil
 }
@@ -144,13 +146,13 @@ func Main(agent Agent, opts *Options) {
 
 // codeMode passes the stages of [Handler.ServeHTTP], except for admission.
 func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io.Writer) (status int) {
-	fail := func(status int, err *Error) int {
-		_, _ = stderr.Write(append(err.body(), '\n'))
+	fail := func(status int, err *toolwire.Error) int {
+		_, _ = stderr.Write(append(errorBody(err), '\n'))
 		return status
 	}
 	h, problems := newHandler(agent, opts, 2)
 	if len(problems) > 0 {
-		return fail(2, &Error{Code: CodeOptions, Message: joined(problems)})
+		return fail(2, &toolwire.Error{Package: "dispatch", Code: toolwire.CodeInvalidOptions, Message: joined(problems)})
 	}
 	e, err := decodeEnvironment()
 	if err != nil {
@@ -172,7 +174,7 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		return fail(1, out.failure)
 	}
 	if err := deliver(append(answer, '\n'), environment("RESULT_PATH"), stdout); err != nil {
-		return fail(2, &Error{Code: CodeResult, Message: "the answer cannot be written: " + err.Error()})
+		return fail(2, &toolwire.Error{Package: "dispatch", Code: codeResult, Message: "the answer cannot be written: " + err.Error()})
 	}
 	return 0
 }

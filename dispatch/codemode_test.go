@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 	"runtime"
@@ -38,9 +39,9 @@ func TestMain(m *testing.M) {
 		if result := os.Getenv("TOOLWIRE_TEST_OBSERVED"); result != "" {
 			observer = observedInCodeMode(result)
 		}
-		var failure func(*dispatch.Run, *dispatch.Error) *dispatch.Response
+		var failure func(*dispatch.Run, *toolwire.Error) *dispatch.Response
 		if os.Getenv("TOOLWIRE_TEST_GRADED") != "" {
-			failure = func(_ *dispatch.Run, err *dispatch.Error) *dispatch.Response {
+			failure = func(_ *dispatch.Run, err *toolwire.Error) *dispatch.Response {
 				return &dispatch.Response{FinalResponse: "failed: " + err.Message}
 			}
 		}

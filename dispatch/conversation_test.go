@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
@@ -493,7 +494,7 @@ func TestSetConversationOfARunThatFails(t *testing.T) {
 				})
 				return nil, agent(ctx)
 			}, func(o *dispatch.Options) {
-				o.FailureResponse = func(*dispatch.Run, *dispatch.Error) *dispatch.Response {
+				o.FailureResponse = func(*dispatch.Run, *toolwire.Error) *dispatch.Response {
 					return &dispatch.Response{FinalResponse: "It failed."}
 				}
 			})

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -45,33 +46,33 @@ func TestTheContextOfTheRequestEndsEarly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		wrap    func(http.Handler) http.Handler
 		agent   dispatch.Agent
-		code    dispatch.Code
+		code    toolwire.Code
 		message string
 		logged  string // in the record "run failed"
 	}{
 		"http.TimeoutHandler": {func(next http.Handler) http.Handler { return http.TimeoutHandler(next, time.Second, "") }, waits,
-			dispatch.CodeDeadline, message, message + ": model call 3: context deadline exceeded"},
-		"context.WithTimeout":           {limited(after(time.Second)), waits, dispatch.CodeDeadline, message, message + ": model call 3: context deadline exceeded"},
-		"an agent that does not return": {limited(after(time.Second)), ignores, dispatch.CodeDeadline, message, message},
+			toolwire.CodeDeadline, message, message + ": model call 3: context deadline exceeded"},
+		"context.WithTimeout":           {limited(after(time.Second)), waits, toolwire.CodeDeadline, message, message + ": model call 3: context deadline exceeded"},
+		"an agent that does not return": {limited(after(time.Second)), ignores, toolwire.CodeDeadline, message, message},
 		"a timeout with a cause": {limited(func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeoutCause(ctx, time.Second, errors.New("slow down"))
-		}), waits, dispatch.CodeDeadline, message, message},
+		}), waits, toolwire.CodeDeadline, message, message},
 		"a cause that the agent returns": {limited(func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeoutCause(ctx, time.Second, errors.New("slow down"))
 		}), func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 			<-ctx.Done()
 			return nil, fmt.Errorf("model call 3: %w", context.Cause(ctx))
-		}, dispatch.CodeDeadline, message, message + ": model call 3: slow down"},
+		}, toolwire.CodeDeadline, message, message + ": model call 3: slow down"},
 		"a peer that closes the connection": {limited(func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(ctx)
 			time.AfterFunc(time.Second, cancel)
 			return ctx, cancel
-		}), waits, dispatch.CodeClientGone, "the platform closed the connection", "before the agent returned a response"},
+		}), waits, toolwire.CodeClientGone, "the platform closed the connection", "before the agent returned a response"},
 		"an error of the agent's own": {limited(after(time.Second)), func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 			<-ctx.Done()
 			return nil, errors.New("no route")
-		}, dispatch.CodeAgent, "the agent failed; its log says why", "no route"},
-		"a timeout of the agent's own, in time": {limited(after(time.Minute)), func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, context.DeadlineExceeded }, dispatch.CodeAgent, "the agent failed; its log says why", "context deadline exceeded"},
+		}, toolwire.CodeAgentFailed, "the agent failed; its log says why", "no route"},
+		"a timeout of the agent's own, in time": {limited(after(time.Minute)), func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, context.DeadlineExceeded }, toolwire.CodeAgentFailed, "the agent failed; its log says why", "context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestTheContextOfTheRequestEndsEarly(t *testing.T) {
 				if len(*kept) != 1 {
 					t.Fatalf("%d ends", len(*kept))
 				}
-				var got *dispatch.Error
+				var got *toolwire.Error
 				if !errors.As((*kept)[0].Err, &got) || got.Code != tt.code || !strings.Contains(got.Message, tt.message) {
 					t.Errorf("the end is %v", (*kept)[0].Err)
 				}

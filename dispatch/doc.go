@@ -65,11 +65,31 @@
 // In [code mode] the platform starts a program for each run, instead of sending a request. [Main]
 // runs the same agent there.
 //
-// # Errors
+// # Concurrency
 //
-// [New], the methods of [Run] and the handler report errors of type [*Error]. Its [Code] says what
-// happened. A [Handler] is safe for concurrent use. It calls the agent concurrently for runs that
-// overlap.
+// A [Handler] is safe for concurrent use. It calls the agent concurrently for runs that overlap.
+//
+// # Codes of errors
+//
+// Errors are [*toolwire.Error]s. The platform receives {"error": Code, "message": Message} with at most 400
+// bytes of Message; Err is not sent. Messages name members, never their values. An agent may return a
+// toolwire.Error of its own, without Package: the platform then receives its Code and Message, so they must
+// not contain a secret. Of any other error the platform receives agent_failed.
+//
+//	invalid_options     an argument of [New] is not valid
+//	method_not_allowed  405
+//	unauthorized        401
+//	request_too_large   413
+//	unreadable_body     400: the body is incomplete or arrives too slowly
+//	invalid_json        400: not one JSON object with unambiguous members
+//	invalid_envelope    400: a member is missing, of the wrong kind or not allowed
+//	busy                503: over [Options.MaxRuns] or MaxBytesInFlight, or draining
+//	agent_failed        500: the agent returned an error
+//	agent_panicked      500
+//	client_gone         the platform closed the connection before the 500 was sent
+//	deadline            500: the context of the request ended before [Options.RunTimeout]
+//	unwritable_result   [Main] cannot write the response
+//	invalid_input       [Run.DecodeInput]: 500 if an agent returns it
 //
 // # In front of the handler
 //

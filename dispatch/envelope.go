@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -52,17 +53,17 @@ func decode(body []byte, header http.Header, maxBody int64) (envelope, error) {
 	}
 	err := readBounded(body, maxBody, e.read)
 	if rawjson.IsUTF16(body) {
-		return e, &Error{Code: CodeJSON, Message: "the body is in UTF-16; send it in UTF-8", Err: err}
+		return e, &toolwire.Error{Package: "dispatch", Code: toolwire.CodeInvalidJSON, Message: "the body is in UTF-16; send it in UTF-8", Err: err}
 	}
 	if err != nil {
-		if _, ok := errors.AsType[*Error](err); ok {
+		if ownError(err) != nil {
 			return e, err
 		}
 		message := err.Error()
 		if bad, ok := errors.AsType[*rawjson.Error](err); ok && bad.Limit == rawjson.LimitValues {
 			message += ", which is one for 16 bytes of Options.MaxBodyBytes; raise it"
 		}
-		return e, &Error{Code: CodeJSON, Message: message, Err: err}
+		return e, &toolwire.Error{Package: "dispatch", Code: toolwire.CodeInvalidJSON, Message: message, Err: err}
 	}
 	err = errors.Join(
 		missing(e.proxyURL, "proxy URL", "odyssey_proxy_url", header, headerProxyURL),

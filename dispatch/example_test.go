@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
@@ -143,10 +144,10 @@ func ExampleHandler_wrongMiddleware() {
 func ExampleObserver() {
 	observer := &dispatch.Observer{
 		RunEnd: func(_ context.Context, end dispatch.RunEnd) {
-			fmt.Printf("runs{code=%q, timed_out=%t} %d tool calls\n", dispatch.CodeOf(end.Err), end.TimedOut, end.Calls)
+			fmt.Printf("runs{code=%q, timed_out=%t} %d tool calls\n", toolwire.CodeOf(end.Err), end.TimedOut, end.Calls)
 		},
 		Refused: func(_ context.Context, refusal dispatch.Refusal) {
-			fmt.Printf("refusals{code=%q, status=%d}\n", dispatch.CodeOf(refusal.Err), refusal.Status)
+			fmt.Printf("refusals{code=%q, status=%d}\n", toolwire.CodeOf(refusal.Err), refusal.Status)
 		},
 	}
 	handler, err := dispatch.New(echo, &dispatch.Options{Tokens: []string{"agent-token"}, Observer: observer})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -30,9 +31,9 @@ type gate struct {
 
 // Errors of the gate: why it refuses a run.
 var (
-	errDraining = &Error{Code: CodeBusy, Message: "the agent is shutting down"}
-	errRuns     = &Error{Code: CodeBusy, Message: "Options.MaxRuns runs are in progress; try again, or raise it"}
-	errBytes    = &Error{Code: CodeBusy, Message: "no room for the body within Options.MaxBytesInFlight; try again, or raise it"}
+	errDraining = &toolwire.Error{Package: "dispatch", Code: toolwire.CodeBusy, Message: "the agent is shutting down"}
+	errRuns     = &toolwire.Error{Package: "dispatch", Code: toolwire.CodeBusy, Message: "Options.MaxRuns runs are in progress; try again, or raise it"}
+	errBytes    = &toolwire.Error{Package: "dispatch", Code: toolwire.CodeBusy, Message: "no room for the body within Options.MaxBytesInFlight; try again, or raise it"}
 )
 
 // ticket is the place of a run in the gate. The request holds it, and so does the agent, which may
@@ -46,7 +47,7 @@ type ticket struct {
 }
 
 // enter takes a place for a run, and counts the bytes of its body that have been read: at most
-// [unadmitted], which are never too many. The error is an [*Error].
+// [unadmitted], which are never too many. The error is a [*toolwire.Error].
 func (t *ticket) enter(bytes int64) error {
 	g := t.gate
 	g.mu.Lock()
@@ -165,15 +166,15 @@ func (h *Handler) bodyError(err error) error {
 		return errBytes
 	case httpserve.ErrTooLarge:
 		message := fmt.Sprintf("the body has more than %d bytes", h.opts.MaxBodyBytes)
-		return &Error{Code: CodeTooLarge, Message: message}
+		return &toolwire.Error{Package: "dispatch", Code: toolwire.CodeRequestTooLarge, Message: message}
 	case httpserve.ErrTimeout:
-		return &Error{Code: CodeBody, Message: fmt.Sprintf("the body did not arrive within %s", h.opts.BodyTimeout)}
+		return &toolwire.Error{Package: "dispatch", Code: codeBody, Message: fmt.Sprintf("the body did not arrive within %s", h.opts.BodyTimeout)}
 	}
 	if limit, ok := errors.AsType[*http.MaxBytesError](err); ok { // of middleware in front of the handler
 		message := fmt.Sprintf("the body has more than %d bytes, the limit of an http.MaxBytesReader", limit.Limit)
-		return &Error{Code: CodeTooLarge, Message: message}
+		return &toolwire.Error{Package: "dispatch", Code: toolwire.CodeRequestTooLarge, Message: message}
 	}
-	return &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}
+	return &toolwire.Error{Package: "dispatch", Code: codeBody, Message: "the body could not be read to its end", Err: err}
 }
 
 // isPing reports whether body is {"ping":true} with any white space and nothing else. It is called

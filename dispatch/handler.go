@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
@@ -60,7 +61,7 @@ type Handler struct {
 }
 
 // New returns a handler that runs agent. opts must set Tokens, TokenFunc or InsecureNoAuth.
-// All mistakes are reported together in one [*Error] with [CodeOptions].
+// All mistakes are reported together in one [*toolwire.Error] with [toolwire.CodeInvalidOptions].
 func New(agent Agent, opts *Options) (*Handler, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -69,7 +70,7 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 	h, more := newHandler(agent, opts, 4)
 	h.auth = auth
 	if problems = append(problems, more...); len(problems) > 0 {
-		return nil, &Error{Code: CodeOptions, Err: errors.Join(problems...)}
+		return nil, &toolwire.Error{Package: "dispatch", Code: toolwire.CodeInvalidOptions, Err: errors.Join(problems...)}
 	}
 	return h, nil
 }
@@ -87,8 +88,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // reply is what a ping or a run is answered with.
 type reply struct {
 	body    []byte
-	failure *Error  // if body is nil
-	run     *ticket // nil for a ping
+	failure *toolwire.Error // if body is nil
+	run     *ticket         // nil for a ping
 }
 
 // serve passes a request through the stages in the order of the package comment. It returns an error if
@@ -155,11 +156,11 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, arrived time.Time, t *ticket) (body []byte, err error) {
 	if r.Method != http.MethodPost {
 		httpserve.LeaveBody(w, r)
-		return nil, &Error{Code: CodeMethod, Message: "use POST"}
+		return nil, &toolwire.Error{Package: "dispatch", Code: codeMethod, Message: "use POST"}
 	}
 	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "TokenFunc", h.auth.check); reason != "" {
 		httpserve.LeaveBody(w, r)
-		return nil, &Error{Code: CodeUnauthorized, Message: reason}
+		return nil, &toolwire.Error{Package: "dispatch", Code: toolwire.CodeUnauthorized, Message: reason}
 	}
 	in := httpserve.OpenBody(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
 	if body, err = in.Head(unadmitted); err != nil {
@@ -239,9 +240,9 @@ type returned struct {
 // outcome is how a run ended.
 type outcome struct {
 	response *Response
-	timedOut bool   // response is from TimeoutResponse
-	failure  *Error // sent to the platform if the run failed; wraps the cause
-	aborts   bool   // the agent panicked with http.ErrAbortHandler
+	timedOut bool            // response is from TimeoutResponse
+	failure  *toolwire.Error // sent to the platform if the run failed; wraps the cause
+	aborts   bool            // the agent panicked with http.ErrAbortHandler
 }
 
 // runAgent runs the agent and returns its outcome before the run's time is over, whatever the agent
@@ -281,7 +282,7 @@ func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[r
 	err := got.err
 	switch {
 	case end.Panic != nil:
-		err = &Error{Code: CodePanicked, Message: "the agent panicked; " + h.whereItSaysWhy(), Err: end.Panic}
+		err = &toolwire.Error{Package: "dispatch", Code: toolwire.CodeAgentPanicked, Message: "the agent panicked; " + h.whereItSaysWhy(), Err: end.Panic}
 	case counts && err == nil:
 		return outcome{response: got.response}
 	case counts: // err is the agent's
@@ -296,10 +297,10 @@ func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[r
 		message := fmt.Sprintf(
 			"the request's context ended after %.1f s, before RunTimeout (%.0f s): a middleware or server timeout?",
 			deadline.Sub(s.arrived).Seconds(), h.opts.RunTimeout.Seconds())
-		err = &Error{Code: CodeDeadline, Message: message, Err: err}
+		err = &toolwire.Error{Package: "dispatch", Code: toolwire.CodeDeadline, Message: message, Err: err}
 	default:
 		message := "the platform closed the connection, or stopped the program, before the agent returned a response"
-		err = &Error{Code: CodeClientGone, Message: message, Err: err}
+		err = &toolwire.Error{Package: "dispatch", Code: toolwire.CodeClientGone, Message: message, Err: err}
 	}
 	return outcome{response: got.response, failure: h.agentError(err), aborts: end.Panic.Aborts()}
 }
@@ -350,20 +351,21 @@ func (h *Handler) ask(ctx context.Context, s *session, makeResponse func() *Resp
 // endOfContext reports whether an error of the agent only says that its context has ended, or that too
 // little time was left for a call.
 func endOfContext(ctx context.Context, err error) bool {
+	call, ok := errors.AsType[*proxy.Error](err)
 	return errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) || proxy.CodeOf(err) == proxy.CodeDeadline
+		errors.Is(err, context.DeadlineExceeded) || ok && call.Code == proxy.CodeDeadline
 }
 
 // agentError returns what the platform receives of an agent's error, to which it unwraps. Its code
 // and message have only texts that cannot contain a secret.
-func (h *Handler) agentError(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return &Error{Code: e.Code, Message: e.Message, Err: err}
+func (h *Handler) agentError(err error) *toolwire.Error {
+	if e := ownError(err); e != nil {
+		return &toolwire.Error{Package: "dispatch", Code: e.Code, Message: e.Message, Err: err}
 	}
 	if e, ok := errors.AsType[*proxy.Error](err); ok {
-		return &Error{Code: CodeAgent, Message: "a tool call failed: " + e.Error(), Err: err}
+		return &toolwire.Error{Package: "dispatch", Code: toolwire.CodeAgentFailed, Message: "a tool call failed: " + e.Error(), Err: err}
 	}
-	return &Error{Code: CodeAgent, Message: "the agent failed; " + h.whereItSaysWhy(), Err: err}
+	return &toolwire.Error{Package: "dispatch", Code: toolwire.CodeAgentFailed, Message: "the agent failed; " + h.whereItSaysWhy(), Err: err}
 }
 
 // whereItSaysWhy ends a message that leaves out the text of an agent's error.

@@ -20,6 +20,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -101,7 +102,7 @@ func wantAnswer(t testing.TB, w *httptest.ResponseRecorder, status int, body str
 }
 
 // wantError asserts an error answer whose message contains text, and that nothing secret is in it.
-func wantError(t testing.TB, w *httptest.ResponseRecorder, status int, code dispatch.Code, text string) {
+func wantError(t testing.TB, w *httptest.ResponseRecorder, status int, code toolwire.Code, text string) {
 	t.Helper()
 	var e struct{ Error, Message string }
 	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
@@ -274,38 +275,38 @@ func TestBadBodies(t *testing.T) {
 	for _, tt := range []struct {
 		name, body string
 		status     int
-		code       dispatch.Code
+		code       toolwire.Code
 		text       string
 	}{
-		{"over 1 MiB", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, 413, dispatch.CodeTooLarge, "1048576 bytes"},
-		{"empty", ``, 400, dispatch.CodeJSON, "ends before"},
-		{"no JSON", `hunter2`, 400, dispatch.CodeJSON, "invalid character 'h'"},
-		{"array", `[1]`, 400, dispatch.CodeJSON, "must be an object, not an array"},
-		{"string", `"x"`, 400, dispatch.CodeJSON, "must be an object, not a string"},
-		{"null", `null`, 400, dispatch.CodeJSON, "must be an object, not null"},
-		{"trailing data", seedBody + `{}`, 400, dispatch.CodeJSON, "after top-level value"},
-		{"duplicate", `{"task_id":1,"task_id":2}`, 400, dispatch.CodeJSON, "/task_id occurs twice"},
-		{"duplicate by an escape", `{"run_token":"a","run_t\u006fken":"b"}`, 400, dispatch.CodeJSON, "/run_token occurs twice"},
-		{"duplicate input", `{"input":{"user_instruction":"a"},"input":{"user_instruction":"b"}}`, 400, dispatch.CodeJSON, "/input occurs twice"},
-		{"duplicate task input", `{"input":{"input":1,"input":2}}`, 400, dispatch.CodeJSON, "/input/input occurs twice"},
-		{"duplicate instruction", `{"input":{"user_instruction":"a","user_instruction":"b"}}`, 400, dispatch.CodeJSON, "/input/user_instruction occurs twice"},
-		{"wrong case", `{"Task_ID":1}`, 400, dispatch.CodeJSON, `it must be "task_id"`},
-		{"wrong case inside", `{"input":{"User_instruction":"x"}}`, 400, dispatch.CodeJSON, `it must be "user_instruction"`},
-		{"wrong case in a session", `{"input":{"Session_ID":"x"}}`, 400, dispatch.CodeJSON, `it must be "session_id"`},
-		{"wrong case of a turn", `{"input":{"turn_Id":"x"}}`, 400, dispatch.CodeJSON, `it must be "turn_id"`},
-		{"deep", deep, 400, dispatch.CodeJSON, "256 levels"},
-		{"invalid UTF-8", "{\"input\":{\"user_instruction\":\"\xff\"}}", 400, dispatch.CodeJSON, "UTF-8"},
-		{"NaN", `{"task_id":NaN}`, 400, dispatch.CodeJSON, "invalid character 'N'"},
-		{"input is a string", `{"input":"hunter2"}`, 400, dispatch.CodeEnvelope, "input must be an object"},
-		{"input is a number", `{"input":7}`, 400, dispatch.CodeEnvelope, "input must be an object"},
-		{"input is true", `{"input":true}`, 400, dispatch.CodeEnvelope, "input must be an object"},
-		{"input is a list", `{"input":[{}]}`, 400, dispatch.CodeEnvelope, "input must be an object"},
-		{"instruction is an object", `{"input":{"user_instruction":{"a":1}}}`, 400, dispatch.CodeJSON, "/input/user_instruction must be a string"},
-		{"proxy URL is a number", `{"odyssey_proxy_url":5}`, 400, dispatch.CodeJSON, "/odyssey_proxy_url must be a string"},
-		{"proxy URL relative", `{"odyssey_proxy_url":"/runs/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
-		{"proxy URL file", `{"odyssey_proxy_url":"file:///etc/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
-		{"proxy URL with password", `{"odyssey_proxy_url":"http://user:hunter2@h/"}`, 400, dispatch.CodeEnvelope, "user name or password"},
-		{"proxy URL with query", `{"odyssey_proxy_url":"http://h/?token=hunter2"}`, 400, dispatch.CodeEnvelope,
+		{"over 1 MiB", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, 413, toolwire.CodeRequestTooLarge, "1048576 bytes"},
+		{"empty", ``, 400, toolwire.CodeInvalidJSON, "ends before"},
+		{"no JSON", `hunter2`, 400, toolwire.CodeInvalidJSON, "invalid character 'h'"},
+		{"array", `[1]`, 400, toolwire.CodeInvalidJSON, "must be an object, not an array"},
+		{"string", `"x"`, 400, toolwire.CodeInvalidJSON, "must be an object, not a string"},
+		{"null", `null`, 400, toolwire.CodeInvalidJSON, "must be an object, not null"},
+		{"trailing data", seedBody + `{}`, 400, toolwire.CodeInvalidJSON, "after top-level value"},
+		{"duplicate", `{"task_id":1,"task_id":2}`, 400, toolwire.CodeInvalidJSON, "/task_id occurs twice"},
+		{"duplicate by an escape", `{"run_token":"a","run_t\u006fken":"b"}`, 400, toolwire.CodeInvalidJSON, "/run_token occurs twice"},
+		{"duplicate input", `{"input":{"user_instruction":"a"},"input":{"user_instruction":"b"}}`, 400, toolwire.CodeInvalidJSON, "/input occurs twice"},
+		{"duplicate task input", `{"input":{"input":1,"input":2}}`, 400, toolwire.CodeInvalidJSON, "/input/input occurs twice"},
+		{"duplicate instruction", `{"input":{"user_instruction":"a","user_instruction":"b"}}`, 400, toolwire.CodeInvalidJSON, "/input/user_instruction occurs twice"},
+		{"wrong case", `{"Task_ID":1}`, 400, toolwire.CodeInvalidJSON, `it must be "task_id"`},
+		{"wrong case inside", `{"input":{"User_instruction":"x"}}`, 400, toolwire.CodeInvalidJSON, `it must be "user_instruction"`},
+		{"wrong case in a session", `{"input":{"Session_ID":"x"}}`, 400, toolwire.CodeInvalidJSON, `it must be "session_id"`},
+		{"wrong case of a turn", `{"input":{"turn_Id":"x"}}`, 400, toolwire.CodeInvalidJSON, `it must be "turn_id"`},
+		{"deep", deep, 400, toolwire.CodeInvalidJSON, "256 levels"},
+		{"invalid UTF-8", "{\"input\":{\"user_instruction\":\"\xff\"}}", 400, toolwire.CodeInvalidJSON, "UTF-8"},
+		{"NaN", `{"task_id":NaN}`, 400, toolwire.CodeInvalidJSON, "invalid character 'N'"},
+		{"input is a string", `{"input":"hunter2"}`, 400, "invalid_envelope", "input must be an object"},
+		{"input is a number", `{"input":7}`, 400, "invalid_envelope", "input must be an object"},
+		{"input is true", `{"input":true}`, 400, "invalid_envelope", "input must be an object"},
+		{"input is a list", `{"input":[{}]}`, 400, "invalid_envelope", "input must be an object"},
+		{"instruction is an object", `{"input":{"user_instruction":{"a":1}}}`, 400, toolwire.CodeInvalidJSON, "/input/user_instruction must be a string"},
+		{"proxy URL is a number", `{"odyssey_proxy_url":5}`, 400, toolwire.CodeInvalidJSON, "/odyssey_proxy_url must be a string"},
+		{"proxy URL relative", `{"odyssey_proxy_url":"/runs/hunter2"}`, 400, "invalid_envelope", "https://"},
+		{"proxy URL file", `{"odyssey_proxy_url":"file:///etc/hunter2"}`, 400, "invalid_envelope", "https://"},
+		{"proxy URL with password", `{"odyssey_proxy_url":"http://user:hunter2@h/"}`, 400, "invalid_envelope", "user name or password"},
+		{"proxy URL with query", `{"odyssey_proxy_url":"http://h/?token=hunter2"}`, 400, "invalid_envelope",
 			"the proxy URL or run token cannot be used: the proxy base URL must not have "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -314,7 +315,7 @@ func TestBadBodies(t *testing.T) {
 	}
 	t.Run("chunked over 1 MiB", func(t *testing.T) {
 		w := post(h, `{"x":"`+strings.Repeat("x", 1<<20)+`"}`, func(r *http.Request) { r.ContentLength = -1 })
-		wantError(t, w, 413, dispatch.CodeTooLarge, "bytes")
+		wantError(t, w, 413, toolwire.CodeRequestTooLarge, "bytes")
 	})
 	t.Run("exactly 1 MiB", func(t *testing.T) {
 		body := strings.Replace(seedBody, "cust_99", strings.Repeat("x", 1<<20-len(seedBody)+len("cust_99")), 1)
@@ -504,7 +505,7 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 				}
 			})
 			if tt.check == nil {
-				wantError(t, w, 400, dispatch.CodeEnvelope, tt.text)
+				wantError(t, w, 400, "invalid_envelope", tt.text)
 				return
 			}
 			wantAnswer(t, w, 200, `{"final_response":"x"}`)
@@ -567,7 +568,7 @@ func TestProxyHosts(t *testing.T) {
 	}
 	for _, entry := range []string{"", "https://", "https://x/", "ftp://x", "user:hunter2@x", "x/y", "x?y", "x#y", ":443", "x:y", "*://x"} {
 		_, err := dispatch.New(answering("x"), &dispatch.Options{Tokens: []string{"a"}, ProxyHosts: []string{entry}})
-		if dispatch.CodeOf(err) != dispatch.CodeOptions || !strings.Contains(err.Error(), "ProxyHosts[0]") || strings.Contains(err.Error(), "hunter2") {
+		if toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), "ProxyHosts[0]") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", entry, err)
 		}
 	}
@@ -720,26 +721,26 @@ func TestAgentFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		agent dispatch.Agent
-		code  dispatch.Code
+		code  toolwire.Code
 		text  string
 	}{
-		{"any error", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("hunter2") }, dispatch.CodeAgent, "its log says why"},
+		{"any error", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("hunter2") }, toolwire.CodeAgentFailed, "its log says why"},
 		{"our error", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
-			return nil, fmt.Errorf("wrapped: %w", &dispatch.Error{Code: dispatch.CodeAgent, Message: "the model is not configured", Err: errors.New("hunter2")})
-		}, dispatch.CodeAgent, "the model is not configured"},
+			return nil, fmt.Errorf("wrapped: %w", &toolwire.Error{Code: toolwire.CodeAgentFailed, Message: "the model is not configured", Err: errors.New("hunter2")})
+		}, toolwire.CodeAgentFailed, "the model is not configured"},
 		{"tool call", func(ctx context.Context, r *dispatch.Run) (*dispatch.Response, error) {
 			_, err := r.Proxy.Do(ctx, "bad name", nil)
 			return nil, fmt.Errorf("hunter2: %w", err)
-		}, dispatch.CodeAgent, "invalid_tool_name"},
+		}, toolwire.CodeAgentFailed, "invalid_tool_name"},
 		{"long text", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
-			return nil, &dispatch.Error{Code: dispatch.CodeAgent, Message: strings.Repeat("é", 1000)}
-		}, dispatch.CodeAgent, "…"},
-		{"panic", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") }, dispatch.CodePanicked, "panicked"},
+			return nil, &toolwire.Error{Code: toolwire.CodeAgentFailed, Message: strings.Repeat("é", 1000)}
+		}, toolwire.CodeAgentFailed, "…"},
+		{"panic", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") }, toolwire.CodeAgentPanicked, "panicked"},
 		{"runtime error", func(_ context.Context, r *dispatch.Run) (*dispatch.Response, error) {
 			var none []string
 			return &dispatch.Response{FinalResponse: none[len(r.RunID)]}, nil
-		}, dispatch.CodePanicked, "panicked"},
-		{"Goexit", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { runtime.Goexit(); return nil, nil }, dispatch.CodePanicked, "panicked"},
+		}, toolwire.CodeAgentPanicked, "panicked"},
+		{"Goexit", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { runtime.Goexit(); return nil, nil }, toolwire.CodeAgentPanicked, "panicked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			log.Reset()
@@ -909,7 +910,7 @@ func TestTheHostsOwnFunctionsMayPanic(t *testing.T) {
 	})
 	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("x") },
 		func(o *dispatch.Options) {
-			o.FailureResponse = func(*dispatch.Run, *dispatch.Error) *dispatch.Response { panic("hunter2") }
+			o.FailureResponse = func(*dispatch.Run, *toolwire.Error) *dispatch.Response { panic("hunter2") }
 		})
 	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"(no final response)","messages":[{"role":"user","content":"Refund order #4521 if it shipped more than 30 days ago."},{"role":"assistant","content":"(no final response)"}]}`)
 }
@@ -961,7 +962,7 @@ func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 func TestARequestWithoutABody(t *testing.T) {
-	wantError(t, post(newHandler(t, answering("x")), "", func(r *http.Request) { r.Body = nil }), 400, dispatch.CodeJSON, "ends before")
+	wantError(t, post(newHandler(t, answering("x")), "", func(r *http.Request) { r.Body = nil }), 400, toolwire.CodeInvalidJSON, "ends before")
 }
 
 func TestPlatformHangsUp(t *testing.T) {
@@ -993,7 +994,7 @@ func TestAnAgentThatIsLeftBehindKeepsItsPlace(t *testing.T) {
 		if w := post(h, seedBody, nil); w.Code != 200 || time.Since(start) != 299*time.Second {
 			t.Errorf("%d after %s", w.Code, time.Since(start))
 		}
-		wantError(t, post(h, seedBody, nil), 503, dispatch.CodeBusy, "Options.MaxRuns")
+		wantError(t, post(h, seedBody, nil), 503, toolwire.CodeBusy, "Options.MaxRuns")
 		if err := h.Drain(context.Background()); err != nil || time.Since(start) != time.Hour {
 			t.Errorf("Drain = %v after %s", err, time.Since(start))
 		}
@@ -1012,14 +1013,14 @@ func TestAdmissionAndDrain(t *testing.T) {
 			time.Sleep(time.Second) // so that one ends before the other
 		}
 		w := post(h, seedBody, nil)
-		wantError(t, w, 503, dispatch.CodeBusy, "Options.MaxRuns")
+		wantError(t, w, 503, toolwire.CodeBusy, "Options.MaxRuns")
 		if w.Header().Get("Retry-After") == "" || w.Header().Get("Connection") != "" { // its body was read
 			t.Errorf("a 503 with the headers %v", w.Header())
 		}
 		wantAnswer(t, post(h, `{"ping":true}`, nil), 200, `{"ok":true}`)
 		wantError(t, post(h, `{"ping":true}`, func(r *http.Request) { // a body that breaks off is neither
 			r.Body, r.ContentLength = io.NopCloser(io.MultiReader(r.Body, broken{})), -1
-		}), 400, dispatch.CodeBody, "could not be read")
+		}), 400, "unreadable_body", "could not be read")
 
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errBroken)
 		defer cancel()
@@ -1035,7 +1036,7 @@ func TestAdmissionAndDrain(t *testing.T) {
 			})
 		}
 		group.Wait()
-		wantError(t, post(h, seedBody, nil), 503, dispatch.CodeBusy, "shutting down")
+		wantError(t, post(h, seedBody, nil), 503, toolwire.CodeBusy, "shutting down")
 		wantAnswer(t, post(h, `{"ping":true}`, nil), 200, `{"ok":true}`)
 		patient := httptest.NewRecorder()
 		patient.Header().Set("Retry-After", "30") // by a middleware
@@ -1091,7 +1092,7 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h, err := dispatch.New(tt.agent, tt.opts)
-			if h != nil || dispatch.CodeOf(err) != dispatch.CodeOptions {
+			if h != nil || toolwire.CodeOf(err) != toolwire.CodeInvalidOptions {
 				t.Fatalf("New = %v, %v", h, err)
 			}
 			for _, want := range tt.want {

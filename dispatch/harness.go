@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -23,8 +24,8 @@ type HarnessVariant struct {
 // HarnessVariant returns the variant of this run, or nil if there is none. The variant is the
 // member harness_variant of the task input. Older releases name it configuration or harness_config;
 // such a member counts if it is an object with snapshot_id or knob_values. An agent that receives a
-// variant must apply it and set it in [Metadata], or fail the run. The error is an [*Error] with
-// [CodeInput].
+// variant must apply it and set it in [Metadata], or fail the run. The error is a [*toolwire.Error] with
+// invalid_input.
 func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	found := map[string]json.RawMessage{}
 	limits := rawjson.Limits{Depth: math.MaxInt, Mode: rawjson.Liberal} // the envelope was checked
@@ -41,7 +42,7 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 		}, "harness_variant", "configuration", "harness_config")
 	})
 	if err != nil {
-		return nil, &Error{Code: CodeInput, Message: "the task input cannot be read", Err: err}
+		return nil, &toolwire.Error{Package: "dispatch", Code: codeInput, Message: "the task input cannot be read", Err: err}
 	}
 	for _, name := range []string{"harness_variant", "configuration", "harness_config"} {
 		block := found[name]
@@ -70,7 +71,7 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 			})
 		})
 		if err != nil {
-			return nil, &Error{Code: CodeInput, Message: "the task input's " + name + " cannot be read", Err: err}
+			return nil, &toolwire.Error{Package: "dispatch", Code: codeInput, Message: "the task input's " + name + " cannot be read", Err: err}
 		}
 		return v, nil
 	}
@@ -85,8 +86,8 @@ func looksLikeVariant(block json.RawMessage) bool {
 
 // DecodeKnobs decodes the knobs into the struct that into points to. A knob without a field is an
 // error, because an unknown knob must fail the run. A knob that is null leaves its field unchanged,
-// so the agent's default stays. Names are case-sensitive. The error is an [*Error] with
-// [CodeInput].
+// so the agent's default stays. Names are case-sensitive. The error is a [*toolwire.Error] with
+// invalid_input.
 func (v *HarnessVariant) DecodeKnobs(into any) error {
 	var knobs rawjson.Object
 	err := rawjson.Read(v.Knobs, rawjson.Limits{}, func(r *rawjson.Reader) error {
@@ -103,7 +104,7 @@ func (v *HarnessVariant) DecodeKnobs(into any) error {
 	}
 	if err != nil {
 		message := "a knob of the harness variant is unknown or has the wrong type"
-		return &Error{Code: CodeInput, Message: message, Err: err}
+		return &toolwire.Error{Package: "dispatch", Code: codeInput, Message: message, Err: err}
 	}
 	return nil
 }

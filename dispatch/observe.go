@@ -48,8 +48,8 @@ type RunStart struct {
 type RunEnd struct {
 	Run *Run // must not be changed
 
-	// Err is the [*Error] of a run that failed, or nil. Its code is [CodeAgent], [CodePanicked],
-	// [CodeClientGone] or [CodeDeadline], or the code of an *Error that the agent returned. It
+	// Err is the [*toolwire.Error] of a run that failed, or nil. Its code is [toolwire.CodeAgentFailed], [toolwire.CodeAgentPanicked],
+	// [toolwire.CodeClientGone or [toolwire.CodeDeadline, or the code of an *Error that the agent returned. It
 	// unwraps to the agent's error, or to the value of the agent's panic if that is an error. Their
 	// texts may contain secrets. [Options.FailureResponse] may have turned the failure into a
 	// response.
@@ -71,7 +71,7 @@ type RunEnd struct {
 
 // Refusal describes a request that was rejected.
 type Refusal struct {
-	// Err is the [*Error]. For a 401, its message gives the reason, which the peer does not
+	// Err is the [*toolwire.Error]. For a 401, its message gives the reason, which the peer does not
 	// receive.
 	Err    error
 	Status int // of the response
@@ -143,7 +143,7 @@ func (h *Handler) observeRefusal(r *http.Request, err error) {
 	if kit == nil && (o == nil || o.Refused == nil) {
 		return
 	}
-	refusal := Refusal{Err: err, Status: asError(err).status(), Header: h.publicHeader(r.Header)}
+	refusal := Refusal{Err: err, Status: statusOf(asError(err)), Header: h.publicHeader(r.Header)}
 	if kit != nil {
 		kit.Runs.Refused(ctx, refusal)
 	}

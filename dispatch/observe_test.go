@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -51,7 +52,7 @@ func TestObserverOfRuns(t *testing.T) {
 	for name, tt := range map[string]struct {
 		agent    dispatch.Agent
 		status   int
-		code     dispatch.Code
+		code     toolwire.Code
 		timedOut bool
 		problems string
 		took     time.Duration
@@ -64,12 +65,12 @@ func TestObserverOfRuns(t *testing.T) {
 		"an error": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			time.Sleep(3 * time.Second)
 			return nil, errors.New("hunter2")
-		}, status: 500, code: dispatch.CodeAgent, took: 3 * time.Second},
+		}, status: 500, code: toolwire.CodeAgentFailed, took: 3 * time.Second},
 		"an error with a code": {agent: func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			return nil, run.DecodeInput(new(int))
-		}, status: 500, code: dispatch.CodeInput},
+		}, status: 500, code: "invalid_input"},
 		"a panic": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") },
-			status: 500, code: dispatch.CodePanicked},
+			status: 500, code: toolwire.CodeAgentPanicked},
 		"a timeout": {agent: func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -78,7 +79,7 @@ func TestObserverOfRuns(t *testing.T) {
 			<-ctx.Done()
 			time.Sleep(time.Minute)
 			return nil, ctx.Err()
-		}, status: 500, code: dispatch.CodeClientGone, took: 4 * time.Second, hangUp: 3 * time.Second},
+		}, status: 500, code: toolwire.CodeClientGone, took: 4 * time.Second, hangUp: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestObserverOfRuns(t *testing.T) {
 				for _, p := range end.Problems {
 					problems = append(problems, p.Code+p.Pointer)
 				}
-				if w.Code != tt.status || dispatch.CodeOf(end.Err) != tt.code || end.TimedOut != tt.timedOut ||
+				if w.Code != tt.status || toolwire.CodeOf(end.Err) != tt.code || end.TimedOut != tt.timedOut ||
 					strings.Join(problems, " ") != tt.problems || end.Duration != tt.took {
 					t.Errorf("answered %d; the end is %v after %s (timed out: %t), with %q", w.Code, end.Err, end.Duration,
 						end.TimedOut, problems)
@@ -114,33 +115,33 @@ func TestObserverOfRuns(t *testing.T) {
 // returned or panicked with.
 func TestTheErrorOfARun(t *testing.T) {
 	secret := errors.New("hunter2")
-	own := &dispatch.Error{Code: dispatch.CodeInput, Message: "no order", Err: secret}
+	own := &toolwire.Error{Code: "invalid_input", Message: "no order", Err: secret}
 	wrapped := fmt.Errorf("step 3: %w", own)
 	returning := func(err error) dispatch.Agent {
 		return func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, err }
 	}
 	for name, tt := range map[string]struct {
 		agent  dispatch.Agent
-		code   dispatch.Code
+		code   toolwire.Code
 		wraps  error
 		direct bool // wraps is what Unwrap returns
 		text   string
 	}{
-		"an error":        {returning(secret), dispatch.CodeAgent, secret, true, "dispatch: agent_failed: the agent failed; set Options.Logger to see why: hunter2"},
-		"an Error":        {returning(own), dispatch.CodeInput, own, true, "dispatch: invalid_input: no order"},
-		"a wrapped Error": {returning(wrapped), dispatch.CodeInput, wrapped, true, "dispatch: invalid_input: no order"},
-		"an Error that the agent failed": {returning(&dispatch.Error{Code: dispatch.CodeAgent, Message: "no", Err: secret}), dispatch.CodeAgent,
+		"an error":        {returning(secret), toolwire.CodeAgentFailed, secret, true, "dispatch: agent_failed: the agent failed; set Options.Logger to see why: hunter2"},
+		"an Error":        {returning(own), "invalid_input", own, true, "dispatch: invalid_input: no order"},
+		"a wrapped Error": {returning(wrapped), "invalid_input", wrapped, true, "dispatch: invalid_input: no order"},
+		"an Error that the agent failed": {returning(&toolwire.Error{Code: toolwire.CodeAgentFailed, Message: "no", Err: secret}), toolwire.CodeAgentFailed,
 			secret, false, "dispatch: agent_failed: no"},
 		"a panic with an error": {func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(secret) },
-			dispatch.CodePanicked, secret, false, "dispatch: agent_panicked: the agent panicked; set Options.Logger to see why"},
+			toolwire.CodeAgentPanicked, secret, false, "dispatch: agent_panicked: the agent panicked; set Options.Logger to see why"},
 		"a panic with a text": {func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") },
-			dispatch.CodePanicked, nil, false, "dispatch: agent_panicked: the agent panicked; set Options.Logger to see why"},
+			toolwire.CodeAgentPanicked, nil, false, "dispatch: agent_panicked: the agent panicked; set Options.Logger to see why"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			observer, kept := ends(t)
 			post(newHandler(t, tt.agent, func(o *dispatch.Options) { o.Observer = observer }), seedBody, nil)
 			got := (*kept)[0].Err
-			if dispatch.CodeOf(got) != tt.code || !errors.Is(got, tt.wraps) && tt.wraps != nil || got.Error() != tt.text {
+			if toolwire.CodeOf(got) != tt.code || !errors.Is(got, tt.wraps) && tt.wraps != nil || got.Error() != tt.text {
 				t.Errorf("%v unwraps to %v", got, errors.Unwrap(got))
 			}
 			if tt.direct && errors.Unwrap(got) != tt.wraps {
@@ -156,7 +157,7 @@ func TestTheErrorOfARun(t *testing.T) {
 			<-ctx.Done()
 			return nil, fmt.Errorf("step 3: %w", ctx.Err())
 		}, func(o *dispatch.Options) { o.Observer = observer }), seedBody, func(r *http.Request) { *r = *r.WithContext(gone) })
-		if got := (*kept)[0].Err; dispatch.CodeOf(got) != dispatch.CodeClientGone || !errors.Is(got, context.Canceled) {
+		if got := (*kept)[0].Err; toolwire.CodeOf(got) != toolwire.CodeClientGone || !errors.Is(got, context.Canceled) {
 			t.Errorf("%v", got)
 		}
 	})
@@ -225,7 +226,7 @@ func TestObserverOfAnAbort(t *testing.T) {
 	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(http.ErrAbortHandler) },
 		func(o *dispatch.Options) { o.Observer = observer })
 	defer func() {
-		if recover() != http.ErrAbortHandler || len(*kept) != 1 || dispatch.CodeOf((*kept)[0].Err) != dispatch.CodePanicked {
+		if recover() != http.ErrAbortHandler || len(*kept) != 1 || toolwire.CodeOf((*kept)[0].Err) != toolwire.CodeAgentPanicked {
 			t.Errorf("ends %+v", *kept)
 		}
 	}()
@@ -237,7 +238,7 @@ func TestObserverOfRefusals(t *testing.T) {
 	observer := &dispatch.Observer{
 		RunStart: func(context.Context, dispatch.RunStart) context.Context { panic("no run begins") },
 		Refused: func(_ context.Context, refusal dispatch.Refusal) {
-			got = append(got, fmt.Sprintf("%s %d %s", dispatch.CodeOf(refusal.Err), refusal.Status, refusal.Header("Traceparent")))
+			got = append(got, fmt.Sprintf("%s %d %s", toolwire.CodeOf(refusal.Err), refusal.Status, refusal.Header("Traceparent")))
 			for _, name := range []string{
 				"Authorization", "authorization", "X-Pipelines-Run-Token", "X-Agent-Key", "Cookie", "Proxy-Authorization",
 			} {
@@ -319,7 +320,7 @@ func TestObserverThatMisbehaves(t *testing.T) {
 				})
 				start := time.Now()
 				wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"done"}`)
-				wantError(t, post(h, `{"input":[1]}`, nil), 400, dispatch.CodeEnvelope, "")
+				wantError(t, post(h, `{"input":[1]}`, nil), 400, "invalid_envelope", "")
 				if took := time.Since(start); took > 1500*time.Millisecond {
 					t.Errorf("the answers took %s", took)
 				}
@@ -385,7 +386,7 @@ func observedInCodeMode(result string) *dispatch.Observer {
 		},
 		RunEnd: func(ctx context.Context, end dispatch.RunEnd) {
 			_, err := os.Stat(result)
-			fmt.Fprintf(os.Stderr, "end of what %s: %q, result there: %t\n", ctx.Value(observed{}), dispatch.CodeOf(end.Err), err == nil)
+			fmt.Fprintf(os.Stderr, "end of what %s: %q, result there: %t\n", ctx.Value(observed{}), toolwire.CodeOf(end.Err), err == nil)
 		},
 	}
 }

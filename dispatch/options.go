@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
@@ -91,7 +92,7 @@ type Options struct {
 	// platform grades the run instead of reporting an error of the endpoint. The message of the
 	// error is the one that would have been sent; it contains no secret. If the response has no
 	// Messages, the transcript of the run is sent. If FailureResponse is nil, the response is 500.
-	FailureResponse func(*Run, *Error) *Response
+	FailureResponse func(*Run, *toolwire.Error) *Response
 
 	// SendTranscript sends a transcript with every response. If the [Response] has no Messages, the
 	// recorded transcript is sent. If no assistant message with text would arrive, the final

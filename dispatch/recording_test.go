@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -516,14 +517,14 @@ func TestWhenTheTranscriptIsSent(t *testing.T) {
 		}, `{"final_response":"x","metadata":{"model":"n"}}`},
 		{
 			"failure response", func(o *dispatch.Options) {
-				o.FailureResponse = func(*dispatch.Run, *dispatch.Error) *dispatch.Response {
+				o.FailureResponse = func(*dispatch.Run, *toolwire.Error) *dispatch.Response {
 					return &dispatch.Response{FinalResponse: "failed"}
 				}
 			}, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("x") }, said("failed"),
 		},
 		{
 			"failure response after a panic, by itself", func(o *dispatch.Options) {
-				o.FailureResponse = func(run *dispatch.Run, _ *dispatch.Error) *dispatch.Response {
+				o.FailureResponse = func(run *dispatch.Run, _ *toolwire.Error) *dispatch.Response {
 					return run.Transcript().Response("failed")
 				}
 			}, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("x") }, said("failed"),
@@ -736,7 +737,7 @@ func TestCallIDsAreUniqueInASession(t *testing.T) {
 		time.Sleep(time.Hour - time.Nanosecond)
 		check(ids(h, session, ``), "call_7 call_8")
 		bad := post(h, `{"odyssey_proxy_url":"ftp://example.com","run_token":"`+session.Token+`"}`, nil)
-		wantError(t, bad, 400, dispatch.CodeEnvelope, "cannot be used")
+		wantError(t, bad, 400, "invalid_envelope", "cannot be used")
 		time.Sleep(time.Hour)
 		check(ids(h, session, ``), "call_1 call_2")
 		check(ids(h, other, ``), "call_1 call_2")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/schema"
@@ -106,8 +107,8 @@ func TestResponseSchemaAgreesWithCheckResponse(t *testing.T) {
 			code[member(p.Pointer)] = true
 		}
 		if err := validator.Validate([]byte(body)); err != nil {
-			mismatch, ok := errors.AsType[*schema.Error](err)
-			if !ok || mismatch.Code != schema.CodeMismatch || mismatch.More > 0 {
+			mismatch, ok := errors.AsType[*toolwire.Error](err)
+			if !ok || mismatch.Code != toolwire.CodeMismatch || mismatch.More > 0 {
 				t.Fatalf("%s: %v", body, err)
 			}
 			for _, p := range mismatch.Problems {

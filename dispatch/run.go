@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"sync/atomic"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/proxy"
@@ -71,11 +72,11 @@ func (r *Run) complete(e envelope, client *proxy.Client, transcript *Transcript)
 	}
 }
 
-// DecodeInput decodes the task input into v with encoding/json. Its error is an [*Error] with
-// [CodeInput].
+// DecodeInput decodes the task input into v with encoding/json. Its error is a [*toolwire.Error] with
+// invalid_input.
 func (r *Run) DecodeInput(v any) error {
 	if err := json.Unmarshal(r.Input, v); err != nil {
-		return &Error{Code: CodeInput, Message: "the task input cannot be decoded into the agent's type", Err: err}
+		return &toolwire.Error{Package: "dispatch", Code: codeInput, Message: "the task input cannot be decoded into the agent's type", Err: err}
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (r *Run) recording() *Transcript {
 // History returns the conversation so far, for a model: the rows of [Run.Messages] and the present
 // prompt as a user message, unless the last row is that prompt. Rows may contain tool calls in the
 // flat or the nested form. Arguments that are a JSON-encoded object become objects. The error is an
-// [*Error] with [CodeInput].
+// [*toolwire.Error] with invalid_input.
 func (r *Run) History() ([]Message, error) {
 	messages, err := r.replayed()
 	if err != nil {
@@ -174,7 +175,7 @@ func (r *Run) replayed() ([]Message, error) {
 		messages = make([]Message, 0, rows)
 	}
 	if err := json.Unmarshal(r.Messages, &messages); err != nil {
-		return nil, &Error{Code: CodeInput, Message: "the replayed messages cannot be read", Err: err}
+		return nil, &toolwire.Error{Package: "dispatch", Code: codeInput, Message: "the replayed messages cannot be read", Err: err}
 	}
 	return messages, nil
 }

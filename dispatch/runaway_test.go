@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 )
 
@@ -31,7 +32,7 @@ func TestRunawayFunctionsOfTheOptions(t *testing.T) {
 			after time.Duration // without the blocking function
 		}{
 			"TimeoutResponse": {hang, dispatch.Options{TimeoutResponse: respond}, 80 * time.Second},
-			"FailureResponse": {fail, dispatch.Options{FailureResponse: func(r *dispatch.Run, _ *dispatch.Error) *dispatch.Response { return respond(r) }}, 0},
+			"FailureResponse": {fail, dispatch.Options{FailureResponse: func(r *dispatch.Run, _ *toolwire.Error) *dispatch.Response { return respond(r) }}, 0},
 		} {
 			t.Run(function+" "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -99,7 +100,7 @@ func TestTheEndOfATokenOutlivesTheDispatch(t *testing.T) {
 				return &dispatch.Response{FinalResponse: "done"}, err
 			}, toPlatform(platform))
 			run := platform.NewRun()
-			wantError(t, dispatchRun(h, run, ""), 500, dispatch.CodeAgent, "the run is over: stop the agent")
+			wantError(t, dispatchRun(h, run, ""), 500, toolwire.CodeAgentFailed, "the run is over: stop the agent")
 			if w := dispatchRun(h, run, ""); w.Code != tt.next {
 				t.Errorf("the next turn: %d %s", w.Code, w.Body)
 			}
@@ -216,7 +217,7 @@ func TestOnRunOverOfTheOptions(t *testing.T) {
 	}, toPlatform(platform), func(o *dispatch.Options) {
 		o.Proxy.OnRunOver = func(err error) { told, ended = err, context.Cause(agent) }
 	})
-	wantError(t, dispatchRun(h, platform.NewRun(), ""), 500, dispatch.CodeAgent, "the run is over")
+	wantError(t, dispatchRun(h, platform.NewRun(), ""), 500, toolwire.CodeAgentFailed, "the run is over")
 	if !proxy.IsRunOver(told) || !proxy.IsRunOver(ended) {
 		t.Errorf("told %v, when the context of the agent had ended with %v", told, ended)
 	}
@@ -258,7 +259,7 @@ func TestTheRunEndsWhileItIsOpened(t *testing.T) {
 						}}
 					})
 					begin := time.Now()
-					wantError(t, post(h, seedBody, nil), 500, dispatch.CodeAgent, "the run is over")
+					wantError(t, post(h, seedBody, nil), 500, toolwire.CodeAgentFailed, "the run is over")
 					if took := time.Since(begin); took > time.Second {
 						t.Errorf("answered after %s", took)
 					}
@@ -329,7 +330,7 @@ func TestTheContextOfARunEndsWithItsResponse(t *testing.T) {
 		defer cancel()
 		children := &counting{Context: ctx}
 		h := newHandler(t, answering("done"), func(o *dispatch.Options) { o.ProxyHosts = []string{"other.example.com"} })
-		wantError(t, post(h, seedBody, func(r *http.Request) { *r = *r.WithContext(children) }), 400, dispatch.CodeEnvelope, "")
+		wantError(t, post(h, seedBody, func(r *http.Request) { *r = *r.WithContext(children) }), 400, "invalid_envelope", "")
 		if n := children.n.Load(); n != 0 {
 			t.Errorf("%d contexts still wait for the end of the request", n)
 		}

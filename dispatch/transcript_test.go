@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -102,7 +103,7 @@ func TestFailureResponse(t *testing.T) {
 		func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") },
 	} {
 		h := newHandler(t, agent, func(o *dispatch.Options) {
-			o.FailureResponse = func(run *dispatch.Run, err *dispatch.Error) *dispatch.Response {
+			o.FailureResponse = func(run *dispatch.Run, err *toolwire.Error) *dispatch.Response {
 				return &dispatch.Response{FinalResponse: "Run " + run.RunID + " failed: " + err.Message}
 			}
 		})
@@ -163,7 +164,7 @@ func TestHarnessVariant(t *testing.T) {
 			})
 			w := post(h, body(tt.input), nil)
 			if tt.want[0] != '{' && tt.want != "null" {
-				wantError(t, w, 500, dispatch.CodeInput, tt.want)
+				wantError(t, w, 500, "invalid_input", tt.want)
 				return
 			}
 			var got struct{ Metadata json.RawMessage }

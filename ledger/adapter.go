@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/text"
@@ -69,11 +70,11 @@ func (a *Adapter) set() members.Set[Member] {
 
 // UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
 func (a *Adapter) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, CodeAdapter, a, (*Adapter).set)
+	return unmarshal(data, codeAdapter, a, (*Adapter).set)
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (a Adapter) MarshalJSON() ([]byte, error) { return marshal(CodeAdapter, a.set()) }
+func (a Adapter) MarshalJSON() ([]byte, error) { return marshal(codeAdapter, a.set()) }
 
 // op returns Op, or OpUpdate if it is empty.
 func (a *Adapter) op() Op {
@@ -83,7 +84,7 @@ func (a *Adapter) op() Op {
 	return a.Op
 }
 
-// Validate reports why the platform would reject the adapter, as an [*Error] with CodeAdapter: the
+// Validate reports why the platform would reject the adapter, as a [*toolwire.Error] with invalid_adapter: the
 // schema does not declare the entity type. If schema is nil, entity types, fields and flags need not
 // be declared.
 //
@@ -95,7 +96,7 @@ func (a *Adapter) op() Op {
 //
 // All pointers start at the adapter. An id_from that can match several values is a mistake, because
 // a list is not an id. An adapter with effects may omit the other members.
-func (a *Adapter) Validate(schema *Schema) (unchecked []Problem, err error) {
+func (a *Adapter) Validate(schema *Schema) (unchecked []toolwire.Problem, err error) {
 	var rejected problems
 	found := a.problems()
 	if schema != nil && a.EntityType != "" && schema.entity(a.EntityType) == nil {
@@ -104,7 +105,7 @@ func (a *Adapter) Validate(schema *Schema) (unchecked []Problem, err error) {
 	if schema != nil {
 		a.schemaProblems(&found, schema)
 	}
-	return found.All(), errorOf(CodeAdapter, rejected)
+	return found.All(), errorOf(codeAdapter, rejected)
 }
 
 func (a *Adapter) problems() (ps problems) {

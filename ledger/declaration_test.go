@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -18,12 +19,12 @@ func problemsOf(t *testing.T, err error) []string {
 	if err == nil {
 		return nil
 	}
-	e, ok := errors.AsType[*ledger.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok {
-		t.Fatalf("err is a %T, want *ledger.Error: %v", err, err)
+		t.Fatalf("err is a %T, want *toolwire.Error: %v", err, err)
 	}
-	if e.Code == "" || ledger.CodeOf(err) != e.Code {
-		t.Errorf("Code = %q, CodeOf = %q", e.Code, ledger.CodeOf(err))
+	if e.Code == "" || toolwire.CodeOf(err) != e.Code {
+		t.Errorf("Code = %q, CodeOf = %q", e.Code, toolwire.CodeOf(err))
 	}
 	var lines []string
 	for _, p := range e.Problems {
@@ -142,15 +143,15 @@ func TestSchemaValidate(t *testing.T) {
 }
 
 // all returns one error with the problems of an adapter and its unchecked ones.
-func all(unchecked []ledger.Problem, err error) error {
+func all(unchecked []toolwire.Problem, err error) error {
 	if len(unchecked) == 0 {
 		return err
 	}
-	var list []ledger.Problem
-	if e, ok := errors.AsType[*ledger.Error](err); ok {
+	var list []toolwire.Problem
+	if e, ok := errors.AsType[*toolwire.Error](err); ok {
 		list = e.Problems
 	}
-	return &ledger.Error{Code: ledger.CodeAdapter, Problems: append(unchecked, list...)}
+	return &toolwire.Error{Code: "invalid_adapter", Problems: append(unchecked, list...)}
 }
 
 // A name from a declaration is cut before it is put into a message.

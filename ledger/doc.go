@@ -17,8 +17,9 @@
 //   - [State] is a world state in memory. It validates and applies updates. [Diff] compares two
 //     snapshots of it.
 //
-// Every error of this package is an [*Error]. [Problem] lists the codes of problems. Rules and
-// states are safe for concurrent use.
+// Every error is a [*toolwire.Error] with the problems, in the order of the document and then of the
+// documented members, so equal input gives an equal error. Rules and states are safe for concurrent
+// use.
 //
 // The rules are from "Writing ledger updates from passthrough" in the [Tools schema] document.
 // The limits are from its [ledger schema].
@@ -74,6 +75,35 @@
 // Later releases of the platform add members to adapters: effects, when, list_append and
 // list_remove; they may add ops. Adapters keep them. A rule that has one writes nothing, and each
 // of its outcomes reports it.
+//
+// # Codes of errors
+//
+//	invalid_adapter  a ledger adapter is not valid
+//	invalid_schema   a ledger schema is not valid
+//	invalid_state    an initial state is not valid
+//
+// Err of such an error is the error of a document that is not strict JSON, or nil.
+//
+// # Codes of problems
+//
+//	wrong_type        a member has another JSON type than documented
+//	wrong_case        a member's name differs from a known one by case only
+//	missing           a required member is absent or empty
+//	invalid_name      an entity type or field name is not ^[a-z][a-z0-9_]*$
+//	invalid_value     a value is not one of the documented values
+//	duplicate         a name that must be unique repeats
+//	too_many          a list is longer than its limit
+//	not_in_enum       a value is not one of those that the field's enum lists
+//	undeclared        an entity type, field or flag is not in the ledger schema
+//	forbidden         a member must be left out with this op
+//	invalid_path      a path is not a JSONPath, or the path of an id selects a list
+//	invalid_template  a flag template has a stray brace or is empty
+//	unsupported       a path, or a member or op of a later release, is kept and not evaluated
+//	invalid_json      a document is not one strict JSON value within its limits
+//	more_problems     the last of a list: the number of problems beyond the first 100
+//
+// Tool of a problem is "", because a declaration of a ledger belongs to no single tool. Message
+// contains no value of a call.
 //
 // [world state]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ledger
 // [forwarded to a live system]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#passthrough

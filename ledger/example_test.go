@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -113,7 +114,7 @@ func ExampleAdapter_Validate() {
 		fmt.Println("unchecked:", p)
 	}
 	// Output:
-	// invalid ledger adapter: /entity_type "orders" is not an entity type of the ledger schema [undeclared]
+	// ledger: invalid_adapter: /entity_type "orders" is not an entity type of the ledger schema [undeclared]
 	// unchecked: /id_from is required with op update; give the path of the id, such as $.order_id [missing]
 	// unchecked: /field_map/total has a filter that calls a function, which is not evaluated here; the platform may evaluate it; write comparisons and tests of members, such as [?@.kind == "main" && @.id] [unsupported]
 	// unchecked: /flags/0 has a brace that does not belong to a {name}; braces cannot be escaped [invalid_template]
@@ -127,7 +128,7 @@ func ExampleSchema_Validate() {
 	}
 	fmt.Println(schema.Validate())
 	// Output:
-	// invalid ledger schema: 3 problems:
+	// ledger: invalid_schema: 3 problems:
 	//   - /entities/0/type "Order" must be lower case letters, digits and _, beginning with a letter [invalid_name]
 	//   - /entities/0/id_field is required [missing]
 	//   - /entities/0/fields/0/type must be string, number, integer, boolean, object or array [invalid_value]
@@ -155,7 +156,7 @@ func ExampleState_Apply() {
 
 func ExampleCompile() {
 	rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.orders..lines..id"})
-	fmt.Println(ledger.CodeOf(err))
+	fmt.Println(toolwire.CodeOf(err))
 	fmt.Print(rule.Eval(nil, nil).Explain())
 	// Output:
 	// invalid_adapter
@@ -176,12 +177,12 @@ func ExampleNewState() {
 	fmt.Println(err)
 	// Output:
 	// {"status":"paid"} true
-	// invalid initial state: /refund/1 "refund" is not an entity type of the ledger schema [undeclared]
+	// ledger: invalid_state: /refund/1 "refund" is not an entity type of the ledger schema [undeclared]
 }
 
 func ExampleCodeOf() {
 	_, err := ledger.NewState(json.RawMessage(`[]`), nil)
-	fmt.Println(ledger.CodeOf(err))
+	fmt.Println(toolwire.CodeOf(err))
 	// Output: invalid_state
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -18,7 +19,7 @@ type Member struct {
 }
 
 // readStrict returns a copy of doc, which must be one strict JSON value.
-func readStrict(doc []byte, code Code, limits rawjson.Limits) (json.RawMessage, error) {
+func readStrict(doc []byte, code toolwire.Code, limits rawjson.Limits) (json.RawMessage, error) {
 	var value json.RawMessage
 	err := rawjson.Read(bytes.Clone(doc), limits, func(r *rawjson.Reader) (err error) {
 		value, err = r.Value()
@@ -31,7 +32,7 @@ func readStrict(doc []byte, code Code, limits rawjson.Limits) (json.RawMessage, 
 }
 
 // unmarshal reads a declaration. Errors have the given code.
-func unmarshal[T any](data []byte, code Code, into *T, set func(*T) members.Set[Member]) error {
+func unmarshal[T any](data []byte, code toolwire.Code, into *T, set func(*T) members.Set[Member]) error {
 	doc, err := readStrict(data, code, rawjson.Limits{})
 	if err == nil {
 		*into = members.Reader(set)(doc)
@@ -40,7 +41,7 @@ func unmarshal[T any](data []byte, code Code, into *T, set func(*T) members.Set[
 }
 
 // marshal writes a declaration. Errors have the given code.
-func marshal(code Code, declared members.Set[Member]) ([]byte, error) {
+func marshal(code toolwire.Code, declared members.Set[Member]) ([]byte, error) {
 	out, err := declared.Write()
 	if name, ok := errors.AsType[members.Clash](err); ok {
 		var ps problems

@@ -49,7 +49,7 @@ type flagTemplate struct {
 
 // Compile compiles an adapter. The rule is never nil and always safe to evaluate.
 //
-// The error is an [*Error] with the problems that [Adapter.Validate] returns as unchecked without a
+// The error is a [*toolwire.Error] with the problems that [Adapter.Validate] returns as unchecked without a
 // schema. The rule does what the platform does with such an adapter: it leaves out malformed fields
 // and flags, or writes nothing. It also leaves out fields with unsupported paths. Its outcomes say
 // why. Authors of adapters check the error; code that mirrors the platform may ignore it.
@@ -77,7 +77,7 @@ func Compile(a *Adapter) (*Rule, error) {
 	if len(r.refused) == 0 {
 		r.compile(a)
 	}
-	return r, errorOf(CodeAdapter, ps)
+	return r, errorOf(codeAdapter, ps)
 }
 
 // compile fills in a rule for an adapter without problems except malformed flag templates and those

@@ -117,33 +117,33 @@ func (f *FlagRule) set() members.Set[Member] {
 
 // UnmarshalJSON reads a ledger schema. See [Schema] for what is an error.
 func (s *Schema) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, CodeSchema, s, (*Schema).set)
+	return unmarshal(data, codeSchema, s, (*Schema).set)
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (s Schema) MarshalJSON() ([]byte, error) { return marshal(CodeSchema, s.set()) }
+func (s Schema) MarshalJSON() ([]byte, error) { return marshal(codeSchema, s.set()) }
 
 // UnmarshalJSON reads one entity declaration.
 func (e *Entity) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, CodeSchema, e, (*Entity).set)
+	return unmarshal(data, codeSchema, e, (*Entity).set)
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (e Entity) MarshalJSON() ([]byte, error) { return marshal(CodeSchema, e.set()) }
+func (e Entity) MarshalJSON() ([]byte, error) { return marshal(codeSchema, e.set()) }
 
 // UnmarshalJSON reads one field declaration.
-func (f *Field) UnmarshalJSON(data []byte) error { return unmarshal(data, CodeSchema, f, (*Field).set) }
+func (f *Field) UnmarshalJSON(data []byte) error { return unmarshal(data, codeSchema, f, (*Field).set) }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (f Field) MarshalJSON() ([]byte, error) { return marshal(CodeSchema, f.set()) }
+func (f Field) MarshalJSON() ([]byte, error) { return marshal(codeSchema, f.set()) }
 
 // UnmarshalJSON reads the flags member of a ledger schema.
 func (f *FlagRule) UnmarshalJSON(data []byte) error {
-	return unmarshal(data, CodeSchema, f, (*FlagRule).set)
+	return unmarshal(data, codeSchema, f, (*FlagRule).set)
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
-func (f FlagRule) MarshalJSON() ([]byte, error) { return marshal(CodeSchema, f.set()) }
+func (f FlagRule) MarshalJSON() ([]byte, error) { return marshal(codeSchema, f.set()) }
 
 // entity returns the declaration of an entity type, or nil.
 func (s *Schema) entity(entityType string) *Entity {

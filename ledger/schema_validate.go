@@ -9,13 +9,13 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// Validate reports everything that is wrong with the schema, as one [*Error] with CodeSchema. Its
+// Validate reports everything that is wrong with the schema, as one [*toolwire.Error] with invalid_schema. Its
 // pointers start at the schema. A nil schema is valid.
 func (s *Schema) Validate() error {
 	if s == nil {
 		return nil
 	}
-	return errorOf(CodeSchema, s.problems())
+	return errorOf(codeSchema, s.problems())
 }
 
 func (s *Schema) problems() (ps problems) {

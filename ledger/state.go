@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -37,7 +38,7 @@ func (f fields) object() json.RawMessage {
 // text, white space and null mean an empty state. The schema validates the initial state and all
 // updates. If schema is nil, everything is allowed. NewState copies it.
 //
-// The error is an [*Error] with CodeSchema or CodeState and everything that is wrong with that
+// The error is a [*toolwire.Error] with invalid_schema or invalid_state and everything that is wrong with that
 // document. A document may contain at most 10 million values, and a field at most 200 levels of
 // nesting. An entity type without entities must be declared too, and is then omitted. The reserved
 // key _context_stores is kept and not validated against the schema.
@@ -53,7 +54,7 @@ func NewState(initial json.RawMessage, schema *Schema) (*State, error) {
 	entities := readEntities(initial, &ps)
 	s.check(entities, &ps)
 	s.entities = entities
-	if err := errorOf(CodeState, ps); err != nil {
+	if err := errorOf(codeState, ps); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -64,7 +65,7 @@ const contextStores = "_context_stores"
 
 // readEntities reads {"type":{"id":{"field":value}}}.
 func readEntities(initial json.RawMessage, ps *problems) map[string]map[string]fields {
-	doc, err := readStrict(initial, CodeState, stateLimits)
+	doc, err := readStrict(initial, codeState, stateLimits)
 	if err == nil {
 		err = rawjson.Bound(doc, rawjson.Bounds{Values: maxStateValues})
 	}
@@ -129,7 +130,7 @@ type Applied struct {
 	// Violations are what the schema does not allow, or what is wrong with the update itself. Their
 	// pointers locate the entity in an initial_state document, such as /order/4521/status. For a
 	// flag they are "".
-	Violations []Problem `json:"violations,omitempty"`
+	Violations []toolwire.Problem `json:"violations,omitempty"`
 }
 
 // String returns the update and its status without values.

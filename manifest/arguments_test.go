@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
-	"github.com/toolwire/toolwire/schema"
 )
 
 func TestArgumentsReachTheToolAsTheyAre(t *testing.T) {
@@ -96,7 +96,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 	}
 
 	r := m.Do(t.Context(), manifest.Call{Tool: "typed", Args: json.RawMessage(`{"zone":1,"n":"x","more":1}`)})
-	if e, ok := errors.AsType[*schema.Error](r.Err); !ok || len(e.Problems) != 3 {
+	if e, ok := errors.AsType[*toolwire.Error](r.Err); !ok || len(e.Problems) != 3 {
 		t.Errorf("the cause is not the schema's error with every issue: %v", r.Err)
 	}
 	if r := m.Do(t.Context(), manifest.Call{Tool: "typed", Args: map[string]any{"zone": "UTC", "n": 3}}); r.Err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/schema"
@@ -30,13 +31,13 @@ func (c *checker) schema(t *tool) {
 		t.validate = validator.Validate
 		return
 	}
-	invalid, ok := errors.AsType[*schema.Error](err)
+	invalid, ok := errors.AsType[*toolwire.Error](err)
 	if !ok {
 		reject("", "valid JSON Schema for an object")
 		return
 	}
 	for _, p := range invalid.Problems {
-		if invalid.Code == schema.CodeUnchecked {
+		if invalid.Code == toolwire.CodeUnchecked {
 			c.reject("/schema"+p.Pointer, "unchecked_schema",
 				"schema cannot be checked completely: %s; Options.AllowUnchecked accepts it without this check",
 				strings.TrimSpace(p.Pointer+" "+p.Message))

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/problem"
 )
@@ -26,7 +27,7 @@ type CompileOptions struct {
 }
 
 // Limits bounds what a schema and a document may cost. A zero field means its default; a negative
-// field is reported as an [*Error].
+// field is reported as a [*toolwire.Error].
 //
 // Other bounds follow from these: the properties and references of a schema (by default 1,000 and
 // 10,000), and the values of a document and the steps of its validation (by default 50,000 and
@@ -44,7 +45,7 @@ func (l Limits) inner() jsonschema.Limits {
 	return jsonschema.Limits{SchemaBytes: l.SchemaBytes, Bytes: l.Bytes, Depth: l.Depth}
 }
 
-func (l Limits) problems() (list problem.List[Problem]) {
+func (l Limits) problems() (list problem.List[toolwire.Problem]) {
 	reject := func(name, rule string) { list.Add("limits_invalid", "", "Limits.%s %s", name, rule) }
 	problem.Limit(reject, "SchemaBytes", &l.SchemaBytes, jsonschema.DefaultSchemaBytes)
 	problem.Limit(reject, "Bytes", &l.Bytes, jsonschema.DefaultBytes)
@@ -72,8 +73,8 @@ type Validator struct {
 // \p{Script=Greek} have their meaning there, and look-aheads directly after ^ are checked, as in
 // ^(?=.*[0-9]).{8,}$. There are no other look-arounds and no back-references.
 //
-// The error is an [*Error]. Its code is CodeInvalid if the schema or o is not valid. It is
-// CodeUnchecked if some part of the schema would let documents through that its author may have
+// The error is a [*toolwire.Error]. Its code is toolwire.CodeInvalid if the schema or o is not valid. It is
+// toolwire.CodeUnchecked if some part of the schema would let documents through that its author may have
 // excluded. Such a schema exceeds the limits, refers to an external schema, contains a regular
 // expression that Go does not support, or contains a schema without any keyword of JSON Schema. The
 // pointers start at the schema, as its author wrote it. The codes begin with "schema_" unless they
@@ -103,13 +104,13 @@ func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.
 		if jsonschema.Invalid(faults) {
 			return nil, invalid(list)
 		}
-		return nil, &Error{Code: CodeUnchecked, Problems: list.Found, More: list.More}
+		return nil, &toolwire.Error{Package: "schema", Code: toolwire.CodeUnchecked, Problems: list.Found, More: list.More}
 	}
 	return &Validator{compiled}, nil
 }
 
 // schemaProblems returns the problems of a schema. Their pointers start at the schema.
-func schemaProblems(faults []jsonschema.Fault) (list problem.List[Problem]) {
+func schemaProblems(faults []jsonschema.Fault) (list problem.List[toolwire.Problem]) {
 	for _, f := range faults {
 		list.Add("schema_"+f.Code, f.Pointer, "%s", f.Message)
 	}
@@ -118,16 +119,18 @@ func schemaProblems(faults []jsonschema.Fault) (list problem.List[Problem]) {
 
 // Unchecked returns what the validator ignores although it may limit which documents are valid:
 // keywords that the named draft does not have, "nullable", and with CompileOptions.AllowUnchecked
-// the parts for which Compile returns CodeUnchecked otherwise. An unknown "$schema" is listed too.
+// the parts for which Compile returns toolwire.CodeUnchecked otherwise. An unknown "$schema" is listed too.
 //
 // A regular expression that Go does not support and a reference to an external schema are ignored, and
 // everything else is checked. Every document that is strict JSON within the limits is valid if the
 // schema exceeds the limits, if patternProperties contains such an expression, or if the schema has
 // such a part and one of the keywords not, if, oneOf and maxContains. No answer would be safe there.
-func (v *Validator) Unchecked() []Problem { return schemaProblems(v.compiled.Unchecked()).All() }
+func (v *Validator) Unchecked() []toolwire.Problem {
+	return schemaProblems(v.compiled.Unchecked()).All()
+}
 
-// Validate validates one JSON document. Numbers keep all their digits. The error is an [*Error]
-// with CodeMismatch, CodeNotJSON or CodeLimit.
+// Validate validates one JSON document. Numbers keep all their digits. The error is a [*toolwire.Error]
+// with toolwire.CodeMismatch, not_json or toolwire.CodeLimit.
 func (v *Validator) Validate(document []byte) error {
 	if err := v.compiled.Validate(document); err != nil {
 		return documentError(err)

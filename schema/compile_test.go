@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -27,9 +28,9 @@ func issues(t testing.TB, err error) string {
 	if err == nil {
 		return ""
 	}
-	e, ok := errors.AsType[*schema.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok {
-		t.Fatalf("error is a %T, want *schema.Error", err)
+		t.Fatalf("error is a %T, want *toolwire.Error", err)
 	}
 	var lines []string
 	for _, i := range e.Problems {
@@ -149,7 +150,7 @@ func TestManyNamesAreCounted(t *testing.T) {
 			`"required":` + names(900) + `}]}`, `{"kind":"b"}`, "matches none", `"n114"`, 881},
 	} {
 		err := mustCompile(t, test.schema).Validate([]byte(test.document))
-		e, ok := errors.AsType[*schema.Error](err)
+		e, ok := errors.AsType[*toolwire.Error](err)
 		if !ok || len(e.Problems) != 20 || e.More != test.more {
 			t.Errorf("%s: %v, want 20 issues and %d more", test.name, err, test.more)
 			continue
@@ -167,8 +168,8 @@ func TestValidateRefusesWhatIsNoStrictJSON(t *testing.T) {
 		"empty": ``, "cut": `{"a":`, "two": `{} {}`, "text": `hello`, "duplicate": `{"a":1,"a":2}`, "UTF-8": "\"\xff\"", "comma": `[1,]`,
 	} {
 		err := v.Validate([]byte(document))
-		if e, ok := errors.AsType[*schema.Error](err); !ok || e.Code != schema.CodeNotJSON {
-			t.Errorf("%s: error = %v, want code not_json", name, err)
+		if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Code != toolwire.CodeInvalidJSON {
+			t.Errorf("%s: error = %v, want code invalid_json", name, err)
 		}
 	}
 }
@@ -187,7 +188,7 @@ func TestProblemsContainNoValues(t *testing.T) {
 			t.Fatalf("%s: %v", keyword, err)
 		}
 		err = v.Validate([]byte(document))
-		if schema.CodeOf(err) != schema.CodeMismatch {
+		if toolwire.CodeOf(err) != toolwire.CodeMismatch {
 			t.Errorf("%s: %v", keyword, err)
 		}
 		if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, "sk-") || strings.Contains(text, "4.123456") {
@@ -276,9 +277,9 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 					t.Fatalf("not the same twice:\n%v\n%v", err, again)
 				}
 			}
-			e, ok := errors.AsType[*schema.Error](err)
+			e, ok := errors.AsType[*toolwire.Error](err)
 			if !ok {
-				t.Fatalf("error is %T (%v), want *schema.Error", err, err)
+				t.Fatalf("error is %T (%v), want *toolwire.Error", err, err)
 			}
 			var lines []string
 			for _, p := range e.Problems {
@@ -302,7 +303,7 @@ func TestManyInvalidPlaces(t *testing.T) {
 			fmt.Fprintf(&b, `,"a%02d":{"type":"text"}`, i)
 		}
 		_, err := schema.Compile(json.RawMessage(`{"properties":{`+b.String()[1:]+`}}`), nil)
-		e, ok := errors.AsType[*schema.Error](err)
+		e, ok := errors.AsType[*toolwire.Error](err)
 		if last := fmt.Sprintf("/properties/a%02d/type", want-1); !ok || len(e.Problems) != want || e.Problems[want-1].Pointer != last {
 			t.Errorf("%d places: %v, want %d problems up to %s", places, err, want, last)
 		}
@@ -395,19 +396,19 @@ func TestFormatRegexIsBounded(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, document string
-		want           schema.Code
+		want           toolwire.Code
 	}{
 		{"the longest", `["` + strings.Repeat("a", 1024) + `"]`, ""},
-		{"longer", `["` + strings.Repeat("a", 1025) + `"]`, schema.CodeLimit},
+		{"longer", `["` + strings.Repeat("a", 1025) + `"]`, toolwire.CodeLimit},
 		{"some of usual length", `[` + strings.Repeat(`"^[a-z]+(-[0-9]{2,4})?$",`, 1000) + `""]`, ""},
 		{"some with classes", `[` + strings.Repeat(`"^\\p{L}+$",`, 100) + `""]`, ""},
-		{"many with white space", `[` + strings.Repeat(`"`+strings.Repeat(`\\s\\S`, 200)+`",`, 800) + `""]`, schema.CodeLimit},
-		{"many with classes", `[` + strings.Repeat(`"`+strings.Repeat(`\\pL|`, 200)+`",`, 800) + `""]`, schema.CodeLimit},
+		{"many with white space", `[` + strings.Repeat(`"`+strings.Repeat(`\\s\\S`, 200)+`",`, 800) + `""]`, toolwire.CodeLimit},
+		{"many with classes", `[` + strings.Repeat(`"`+strings.Repeat(`\\pL|`, 200)+`",`, 800) + `""]`, toolwire.CodeLimit},
 	} {
 		var err error
 		spent := cost.Allocated(func() { err = v.Validate([]byte(test.document)) })
-		var code schema.Code
-		if e, ok := errors.AsType[*schema.Error](err); ok {
+		var code toolwire.Code
+		if e, ok := errors.AsType[*toolwire.Error](err); ok {
 			code = e.Code
 		}
 		if code != test.want || spent > 96<<20 {
@@ -432,12 +433,12 @@ func TestLimitsGrowTogether(t *testing.T) {
 	raw := json.RawMessage(`{"items":{"properties":{"a":{"type":"integer"}}}}`)
 	for _, test := range []struct {
 		limits schema.Limits
-		want   schema.Code
+		want   toolwire.Code
 	}{
-		{schema.Limits{}, schema.CodeLimit},
-		{schema.Limits{Bytes: 2 << 20}, schema.CodeLimit},
+		{schema.Limits{}, toolwire.CodeLimit},
+		{schema.Limits{Bytes: 2 << 20}, toolwire.CodeLimit},
 		{schema.Limits{Bytes: 16 << 20}, ""},
-		{schema.Limits{Bytes: 16 << 20, Depth: 1}, schema.CodeLimit},
+		{schema.Limits{Bytes: 16 << 20, Depth: 1}, toolwire.CodeLimit},
 	} {
 		v, err := schema.Compile(json.RawMessage(`{}`), &schema.CompileOptions{Limits: test.limits})
 		if test.limits.Depth != 1 {
@@ -446,7 +447,7 @@ func TestLimitsGrowTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := schema.CodeOf(v.Validate(document)); got != test.want {
+		if got := toolwire.CodeOf(v.Validate(document)); got != test.want {
 			t.Errorf("%+v: code %q, want %q", test.limits, got, test.want)
 		}
 	}
@@ -462,16 +463,16 @@ func TestLimitsGrowTogether(t *testing.T) {
 	if _, err := schema.Compile(many, &schema.CompileOptions{Limits: schema.Limits{SchemaBytes: 128 << 10}}); err != nil {
 		t.Errorf("1,500 properties exceed twice the default limits: %v", err)
 	}
-	for size, want := range map[int]schema.Code{64 << 10: schema.CodeUnchecked, 128 << 10: ""} {
+	for size, want := range map[int]toolwire.Code{64 << 10: toolwire.CodeUnchecked, 128 << 10: ""} {
 		_, err := schema.Compile(json.RawMessage(doubledProperties(13)), &schema.CompileOptions{Limits: schema.Limits{SchemaBytes: size}})
-		if schema.CodeOf(err) != want {
+		if toolwire.CodeOf(err) != want {
 			t.Errorf("16,383 references at %d bytes: %v", size, err)
 		}
 	}
-	for items, want := range map[int]schema.Code{499_997: "", 499_998: schema.CodeUnchecked} {
+	for items, want := range map[int]toolwire.Code{499_997: "", 499_998: toolwire.CodeUnchecked} {
 		raw := json.RawMessage(`{"default":[` + strings.Repeat("0,", items-1) + `0]}`) // three more values and names
 		_, err := schema.Compile(raw, &schema.CompileOptions{Limits: schema.Limits{SchemaBytes: 2 << 20}})
-		if schema.CodeOf(err) != want {
+		if toolwire.CodeOf(err) != want {
 			t.Errorf("%d values and names in a schema: %v", items+3, err)
 		}
 	}

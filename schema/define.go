@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -23,7 +24,7 @@ type InferOptions struct {
 // output schema. If it is an [OrFailure], the schema also allows failures. If o is nil, the
 // defaults apply.
 //
-// The error is an [*Error] with CodeInvalid and everything that is wrong with the types, their tags
+// The error is a [*toolwire.Error] with toolwire.CodeInvalid and everything that is wrong with the types, their tags
 // and the name; see [For] and [Validate].
 func Define[In, Out any](name, description string, o *InferOptions) (Tool, error) {
 	tool := Tool{Name: name, Description: description}
@@ -107,7 +108,7 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // plain value. A struct that embeds a type with the method JSONSchema has that method too, and with
 // it a schema of the embedded type alone; give it its own.
 //
-// The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It reports
+// The error is a [*toolwire.Error] with toolwire.CodeInvalid. Its pointers are Go paths, such as /Order/Items. It reports
 // recursive types, types that encoding/json cannot write, the option "string" where encoding/json
 // ignores it, and tags with unknown keys or invalid values. It also reports what the library reads
 // differently from encoding/json: the JSON name "-", the option inline, jsonschema:"-", the methods
@@ -124,7 +125,7 @@ func For[T any](o *InferOptions) (json.RawMessage, error) {
 	return raw, nil
 }
 
-func inferWith(t reflect.Type, o *InferOptions) (json.RawMessage, problem.List[Problem]) {
+func inferWith(t reflect.Type, o *InferOptions) (json.RawMessage, problem.List[toolwire.Problem]) {
 	if o == nil {
 		o = &InferOptions{}
 	}

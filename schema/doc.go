@@ -17,8 +17,8 @@
 //   - [Compile] makes a [Validator] for one schema. [NewSet] makes a [Set] for the calls of a
 //     tool list.
 //
-// Every error of this package is an [*Error]. It contains all problems; [Problem] lists their
-// codes. A [Validator] and a [Set] are immutable and safe for concurrent use.
+// Every error is a [*toolwire.Error] with all problems. A [Validator] and a [Set] are immutable and safe
+// for concurrent use.
 //
 // # Where the Tools schema leaves a choice
 //
@@ -55,6 +55,55 @@
 // [Limits] bounds the work. The cost of a validation is known before it begins, so no combination
 // of a schema and a document takes longer than the limits allow. A schema that refers to itself
 // without end is an error; a recursive schema is not.
+//
+// # Codes of errors
+//
+//	invalid       a tool list, a schema, a Go type or a limit is not valid
+//	unchecked     a schema may be valid, and a part of it that may exclude documents is not checked
+//	mismatch      a document does not match its schema
+//	invalid_json  a document is malformed, repeats a member name, or is not valid UTF-8
+//	limit         a document exceeds a limit, so it was not validated
+//	unknown_tool  a [Set] has no tool of that name
+//
+// Problems of a tool list are ordered by tool; members of the wrong type come first. Problems of a
+// document are ordered by place, and each occurs once; at most 20 of them are listed. Message of such an error
+// is "arguments" or "result". Err has the errors of ValidateOptions.Endpoint, or the error of a context
+// that ended. Neither the error nor a problem contains a value of a document. They contain names,
+// kinds, lengths, and what the schema requires, so they can be shown to a model.
+//
+// # Codes of problems
+//
+// Warnings of [Lint] and losses of [Export] are problems too. A list has at most 100. If there are more, a
+// last one with the code more_problems tells their number.
+//
+//	every list      more_problems
+//	tool lists      not_json not_list too_many not_object wrong_type wrong_case name_missing
+//	                name_invalid name_duplicate input_schema_missing mode_invalid binding_missing
+//	                binding_both_ids binding_no_endpoint binding_endpoint_id binding_tool_name
+//	                endpoint_missing endpoint_type endpoint_foreign endpoint_tool
+//	                endpoint_lookup later_release
+//	                policy_invalid adapter_missing
+//	                adapter_undeclared adapter_invalid adapter_unsupported
+//	other formats   built_in list_incomplete format_unknown format_mixed member_clash
+//	schemas         schema_not_object schema_invalid schema_not_json schema_too_large
+//	                schema_too_deep schema_too_complex schema_draft_unknown schema_keyword_ignored
+//	                schema_no_keyword schema_ref_broken schema_ref_remote schema_ref_cycle
+//	                schema_pattern_unsupported
+//	options         limits_invalid
+//	Go types        type_unsupported type_recursive type_too_large tag_invalid
+//	documents       the schema keyword that failed, such as type or required; mismatch if there is
+//	                none; or not_json, limit or unknown_tool
+//	Lint            no_description description_long name_long name_case no_type root_keyword
+//	                keyword_misspelt keyword_unused contradiction
+//	                default_invalid empty_object type_list required_unknown property_undescribed output_deep
+//	                output_no_failure binding_unused policy_unused adapter_unused secret
+//	                field_undeclared path_undeclared placeholder_unknown schema_old_form
+//	                schema_member_null schema_annotation_invalid, and those that Validate lists
+//	Export          left_out required
+//
+// Tool of a problem is cut to 128 bytes. Pointer leads into the list of tools, the schema or the
+// document; in a list it begins with the place of the tool, from 0: /2/input_schema. For a Go type it
+// is a path of Go names, such as /Order/Items. Names longer than 80 bytes are cut.
 //
 // [Tools schema]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 // [sandbox]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#sandbox

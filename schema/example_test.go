@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -109,7 +110,7 @@ func ExampleValidate() {
 		fmt.Println("unchecked:", p)
 	}
 	// Output:
-	// 3 problems:
+	// schema: invalid: 3 problems:
 	//   - tool "get-order": /0/input_schema/properties/id/type must be one of "array", "boolean", "integer", "null", "number", "object", "string" [schema_invalid]
 	//   - tool "2nd": /1/name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "2" at byte 0 is not allowed there [name_invalid]
 	//   - tool "2nd": /1/passthrough_binding is required in passthrough mode: name an endpoint and one of its tools [binding_missing]
@@ -150,7 +151,7 @@ func ExampleNewSet() {
 		return
 	}
 	err = set.ValidateArguments("refund_order", []byte(`{"order_id": "A1", "amount": "79.50"}`))
-	if e, ok := errors.AsType[*schema.Error](err); ok {
+	if e, ok := errors.AsType[*toolwire.Error](err); ok {
 		for _, p := range e.Problems {
 			fmt.Printf("%s: %s\n", p.Pointer, p.Message)
 		}
@@ -179,7 +180,7 @@ func ExampleFor() {
 	fmt.Println(err)
 	// Output:
 	// {"additionalProperties":{"anyOf":[{"items":{"type":"integer"},"type":"array"},{"type":"null"}]},"type":"object"} <nil>
-	// /Node/Children has the recursive type schema_test.Node, which a schema without references cannot describe; set its schema in InferOptions.Types [type_recursive]
+	// schema: invalid: /Node/Children has the recursive type schema_test.Node, which a schema without references cannot describe; set its schema in InferOptions.Types [type_recursive]
 }
 
 func ExampleLint() {
@@ -210,16 +211,6 @@ func ExampleMustDefine() {
 	// Output: refund_order true true
 }
 
-func ExampleCodeOf() {
-	v, err := schema.Compile(json.RawMessage(`{"type": "string"}`), nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(schema.CodeOf(v.Validate([]byte(`1`))), schema.CodeOf(v.Validate([]byte(`{`))))
-	// Output: mismatch not_json
-}
-
 func ExampleSet_ValidateResult() {
 	set, err := schema.NewSet(context.Background(), []schema.Tool{
 		schema.MustDefine[RefundOrder, Refund]("refund_order", "Refund an order.", nil),
@@ -245,7 +236,7 @@ func ExampleValidateOptions_endpoint() {
 		},
 	})
 	fmt.Println(err)
-	// Output: tool "refund_order": /0/passthrough_binding/tool_name is not among the tools discovered on the endpoint: refund_order [endpoint_tool]
+	// Output: schema: invalid: tool "refund_order": /0/passthrough_binding/tool_name is not among the tools discovered on the endpoint: refund_order [endpoint_tool]
 }
 
 // The output schema of an OrFailure allows a failure, so that the simulator can make the tool fail.

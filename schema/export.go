@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -29,21 +30,21 @@ import (
 // a map sorts the properties by name; pass it the schema as json.RawMessage if its type is any.
 // "required" is an array and keeps its order in every SDK.
 //
-// The error is an [*Error] with CodeInvalid if a schema or a member of Extra is not strict JSON, if
+// The error is a [*toolwire.Error] with toolwire.CodeInvalid if a schema or a member of Extra is not strict JSON, if
 // a name in Extra repeats or is the name of a field, or if f is not a format.
-func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err error) {
+func Export(tools []Tool, f Format) (list json.RawMessage, losses []toolwire.Problem, err error) {
 	d, ok := dialectOf(f)
 	if !ok && f != Platform {
 		return nil, nil, unknownFormat(f)
 	}
-	var all problem.List[Problem]
+	var all problem.List[toolwire.Problem]
 	for i := range tools {
 		all.Join(tools[i].checkRaw(element(i)))
 	}
 	if err := invalid(all); err != nil {
 		return nil, nil, err
 	}
-	var lost problem.List[Problem]
+	var lost problem.List[toolwire.Problem]
 	if f == Platform {
 		list, err = writePlatform(tools, &lost)
 		addUnchecked(tools, &lost)
@@ -67,7 +68,7 @@ func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err
 
 // addUnchecked adds what this package cannot check of schemas, and what it reads although draft
 // 2020-12 does not have it.
-func addUnchecked(tools []Tool, to *problem.List[Problem]) {
+func addUnchecked(tools []Tool, to *problem.List[toolwire.Problem]) {
 	c := newChecker(context.Background(), &ValidateOptions{})
 	for i := range tools {
 		ps := problemsAt(element(i), tools[i].Name)
@@ -85,7 +86,7 @@ func addUnchecked(tools []Tool, to *problem.List[Problem]) {
 }
 
 // writePlatform leaves out the members of the formats from which tools were imported.
-func writePlatform(tools []Tool, lost *problem.List[Problem]) (doc []byte, err error) {
+func writePlatform(tools []Tool, lost *problem.List[toolwire.Problem]) (doc []byte, err error) {
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
 		ps, t := problemsAt(element(i), tools[i].Name), tools[i]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -107,7 +108,7 @@ func TestOrFailureEmbedded(t *testing.T) {
 		"pointer": func() (schema.Tool, error) { return schema.Define[arguments, pointing]("refund", "", nil) },
 	} {
 		_, err := define()
-		e, ok := errors.AsType[*schema.Error](err)
+		e, ok := errors.AsType[*toolwire.Error](err)
 		if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "type_unsupported" {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -110,7 +111,7 @@ func dialectOf(f Format) (dialect, bool) {
 // types of Gemini in upper case, such as "STRING", are written in lower case, since no other reader
 // knows them. A Bedrock list may contain auth, which may be a secret; [Lint] warns about it.
 //
-// The error is an [*Error] with CodeInvalid and everything that cannot be read: entries that are not
+// The error is a [*toolwire.Error] with toolwire.CodeInvalid and everything that cannot be read: entries that are not
 // objects or have no name, members of the wrong type, members that set one thing twice or use a name of
 // the platform, and tools without a schema, which are built into a provider or take free text. With this
 // error, Import returns the tools of the other entries. Entries of the format Platform are always read;
@@ -162,7 +163,7 @@ func readEntries(entries []json.RawMessage, f Format) ([]Tool, error) {
 		flat, _ = dialectOf(OpenAIResponses)
 	}
 	tools := make([]Tool, 0, len(entries))
-	var all problem.List[Problem]
+	var all problem.List[toolwire.Problem]
 	for i, entry := range entries {
 		of := flat
 		if hasNested && member(membersOf(entry), nested.wrapper) != nil {

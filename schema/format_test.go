@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -191,7 +192,7 @@ func TestToolConfigOfConverse(t *testing.T) {
 	}
 }
 
-func lost(losses []schema.Problem, index int, member string) bool {
+func lost(losses []toolwire.Problem, index int, member string) bool {
 	for _, l := range losses {
 		if l.Code == "left_out" && l.Pointer == fmt.Sprintf("/%d/%s", index, member) {
 			return true

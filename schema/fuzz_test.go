@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -29,7 +30,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		tools, err := importAs(doc, schema.Platform)
 		if err != nil {
-			if _, ok := errors.AsType[*schema.Error](err); !ok {
+			if _, ok := errors.AsType[*toolwire.Error](err); !ok {
 				t.Fatalf("error is a %T", err)
 			}
 			return
@@ -100,7 +101,7 @@ func agree(t *testing.T, raw []byte) {
 	unchecked, err := schema.Validate(t.Context(), []schema.Tool{tool}, nil)
 	// If several faults stop the library, it reports one at random, so only the verdict is
 	// compared.
-	if schema.CodeOf(err) != schema.CodeOf(want) || want == nil && len(unchecked) != len(v.Unchecked()) {
+	if toolwire.CodeOf(err) != toolwire.CodeOf(want) || want == nil && len(unchecked) != len(v.Unchecked()) {
 		t.Fatalf("%.2000q: Validate says %v %.300v, Compile says %.300v", raw, err, unchecked, want)
 	}
 }
@@ -123,7 +124,7 @@ func FuzzCompileAndValidate(f *testing.F) {
 			agree(t, raw)
 			v, err := schema.Compile(raw, nil)
 			if err != nil {
-				if _, ok := errors.AsType[*schema.Error](err); !ok {
+				if _, ok := errors.AsType[*toolwire.Error](err); !ok {
 					t.Fatalf("error is a %T", err)
 				}
 				return
@@ -132,7 +133,7 @@ func FuzzCompileAndValidate(f *testing.F) {
 			if err == nil {
 				return
 			}
-			e, ok := errors.AsType[*schema.Error](err)
+			e, ok := errors.AsType[*toolwire.Error](err)
 			if !ok || len(e.Problems) == 0 {
 				t.Fatalf("error is a %T: %v", err, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -239,14 +240,14 @@ func manyProperties(n int) string {
 func judge(t testing.TB, h hostile) string {
 	t.Helper()
 	v, err := schema.Compile(json.RawMessage(h.schema), nil)
-	if e, ok := errors.AsType[*schema.Error](err); ok {
+	if e, ok := errors.AsType[*toolwire.Error](err); ok {
 		return e.Problems[0].Code
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = v.Validate([]byte(h.document))
-	if e, ok := errors.AsType[*schema.Error](err); ok {
+	if e, ok := errors.AsType[*toolwire.Error](err); ok {
 		if len(e.Error()) > 20_000 {
 			t.Errorf("the error is %d bytes long", len(e.Error()))
 		}

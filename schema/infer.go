@@ -15,6 +15,7 @@ import (
 
 	invopop "github.com/invopop/jsonschema"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -45,11 +46,11 @@ type inferrer struct {
 	way       []reflect.Type // types from the root to here; a repeated one is recursion
 	path      []string       // Go names from the root to here
 	nodes     int
-	found     problem.List[Problem]
+	found     problem.List[toolwire.Problem]
 }
 
 // infer returns the schema of what encoding/json writes for a type.
-func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMessage, problem.List[Problem]) {
+func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMessage, problem.List[toolwire.Problem]) {
 	in := &inferrer{types: make(map[reflect.Type]json.RawMessage, len(types))}
 	in.reflector = invopop.Reflector{DoNotReference: true, Anonymous: true, Mapper: in.mapped}
 	for by, raw := range types {
@@ -59,7 +60,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 		}
 		in.types[deref(by)] = doc
 	}
-	slices.SortFunc(in.found.Found, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
+	slices.SortFunc(in.found.Found, func(a, b toolwire.Problem) int { return strings.Compare(a.Message, b.Message) })
 	if in.found.Len() == 0 {
 		in.check(t)
 	}
@@ -83,7 +84,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 }
 
 func (in *inferrer) fail(code, format string, args ...any) {
-	p := Problem{Code: code, Message: fmt.Sprintf(format, args...)}
+	p := toolwire.Problem{Code: code, Message: fmt.Sprintf(format, args...)}
 	for _, name := range in.path {
 		p.Pointer += pointerTo(name)
 	}

@@ -23,6 +23,7 @@ import (
 
 	invopop "github.com/invopop/jsonschema"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -499,9 +500,9 @@ func TestInferRefuses(t *testing.T) {
 		}](), "tag_invalid /A"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e, ok := errors.AsType[*schema.Error](test.err)
+			e, ok := errors.AsType[*toolwire.Error](test.err)
 			if !ok {
-				t.Fatalf("error = %v, want a *schema.Error", test.err)
+				t.Fatalf("error = %v, want a *toolwire.Error", test.err)
 			}
 			var lines []string
 			for _, p := range e.Problems {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -21,11 +22,11 @@ const (
 )
 
 // Lint reports what [Validate] accepts but is likely to cause trouble, including what Validate
-// lists as unchecked; see [Problem] for the codes. It uses only LedgerSchema and Limits of o. If o
+// lists as unchecked; see [toolwire.Problem] for the codes. It uses only LedgerSchema and Limits of o. If o
 // is nil, the defaults apply. Lint ignores what cannot be read, so run it on lists that are valid.
 // Warnings are ordered by tool, then by rule.
-func Lint(tools []Tool, o *ValidateOptions) []Problem {
-	var all problem.List[Problem]
+func Lint(tools []Tool, o *ValidateOptions) []toolwire.Problem {
+	var all problem.List[toolwire.Problem]
 	var opts ValidateOptions
 	if o != nil {
 		opts = ValidateOptions{LedgerSchema: o.LedgerSchema, Limits: o.Limits}

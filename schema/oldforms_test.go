@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -123,7 +124,7 @@ func TestOldForms(t *testing.T) {
 				if err := validate(fmt.Sprintf(around, f.valid)); err != nil {
 					t.Errorf("%s: %s is rejected: %v", what, f.valid, err)
 				}
-				if err := validate(fmt.Sprintf(around, f.invalid)); schema.CodeOf(err) != schema.CodeMismatch {
+				if err := validate(fmt.Sprintf(around, f.invalid)); toolwire.CodeOf(err) != toolwire.CodeMismatch {
 					t.Errorf("%s: %s: %v, want a mismatch", what, f.invalid, err)
 				}
 			}

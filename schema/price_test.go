@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -17,7 +18,7 @@ func price(t *testing.T, raw, document string, o *schema.CompileOptions) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return schema.CodeOf(v.Validate([]byte(document))) == schema.CodeLimit
+		return toolwire.CodeOf(v.Validate([]byte(document))) == toolwire.CodeLimit
 	}
 	enough := 1
 	for limited(enough) {
@@ -189,7 +190,7 @@ func TestStepsOfRecursiveReferencesAcrossDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	document := strings.Repeat(`{"k":`, 60) + `{}` + strings.Repeat(`}`, 60)
-	if err := v.Validate([]byte(document)); schema.CodeOf(err) != schema.CodeLimit {
+	if err := v.Validate([]byte(document)); toolwire.CodeOf(err) != toolwire.CodeLimit {
 		t.Errorf("error = %v, want a limit", err)
 	}
 }

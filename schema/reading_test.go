@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -165,7 +166,7 @@ func TestReferencesOfOlderDrafts(t *testing.T) {
 		if err := v.Validate([]byte(test.valid)); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
-		if err := v.Validate([]byte(test.invalid)); schema.CodeOf(err) != schema.CodeMismatch {
+		if err := v.Validate([]byte(test.invalid)); toolwire.CodeOf(err) != toolwire.CodeMismatch {
 			t.Errorf("%s: %v, want a mismatch", test.name, err)
 		}
 	}
@@ -201,22 +202,22 @@ func TestDraftsOfResources(t *testing.T) {
 	const ref = `"properties":{"a":{"$ref":"https://schemas.example.com/a"}}`
 	for _, test := range []struct {
 		name, schema, resource string
-		want                   schema.Code
+		want                   toolwire.Code
 	}{
 		{"no draft", `{` + ref + `}`, `{"items":[{"type":"string"}]}`, ""},
 		{"the schema names the newest", `{` + newest + `,` + ref + `}`, `{"items":[{"type":"string"}]}`, ""},
 		{"the resource refers to itself", `{` + ref + `}`, `{"items":[{"type":"string"}],"additionalItems":{"$ref":"https://schemas.example.com/a#/items/0"}}`, ""},
 		{"the resource names its own", `{` + ref + `}`, `{` + draft7 + `,"items":[{"type":"string"}]}`, ""},
-		{"the resource names another", `{` + ref + `}`, `{` + newest + `,"items":[{}]}`, schema.CodeInvalid},
+		{"the resource names another", `{` + ref + `}`, `{` + newest + `,"items":[{}]}`, toolwire.CodeInvalid},
 		{"many properties", `{` + ref + `}`, `{"items":[{"type":"string"}],"properties":{` + properties.String()[1:] + `}}`, ""},
-		{"an expression", `{` + ref + `}`, `{"items":[{"pattern":` + lookAhead + `}]}`, schema.CodeUnchecked},
+		{"an expression", `{` + ref + `}`, `{"items":[{"pattern":` + lookAhead + `}]}`, toolwire.CodeUnchecked},
 	} {
 		o := &schema.CompileOptions{Resources: map[string]json.RawMessage{"https://schemas.example.com/a": json.RawMessage(test.resource)}}
 		v, err := schema.Compile(json.RawMessage(test.schema), o)
-		if schema.CodeOf(err) != test.want {
+		if toolwire.CodeOf(err) != test.want {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
-		if e, ok := errors.AsType[*schema.Error](err); ok && e.Code == schema.CodeUnchecked && e.Problems[0].Pointer != "/items/0/pattern" {
+		if e, ok := errors.AsType[*toolwire.Error](err); ok && e.Code == toolwire.CodeUnchecked && e.Problems[0].Pointer != "/items/0/pattern" {
 			t.Errorf("%s: %v", test.name, err)
 		}
 		if err == nil && (v.Validate([]byte(`{"a":["b"]}`)) != nil || v.Validate([]byte(`{"a":[1]}`)) == nil) {
@@ -301,7 +302,7 @@ func TestPatternsOfJavaScript(t *testing.T) {
 	}
 	for _, pattern := range []string{`^(?!a)b|c`, `a(?=b)`, `^(?!a)*b`, `^(?!a){0}b`, `^(?<!a)b`, `^(?!a(?=b))c`, `^(?!a`, `^(?!a))`, `^((?!a)b)`, `^(?!(a)\1)b`, `a\`, `\c1`, `^\p{Emoji}`, `^(?!a)(?=b`} {
 		_, err := schema.Compile([]byte(`{"pattern":`+string(quote(pattern))+`}`), nil)
-		if schema.CodeOf(err) != schema.CodeUnchecked {
+		if toolwire.CodeOf(err) != toolwire.CodeUnchecked {
 			t.Errorf("%s: %v, want unchecked", pattern, err)
 		}
 	}

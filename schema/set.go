@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -14,7 +15,7 @@ import (
 // concurrent use.
 type Set struct {
 	tools     map[string]compiledTool
-	unchecked []Problem
+	unchecked []toolwire.Problem
 }
 
 type compiledTool struct {
@@ -54,11 +55,11 @@ func (c *checker) validator(raw json.RawMessage) *Validator {
 // Unchecked returns what [Validate] lists as unchecked. ValidateArguments and ValidateResult ignore
 // those parts of a schema, or the whole schema, as [Validator.Unchecked] says: arguments that only
 // such a part would reject are valid here and are rejected by the platform.
-func (s *Set) Unchecked() []Problem { return slices.Clone(s.unchecked) }
+func (s *Set) Unchecked() []toolwire.Problem { return slices.Clone(s.unchecked) }
 
 // ValidateArguments validates the arguments of a call against the tool's input schema. Names are
-// case-sensitive. Empty arguments count as {}. The error is an [*Error] that names the tool. Its
-// code is CodeUnknownTool if the set has no tool of that name.
+// case-sensitive. Empty arguments count as {}. The error is a [*toolwire.Error] that names the tool. Its
+// code is toolwire.CodeUnknownTool if the set has no tool of that name.
 func (s *Set) ValidateArguments(name string, arguments []byte) error {
 	if len(arguments) == 0 {
 		arguments = []byte(`{}`)
@@ -75,11 +76,11 @@ func (s *Set) ValidateResult(name string, result []byte) error {
 }
 
 func validatePart(name, part string, known bool, v *Validator, document []byte) error {
-	var e *Error
+	var e *toolwire.Error
 	switch {
 	case !known:
 		part = "" // the document was not looked at
-		e = notDocument(CodeUnknownTool, "no tool has this name; names are case-sensitive")
+		e = notDocument(toolwire.CodeUnknownTool, "unknown_tool", "no tool has this name; names are case-sensitive")
 	case v != nil:
 		err := v.compiled.Validate(document)
 		if err == nil {
@@ -91,8 +92,8 @@ func validatePart(name, part string, known bool, v *Validator, document []byte) 
 		if rawjson.Check(document, limits) == nil {
 			return nil
 		}
-		e = notDocument(CodeNotJSON, "is not strict JSON")
+		e = notDocument(toolwire.CodeInvalidJSON, "not_json", "is not strict JSON")
 	}
-	e.Tool, e.Part = text.Cut(name, 128), part
+	e.Tool, e.Message = text.Cut(name, 128), part
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -21,25 +22,25 @@ func TestSet(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		err  error
-		code schema.Code
+		code toolwire.Code
 		text string
 	}{
 		{"arguments", set.ValidateArguments("get", []byte(`{"id":"1"}`)), "", ""},
-		{"wrong arguments", set.ValidateArguments("get", []byte(`{"id":1}`)), schema.CodeMismatch,
+		{"wrong arguments", set.ValidateArguments("get", []byte(`{"id":1}`)), toolwire.CodeMismatch,
 			`tool "get": arguments: /id must be a string, not a number`},
 		{"no arguments", set.ValidateArguments("ping", nil), "", ""},
-		{"no arguments where some are needed", set.ValidateArguments("get", nil), schema.CodeMismatch,
+		{"no arguments where some are needed", set.ValidateArguments("get", nil), toolwire.CodeMismatch,
 			`tool "get": arguments: is missing the required property "id"`},
 		{"result", set.ValidateResult("get", []byte(`{"at":"nope"}`)), "", ""},
-		{"wrong result", set.ValidateResult("get", []byte(`[]`)), schema.CodeMismatch, `tool "get": result: must be an object, not an array`},
-		{"limit", shallow.ValidateArguments("ping", []byte(`{"a":{"b":{"c":{}}}}`)), schema.CodeLimit,
+		{"wrong result", set.ValidateResult("get", []byte(`[]`)), toolwire.CodeMismatch, `tool "get": result: must be an object, not an array`},
+		{"limit", shallow.ValidateArguments("ping", []byte(`{"a":{"b":{"c":{}}}}`)), toolwire.CodeLimit,
 			`tool "ping": arguments: is nested more than 3 levels deep`},
 		{"result without schema", set.ValidateResult("ping", []byte(`"pong"`)), "", ""},
 		{"result without schema, half of a surrogate pair", set.ValidateResult("ping", []byte(`"cut \ud83d"`)), "", ""},
-		{"result without schema that repeats a name", set.ValidateResult("ping", []byte(`{"a":1,"a":2}`)), schema.CodeNotJSON,
+		{"result without schema that repeats a name", set.ValidateResult("ping", []byte(`{"a":1,"a":2}`)), toolwire.CodeInvalidJSON,
 			`tool "ping": result: is not strict JSON`},
-		{"result that is not JSON", set.ValidateResult("ping", []byte(`pong`)), schema.CodeNotJSON, `tool "ping": result: is not strict JSON`},
-		{"unknown tool", set.ValidateArguments("Get", nil), schema.CodeUnknownTool, `tool "Get": no tool has this name; names are case-sensitive`},
+		{"result that is not JSON", set.ValidateResult("ping", []byte(`pong`)), toolwire.CodeInvalidJSON, `tool "ping": result: is not strict JSON`},
+		{"unknown tool", set.ValidateArguments("Get", nil), toolwire.CodeUnknownTool, `tool "Get": no tool has this name; names are case-sensitive`},
 	} {
 		if test.code == "" {
 			if test.err != nil {
@@ -47,7 +48,7 @@ func TestSet(t *testing.T) {
 			}
 			continue
 		}
-		e, ok := errors.AsType[*schema.Error](test.err)
+		e, ok := errors.AsType[*toolwire.Error](test.err)
 		if !ok || e.Code != test.code || e.Error() != test.text {
 			t.Errorf("%s: %v, want code %s and %q", test.name, test.err, test.code, test.text)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -86,7 +87,7 @@ func suiteFile(t *testing.T, file, draft string, remotes map[string]json.RawMess
 		for _, test := range g.Tests {
 			ran++
 			if err := frugal.Validate(test.Data); (err == nil) != test.Valid {
-				if e, ok := errors.AsType[*schema.Error](err); !ok || e.Code != schema.CodeLimit {
+				if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Code != toolwire.CodeLimit {
 					t.Errorf("%s: %s: with few steps: %v", where, test.Description, err)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/members"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -168,7 +169,7 @@ func (b Binding) MarshalJSON() ([]byte, error) {
 
 // checkRaw reports raw members that are not one strict JSON value each, and names that repeat. at is
 // the place of the tool.
-func (t *Tool) checkRaw(at string) problem.List[Problem] {
+func (t *Tool) checkRaw(at string) problem.List[toolwire.Problem] {
 	ps := problemsAt(at, t.Name)
 	ps.raw("/input_schema", t.InputSchema)
 	ps.raw("/output_schema", t.OutputSchema)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -19,9 +20,9 @@ func found(t testing.TB, err error) string {
 	if err == nil {
 		return ""
 	}
-	e, ok := errors.AsType[*schema.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok {
-		t.Fatalf("error is a %T (%v), want *schema.Error", err, err)
+		t.Fatalf("error is a %T (%v), want *toolwire.Error", err, err)
 	}
 	var lines []string
 	for _, p := range e.Problems {
@@ -39,7 +40,7 @@ func verdict(t testing.TB, tools []schema.Tool, o *schema.ValidateOptions) strin
 	unchecked, err := schema.Validate(t.Context(), tools, o)
 	lines := found(t, err)
 	if len(unchecked) > 0 {
-		lines += "\n? " + strings.ReplaceAll(found(t, &schema.Error{Problems: unchecked}), "\n", "\n? ")
+		lines += "\n? " + strings.ReplaceAll(found(t, &toolwire.Error{Problems: unchecked}), "\n", "\n? ")
 	}
 	return strings.TrimPrefix(lines, "\n")
 }
@@ -64,8 +65,8 @@ func writePlatform(tools []schema.Tool) ([]byte, error) {
 	return out, err
 }
 
-func hasCode(e *schema.Error, code string) bool {
-	return slices.ContainsFunc(e.Problems, func(p schema.Problem) bool { return p.Code == code })
+func hasCode(e *toolwire.Error, code string) bool {
+	return slices.ContainsFunc(e.Problems, func(p toolwire.Problem) bool { return p.Code == code })
 }
 
 func orders(t testing.TB) *ledger.Schema {
@@ -299,7 +300,7 @@ func TestValidateContext(t *testing.T) {
 	if got := found(t, err); got != unchecked {
 		t.Errorf("problems = %q", got)
 	}
-	if e, ok := errors.AsType[*schema.Error](err); !ok || e.Err == nil || e.Err.Error() != "refused" {
+	if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Err == nil || e.Err.Error() != "refused" {
 		t.Errorf("the cause is %v, want one error", e.Err)
 	}
 	if got := strings.Join(r.asked, " "); got != "a none "+uuid || r.ctx.Value(key{}) != "ours" {
@@ -382,7 +383,7 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		sandboxed := parse(t, `[{"name":"a","input_schema":{},"passthrough_binding":`+test.binding+`}]`)
 		for _, code := range []string{"endpoint_missing", "endpoint_lookup", "endpoint_tool", "binding_tool_name"} {
 			sandboxedErr := rejected(t.Context(), sandboxed, &schema.ValidateOptions{Endpoint: test.resolver, Org: "ours"})
-			if e, ok := errors.AsType[*schema.Error](sandboxedErr); ok && hasCode(e, code) {
+			if e, ok := errors.AsType[*toolwire.Error](sandboxedErr); ok && hasCode(e, code) {
 				t.Errorf("%s: looked up for a sandbox tool: %v", test.binding, sandboxedErr)
 			}
 		}
@@ -395,7 +396,7 @@ func TestValidateChecksEndpoints(t *testing.T) {
 func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 	tools := parse(t, `[{"name":"a","input_schema":{}},{"name":"1","default_execution_mode":"x"},{"name":"b"}]`)
 	err := rejected(t.Context(), tools, nil)
-	want := `4 problems:
+	want := `schema: invalid: 4 problems:
   - tool "1": /1/name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "1" at byte 0 is not allowed there [name_invalid]
   - tool "1": /1/input_schema is required: the JSON Schema of the arguments object [input_schema_missing]
   - tool "1": /1/default_execution_mode must be sandbox or passthrough, not "x" [mode_invalid]
@@ -403,10 +404,10 @@ func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("error:\n%v\nwant:\n%s", err, want)
 	}
-	if got := schema.CodeOf(fmt.Errorf("tools.json: %w", err)); got != schema.CodeInvalid {
+	if got := toolwire.CodeOf(fmt.Errorf("tools.json: %w", err)); got != toolwire.CodeInvalid {
 		t.Errorf("CodeOf = %q", got)
 	}
-	if got := schema.CodeOf(errors.New("other")); got != "" {
+	if got := toolwire.CodeOf(errors.New("other")); got != "" {
 		t.Errorf("CodeOf another error = %q", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -99,14 +100,14 @@ func TestUnchecked(t *testing.T) {
 				}
 			}
 			for _, document := range test.invalid {
-				if err := set.ValidateArguments("t", []byte(document)); schema.CodeOf(err) != schema.CodeMismatch {
+				if err := set.ValidateArguments("t", []byte(document)); toolwire.CodeOf(err) != toolwire.CodeMismatch {
 					t.Errorf("%s: %v, want a mismatch", document, err)
 				}
 			}
-			if err := set.ValidateArguments("t", []byte(`{"a":1,"a":2}`)); schema.CodeOf(err) != schema.CodeNotJSON {
+			if err := set.ValidateArguments("t", []byte(`{"a":1,"a":2}`)); toolwire.CodeOf(err) != toolwire.CodeInvalidJSON {
 				t.Errorf("repeated names: %v", err)
 			}
-			if err := set.ValidateArguments("t", []byte(`{"a":"`+strings.Repeat("x", 1<<20)+`"}`)); schema.CodeOf(err) != schema.CodeLimit {
+			if err := set.ValidateArguments("t", []byte(`{"a":"`+strings.Repeat("x", 1<<20)+`"}`)); toolwire.CodeOf(err) != toolwire.CodeLimit {
 				t.Errorf("a large document: %v", err)
 			}
 			_, losses, err := schema.Export(tools, schema.Anthropic)
@@ -129,8 +130,8 @@ func numbers(n int) []any {
 func TestCompileUnchecked(t *testing.T) {
 	raw := json.RawMessage(`{"required":["a"],"properties":{"a":{"pattern":` + lookAhead + `}}}`)
 	_, err := schema.Compile(raw, nil)
-	e, ok := errors.AsType[*schema.Error](err)
-	if !ok || e.Code != schema.CodeUnchecked || len(e.Problems) != 1 || e.Problems[0].Pointer != "/properties/a/pattern" {
+	e, ok := errors.AsType[*toolwire.Error](err)
+	if !ok || e.Code != toolwire.CodeUnchecked || len(e.Problems) != 1 || e.Problems[0].Pointer != "/properties/a/pattern" {
 		t.Fatalf("error = %v, want the code unchecked", err)
 	}
 	v, err := schema.Compile(raw, &schema.CompileOptions{AllowUnchecked: true})
@@ -140,7 +141,7 @@ func TestCompileUnchecked(t *testing.T) {
 	if err := v.Validate([]byte(`{"a":"x"}`)); err != nil {
 		t.Error(err)
 	}
-	if err := v.Validate([]byte(`{}`)); schema.CodeOf(err) != schema.CodeMismatch {
+	if err := v.Validate([]byte(`{}`)); toolwire.CodeOf(err) != toolwire.CodeMismatch {
 		t.Errorf("error = %v, want a mismatch", err)
 	}
 }
@@ -200,7 +201,7 @@ func TestInvalidBeforeUnchecked(t *testing.T) {
 	for patterns, at := range map[int]int{18: 18, 19: 19, 20: 0, 21: 0} { // they are in the order of the schema unless some are left out
 		list := properties.String()[:patterns*strings.Index(properties.String(), `"a01"`)]
 		_, err := schema.Compile(json.RawMessage(`{"properties":{`+list+`"b":{"type":"text"}}}`), nil)
-		e, ok := errors.AsType[*schema.Error](err)
+		e, ok := errors.AsType[*toolwire.Error](err)
 		if !ok || len(e.Problems) != min(patterns+1, 20) || e.Problems[at].Code != "schema_invalid" {
 			t.Errorf("%d expressions: %v, want problem %d to be invalid", patterns, err, at)
 		}
@@ -216,7 +217,7 @@ func TestSameProblemInAResource(t *testing.T) {
 	const url = "https://schemas.example.com/a"
 	o := &schema.CompileOptions{Resources: map[string]json.RawMessage{url: json.RawMessage(`{"pattern":` + lookAhead + `}`)}}
 	_, err := schema.Compile(json.RawMessage(`{"$ref":"`+url+`","pattern":`+lookAhead+`}`), o)
-	if e, ok := errors.AsType[*schema.Error](err); !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/pattern" {
+	if e, ok := errors.AsType[*toolwire.Error](err); !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/pattern" {
 		t.Errorf("error = %v, want one problem", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -36,8 +37,8 @@ type ValidateOptions struct {
 	Limits Limits
 }
 
-// Validate reports every reason for which the platform would reject the tools, as one [*Error] with
-// CodeInvalid. The rules are from the Tools schema, "Validation"; [Problem] lists their codes,
+// Validate reports every reason for which the platform would reject the tools, as one [*toolwire.Error] with
+// toolwire.CodeInvalid. The rules are from the Tools schema, "Validation"; [toolwire.Problem] lists their codes,
 // and the package comment says where the page leaves a choice. If o is nil, the defaults apply.
 //
 // The list unchecked contains what does not make the platform reject a tool and what this library
@@ -48,7 +49,7 @@ type ValidateOptions struct {
 // If ctx ends, everything except the endpoints that are not yet looked up is still checked. These
 // endpoints are reported as endpoint_lookup, and the error unwraps to the error of ctx. Validate is safe
 // for concurrent use as long as the tools do not change.
-func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked []Problem, err error) {
+func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked []toolwire.Problem, err error) {
 	var opts ValidateOptions
 	if o != nil {
 		opts = *o
@@ -57,10 +58,10 @@ func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked 
 }
 
 // list checks a list of tools.
-func (c *checker) list(tools []Tool) (unchecked []Problem, err error) {
+func (c *checker) list(tools []Tool) (unchecked []toolwire.Problem, err error) {
 	first := make(map[string]int, len(tools))
 	all := c.opts.Limits.problems()
-	var notes problem.List[Problem]
+	var notes problem.List[toolwire.Problem]
 	for i := range tools {
 		t := &tools[i]
 		ps := problemsAt(element(i), t.Name)
@@ -288,7 +289,7 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter, required bool) {
 		return
 	}
 	unchecked, err := a.Validate(c.opts.LedgerSchema)
-	if found, ok := errors.AsType[*ledger.Error](err); ok {
+	if found, ok := errors.AsType[*toolwire.Error](err); ok {
 		for _, p := range found.Problems {
 			add("adapter_undeclared", at+p.Pointer, "%s", p.Message)
 		}
@@ -313,8 +314,8 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter, required bool) {
 type problems struct {
 	at        string // the place of the tool in the list
 	tool      string
-	list      problem.List[Problem]
-	unchecked problem.List[Problem] // those for which the platform does not reject the tool
+	list      problem.List[toolwire.Problem]
+	unchecked problem.List[toolwire.Problem] // those for which the platform does not reject the tool
 }
 
 func problemsAt(at, name string) *problems {
@@ -335,11 +336,11 @@ func (ps *problems) note(code, pointer, format string, args ...any) {
 }
 
 // fault adds a fault of a schema to a list. pointer leads to the schema.
-func (ps *problems) fault(list *problem.List[Problem], pointer string, f jsonschema.Fault) {
+func (ps *problems) fault(list *problem.List[toolwire.Problem], pointer string, f jsonschema.Fault) {
 	list.AddTool(ps.tool, "schema_"+f.Code, ps.at+pointer+f.Pointer, "%s", f.Message)
 }
 
 // has reports whether there is a problem at a place.
 func (ps *problems) has(pointer string) bool {
-	return slices.ContainsFunc(ps.list.Found, func(p Problem) bool { return p.Pointer == ps.at+pointer })
+	return slices.ContainsFunc(ps.list.Found, func(p toolwire.Problem) bool { return p.Pointer == ps.at+pointer })
 }

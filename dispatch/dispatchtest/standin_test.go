@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
@@ -22,7 +23,7 @@ func TestStandIns(t *testing.T) {
 		return func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return response, err }
 	}
 	says := func(text string) *dispatch.Response { return &dispatch.Response{FinalResponse: text} }
-	failureResponse := func(*dispatch.Run, *dispatch.Error) *dispatch.Response { return says("Sorry.") }
+	failureResponse := func(*dispatch.Run, *toolwire.Error) *dispatch.Response { return says("Sorry.") }
 	late := func(wait time.Duration, response *dispatch.Response) dispatch.Agent {
 		return func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			time.Sleep(wait)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/testkit"
@@ -123,7 +124,7 @@ func TestTheErrorOfATurn(t *testing.T) {
 	// An agent whose failure is graded still failed.
 	graded := func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("gave up") }
 	got = dispatchtest.Run(t, dispatchtest.Target{Agent: graded, Options: &dispatch.Options{
-		FailureResponse: func(*dispatch.Run, *dispatch.Error) *dispatch.Response {
+		FailureResponse: func(*dispatch.Run, *toolwire.Error) *dispatch.Response {
 			return &dispatch.Response{FinalResponse: "Sorry."}
 		},
 	}}, dispatchtest.Task{})
@@ -382,7 +383,7 @@ func TestWhatAHandlerReportsIsShown(t *testing.T) {
 		{"a timeout", stall, dispatch.Options{RunTimeout: time.Second, Reserve: 500 * time.Millisecond},
 			[]string{"dispatchtest: run timed out after "}},
 		{"an error in words of the agent", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
-			return nil, fmt.Errorf("step 3: %w", &dispatch.Error{Code: dispatch.CodeInput, Message: "no order"})
+			return nil, fmt.Errorf("step 3: %w", &toolwire.Error{Code: "invalid_input", Message: "no order"})
 		}, dispatch.Options{}, []string{"dispatchtest: the agent failed: step 3: dispatch: invalid_input: no order\n"}},
 		{"a failed call", func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			_, err := run.Proxy.Do(ctx, "no such tool", nil)
@@ -401,7 +402,7 @@ func TestWhatAHandlerReportsIsShown(t *testing.T) {
 		}, []string{"a function of Options.Observer did not return in time and still runs", "500ms"}},
 		{"a panic of FailureResponse", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			return nil, errors.New("no")
-		}, dispatch.Options{FailureResponse: func(*dispatch.Run, *dispatch.Error) *dispatch.Response {
+		}, dispatch.Options{FailureResponse: func(*dispatch.Run, *toolwire.Error) *dispatch.Response {
 			explode()
 			return nil
 		}}, []string{"the agent failed: no\n", "a function of the options panicked", "index 7 of an empty basket", "witness_test.go:"}},

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/internal/httpcall"
@@ -114,7 +115,7 @@ func (c *checkup) local() bool {
 func (c *checkup) notPublic() (why []string) {
 	reg := registration.Registration{Name: "agent", EndpointURL: c.setup.URL}
 	_, err := reg.Validate(context.Background(), nil)
-	if e, ok := errors.AsType[*registration.Error](err); ok {
+	if e, ok := errors.AsType[*toolwire.Error](err); ok {
 		for _, p := range e.Problems {
 			if p.Pointer == "/endpoint_url" {
 				why = append(why, "the URL "+p.Message)

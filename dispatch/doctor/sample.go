@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
@@ -401,7 +402,7 @@ func (c *checkup) toolsSchema(ctx context.Context) Finding {
 
 // problems returns the problems of an error of package schema, one per line.
 func problems(err error) (lines []string) {
-	e, ok := errors.AsType[*schema.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok {
 		return []string{err.Error()}
 	}

@@ -234,16 +234,16 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, proble
 func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorld, ps *problems) {
 	before := ps.count()
 	if _, err := ledger.NewState(r.State, schema); err != nil {
-		for _, text := range stateProblems(err) {
+		for _, text := range problemsOf(err) {
 			ps.add(r.problem(invalidWorld, "state", "%s", text))
 		}
 	}
 	_, err := base.With("", w.world.FailureRules, "")
-	for _, text := range worldProblems(err) {
+	for _, text := range problemsOf(err) {
 		ps.add(r.problem(invalidWorld, "failure_rules", "%s", text))
 	}
 	if ps.count() == before { // it does not fit as a whole
-		for _, text := range worldProblems(w.err) {
+		for _, text := range problemsOf(w.err) {
 			ps.add(r.problem(invalidWorld, "", "%s", text))
 		}
 	}

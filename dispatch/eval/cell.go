@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -240,17 +241,22 @@ func (r *rowReader) state(i int, cell string) json.RawMessage {
 	text := json.RawMessage(strings.TrimSpace(cell))
 	_, err := ledger.NewState(text, nil)
 	if (err != nil || text[0] != '{') && r.json(i, cell, '{', "an object") {
-		for _, text := range stateProblems(err) {
+		for _, text := range problemsOf(err) {
 			r.problem(invalidCell, i, `%s (a state is {"type":{"id":{…}}})`, text)
 		}
 	}
 	return text
 }
 
-// stateProblems returns the problems of an error of package ledger.
-func stateProblems(err error) []string {
-	if bad, ok := errors.AsType[*ledger.Error](err); ok {
-		return textsOf(bad.Problems)
+// problemsOf returns the problems of an error of package ledger or proxytest. The cell has the failure rules
+// of a world alone.
+func problemsOf(err error) []string {
+	if bad, ok := errors.AsType[*toolwire.Error](err); ok {
+		list := slices.Clone(bad.Problems)
+		for i := range list {
+			list[i].Pointer = strings.TrimPrefix(list[i].Pointer, "/failure_rules")
+		}
+		return textsOf(list)
 	}
 	if err != nil {
 		return []string{err.Error()}
@@ -271,27 +277,11 @@ func textsOf[P problem.Common](problems []P) []string {
 func (r *rowReader) rules(i int, cell string) []proxytest.FailureRule {
 	rules, err := proxytest.ParseRules([]byte(cell))
 	if err != nil && r.json(i, cell, '[', "a list") {
-		for _, text := range worldProblems(err) {
+		for _, text := range problemsOf(err) {
 			r.problem(invalidCell, i, "%s", text)
 		}
 	}
 	return rules
-}
-
-// worldProblems returns the problems of an error of package proxytest.
-func worldProblems(err error) []string {
-	if bad, ok := errors.AsType[*proxytest.Error](err); ok {
-		texts := make([]string, len(bad.Problems))
-		for i, problem := range bad.Problems {
-			problem.Pointer = strings.TrimPrefix(problem.Pointer, "/failure_rules") // the cell has the rules alone
-			texts[i] = problem.String()
-		}
-		return texts
-	}
-	if err != nil {
-		return []string{err.Error()}
-	}
-	return nil
 }
 
 // turns reads what the user will say.

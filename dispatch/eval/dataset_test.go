@@ -169,7 +169,7 @@ func TestBadDatasets(t *testing.T) {
 			"row 2, column state: the cell is not valid JSON at line 3, character 3 of the cell: …", "row 2, column failure_rules: the cell is not valid JSON at character 3, in \"/0\": …"}},
 		{"duplicate members", head + `a,"{""order"":{},""order"":{}}",,` + "\n", "invalid_cell", []string{`row 2, column state: the cell is not valid JSON at …`}},
 		{"failure rules", head + `a,,"[{""tool"":""t""},{""tol"":""t""}]",` + "\n", "invalid_cell", []string{
-			`row 2, column failure_rules: /0: …`, `row 2, column failure_rules: /1: tol is not a member; did you mean tool?`}},
+			`row 2, column failure_rules: /0 …`, `row 2, column failure_rules: /1 tol is not a member; did you mean tool?`}},
 		{"outcome", head + "a,,,Refusal\nb,,,done\n", "invalid_cell", []string{
 			`row 2, column expected_outcome: "Refusal" is not completion or refusal: did you mean refusal?`, `row 3, column expected_outcome: "done" is not completion or refusal`}},
 		{"sessions", "user,turn_mode,max_turns,memory_mode,simulator_mode,scripted_user_turns,tracked_constraints,user_simulator_persona\n" +

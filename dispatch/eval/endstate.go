@@ -179,7 +179,7 @@ func (in *expectedCell) end(platform *proxytest.Platform) *end {
 		named.Put(entityType, kept.Bytes())
 	}
 	_, err := platform.With(string(named.Bytes()), nil, "")
-	for _, text := range stateProblems(err) {
+	for _, text := range problemsOf(err) {
 		in.wrong("%s", text)
 	}
 	if len(removed) > 0 && err == nil {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
@@ -373,7 +374,7 @@ func TestCases(t *testing.T) {
 	if !ok || wrong.Code != eval.CodeWorld || len(wrong.Problems) != 4 {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"row 2, column state: /ordre", "row 3, column failure_rules: /0: the tool \"get_ordre\" is not declared",
+	for i, want := range []string{"row 2, column state: /ordre", "row 3, column failure_rules: /0 the tool \"get_ordre\" is not declared",
 		"row 4, column state: ", "row 4, column failure_rules: "} {
 		if !strings.HasPrefix(wrong.Problems[i].String(), want) {
 			t.Errorf("problem %d: %s", i, wrong.Problems[i])
@@ -393,7 +394,7 @@ func TestCases(t *testing.T) {
 		}
 	}
 	_, err = readDataset(t, csv).Cases(dispatchtest.Task{World: proxytest.World{InitialState: "["}}, nil)
-	if cause, ok := errors.AsType[*proxytest.Error](err); !ok || !strings.Contains(err.Error(), cause.Problems[0].Message) {
+	if cause, ok := errors.AsType[*toolwire.Error](err); !ok || !strings.Contains(err.Error(), cause.Problems[0].Message) {
 		t.Errorf("the error of the base world is lost: %v", err)
 	}
 }

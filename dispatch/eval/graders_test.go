@@ -13,12 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/schema"
 )
 
 // A grader about a name that the world does not declare cannot decide, now and about the stored
@@ -183,7 +183,7 @@ func TestReadyGraders(t *testing.T) {
 	}
 	err = grade(t.Context(), eval.Case{}, &dispatchtest.Result{FinalResponse: "[]"})
 	mismatch, is := errors.AsType[*eval.Mismatch](err)
-	if invalid, known := errors.AsType[*schema.Error](err); !known || len(invalid.Problems) != 1 || !is || mismatch.Actual != "[]" || err.Error() != mismatch.Reason {
+	if invalid, known := errors.AsType[*toolwire.Error](err); !known || len(invalid.Problems) != 1 || !is || mismatch.Actual != "[]" || err.Error() != mismatch.Reason {
 		t.Errorf("error %#v", err)
 	}
 }

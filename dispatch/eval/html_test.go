@@ -24,6 +24,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
@@ -934,7 +935,7 @@ func TestWriteHTMLIsBounded(t *testing.T) {
 	}
 	log.Calls = []proxytest.Call{{
 		Tool: "write", Order: many + 1, Status: 200, Source: "behavior", Notes: slices.Repeat([]string{"a note"}, many),
-		Writes:  slices.Repeat([]ledger.Applied{{Violations: make([]ledger.Problem, many/100)}}, many/100),
+		Writes:  slices.Repeat([]ledger.Applied{{Violations: make([]toolwire.Problem, many/100)}}, many/100),
 		Adapter: &ledger.Outcome{Steps: make([]ledger.Step, many)},
 	}}
 	e := &eval.Experiment{Name: "much", TrialsPerCase: 1, Trials: []eval.Trial{{

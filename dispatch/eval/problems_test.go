@@ -128,7 +128,7 @@ func TestBadRows(t *testing.T) {
 		{"rows", cases(dispatchtest.Task{World: world}), []string{
 			same(3),
 			`row 4, column state: /ordre/1 "ordre" is not an entity type of the ledger schema`,
-			`row 4, column failure_rules: /0: the tool "x" is not declared`,
+			`row 4, column failure_rules: /0 the tool "x" is not declared`,
 			same(5),
 		}},
 		{"platform", cases(dispatchtest.Task{Platform: platform}), []string{

@@ -44,7 +44,15 @@
 //	calls of tools that the provider runs tool calls; their results end the assistant's message
 //	cache markers, annotations, names     dropped
 //
-// All errors are of type [*Error]. Everything here is safe for concurrent use.
+// Everything here is safe for concurrent use.
+//
+// # Codes of errors
+//
+// Errors are [*toolwire.Error]s. Their texts name places in a conversation, but do not quote it.
+//
+//	unknown_format        the format is not one of this package
+//	invalid_conversation  the conversation or a message is malformed; Problems may have its place
+//	run_over              the run is over: the request was not sent
 //
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
 // [session]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#session

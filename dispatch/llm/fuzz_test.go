@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/cost"
@@ -80,7 +81,7 @@ func fuzzConversation(f *testing.F, format llm.Format) {
 		}
 		messages, err := llm.FromConversation(format, json.RawMessage(doc))
 		if err != nil {
-			if code := llm.CodeOf(err); code != llm.CodeConversation {
+			if code := toolwire.CodeOf(err); code != "invalid_conversation" {
 				t.Fatalf("code %q", code)
 			}
 			return

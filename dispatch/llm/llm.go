@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -58,12 +59,12 @@ var readable = rawjson.Limits{Depth: maxDepth, Mode: rawjson.Liberal}
 // what becomes of content that is not text. Nothing in the result shares memory with the
 // conversation.
 //
-// The error is an [*Error] with [CodeFormat] or [CodeConversation]. It names places, but not
+// The error is a [*toolwire.Error] with unknown_format or invalid_conversation. It names places, but not
 // values.
 func FromConversation(f Format, conversation any) ([]dispatch.Message, error) {
 	doc, err := encode(conversation)
 	if err != nil {
-		return nil, &Error{Code: CodeConversation, Message: "cannot be written as JSON", Err: err}
+		return nil, &toolwire.Error{Package: "llm", Code: codeConversation, Message: "cannot be written as JSON", Err: err}
 	}
 	dialect, ok := dialects[f]
 	if !ok {
@@ -94,7 +95,7 @@ func FromConversation(f Format, conversation any) ([]dispatch.Message, error) {
 // same id or the API does not accept its length or characters. Then the call and its result get a
 // similar id.
 //
-// The error is an [*Error] with [CodeFormat], or with [CodeConversation] if a message is malformed;
+// The error is a [*toolwire.Error] with unknown_format, or with invalid_conversation if a message is malformed;
 // see [dispatch.CheckMessages].
 func ToConversation(f Format, messages []dispatch.Message) (json.RawMessage, error) {
 	dialect, ok := dialects[f]
@@ -226,7 +227,7 @@ func encode(v any) (json.RawMessage, error) {
 
 func validate(doc json.RawMessage) error {
 	if err := rawjson.Check(doc, readable); err != nil {
-		return &Error{Code: CodeConversation, Message: "is not valid: " + err.Error(), Err: err}
+		return &toolwire.Error{Package: "llm", Code: codeConversation, Message: "is not valid: " + err.Error(), Err: err}
 	}
 	return nil
 }

@@ -2,9 +2,11 @@ package llm_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
 )
@@ -380,7 +382,7 @@ func TestWrongFormats(t *testing.T) {
 					if err != nil {
 						t.Errorf("%s: %v", f, err)
 					}
-				} else if llm.CodeOf(err) != llm.CodeConversation || !strings.Contains(err.Error(), "/0 is of another format: "+string(is)) {
+				} else if toolwire.CodeOf(err) != "invalid_conversation" || !strings.Contains(err.Error(), "/0 is of another format: "+string(is)) {
 					t.Errorf("%s of %s: %v, %v", f, is, got, err)
 				}
 			}
@@ -390,7 +392,7 @@ func TestWrongFormats(t *testing.T) {
 	for f, text := range map[llm.Format]string{
 		llm.Gemini: `{"messages":[{"role":"user","content":"a"}]}`, llm.OpenAIResponses: `{"messages":[]}`, llm.OpenAIChat: `{"contents":[]}`, llm.Anthropic: `{"input":"a"}`,
 	} {
-		if got, err := llm.FromConversation(f, []byte(text)); llm.CodeOf(err) != llm.CodeConversation {
+		if got, err := llm.FromConversation(f, []byte(text)); toolwire.CodeOf(err) != "invalid_conversation" {
 			t.Errorf("%s: %v, %v", f, got, err)
 		}
 	}
@@ -404,43 +406,52 @@ func TestMalformed(t *testing.T) {
 	for _, tt := range []struct {
 		format       llm.Format
 		conversation any
-		code         llm.Code
+		code         toolwire.Code
 		pointer      string
 	}{
-		{"openai", json.RawMessage(`[]`), llm.CodeFormat, ""},
-		{llm.OpenAIChat, json.RawMessage(`[{"role":"` + secret + `"}]`), llm.CodeConversation, "/0/role"},
-		{llm.OpenAIChat, json.RawMessage(`["` + secret + `"]`), llm.CodeConversation, "/0"},
-		{llm.OpenAIChat, json.RawMessage(`[{"role":"user"`), llm.CodeConversation, ""},
-		{llm.OpenAIChat, json.RawMessage(``), llm.CodeConversation, ""},
-		{llm.OpenAIChat, json.RawMessage(strings.Repeat(`[`, 600) + strings.Repeat(`]`, 600)), llm.CodeConversation, ""},
-		{llm.OpenAIChat, func() {}, llm.CodeConversation, ""},
-		{llm.Anthropic, json.RawMessage(`[{"role":"tool","content":"a"}]`), llm.CodeConversation, "/0/role"},
-		{llm.Anthropic, json.RawMessage(`[[]]`), llm.CodeConversation, "/0"},
-		{llm.OpenAIResponses, json.RawMessage(`{"input":[{"type":"item_reference","id":"msg_1"}]}`), llm.CodeConversation, "/input/0"},
-		{llm.OpenAIResponses, json.RawMessage(`[{"role":"tool","content":"a"}]`), llm.CodeConversation, "/0/role"},
-		{llm.OpenAIResponses, json.RawMessage(`[7]`), llm.CodeConversation, "/0"},
-		{llm.Gemini, json.RawMessage(`[{"role":"assistant","parts":[]}]`), llm.CodeConversation, "/0/role"},
-		{llm.Gemini, json.RawMessage(`[7]`), llm.CodeConversation, "/0"},
+		{"openai", json.RawMessage(`[]`), "unknown_format", ""},
+		{llm.OpenAIChat, json.RawMessage(`[{"role":"` + secret + `"}]`), "invalid_conversation", "/0/role"},
+		{llm.OpenAIChat, json.RawMessage(`["` + secret + `"]`), "invalid_conversation", "/0"},
+		{llm.OpenAIChat, json.RawMessage(`[{"role":"user"`), "invalid_conversation", ""},
+		{llm.OpenAIChat, json.RawMessage(``), "invalid_conversation", ""},
+		{llm.OpenAIChat, json.RawMessage(strings.Repeat(`[`, 600) + strings.Repeat(`]`, 600)), "invalid_conversation", ""},
+		{llm.OpenAIChat, func() {}, "invalid_conversation", ""},
+		{llm.Anthropic, json.RawMessage(`[{"role":"tool","content":"a"}]`), "invalid_conversation", "/0/role"},
+		{llm.Anthropic, json.RawMessage(`[[]]`), "invalid_conversation", "/0"},
+		{llm.OpenAIResponses, json.RawMessage(`{"input":[{"type":"item_reference","id":"msg_1"}]}`), "invalid_conversation", "/input/0"},
+		{llm.OpenAIResponses, json.RawMessage(`[{"role":"tool","content":"a"}]`), "invalid_conversation", "/0/role"},
+		{llm.OpenAIResponses, json.RawMessage(`[7]`), "invalid_conversation", "/0"},
+		{llm.Gemini, json.RawMessage(`[{"role":"assistant","parts":[]}]`), "invalid_conversation", "/0/role"},
+		{llm.Gemini, json.RawMessage(`[7]`), "invalid_conversation", "/0"},
 	} {
 		got, err := llm.FromConversation(tt.format, tt.conversation)
-		if llm.CodeOf(err) != tt.code || err != nil && err.(*llm.Error).Pointer != tt.pointer || strings.Contains(err.Error(), secret) {
+		if toolwire.CodeOf(err) != tt.code || err != nil && pointerOf(err) != tt.pointer || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s %.60s: %v, %v", tt.format, tt.conversation, got, err)
 		}
 	}
 	for _, tt := range []struct {
 		format  llm.Format
 		message dispatch.Message
-		code    llm.Code
+		code    toolwire.Code
 	}{
-		{"openai", dispatch.Message{Role: "user"}, llm.CodeFormat},
-		{llm.OpenAIChat, dispatch.Message{Role: "developer"}, llm.CodeConversation},
-		{llm.OpenAIChat, dispatch.Message{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: "a"}}}, llm.CodeConversation},
+		{"openai", dispatch.Message{Role: "user"}, "unknown_format"},
+		{llm.OpenAIChat, dispatch.Message{Role: "developer"}, "invalid_conversation"},
+		{llm.OpenAIChat, dispatch.Message{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: "a"}}}, "invalid_conversation"},
 	} {
-		if got, err := llm.ToConversation(tt.format, []dispatch.Message{tt.message}); llm.CodeOf(err) != tt.code {
+		if got, err := llm.ToConversation(tt.format, []dispatch.Message{tt.message}); toolwire.CodeOf(err) != tt.code {
 			t.Errorf("%v: %s, %v", tt.message, got, err)
 		}
 	}
-	if llm.CodeOf(nil) != "" {
+	if toolwire.CodeOf(nil) != "" {
 		t.Error("no error has a code")
 	}
+}
+
+// pointerOf returns the place of a malformed message.
+func pointerOf(err error) string {
+	e, ok := errors.AsType[*toolwire.Error](err)
+	if !ok || len(e.Problems) == 0 {
+		return ""
+	}
+	return e.Problems[0].Pointer
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/llm"
@@ -360,7 +361,7 @@ func TestNoRequestAfterTheRun(t *testing.T) {
 	for _, err := range errs {
 		if errors.Is(err, errClosed) {
 			closed++
-		} else if llm.CodeOf(err) != llm.CodeRunOver || !proxy.IsRunOver(err) {
+		} else if toolwire.CodeOf(err) != toolwire.CodeRunOver || !proxy.IsRunOver(err) {
 			t.Errorf("the error is %v", err)
 		}
 	}
@@ -380,7 +381,7 @@ func TestNoRequestAfterTheEndOfItsContext(t *testing.T) {
 		ended, cancel := context.WithCancelCause(ctx)
 		cancel(cause)
 		_, err := send(ended, transport, wires[1].path, wires[1].ask)
-		if llm.CodeOf(err) != llm.CodeRunOver || !errors.Is(err, cause) || requests != 0 {
+		if toolwire.CodeOf(err) != toolwire.CodeRunOver || !errors.Is(err, cause) || requests != 0 {
 			t.Errorf("%d requests: %v", requests, err)
 		}
 		return nil

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/llm"
@@ -585,7 +586,7 @@ func TestNoRequestReachesTheModelAfterTheRun(t *testing.T) {
 					}
 				})
 				late := <-ended
-				if code := llm.CodeOf(late); code != llm.CodeRunOver || !strings.Contains(late.Error(), "the run has ended") {
+				if code := toolwire.CodeOf(late); code != toolwire.CodeRunOver || !strings.Contains(late.Error(), "the run has ended") {
 					t.Errorf("%s: %v", code, late)
 				}
 				if strings.HasPrefix(name, "the platform") != proxy.IsRunOver(late) || got.asked != 1 {

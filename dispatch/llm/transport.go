@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/runctx"
 )
@@ -71,7 +72,7 @@ import (
 // problem reports them. A response in gzip is read when it has ended.
 //
 // Once the run or the context of a request has ended, Transport does not send the request, even if
-// the context does not end with the run. The error is an [*Error] with [CodeRunOver]. It wraps the
+// the context does not end with the run. The error is a [*toolwire.Error] with [toolwire.CodeRunOver. It wraps the
 // cause, so proxy.IsRunOver tells whether the run is over.
 type Transport struct {
 	// Base sends the requests. Defaults to http.DefaultTransport.
@@ -134,7 +135,7 @@ func stopped(ctx context.Context, run *dispatch.Run) error {
 	if cause == nil {
 		return nil
 	}
-	return &Error{Code: CodeRunOver, Message: "the " + what + " has ended, so no request is sent to the model", Err: cause}
+	return &toolwire.Error{Package: "llm", Code: toolwire.CodeRunOver, Message: "the " + what + " has ended, so no request is sent to the model", Err: cause}
 }
 
 // recognise returns the dialect of a request by its path, or nil.

@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/oteltoolwire"
@@ -279,11 +280,11 @@ func TestEndsOfRuns(t *testing.T) {
 			return nil, errors.New(content)
 		}},
 		"mine": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
-			return nil, &dispatch.Error{Code: "mine", Message: content}
+			return nil, &toolwire.Error{Code: "mine", Message: content}
 		}},
 		"mine_too": {agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			_, err := run.Proxy.Do(ctx, "no such tool", nil)
-			return nil, &dispatch.Error{Code: "mine_too", Message: content, Err: err}
+			return nil, &toolwire.Error{Code: "mine_too", Message: content, Err: err}
 		}},
 		"agent_panicked": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(content) }},
 		"timeout": {agent: func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -180,10 +181,10 @@ func (m *models) name(listed string) string {
 // runFailure returns the value of error.type: "timeout", the code of the tool call that the agent's
 // error came from, or the code of the failure.
 func runFailure(end dispatch.RunEnd) string {
-	switch code := dispatch.CodeOf(end.Err); {
+	switch code := toolwire.CodeOf(end.Err); {
 	case end.TimedOut:
 		return errorTimeout
-	case code == dispatch.CodeAgent && proxy.CodeOf(end.Err) != "":
+	case code == toolwire.CodeAgentFailed && proxy.CodeOf(end.Err) != "":
 		return string(proxy.CodeOf(end.Err))
 	default:
 		return string(code)
@@ -193,7 +194,7 @@ func runFailure(end dispatch.RunEnd) string {
 // refused adds an event to the span of the server's instrumentation, if there is one. A request that
 // was not authenticated can choose its headers, so it does not begin a span.
 func (t *Telemetry) refused(ctx context.Context, refusal dispatch.Refusal) {
-	attrs := attributes{}.add(attrError, string(dispatch.CodeOf(refusal.Err))).number(attrStatus, int64(refusal.Status))
+	attrs := attributes{}.add(attrError, string(toolwire.CodeOf(refusal.Err))).number(attrStatus, int64(refusal.Status))
 	trace.SpanFromContext(ctx).AddEvent(eventRefusal, trace.WithAttributes(attrs...))
 	t.refusals.Add(ctx, 1, attrs.set())
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -50,7 +51,7 @@ const (
 // NewClient returns a client of the platform's main REST API. baseURL is the address of the
 // platform without /api, such as https://api.pipelines.tech. The scheme http is accepted for
 // loopback hosts only. apiKey is sent as "Authorization: Bearer". If o is nil, the defaults apply.
-// The error is an [*Error] with [CodeOptions] that lists all mistakes.
+// The error is a [*toolwire.Error] with [toolwire.CodeInvalidOptions] that lists all mistakes.
 func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 	var opts Options
 	if o != nil {
@@ -73,7 +74,7 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 		mistakes = append(mistakes, errors.New("the API key "+must))
 	}
 	if len(mistakes) > 0 {
-		return nil, &Error{Code: CodeOptions, Err: errors.Join(mistakes...)}
+		return nil, &toolwire.Error{Package: "registration", Code: toolwire.CodeInvalidOptions, Err: errors.Join(mistakes...)}
 	}
 	c := &Client{rest: rest}
 	if opts.Validate != nil {
@@ -83,8 +84,8 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// Create validates r and posts it to /api/agents. Every error is an [*Error]. If its code is
-// [CodeInvalid], no request was sent. If the call fails after the request was sent, the agent may
+// Create validates r and posts it to /api/agents. Every error is a [*toolwire.Error]. If its code is
+// invalid_registration, no request was sent. If the call fails after the request was sent, the agent may
 // have been registered; the text of the error then names this.
 //
 // If ctx has no deadline, Create returns after at most 30 seconds.
@@ -98,7 +99,7 @@ func (c *Client) Create(ctx context.Context, r *Registration) (*Agent, error) {
 func (c *Client) Update(ctx context.Context, id string, r *Registration) (*Agent, error) {
 	if id == "" || len(id) > 128 || strings.Trim(id, alphanumeric+"-_") != "" {
 		err := errors.New("the id of an agent must be 1 to 128 letters, digits, '-' and '_'")
-		return nil, &Error{Code: CodeOptions, Err: err}
+		return nil, &toolwire.Error{Package: "registration", Code: toolwire.CodeInvalidOptions, Err: err}
 	}
 	return c.send(ctx, http.MethodPut, "agents/"+id, r)
 }
@@ -107,7 +108,7 @@ func (c *Client) send(ctx context.Context, method, path string, r *Registration)
 	if _, err := r.validate(ctx, c.validate, method == http.MethodPut); err != nil {
 		if ctx.Err() != nil { // endpoints may not have been looked up
 			err := httpcall.ContextError(ctx)
-			return nil, &Error{Code: problem.ContextCode[Code](err), Err: err}
+			return nil, &toolwire.Error{Package: "registration", Code: problem.ContextCode[toolwire.Code](err), Err: err}
 		}
 		return nil, err
 	}
@@ -159,12 +160,9 @@ func readAgent(a *restclient.Response, method string) (*Agent, *restclient.Failu
 }
 
 // failed returns the error for a failure.
-func failed(f *restclient.Failure, method string, tools []schema.Tool) *Error {
-	e := &Error{
-		Code: Code(f.Code), Status: f.Status, Class: f.Said.Class, Detail: f.Said.Message(), RetryAfter: f.RetryAfter,
-		Err: f.Err, unsure: f.Unsure && method == http.MethodPost,
-	}
-	if e.Code == CodeRejected {
+func failed(f *restclient.Failure, method string, tools []schema.Tool) *toolwire.Error {
+	e := &toolwire.Error{Package: "registration", Code: toolwire.Code(f.Code), Response: f.Response(), Err: f.Err}
+	if e.Code == toolwire.CodeRejected {
 		listed := slices.ContainsFunc(f.Said.Statements, func(s httpcall.Statement) bool { return s.Entry })
 		for _, said := range f.Said.Statements {
 			if (said.Entry || !listed) && !f.Said.Partial { // beside a list, a message is about all of it
@@ -172,15 +170,16 @@ func failed(f *restclient.Failure, method string, tools []schema.Tool) *Error {
 			}
 		}
 	}
-	if f.Said.Partial || e.Detail == "" && len(e.Problems) == 0 {
-		e.Detail = f.Said.Text
+	if r := e.Response; r != nil && (f.Said.Partial || r.Detail == "" && len(e.Problems) == 0) {
+		r.Detail = f.Said.Text
 	}
+	e.Message = message(e, f.Unsure && method == http.MethodPost)
 	return e
 }
 
 // problemOf returns a statement of the platform with the tool of its pointer.
-func problemOf(said httpcall.Statement, tools []schema.Tool) Problem {
-	p := Problem{Code: said.Code, Pointer: said.Pointer, Message: said.Message}
+func problemOf(said httpcall.Statement, tools []schema.Tool) toolwire.Problem {
+	p := toolwire.Problem{Code: said.Code, Pointer: said.Pointer, Message: said.Message}
 	if rest, ok := strings.CutPrefix(p.Pointer, "/body"); ok && (rest == "" || rest[0] == '/') {
 		p.Pointer = rest
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -112,14 +113,14 @@ func TestInvalidRegistrationsAreNotSent(t *testing.T) {
 		ctx  context.Context
 		id   string
 		reg  *registration.Registration
-		want registration.Code
+		want toolwire.Code
 	}{
-		{t.Context(), "", &registration.Registration{}, registration.CodeInvalid},
-		{t.Context(), "", withoutValue, registration.CodeInvalid},
-		{t.Context(), "", withoutEndpoint, registration.CodeInvalid},
+		{t.Context(), "", &registration.Registration{}, "invalid_registration"},
+		{t.Context(), "", withoutValue, "invalid_registration"},
+		{t.Context(), "", withoutEndpoint, "invalid_registration"},
 		{canceled, "", full(), "canceled"},
-		{t.Context(), "../orgs", full(), registration.CodeOptions},
-		{t.Context(), "8?x=1", full(), registration.CodeOptions},
+		{t.Context(), "../orgs", full(), toolwire.CodeInvalidOptions},
+		{t.Context(), "8?x=1", full(), toolwire.CodeInvalidOptions},
 	} {
 		var err error
 		if test.id == "" {
@@ -127,7 +128,7 @@ func TestInvalidRegistrationsAreNotSent(t *testing.T) {
 		} else {
 			_, err = c.Update(test.ctx, test.id, test.reg)
 		}
-		if registration.CodeOf(err) != test.want || a.calls != 0 || strings.Contains(err.Error(), "may have been") {
+		if toolwire.CodeOf(err) != test.want || a.calls != 0 || strings.Contains(err.Error(), "may have been") {
 			t.Errorf("want %s, got %v after %d calls", test.want, err, a.calls)
 		}
 	}
@@ -140,7 +141,7 @@ func TestRejected(t *testing.T) {
 	const p = "rejected_by_platform"
 	for name, test := range map[string]struct {
 		body string
-		want []registration.Problem
+		want []toolwire.Problem
 	}{
 		"tools in a list of their own": {`{"detail":{"error_class":"invalid_tools_schema","message":"2 problems in 1 tool","tools":[
 			{"index":1,"name":"refund_order","problems":[{"code":"name_invalid","pointer":"/name","message":"bad name"}]}]}}`, nil},
@@ -149,51 +150,51 @@ func TestRejected(t *testing.T) {
 		"entries by index":                  {`{"errors":[{"index":0,"message":"no"}]}`, nil},
 		"locations": {`{"detail":[{"type":"missing","loc":["body","tools_schema",1,"input_schema"],"msg":"Field required","input":{"a":"b"}},
 			{"loc":["body","endpoint_url"],"msg":"private","ctx":{"error":"x"}}]}`,
-			[]registration.Problem{{"refund_order", "missing", "/tools_schema/1/input_schema", "Field required"},
-				{"", p, "/endpoint_url", "private"}}},
+			[]toolwire.Problem{{Tool: "refund_order", Code: "missing", Pointer: "/tools_schema/1/input_schema", Message: "Field required"},
+				{Code: p, Pointer: "/endpoint_url", Message: "private"}}},
 		"the whole body": {`{"detail":[{"type":"model_type","loc":["body"],"msg":"no"},{"pointer":"/body","message":"nor"}]}`,
-			[]registration.Problem{{"", "model_type", "", "no"}, {"", p, "", "nor"}}},
+			[]toolwire.Problem{{Code: "model_type", Message: "no"}, {Code: p, Message: "nor"}}},
 		"an empty location": {`{"detail":[{"loc":["body","name"],"msg":"a"},{"loc":[],"msg":"b"}]}`,
-			[]registration.Problem{{"", p, "/name", "a"}, {"", p, "", "b"}}},
+			[]toolwire.Problem{{Code: p, Pointer: "/name", Message: "a"}, {Code: p, Message: "b"}}},
 		"a location and a pointer": {`{"detail":[{"loc":["body","name"],"pointer":"/x","msg":"a"},{"field":"name","msg":"b"}]}`,
-			[]registration.Problem{{"", p, "/name", "a"}, {"", p, "/name", "b"}}},
+			[]toolwire.Problem{{Code: p, Pointer: "/name", Message: "a"}, {Code: p, Pointer: "/name", Message: "b"}}},
 		"a code and a type": {`{"detail":[{"code":"one","type":"two","msg":"a"},{"code":null,"type":"two","msg":"b"}]}`,
-			[]registration.Problem{{"", "one", "", "a"}, {"", "two", "", "b"}}},
+			[]toolwire.Problem{{Code: "one", Message: "a"}, {Code: "two", Message: "b"}}},
 		"a message beside entries": {`{"message":"two","detail":[{"msg":"a"},{"msg":"b"}]}`,
-			[]registration.Problem{{"", p, "", "a"}, {"", p, "", "b"}}},
+			[]toolwire.Problem{{Code: p, Message: "a"}, {Code: p, Message: "b"}}},
 		"entries that cannot be read": {`{"detail":[7,{"msg":"a","msg":"b"},{"x":1},"c",null]}`,
-			[]registration.Problem{{"", p, "", "c"}}},
+			[]toolwire.Problem{{Code: p, Message: "c"}}},
 		"long names": {`{"detail":[{"pointer":"/` + strings.Repeat("y", 600) + `","msg":"a"}]}`,
-			[]registration.Problem{{"", p, "/" + strings.Repeat("y", 508) + "…", "a"}}},
+			[]toolwire.Problem{{Code: p, Pointer: "/" + strings.Repeat("y", 508) + "…", Message: "a"}}},
 		"a type that is not a code": {`{"detail":[{"type":"not a code!","msg":"no"}]}`,
-			[]registration.Problem{{"", p, "", "no"}}},
+			[]toolwire.Problem{{Code: p, Message: "no"}}},
 		"more than 100": {`{"detail":["no"` + strings.Repeat(`,"no"`, 149) + `]}`,
-			slices.Repeat([]registration.Problem{{"", p, "", "no"}}, 100)},
+			slices.Repeat([]toolwire.Problem{{Code: p, Message: "no"}}, 100)},
 		"by name of tool": {`{"detail":{"message":"2 tools","get_order":"bad binding","refund_order":["a","b"]}}`,
 			nil},
 		"by name of member": {`{"name":["too long"],"other":"x"}`, nil},
 		"a text": {`{"detail":"tools_schema[0]: bad"}`,
-			[]registration.Problem{{"", p, "", "tools_schema[0]: bad"}}},
-		"an error": {`{"error":{"code":"c","message":"m"}}`, []registration.Problem{{"", "c", "", "m"}}},
+			[]toolwire.Problem{{Code: p, Message: "tools_schema[0]: bad"}}},
+		"an error": {`{"error":{"code":"c","message":"m"}}`, []toolwire.Problem{{Code: "c", Message: "m"}}},
 		"an index out of range": {`{"detail":[{"loc":["body","tools_schema",7],"msg":"no"}]}`,
-			[]registration.Problem{{"", p, "/tools_schema/7", "no"}}},
+			[]toolwire.Problem{{Code: p, Pointer: "/tools_schema/7", Message: "no"}}},
 		"an index behind the last": {`{"detail":[{"loc":["body","tools_schema",2],"msg":"no"}]}`,
-			[]registration.Problem{{"", p, "/tools_schema/2", "no"}}},
+			[]toolwire.Problem{{Code: p, Pointer: "/tools_schema/2", Message: "no"}}},
 		"nested":                  {strings.Repeat(`{"detail":`, 12) + `["no"]` + strings.Repeat(`}`, 12), nil},
 		"in two objects":          {`{"detail":{"error":{"message":"no"}}}`, nil},
 		"no known member":         {`{"x":1}`, nil},
 		"not JSON":                {`<html>`, nil},
 		"duplicate names":         {`{"detail":"a","detail":"b"}`, nil},
-		"duplicate unknown names": {`{"detail":["a"],"x":1,"x":"b"}`, []registration.Problem{{"", p, "", "a"}}},
+		"duplicate unknown names": {`{"detail":["a"],"x":1,"x":"b"}`, []toolwire.Problem{{Code: p, Message: "a"}}},
 		"control characters": {`{"detail":"a\u001b[31m\nlevel=INFO"}`,
-			[]registration.Problem{{"", p, "", "a [31m level=INFO"}}},
+			[]toolwire.Problem{{Code: p, Message: "a [31m level=INFO"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t, "https://api.example.com",
 				&registration.Options{Transport: &responses{status: 422, body: test.body}})
 			_, err := c.Create(t.Context(), full())
-			e, ok := errors.AsType[*registration.Error](err)
-			if !ok || e.Code != registration.CodeRejected || e.Status != 422 || !slices.Equal(e.Problems, test.want) {
+			e, ok := errors.AsType[*toolwire.Error](err)
+			if !ok || e.Code != toolwire.CodeRejected || e.Response.Status != 422 || !slices.Equal(e.Problems, test.want) {
 				t.Fatalf("got %+v", err)
 			}
 			for _, problem := range test.want {
@@ -201,8 +202,8 @@ func TestRejected(t *testing.T) {
 					t.Errorf("%q is not in %q", problem, e)
 				}
 			}
-			if line := strings.Join(strings.Fields(test.body), " "); len(test.want) == 0 && e.Detail != line {
-				t.Errorf("detail %q, want %q", e.Detail, line)
+			if line := strings.Join(strings.Fields(test.body), " "); len(test.want) == 0 && e.Response.Detail != line {
+				t.Errorf("detail %q, want %q", e.Response.Detail, line)
 			}
 		})
 	}
@@ -222,9 +223,9 @@ func TestRejectedIsBounded(t *testing.T) {
 	} {
 		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: 422, body: body}})
 		_, err := c.Create(t.Context(), full())
-		e, ok := errors.AsType[*registration.Error](err)
-		if !ok || len(e.Problems) != problems || len(e.Detail) > 1024 || e.Detail == "" && problems == 0 {
-			t.Fatalf("%.40s: %d problems, %d bytes of detail: %.200v", body, len(e.Problems), len(e.Detail), err)
+		e, ok := errors.AsType[*toolwire.Error](err)
+		if !ok || len(e.Problems) != problems || len(e.Response.Detail) > 1024 || e.Response.Detail == "" && problems == 0 {
+			t.Fatalf("%.40s: %d problems, %d bytes of detail: %.200v", body, len(e.Problems), len(e.Response.Detail), err)
 		}
 		for _, p := range e.Problems {
 			if len(p.Pointer) > 512 || len(p.Message) > 1024 {
@@ -238,7 +239,7 @@ func TestRejectedIsBounded(t *testing.T) {
 func TestClass(t *testing.T) {
 	a := &responses{status: 422, body: `{"error_class":"a","detail":{"error_class":"b","errors":[{"msg":"no"}]}}`}
 	_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), full())
-	if e, ok := errors.AsType[*registration.Error](err); !ok || e.Class != "a" {
+	if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Response.Class != "a" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -249,7 +250,7 @@ func TestStatus(t *testing.T) {
 		status     int
 		body       string
 		retryAfter string
-		want       registration.Code
+		want       toolwire.Code
 		text       string
 	}{
 		{400, `{"detail":"bad"}`, "", "refused",
@@ -277,7 +278,7 @@ func TestStatus(t *testing.T) {
 		{201, ``, "", "bad_response", "not one JSON object"},
 		{201, `{"id":1,"x":"` + strings.Repeat("x", over) + `"}`, "", "response_too_large",
 			"bytes; the agent may have"},
-		{422, strings.Repeat("x", over), "", registration.CodeRejected, "(HTTP 422)"},
+		{422, strings.Repeat("x", over), "", toolwire.CodeRejected, "(HTTP 422)"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			header := http.Header{"Retry-After": {test.retryAfter}}
@@ -287,12 +288,12 @@ func TestStatus(t *testing.T) {
 			a := &responses{status: test.status, body: test.body, header: header}
 			c := newClient(t, "https://api.example.com", &registration.Options{Transport: a})
 			_, err := c.Create(t.Context(), full())
-			e, ok := errors.AsType[*registration.Error](err)
-			if !ok || e.Code != test.want || e.Status != test.status || !strings.Contains(e.Error(), test.text) {
+			e, ok := errors.AsType[*toolwire.Error](err)
+			if !ok || e.Code != test.want || e.Response.Status != test.status || !strings.Contains(e.Error(), test.text) {
 				t.Errorf("%d %.20s: got %v", test.status, test.body, err)
 			}
-			if a.calls != 1 || len(e.Detail) > 1024 {
-				t.Errorf("%d: %d calls, %d bytes of detail", test.status, a.calls, len(e.Detail))
+			if a.calls != 1 || len(e.Response.Detail) > 1024 {
+				t.Errorf("%d: %d calls, %d bytes of detail", test.status, a.calls, len(e.Response.Detail))
 			}
 		})
 	}
@@ -304,7 +305,7 @@ func TestWhatAStatusProves(t *testing.T) {
 	for _, status := range slices.Concat([]int{101}, numbers(300, 599)) {
 		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: status}})
 		_, err := c.Create(t.Context(), full())
-		if e, ok := errors.AsType[*registration.Error](err); !ok || e.Status != status {
+		if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Response.Status != status {
 			t.Fatalf("%d: %v", status, err)
 		}
 		if unsure := strings.Contains(err.Error(), "may have been registered"); unsure == slices.Contains(proofs,
@@ -336,7 +337,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}))
 	defer server.Close()
 	_, err := newClient(t, server.URL, nil).Create(t.Context(), full())
-	if registration.CodeOf(err) != "unexpected_status" || len(requests) != 1 {
+	if toolwire.CodeOf(err) != "unexpected_status" || len(requests) != 1 {
 		t.Errorf("got %v after %q", err, requests)
 	}
 }
@@ -350,7 +351,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 		c := newClient(t, "https://api.example.com", &registration.Options{Transport: hang})
 		start := time.Now()
 		_, err := c.Create(t.Context(), full())
-		if registration.CodeOf(err) != "timeout" || time.Since(start) != 30*time.Second {
+		if toolwire.CodeOf(err) != "timeout" || time.Since(start) != 30*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
 		if !strings.Contains(err.Error(), "may have been registered") {
@@ -360,14 +361,14 @@ func TestTimeoutAndCancel(t *testing.T) {
 		defer end()
 		start = time.Now()
 		_, err = c.Create(long, full())
-		if registration.CodeOf(err) != "deadline" || time.Since(start) != time.Minute {
+		if toolwire.CodeOf(err) != "deadline" || time.Since(start) != time.Minute {
 			t.Errorf("with a deadline: got %v after %v", err, time.Since(start))
 		}
 		stop := errors.New("shutting down")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(stop) })
 		_, err = c.Update(ctx, "8", full())
-		if registration.CodeOf(err) != "canceled" || !errors.Is(err, stop) ||
+		if toolwire.CodeOf(err) != "canceled" || !errors.Is(err, stop) ||
 			!errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
@@ -389,7 +390,7 @@ func TestTransportFailures(t *testing.T) {
 	} {
 		c := newClient(t, "https://api.example.com", &registration.Options{Transport: transport})
 		_, err := c.Create(t.Context(), full())
-		if e, ok := errors.AsType[*registration.Error](err); !ok || e.Code != "transport" ||
+		if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Code != "transport" ||
 			!errors.Is(err, broken) ||
 			!strings.Contains(err.Error(), "may have been registered") {
 			t.Errorf("%s: got %v", name, err)
@@ -401,7 +402,7 @@ func TestTransportFailures(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	_, err := newClient(t, server.URL, nil).Create(t.Context(), full())
-	if registration.CodeOf(err) != "transport" || strings.Contains(err.Error(), "may have been") {
+	if toolwire.CodeOf(err) != "transport" || strings.Contains(err.Error(), "may have been") {
 		t.Errorf("nothing was sent: %v", err)
 	}
 }
@@ -416,11 +417,11 @@ func leaks(s string) bool {
 
 // shown returns everything in an error that a program may log.
 func shown(err error) string {
-	e, ok := errors.AsType[*registration.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok {
 		return fmt.Sprint(err)
 	}
-	return fmt.Sprintf("%v %s %+v %s %s", err, e.Code, e.Problems, e.Class, e.Detail)
+	return fmt.Sprintf("%v %s %+v %s %+v", err, e.Code, e.Problems, e.Message, e.Response)
 }
 
 func TestNoSecretInErrors(t *testing.T) {
@@ -479,7 +480,7 @@ func TestNamesOfExtraAreUTF8(t *testing.T) {
 	reg.Extra = []ledger.Member{{Name: "a\xff", Value: json.RawMessage(`1`)}}
 	reg.Config = []ledger.Member{{Name: "b\xff", Value: json.RawMessage(`1`)}}
 	_, err := reg.Validate(t.Context(), nil)
-	e, ok := errors.AsType[*registration.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok || len(e.Problems) != 2 || e.Problems[0].Code != "not_json" || !utf8.ValidString(err.Error()) {
 		t.Errorf("error %v, want two names that are not UTF-8", err)
 	}
@@ -517,7 +518,7 @@ func TestNoSecretInPointers(t *testing.T) {
 	} {
 		a := &responses{status: 422, body: `{"detail":[{` + step + `,"msg":"no"}]}`}
 		_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
-		e, ok := errors.AsType[*registration.Error](err)
+		e, ok := errors.AsType[*toolwire.Error](err)
 		if !ok || len(e.Problems) != 1 || !strings.Contains(e.Problems[0].Pointer, "[redacted]") || leaks(shown(err)) {
 			t.Errorf("%s: %s", step, shown(err))
 		}
@@ -554,7 +555,7 @@ func TestNoSecretBehindEscapes(t *testing.T) {
 	}
 	a := &responses{status: 400, body: `<p>C:\new\table \u0041</p>`}
 	_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
-	if e, ok := errors.AsType[*registration.Error](err); !ok || e.Detail != a.body {
+	if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Response.Detail != a.body {
 		t.Errorf("a text without a secret changed: %s", shown(err))
 	}
 }
@@ -575,8 +576,8 @@ func TestNewClient(t *testing.T) {
 		"https://%zz":              1,
 	} {
 		_, err := registration.NewClient(base, "", nil)
-		e, ok := errors.AsType[*registration.Error](err)
-		if !ok || e.Code != registration.CodeOptions || strings.Count(e.Err.Error(), "\n")+1 != mistakes+1 ||
+		e, ok := errors.AsType[*toolwire.Error](err)
+		if !ok || e.Code != toolwire.CodeInvalidOptions || strings.Count(e.Err.Error(), "\n")+1 != mistakes+1 ||
 			leaks(err.Error()) {
 			t.Errorf("%s: got %v", base, err)
 		}
@@ -607,8 +608,8 @@ func FuzzAnswer(f *testing.F) {
 		if (agent == nil) == (err == nil) || agent != nil && (agent.ID == "" || !json.Valid(agent.Raw)) {
 			t.Fatalf("got %+v, %v", agent, err)
 		}
-		if e, ok := errors.AsType[*registration.Error](err); err != nil &&
-			(!ok || len(e.Problems) > 100 || e.Status != int(status)) {
+		if e, ok := errors.AsType[*toolwire.Error](err); err != nil &&
+			(!ok || len(e.Problems) > 100 || e.Response.Status != int(status)) {
 			t.Fatalf("got %#v", err)
 		}
 		if s := shown(err); leaks(s) || !utf8.ValidString(s) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -90,8 +91,8 @@ func TestDocumentedRejections(t *testing.T) {
 				}
 				return
 			}
-			e, ok := errors.AsType[*registration.Error](err)
-			if !ok || e.Code != registration.CodeInvalid || a.calls != 0 || len(e.Problems) != 1 {
+			e, ok := errors.AsType[*toolwire.Error](err)
+			if !ok || e.Code != "invalid_registration" || a.calls != 0 || len(e.Problems) != 1 {
 				t.Fatalf("%v, %d requests", err, a.calls)
 			}
 			p := e.Problems[0]
@@ -132,7 +133,7 @@ func TestLookupsObeyTheContext(t *testing.T) {
 		a := &responses{status: 201, body: `{"id":1}`}
 		_, err = newClient(t, "https://api.example.com",
 			&registration.Options{Transport: a, Validate: blocks}).Create(ctx, r)
-		if registration.CodeOf(err) != "deadline" || !errors.Is(err, context.DeadlineExceeded) ||
+		if toolwire.CodeOf(err) != "deadline" || !errors.Is(err, context.DeadlineExceeded) ||
 			a.calls != 0 {
 			t.Errorf("%v, %d requests", err, a.calls)
 		}

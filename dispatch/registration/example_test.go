@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -147,7 +148,7 @@ func ExampleClient_Create() {
 	agent, err := client.Create(context.Background(), &registration.Registration{
 		Name: "refund-agent", EndpointURL: "https://agents.example.com/dispatch", Tools: tools(),
 	})
-	if rejected, ok := errors.AsType[*registration.Error](err); ok && rejected.Code == registration.CodeRejected {
+	if rejected, ok := errors.AsType[*toolwire.Error](err); ok && rejected.Code == toolwire.CodeRejected {
 		for _, p := range rejected.Problems {
 			fmt.Println(p)
 		}

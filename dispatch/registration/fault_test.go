@@ -1,11 +1,13 @@
 package registration_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 )
@@ -13,11 +15,11 @@ import (
 // After each fault the error has the right code, and says whether the agent may have been
 // registered.
 func TestFaults(t *testing.T) {
-	codes := map[faulttest.Outcome]registration.Code{
+	codes := map[faulttest.Outcome]toolwire.Code{
 		faulttest.BadBody: "bad_response", faulttest.TooLarge: "response_too_large",
 		faulttest.Broken: "transport", faulttest.Canceled: "canceled",
 	}
-	statuses := map[int]registration.Code{
+	statuses := map[int]toolwire.Code{
 		101: "unexpected_status", 204: "bad_response", 302: "unexpected_status",
 		429: "rate_limited", 500: "server_error",
 	}
@@ -36,13 +38,14 @@ func TestFaults(t *testing.T) {
 				if !known {
 					want = statuses[p.Want.Status]
 				}
-				e, ok := errors.AsType[*registration.Error](err)
+				e, ok := errors.AsType[*toolwire.Error](err)
 				if !ok || e.Code != want || agent != nil {
 					t.Fatalf("%v, %v, want code %q", agent, err, want)
 				}
-				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) ||
-					e.RetryAfter != p.Want.RetryAfter {
-					t.Errorf("status %d, Retry-After %s: want %+v", e.Status, e.RetryAfter, p.Want)
+				got := cmp.Or(e.Response, &toolwire.Response{})
+				if got.Status != p.Want.Status && (got.Status != 0 || p.Want.Outcome == faulttest.Status) ||
+					got.RetryAfter != p.Want.RetryAfter {
+					t.Errorf("status %d, Retry-After %s: want %+v", got.Status, got.RetryAfter, p.Want)
 				}
 				if p.Want.Outcome == faulttest.Canceled &&
 					(!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {

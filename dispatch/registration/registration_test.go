@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -84,7 +85,7 @@ func TestBody(t *testing.T) {
 func TestBodyWithABrokenSchema(t *testing.T) {
 	broken := minimal()
 	broken.Tools = []schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":`)}}
-	if body, err := broken.Body(); registration.CodeOf(err) != registration.CodeInvalid {
+	if body, err := broken.Body(); toolwire.CodeOf(err) != "invalid_registration" {
 		t.Errorf("got %s, %v", body, err)
 	}
 }
@@ -119,8 +120,8 @@ func problemsOf(t *testing.T, err error) []string {
 	if err == nil {
 		return nil
 	}
-	e, ok := errors.AsType[*registration.Error](err)
-	if !ok || e.Code != registration.CodeInvalid {
+	e, ok := errors.AsType[*toolwire.Error](err)
+	if !ok || e.Code != "invalid_registration" {
 		t.Fatalf("not an *Error with CodeInvalid: %v", err)
 	}
 	var got []string
@@ -252,11 +253,11 @@ func TestValidateUnwrapsAndTakesOptions(t *testing.T) {
 	_, err := r.Validate(t.Context(), &schema.ValidateOptions{
 		Endpoint: func(context.Context, string, string) (e schema.Endpoint, found bool, err error) { return },
 	})
-	tools, ok := errors.AsType[*schema.Error](err)
+	tools, ok := errors.AsType[*toolwire.Error](err)
 	if !ok || tools.Problems[0].Code != "endpoint_missing" {
 		t.Errorf("the options did not reach the tools: %v", err)
 	}
-	if e := new(registration.Error); !errors.As(err, &e) || e.Problems[0].Tool != "get_order" {
+	if e := new(toolwire.Error); !errors.As(err, &e) || e.Problems[0].Tool != "get_order" {
 		t.Errorf("got %+v", e)
 	}
 }

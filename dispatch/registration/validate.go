@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/jsonschema"
@@ -21,12 +22,11 @@ import (
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
-	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
 
 // Validate reports every reason for which the platform would reject the registration or could not
-// use it. The error is an [*Error] with [CodeInvalid] that unwraps to the errors of packages schema
+// use it. The error is a [*toolwire.Error] with invalid_registration that unwraps to the errors of packages schema
 // and ledger. o applies to the tools; its LedgerSchema is ignored in favour of r.LedgerSchema. If o
 // is nil, the defaults apply. ctx applies to o.Endpoint.
 //
@@ -37,14 +37,14 @@ import (
 //
 // Validate does not resolve the host of the endpoint. It accepts a public name that leads to a
 // private address.
-func (r *Registration) Validate(ctx context.Context, o *schema.ValidateOptions) (unchecked []Problem, err error) {
+func (r *Registration) Validate(ctx context.Context, o *schema.ValidateOptions) (unchecked []toolwire.Problem, err error) {
 	return r.validate(ctx, o, false)
 }
 
 // validate allows an update without the value of the auth header, which the platform has stored.
 func (r *Registration) validate(
 	ctx context.Context, o *schema.ValidateOptions, update bool,
-) (unchecked []Problem, err error) {
+) (unchecked []toolwire.Problem, err error) {
 	ps := problems{others: r.replacements()}
 	checkText(&ps, "/name", r.Name, maxName)
 	if strings.TrimSpace(r.Name) == "" {
@@ -154,7 +154,7 @@ func quoted(s string) bool {
 // lists as unchecked or reads otherwise, and the errors of both. It ignores members that Extra replaces.
 func (r *Registration) checkTools(
 	ctx context.Context, ps *problems, o *schema.ValidateOptions,
-) (unchecked problem.List[Problem], causes []error) {
+) (unchecked problem.List[toolwire.Problem], causes []error) {
 	var opts schema.ValidateOptions
 	if o != nil {
 		opts = *o
@@ -162,17 +162,17 @@ func (r *Registration) checkTools(
 	opts.LedgerSchema = r.LedgerSchema
 	if !ps.others.include("/tools_schema") {
 		list, err := schema.Validate(ctx, r.Tools, &opts)
-		list = append(list, slices.DeleteFunc(schema.Lint(r.Tools, &opts), func(p schema.Problem) bool {
+		list = append(list, slices.DeleteFunc(schema.Lint(r.Tools, &opts), func(p toolwire.Problem) bool {
 			return !jsonschema.Rewritten(p.Code)
 		})...)
 		problem.Under(&unchecked, "/tools_schema", list, 0)
-		if e, ok := errors.AsType[*schema.Error](err); ok {
+		if e, ok := errors.AsType[*toolwire.Error](err); ok {
 			problem.Under(&ps.List, "/tools_schema", e.Problems, e.More)
 			causes = append(causes, err)
 		}
 	}
 	err := r.LedgerSchema.Validate()
-	if e, ok := errors.AsType[*ledger.Error](err); ok && !ps.others.include("/ledger_schema") {
+	if e, ok := errors.AsType[*toolwire.Error](err); ok && !ps.others.include("/ledger_schema") {
 		problem.Under(&ps.List, "/ledger_schema", e.Problems, e.More)
 		causes = append(causes, err)
 	}

@@ -25,8 +25,8 @@ var (
 const authValueMember = "auth_header_value"
 
 // Body returns the request body of POST /api/agents and PUT /api/agents/{id}. It contains the value
-// of the auth header, so do not log it. Body does not validate. It returns an [*Error] with
-// [CodeInvalid] if a part of r cannot be written as JSON.
+// of the auth header, so do not log it. Body does not validate. It returns a [*toolwire.Error] with
+// invalid_registration if a part of r cannot be written as JSON.
 func (r *Registration) Body() ([]byte, error) { return r.write(true) }
 
 // MarshalJSON returns the JSON of [Registration.Body] without the value of the auth header.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/eval"
@@ -215,7 +216,7 @@ func TestWhatIsNotListedStillCounts(t *testing.T) {
 	if err := json.Unmarshal(doc, &a); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Validate(&ledger.Schema{Entities: []ledger.Entity{}}); ledger.CodeOf(err) != ledger.CodeAdapter {
+	if _, err := a.Validate(&ledger.Schema{Entities: []ledger.Entity{}}); toolwire.CodeOf(err) != "invalid_adapter" {
 		t.Errorf("an entity type that is not declared is accepted beside 300 paths: %v", err)
 	}
 	tools := numbered("[", `{"name":"t%d","handler":"a","parameters":{"type":"object"}}`, `,{"name":"last","handler":"a",`+

@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/registration"
@@ -65,11 +66,11 @@ func clients(t *testing.T, transport http.RoundTripper) map[string]func(ctx cont
 		},
 		"registration": func(ctx context.Context) string {
 			_, err := r.Create(ctx, agent)
-			return string(registration.CodeOf(err))
+			return string(toolwire.CodeOf(err))
 		},
 		"catalog": func(ctx context.Context) string {
 			_, err := c.Get(ctx, "11111111-2222-4333-8444-555555555555")
-			return string(catalog.CodeOf(err))
+			return string(toolwire.CodeOf(err))
 		},
 		"toolbox, a list": func(ctx context.Context) string {
 			_, err := listing.Tools(ctx, "")
@@ -235,9 +236,9 @@ func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
 		"proxy": func() string { _, err := proxy.New("", "", nil); return string(proxy.CodeOf(err)) },
 		"registration": func() string {
 			_, err := registration.NewClient("", "", nil)
-			return string(registration.CodeOf(err))
+			return string(toolwire.CodeOf(err))
 		},
-		"catalog": func() string { _, err := catalog.NewClient("", "", nil); return string(catalog.CodeOf(err)) },
+		"catalog": func() string { _, err := catalog.NewClient("", "", nil); return string(toolwire.CodeOf(err)) },
 		"toolbox": func() string {
 			_, err := toolbox.Parse([]byte(`[]`), &toolbox.Options{Timeout: -1})
 			return string(toolbox.CodeOf(err))
@@ -247,8 +248,8 @@ func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
 			_, err := manifest.Parse([]byte(`{"tools":[]}`), &manifest.Options{Timeout: -1})
 			return string(manifest.CodeOf(err))
 		},
-		"dispatch": func() string { _, err := dispatch.New(nil, nil); return string(dispatch.CodeOf(err)) },
-		"webhook":  func() string { _, err := webhook.New(nil, nil); return string(webhook.CodeOf(err)) },
+		"dispatch": func() string { _, err := dispatch.New(nil, nil); return string(toolwire.CodeOf(err)) },
+		"webhook":  func() string { _, err := webhook.New(nil, nil); return string(toolwire.CodeOf(err)) },
 		"cassette": func() string { _, err := cassette.New("", nil); return string(cassette.CodeOf(err)) },
 	} {
 		if got := construct(); got != "invalid_options" {
@@ -261,6 +262,8 @@ func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
 func declared(t *testing.T) map[string][]string {
 	t.Helper()
 	codes := map[string][]string{}
+	section := regexp.MustCompile(`(?s)\n// # Codes of errors\n(.*?)\n(?:// # |package )`) // of a package comment
+	listed := regexp.MustCompile(`(?m)^//\t([a-z_]+)  `)
 	declaration := regexp.MustCompile(`(?m)^\s+Code\w*\s+(?:catalog\.)?Code = "([^"]*)"`)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -268,10 +271,15 @@ func declared(t *testing.T) map[string][]string {
 			return err
 		case entry.IsDir() && slices.Contains([]string{"internal", "examples", "testdata", ".git"}, entry.Name()):
 			return filepath.SkipDir
-		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+		case filepath.Dir(path) == root, !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
 		source, err := os.ReadFile(path)
+		if part := section.FindSubmatch(source); part != nil {
+			for _, m := range listed.FindAllSubmatch(part[1], -1) {
+				codes[string(m[1])] = append(codes[string(m[1])], filepath.Base(filepath.Dir(path)))
+			}
+		}
 		for _, m := range declaration.FindAllSubmatch(source, -1) {
 			codes[string(m[1])] = append(codes[string(m[1])], filepath.Base(filepath.Dir(path)))
 		}
@@ -334,7 +342,7 @@ func TestWhatAModelReadsForEveryCode(t *testing.T) {
 			"tool_failed": words,
 		},
 	}
-	cause, common := errors.New("(Err)"), schema.Problem{Message: "(Problem)"}
+	cause, common := errors.New("(Err)"), toolwire.Problem{Message: "(Problem)"}
 	results := map[string]func(code string) json.RawMessage{
 		"proxy": func(code string) json.RawMessage {
 			return (&proxy.Error{Code: proxy.Code(code), Tool: "(Tool)", Detail: "(Detail)", Err: cause}).ToolResult()

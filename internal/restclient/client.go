@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 )
@@ -132,6 +133,15 @@ type Failure struct {
 
 	unsent  bool // the server cannot have received the whole request
 	passing bool // another attempt may succeed
+}
+
+// Response returns what an error says about the response, or nil if none arrived.
+func (f *Failure) Response() *toolwire.Response {
+	if f.Status == 0 {
+		return nil
+	}
+	return &toolwire.Response{Status: f.Status, Class: f.Said.Class, Detail: f.Said.Message(), RetryAfter: f.RetryAfter,
+		RequestID: f.RequestID}
 }
 
 // Attempt sends r once. It calls read with a complete response whose status is 2xx.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/manifest/toolbox"
@@ -29,7 +30,7 @@ func (a *answer) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(a.body)), ContentLength: -1, Request: r}, nil
 }
 
-func register(t *testing.T, status int, body string) *registration.Error {
+func register(t *testing.T, status int, body string) *toolwire.Error {
 	t.Helper()
 	c, err := registration.NewClient(base, "key", &registration.Options{Transport: &answer{status: status, body: body}})
 	if err != nil {
@@ -37,7 +38,7 @@ func register(t *testing.T, status int, body string) *registration.Error {
 	}
 	_, err = c.Create(t.Context(), &registration.Registration{Name: "a", EndpointURL: "https://agent.example.com/",
 		Tools: []schema.Tool{{Name: "get_order", InputSchema: json.RawMessage(`{"type":"object"}`)}}})
-	e, _ := errors.AsType[*registration.Error](err)
+	e, _ := errors.AsType[*toolwire.Error](err)
 	return e
 }
 
@@ -83,7 +84,7 @@ func TestCausesOfBadResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Get(t.Context(), "11111111-2222-4333-8444-555555555555")
-	if catalog.CodeOf(err) != catalog.CodeBadResponse || errors.Unwrap(err) != nil || strings.Count(err.Error(), "the response cannot be used") != 1 {
+	if toolwire.CodeOf(err) != toolwire.CodeBadResponse || errors.Unwrap(err) != nil || strings.Count(err.Error(), "the response cannot be used") != 1 {
 		t.Errorf("catalog: %v, cause %v", err, errors.Unwrap(err))
 	}
 	_, err = box.Tools(t.Context(), "")
@@ -99,15 +100,15 @@ func TestCausesOfBadResponses(t *testing.T) {
 // Beside problems the error has the message about the whole request as Detail. Its text is theirs.
 func TestDetailBesideProblems(t *testing.T) {
 	e := register(t, 422, `{"message":"two mistakes","detail":[{"loc":["body","name"],"msg":"too short"}]}`)
-	if len(e.Problems) != 1 || e.Detail != "two mistakes" || strings.Contains(e.Error(), "two mistakes") || !strings.Contains(e.Error(), "/name too short") {
-		t.Errorf("%v\n%+v, detail %q", e, e.Problems, e.Detail)
+	if len(e.Problems) != 1 || e.Response.Detail != "two mistakes" || strings.Contains(e.Error(), "two mistakes") || !strings.Contains(e.Error(), "/name too short") {
+		t.Errorf("%v\n%+v, detail %q", e, e.Problems, e.Response.Detail)
 	}
 	e = register(t, 422, `{"detail":[{"loc":["body","name"],"msg":"too short"}]}`)
-	if len(e.Problems) != 1 || e.Detail != "" {
-		t.Errorf("%+v, detail %q", e.Problems, e.Detail)
+	if len(e.Problems) != 1 || e.Response.Detail != "" {
+		t.Errorf("%+v, detail %q", e.Problems, e.Response.Detail)
 	}
 	e = register(t, 409, `{"message":"the name is taken","detail":[{"loc":["body","name"],"msg":"taken"}]}`)
-	if len(e.Problems) != 0 || e.Detail != "the name is taken" || !strings.Contains(e.Error(), `the platform says "the name is taken"`) {
-		t.Errorf("%v\n%+v, detail %q", e, e.Problems, e.Detail)
+	if len(e.Problems) != 0 || e.Response.Detail != "the name is taken" || !strings.Contains(e.Error(), `the platform says "the name is taken"`) {
+		t.Errorf("%v\n%+v, detail %q", e, e.Problems, e.Response.Detail)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/restclient"
@@ -49,7 +50,7 @@ type ClientOptions struct {
 // A Client manages the tools of a catalog over its REST API ("ToolBase records"). It is immutable
 // and safe for concurrent use. Formatting a Client never reveals its key.
 //
-// Every error is an [*Error]. It never contains the key, even if the server repeats it. It contains
+// Every error is a [*toolwire.Error]. It never contains the key, even if the server repeats it. It contains
 // no run of 16 or more bytes of source code or of a description that was sent. Texts of the server
 // are cut at 1 KiB. Arguments that are not valid are rejected before anything is sent, with Status
 // 0.
@@ -77,13 +78,13 @@ const requestRoom = 3 << 20
 // NewClient returns a client of the catalog at baseURL, such as https://aip.example.com. The client
 // appends paths such as /tools/ and sends apiKey as X-API-Key. The scheme http is valid for
 // loopback hosts only. If o is nil, all defaults apply. NewClient does not read the environment.
-// Its error is an [*Error] with [CodeOptions] and all problems.
+// Its error is a [*toolwire.Error] with [toolwire.CodeInvalidOptions] and all problems.
 func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	var opts ClientOptions
 	if o != nil {
 		opts = *o
 	}
-	var limits, found []Problem
+	var limits, found []toolwire.Problem
 	problem.Limit(limitIn(&limits), "Timeout", &opts.Timeout, 30*time.Second)
 	problem.Limit(limitIn(&limits), "MaxAttempts", &opts.MaxAttempts, 4)
 	problem.Limit(limitIn(&limits), "MaxResponseBytes", &opts.MaxResponseBytes, 16<<20)
@@ -104,15 +105,15 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	}
 	found = append(append(found, opts.Plugin.problems("/Plugin")...), limits...)
 	if len(found) > 0 {
-		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: found}
+		return nil, &toolwire.Error{Package: "catalog", Code: toolwire.CodeInvalidOptions, Message: "the client cannot be created", Problems: found}
 	}
 	return &Client{rest: rest, maxRequest: requestRoom + opts.Plugin.limit(), sdkType: opts.TypeField == "type",
 		plugin: opts.Plugin}, nil
 }
 
 // Create registers a tool without source code: POST /tools/. If the name is taken, the error has
-// [CodeConflict]. Fields that the response lacks are taken from t. A response without an id is
-// [CodeBadResponse], because nothing could refer to the tool.
+// [toolwire.CodeConflict. Fields that the response lacks are taken from t. A response without an id is
+// [toolwire.CodeBadResponse, because nothing could refer to the tool.
 func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -132,8 +133,8 @@ func (c *Client) List(ctx context.Context, t Type) (list []ListItem, err error) 
 	r := newRequest("list", http.MethodGet, "/", "")
 	if t != "" {
 		if t != Native && t != Custom {
-			return nil, &Error{Code: CodeInvalid, Message: "the list cannot be requested",
-				Problems: []Problem{at("type", ruleEnum, textType)}}
+			return nil, &toolwire.Error{Package: "catalog", Code: codeInvalid, Message: "the list cannot be requested",
+				Problems: []toolwire.Problem{at("type", ruleEnum, textType)}}
 		}
 		r.Query = "type=" + string(t)
 	}
@@ -144,7 +145,7 @@ func (c *Client) List(ctx context.Context, t Type) (list []ListItem, err error) 
 }
 
 // Get returns one tool: GET /tools/{id}. If the id is unknown, or the tool is deleted or of another
-// account, the error has [CodeNotFound].
+// account, the error has [toolwire.CodeNotFound.
 func (c *Client) Get(ctx context.Context, id string) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -228,7 +229,7 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 		if p.AccountID == nil {
 			sent.AccountID = ""
 		}
-		if e, invalid := errors.AsType[*Error](sent.Validate()); invalid {
+		if e, invalid := errors.AsType[*toolwire.Error](sent.Validate()); invalid {
 			e.Tool, e.Message = id, "the tool of the catalog with the patch applied is not valid"
 			return &restclient.Failure{Err: e}
 		}
@@ -242,7 +243,7 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 }
 
 // Delete deletes a tool: DELETE /tools/{id}. The catalog keeps it for [Client.Restore] only. If it
-// is deleted again, the error has [CodeNotFound].
+// is deleted again, the error has [toolwire.CodeNotFound.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -253,7 +254,7 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 }
 
 // Restore restores a deleted tool: POST /tools/{id}/restore. If the tool is not deleted, the error
-// has [CodeNotFound]. If the name was taken meanwhile, it may have [CodeConflict].
+// has [toolwire.CodeNotFound. If the name was taken meanwhile, it may have [toolwire.CodeConflict.
 func (c *Client) Restore(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -266,14 +267,14 @@ func (c *Client) Restore(ctx context.Context, id string) error {
 // Script returns the source code of a tool: GET /tools/{id}/source, the path of the document
 // "ToolBase records". If the response is 404, the client requests /tools/{id}/script, which the
 // platform's own clients use. If the tool has no source, like native tools, the error has
-// [CodeNotFound]. The code may contain its author's secrets; do not log it.
+// [toolwire.CodeNotFound. The code may contain its author's secrets; do not log it.
 func (c *Client) Script(ctx context.Context, id string) (source string, err error) {
 	if err := checkID(id); err != nil {
 		return "", err
 	}
 	for _, part := range []string{"/source", "/script"} {
 		err = c.do(ctx, newRequest("script", http.MethodGet, id+part, id), scriptInto(&source))
-		if e, ok := errors.AsType[*Error](err); !ok || e.Status != http.StatusNotFound {
+		if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Response == nil || e.Response.Status != http.StatusNotFound {
 			break
 		}
 	}
@@ -285,14 +286,14 @@ func checkID(id string) error {
 	if text.ValidUUID(id) {
 		return nil
 	}
-	return &Error{Code: CodeInvalid, Message: "the tool's id is not valid", Problems: []Problem{
+	return &toolwire.Error{Package: "catalog", Code: codeInvalid, Message: "the tool's id is not valid", Problems: []toolwire.Problem{
 		at("id", ruleUUID, "must be a UUID; Find returns the id for a name"),
 	}}
 }
 
 // Find returns the tool with a name. It reads the list of all tools, because the API has no search.
 // It compares whole names without regard to case; if several match, it takes the one with the exact
-// spelling. If no tool matches, the error has [CodeNotFound]; if several do, [CodeAmbiguous].
+// spelling. If no tool matches, the error has [toolwire.CodeNotFound; if several do, ambiguous.
 func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 	list, err := c.List(ctx, "")
 	if err != nil {
@@ -307,11 +308,11 @@ func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, &Error{Code: CodeNotFound, Tool: text.Cut(name, maxShown), Message: "no tool has this name"}
+		return nil, &toolwire.Error{Package: "catalog", Code: toolwire.CodeNotFound, Tool: text.Cut(name, maxShown), Message: "no tool has this name"}
 	case 1:
 		return &found[0], nil
 	}
-	return nil, &Error{Code: CodeAmbiguous, Tool: text.Cut(name, maxShown), Message: fmt.Sprintf(
+	return nil, &toolwire.Error{Package: "catalog", Code: codeAmbiguous, Tool: text.Cut(name, maxShown), Message: fmt.Sprintf(
 		"%d tools have this name; choose one by its id, such as %s", len(found), found[0].ID)}
 }
 
@@ -322,9 +323,9 @@ func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 // the form.
 //
 // Upload checks the tool and the source before it sends anything; see [CheckPlugin]. If the source
-// is not valid, or the server rejects it, the error has [CodePlugin]. If fields are not valid
-// either, it has [CodeInvalid] and all problems. If the name is taken, it has [CodeConflict]. If
-// the server fails to register the source, it has [CodeServer]. The request is kept in memory. Its
+// is not valid, or the server rejects it, the error has invalid_plugin. If fields are not valid
+// either, it has invalid_tool and all problems. If the name is taken, it has [toolwire.CodeConflict. If
+// the server fails to register the source, it has [toolwire.CodeServerError]. The request is kept in memory. Its
 // parts other than the file may have 3 MiB.
 func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte) (*ListItem, error) {
 	plugin, pluginErr := CheckPlugin(file, source, &c.plugin)
@@ -373,7 +374,7 @@ func (c *Client) attach(r *request, p Patch, ps problems, pluginErr error, file 
 				"must not be blank, have commas, begin with [ or begin or end with white space: a form joins them by commas")
 		}
 	}
-	if e, ok := errors.AsType[*Error](pluginErr); ok {
+	if e, ok := errors.AsType[*toolwire.Error](pluginErr); ok {
 		for i := range e.Problems {
 			if e.Problems[i].Code == ruleEntryPoint {
 				e.Problems[i].Message += "; AddEntryPoint adds one"

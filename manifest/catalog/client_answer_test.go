@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -159,13 +160,13 @@ func TestClientFindsScriptsAtEitherPath(t *testing.T) {
 		served string // the path with the source
 		others int    // the status of the other paths
 		want   string // the requested paths
-		code   catalog.Code
+		code   toolwire.Code
 	}{
 		{"source", 404, "source", ""},
 		{"script", 404, "source script", ""},
-		{"none", 404, "source script", catalog.CodeNotFound},
-		{"script", 403, "source", catalog.CodeForbidden},
-		{"script", 500, "source", catalog.CodeServer},
+		{"none", 404, "source script", toolwire.CodeNotFound},
+		{"script", 403, "source", toolwire.CodeForbidden},
+		{"script", 500, "source", toolwire.CodeServerError},
 	} {
 		var asked []string
 		script, err := serveClient(t, nil, func(w http.ResponseWriter, r *http.Request) {
@@ -177,7 +178,7 @@ func TestClientFindsScriptsAtEitherPath(t *testing.T) {
 			}
 			_, _ = w.Write([]byte(`{"script":"pass"}`))
 		}).Script(t.Context(), clientID)
-		if catalog.CodeOf(err) != tt.code || err == nil && script != "pass" || strings.Join(asked, " ") != tt.want {
+		if toolwire.CodeOf(err) != tt.code || err == nil && script != "pass" || strings.Join(asked, " ") != tt.want {
 			t.Errorf("%+v: %q, %v after %q", tt, script, err, asked)
 		}
 	}
@@ -219,8 +220,8 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 				answerWith(200, body, "X-Request-Id", "r-1")(w, r)
 			})
 			err := clientCalls[operation](t.Context(), c)
-			e := failedWith(t, err, catalog.CodeBadResponse)
-			if e.Status != 200 || e.RequestID != "r-1" || asked != 1 {
+			e := failedWith(t, err, toolwire.CodeBadResponse)
+			if e.Response.Status != 200 || e.Response.RequestID != "r-1" || asked != 1 {
 				t.Errorf("%s, %.40q: %v after %d requests", operation, body, err, asked)
 			}
 			writes := operation != "list" && operation != "get" && operation != "script" && operation != "patch"
@@ -230,7 +231,7 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 		}
 	}
 	for _, operation := range []string{"create", "upload", "get", "list", "script", "patch"} {
-		failedWith(t, clientCalls[operation](t.Context(), serveClient(t, nil, answerWith(204, ""))), catalog.CodeBadResponse)
+		failedWith(t, clientCalls[operation](t.Context(), serveClient(t, nil, answerWith(204, ""))), toolwire.CodeBadResponse)
 	}
 	_, err := serveClient(t, nil, answerWith(200, `[`+calculatorItem+`,{"id":"`+clientID+
 		`","name":"x","framework":5}]`)).List(t.Context(), "")
@@ -240,26 +241,26 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 }
 
 func TestClientErrorsByStatus(t *testing.T) {
-	for status, want := range map[int]catalog.Code{
-		200: catalog.CodeRefused, 201: catalog.CodeRefused, // with success: false
-		400: catalog.CodeRefused, 401: catalog.CodeUnauthorized, 403: catalog.CodeForbidden, 404: catalog.CodeNotFound,
-		302: catalog.CodeStatus, 451: catalog.CodeRefused, 499: catalog.CodeRefused,
-		405: catalog.CodeRefused, 408: catalog.CodeRefused, 409: catalog.CodeConflict, 413: catalog.CodeTooLarge,
-		418: catalog.CodeRefused,
-		422: catalog.CodeRejected, 429: catalog.CodeRateLimited, 500: catalog.CodeServer, 501: catalog.CodeServer,
-		502: catalog.CodeServer,
-		503: catalog.CodeServer, 504: catalog.CodeServer, 599: catalog.CodeServer, 300: catalog.CodeStatus,
-		304: catalog.CodeStatus,
+	for status, want := range map[int]toolwire.Code{
+		200: toolwire.CodeRefused, 201: toolwire.CodeRefused, // with success: false
+		400: toolwire.CodeRefused, 401: toolwire.CodeUnauthorized, 403: toolwire.CodeForbidden, 404: toolwire.CodeNotFound,
+		302: toolwire.CodeUnexpectedStatus, 451: toolwire.CodeRefused, 499: toolwire.CodeRefused,
+		405: toolwire.CodeRefused, 408: toolwire.CodeRefused, 409: toolwire.CodeConflict, 413: toolwire.CodeRequestTooLarge,
+		418: toolwire.CodeRefused,
+		422: toolwire.CodeRejected, 429: toolwire.CodeRateLimited, 500: toolwire.CodeServerError, 501: toolwire.CodeServerError,
+		502: toolwire.CodeServerError,
+		503: toolwire.CodeServerError, 504: toolwire.CodeServerError, 599: toolwire.CodeServerError, 300: toolwire.CodeUnexpectedStatus,
+		304: toolwire.CodeUnexpectedStatus,
 	} {
 		for operation, call := range clientCalls {
 			code := want
-			if status <= 400 && want == catalog.CodeRefused && strings.HasPrefix(operation, "upload") {
-				code = catalog.CodePlugin
+			if status <= 400 && want == toolwire.CodeRefused && strings.HasPrefix(operation, "upload") {
+				code = "invalid_plugin"
 			}
 			err := call(t.Context(), serveClient(t, nil, answerWith(status, `{"success":false}`, "X-Request-Id", "req-7",
 				"Retry-After", "3")))
 			e := failedWith(t, err, code)
-			if e.Status != status || e.RequestID != "req-7" || e.Message == "" || e.RetryAfter != 3*time.Second {
+			if e.Response.Status != status || e.Response.RequestID != "req-7" || e.Message == "" || e.Response.RetryAfter != 3*time.Second {
 				t.Errorf("%s, %d: %#v", operation, status, e)
 			}
 			// Only documented refusals prove that nothing was written.
@@ -277,19 +278,19 @@ func TestClientErrorsByStatus(t *testing.T) {
 }
 
 func TestClientErrorBodies(t *testing.T) {
-	problems := func(list ...catalog.Problem) []catalog.Problem { return list }
+	problems := func(list ...toolwire.Problem) []toolwire.Problem { return list }
 	const input = `"input":"hunter2","ctx":{"error":"hunter2"},"url":"https://errors.pydantic.dev"`
 	for name, test := range map[string]struct {
 		status   int
 		body     string
 		header   []string
 		message  string
-		problems []catalog.Problem
+		problems []toolwire.Problem
 	}{
 		"FastAPI": {422, `{"detail":[{"type":"missing","loc":["body","name"],"msg":"Field required",` + input + `},
 			{"loc":["body","tags",0],"msg":"Input should be a valid string","type":"string_type",` + input + `}]}`, nil, "the server rejected fields",
-			problems(catalog.Problem{Pointer: "/body/name", Code: "missing", Message: "Field required"},
-				catalog.Problem{Pointer: "/body/tags/0", Code: "string_type", Message: "Input should be a valid string"})},
+			problems(toolwire.Problem{Pointer: "/body/name", Code: "missing", Message: "Field required"},
+				toolwire.Problem{Pointer: "/body/tags/0", Code: "string_type", Message: "Input should be a valid string"})},
 		"FastAPI text": {404, `{"detail":"Tool not found"}`, nil, "Tool not found", nil},
 		"detail object": {400, `{"detail":{"message":"Invalid plugin file","reason":"no class"}}`, nil,
 			"Invalid plugin file", nil},
@@ -304,10 +305,10 @@ func TestClientErrorBodies(t *testing.T) {
 		"list of texts": {400, `{"detail":["one","two"]}`, nil, "one: two", nil},
 		"fields of error": {400,
 			`{"message":"bad","error":{"problems":[{"field":"file","code":"syntax","message":"is not Python"}]}}`, nil, "bad",
-			problems(catalog.Problem{Pointer: "/file", Code: "syntax", Message: "is not Python"})},
+			problems(toolwire.Problem{Pointer: "/file", Code: "syntax", Message: "is not Python"})},
 		"odd locations": {422,
 			`{"detail":[{"loc":[],"msg":"a"},{"loc":["x",{"y":1},null],"msg":"b","type":"no word"},{"loc":"x","msg":"c"},7,null]}`, nil,
-			"a: c", problems(catalog.Problem{Pointer: "/x", Code: "", Message: "b"})},
+			"a: c", problems(toolwire.Problem{Pointer: "/x", Code: "", Message: "b"})},
 		"JSON text": {503, `"busy"`, nil, "busy", nil},
 		"plain text": {502, "upstream\n\tconnect error\x1b[31m\u202e", []string{"Content-Type", "text/plain"},
 			"upstream connect error [31m", nil},
@@ -329,15 +330,15 @@ func TestClientErrorBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(test.status, test.body, test.header...)))
-			e, _ := err.(*catalog.Error)
+			e, _ := err.(*toolwire.Error)
 			if e == nil || e.Message != test.message || !reflect.DeepEqual(e.Problems, test.problems) ||
-				e.Status != test.status {
+				e.Response.Status != test.status {
 				t.Errorf("got %#v", err)
 			}
 			if strings.Contains(err.Error(), "[]") {
 				t.Errorf("an absent code is shown: %v", err)
 			}
-			if test.status == 200 && e.Code != catalog.CodeRefused {
+			if test.status == 200 && e.Code != toolwire.CodeRefused {
 				t.Errorf("code %s", e.Code)
 			}
 			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter2") {
@@ -364,14 +365,14 @@ func TestClientErrorsAreBounded(t *testing.T) {
 	}
 	both := `{"error":[` + strings.Join(list[:80], ",") + `],"detail":[` + strings.Join(list, ",") + `]}`
 	err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(422, both)))
-	e := failedWith(t, err, catalog.CodeRejected)
+	e := failedWith(t, err, toolwire.CodeRejected)
 	if len(e.Problems) != 100 || len(e.Problems[99].Message) > 1024 || len(e.Problems[99].Pointer) > 140 ||
 		e.Problems[99].Code != "" {
 		t.Errorf("%d problems, %d bytes", len(e.Problems), len(err.Error()))
 	}
 	err = clientCalls["get"](t.Context(),
 		serveClient(t, nil, answerWith(400, "", "X-Request-Id", strings.Repeat("x", 200), "Retry-After", "soon")))
-	if e := failedWith(t, err, catalog.CodeRefused); e.RequestID != "" || e.RetryAfter != 0 {
+	if e := failedWith(t, err, toolwire.CodeRefused); e.Response.RequestID != "" || e.Response.RetryAfter != 0 {
 		t.Errorf("got %#v", e)
 	}
 }

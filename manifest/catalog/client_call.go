@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -59,54 +60,55 @@ func (c *Client) attempt(
 	ctx context.Context, r *request, read func(*restclient.Response) *restclient.Failure,
 ) *restclient.Failure {
 	if len(r.Body) > c.maxRequest {
-		return &restclient.Failure{Err: &Error{Code: CodeTooLarge, Tool: r.tool, Message: fmt.Sprintf(
+		return &restclient.Failure{Err: &toolwire.Error{Package: "catalog", Code: toolwire.CodeRequestTooLarge, Tool: r.tool, Message: fmt.Sprintf(
 			"the body of the request has %d bytes; at most %d are sent", len(r.Body), c.maxRequest)}}
 	}
 	return c.rest.Attempt(ctx, &r.Request, read)
 }
 
 // messages are the messages for refusals without a usable text.
-var messages = map[Code]string{
-	CodeRefused:      "the server rejected the request",
-	CodePlugin:       "the server rejected the uploaded source",
-	CodeRejected:     "the server rejected fields",
-	CodeUnauthorized: "the server rejected the API key",
-	CodeForbidden:    "the API key does not permit the operation",
-	CodeNotFound:     "the tool does not exist, or the base URL is not the URL of a catalog",
-	CodeConflict:     "the name is taken",
-	CodeTooLarge:     "the request is larger than the server accepts",
-	CodeRateLimited:  "too many requests",
-	CodeServer:       "the server failed",
-	CodeStatus:       "the response is not one that a catalog sends",
+var messages = map[toolwire.Code]string{
+	toolwire.CodeRefused:          "the server rejected the request",
+	codePlugin:                    "the server rejected the uploaded source",
+	toolwire.CodeRejected:         "the server rejected fields",
+	toolwire.CodeUnauthorized:     "the server rejected the API key",
+	toolwire.CodeForbidden:        "the API key does not permit the operation",
+	toolwire.CodeNotFound:         "the tool does not exist, or the base URL is not the URL of a catalog",
+	toolwire.CodeConflict:         "the name is taken",
+	toolwire.CodeRequestTooLarge:  "the request is larger than the server accepts",
+	toolwire.CodeRateLimited:      "too many requests",
+	toolwire.CodeServerError:      "the server failed",
+	toolwire.CodeUnexpectedStatus: "the response is not one that a catalog sends",
 }
 
 // failed returns the error of a call. Only the status decides the code, because the texts of servers
 // differ.
-func (c *Client) failed(r *request, f *restclient.Failure) *Error {
-	e, own := errors.AsType[*Error](f.Err)
+func (c *Client) failed(r *request, f *restclient.Failure) *toolwire.Error {
+	e, own := errors.AsType[*toolwire.Error](f.Err)
 	if own {
 		if f.Unsure { // an earlier attempt
 			e.Message += "; " + r.unsure
 		}
 		return e
 	}
-	e = &Error{
-		Code: Code(f.Code), Status: f.Status, Tool: r.tool, RetryAfter: f.RetryAfter, RequestID: f.RequestID, Err: f.Err,
+	e = &toolwire.Error{Package: "catalog", Code: toolwire.Code(f.Code), Tool: r.tool, Response: f.Response(), Err: f.Err}
+	if e.Response != nil {
+		e.Response.Detail = "" // it may quote the source code; Message has it without
 	}
 	switch isUpload := r.Type != ""; e.Code {
-	case CodeCanceled, CodeDeadline:
+	case toolwire.CodeCanceled, toolwire.CodeDeadline:
 		e.Message = contextText(f.Err)
-	case CodeTimeout:
+	case toolwire.CodeTimeout:
 		e.Message = f.Err.Error() + " (ClientOptions.Timeout)"
-	case CodeTransport:
+	case toolwire.CodeTransport:
 		e.Message = f.Err.Error()
-	case CodeResponseTooLarge:
+	case toolwire.CodeResponseTooLarge:
 		e.Message = f.Err.Error() + " (ClientOptions.MaxResponseBytes)"
-	case CodeBadResponse:
+	case toolwire.CodeBadResponse:
 		e.Message, e.Err = "the response cannot be used: "+f.Err.Error(), nil
 	default:
-		if e.Code == CodeRefused && isUpload && f.Status <= http.StatusBadRequest { // or 2xx with success: false
-			e.Code = CodePlugin
+		if e.Code == toolwire.CodeRefused && isUpload && f.Status <= http.StatusBadRequest { // or 2xx with success: false
+			e.Code = codePlugin
 		}
 		e.Message, e.Problems = r.read(&f.Said)
 		switch {
@@ -123,7 +125,7 @@ func (c *Client) failed(r *request, f *restclient.Failure) *Error {
 	}
 	switch ended := f.Stop.Err; f.Stop.Reason {
 	case httpcall.Stopped:
-		e.Code, e.Err = problem.ContextCode[Code](ended), errors.Join(ended, e.Err)
+		e.Code, e.Err = problem.ContextCode[toolwire.Code](ended), errors.Join(ended, e.Err)
 		e.Message = contextText(ended) + " while waiting to repeat; before that: " + e.Message
 	case httpcall.TooLong, httpcall.TooLate:
 		e.Message = fmt.Sprintf("%s (gave up after %s: %s)", e.Message, tried, ended)
@@ -139,25 +141,25 @@ func (c *Client) failed(r *request, f *restclient.Failure) *Error {
 }
 
 // read returns what the server says, without what the client sent.
-func (r *request) read(said *httpcall.Refusal) (message string, problems []Problem) {
+func (r *request) read(said *httpcall.Refusal) (message string, problems []toolwire.Problem) {
 	texts := []string{said.Message()}
 	for _, one := range said.Statements {
 		if one.Pointer != "" {
 			texts = append(texts, one.Pointer, one.Code, one.Message)
-			problems = append(problems, Problem{})
+			problems = append(problems, toolwire.Problem{})
 		}
 	}
 	texts = r.hideSaid(texts)
 	for i := range problems {
 		of := texts[1+3*i:]
-		problems[i] = Problem{Pointer: of[0], Code: text.Code(of[1]), Message: of[2]}
+		problems[i] = toolwire.Problem{Pointer: of[0], Code: text.Code(of[1]), Message: of[2]}
 	}
 	return texts[0], problems
 }
 
 // contextText describes the end of the caller's context.
 func contextText(err error) string {
-	if problem.ContextCode[Code](err) == CodeDeadline {
+	if problem.ContextCode[toolwire.Code](err) == toolwire.CodeDeadline {
 		return "the context's deadline has passed"
 	}
 	return "the call was canceled"
@@ -334,7 +336,7 @@ func readItem(doc []byte, known ListItem) (ListItem, error) {
 	case err != nil:
 		return ListItem{}, err
 	case len(ps) > 0:
-		return ListItem{}, errors.New(ps[0].field() + " " + ps[0].Message)
+		return ListItem{}, errors.New(fieldOf(ps[0]) + " " + ps[0].Message)
 	case !text.ValidUUID(item.ID):
 		return ListItem{}, errors.New("its id is not a UUID")
 	case item.Name == "" && known.ID == "":

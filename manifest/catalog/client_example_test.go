@@ -7,6 +7,7 @@ import (
 	"log"
 	"net/http/httptest"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -47,7 +48,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	_, err = client.Get(ctx, tool.ID)
-	fmt.Println(catalog.CodeOf(err))
+	fmt.Println(toolwire.CodeOf(err))
 	// Output:
 	// basic-calculator 1.0.0
 	// basic-calculator - Adds and subtracts.
@@ -94,7 +95,7 @@ func ExampleError_problems() {
 		log.Fatal(err)
 	}
 	_, err = client.Create(context.Background(), catalog.Tool{Name: "basic-calculator", Framework: "crewai"})
-	if e, ok := errors.AsType[*catalog.Error](err); ok && e.Code == catalog.CodeInvalid {
+	if e, ok := errors.AsType[*toolwire.Error](err); ok && e.Code == "invalid_tool" {
 		for _, p := range e.Problems {
 			fmt.Println(p)
 		}
@@ -125,14 +126,14 @@ func ExampleClient_Find() {
 	fmt.Println(err)
 	// Output:
 	// time_tool
-	// catalog: tool "clock": no tool has this name
+	// catalog: tool "clock": not_found: no tool has this name
 }
 
 func ExampleNewClient() {
 	_, err := catalog.NewClient("http://aip.example.com/tools", "", nil)
 	fmt.Println(err)
 	// Output:
-	// catalog: the client cannot be created: 3 problems:
+	// catalog: invalid_options: the client cannot be created: 3 problems:
 	//   - /baseURL must begin with https://, to protect the API key [url]
 	//   - /baseURL must not end in /tools; the client adds it [url]
 	//   - /apiKey must be visible ASCII; check that its environment variable is set [header]
@@ -149,7 +150,7 @@ func ExampleCodeOf() {
 	clock := catalog.Tool{Name: "clock", Framework: catalog.LangChain, Type: catalog.Native}
 	for range 2 {
 		_, err := client.Create(ctx, clock)
-		if catalog.CodeOf(err) == catalog.CodeConflict {
+		if toolwire.CodeOf(err) == toolwire.CodeConflict {
 			fmt.Println("the name is taken")
 		}
 	}

@@ -1,11 +1,13 @@
 package catalog_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
@@ -13,13 +15,13 @@ import (
 // Faults of a catalog end a call with the right code and the right claim about what may have
 // happened.
 func TestClientFaults(t *testing.T) {
-	codes := map[faulttest.Outcome]catalog.Code{
-		faulttest.BadBody: catalog.CodeBadResponse, faulttest.TooLarge: catalog.CodeResponseTooLarge,
-		faulttest.Broken: catalog.CodeTransport, faulttest.Canceled: catalog.CodeCanceled,
+	codes := map[faulttest.Outcome]toolwire.Code{
+		faulttest.BadBody: toolwire.CodeBadResponse, faulttest.TooLarge: toolwire.CodeResponseTooLarge,
+		faulttest.Broken: toolwire.CodeTransport, faulttest.Canceled: toolwire.CodeCanceled,
 	}
-	statuses := map[int]catalog.Code{
-		101: catalog.CodeStatus, 204: catalog.CodeBadResponse, 302: catalog.CodeStatus, 429: catalog.CodeRateLimited,
-		500: catalog.CodeServer,
+	statuses := map[int]toolwire.Code{
+		101: toolwire.CodeUnexpectedStatus, 204: toolwire.CodeBadResponse, 302: toolwire.CodeUnexpectedStatus, 429: toolwire.CodeRateLimited,
+		500: toolwire.CodeServerError,
 	}
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {
@@ -38,9 +40,10 @@ func TestClientFaults(t *testing.T) {
 					want = statuses[p.Want.Status]
 				}
 				e := failedWith(t, err, want)
-				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) ||
-					e.RetryAfter != p.Want.RetryAfter {
-					t.Errorf("status %d, Retry-After %s: want %+v", e.Status, e.RetryAfter, p.Want)
+				got := cmp.Or(e.Response, &toolwire.Response{})
+				if got.Status != p.Want.Status && (got.Status != 0 || p.Want.Outcome == faulttest.Status) ||
+					got.RetryAfter != p.Want.RetryAfter {
+					t.Errorf("status %d, Retry-After %s: want %+v", got.Status, got.RetryAfter, p.Want)
 				}
 				if p.Want.Outcome == faulttest.Canceled &&
 					(!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {

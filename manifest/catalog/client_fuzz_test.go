@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/manifest/catalog"
@@ -45,11 +46,11 @@ func FuzzClientAnswer(f *testing.F) {
 		}
 		for name, call := range clientCalls {
 			err := call(t.Context(), c)
-			e, isError := errors.AsType[*catalog.Error](err)
+			e, isError := errors.AsType[*toolwire.Error](err)
 			switch {
 			case err == nil && (status < 200 || status > 299 || status != 204 && !json.Valid([]byte(body))):
 				t.Errorf("%s: %d %q is not an error", name, status, body)
-			case err != nil && (!isError || e.Code == "" || e.Message == "" || len(err.Error()) > 250<<10 || e.RetryAfter < 0):
+			case err != nil && (!isError || e.Code == "" || e.Message == "" || len(err.Error()) > 250<<10 || e.Response != nil && e.Response.RetryAfter < 0):
 				t.Errorf("%s: %#v", name, err)
 			case err != nil && (!utf8.ValidString(err.Error()) || strings.ContainsAny(err.Error(), "\x1b\r\x00") ||
 				strings.Contains(fmt.Sprintf("%#v", err), clientKey)):

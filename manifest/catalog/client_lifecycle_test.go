@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -30,7 +31,7 @@ func TestClientAgainstHandler(t *testing.T) {
 				Put: test.put,
 				Authenticate: func(_ *http.Request, key string) (string, error) {
 					if subtle.ConstantTimeCompare([]byte(key), []byte(clientKey)) != 1 {
-						return "", &catalog.Error{Code: catalog.CodeUnauthorized}
+						return "", &toolwire.Error{Code: toolwire.CodeUnauthorized}
 					}
 					return clientAccount, nil
 				},
@@ -47,10 +48,10 @@ func TestClientAgainstHandler(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, call := range clientCalls {
-				failedWith(t, call(t.Context(), stranger), catalog.CodeUnauthorized)
+				failedWith(t, call(t.Context(), stranger), toolwire.CodeUnauthorized)
 			}
 			lost := newClient(t, server.URL, nil)
-			failedWith(t, clientCalls["get"](t.Context(), lost), catalog.CodeNotFound)
+			failedWith(t, clientCalls["get"](t.Context(), lost), toolwire.CodeNotFound)
 		})
 	}
 }
@@ -83,7 +84,7 @@ func live(t *testing.T, c *catalog.Client) {
 	full := must(c.Create(ctx, native))
 	isTool(full, native)
 	_, err := c.Create(ctx, calculatorTool())
-	failedWith(t, err, catalog.CodeConflict)
+	failedWith(t, err, toolwire.CodeConflict)
 
 	// List, get, find.
 	for kind, ids := range map[catalog.Type][]string{
@@ -113,9 +114,9 @@ func live(t *testing.T, c *catalog.Client) {
 	isTool(must(c.Update(ctx, minimal.ID, want)), want)
 	isTool(must(c.Get(ctx, minimal.ID)), want)
 	_, err = c.Patch(ctx, minimal.ID, catalog.Patch{Name: &full.Name})
-	failedWith(t, err, catalog.CodeConflict)
+	failedWith(t, err, toolwire.CodeConflict)
 	_, err = c.Script(ctx, minimal.ID)
-	failedWith(t, err, catalog.CodeNotFound)
+	failedWith(t, err, toolwire.CodeNotFound)
 
 	// Upload, source, new source.
 	uploaded := must(c.Upload(ctx, catalog.Tool{
@@ -132,7 +133,7 @@ func live(t *testing.T, c *catalog.Client) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	_, err = c.Upload(ctx, want, "again.py", []byte(clientSource))
-	failedWith(t, err, catalog.CodeConflict)
+	failedWith(t, err, toolwire.CodeConflict)
 	edited := strings.Replace(clientSource, "return text", "return text.upper()", 1)
 	want.Version = "1.1.0"
 	isTool(must(c.UploadUpdate(ctx, uploaded.ID, catalog.Patch{Version: &want.Version}, "analytics.py", []byte(edited))),
@@ -151,14 +152,14 @@ func live(t *testing.T, c *catalog.Client) {
 		t.Error(err)
 	}
 	_, err = c.Get(ctx, minimal.ID)
-	failedWith(t, err, catalog.CodeNotFound)
+	failedWith(t, err, toolwire.CodeNotFound)
 	_, err = c.Find(ctx, "calculator")
-	failedWith(t, err, catalog.CodeNotFound)
-	failedWith(t, c.Delete(ctx, minimal.ID), catalog.CodeNotFound)
+	failedWith(t, err, toolwire.CodeNotFound)
+	failedWith(t, c.Delete(ctx, minimal.ID), toolwire.CodeNotFound)
 	if err := c.Restore(ctx, minimal.ID); err != nil {
 		t.Error(err)
 	}
-	failedWith(t, c.Restore(ctx, minimal.ID), catalog.CodeNotFound)
+	failedWith(t, c.Restore(ctx, minimal.ID), toolwire.CodeNotFound)
 	if got := must(c.Get(ctx, minimal.ID)); got.Name != "calculator" {
 		t.Errorf("got %+v", got)
 	}
@@ -170,9 +171,9 @@ func live(t *testing.T, c *catalog.Client) {
 	taken := calculatorTool()
 	taken.Name = "calculator"
 	must(c.Create(ctx, taken))
-	failedWith(t, c.Restore(ctx, minimal.ID), catalog.CodeConflict)
+	failedWith(t, c.Restore(ctx, minimal.ID), toolwire.CodeConflict)
 	_, err = c.Get(ctx, clientID)
-	if e := failedWith(t, err, catalog.CodeNotFound); e.Message != "Tool not found" || e.Tool != clientID {
+	if e := failedWith(t, err, toolwire.CodeNotFound); e.Message != "Tool not found" || e.Tool != clientID {
 		t.Errorf("got %v", err)
 	}
 }
@@ -188,19 +189,19 @@ func TestClientReadsTheHandlersProblems(t *testing.T) {
 	}
 	c := serveClient(t, nil, handler.ServeHTTP)
 	_, err = c.Create(t.Context(), analyticsTool())
-	e := failedWith(t, err, catalog.CodeRejected)
+	e := failedWith(t, err, toolwire.CodeRejected)
 	if len(e.Problems) != 1 || e.Problems[0].Pointer != "/body/description" || e.Problems[0].Code != "too_long" ||
-		e.Status != 422 {
+		e.Response.Status != 422 {
 		t.Errorf("got %v", err)
 	}
 	without, _, _ := strings.Cut(clientSource, "def tool_plugin")
 	_, err = c.Upload(t.Context(), calculatorTool(), "tool.py", []byte(without))
-	e = failedWith(t, err, catalog.CodePlugin)
-	if len(e.Problems) != 1 || e.Problems[0].Pointer != "/file" || e.Problems[0].Code != "entry_point" || e.Status != 400 {
+	e = failedWith(t, err, "invalid_plugin")
+	if len(e.Problems) != 1 || e.Problems[0].Pointer != "/file" || e.Problems[0].Code != "entry_point" || e.Response.Status != 400 {
 		t.Errorf("got %v", err)
 	}
 	_, err = c.Upload(t.Context(), calculatorTool(), "tool.py", []byte(clientSource+strings.Repeat("#", 400)))
-	if e := failedWith(t, err, catalog.CodeTooLarge); e.Status != 413 {
+	if e := failedWith(t, err, toolwire.CodeRequestTooLarge); e.Response.Status != 413 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -221,26 +222,26 @@ func (f faultyStore) Update(context.Context, string, string, func(*catalog.Store
 
 // For every failure of every operation, the client's error is what the handler sent.
 func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
-	coded := func(code catalog.Code) func() error { return func() error { return &catalog.Error{Code: code} } }
+	coded := func(code toolwire.Code) func() error { return func() error { return &toolwire.Error{Code: code} } }
 	for name, test := range map[string]struct {
 		store  func() error
 		key    func() error
 		plugin catalog.PluginOptions
-		code   catalog.Code
+		code   toolwire.Code
 		status int
 		only   string // the operation that fails; "" for all
 	}{
-		"not found":    {store: coded(catalog.CodeNotFound), code: catalog.CodeNotFound, status: 404},
-		"conflict":     {store: coded(catalog.CodeConflict), code: catalog.CodeConflict, status: 409},
-		"fault":        {store: func() error { return errors.New("disk full") }, code: catalog.CodeServer, status: 500},
-		"panic":        {store: func() error { panic("at the disco") }, code: catalog.CodeServer, status: 500},
-		"unauthorized": {key: coded(catalog.CodeUnauthorized), code: catalog.CodeUnauthorized, status: 401},
-		"forbidden":    {key: coded(catalog.CodeForbidden), code: catalog.CodeForbidden, status: 403},
-		"too large": {plugin: catalog.PluginOptions{MaxBytes: 10}, code: catalog.CodeTooLarge, status: 413,
+		"not found":    {store: coded(toolwire.CodeNotFound), code: toolwire.CodeNotFound, status: 404},
+		"conflict":     {store: coded(toolwire.CodeConflict), code: toolwire.CodeConflict, status: 409},
+		"fault":        {store: func() error { return errors.New("disk full") }, code: toolwire.CodeServerError, status: 500},
+		"panic":        {store: func() error { panic("at the disco") }, code: toolwire.CodeServerError, status: 500},
+		"unauthorized": {key: coded(toolwire.CodeUnauthorized), code: toolwire.CodeUnauthorized, status: 401},
+		"forbidden":    {key: coded(toolwire.CodeForbidden), code: toolwire.CodeForbidden, status: 403},
+		"too large": {plugin: catalog.PluginOptions{MaxBytes: 10}, code: toolwire.CodeRequestTooLarge, status: 413,
 			only: "upload"},
-		"no entry point": {plugin: catalog.PluginOptions{ServerVersion: "v0.1.84"}, code: catalog.CodePlugin, status: 400,
+		"no entry point": {plugin: catalog.PluginOptions{ServerVersion: "v0.1.84"}, code: "invalid_plugin", status: 400,
 			only: "upload"},
-		"description long": {code: catalog.CodeRejected, status: 422, only: "create"},
+		"description long": {code: toolwire.CodeRejected, status: 422, only: "create"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.store == nil {
@@ -261,7 +262,7 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 			var answered struct {
 				Message string
 				Error   struct {
-					Code     catalog.Code
+					Code     toolwire.Code
 					Problems []struct{ Field, Type, Message string }
 				}
 				Detail []struct {
@@ -295,14 +296,14 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 					continue
 				}
 				e := failedWith(t, call(t.Context(), c), test.code)
-				var want []catalog.Problem
+				var want []toolwire.Problem
 				for _, d := range answered.Detail {
-					want = append(want, catalog.Problem{Pointer: "/" + strings.Join(d.Loc, "/"), Code: d.Type, Message: d.Msg})
+					want = append(want, toolwire.Problem{Pointer: "/" + strings.Join(d.Loc, "/"), Code: d.Type, Message: d.Msg})
 				}
 				for _, p := range answered.Error.Problems {
-					want = append(want, catalog.Problem{Pointer: "/" + p.Field, Code: p.Type, Message: p.Message})
+					want = append(want, toolwire.Problem{Pointer: "/" + p.Field, Code: p.Type, Message: p.Message})
 				}
-				if e.Status != test.status || e.Code != answered.Error.Code || !strings.HasPrefix(e.Message, answered.Message) ||
+				if e.Response.Status != test.status || e.Code != answered.Error.Code || !strings.HasPrefix(e.Message, answered.Message) ||
 					!reflect.DeepEqual(e.Problems, want) ||
 					test.only != "" && len(want) != 1 {
 					t.Errorf("%s: got %+v, answered %+v", operation, e, answered)

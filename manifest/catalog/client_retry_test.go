@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
@@ -161,14 +162,14 @@ func TestClientPatchReadsAgain(t *testing.T) {
 		}
 		s.steps, s.times, s.lines = []clientStep{item("1"), {err: errBroke}, {status: 404}}, nil, nil
 		_, err = c.Patch(t.Context(), clientID, catalog.Patch{Name: new("y")})
-		failedWith(t, err, catalog.CodeNotFound)
+		failedWith(t, err, toolwire.CodeNotFound)
 		if !strings.Contains(err.Error(), "may have been updated") {
 			t.Errorf("the error does not mention the first attempt: %v", err)
 		}
 		other := clientStep{status: 200, body: strings.Replace(calculatorItem, "langchain", "other", 1)}
 		s.steps, s.times, s.lines = []clientStep{item("1"), {status: 503}, other}, nil, nil
 		_, err = c.Patch(t.Context(), clientID, catalog.Patch{Name: new("y")})
-		if failedWith(t, err, catalog.CodeInvalid); !strings.Contains(err.Error(), "may have been updated") {
+		if failedWith(t, err, "invalid_tool"); !strings.Contains(err.Error(), "may have been updated") {
 			t.Errorf("the error of a tool that has become invalid does not mention the first attempt: %v", err)
 		}
 	})
@@ -186,14 +187,14 @@ func TestClientCountsItsAttempts(t *testing.T) {
 
 // A request that timed out, or whose response is too large, is not repeated.
 func TestClientDoesNotRepeatWhatTakesTooLong(t *testing.T) {
-	for _, code := range []catalog.Code{catalog.CodeTimeout, catalog.CodeResponseTooLarge} {
+	for _, code := range []toolwire.Code{toolwire.CodeTimeout, toolwire.CodeResponseTooLarge} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
 			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{
 				Timeout: time.Second, MaxResponseBytes: 99,
 				Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 					calls++
-					if code == catalog.CodeTimeout {
+					if code == toolwire.CodeTimeout {
 						<-r.Context().Done()
 						return nil, r.Context().Err()
 					}
@@ -219,7 +220,7 @@ func TestClientErrorOfAWait(t *testing.T) {
 		c := newClient(t, "https://aip.example.com",
 			&catalog.ClientOptions{Transport: &clientScript{steps: []clientStep{{err: errDial}}}})
 		err := clientCalls["get"](ctx, c)
-		failedWith(t, err, catalog.CodeCanceled)
+		failedWith(t, err, toolwire.CodeCanceled)
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, errDial) {
 			t.Errorf("got %v", err)
 		}
@@ -245,7 +246,7 @@ func TestClientRequestLimit(t *testing.T) {
 		}
 		_, err := c.Create(t.Context(), tool)
 		if size > limit {
-			failedWith(t, err, catalog.CodeTooLarge)
+			failedWith(t, err, toolwire.CodeRequestTooLarge)
 		} else if err != nil || size > 1 && sent != size {
 			t.Errorf("%d bytes: %d sent, %v", size, sent, err)
 		}
@@ -260,7 +261,7 @@ func TestClientWaits(t *testing.T) {
 			s := &clientScript{steps: []clientStep{{status: 503}}}
 			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 6})
 			err := clientCalls["get"](t.Context(), c)
-			failedWith(t, err, catalog.CodeServer)
+			failedWith(t, err, toolwire.CodeServerError)
 			for i, base := range []time.Duration{500, 1000, 2000, 3200, 3200} {
 				base *= time.Millisecond
 				if d := s.times[i+1] - s.times[i]; !between(d, base*3/4, base*5/4) {
@@ -302,8 +303,8 @@ func TestClientWaits(t *testing.T) {
 			s := &clientScript{steps: []clientStep{retryAfterStep(429, "61")}}
 			err := clientCalls["create"](t.Context(),
 				newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
-			e := failedWith(t, err, catalog.CodeRateLimited)
-			if len(s.times) != 1 || e.RetryAfter != 61*time.Second || !strings.Contains(err.Error(), "gave up after 1 attempt") {
+			e := failedWith(t, err, toolwire.CodeRateLimited)
+			if len(s.times) != 1 || e.Response.RetryAfter != 61*time.Second || !strings.Contains(err.Error(), "gave up after 1 attempt") {
 				t.Errorf("got %v after %d attempts", err, len(s.times))
 			}
 		})
@@ -312,7 +313,7 @@ func TestClientWaits(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &clientScript{steps: []clientStep{retryAfterStep(503, "99999999999999999999")}}
 			err := clientCalls["get"](t.Context(), newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
-			if e := failedWith(t, err, catalog.CodeServer); len(s.times) != 1 || e.RetryAfter < 1e9*time.Second {
+			if e := failedWith(t, err, toolwire.CodeServerError); len(s.times) != 1 || e.Response.RetryAfter < 1e9*time.Second {
 				t.Errorf("got %v after %d attempts", err, len(s.times))
 			}
 		})
@@ -324,8 +325,8 @@ func TestClientWaits(t *testing.T) {
 			defer cancel()
 			s := &clientScript{steps: []clientStep{retryAfterStep(503, "5")}}
 			err := clientCalls["list"](ctx, newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
-			e := failedWith(t, err, catalog.CodeServer)
-			if time.Since(start) != 0 || e.Status != 503 || !strings.Contains(err.Error(), "after the call's deadline") {
+			e := failedWith(t, err, toolwire.CodeServerError)
+			if time.Since(start) != 0 || e.Response.Status != 503 || !strings.Contains(err.Error(), "after the call's deadline") {
 				t.Errorf("got %v after %s", err, time.Since(start))
 			}
 		})
@@ -339,9 +340,9 @@ func TestClientWaits(t *testing.T) {
 			s := &clientScript{steps: []clientStep{{status: 503, body: `{"detail":"busy"}`,
 				header: http.Header{"Retry-After": {"30"}}}}}
 			err := clientCalls["update"](ctx, newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
-			e := failedWith(t, err, catalog.CodeCanceled)
+			e := failedWith(t, err, toolwire.CodeCanceled)
 			if time.Since(start) != 3*time.Second || !errors.Is(err, why) || !errors.Is(err, context.Canceled) ||
-				e.Status != 503 ||
+				e.Response.Status != 503 ||
 				!strings.Contains(err.Error(), "busy") || !strings.Contains(err.Error(), "may have been updated") {
 				t.Errorf("got %v after %s", err, time.Since(start))
 			}
@@ -370,7 +371,7 @@ func TestClientRepeatsOverConnections(t *testing.T) {
 				}))
 				transport := &http.Transport{DisableKeepAlives: true, DialContext: p.Dial}
 				c := newClient(t, "http://localhost", &catalog.ClientOptions{MaxAttempts: 2, Transport: transport})
-				failedWith(t, clientCalls[operation](t.Context(), c), catalog.CodeTransport)
+				failedWith(t, clientCalls[operation](t.Context(), c), toolwire.CodeTransport)
 				if got := int(asked.Load()); got != want {
 					t.Errorf("%d requests, want %d", got, want)
 				}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -89,7 +90,7 @@ func TestClientShowsNoDescriptionAsCode(t *testing.T) {
 	c := serveClient(t, nil, answerWith(422, `{"detail":[{"loc":["name"],"msg":"no","type":"`+tool.Description+`"},
 		{"loc":["name"],"msg":"no","type":"missing"}]}`))
 	_, err := c.Create(t.Context(), tool)
-	e := failedWith(t, err, catalog.CodeRejected)
+	e := failedWith(t, err, toolwire.CodeRejected)
 	if len(e.Problems) != 2 || e.Problems[0].Code != "" || e.Problems[1].Code != "missing" {
 		t.Errorf("got %+v", e.Problems)
 	}
@@ -103,18 +104,18 @@ func TestClientKeepsWhatServersSay(t *testing.T) {
 		"AnalyticsTool: BaseTool",
 	} {
 		err := clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(409, `{"detail":"`+text+`"}`)))
-		if e := failedWith(t, err, catalog.CodeConflict); e.Message != text {
+		if e := failedWith(t, err, toolwire.CodeConflict); e.Message != text {
 			t.Errorf("got %q, want %q", e.Message, text)
 		}
 	}
 	whole, _ := json.Marshal("Refused: " + clientSource)
 	err := clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(400, `{"detail":`+string(whole)+`}`)))
-	if want := "Refused: [redacted]"; failedWith(t, err, catalog.CodePlugin).Message != want {
+	if want := "Refused: [redacted]"; failedWith(t, err, "invalid_plugin").Message != want {
 		t.Errorf("got %v", err)
 	}
 	line := `{"detail":"in ä'    password: str = \"hunter2-and-then-some\"'ä, line 7"}`
 	err = clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(400, line)))
-	if want := "in ä'[redacted]'ä, line 7"; failedWith(t, err, catalog.CodePlugin).Message != want {
+	if want := "in ä'[redacted]'ä, line 7"; failedWith(t, err, "invalid_plugin").Message != want {
 		t.Errorf("got %v", err)
 	}
 }
@@ -131,7 +132,7 @@ func TestClientHidesTheLongestKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = clientCalls["get"](t.Context(), c)
-	if e := failedWith(t, err, catalog.CodeUnauthorized); e.Message != "the key [redacted] is unknown" {
+	if e := failedWith(t, err, toolwire.CodeUnauthorized); e.Message != "the key [redacted] is unknown" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -144,7 +145,7 @@ func TestClientHidesEverySpelling(t *testing.T) {
 	} {
 		body, _ := json.Marshal(map[string]string{"detail": "not " + spelling + " ~ü"})
 		err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(401, string(body))))
-		if got, want := failedWith(t, err, catalog.CodeUnauthorized).Message, "not [redacted] ~ü"; got != want {
+		if got, want := failedWith(t, err, toolwire.CodeUnauthorized).Message, "not [redacted] ~ü"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -23,6 +24,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
@@ -82,9 +84,9 @@ func answerWith(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-func failedWith(t *testing.T, err error, code catalog.Code) *catalog.Error {
+func failedWith(t *testing.T, err error, code toolwire.Code) *toolwire.Error {
 	t.Helper()
-	e, ok := errors.AsType[*catalog.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok || e.Code != code {
 		t.Fatalf("want code %s, got %v", code, err)
 	}
@@ -255,7 +257,7 @@ func TestClientPatchReadsMergesAndSends(t *testing.T) {
 			_, _ = io.WriteString(w, `{"id":"`+clientID+`","name":"old","framework":"other"}`)
 		})
 		_, err := c.Patch(t.Context(), clientID, catalog.Patch{Name: new("new")})
-		e := failedWith(t, err, catalog.CodeInvalid)
+		e := failedWith(t, err, "invalid_tool")
 		if puts != 0 || len(e.Problems) != 2 || e.Problems[0].Pointer != "/framework" ||
 			e.Problems[1].Pointer != "/tool_type" {
 			t.Errorf("%d puts, %v", puts, err)
@@ -277,51 +279,51 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 	big.Description = strings.Repeat("x", 3<<20+3000)
 	for name, test := range map[string]struct {
 		ctx    context.Context
-		code   catalog.Code
+		code   toolwire.Code
 		fields string
 		call   func(ctx context.Context) error
 	}{
-		"empty record": {t.Context(), catalog.CodeInvalid, "/name /framework /tool_type",
+		"empty record": {t.Context(), "invalid_tool", "/name /framework /tool_type",
 			func(ctx context.Context) error { return errorOf(c.Create(ctx, catalog.Tool{})) }},
-		"empty replacement": {t.Context(), catalog.CodeInvalid, "/name /framework /tool_type",
+		"empty replacement": {t.Context(), "invalid_tool", "/name /framework /tool_type",
 			func(ctx context.Context) error { return errorOf(c.Update(ctx, clientID, catalog.Tool{})) }},
-		"bad patch": {t.Context(), catalog.CodeInvalid, "/framework",
+		"bad patch": {t.Context(), "invalid_tool", "/framework",
 			func(ctx context.Context) error {
 				return errorOf(c.Patch(ctx, clientID, catalog.Patch{Framework: new(catalog.Framework("crew"))}))
 			}},
-		"bad type": {t.Context(), catalog.CodeInvalid, "/type",
+		"bad type": {t.Context(), "invalid_tool", "/type",
 			func(ctx context.Context) error { return errorOf(c.List(ctx, "a&b")) }},
-		"id with a path": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+		"id with a path": {t.Context(), "invalid_tool", "/id", func(ctx context.Context) error {
 			return errorOf(c.Get(ctx, "../x"))
 		}},
-		"id to update": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+		"id to update": {t.Context(), "invalid_tool", "/id", func(ctx context.Context) error {
 			return errorOf(c.Update(ctx, "", analyticsTool()))
 		}},
-		"id to patch": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+		"id to patch": {t.Context(), "invalid_tool", "/id", func(ctx context.Context) error {
 			return errorOf(c.Patch(ctx, "x", catalog.Patch{}))
 		}},
-		"id to delete": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+		"id to delete": {t.Context(), "invalid_tool", "/id", func(ctx context.Context) error {
 			return c.Delete(ctx, clientID+"?")
 		}},
-		"id to restore": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+		"id to restore": {t.Context(), "invalid_tool", "/id", func(ctx context.Context) error {
 			return c.Restore(ctx, "")
 		}},
-		"id of the script": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+		"id of the script": {t.Context(), "invalid_tool", "/id", func(ctx context.Context) error {
 			return errorOf(c.Script(ctx, "7"))
 		}},
-		"id to upload to": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+		"id to upload to": {t.Context(), "invalid_tool", "/id", func(ctx context.Context) error {
 			return errorOf(c.UploadUpdate(ctx, "7", catalog.Patch{}, "a.py", []byte(clientSource)))
 		}},
-		"too large": {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error {
+		"too large": {t.Context(), toolwire.CodeRequestTooLarge, "", func(ctx context.Context) error {
 			return errorOf(c.Create(ctx, big))
 		}},
-		"upload size": {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error {
+		"upload size": {t.Context(), toolwire.CodeRequestTooLarge, "", func(ctx context.Context) error {
 			return errorOf(c.Upload(ctx, big, "a.py", []byte(clientSource)))
 		}},
-		"canceled": {canceled, catalog.CodeCanceled, "", func(ctx context.Context) error {
+		"canceled": {canceled, toolwire.CodeCanceled, "", func(ctx context.Context) error {
 			return clientCalls["get"](ctx, c)
 		}},
-		"late": {late, catalog.CodeDeadline, "", func(ctx context.Context) error {
+		"late": {late, toolwire.CodeDeadline, "", func(ctx context.Context) error {
 			return clientCalls["create"](ctx, c)
 		}},
 	} {
@@ -332,15 +334,15 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 			for _, p := range e.Problems {
 				fields = append(fields, p.Pointer)
 			}
-			if strings.Join(fields, " ") != test.fields || e.Status != 0 || strings.Contains(err.Error(), "may have been") {
+			if strings.Join(fields, " ") != test.fields || e.Response != nil || strings.Contains(err.Error(), "may have been") {
 				t.Errorf("got %v", err)
 			}
 			switch test.code {
-			case catalog.CodeCanceled:
+			case toolwire.CodeCanceled:
 				if !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
 					t.Errorf("%v does not unwrap to its cause", err)
 				}
-			case catalog.CodeDeadline:
+			case toolwire.CodeDeadline:
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%v does not unwrap to its cause", err)
 				}
@@ -381,7 +383,7 @@ func TestNewClientReportsAllMistakes(t *testing.T) {
 				}
 				return
 			}
-			e := failedWith(t, err, catalog.CodeOptions)
+			e := failedWith(t, err, toolwire.CodeInvalidOptions)
 			var fields []string
 			for _, p := range e.Problems {
 				fields = append(fields, p.Pointer)
@@ -407,7 +409,7 @@ func TestClientReadsNoProxySettings(t *testing.T) {
 	const proxied = "CATALOG_TEST_PROXIED"
 	if os.Getenv(proxied) != "" {
 		c := newClient(t, "https://0.0.0.0:1", &catalog.ClientOptions{MaxAttempts: 1}) // needs no DNS, and nothing listens
-		failedWith(t, clientCalls["get"](t.Context(), c), catalog.CodeTransport)
+		failedWith(t, clientCalls["get"](t.Context(), c), toolwire.CodeTransport)
 		return
 	}
 	var asked atomic.Bool
@@ -435,8 +437,8 @@ func TestClientDoesNotFollowRedirects(t *testing.T) {
 				w.WriteHeader(status)
 			})
 			err := call(t.Context(), c)
-			e := failedWith(t, err, catalog.CodeStatus)
-			if e.Status != status || asked != 1 || !strings.Contains(err.Error(), "base URL") ||
+			e := failedWith(t, err, toolwire.CodeUnexpectedStatus)
+			if e.Response.Status != status || asked != 1 || !strings.Contains(err.Error(), "base URL") ||
 				strings.Contains(err.Error(), elsewhere.URL) {
 				t.Errorf("%s, %d: %v after %d requests", name, status, err, asked)
 			}
@@ -478,7 +480,7 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { <-arrived; cancel() }()
 			_, err := c.List(ctx, "")
-			failedWith(t, err, catalog.CodeCanceled)
+			failedWith(t, err, toolwire.CodeCanceled)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}
@@ -487,7 +489,7 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 			start := time.Now()
 			err := clientCalls["create"](t.Context(), c)
 			<-arrived
-			failedWith(t, err, catalog.CodeTimeout)
+			failedWith(t, err, toolwire.CodeTimeout)
 			if errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "ClientOptions.Timeout") ||
 				!strings.Contains(err.Error(), "may have been created") || time.Since(start) != 7*time.Second {
 				t.Errorf("got %v after %s", err, time.Since(start))
@@ -499,7 +501,7 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 			start := time.Now()
 			err := clientCalls["list"](ctx, c)
 			<-arrived
-			failedWith(t, err, catalog.CodeDeadline)
+			failedWith(t, err, toolwire.CodeDeadline)
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
 				t.Errorf("got %v after %s", err, time.Since(start))
 			}
@@ -524,27 +526,27 @@ func TestClientBrokenAnswers(t *testing.T) {
 	zipped := answerWith(200, packed.String(), "Content-Encoding", "gzip")
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
-		code    catalog.Code
+		code    toolwire.Code
 		status  int
 		text    string
 	}{
-		"too large when unpacked": {zipped, catalog.CodeResponseTooLarge, 200, "more than 2000 bytes"},
-		"closed":                  {raw(""), catalog.CodeTransport, 0, "the connection was closed"},
-		"no HTTP":                 {raw("SSH-2.0-OpenSSH\r\n\r\n"), catalog.CodeTransport, 0, "not valid HTTP"},
-		"truncated": {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), catalog.CodeTransport, 200,
+		"too large when unpacked": {zipped, toolwire.CodeResponseTooLarge, 200, "more than 2000 bytes"},
+		"closed":                  {raw(""), toolwire.CodeTransport, 0, "the connection was closed"},
+		"no HTTP":                 {raw("SSH-2.0-OpenSSH\r\n\r\n"), toolwire.CodeTransport, 0, "not valid HTTP"},
+		"truncated": {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), toolwire.CodeTransport, 200,
 			"the connection was closed"},
-		"truncated 404": {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), catalog.CodeNotFound, 404,
+		"truncated 404": {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), toolwire.CodeNotFound, 404,
 			"the tool does not exist"},
-		"too large": {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeResponseTooLarge, 200,
+		"too large": {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), toolwire.CodeResponseTooLarge, 200,
 			"more than 2000 bytes"},
-		"too large 500": {answerWith(500, strings.Repeat("secret ", 2000)), catalog.CodeServer, 500,
+		"too large 500": {answerWith(500, strings.Repeat("secret ", 2000)), toolwire.CodeServerError, 500,
 			"the server failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 1, MaxResponseBytes: 2000}, test.handler)
 			for name, call := range clientCalls {
 				err := call(t.Context(), c)
-				if e := failedWith(t, err, test.code); e.Status != test.status || !strings.Contains(err.Error(), test.text) {
+				if e := failedWith(t, err, test.code); cmp.Or(e.Response, &toolwire.Response{}).Status != test.status || !strings.Contains(err.Error(), test.text) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -553,7 +555,7 @@ func TestClientBrokenAnswers(t *testing.T) {
 	t.Run("the id of a response that is too large", func(t *testing.T) {
 		c := serveClient(t, &catalog.ClientOptions{MaxResponseBytes: 10}, answerWith(200, "[           ]", "X-Request-Id", "r-1"))
 		err := clientCalls["list"](t.Context(), c)
-		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.RequestID != "r-1" {
+		if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Response.RequestID != "r-1" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -566,7 +568,7 @@ func TestClientBrokenAnswers(t *testing.T) {
 		c := newClient(t, "http://"+listener.Addr().String(), &catalog.ClientOptions{MaxAttempts: 1})
 		for _, call := range clientCalls {
 			err := call(t.Context(), c)
-			failedWith(t, err, catalog.CodeTransport)
+			failedWith(t, err, toolwire.CodeTransport)
 			if strings.Contains(err.Error(), "may have been") || strings.Contains(err.Error(), listener.Addr().String()) ||
 				!errors.As(err, new(*net.OpError)) {
 				t.Errorf("got %v", err)
@@ -594,7 +596,7 @@ func TestClientFind(t *testing.T) {
 		"TWICE": "ambiguous", "Same": "ambiguous", "same": "ambiguous", "time": "not_found", "": "not_found",
 	} {
 		item, err := c.Find(t.Context(), name)
-		got := string(catalog.CodeOf(err))
+		got := string(toolwire.CodeOf(err))
 		if err == nil {
 			got = item.ID
 		}
@@ -617,7 +619,7 @@ func TestClientIsSafeForConcurrentUse(t *testing.T) {
 	for range 4 {
 		for _, call := range clientCalls {
 			all.Go(func() {
-				if e, ok := errors.AsType[*catalog.Error](call(t.Context(), c)); !ok || e.Code != catalog.CodeNotFound {
+				if e, ok := errors.AsType[*toolwire.Error](call(t.Context(), c)); !ok || e.Code != toolwire.CodeNotFound {
 					t.Errorf("got %v", e)
 				}
 			})

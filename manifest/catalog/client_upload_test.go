@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -140,7 +141,7 @@ func TestClientUploadChecksFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.Upload(t.Context(), test.tool, "tool.py", []byte(clientSource))
-			e := failedWith(t, err, catalog.CodeInvalid)
+			e := failedWith(t, err, "invalid_tool")
 			var fields []string
 			for _, p := range e.Problems {
 				fields = append(fields, p.Pointer)
@@ -151,19 +152,19 @@ func TestClientUploadChecksFirst(t *testing.T) {
 		})
 	}
 	_, err := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Tags: &[]string{","}}, "tool.py", []byte(clientSource))
-	failedWith(t, err, catalog.CodeInvalid)
+	failedWith(t, err, "invalid_tool")
 
 	for name, test := range map[string]struct {
 		file, source string
-		code         catalog.Code
+		code         toolwire.Code
 		types        string
 	}{
-		"name":        {"tool.txt", clientSource, catalog.CodePlugin, "filename"},
-		"not UTF-8":   {"tool.py", clientSource + "# \xff\n", catalog.CodePlugin, "encoding"},
-		"all of it":   {"tool", "x = 1\n", catalog.CodePlugin, "filename tool_class"},
-		"empty":       {"tool.py", "", catalog.CodePlugin, "tool_class"},
-		"over 1 MiB":  {"tool.py", clientSource + strings.Repeat("#", 1<<20), catalog.CodeTooLarge, "too_large"},
-		"with fields": {"tool.py", "", catalog.CodeInvalid, "enum tool_class"},
+		"name":        {"tool.txt", clientSource, "invalid_plugin", "filename"},
+		"not UTF-8":   {"tool.py", clientSource + "# \xff\n", "invalid_plugin", "encoding"},
+		"all of it":   {"tool", "x = 1\n", "invalid_plugin", "filename tool_class"},
+		"empty":       {"tool.py", "", "invalid_plugin", "tool_class"},
+		"over 1 MiB":  {"tool.py", clientSource + strings.Repeat("#", 1<<20), toolwire.CodeRequestTooLarge, "too_large"},
+		"with fields": {"tool.py", "", "invalid_tool", "enum tool_class"},
 	} {
 		changed := tool
 		if name == "with fields" {
@@ -175,7 +176,7 @@ func TestClientUploadChecksFirst(t *testing.T) {
 		for _, p := range e.Problems {
 			types = append(types, p.Code)
 		}
-		if strings.Join(types, " ") != test.types || e.Tool != tool.Name || e.Status != 0 {
+		if strings.Join(types, " ") != test.types || e.Tool != tool.Name || e.Response != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -186,7 +187,7 @@ func TestClientUploadChecksFirst(t *testing.T) {
 	}
 	without, _, _ := strings.Cut(clientSource, "def tool_plugin")
 	_, err = old.UploadUpdate(t.Context(), clientID, catalog.Patch{}, "tool.py", []byte(without))
-	if e := failedWith(t, err, catalog.CodePlugin); len(e.Problems) != 1 || e.Problems[0].Code != "entry_point" ||
+	if e := failedWith(t, err, "invalid_plugin"); len(e.Problems) != 1 || e.Problems[0].Code != "entry_point" ||
 		e.Tool != clientID || !strings.Contains(err.Error(), "AddEntryPoint") {
 		t.Errorf("got %v", err)
 	}

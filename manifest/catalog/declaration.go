@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
@@ -25,8 +26,8 @@ var declarable = []string{"framework", "tool_type", "tags", "version"}
 //
 // A record contains no schema of the arguments; the Python class defines it. So the input schema of
 // every declaration is {"type":"object","properties":{}}, any object, until the caller replaces it.
-func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
-	var losses problem.List[schema.Problem]
+func Declarations(items []ListItem) ([]schema.Tool, []toolwire.Problem) {
+	var losses problem.List[toolwire.Problem]
 	tools := make([]schema.Tool, len(items))
 	for n, item := range items {
 		lose := func(member, message string) {
@@ -57,12 +58,12 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 }
 
 func hasCode(err error, code string) bool {
-	e, ok := errors.AsType[*schema.Error](err)
-	return ok && slices.ContainsFunc(e.Problems, func(p schema.Problem) bool { return p.Code == code })
+	e, ok := errors.AsType[*toolwire.Error](err)
+	return ok && slices.ContainsFunc(e.Problems, func(p toolwire.Problem) bool { return p.Code == code })
 }
 
 // addLoss adds a problem of the n-th tool, with the code that [schema.Export] uses.
-func addLoss(losses *problem.List[schema.Problem], n int, tool, member, message string) {
+func addLoss(losses *problem.List[toolwire.Problem], n int, tool, member, message string) {
 	losses.AddTool(text.Cut(tool, maxShown), "left_out", fmt.Sprintf("/%d%s", n, rawjson.Token(member)), "%s", message)
 }
 
@@ -70,8 +71,8 @@ func addLoss(losses *problem.List[schema.Problem], n int, tool, member, message 
 // what a record cannot hold. base supplies account_id. It also supplies framework, tool_type, tags and
 // version, unless a declaration has them among its extra members. FromDeclarations does not validate the
 // records; see [Tool.Validate].
-func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem) {
-	var losses problem.List[schema.Problem]
+func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []toolwire.Problem) {
+	var losses problem.List[toolwire.Problem]
 	records := make([]Tool, len(tools))
 	for n := range tools {
 		t := &tools[n]

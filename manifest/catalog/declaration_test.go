@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/schema"
 )
 
 // lost returns the members that the problems concern.
-func lost(losses []schema.Problem) string {
+func lost(losses []toolwire.Problem) string {
 	var all []string
 	for _, l := range losses {
 		i, member, _ := strings.Cut(l.Pointer[1:], "/")

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -28,7 +29,7 @@ func (h *Handler) list(c *call) (answer, error) {
 	var t Type
 	query, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil { // the unreadable part may be a filter
-		return answer{}, invalid("query", Problem{Code: ruleText, Message: "cannot be read; is it escaped?"})
+		return answer{}, invalid("query", toolwire.Problem{Code: ruleText, Message: "cannot be read; is it escaped?"})
 	}
 	if values, ok := query["type"]; ok {
 		t = Type(values[0])
@@ -85,7 +86,7 @@ func (h *Handler) check(c *call, ps *problems, p Patch) error {
 func (h *Handler) readJSON(c *call) (Patch, problems, error) {
 	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
-		return Patch{}, nil, invalid("body", Problem{Code: ruleJSON, Message: "Content-Type must be application/json"})
+		return Patch{}, nil, invalid("body", toolwire.Problem{Code: ruleJSON, Message: "Content-Type must be application/json"})
 	}
 	c.read = true
 	body, err := httpserve.ReadBody(c.w, c.r, h.maxBody, time.Now().Add(h.opts.BodyTimeout))
@@ -109,7 +110,7 @@ func (h *Handler) find(c *call) (StoredTool, error) {
 	return r, err
 }
 
-var errNotFound = &Error{Code: CodeNotFound}
+var errNotFound = &toolwire.Error{Package: "catalog", Code: toolwire.CodeNotFound}
 
 // updateLive changes a tool that is not deleted.
 func (h *Handler) updateLive(c *call, change func(*StoredTool) error) (StoredTool, error) {
@@ -295,14 +296,14 @@ func (h *Handler) register(c *call, tool StoredTool, named bool, message string)
 			return err
 		}
 		if slices.ContainsFunc(records, func(r StoredTool) bool { return r.Name == tool.Name && r.ID != tool.ID }) {
-			return &Error{Code: CodeConflict}
+			return &toolwire.Error{Package: "catalog", Code: toolwire.CodeConflict}
 		}
 	}
 	err := contain(message, func() error { return h.opts.Register(c.ctx(), tool.clone().ListItem) })
 	if f, panicked := errors.AsType[*failure](err); panicked {
 		return f
 	}
-	if err == nil || CodeOf(err) == CodePlugin || c.ctx().Err() != nil {
+	if err == nil || toolwire.CodeOf(err) == codePlugin || c.ctx().Err() != nil {
 		return err
 	}
 	return serverError(message, slog.String("reason", fmt.Sprintf("Register failed with a %T", err)))

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -18,7 +19,7 @@ func ExampleTool_Validate() {
 	err := catalog.Tool{Name: "basic-calculator", Framework: "crewai"}.Validate()
 	fmt.Println(err)
 	// Output:
-	// catalog: tool "basic-calculator": the record is not valid: 2 problems:
+	// catalog: tool "basic-calculator": invalid_tool: the record is not valid: 2 problems:
 	//   - /framework must be langchain, langgraph or google_adk [enum]
 	//   - /tool_type is required: native or custom [missing]
 }
@@ -63,8 +64,8 @@ class Weather(BaseTool):
 	fmt.Println(err)
 	// Output:
 	// Weather weather Tells the weather of a city.
-	// catalog: invalid plugin file: /file has no entry point, which servers before v0.1.85 need: a function tool_plugin, or @tool_plugin on the class [entry_point]
-	// catalog: invalid plugin file: /file is not Python: line 7: this '[' is not closed [syntax]
+	// catalog: invalid_plugin: invalid plugin file: /file has no entry point, which servers before v0.1.85 need: a function tool_plugin, or @tool_plugin on the class [entry_point]
+	// catalog: invalid_plugin: invalid plugin file: /file is not Python: line 7: this '[' is not closed [syntax]
 }
 
 func ExampleNewHandler() {
@@ -72,7 +73,7 @@ func ExampleNewHandler() {
 	h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
 		Authenticate: func(_ *http.Request, presented string) (string, error) {
 			if subtle.ConstantTimeCompare([]byte(presented), []byte(key)) == 0 {
-				return "", &catalog.Error{Code: catalog.CodeUnauthorized}
+				return "", &toolwire.Error{Code: toolwire.CodeUnauthorized}
 			}
 			return account, nil
 		},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -31,7 +32,7 @@ var formFields = []string{"file", "name", "framework", "tool_type", "type", "acc
 func (h *Handler) readForm(c *call) (*form, error) {
 	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		return nil, invalid("body", Problem{Code: ruleForm,
+		return nil, invalid("body", toolwire.Problem{Code: ruleForm,
 			Message: "Content-Type must be multipart/form-data with a boundary"})
 	}
 	body := httpserve.OpenBody(c.w, c.r, int64(h.opts.Plugin.limit())+h.formRoom, time.Now().Add(h.opts.BodyTimeout))
@@ -51,7 +52,7 @@ func (h *Handler) readForm(c *call) (*form, error) {
 		if _, ok := errors.AsType[*failure](err); ok {
 			return nil, err
 		}
-		return nil, invalid("body", Problem{Code: ruleForm, Message: "is not a proper multipart form"})
+		return nil, invalid("body", toolwire.Problem{Code: ruleForm, Message: "is not a proper multipart form"})
 	}
 	return f, nil
 }
@@ -68,7 +69,7 @@ func (h *Handler) readParts(f *form, parts *multipart.Reader) error {
 			return err
 		}
 		if n == maxFormParts {
-			return refusal(http.StatusRequestEntityTooLarge, CodeTooLarge, "The form has too many parts")
+			return refusal(http.StatusRequestEntityTooLarge, toolwire.CodeRequestTooLarge, "The form has too many parts")
 		}
 		if err := h.readPart(f, fields, part); err != nil {
 			return err
@@ -105,9 +106,9 @@ func (h *Handler) readPart(f *form, fields map[string]string, part *multipart.Pa
 	case err != nil:
 		return err
 	case len(content) > most && !known:
-		return refusal(http.StatusRequestEntityTooLarge, CodeTooLarge, what+" is too large")
+		return refusal(http.StatusRequestEntityTooLarge, toolwire.CodeRequestTooLarge, what+" is too large")
 	case len(content) > most:
-		return refusal(http.StatusRequestEntityTooLarge, CodeTooLarge, what+" is too large", tooLarge(name, most))
+		return refusal(http.StatusRequestEntityTooLarge, toolwire.CodeRequestTooLarge, what+" is too large", tooLarge(name, most))
 	case !known:
 	case again:
 		f.problems.add(name, ruleRepeated, "must be given once")

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/text"
@@ -32,12 +33,12 @@ import (
 //
 // Every success is a 200 with {"success":true,"data":…,"message":…,"timestamp":…}. A failure has
 // success false and an error {"code":…,"message":…,"problems":[{"field":…,"type":…,"message":…}]},
-// where code is a [Code], method_not_allowed or unreadable_body. A 422 has detail
+// where code is a [toolwire.Code], method_not_allowed or unreadable_body. A 422 has detail
 // [{"loc":[…],"msg":…,"type":…}] in place of problems. GET routes also serve HEAD. A path with a missing
 // or an additional slash is redirected (307). Only the response to a request for the source contains
 // source code: its data is {"id":…,"script":…}.
 //
-// The failures are 400 (a plugin file, with [CodePlugin], or a body that ends early), 401, 403,
+// The failures are 400 (a plugin file, with invalid_plugin, or a body that ends early), 401, 403,
 // 404, 405, 408, 409, 413 for content over a limit, 422, 500, 503 with Retry-After while the store
 // cannot be reached, and 503 or 504 when the request's context ends.
 //
@@ -55,7 +56,7 @@ type Handler struct {
 	formRoom int64 // of a form beside its file, in bytes
 }
 
-// NewHandler returns a handler that serves store. Its error is an [*Error] with [CodeOptions] and
+// NewHandler returns a handler that serves store. Its error is a [*toolwire.Error] with [toolwire.CodeInvalidOptions] and
 // all problems.
 func NewHandler(store Store, opts *HandlerOptions) (*Handler, error) {
 	h := &Handler{store: store, maxBody: maxBody, formRoom: formRoom}
@@ -122,7 +123,7 @@ func contain(message string, f func() error) (err error) {
 // serve runs the endpoint.
 func (h *Handler) serve(c *call) (answer, error) {
 	if c.route.methods == nil {
-		return answer{}, refusal(http.StatusNotFound, CodeNotFound, "Not Found")
+		return answer{}, refusal(http.StatusNotFound, toolwire.CodeNotFound, "Not Found")
 	}
 	method := c.r.Method
 	if method == http.MethodHead {
@@ -148,7 +149,7 @@ func (h *Handler) authenticate(c *call) error {
 		c.account = h.opts.InsecureAccount
 		return nil
 	}
-	unauthorized := refusal(http.StatusUnauthorized, CodeUnauthorized, "Unauthorized")
+	unauthorized := refusal(http.StatusUnauthorized, toolwire.CodeUnauthorized, "Unauthorized")
 	keys, foreign := httpserve.Tokens(c.r.Header, "X-Api-Key")
 	key, ok := httpserve.OneToken(keys)
 	if !ok || foreign {
@@ -161,10 +162,10 @@ func (h *Handler) authenticate(c *call) error {
 		return nil
 	case err == nil:
 		return serverError(textServer, slog.String("reason", "Authenticate returned an account that is not a UUID"))
-	case CodeOf(err) == CodeUnauthorized:
+	case toolwire.CodeOf(err) == toolwire.CodeUnauthorized:
 		return unauthorized
-	case CodeOf(err) == CodeForbidden:
-		return refusal(http.StatusForbidden, CodeForbidden, "Forbidden")
+	case toolwire.CodeOf(err) == toolwire.CodeForbidden:
+		return refusal(http.StatusForbidden, toolwire.CodeForbidden, "Forbidden")
 	}
 	return serverError(textServer, slog.String("reason", fmt.Sprintf("Authenticate failed with a %T", err)))
 }
@@ -174,35 +175,35 @@ func (h *Handler) classify(c *call, err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*toolwire.Error](err); ok {
 		switch e.Code {
-		case CodeNotFound:
+		case toolwire.CodeNotFound:
 			return refusal(http.StatusNotFound, e.Code, cmp.Or(c.route.notFound, textNotFound))
-		case CodeConflict:
+		case toolwire.CodeConflict:
 			return refusal(http.StatusConflict, e.Code, textConflict)
-		case CodeInvalid:
+		case codeInvalid:
 			return invalid("body", e.Problems...)
-		case CodeTooLarge:
+		case toolwire.CodeRequestTooLarge:
 			return refusal(http.StatusRequestEntityTooLarge, e.Code, "The file is too large", e.Problems...)
-		case CodePlugin:
+		case codePlugin:
 			return refusal(http.StatusBadRequest, e.Code, "Invalid plugin file", e.Problems...)
-		case CodeTransport, codeBusy:
-			f := refusal(http.StatusServiceUnavailable, codeBusy, "The catalog cannot reach its data; try again")
+		case toolwire.CodeTransport, toolwire.CodeBusy:
+			f := refusal(http.StatusServiceUnavailable, toolwire.CodeBusy, "The catalog cannot reach its data; try again")
 			f.log = []slog.Attr{slog.String("reason", "the store cannot be reached"), slog.String("error", err.Error())}
 			return f
 		}
 	}
 	switch ended := c.ctx().Err(); {
 	case errors.Is(err, httpserve.ErrTooLarge):
-		return refusal(http.StatusRequestEntityTooLarge, CodeTooLarge, "The body is too large")
+		return refusal(http.StatusRequestEntityTooLarge, toolwire.CodeRequestTooLarge, "The body is too large")
 	case errors.Is(err, httpserve.ErrTimeout):
 		return refusal(http.StatusRequestTimeout, "unreadable_body", "The body took too long to arrive")
 	case errors.Is(err, errBody):
 		return refusal(http.StatusBadRequest, "unreadable_body", "The body could not be read to its end")
 	case errors.Is(ended, context.DeadlineExceeded):
-		return refusal(http.StatusGatewayTimeout, CodeDeadline, "The time for the request is over")
+		return refusal(http.StatusGatewayTimeout, toolwire.CodeDeadline, "The time for the request is over")
 	case ended != nil: // the client has gone
-		return refusal(http.StatusServiceUnavailable, CodeCanceled, "The request was cancelled")
+		return refusal(http.StatusServiceUnavailable, toolwire.CodeCanceled, "The request was cancelled")
 	}
 	return serverError(textServer, slog.String("reason", "the store failed"), slog.String("error", err.Error()))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/text"
@@ -23,8 +24,8 @@ import (
 type HandlerOptions struct {
 	// Authenticate returns the account, a UUID, that a key belongs to. The key comes from
 	// "Authorization: Bearer …" or from "X-API-Key". A request without a key, or with several
-	// different ones, is rejected with 401 before Authenticate is called. An [*Error] with
-	// [CodeUnauthorized] becomes 401, one with [CodeForbidden] 403; any other error, and a panic,
+	// different ones, is rejected with 401 before Authenticate is called. A [*toolwire.Error] with
+	// [toolwire.CodeUnauthorized becomes 401, one with [toolwire.CodeForbidden 403; any other error, and a panic,
 	// becomes 500. Authenticate is called before the body is read and must not read it. It should
 	// compare keys in constant time. The log contains only the type of its errors.
 	Authenticate func(r *http.Request, key string) (account string, err error)
@@ -44,7 +45,7 @@ type HandlerOptions struct {
 	// tool is stored. ScriptContent of the tool is the source. An id that Register already knows
 	// gets a new source. If nil, uploads are stored only.
 	//
-	// An [*Error] with [CodePlugin] becomes 400 "Invalid plugin file"; any other error becomes 500
+	// A [*toolwire.Error] with invalid_plugin becomes 400 "Invalid plugin file"; any other error becomes 500
 	// "Failed to register plugin" or "Failed to update plugin". The log contains only the error's
 	// type, because its text may quote code. Storing may fail afterwards if another request takes
 	// the name at the same moment: register tools by their id.
@@ -73,9 +74,9 @@ type RequestEnd struct {
 	Method   string // as the client sent it
 	Route    string // the path with {id} for the id of a tool, such as /tools/{id}; "unknown" for any other path
 	Status   int
-	Code     Code   // of the failure; "" for success
-	Account  string // of the key; "" if the request was rejected before
-	Tool     string // the id in the path, a UUID; "" if there is none
+	Code     toolwire.Code // of the failure; "" for success
+	Account  string        // of the key; "" if the request was rejected before
+	Tool     string        // the id in the path, a UUID; "" if there is none
 	Duration time.Duration
 }
 
@@ -109,7 +110,7 @@ const (
 // configure reports all mistakes in the options and fills the defaults in.
 func (h *Handler) configure() error {
 	o := &h.opts
-	var mistakes []Problem
+	var mistakes []toolwire.Problem
 	mistake := func(field, rule, text string) { mistakes = append(mistakes, at(field, rule, text)) }
 
 	if h.store == nil {
@@ -130,7 +131,7 @@ func (h *Handler) configure() error {
 	problem.Limit(limitIn(&mistakes), "BodyTimeout", &o.BodyTimeout, 30*time.Second)
 	mistakes = append(mistakes, o.Plugin.problems("/Plugin")...)
 	if len(mistakes) > 0 {
-		return &Error{Code: CodeOptions, Message: "the handler cannot be created", Problems: mistakes}
+		return &toolwire.Error{Package: "catalog", Code: toolwire.CodeInvalidOptions, Message: "the handler cannot be created", Problems: mistakes}
 	}
 	o.InsecureAccount = strings.ToLower(o.InsecureAccount)
 	if o.Logger == nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -342,7 +343,7 @@ func (b badStore) List(ctx context.Context, _ string, _ catalog.Type) ([]catalog
 func TestFaultsOfAStore(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("disk full") },
-		"code":  func() error { return &catalog.Error{Code: "failed", Message: "disk full"} },
+		"code":  func() error { return &toolwire.Error{Code: "failed", Message: "disk full"} },
 		"panic": func() error { panic(errors.New("panic value")) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -356,9 +357,9 @@ func TestFaultsOfAStore(t *testing.T) {
 			}
 		})
 	}
-	for _, code := range []catalog.Code{catalog.CodeTransport, "busy"} {
+	for _, code := range []toolwire.Code{toolwire.CodeTransport, "busy"} {
 		t.Run("out of reach: "+string(code), func(t *testing.T) {
-			var fail error = &catalog.Error{Code: code, Message: "disk locked"}
+			var fail error = &toolwire.Error{Code: code, Message: "disk locked"}
 			s := newServer(t, badStore{fail: func() error { return fmt.Errorf("list: %w", fail) }}, catalog.HandlerOptions{})
 			a := s.do("GET", "/tools/", "")
 			a.want(t, 503, "The catalog cannot reach its data; try again")
@@ -416,8 +417,8 @@ func TestFaultsOfAStore(t *testing.T) {
 func TestHandlerOptions(t *testing.T) {
 	_, err := catalog.NewHandler(nil, &catalog.HandlerOptions{Put: 9, MaxDescription: -1, BodyTimeout: -1,
 		Plugin: catalog.PluginOptions{ServerVersion: "new", MaxBytes: -1}})
-	e, ok := errors.AsType[*catalog.Error](err)
-	if !ok || e.Code != catalog.CodeOptions {
+	e, ok := errors.AsType[*toolwire.Error](err)
+	if !ok || e.Code != toolwire.CodeInvalidOptions {
 		t.Fatalf("the error is %v", err)
 	}
 	var fields []string

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -165,7 +166,7 @@ func TestRegister(t *testing.T) {
 		seen[0].ScriptContent != source || seen[0].PluginClassName != "Analytics" {
 		t.Errorf("Register saw %+v", seen)
 	}
-	answer = &catalog.Error{Code: catalog.CodePlugin}
+	answer = &toolwire.Error{Code: "invalid_plugin"}
 	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}).want(t, 400, "Invalid plugin file")
 	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}, part{"version", "", "panic"}).
 		want(t, 500, "Failed to update plugin")

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/manifest/catalog/internal/python"
 )
@@ -41,7 +42,7 @@ type Plugin struct {
 
 const defaultMaxPlugin = 1 << 20
 
-// The rules of files, in [Problem.Code].
+// The rules of files, in [toolwire.Problem.Code].
 const (
 	ruleFilename   = "filename"
 	ruleTooLarge   = "too_large"
@@ -63,20 +64,20 @@ const (
 // BaseTool, derives from a class whose name ends in Tool, or has a literal name. Of equals it takes
 // the last.
 //
-// The error is an [*Error]. With [CodePlugin] it lists all problems, at the pointer "/file". With
-// [CodeTooLarge] the file was not examined. With [CodeOptions] the options are not valid.
+// The error is a [*toolwire.Error]. With invalid_plugin it lists all problems, at the pointer "/file". With
+// [toolwire.CodeRequestTooLarge] the file was not examined. With [toolwire.CodeInvalidOptions] the options are not valid.
 func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, error) {
 	if opts == nil {
 		opts = &PluginOptions{}
 	}
 	if ps := opts.problems(""); len(ps) > 0 {
-		return nil, &Error{Code: CodeOptions, Message: "the options of plugins are not valid", Problems: ps}
+		return nil, &toolwire.Error{Package: "catalog", Code: toolwire.CodeInvalidOptions, Message: "the options of plugins are not valid", Problems: ps}
 	}
 	if most := opts.limit(); len(source) > most {
-		return nil, &Error{Code: CodeTooLarge, Message: "the plugin file is too large",
-			Problems: []Problem{tooLarge("file", most)}}
+		return nil, &toolwire.Error{Package: "catalog", Code: toolwire.CodeRequestTooLarge, Message: "the plugin file is too large",
+			Problems: []toolwire.Problem{tooLarge("file", most)}}
 	}
-	var found []Problem
+	var found []toolwire.Problem
 	bad := func(rule, message string) { found = append(found, at("file", rule, message)) }
 	base := path.Base(strings.ReplaceAll(filename, `\`, "/"))
 	module, isPython := strings.CutSuffix(base, ".py")
@@ -110,7 +111,7 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 		}
 	}
 	if len(found) > 0 {
-		return nil, &Error{Code: CodePlugin, Message: "invalid plugin file", Problems: found}
+		return nil, &toolwire.Error{Package: "catalog", Code: codePlugin, Message: "invalid plugin file", Problems: found}
 	}
 	return p, nil
 }
@@ -130,7 +131,7 @@ func identifier(name string) string {
 	return name
 }
 
-func tooLarge(field string, most int) Problem {
+func tooLarge(field string, most int) toolwire.Problem {
 	return at(field, ruleTooLarge, fmt.Sprintf("has more than %d bytes", most))
 }
 
@@ -158,8 +159,8 @@ func (o *PluginOptions) needsEntryPoint() (needs, ok bool) {
 }
 
 // problems returns the mistakes in the options, at pointers below the pointer of o.
-func (o *PluginOptions) problems(pointer string) []Problem {
-	var ps []Problem
+func (o *PluginOptions) problems(pointer string) []toolwire.Problem {
+	var ps []toolwire.Problem
 	most := o.MaxBytes // see limit for the default
 	problem.Limit(limitIn(&ps), "MaxBytes", &most, defaultMaxPlugin)
 	if _, ok := o.needsEntryPoint(); !ok {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -40,7 +41,7 @@ func TestAddEntryPoint(t *testing.T) {
 	}
 	for _, source := range []string{"x = 1\n", "class A(:\n", "\xff"} {
 		_, err := catalog.AddEntryPoint([]byte(source))
-		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodePlugin {
+		if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Code != "invalid_plugin" {
 			t.Errorf("%q: %v", source, err)
 		}
 	}

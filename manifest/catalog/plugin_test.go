@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/manifest/catalog"
@@ -116,7 +117,7 @@ func TestServerVersion(t *testing.T) {
 	}
 	for _, version := range []string{"v", "new", "v.1", "-1", "99999999999999999999"} {
 		_, err := catalog.CheckPlugin("a.py", []byte(class), &catalog.PluginOptions{ServerVersion: version})
-		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions || len(e.Problems) != 1 ||
+		if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Code != toolwire.CodeInvalidOptions || len(e.Problems) != 1 ||
 			e.Problems[0].Pointer != "/ServerVersion" {
 			t.Errorf("the version %q gives %v", version, err)
 		}
@@ -150,8 +151,8 @@ func TestRefusedFiles(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := catalog.CheckPlugin(test.file, []byte(test.source), nil)
-			e, ok := errors.AsType[*catalog.Error](err)
-			if !ok || e.Code != catalog.CodePlugin {
+			e, ok := errors.AsType[*toolwire.Error](err)
+			if !ok || e.Code != "invalid_plugin" {
 				t.Fatalf("the error is %v", err)
 			}
 			var rules []string
@@ -168,7 +169,7 @@ func TestRefusedFiles(t *testing.T) {
 	}
 
 	_, err := catalog.CheckPlugin("a.py", []byte(class), &catalog.PluginOptions{MaxBytes: len(class) - 1})
-	if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeTooLarge {
+	if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Code != toolwire.CodeRequestTooLarge {
 		t.Errorf("a large file gives %v", err)
 	}
 }
@@ -226,8 +227,8 @@ func FuzzCheckPlugin(f *testing.F) {
 		cost.Linear(t, "CheckPlugin", source, cost.Lines("from gllm_plugin.tools import tool_plugin", source), check)
 		p, err := catalog.CheckPlugin("a.py", source, o)
 		if err != nil {
-			e, ok := errors.AsType[*catalog.Error](err)
-			if !ok || p != nil || e.Code == catalog.CodePlugin && len(e.Problems) == 0 || !utf8.ValidString(err.Error()) {
+			e, ok := errors.AsType[*toolwire.Error](err)
+			if !ok || p != nil || e.Code == "invalid_plugin" && len(e.Problems) == 0 || !utf8.ValidString(err.Error()) {
 				t.Fatalf("the error is %#v", err)
 			}
 			return

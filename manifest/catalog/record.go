@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -21,7 +22,7 @@ import (
 // can be sent back. null means absent. tool_type may be called type; if both occur they must agree.
 // tags is a list, or one string with commas between the tags.
 //
-// The error is an [*Error] with [CodeInvalid] and all problems. encoding/json reports malformed
+// The error is a [*toolwire.Error] with invalid_tool and all problems. encoding/json reports malformed
 // JSON with an error of its own before it calls this method.
 func (t *Tool) UnmarshalJSON(data []byte) error {
 	p, ps, err := readRecord(data, rawjson.Strict, nil)
@@ -208,11 +209,11 @@ func jsonError(err error) error {
 	if e, ok := errors.AsType[*rawjson.Error](err); ok {
 		message = e.Error()
 	}
-	return &Error{Code: CodeInvalid, Message: "the document is not valid", Err: err,
-		Problems: []Problem{{Code: ruleJSON, Message: message}}}
+	return &toolwire.Error{Package: "catalog", Code: codeInvalid, Message: "the document is not valid", Err: err,
+		Problems: []toolwire.Problem{{Code: ruleJSON, Message: message}}}
 }
 
-// The rules, in [Problem.Code].
+// The rules, in [toolwire.Problem.Code].
 const (
 	ruleMissing  = "missing"
 	ruleType     = "type"     // of another JSON type
@@ -234,7 +235,7 @@ var fieldOrder = []string{"id", "name", "framework", "tool_type", "account_id", 
 	"plugin_class_name", "module_name", "script_content", "file"}
 
 // problems collects one problem per field.
-type problems []Problem
+type problems []toolwire.Problem
 
 // maxShown bounds a name in an error, in bytes.
 const maxShown = 128
@@ -246,7 +247,7 @@ func (ps *problems) add(field, rule, message string) {
 }
 
 func (ps *problems) has(field string) bool {
-	return slices.ContainsFunc(*ps, func(p Problem) bool { return p.field() == field })
+	return slices.ContainsFunc(*ps, func(p toolwire.Problem) bool { return fieldOf(p) == field })
 }
 
 // error returns the problems in the order of the tables. It returns nil if there are none.
@@ -254,16 +255,16 @@ func (ps *problems) error(tool, message string) error {
 	if len(*ps) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(*ps, func(a, b Problem) int {
-		return cmp.Compare(slices.Index(fieldOrder, a.field()), slices.Index(fieldOrder, b.field()))
+	slices.SortStableFunc(*ps, func(a, b toolwire.Problem) int {
+		return cmp.Compare(slices.Index(fieldOrder, fieldOf(a)), slices.Index(fieldOrder, fieldOf(b)))
 	})
-	return &Error{Code: CodeInvalid, Message: message, Tool: text.Cut(tool, maxShown), Problems: *ps}
+	return &toolwire.Error{Package: "catalog", Code: codeInvalid, Message: message, Tool: text.Cut(tool, maxShown), Problems: *ps}
 }
 
 // Validate checks a tool for creation or full replacement. name, framework and tool_type are
 // required. framework and tool_type must have a documented value. account_id must be a UUID. name
-// and version must not be blank or contain control characters. The error is an [*Error] with
-// [CodeInvalid] and all problems.
+// and version must not be blank or contain control characters. The error is a [*toolwire.Error] with
+// invalid_tool and all problems.
 //
 // No document limits a length or the form of a name, so Validate does not either. For limits of a
 // server see [HandlerOptions].
@@ -289,7 +290,7 @@ const (
 )
 
 // limitIn returns a function for [problem.Limit] that adds to problems.
-func limitIn(problems *[]Problem) func(name, rule string) {
+func limitIn(problems *[]toolwire.Problem) func(name, rule string) {
 	return func(name, rule string) { *problems = append(*problems, at(name, ruleNegative, rule)) }
 }
 

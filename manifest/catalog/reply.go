@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -26,29 +27,29 @@ type answer struct {
 // failure is a failed response.
 type failure struct {
 	status   int
-	code     Code
+	code     toolwire.Code
 	message  string
-	problems []Problem
+	problems []toolwire.Problem
 	location string      // of the problems of a 422: body, query or path
 	log      []slog.Attr // more for the log
 }
 
 func (f *failure) Error() string { return f.message }
 
-func refusal(status int, code Code, message string, problems ...Problem) *failure {
+func refusal(status int, code toolwire.Code, message string, problems ...toolwire.Problem) *failure {
 	return &failure{status: status, code: code, message: message, problems: problems}
 }
 
 // invalid returns a 422.
-func invalid(location string, ps ...Problem) *failure {
-	f := refusal(http.StatusUnprocessableEntity, CodeRejected, "Validation error", ps...)
+func invalid(location string, ps ...toolwire.Problem) *failure {
+	f := refusal(http.StatusUnprocessableEntity, toolwire.CodeRejected, "Validation error", ps...)
 	f.location = location
 	return f
 }
 
 // serverError returns a 500. The reasons for the log contain nothing from outside.
 func serverError(message string, reasons ...slog.Attr) *failure {
-	return &failure{status: http.StatusInternalServerError, code: CodeServer, message: message, log: reasons}
+	return &failure{status: http.StatusInternalServerError, code: toolwire.CodeServerError, message: message, log: reasons}
 }
 
 // envelope is the body of every response.
@@ -62,7 +63,7 @@ type envelope struct {
 }
 
 type errorPayload struct {
-	Code     Code             `json:"code"`
+	Code     toolwire.Code    `json:"code"`
 	Message  string           `json:"message"`
 	Problems []problemPayload `json:"problems,omitempty"`
 }
@@ -82,8 +83,8 @@ type detail struct {
 func (h *Handler) refuse(c *call, f *failure) {
 	body := envelope{Message: f.message, Error: &errorPayload{Code: f.code, Message: f.message}}
 	for _, p := range f.problems {
-		switch field := p.field(); {
-		case f.code != CodeRejected:
+		switch field := fieldOf(p); {
+		case f.code != toolwire.CodeRejected:
 			body.Error.Problems = append(body.Error.Problems, problemPayload{field, p.Code, p.Message})
 		case field == "":
 			body.Detail = append(body.Detail, detail{[]string{f.location}, p.Message, p.Code})

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -39,7 +40,7 @@ func authenticate(r *http.Request, key string) (string, error) {
 		return account, nil
 	case "key-viewer":
 		if r.Method != http.MethodGet {
-			return "", &catalog.Error{Code: catalog.CodeForbidden}
+			return "", &toolwire.Error{Code: toolwire.CodeForbidden}
 		}
 		return account, nil
 	case "key-panic":
@@ -50,7 +51,7 @@ func authenticate(r *http.Request, key string) (string, error) {
 	if id, ok := keys[key]; ok {
 		return id, nil
 	}
-	return "", fmt.Errorf("wrapped: %w", &catalog.Error{Code: catalog.CodeUnauthorized})
+	return "", fmt.Errorf("wrapped: %w", &toolwire.Error{Code: toolwire.CodeUnauthorized})
 }
 
 // server is a handler that listens.

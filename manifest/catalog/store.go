@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -34,9 +35,9 @@ type StoredTool struct {
 // reports that the write may have happened.
 //
 // Every method returns the error of its context, possibly wrapped, when the context ends while it
-// waits. If the account has no such tool, the method returns an [*Error] with [CodeNotFound]; if
-// the id or the name is taken, one with [CodeConflict]; if it cannot reach its data and has written
-// nothing, one with [CodeTransport] or the code busy. Any other error is a failure of the store.
+// waits. If the account has no such tool, the method returns a [*toolwire.Error] with [toolwire.CodeNotFound; if
+// the id or the name is taken, one with [toolwire.CodeConflict; if it cannot reach its data and has written
+// nothing, one with [toolwire.CodeTransport or the code busy. Any other error is a failure of the store.
 // The handler logs its text, which must not quote tools. Arguments and results share no memory with
 // the store. Methods are called concurrently.
 type Store interface {
@@ -87,7 +88,7 @@ func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
 		return err
 	}
 	if _, taken := s.tools[key{r.AccountID, r.ID}]; taken {
-		return &Error{Code: CodeConflict, Tool: text.Cut(r.ID, maxShown), Message: "a tool with this id exists"}
+		return &toolwire.Error{Package: "catalog", Code: toolwire.CodeConflict, Tool: text.Cut(r.ID, maxShown), Message: "a tool with this id exists"}
 	}
 	return s.put(r, "")
 }
@@ -96,7 +97,7 @@ func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
 func (s *memoryStore) put(r StoredTool, before string) error {
 	name, live := key{r.AccountID, r.Name}, r.DeletedAt.IsZero()
 	if id, taken := s.names[name]; live && taken && id != r.ID {
-		return &Error{Code: CodeConflict, Tool: text.Cut(r.Name, maxShown), Message: "a tool with this name exists"}
+		return &toolwire.Error{Package: "catalog", Code: toolwire.CodeConflict, Tool: text.Cut(r.Name, maxShown), Message: "a tool with this name exists"}
 	}
 	if old := (key{r.AccountID, before}); s.names[old] == r.ID {
 		delete(s.names, old)
@@ -123,7 +124,7 @@ func (s *memoryStore) find(ctx context.Context, account, id string) (StoredTool,
 	}
 	kept, ok := s.tools[key{account, id}]
 	if !ok {
-		return StoredTool{}, &Error{Code: CodeNotFound, Tool: text.Cut(id, maxShown),
+		return StoredTool{}, &toolwire.Error{Package: "catalog", Code: toolwire.CodeNotFound, Tool: text.Cut(id, maxShown),
 			Message: "the account has no tool with this id"}
 	}
 	r := kept.clone()

@@ -18,8 +18,8 @@
 //	})
 //	tool, err = client.Get(ctx, tool.ID)
 //
-// Every error is an [*Error] with a [Code]; see [CodeOf]. Clients, handlers and stores are safe for
-// concurrent use.
+// Every error is a [*toolwire.Error]. It contains no key, no source code, and no value of a field except a
+// tool's name. Clients, handlers and stores are safe for concurrent use.
 //
 // # Choices
 //
@@ -34,6 +34,62 @@
 // account_id is the account of the key; another one is rejected. PUT may change framework and
 // tool_type, but a tool with source code stays custom. Redacted source code is absent. A tool of
 // another account is not found.
+//
+// # Codes of errors
+//
+// A code with a status means what that status means, for a [Client] that received it and for a [Store]
+// or a check that causes it. A Store returns a [*toolwire.Error] with not_found or conflict; Code is the
+// only field that a store has to set.
+//
+//	invalid_options     the arguments of a constructor are not valid
+//	invalid_tool        a tool, a patch or an argument is not valid, nothing was sent
+//	rejected            422
+//	invalid_plugin      400, or success false: the uploaded source is not valid
+//	refused             any other 4xx, or success false
+//	unauthorized        401
+//	forbidden           403
+//	not_found           404: unknown, deleted, or of another account
+//	conflict            409: the name is taken
+//	ambiguous           [Client.Find]: several tools have the name
+//	request_too_large   413, or over a limit of the options
+//	rate_limited        429
+//	server_error        5xx
+//	unexpected_status   any other status that is not 2xx; redirects are not followed
+//	transport           no connection, or it broke
+//	timeout             no response within ClientOptions.Timeout
+//	bad_response        the response is not one that a catalog sends
+//	response_too_large  it exceeds ClientOptions.MaxResponseBytes
+//	canceled            the caller's context was canceled
+//	deadline            the deadline of the caller's context passed
+//
+// # Codes of problems
+//
+// These are the rules of this package, which a [Handler] also sends. A problem of another server has the
+// server's own word, or "".
+//
+//	missing      a required field is absent
+//	type         the field has another JSON type
+//	enum         the value is not one of the documented values
+//	uuid         the value is not a UUID
+//	text         the text is blank, not UTF-8, or has control characters
+//	too_long     the description is longer than HandlerOptions.MaxDescription
+//	clash        two fields contradict each other
+//	repeated     the field occurs more than once
+//	account      the account is not the account of the key
+//	fixed        the field must have, or keep, another value
+//	json         the document is not strict JSON
+//	form         the multipart form is malformed, or cannot carry the value
+//	too_large    the content is larger than a limit
+//	filename     the file name is not valid
+//	encoding     the file is not UTF-8 text
+//	syntax       the file is not Python
+//	entry_point  the file has no entry point
+//	tool_class   the file has no tool class
+//	url, header, version, negative   the value of an option or argument is not valid
+//
+// Tool of a problem is "", because the error names the tool. Pointer leads to the field: "/name". Fields
+// of a form have the same pointers as members. A location that a server reports begins with its part of
+// the request: "/body/name". Options and arguments have their Go names: "/Plugin/MaxBytes", "/baseURL".
 //
 // [ToolBase records]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package catalog

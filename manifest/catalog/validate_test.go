@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -16,8 +17,8 @@ func rules(t *testing.T, err error) string {
 	if err == nil {
 		return ""
 	}
-	e, ok := errors.AsType[*catalog.Error](err)
-	if !ok || e.Code != catalog.CodeInvalid {
+	e, ok := errors.AsType[*toolwire.Error](err)
+	if !ok || e.Code != "invalid_tool" {
 		t.Fatalf("the error is %v", err)
 	}
 	var all []string

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/text"
@@ -98,7 +99,7 @@ func (c *checker) tools() []*tool {
 
 // declaration checks the name and the parameters of a tool.
 func (c *checker) declaration(entry *toolEntry, declared schema.Tool) {
-	add := func(p schema.Problem, advice string) {
+	add := func(p toolwire.Problem, advice string) {
 		_, pointer := problem.Element(p.Pointer)
 		if rest, ok := strings.CutPrefix(pointer, "/input_schema"); ok {
 			pointer = "/parameters" + rest
@@ -108,7 +109,7 @@ func (c *checker) declaration(entry *toolEntry, declared schema.Tool) {
 		}
 	}
 	_, err := schema.Validate(context.Background(), []schema.Tool{declared}, nil)
-	if invalid, ok := errors.AsType[*schema.Error](err); ok {
+	if invalid, ok := errors.AsType[*toolwire.Error](err); ok {
 		for _, p := range invalid.Problems {
 			add(p, "")
 		}
@@ -203,7 +204,7 @@ func (t *tool) definition(parameters json.RawMessage) json.RawMessage {
 }
 
 // compile prepares a schema, or returns its problems. Without a schema everything is valid.
-func compile(raw json.RawMessage, allowUnchecked bool) (validate func([]byte) error, invalid *schema.Error) {
+func compile(raw json.RawMessage, allowUnchecked bool) (validate func([]byte) error, invalid *toolwire.Error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
 	}
@@ -211,6 +212,6 @@ func compile(raw json.RawMessage, allowUnchecked bool) (validate func([]byte) er
 	if err == nil {
 		return v.Validate, nil
 	}
-	invalid, _ = errors.AsType[*schema.Error](err) // Compile returns no other type
+	invalid, _ = errors.AsType[*toolwire.Error](err) // Compile returns no other type
 	return nil, invalid
 }

@@ -36,7 +36,7 @@ func Detail(describe func(ctx context.Context) (string, error), logger *slog.Log
 		httpserve.LeaveBody(w, r)
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			errorf(codeMethod, "use GET").write(w, false)
+			write(w, errorf(codeMethod, "use GET"), false)
 			return
 		}
 		text, failure := toolcall.Run(r.Context(), loop, nothing, func(ctx context.Context) (string, *toolcall.Failure) {
@@ -46,7 +46,7 @@ func Detail(describe func(ctx context.Context) (string, error), logger *slog.Log
 		if failure != nil {
 			cause := errorOf("", failure).Err
 			logger.ErrorContext(r.Context(), "tool detail failed", "error", fmt.Sprint(cause)) // as errorAttr
-			errorf(CodeInternal, "there is no detail at the moment").write(w, false)
+			write(w, errorf(codeInternal, "there is no detail at the moment"), false)
 			return
 		}
 		body, _ := rawjson.Encode(struct { // a string cannot fail

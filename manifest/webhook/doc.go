@@ -14,8 +14,7 @@
 // schema. It runs the function with a deadline and contains its panics. [Handler] lists the
 // responses.
 //
-// Mistakes in the tools and the options are reported together in one [*Error]. [Errorf] makes an
-// error whose text the agent may read. Handlers are safe for concurrent use, and call the functions
+// [Errorf] makes an error whose text the agent may read. Handlers are safe for concurrent use, and call the functions
 // concurrently.
 //
 // # Registration
@@ -54,10 +53,34 @@
 // The secret is the same for all calls and is sent in clear text, so use TLS. To rotate it without
 // failing calls, accept the old and the new secret, change the secret at the platform, and remove
 // the old one. The platform keeps the results of tools and shows them to models, so results must
-// not contain secrets. [Error] says which texts reach the agent.
+// not contain secrets.
 //
 // The standalone harness of the same platform calls tools in another way; see
 // [Options.StandaloneHarness].
+//
+// # Codes of errors
+//
+// Errors are [*toolwire.Error]s. An error of a call is sent as {"error": Code, "message": Message}, with at
+// most 2 KiB of Message. The agent reads Message. Err stays in the process and is logged. If a function
+// returns an error of [Errorf], alone or wrapped, Message is its text. The text of any other error may
+// contain anything, so Message is then "", and the agent reads only that the tool failed.
+//
+//	invalid_options    a tool or an option for [New] is not valid
+//	invalid_arguments  200: they do not match the schema or the Go type of the tool
+//	tool_failed        200: the tool returned an error
+//	timeout            200: the tool exceeded [Options.Timeout]
+//	busy               503: too many tools run; the tool did not run
+//	client_gone        the caller closed the connection, so the response is lost
+//	internal           500: a panic, or a result that cannot be JSON
+//
+// Callers also see unauthorized, method_not_allowed, request_too_large, unknown_tool, unreadable_body,
+// invalid_json, invalid_envelope and invalid_identity.
+//
+// # Codes of problems
+//
+// Problems lists the mistakes of invalid_options: first of the options, then of the tools in order. Pointer
+// begins with the place of the tool in the list, such as /0/parameters, and is "" for an option. A code is
+// one of package schema, or invalid_option, tools_missing, func_missing or url_invalid.
 //
 // [Bedrock tools]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package webhook

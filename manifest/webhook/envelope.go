@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -30,7 +31,7 @@ func (h *Handler) parse(body []byte) (envelope, error) {
 	e := envelope{toolRank: unranked, rank: unranked}
 	err := rawjson.Read(body, h.json, func(r *rawjson.Reader) error { return h.object(r, &e, 0, 0) })
 	if err != nil {
-		return e, &Error{Code: codeJSON, Message: err.Error(), Err: err}
+		return e, &toolwire.Error{Package: "webhook", Code: toolwire.CodeInvalidJSON, Message: err.Error(), Err: err}
 	}
 	if e.rank == unranked {
 		return e, errorf(codeEnvelope, "the body has no arguments; one of %s is expected, "+
@@ -102,7 +103,7 @@ func (h *Handler) normalize(e *envelope) error {
 		raw, err := rawjson.EncodeArguments([]byte(text), h.json)
 		if err != nil {
 			message := "the arguments are a string, but what it holds is not usable: " + err.Error()
-			return &Error{Code: codeEnvelope, Message: message, Err: err}
+			return &toolwire.Error{Package: "webhook", Code: codeEnvelope, Message: message, Err: err}
 		}
 		e.arguments = raw
 		return nil

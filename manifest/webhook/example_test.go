@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/webhook"
 )
 
@@ -76,7 +77,7 @@ func ExampleNew() {
 	_, err := webhook.New([]webhook.Tool{
 		{Name: "check schedule"},
 	}, &webhook.Options{Secrets: []string{os.Getenv("SECRET_THAT_IS_NOT_SET")}})
-	if e, ok := errors.AsType[*webhook.Error](err); ok {
+	if e, ok := errors.AsType[*toolwire.Error](err); ok {
 		for _, p := range e.Problems {
 			fmt.Println(p)
 		}
@@ -148,7 +149,7 @@ func ExampleTool() {
 // The text of Errorf reaches the agent. The texts of other errors are only logged.
 func ExampleErrorf() {
 	err := webhook.Errorf("nothing is free on %s; try another day", "friday")
-	fmt.Println(webhook.CodeOf(err))
+	fmt.Println(toolwire.CodeOf(err))
 	fmt.Println(err)
 	// Output:
 	// tool_failed

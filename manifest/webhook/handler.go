@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
@@ -46,7 +47,7 @@ type Handler struct {
 	loop  *toolcall.Loop
 }
 
-// New returns a handler for one or more tools. The error is an [*Error] with [CodeOptions] whose
+// New returns a handler for one or more tools. The error is a [*toolwire.Error] with [toolwire.CodeInvalidOptions] whose
 // Problems lists all mistakes in the tools and in the options.
 func New(tools []Tool, opts *Options) (*Handler, error) {
 	h := &Handler{}
@@ -89,16 +90,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	result, failure := h.run(r.Context(), t, call, arguments)
 	h.report(r.Context(), call, failure, time.Since(start))
 	if failure != nil {
-		failure.write(w, h.opts.StandaloneHarness)
+		write(w, failure, h.opts.StandaloneHarness)
 		return
 	}
 	httpserve.WriteJSON(w, http.StatusOK, result)
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	e, _ := errors.AsType[*Error](err) // every stage returns one
+	e, _ := errors.AsType[*toolwire.Error](err) // every stage returns one
 	httpserve.LogRefusal(r, h.opts.Logger, "webhook refused", fmt.Sprint(e))
-	e.write(w, h.opts.StandaloneHarness)
+	write(w, e, h.opts.StandaloneHarness)
 }
 
 // admit checks the header of a request, and returns the id of the agent.
@@ -107,7 +108,7 @@ func (h *Handler) admit(r *http.Request) (agentID string, err error) {
 		return "", errorf(codeMethod, "use POST")
 	}
 	if reason := httpserve.CheckRecovered(r, h.opts.Logger, "SecretFunc", h.guard.Check); reason != "" {
-		return "", errorf(codeUnauthorized, "%s", reason)
+		return "", errorf(toolwire.CodeUnauthorized, "%s", reason)
 	}
 	if h.opts.StandaloneHarness { // the body has the id
 		return "", nil
@@ -127,11 +128,11 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	case err == nil:
 		return body, nil
 	case errors.Is(err, httpserve.ErrTooLarge):
-		return nil, errorf(codeTooLarge, "the body has more than %d bytes", h.opts.MaxBodyBytes)
+		return nil, errorf(toolwire.CodeRequestTooLarge, "the body has more than %d bytes", h.opts.MaxBodyBytes)
 	case errors.Is(err, httpserve.ErrTimeout):
 		return nil, errorf(codeBody, "the body did not arrive within %s", h.opts.BodyTimeout)
 	}
-	return nil, &Error{Code: codeBody, Message: "the body could not be read to its end", Err: err}
+	return nil, &toolwire.Error{Package: "webhook", Code: codeBody, Message: "the body could not be read to its end", Err: err}
 }
 
 // find returns the tool that the path or the body names.
@@ -155,14 +156,14 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	}
 	t, ok := h.tools[name]
 	if !ok {
-		return nil, errorf(codeUnknownTool, "there is no tool %q here; names are case-sensitive", text.Cut(name, 128))
+		return nil, errorf(toolwire.CodeUnknownTool, "there is no tool %q here; names are case-sensitive", text.Cut(name, 128))
 	}
 	return t, nil
 }
 
 // run runs the tool and returns the response body. What runs in the loop calls methods of the result,
 // which are code of the tool.
-func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments toolcall.Arguments) ([]byte, *Error) {
+func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments toolcall.Arguments) ([]byte, *toolwire.Error) {
 	ctx = NewContext(ctx, call)
 	body, failure := toolcall.Run(ctx, h.loop, arguments, func(ctx context.Context) ([]byte, *toolcall.Failure) {
 		result, err := t.run(ctx, arguments.Filled())
@@ -171,7 +172,7 @@ func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments toolca
 		}
 		body, err := encodeResult(result, h.opts.StandaloneHarness)
 		if err != nil {
-			return nil, &toolcall.Failure{Code: string(CodeInternal), Message: toolresult.TextBroken, Err: err}
+			return nil, &toolcall.Failure{Code: string(codeInternal), Message: toolresult.TextBroken, Err: err}
 		}
 		return body, nil
 	})
@@ -182,27 +183,31 @@ func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments toolca
 }
 
 // errorOf returns the error for a failure. It panics if the tool panicked with http.ErrAbortHandler.
-func errorOf(tool string, failure *toolcall.Failure) *Error {
-	e := &Error{Code: Code(failure.Code), Tool: tool, Message: failure.Message, Err: failure.Err}
+func errorOf(tool string, failure *toolcall.Failure) *toolwire.Error {
+	e := &toolwire.Error{Package: "webhook", Code: toolwire.Code(failure.Code), Tool: tool, Message: failure.Message, Err: failure.Err}
 	switch {
 	case failure.Aborts:
 		panic(http.ErrAbortHandler)
-	case failure.Code == toolcall.Panicked:
-		e.Code, e.Err = CodeInternal, errors.New("the tool panicked; see the log")
-	case failure.Code == toolcall.Canceled:
-		e.Code = CodeClientGone
+	case failure.Silent, failure.Message == toolresult.TextBroken:
+		e.Message = "" // the text of an error then has the cause
+	}
+	switch failure.Code {
+	case toolcall.Panicked:
+		e.Code, e.Err = codeInternal, errors.New("the tool panicked; see the log")
+	case toolcall.Canceled:
+		e.Code = toolwire.CodeClientGone
 	}
 	return e
 }
 
 // report calls the hook and logs the call.
-func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took time.Duration) {
+func (h *Handler) report(ctx context.Context, call *Call, failure *toolwire.Error, took time.Duration) {
 	end := CallEnd{Tool: call.Tool, AgentID: call.AgentID, Reasoning: call.Reasoning, Duration: took}
 	level := slog.LevelInfo
 	if failure != nil {
 		end.Code, end.Err = failure.Code, failure
 		level = slog.LevelWarn
-		if failure.Code == CodeInternal || failure.private() {
+		if failure.Code == codeInternal || private(failure) {
 			level = slog.LevelError
 		}
 	}
@@ -223,4 +228,4 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 
 // errorAttr returns the text of an error. fmt.Sprint recovers from a cause whose Error method
 // panics, such as a nil pointer that a tool returned as an error.
-func errorAttr(e *Error) slog.Attr { return slog.String("error", fmt.Sprint(e)) }
+func errorAttr(e *toolwire.Error) slog.Attr { return slog.String("error", fmt.Sprint(e)) }

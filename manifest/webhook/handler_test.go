@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/manifest/webhook"
 )
@@ -296,12 +297,12 @@ func TestOnCall(t *testing.T) {
 	}
 	for i, want := range []struct {
 		tool, reasoning string
-		code            webhook.Code
-	}{{"check_schedule", "the user asked", ""}, {"check_schedule", `["a",1]`, webhook.CodeArguments},
-		{"own", "", webhook.CodeToolFailed}} {
+		code            toolwire.Code
+	}{{"check_schedule", "the user asked", ""}, {"check_schedule", `["a",1]`, toolwire.CodeInvalidArguments},
+		{"own", "", toolwire.CodeToolFailed}} {
 		r := records[i]
 		if r.Tool != want.tool || r.AgentID != agentUUID || r.Reasoning != want.reasoning || r.Code != want.code ||
-			webhook.CodeOf(r.Err) != want.code {
+			toolwire.CodeOf(r.Err) != want.code {
 			t.Errorf("record %d: %+v", i, r)
 		}
 	}
@@ -448,10 +449,10 @@ func TestNewReportsEverything(t *testing.T) {
 	}, &webhook.Options{
 		Secrets: []string{"", " hunter2"}, Timeout: -1, MaxBodyBytes: -1, ArgumentKeys: []string{"args", "args", "name"},
 	})
-	if webhook.CodeOf(err) != webhook.CodeOptions {
+	if toolwire.CodeOf(err) != toolwire.CodeInvalidOptions {
 		t.Fatal(err)
 	}
-	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 16 || e.Problems[0].Code != "invalid_option" ||
+	if e, _ := errors.AsType[*toolwire.Error](err); len(e.Problems) != 16 || e.Problems[0].Code != "invalid_option" ||
 		e.Problems[0].Pointer != "" {
 		t.Errorf("problems %+v", e.Problems)
 	}
@@ -486,7 +487,7 @@ func TestWrongDefaults(t *testing.T) {
 	tool := webhook.Tool{Name: "search", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil },
 		Parameters: json.RawMessage(`{"type":"object","properties":{"page":{"minimum":1,"default":0},"limit":{"default":50}}}`)}
 	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
-	e, ok := errors.AsType[*webhook.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "default_invalid" || e.Problems[0].Pointer != "/0/parameters/properties/page/default" {
 		t.Errorf("got %v", err)
 	}
@@ -503,7 +504,7 @@ func TestUncheckedSchemas(t *testing.T) {
 	},
 		Parameters: json.RawMessage(`{"type":"object","properties":{"password":{"pattern":"^.(?=.*[0-9]).{7,}$"},"n":{"type":"integer"}}}`)}
 	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
-	e, ok := errors.AsType[*webhook.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/0/parameters/properties/password/pattern" ||
 		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
 		t.Errorf("got %v", err)
@@ -542,7 +543,7 @@ func TestSchemasThatAreReadOtherwise(t *testing.T) {
 	}
 	wrapped := move(`{"schema":{"type":"object","properties":{"at":{"type":"number"}}}}`)
 	_, err := webhook.New([]webhook.Tool{wrapped}, &webhook.Options{Secrets: []string{toolSecret}})
-	e, ok := errors.AsType[*webhook.Error](err)
+	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "schema_no_keyword" || e.Problems[0].Pointer != "/0/parameters" ||
 		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
 		t.Errorf("got %v", err)
@@ -570,10 +571,10 @@ func TestErrors(t *testing.T) {
 	}{
 		"of Errorf":  {webhook.Errorf("try <another>"), `{"error":"tool_failed","message":"try <another>"}`},
 		"of toolbox": {toolbox.Errorf("try another"), `{"error":"tool_failed","message":"try another"}`},
-		"an Error": {&webhook.Error{Code: webhook.CodeToolFailed, Tool: "check", Message: "hunter2", Err: cause},
+		"an Error": {&toolwire.Error{Code: toolwire.CodeToolFailed, Tool: "check", Message: "hunter2", Err: cause},
 			private},
-		"with another code":    {&webhook.Error{Code: "method_not_allowed", Message: "hunter2"}, private},
-		"about arguments":      {&webhook.Error{Code: webhook.CodeArguments, Message: "hunter2"}, private},
+		"with another code":    {&toolwire.Error{Code: "method_not_allowed", Message: "hunter2"}, private},
+		"about arguments":      {&toolwire.Error{Code: toolwire.CodeInvalidArguments, Message: "hunter2"}, private},
 		"of a call inside":     {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"}, private},
 		"of a failed handler":  {&toolbox.Error{Code: toolbox.CodeToolFailed, Message: "hunter2"}, private},
 		"of the standard kind": {cause, private},
@@ -587,11 +588,11 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
-	e := &webhook.Error{Code: webhook.CodeToolFailed, Tool: "check", Message: "try <another>", Err: cause}
-	if !errors.Is(e, cause) || e.Error() != "webhook: check: tool_failed: try <another>" {
+	e := &toolwire.Error{Code: toolwire.CodeToolFailed, Tool: "check", Message: "try <another>", Err: cause}
+	if !errors.Is(e, cause) || e.Error() != `tool "check": tool_failed: try <another>` {
 		t.Errorf("%v", e)
 	}
-	if webhook.CodeOf(cause) != "" || webhook.CodeOf(fmt.Errorf("outer: %w", e)) != webhook.CodeToolFailed ||
+	if toolwire.CodeOf(cause) != "" || toolwire.CodeOf(fmt.Errorf("outer: %w", e)) != toolwire.CodeToolFailed ||
 		!errors.Is(webhook.Errorf("x: %w", cause), cause) {
 		t.Error("codes and causes")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
@@ -129,7 +130,7 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	h.known = append(slices.Clone(o.ArgumentKeys), bodyMembers...)
 	h.compile(&ps, tools)
 	if ps.Len() > 0 {
-		return &Error{Code: CodeOptions, Problems: ps.Found, More: ps.More}
+		return &toolwire.Error{Package: "webhook", Code: toolwire.CodeInvalidOptions, Problems: ps.Found, More: ps.More}
 	}
 	return nil
 }
@@ -165,7 +166,7 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 		list[i] = schema.Tool{Name: t.Name, Description: t.Description, InputSchema: anyObject}
 		if len(t.Parameters) > 0 && string(t.Parameters) != "null" {
 			list[i].InputSchema = slices.Clone(t.Parameters)
-		} else if invalid, ok := errors.AsType[*schema.Error](t.problem); ok {
+		} else if invalid, ok := errors.AsType[*toolwire.Error](t.problem); ok {
 			for _, p := range invalid.Problems {
 				wrong(p.Pointer != "/name", p.Code, pointerIn(p.Pointer), "%s", p.Message) // Validate finds the name again
 			}
@@ -181,7 +182,7 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 			}
 		}
 		_, err := schema.Validate(context.Background(), list[i:i+1], nil)
-		if invalid, ok := errors.AsType[*schema.Error](err); ok {
+		if invalid, ok := errors.AsType[*toolwire.Error](err); ok {
 			for _, p := range invalid.Problems {
 				_, at := problem.Element(p.Pointer)
 				wrong(true, p.Code, pointerIn(at), "%s", p.Message)
@@ -215,7 +216,7 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 
 var anyObject = []byte(`{"type":"object"}`)
 
-type problems = problem.List[schema.Problem]
+type problems = problem.List[toolwire.Problem]
 
 // checkOption adds a problem of the options if wrong is true.
 func checkOption(ps *problems, wrong bool, format string, args ...any) {

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/manifest/webhook"
 )
@@ -63,7 +64,7 @@ func TestDeadline(t *testing.T) {
 
 func TestClosedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var codes []webhook.Code
+		var codes []toolwire.Code
 		var seen error
 		h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallEnd) {
 			codes = append(codes, r.Code)
@@ -76,7 +77,7 @@ func TestClosedConnection(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		serve(h, request(`{"arguments":{}}`).WithContext(ctx))
-		if len(codes) != 1 || codes[0] != webhook.CodeClientGone || !errors.Is(seen, context.Canceled) {
+		if len(codes) != 1 || codes[0] != toolwire.CodeClientGone || !errors.Is(seen, context.Canceled) {
 			t.Errorf("codes %v, the tool saw %v", codes, seen)
 		}
 	})
@@ -92,7 +93,7 @@ func TestClosedConnectionBeforeTheCall(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
 	serve(h, request(`{"arguments":{}}`).WithContext(ctx))
-	if ran || end.Code != webhook.CodeClientGone || !errors.Is(end.Err, gone) || !errors.Is(end.Err, context.Canceled) {
+	if ran || end.Code != toolwire.CodeClientGone || !errors.Is(end.Err, gone) || !errors.Is(end.Err, context.Canceled) {
 		t.Errorf("ran %t, %v", ran, end.Err)
 	}
 }
@@ -136,7 +137,7 @@ func TestResultsThatPanicAreContained(t *testing.T) {
 			}
 		}()
 		<-done
-		if len(records) != 1 || records[0].Code != webhook.CodeInternal {
+		if len(records) != 1 || records[0].Code != "internal" {
 			t.Errorf("%s: records %+v", name, records)
 		}
 		if name == "panic" && !strings.Contains(log.String(), "the reason") {
@@ -272,7 +273,7 @@ func TestLogAsJSON(t *testing.T) {
 		webhook.Define("failing", "", func(context.Context, struct{}) (string, error) { return "", errors.New("the cause") }),
 		webhook.Define("nil", "", func(context.Context, struct{}) (string, error) { return "", (*net.ParseError)(nil) }))
 	for call, want := range map[string]string{
-		`{"tool":"failing","arguments":{}}`: `"error":"webhook: failing: tool_failed: `,
+		`{"tool":"failing","arguments":{}}`: `"error":"webhook: tool \"failing\": tool_failed: the cause"`,
 		`{"tool":"nil","arguments":{}}`:     `"error":"`, // its Error method panics
 		`{"tool":"nobody","arguments":{}}`:  `"error":"webhook: unknown_tool: `,
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolcall"
@@ -39,7 +40,7 @@ type Tool struct {
 	// left out.
 	//
 	// The result is a value that encoding/json can write. A json.RawMessage is sent as it is, and
-	// nil as null. An [ImageResult] is a text with images. [Error] says what the agent reads of an
+	// nil as null. An [ImageResult] is a text with images. [toolwire.Error] says what the agent reads of an
 	// error.
 	//
 	// Calls that overlap run Func concurrently. ctx ends when the caller closes the connection or
@@ -143,7 +144,7 @@ type CallEnd struct {
 	Tool      string
 	AgentID   string
 	Reasoning string        // as in [Call]; words of the model, which may repeat anything it knows
-	Code      Code          // of the failure; "" for success
-	Err       error         // an [*Error]; nil for success
+	Code      toolwire.Code // of the failure; "" for success
+	Err       error         // a [*toolwire.Error]; nil for success
 	Duration  time.Duration // from the end of the request body to the end of the tool
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -51,7 +52,7 @@ type Peer struct {
 //
 // If the server does not answer, or answers with an error, errors.As finds the error of the SDK. Its text
 // is not shown, because it may contain anything that the server sent, or the server's URL.
-func Connect(ctx context.Context, session *mcp.ClientSession) (*Peer, []schema.Problem, error) {
+func Connect(ctx context.Context, session *mcp.ClientSession) (*Peer, []toolwire.Problem, error) {
 	r := &listReader{ctx: ctx, session: session}
 	if err := r.read(); err != nil {
 		return nil, nil, err
@@ -80,7 +81,7 @@ type listReader struct {
 	list     []entry
 	tools    []schema.Tool
 	names    map[string]string
-	problems problem.List[schema.Problem]
+	problems problem.List[toolwire.Problem]
 }
 
 // An entry is a tool of the server's list.
@@ -160,7 +161,7 @@ func (r *listReader) declare() {
 		}
 		tool, problems := r.tool(e, name)
 		if len(problems) == 0 && first[e.name] != i {
-			problems = []schema.Problem{{Tool: text.Cut(name, toolresult.LongestName), Code: "name_duplicate", Pointer: "/0/name",
+			problems = []toolwire.Problem{{Tool: text.Cut(name, toolresult.LongestName), Code: "name_duplicate", Pointer: "/0/name",
 				Message: fmt.Sprintf("is taken by the tool at place %d already; the first one is declared", first[e.name])}}
 		}
 		for _, p := range problems {
@@ -175,7 +176,7 @@ func (r *listReader) declare() {
 }
 
 // tool returns the declaration of one tool, or its problems, whose pointers begin with "/0".
-func (r *listReader) tool(e entry, name string) (schema.Tool, []schema.Problem) {
+func (r *listReader) tool(e entry, name string) (schema.Tool, []toolwire.Problem) {
 	tools, _, err := schema.Import(rawjson.Array([]json.RawMessage{e.text}), schema.MCP)
 	if err == nil {
 		tools[0].Name = name
@@ -184,10 +185,10 @@ func (r *listReader) tool(e entry, name string) (schema.Tool, []schema.Problem) 
 	if err == nil {
 		return tools[0], nil
 	}
-	if rejected, ok := errors.AsType[*schema.Error](err); ok {
+	if rejected, ok := errors.AsType[*toolwire.Error](err); ok {
 		return schema.Tool{}, rejected.Problems
 	}
-	return schema.Tool{}, []schema.Problem{{Code: "not_json", Pointer: "/0", Message: err.Error()}}
+	return schema.Tool{}, []toolwire.Problem{{Code: "not_json", Pointer: "/0", Message: err.Error()}}
 }
 
 // freeName returns a name that the platform allows and that is not taken. next has the numbers that are

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
@@ -51,7 +52,7 @@ const (
 // The member [MetaCallID] is the id that the model gave the call. A label or an id that is not a string,
 // and a label that cannot be sent, are errors of the request.
 //
-// The error is a [*schema.Error] with all problems: what [schema.Validate] rejects, schemas
+// The error is a [*toolwire.Error] with all problems: what [schema.Validate] rejects, schemas
 // that MCP does not allow, and schemas that are written in an older draft, which clients reject.
 func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (*mcp.Server, error) {
 	if _, err := schema.Validate(ctx, tools, nil); err != nil {
@@ -62,13 +63,13 @@ func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (
 		PageSize:     max(mcp.DefaultPageSize, len(tools)), // one page, because pages are sorted by name
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
-	var problems problem.List[schema.Problem]
+	var problems problem.List[toolwire.Problem]
 	for i, tool := range tools {
 		b.rank[tool.Name] = i - len(tools)
 		problems.Append(b.add(i, tool), 0)
 	}
 	if problems.Len() > 0 {
-		return nil, &schema.Error{Code: schema.CodeInvalid, Problems: problems.Found, More: problems.More}
+		return nil, &toolwire.Error{Code: toolwire.CodeInvalid, Problems: problems.Found, More: problems.More}
 	}
 	b.ctx, b.end = context.WithCancelCause(ctx)
 	context.AfterFunc(b.ctx, b.close)
@@ -77,17 +78,17 @@ func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (
 }
 
 // add adds a tool as MCP declares it, or returns why it cannot be one of MCP.
-func (b *bridge) add(i int, tool schema.Tool) (problems []schema.Problem) {
+func (b *bridge) add(i int, tool schema.Tool) (problems []toolwire.Problem) {
 	wrong := func(code, member, message string) {
 		pointer := fmt.Sprintf("/%d/%s", i, member)
-		problems = append(problems, schema.Problem{Tool: tool.Name, Code: code, Pointer: pointer, Message: message})
+		problems = append(problems, toolwire.Problem{Tool: tool.Name, Code: code, Pointer: pointer, Message: message})
 	}
 	if rawjson.Unquote(rawjson.Member(tool.InputSchema, "type")) != "object" {
 		wrong("no_type", "input_schema", `must have "type": "object" at its root, which MCP requires; add it`)
 	}
 	listed := &mcp.Tool{Name: tool.Name, Description: tool.Description, InputSchema: toolresult.Parameters(tool.InputSchema)}
 	_, err := schema.Compile(inNewestDraft(toolresult.Parameters(tool.InputSchema)), nil)
-	if rejected, ok := errors.AsType[*schema.Error](err); ok && rejected.Code == schema.CodeInvalid {
+	if rejected, ok := errors.AsType[*toolwire.Error](err); ok && rejected.Code == toolwire.CodeInvalid {
 		for _, p := range rejected.Problems {
 			wrong(p.Code, "input_schema"+p.Pointer, p.Message+"; clients of MCP reject schemas that are not of draft 2020-12")
 		}

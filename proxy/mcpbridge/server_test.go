@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/mcpbridge"
@@ -388,7 +389,7 @@ func TestNewServerErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server, err := mcpbridge.NewServer(t.Context(), newRun(t).Client(nil), tt.tools)
-			if server != nil || schema.CodeOf(err) != schema.CodeInvalid {
+			if server != nil || toolwire.CodeOf(err) != toolwire.CodeInvalid {
 				t.Fatal(server, err)
 			}
 			for _, want := range tt.want {

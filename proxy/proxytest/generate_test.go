@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -221,7 +222,7 @@ func TestSchemaThatIsNoJSON(t *testing.T) {
 		`{"a":{]}`, `{"a`, `{`, `[1}`, `"`, `}`,
 	} {
 		_, err := proxytest.New(proxytest.World{Tools: []schema.Tool{declare("make", `{"type":"object"}`, output)}}, nil)
-		if proxytest.CodeOf(err) != proxytest.CodeWorld || !strings.Contains(err.Error(), "make") {
+		if toolwire.CodeOf(err) != "invalid_world" || !strings.Contains(err.Error(), "make") {
 			t.Errorf("%s: %v", output, err)
 		}
 	}

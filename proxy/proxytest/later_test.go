@@ -176,7 +176,7 @@ func TestExecutedTools(t *testing.T) {
 		Tools:     []schema.Tool{{Name: "a", InputSchema: json.RawMessage(anyObject), DefaultExecutionMode: "executed"}},
 		Behaviors: map[string]proxytest.Behavior{"a": proxytest.Canned("1")},
 	}, nil)
-	if err == nil || !strings.Contains(err.Error(), `/behaviors/a: the tool "a" executes where the agent runs`) {
+	if err == nil || !strings.Contains(err.Error(), `/behaviors/a the tool "a" executes where the agent runs`) {
 		t.Errorf("%v", err)
 	}
 	_, err = proxytest.New(proxytest.World{

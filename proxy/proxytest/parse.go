@@ -20,10 +20,10 @@ import (
 )
 
 // ParseRules reads failure rules from JSON: a list in the format that [FailureRule] shows. Names
-// must match exactly, and unknown members are not allowed. An [*Error] with [CodeRules] reports all
+// must match exactly, and unknown members are not allowed. A [*toolwire.Error] with invalid_rules reports all
 // mistakes.
 func ParseRules(data []byte) ([]FailureRule, error) {
-	problems := problems{code: CodeRules}
+	problems := problems{code: codeRules}
 	err := rawjson.Check(data, rawjson.Limits{})
 	if err == nil && rawjson.Kind(data) != '[' {
 		err = errors.New("failure rules must be a list")
@@ -104,11 +104,11 @@ func parseRule(raw json.RawMessage) (f FailureRule, wrong []error) {
 // number of entities. Numbers come first, by their values, and entities without the field last;
 // "-total" is descending.
 //
-// Names must match exactly, and unknown members are not allowed. An [*Error] with [CodeWorld]
+// Names must match exactly, and unknown members are not allowed. A [*toolwire.Error] with invalid_world
 // reports all mistakes, including the mistakes that [New] would report.
 func ParseWorld(data []byte) (World, error) {
 	var w World
-	problems := problems{code: CodeWorld}
+	problems := problems{code: codeWorld}
 	if err := rawjson.Check(data, rawjson.Limits{}); err != nil {
 		problems.add(err, problemJSON, "", "%v", err)
 		return World{}, problems.err()

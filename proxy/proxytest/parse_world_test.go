@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/cost"
-	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -81,17 +81,17 @@ func TestParseWorldRefuses(t *testing.T) {
 		{`{"worlds":1}`, "worlds is not a member; the members are behaviors, failure_rules"},
 		{`{"Seed":1}`, "Seed is not a member; did you mean seed?"},
 		{`{"tools_schema":{}}`, "tools_schema"},
-		{`{"ledger_schema":[]}`, "invalid ledger schema"},
+		{`{"ledger_schema":[]}`, "ledger: invalid_schema"},
 		{`{"initial_state":[]}`, "initial"},
-		{`{"failure_rules":[{"nth":0}]}`, "/failure_rules/0: "},
-		{`{"behaviors":[]}`, "/behaviors: must be an object"},
-		{`{"behaviors":{"t":1}}`, `/behaviors/t: must be an object`},
+		{`{"failure_rules":[{"nth":0}]}`, "/failure_rules/0 "},
+		{`{"behaviors":[]}`, "/behaviors must be an object"},
+		{`{"behaviors":{"t":1}}`, `/behaviors/t must be an object`},
 		{`{"behaviors":{"t":{}}}`, `must have one of add, canned, forward, from_ledger, get, list, lookup, remove, update, and has none of them`},
 		{`{"behaviors":{"t":{"get":"order","canned":1}}}`, `and has get, canned`},
 		{`{"behaviors":{"t":{"get":"order"}}}`, `must name in "id" the argument`},
 		{`{"behaviors":{"t":{"get":"","id":"x"}}}`, `empty "get"`},
 		{`{"behaviors":{"t":{"get":1,"id":"x"}}}`, `must be a string`},
-		{`{"behaviors":{"t":{"get":"order","id":"x","set":{}}}}`, `/behaviors/t: set is not a member; the members are fields, get, id, not_found`},
+		{`{"behaviors":{"t":{"get":"order","id":"x","set":{}}}}`, `/behaviors/t set is not a member; the members are fields, get, id, not_found`},
 		{`{"behaviors":{"t":{"get":"order","id":"x","colour":1}}}`, `colour is not a member`},
 		{`{"behaviors":{"t":{"get":"order","ID":"x"}}}`, `ID`},
 		{`{"behaviors":{"t":{"get":"order","id":"x","fields":"status"}}}`, `must be a list of strings`},
@@ -100,29 +100,29 @@ func TestParseWorldRefuses(t *testing.T) {
 		{`{"behaviors":{"t":{"lookup":"city","answers":null}}}`, `must be an object`},
 		{`{"behaviors":{"t":{"forward":"ftp://user:hunter2@x"}}}`, `http or https URL`},
 		{`{"behaviors":{"t":{"forward":"http://x","timeout_ms":0}}}`, `milliseconds`},
-		{`{"seed":18446744073709551616}`, "/seed: must be an integer"},
-		{`{"seed":1.5}`, "/seed: must be an integer"},
-		{`{"initial_state":null}`, "/initial_state: must be an object, not null"},
-		{`{"behaviors":{"t":{"lookup":"city"}}}`, `/behaviors/t: must have "answers"`},
+		{`{"seed":18446744073709551616}`, "/seed must be an integer"},
+		{`{"seed":1.5}`, "/seed must be an integer"},
+		{`{"initial_state":null}`, "/initial_state must be an object, not null"},
+		{`{"behaviors":{"t":{"lookup":"city"}}}`, `/behaviors/t must have "answers"`},
 		{`{"behaviors":{"t":{"get":"order","id":"x","fields":["a",null]}}}`,
-			`/behaviors/t: a list must have strings that are not empty`},
+			`/behaviors/t a list must have strings that are not empty`},
 		{`{"behaviors":{"t":{"list":"order","where":{"a":null}}}}`,
-			`/behaviors/t: /where must be an object of strings that are not empty`},
+			`/behaviors/t /where must be an object of strings that are not empty`},
 		{`{"behaviors":{"t":{"add":"order","copy":[""]}}}`,
-			`/behaviors/t: a list must have strings that are not empty`},
+			`/behaviors/t a list must have strings that are not empty`},
 		{`{"tools_schema":[{"name":"a","input_schema":{"type":"object"}}],"behaviors":{"b":{"canned":1}}}`,
-			`/behaviors/b: the tool "b" is not declared`},
+			`/behaviors/b the tool "b" is not declared`},
 	} {
 		_, err := proxytest.ParseWorld([]byte(tt.in))
-		e, ok := errors.AsType[*proxytest.Error](err)
-		if !ok || e.Code != proxytest.CodeWorld || !strings.Contains(err.Error(), tt.want) ||
+		e, ok := errors.AsType[*toolwire.Error](err)
+		if !ok || e.Code != "invalid_world" || !strings.Contains(err.Error(), tt.want) ||
 			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: error %v, want one with %q", tt.in, err, tt.want)
 		}
 	}
 	all := `{"failure_rules":[{"every":-1,"status":503}],"behaviors":{"a":{},"b":{"get":"x"}},"tools_schema":7,"extra":1}`
 	_, err := proxytest.ParseWorld([]byte(all))
-	if e, ok := errors.AsType[*proxytest.Error](err); !ok || len(e.Problems) != 5 {
+	if e, ok := errors.AsType[*toolwire.Error](err); !ok || len(e.Problems) != 5 {
 		t.Errorf("%v: want 5 problems at once", err)
 	}
 	// A mistake does not hide others: of the same behavior, after a wrong seed, or of what New
@@ -135,13 +135,13 @@ func TestParseWorldRefuses(t *testing.T) {
 		`{"initial_state":{"order":1},"tools_schema":[{"name":"a"}],"failure_rules":[{}]}`:                    3,
 	} {
 		_, err := proxytest.ParseWorld([]byte(all))
-		if e, ok := errors.AsType[*proxytest.Error](err); !ok || len(e.Problems) != want ||
+		if e, ok := errors.AsType[*toolwire.Error](err); !ok || len(e.Problems) != want ||
 			strings.Contains(err.Error(), "World.") {
 			t.Errorf("%s: %v: want %d problems at once", all, err, want)
 		}
 	}
 	_, err = proxytest.ParseWorld([]byte(`{"initial_state":{"order":1}}`))
-	if _, ok := errors.AsType[*ledger.Error](err); !ok {
+	if _, ok := errors.AsType[*toolwire.Error](err); !ok {
 		t.Errorf("the error of package ledger cannot be found in %v", err)
 	}
 	if world, err := proxytest.ParseWorld([]byte(`{"seed":18446744073709551615}`)); err != nil ||

@@ -41,14 +41,32 @@
 // [Run.Client] or [NewTransport] with the platform, the client of a model's SDK by [NewTransport]
 // with a handler that simulates the model.
 //
-// # Errors
+// # Concurrency and randomness
 //
-// Mistakes in a [World] are reported together in one [*Error]. A Platform and a [Run] are safe for
-// concurrent use. They call behaviors concurrently.
+// A Platform and a [Run] are safe for concurrent use. They call behaviors concurrently.
 //
 // Equal worlds and equal calls give equal results. Tokens are random. Where the platform's
 // documents do not describe the format of a failure, the format is a guess of this package, and a
 // comment marks it.
+//
+// # Codes of errors
+//
+// All mistakes are reported together in one [*toolwire.Error]:
+//
+//	invalid_world  a world of [New], [Platform.With] or [ParseWorld] is not valid
+//	invalid_rules  the failure rules of [ParseRules] are not valid
+//
+// Err joins the errors of packages schema and ledger among the problems. For a [World] that was not
+// parsed, the pointers refer to its JSON form.
+//
+// # Codes of problems
+//
+//	tools     the tools are not valid
+//	ledger    the ledger schema or the initial state is not valid
+//	behavior  a behavior is not valid, or belongs to no tool
+//	rule      a failure rule is not valid, or names an unknown tool
+//	seed      the seed is not valid
+//	json      the document is not one strict JSON value, or contains an unknown member
 //
 // [proxy]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#proxy
 // [Porting without the SDK]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
@@ -155,7 +173,7 @@ type Platform struct {
 }
 
 // New returns a platform without runs. It compiles and copies the world once; behaviors may share
-// state. An [*Error] with [CodeWorld] reports all mistakes in the world.
+// state. A [*toolwire.Error] with invalid_world reports all mistakes in the world.
 func New(w World, opts *Options) (*Platform, error) {
 	p := &Platform{last: new(atomic.Int64), runs: map[string]*Run{}, rate: 60, maxBytes: httpcall.BodyBytes}
 	if opts != nil {
@@ -173,8 +191,8 @@ func New(w World, opts *Options) (*Platform, error) {
 
 // With returns a platform without runs, with the same options and world, except for the initial
 // state, the failure rules and the behavior instructions. It shares the compiled tools, so use it
-// for many tasks with the same tools. The runs of both platforms have different ids. An [*Error]
-// with [CodeWorld] reports all mistakes.
+// for many tasks with the same tools. The runs of both platforms have different ids. A [*toolwire.Error]
+// with invalid_world reports all mistakes.
 func (p *Platform) With(initialState string, rules []FailureRule, instructions string) (*Platform, error) {
 	w, err := p.world.with(initialState, rules, instructions)
 	if err != nil {

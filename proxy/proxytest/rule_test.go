@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -293,8 +294,8 @@ func TestParseRules(t *testing.T) {
 		{"tool": 1}, {"Tool": "x"}, {"times": 2}, {"nth": [], "status": 500}, {"nth": 1.5, "status": 500}, {"every": null},
 		7, {"status": 200}, {"delay_ms": 1e300}, {"status": 99999999999}
 	]`))
-	e, ok := errors.AsType[*proxytest.Error](err)
-	if !ok || e.Code != proxytest.CodeRules || len(e.Problems) != 10 {
+	e, ok := errors.AsType[*toolwire.Error](err)
+	if !ok || e.Code != "invalid_rules" || len(e.Problems) != 10 {
 		t.Fatalf("%v", err)
 	}
 	for i, part := range []string{
@@ -318,7 +319,7 @@ func FuzzParseRules(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		rules, err := proxytest.ParseRules(doc)
 		if err != nil {
-			if _, ok := errors.AsType[*proxytest.Error](err); !ok || rules != nil {
+			if _, ok := errors.AsType[*toolwire.Error](err); !ok || rules != nil {
 				t.Fatalf("%v %v", rules, err)
 			}
 			return

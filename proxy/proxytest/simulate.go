@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/schema"
 )
 
 // FromLedger answers with the entity of a type that the call identifies: its id is in the argument that
@@ -102,12 +102,12 @@ func (r *Request) misfits(sample *draft, result any) (notes []string) {
 	if err != nil || r.world.set == nil {
 		return nil
 	}
-	mistakes, ok := errors.AsType[*schema.Error](r.world.set.ValidateResult(r.Tool, raw))
+	mistakes, ok := errors.AsType[*toolwire.Error](r.world.set.ValidateResult(r.Tool, raw))
 	if !ok {
 		return nil
 	}
 	for _, known := range sample.origins {
-		if known.of != nil && slices.ContainsFunc(mistakes.Problems, func(p schema.Problem) bool {
+		if known.of != nil && slices.ContainsFunc(mistakes.Problems, func(p toolwire.Problem) bool {
 			return p.Pointer == known.pointer || strings.HasPrefix(p.Pointer, known.pointer+"/")
 		}) {
 			notes = append(notes, fmt.Sprintf("%s in the ledger has a %s that the output_schema does not allow",

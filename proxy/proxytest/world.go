@@ -46,7 +46,7 @@ func compile(w World) (*world, error) {
 		tools: map[string]*tool{}, ledgerSchema: w.LedgerSchema, initial: w.InitialState,
 		rules: slices.Clone(w.FailureRules), seed: w.Seed, instructions: w.BehaviorInstructions,
 	}
-	problems := problems{code: CodeWorld}
+	problems := problems{code: codeWorld}
 	c.declare(w, &problems)
 	for _, name := range slices.Sorted(maps.Keys(w.Behaviors)) {
 		if t := c.tools[name]; t == nil {
@@ -152,7 +152,7 @@ func (c *world) begin(problems *problems) {
 func (c *world) with(initial string, rules []FailureRule, instructions string) (*world, error) {
 	other := *c
 	other.initial, other.rules, other.instructions = initial, slices.Clone(rules), instructions
-	problems := problems{code: CodeWorld}
+	problems := problems{code: codeWorld}
 	other.begin(&problems)
 	return &other, problems.err()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -106,20 +107,20 @@ func TestMistakesInAWorld(t *testing.T) {
 			{Tool: "get_order", Trace: "*", Response: json.RawMessage("{"), ErrorClass: "x"},
 		},
 	}, nil)
-	e, ok := errors.AsType[*proxytest.Error](err)
-	if !ok || e.Code != proxytest.CodeWorld {
+	e, ok := errors.AsType[*toolwire.Error](err)
+	if !ok || e.Code != "invalid_world" {
 		t.Fatalf("%v", err)
 	}
 	for _, part := range []string{
-		"/order", "2nd", `/behaviors/get_order: the behavior of "get_order" is nil`,
-		`/behaviors/other: the tool "other" is not declared`, "/failure_rules/0: has no effect",
-		`/failure_rules/1: the tool "nope"`,
-		"/failure_rules/2: \"get_order\" is in passthrough mode", `/failure_rules/3: "nope" is not a type`,
-		"/failure_rules/4: has more than one", "/failure_rules/4: status must",
-		"/failure_rules/4: nth", "/failure_rules/4: every", "/failure_rules/4: probability",
-		"/failure_rules/4: retry_after and", "/failure_rules/4: break must", "/failure_rules/4: arguments",
-		"/failure_rules/5: names both", "/failure_rules/5: has a response", "/failure_rules/5: response is not JSON",
-		"/failure_rules/5: error_class",
+		"/order", "2nd", `/behaviors/get_order the behavior of "get_order" is nil`,
+		`/behaviors/other the tool "other" is not declared`, "/failure_rules/0 has no effect",
+		`/failure_rules/1 the tool "nope"`,
+		"/failure_rules/2 \"get_order\" is in passthrough mode", `/failure_rules/3 "nope" is not a type`,
+		"/failure_rules/4 has more than one", "/failure_rules/4 status must",
+		"/failure_rules/4 nth", "/failure_rules/4 every", "/failure_rules/4 probability",
+		"/failure_rules/4 retry_after and", "/failure_rules/4 break must", "/failure_rules/4 arguments",
+		"/failure_rules/5 names both", "/failure_rules/5 has a response", "/failure_rules/5 response is not JSON",
+		"/failure_rules/5 error_class",
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is missing in\n%v", part, err)
@@ -134,10 +135,10 @@ func TestMistakesInAWorld(t *testing.T) {
 			t.Errorf("the problem %+v is of the tool %q", p, p.Tool)
 		}
 	}
-	if _, ok := errors.AsType[*schema.Error](err); !ok {
+	if _, ok := errors.AsType[*toolwire.Error](err); !ok {
 		t.Error("the error of package schema cannot be found")
 	}
-	if _, ok := errors.AsType[*ledger.Error](err); !ok {
+	if _, ok := errors.AsType[*toolwire.Error](err); !ok {
 		t.Error("the error of package ledger cannot be found")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runctx"
@@ -113,7 +114,7 @@ func (w *Witness) runEnd(_ context.Context, end dispatch.RunEnd) {
 	case end.Err == nil:
 		w.show(fmt.Sprintf("run answered after %s\n", end.Duration.Round(time.Millisecond)))
 	case panicked.Aborts(): // the endpoint breaks the connection, which is not a failure of the agent
-	case panicked != nil && dispatch.CodeOf(end.Err) == dispatch.CodePanicked:
+	case panicked != nil && toolwire.CodeOf(end.Err) == toolwire.CodeAgentPanicked:
 		w.panicked(panicked.Text, panicked.Stack)
 	default:
 		w.failed(errors.Unwrap(end.Err).Error())

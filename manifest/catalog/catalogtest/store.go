@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -115,9 +116,9 @@ func same(t *testing.T, what string, got, want catalog.StoredTool) {
 	}
 }
 
-func wantCode(t *testing.T, what string, err error, code catalog.Code) {
+func wantCode(t *testing.T, what string, err error, code toolwire.Code) {
 	t.Helper()
-	if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != code {
+	if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Code != code {
 		t.Errorf("%s: the error is %v, want an *Error with code %s", what, err, code)
 	}
 }
@@ -142,12 +143,12 @@ func testFields(t *testing.T, s catalog.Store) {
 
 func testUnknown(t *testing.T, s catalog.Store) {
 	_, err := s.Get(t.Context(), account, id(1))
-	wantCode(t, "Get", err, catalog.CodeNotFound)
+	wantCode(t, "Get", err, toolwire.CodeNotFound)
 	_, err = s.Update(t.Context(), account, id(1), func(*catalog.StoredTool) error {
 		t.Error("Update called change without a tool")
 		return nil
 	})
-	wantCode(t, "Update", err, catalog.CodeNotFound)
+	wantCode(t, "Update", err, toolwire.CodeNotFound)
 	list, err := s.List(t.Context(), account, "")
 	if len(list) != 0 || err != nil {
 		t.Errorf("List of nothing is %v, %v", list, err)
@@ -161,9 +162,9 @@ func testAccounts(t *testing.T, s catalog.Store) {
 	create(t, s, theirs)
 
 	_, err := s.Get(t.Context(), another, id(1))
-	wantCode(t, "Get with another account", err, catalog.CodeNotFound)
+	wantCode(t, "Get with another account", err, toolwire.CodeNotFound)
 	_, err = s.Update(t.Context(), another, id(1), func(*catalog.StoredTool) error { return nil })
-	wantCode(t, "Update with another account", err, catalog.CodeNotFound)
+	wantCode(t, "Update with another account", err, toolwire.CodeNotFound)
 	list, err := s.List(t.Context(), another, "")
 	if err != nil || len(list) != 1 || list[0].ID != id(2) {
 		t.Errorf("List of another account is %v, %v; want its own record", list, err)
@@ -172,22 +173,22 @@ func testAccounts(t *testing.T, s catalog.Store) {
 
 func testIDs(t *testing.T, s catalog.Store) {
 	create(t, s, record(1, "first"))
-	wantCode(t, "Create with an id that is taken", s.Create(t.Context(), record(1, "second")), catalog.CodeConflict)
+	wantCode(t, "Create with an id that is taken", s.Create(t.Context(), record(1, "second")), toolwire.CodeConflict)
 	same(t, "the record that was there", get(t, s, id(1)), record(1, "first"))
 }
 
 func testNames(t *testing.T, s catalog.Store) {
 	create(t, s, record(1, "name"))
-	wantCode(t, "Create with a name that is taken", s.Create(t.Context(), record(2, "name")), catalog.CodeConflict)
+	wantCode(t, "Create with a name that is taken", s.Create(t.Context(), record(2, "name")), toolwire.CodeConflict)
 	_, err := s.Get(t.Context(), account, id(2))
-	wantCode(t, "Get of what was not created", err, catalog.CodeNotFound)
+	wantCode(t, "Get of what was not created", err, toolwire.CodeNotFound)
 	for n, name := range []string{"Name", "name ", "námé", "na\u0301me"} { // names differ byte by byte
 		create(t, s, record(10+n, name))
 	}
 
 	create(t, s, record(3, "other"))
 	_, err = s.Update(t.Context(), account, id(3), func(r *catalog.StoredTool) error { r.Name = "name"; return nil })
-	wantCode(t, "Update to a name that is taken", err, catalog.CodeConflict)
+	wantCode(t, "Update to a name that is taken", err, toolwire.CodeConflict)
 	same(t, "the record that could not be renamed", get(t, s, id(3)), record(3, "other"))
 
 	update(t, s, id(1), func(r *catalog.StoredTool) { r.Version = "9" }) // its own name does not conflict
@@ -204,7 +205,7 @@ func testDeletion(t *testing.T, s catalog.Store) {
 	if list, err := s.List(t.Context(), account, ""); err != nil || len(list) != 0 {
 		t.Errorf("List with a deleted record is %v, %v", list, err)
 	}
-	wantCode(t, "Create with a deleted record's id", s.Create(t.Context(), record(1, "else")), catalog.CodeConflict)
+	wantCode(t, "Create with a deleted record's id", s.Create(t.Context(), record(1, "else")), toolwire.CodeConflict)
 
 	create(t, s, record(2, "name"))
 	update(t, s, id(1), func(r *catalog.StoredTool) { r.Version = "9" }) // still deleted: no conflict
@@ -212,14 +213,14 @@ func testDeletion(t *testing.T, s catalog.Store) {
 		r.DeletedAt = time.Time{}
 		return nil
 	})
-	wantCode(t, "restoring to a name that is taken", err, catalog.CodeConflict)
+	wantCode(t, "restoring to a name that is taken", err, toolwire.CodeConflict)
 	if r := get(t, s, id(1)); r.DeletedAt.IsZero() {
 		t.Error("a failed restoration restored the tool")
 	}
 
 	update(t, s, id(2), func(r *catalog.StoredTool) { r.DeletedAt = deletion })
 	update(t, s, id(1), func(r *catalog.StoredTool) { r.DeletedAt = time.Time{} })
-	wantCode(t, "Create with a restored record's name", s.Create(t.Context(), record(3, "name")), catalog.CodeConflict)
+	wantCode(t, "Create with a restored record's name", s.Create(t.Context(), record(3, "name")), toolwire.CodeConflict)
 }
 
 func testList(t *testing.T, s catalog.Store) {
@@ -349,7 +350,7 @@ func race(t *testing.T, run func(n int) error) {
 			won++
 			continue
 		}
-		wantCode(t, "a loser", err, catalog.CodeConflict)
+		wantCode(t, "a loser", err, toolwire.CodeConflict)
 	}
 	if won != 1 {
 		t.Errorf("%d of %d succeeded, want 1", won, crowd)

@@ -53,7 +53,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		return explain(ctx, "", err)
 	}
 	if version > len(migrations) {
-		return failure(CodeSchema, fmt.Sprintf("the tables have version %d and this program supports %d; use a newer program",
+		return failure(codeSchema, fmt.Sprintf("the tables have version %d and this program supports %d; use a newer program",
 			version, len(migrations)), nil)
 	}
 	return nil
@@ -74,7 +74,7 @@ func versionOf(ctx context.Context, from queryer) (version int, err error) {
 	}
 	err = from.QueryRow(ctx, `SELECT version FROM toolwire_catalog`).Scan(&version)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = failure(CodeSchema, "the table toolwire_catalog is empty", nil)
+		err = failure(codeSchema, "the table toolwire_catalog is empty", nil)
 	}
 	return version, err
 }
@@ -165,7 +165,7 @@ func (s *Store) write(ctx context.Context, tool string, run func(pgx.Tx) error) 
 		if err == nil || !committing || answered && pg.SeverityUnlocalized == "ERROR" {
 			return err
 		}
-		return failure(CodeUnknown,
+		return failure(codeUnknown,
 			"the connection was lost while the write was committed; read the tool to learn whether it was written", err)
 	})
 	return explain(ctx, tool, err)

@@ -13,8 +13,17 @@
 //	handler, err := catalog.NewHandler(store, &catalog.HandlerOptions{Authenticate: authenticate})
 //
 // The package is a module of its own. It uses github.com/jackc/pgx/v5 and needs Postgres 11 or later.
-// Every error is a [*catalog.Error], except for the error of a context that ended. It contains nothing
+// Every error is a [*toolwire.Error], except for the error of a context that ended. It contains nothing
 // of a stored tool and no password. A Store is safe for concurrent use.
+//
+// # Codes of errors
+//
+// Errors have the codes that [catalog.Store] defines, transport if the database could not be reached
+// within Options.RetryTimeout and nothing was written, and these:
+//
+//	schema   the tables are missing, of another program, or of a newer version of this package
+//	unknown  the connection was lost during a commit: the write may have happened
+//	failed   anything else that Postgres reports, such as a missing right or a full disk
 package postgresstore
 
 import (
@@ -28,6 +37,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -43,7 +53,7 @@ type Options struct {
 // Store is a [catalog.Store] in the tables toolwire_tools and toolwire_catalog. A write that returned
 // nil is committed; synchronous_commit of the server decides what it survives. If the connection is
 // lost, a call tries again unless it may have written something. If the connection is lost during a
-// commit, the error has [CodeUnknown].
+// commit, the error has the code unknown.
 type Store struct {
 	pool    *pgxpool.Pool
 	timeout time.Duration
@@ -58,13 +68,13 @@ var _ catalog.Store = (*Store)(nil)
 func Open(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
 	s := &Store{pool: pool}
 	if pool == nil {
-		return nil, failure(catalog.CodeOptions, "a pool is required", nil)
+		return nil, failure(toolwire.CodeInvalidOptions, "a pool is required", nil)
 	}
 	if o == nil {
 		o = &Options{}
 	}
 	if o.RetryTimeout < 0 {
-		return nil, failure(catalog.CodeOptions, "Options.RetryTimeout must not be negative; use 0 for the default", nil)
+		return nil, failure(toolwire.CodeInvalidOptions, "Options.RetryTimeout must not be negative; use 0 for the default", nil)
 	}
 	s.timeout = max(o.RetryTimeout, 5*time.Second)
 	if err := s.prepare(ctx); err != nil {
@@ -154,7 +164,7 @@ func (s *Store) Get(ctx context.Context, account, id string) (r catalog.StoredTo
 func found(from pgx.Row) (catalog.StoredTool, error) {
 	r, err := scan(from)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = &catalog.Error{Code: catalog.CodeNotFound, Message: "the account has no tool with this id"}
+		err = &toolwire.Error{Package: "postgresstore", Code: toolwire.CodeNotFound, Message: "the account has no tool with this id"}
 	}
 	return r, err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/manifest/catalog/catalogtest"
@@ -45,9 +46,9 @@ func record(id, name string) catalog.StoredTool {
 		Framework: catalog.LangChain, Type: catalog.Custom, Tags: []string{"a"}}, ScriptContent: "class A(BaseTool): pass"}}
 }
 
-func wantCode(t *testing.T, what string, err error, code catalog.Code, text string) {
+func wantCode(t *testing.T, what string, err error, code toolwire.Code, text string) {
 	t.Helper()
-	if catalog.CodeOf(err) != code || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "BaseTool") {
+	if toolwire.CodeOf(err) != code || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "BaseTool") {
 		t.Errorf("%s: the error is %v, want %s with %q", what, err, code, text)
 	}
 }
@@ -134,8 +135,8 @@ func TestLongNames(t *testing.T) {
 	if got, err := store.Get(t.Context(), account, "1"); err != nil || !reflect.DeepEqual(got, long) {
 		t.Errorf("the record is not the one that was created: %v", err)
 	}
-	for i, want := range []catalog.Code{"", catalog.CodeConflict} {
-		if err := store.Create(t.Context(), record(fmt.Sprint(2+i), string(name))); catalog.CodeOf(err) != want {
+	for i, want := range []toolwire.Code{"", toolwire.CodeConflict} {
+		if err := store.Create(t.Context(), record(fmt.Sprint(2+i), string(name))); toolwire.CodeOf(err) != want {
 			t.Errorf("the name for the %d. time: %v, want %q", i+1, err, want)
 		}
 	}
@@ -158,7 +159,7 @@ func TestRoleWithoutRights(t *testing.T) {
 	limited := config.Copy()
 	limited.ConnConfig.User = role
 	_, err := postgresstore.Open(t.Context(), newPool(t, limited), nil)
-	wantCode(t, "a role that may not create", err, postgresstore.CodeFailed, "permission denied for schema")
+	wantCode(t, "a role that may not create", err, "failed", "permission denied for schema")
 
 	open(t, owner, nil)
 	execute("GRANT SELECT, INSERT, UPDATE ON toolwire_tools TO " + role)
@@ -171,7 +172,7 @@ func TestRoleWithoutRights(t *testing.T) {
 		t.Error(err)
 	}
 	execute("REVOKE INSERT ON toolwire_tools FROM " + role)
-	wantCode(t, "a role that may not insert", store.Create(t.Context(), record("2", "c")), postgresstore.CodeFailed, "permission denied")
+	wantCode(t, "a role that may not insert", store.Create(t.Context(), record("2", "c")), "failed", "permission denied")
 }
 
 // The tables can be made beforehand by schema.sql. Then the program needs no right to make them.
@@ -239,19 +240,19 @@ func TestOpenRefuses(t *testing.T) {
 		name    string
 		pool    *pgxpool.Pool
 		options *postgresstore.Options
-		code    catalog.Code
+		code    toolwire.Code
 		text    string
 	}{
-		{"another program's tools", prepared(`CREATE TABLE toolwire_tools (a int)`), long, postgresstore.CodeSchema, "another schema"},
-		{"another program's catalog", prepared(`CREATE TABLE toolwire_catalog (a int)`), long, postgresstore.CodeSchema, "another schema"},
-		{"no version", prepared(`CREATE TABLE toolwire_catalog (version int)`), long, postgresstore.CodeSchema, "toolwire_catalog is empty"},
-		{"a newer version", prepared(`CREATE TABLE toolwire_catalog AS SELECT 7 AS version`), long, postgresstore.CodeSchema,
+		{"another program's tools", prepared(`CREATE TABLE toolwire_tools (a int)`), long, "schema", "another schema"},
+		{"another program's catalog", prepared(`CREATE TABLE toolwire_catalog (a int)`), long, "schema", "another schema"},
+		{"no version", prepared(`CREATE TABLE toolwire_catalog (version int)`), long, "schema", "toolwire_catalog is empty"},
+		{"a newer version", prepared(`CREATE TABLE toolwire_catalog AS SELECT 7 AS version`), long, "schema",
 			"the tables have version 7 and this program supports 1"},
-		{"no server", newPool(t, elsewhere), nil, catalog.CodeTransport, "cannot be reached; nothing was written"},
-		{"no database", newPool(t, foreign), long, postgresstore.CodeFailed, `database "none" does not exist`},
-		{"a closed pool", closed, long, postgresstore.CodeFailed, "closed pool"},
-		{"no pool", nil, nil, catalog.CodeOptions, "a pool is required"},
-		{"a negative time", closed, &postgresstore.Options{RetryTimeout: -1}, catalog.CodeOptions, "RetryTimeout"},
+		{"no server", newPool(t, elsewhere), nil, toolwire.CodeTransport, "cannot be reached; nothing was written"},
+		{"no database", newPool(t, foreign), long, "failed", `database "none" does not exist`},
+		{"a closed pool", closed, long, "failed", "closed pool"},
+		{"no pool", nil, nil, toolwire.CodeInvalidOptions, "a pool is required"},
+		{"a negative time", closed, &postgresstore.Options{RetryTimeout: -1}, toolwire.CodeInvalidOptions, "RetryTimeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := postgresstore.Open(t.Context(), test.pool, test.options)
@@ -271,9 +272,9 @@ func TestDroppedTables(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `DROP TABLE toolwire_tools CASCADE`); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, "Create", store.Create(t.Context(), record("1", "a")), postgresstore.CodeSchema, "does not exist")
+	wantCode(t, "Create", store.Create(t.Context(), record("1", "a")), "schema", "does not exist")
 	_, err := store.List(t.Context(), account, "")
-	wantCode(t, "List", err, postgresstore.CodeSchema, "does not exist")
+	wantCode(t, "List", err, "schema", "does not exist")
 }
 
 // Two that take each other's name wait for each other, until Postgres ends one of them.
@@ -295,7 +296,7 @@ func TestDeadlock(t *testing.T) {
 				r.Name = name
 				return nil
 			})
-			if catalog.CodeOf(err) != catalog.CodeConflict {
+			if toolwire.CodeOf(err) != toolwire.CodeConflict {
 				t.Errorf("the error is %v, want a conflict", err)
 			}
 		})
@@ -311,7 +312,7 @@ func TestErrorsAreOfPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := store.Create(t.Context(), record("1", "forbidden"))
-	wantCode(t, "a constraint of the operator", err, postgresstore.CodeFailed, "check constraint")
+	wantCode(t, "a constraint of the operator", err, "failed", "check constraint")
 	if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != "23514" {
 		t.Errorf("the cause is %v", err)
 	}

@@ -4,23 +4,22 @@ import (
 	"context"
 	"errors"
 
-	"github.com/toolwire/toolwire/manifest/catalog"
+	"github.com/toolwire/toolwire"
 )
 
-// The codes of failures, beside those that [catalog.Store] defines and [catalog.CodeOptions].
+// Codes of failures.
 const (
-	CodeOpen   catalog.Code = "open"   // the file or its folder is missing, not writable, or not on a local disk
-	CodeSchema catalog.Code = "schema" // another program, or another version of this package, wrote the file
-	CodeBusy   catalog.Code = "busy"   // another process wrote for longer than Options.BusyTimeout
-	CodeFailed catalog.Code = "failed" // anything else that SQLite reports, such as a full disk
+	codeOpen   toolwire.Code = "open"   // the file or its folder is missing, not writable, or not on a local disk
+	codeSchema toolwire.Code = "schema" // another program, or another version of this package, wrote the file
+	codeFailed toolwire.Code = "failed" // anything else that SQLite reports, such as a full disk
 )
 
 // failure returns an error with its cause, which may be nil. The cause contains nothing of a stored tool.
-func failure(code catalog.Code, message string, cause error) error {
+func failure(code toolwire.Code, message string, cause error) error {
 	if cause != nil {
 		message += ": " + cause.Error()
 	}
-	return &catalog.Error{Code: code, Message: message, Err: cause}
+	return &toolwire.Error{Package: "sqlitestore", Code: code, Message: message, Err: cause}
 }
 
 // Result codes of SQLite.
@@ -34,7 +33,7 @@ const (
 
 // explain converts an error of SQLite.
 func (s *Store) explain(ctx context.Context, tool string, err error) error {
-	if _, ok := errors.AsType[*catalog.Error](err); ok || err == nil {
+	if _, ok := errors.AsType[*toolwire.Error](err); ok || err == nil {
 		return err
 	}
 	if ctx.Err() != nil { // SQLite says "interrupted"
@@ -42,11 +41,11 @@ func (s *Store) explain(ctx context.Context, tool string, err error) error {
 	}
 	switch code(err) {
 	case codeConstraint: // ids and names are the only constraints
-		return &catalog.Error{Code: catalog.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
+		return &toolwire.Error{Package: "sqlitestore", Code: toolwire.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
 	case codeReadOnly, codeCannotOpen:
-		return failure(CodeOpen, "the file cannot be used; it and its folder must be writable", err)
+		return failure(codeOpen, "the file cannot be used; it and its folder must be writable", err)
 	case codeBusy:
-		return failure(CodeBusy, "another process holds the lock of the file; try again, or raise Options.BusyTimeout", err)
+		return failure(toolwire.CodeBusy, "another process holds the lock of the file; try again, or raise Options.BusyTimeout", err)
 	}
-	return failure(CodeFailed, "SQLite failed", err)
+	return failure(codeFailed, "SQLite failed", err)
 }

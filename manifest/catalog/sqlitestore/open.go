@@ -46,25 +46,25 @@ CREATE UNIQUE INDEX tools_live_name ON tools (account, name) WHERE deleted_at IS
 // program into WAL mode.
 func (s *Store) open(ctx context.Context, path string) error {
 	if path == "" || path == ":memory:" {
-		return failure(CodeOpen, "a file is required; for a store in memory use catalog.NewMemoryStore", nil)
+		return failure(codeOpen, "a file is required; for a store in memory use catalog.NewMemoryStore", nil)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
 		err = file.Close()
 	}
 	if err != nil {
-		return failure(CodeOpen, "the file cannot be opened for writing", err)
+		return failure(codeOpen, "the file cannot be opened for writing", err)
 	}
 	name, err := dataSource(path)
 	if err != nil {
-		return failure(CodeOpen, "the path of the file is not valid", err)
+		return failure(codeOpen, "the path of the file is not valid", err)
 	}
 	if err := s.prepare(ctx, name+"?_txlock=immediate"); err != nil {
 		return err
 	}
 	const pragmas = "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	if s.db, err = sql.Open("sqlite", name+pragmas); err != nil {
-		return failure(CodeOpen, "the file cannot be opened", err)
+		return failure(codeOpen, "the file cannot be opened", err)
 	}
 	s.db.SetMaxOpenConns(connections)
 	s.db.SetMaxIdleConns(connections)
@@ -76,7 +76,7 @@ func (s *Store) open(ctx context.Context, path string) error {
 	}
 	if mode != "wal" {
 		_ = s.db.Close()
-		return failure(CodeOpen, "the file cannot be put into WAL mode; it must be on a local disk", nil)
+		return failure(codeOpen, "the file cannot be put into WAL mode; it must be on a local disk", nil)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func dataSource(path string) (string, error) {
 func (s *Store) prepare(ctx context.Context, name string) error {
 	db, err := sql.Open("sqlite", name)
 	if err != nil {
-		return failure(CodeOpen, "the file cannot be opened", err)
+		return failure(codeOpen, "the file cannot be opened", err)
 	}
 	defer func() { _ = db.Close() }()
 	var found struct{ application, version, objects int }
@@ -109,15 +109,15 @@ func (s *Store) prepare(ctx context.Context, name string) error {
 	})
 	switch {
 	case err != nil && code(err) == codeNotADatabase:
-		return failure(CodeSchema, "the file is not a SQLite database", err)
+		return failure(codeSchema, "the file is not a SQLite database", err)
 	case err != nil:
 		return s.explain(ctx, "", err)
 	case found.application == 0 && found.version == 0 && found.objects == 0:
 		return s.make(ctx, db)
 	case found.application != applicationID:
-		return failure(CodeSchema, "the file belongs to another program", nil)
+		return failure(codeSchema, "the file belongs to another program", nil)
 	case found.version != schemaVersion:
-		return failure(CodeSchema, fmt.Sprintf("the file has version %d of the tables and this program supports %d; "+
+		return failure(codeSchema, fmt.Sprintf("the file has version %d of the tables and this program supports %d; "+
 			"use the program that wrote it, or a newer one", found.version, schemaVersion), nil)
 	}
 	return nil

@@ -9,8 +9,17 @@
 //	handler, err := catalog.NewHandler(store, &catalog.HandlerOptions{Authenticate: authenticate})
 //
 // The package is a module of its own. It uses modernc.org/sqlite, which needs no C compiler. Every
-// error is a [*catalog.Error], except for the error of a context that ended. It contains nothing of a
+// error is a [*toolwire.Error], except for the error of a context that ended. It contains nothing of a
 // stored tool. A Store is safe for concurrent use.
+//
+// # Codes of errors
+//
+// Errors have the codes that [catalog.Store] defines, and these:
+//
+//	open    the file or its folder is missing, not writable, or not on a local disk
+//	schema  another program, or another version of this package, wrote the file
+//	busy    another process wrote for longer than Options.BusyTimeout
+//	failed  anything else that SQLite reports, such as a full disk
 package sqlitestore
 
 import (
@@ -21,6 +30,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -51,7 +61,7 @@ var _ catalog.Store = (*Store)(nil)
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	s := &Store{writing: make(chan struct{}, 1), busy: defaultBusyTimeout}
 	if o != nil && o.BusyTimeout < 0 {
-		return nil, failure(catalog.CodeOptions, "Options.BusyTimeout must not be negative; use 0 for the default", nil)
+		return nil, failure(toolwire.CodeInvalidOptions, "Options.BusyTimeout must not be negative; use 0 for the default", nil)
 	}
 	if o != nil && o.BusyTimeout > 0 {
 		s.busy = o.BusyTimeout
@@ -65,7 +75,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 // Close closes the file. It waits for calls that are running; later calls fail.
 func (s *Store) Close() error {
 	if err := s.db.Close(); err != nil {
-		return failure(CodeFailed, "the file could not be closed", err)
+		return failure(codeFailed, "the file could not be closed", err)
 	}
 	return nil
 }
@@ -104,7 +114,7 @@ func get(ctx context.Context, from queryer, account, id string) (catalog.StoredT
 	r, err := scan(from.QueryRowContext(ctx, `SELECT `+columns+`, source FROM tools WHERE account = ? AND id = ?`,
 		account, id))
 	if errors.Is(err, sql.ErrNoRows) {
-		err = &catalog.Error{Code: catalog.CodeNotFound, Message: "the account has no tool with this id"}
+		err = &toolwire.Error{Package: "sqlitestore", Code: toolwire.CodeNotFound, Message: "the account has no tool with this id"}
 	}
 	return r, err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/manifest/catalog/catalogtest"
 	"github.com/toolwire/toolwire/manifest/catalog/sqlitestore"
@@ -160,22 +161,22 @@ func TestOpenRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name, path string
 		options    *sqlitestore.Options
-		code       catalog.Code
+		code       toolwire.Code
 		text       string
 	}{
-		{"another program's", foreign, nil, sqlitestore.CodeSchema, "another program"},
-		{"a newer version", newer, nil, sqlitestore.CodeSchema, "version 7 of the tables and this program supports 1"},
-		{"no database", prose, nil, sqlitestore.CodeSchema, "not a SQLite database"},
-		{"no room for its log", crowded, nil, sqlitestore.CodeOpen, "its folder must be writable"},
-		{"no folder", filepath.Join(dir, "none", "catalog.db"), nil, sqlitestore.CodeOpen, "cannot be opened"},
-		{"a folder", dir, nil, sqlitestore.CodeOpen, "cannot be opened"},
-		{"memory", ":memory:", nil, sqlitestore.CodeOpen, "NewMemoryStore"},
-		{"no path", "", nil, sqlitestore.CodeOpen, "a file is required"},
-		{"a negative time", newer, &sqlitestore.Options{BusyTimeout: -1}, catalog.CodeOptions, "BusyTimeout"},
+		{"another program's", foreign, nil, "schema", "another program"},
+		{"a newer version", newer, nil, "schema", "version 7 of the tables and this program supports 1"},
+		{"no database", prose, nil, "schema", "not a SQLite database"},
+		{"no room for its log", crowded, nil, "open", "its folder must be writable"},
+		{"no folder", filepath.Join(dir, "none", "catalog.db"), nil, "open", "cannot be opened"},
+		{"a folder", dir, nil, "open", "cannot be opened"},
+		{"memory", ":memory:", nil, "open", "NewMemoryStore"},
+		{"no path", "", nil, "open", "a file is required"},
+		{"a negative time", newer, &sqlitestore.Options{BusyTimeout: -1}, toolwire.CodeInvalidOptions, "BusyTimeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := sqlitestore.Open(t.Context(), test.path, test.options)
-			e, ok := errors.AsType[*catalog.Error](err)
+			e, ok := errors.AsType[*toolwire.Error](err)
 			if !ok || e.Code != test.code || !strings.Contains(e.Error(), test.text) {
 				t.Errorf("the error is %v, want %s with %q", err, test.code, test.text)
 			}
@@ -211,7 +212,7 @@ func TestLockedFile(t *testing.T) {
 	unlock := lock(t, path)
 
 	err := hasty.Create(t.Context(), record("1", "a"))
-	if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != sqlitestore.CodeBusy {
+	if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Code != "busy" {
 		t.Errorf("a locked file gives %v, want CodeBusy", err)
 	}
 	if _, err := hasty.List(t.Context(), account, ""); err != nil {
@@ -241,7 +242,7 @@ func TestLockedFile(t *testing.T) {
 // failed checks that an error comes from SQLite and quotes nothing of a tool.
 func failed(t *testing.T, what string, err error) {
 	t.Helper()
-	if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != sqlitestore.CodeFailed ||
+	if e, ok := errors.AsType[*toolwire.Error](err); !ok || e.Code != "failed" ||
 		strings.Contains(e.Error(), "BaseTool") {
 		t.Errorf("%s gives %v, want CodeFailed", what, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/doctorcmd"
@@ -37,7 +38,7 @@ func TestAgentsWriteNoCommands(t *testing.T) {
 		_, _ = run.Proxy.Do(ctx, "::get ##[error]", map[string]string{"id": evil})
 		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = evil })
 		if strings.Contains(run.Instruction, "fail") {
-			return nil, &dispatch.Error{Code: "x", Message: evil}
+			return nil, &toolwire.Error{Code: "x", Message: evil}
 		}
 		return &dispatch.Response{FinalResponse: evil}, nil
 	}

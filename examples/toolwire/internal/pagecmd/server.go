@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -266,7 +267,7 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 		task.AuthValue = s.agent.AuthValue
 	}
 	run, err := s.runs.start(task, s.rules)
-	if proxytest.CodeOf(err) == proxytest.CodeWorld {
+	if toolwire.CodeOf(err) == "invalid_world" {
 		f.wrong("state", "This cannot be the state of the world: %v.", err)
 		s.form(w, http.StatusUnprocessableEntity, f)
 		return
