@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/proxy"
 )
 
 // A middleware or a server that ends the request before the run's time is over is named in the error
@@ -142,7 +141,7 @@ func TestTooLittleTimeForACall(t *testing.T) {
 			for range 61 { // the last one would have to wait for a minute
 				_, err = run.Proxy.Do(ctx, "get_order", nil)
 			}
-			if proxy.CodeOf(err) != proxy.CodeDeadline || ctx.Err() != nil {
+			if toolwire.CodeOf(err) != toolwire.CodeDeadline || ctx.Err() != nil {
 				t.Errorf("%v; %v", err, ctx.Err())
 			}
 			<-ctx.Done()

@@ -353,7 +353,7 @@ func (h *Handler) ask(ctx context.Context, s *session, makeResponse func() *Resp
 func endOfContext(ctx context.Context, err error) bool {
 	call, ok := errors.AsType[*proxy.Error](err)
 	return errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) || ok && call.Code == proxy.CodeDeadline
+		errors.Is(err, context.DeadlineExceeded) || ok && call.Code == toolwire.CodeDeadline
 }
 
 // agentError returns what the platform receives of an agent's error, to which it unwraps. Its code

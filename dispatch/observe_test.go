@@ -206,7 +206,7 @@ func TestObserversOfRunAndCalls(t *testing.T) {
 		o.Observer = observer
 		o.Proxy = &proxy.Options{
 			Observer: &proxy.Observer{CallEnd: func(ctx context.Context, end proxy.CallEnd) {
-				calls = append(calls, fmt.Sprint(ctx.Value(observed{}), end.Tool, end.CallID, proxy.CodeOf(end.Err)))
+				calls = append(calls, fmt.Sprint(ctx.Value(observed{}), end.Tool, end.CallID, toolwire.CodeOf(end.Err)))
 			}},
 			Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }),
 		}

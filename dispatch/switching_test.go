@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
-	"github.com/toolwire/toolwire/proxy"
 )
 
 // A proxy that switches protocols and then says nothing does not keep the places of the runs that
@@ -20,7 +20,7 @@ func TestSwitchingProtocolsGivesPlacesBack(t *testing.T) {
 	var refused atomic.Int32
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"})
-		if proxy.CodeOf(err) == proxy.CodeStatus {
+		if toolwire.CodeOf(err) == toolwire.CodeUnexpectedStatus {
 			refused.Add(1)
 		}
 		return &dispatch.Response{FinalResponse: "done"}, nil

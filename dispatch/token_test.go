@@ -168,7 +168,7 @@ func TestTheEndOfTheRunEndsTheAgent(t *testing.T) {
 				h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 					err := loop(ctx, run, &modelCalls)
 					e, ok := errors.AsType[*proxy.Error](context.Cause(ctx))
-					if !ok || e.Code != proxy.CodeRunOver || e.Class != "run_token_expired" || !errors.Is(context.Cause(ctx), e) {
+					if !ok || e.Code != toolwire.CodeRunOver || e.Class != "run_token_expired" || !errors.Is(context.Cause(ctx), e) {
 						t.Errorf("the context's cause is %v", context.Cause(ctx))
 					}
 					return tt.answer(ctx, err)

@@ -76,7 +76,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := m.Do(t.Context(), manifest.Call{Tool: tt.tool, Args: tt.args})
-			if code(t, r.Err) != manifest.CodeArguments || r.ExitCode != -1 || r.Duration != 0 {
+			if code(t, r.Err) != toolwire.CodeInvalidArguments || r.ExitCode != -1 || r.Duration != 0 {
 				t.Fatalf("result %+v", r)
 			}
 			message := shown(r)
@@ -106,7 +106,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 
 func TestUnknownTool(t *testing.T) {
 	r := load(t, nil, tool("echo")).Do(t.Context(), manifest.Call{ID: "c", Tool: "T"})
-	if code(t, r.Err) != manifest.CodeUnknownTool || shown(r) != `{"error":"unknown tool: T","tools":["t"]}` ||
+	if code(t, r.Err) != toolwire.CodeUnknownTool || shown(r) != `{"error":"unknown tool: T","tools":["t"]}` ||
 		r.CallID != "c" || r.Tool != "T" {
 		t.Errorf("%+v", r)
 	}
@@ -118,16 +118,16 @@ func TestUnknownTool(t *testing.T) {
 
 func TestCodeOf(t *testing.T) {
 	m := load(t, nil, tool("say", "not JSON", "", "0"), tool("say", "", "", "1").with("name", "exit"))
-	for name, want := range map[string]manifest.Code{"t": manifest.CodeBadResponse, "exit": manifest.CodeExit,
-		"x": manifest.CodeUnknownTool} {
+	for name, want := range map[string]toolwire.Code{"t": toolwire.CodeBadResponse, "exit": "exit_status",
+		"x": toolwire.CodeUnknownTool} {
 		_, err := m.Call(t.Context(), name, nil)
 		e, ok := errors.AsType[*manifest.Error](err)
-		if !ok || e.Tool != name || manifest.CodeOf(fmt.Errorf("wrapped: %w", err)) != want {
-			t.Errorf("%s: %v, code %q, want %q", name, err, manifest.CodeOf(err), want)
+		if !ok || e.Tool != name || toolwire.CodeOf(fmt.Errorf("wrapped: %w", err)) != want {
+			t.Errorf("%s: %v, code %q, want %q", name, err, toolwire.CodeOf(err), want)
 		}
 	}
 	for _, err := range []error{nil, os.ErrNotExist} {
-		if got := manifest.CodeOf(err); got != "" {
+		if got := toolwire.CodeOf(err); got != "" {
 			t.Errorf("%v: code %q", err, got)
 		}
 	}

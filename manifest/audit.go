@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -18,18 +19,18 @@ import (
 // contains only the names: in Argv and WorkDir, "[redacted]" replaces their values of 6 bytes or
 // more.
 type AuditRecord struct {
-	Time        time.Time `json:"ts"` // of the start, UTC
-	CallID      string    `json:"callId,omitempty"`
-	Tool        string    `json:"tool"`
-	Argv        []string  `json:"argv"` // of the manifest; Argv[0] is the absolute path
-	WorkDir     string    `json:"cwd"`
-	Exit        int       `json:"exit"` // -1 if a signal ended the program or it did not start
-	Millis      int64     `json:"ms"`
-	StdoutBytes int64     `json:"stdoutBytes"` // bytes read, including those beyond the limits
-	StderrBytes int64     `json:"stderrBytes"`
-	Truncated   bool      `json:"truncated"`         // as in [Result]
-	EnvKeys     []string  `json:"envKeys,omitempty"` // allowlisted names that were set and passed
-	Code        Code      `json:"code,omitempty"`    // of the failure; "" for success
+	Time        time.Time     `json:"ts"` // of the start, UTC
+	CallID      string        `json:"callId,omitempty"`
+	Tool        string        `json:"tool"`
+	Argv        []string      `json:"argv"` // of the manifest; Argv[0] is the absolute path
+	WorkDir     string        `json:"cwd"`
+	Exit        int           `json:"exit"` // -1 if a signal ended the program or it did not start
+	Millis      int64         `json:"ms"`
+	StdoutBytes int64         `json:"stdoutBytes"` // bytes read, including those beyond the limits
+	StderrBytes int64         `json:"stderrBytes"`
+	Truncated   bool          `json:"truncated"`         // as in [Result]
+	EnvKeys     []string      `json:"envKeys,omitempty"` // allowlisted names that were set and passed
+	Code        toolwire.Code `json:"code,omitempty"`    // of the failure; "" for success
 }
 
 // minSecret is the least length of a value that a record hides. Shorter ones such as "1" and
@@ -64,10 +65,10 @@ func (r *AuditRecord) hide(variables []string) {
 //	m, err := manifest.Load("tools.json", &manifest.Options{Audit: audit})
 func AuditLog(dir string, logger *slog.Logger) (func(AuditRecord), error) {
 	if dir == "" {
-		return nil, &Error{Code: CodeOptions, Message: "the folder of the audit log is missing; give a path"}
+		return nil, &Error{Code: toolwire.CodeInvalidOptions, Message: "the folder of the audit log is missing; give a path"}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, &Error{Code: CodeOptions, Err: err,
+		return nil, &Error{Code: toolwire.CodeInvalidOptions, Err: err,
 			Message: fmt.Sprintf("the folder of the audit log cannot be created: %v", err)}
 	}
 	return func(r AuditRecord) {

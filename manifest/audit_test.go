@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -60,10 +61,10 @@ func TestAuditTellsOfEveryRun(t *testing.T) {
 		tool("sleep", "10m").with("name", "slow")))
 	for id, want := range map[string]manifest.AuditRecord{
 		"ok":      {Tool: "t", Exit: 0, StdoutBytes: 24},
-		"fail":    {Tool: "fail", Exit: 3, StdoutBytes: 11, StderrBytes: 199691, Truncated: true, Code: manifest.CodeExit},
-		"slow":    {Tool: "slow", Exit: -1, Code: manifest.CodeTimeout},
-		"missing": {Tool: "missing", Exit: -1, Code: manifest.CodeUnavailable},
-		"flood":   {Tool: "flood", Exit: -1, Truncated: true, Code: manifest.CodeResponseTooLarge},
+		"fail":    {Tool: "fail", Exit: 3, StdoutBytes: 11, StderrBytes: 199691, Truncated: true, Code: "exit_status"},
+		"slow":    {Tool: "slow", Exit: -1, Code: toolwire.CodeTimeout},
+		"missing": {Tool: "missing", Exit: -1, Code: "program_unavailable"},
+		"flood":   {Tool: "flood", Exit: -1, Truncated: true, Code: toolwire.CodeResponseTooLarge},
 	} {
 		got, ok := records[id]
 		if !ok {
@@ -237,7 +238,7 @@ func TestAuditLogNeedsAFolder(t *testing.T) {
 	}
 	for _, dir := range []string{"", file} {
 		audit, err := manifest.AuditLog(dir, nil)
-		if audit != nil || manifest.CodeOf(err) != manifest.CodeOptions || err.Error() == "" {
+		if audit != nil || toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || err.Error() == "" {
 			t.Errorf("%q: %v", dir, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/process"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -54,12 +55,12 @@ type Result struct {
 // Call runs a tool and returns its output, one JSON value. See [Call.Args] for args. Use
 // [Manifest.CallForModel] for calls of a model, and [Manifest.Do] for exit status and stderr.
 //
-// The error is an [*Error]. Its code is CodeToolFailed if the output is an object whose member
+// The error is an [*Error]. Its code is toolwire.CodeToolFailed if the output is an object whose member
 // "error" is not null, false, "", 0, [] or {}.
 func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	r := m.Do(ctx, Call{ID: runctx.CallID(ctx), Tool: name, Args: args})
 	if toolresult.Failed(r.Output) {
-		return nil, &Error{Code: CodeToolFailed, Tool: name, Message: "the tool reported a failure",
+		return nil, &Error{Code: toolwire.CodeToolFailed, Tool: name, Message: "the tool reported a failure",
 			detail: "the output reports a failure; show Error.ToolResult to the model", reply: reply{output: r.Output}}
 	}
 	return r.Output, r.Err
@@ -81,14 +82,14 @@ type ModelResult = struct {
 // [Manifest.Call] accepts. The audit record contains the id of the call that proxy.WithCallID has
 // set in ctx. For several calls at the same time use proxy.Each.
 //
-// An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline if ctx
-// has ended, or CodeArguments for a Go value that JSON cannot represent.
+// An error means that the agent should stop. It is an [*Error]: toolwire.CodeCanceled or toolwire.CodeDeadline if ctx
+// has ended, or toolwire.CodeInvalidArguments for a Go value that JSON cannot represent.
 func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (ModelResult, error) {
 	s, ok := toolresult.Arguments(args)
 	if !ok {
 		var err error
 		if s, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
-			return ModelResult{}, &Error{Code: CodeArguments, Tool: name, Err: err,
+			return ModelResult{}, &Error{Code: toolwire.CodeInvalidArguments, Tool: name, Err: err,
 				Message: "invalid arguments: " + text.Cut(err.Error(), maxMessage)}
 		}
 	}
@@ -97,7 +98,7 @@ func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (Mod
 		return toolresult.ForModel(r.Output, toolresult.Failed(r.Output)), nil
 	}
 	e, _ := errors.AsType[*Error](r.Err) // Do sets no other type
-	if e.Code == CodeCanceled || e.Code == CodeDeadline || ctx.Err() != nil {
+	if e.Code == toolwire.CodeCanceled || e.Code == toolwire.CodeDeadline || ctx.Err() != nil {
 		return ModelResult{}, e
 	}
 	return toolresult.ForModel(e.ToolResult(), true), nil
@@ -130,13 +131,13 @@ func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, rejected 
 	}
 	if err != nil {
 		message := "invalid arguments: " + text.Cut(err.Error(), maxMessage-100) + advice
-		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: message, Err: err}
+		return nil, nil, &Error{Code: toolwire.CodeInvalidArguments, Tool: t.name, Message: message, Err: err}
 	}
 	return t, input, nil
 }
 
 func (m *Manifest) unknown(name string) *Error {
-	e := &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + text.Cut(name, 100),
+	e := &Error{Code: toolwire.CodeUnknownTool, Tool: name, Message: "unknown tool: " + text.Cut(name, 100),
 		detail: fmt.Sprintf("unknown tool; the manifest declares %s, and names are case-sensitive", text.Plural(len(m.tools), "tool"))}
 	for _, t := range m.tools {
 		e.reply.tools = append(e.reply.tools, t.name)
@@ -186,7 +187,7 @@ func (m *Manifest) run(ctx context.Context, t *tool, call Call, input json.RawMe
 		record := AuditRecord{
 			Time: begin.UTC(), CallID: r.CallID, Tool: r.Tool, Argv: slices.Clone(t.argv), WorkDir: m.options.WorkDir,
 			Exit: r.ExitCode, Millis: r.Duration.Milliseconds(), StdoutBytes: o.Stdout.Total, StderrBytes: o.Stderr.Total,
-			Truncated: r.Truncated, EnvKeys: passed, Code: CodeOf(r.Err),
+			Truncated: r.Truncated, EnvKeys: passed, Code: toolwire.CodeOf(r.Err),
 		}
 		record.hide(env[len(env)-len(passed):]) // passed variables come last
 		m.options.Audit(record)
@@ -199,12 +200,12 @@ func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Re
 	var failure *Error
 	switch {
 	case o.End == process.TimedOut:
-		failure = &Error{Code: CodeTimeout, Message: "tool timed out",
+		failure = &Error{Code: toolwire.CodeTimeout, Message: "tool timed out",
 			detail: fmt.Sprintf("timed out after %v; raise timeoutSec in the manifest if it needs longer", t.timeout)}
 	case o.End == process.Canceled:
 		failure = contextError(ctx, t.name)
 	case o.End == process.Overflow:
-		failure = &Error{Code: CodeResponseTooLarge,
+		failure = &Error{Code: toolwire.CodeResponseTooLarge,
 			Message: fmt.Sprintf("tool output is larger than %d bytes", m.options.MaxStdout),
 			detail: fmt.Sprintf("printed more than %d bytes to stdout; print less or raise Options.MaxStdout",
 				m.options.MaxStdout)}
@@ -220,7 +221,7 @@ func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Re
 }
 
 func startError(t *tool, err error) *Error {
-	e := &Error{Code: CodeUnavailable, Tool: t.name, Message: "tool could not be started", Err: err}
+	e := &Error{Code: codeUnavailable, Tool: t.name, Message: "tool could not be started", Err: err}
 	if dir, ok := errors.AsType[*process.DirError](err); ok {
 		e.detail = fmt.Sprintf("cannot start: %v; create the folder or set Options.WorkDir", dir)
 		return e
@@ -253,9 +254,9 @@ func rootCause(err error) error {
 // contextError distinguishes cancellation from a deadline.
 func contextError(ctx context.Context, tool string) *Error {
 	e := &Error{
-		Code: problem.ContextCode[Code](ctx.Err()), Tool: tool, Message: "tool call was canceled", Err: ctx.Err(),
+		Code: problem.ContextCode[toolwire.Code](ctx.Err()), Tool: tool, Message: "tool call was canceled", Err: ctx.Err(),
 	}
-	if e.Code == CodeDeadline {
+	if e.Code == toolwire.CodeDeadline {
 		e.Message = "tool call was stopped: no time left"
 		e.detail = "stopped at the caller's deadline, before the tool's own timeout"
 	}

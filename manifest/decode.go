@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
@@ -26,11 +27,11 @@ var memberNames = [...]string{"name", "description", "schema", "command", "timeo
 // decode splits a document into declarations. Its errors are about the document as a whole.
 func decode(data []byte) (tools []declaration, lint problem.List[Problem], err error) {
 	if len(data) > maxManifest {
-		return nil, lint, &Error{Code: CodeJSON,
+		return nil, lint, &Error{Code: toolwire.CodeInvalidJSON,
 			Message: fmt.Sprintf("parse manifest: the document is larger than %d bytes", maxManifest)}
 	}
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
-		return nil, lint, &Error{Code: CodeJSON, Message: "parse manifest: line 1, column 1: " +
+		return nil, lint, &Error{Code: toolwire.CodeInvalidJSON, Message: "parse manifest: line 1, column 1: " +
 			"the document starts with a byte order mark; save it as UTF-8 without one"}
 	}
 	err = rawjson.Read(data, rawjson.Limits{}, func(r *rawjson.Reader) error {
@@ -111,7 +112,7 @@ func addUnknown(to *problem.List[Problem], index int, tool, member string, known
 }
 
 func parseError(data []byte, err error) *Error {
-	e := &Error{Code: CodeJSON, Err: err, Message: "parse manifest: " + err.Error()}
+	e := &Error{Code: toolwire.CodeInvalidJSON, Err: err, Message: "parse manifest: " + err.Error()}
 	if s, ok := errors.AsType[*rawjson.Error](err); ok {
 		before := data[:min(max(int(s.Offset), 0), len(data))]
 		line := 1 + bytes.Count(before, []byte{'\n'})

@@ -47,7 +47,7 @@
 //
 // # Errors
 //
-// A [Manifest] is safe for concurrent use. Every error is an [*Error] with a [Code]; [CodeOf]
+// A [Manifest] is safe for concurrent use. Every error is an [*Error] with a [toolwire.Code]; [toolwire.CodeOf]
 // returns it. Failures of a tool are results for the model: [Manifest.CallForModel] returns
 // {"error":"…"} for them, and [Error.ToolResult] does so for the results of [Manifest.Do].
 // Error texts contain no argument, no value of an environment variable and no output. What a
@@ -60,6 +60,24 @@
 // Lint reports. Only ASCII letters of environment names are converted to upper
 // case. Programs run in the folder of the manifest instead of the agent's working directory.
 // Output is checked and bounded.
+//
+// # Codes of errors
+//
+//	invalid_options      fields of Options are not valid; see Problems
+//	unreadable           the file cannot be read
+//	invalid_json         the document is not strict JSON of the documented shape
+//	invalid_manifest     tools break rules; see Problems
+//	unknown_tool         the manifest has no tool of that name
+//	invalid_arguments    not a JSON object, or not valid by the schema
+//	program_unavailable  program or working directory cannot be used
+//	canceled             the caller's context was canceled
+//	deadline             the caller's deadline passed
+//	timeout              timeoutSec or Options.Timeout passed
+//	exit_status          the program exited with a status other than 0
+//	killed_by_signal     a signal of another sender ended it
+//	response_too_large   stdout exceeds Options.MaxStdout
+//	bad_response         stdout does not have the format Options.Output
+//	tool_failed          [Manifest.Call] only: the output reports a failure
 //
 // [Tools Manifest Reference]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package manifest

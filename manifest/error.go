@@ -5,43 +5,25 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// Code is the stable name of a failure, for programs to compare.
-type Code string
-
-// Codes of [Load] and [Parse].
+// Codes of errors that no other package has, or that few programs branch on.
 const (
-	CodeOptions Code = "invalid_options"  // fields of Options are not valid; see Problems
-	CodeRead    Code = "unreadable"       // the file cannot be read
-	CodeJSON    Code = "invalid_json"     // the document is not strict JSON of the documented shape
-	CodeInvalid Code = "invalid_manifest" // tools break rules; see Problems
-)
-
-// Codes of calls. For the last six the program of the tool is at fault.
-const (
-	CodeUnknownTool      Code = "unknown_tool"        // the manifest has no tool of that name
-	CodeArguments        Code = "invalid_arguments"   // not a JSON object, or not valid by the schema
-	CodeUnavailable      Code = "program_unavailable" // program or working directory cannot be used
-	CodeCanceled         Code = "canceled"            // the caller's context was canceled
-	CodeDeadline         Code = "deadline"            // the caller's deadline passed
-	CodeTimeout          Code = "timeout"             // timeoutSec or Options.Timeout passed
-	CodeExit             Code = "exit_status"         // the program exited with a status other than 0
-	CodeSignal           Code = "killed_by_signal"    // a signal of another sender ended it
-	CodeResponseTooLarge Code = "response_too_large"  // stdout exceeds Options.MaxStdout
-	CodeBadResponse      Code = "bad_response"        // stdout does not have the format Options.Output
-	CodeToolFailed       Code = "tool_failed"         // [Manifest.Call] only: the output reports a failure
+	codeInvalid     toolwire.Code = "invalid_manifest"
+	codeUnavailable toolwire.Code = "program_unavailable"
+	codeExit        toolwire.Code = "exit_status"
+	codeSignal      toolwire.Code = "killed_by_signal"
 )
 
 // Error is the error type of this package. It contains no argument and no value of an environment
 // variable, with one exception: Message and Hint of a tool that failed are the tool's own words and
 // may repeat such a value. The text of the error omits them.
 type Error struct {
-	Code Code
+	Code toolwire.Code
 	Tool string // the tool concerned; "" if the error is about the manifest
 
 	// Message is a short text. For a code of calls it is for a model, contains no paths of this
@@ -51,8 +33,8 @@ type Error struct {
 	// Hint is the tool's advice: the member "hint" of the JSON that it wrote to stderr.
 	Hint string
 
-	// Problems lists the problems in the order of the manifest, at most 100. It is set for CodeInvalid and
-	// CodeOptions, and for the CodeUnavailable of [Manifest.CheckPrograms].
+	// Problems lists the problems in the order of the manifest, at most 100. It is set for invalid_manifest and
+	// toolwire.CodeInvalidOptions, and for the program_unavailable of [Manifest.CheckPrograms].
 	Problems []Problem
 	More     int // problems that are not listed
 
@@ -69,7 +51,7 @@ type Error struct {
 type reply struct {
 	output json.RawMessage // the whole, if not nil: the output of a tool that reports its failure in it
 	object json.RawMessage // in place of Message: the JSON value that the tool gave, of at most maxMessage bytes
-	tools  []string        // all names of tools, for CodeUnknownTool
+	tools  []string        // all names of tools, for toolwire.CodeUnknownTool
 }
 
 // Error returns the problems one per line, in the documented words, or a text that names the tool
@@ -98,10 +80,8 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
-func CodeOf(err error) Code {
-	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
-}
+// ErrorCode returns Code. [toolwire.CodeOf] calls it.
+func (e *Error) ErrorCode() toolwire.Code { return e.Code }
 
 const (
 	maxMessage = 1000 // bytes of a text in a result for the model
@@ -122,8 +102,8 @@ func (e *Error) ToolResult() json.RawMessage {
 	}
 	var w rawjson.Object
 	switch e.Code {
-	case CodeUnknownTool, CodeArguments, CodeUnavailable, CodeCanceled, CodeDeadline, CodeTimeout, CodeExit, CodeSignal,
-		CodeResponseTooLarge, CodeBadResponse, CodeToolFailed:
+	case toolwire.CodeUnknownTool, toolwire.CodeInvalidArguments, codeUnavailable, toolwire.CodeCanceled, toolwire.CodeDeadline, toolwire.CodeTimeout, codeExit, codeSignal,
+		toolwire.CodeResponseTooLarge, toolwire.CodeBadResponse, toolwire.CodeToolFailed:
 	default: // for the operator
 		w.PutText("error", toolresult.TextFailed)
 		return w.Bytes()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -33,7 +34,7 @@ func ExampleLoad() {
 	for _, tool := range m.Tools() {
 		fmt.Println(tool.Name, string(tool.InputSchema))
 	}
-	fmt.Println(manifest.CodeOf(m.CheckPrograms()))
+	fmt.Println(toolwire.CodeOf(m.CheckPrograms()))
 	// Output:
 	// get_time {"type":"object","properties":{}}
 	// program_unavailable
@@ -71,7 +72,7 @@ func ExampleCodeOf() {
 		return
 	}
 	_, err = m.Call(context.Background(), "get_time", nil)
-	if manifest.CodeOf(err) == manifest.CodeUnknownTool {
+	if toolwire.CodeOf(err) == toolwire.CodeUnknownTool {
 		fmt.Println("the model called a tool that does not exist")
 	}
 	// Output: the model called a tool that does not exist

@@ -12,9 +12,9 @@ import (
 // exitError describes a program that failed. Message is what the program wrote to stderr, if
 // anything. It may repeat an argument, so the text of the error leaves it out.
 func exitError(r *Result) *Error {
-	e := &Error{Code: CodeExit, Message: fmt.Sprintf("exit status %d", r.ExitCode)}
+	e := &Error{Code: codeExit, Message: fmt.Sprintf("exit status %d", r.ExitCode)}
 	if r.Signal != "" {
-		e.Code, e.Message = CodeSignal, "signal: "+r.Signal
+		e.Code, e.Message = codeSignal, "signal: "+r.Signal
 	}
 	status := e.Message
 	s := strings.TrimSpace(plainText(r.Stderr))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -20,7 +21,7 @@ func TestOutput(t *testing.T) {
 		name    string
 		format  manifest.OutputFormat
 		stdout  string
-		output  string // "" means CodeBadResponse
+		output  string // "" means toolwire.CodeBadResponse
 		message string
 	}{
 		{"object", manifest.SingleLineJSON, `{"a":1}` + "\n", `{"a":1}`, `{"a":1}`},
@@ -63,7 +64,7 @@ func TestOutput(t *testing.T) {
 				t.Errorf("stdout %q, exit %d", r.Stdout, r.ExitCode)
 			}
 			if tt.output == "" {
-				if code(t, r.Err) != manifest.CodeBadResponse || r.Output != nil {
+				if code(t, r.Err) != toolwire.CodeBadResponse || r.Output != nil {
 					t.Errorf("output %s, err %v", r.Output, r.Err)
 				}
 				return
@@ -95,7 +96,7 @@ func TestOutputOfOtherLanguages(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := run(t, tool("show", file), nil, &manifest.Options{Output: tt.format})
-		if code(t, r.Err) != manifest.CodeBadResponse || !strings.Contains(r.Err.Error(), tt.want) || strings.Contains(r.Err.Error(), "secret") {
+		if code(t, r.Err) != toolwire.CodeBadResponse || !strings.Contains(r.Err.Error(), tt.want) || strings.Contains(r.Err.Error(), "secret") {
 			t.Errorf("%q: %v, want %s", tt.stdout, r.Err, tt.want)
 		}
 	}
@@ -122,7 +123,7 @@ func TestLargeOutputIsValid(t *testing.T) {
 func TestOutputLimits(t *testing.T) {
 	deep := strings.Repeat("[", 300) + strings.Repeat("]", 300)
 	r := run(t, tool("say", deep, "", "0"), nil, nil)
-	if code(t, r.Err) != manifest.CodeBadResponse || strings.Contains(r.Err.Error(), "not valid") ||
+	if code(t, r.Err) != toolwire.CodeBadResponse || strings.Contains(r.Err.Error(), "not valid") ||
 		!strings.Contains(r.Err.Error(), "nested more than 256 levels deep") {
 		t.Errorf("err %v", r.Err)
 	}
@@ -171,7 +172,7 @@ func TestFailureText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, tool("say", `{"partial":1}`, printable(tt.stderr), "3"), nil, nil)
-			if code(t, r.Err) != manifest.CodeExit || r.ExitCode != 3 || r.Output != nil {
+			if code(t, r.Err) != "exit_status" || r.ExitCode != 3 || r.Output != nil {
 				t.Fatalf("exit %d, output %s, err %v", r.ExitCode, r.Output, r.Err)
 			}
 			got := shown(r)
@@ -245,8 +246,8 @@ func TestMessagesAreCutAtARune(t *testing.T) {
 
 func TestToolResultOfErrorsMadeByHand(t *testing.T) {
 	for want, e := range map[string]*manifest.Error{
-		`{"error":""}`:             {Code: manifest.CodeExit},
-		`{"error":"m","hint":"h"}`: {Code: manifest.CodeExit, Message: "m", Hint: "h"},
+		`{"error":""}`:             {Code: "exit_status"},
+		`{"error":"m","hint":"h"}`: {Code: "exit_status", Message: "m", Hint: "h"},
 	} {
 		if got := string(e.ToolResult()); got != want {
 			t.Errorf("got %s, want %s", got, want)

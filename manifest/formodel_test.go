@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -63,14 +64,14 @@ func TestCallForModelStops(t *testing.T) {
 	})
 	for _, when := range []string{"during the call", "before the call"} {
 		result, err := m.CallForModel(ctx, "t", `{}`)
-		if result.JSON != nil || result.Failed || code(t, err) != manifest.CodeCanceled || !errors.Is(err, cause) {
+		if result.JSON != nil || result.Failed || code(t, err) != toolwire.CodeCanceled || !errors.Is(err, cause) {
 			t.Errorf("%s: %s, %t, %v", when, result.Text, result.Failed, err)
 		}
 	}
 	stopping.Wait()
 	for _, args := range []any{[]int{1}, map[string]any{"a": make(chan int)}} {
 		result, err := m.CallForModel(t.Context(), "t", args)
-		if result.JSON != nil || result.Failed || code(t, err) != manifest.CodeArguments {
+		if result.JSON != nil || result.Failed || code(t, err) != toolwire.CodeInvalidArguments {
 			t.Errorf("%T: %s, %t, %v", args, result.Text, result.Failed, err)
 		}
 	}
@@ -102,8 +103,8 @@ func TestCallFailsForAFailedTool(t *testing.T) {
 	m := load(t, nil, tool("say", output, "", "0"))
 	result, err := m.Call(t.Context(), "t", nil)
 	e, ok := errors.AsType[*manifest.Error](err)
-	if !ok || result != nil || e.Code != manifest.CodeToolFailed || string(e.ToolResult()) != output || strings.Contains(err.Error(), "zone") {
-		t.Errorf("%s, %v; want %s", result, err, manifest.CodeToolFailed)
+	if !ok || result != nil || e.Code != toolwire.CodeToolFailed || string(e.ToolResult()) != output || strings.Contains(err.Error(), "zone") {
+		t.Errorf("%s, %v; want %s", result, err, toolwire.CodeToolFailed)
 	}
 	if r := m.Do(t.Context(), manifest.Call{Tool: "t"}); r.Err != nil || string(r.Output) != output {
 		t.Errorf("Do: %s, %v", r.Output, r.Err)

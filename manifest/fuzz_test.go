@@ -39,7 +39,7 @@ func FuzzParse(f *testing.F) {
 		m, err := manifest.Parse(doc, &manifest.Options{Dir: dir})
 		if err != nil {
 			e, ok := errors.AsType[*manifest.Error](err)
-			if !ok || m != nil || e.Error() == "" || (e.Code == manifest.CodeInvalid) != (len(e.Problems) > 0) {
+			if !ok || m != nil || e.Error() == "" || (e.Code == "invalid_manifest") != (len(e.Problems) > 0) {
 				t.Fatalf("%T: %v", err, err)
 			}
 			last := 0

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -219,7 +220,7 @@ func await(t testing.TB, file string) string {
 }
 
 // code returns the code of an error, or "" for nil.
-func code(t testing.TB, err error) manifest.Code {
+func code(t testing.TB, err error) toolwire.Code {
 	t.Helper()
 	if err == nil {
 		return ""

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -151,7 +152,7 @@ func TestMessages(t *testing.T) {
 			}
 			m, err := parse(doc)
 			e, ok := errors.AsType[*manifest.Error](err)
-			if !ok || m != nil || e.Code != manifest.CodeInvalid {
+			if !ok || m != nil || e.Code != "invalid_manifest" {
 				t.Fatalf("err = %v", err)
 			}
 			if got := strings.Split(e.Error(), "\n"); !slices.Equal(got, tt.want) {
@@ -206,7 +207,7 @@ func TestSchemas(t *testing.T) {
 				return
 			}
 			e, ok := errors.AsType[*manifest.Error](err)
-			if !ok || e.Code != manifest.CodeInvalid {
+			if !ok || e.Code != "invalid_manifest" {
 				t.Fatalf("err = %v", err)
 			}
 			prefix := `tool[0] "n": schema must be a `
@@ -267,7 +268,7 @@ func TestRootDocument(t *testing.T) {
 				return
 			}
 			e, ok := errors.AsType[*manifest.Error](err)
-			if !ok || e.Code != manifest.CodeJSON {
+			if !ok || e.Code != toolwire.CodeInvalidJSON {
 				t.Fatalf("err = %v", err)
 			}
 			if !strings.HasPrefix(e.Error(), tt.want) {
@@ -405,12 +406,12 @@ func TestProgramsResolveAgainstTheManifest(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	dir := t.TempDir()
 	_, err := manifest.Load(filepath.Join(dir, "none.json"), nil)
-	if code(t, err) != manifest.CodeRead || !errors.Is(err, os.ErrNotExist) ||
+	if code(t, err) != toolwire.CodeUnreadable || !errors.Is(err, os.ErrNotExist) ||
 		!strings.HasPrefix(err.Error(), "read manifest: open ") {
 		t.Errorf("missing: %v", err)
 	}
 	_, err = manifest.Load(dir, nil)
-	if code(t, err) != manifest.CodeRead || !strings.HasPrefix(err.Error(), "read manifest: ") {
+	if code(t, err) != toolwire.CodeUnreadable || !strings.HasPrefix(err.Error(), "read manifest: ") {
 		t.Errorf("a folder: %v", err)
 	}
 }
@@ -419,7 +420,7 @@ func TestOptionsReportAllMistakes(t *testing.T) {
 	_, err := manifest.Parse([]byte(`{}`), &manifest.Options{
 		Timeout: -1, Grace: -1, MaxStdout: -1, MaxParallel: -1, Output: 7})
 	e, ok := errors.AsType[*manifest.Error](err)
-	if !ok || e.Code != manifest.CodeOptions {
+	if !ok || e.Code != toolwire.CodeInvalidOptions {
 		t.Fatalf("err = %v", err)
 	}
 	var fields []string
@@ -557,7 +558,7 @@ func TestSchemasThatAreReadOtherwise(t *testing.T) {
 	}
 	for arguments, wrong := range map[string]bool{`{"at":[1,2]}`: false, `{}`: false, `{"at":[1,"2"]}`: true, `{"by":null}`: true} {
 		_, err := m.Call(t.Context(), "n", json.RawMessage(arguments))
-		if refused := manifest.CodeOf(err) == manifest.CodeArguments; refused != wrong {
+		if refused := toolwire.CodeOf(err) == toolwire.CodeInvalidArguments; refused != wrong {
 			t.Errorf("%s: %v", arguments, err)
 		}
 	}
@@ -596,11 +597,11 @@ func TestUncheckedSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := m.Call(t.Context(), "n",
-		json.RawMessage(`{"password":"secret","n":"7"}`)); manifest.CodeOf(err) != manifest.CodeArguments {
+		json.RawMessage(`{"password":"secret","n":"7"}`)); toolwire.CodeOf(err) != toolwire.CodeInvalidArguments {
 		t.Errorf("the rest of the schema is not checked: %v", err)
 	}
 	if _, err := m.Call(t.Context(), "n",
-		json.RawMessage(`{"password":"secret","n":7}`)); manifest.CodeOf(err) == manifest.CodeArguments {
+		json.RawMessage(`{"password":"secret","n":7}`)); toolwire.CodeOf(err) == toolwire.CodeInvalidArguments {
 		t.Errorf("the pattern is checked: %v", err)
 	}
 }

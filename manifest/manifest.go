@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -41,8 +42,8 @@ const pipeWait = 2 * time.Second
 // of the file, unless [Options.Dir] is set; a later change of the working directory has no effect.
 // A manifest without tools is valid.
 //
-// The error is an [*Error]: CodeRead, CodeJSON with line and column, CodeInvalid with the problems
-// of all tools, or CodeOptions.
+// The error is an [*Error]: toolwire.CodeUnreadable, toolwire.CodeInvalidJSON with line and column, invalid_manifest with the problems
+// of all tools, or toolwire.CodeInvalidOptions.
 func Load(name string, options *Options) (*Manifest, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -64,7 +65,7 @@ func Load(name string, options *Options) (*Manifest, error) {
 }
 
 func readError(err error) *Error {
-	return &Error{Code: CodeRead, Message: "read manifest: " + err.Error(), Err: err}
+	return &Error{Code: toolwire.CodeUnreadable, Message: "read manifest: " + err.Error(), Err: err}
 }
 
 // Parse loads a manifest from memory, for example an embedded file. It is like [Load], except that
@@ -72,7 +73,7 @@ func readError(err error) *Error {
 func Parse(data []byte, options *Options) (*Manifest, error) {
 	o, problems := options.withDefaults()
 	if problems.Len() > 0 {
-		return nil, &Error{Code: CodeOptions, Message: "the options of the manifest are not valid",
+		return nil, &Error{Code: toolwire.CodeInvalidOptions, Message: "the options of the manifest are not valid",
 			Problems: problems.Found}
 	}
 	declared, lint, err := decode(data)
@@ -97,7 +98,7 @@ func Parse(data []byte, options *Options) (*Manifest, error) {
 				c.problems.Put(p)
 			}
 		}
-		return nil, &Error{Code: CodeInvalid, Message: "the manifest is not valid", Problems: c.problems.Found, More: c.problems.More}
+		return nil, &Error{Code: codeInvalid, Message: "the manifest is not valid", Problems: c.problems.Found, More: c.problems.More}
 	}
 	lint.Join(c.lint)
 	m.lint = lint.All()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -25,7 +26,7 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 		position := ""
 		if e, ok := errors.AsType[*rawjson.Error](err); ok {
 			if e.Limit != "" {
-				return nil, &Error{Code: CodeBadResponse, Message: "tool output is nested too deeply",
+				return nil, &Error{Code: toolwire.CodeBadResponse, Message: "tool output is nested too deeply",
 					detail: "stdout " + e.Problem + "; print JSON of less depth, or set Options.Output to Text"}
 			}
 			position = fmt.Sprintf(" (byte %d%s)", e.Offset, foreign(value[e.Offset:]))
@@ -43,7 +44,7 @@ func (f OutputFormat) reject(detail string) *Error {
 	if f == AnyJSON {
 		want, advice = "JSON", "; print one JSON value to stdout and everything else to stderr, or set Options.Output to Text"
 	}
-	return &Error{Code: CodeBadResponse, Message: "tool output is not " + want, detail: detail + advice}
+	return &Error{Code: toolwire.CodeBadResponse, Message: "tool output is not " + want, detail: detail + advice}
 }
 
 // foreign names what other languages print where JSON is expected. It shows nothing else of an output.

@@ -77,7 +77,7 @@ func resolveProgram(dir, clean string) (string, error) {
 	return filepath.Join(dir, native), nil
 }
 
-// CheckPrograms returns an [*Error] with CodeUnavailable if programs do not exist or are not
+// CheckPrograms returns an [*Error] with program_unavailable if programs do not exist or are not
 // executable, with one problem per tool. Load does not check this, because the files may change
 // later.
 func (m *Manifest) CheckPrograms() error {
@@ -96,5 +96,5 @@ func (m *Manifest) CheckPrograms() error {
 	if problems.Len() == 0 {
 		return nil
 	}
-	return &Error{Code: CodeUnavailable, Message: "programs of the manifest are missing", Problems: problems.Found, More: problems.More}
+	return &Error{Code: codeUnavailable, Message: "programs of the manifest are missing", Problems: problems.Found, More: problems.More}
 }

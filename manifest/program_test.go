@@ -53,7 +53,7 @@ func TestCheckPrograms(t *testing.T) {
 		entry{"name": "c", "command": []string{"./tools/bin/plain"}},
 		entry{"name": "d", "command": []string{dir}}).CheckPrograms()
 	e, ok := errors.AsType[*manifest.Error](err)
-	if !ok || e.Code != manifest.CodeUnavailable || len(e.Problems) != 3 || e.Problems[1].Tool != "c" ||
+	if !ok || e.Code != "program_unavailable" || len(e.Problems) != 3 || e.Problems[1].Tool != "c" ||
 		e.Problems[1].Pointer != "/tools/2/command/0" || e.Problems[1].Code != "program_unavailable" {
 		t.Fatalf("%+v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/manifest"
 )
@@ -73,7 +74,7 @@ func TestRacesAreNeverLost(t *testing.T) {
 	})
 	t.Run("fails with text on stdout and unread input", func(t *testing.T) {
 		repeat(t, tool("say", "partial", "", "3"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
-			if r.ExitCode != 3 || code(t, r.Err) != manifest.CodeExit || shown(r) != `{"error":"exit status 3"}` {
+			if r.ExitCode != 3 || code(t, r.Err) != "exit_status" || shown(r) != `{"error":"exit status 3"}` {
 				return fmt.Errorf("exit %d, err %v", r.ExitCode, r.Err)
 			}
 			return nil
@@ -201,7 +202,7 @@ func TestTimeout(t *testing.T) {
 				r = run(t, tt.e(file), megabyte(), &manifest.Options{Timeout: timeout})
 				return tt.child == none || exists(file)
 			})
-			if code(t, r.Err) != manifest.CodeTimeout || shown(r) != `{"error":"tool timed out"}` {
+			if code(t, r.Err) != toolwire.CodeTimeout || shown(r) != `{"error":"tool timed out"}` {
 				t.Errorf("err = %v", r.Err)
 			}
 			if errors.Is(r.Err, context.DeadlineExceeded) || errors.Is(r.Err, context.Canceled) {
@@ -230,7 +231,7 @@ func TestTerminateComesBeforeKill(t *testing.T) {
 			r = run(t, tool("polite", file), nil, &manifest.Options{Timeout: timeout, Grace: 5 * time.Minute})
 			return exists(file + ".ready")
 		})
-		if code(t, r.Err) != manifest.CodeTimeout || r.ExitCode != 0 {
+		if code(t, r.Err) != toolwire.CodeTimeout || r.ExitCode != 0 {
 			t.Errorf("err %v, exit %d after %v", r.Err, r.ExitCode, r.Duration)
 		}
 		await(t, file)
@@ -247,7 +248,7 @@ func TestTerminateComesBeforeKill(t *testing.T) {
 			r = run(t, tool("stubborn", forever, file), nil, &manifest.Options{Timeout: timeout, Grace: grace})
 			return exists(file)
 		})
-		if code(t, r.Err) != manifest.CodeTimeout || r.Signal != "killed" || r.ExitCode != -1 {
+		if code(t, r.Err) != toolwire.CodeTimeout || r.Signal != "killed" || r.ExitCode != -1 {
 			t.Errorf("err %v, signal %q, exit %d", r.Err, r.Signal, r.ExitCode)
 		}
 		if r.Duration < timeout+grace {
@@ -273,7 +274,7 @@ func TestProgramThatLeavesItsGroup(t *testing.T) {
 				r = run(t, e, nil, &manifest.Options{Timeout: timeout, Grace: grace})
 				return exists(file) || exists(file+".ready")
 			})
-			if code(t, r.Err) != manifest.CodeTimeout {
+			if code(t, r.Err) != toolwire.CodeTimeout {
 				t.Errorf("err %v", r.Err)
 			}
 			if behaviour == "polite" && r.ExitCode != 0 || behaviour == "stubborn" && r.Signal != "killed" {
@@ -317,7 +318,7 @@ func TestPipeWait(t *testing.T) {
 			m := load(t, &manifest.Options{Timeout: timeout},
 				tool("parent", "sleep", "leave", file, forever)).SetPipeWait(time.Hour)
 			r = m.Do(t.Context(), manifest.Call{Tool: "t"})
-			return code(t, r.Err) != manifest.CodeTimeout // a program that has exited does not time out
+			return code(t, r.Err) != toolwire.CodeTimeout // a program that has exited does not time out
 		})
 		if r.Err != nil || !r.Truncated {
 			t.Errorf("truncated %v, err %v", r.Truncated, r.Err)
@@ -381,7 +382,7 @@ func TestContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { await(t, file); cancel(boom) }()
 		r := m.Do(ctx, manifest.Call{Tool: "t"})
-		if code(t, r.Err) != manifest.CodeCanceled || !errors.Is(r.Err, context.Canceled) || !errors.Is(r.Err, boom) {
+		if code(t, r.Err) != toolwire.CodeCanceled || !errors.Is(r.Err, context.Canceled) || !errors.Is(r.Err, boom) {
 			t.Errorf("err = %v", r.Err)
 		}
 		gone(t, file)
@@ -392,7 +393,7 @@ func TestContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		r := m.Do(ctx, manifest.Call{Tool: "t"})
-		if code(t, r.Err) != manifest.CodeDeadline || !errors.Is(r.Err, context.DeadlineExceeded) ||
+		if code(t, r.Err) != toolwire.CodeDeadline || !errors.Is(r.Err, context.DeadlineExceeded) ||
 			!strings.Contains(r.Err.Error(), "the caller's deadline") {
 			t.Errorf("err = %v", r.Err)
 		}
@@ -401,7 +402,7 @@ func TestContext(t *testing.T) {
 		m := load(t, &manifest.Options{Timeout: 50 * time.Millisecond}, tool("sleep", forever))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		if r := m.Do(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeTimeout {
+		if r := m.Do(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != toolwire.CodeTimeout {
 			t.Errorf("err = %v", r.Err)
 		}
 	})
@@ -409,7 +410,7 @@ func TestContext(t *testing.T) {
 		m := load(t, nil, tool("say", "", "boom", "3"))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		if r := m.Do(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeExit {
+		if r := m.Do(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != "exit_status" {
 			t.Errorf("err = %v", r.Err)
 		}
 	})
@@ -437,7 +438,7 @@ func TestOutputCaps(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		r := run(t, tool("flood"), nil, nil)
 		runtime.ReadMemStats(&after)
-		if code(t, r.Err) != manifest.CodeResponseTooLarge || len(r.Stdout) != 1<<20 || !r.Truncated || r.Output != nil {
+		if code(t, r.Err) != toolwire.CodeResponseTooLarge || len(r.Stdout) != 1<<20 || !r.Truncated || r.Output != nil {
 			t.Errorf("%d bytes, truncated %v, err %v", len(r.Stdout), r.Truncated, r.Err)
 		}
 		if got := shown(r); got != `{"error":"tool output is larger than 1048576 bytes"}` {
@@ -455,7 +456,7 @@ func TestOutputCaps(t *testing.T) {
 	})
 	t.Run("one byte over", func(t *testing.T) {
 		r := run(t, tool("print", "1001"), nil, &manifest.Options{MaxStdout: 1000})
-		if code(t, r.Err) != manifest.CodeResponseTooLarge || len(r.Stdout) != 1000 {
+		if code(t, r.Err) != toolwire.CodeResponseTooLarge || len(r.Stdout) != 1000 {
 			t.Errorf("%d bytes, err %v", len(r.Stdout), r.Err)
 		}
 	})
@@ -518,7 +519,7 @@ func TestStartFailures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, entry{"name": "t", "command": []string{tt.program}}, nil, tt.options)
-			if code(t, r.Err) != manifest.CodeUnavailable || tt.is != nil && !errors.Is(r.Err, tt.is) {
+			if code(t, r.Err) != "program_unavailable" || tt.is != nil && !errors.Is(r.Err, tt.is) {
 				t.Fatalf("err = %v", r.Err)
 			}
 			if !strings.Contains(r.Err.Error(), tt.says) {
@@ -536,7 +537,7 @@ func TestStartFailures(t *testing.T) {
 
 func TestKilledBySignal(t *testing.T) {
 	r := run(t, tool("suicide"), nil, nil)
-	if code(t, r.Err) != manifest.CodeSignal || r.Signal != "killed" || r.ExitCode != -1 {
+	if code(t, r.Err) != "killed_by_signal" || r.Signal != "killed" || r.ExitCode != -1 {
 		t.Errorf("err %v, signal %q, exit %d", r.Err, r.Signal, r.ExitCode)
 	}
 	if got := shown(r); got != `{"error":"signal: killed"}` {

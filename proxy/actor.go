@@ -26,7 +26,7 @@ func (c *Client) checkActor(info CallInfo) *Error {
 		err = runctx.CheckActor(info.Actor)
 	}
 	if err != nil {
-		return localError(CodeActor, info.Tool, err)
+		return localError(codeActor, info.Tool, err)
 	}
 	return nil
 }

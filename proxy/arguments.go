@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -23,7 +24,7 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 	}
 	if r.checkArguments != nil {
 		if err := r.checkArguments(tool, body); err != nil {
-			e := localError(CodeArguments, tool, problem.Quiet("the arguments do not match the tool's schema", err))
+			e := localError(toolwire.CodeInvalidArguments, tool, problem.Quiet("the arguments do not match the tool's schema", err))
 			e.Detail = text.Cut(err.Error(), maxDetail)
 			return nil, e
 		}
@@ -36,7 +37,7 @@ func checkSize(name, has string, body []byte) *Error {
 	if len(body) <= httpcall.BodyBytes {
 		return nil
 	}
-	return localError(CodeTooLarge, name, fmt.Errorf("%s %d bytes; the limit is %d", has, len(body), httpcall.BodyBytes))
+	return localError(toolwire.CodeRequestTooLarge, name, fmt.Errorf("%s %d bytes; the limit is %d", has, len(body), httpcall.BodyBytes))
 }
 
 // marshalObject writes args as a JSON object of its own: a transport may still read it when the

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -94,7 +95,7 @@ func (r *run) classify(
 	}
 	if failure != nil {
 		return answer{}, &Error{
-			Code: Code(failure.Code()), Delivery: delivery, Tool: req.name, Status: got.Status, Err: failure.Err,
+			Code: toolwire.Code(failure.Code()), Delivery: delivery, Tool: req.name, Status: got.Status, Err: failure.Err,
 		}
 	}
 	return answer{status: got.Status, body: rawjson.WithoutMark(got.Body)}, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -27,7 +28,7 @@ type Client struct {
 //
 // baseURL must be an absolute http or https URL without user info, query or fragment. It may end in
 // a slash. runToken must be visible ASCII. All mistakes are reported together in one [*Error] with
-// [CodeOptions], which contains neither the URL nor the token.
+// [toolwire.CodeInvalidOptions], which contains neither the URL nor the token.
 func New(baseURL, runToken string, opts *Options) (*Client, error) {
 	r, err := newRun(baseURL, runToken, opts)
 	if err != nil {
@@ -40,8 +41,8 @@ func New(baseURL, runToken string, opts *Options) (*Client, error) {
 // whole numbers in other spellings, such as 3.0 and 1e1. If T is json.RawMessage, the result is
 // unchanged. See [Client.Do] for args.
 //
-// Every error is an [*Error]. The code is [CodeToolFailed] if the tool failed; see [Result.Failed].
-// The code is [CodeResultType] if the result cannot be decoded into T. In both cases the tool has run, and
+// Every error is an [*Error]. The code is [toolwire.CodeToolFailed] if the tool failed; see [Result.Failed].
+// The code is [toolwire.CodeResultType] if the result cannot be decoded into T. In both cases the tool has run, and
 // [Error].Result contains the whole Result. Do not repeat the call.
 func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, error) {
 	var v T
@@ -50,11 +51,11 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 		return v, err
 	}
 	if result.Failed() {
-		return v, result.unusable(CodeToolFailed,
+		return v, result.unusable(toolwire.CodeToolFailed,
 			errors.New("the tool answered with a failure; show ToolResult to the model"))
 	}
 	if v, err = rawjson.Decode[T](result.Response, "the result"); err != nil {
-		return v, result.unusable(CodeResultType, err)
+		return v, result.unusable(toolwire.CodeResultType, err)
 	}
 	return v, nil
 }
@@ -84,7 +85,7 @@ func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error)
 	switch {
 	case failure != nil:
 	case argumentsErr != nil:
-		failure = localError(CodeArguments, tool, argumentsErr)
+		failure = localError(toolwire.CodeInvalidArguments, tool, argumentsErr)
 	default:
 		result, failure = c.call(ctx, info, body)
 	}
@@ -103,9 +104,9 @@ func (c *Client) check(info CallInfo) *Error {
 	var e *Error
 	switch {
 	case toolresult.NameFault(info.Tool) >= 0:
-		e = localError(CodeToolName, "", errors.New("the name of a tool "+toolresult.NameRule))
+		e = localError(codeToolName, "", errors.New("the name of a tool "+toolresult.NameRule))
 	case len(tools) > 0 && !slices.Contains(tools, info.Tool):
-		e = localError(CodeUnknownTool, info.Tool,
+		e = localError(toolwire.CodeUnknownTool, info.Tool,
 			errors.New("the agent declares no tool of this name; names are case-sensitive"))
 	default:
 		return c.checkActor(info)
@@ -136,9 +137,9 @@ func (c *Client) call(ctx context.Context, info CallInfo, body json.RawMessage) 
 // and its limits stay shared. If actorID is "", requests have no label.
 //
 // The platform does not document the pattern of a label. A call with a label that it refuses fails
-// with [CodeActor]. The client refuses only what a header cannot carry unchanged: labels that are
+// with actor_id_invalid. The client refuses only what a header cannot carry unchanged: labels that are
 // not valid UTF-8, contain control characters, or begin or end with a space. With such a label
-// every call fails with [CodeActor] before anything is sent.
+// every call fails with actor_id_invalid before anything is sent.
 //
 // A label must match a declared one byte for byte. The platform shows any other as undeclared.
 func (c *Client) As(actorID string) *Client {

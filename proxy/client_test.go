@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -108,7 +109,7 @@ func TestTypedCall(t *testing.T) {
 		`{"response":null,"source":"transport_error"}`,
 	} {
 		_, err := call(failure)
-		e := wantError(t, err, proxy.CodeToolFailed, proxy.Unknown)
+		e := wantError(t, err, toolwire.CodeToolFailed, proxy.Unknown)
 		if e.Result == nil || string(proxy.ToolResult(err)) != string(e.Result.Response) {
 			t.Errorf("%s: ToolResult = %s", failure, proxy.ToolResult(err))
 		}
@@ -133,12 +134,12 @@ func TestTypedCall(t *testing.T) {
 			func() error { _, err := proxy.Call[json.RawMessage](background, c, "get_order", nil); return err },
 			func() error { _, err := proxy.Call[readsItself](background, c, "get_order", nil); return err },
 		} {
-			wantError(t, call(), proxy.CodeToolFailed, proxy.Unknown)
+			wantError(t, call(), toolwire.CodeToolFailed, proxy.Unknown)
 		}
 	}
 
 	_, err := call(`{"response":{"status":"hunter2","items":300},"source":"odyssey"}`)
-	e := wantError(t, err, proxy.CodeResultType, proxy.Unknown)
+	e := wantError(t, err, toolwire.CodeResultType, proxy.Unknown)
 	if strings.Contains(err.Error(), "300") || !strings.Contains(err.Error(), "items") {
 		t.Errorf("err = %v, want the member's name and not its value", err)
 	}
@@ -164,7 +165,7 @@ func TestCallTakesWholeNumbers(t *testing.T) {
 	}
 	for _, response := range []string{`{"total":7,"items":300.0}`, `{"total":7,"items":2.5}`, `{"total":7,"items":1e400}`} {
 		got, err := call(response)
-		wantError(t, err, proxy.CodeResultType, proxy.Unknown)
+		wantError(t, err, toolwire.CodeResultType, proxy.Unknown)
 		if got != (stock{}) || !strings.Contains(err.Error(), "/items must be a whole number between -128 and 127") {
 			t.Errorf("%s: %+v, %v", response, got, err)
 		}
@@ -212,11 +213,11 @@ func TestArguments(t *testing.T) {
 			_, err := c.Do(background, "get_order", tt.args)
 			if tt.body == "" {
 				if tt.name == "raw duplicate" { // a member's name may be shown, its value never
-					if proxy.CodeOf(err) != proxy.CodeArguments {
+					if toolwire.CodeOf(err) != toolwire.CodeInvalidArguments {
 						t.Fatal(err)
 					}
 				} else {
-					wantError(t, err, proxy.CodeArguments, proxy.NotSent)
+					wantError(t, err, toolwire.CodeInvalidArguments, proxy.NotSent)
 				}
 				if len(s.requests()) != 0 {
 					t.Error("a request was sent")
@@ -270,7 +271,7 @@ func TestCheckArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := c.Do(background, "refund_order", nil)
-	wantError(t, err, proxy.CodeArguments, proxy.NotSent)
+	wantError(t, err, toolwire.CodeInvalidArguments, proxy.NotSent)
 	if got := string(proxy.ToolResult(err)); got != `{"error":"invalid_arguments","detail":"amount: hunter2 is not a number"}` {
 		t.Errorf("the model sees %s", got)
 	}
@@ -293,7 +294,7 @@ func TestToolNames(t *testing.T) {
 		"a\n"} {
 		c, s := scripted(t, answer(200, seedAnswer))
 		_, err := c.Do(background, name, nil)
-		wantError(t, err, proxy.CodeToolName, proxy.NotSent)
+		wantError(t, err, "invalid_tool_name", proxy.NotSent)
 		if !strings.Contains(err.Error(), rule) {
 			t.Errorf("%q: the error does not state the rule: %v", name, err)
 		}
@@ -324,7 +325,7 @@ func TestNewReportsEverythingAtOnceAndNoSecret(t *testing.T) {
 			[]string{"MaxAttempts", "AttemptTimeout"}},
 	} {
 		_, err := proxy.New(tt.base, tt.token, tt.opts)
-		wantError(t, err, proxy.CodeOptions, proxy.NotSent)
+		wantError(t, err, toolwire.CodeInvalidOptions, proxy.NotSent)
 		for _, want := range tt.want {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("New(%q): %v\nmisses %q", tt.base, err, want)
@@ -413,9 +414,9 @@ func TestActors(t *testing.T) {
 	}
 	for _, bad := range []string{" a", "a ", "a\tb", "a\r\nX-Evil: 1", "a\x00", "a\x7f", "a\xff"} {
 		_, err := c.As(bad).Do(background, "get_order", nil)
-		wantError(t, err, proxy.CodeActor, proxy.NotSent)
+		wantError(t, err, "actor_id_invalid", proxy.NotSent)
 		_, err = c.Do(proxy.WithActor(background, bad), "get_order", nil)
-		wantError(t, err, proxy.CodeActor, proxy.NotSent)
+		wantError(t, err, "actor_id_invalid", proxy.NotSent)
 	}
 	if got := len(s.requests()); got != len(calls) {
 		t.Errorf("%d requests for %d good calls", got, len(calls))
@@ -427,12 +428,12 @@ func TestRunOverEndsEverything(t *testing.T) {
 		c, s := scripted(t, answer(401, `{"detail":{"error_class":"`+class+`"}}`), answer(200, seedAnswer))
 		sub := c.As("sub")
 		_, err := c.Do(background, "get_order", nil)
-		e := wantError(t, err, proxy.CodeRunOver, proxy.Refused)
+		e := wantError(t, err, toolwire.CodeRunOver, proxy.Refused)
 		if e.Class != class || !proxy.IsRunOver(err) || e.Attempts != 1 {
 			t.Errorf("err = %+v", e)
 		}
 		_, err = sub.Do(background, "refund_order", nil)
-		if e := wantError(t, err, proxy.CodeRunOver, proxy.NotSent); e.Tool != "refund_order" || e.Attempts != 0 {
+		if e := wantError(t, err, toolwire.CodeRunOver, proxy.NotSent); e.Tool != "refund_order" || e.Attempts != 0 {
 			t.Errorf("later error = %+v", e)
 		}
 		if _, err = c.Trace(background, proxy.EventCustom, nil); !proxy.IsRunOver(err) {
@@ -448,7 +449,7 @@ func TestBareResponse(t *testing.T) {
 	for _, body := range []string{`{"status":"shipped"}`, `{"Response":"web"}`, `[1]`, `"text"`} {
 		c, _ := scripted(t, answer(200, body))
 		_, err := c.Do(background, "x", nil)
-		wantError(t, err, proxy.CodeBadResponse, proxy.Unknown)
+		wantError(t, err, toolwire.CodeBadResponse, proxy.Unknown)
 	}
 }
 
@@ -501,10 +502,10 @@ func TestObserver(t *testing.T) {
 		end.Result == nil || end.Err != nil {
 		t.Errorf("first end: %+v", end)
 	}
-	if end := seen.ends[1]; end.Result != nil || proxy.CodeOf(end.Err) != proxy.CodeRefused {
+	if end := seen.ends[1]; end.Result != nil || toolwire.CodeOf(end.Err) != toolwire.CodeRefused {
 		t.Errorf("second end: %+v", end)
 	}
-	if end := seen.ends[2]; end.Result != nil || proxy.CodeOf(end.Err) != proxy.CodeToolName {
+	if end := seen.ends[2]; end.Result != nil || toolwire.CodeOf(end.Err) != "invalid_tool_name" {
 		t.Errorf("third end: %+v", end)
 	}
 }
@@ -614,11 +615,11 @@ func TestTrace(t *testing.T) {
 	}
 	count := len(s.requests())
 	_, err = c.Trace(background, "tool_call", nil)
-	wantError(t, err, proxy.CodeEvent, proxy.NotSent)
+	wantError(t, err, "invalid_event", proxy.NotSent)
 	_, err = c.Trace(background, proxy.EventCustom, "text")
-	wantError(t, err, proxy.CodeArguments, proxy.NotSent)
+	wantError(t, err, toolwire.CodeInvalidArguments, proxy.NotSent)
 	_, err = c.Handoff(background, "a ", "c")
-	wantError(t, err, proxy.CodeActor, proxy.NotSent)
+	wantError(t, err, "actor_id_invalid", proxy.NotSent)
 	if len(s.requests()) != count {
 		t.Error("a bad event was sent")
 	}
@@ -629,14 +630,14 @@ func TestTrace(t *testing.T) {
 	}
 	refused := newClient(t, &script{steps: []step{answer(200, `{"accepted":false,"sequence":18}`)}})
 	_, err = refused.Trace(background, proxy.EventCustom, nil)
-	wantError(t, err, proxy.CodeRefused, proxy.Unknown)
+	wantError(t, err, toolwire.CodeRefused, proxy.Unknown)
 	if plain, err := newClient(t, &script{steps: []step{answer(200, `{}`)}}).Trace(background, proxy.EventCustom,
 		nil); err != nil || plain != 0 {
 		t.Errorf("an answer without members: %d, %v", plain, err)
 	}
 	broken := newClient(t, &script{steps: []step{answer(200, `[]`)}})
 	_, err = broken.Trace(background, proxy.EventCustom, nil)
-	wantError(t, err, proxy.CodeBadResponse, proxy.Unknown)
+	wantError(t, err, toolwire.CodeBadResponse, proxy.Unknown)
 	if strings.Contains(err.Error(), "tool") {
 		t.Errorf("the error of a trace event speaks of a tool: %v", err)
 	}
@@ -662,24 +663,24 @@ func TestLostTraceEventsAreLogged(t *testing.T) {
 func TestProbe(t *testing.T) {
 	for _, tt := range []struct {
 		step   step
-		code   proxy.Code // "" is success
+		code   toolwire.Code // "" is success
 		advice string
 	}{
 		{answer(401, `{"detail":{"error_class":"run_token_invalid"}}`), "", ""},
 		{answer(401, `no`), "", ""},
-		{answer(200, `{}`), proxy.CodeStatus, "not the proxy"},
-		{answer(302, ``, "Location", "/login"), proxy.CodeStatus,
+		{answer(200, `{}`), toolwire.CodeUnexpectedStatus, "not the proxy"},
+		{answer(302, ``, "Location", "/login"), toolwire.CodeUnexpectedStatus,
 			"check that the base URL is the proxy's address without a run"},
-		{answer(404, `<html>`), proxy.CodeNotFound, "check that the base URL is the proxy's address without a run"},
-		{answer(422, `{"detail":"x"}`), proxy.CodeArguments, "the expected answer is 401"},
-		{answer(429, ``), proxy.CodeRateLimited, "probe again later"},
-		{answer(500, ``), proxy.CodeServer, "probe again later"},
-		{answer(503, ``), proxy.CodeUnavailable, "probe again later"},
-		{failing(errors.New("connection refused")), proxy.CodeTransport, "DNS, firewall"},
+		{answer(404, `<html>`), toolwire.CodeNotFound, "check that the base URL is the proxy's address without a run"},
+		{answer(422, `{"detail":"x"}`), toolwire.CodeInvalidArguments, "the expected answer is 401"},
+		{answer(429, ``), toolwire.CodeRateLimited, "probe again later"},
+		{answer(500, ``), toolwire.CodeServerError, "probe again later"},
+		{answer(503, ``), toolwire.CodeUnavailable, "probe again later"},
+		{failing(errors.New("connection refused")), toolwire.CodeTransport, "DNS, firewall"},
 	} {
 		s := &script{steps: []step{tt.step}}
 		err := proxy.Probe(background, "https://api.example.com/api/odyssey-proxy/", &proxy.Options{Transport: s})
-		if proxy.CodeOf(err) != tt.code || (err == nil) != (tt.code == "") {
+		if toolwire.CodeOf(err) != tt.code || (err == nil) != (tt.code == "") {
 			t.Errorf("err = %v, want code %q", err, tt.code)
 		}
 		sent := s.requests()

@@ -27,12 +27,37 @@
 //
 // # Errors
 //
-// Every error is an [*Error] with a [Code]. [Error.Delivery] tells whether the tool may have run.
+// Every error is an [*Error] with a [toolwire.Code]. [Error.Delivery] tells whether the tool may have run.
 // The text of an error names the tool and says what to do. It does not contain a token, an argument
 // or a URL. A failure of the tool itself is an error of [Call]. [Client.Do] and
 // [Client.CallForModel] return it as a result. [ToolResult] turns an error into data for a model.
 //
 // A [Client] and a [Pacer] are safe for concurrent use.
+//
+// # Codes of errors
+//
+//	invalid_options     an argument of [New] is not valid
+//	invalid_tool_name   outside the documented pattern
+//	unknown_tool        not in [Options.Tools]
+//	actor_id_invalid    a sub-agent label that cannot be sent, found here or by the proxy
+//	invalid_arguments   not a JSON object, or refused by [Options.CheckArguments] or with 422
+//	request_too_large   over 1 MiB, or a 413 from the proxy
+//	invalid_event       a trace event type that is not reserved, found here or by the proxy
+//	canceled            the call's context was canceled; [Error] unwraps to its cause
+//	deadline            the deadline passed, or a wait for pacing or a repeat would end after it
+//	transport           no connection, or it broke
+//	timeout             the attempt took longer than [Options.AttemptTimeout]
+//	run_over            401: the run token is refused, stop the agent
+//	not_found           404: the tool did not run
+//	rate_limited        429 on every attempt
+//	unavailable         503
+//	refused             any other 4xx; see Delivery
+//	server_error        any other 5xx
+//	unexpected_status   1xx, 3xx, or a 2xx other than 200
+//	response_too_large  the result has more than 1 MiB
+//	bad_response        not the documented envelope
+//	tool_failed         [Call] only: see Result
+//	result_type         [Call] only: the result cannot be decoded into the Go type
 //
 // [run token]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run-token
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run

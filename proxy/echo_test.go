@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -82,17 +83,17 @@ func TestResultsOfOneMiB(t *testing.T) {
 		"lone surrogates": fill("[", `"\ud83d",`, "1", "]"),
 		"names":           fill("{", `"a":1,`, `"b":1`, "}"),
 	} {
-		for padding, code := range map[int]proxy.Code{0: "", 60 << 10: "", 65 << 10: proxy.CodeResponseTooLarge} {
+		for padding, code := range map[int]toolwire.Code{0: "", 60 << 10: "", 65 << 10: toolwire.CodeResponseTooLarge} {
 			c, _ := scripted(t, answer(200, `{"response":`+result+`,"source":"odyssey","validation":"`+
 				strings.Repeat("v", padding)+`"}`))
 			got, err := proxy.Call[json.RawMessage](context.Background(), c, "x", nil)
-			if proxy.CodeOf(err) != code || err == nil && string(got) != result {
+			if toolwire.CodeOf(err) != code || err == nil && string(got) != result {
 				t.Errorf("%s with a validation of %d bytes: %d bytes, %v", name, padding, len(got), err)
 			}
 		}
 		c, _ := scripted(t, answer(200, `{"response":`+result[:len(result)-1]+" "+result[len(result)-1:]+`}`))
 		if _, err := c.Do(background, "x", nil); name != "one number" &&
-			proxy.CodeOf(err) != proxy.CodeResponseTooLarge {
+			toolwire.CodeOf(err) != toolwire.CodeResponseTooLarge {
 			t.Errorf("%s, a byte more: %v", name, err)
 		}
 	}

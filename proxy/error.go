@@ -8,43 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// A Code classifies an [Error]. Codes are stable; texts are not.
-type Code string
-
+// Codes of errors that no other package has, or that few programs branch on.
 const (
-	// Found here, before anything was sent.
-	CodeOptions     Code = "invalid_options"   // an argument of [New] is not valid
-	CodeToolName    Code = "invalid_tool_name" // outside the documented pattern
-	CodeUnknownTool Code = "unknown_tool"      // not in [Options.Tools]
-	CodeActor       Code = "actor_id_invalid"  // a sub-agent label that cannot be sent, found here or by the proxy
-	CodeArguments   Code = "invalid_arguments" // not a JSON object, or refused by [Options.CheckArguments] or with 422
-	CodeTooLarge    Code = "request_too_large" // over 1 MiB, or a 413 from the proxy
-	CodeEvent       Code = "invalid_event"     // a trace event type that is not reserved, found here or by the proxy
-
-	// No answer arrived.
-	CodeCanceled  Code = "canceled"  // the call's context was canceled; [Error] unwraps to its cause
-	CodeDeadline  Code = "deadline"  // the deadline passed, or a wait for pacing or a repeat would end after it
-	CodeTransport Code = "transport" // no connection, or it broke
-	CodeTimeout   Code = "timeout"   // the attempt took longer than [Options.AttemptTimeout]
-
-	// The proxy answered, but not with a result.
-	CodeRunOver     Code = "run_over"          // 401: the run token is refused, stop the agent
-	CodeNotFound    Code = "not_found"         // 404: the tool did not run
-	CodeRateLimited Code = "rate_limited"      // 429 on every attempt
-	CodeUnavailable Code = "unavailable"       // 503
-	CodeRefused     Code = "refused"           // any other 4xx; see [Error.Delivery]
-	CodeServer      Code = "server_error"      // any other 5xx
-	CodeStatus      Code = "unexpected_status" // 1xx, 3xx, or a 2xx other than 200
-
-	// The proxy answered 200, so the tool has run, but the answer cannot be used.
-	CodeResponseTooLarge Code = "response_too_large" // the result has more than 1 MiB
-	CodeBadResponse      Code = "bad_response"       // not the documented envelope
-	CodeToolFailed       Code = "tool_failed"        // [Call] only: see [Error.Result]
-	CodeResultType       Code = "result_type"        // [Call] only: the result cannot be decoded into the Go type
+	codeToolName toolwire.Code = "invalid_tool_name"
+	codeActor    toolwire.Code = "actor_id_invalid"
+	codeEvent    toolwire.Code = "invalid_event"
 )
 
 // A Delivery tells whether the tool of a failed call may have run. For a trace event, it tells
@@ -61,7 +33,7 @@ const (
 // and the proxy's error class, and what to do. It does not contain a token, argument, result or
 // URL.
 type Error struct {
-	Code     Code
+	Code     toolwire.Code
 	Delivery Delivery
 	Tool     string // "" for [New] and [Probe]; the event type for trace events
 
@@ -76,7 +48,7 @@ type Error struct {
 	Attempts   int           // requests tried
 	RetryAfter time.Duration // the wait that the last answer asked for; 0 if it asked for none
 
-	// Result is the proxy's answer for [CodeToolFailed] and [CodeResultType].
+	// Result is the proxy's answer for [toolwire.CodeToolFailed] and [toolwire.CodeResultType].
 	Result *Result
 
 	// Err is the cause: the error of a context, the transport or a decoder. Its text may be shown.
@@ -132,24 +104,24 @@ func (e *Error) advice() string {
 		return e.adviceOnProbe()
 	}
 	switch e.Code {
-	case CodeTransport, CodeTimeout:
+	case toolwire.CodeTransport, toolwire.CodeTimeout:
 		if e.Delivery == Unknown {
 			return "the tool may have run: do not repeat the call unless the tool is safe to repeat"
 		}
 		return checkEgress
-	case CodeBadResponse, CodeResponseTooLarge:
+	case toolwire.CodeBadResponse, toolwire.CodeResponseTooLarge:
 		if e.foreign {
 			return "check the base URL: the answer is not of the proxy, but perhaps of something before it, so the tool may have run; " +
 				"do not repeat the call unless the tool is safe to repeat"
 		}
 		return "the tool has run: do not repeat the call"
-	case CodeServer, CodeUnavailable:
+	case toolwire.CodeServerError, toolwire.CodeUnavailable:
 		if e.Delivery == Unknown {
 			return "the tool may have run: do not repeat the call unless the tool is safe to repeat"
 		}
-	case CodeNotFound:
+	case toolwire.CodeNotFound:
 		return "check that the tool is declared in tools_schema and that the base URL is the run's"
-	case CodeRefused:
+	case toolwire.CodeRefused:
 		switch {
 		case e.Class == "tool_executes_in_sandbox":
 			return "the tool runs in the platform's sandbox and cannot be called through the proxy"
@@ -157,7 +129,7 @@ func (e *Error) advice() string {
 			return "check that the tool is declared in tools_schema"
 		}
 		return e.seeDetail()
-	case CodeArguments:
+	case toolwire.CodeInvalidArguments:
 		if e.Status == http.StatusUnprocessableEntity {
 			return "the arguments do not match the tool's input_schema: show ToolResult to the model, or see Error.Detail"
 		}
@@ -167,11 +139,11 @@ func (e *Error) advice() string {
 
 func (e *Error) adviceOnEvent() string {
 	switch e.Code {
-	case CodeRefused, CodeNotFound, CodeArguments:
+	case toolwire.CodeRefused, toolwire.CodeNotFound, toolwire.CodeInvalidArguments:
 		if e.Status >= 400 {
 			return e.seeDetail()
 		}
-	case CodeTransport, CodeTimeout:
+	case toolwire.CodeTransport, toolwire.CodeTimeout:
 		if e.Delivery == NotSent {
 			return checkEgress
 		}
@@ -181,12 +153,12 @@ func (e *Error) adviceOnEvent() string {
 
 func (e *Error) adviceOnProbe() string {
 	switch e.Code {
-	case CodeTransport, CodeTimeout:
+	case toolwire.CodeTransport, toolwire.CodeTimeout:
 		return checkEgress
-	case CodeStatus, CodeRefused, CodeNotFound, CodeArguments, CodeActor, CodeTooLarge, CodeBadResponse, CodeResponseTooLarge:
+	case toolwire.CodeUnexpectedStatus, toolwire.CodeRefused, toolwire.CodeNotFound, toolwire.CodeInvalidArguments, codeActor, toolwire.CodeRequestTooLarge, toolwire.CodeBadResponse, toolwire.CodeResponseTooLarge:
 		return "the expected answer is 401: check that the base URL is the proxy's address without a run, " +
 			"such as https://api.pipelines.tech/api/odyssey-proxy"
-	case CodeServer, CodeUnavailable, CodeRateLimited:
+	case toolwire.CodeServerError, toolwire.CodeUnavailable, toolwire.CodeRateLimited:
 		return "the address is reachable, but does not answer like the proxy now: probe again later"
 	}
 	return ""
@@ -204,19 +176,19 @@ const checkEgress = "check that this machine can reach the base URL: DNS, firewa
 // commonAdvice is for all requests of a run.
 func (e *Error) commonAdvice() string {
 	switch e.Code {
-	case CodeUnknownTool:
+	case toolwire.CodeUnknownTool:
 		return "add the tool to Options.Tools if the agent declares it"
-	case CodeRunOver:
+	case toolwire.CodeRunOver:
 		return "the run is over: stop the agent"
-	case CodeRateLimited:
+	case toolwire.CodeRateLimited:
 		return "another client or process uses the same run token: share one Client"
-	case CodeStatus:
+	case toolwire.CodeUnexpectedStatus:
 		return "check that the base URL leads to the proxy"
-	case CodeActor:
+	case codeActor:
 		if e.Status != 0 {
 			return "the platform does not accept this label of a sub-agent: correct the label of As or WithActor"
 		}
-	case CodeTooLarge:
+	case toolwire.CodeRequestTooLarge:
 		return "send less: the proxy takes at most 1 MiB"
 	}
 	return ""
@@ -225,18 +197,16 @@ func (e *Error) commonAdvice() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
-func CodeOf(err error) Code {
-	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
-}
+// ErrorCode returns Code. [toolwire.CodeOf] calls it.
+func (e *Error) ErrorCode() toolwire.Code { return e.Code }
 
-// IsRunOver reports whether err's tree contains an [*Error] with [CodeRunOver]. The agent should then
+// IsRunOver reports whether err's tree contains an [*Error] with [toolwire.CodeRunOver]. The agent should then
 // stop, and not show err to the model. The chain of a canceled call contains the cause of its
 // context.
 func IsRunOver(err error) bool {
 	for {
 		e, ok := errors.AsType[*Error](err)
-		if !ok || e.Code == CodeRunOver {
+		if !ok || e.Code == toolwire.CodeRunOver {
 			return ok
 		}
 		err = e.Err
@@ -256,15 +226,15 @@ func (e *Error) ToolResult() json.RawMessage {
 		code = "tool_call_failed"
 	}
 	switch {
-	case e.Code == CodeArguments, e.Code == CodeToolName, e.Code == CodeTooLarge:
+	case e.Code == toolwire.CodeInvalidArguments, e.Code == codeToolName, e.Code == toolwire.CodeRequestTooLarge:
 		code, detail = string(e.Code), e.Detail
 		if detail == "" && e.Err != nil {
 			detail = e.Err.Error()
 		}
-		if e.Code == CodeArguments && e.Status == 0 && e.Detail == "" {
+		if e.Code == toolwire.CodeInvalidArguments && e.Status == 0 && e.Detail == "" {
 			detail += toolresult.Advice
 		}
-	case e.Code == CodeUnknownTool:
+	case e.Code == toolwire.CodeUnknownTool:
 		code, detail = string(e.Code), toolresult.NoTool(e.Tool)
 	case e.Class == "tool_not_executable":
 		detail = toolresult.NoTool(e.Tool)
@@ -298,6 +268,6 @@ func (e *Error) early() bool {
 }
 
 // localError is the error of a request that this client does not send.
-func localError(code Code, tool string, err error) *Error {
+func localError(code toolwire.Code, tool string, err error) *Error {
 	return &Error{Code: code, Delivery: NotSent, Tool: tool, Err: err}
 }

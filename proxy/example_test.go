@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -75,7 +76,7 @@ func ExampleCall() {
 		Status string `json:"status"`
 	}
 	_, err = proxy.Call[Order](context.Background(), client, "get_order", map[string]string{"order_id": "77"})
-	fmt.Println(proxy.CodeOf(err))
+	fmt.Println(toolwire.CodeOf(err))
 	fmt.Println(string(proxy.ToolResult(err))) // what the model should see
 	// Output:
 	// tool_failed
@@ -173,7 +174,7 @@ func ExampleNewPacer() {
 func ExampleObserver() {
 	count := func(_ context.Context, call proxy.CallEnd) {
 		if call.Err != nil {
-			fmt.Printf("calls{tool=%q, code=%q}\n", call.Tool, proxy.CodeOf(call.Err))
+			fmt.Printf("calls{tool=%q, code=%q}\n", call.Tool, toolwire.CodeOf(call.Err))
 			return
 		}
 		fmt.Printf("calls{tool=%q, source=%q, attempts=%d}\n", call.Tool, call.Result.Source, call.Result.Attempts)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -13,12 +14,12 @@ import (
 // Every fault of the table ends a call with the right code and with the right claim about the tool,
 // and what may have run is sent once.
 func TestFaults(t *testing.T) {
-	codes := map[faulttest.Outcome]proxy.Code{
-		faulttest.TooLarge: proxy.CodeResponseTooLarge, faulttest.Broken: proxy.CodeTransport,
-		faulttest.Canceled: proxy.CodeCanceled,
-		faulttest.BadBody:  proxy.CodeBadResponse,
+	codes := map[faulttest.Outcome]toolwire.Code{
+		faulttest.TooLarge: toolwire.CodeResponseTooLarge, faulttest.Broken: toolwire.CodeTransport,
+		faulttest.Canceled: toolwire.CodeCanceled,
+		faulttest.BadBody:  toolwire.CodeBadResponse,
 	}
-	statuses := map[int]proxy.Code{408: proxy.CodeRefused, 429: proxy.CodeRateLimited, 500: proxy.CodeServer}
+	statuses := map[int]toolwire.Code{408: toolwire.CodeRefused, 429: toolwire.CodeRateLimited, 500: toolwire.CodeServerError}
 	rows := faulttest.Rows()
 	if sentinels := faulttest.Sentinels(); len(rows) < 60 || len(sentinels) < 12 {
 		t.Fatalf("%d rows, %d sentinels", len(rows), len(sentinels))
@@ -47,7 +48,7 @@ func TestFaults(t *testing.T) {
 				}
 				want, known := codes[p.Want.Outcome]
 				if !known {
-					want = proxy.CodeStatus
+					want = toolwire.CodeUnexpectedStatus
 					if code, ok := statuses[p.Want.Status]; ok {
 						want = code
 					}

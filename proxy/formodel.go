@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -27,14 +28,14 @@ type ModelResult = struct {
 // Go value that [Client.Do] accepts.
 //
 // An error means that the agent should stop. It is an [*Error]: the run is over (see [IsRunOver]),
-// ctx has ended, or the program contains a mistake. The code of a mistake is [CodeActor], or
-// [CodeArguments] for a Go value that JSON cannot represent.
+// ctx has ended, or the program contains a mistake. The code of a mistake is actor_id_invalid, or
+// [toolwire.CodeInvalidArguments] for a Go value that JSON cannot represent.
 func (c *Client) CallForModel(ctx context.Context, tool string, args any) (ModelResult, error) {
 	text, ok := toolresult.Arguments(args)
 	if !ok {
 		var err error
 		if text, err = marshalObject(args); err != nil {
-			return ModelResult{}, localError(CodeArguments, tool, err)
+			return ModelResult{}, localError(toolwire.CodeInvalidArguments, tool, err)
 		}
 	}
 	result, err := c.Do(ctx, tool, text)
@@ -42,9 +43,9 @@ func (c *Client) CallForModel(ctx context.Context, tool string, args any) (Model
 		return toolresult.ForModel(result.Response, result.Failed()), nil
 	}
 	e, _ := errors.AsType[*Error](err)
-	switch code := CodeOf(err); {
-	case code == CodeRunOver, code == CodeCanceled, code == CodeActor, IsRunOver(err), ctx.Err() != nil,
-		code == CodeDeadline && !e.early(): // without time for a wait, the model can still answer
+	switch code := toolwire.CodeOf(err); {
+	case code == toolwire.CodeRunOver, code == toolwire.CodeCanceled, code == codeActor, IsRunOver(err), ctx.Err() != nil,
+		code == toolwire.CodeDeadline && !e.early(): // without time for a wait, the model can still answer
 		return ModelResult{}, err
 	}
 	return toolresult.ForModel(ToolResult(err), true), nil

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/proxy"
@@ -103,7 +104,7 @@ func TestInventedToolsOfTheProxy(t *testing.T) {
 	}
 	c = newClient(t, s, func(o *proxy.Options) { o.Tools = []string{"get_order"} })
 	_, err = c.Do(t.Context(), "get_orders", nil)
-	wantError(t, err, proxy.CodeUnknownTool, proxy.NotSent)
+	wantError(t, err, toolwire.CodeUnknownTool, proxy.NotSent)
 }
 
 // The loop of an agent: show every result to the model, stop at an error.
@@ -137,13 +138,13 @@ func TestCallForModelStops(t *testing.T) {
 		client func(*proxy.Client) *proxy.Client
 		args   any
 		cancel bool
-		want   proxy.Code
+		want   toolwire.Code
 	}{
-		{"the context ends", nil, `{}`, true, proxy.CodeCanceled},
+		{"the context ends", nil, `{}`, true, toolwire.CodeCanceled},
 		{"a label that cannot be sent", func(c *proxy.Client) *proxy.Client { return c.As("a\nb") }, `{}`, false,
-			proxy.CodeActor},
-		{"a Go value that is not an object", nil, []int{1}, false, proxy.CodeArguments},
-		{"a Go value that JSON cannot carry", nil, map[string]any{"a": make(chan int)}, false, proxy.CodeArguments},
+			"actor_id_invalid"},
+		{"a Go value that is not an object", nil, []int{1}, false, toolwire.CodeInvalidArguments},
+		{"a Go value that JSON cannot carry", nil, map[string]any{"a": make(chan int)}, false, toolwire.CodeInvalidArguments},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -161,7 +162,7 @@ func TestCallForModelStops(t *testing.T) {
 					c = tt.client(c)
 				}
 				result, err := c.CallForModel(ctx, "get_order", tt.args)
-				if result.JSON != nil || result.Failed || proxy.CodeOf(err) != tt.want || tt.cancel && !errors.Is(err, cause) {
+				if result.JSON != nil || result.Failed || toolwire.CodeOf(err) != tt.want || tt.cancel && !errors.Is(err, cause) {
 					t.Errorf("%s, %t, %v; want %s", result.Text, result.Failed, err, tt.want)
 				}
 			})
@@ -189,12 +190,12 @@ func TestCallForModelWithoutTime(t *testing.T) {
 // One function makes results of the errors of all packages that call tools.
 func TestToolResultOfOtherPackages(t *testing.T) {
 	for want, err := range map[string]error{
-		`{"error":"tool timed out"}`: &manifest.Error{Code: manifest.CodeTimeout,
+		`{"error":"tool timed out"}`: &manifest.Error{Code: toolwire.CodeTimeout,
 			Message: "tool timed out"},
 		`{"error":"tool_failed","detail":"ask for a day"}`: toolbox.Errorf("ask for a day"),
 		`{"error":"tool_call_failed"}`:                     errors.New("hunter2"),
 		`{"error":"unknown_tool","detail":"there is no tool \"x\"; names are case-sensitive"}`: fmt.Errorf("x: %w",
-			&toolbox.Error{Code: toolbox.CodeUnknownTool, Tool: "x"}),
+			&toolbox.Error{Code: toolwire.CodeUnknownTool, Tool: "x"}),
 	} {
 		if got := string(proxy.ToolResult(err)); got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -99,7 +100,7 @@ func scripted(t testing.TB, steps ...step) (*proxy.Client, *script) {
 }
 
 // wantError asserts a typed error that keeps its secrets.
-func wantError(t testing.TB, err error, code proxy.Code, delivery proxy.Delivery) *proxy.Error {
+func wantError(t testing.TB, err error, code toolwire.Code, delivery proxy.Delivery) *proxy.Error {
 	t.Helper()
 	e, ok := errors.AsType[*proxy.Error](err)
 	if !ok {

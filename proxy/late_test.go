@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -33,7 +34,7 @@ func TestTheModelAnswersIfNoTimeIsLeftToConnectAgain(t *testing.T) {
 		defer cancel()
 		result, err := client.CallForModel(ctx, "get_order", nil)
 		if err != nil || !result.Failed || !strings.Contains(result.Text, "there is no time left for this call") {
-			t.Errorf("result %+v, error %v (%s)", result, err, proxy.CodeOf(err))
+			t.Errorf("result %+v, error %v (%s)", result, err, toolwire.CodeOf(err))
 		}
 	})
 }

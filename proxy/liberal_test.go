@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -74,7 +75,7 @@ func TestAmbiguousEnvelopesAreRefused(t *testing.T) {
 		`{"response":1,"source":"error","source":"odyssey"}`,
 	} {
 		c, _ := scripted(t, answer(200, body))
-		if _, err := c.Do(background, "x", nil); proxy.CodeOf(err) != proxy.CodeBadResponse ||
+		if _, err := c.Do(background, "x", nil); toolwire.CodeOf(err) != toolwire.CodeBadResponse ||
 			!strings.Contains(err.Error(), "occurs twice") {
 			t.Errorf("%s: %v", body, err)
 		}
@@ -87,7 +88,7 @@ func TestAmbiguousArgumentsAreNotSent(t *testing.T) {
 		c, s := scripted(t, answer(200, seedAnswer))
 		_, err := c.Do(background, "get_order", json.RawMessage(args))
 		e, ok := errors.AsType[*proxy.Error](err)
-		if !ok || e.Code != proxy.CodeArguments || e.Delivery != proxy.NotSent || len(s.requests()) != 0 {
+		if !ok || e.Code != toolwire.CodeInvalidArguments || e.Delivery != proxy.NotSent || len(s.requests()) != 0 {
 			t.Fatalf("%s: %v, %d requests", args, err, len(s.requests()))
 		}
 		result := string(proxy.ToolResult(err))

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -32,7 +33,7 @@ func (n *notes) observer() *proxy.Observer {
 			return context.WithValue(ctx, startedBy{}, call.Tool)
 		},
 		CallEnd: func(ctx context.Context, end proxy.CallEnd) {
-			n.add(ctx, "call %s ended %q after %s", end.Tool, proxy.CodeOf(end.Err), end.Duration)
+			n.add(ctx, "call %s ended %q after %s", end.Tool, toolwire.CodeOf(end.Err), end.Duration)
 		},
 		AttemptStart: func(ctx context.Context, attempt proxy.AttemptInfo) context.Context {
 			n.add(ctx, "attempt %d of %s%s", attempt.Number, attempt.Origin, attempt.Path)
@@ -40,18 +41,18 @@ func (n *notes) observer() *proxy.Observer {
 			return context.WithValue(ctx, startedBy{}, fmt.Sprintf("attempt %d", attempt.Number))
 		},
 		AttemptEnd: func(ctx context.Context, end proxy.AttemptEnd) {
-			n.add(ctx, "attempt %d ended %d %q after %s", end.Number, end.Status, proxy.CodeOf(end.Err), end.Duration)
+			n.add(ctx, "attempt %d ended %d %q after %s", end.Number, end.Status, toolwire.CodeOf(end.Err), end.Duration)
 		},
 		WaitStart: func(ctx context.Context, wait proxy.WaitInfo) {
 			n.add(ctx, "%s waits %s for attempt %d because %q, limit %d in %s", wait.Name, wait.Expected, wait.Next,
-				proxy.CodeOf(wait.Err), wait.Limit, wait.Window)
+				toolwire.CodeOf(wait.Err), wait.Limit, wait.Window)
 		},
 		WaitEnd: func(ctx context.Context, end proxy.WaitEnd) {
-			n.add(ctx, "%s waited %s of %s for attempt %d because %q", end.Name, end.Duration, end.Expected, end.Next, proxy.CodeOf(end.Err))
+			n.add(ctx, "%s waited %s of %s for attempt %d because %q", end.Name, end.Duration, end.Expected, end.Next, toolwire.CodeOf(end.Err))
 		},
 		TraceEnd: func(ctx context.Context, end proxy.TraceEnd) {
 			n.add(ctx, "event %s %d by %q from %q to %q ended %q", end.Event, end.Sequence, end.Actor, end.From, end.To,
-				proxy.CodeOf(end.Err))
+				toolwire.CodeOf(end.Err))
 		},
 	}
 }

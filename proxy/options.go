@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -41,7 +42,7 @@ type Options struct {
 	Repeatable []string
 
 	// Tools are the names of the tools that the agent declares. A call of any other tool is refused
-	// with [CodeUnknownTool] before anything is sent, and [Error.ToolResult] tells a model which
+	// with [toolwire.CodeUnknownTool] before anything is sent, and [Error.ToolResult] tells a model which
 	// tools there are. If Tools is empty, every name is sent, and the proxy decides.
 	Tools []string
 
@@ -55,7 +56,7 @@ type Options struct {
 	DropNulls bool
 
 	// CheckArguments is called before every call, unless it is nil. If it returns an error, the
-	// call fails with [CodeArguments] and nothing is sent. It must not change or keep the
+	// call fails with [toolwire.CodeInvalidArguments] and nothing is sent. It must not change or keep the
 	// arguments. The method ValidateArguments of [github.com/toolwire/toolwire/schema.Set] fits.
 	CheckArguments func(tool string, arguments json.RawMessage) error
 
@@ -69,7 +70,7 @@ type Options struct {
 	Observer *Observer
 
 	// OnRunOver is called once, when a request fails because the run is over, with the [*Error] of
-	// [CodeRunOver]. It is called before the method that sent the request returns. The cancel
+	// [toolwire.CodeRunOver]. It is called before the method that sent the request returns. The cancel
 	// function of [context.WithCancelCause] fits: frameworks often show a tool's error to the model
 	// and continue, but stop when their context ends. If nil, nothing is called.
 	OnRunOver func(error)
@@ -105,7 +106,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	problem.Limit(reject, "AttemptTimeout", &o.AttemptTimeout, defaultAttemptTimeout)
 	problem.Limit(reject, "MaxAttempts", &o.MaxAttempts, defaultMaxAttempts)
 	if len(problems) > 0 {
-		return nil, localError(CodeOptions, "", errors.Join(problems...))
+		return nil, localError(toolwire.CodeInvalidOptions, "", errors.Join(problems...))
 	}
 	r := &run{
 		base:           base,

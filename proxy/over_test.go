@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -36,14 +37,14 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 				}
 			})
 			_, err := c.As("sub").Do(background, "get_order", nil)
-			if e := wantError(t, err, proxy.CodeRunOver, proxy.Refused); e.Class != tt.class {
+			if e := wantError(t, err, toolwire.CodeRunOver, proxy.Refused); e.Class != tt.class {
 				t.Errorf("class %q", e.Class)
 			}
 			if len(told) != 1 || !errors.Is(err, told[0]) {
 				t.Errorf("OnRunOver was called with %v", told)
 			}
 			_, err = c.Do(background, "get_order", nil)
-			wantError(t, err, proxy.CodeRunOver, proxy.NotSent)
+			wantError(t, err, toolwire.CodeRunOver, proxy.NotSent)
 			if len(s.requests()) != 1 || len(told) != 1 {
 				t.Errorf("%d requests, OnRunOver was called %d times", len(s.requests()), len(told))
 			}
@@ -92,7 +93,7 @@ func TestSeveralRefusalsAtTheSameTime(t *testing.T) {
 		for range 2 {
 			group.Go(func() {
 				_, err := c.Do(background, "get_order", nil)
-				wantError(t, err, proxy.CodeRunOver, proxy.Refused)
+				wantError(t, err, toolwire.CodeRunOver, proxy.Refused)
 			})
 			synctest.Wait()
 		}
@@ -101,7 +102,7 @@ func TestSeveralRefusalsAtTheSameTime(t *testing.T) {
 			t.Errorf("OnRunOver was called %d times", told)
 		}
 		_, err := newClient(t, s, shares).Do(background, "get_order", nil)
-		wantError(t, err, proxy.CodeRunOver, proxy.NotSent)
+		wantError(t, err, toolwire.CodeRunOver, proxy.NotSent)
 	})
 }
 
@@ -117,7 +118,7 @@ func TestAClassThatIsRepeated(t *testing.T) {
 		s := &script{steps: []step{answer(401, body), answer(200, seedAnswer)}}
 		shares := func(o *proxy.Options) { o.Pacer = pacer }
 		_, err := newClient(t, s, shares).Do(background, "get_order", nil)
-		if e := wantError(t, err, proxy.CodeRunOver, proxy.Refused); e.Class != "" {
+		if e := wantError(t, err, toolwire.CodeRunOver, proxy.Refused); e.Class != "" {
 			t.Errorf("%s: class %q", body, e.Class)
 		}
 		if _, err := newClient(t, s, shares).Do(background, "get_order", nil); err != nil {
@@ -153,15 +154,15 @@ func TestATraceEventLearnsOfTheEnd(t *testing.T) {
 // A call that is under way when the run ends returns the end of its context; that the run is over
 // is in its chain.
 func TestIsRunOverFindsTheCauseOfAContext(t *testing.T) {
-	over := &proxy.Error{Code: proxy.CodeRunOver}
-	canceled := &proxy.Error{Code: proxy.CodeCanceled, Err: fmt.Errorf("%w: %w", context.Canceled, over)}
+	over := &proxy.Error{Code: toolwire.CodeRunOver}
+	canceled := &proxy.Error{Code: toolwire.CodeCanceled, Err: fmt.Errorf("%w: %w", context.Canceled, over)}
 	for _, tt := range []struct {
 		err  error
 		want bool
 	}{
 		{nil, false}, {errors.New("x"), false}, {over, true}, {fmt.Errorf("agent: %w", over), true},
 		{canceled, true}, {fmt.Errorf("agent: %w", canceled), true},
-		{&proxy.Error{Code: proxy.CodeCanceled, Err: context.Canceled}, false},
+		{&proxy.Error{Code: toolwire.CodeCanceled, Err: context.Canceled}, false},
 	} {
 		if got := proxy.IsRunOver(tt.err); got != tt.want {
 			t.Errorf("IsRunOver(%v) = %t", tt.err, got)
@@ -257,8 +258,8 @@ func TestTheEndAfterAnAttemptThatMayHaveRun(t *testing.T) {
 			o.Observer = &proxy.Observer{AttemptEnd: func(_ context.Context, end proxy.AttemptEnd) { observed = end.Err }}
 		})
 		_, err := c.Do(t.Context(), "get_order", nil)
-		wantError(t, err, proxy.CodeRunOver, proxy.Unknown)
-		wantError(t, told, proxy.CodeRunOver, proxy.Refused)
-		wantError(t, observed, proxy.CodeRunOver, proxy.Refused)
+		wantError(t, err, toolwire.CodeRunOver, proxy.Unknown)
+		wantError(t, told, toolwire.CodeRunOver, proxy.Refused)
+		wantError(t, observed, toolwire.CodeRunOver, proxy.Refused)
 	})
 }

@@ -24,7 +24,7 @@ import (
 // break the limit. A request that was certainly not sent releases its place at once.
 //
 // A Pacer also remembers that the proxy has refused the run token for good. Every client that
-// shares it then fails with [CodeRunOver] without a request. A Pacer without a limit does not
+// shares it then fails with [toolwire.CodeRunOver] without a request. A Pacer without a limit does not
 // remember it.
 //
 // The zero Pacer applies the documented limit of 60 requests in any 60 seconds. A Pacer must not be

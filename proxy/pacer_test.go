@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -201,7 +202,7 @@ func TestPacingRefusesWaitsBeyondTheDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(background, 9*time.Second)
 		defer cancel()
 		_, err := c.Do(ctx, "x", nil)
-		wantError(t, err, proxy.CodeDeadline, proxy.NotSent)
+		wantError(t, err, toolwire.CodeDeadline, proxy.NotSent)
 		if time.Since(start) != 0 || len(s.requests()) != 2 {
 			t.Errorf("took %s, %d requests", time.Since(start), len(s.requests()))
 		}
@@ -213,7 +214,7 @@ func TestPacingRefusesWaitsBeyondTheDeadline(t *testing.T) {
 		for range 3 {
 			group.Go(func() {
 				if _, err := c.Do(ctx, "x", nil); err != nil {
-					wantError(t, err, proxy.CodeDeadline, proxy.NotSent)
+					wantError(t, err, toolwire.CodeDeadline, proxy.NotSent)
 					failed.Add(1)
 				}
 			})
@@ -236,7 +237,7 @@ func TestPacingGivesPlacesBack(t *testing.T) {
 		for range 5 { // these queue up and leave again
 			group.Go(func() {
 				_, err := c.Do(ctx, "cancelled", nil)
-				wantError(t, err, proxy.CodeCanceled,
+				wantError(t, err, toolwire.CodeCanceled,
 					proxy.NotSent)
 			})
 		}
@@ -352,7 +353,7 @@ func TestAPlaceThatComesTooLateIsGivenBack(t *testing.T) {
 			close(release)
 			group.Wait()
 			limited, stop := context.WithTimeout(background, time.Hour)
-			if _, err := c.Do(limited, "third", nil); proxy.CodeOf(err) != proxy.CodeTransport {
+			if _, err := c.Do(limited, "third", nil); toolwire.CodeOf(err) != toolwire.CodeTransport {
 				t.Fatalf("the place is lost: %v", err)
 			}
 			stop()
@@ -659,7 +660,7 @@ func TestAFailedRequestKeepsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{failing(errors.New("connection reset")), answer(200, seedAnswer)}}
 		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, time.Minute) })
-		if _, err := c.Do(background, "get_order", nil); proxy.CodeOf(err) != proxy.CodeTransport {
+		if _, err := c.Do(background, "get_order", nil); toolwire.CodeOf(err) != toolwire.CodeTransport {
 			t.Fatalf("got %v", err)
 		}
 		start := time.Now()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -122,35 +123,35 @@ func TestErrorShapesOfPorts(t *testing.T) {
 		status   int
 		body     string
 		attempts int
-		code     proxy.Code
+		code     toolwire.Code
 		class    string
 		detail   string
 	}{
-		{500, `{"detail":{"error_class":"boom"}}`, 1, proxy.CodeServer, "boom", `{"error_class":"boom"}`},
-		{503, `{"detail":{"error_class":"trace_sequence_contended"}}`, 4, proxy.CodeUnavailable,
+		{500, `{"detail":{"error_class":"boom"}}`, 1, toolwire.CodeServerError, "boom", `{"error_class":"boom"}`},
+		{503, `{"detail":{"error_class":"trace_sequence_contended"}}`, 4, toolwire.CodeUnavailable,
 			"trace_sequence_contended", ""},
 		{503, `{"detail":{"error_class":"lock_contention","message":"a sibling call holds the lock"}}`, 4,
-			proxy.CodeUnavailable, "lock_contention", "a sibling call holds the lock"},
-		{503, `{"detail":"Service Unavailable"}`, 1, proxy.CodeUnavailable, "", "Service Unavailable"},
-		{400, `{"detail":{"error_class":"trace_event_type_invalid"}}`, 1, proxy.CodeEvent, "trace_event_type_invalid",
+			toolwire.CodeUnavailable, "lock_contention", "a sibling call holds the lock"},
+		{503, `{"detail":"Service Unavailable"}`, 1, toolwire.CodeUnavailable, "", "Service Unavailable"},
+		{400, `{"detail":{"error_class":"trace_event_type_invalid"}}`, 1, "invalid_event", "trace_event_type_invalid",
 			""},
-		{401, `{"detail":{"error_class":"run_token_expired"}}`, 1, proxy.CodeRunOver, "run_token_expired", ""},
-		{409, `{"detail":{"error_class":"tool_executes_in_sandbox"}}`, 1, proxy.CodeRefused, "tool_executes_in_sandbox",
+		{401, `{"detail":{"error_class":"run_token_expired"}}`, 1, toolwire.CodeRunOver, "run_token_expired", ""},
+		{409, `{"detail":{"error_class":"tool_executes_in_sandbox"}}`, 1, toolwire.CodeRefused, "tool_executes_in_sandbox",
 			""},
-		{400, `{"error_class":"actor_id_invalid","detail":{"message":"bad label"}}`, 1, proxy.CodeActor, "actor_id_invalid", "bad label"},
-		{400, `{"error":"actor_id_invalid"}`, 1, proxy.CodeActor, "actor_id_invalid", ""},
-		{400, `{"detail":"actor_id_invalid"}`, 1, proxy.CodeActor, "actor_id_invalid", ""},
-		{400, `{"detail":{"code":"actor_id_invalid","message":"bad label"}}`, 1, proxy.CodeActor, "actor_id_invalid", "bad label"},
-		{400, `{"error":{"class":"actor_id_invalid"}}`, 1, proxy.CodeActor, "actor_id_invalid", ""},
-		{400, `{"error":{"code":"actor_id_invalid"}}`, 1, proxy.CodeActor, "actor_id_invalid", ""},
-		{500, `{"error":"bad_request","code":"E1"}`, 1, proxy.CodeServer, "", "bad_request"},
-		{503, `{"error":"lock_contention"}`, 4, proxy.CodeUnavailable, "lock_contention", ""},
-		{422, `{"detail":"None is not of type 'string'"}`, 1, proxy.CodeArguments, "", "None is not of type 'string'"},
+		{400, `{"error_class":"actor_id_invalid","detail":{"message":"bad label"}}`, 1, "actor_id_invalid", "actor_id_invalid", "bad label"},
+		{400, `{"error":"actor_id_invalid"}`, 1, "actor_id_invalid", "actor_id_invalid", ""},
+		{400, `{"detail":"actor_id_invalid"}`, 1, "actor_id_invalid", "actor_id_invalid", ""},
+		{400, `{"detail":{"code":"actor_id_invalid","message":"bad label"}}`, 1, "actor_id_invalid", "actor_id_invalid", "bad label"},
+		{400, `{"error":{"class":"actor_id_invalid"}}`, 1, "actor_id_invalid", "actor_id_invalid", ""},
+		{400, `{"error":{"code":"actor_id_invalid"}}`, 1, "actor_id_invalid", "actor_id_invalid", ""},
+		{500, `{"error":"bad_request","code":"E1"}`, 1, toolwire.CodeServerError, "", "bad_request"},
+		{503, `{"error":"lock_contention"}`, 4, toolwire.CodeUnavailable, "lock_contention", ""},
+		{422, `{"detail":"None is not of type 'string'"}`, 1, toolwire.CodeInvalidArguments, "", "None is not of type 'string'"},
 		{422, `{"detail":[{"loc":["body","id"],"msg":"field required","type":"value_error.missing"}]}`, 1,
-			proxy.CodeArguments, "", "field required"},
-		{404, `{"detail":"Not Found"}`, 1, proxy.CodeNotFound, "", "Not Found"},
-		{502, `<html>Bad gateway</html>`, 1, proxy.CodeServer, "", "<html>Bad gateway</html>"},
-		{429, `Too Many Requests`, 4, proxy.CodeRateLimited, "", "Too Many Requests"},
+			toolwire.CodeInvalidArguments, "", "field required"},
+		{404, `{"detail":"Not Found"}`, 1, toolwire.CodeNotFound, "", "Not Found"},
+		{502, `<html>Bad gateway</html>`, 1, toolwire.CodeServerError, "", "<html>Bad gateway</html>"},
+		{429, `Too Many Requests`, 4, toolwire.CodeRateLimited, "", "Too Many Requests"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			for _, call := range []func(*proxy.Client) error{
@@ -170,8 +171,8 @@ func TestErrorShapesOfPorts(t *testing.T) {
 }
 
 // deliveryOf returns what an answer of a port's shapes proves.
-func deliveryOf(code proxy.Code, class string) proxy.Delivery {
-	if code == proxy.CodeServer || code == proxy.CodeUnavailable && class == "" {
+func deliveryOf(code toolwire.Code, class string) proxy.Delivery {
+	if code == toolwire.CodeServerError || code == toolwire.CodeUnavailable && class == "" {
 		return proxy.Unknown
 	}
 	return proxy.Refused

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+
+	"github.com/toolwire/toolwire"
 )
 
 // Probe checks that this machine can reach the proxy. It posts {} to
@@ -11,8 +13,8 @@ import (
 // the SDK", outbound connectivity). baseURL is the proxy's address without a run, such as
 // https://api.pipelines.tech/api/odyssey-proxy.
 //
-// Probe returns nil for a 401 and an [*Error] otherwise. Its code is [CodeTransport] or
-// [CodeTimeout] if the proxy cannot be reached, and another one if the response is not a 401. Probe
+// Probe returns nil for a 401 and an [*Error] otherwise. Its code is [toolwire.CodeTransport] or
+// [toolwire.CodeTimeout] if the proxy cannot be reached, and another one if the response is not a 401. Probe
 // makes one attempt. It ignores Pacer, Observer and OnRunOver of opts, which belong to a run.
 func Probe(ctx context.Context, baseURL string, opts *Options) error {
 	var o Options
@@ -29,7 +31,7 @@ func Probe(ctx context.Context, baseURL string, opts *Options) error {
 	switch {
 	case failure == nil:
 		return &Error{
-			Code: CodeStatus, Delivery: Unknown, Status: http.StatusOK, Attempts: 1, about: aProbe,
+			Code: toolwire.CodeUnexpectedStatus, Delivery: Unknown, Status: http.StatusOK, Attempts: 1, about: aProbe,
 			Err: errors.New("a server answers, but it accepts an invalid token, so it is not the proxy"),
 		}
 	case failure.Status == http.StatusUnauthorized:

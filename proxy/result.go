@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -57,11 +58,11 @@ var envelopeMembers = []string{"tool_name", "response", "source", "latency_ms", 
 // decodeResult takes the proxy's envelope apart. The tool's own result is never looked into, only
 // checked to be JSON.
 func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
-	failure := func(code Code, err error) *Error {
+	failure := func(code toolwire.Code, err error) *Error {
 		return &Error{Code: code, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err}
 	}
 	if ans.status != http.StatusOK && !hasResponse(ans.body) {
-		return nil, failure(CodeStatus, errors.New("the body has no member response"))
+		return nil, failure(toolwire.CodeUnexpectedStatus, errors.New("the body has no member response"))
 	}
 	result := &Result{Tool: tool, Attempts: ans.attempts}
 	err := rawjson.Read(ans.body, resultLimits, func(read *rawjson.Reader) error {
@@ -95,15 +96,15 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 	})
 	switch {
 	case err != nil:
-		e := failure(CodeBadResponse, r.withoutSecrets(err))
+		e := failure(toolwire.CodeBadResponse, r.withoutSecrets(err))
 		e.foreign = result.Response == nil && result.Source == ""
 		return nil, e
 	case result.Response == nil:
-		e := failure(CodeBadResponse, errors.New("the answer has no member response"))
+		e := failure(toolwire.CodeBadResponse, errors.New("the answer has no member response"))
 		e.foreign = result.Source == ""
 		return nil, e
 	case len(result.Response) > httpcall.BodyBytes: // the body of the answer may be larger, by the envelope
-		return nil, failure(CodeResponseTooLarge,
+		return nil, failure(toolwire.CodeResponseTooLarge,
 			fmt.Errorf("the result has %d bytes; the limit is %d", len(result.Response), httpcall.BodyBytes))
 	}
 	return result, nil
@@ -124,6 +125,6 @@ func hasResponse(body []byte) (found bool) {
 }
 
 // unusable is the error for a result that [Call] cannot return as a T.
-func (r *Result) unusable(code Code, err error) *Error {
+func (r *Result) unusable(code toolwire.Code, err error) *Error {
 	return &Error{Code: code, Delivery: Unknown, Tool: r.Tool, Status: 200, Attempts: r.Attempts, Result: r, Err: err}
 }

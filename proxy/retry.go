@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 )
@@ -37,10 +38,10 @@ func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 	case httpcall.TooLong:
 		last = stopped(last, last.Code, stop.Err)
 	case httpcall.TooLate:
-		last = stopped(last, CodeDeadline, earlyError{stop.Err})
+		last = stopped(last, toolwire.CodeDeadline, earlyError{stop.Err})
 	case httpcall.Stopped:
 		waited()
-		last = stopped(last, problem.ContextCode[Code](stop.Err), stop.Err)
+		last = stopped(last, problem.ContextCode[toolwire.Code](stop.Err), stop.Err)
 	}
 	return got, last
 }
@@ -50,11 +51,11 @@ func (r *run) transientClass(class string) bool { return slices.Contains(r.trans
 // mayRepeat reports whether a failed attempt may be followed by another.
 func (r *run) mayRepeat(req *request, e *Error) bool {
 	switch e.Code {
-	case CodeRateLimited:
+	case toolwire.CodeRateLimited:
 		return true
-	case CodeUnavailable:
+	case toolwire.CodeUnavailable:
 		return r.transientClass(e.Class)
-	case CodeTransport:
+	case toolwire.CodeTransport:
 		return e.Delivery == NotSent || req.repeatable
 	}
 	return false
@@ -74,7 +75,7 @@ func after(last, err *Error) *Error {
 }
 
 // stopped returns the last failure with the reason why no further attempt was made.
-func stopped(last *Error, code Code, reason error) *Error {
+func stopped(last *Error, code toolwire.Code, reason error) *Error {
 	e := *last
 	e.Code = code
 	e.Err = reason
@@ -89,7 +90,7 @@ func stopped(last *Error, code Code, reason error) *Error {
 func (r *run) waitToRepeat(
 	ctx context.Context, req *request, number int, last *Error, wait time.Duration,
 ) (waited func()) {
-	if last.Code == CodeRateLimited { // until now the pacer waits for Retry-After only, which may be shorter
+	if last.Code == toolwire.CodeRateLimited { // until now the pacer waits for Retry-After only, which may be shorter
 		r.pacer.pause(wait)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "proxy waits before repeating", slog.String("tool", req.name),
@@ -105,7 +106,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 	}
 	if ctx.Err() != nil {
 		err := httpcall.ContextError(ctx)
-		return answer{}, localError(problem.ContextCode[Code](err), req.name, err)
+		return answer{}, localError(problem.ContextCode[toolwire.Code](err), req.name, err)
 	}
 	place, w, err := r.pacer.enqueue(ctx, &r.over)
 	if w != nil {
@@ -118,9 +119,9 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		return answer{}, over
 	}
 	if err != nil {
-		code := problem.ContextCode[Code](err)
+		code := problem.ContextCode[toolwire.Code](err)
 		if errors.Is(err, errWaitTooLong) {
-			code = CodeDeadline
+			code = toolwire.CodeDeadline
 		}
 		return answer{}, localError(code, req.name, err)
 	}
@@ -129,9 +130,9 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		return ans, nil
 	}
 	switch failure.Code {
-	case CodeRunOver:
+	case toolwire.CodeRunOver:
 		r.markOver(failure)
-	case CodeRateLimited: // whether or not this call is repeated; see waitToRepeat
+	case toolwire.CodeRateLimited: // whether or not this call is repeated; see waitToRepeat
 		r.pacer.pause(min(failure.RetryAfter, httpcall.MaxRetryAfter))
 	}
 	return answer{}, failure

@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -34,7 +35,7 @@ func TestWaitsFollowTheTable(t *testing.T) {
 		for range runs {
 			c, s := scripted(t, answer(503, `{"detail":{"error_class":"lock_contention"}}`))
 			_, err := c.Do(background, "get_order", nil)
-			if e := wantError(t, err, proxy.CodeUnavailable, proxy.Refused); e.Attempts != 4 ||
+			if e := wantError(t, err, toolwire.CodeUnavailable, proxy.Refused); e.Attempts != 4 ||
 				e.Class != "lock_contention" {
 				t.Fatalf("err = %+v", e)
 			}
@@ -105,48 +106,48 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		name     string
 		step     step
 		requests int
-		code     proxy.Code
+		code     toolwire.Code
 		delivery proxy.Delivery
 	}{
-		{"400", answer(400, class("x")), 1, proxy.CodeRefused, proxy.Unknown},
-		{"400 actor", answer(400, class("actor_id_invalid")), 1, proxy.CodeActor, proxy.Refused},
-		{"400 actor", answer(400, class("actor_id_invalid")), 1, proxy.CodeActor, proxy.Refused},
-		{"401", answer(401, `{}`), 1, proxy.CodeRunOver, proxy.Refused},
-		{"401 over", answer(401, class("run_token_expired")), 1, proxy.CodeRunOver, proxy.Refused},
-		{"403", answer(403, ``), 1, proxy.CodeRefused, proxy.Unknown},
-		{"401 undocumented", answer(401, class("x")), 1, proxy.CodeRunOver, proxy.Refused},
-		{"404", answer(404, class("tool_not_executable")), 1, proxy.CodeNotFound, proxy.Refused},
-		{"408", answer(408, ``), 1, proxy.CodeRefused, proxy.Unknown},
-		{"499", answer(499, ``), 1, proxy.CodeRefused, proxy.Unknown},
-		{"409 undocumented", answer(409, class("conflict")), 1, proxy.CodeRefused, proxy.Unknown},
-		{"500 with the class of a refusal", answer(500, class("actor_id_invalid")), 1, proxy.CodeServer, proxy.Unknown},
-		{"409", answer(409, class("tool_executes_in_sandbox")), 1, proxy.CodeRefused, proxy.Refused},
-		{"413", answer(413, ``), 1, proxy.CodeTooLarge, proxy.Refused},
-		{"422", answer(422, class("arguments_invalid")), 1, proxy.CodeArguments, proxy.Refused},
-		{"429", answer(429, ``), 4, proxy.CodeRateLimited, proxy.Refused},
-		{"429 text", answer(429, `slow down`), 4, proxy.CodeRateLimited, proxy.Refused},
-		{"429 with Retry-After", answer(429, ``, "Retry-After", "7"), 4, proxy.CodeRateLimited, proxy.Refused},
-		{"500", answer(500, class("lock_contention")), 1, proxy.CodeServer, proxy.Unknown},
-		{"502", answer(502, `<html>`), 1, proxy.CodeServer, proxy.Unknown},
-		{"503 lock", answer(503, class("lock_contention")), 4, proxy.CodeUnavailable, proxy.Refused},
-		{"503 store", answer(503, class("context_store_unavailable")), 4, proxy.CodeUnavailable, proxy.Refused},
-		{"503 trace", answer(503, class("trace_sequence_contended")), 4, proxy.CodeUnavailable, proxy.Refused},
-		{"503 other", answer(503, class("maintenance")), 1, proxy.CodeUnavailable, proxy.Unknown},
-		{"503 none", answer(503, ``), 1, proxy.CodeUnavailable, proxy.Unknown},
-		{"503 flat class", answer(503, `{"error_class":"lock_contention"}`), 4, proxy.CodeUnavailable, proxy.Refused},
-		{"504", answer(504, ``), 1, proxy.CodeServer, proxy.Unknown},
-		{"301", answer(301, ``, "Location", "https://evil.example/"), 1, proxy.CodeStatus, proxy.Unknown},
-		{"204", answer(204, ``), 1, proxy.CodeStatus, proxy.Unknown},
-		{"201 without a response", answer(201, `{"status":"created"}`), 1, proxy.CodeStatus, proxy.Unknown},
-		{"200 text", answer(200, `<html>`, "Content-Type", "text/html"), 1, proxy.CodeBadResponse, proxy.Unknown},
-		{"200 empty", answer(200, ``), 1, proxy.CodeBadResponse, proxy.Unknown},
-		{"200 without response", answer(200, `{"source":"odyssey"}`), 1, proxy.CodeBadResponse, proxy.Unknown},
-		{"200 two values", answer(200, seedAnswer+`{}`), 1, proxy.CodeBadResponse, proxy.Unknown},
-		{"200 duplicate", answer(200, `{"response":1,"response":2}`), 1, proxy.CodeBadResponse, proxy.Unknown},
-		{"200 wrong case", answer(200, `{"Response":1}`), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"400", answer(400, class("x")), 1, toolwire.CodeRefused, proxy.Unknown},
+		{"400 actor", answer(400, class("actor_id_invalid")), 1, "actor_id_invalid", proxy.Refused},
+		{"400 actor", answer(400, class("actor_id_invalid")), 1, "actor_id_invalid", proxy.Refused},
+		{"401", answer(401, `{}`), 1, toolwire.CodeRunOver, proxy.Refused},
+		{"401 over", answer(401, class("run_token_expired")), 1, toolwire.CodeRunOver, proxy.Refused},
+		{"403", answer(403, ``), 1, toolwire.CodeRefused, proxy.Unknown},
+		{"401 undocumented", answer(401, class("x")), 1, toolwire.CodeRunOver, proxy.Refused},
+		{"404", answer(404, class("tool_not_executable")), 1, toolwire.CodeNotFound, proxy.Refused},
+		{"408", answer(408, ``), 1, toolwire.CodeRefused, proxy.Unknown},
+		{"499", answer(499, ``), 1, toolwire.CodeRefused, proxy.Unknown},
+		{"409 undocumented", answer(409, class("conflict")), 1, toolwire.CodeRefused, proxy.Unknown},
+		{"500 with the class of a refusal", answer(500, class("actor_id_invalid")), 1, toolwire.CodeServerError, proxy.Unknown},
+		{"409", answer(409, class("tool_executes_in_sandbox")), 1, toolwire.CodeRefused, proxy.Refused},
+		{"413", answer(413, ``), 1, toolwire.CodeRequestTooLarge, proxy.Refused},
+		{"422", answer(422, class("arguments_invalid")), 1, toolwire.CodeInvalidArguments, proxy.Refused},
+		{"429", answer(429, ``), 4, toolwire.CodeRateLimited, proxy.Refused},
+		{"429 text", answer(429, `slow down`), 4, toolwire.CodeRateLimited, proxy.Refused},
+		{"429 with Retry-After", answer(429, ``, "Retry-After", "7"), 4, toolwire.CodeRateLimited, proxy.Refused},
+		{"500", answer(500, class("lock_contention")), 1, toolwire.CodeServerError, proxy.Unknown},
+		{"502", answer(502, `<html>`), 1, toolwire.CodeServerError, proxy.Unknown},
+		{"503 lock", answer(503, class("lock_contention")), 4, toolwire.CodeUnavailable, proxy.Refused},
+		{"503 store", answer(503, class("context_store_unavailable")), 4, toolwire.CodeUnavailable, proxy.Refused},
+		{"503 trace", answer(503, class("trace_sequence_contended")), 4, toolwire.CodeUnavailable, proxy.Refused},
+		{"503 other", answer(503, class("maintenance")), 1, toolwire.CodeUnavailable, proxy.Unknown},
+		{"503 none", answer(503, ``), 1, toolwire.CodeUnavailable, proxy.Unknown},
+		{"503 flat class", answer(503, `{"error_class":"lock_contention"}`), 4, toolwire.CodeUnavailable, proxy.Refused},
+		{"504", answer(504, ``), 1, toolwire.CodeServerError, proxy.Unknown},
+		{"301", answer(301, ``, "Location", "https://evil.example/"), 1, toolwire.CodeUnexpectedStatus, proxy.Unknown},
+		{"204", answer(204, ``), 1, toolwire.CodeUnexpectedStatus, proxy.Unknown},
+		{"201 without a response", answer(201, `{"status":"created"}`), 1, toolwire.CodeUnexpectedStatus, proxy.Unknown},
+		{"200 text", answer(200, `<html>`, "Content-Type", "text/html"), 1, toolwire.CodeBadResponse, proxy.Unknown},
+		{"200 empty", answer(200, ``), 1, toolwire.CodeBadResponse, proxy.Unknown},
+		{"200 without response", answer(200, `{"source":"odyssey"}`), 1, toolwire.CodeBadResponse, proxy.Unknown},
+		{"200 two values", answer(200, seedAnswer+`{}`), 1, toolwire.CodeBadResponse, proxy.Unknown},
+		{"200 duplicate", answer(200, `{"response":1,"response":2}`), 1, toolwire.CodeBadResponse, proxy.Unknown},
+		{"200 wrong case", answer(200, `{"Response":1}`), 1, toolwire.CodeBadResponse, proxy.Unknown},
 		{"200 deep", answer(200, `{"response":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)+`}`), 1,
-			proxy.CodeBadResponse, proxy.Unknown},
-		{"connection breaks", failing(errors.New("reset")), 1, proxy.CodeTransport, proxy.Unknown},
+			toolwire.CodeBadResponse, proxy.Unknown},
+		{"connection breaks", failing(errors.New("reset")), 1, toolwire.CodeTransport, proxy.Unknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -192,7 +193,7 @@ func TestRecovery(t *testing.T) {
 		// A final failure after a transient one ends it and tells of all attempts.
 		c, _ = scripted(t, busy, answer(422, ``))
 		_, err = c.Do(background, "get_order", nil)
-		if e := wantError(t, err, proxy.CodeArguments, proxy.Refused); e.Attempts != 2 {
+		if e := wantError(t, err, toolwire.CodeInvalidArguments, proxy.Refused); e.Attempts != 2 {
 			t.Errorf("attempts = %d", e.Attempts)
 		}
 	})
@@ -203,7 +204,7 @@ func TestMaxAttemptsAndClassesAreOptions(t *testing.T) {
 		s := &script{steps: []step{answer(429, ``)}}
 		c := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 })
 		_, err := c.Do(background, "x", nil)
-		wantError(t, err, proxy.CodeRateLimited, proxy.Refused)
+		wantError(t, err, toolwire.CodeRateLimited, proxy.Refused)
 		if len(s.requests()) != 1 {
 			t.Errorf("%d requests with MaxAttempts 1", len(s.requests()))
 		}
@@ -252,7 +253,7 @@ func TestRetryAfter(t *testing.T) {
 			c, s := scripted(t, answer(429, ``, "Retry-After", tt.header()), answer(200, seedAnswer))
 			_, err := c.Do(background, "x", nil)
 			if tt.high == 0 {
-				if e := wantError(t, err, proxy.CodeRateLimited, proxy.Refused); e.Attempts != 1 || e.RetryAfter == 0 ||
+				if e := wantError(t, err, toolwire.CodeRateLimited, proxy.Refused); e.Attempts != 1 || e.RetryAfter == 0 ||
 					!strings.Contains(fmt.Sprint(e.Err), "asks to wait ") || !strings.Contains(e.Error(), "more than the limit of 1m0s") {
 					t.Errorf("%s: %+v", tt.name, e)
 				}
@@ -275,7 +276,7 @@ func TestNoWaitBeyondTheDeadline(t *testing.T) {
 		start := time.Now()
 		c, s := scripted(t, answer(429, ``, "Retry-After", "10"))
 		_, err := c.Do(ctx, "x", nil)
-		if e := wantError(t, err, proxy.CodeDeadline, proxy.Refused); e.Status != 429 || e.Attempts != 1 {
+		if e := wantError(t, err, toolwire.CodeDeadline, proxy.Refused); e.Status != 429 || e.Attempts != 1 {
 			t.Errorf("the last answer is lost: %+v", e)
 		}
 		if took := time.Since(start); took != 0 || len(s.requests()) != 1 {
@@ -291,7 +292,7 @@ func TestTheFailureBeforeTheDeadline(t *testing.T) {
 		defer cancel()
 		c := newClient(t, &script{steps: []step{failing(io.ErrUnexpectedEOF)}}, func(o *proxy.Options) { o.Repeatable = []string{"x"} })
 		_, err := c.Do(ctx, "x", nil)
-		e := wantError(t, err, proxy.CodeDeadline, proxy.Unknown)
+		e := wantError(t, err, toolwire.CodeDeadline, proxy.Unknown)
 		if !strings.Contains(e.Error(), "after the call's deadline; before that: the connection was closed") {
 			t.Errorf("err = %v", err)
 		}
@@ -306,7 +307,7 @@ func TestCancelDuringAWait(t *testing.T) {
 		start := time.Now()
 		c, s := scripted(t, answer(503, `{"detail":{"error_class":"lock_contention"}}`))
 		_, err := c.Do(ctx, "x", nil)
-		e := wantError(t, err, proxy.CodeCanceled, proxy.Refused)
+		e := wantError(t, err, toolwire.CodeCanceled, proxy.Refused)
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 			t.Errorf("err = %v does not unwrap to the context's end and its cause", err)
 		}
@@ -317,7 +318,7 @@ func TestCancelDuringAWait(t *testing.T) {
 			t.Errorf("took %s and %d requests", took, len(s.requests()))
 		}
 		_, err = c.Do(ctx, "x", nil)
-		wantError(t, err, proxy.CodeCanceled, proxy.NotSent)
+		wantError(t, err, toolwire.CodeCanceled, proxy.NotSent)
 		if len(s.requests()) != 1 {
 			t.Error("a request was sent with an ended context")
 		}
@@ -330,7 +331,7 @@ func TestAttemptTimeoutAndDeadlineAreToldApart(t *testing.T) {
 		start := time.Now()
 		c, s := scripted(t, hang)
 		_, err := c.Do(background, "x", nil)
-		wantError(t, err, proxy.CodeTimeout, proxy.Unknown)
+		wantError(t, err, toolwire.CodeTimeout, proxy.Unknown)
 		if took := time.Since(start); took != 120*time.Second || len(s.requests()) != 1 {
 			t.Errorf("took %s and %d requests, want 120 s and no repeat", took, len(s.requests()))
 		}
@@ -338,7 +339,7 @@ func TestAttemptTimeoutAndDeadlineAreToldApart(t *testing.T) {
 		ctx, cancel := context.WithTimeout(background, 3*time.Second)
 		defer cancel()
 		_, err = c.Do(ctx, "x", nil)
-		wantError(t, err, proxy.CodeDeadline, proxy.Unknown)
+		wantError(t, err, toolwire.CodeDeadline, proxy.Unknown)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 3*time.Second {
 			t.Errorf("err = %v after %s", err, time.Since(start))
 		}
@@ -355,7 +356,7 @@ func TestRepeatableTools(t *testing.T) {
 		s = &script{steps: []step{failing(io.ErrUnexpectedEOF), answer(200, seedAnswer)}}
 		c = newClient(t, s, func(o *proxy.Options) { o.Repeatable = []string{"get_order"} })
 		_, err := c.Do(background, "refund_order", nil)
-		wantError(t, err, proxy.CodeTransport, proxy.Unknown)
+		wantError(t, err, toolwire.CodeTransport, proxy.Unknown)
 	})
 }
 
@@ -390,7 +391,7 @@ func TestA429ThatIsNotRepeatedHoldsBackToo(t *testing.T) {
 		ctx, cancel := context.WithTimeout(background, 5*time.Second)
 		defer cancel()
 		_, err := c.Do(ctx, "x", nil)
-		wantError(t, err, proxy.CodeDeadline, proxy.NotSent)
+		wantError(t, err, toolwire.CodeDeadline, proxy.NotSent)
 	})
 }
 
@@ -452,7 +453,7 @@ func TestPeerCannotInjectText(t *testing.T) {
 	c, _ := scripted(t, answer(409, `{"detail":{"error_class":"`+strings.Repeat("x", 5000)+`","message":"`+
 		strings.Repeat("é", 5000)+`"}}`))
 	_, err := c.Do(background, "x", nil)
-	e := wantError(t, err, proxy.CodeRefused, proxy.Unknown)
+	e := wantError(t, err, toolwire.CodeRefused, proxy.Unknown)
 	if e.Class != "" || len(e.Detail) > 2<<10 || !strings.HasSuffix(e.Detail, "é…") {
 		t.Errorf("class %q, detail of %d bytes", e.Class, len(e.Detail))
 	}
@@ -470,7 +471,7 @@ func TestARepeatWithoutAPlace(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		_, err := c.Do(ctx, "get_order", nil)
-		e := wantError(t, err, proxy.CodeDeadline, proxy.Refused)
+		e := wantError(t, err, toolwire.CodeDeadline, proxy.Refused)
 		if e.Status != 503 || e.Class != "lock_contention" || e.Attempts != 1 || len(s.requests()) != 1 {
 			t.Errorf("%+v after %d requests, want the 503 of the one attempt", e, len(s.requests()))
 		}
@@ -516,7 +517,7 @@ func TestAnswersOfOthers(t *testing.T) {
 	} {
 		c, _ := scripted(t, answer(200, body))
 		_, err := proxy.Call[json.RawMessage](background, c, "get_order", nil)
-		if e := wantError(t, err, proxy.CodeBadResponse, proxy.Unknown); !strings.Contains(e.Error(), want) {
+		if e := wantError(t, err, toolwire.CodeBadResponse, proxy.Unknown); !strings.Contains(e.Error(), want) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -48,7 +49,7 @@ func TestAnswerThatBreaksOffWithinTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Do(t.Context(), "t", nil)
-	if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Code != proxy.CodeRefused ||
+	if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Code != toolwire.CodeRefused ||
 		strings.Contains(e.Detail, "hunter2") {
 		t.Errorf("got %v, detail %q", err, e.Detail)
 	}

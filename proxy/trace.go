@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
@@ -47,7 +48,7 @@ func (e Event) Reserved() bool {
 // within a run. It is 0 if the answer contains none.
 //
 // Trace repeats an event like a call, and the event counts against the same limits. Every error is
-// an [*Error]. If the proxy answers with "accepted": false, the code is [CodeRefused]. If a lost
+// an [*Error]. If the proxy answers with "accepted": false, the code is [toolwire.CodeRefused]. If a lost
 // event need not fail the run, ignore the error: the client's logger receives it as a warning.
 func (c *Client) Trace(ctx context.Context, event Event, payload any) (sequence int64, err error) {
 	start := time.Now()
@@ -74,7 +75,7 @@ func (c *Client) endTrace(ctx context.Context, start time.Time, end TraceEnd, fa
 func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence int64, failure *Error) {
 	info := CallInfo{Tool: string(event), Actor: c.actorFor(ctx)}
 	if !event.Reserved() {
-		return 0, localError(CodeEvent, text.Code(info.Tool),
+		return 0, localError(codeEvent, text.Code(info.Tool),
 			errors.New("the type is not one of the seven reserved ones; use EventCustom"))
 	}
 	if err := c.checkActor(info); err != nil {
@@ -82,7 +83,7 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 	}
 	body, err := marshalObject(payload)
 	if err != nil {
-		return 0, localError(CodeArguments, info.Tool, err)
+		return 0, localError(toolwire.CodeInvalidArguments, info.Tool, err)
 	}
 	body = withTime(body, time.Now())
 	if err := checkSize(info.Tool, "the body has", body); err != nil {
@@ -118,10 +119,10 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 	e := &Error{Delivery: Unknown, Tool: info.Tool, Status: ans.status, Attempts: ans.attempts, about: anEvent}
 	switch {
 	case err != nil:
-		e.Code, e.Err = CodeBadResponse, c.run.withoutSecrets(err)
+		e.Code, e.Err = toolwire.CodeBadResponse, c.run.withoutSecrets(err)
 		return 0, e
 	case refused:
-		e.Code, e.Err = CodeRefused, errors.New("the proxy did not accept the event")
+		e.Code, e.Err = toolwire.CodeRefused, errors.New("the proxy did not accept the event")
 		return 0, e
 	}
 	return sequence, nil
@@ -136,7 +137,7 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 func (c *Client) Handoff(ctx context.Context, from, to string) (sequence int64, err error) {
 	start, end := time.Now(), TraceEnd{Event: EventHandoff, From: from, To: to}
 	if err := cmp.Or(runctx.CheckActor(from), runctx.CheckActor(to)); err != nil {
-		return c.endTrace(ctx, start, end, localError(CodeActor, string(EventHandoff), err))
+		return c.endTrace(ctx, start, end, localError(codeActor, string(EventHandoff), err))
 	}
 	var failure *Error
 	end.Sequence, failure = c.trace(ctx, EventHandoff, struct {

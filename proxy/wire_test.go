@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -39,7 +40,7 @@ func TestWhatWasNotSentIsRepeated(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = c.Do(background, "x", nil)
-			if e := wantError(t, err, proxy.CodeTransport, proxy.NotSent); e.Attempts != 2 {
+			if e := wantError(t, err, toolwire.CodeTransport, proxy.NotSent); e.Attempts != 2 {
 				t.Errorf("%d attempts", e.Attempts)
 			}
 		})
@@ -51,7 +52,7 @@ func TestWhatWasNotSentIsRepeated(t *testing.T) {
 			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 		})
 		_, err := c.Do(background, "refund_order", nil)
-		wantError(t, err, proxy.CodeTransport, proxy.Unknown)
+		wantError(t, err, toolwire.CodeTransport, proxy.Unknown)
 		if len(s.requests()) != 1 {
 			t.Errorf("%d requests", len(s.requests()))
 		}
@@ -81,7 +82,7 @@ func TestTheTokenDoesNotTravel(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = c.Do(background, "x", nil)
-		wantError(t, err, proxy.CodeStatus, proxy.Unknown)
+		wantError(t, err, toolwire.CodeUnexpectedStatus, proxy.Unknown)
 		first.Close()
 	}
 	if leaked.Load() != 0 {
@@ -117,7 +118,7 @@ func TestConnectionsAreReused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = c.Do(background, "bad", nil)
-		wantError(t, err, proxy.CodeArguments, proxy.Refused)
+		wantError(t, err, toolwire.CodeInvalidArguments, proxy.Refused)
 	}
 	if n := connections.Load(); n != 1 {
 		t.Errorf("%d connections for 400 calls one after the other", n)
@@ -220,9 +221,9 @@ func TestRequestLimit(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := c.Do(background, "x", []byte(fits[:7]+"x"+fits[7:]))
-	wantError(t, err, proxy.CodeTooLarge, proxy.NotSent)
+	wantError(t, err, toolwire.CodeRequestTooLarge, proxy.NotSent)
 	_, err = c.Trace(background, proxy.EventCustom, []byte(fits))
-	wantError(t, err, proxy.CodeTooLarge, proxy.NotSent)
+	wantError(t, err, toolwire.CodeRequestTooLarge, proxy.NotSent)
 	if len(s.requests()) != 1 {
 		t.Errorf("%d requests", len(s.requests()))
 	}
@@ -245,7 +246,7 @@ func TestResponseLimitIsExact(t *testing.T) {
 			}
 			c, _ := scripted(t, step)
 			_, err := c.Do(background, "x", nil)
-			if tt.ok && err != nil || !tt.ok && proxy.CodeOf(err) != proxy.CodeResponseTooLarge {
+			if tt.ok && err != nil || !tt.ok && toolwire.CodeOf(err) != toolwire.CodeResponseTooLarge {
 				t.Errorf("Content-Length %d, size %d: %v", lie, tt.size, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -81,7 +82,7 @@ func New(path string, opts *Options) (*Cassette, error) {
 	if s.Mode.reads() {
 		tape, err := Load(path)
 		switch {
-		case CodeOf(err) == CodeMissing && s.Mode == ReplayOrForward:
+		case toolwire.CodeOf(err) == codeMissing && s.Mode == ReplayOrForward:
 			c.playback = newPlayback(s, &Tape{})
 		case err != nil:
 			return nil, err
@@ -218,7 +219,7 @@ func (c *Cassette) Close() error {
 		c.writeErr = c.writer.finish()
 	}
 	if c.writeErr == nil && c.lost.Len() > 0 {
-		c.writeErr = &Error{Code: CodeWrite, Path: c.path, Problems: c.lost.Found, More: c.lost.More}
+		c.writeErr = &Error{Code: codeWrite, Path: c.path, Problems: c.lost.Found, More: c.lost.More}
 	}
 	return c.writeErr
 }

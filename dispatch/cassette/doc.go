@@ -89,6 +89,16 @@
 // A tape records three headers: the sub-agent, the content type of the response, and Retry-After in
 // seconds. Responses are replayed at once, without their latency.
 //
+// # Codes of errors
+//
+//	invalid_options      an argument of New, NewRecorder or Recorder.Begin is not valid
+//	no_tape              the file does not exist
+//	unreadable_tape      the file cannot be read
+//	invalid_tape         the file is not a tape, or is damaged
+//	unsupported_version  a later release wrote the tape
+//	truncated_tape       the tape ends early; Load returns the complete lines
+//	unwritable_tape      the tape on disk lacks some or all of the recording
+//
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
 // [proxy]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#proxy
 // [tape]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#tape-and-log

@@ -3,21 +3,18 @@ package cassette
 import (
 	"fmt"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 )
 
-// A Code classifies an [Error]. Codes are stable; messages are not.
-type Code string
-
-// Codes of this package.
+// Codes of errors that no other package has, or that few programs branch on.
 const (
-	CodeOptions   Code = "invalid_options"     // an argument of New, NewRecorder or Recorder.Begin is not valid
-	CodeMissing   Code = "no_tape"             // the file does not exist
-	CodeRead      Code = "unreadable_tape"     // the file cannot be read
-	CodeTape      Code = "invalid_tape"        // the file is not a tape, or is damaged
-	CodeVersion   Code = "unsupported_version" // a later release wrote the tape
-	CodeTruncated Code = "truncated_tape"      // the tape ends early; Load returns the complete lines
-	CodeWrite     Code = "unwritable_tape"     // the tape on disk lacks some or all of the recording
+	codeMissing   toolwire.Code = "no_tape"
+	codeRead      toolwire.Code = "unreadable_tape"
+	codeTape      toolwire.Code = "invalid_tape"
+	codeVersion   toolwire.Code = "unsupported_version"
+	codeTruncated toolwire.Code = "truncated_tape"
+	codeWrite     toolwire.Code = "unwritable_tape"
 )
 
 // A Problem is one mistake in options or in a tape.
@@ -51,7 +48,7 @@ func (p Problem) String() string {
 // Error is the error type of this package. It reports all problems at once: it lists 100 and counts the others. It contains
 // neither values of calls nor secrets.
 type Error struct {
-	Code     Code
+	Code     toolwire.Code
 	Path     string // path of the tape; "" if there is none
 	Problems []Problem
 	More     int   // problems that are not listed
@@ -70,7 +67,10 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-func newError(code Code, rule, path string, cause error, format string, args ...any) *Error {
+// ErrorCode returns Code. [toolwire.CodeOf] calls it.
+func (e *Error) ErrorCode() toolwire.Code { return e.Code }
+
+func newError(code toolwire.Code, rule, path string, cause error, format string, args ...any) *Error {
 	return &Error{Code: code, Path: path, Err: cause,
 		Problems: []Problem{{Code: rule, Message: fmt.Sprintf(format, args...)}}}
 }
@@ -87,8 +87,3 @@ const (
 	ruleFile      = "file"
 	ruleLost      = "lost"
 )
-
-// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
-func CodeOf(err error) Code {
-	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/internal/httpserve/hostiletest"
@@ -19,12 +20,12 @@ import (
 // claims the same about the tool. The tape has what happened.
 func TestFaultsThroughTheTransport(t *testing.T) {
 	const good = `{"tool_name":"x","response":{"a":1},"source":"odyssey","latency_ms":1}`
-	codes := map[faulttest.Outcome]proxy.Code{
-		faulttest.Status: proxy.CodeStatus, faulttest.BadBody: proxy.CodeBadResponse,
-		faulttest.TooLarge: proxy.CodeResponseTooLarge,
-		faulttest.Broken:   proxy.CodeTransport, faulttest.Canceled: proxy.CodeCanceled,
+	codes := map[faulttest.Outcome]toolwire.Code{
+		faulttest.Status: toolwire.CodeUnexpectedStatus, faulttest.BadBody: toolwire.CodeBadResponse,
+		faulttest.TooLarge: toolwire.CodeResponseTooLarge,
+		faulttest.Broken:   toolwire.CodeTransport, faulttest.Canceled: toolwire.CodeCanceled,
 	}
-	statuses := map[int]proxy.Code{429: proxy.CodeRateLimited, 500: proxy.CodeServer}
+	statuses := map[int]toolwire.Code{429: toolwire.CodeRateLimited, 500: toolwire.CodeServerError}
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {
 			row.Run(t, good, func(ctx context.Context, p faulttest.Peer) {
@@ -74,7 +75,7 @@ func TestFaultsThroughTheTransport(t *testing.T) {
 				}
 				err = c.Close()
 				if p.Want.Status == 101 { // a tape does not have such an answer
-					if cassette.CodeOf(err) != cassette.CodeWrite ||
+					if toolwire.CodeOf(err) != "unwritable_tape" ||
 						!strings.Contains(c.Report().String(), "switches protocols") {
 						t.Errorf("%v\n%s", err, c.Report())
 					}
@@ -130,7 +131,7 @@ func TestFaultsBehindTheHandler(t *testing.T) {
 						t.Errorf("got %v", err)
 					case p.Want.Outcome == faulttest.Status && e.Status != p.Want.Status:
 						t.Errorf("got %v, want the status %d", err, p.Want.Status)
-					case p.Want.Outcome == faulttest.TooLarge && e.Code != proxy.CodeResponseTooLarge:
+					case p.Want.Outcome == faulttest.TooLarge && e.Code != toolwire.CodeResponseTooLarge:
 						t.Errorf("got %v", err)
 					}
 					_ = c.Close()

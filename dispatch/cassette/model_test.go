@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -428,7 +429,7 @@ func TestModelLosses(t *testing.T) {
 			}
 			return resp, err
 		})), body)
-		if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), want) || !strings.Contains(answer, "answer 1") {
+		if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" || !strings.Contains(err.Error(), want) || !strings.Contains(answer, "answer 1") {
 			t.Errorf("%s: %v, %s", want, err, answer)
 		}
 	}
@@ -674,7 +675,7 @@ func TestModelTapes(t *testing.T) {
 		"depth": {[]string{`{"part":1,"value":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`, tail(0)}, "line 2"},
 	} {
 		_, err := load(t, head+"\n"+strings.Join(tt.lines, "\n")+"\n")
-		if cassette.CodeOf(err) != cassette.CodeTape || !strings.Contains(err.Error(), tt.want) {
+		if toolwire.CodeOf(err) != "invalid_tape" || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
 	}
@@ -685,7 +686,7 @@ func TestModelTapes(t *testing.T) {
 	}))
 	for cut := strings.Index(whole, "\n") + 2; cut < len(whole)-1; cut++ {
 		got, err := load(t, whole[:cut])
-		if cassette.CodeOf(err) != cassette.CodeTruncated || got == nil {
+		if toolwire.CodeOf(err) != "truncated_tape" || got == nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 		if again, err := got.Encode(); err != nil || !bytes.Contains(again, []byte(`"end":true`)) {

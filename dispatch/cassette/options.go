@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -133,7 +134,7 @@ func newSettings(path string, opts *Options) (*settings, error) {
 	}
 	s.redact = &redact.Redactor{Credentials: !s.InsecureKeepSecrets, Member: s.Redact}
 	if len(problems) > 0 {
-		return nil, &Error{Code: CodeOptions, Problems: problems}
+		return nil, &Error{Code: toolwire.CodeInvalidOptions, Problems: problems}
 	}
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
@@ -28,26 +29,26 @@ const (
 // the numbers of the interactions must be in sequence.
 //
 // The error is an [*Error] with all problems and their lines. A tape that ends early, because the
-// process that recorded it died, has the error code [CodeTruncated]. In this case, and only in this
+// process that recorded it died, has the error code truncated_tape. In this case, and only in this
 // one, Load also returns a tape: the complete lines. To replay it, write [Tape.Encode] to a file.
 func Load(path string) (*Tape, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, newError(CodeMissing, ruleFile, path, err,
+		return nil, newError(codeMissing, ruleFile, path, err,
 			"the tape does not exist; record one with the mode Record")
 	}
 	if err != nil {
-		return nil, newError(CodeRead, ruleFile, path, err, "the tape cannot be opened: %s", cause(err))
+		return nil, newError(codeRead, ruleFile, path, err, "the tape cannot be opened: %s", cause(err))
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxTapeBytes+1))
 	if err != nil {
-		return nil, newError(CodeRead, ruleFile, path, err, "the tape cannot be read: %s", cause(err))
+		return nil, newError(codeRead, ruleFile, path, err, "the tape cannot be read: %s", cause(err))
 	}
 	if len(text) > maxTapeBytes {
-		return nil, newError(CodeTape, ruleLimit, path, nil, "the tape has more than %d bytes", maxTapeBytes)
+		return nil, newError(codeTape, ruleLimit, path, nil, "the tape has more than %d bytes", maxTapeBytes)
 	}
-	r := &reading{tape: &Tape{}, code: CodeTape}
+	r := &reading{tape: &Tape{}, code: codeTape}
 	r.lines(bytes.TrimPrefix(text, []byte("\uFEFF")))
 	return r.result(path)
 }
@@ -74,8 +75,8 @@ type reading struct {
 	line     int
 	last     int // number of an interaction
 	problems problem.Bounded[Problem]
-	code     Code // of the error, if there are problems
-	stop     bool // the lines that follow cannot be understood
+	code     toolwire.Code // of the error, if there are problems
+	stop     bool          // the lines that follow cannot be understood
 	ended    bool
 	torn     bool // the last line is not complete
 }
@@ -104,7 +105,7 @@ func (r *reading) result(path string) (*Tape, error) {
 		r.line = 0 // the problem is not about a line
 	}
 	if early != "" && r.problems.Len() == 0 {
-		r.code = CodeTruncated
+		r.code = codeTruncated
 		early += fmt.Sprintf("; Load returns the %s before that",
 			text.Plural(len(r.tape.Interactions), "complete interaction"))
 	} else if r.problems.Len() > 0 {
@@ -162,7 +163,7 @@ func (r *reading) header(text []byte, err error) {
 			"input": &h.Input, "tools": &h.Tools,
 		})
 		if h.Version > version { // whose members this release may not know
-			r.stop, r.code = true, CodeVersion
+			r.stop, r.code = true, codeVersion
 			r.problem(ruleVersion,
 				"the tape has version %d, and this release reads versions up to %d; use a later release", h.Version, version)
 			return

@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -112,7 +113,7 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		part, err := cassette.Load(path + ".part")
-		if cassette.CodeOf(err) != cassette.CodeTruncated || len(part.Interactions) != n {
+		if toolwire.CodeOf(err) != "truncated_tape" || len(part.Interactions) != n {
 			t.Fatalf("after %d calls: %v", n, err)
 		}
 		if readFile(t, path) != old {
@@ -122,11 +123,11 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	// Somebody else cannot record on the same tape meanwhile, and is told before the run if that
 	// can be known.
 	if _, err := cassette.New(path,
-		&cassette.Options{Mode: cassette.Record}); cassette.CodeOf(err) != cassette.CodeWrite ||
+		&cassette.Options{Mode: cassette.Record}); toolwire.CodeOf(err) != "unwritable_tape" ||
 		!strings.Contains(err.Error(), "wait for the recording that writes it") {
 		t.Errorf("%v", err)
 	}
-	if err := other.Close(); cassette.CodeOf(err) != cassette.CodeWrite ||
+	if err := other.Close(); toolwire.CodeOf(err) != "unwritable_tape" ||
 		!strings.Contains(err.Error(), "wait for the recording that writes it") {
 		t.Errorf("%v", err)
 	}
@@ -196,7 +197,7 @@ func TestTapeThatCannotBeReplaced(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "folder"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite ||
+	if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" ||
 		!strings.Contains(err.Error(), "put in its place") {
 		t.Errorf("%v", err)
 	}
@@ -308,7 +309,7 @@ func TestUnwritableTape(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite {
+		if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" {
 			t.Errorf("%v", err)
 		}
 	}
@@ -356,7 +357,7 @@ func TestUpstreamDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *proxy.Error
-	if _, err := p.Do(t.Context(), "get_order", nil); !errors.As(err, &e) || e.Code != proxy.CodeTransport ||
+	if _, err := p.Do(t.Context(), "get_order", nil); !errors.As(err, &e) || e.Code != toolwire.CodeTransport ||
 		e.Delivery != proxy.NotSent {
 		t.Errorf("%v", err)
 	}
@@ -390,7 +391,7 @@ func TestSlowUpstream(t *testing.T) {
 		}), func(p *proxy.Client) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			if _, err := p.Do(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeDeadline {
+			if _, err := p.Do(ctx, "get_order", nil); toolwire.CodeOf(err) != toolwire.CodeDeadline {
 				t.Errorf("%v", err)
 			}
 			synctest.Wait()
@@ -400,7 +401,7 @@ func TestSlowUpstream(t *testing.T) {
 		if r := c.Report(); !r.OK() {
 			t.Errorf("%s", r)
 		}
-		if _, err := client(t, c, nil).Do(t.Context(), "get_order", nil); proxy.CodeOf(err) != proxy.CodeTransport {
+		if _, err := client(t, c, nil).Do(t.Context(), "get_order", nil); toolwire.CodeOf(err) != toolwire.CodeTransport {
 			t.Errorf("%v", err)
 		}
 	})
@@ -418,7 +419,7 @@ func TestGivingUpInTheMiddleOfAnAnswer(t *testing.T) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
 	})
 	p := client(t, nil, &proxy.Options{Transport: c.Transport(half)})
-	if _, err := p.Do(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeCanceled {
+	if _, err := p.Do(ctx, "get_order", nil); toolwire.CodeOf(err) != toolwire.CodeCanceled {
 		t.Errorf("%v", err)
 	}
 	if err := c.Close(); err != nil {
@@ -439,29 +440,29 @@ func TestDamagedAnswers(t *testing.T) {
 	big := `{"tool_name":"get_order","response":"` + strings.Repeat("x", 3<<20) + `","source":"odyssey","latency_ms":1}`
 	tests := map[string]struct {
 		answer http.HandlerFunc
-		want   proxy.Code
+		want   toolwire.Code
 		line   string
 	}{
-		"reset": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, proxy.CodeTransport,
+		"reset": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, toolwire.CodeTransport,
 			`"broken":"reset"`},
 		"truncate": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"tool_name":`)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
-		}, proxy.CodeTransport, `"broken":"truncate"`},
+		}, toolwire.CodeTransport, `"broken":"truncate"`},
 		"oversize": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, big) },
-			proxy.CodeResponseTooLarge, `"broken":"oversize"`},
+			toolwire.CodeResponseTooLarge, `"broken":"oversize"`},
 		"html": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(502)
 			_, _ = io.WriteString(w, "<h1>Bad gateway</h1>")
-		}, proxy.CodeServer, `"answer_text":"<h1>Bad gateway</h1>"`},
+		}, toolwire.CodeServerError, `"answer_text":"<h1>Bad gateway</h1>"`},
 		"binary": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0xfe}) },
-			proxy.CodeBadResponse, `"answer_base64":"//4="`},
+			toolwire.CodeBadResponse, `"answer_base64":"//4="`},
 		"twice": {func(w http.ResponseWriter, _ *http.Request) {
 			_,
 				_ = io.WriteString(w, `{"response":1,"response":2}`)
-		}, proxy.CodeBadResponse, `"answer_text":"{\"response\":1,\"response\":2}"`},
+		}, toolwire.CodeBadResponse, `"answer_text":"{\"response\":1,\"response\":2}"`},
 	}
 	for name, test := range tests {
 		url := serveHTTP(t, test.answer)
@@ -479,7 +480,7 @@ func TestDamagedAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := p.Do(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+			if _, err := p.Do(t.Context(), "get_order", nil); toolwire.CodeOf(err) != test.want {
 				t.Errorf("%s as %s: %v, want %s", name, form, err, test.want)
 			}
 			if err := c.Close(); err != nil {
@@ -487,7 +488,7 @@ func TestDamagedAnswers(t *testing.T) {
 			}
 			mustContain(t, readFile(t, path), test.line)
 			if _, err := client(t, newCassette(t, path, nil), nil).Do(t.Context(), "get_order",
-				nil); proxy.CodeOf(err) != test.want {
+				nil); toolwire.CodeOf(err) != test.want {
 				t.Errorf("%s as %s, replayed: %v, want %s", name, form, err, test.want)
 			}
 		}
@@ -531,7 +532,7 @@ func TestCompressedAnswersStayOffTheTape(t *testing.T) {
 	}
 	wantKinds(t, c.Report(), "failed")
 	mustContain(t, c.Report().String(), "compressed")
-	if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(readFile(t, path), tail(0)) {
+	if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" || !strings.Contains(readFile(t, path), tail(0)) {
 		t.Errorf("%v\n%s", err, readFile(t, path))
 	}
 }
@@ -635,7 +636,7 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	wantKinds(t, c.Report(), "failed", "failed")
-	if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "2 problems") {
+	if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" || !strings.Contains(err.Error(), "2 problems") {
 		t.Errorf("%v", err)
 	}
 	replay := newCassette(t, tape(t, head, tail(0)), nil)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -67,7 +68,7 @@ const maxUnbegun = 256
 
 // NewRecorder returns a recorder that writes into the folder dir. It makes the folder if it does
 // not exist. If opts is nil, all options have their defaults. The error is an [*Error] with
-// [CodeOptions].
+// [toolwire.CodeInvalidOptions].
 //
 // A run that Begin names is in the file {name}.jsonl. Other files are named by time and number,
 // such as 20261121-201500.000-1.jsonl. The name of an unfinished tape ends in .part. A run without
@@ -79,7 +80,7 @@ func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
 		r.opts = *opts
 	}
 	if dir == "" {
-		return nil, newError(CodeOptions, ruleOption, "", nil, "the folder for the tapes is empty")
+		return nil, newError(toolwire.CodeInvalidOptions, ruleOption, "", nil, "the folder for the tapes is empty")
 	}
 	if r.opts.Transport == nil {
 		r.own = proxy.NewTransport()
@@ -104,16 +105,16 @@ var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 //	defer end()
 //
 // Each turn of a session is a run. Task.Name may be "", or at most 128 letters, digits, _ . and -,
-// beginning with a letter or digit. The error is an [*Error] with [CodeOptions] if the task is not
+// beginning with a letter or digit. The error is an [*Error] with [toolwire.CodeInvalidOptions] if the task is not
 // valid. The error of end is the first error of the recording.
 func (r *Recorder) Begin(ctx context.Context, task Task) (_ context.Context, end func() error, err error) {
 	if task.Name != "" && !names.MatchString(task.Name) {
-		return ctx, nil, newError(CodeOptions, ruleOption, "", nil,
+		return ctx, nil, newError(toolwire.CodeInvalidOptions, ruleOption, "", nil,
 			"Task.Name names a file: use at most 128 letters, digits, _ . and -")
 	}
 	if task.Input != nil {
 		if err := rawjson.Check(task.Input, rawjson.Limits{}); err != nil {
-			return ctx, nil, newError(CodeOptions, ruleOption, "", err, "Task.Input: %s", err)
+			return ctx, nil, newError(toolwire.CodeInvalidOptions, ruleOption, "", err, "Task.Input: %s", err)
 		}
 	}
 	run := &recording{recorder: r, task: task.clone(), begun: true}

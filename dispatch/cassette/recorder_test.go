@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -256,7 +257,7 @@ func TestRecorderBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	call(ctx, "again")
-	if err := end(); cassette.CodeOf(err) != cassette.CodeWrite ||
+	if err := end(); toolwire.CodeOf(err) != "unwritable_tape" ||
 		strings.Contains(readFile(t, filepath.Join(dir, "turn-1.jsonl")), "again") {
 		t.Errorf("%v", err)
 	}
@@ -264,11 +265,11 @@ func TestRecorderBegin(t *testing.T) {
 	for _, task := range []cassette.Task{
 		{Name: "../elsewhere"}, {Name: "a/../../elsewhere"}, {Name: "a/b"}, {Name: `a\b`}, {Name: "/a"}, {Name: "a:b"}, {Name: ".hidden"}, {Input: json.RawMessage(`{`)},
 	} {
-		if _, _, err := recorder.Begin(t.Context(), task); cassette.CodeOf(err) != cassette.CodeOptions {
+		if _, _, err := recorder.Begin(t.Context(), task); toolwire.CodeOf(err) != toolwire.CodeInvalidOptions {
 			t.Errorf("%+v: %v", task, err)
 		}
 	}
-	if _, err := cassette.NewRecorder("", nil); cassette.CodeOf(err) != cassette.CodeOptions {
+	if _, err := cassette.NewRecorder("", nil); toolwire.CodeOf(err) != toolwire.CodeInvalidOptions {
 		t.Errorf("%v", err)
 	}
 }
@@ -312,7 +313,7 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 	}
 	close(answer)
 	wait.Wait()
-	if err := endSecond(); cassette.CodeOf(err) != cassette.CodeWrite ||
+	if err := endSecond(); toolwire.CodeOf(err) != "unwritable_tape" ||
 		!strings.Contains(err.Error(), "the file exists") {
 		t.Errorf("%v", err)
 	}
@@ -407,7 +408,7 @@ func TestRecorderErrorsAreBounded(t *testing.T) {
 		post(t, transportHandler(recorder), "/tools/next", `{}`, fmt.Sprintf("run-token-%d", n))
 	}
 	err := recorder.Close()
-	if cassette.CodeOf(err) != cassette.CodeWrite || strings.Count(err.Error(), "\n") != 99 {
+	if toolwire.CodeOf(err) != "unwritable_tape" || strings.Count(err.Error(), "\n") != 99 {
 		t.Errorf("%v", err)
 	}
 }

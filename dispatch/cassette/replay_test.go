@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -75,7 +76,7 @@ func TestMatching(t *testing.T) {
 func wantRefused(t *testing.T, err error) {
 	t.Helper()
 	var e *proxy.Error
-	if !errors.As(err, &e) || e.Code != proxy.CodeRefused || e.Class != "cassette_no_match" || e.Attempts != 1 {
+	if !errors.As(err, &e) || e.Code != toolwire.CodeRefused || e.Class != "cassette_no_match" || e.Attempts != 1 {
 		t.Errorf("error %v, want a refusal with %s after one attempt", err, "cassette_no_match")
 	}
 }
@@ -513,7 +514,7 @@ func TestDropRetriesKeepsAFailureThatWasFinal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCassette(t, path, &cassette.Options{DropRetries: true})
 		_, err := client(t, c, nil).Do(t.Context(), "get_order", nil)
-		if proxy.CodeOf(err) != proxy.CodeUnavailable || !c.Report().OK() {
+		if toolwire.CodeOf(err) != toolwire.CodeUnavailable || !c.Report().OK() {
 			t.Errorf("%v\n%s", err, c.Report())
 		}
 	})
@@ -534,24 +535,24 @@ func TestBrokenAnswersAreReplayed(t *testing.T) {
 	}
 	tests := map[string]struct {
 		line string
-		want proxy.Code
+		want toolwire.Code
 	}{
-		"reset":     {line(`"broken":"reset"`), proxy.CodeTransport},
-		"abandoned": {line(`"broken":"abandoned"`), proxy.CodeTransport},
-		"truncate":  {line(`"status":200,"broken":"truncate","answer_text":"{\"tool_na"`), proxy.CodeTransport},
-		"oversize":  {line(`"status":200,"broken":"oversize"`), proxy.CodeResponseTooLarge},
-		"html":      {line(`"status":502,"content_type":"text/html","answer_text":"<html>"`), proxy.CodeServer},
-		"binary":    {line(`"status":200,"answer_base64":"/w=="`), proxy.CodeBadResponse},
+		"reset":     {line(`"broken":"reset"`), toolwire.CodeTransport},
+		"abandoned": {line(`"broken":"abandoned"`), toolwire.CodeTransport},
+		"truncate":  {line(`"status":200,"broken":"truncate","answer_text":"{\"tool_na"`), toolwire.CodeTransport},
+		"oversize":  {line(`"status":200,"broken":"oversize"`), toolwire.CodeResponseTooLarge},
+		"html":      {line(`"status":502,"content_type":"text/html","answer_text":"<html>"`), toolwire.CodeServerError},
+		"binary":    {line(`"status":200,"answer_base64":"/w=="`), toolwire.CodeBadResponse},
 	}
 	for name, test := range tests {
 		path := tape(t, head, test.line, tail(1))
 		c := newCassette(t, path, nil)
-		if _, err := client(t, c, nil).Do(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+		if _, err := client(t, c, nil).Do(t.Context(), "get_order", nil); toolwire.CodeOf(err) != test.want {
 			t.Errorf("%s through the handler: %v, want %s", name, err, test.want)
 		}
 		c = newCassette(t, path, nil)
 		if _, err := client(t, nil, &proxy.Options{Transport: c.Transport(nil)}).Do(t.Context(), "get_order",
-			nil); proxy.CodeOf(err) != test.want {
+			nil); toolwire.CodeOf(err) != test.want {
 			t.Errorf("%s through the transport: %v, want %s", name, err, test.want)
 		}
 		c = newCassette(t, path, nil)
@@ -559,7 +560,7 @@ func TestBrokenAnswersAreReplayed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Do(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+		if _, err := p.Do(t.Context(), "get_order", nil); toolwire.CodeOf(err) != test.want {
 			t.Errorf("%s on loopback: %v, want %s", name, err, test.want)
 		}
 	}
@@ -752,12 +753,12 @@ func TestOptionsAreChecked(t *testing.T) {
 		Task: cassette.Task{Input: json.RawMessage(`{`)},
 	})
 	var e *cassette.Error
-	if !errors.As(err, &e) || e.Code != cassette.CodeOptions || len(e.Problems) != 7 ||
+	if !errors.As(err, &e) || e.Code != toolwire.CodeInvalidOptions || len(e.Problems) != 7 ||
 		strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
 	_, err = cassette.New(filepath.Join(t.TempDir(), "none.jsonl"), nil)
-	if cassette.CodeOf(err) != cassette.CodeMissing || !strings.Contains(err.Error(), "Record") {
+	if toolwire.CodeOf(err) != "no_tape" || !strings.Contains(err.Error(), "Record") {
 		t.Errorf("%v", err)
 	}
 }

@@ -193,7 +193,7 @@ func (t *Tape) Encode() ([]byte, error) {
 		err = write(end{true, len(t.Interactions)})
 	}
 	if err != nil {
-		return nil, newError(CodeWrite, ruleLine, "", err, "a line of the tape cannot be written as JSON")
+		return nil, newError(codeWrite, ruleLine, "", err, "a line of the tape cannot be written as JSON")
 	}
 	return slices.Concat(all...), nil
 }

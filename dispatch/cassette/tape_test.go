@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/internal/cost"
 )
@@ -18,63 +19,63 @@ func TestTapesThatCannotBeRead(t *testing.T) {
 	more := func(line, members string) string { return strings.Replace(line, `{"n"`, `{`+members+`,"n"`, 1) }
 	tests := map[string]struct {
 		lines []string
-		code  cassette.Code
+		code  toolwire.Code
 		rule  string // code of the first problem
 		want  []string
 	}{
-		"empty": {nil, cassette.CodeTape, "header", []string{"the tape is empty"}},
-		"no tape": {[]string{"# Notes", "", "text"}, cassette.CodeTape, "header",
+		"empty": {nil, "invalid_tape", "header", []string{"the tape is empty"}},
+		"no tape": {[]string{"# Notes", "", "text"}, "invalid_tape", "header",
 			[]string{"line 1: this is not the header of a tape"}},
-		"another JSON": {[]string{`{"id":1}`, a}, cassette.CodeTape, "header",
+		"another JSON": {[]string{`{"id":1}`, a}, "invalid_tape", "header",
 			[]string{`line 1`, `the member "cassette" with the version of the format is missing`}},
-		"later version": {[]string{`{"tracks":[],"cassette":3}`, `{"x":1}`}, cassette.CodeVersion, "version",
+		"later version": {[]string{`{"tracks":[],"cassette":3}`, `{"x":1}`}, "unsupported_version", "version",
 			[]string{"line 1: the tape has version 3", "later release"}},
-		"version 0": {[]string{`{"cassette":0}`}, cassette.CodeTape, "header", []string{"line 1"}},
-		"version in words": {[]string{`{"cassette":"1"}`}, cassette.CodeTape, "header",
+		"version 0": {[]string{`{"cassette":0}`}, "invalid_tape", "header", []string{"line 1"}},
+		"version in words": {[]string{`{"cassette":"1"}`}, "invalid_tape", "header",
 			[]string{"line 1", "/cassette"}},
-		"unknown in header": {[]string{`{"cassette":1,"colour":"red"}`, tail(0)}, cassette.CodeTape, "header",
+		"unknown in header": {[]string{`{"cassette":1,"colour":"red"}`, tail(0)}, "invalid_tape", "header",
 			[]string{"line 1", "colour is not a member"}},
-		"wrong case": {[]string{`{"Cassette":1}`}, cassette.CodeTape, "header", []string{"line 1"}},
-		"header twice": {[]string{head, head, a, tail(1)}, cassette.CodeTape, "line",
+		"wrong case": {[]string{`{"Cassette":1}`}, "invalid_tape", "header", []string{"line 1"}},
+		"header twice": {[]string{head, head, a, tail(1)}, "invalid_tape", "line",
 			[]string{"line 2", "cassette is not a member"}},
-		"bad time": {[]string{`{"cassette":1,"created":"yesterday"}`}, cassette.CodeTape, "header",
+		"bad time": {[]string{`{"cassette":1,"created":"yesterday"}`}, "invalid_tape", "header",
 			[]string{"line 1", "/created"}},
-		"broken in the midst": {[]string{head, `{"n":1,"kind":`, b, tail(2)}, cassette.CodeTape, "line",
+		"broken in the midst": {[]string{head, `{"n":1,"kind":`, b, tail(2)}, "invalid_tape", "line",
 			[]string{"line 2: invalid JSON"}},
-		"twice": {[]string{head, a, a, tail(2)}, cassette.CodeTape, "sequence",
+		"twice": {[]string{head, a, a, tail(2)}, "invalid_tape", "sequence",
 			[]string{"line 3: /n is 1 after 1: the interaction repeats"}},
-		"once more": {[]string{head, a, b, a, call(3, "c", `{}`, `3`), tail(3)}, cassette.CodeTape, "sequence",
+		"once more": {[]string{head, a, b, a, call(3, "c", `{}`, `3`), tail(3)}, "invalid_tape", "sequence",
 			[]string{"invalid_tape: line 4: /n is 1 after 2: the interaction repeats"}}, // and nothing else
-		"gap": {[]string{head, a, call(4, "d", `{}`, `4`), tail(2)}, cassette.CodeTape, "sequence",
+		"gap": {[]string{head, a, call(4, "d", `{}`, `4`), tail(2)}, "invalid_tape", "sequence",
 			[]string{"line 3: /n is 4 after 1: lines are missing"}},
-		"count": {[]string{head, a, b, tail(3)}, cassette.CodeTape, "sequence",
+		"count": {[]string{head, a, b, tail(3)}, "invalid_tape", "sequence",
 			[]string{"line 4: the tape ends with the count 3 and has 2"}},
-		"after the end": {[]string{head, tail(0), a}, cassette.CodeTape, "sequence",
+		"after the end": {[]string{head, tail(0), a}, "invalid_tape", "sequence",
 			[]string{"line 3: a line follows the end of the tape"}},
-		"no end": {[]string{head, a, b}, cassette.CodeTruncated, "truncated",
+		"no end": {[]string{head, a, b}, "truncated_tape", "truncated",
 			[]string{"ends after line 3", "Load returns the 2 complete interactions"}},
-		"broken and cut off": {[]string{head, `{"n":1,"kind":`, b}, cassette.CodeTape, "line",
+		"broken and cut off": {[]string{head, `{"n":1,"kind":`, b}, "invalid_tape", "line",
 			[]string{"2 problems", "line 2: invalid JSON", "ends after line 3 without"}},
-		"member twice": {[]string{head, more(a, `"kind":"tool"`), tail(1)}, cassette.CodeTape, "line",
+		"member twice": {[]string{head, more(a, `"kind":"tool"`), tail(1)}, "invalid_tape", "line",
 			[]string{"line 2", "kind"}},
-		"unknown member": {[]string{head, more(a, `"colour":1`), tail(1)}, cassette.CodeTape, "line",
+		"unknown member": {[]string{head, more(a, `"colour":1`), tail(1)}, "invalid_tape", "line",
 			[]string{"line 2", "colour is not a member"}},
 		"all at once": {
 			[]string{head, strings.NewReplacer(`"tool"`, `"toll"`, `"a"`, `""`, "200", "20").Replace(a),
 				more(b, `"after":2,"broken":"melted"`), "", tail(2)},
-			cassette.CodeTape, "line",
+			"invalid_tape", "line",
 			[]string{"line 2: /kind must be tool, trace, other or model; /name is missing; /status", "line 3: /after",
 				"/broken must be", "line 4: the line is empty"},
 		},
-		"two bodies": {[]string{head, more(a, `"answer_text":"x","arguments_text":"y"`), tail(1)}, cassette.CodeTape,
+		"two bodies": {[]string{head, more(a, `"answer_text":"x","arguments_text":"y"`), tail(1)}, "invalid_tape",
 			"line", []string{"line 2: only one of /answer", "only one of /arguments"}},
-		"base64": {[]string{head, more(a, `"answer_base64":"*"`), tail(1)}, cassette.CodeTape, "line",
+		"base64": {[]string{head, more(a, `"answer_base64":"*"`), tail(1)}, "invalid_tape", "line",
 			[]string{"line 2: /answer_base64 must be base64"}},
-		"status 0": {[]string{head, strings.Replace(a, `"status":200,`, "", 1), tail(1)}, cassette.CodeTape, "line",
+		"status 0": {[]string{head, strings.Replace(a, `"status":200,`, "", 1), tail(1)}, "invalid_tape", "line",
 			[]string{"line 2: /status"}},
-		"retry after": {[]string{head, more(a, `"retry_after":-1`), tail(1)}, cassette.CodeTape, "line",
+		"retry after": {[]string{head, more(a, `"retry_after":-1`), tail(1)}, "invalid_tape", "line",
 			[]string{"line 2", "/retry_after"}},
-		"invalid text": {[]string{head, strings.Replace(a, `"a"`, "\"\xff\"", 1), tail(1)}, cassette.CodeTape, "line",
+		"invalid text": {[]string{head, strings.Replace(a, `"a"`, "\"\xff\"", 1), tail(1)}, "invalid_tape", "line",
 			[]string{"line 2", "UTF-8"}},
 	}
 	for name, test := range tests {
@@ -86,7 +87,7 @@ func TestTapesThatCannotBeRead(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run.jsonl")
 			write(t, path, text)
 			_, err := cassette.Load(path)
-			if cassette.CodeOf(err) != test.code {
+			if toolwire.CodeOf(err) != test.code {
 				t.Fatalf("error %v, want code %s", err, test.code)
 			}
 			mustContain(t, err.Error(), append(test.want, path)...)
@@ -105,7 +106,7 @@ func TestTruncatedTape(t *testing.T) {
 	for cut := len(lines[0]) + 1; cut < len(whole)-1; cut++ {
 		text := whole[:cut]
 		got, err := load(t, text)
-		if cassette.CodeOf(err) != cassette.CodeTruncated || got == nil {
+		if toolwire.CodeOf(err) != "truncated_tape" || got == nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 		want := 0
@@ -159,7 +160,7 @@ func TestReadLimits(t *testing.T) {
 		"line 100002: the tape has more than 100000 interactions": many.String(),
 	} {
 		_, err := load(t, text)
-		if cassette.CodeOf(err) != cassette.CodeTape || !strings.Contains(err.Error(), want) {
+		if toolwire.CodeOf(err) != "invalid_tape" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -181,11 +182,11 @@ func TestProblemsAreBounded(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	_, err := cassette.Load(filepath.Join(t.TempDir(), "none.jsonl"))
-	if cassette.CodeOf(err) != cassette.CodeMissing || !errors.Is(err, os.ErrNotExist) {
+	if toolwire.CodeOf(err) != "no_tape" || !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 	_, err = cassette.Load(t.TempDir())
-	if cassette.CodeOf(err) != cassette.CodeRead {
+	if toolwire.CodeOf(err) != "unreadable_tape" {
 		t.Error(err)
 	}
 }
@@ -212,7 +213,7 @@ func TestEncode(t *testing.T) {
 		}
 	}
 	tape.Interactions[1].Arguments = []byte(`{`)
-	if _, err := tape.Encode(); cassette.CodeOf(err) != cassette.CodeWrite {
+	if _, err := tape.Encode(); toolwire.CodeOf(err) != "unwritable_tape" {
 		t.Errorf("%v, want an error about JSON", err)
 	}
 }
@@ -251,7 +252,7 @@ func FuzzLoad(f *testing.F) {
 			if !errors.As(err, &e) || len(e.Problems) == 0 || e.Problems[0].Code == "" || err.Error() == "" {
 				t.Fatalf("error %#v", err)
 			}
-			if (tape != nil) != (e.Code == cassette.CodeTruncated) {
+			if (tape != nil) != (e.Code == "truncated_tape") {
 				t.Fatalf("a tape %v with the error %v", tape != nil, err)
 			}
 		}

@@ -27,20 +27,20 @@ type writer struct {
 // newWriter begins a tape with the interactions of another. If fresh is true, it fails if path exists.
 func newWriter(path string, header header, have *Tape, fresh bool) (*writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, newError(CodeWrite, ruleFile, path, err, "the folder cannot be made: %s", cause(err))
+		return nil, newError(codeWrite, ruleFile, path, err, "the folder cannot be made: %s", cause(err))
 	}
 	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, partExists(path)
 	}
 	if err != nil {
-		return nil, newError(CodeWrite, ruleFile, path+partSuffix, err, "the file cannot be made: %s", cause(err))
+		return nil, newError(codeWrite, ruleFile, path+partSuffix, err, "the file cannot be made: %s", cause(err))
 	}
 	// It is checked only now, because another writer renames its part file at the end.
 	if _, err := os.Lstat(path); fresh && err == nil {
 		_ = file.Close()
 		_ = os.Remove(path + partSuffix)
-		return nil, newError(CodeWrite, ruleFile, path, nil, "the file exists; the run is not recorded")
+		return nil, newError(codeWrite, ruleFile, path, nil, "the file exists; the run is not recorded")
 	}
 	w := &writer{path: path, file: file, had: len(have.Interactions), count: len(have.Interactions), parts: newIndex(have.parts)}
 	if err = w.lines(header); err == nil {
@@ -62,7 +62,7 @@ func checkPart(path string) error {
 }
 
 func partExists(path string) error {
-	return newError(CodeWrite, ruleFile, path+partSuffix, fs.ErrExist,
+	return newError(codeWrite, ruleFile, path+partSuffix, fs.ErrExist,
 		"the file exists; wait for the recording that writes it, "+
 			"or, if its process has died, remove the file or read its complete lines with Load")
 }
@@ -101,7 +101,7 @@ func (w *writer) lines(all ...any) error {
 		_, err = w.file.Write(text)
 	}
 	if err != nil {
-		return newError(CodeWrite, ruleFile, w.path+partSuffix, err, "the tape cannot be written: %s", cause(err))
+		return newError(codeWrite, ruleFile, w.path+partSuffix, err, "the tape cannot be written: %s", cause(err))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (w *writer) finish() error {
 		err = os.Rename(w.path+partSuffix, w.path)
 	}
 	if err != nil {
-		return newError(CodeWrite, ruleFile, w.path, err, "the tape cannot be put in its place: %s", cause(err))
+		return newError(codeWrite, ruleFile, w.path, err, "the tape cannot be put in its place: %s", cause(err))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -39,7 +40,7 @@ type (
 func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	args := OrderArgs{OrderID: "4521"} // a model would find it in run.Instruction
 	order, err := proxy.Call[Order](ctx, run.Proxy, "get_order", args)
-	if proxy.CodeOf(err) == proxy.CodeToolFailed {
+	if toolwire.CodeOf(err) == toolwire.CodeToolFailed {
 		return &dispatch.Response{FinalResponse: "I could not find the order."}, nil
 	}
 	if err != nil {
@@ -49,7 +50,7 @@ func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		return &dispatch.Response{FinalResponse: "The order is " + order.Status + "."}, nil
 	}
 	_, err = proxy.Call[any](ctx, run.Proxy, "refund_order", args)
-	if proxy.CodeOf(err) == proxy.CodeToolFailed {
+	if toolwire.CodeOf(err) == toolwire.CodeToolFailed {
 		return &dispatch.Response{FinalResponse: "The refund was turned down."}, nil
 	}
 	if err != nil {

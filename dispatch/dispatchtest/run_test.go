@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/testkit"
@@ -152,7 +153,7 @@ func TestAssertions(t *testing.T) {
 	}
 	undeclared := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, err := run.Proxy.Do(ctx, "get_ordre", nil)
-		return &dispatch.Response{FinalResponse: fmt.Sprint(proxy.CodeOf(err))}, nil
+		return &dispatch.Response{FinalResponse: fmt.Sprint(toolwire.CodeOf(err))}, nil
 	}
 	for _, tt := range []struct {
 		name   string

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
@@ -512,7 +513,7 @@ func TestCompareUnlike(t *testing.T) {
 		{stopped, stopped, "2 problems"},
 	} {
 		c, err := eval.Compare(tt.a, tt.b)
-		if c != nil || eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), tt.want) {
+		if c != nil || toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
 	}

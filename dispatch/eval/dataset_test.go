@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 )
@@ -193,7 +194,7 @@ func TestBadDatasets(t *testing.T) {
 			if !ok || set != nil {
 				t.Fatalf("%v and the error %v", set, err)
 			}
-			if bad.Problems[0].Code != tt.code || eval.CodeOf(err) != bad.Code || bad.Code != codes[tt.code] {
+			if bad.Problems[0].Code != tt.code || toolwire.CodeOf(err) != bad.Code || bad.Code != codes[tt.code] {
 				t.Errorf("code %s, want %s", bad.Code, tt.code)
 			}
 			for i := range max(len(bad.Problems), len(tt.want)) {
@@ -213,9 +214,9 @@ func TestBadDatasets(t *testing.T) {
 }
 
 // codes maps the code of the first problem to the code of the error.
-var codes = map[string]eval.Code{
-	"unreadable": eval.CodeUnreadable, "too_large": eval.CodeTooLarge, "invalid_header": eval.CodeInvalid,
-	"invalid_row": eval.CodeInvalid, "invalid_cell": eval.CodeInvalid, "invalid_world": eval.CodeWorld,
+var codes = map[string]toolwire.Code{
+	"unreadable": toolwire.CodeUnreadable, "too_large": "too_large", "invalid_header": "invalid_dataset",
+	"invalid_row": "invalid_dataset", "invalid_cell": "invalid_dataset", "invalid_world": "invalid_world",
 }
 
 // A cell with ten thousand mistakes does not take the memory for as many texts.

@@ -6,28 +6,25 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// A Code classifies an [Error]. Codes are stable, messages are not.
-type Code string
-
+// Codes of errors that no other package has, or that few programs branch on.
 const (
-	CodeUnreadable Code = "unreadable"      // the file, or the rest of it, is not CSV in UTF-8
-	CodeTooLarge   Code = "too_large"       // a limit of [Read]
-	CodeInvalid    Code = "invalid_dataset" // a column, row or cell is not valid
-	CodeWorld      Code = "invalid_world"   // a row does not fit the base world of [Dataset.Cases]
-	CodeOptions    Code = "invalid_options" // cases or options of [Run] cannot be used
-	CodeResults    Code = "invalid_results" // files of results are not valid, not complete, or do not belong together
+	codeTooLarge toolwire.Code = "too_large"
+	codeInvalid  toolwire.Code = "invalid_dataset"
+	codeWorld    toolwire.Code = "invalid_world"
+	codeResults  toolwire.Code = "invalid_results"
 )
 
 // Error is the error type of this package.
 type Error struct {
-	Code     Code      // of the first problem
-	Problems []Problem // by row and column, at most 100
-	More     int       // problems that are not listed
-	Err      error     // the cause: of the reader, or of the base world; nil if there is none
+	Code     toolwire.Code // of the first problem
+	Problems []Problem     // by row and column, at most 100
+	More     int           // problems that are not listed
+	Err      error         // the cause: of the reader, or of the base world; nil if there is none
 }
 
 // A Problem is one mistake in a dataset or in the arguments of a function, with its place: a file
@@ -86,10 +83,8 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
-func CodeOf(err error) Code {
-	return problem.CodeOf(err, func(e *Error) Code { return e.Code })
-}
+// ErrorCode returns Code. [toolwire.CodeOf] calls it.
+func (e *Error) ErrorCode() toolwire.Code { return e.Code }
 
 // String returns place and message on one line. It names the line of the file if that differs from
 // the number of the row. Names and texts from the file are safe to print to a terminal.
@@ -163,15 +158,15 @@ func (ps *problems) err() error {
 	if len(ps.found) == 0 {
 		return nil
 	}
-	code := Code(ps.found[0].Code)
+	code := toolwire.Code(ps.found[0].Code)
 	switch code {
 	case invalidHeader, invalidRow, invalidCell:
-		code = CodeInvalid
+		code = codeInvalid
 	case incomplete, missingShard, doubledShard, foreignShard, doubledResult, foreignResult:
-		code = CodeResults
+		code = codeResults
 	}
 	if code == unreadable && ps.found[0].File != "" {
-		code = CodeResults
+		code = codeResults
 	}
 	return &Error{Code: code, Problems: ps.found, More: ps.more, Err: ps.cause}
 }

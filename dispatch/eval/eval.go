@@ -21,6 +21,15 @@
 // returns an error if the target or the options cannot be used, but not for a trial that failed. An
 // Experiment is not safe for concurrent use while it is changed.
 //
+// # Codes of errors
+//
+//	unreadable       the file, or the rest of it, is not CSV in UTF-8
+//	too_large        a limit of [Read]
+//	invalid_dataset  a column, row or cell is not valid
+//	invalid_world    a row does not fit the base world of [Dataset.Cases]
+//	invalid_options  cases or options of [Run] cannot be used
+//	invalid_results  files of results are not valid, not complete, or do not belong together
+//
 // [tasks]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#task
 // [trials]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#trial
 package eval

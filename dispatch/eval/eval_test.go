@@ -371,7 +371,7 @@ func TestCases(t *testing.T) {
 		"c,\"{\"\"ordre\"\":{\"\"1\"\":{}}}\",\"[{\"\"tool\"\":\"\"x\"\",\"\"status\"\":500}]\"\n")
 	_, err = bad.Cases(base, nil)
 	wrong, ok := errors.AsType[*eval.Error](err)
-	if !ok || wrong.Code != eval.CodeWorld || len(wrong.Problems) != 4 {
+	if !ok || wrong.Code != "invalid_world" || len(wrong.Problems) != 4 {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"row 2, column state: /ordre", "row 3, column failure_rules: /0 the tool \"get_ordre\" is not declared",
@@ -389,7 +389,7 @@ func TestCases(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, base := range []dispatchtest.Task{{Platform: platform}, {ProxyURL: "http://127.0.0.1:1"}, {World: proxytest.World{InitialState: "["}}} {
-		if _, err := readDataset(t, csv).Cases(base, nil); eval.CodeOf(err) != eval.CodeWorld {
+		if _, err := readDataset(t, csv).Cases(base, nil); toolwire.CodeOf(err) != "invalid_world" {
 			t.Errorf("%+v was taken as base: %v", base, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/internal/text"
@@ -30,7 +31,7 @@ func TestColumnsThatNothingChecks(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = set.Expect(cases)
-		if eval.CodeOf(err) != eval.CodeInvalid || !strings.Contains(err.Error(), "row 1, column "+column) || !strings.Contains(err.Error(), "did you mean "+meant+"?") {
+		if toolwire.CodeOf(err) != "invalid_dataset" || !strings.Contains(err.Error(), "row 1, column "+column) || !strings.Contains(err.Error(), "did you mean "+meant+"?") {
 			t.Errorf("%q: %v, want %s", column, err, meant)
 		}
 		if _, err := set.Expect(cases, "other", column); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
@@ -278,7 +279,7 @@ func TestExpectedCellsThatAreNotValid(t *testing.T) {
 		file := `{"user":"a","` + tt.column + `":` + tt.value + "}\n"
 		set, err := eval.Read(strings.NewReader(file))
 		if tt.want == "" {
-			if eval.CodeOf(err) != eval.CodeInvalid {
+			if toolwire.CodeOf(err) != "invalid_dataset" {
 				t.Errorf("%s: %v", file, err)
 			}
 			continue
@@ -326,7 +327,7 @@ func TestExpectedCallsWithoutTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := set.Expect(cases); tt.bad != (eval.CodeOf(err) == eval.CodeWorld) || !tt.bad && err != nil {
+		if _, err := set.Expect(cases); tt.bad != (toolwire.CodeOf(err) == "invalid_world") || !tt.bad && err != nil {
 			t.Errorf("%s: %v", tt.row, err)
 		}
 	}

@@ -384,7 +384,7 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 		t.Error("the page of versions without scores has a table of them")
 	}
 	third.Fingerprint.Graders, first.Fingerprint.Graders, second.Fingerprint.Graders = "g2", "g1", "g2"
-	if err := third.WriteHTML(io.Discard, first, second); eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `"v2" after "v1"`) {
+	if err := third.WriteHTML(io.Discard, first, second); toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), `"v2" after "v1"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -853,7 +853,7 @@ func TestWriteHTMLErrors(t *testing.T) {
 	run(t, obedient, cases, &eval.Options{ResultsFile: file})
 	e := load(t, file)
 	stopped := run(t, obedient, cases, &eval.Options{FirstFailure: true})
-	if err := e.WriteHTML(io.Discard, stopped); eval.CodeOf(err) != eval.CodeOptions {
+	if err := e.WriteHTML(io.Discard, stopped); toolwire.CodeOf(err) != toolwire.CodeInvalidOptions {
 		t.Errorf("error %v", err)
 	}
 	full := errors.New("disk full")

@@ -25,7 +25,7 @@ func (h *header) experiment(trials []Trial) *Experiment {
 // results stay in the files; [Experiment.WriteJSON] and [Experiment.WriteJUnit] read them from
 // there. Took is the time of all trials together.
 //
-// The error is an [*Error] with [CodeResults] that names every shard that is missing, duplicate or
+// The error is an [*Error] with invalid_results that names every shard that is missing, duplicate or
 // of another experiment, and every missing trial, so that a lost shard cannot look like a success.
 // [Run] with the same options completes a file.
 func Load(files ...string) (*Experiment, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 )
@@ -40,7 +41,7 @@ func TestResultsAreReadExactly(t *testing.T) {
 	} {
 		at := bytes.Index(whole, []byte("\n")) + 1
 		write(t, file, append(bytes.Clone(whole[:at]), bytes.Replace(whole[at:], []byte(tt.old), []byte(tt.new), 1)...))
-		if _, err := eval.Load(file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 1000 {
+		if _, err := eval.Load(file); toolwire.CodeOf(err) != "invalid_results" || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 1000 {
 			t.Errorf("%s: %.2000v", name, err)
 		}
 	}
@@ -51,7 +52,7 @@ func TestResultsAreReadExactly(t *testing.T) {
 		"trials in capitals":   {`"trials":2`, `"trials":2,"Trials":2`},
 	} {
 		write(t, file, bytes.Replace(whole, []byte(tt.old), []byte(tt.new), 1))
-		if _, err := eval.Load(file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "is not the header of a file of results that this version reads (") {
+		if _, err := eval.Load(file); toolwire.CodeOf(err) != "invalid_results" || !strings.Contains(err.Error(), "is not the header of a file of results that this version reads (") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
@@ -252,7 +253,7 @@ func TestForeignFiles(t *testing.T) {
 			tt.change(&o)
 		}
 		e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, tt.cases, &o)
-		if e != nil || eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "results.jsonl") {
+		if e != nil || toolwire.CodeOf(err) != "invalid_results" || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "results.jsonl") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if strings.HasPrefix(tt.want, "line 1: the file has results") && strings.Contains(err.Error(), "line 2") {
@@ -272,7 +273,7 @@ func TestForeignFiles(t *testing.T) {
 		t.Error("a folder is a file of results")
 	}
 	for _, shard := range []string{"0/2", "3/2", "1", "1/2/3", "1/", "/", "01/2", "1/10001", "-1/2"} {
-		if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{Shard: shard}); eval.CodeOf(err) != eval.CodeOptions {
+		if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{Shard: shard}); toolwire.CodeOf(err) != toolwire.CodeInvalidOptions {
 			t.Errorf("shard %s: %v", shard, err)
 		}
 	}
@@ -354,7 +355,7 @@ func TestShards(t *testing.T) {
 		"none":          {nil, []string{"no file of results is given"}},
 	} {
 		e, err := eval.Load(tt.files...)
-		if e != nil || eval.CodeOf(err) != eval.CodeResults {
+		if e != nil || toolwire.CodeOf(err) != "invalid_results" {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -381,7 +382,7 @@ func TestCompareFingerprints(t *testing.T) {
 		t.Error(err)
 	}
 	b = run(t, obedient, casesOf(t, csvOf("a", "c"), dispatchtest.Task{}), &eval.Options{GraderVersion: "g2"})
-	if _, err := eval.Compare(a, b); eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `the version of the graders is "g2" and not ""`) || !strings.Contains(err.Error(), "the dataset is") {
+	if _, err := eval.Compare(a, b); toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), `the version of the graders is "g2" and not ""`) || !strings.Contains(err.Error(), "the dataset is") {
 		t.Error(err)
 	}
 }
@@ -448,7 +449,7 @@ func TestGrade(t *testing.T) {
 		t.Errorf("a file is replaced: %v", err)
 	}
 	opts.ResultsFile = ""
-	if _, err := eval.Grade(t.Context(), cases[1:], &opts, file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "the cases do not match the results") {
+	if _, err := eval.Grade(t.Context(), cases[1:], &opts, file); toolwire.CodeOf(err) != "invalid_results" || !strings.Contains(err.Error(), "the cases do not match the results") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -686,14 +687,14 @@ func TestResultsAfterAPowerFailure(t *testing.T) {
 	whole := read(t, file)
 	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
 	write(t, file, append(append(slices.Clone(whole[:last]), make([]byte, 100)...), '\n'))
-	if _, err := eval.Load(file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "is not complete") {
+	if _, err := eval.Load(file); toolwire.CodeOf(err) != "invalid_results" || !strings.Contains(err.Error(), "is not complete") {
 		t.Errorf("Load: %v", err)
 	}
 	if e := run(t, obedient, cases, opts); ended(e) != ". ." || ended(load(t, file)) != ". ." {
 		t.Error(ended(e))
 	}
-	if _, err := eval.Load(file + "x"); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "cannot be read") {
-		t.Errorf("a file that is not there: %q: %v", eval.CodeOf(err), err)
+	if _, err := eval.Load(file + "x"); toolwire.CodeOf(err) != "invalid_results" || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("a file that is not there: %q: %v", toolwire.CodeOf(err), err)
 	}
 }
 
@@ -781,7 +782,7 @@ func TestResultsOfOddIDs(t *testing.T) {
 		t.Error(got)
 	}
 	_, err := eval.Run(t.Context(), dispatchtest.Target{Agent: unsteady()}, []eval.Case{{ID: "a\xff", Task: task}}, nil)
-	if eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), "UTF-8") {
+	if toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), "UTF-8") {
 		t.Error(err)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
-	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -175,7 +175,7 @@ func TestTrialsApart(t *testing.T) {
 		var b strings.Builder
 		for range 12 {
 			_, err := run.Proxy.Do(ctx, "create_order", map[string]string{"total": "1"})
-			if proxy.CodeOf(err) == proxy.CodeToolFailed {
+			if toolwire.CodeOf(err) == toolwire.CodeToolFailed {
 				b.WriteByte('x')
 			} else if err != nil {
 				return nil, err
@@ -242,7 +242,7 @@ func TestIDs(t *testing.T) {
 	}
 	_, err := readDataset(t, "user,id\na,1\nb,1\nc,1\n").Cases(dispatchtest.Task{}, nil)
 	wrong, ok := errors.AsType[*eval.Error](err)
-	if !ok || wrong.Code != eval.CodeInvalid || len(wrong.Problems) != 2 || wrong.Problems[0].String() != "row 3, column id: row 2 has the same id \"1\": ids are unique" {
+	if !ok || wrong.Code != "invalid_dataset" || len(wrong.Problems) != 2 || wrong.Problems[0].String() != "row 3, column id: row 2 has the same id \"1\": ids are unique" {
 		t.Error(err)
 	}
 	e := run(t, obedient, []eval.Case{{Name: "a"}, {Name: "a"}, {}, {ID: "a-2"}, {}}, nil)
@@ -255,7 +255,7 @@ func TestIDs(t *testing.T) {
 	}
 	for _, opts := range []*eval.Options{nil, {Trials: -1}, {Trials: 10_001}} {
 		e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, []eval.Case{{ID: "a"}, {ID: "a"}}, opts)
-		if e != nil || eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `cases[1].ID: cases[0] has the same ID "a"`) {
+		if e != nil || toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), `cases[1].ID: cases[0] has the same ID "a"`) {
 			t.Errorf("%+v: %v", opts, err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s, want %s; error %v", plan, tt.want, err)
 		}
 	}
-	if _, err := (&eval.Options{Trials: -1}).Plan(nil); eval.CodeOf(err) != eval.CodeOptions {
+	if _, err := (&eval.Options{Trials: -1}).Plan(nil); toolwire.CodeOf(err) != toolwire.CodeInvalidOptions {
 		t.Error(err)
 	}
 }
@@ -365,7 +365,7 @@ func TestVeryManyTrials(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := eval.Run(ctx, dispatchtest.Target{Agent: obedient}, cases[:tt.cases], &tt.opts)
 			switch {
-			case tt.want != "" && (e != nil || eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), tt.want)):
+			case tt.want != "" && (e != nil || toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("%v, want %s", err, tt.want)
 			case tt.want == "" && (err != nil || e.Count(eval.Cancelled) != len(e.Trials)):
 				t.Error(err)

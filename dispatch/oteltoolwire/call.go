@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
@@ -58,7 +59,7 @@ func (t *Telemetry) callEnd(ctx context.Context, end proxy.CallEnd) {
 		return
 	}
 	var attrs attributes
-	failure := string(proxy.CodeOf(end.Err))
+	failure := string(toolwire.CodeOf(end.Err))
 	if e, ok := errors.AsType[*proxy.Error](end.Err); ok {
 		attrs = attrs.number(attrAttempts, int64(e.Attempts)).add(attrDelivery, string(e.Delivery)).add(attrClass, e.Class)
 	} else if r := end.Result; r != nil {
@@ -134,7 +135,7 @@ func (t *Telemetry) attemptEnd(ctx context.Context, end proxy.AttemptEnd) {
 	if e, ok := errors.AsType[*proxy.Error](end.Err); ok {
 		attrs = attrs.add(attrClass, e.Class)
 	}
-	op.end(string(proxy.CodeOf(end.Err)), attrs)
+	op.end(string(toolwire.CodeOf(end.Err)), attrs)
 }
 
 func (t *Telemetry) waitEnd(ctx context.Context, end proxy.WaitEnd) {
@@ -143,7 +144,7 @@ func (t *Telemetry) waitEnd(ctx context.Context, end proxy.WaitEnd) {
 		reason = "backoff"
 	}
 	attrs := attributes{}.add(attrReason, reason).add(attrRequest, nameOrOther(end.Name)).number(attrNext, int64(end.Next)).
-		add(attrError, string(proxy.CodeOf(end.Err)))
+		add(attrError, string(toolwire.CodeOf(end.Err)))
 	attrs = append(attrs, attribute.Float64(attrWait, end.Duration.Seconds()))
 	trace.SpanFromContext(ctx).AddEvent(eventWait, trace.WithAttributes(attrs...))
 }
@@ -153,7 +154,7 @@ func (t *Telemetry) traceEnd(ctx context.Context, end proxy.TraceEnd) {
 	if end.From != "" || end.To != "" {
 		name, attrs = eventHandoff, attributes{}.add(attrFrom, end.From).add(attrTo, end.To)
 	}
-	attrs = attrs.add(attrAgentName, end.Actor).add(attrError, string(proxy.CodeOf(end.Err)))
+	attrs = attrs.add(attrAgentName, end.Actor).add(attrError, string(toolwire.CodeOf(end.Err)))
 	if end.Err == nil {
 		attrs = attrs.number(attrSequence, end.Sequence)
 	}

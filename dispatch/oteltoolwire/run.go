@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/proxy"
 )
 
 // RunObserver returns the observer of a handler, for [dispatch.Options.Observer].
@@ -184,8 +183,8 @@ func runFailure(end dispatch.RunEnd) string {
 	switch code := toolwire.CodeOf(end.Err); {
 	case end.TimedOut:
 		return errorTimeout
-	case code == toolwire.CodeAgentFailed && proxy.CodeOf(end.Err) != "":
-		return string(proxy.CodeOf(end.Err))
+	case code == toolwire.CodeAgentFailed && toolwire.CodeOf(end.Err) != "":
+		return string(toolwire.CodeOf(end.Err))
 	default:
 		return string(code)
 	}

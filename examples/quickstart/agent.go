@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/examples/internal/shop"
 	"github.com/toolwire/toolwire/proxy"
@@ -47,7 +48,7 @@ func refundAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, er
 
 	found, err := proxy.Call[order](ctx, run.Proxy, "get_order", shop.GetOrder{OrderID: id})
 	switch {
-	case proxy.CodeOf(err) == proxy.CodeToolFailed:
+	case toolwire.CodeOf(err) == toolwire.CodeToolFailed:
 		return say("Order #%s could not be found, so nothing was refunded.", id)
 	case err != nil:
 		return nil, err
@@ -67,7 +68,7 @@ func refundAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, er
 
 	done, err := proxy.Call[refund](ctx, run.Proxy, "refund_order", shop.RefundOrder{OrderID: id, Amount: found.Amount})
 	switch {
-	case proxy.CodeOf(err) == proxy.CodeToolFailed:
+	case toolwire.CodeOf(err) == toolwire.CodeToolFailed:
 		return say("The refund of order #%s was turned down: %s", id, proxy.ToolResult(err))
 	case err != nil:
 		return nil, err

@@ -62,7 +62,7 @@ func clients(t *testing.T, transport http.RoundTripper) map[string]func(ctx cont
 	return map[string]func(ctx context.Context) string{
 		"proxy": func(ctx context.Context) string {
 			_, err := p.Do(ctx, "get_order", nil)
-			return string(proxy.CodeOf(err))
+			return string(toolwire.CodeOf(err))
 		},
 		"registration": func(ctx context.Context) string {
 			_, err := r.Create(ctx, agent)
@@ -74,11 +74,11 @@ func clients(t *testing.T, transport http.RoundTripper) map[string]func(ctx cont
 		},
 		"toolbox, a list": func(ctx context.Context) string {
 			_, err := listing.Tools(ctx, "")
-			return string(toolbox.CodeOf(err))
+			return string(toolwire.CodeOf(err))
 		},
 		"toolbox, a webhook": func(ctx context.Context) string {
 			_, err := box.Call(ctx, "check", nil)
-			return string(toolbox.CodeOf(err))
+			return string(toolwire.CodeOf(err))
 		},
 	}
 }
@@ -215,7 +215,7 @@ func TestProgramsAgreeWithClients(t *testing.T) {
 		name, script string
 		ctx          context.Context
 		options      *manifest.Options
-		want         manifest.Code
+		want         toolwire.Code
 	}{
 		{"canceled", "sleep 60", canceled, nil, "canceled"},
 		{"the caller's deadline", "sleep 60", late, nil, "deadline"},
@@ -224,7 +224,7 @@ func TestProgramsAgreeWithClients(t *testing.T) {
 		{"no JSON", "echo hello", t.Context(), nil, "bad_response"},
 	} {
 		_, err := load(row.script, row.options).Call(row.ctx, "run", nil)
-		if got := manifest.CodeOf(err); got != row.want {
+		if got := toolwire.CodeOf(err); got != row.want {
 			t.Errorf("%s: code %q, want %q: %v", row.name, got, row.want, err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestProgramsAgreeWithClients(t *testing.T) {
 // Every constructor rejects options with the same code.
 func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
 	for name, construct := range map[string]func() string{
-		"proxy": func() string { _, err := proxy.New("", "", nil); return string(proxy.CodeOf(err)) },
+		"proxy": func() string { _, err := proxy.New("", "", nil); return string(toolwire.CodeOf(err)) },
 		"registration": func() string {
 			_, err := registration.NewClient("", "", nil)
 			return string(toolwire.CodeOf(err))
@@ -241,16 +241,16 @@ func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
 		"catalog": func() string { _, err := catalog.NewClient("", "", nil); return string(toolwire.CodeOf(err)) },
 		"toolbox": func() string {
 			_, err := toolbox.Parse([]byte(`[]`), &toolbox.Options{Timeout: -1})
-			return string(toolbox.CodeOf(err))
+			return string(toolwire.CodeOf(err))
 		},
-		"toolbox, client": func() string { _, err := toolbox.NewClient("", nil); return string(toolbox.CodeOf(err)) },
+		"toolbox, client": func() string { _, err := toolbox.NewClient("", nil); return string(toolwire.CodeOf(err)) },
 		"manifest": func() string {
 			_, err := manifest.Parse([]byte(`{"tools":[]}`), &manifest.Options{Timeout: -1})
-			return string(manifest.CodeOf(err))
+			return string(toolwire.CodeOf(err))
 		},
 		"dispatch": func() string { _, err := dispatch.New(nil, nil); return string(toolwire.CodeOf(err)) },
 		"webhook":  func() string { _, err := webhook.New(nil, nil); return string(toolwire.CodeOf(err)) },
-		"cassette": func() string { _, err := cassette.New("", nil); return string(cassette.CodeOf(err)) },
+		"cassette": func() string { _, err := cassette.New("", nil); return string(toolwire.CodeOf(err)) },
 	} {
 		if got := construct(); got != "invalid_options" {
 			t.Errorf("%s: code %q", name, got)
@@ -345,14 +345,14 @@ func TestWhatAModelReadsForEveryCode(t *testing.T) {
 	cause, common := errors.New("(Err)"), toolwire.Problem{Message: "(Problem)"}
 	results := map[string]func(code string) json.RawMessage{
 		"proxy": func(code string) json.RawMessage {
-			return (&proxy.Error{Code: proxy.Code(code), Tool: "(Tool)", Detail: "(Detail)", Err: cause}).ToolResult()
+			return (&proxy.Error{Code: toolwire.Code(code), Tool: "(Tool)", Detail: "(Detail)", Err: cause}).ToolResult()
 		},
 		"toolbox": func(code string) json.RawMessage {
-			return (&toolbox.Error{Code: toolbox.Code(code), Tool: "(Tool)", Message: "(Message)", Detail: "(Detail)", Err: cause,
-				Problems: []toolbox.Problem{toolbox.Problem(common)}}).ToolResult()
+			return (&toolbox.Error{Code: toolwire.Code(code), Tool: "(Tool)", Message: "(Message)", Detail: "(Detail)", Err: cause,
+				Problems: []toolwire.Problem{toolwire.Problem(common)}}).ToolResult()
 		},
 		"manifest": func(code string) json.RawMessage {
-			return (&manifest.Error{Code: manifest.Code(code), Tool: "(Tool)", Message: "(Message)", Hint: "(Hint)", Err: cause,
+			return (&manifest.Error{Code: toolwire.Code(code), Tool: "(Tool)", Message: "(Message)", Hint: "(Hint)", Err: cause,
 				Problems: []manifest.Problem{{Message: "(Problem)"}}}).ToolResult()
 		},
 	}

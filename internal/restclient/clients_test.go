@@ -88,7 +88,7 @@ func TestCausesOfBadResponses(t *testing.T) {
 		t.Errorf("catalog: %v, cause %v", err, errors.Unwrap(err))
 	}
 	_, err = box.Tools(t.Context(), "")
-	if toolbox.CodeOf(err) != toolbox.CodeResponseTooLarge || errors.Unwrap(err) != nil || strings.Count(err.Error(), "bytes") != 1 {
+	if toolwire.CodeOf(err) != toolwire.CodeResponseTooLarge || errors.Unwrap(err) != nil || strings.Count(err.Error(), "bytes") != 1 {
 		t.Errorf("toolbox: %v, cause %v", err, errors.Unwrap(err))
 	}
 	e := register(t, 200, "[]")

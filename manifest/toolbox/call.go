@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/publicaddr"
@@ -29,14 +30,14 @@ import (
 // as json.RawMessage or []byte. Nil and blank text mean {}. Leave reasoning in the arguments of a
 // model.
 //
-// The error is an [*Error]. A failed tool is one, with CodeToolFailed if the response of a webhook is an
+// The error is an [*Error]. A failed tool is one, with toolwire.CodeToolFailed if the response of a webhook is an
 // object whose member "error" is not null, false, "", 0, [] or {}. If the arguments do not match the
 // parameters, the tool does not run. Use [Toolbox.CallForModel] for calls of a model.
 func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	start := time.Now()
 	t, ok := b.byName[name]
 	if !ok {
-		e := errorf(CodeUnknownTool, text.Cut(name, 128), "the toolbox has no tool of that name; names are case-sensitive")
+		e := errorf(toolwire.CodeUnknownTool, text.Cut(name, 128), "the toolbox has no tool of that name; names are case-sensitive")
 		for _, t := range b.tools {
 			e.tools = append(e.tools, t.Name)
 		}
@@ -74,15 +75,15 @@ type ModelResult = struct {
 // malformed, the result tells the model what to correct. args may also be any Go value that
 // [Toolbox.Call] accepts.
 //
-// An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline if ctx has ended,
-// CodeAgent if an external tool has no agent, or CodeArguments for a Go value that JSON cannot
+// An error means that the agent should stop. It is an [*Error]: toolwire.CodeCanceled or toolwire.CodeDeadline if ctx has ended,
+// no_agent if an external tool has no agent, or toolwire.CodeInvalidArguments for a Go value that JSON cannot
 // represent.
 func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (ModelResult, error) {
 	s, ok := toolresult.Arguments(args)
 	if !ok {
 		var err error
 		if s, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
-			return ModelResult{}, &Error{Code: CodeArguments, Tool: text.Cut(name, 128), Message: err.Error(), Err: err}
+			return ModelResult{}, &Error{Code: toolwire.CodeInvalidArguments, Tool: text.Cut(name, 128), Message: err.Error(), Err: err}
 		}
 	}
 	result, err := b.Call(ctx, name, s)
@@ -90,7 +91,7 @@ func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (Mode
 		return toolresult.ForModel(result, false), nil
 	}
 	e, _ := errors.AsType[*Error](err) // Call returns no other type
-	if e.Code == CodeCanceled || e.Code == CodeDeadline || e.Code == CodeAgent || ctx.Err() != nil {
+	if e.Code == toolwire.CodeCanceled || e.Code == toolwire.CodeDeadline || e.Code == codeAgent || ctx.Err() != nil {
 		return ModelResult{}, err
 	}
 	return toolresult.ForModel(e.ToolResult(), true), nil
@@ -99,7 +100,7 @@ func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (Mode
 func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (json.RawMessage, *Error) {
 	whole, err := rawjson.EncodeArguments(args, toolresult.ArgumentLimits)
 	if err != nil {
-		return nil, &Error{Code: CodeArguments, Message: err.Error() + toolresult.Advice, Err: err}
+		return nil, &Error{Code: toolwire.CodeInvalidArguments, Message: err.Error() + toolresult.Advice, Err: err}
 	}
 	whole = slices.Clone(whole) // a tool may read it after the call has returned
 	a := t.called.Arguments(whole)
@@ -120,7 +121,7 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 		}
 		result, failed := b.post(ctx, definition, t.URL, sent)
 		if failed != nil {
-			return answer{failed: failed}, &toolcall.Failure{Silent: failed.Code == CodeCanceled || failed.Code == CodeDeadline}
+			return answer{failed: failed}, &toolcall.Failure{Silent: failed.Code == toolwire.CodeCanceled || failed.Code == toolwire.CodeDeadline}
 		}
 		return answer{result: result}, nil
 	})
@@ -132,13 +133,13 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 	case failure.Code == toolcall.Canceled:
 		return nil, contextError(failure.Err, "the call")
 	}
-	return nil, &Error{Code: Code(failure.Code), Message: failure.Message, Err: failure.Err}
+	return nil, &Error{Code: toolwire.Code(failure.Code), Message: failure.Message, Err: failure.Err}
 }
 
 // contextError returns the error of a call or list whose context ended with err.
 func contextError(err error, what string) *Error {
-	e := &Error{Code: problem.ContextCode[Code](err), Message: what + " was canceled", Err: err}
-	if e.Code == CodeDeadline {
+	e := &Error{Code: problem.ContextCode[toolwire.Code](err), Message: what + " was canceled", Err: err}
+	if e.Code == toolwire.CodeDeadline {
 		e.Message = what + " did not end before the caller's deadline"
 	}
 	return e
@@ -189,11 +190,11 @@ func (b *Toolbox) post(
 	ctx context.Context, definition json.RawMessage, url string, args json.RawMessage,
 ) (json.RawMessage, *Error) {
 	if b.agent.ID == "" {
-		return nil, errorf(CodeAgent, "", "an external tool needs an agent: set Options.Agent or use Toolbox.For")
+		return nil, errorf(codeAgent, "", "an external tool needs an agent: set Options.Agent or use Toolbox.For")
 	}
 	body := b.body(definition, args)
 	if len(body) > maxRequest {
-		return nil, errorf(CodeTooLarge, "", "the request body has %d bytes and the limit is %d; send less in one call",
+		return nil, errorf(toolwire.CodeRequestTooLarge, "", "the request body has %d bytes and the limit is %d; send less in one call",
 			len(body), maxRequest)
 	}
 	request, _ := http.NewRequest(http.MethodPost, url, bytes.NewReader(body)) // Parse has checked the URL
@@ -219,11 +220,11 @@ func (b *Toolbox) post(
 		if isText(got.Header.Get("Content-Type"), response) {
 			return rawjson.Quote(string(response)), nil
 		}
-		return nil, &Error{Code: CodeBadResponse, Status: got.Status, Err: malformed(err),
+		return nil, &Error{Code: toolwire.CodeBadResponse, Status: got.Status, Err: malformed(err),
 			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that reason"}
 	}
 	if toolresult.Failed(response) {
-		return nil, &Error{Code: CodeToolFailed, Status: got.Status, response: response,
+		return nil, &Error{Code: toolwire.CodeToolFailed, Status: got.Status, response: response,
 			Message: "the webhook reported a failure; show Error.ToolResult to the model"}
 	}
 	return response, nil
@@ -258,14 +259,14 @@ func (b *Toolbox) failed(status int, failure *httpcall.Failure) *Error {
 	case failure.Kind == httpcall.Canceled:
 		return contextError(failure.Err, "the call")
 	case failure.Kind == httpcall.TooLarge:
-		return &Error{Code: CodeResponseTooLarge, Status: status,
+		return &Error{Code: toolwire.CodeResponseTooLarge, Status: status,
 			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less in one call",
 				b.caller.MaxBytes)}
 	case failure.NotSent:
-		return &Error{Code: CodeTransport, Message: "the tool's server cannot be reached; the tool did not run",
+		return &Error{Code: toolwire.CodeTransport, Message: "the tool's server cannot be reached; the tool did not run",
 			Err: failure.Err}
 	}
-	return &Error{Code: CodeTransport, Status: status, Err: failure.Err,
+	return &Error{Code: toolwire.CodeTransport, Status: status, Err: failure.Err,
 		Message: "the connection to the tool's server failed and " +
 			"the tool may or may not have run; check that before you call it again"}
 }
@@ -279,7 +280,7 @@ func malformed(err error) error {
 }
 
 func statusError(status int, answer []byte, secrets *redact.Set) *Error {
-	e := &Error{Code: httpcall.StatusCode[Code](status), Status: status,
+	e := &Error{Code: httpcall.StatusCode[toolwire.Code](status), Status: status,
 		Message: fmt.Sprintf("the tool's server answered with HTTP status %d", status)}
 	switch {
 	case status >= 300 && status < 400:

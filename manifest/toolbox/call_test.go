@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
@@ -41,7 +42,7 @@ func TestInternalTools(t *testing.T) {
 		name, tool string
 		args       any
 		text       string // all, or a part after "~"
-		code       toolbox.Code
+		code       toolwire.Code
 	}{
 		{"struct", "create_contact", contact{Name: "Ada"}, "Created contact: Ada (by create_contact for " + agentUUID + ")",
 			""},
@@ -56,25 +57,25 @@ func TestInternalTools(t *testing.T) {
 			`pong <{"z":12345678901234567890.10,"a":1e2}>`, ""},
 		{"own reasoning", "own", json.RawMessage(`{"reasoning":"mine"}`), `pong <{"reasoning":"mine"}>`, ""},
 		{"own reasoning missing", "own", json.RawMessage(`{}`), `~property \"reasoning\"; correct them`,
-			toolbox.CodeArguments},
+			toolwire.CodeInvalidArguments},
 		{"mismatch", "create_contact", json.RawMessage(`{"name":31337,"age":1}`),
-			"~arguments: /age is not allowed here; /name must be a string", toolbox.CodeArguments},
+			"~arguments: /age is not allowed here; /name must be a string", toolwire.CodeInvalidArguments},
 		{"missing", "create_contact", nil,
 			`~arguments: is missing the required property \"name\"; correct them and call the tool again`,
-			toolbox.CodeArguments},
-		{"not an object", "ping", json.RawMessage(`[1]`), "~must be an object, not an array", toolbox.CodeArguments},
-		{"not JSON", "ping", json.RawMessage(`{`), "~not a JSON object", toolbox.CodeArguments},
-		{"duplicate", "ping", json.RawMessage(`{"a":1,"a":2}`), "~twice", toolbox.CodeArguments},
-		{"a Go string", "ping", "31337", "~a Go string is not", toolbox.CodeArguments},
+			toolwire.CodeInvalidArguments},
+		{"not an object", "ping", json.RawMessage(`[1]`), "~must be an object, not an array", toolwire.CodeInvalidArguments},
+		{"not JSON", "ping", json.RawMessage(`{`), "~not a JSON object", toolwire.CodeInvalidArguments},
+		{"duplicate", "ping", json.RawMessage(`{"a":1,"a":2}`), "~twice", toolwire.CodeInvalidArguments},
+		{"a Go string", "ping", "31337", "~a Go string is not", toolwire.CodeInvalidArguments},
 		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`),
-			`{"error":"invalid_arguments","detail":"/n must be a whole number between -128 and 127; correct them and call the tool again"}`, toolbox.CodeArguments},
-		{"failure", "fail", nil, `{"error":"tool_failed","detail":"no such order; ask for the number"}`, toolbox.CodeToolFailed},
+			`{"error":"invalid_arguments","detail":"/n must be a whole number between -128 and 127; correct them and call the tool again"}`, toolwire.CodeInvalidArguments},
+		{"failure", "fail", nil, `{"error":"tool_failed","detail":"no such order; ask for the number"}`, toolwire.CodeToolFailed},
 		{"failure of a typed one", "create_contact", contact{Name: "nobody"},
-			`{"error":"tool_failed","detail":"nobody is not a name; ask the user"}`, toolbox.CodeToolFailed},
+			`{"error":"tool_failed","detail":"nobody is not a name; ask the user"}`, toolwire.CodeToolFailed},
 		{"panic", "panic", nil, `{"error":"tool_panicked","detail":"the tool is broken; do not call it again"}`,
-			toolbox.CodePanicked},
+			"tool_panicked"},
 		{"unknown", "Ping", nil,
-			`~{"error":"unknown_tool","detail":"there is no tool \"Ping\"; names are case-sensitive","tools":["create_contact","fail"`, toolbox.CodeUnknownTool},
+			`~{"error":"unknown_tool","detail":"there is no tool \"Ping\"; names are case-sensitive","tools":["create_contact","fail"`, toolwire.CodeUnknownTool},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			result, err := box.Call(t.Context(), tt.tool, tt.args)
@@ -83,7 +84,7 @@ func TestInternalTools(t *testing.T) {
 			if isPart && !strings.Contains(text, part) || !isPart && text != tt.text {
 				t.Errorf("got  %s\nwant %s", text, tt.text)
 			}
-			if toolbox.CodeOf(err) != tt.code || (err == nil) != (tt.code == "") || err != nil && result != nil {
+			if toolwire.CodeOf(err) != tt.code || (err == nil) != (tt.code == "") || err != nil && result != nil {
 				t.Errorf("%s %v", result, err)
 			}
 			if err != nil && (!strings.Contains(err.Error(), `tool "`+tt.tool+`"`) ||
@@ -121,7 +122,7 @@ func TestExternalTools(t *testing.T) {
 	}
 	got = ""
 	if _, err := box.Call(t.Context(), "check",
-		json.RawMessage(`{"day":"sunday"}`)); toolbox.CodeOf(err) != toolbox.CodeArguments || got != "" {
+		json.RawMessage(`{"day":"sunday"}`)); toolwire.CodeOf(err) != toolwire.CodeInvalidArguments || got != "" {
 		t.Errorf("invalid arguments: %v, sent %s", err, got)
 	}
 	other, err := box.For(toolbox.Agent{ID: strings.ToUpper(agentUUID)})
@@ -136,12 +137,12 @@ func TestExternalTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := without.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeAgent {
+	if _, err := without.Call(t.Context(), "check", nil); toolwire.CodeOf(err) != "no_agent" {
 		t.Errorf("without an agent: %v", err)
 	}
 	for _, agent := range []toolbox.Agent{{ID: "agent-7"}, {Context: json.RawMessage(`[]`)},
 		{Context: json.RawMessage(`{"a":1,"a":2}`)}} {
-		if _, err := box.For(agent); toolbox.CodeOf(err) != toolbox.CodeAgent {
+		if _, err := box.For(agent); toolwire.CodeOf(err) != "no_agent" {
 			t.Errorf("%+v: %v", agent, err)
 		}
 	}
@@ -153,7 +154,7 @@ func TestAnswersOfExternalTools(t *testing.T) {
 		name   string
 		status int
 		body   string
-		code   toolbox.Code
+		code   toolwire.Code
 		text   string // all, or a part after "~"
 	}{
 		{"object", 200, `{ "a": 1.00 }`, "", `{ "a": 1.00 }`},
@@ -161,17 +162,17 @@ func TestAnswersOfExternalTools(t *testing.T) {
 		{"number", 200, `7`, "", `7`},
 		{"null", 200, `null`, "", `null`},
 		{"201", 201, `[1]`, "", `[1]`},
-		{"a failure as data", 200, `{"error":"tool_failed"}`, toolbox.CodeToolFailed, `{"error":"tool_failed"}`},
+		{"a failure as data", 200, `{"error":"tool_failed"}`, toolwire.CodeToolFailed, `{"error":"tool_failed"}`},
 		{"empty", 200, ``, "", `null`},
 		{"blank", 200, " \n", "", `null`},
 		{"204", 204, ``, "", `null`},
 		{"empty 202", 202, ``, "", `null`},
 		{"202", 202, `{"queued":true}`, "", `{"queued":true}`},
 		{"text", 200, "ok \xff\n", "", "ok \ufffd"},
-		{"a page", 200, `<html>hunter2`, toolbox.CodeBadResponse, `~not JSON`},
-		{"broken off", 200, `{"a":"hunter2`, toolbox.CodeBadResponse, `~"detail":"the tool ran, but its answer is not JSON`},
-		{"two values", 200, `{} {}`, toolbox.CodeBadResponse, `~not JSON`},
-		{"too large", 200, big, toolbox.CodeResponseTooLarge, `~more than 1048576 bytes`},
+		{"a page", 200, `<html>hunter2`, toolwire.CodeBadResponse, `~not JSON`},
+		{"broken off", 200, `{"a":"hunter2`, toolwire.CodeBadResponse, `~"detail":"the tool ran, but its answer is not JSON`},
+		{"two values", 200, `{} {}`, toolwire.CodeBadResponse, `~not JSON`},
+		{"too large", 200, big, toolwire.CodeResponseTooLarge, `~more than 1048576 bytes`},
 		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, "not_found",
 			`{"error":"not_found","detail":"the tool's server answered with HTTP status 404: {\"error\":\"unknown_tool\"}"}`},
 		{"500 with text", 500, `hunter2`, "server_error",
@@ -179,7 +180,7 @@ func TestAnswersOfExternalTools(t *testing.T) {
 		{"500, large", 500, big, "server_error",
 			`{"error":"server_error","detail":"the tool's server answered with HTTP status 500"}`},
 		{"401", 401, ``, "unauthorized", `~does not accept the secret`},
-		{"no connection", 0, `hunter2 reset`, toolbox.CodeTransport, `~may or may not have run`},
+		{"no connection", 0, `hunter2 reset`, toolwire.CodeTransport, `~may or may not have run`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			calls := 0
@@ -187,7 +188,7 @@ func TestAnswersOfExternalTools(t *testing.T) {
 			result, err := box.Call(t.Context(), "check", nil)
 			text := shown(result, err)
 			part, isPart := strings.CutPrefix(tt.text, "~")
-			if toolbox.CodeOf(err) != tt.code || isPart && !strings.Contains(text, part) || !isPart && text != tt.text {
+			if toolwire.CodeOf(err) != tt.code || isPart && !strings.Contains(text, part) || !isPart && text != tt.text {
 				t.Errorf("%v\ngot  %.200s\nwant %s", err, text, tt.text)
 			}
 			if e, ok := errors.AsType[*toolbox.Error](err); ok && (e.Status != tt.status || e.Tool != "check") {
@@ -216,7 +217,7 @@ func TestTypesOfAnswers(t *testing.T) {
 		}))
 		box := parse(t, `[{"name":"check","url":"`+site.URL+`"}]`, options(nil))
 		result, err := box.Call(t.Context(), "check", nil)
-		if string(result) != want || want == "" && toolbox.CodeOf(err) != toolbox.CodeBadResponse {
+		if string(result) != want || want == "" && toolwire.CodeOf(err) != toolwire.CodeBadResponse {
 			t.Errorf("%s: %s, %v", contentType, result, err)
 		}
 		site.Close()
@@ -254,7 +255,7 @@ func TestRedirects(t *testing.T) {
 		if text := shown(result, err); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", path, text)
 		}
-		if err != nil && (len(seen) > 0 || toolbox.CodeOf(err) != "unexpected_status") || err == nil &&
+		if err != nil && (len(seen) > 0 || toolwire.CodeOf(err) != "unexpected_status") || err == nil &&
 			fmt.Sprint(seen) != "[POST with "+toolSecret+"]" {
 			t.Errorf("%s: %v %v", path, err, seen)
 		}
@@ -278,7 +279,7 @@ func TestTheSecretStaysBehindTLS(t *testing.T) {
 	opts, transport := options(nil), &downgrade{}
 	opts.Transport = transport
 	_, err := parse(t, external, opts).Call(t.Context(), "check", nil)
-	if toolbox.CodeOf(err) != "unexpected_status" || fmt.Sprint(transport.seen) != "[https with "+toolSecret+"]" {
+	if toolwire.CodeOf(err) != "unexpected_status" || fmt.Sprint(transport.seen) != "[https with "+toolSecret+"]" {
 		t.Errorf("%v %v", err, transport.seen)
 	}
 }
@@ -287,14 +288,14 @@ func TestCallsThatAreNotSent(t *testing.T) {
 	sent := 0
 	opts := options(func(*http.Request) (int, string) { sent++; return 200, `1` })
 	box := parse(t, strings.Replace(external, "<Check>", strings.Repeat("x", 1<<20), 1), opts)
-	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != "request_too_large" {
+	if _, err := box.Call(t.Context(), "check", nil); toolwire.CodeOf(err) != "request_too_large" {
 		t.Errorf("too large: %v", err)
 	}
 	if sent > 0 {
 		t.Errorf("%d requests", sent)
 	}
 	box = parse(t, strings.Replace(external, "https://api.example.com", "http://127.0.0.1:1", 1), options(nil))
-	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeTransport ||
+	if _, err := box.Call(t.Context(), "check", nil); toolwire.CodeOf(err) != toolwire.CodeTransport ||
 		!strings.Contains(err.Error(), "did not run") {
 		t.Errorf("connection refused: %v", err)
 	}
@@ -313,13 +314,13 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	box := parse(t, `[{"name":"check","description":"Check.","url":"`+server.URL+`","detail_url":"`+server.URL+
 		`/detail"}]`, opts)
 	_, err := box.Call(t.Context(), "check", nil)
-	if toolbox.CodeOf(err) != toolbox.CodeTransport || !errors.Is(err, io.ErrUnexpectedEOF) ||
+	if toolwire.CodeOf(err) != toolwire.CodeTransport || !errors.Is(err, io.ErrUnexpectedEOF) ||
 		!strings.Contains(err.Error(), "may or may not have run") {
 		t.Errorf("the call: %v", err)
 	}
 	defs, err := box.Definitions(t.Context())
 	failure := <-failures
-	if err != nil || defs[0].Description != "Check." || toolbox.CodeOf(failure) != toolbox.CodeTransport {
+	if err != nil || defs[0].Description != "Check." || toolwire.CodeOf(failure) != toolwire.CodeTransport {
 		t.Errorf("the detail: %+v %v; %v", defs, err, failure)
 	}
 }
@@ -364,7 +365,7 @@ func TestErrorsDoNotQuoteThePeer(t *testing.T) {
 			must(box.Definitions(t.Context()))
 			for _, err := range []error{callErr, <-failures} {
 				text := fmt.Sprint(err) + shown(nil, err)
-				if code := toolbox.CodeOf(err); code != toolbox.CodeTransport && code != toolbox.CodeBadResponse ||
+				if code := toolwire.CodeOf(err); code != toolwire.CodeTransport && code != toolwire.CodeBadResponse ||
 					strings.Contains(text, "hunter2") || strings.Contains(text, listener.Addr().String()) {
 					t.Errorf("the error tells too much: %v", err)
 				}
@@ -392,22 +393,22 @@ func TestTimeouts(t *testing.T) {
 				box := parse(t, `[{"name":"internal","handler":"wait"},{"name":"external","url":"https://api.example.com"}]`, opts)
 				start := time.Now()
 				_, err := box.Call(t.Context(), tool, nil)
-				if took := time.Since(start); toolbox.CodeOf(err) != toolbox.CodeTimeout || took != time.Minute ||
+				if took := time.Since(start); toolwire.CodeOf(err) != toolwire.CodeTimeout || took != time.Minute ||
 					!strings.Contains(err.Error(), "within 1m0s") {
 					t.Errorf("after %s: %v", took, err)
 				}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(time.Second, func() { cancel(cause) })
 				_, err = box.Call(ctx, tool, nil)
-				if toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+				if toolwire.CodeOf(err) != toolwire.CodeCanceled || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 					t.Errorf("canceled: %v", err)
 				}
-				if _, err = box.Call(ctx, tool, nil); toolbox.CodeOf(err) != toolbox.CodeCanceled {
+				if _, err = box.Call(ctx, tool, nil); toolwire.CodeOf(err) != toolwire.CodeCanceled {
 					t.Errorf("canceled before: %v", err)
 				}
 				short, cancelShort := context.WithTimeout(t.Context(), time.Second)
 				defer cancelShort()
-				if _, err = box.Call(short, tool, nil); toolbox.CodeOf(err) != toolbox.CodeDeadline ||
+				if _, err = box.Call(short, tool, nil); toolwire.CodeOf(err) != toolwire.CodeDeadline ||
 					!errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the caller's deadline: %v", err)
 				}
@@ -442,7 +443,7 @@ func TestFurtherCallsWaitForAPlace(t *testing.T) {
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err = box.Call(short, "ping", nil); toolbox.CodeOf(err) != toolbox.CodeDeadline {
+		if _, err = box.Call(short, "ping", nil); toolwire.CodeOf(err) != toolwire.CodeDeadline {
 			t.Errorf("the caller's deadline: %v", err)
 		}
 		time.Sleep(48 * time.Second) // the first handler still runs, beyond its time limit
@@ -466,7 +467,7 @@ func TestFurtherCallsWaitForAPlace(t *testing.T) {
 		if got, err := box.CallForModel(t.Context(), "ping", nil); err != nil || !got.Failed || got.Text != busy {
 			t.Errorf("no place: %+v, %v", got, err)
 		}
-		if _, err := box.Call(t.Context(), "ping", nil); toolbox.CodeOf(err) != toolbox.CodeBusy {
+		if _, err := box.Call(t.Context(), "ping", nil); toolwire.CodeOf(err) != toolwire.CodeBusy {
 			t.Errorf("no place: %v", err)
 		}
 		time.Sleep(2 * time.Hour)
@@ -484,7 +485,7 @@ func TestOnCallReceivesEveryCall(t *testing.T) {
 	_, _ = box.Call(t.Context(), "unknown", nil)
 	var got []string
 	for _, r := range ends {
-		if toolbox.CodeOf(r.Err) != r.Code {
+		if toolwire.CodeOf(r.Err) != r.Code {
 			t.Errorf("%+v", r)
 		}
 		got = append(got, fmt.Sprintf("%s %s %t %q %s", r.Adapter, r.Tool, r.External, r.Reasoning, r.Code))

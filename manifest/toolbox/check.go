@@ -23,13 +23,13 @@ type checker struct {
 	options  *Options
 	doc      *document
 	open     bool // the document lists no adapters, so the tools declare them
-	problems problem.List[Problem]
+	problems problem.List[toolwire.Problem]
 
 	known      map[string]int  // the index of the first adapter with a name or id
 	wrongTypes map[string]bool // the pointers to members of the wrong type
 }
 
-func newChecker(options *Options, doc *document, problems problem.List[Problem]) *checker {
+func newChecker(options *Options, doc *document, problems problem.List[toolwire.Problem]) *checker {
 	problems.Join(doc.problems)
 	return &checker{options: options, doc: doc, open: len(doc.adapters) == 0, problems: problems,
 		known: make(map[string]int), wrongTypes: doc.wrong}

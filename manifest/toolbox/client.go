@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/restclient"
@@ -41,7 +42,7 @@ const (
 )
 
 // NewClient returns a client that sends apiKey as "Authorization: Bearer". If o is nil, the defaults
-// apply. The error is an [*Error] with CodeOptions and all problems.
+// apply. The error is an [*Error] with toolwire.CodeInvalidOptions and all problems.
 func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 	var opts ClientOptions
 	if o != nil {
@@ -54,7 +55,7 @@ func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 		BaseURL: opts.BaseURL, Example: defaultBase, Path: "api", Key: apiKey, Header: "Authorization", Peer: "the platform",
 		Transport: opts.Transport, Timeout: listTimeout, MaxBytes: maxPageBytes,
 	})
-	var problems problem.List[Problem]
+	var problems problem.List[toolwire.Problem]
 	for _, must := range url {
 		problems.Add("invalid_option", "", "ClientOptions.BaseURL %s", must)
 	}
@@ -62,7 +63,7 @@ func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 		problems.Add("invalid_option", "", "apiKey %s", must)
 	}
 	if problems.Len() > 0 {
-		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: problems.Found}
+		return nil, &Error{Code: toolwire.CodeInvalidOptions, Message: "the client cannot be created", Problems: problems.Found}
 	}
 	return &Client{rest}, nil
 }
@@ -89,12 +90,12 @@ func (c *Client) Adapters(ctx context.Context) ([]Adapter, error) {
 // Tools returns the whole list or an error, never a part of the list. A page has at most 4 MiB. All
 // pages together have at most 64 MiB and 10,000 tools. The error is an [*Error]:
 //
-//	CodeBadResponse       a response is not a list, or its pages do not follow each other
-//	CodeResponseTooLarge  the list exceeds the limits
-//	CodeTransport         the connection failed
-//	CodeTimeout           a request took more than 30 s
-//	CodeCanceled          ctx was canceled
-//	CodeDeadline          the deadline of ctx passed
+//	toolwire.CodeBadResponse       a response is not a list, or its pages do not follow each other
+//	toolwire.CodeResponseTooLarge  the list exceeds the limits
+//	toolwire.CodeTransport         the connection failed
+//	toolwire.CodeTimeout           a request took more than 30 s
+//	toolwire.CodeCanceled          ctx was canceled
+//	toolwire.CodeDeadline          the deadline of ctx passed
 //
 // For a response whose status is not 200, the code is one of those with a status. Status holds the
 // status, and Detail the response.
@@ -125,15 +126,15 @@ func (c *Client) list(ctx context.Context, kind string, query url.Values, collec
 		}
 		p := page{kind: kind, document: document{peer: true}}
 		if why := p.parse(body, offset); why != "" {
-			return &Error{Code: CodeBadResponse, Status: http.StatusOK,
+			return &Error{Code: toolwire.CodeBadResponse, Status: http.StatusOK,
 				Message: fmt.Sprintf("the response is not a list of %s: %s", kind, why)}
 		}
 		offset, size = offset+p.entries, size+len(body)
 		switch {
 		case offset > maxListed:
-			return errorf(CodeResponseTooLarge, "", "the list has more than %d %s", maxListed, kind)
+			return errorf(toolwire.CodeResponseTooLarge, "", "the list has more than %d %s", maxListed, kind)
 		case size > maxListBytes:
-			return errorf(CodeResponseTooLarge, "", "the list has more than %d bytes", maxListBytes)
+			return errorf(toolwire.CodeResponseTooLarge, "", "the list has more than %d bytes", maxListBytes)
 		}
 		collect(&p.document)
 		if !p.more {
@@ -164,15 +165,15 @@ func (c *Client) get(ctx context.Context, kind string, query url.Values) (page [
 
 // failed returns the error for a failure.
 func (c *Client) failed(f *restclient.Failure) *Error {
-	e := &Error{Code: Code(f.Code), Status: f.Status, Err: f.Err}
+	e := &Error{Code: toolwire.Code(f.Code), Status: f.Status, Err: f.Err}
 	switch e.Code {
-	case CodeCanceled, CodeDeadline:
+	case toolwire.CodeCanceled, toolwire.CodeDeadline:
 		e.Message = contextError(f.Err, "the list").Message
-	case CodeTimeout:
+	case toolwire.CodeTimeout:
 		e.Message = "the platform did not respond within " + listTimeout.String()
-	case CodeTransport:
+	case toolwire.CodeTransport:
 		e.Message = "the list cannot be requested"
-	case CodeResponseTooLarge:
+	case toolwire.CodeResponseTooLarge:
 		e.Err = nil
 		e.Message = fmt.Sprintf("a page of the list has more than %d bytes", maxPageBytes)
 	default:

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/manifest/toolbox"
@@ -119,28 +120,28 @@ func TestClientReadsAllPages(t *testing.T) {
 	const row = `{"name":"a","handler":"h"}`
 	for name, tt := range map[string]struct {
 		bodies []string
-		code   toolbox.Code
+		code   toolwire.Code
 		part   string
 	}{
-		"not JSON":              {[]string{`<html>`}, toolbox.CodeBadResponse, "not valid at byte 0"},
-		"no list":               {[]string{`{"detail":"` + apiKey + `"}`}, toolbox.CodeBadResponse, "no list results"},
-		"null":                  {[]string{`{"results":null}`}, toolbox.CodeBadResponse, "no list results"},
-		"repeated":              {[]string{`{"results":[],"results":[` + row + `]}`}, toolbox.CodeBadResponse, "not valid"},
-		"another case":          {[]string{`{"Results":[]}`}, toolbox.CodeBadResponse, "no list results"},
-		"a row of another type": {[]string{`[` + row + `,7]`}, toolbox.CodeBadResponse, "/1 must be an object, not a number"},
-		"a row without a name": {[]string{`{"results":[` + row + `,{"handler":"h"}]}`}, toolbox.CodeBadResponse,
+		"not JSON":              {[]string{`<html>`}, toolwire.CodeBadResponse, "not valid at byte 0"},
+		"no list":               {[]string{`{"detail":"` + apiKey + `"}`}, toolwire.CodeBadResponse, "no list results"},
+		"null":                  {[]string{`{"results":null}`}, toolwire.CodeBadResponse, "no list results"},
+		"repeated":              {[]string{`{"results":[],"results":[` + row + `]}`}, toolwire.CodeBadResponse, "not valid"},
+		"another case":          {[]string{`{"Results":[]}`}, toolwire.CodeBadResponse, "no list results"},
+		"a row of another type": {[]string{`[` + row + `,7]`}, toolwire.CodeBadResponse, "/1 must be an object, not a number"},
+		"a row without a name": {[]string{`{"results":[` + row + `,{"handler":"h"}]}`}, toolwire.CodeBadResponse,
 			"results[1] has no name"},
-		"a wrong member": {[]string{`{"results":[{"name":"a","url":["` + apiKey + `"]}]}`}, toolbox.CodeBadResponse,
+		"a wrong member": {[]string{`{"results":[{"name":"a","url":["` + apiKey + `"]}]}`}, toolwire.CodeBadResponse,
 			"/results/0/url must be a string, not an array"},
-		"an empty page": {[]string{`{"results":[],"pagination":{"has_more":true}}`}, toolbox.CodeBadResponse,
+		"an empty page": {[]string{`{"results":[],"pagination":{"has_more":true}}`}, toolwire.CodeBadResponse,
 			"empty page"},
 		"the same page again": {[]string{`{"results":[` + row + `],"pagination":{"offset":0,"has_more":true}}`,
 			`{"results":[` + row + `],"pagination":{"offset":0,"has_more":true}}`},
-			toolbox.CodeBadResponse, "does not begin at the offset 1"},
+			toolwire.CodeBadResponse, "does not begin at the offset 1"},
 		"a page without pagination": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`, `[` + row + `]`},
-			toolbox.CodeBadResponse, "do not follow the documented pagination"},
+			toolwire.CodeBadResponse, "do not follow the documented pagination"},
 		"another pagination": {[]string{`{"count":2,"next":"https://` + apiKey + `/","results":[` + row + `]}`},
-			toolbox.CodeBadResponse,
+			toolwire.CodeBadResponse,
 			"do not follow the documented pagination"},
 		"a failure on the second page": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`},
 			"server_error", "status 500"},
@@ -148,7 +149,7 @@ func TestClientReadsAllPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, asked := serving(t, tt.bodies...)
 			list, err := c.Tools(t.Context(), "a-1")
-			if list != nil || toolbox.CodeOf(err) != tt.code || !strings.Contains(fmt.Sprint(err), tt.part) ||
+			if list != nil || toolwire.CodeOf(err) != tt.code || !strings.Contains(fmt.Sprint(err), tt.part) ||
 				strings.Contains(fmt.Sprint(err), apiKey) {
 				t.Errorf("%+v, %v after %q", list, err, *asked)
 			}
@@ -160,14 +161,14 @@ func TestClientReadsAllPages(t *testing.T) {
 			requests++
 			return 200, page(0, 500, 500*(requests-1), 500, true)
 		})})
-		if list, err := c.Tools(t.Context(), "a"); list != nil || toolbox.CodeOf(err) != toolbox.CodeResponseTooLarge ||
+		if list, err := c.Tools(t.Context(), "a"); list != nil || toolwire.CodeOf(err) != toolwire.CodeResponseTooLarge ||
 			requests != 21 {
 			t.Errorf("%d tools, %v after %d requests", len(list), err, requests)
 		}
 	})
 	t.Run("a last page with too many", func(t *testing.T) {
 		c, _ := serving(t, page(0, 10_001, 0, 0, false))
-		if list, err := c.Tools(t.Context(), "a"); list != nil || toolbox.CodeOf(err) != toolbox.CodeResponseTooLarge {
+		if list, err := c.Tools(t.Context(), "a"); list != nil || toolwire.CodeOf(err) != toolwire.CodeResponseTooLarge {
 			t.Errorf("%d tools, %v", len(list), err)
 		}
 		c, _ = serving(t, page(0, 10_000, 0, 0, false))
@@ -181,7 +182,7 @@ func TestClientReadsAllPages(t *testing.T) {
 			requests++
 			return 200, page(0, 1, requests-1, 1, true) + strings.Repeat(" ", 4<<20-200)
 		})})
-		if list, err := c.Adapters(t.Context()); list != nil || toolbox.CodeOf(err) != toolbox.CodeResponseTooLarge ||
+		if list, err := c.Adapters(t.Context()); list != nil || toolwire.CodeOf(err) != toolwire.CodeResponseTooLarge ||
 			requests != 17 {
 			t.Errorf("%d adapters, %v after %d requests", len(list), err, requests)
 		}
@@ -191,7 +192,7 @@ func TestClientReadsAllPages(t *testing.T) {
 func must2[T, U any](v T, _ U) T { return v }
 
 func TestClientErrors(t *testing.T) {
-	codes := map[int]toolbox.Code{400: "refused", 401: "unauthorized", 403: "forbidden",
+	codes := map[int]toolwire.Code{400: "refused", 401: "unauthorized", 403: "forbidden",
 		404: "not_found", 429: "rate_limited", 500: "server_error"}
 	for status, tt := range map[int]struct{ body, part, detail string }{
 		400: {`{"adapter": ["Enter a valid UUID, not ` + apiKey + `."]}`, "status 400",
@@ -230,13 +231,13 @@ func TestClientErrors(t *testing.T) {
 			return 200, `[]`
 		})})
 		start := time.Now()
-		if _, err := c.Tools(t.Context(), "a"); toolbox.CodeOf(err) != toolbox.CodeTimeout ||
+		if _, err := c.Tools(t.Context(), "a"); toolwire.CodeOf(err) != toolwire.CodeTimeout ||
 			time.Since(start) != 30*time.Second {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := c.Tools(ctx, "a"); toolbox.CodeOf(err) != toolbox.CodeDeadline ||
+		if _, err := c.Tools(ctx, "a"); toolwire.CodeOf(err) != toolwire.CodeDeadline ||
 			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
@@ -260,7 +261,7 @@ func TestNewClientReportsEverything(t *testing.T) {
 		_, err := toolbox.NewClient(tt.key, &toolbox.ClientOptions{BaseURL: tt.base})
 		e, _ := errors.AsType[*toolbox.Error](err)
 		if (err == nil) != (tt.problems == nil) || err != nil &&
-			(e.Code != toolbox.CodeOptions || len(e.Problems) != len(tt.problems)) {
+			(e.Code != toolwire.CodeInvalidOptions || len(e.Problems) != len(tt.problems)) {
 			t.Errorf("%q: %v", tt.base, err)
 			continue
 		}
@@ -273,7 +274,7 @@ func TestNewClientReportsEverything(t *testing.T) {
 	c := newClient(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Adapters(ctx); toolbox.CodeOf(err) != toolbox.CodeCanceled {
+	if _, err := c.Adapters(ctx); toolwire.CodeOf(err) != toolwire.CodeCanceled {
 		t.Error(err)
 	}
 }

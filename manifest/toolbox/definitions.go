@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -26,12 +27,12 @@ import (
 // [schema.Export] writes the list for the API of a model.
 //
 // Definitions fetches unknown details concurrently and waits for at most 3 s. A detail that cannot
-// be fetched is left out; see the package comment. The error is an [*Error]: CodeUnknownAdapter, or
-// CodeCanceled or CodeDeadline if ctx ends. The caller may change the list.
+// be fetched is left out; see the package comment. The error is an [*Error]: unknown_adapter, or
+// toolwire.CodeCanceled or toolwire.CodeDeadline if ctx ends. The caller may change the list.
 func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema.Tool, error) {
 	for _, name := range adapters {
 		if !slices.ContainsFunc(b.adapters, func(a Adapter) bool { return a.is(name) }) {
-			return nil, errorf(CodeUnknownAdapter, "", "the toolbox has no adapter %q", text.Cut(name, 128))
+			return nil, errorf(codeUnknownAdapter, "", "the toolbox has no adapter %q", text.Cut(name, 128))
 		}
 	}
 	if ctx.Err() != nil {
@@ -139,7 +140,7 @@ func (d *details) fetch(into *detail, url, tool string) {
 	text, err := end.Value.text, end.Value.err
 	switch {
 	case end.Panic != nil: // of Options.Transport, the host's code
-		err = errorf(CodeTransport, "",
+		err = errorf(toolwire.CodeTransport, "",
 			"the detail_url cannot be reached: Options.Transport panicked or ended its goroutine")
 	case end.Left:
 		err = d.timeout(0, toolcall.ErrTimeout)
@@ -178,7 +179,7 @@ func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	}
 	text, err := readDetail(got.Body)
 	if err != nil {
-		return "", &Error{Code: CodeBadResponse, Status: got.Status, Err: malformed(err),
+		return "", &Error{Code: toolwire.CodeBadResponse, Status: got.Status, Err: malformed(err),
 			Message: `the detail_url must return {"detail": "<text>"}`}
 	}
 	return clean(text), nil
@@ -188,19 +189,19 @@ func (d *details) get(ctx context.Context, url string) (string, *Error) {
 func (d *details) failed(status int, failure *httpcall.Failure) *Error {
 	switch {
 	case errors.Is(failure, publicaddr.ErrNotPublic):
-		return &Error{Code: CodePrivate, Err: publicaddr.ErrNotPublic,
+		return &Error{Code: codePrivate, Err: publicaddr.ErrNotPublic,
 			Message: "the detail_url leads to an address that is not public; Options.InsecurePrivateDetails allows it"}
 	case failure.Kind == httpcall.TooLarge:
-		return &Error{Code: CodeResponseTooLarge, Status: status,
+		return &Error{Code: toolwire.CodeResponseTooLarge, Status: status,
 			Message: fmt.Sprintf("the detail has more than %d bytes of JSON", d.caller.MaxBytes)}
 	case failure.Kind == httpcall.Broken:
-		return &Error{Code: CodeTransport, Status: status, Message: "the detail_url cannot be reached", Err: failure.Err}
+		return &Error{Code: toolwire.CodeTransport, Status: status, Message: "the detail_url cannot be reached", Err: failure.Err}
 	}
 	return d.timeout(status, failure.Err)
 }
 
 func (d *details) timeout(status int, cause error) *Error {
-	return &Error{Code: CodeTimeout, Status: status, Err: cause,
+	return &Error{Code: toolwire.CodeTimeout, Status: status, Err: cause,
 		Message: "the detail_url did not respond within " + d.caller.Timeout.String()}
 }
 

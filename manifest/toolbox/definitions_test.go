@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -130,7 +131,7 @@ func TestDetails(t *testing.T) {
 		status int
 		body   string
 		want   string // the description
-		code   toolbox.Code
+		code   toolwire.Code
 	}{
 		{"detail", 200, `{"detail":"Monday 2pm"}`, "Do it.\n\nMonday 2pm", ""},
 		{"more members", 200, `{"more":1,"detail":"Monday 2pm"}`, "Do it.\n\nMonday 2pm", ""},
@@ -139,16 +140,16 @@ func TestDetails(t *testing.T) {
 		{"line breaks and control characters", 200, `{"detail":"\u0000a\r\nb\rc\td\u001b[1m\u0085 "}`,
 			"Do it.\n\na\nb\nc\td[1m", ""},
 		{"long", 200, `{"detail":"` + long + `"}`, "Do it.\n\n" + long, ""},
-		{"too long", 200, `{"detail":"` + long + long + `"}`, "Do it.", toolbox.CodeResponseTooLarge},
-		{"absent", 200, `{}`, "Do it.", toolbox.CodeBadResponse},
-		{"null", 200, `{"detail":null}`, "Do it.", toolbox.CodeBadResponse},
-		{"number", 200, `{"detail":7}`, "Do it.", toolbox.CodeBadResponse},
+		{"too long", 200, `{"detail":"` + long + long + `"}`, "Do it.", toolwire.CodeResponseTooLarge},
+		{"absent", 200, `{}`, "Do it.", toolwire.CodeBadResponse},
+		{"null", 200, `{"detail":null}`, "Do it.", toolwire.CodeBadResponse},
+		{"number", 200, `{"detail":7}`, "Do it.", toolwire.CodeBadResponse},
 		{"the name beside one of another case", 200, `{"Detail":7,"detail":"Slots: 2pm","DETAIL":"x"}`,
 			"Do it.\n\nSlots: 2pm", ""},
-		{"another case", 200, `{"Detail":"x"}`, "Do it.", toolbox.CodeBadResponse},
-		{"duplicate", 200, `{"detail":"x","detail":"y"}`, "Do it.", toolbox.CodeBadResponse},
-		{"not an object", 200, `"x"`, "Do it.", toolbox.CodeBadResponse},
-		{"invalid JSON", 200, `{"detail":`, "Do it.", toolbox.CodeBadResponse},
+		{"another case", 200, `{"Detail":"x"}`, "Do it.", toolwire.CodeBadResponse},
+		{"duplicate", 200, `{"detail":"x","detail":"y"}`, "Do it.", toolwire.CodeBadResponse},
+		{"not an object", 200, `"x"`, "Do it.", toolwire.CodeBadResponse},
+		{"invalid JSON", 200, `{"detail":`, "Do it.", toolwire.CodeBadResponse},
 		{"204", 204, ``, "Do it.", ""},
 		{"201", 201, `{"detail":"x"}`, "Do it.", "unexpected_status"},
 		{"404", 404, `{"detail":"hunter2"}`, "Do it.", "not_found"},
@@ -157,7 +158,7 @@ func TestDetails(t *testing.T) {
 		{"redirect to another host", 302, `https://127.0.0.1/`, "Do it.", "unexpected_status"},
 		{"redirect to plain http", 302, `http://api.example.com/detail`, "Do it.", "unexpected_status"},
 		{"redirect without end", 302, `https://api.example.com/detail`, "Do it.", "unexpected_status"},
-		{"no connection", 0, `hunter2 refused`, "Do it.", toolbox.CodeTransport},
+		{"no connection", 0, `hunter2 refused`, "Do it.", toolwire.CodeTransport},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			var failures []error
@@ -220,7 +221,7 @@ func TestDetailsStayAwayFromPrivateAddresses(t *testing.T) {
 			box := parse(t, strings.Replace(detailed, "https://api.example.com", "http://"+host+port, 1), opts)
 			defs, err := box.Definitions(t.Context())
 			failure := <-failures
-			if err != nil || defs[0].Description != "Do it." || toolbox.CodeOf(failure) != toolbox.CodePrivate {
+			if err != nil || defs[0].Description != "Do it." || toolwire.CodeOf(failure) != "address_not_public" {
 				t.Errorf("%q %v; %v", defs[0].Description, err, failure)
 			}
 		})
@@ -308,7 +309,7 @@ func TestDetailsThatTakeTooLong(t *testing.T) {
 		took := time.Since(start)
 		synctest.Wait() // for the logger
 		if err != nil || defs[0].Description != "Do it." || took != 3*time.Second ||
-			toolbox.CodeOf(failure) != toolbox.CodeTimeout {
+			toolwire.CodeOf(failure) != toolwire.CodeTimeout {
 			t.Errorf("after %s: %+v %v; %v", took, defs, err, failure)
 		}
 	})
@@ -322,7 +323,7 @@ func TestDetailFetchesContainTheHostsCode(t *testing.T) {
 		name      string
 		transport http.RoundTripper
 		logger    func(box *toolbox.Toolbox)
-		want      toolbox.Code
+		want      toolwire.Code
 		log       string
 	}{
 		{"logger calls Definitions", transport(failing), func(box *toolbox.Toolbox) {
@@ -331,8 +332,8 @@ func TestDetailFetchesContainTheHostsCode(t *testing.T) {
 		{"logger is slow", transport(failing), func(*toolbox.Toolbox) { time.Sleep(time.Hour) }, "server_error", ""},
 		{"logger panics", transport(failing), func(*toolbox.Toolbox) { panic("the reason") }, "server_error", ""},
 		{"logger exits", transport(failing), func(*toolbox.Toolbox) { runtime.Goexit() }, "server_error", ""},
-		{"transport panics", roundTripper(func() { panic("the reason") }), nil, toolbox.CodeTransport, "the reason"},
-		{"transport exits", roundTripper(runtime.Goexit), nil, toolbox.CodeTransport, "the detail of a tool is missing"},
+		{"transport panics", roundTripper(func() { panic("the reason") }), nil, toolwire.CodeTransport, "the reason"},
+		{"transport exits", roundTripper(runtime.Goexit), nil, toolwire.CodeTransport, "the detail of a tool is missing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -353,7 +354,7 @@ func TestDetailFetchesContainTheHostsCode(t *testing.T) {
 					t.Errorf("%+v %v after %s", defs, err, took)
 				}
 				synctest.Wait()
-				if len(received) != 1 || toolbox.CodeOf(received[0]) != tt.want {
+				if len(received) != 1 || toolwire.CodeOf(received[0]) != tt.want {
 					t.Errorf("the logger received %v", received)
 				}
 				if !strings.Contains(log.String(), tt.log) {
@@ -410,7 +411,7 @@ func TestDetailsOfACallerThatGivesUp(t *testing.T) {
 			patient <- defs[0].Description
 		}()
 		_, err := box.Definitions(impatient)
-		if toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+		if toolwire.CodeOf(err) != toolwire.CodeCanceled || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 			t.Errorf("the caller that gives up: %v", err)
 		}
 		if got := <-patient; got != "Do it.\n\nMonday" || began.Load() != 1 {
@@ -420,7 +421,7 @@ func TestDetailsOfACallerThatGivesUp(t *testing.T) {
 		time.Sleep(2 * time.Minute) // a fetch without callers goes on
 		alone, cancelAlone := context.WithTimeout(t.Context(), time.Second)
 		defer cancelAlone()
-		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeDeadline ||
+		if _, err := box.Definitions(alone); toolwire.CodeOf(err) != toolwire.CodeDeadline ||
 			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the only caller: %v", err)
 		}
@@ -430,7 +431,7 @@ func TestDetailsOfACallerThatGivesUp(t *testing.T) {
 		if err != nil || defs[0].Description != "Do it.\n\nMonday" || time.Since(start) != 0 || began.Load() != 2 || failure != nil {
 			t.Errorf("afterwards: %+v %v after %s and %d fetches, failure %v", defs, err, time.Since(start), began.Load(), failure)
 		}
-		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeDeadline {
+		if _, err := box.Definitions(alone); toolwire.CodeOf(err) != toolwire.CodeDeadline {
 			t.Errorf("with a context that has ended: %v", err)
 		}
 	})

@@ -88,9 +88,39 @@
 //
 // A [Toolbox] and a [Client] are safe for concurrent use.
 //
-// Every error is an [*Error] with a [Code]; [CodeOf] returns it. Failures of a tool are results for
+// Every error is an [*Error] with a [toolwire.Code]; [toolwire.CodeOf] returns it. Failures of a tool are results for
 // the model: [Toolbox.CallForModel] returns JSON for them, and an error only if the agent should
 // stop.
+//
+// # Codes of errors
+//
+//	invalid_options     only options are not valid; see Problems
+//	invalid_json        not strict JSON of the documented shape
+//	invalid_toolbox     the document breaks rules, and options may too; see Problems
+//	unknown_tool        the toolbox has no tool of that name
+//	unknown_adapter     the toolbox has no adapter of that name or id
+//	invalid_arguments   not valid by the parameters; the tool did not run
+//	no_agent            the agent is not valid, or has no UUID
+//	tool_failed         the tool reported a failure
+//	tool_panicked       the handler panicked
+//	busy                Options.MaxParallel other tools run; the tool did not run
+//	address_not_public  the detail_url is not on the public internet
+//	canceled            the caller's context was canceled
+//	deadline            the deadline of the caller's context passed
+//	timeout             Options.Timeout passed, 3 s for a detail, or 30 s for a page
+//	transport           the connection to the webhook or the platform failed
+//	response_too_large  over 1 MiB, 64 KiB for a detail, 4 MiB for a page
+//	bad_response        the response does not have the documented form
+//	unauthorized        401
+//	forbidden           403
+//	not_found           404
+//	conflict            409
+//	request_too_large   413, or the body exceeds 1 MiB and was not sent
+//	rejected            422
+//	rate_limited        429
+//	refused             any other 4xx
+//	server_error        5xx
+//	unexpected_status   any other status that is not 2xx, and of a page any but 200
 //
 // [Bedrock tools]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package toolbox

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
@@ -16,7 +17,7 @@ type document struct {
 	peer     bool // the platform wrote it, not the caller
 	adapters []adapterEntry
 	tools    []toolEntry
-	problems problem.List[Problem]
+	problems problem.List[toolwire.Problem]
 	wrong    map[string]bool // the pointers to members of the wrong type
 
 	// misspelt has members that are probably handler or url, by the pointers to their tools, of as many
@@ -57,7 +58,7 @@ func decode(data []byte) (*document, error) {
 		err = d.read(data, d.root(data)) // the names of the members decide how
 	}
 	if err != nil {
-		return nil, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
+		return nil, &Error{Code: toolwire.CodeInvalidJSON, Message: err.Error(), Err: err}
 	}
 	return d, nil
 }

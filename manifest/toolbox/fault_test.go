@@ -8,21 +8,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
-var faultCodes = map[faulttest.Outcome]toolbox.Code{
-	faulttest.BadBody:  toolbox.CodeBadResponse,
-	faulttest.TooLarge: toolbox.CodeResponseTooLarge,
-	faulttest.Broken:   toolbox.CodeTransport, faulttest.Canceled: toolbox.CodeCanceled,
+var faultCodes = map[faulttest.Outcome]toolwire.Code{
+	faulttest.BadBody:  toolwire.CodeBadResponse,
+	faulttest.TooLarge: toolwire.CodeResponseTooLarge,
+	faulttest.Broken:   toolwire.CodeTransport, faulttest.Canceled: toolwire.CodeCanceled,
 }
 
-func faultCode(want faulttest.Want) toolbox.Code {
+func faultCode(want faulttest.Want) toolwire.Code {
 	if code, known := faultCodes[want.Outcome]; known {
 		return code
 	}
-	return map[int]toolbox.Code{101: "unexpected_status", 204: "unexpected_status", 302: "unexpected_status",
+	return map[int]toolwire.Code{101: "unexpected_status", 204: "unexpected_status", 302: "unexpected_status",
 		429: "rate_limited", 500: "server_error"}[want.Status]
 }
 
@@ -63,8 +64,8 @@ func TestFaultsOfWebhooks(t *testing.T) {
 					(!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
 					t.Errorf("%v lost the cause of its context", err)
 				}
-				claim := map[toolbox.Code]string{toolbox.CodeTransport: "may or may not have run",
-					toolbox.CodeResponseTooLarge: "the tool ran"}[want]
+				claim := map[toolwire.Code]string{toolwire.CodeTransport: "may or may not have run",
+					toolwire.CodeResponseTooLarge: "the tool ran"}[want]
 				if p.Want.Delivery == faulttest.NotSent {
 					claim = "did not run"
 				}

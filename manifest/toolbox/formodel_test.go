@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
@@ -63,26 +64,26 @@ func TestCallForModelStops(t *testing.T) {
 		box  func(*toolbox.Options)
 		ctx  func(context.Context) context.Context
 		args any
-		want toolbox.Code
+		want toolwire.Code
 	}{
 		{"ended before", nil, func(ctx context.Context) context.Context {
 			ctx, cancel := context.WithCancelCause(ctx)
 			cancel(cause)
 			return ctx
-		}, `{}`, toolbox.CodeCanceled},
+		}, `{}`, toolwire.CodeCanceled},
 		{"ends", nil, func(ctx context.Context) context.Context {
 			ctx, cancel := context.WithCancelCause(ctx)
 			time.AfterFunc(time.Second, func() { cancel(cause) })
 			return ctx
-		}, `{}`, toolbox.CodeCanceled},
+		}, `{}`, toolwire.CodeCanceled},
 		{"ends, and the model wrote nonsense", nil, func(ctx context.Context) context.Context {
 			ctx, cancel := context.WithCancelCause(ctx)
 			cancel(cause)
 			return ctx
-		}, `nonsense`, toolbox.CodeArguments},
-		{"no agent", func(o *toolbox.Options) { o.Agent = toolbox.Agent{} }, nil, `{}`, toolbox.CodeAgent},
-		{"a Go value that is not an object", nil, nil, []int{1}, toolbox.CodeArguments},
-		{"a Go value that JSON cannot represent", nil, nil, map[string]any{"a": make(chan int)}, toolbox.CodeArguments},
+		}, `nonsense`, toolwire.CodeInvalidArguments},
+		{"no agent", func(o *toolbox.Options) { o.Agent = toolbox.Agent{} }, nil, `{}`, "no_agent"},
+		{"a Go value that is not an object", nil, nil, []int{1}, toolwire.CodeInvalidArguments},
+		{"a Go value that JSON cannot represent", nil, nil, map[string]any{"a": make(chan int)}, toolwire.CodeInvalidArguments},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -95,10 +96,10 @@ func TestCallForModelStops(t *testing.T) {
 					ctx = tt.ctx(ctx)
 				}
 				result, err := parse(t, document, opts).CallForModel(ctx, "check_schedule", tt.args)
-				if result.JSON != nil || result.Failed || toolbox.CodeOf(err) != tt.want {
+				if result.JSON != nil || result.Failed || toolwire.CodeOf(err) != tt.want {
 					t.Errorf("%s, %t, %v; want %s", result.Text, result.Failed, err, tt.want)
 				}
-				if tt.want == toolbox.CodeCanceled && !errors.Is(err, cause) {
+				if tt.want == toolwire.CodeCanceled && !errors.Is(err, cause) {
 					t.Errorf("the cause is lost: %v", err)
 				}
 			})
@@ -142,10 +143,10 @@ func TestCallFailsForAFailedWebhook(t *testing.T) {
 	o.OnCall = func(_ context.Context, end toolbox.CallEnd) { ends = append(ends, end) }
 	result, err := parse(t, document, o).Call(t.Context(), "check_schedule", nil)
 	e, ok := errors.AsType[*toolbox.Error](err)
-	if !ok || result != nil || e.Code != toolbox.CodeToolFailed || string(e.ToolResult()) != answer || strings.Contains(err.Error(), "no such day") {
-		t.Errorf("%s, %v; want %s", result, err, toolbox.CodeToolFailed)
+	if !ok || result != nil || e.Code != toolwire.CodeToolFailed || string(e.ToolResult()) != answer || strings.Contains(err.Error(), "no such day") {
+		t.Errorf("%s, %v; want %s", result, err, toolwire.CodeToolFailed)
 	}
-	if len(ends) != 1 || ends[0].Code != toolbox.CodeToolFailed {
+	if len(ends) != 1 || ends[0].Code != toolwire.CodeToolFailed {
 		t.Errorf("OnCall received %+v", ends)
 	}
 }
@@ -153,8 +154,8 @@ func TestCallFailsForAFailedWebhook(t *testing.T) {
 // If only the operator can correct a failure, the model reads no details.
 func TestToolResultOfTheOperatorsMistakes(t *testing.T) {
 	const want = `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`
-	for _, code := range []toolbox.Code{toolbox.CodeInvalid, toolbox.CodeAgent, toolbox.CodePrivate,
-		toolbox.CodeUnknownAdapter} {
+	for _, code := range []toolwire.Code{"invalid_toolbox", "no_agent", "address_not_public",
+		"unknown_adapter"} {
 		if got := (&toolbox.Error{Code: code, Message: "for the operator"}).ToolResult(); string(got) != want {
 			t.Errorf("%s: %s, want %s", code, got, want)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire"
 )
 
 // Responses of external tools may be any well-formed JSON.
@@ -27,7 +27,7 @@ func TestUnusualAnswers(t *testing.T) {
 	for _, answer := range []string{`{"a":01}`, "\"\xff\"", `{"a":1`, `{}{}`, strings.Repeat("[", 300) +
 		strings.Repeat("]", 300)} {
 		box := parse(t, external, options(func(*http.Request) (int, string) { return 200, answer }))
-		if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeBadResponse {
+		if _, err := box.Call(t.Context(), "check", nil); toolwire.CodeOf(err) != toolwire.CodeBadResponse {
 			t.Errorf("the answer %.80q: %v", answer, err)
 		}
 	}

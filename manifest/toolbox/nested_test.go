@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
@@ -27,11 +28,11 @@ func TestMisfitOfAnotherCall(t *testing.T) {
 		},
 	}})
 	_, err := inner.Call(t.Context(), "inner", json.RawMessage(`{"n":300}`))
-	if e, ok := errors.AsType[*toolbox.Error](err); !ok || e.Code != toolbox.CodeArguments ||
+	if e, ok := errors.AsType[*toolbox.Error](err); !ok || e.Code != toolwire.CodeInvalidArguments ||
 		!strings.Contains(e.Message, "correct them and call the tool again") || e.Err == nil {
 		t.Errorf("inner: %v", err)
 	}
-	if _, err := outer.Call(t.Context(), "outer", json.RawMessage(`{"n":300}`)); toolbox.CodeOf(err) != toolbox.CodeToolFailed {
+	if _, err := outer.Call(t.Context(), "outer", json.RawMessage(`{"n":300}`)); toolwire.CodeOf(err) != toolwire.CodeToolFailed {
 		t.Errorf("outer: %v", err)
 	}
 }

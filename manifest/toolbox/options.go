@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -44,7 +45,7 @@ type Options struct {
 
 	// MaxParallel is the number of tools that run at the same time, internal and external ones. A
 	// handler that does not return has its place until it does. Further calls wait for a place, as
-	// long as Timeout, and then fail with [CodeBusy]. Defaults to 64.
+	// long as Timeout, and then fail with [toolwire.CodeBusy]. Defaults to 64.
 	MaxParallel int
 
 	// InsecurePrivateDetails allows a detail_url that leads to a private, loopback or other address
@@ -83,16 +84,16 @@ type CallEnd struct {
 	Adapter   string
 	AgentID   string
 	External  bool
-	Reasoning string // of the model; "" if the tool declares reasoning itself
-	Code      Code   // of the failure; "" for success
-	Err       error  // an [*Error]; nil for success
+	Reasoning string        // of the model; "" if the tool declares reasoning itself
+	Code      toolwire.Code // of the failure; "" for success
+	Err       error         // an [*Error]; nil for success
 	Duration  time.Duration
 }
 
 var dottedName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
 // withDefaults returns a copy of o with all defaults, and every problem.
-func (o *Options) withDefaults() (c Options, problems problem.List[Problem]) {
+func (o *Options) withDefaults() (c Options, problems problem.List[toolwire.Problem]) {
 	if o != nil {
 		c = *o
 	}
@@ -122,7 +123,7 @@ func (o *Options) withDefaults() (c Options, problems problem.List[Problem]) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	// Handlers is a map, which has no order.
-	slices.SortFunc(problems.Found, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
+	slices.SortFunc(problems.Found, func(a, b toolwire.Problem) int { return strings.Compare(a.Message, b.Message) })
 	return c, problems
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
@@ -104,7 +105,7 @@ func TestParseReadsEveryForm(t *testing.T) {
 	} {
 		_, err := toolbox.Parse([]byte(tt.doc), options(nil))
 		e, ok := errors.AsType[*toolbox.Error](err)
-		if !ok || e.Code != toolbox.CodeInvalid || len(e.Problems) != 1 || e.Problems[0].Code != tt.code ||
+		if !ok || e.Code != "invalid_toolbox" || len(e.Problems) != 1 || e.Problems[0].Code != tt.code ||
 			!strings.HasSuffix(e.Problems[0].Pointer, tt.pointer) {
 			t.Errorf("%s: %v", tt.doc, err)
 		}
@@ -170,7 +171,7 @@ func TestToolsOfAdapters(t *testing.T) {
 	if err != nil || len(defs) != 1 || defs[0].Name != "create_contact" {
 		t.Errorf("definitions of contacts: %+v %v", defs, err)
 	}
-	if _, err := box.Definitions(t.Context(), "none"); toolbox.CodeOf(err) != toolbox.CodeUnknownAdapter {
+	if _, err := box.Definitions(t.Context(), "none"); toolwire.CodeOf(err) != "unknown_adapter" {
 		t.Errorf("definitions of an unknown adapter: %v", err)
 	}
 }
@@ -195,7 +196,7 @@ func TestParseReportsEverything(t *testing.T) {
 		]}`), &toolbox.Options{Handlers: map[string]toolbox.Handler{"ping": handlers()["ping"], "a b": nil, "nothing": nil},
 		Agent: toolbox.Agent{ID: "agent-7"}, Timeout: -1, Secret: " hunter2"})
 	invalid, ok := errors.AsType[*toolbox.Error](err)
-	if !ok || invalid.Code != toolbox.CodeInvalid {
+	if !ok || invalid.Code != "invalid_toolbox" {
 		t.Fatal(err)
 	}
 	var got []string
@@ -255,20 +256,20 @@ func TestParseRejects(t *testing.T) {
 		`{"tools":[}`:                          "/tools",
 		"[" + strings.Repeat(" ", 4<<20) + "]": "more than 4194304 bytes",
 	} {
-		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeJSON ||
+		if _, err := toolbox.Parse([]byte(doc), nil); toolwire.CodeOf(err) != toolwire.CodeInvalidJSON ||
 			!strings.Contains(err.Error(), part) {
 			t.Errorf("%.40s: %v", doc, err)
 		}
 	}
 	_, err := toolbox.Parse([]byte(`[{"name":"x","url":"https://example.com"}]`), nil)
-	if toolbox.CodeOf(err) != toolbox.CodeOptions || !strings.Contains(err.Error(), "Options.Secret is required") {
+	if toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), "Options.Secret is required") {
 		t.Errorf("without a secret: %v", err)
 	}
 	for doc, part := range map[string]string{
 		`{"tools":7}`:     "/tools must be a list, not a number",
 		`{"adapters":{}}`: "/adapters must be a list",
 	} {
-		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeInvalid ||
+		if _, err := toolbox.Parse([]byte(doc), nil); toolwire.CodeOf(err) != "invalid_toolbox" ||
 			!strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", doc, err)
 		}
@@ -309,7 +310,7 @@ func FuzzParse(f *testing.F) {
 		})
 		box, err := toolbox.Parse(data, opts)
 		if err != nil {
-			if code := toolbox.CodeOf(err); code != toolbox.CodeJSON && code != toolbox.CodeInvalid {
+			if code := toolwire.CodeOf(err); code != toolwire.CodeInvalidJSON && code != "invalid_toolbox" {
 				t.Fatal(err)
 			}
 			return
@@ -345,7 +346,7 @@ func TestUncheckedSchemas(t *testing.T) {
 		t.Errorf("the rest of the schema is not checked: %s", got)
 	}
 	if _, err := toolbox.Parse([]byte(strings.Replace(doc, `"integer"`, `"nonsense"`, 1)),
-		opts); toolbox.CodeOf(err) != toolbox.CodeInvalid {
+		opts); toolwire.CodeOf(err) != "invalid_toolbox" {
 		t.Errorf("a schema that is not valid: %v", err)
 	}
 }

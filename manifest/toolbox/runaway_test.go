@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/manifest/webhook"
 )
@@ -80,7 +81,7 @@ func TestTextsOfHandlers(t *testing.T) {
 			`{"error":"tool_failed","detail":"ask for the number"}`},
 		"any other": {errors.New("dial tcp 10.0.0.7: hunter2"),
 			`{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
-		"about arguments": {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"},
+		"about arguments": {&toolbox.Error{Code: toolwire.CodeInvalidArguments, Message: "hunter2"},
 			`{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
 		"of a call in the handler": {&toolbox.Error{Code: "unexpected_status", Message: "hunter2"},
 			`{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
@@ -89,7 +90,7 @@ func TestTextsOfHandlers(t *testing.T) {
 			box := parse(t, oneTool, &toolbox.Options{Handlers: map[string]toolbox.Handler{
 				"slow": tool(func(context.Context) (string, error) { return "half", tt.err })}})
 			result, err := box.Call(t.Context(), "slow", nil)
-			if said := shown(result, err); said != tt.want || toolbox.CodeOf(err) != toolbox.CodeToolFailed ||
+			if said := shown(result, err); said != tt.want || toolwire.CodeOf(err) != toolwire.CodeToolFailed ||
 				!errors.Is(err, tt.err) {
 				t.Errorf("%s, %v; want %s", said, err, tt.want)
 			}
@@ -108,17 +109,17 @@ func TestRunawayCodeOfTheHost(t *testing.T) {
 	} {
 		for place, tt := range map[string]struct {
 			arrange func(o *toolbox.Options)
-			code    toolbox.Code // of the call, unless the code blocks
-			blocked toolbox.Code
+			code    toolwire.Code // of the call, unless the code blocks
+			blocked toolwire.Code
 			limit   time.Duration
 		}{
 			"handler": {func(o *toolbox.Options) {
 				o.Handlers["ping"] = tool(func(context.Context) (string, error) { misbehave(); return "", nil })
-			}, toolbox.CodePanicked, toolbox.CodeTimeout, time.Minute + time.Second/2},
+			}, "tool_panicked", toolwire.CodeTimeout, time.Minute + time.Second/2},
 			"OnCall": {func(o *toolbox.Options) { o.OnCall = func(context.Context, toolbox.CallEnd) { misbehave() } }, "", "",
 				time.Second / 2},
 			"Transport": {func(o *toolbox.Options) { o.Transport = roundTripper(misbehave) },
-				toolbox.CodePanicked, toolbox.CodeTimeout, time.Minute + time.Second/2},
+				"tool_panicked", toolwire.CodeTimeout, time.Minute + time.Second/2},
 		} {
 			t.Run(place+" "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -147,7 +148,7 @@ func TestRunawayCodeOfTheHost(t *testing.T) {
 						_, err = box.Call(t.Context(), name, nil)
 					}()
 					<-done
-					if took := time.Since(start); toolbox.CodeOf(err) != want || (err == nil) != (want == "") || took != limit {
+					if took := time.Since(start); toolwire.CodeOf(err) != want || (err == nil) != (want == "") || took != limit {
 						t.Errorf("after %s: %v; want %q after %s", took, err, want, limit)
 					}
 					time.Sleep(2 * time.Hour) // until the code returns
@@ -189,7 +190,7 @@ func TestRunawayDetails(t *testing.T) {
 			t.Errorf("after %s: %d tools, %v", took, len(defs), err)
 		}
 		synctest.Wait()
-		if len(failures) != 1 || toolbox.CodeOf(failures[0]) != toolbox.CodeTimeout {
+		if len(failures) != 1 || toolwire.CodeOf(failures[0]) != toolwire.CodeTimeout {
 			t.Errorf("the logger received %v", failures)
 		}
 		time.Sleep(2 * time.Hour) // until the transport returns

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
@@ -58,7 +59,7 @@ func TestServerThatRepeatsTheSecret(t *testing.T) {
 			if !ok {
 				t.Fatal(err)
 			}
-			if e.Code == toolbox.CodeToolFailed { // the model reads the response of the tool unchanged
+			if e.Code == toolwire.CodeToolFailed { // the model reads the response of the tool unchanged
 				if string(e.ToolResult()) != body {
 					t.Errorf("%s: the result is %s", body, e.ToolResult())
 				}

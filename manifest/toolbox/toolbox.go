@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/toolcall"
@@ -46,11 +47,11 @@ const maxDocument = 4 << 20 // bytes
 // keep data. If options is nil, all options have their defaults; a document with tools needs Handlers
 // or a Secret.
 //
-// The error is an [*Error]: CodeJSON with the place in the document, CodeInvalid with the problems
-// of adapters, tools and options, or CodeOptions if only options are not valid.
+// The error is an [*Error]: toolwire.CodeInvalidJSON with the place in the document, invalid_toolbox with the problems
+// of adapters, tools and options, or toolwire.CodeInvalidOptions if only options are not valid.
 func Parse(data []byte, options *Options) (*Toolbox, error) {
 	if len(data) > maxDocument {
-		return nil, errorf(CodeJSON, "", "the document has more than %d bytes", maxDocument)
+		return nil, errorf(toolwire.CodeInvalidJSON, "", "the document has more than %d bytes", maxDocument)
 	}
 	o, problems := options.withDefaults()
 	doc, err := decode(data)
@@ -61,9 +62,9 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 	c.adapters()
 	tools := c.tools()
 	if found := c.problems; found.Len() > 0 {
-		e := &Error{Code: CodeOptions, Message: "the options are not valid", Problems: found.Found, More: found.More}
-		if slices.ContainsFunc(found.Found, func(p Problem) bool { return p.Code != "invalid_option" }) {
-			e.Code, e.Message = CodeInvalid, "the toolbox is not valid"
+		e := &Error{Code: toolwire.CodeInvalidOptions, Message: "the options are not valid", Problems: found.Found, More: found.More}
+		if slices.ContainsFunc(found.Found, func(p toolwire.Problem) bool { return p.Code != "invalid_option" }) {
+			e.Code, e.Message = codeInvalid, "the toolbox is not valid"
 		}
 		return nil, e
 	}
@@ -81,10 +82,10 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 }
 
 // For returns the same toolbox for another agent. Both share connections and details. The error is
-// an [*Error] with CodeAgent if the ID is not a UUID or the Context is not a JSON object.
+// an [*Error] with no_agent if the ID is not a UUID or the Context is not a JSON object.
 func (b *Toolbox) For(agent Agent) (*Toolbox, error) {
 	if problem := agent.problem(); problem != "" {
-		return nil, errorf(CodeAgent, "", "the agent %s", problem)
+		return nil, errorf(codeAgent, "", "the agent %s", problem)
 	}
 	agent.Context = slices.Clone(agent.Context)
 	return &Toolbox{shared: b.shared, agent: agent}, nil
@@ -126,7 +127,7 @@ func (s *shared) of(t *tool, adapters []string) bool {
 type Handler func(ctx context.Context, args json.RawMessage, agent Agent, tool Tool) (string, error)
 
 // Typed makes a [Handler] from a function with a Go type. It decodes arguments as encoding/json
-// does. If In does not accept arguments that match the schema, the call fails with CodeArguments.
+// does. If In does not accept arguments that match the schema, the call fails with toolwire.CodeInvalidArguments.
 func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) (string, error)) Handler {
 	return func(ctx context.Context, raw json.RawMessage, agent Agent, tool Tool) (string, error) {
 		in, err := toolcall.Decode[In](raw)

@@ -247,7 +247,7 @@ func (b *bridge) stop(err error) error {
 	switch {
 	case proxy.IsRunOver(err):
 		b.end(answer)
-	case proxy.CodeOf(err) == proxy.CodeActor:
+	case toolwire.CodeOf(err) == "actor_id_invalid":
 		answer.Code = jsonrpc.CodeInvalidParams
 	}
 	return answer

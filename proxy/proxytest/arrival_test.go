@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -53,7 +54,7 @@ func TestIdsOf64BitsAreToldApart(t *testing.T) {
 
 // The cap bounds the result; the envelope comes on top.
 func TestTheCapOfResults(t *testing.T) {
-	for size, code := range map[int]proxy.Code{1 << 20: "", 1<<20 + 1: proxy.CodeServer} {
+	for size, code := range map[int]toolwire.Code{1 << 20: "", 1<<20 + 1: toolwire.CodeServerError} {
 		p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
 			"a": func(*proxytest.Request) (any, error) { return strings.Repeat("x", size-len(`""`)), nil },
 		}}, nil)
@@ -64,7 +65,7 @@ func TestTheCapOfResults(t *testing.T) {
 				t.Errorf("the log has a result that was refused: %d bytes, %s", len(c.Response), c.Source)
 			}
 		}
-		if proxy.CodeOf(err) != code || err == nil && len(got) != size {
+		if toolwire.CodeOf(err) != code || err == nil && len(got) != size {
 			t.Errorf("%d bytes: %d, %v", size, len(got), err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
@@ -312,7 +313,7 @@ func TestStrictByDefault(t *testing.T) {
 		return func(t testing.TB) {
 			run := proxytest.NewPlatform(t, world(), opts).NewRun()
 			_, err := run.Client(nil).Do(t.Context(), "get_ordre", nil)
-			if proxy.CodeOf(err) != proxy.CodeNotFound {
+			if toolwire.CodeOf(err) != toolwire.CodeNotFound {
 				t.Errorf("unexpected: %v", err)
 			}
 		}

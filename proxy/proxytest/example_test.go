@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -116,7 +117,7 @@ func ExampleWorld_generated() {
 	client := begin(proxytest.World{Tools: []schema.Tool{tool}, Seed: 1}).Client(nil)
 	show(client.CallForModel(ctx, "get_order", getOrder{OrderID: "4521"}))
 	_, err = client.Do(ctx, "get_order", map[string]int{"order_id": 4521})
-	fmt.Println(proxy.CodeOf(err), string(proxy.ToolResult(err)))
+	fmt.Println(toolwire.CodeOf(err), string(proxy.ToolResult(err)))
 	// Output:
 	// {"amount":432.38,"order_id":"4521"} <nil>
 	// invalid_arguments {"error":"invalid_arguments","detail":"tool \"get_order\": arguments: /order_id must be a string, not a number"}
@@ -139,7 +140,7 @@ func ExampleParseRules() {
 	client := run.Client(nil)
 	show(client.CallForModel(ctx, "get_order", getOrder{OrderID: "77"}))
 	_, err = client.Do(ctx, "get_order", getOrder{OrderID: "4521"})
-	fmt.Println(proxy.CodeOf(err))
+	fmt.Println(toolwire.CodeOf(err))
 	fmt.Println(run.Log().Calls[0].Source, *run.Log().Calls[0].Rule, run.Log().Refused[0].Reason)
 	// Output:
 	// {"error":"the backend is busy"} <nil>

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -126,7 +127,7 @@ func TestRulesAndLiveTools(t *testing.T) {
 		t.Errorf("%+v", got) // the platform gives responses in place of simulated ones only
 	}
 	if _, err := run.Client(nil).Do(t.Context(), "get_order",
-		map[string]string{"order_id": "1"}); proxy.CodeOf(err) != proxy.CodeServer {
+		map[string]string{"order_id": "1"}); toolwire.CodeOf(err) != toolwire.CodeServerError {
 		t.Errorf("%v", err)
 	}
 	if got := call(t, run, "refund_order", `{"order_id":"1"}`); got.Source != proxy.SourceInjected {

@@ -124,19 +124,19 @@ func TestEffects(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		rule     proxytest.FailureRule
-		code     proxy.Code
+		code     toolwire.Code
 		delivery proxy.Delivery
 		status   int    // recorded
 		reason   string // recorded
 	}{
-		{"status", proxytest.FailureRule{Status: 500}, proxy.CodeServer, proxy.Unknown, 500, "failure rule"},
-		{"class", proxytest.FailureRule{Status: 409, ErrorClass: "tool_executes_in_sandbox"}, proxy.CodeRefused,
+		{"status", proxytest.FailureRule{Status: 500}, toolwire.CodeServerError, proxy.Unknown, 500, "failure rule"},
+		{"class", proxytest.FailureRule{Status: 409, ErrorClass: "tool_executes_in_sandbox"}, toolwire.CodeRefused,
 			proxy.Refused, 409, ""},
-		{"run over", proxytest.FailureRule{Status: 401, ErrorClass: "run_token_rejected"}, proxy.CodeRunOver, proxy.Refused,
+		{"run over", proxytest.FailureRule{Status: 401, ErrorClass: "run_token_rejected"}, toolwire.CodeRunOver, proxy.Refused,
 			401, ""},
-		{"reset", proxytest.FailureRule{Break: "reset"}, proxy.CodeTransport, proxy.Unknown, 0, "reset"},
-		{"truncate", proxytest.FailureRule{Break: "truncate"}, proxy.CodeTransport, proxy.Unknown, 0, "truncate"},
-		{"oversize", proxytest.FailureRule{Break: "oversize"}, proxy.CodeResponseTooLarge, proxy.Unknown, 0, "oversize"},
+		{"reset", proxytest.FailureRule{Break: "reset"}, toolwire.CodeTransport, proxy.Unknown, 0, "reset"},
+		{"truncate", proxytest.FailureRule{Break: "truncate"}, toolwire.CodeTransport, proxy.Unknown, 0, "truncate"},
+		{"oversize", proxytest.FailureRule{Break: "oversize"}, toolwire.CodeResponseTooLarge, proxy.Unknown, 0, "oversize"},
 	} {
 		for _, wire := range []string{"memory", "loopback"} {
 			t.Run(tt.name+" "+wire, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestDelays(t *testing.T) {
 			t.Errorf("%+v after %s", got, time.Since(start))
 		}
 		_, err := run.Client(nil).Do(t.Context(), "get_order", nil)
-		if proxy.CodeOf(err) != proxy.CodeTimeout || time.Since(start) != 211*time.Second {
+		if toolwire.CodeOf(err) != toolwire.CodeTimeout || time.Since(start) != 211*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 		synctest.Wait() // for the platform to see that the client is gone

@@ -90,7 +90,7 @@ func TestDeclaredTools(t *testing.T) {
 		t.Errorf("%d calls, %d refused, faults %q", len(record.Calls), len(record.Refused), record.Faults)
 	}
 	_, err := run.Client(nil).Do(t.Context(), "get_order", nil)
-	if proxy.CodeOf(err) != proxy.CodeArguments {
+	if toolwire.CodeOf(err) != toolwire.CodeInvalidArguments {
 		t.Errorf("the client says %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/doctor"
@@ -41,7 +42,7 @@ func runMyAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, err
 	}
 	transcript := run.Transcript() // rich mode: send the messages
 	order, err := proxy.Call[Order](ctx, run.Proxy, "get_order", GetOrder{OrderID: state.OrderID})
-	if proxy.CodeOf(err) == proxy.CodeToolFailed {
+	if toolwire.CodeOf(err) == toolwire.CodeToolFailed {
 		return transcript.Response("I could not find the order."), nil
 	}
 	if err != nil {

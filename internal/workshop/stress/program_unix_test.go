@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -19,13 +20,13 @@ import (
 // would sleep for an hour. Each child writes its process id to the folder in $1.
 var scripts = map[string]struct {
 	script string
-	code   manifest.Code
+	code   toolwire.Code
 }{
 	"answer":  {`cat >/dev/null; echo '{"done":true}'`, ""},
-	"fail":    {`exit 3`, manifest.CodeExit},
-	"hang":    {`exec sleep 3600`, manifest.CodeTimeout},
-	"flood":   {`exec yes`, manifest.CodeResponseTooLarge},
-	"garbage": {`echo '{not JSON'`, manifest.CodeBadResponse},
+	"fail":    {`exit 3`, "exit_status"},
+	"hang":    {`exec sleep 3600`, toolwire.CodeTimeout},
+	"flood":   {`exec yes`, toolwire.CodeResponseTooLarge},
+	"garbage": {`echo '{not JSON'`, toolwire.CodeBadResponse},
 	"parent":  {`sleep 3600 >/dev/null 2>&1 & echo $! >"$1/$$"; echo '{"done":true}'`, ""},
 }
 
@@ -53,7 +54,7 @@ func TestProgramsEnd(t *testing.T) {
 		name := names[i%len(names)]
 		group.Go(func() {
 			got := m.Do(t.Context(), manifest.Call{Tool: name})
-			if code := manifest.CodeOf(got.Err); code != scripts[name].code && code != manifest.CodeTimeout {
+			if code := toolwire.CodeOf(got.Err); code != scripts[name].code && code != toolwire.CodeTimeout {
 				t.Errorf("%s ended with %q, want %q: %v", name, code, scripts[name].code, got.Err)
 			}
 		})

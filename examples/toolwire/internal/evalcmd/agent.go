@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -38,7 +39,7 @@ func sampleAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, er
 	}
 	found, err := proxy.Call[order](ctx, run.Proxy, "get_order", args)
 	switch angry := strings.HasSuffix(run.Instruction, "!"); {
-	case proxy.CodeOf(err) == proxy.CodeToolFailed:
+	case toolwire.CodeOf(err) == toolwire.CodeToolFailed:
 		return say("I could not find order #%s.", args.OrderID)
 	case err != nil:
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -55,7 +56,7 @@ func talker(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) 
 	args := orderArgs{OrderID: orderNumber.FindStringSubmatch(run.Instruction)[1]}
 	found, err := proxy.Call[order](ctx, run.Proxy, "get_order", args)
 	switch {
-	case proxy.CodeOf(err) == proxy.CodeToolFailed:
+	case toolwire.CodeOf(err) == toolwire.CodeToolFailed:
 		return say("I could not find order #%s.", args.OrderID)
 	case err != nil:
 		return nil, err

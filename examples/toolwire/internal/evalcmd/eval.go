@@ -397,7 +397,7 @@ func (o *options) complain(stderr io.Writer, err error) int {
 	if bad.More > 0 {
 		fmt.Fprintf(stderr, "and %d more\n", bad.More)
 	}
-	if bad.Code == eval.CodeWorld && o.world == "" && o.agent.URL != "" {
+	if bad.Code == "invalid_world" && o.world == "" && o.agent.URL != "" {
 		fmt.Fprintln(stderr, "\n"+noWorld)
 	}
 	return commandline.Mistake
