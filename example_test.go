@@ -9,10 +9,15 @@ import (
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/manifest"
+	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
+
+// All callers of tools can serve one loop around a model. Package mcpbridge checks that a Peer can too.
+var _ = []toolwire.ToolCaller{(*proxy.Client)(nil), (*toolbox.Toolbox)(nil), (*manifest.Manifest)(nil)}
 
 // An agent that calls a tool, and a run of it without the platform. In production, [dispatch.New]
 // makes an http.Handler of the agent.

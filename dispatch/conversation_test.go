@@ -544,7 +544,7 @@ func TestMetadataOfBoth(t *testing.T) {
 func TestTranscriptOfEach(t *testing.T) {
 	type modelCall struct{ id, tool, arguments string }
 	each := func(ctx context.Context, run *dispatch.Run, more func(context.Context), calls ...modelCall) error {
-		_, err := proxy.Each(ctx, calls, func(ctx context.Context, call modelCall) (proxy.ModelResult, error) {
+		_, err := proxy.Each(ctx, calls, func(ctx context.Context, call modelCall) (toolwire.ModelResult, error) {
 			time.Sleep(time.Duration('9'-call.id[1]) * time.Millisecond) // the last one begins first
 			result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.id), call.tool, call.arguments)
 			if more != nil {

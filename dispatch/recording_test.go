@@ -992,7 +992,7 @@ func TestFinalResponseInsideOfAConversation(t *testing.T) {
 // The calls of sub-agents that one proxy.Each starts have its order, whichever begins first.
 func TestTranscriptOfSubAgentsOfEach(t *testing.T) {
 	got := in(t, func(ctx context.Context, run *dispatch.Run) {
-		_, _ = proxy.Each(ctx, []int{1, 2, 3}, func(ctx context.Context, n int) (proxy.ModelResult, error) {
+		_, _ = proxy.Each(ctx, []int{1, 2, 3}, func(ctx context.Context, n int) (toolwire.ModelResult, error) {
 			time.Sleep(time.Duration(4-n) * time.Millisecond)
 			client := run.Proxy.As(fmt.Sprint("sub", n))
 			return client.CallForModel(proxy.WithCallID(ctx, fmt.Sprint("m", n)), "get_order", `{}`)

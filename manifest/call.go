@@ -66,14 +66,6 @@ func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMes
 	return r.Output, r.Err
 }
 
-// ModelResult is what a model reads about a call of a tool. It is the same type as proxy.ModelResult; see
-// there.
-type ModelResult = struct {
-	Text   string          // a JSON string as its text, any other value as JSON
-	JSON   json.RawMessage // the value as it came
-	Failed bool            // the call failed
-}
-
 // CallForModel runs a tool for a model. If the call failed, the result is the output if that reports
 // the failure, and [Error.ToolResult] otherwise.
 //
@@ -84,12 +76,12 @@ type ModelResult = struct {
 //
 // An error means that the agent should stop. It is an [*Error]: toolwire.CodeCanceled or toolwire.CodeDeadline if ctx
 // has ended, or toolwire.CodeInvalidArguments for a Go value that JSON cannot represent.
-func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (ModelResult, error) {
+func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (toolwire.ModelResult, error) {
 	s, ok := toolresult.Arguments(args)
 	if !ok {
 		var err error
 		if s, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
-			return ModelResult{}, &Error{Code: toolwire.CodeInvalidArguments, Tool: name, Err: err,
+			return toolwire.ModelResult{}, &Error{Code: toolwire.CodeInvalidArguments, Tool: name, Err: err,
 				Message: "invalid arguments: " + text.Cut(err.Error(), maxMessage)}
 		}
 	}
@@ -99,7 +91,7 @@ func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (Mod
 	}
 	e, _ := errors.AsType[*Error](r.Err) // Do sets no other type
 	if e.Code == toolwire.CodeCanceled || e.Code == toolwire.CodeDeadline || ctx.Err() != nil {
-		return ModelResult{}, e
+		return toolwire.ModelResult{}, e
 	}
 	return toolresult.ForModel(e.ToolResult(), true), nil
 }

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -110,7 +111,7 @@ func TestEachStops(t *testing.T) {
 		}), func(o *proxy.Options) { o.AttemptTimeout = time.Hour })
 		begin := time.Now()
 		results, err := proxy.Each(t.Context(), make([]modelCall, 40),
-			func(ctx context.Context, _ modelCall) (proxy.ModelResult, error) {
+			func(ctx context.Context, _ modelCall) (toolwire.ModelResult, error) {
 				return c.CallForModel(ctx, "get_order", `{}`)
 			})
 		if !proxy.IsRunOver(err) || results != nil {

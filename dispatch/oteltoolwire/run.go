@@ -2,6 +2,7 @@ package oteltoolwire
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/proxy"
 )
 
 // RunObserver returns the observer of a handler, for [dispatch.Options.Observer].
@@ -180,11 +182,12 @@ func (m *models) name(listed string) string {
 // runFailure returns the value of error.type: "timeout", the code of the tool call that the agent's
 // error came from, or the code of the failure.
 func runFailure(end dispatch.RunEnd) string {
+	call, isCall := errors.AsType[*proxy.Error](end.Err)
 	switch code := toolwire.CodeOf(end.Err); {
 	case end.TimedOut:
 		return errorTimeout
-	case code == toolwire.CodeAgentFailed && toolwire.CodeOf(end.Err) != "":
-		return string(toolwire.CodeOf(end.Err))
+	case code == toolwire.CodeAgentFailed && isCall:
+		return string(call.Code)
 	default:
 		return string(code)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/genai"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/examples/internal/shop"
@@ -73,7 +74,7 @@ func final(response *genai.GenerateContentResponse) string {
 }
 
 // answer is the result of a function call. Gemini tells a failure by the name of the member.
-func answer(call *genai.FunctionCall, result proxy.ModelResult) *genai.Part {
+func answer(call *genai.FunctionCall, result toolwire.ModelResult) *genai.Part {
 	member := "output"
 	if result.Failed {
 		member = "error"

@@ -13,18 +13,13 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/proxy"
 )
 
 //go:embed tools.json
 var document []byte
-
-// Tools is all that the agent needs. *manifest.Manifest and *proxy.Client have this method. So the
-// same agent works with tools on this machine and with tools of a platform.
-type Tools interface {
-	CallForModel(ctx context.Context, name string, args any) (proxy.ModelResult, error)
-}
 
 func main() {
 	if err := run(context.Background(), os.Stdout); err != nil {
@@ -75,7 +70,7 @@ func build(ctx context.Context, dir string) error {
 }
 
 // agent calls two tools. A real agent would ask a model what to call.
-func agent(ctx context.Context, tools Tools, w io.Writer) error {
+func agent(ctx context.Context, tools toolwire.ToolCaller, w io.Writer) error {
 	due, err := tools.CallForModel(ctx, "add_days", map[string]any{"date": "2028-02-27", "days": 3})
 	if err != nil {
 		return err
@@ -92,7 +87,7 @@ func agent(ctx context.Context, tools Tools, w io.Writer) error {
 type call struct{ id, tool, arguments string }
 
 // turn runs all calls of one turn of a model and prints the results in order, with the failures.
-func turn(ctx context.Context, tools Tools, w io.Writer) error {
+func turn(ctx context.Context, tools toolwire.ToolCaller, w io.Writer) error {
 	results, err := proxy.Each(ctx, []call{
 		{"call_1", "add_days", `{"date":"2026-12-31","days":1}`},
 		{"call_2", "add_days", `{"date":"tomorrow","days":1}`},

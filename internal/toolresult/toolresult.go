@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -36,17 +37,9 @@ func Arguments(args any) (text json.RawMessage, ok bool) {
 	return nil, false
 }
 
-// ModelResult is what a model reads about a call. The packages that call tools declare the same type, so
-// that their documentation has its fields.
-type ModelResult = struct {
-	Text   string          // for the SDKs that take text
-	JSON   json.RawMessage // for the SDKs that take values
-	Failed bool
-}
-
 // ForModel returns what a model reads about a call with this result, which is one JSON value.
-func ForModel(result json.RawMessage, failed bool) ModelResult {
-	return ModelResult{Text: Plain(result), JSON: result, Failed: failed}
+func ForModel(result json.RawMessage, failed bool) toolwire.ModelResult {
+	return toolwire.ModelResult{Text: Plain(result), JSON: result, Failed: failed}
 }
 
 // Plain returns a JSON string as its text, and any other value as JSON. A blank string stays JSON,

@@ -60,14 +60,6 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	return result, nil
 }
 
-// ModelResult is what a model reads about a call of a tool. It is the same type as proxy.ModelResult; see
-// there.
-type ModelResult = struct {
-	Text   string          // a JSON string as its text, any other value as JSON
-	JSON   json.RawMessage // the value as it came
-	Failed bool            // the call failed
-}
-
 // CallForModel runs a tool for a model. The result is the text of a handler or the response of a
 // webhook. If the call failed, it is [Error.ToolResult].
 //
@@ -78,12 +70,12 @@ type ModelResult = struct {
 // An error means that the agent should stop. It is an [*Error]: toolwire.CodeCanceled or toolwire.CodeDeadline if ctx has ended,
 // no_agent if an external tool has no agent, or toolwire.CodeInvalidArguments for a Go value that JSON cannot
 // represent.
-func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (ModelResult, error) {
+func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (toolwire.ModelResult, error) {
 	s, ok := toolresult.Arguments(args)
 	if !ok {
 		var err error
 		if s, err = rawjson.EncodeArguments(args, toolresult.ArgumentLimits); err != nil {
-			return ModelResult{}, &Error{Code: toolwire.CodeInvalidArguments, Tool: text.Cut(name, 128), Message: err.Error(), Err: err}
+			return toolwire.ModelResult{}, &Error{Code: toolwire.CodeInvalidArguments, Tool: text.Cut(name, 128), Message: err.Error(), Err: err}
 		}
 	}
 	result, err := b.Call(ctx, name, s)
@@ -92,7 +84,7 @@ func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (Mode
 	}
 	e, _ := errors.AsType[*Error](err) // Call returns no other type
 	if e.Code == toolwire.CodeCanceled || e.Code == toolwire.CodeDeadline || e.Code == codeAgent || ctx.Err() != nil {
-		return ModelResult{}, err
+		return toolwire.ModelResult{}, err
 	}
 	return toolresult.ForModel(e.ToolResult(), true), nil
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/manifest/toolbox"
-	"github.com/toolwire/toolwire/proxy"
 )
 
 // Bounds on the answer to a call.
@@ -96,7 +96,7 @@ func (p *Peer) Handler() toolbox.Handler {
 // An error means that the agent should stop: ctx or the session has ended, the request was lost, the server
 // answered with an error of JSON-RPC that is not about the arguments, or the program has a mistake.
 // See [Peer.Call] for what an error contains.
-func (p *Peer) CallForModel(ctx context.Context, name string, args any) (proxy.ModelResult, error) {
+func (p *Peer) CallForModel(ctx context.Context, name string, args any) (toolwire.ModelResult, error) {
 	text, ok := toolresult.Arguments(args)
 	if ok {
 		args = text
@@ -106,7 +106,7 @@ func (p *Peer) CallForModel(ctx context.Context, name string, args any) (proxy.M
 	case err != nil && ok:
 		return failure("invalid_arguments", err.Error()+toolresult.Advice, nil), nil
 	case err != nil:
-		return proxy.ModelResult{}, fmt.Errorf("mcpbridge: %w", err)
+		return toolwire.ModelResult{}, fmt.Errorf("mcpbridge: %w", err)
 	}
 	meta := mcp.Meta{}
 	if id := runctx.CallID(ctx); id != "" {
@@ -114,7 +114,7 @@ func (p *Peer) CallForModel(ctx context.Context, name string, args any) (proxy.M
 	}
 	if label := runctx.Actor(ctx); label != "" {
 		if err := runctx.CheckActor(label); err != nil {
-			return proxy.ModelResult{}, fmt.Errorf("mcpbridge: %w", err)
+			return toolwire.ModelResult{}, fmt.Errorf("mcpbridge: %w", err)
 		}
 		meta[MetaActor] = label
 	}
@@ -123,7 +123,7 @@ func (p *Peer) CallForModel(ctx context.Context, name string, args any) (proxy.M
 		return failure(refused.code, refused.text, refused.tools), nil
 	}
 	if err != nil {
-		return proxy.ModelResult{}, err
+		return toolwire.ModelResult{}, err
 	}
 	read := toolresult.ForModel(result.value, result.failed)
 	if result.text != "" {
@@ -132,7 +132,7 @@ func (p *Peer) CallForModel(ctx context.Context, name string, args any) (proxy.M
 	return read, nil
 }
 
-func failure(code, detail string, tools []string) proxy.ModelResult {
+func failure(code, detail string, tools []string) toolwire.ModelResult {
 	return toolresult.ForModel(toolresult.Failure(code, detail, tools), true)
 }
 

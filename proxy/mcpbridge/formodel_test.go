@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -133,3 +134,5 @@ func TestCallForModelStops(t *testing.T) {
 		t.Errorf("after the end of the session: %s", got.Text)
 	}
 }
+
+var _ toolwire.ToolCaller = (*mcpbridge.Peer)(nil)

@@ -29,7 +29,7 @@ func begin(w proxytest.World) *proxytest.Run {
 	return platform.NewRun()
 }
 
-func show(result proxy.ModelResult, err error) { fmt.Println(result.Text, err) }
+func show(result toolwire.ModelResult, err error) { fmt.Println(result.Text, err) }
 
 type getOrder struct {
 	OrderID string `json:"order_id"`

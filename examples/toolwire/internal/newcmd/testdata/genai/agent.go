@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/genai"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/proxy"
@@ -78,7 +79,7 @@ func final(response *genai.GenerateContentResponse) string {
 }
 
 // answerTo returns the result of a call. Gemini tells a failure by the name of the member.
-func answerTo(call *genai.FunctionCall, result proxy.ModelResult) *genai.Part {
+func answerTo(call *genai.FunctionCall, result toolwire.ModelResult) *genai.Part {
 	member := "output"
 	if result.Failed {
 		member = "error"
