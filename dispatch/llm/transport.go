@@ -72,7 +72,7 @@ import (
 // problem reports them. A response in gzip is read when it has ended.
 //
 // Once the run or the context of a request has ended, Transport does not send the request, even if
-// the context does not end with the run. The error is a [*toolwire.Error] with [toolwire.CodeRunOver. It wraps the
+// the context does not end with the run. The error is a [*toolwire.Error] with [toolwire.CodeRunOver]. It wraps the
 // cause, so proxy.IsRunOver tells whether the run is over.
 type Transport struct {
 	// Base sends the requests. Defaults to http.DefaultTransport.

@@ -112,8 +112,8 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 }
 
 // Create registers a tool without source code: POST /tools/. If the name is taken, the error has
-// [toolwire.CodeConflict. Fields that the response lacks are taken from t. A response without an id is
-// [toolwire.CodeBadResponse, because nothing could refer to the tool.
+// [toolwire.CodeConflict]. Fields that the response lacks are taken from t. A response without an id is
+// [toolwire.CodeBadResponse], because nothing could refer to the tool.
 func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (c *Client) List(ctx context.Context, t Type) (list []ListItem, err error) 
 }
 
 // Get returns one tool: GET /tools/{id}. If the id is unknown, or the tool is deleted or of another
-// account, the error has [toolwire.CodeNotFound.
+// account, the error has [toolwire.CodeNotFound].
 func (c *Client) Get(ctx context.Context, id string) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -243,7 +243,7 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 }
 
 // Delete deletes a tool: DELETE /tools/{id}. The catalog keeps it for [Client.Restore] only. If it
-// is deleted again, the error has [toolwire.CodeNotFound.
+// is deleted again, the error has [toolwire.CodeNotFound].
 func (c *Client) Delete(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -254,7 +254,7 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 }
 
 // Restore restores a deleted tool: POST /tools/{id}/restore. If the tool is not deleted, the error
-// has [toolwire.CodeNotFound. If the name was taken meanwhile, it may have [toolwire.CodeConflict.
+// has [toolwire.CodeNotFound]. If the name was taken meanwhile, it may have [toolwire.CodeConflict].
 func (c *Client) Restore(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -267,7 +267,7 @@ func (c *Client) Restore(ctx context.Context, id string) error {
 // Script returns the source code of a tool: GET /tools/{id}/source, the path of the document
 // "ToolBase records". If the response is 404, the client requests /tools/{id}/script, which the
 // platform's own clients use. If the tool has no source, like native tools, the error has
-// [toolwire.CodeNotFound. The code may contain its author's secrets; do not log it.
+// [toolwire.CodeNotFound]. The code may contain its author's secrets; do not log it.
 func (c *Client) Script(ctx context.Context, id string) (source string, err error) {
 	if err := checkID(id); err != nil {
 		return "", err
@@ -293,7 +293,7 @@ func checkID(id string) error {
 
 // Find returns the tool with a name. It reads the list of all tools, because the API has no search.
 // It compares whole names without regard to case; if several match, it takes the one with the exact
-// spelling. If no tool matches, the error has [toolwire.CodeNotFound; if several do, ambiguous.
+// spelling. If no tool matches, the error has [toolwire.CodeNotFound]; if several do, ambiguous.
 func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 	list, err := c.List(ctx, "")
 	if err != nil {
@@ -324,7 +324,7 @@ func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 //
 // Upload checks the tool and the source before it sends anything; see [CheckPlugin]. If the source
 // is not valid, or the server rejects it, the error has invalid_plugin. If fields are not valid
-// either, it has invalid_tool and all problems. If the name is taken, it has [toolwire.CodeConflict. If
+// either, it has invalid_tool and all problems. If the name is taken, it has [toolwire.CodeConflict]. If
 // the server fails to register the source, it has [toolwire.CodeServerError]. The request is kept in memory. Its
 // parts other than the file may have 3 MiB.
 func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte) (*ListItem, error) {

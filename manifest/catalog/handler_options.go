@@ -25,7 +25,7 @@ type HandlerOptions struct {
 	// Authenticate returns the account, a UUID, that a key belongs to. The key comes from
 	// "Authorization: Bearer …" or from "X-API-Key". A request without a key, or with several
 	// different ones, is rejected with 401 before Authenticate is called. A [*toolwire.Error] with
-	// [toolwire.CodeUnauthorized becomes 401, one with [toolwire.CodeForbidden 403; any other error, and a panic,
+	// [toolwire.CodeUnauthorized] becomes 401, one with [toolwire.CodeForbidden] 403; any other error, and a panic,
 	// becomes 500. Authenticate is called before the body is read and must not read it. It should
 	// compare keys in constant time. The log contains only the type of its errors.
 	Authenticate func(r *http.Request, key string) (account string, err error)

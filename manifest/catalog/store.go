@@ -35,9 +35,9 @@ type StoredTool struct {
 // reports that the write may have happened.
 //
 // Every method returns the error of its context, possibly wrapped, when the context ends while it
-// waits. If the account has no such tool, the method returns a [*toolwire.Error] with [toolwire.CodeNotFound; if
-// the id or the name is taken, one with [toolwire.CodeConflict; if it cannot reach its data and has written
-// nothing, one with [toolwire.CodeTransport or the code busy. Any other error is a failure of the store.
+// waits. If the account has no such tool, the method returns a [*toolwire.Error] with [toolwire.CodeNotFound]; if
+// the id or the name is taken, one with [toolwire.CodeConflict]; if it cannot reach its data and has written
+// nothing, one with [toolwire.CodeTransport] or the code busy. Any other error is a failure of the store.
 // The handler logs its text, which must not quote tools. Arguments and results share no memory with
 // the store. Methods are called concurrently.
 type Store interface {

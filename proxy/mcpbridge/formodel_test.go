@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/mcpbridge"
 )
 
 // What a model reads over MCP is what it reads from a client of the run.
