@@ -384,7 +384,7 @@ func TestWhatAHandlerReportsIsShown(t *testing.T) {
 			[]string{"dispatchtest: run timed out after "}},
 		{"an error in words of the agent", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			return nil, fmt.Errorf("step 3: %w", &toolwire.Error{Code: "invalid_input", Message: "no order"})
-		}, dispatch.Options{}, []string{"dispatchtest: the agent failed: step 3: dispatch: invalid_input: no order\n"}},
+		}, dispatch.Options{}, []string{"dispatchtest: the agent failed: step 3: invalid_input: no order\n"}},
 		{"a failed call", func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			_, err := run.Proxy.Do(ctx, "no such tool", nil)
 			return nil, err
