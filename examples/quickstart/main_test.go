@@ -46,7 +46,7 @@ func TestQuickstart(t *testing.T) {
 		{"a model with a state", []string{"-model", "-state", "testdata/recent.json"}, 2, "cannot be used with", 0},
 		{"a model with an instruction", []string{"-instruction", "Refund order #77.", "-model"}, 2, "cannot be used with", 0},
 		{"no such file", []string{"-state", "testdata/nope.json"}, 2, syscall.ENOENT.Error(), 0},
-		{"no JSON", []string{"-state", file("bad.json", `{`)}, 2, "initial state", 0},
+		{"no JSON", []string{"-state", file("bad.json", `{`)}, 2, "initial_state", 0},
 		{"null order", []string{"-state", file("null.json", `{"order":{"1":null}}`)}, 2, "/order/1", 0},
 		{"unknown flag", []string{"-nope"}, 2, "-nope", 0},
 		{"stray argument", []string{"x"}, 2, "unexpected argument", 0},
