@@ -75,8 +75,7 @@
 //
 // # Stability
 //
-// This package is stable. The comment of each package says whether it is stable, settling or
-// experimental; README.md has the table and what the words promise.
+// This package is stable, as the README explains.
 //
 // # Systems
 //

@@ -23,6 +23,8 @@
 // after one hour without a dispatch, and keeps at most 10,000 tokens that are not in use. It stores
 // keyed hashes of the tokens only.
 //
+// This package is stable, as the README explains.
+//
 // # Transcripts
 //
 // Only the final response is required. The platform's trace also shows a [transcript],

@@ -24,6 +24,8 @@
 // The rules are from "Writing ledger updates from passthrough" in the [Tools schema] document.
 // The limits are from its [ledger schema].
 //
+// This package is stable, as the README explains.
+//
 // # Paths
 //
 // Paths are JSONPaths (RFC 9535), at most 256 bytes long:

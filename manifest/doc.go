@@ -10,6 +10,8 @@
 // shell. It writes the arguments to stdin, reads stdout and stderr, and returns the line of JSON
 // that the program prints.
 //
+// This package is stable, as the README explains.
+//
 // # Calls
 //
 // A call always returns. When its time is over, the process group of the program receives SIGTERM

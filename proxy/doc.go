@@ -14,6 +14,8 @@
 // member response of the proxy's envelope, not the envelope itself ("[Porting without the SDK]",
 // step 2 and the proxy contract).
 //
+// This package is stable, as the README explains.
+//
 // # What the client does
 //
 //   - It repeats a call up to three times after a transient answer (429, or 503 of three classes),

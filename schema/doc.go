@@ -20,6 +20,8 @@
 // Every error is a [*toolwire.Error] with all problems. A [Validator] and a [Set] are immutable and safe
 // for concurrent use.
 //
+// This package is stable, as the README explains.
+//
 // # Where the Tools schema leaves a choice
 //
 // Validate rejects what the section Validation lists. In addition it rejects members of the wrong

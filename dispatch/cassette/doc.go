@@ -16,6 +16,8 @@
 // replays, records, forwards new calls, or compares. A [Recorder] records every run of an agent in
 // production on a separate tape.
 //
+// This package is settling, as the README explains.
+//
 // # Errors
 //
 // Every error is an [*Error] that lists all problems. A call that differs from the tape is a

@@ -18,6 +18,8 @@
 // with an [ErrorClass], not an error. Dispatch and Run may be called concurrently: each call has
 // its own platform.
 //
+// This package is stable, as the README explains.
+//
 // # Output
 //
 // [Run] writes to the output of the test (see testing.TB.Output) what the agent and its handler

@@ -17,6 +17,8 @@
 // The errors of Check list mistakes in its arguments, or report that its context has ended. A
 // failed check is not an error. Checks of different endpoints may run concurrently.
 //
+// This package is experimental, as the README explains.
+//
 // [endpoint]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#endpoint
 // [pings]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ping
 // [dispatch]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#dispatch

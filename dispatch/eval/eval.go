@@ -21,6 +21,8 @@
 // returns an error if the target or the options cannot be used, but not for a trial that failed. An
 // Experiment is not safe for concurrent use while it is changed.
 //
+// This package is experimental, as the README explains.
+//
 // # Codes of errors
 //
 //	unreadable       the file, or the rest of it, is not CSV in UTF-8

@@ -26,6 +26,8 @@
 //	conversation, err := llm.ToConversation(llm.OpenAIChat, history)
 //	err = json.Unmarshal(conversation, &params.Messages)
 //
+// This package is stable, as the README explains.
+//
 // # What becomes of a message
 //
 // A [transcript] shows text, reasoning, tool calls and their results. Of the rest, FromConversation and

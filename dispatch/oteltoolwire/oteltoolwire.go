@@ -15,6 +15,8 @@
 // version of the convention. Its names for generative AI have the status Development, so they may change
 // in a later version of this module.
 //
+// This package is settling, as the README explains.
+//
 // # Spans
 //
 // An attribute without a value is left out.

@@ -19,6 +19,8 @@
 // the query of the endpoint URL, even if the platform repeats them. Calls are never repeated. Clients
 // are safe for concurrent use. A Registration is safe for concurrent use as long as it does not change.
 //
+// This package is settling, as the README explains.
+//
 // # Documented and inferred names
 //
 // The rules come from the pages Register an external HTTP agent, Tools schema, Ledger schema,

@@ -21,6 +21,8 @@
 // Every error is a [*toolwire.Error]. It contains no key, no source code, and no value of a field except a
 // tool's name. Clients, handlers and stores are safe for concurrent use.
 //
+// This package is experimental, as the README explains.
+//
 // # Choices
 //
 // ToolBase records leaves the following open. Names are compared byte by byte, so "a" and "A" are

@@ -12,6 +12,8 @@
 //
 //	func createContact(ctx context.Context, args Contact, agent toolbox.Agent, tool toolbox.Tool) (string, error) { … }
 //
+// This package is settling, as the README explains.
+//
 // # Documents
 //
 // A document is one definition of a tool, a list of them, a listing of the platform's API

@@ -17,6 +17,8 @@
 // [Errorf] makes an error whose text the agent may read. Handlers are safe for concurrent use, and call the functions
 // concurrently.
 //
+// This package is settling, as the README explains.
+//
 // # Registration
 //
 // The JSON of a [Tool] is the definition that the platform registers:

@@ -16,6 +16,8 @@
 // others. [Peer.CallForModel] calls a tool for a model. [Peer.Handler] makes the tools tools of a
 // toolbox, and [Peer.Call] makes them behaviors of a proxytest.World. See the examples.
 //
+// This package is settling, as the README explains.
+//
 // # Limits
 //
 // The SDK bounds one message to 16 MiB and 1,000 levels. Connect and the functions of a Peer have their

@@ -18,6 +18,8 @@
 // of a run is the URL of the server and [Run].Path. [NewTransport] serves it without a network and
 // works in testing/synctest bubbles. Package dispatchtest dispatches whole runs to an agent.
 //
+// This package is stable, as the README explains.
+//
 // # Stages of a call
 //
 // A call passes these stages in order: the token, the rate limit, the run in the path, the actor

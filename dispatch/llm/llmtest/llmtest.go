@@ -24,6 +24,8 @@
 // The package knows the formats on its own, from the documents of the providers: it shares no reading
 // or writing of them with package llm. So one of the two does not repeat a mistake of the other.
 //
+// This package is stable, as the README explains.
+//
 // # What fails a test
 //
 // A model made by [New] or [NewServer] fails its test when

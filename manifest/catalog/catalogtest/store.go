@@ -8,6 +8,8 @@
 //	}
 //
 // Some subtests call the store concurrently, because a Store must be safe for concurrent use.
+//
+// This package is experimental, as the README explains.
 package catalogtest
 
 import (

@@ -16,6 +16,8 @@
 // Every error is a [*toolwire.Error], except for the error of a context that ended. It contains nothing
 // of a stored tool and no password. A Store is safe for concurrent use.
 //
+// This package is experimental, as the README explains.
+//
 // # Codes of errors
 //
 // Errors have the codes that [catalog.Store] defines, transport if the database could not be reached
