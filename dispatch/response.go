@@ -46,10 +46,6 @@ type Metadata struct {
 	TotalOutputTokens int64
 	AgentRuntimeMS    int64 // milliseconds of wall time in the agent's loop
 
-	// HarnessVariant is the variant of the run that the agent has applied, if the run has one; see
-	// [Run.HarnessVariant]. It is sent as an acknowledgement, without the knobs.
-	HarnessVariant *HarnessVariant
-
 	// Extra contains further keys, with values that encoding/json can write. A field above replaces
 	// a key of the same name.
 	Extra map[string]any
@@ -65,7 +61,6 @@ func (m *Metadata) with(other *Metadata) *Metadata {
 		TotalInputTokens:  cmp.Or(m.TotalInputTokens, other.TotalInputTokens),
 		TotalOutputTokens: cmp.Or(m.TotalOutputTokens, other.TotalOutputTokens),
 		AgentRuntimeMS:    cmp.Or(m.AgentRuntimeMS, other.AgentRuntimeMS),
-		HarnessVariant:    cmp.Or(m.HarnessVariant, other.HarnessVariant),
 		Extra:             other.Extra,
 	}
 	if both.Extra == nil {
@@ -92,9 +87,6 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 		if n != 0 {
 			all[key] = n
 		}
-	}
-	if m.HarnessVariant != nil {
-		all["harness_variant"] = m.HarnessVariant.acknowledgement()
 	}
 	return rawjson.Encode(all)
 }

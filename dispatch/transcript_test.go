@@ -2,7 +2,6 @@ package dispatch_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -111,73 +110,6 @@ func TestFailureResponse(t *testing.T) {
 		if w.Code != 200 || !strings.Contains(w.Body.String(), `{"final_response":"Run 17 failed: the agent `) || strings.Contains(w.Body.String(), "hunter2") {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
-	}
-}
-
-func TestHarnessVariant(t *testing.T) {
-	type knobs struct {
-		Model       string  `json:"model"`
-		Temperature float64 `json:"temperature"`
-	}
-	body := func(input string) string { return `{"input":{"input":` + input + `}}` }
-	for _, tt := range []struct {
-		name, input string
-		want        string // of the answer's metadata, or a part of the error
-	}{
-		{"none", `{}`, `null`},
-		{"null", `{"harness_variant":null}`, `null`},
-		{"task input is a list", `[1]`, `null`},
-		{
-			"variant", `{"harness_variant":{"snapshot_id":12,"variant_id":"v","name":"n","fingerprint":"f","knob_values":{"model":"m","temperature":null}}}`,
-			`{"harness_variant":{"source":"harness_variant","snapshot_id":"12","fingerprint":"f"},"knobs":"m 0.5"}`,
-		},
-		{"a task's own configuration", `{"configuration":"deluxe"}`, `null`},
-		{"a task's own configuration object", `{"configuration":{"color":"red"}}`, `null`},
-		{"older name", `{"configuration":{"snapshot_id":"s","fingerprint":"f"}}`, `{"harness_variant":{"source":"harness_variant","snapshot_id":"s","fingerprint":"f"},"knobs":"default 0.5"}`},
-		{"oldest name", `{"harness_config":{"snapshot_id":"s"}}`, `{"harness_variant":{"source":"harness_variant","snapshot_id":"s","fingerprint":""},"knobs":"default 0.5"}`},
-		{
-			"beside data that repeats names", `{"a":1,"a":"\ud83d","harness_variant":{"snapshot_id":"s","fingerprint":"f","note":"\ud83d","note":1}}`,
-			`{"harness_variant":{"source":"harness_variant","snapshot_id":"s","fingerprint":"f"},"knobs":"default 0.5"}`,
-		},
-		{"repeated data without a variant", `{"a":1,"a":2}`, `null`},
-		{"two variants", `{"harness_variant":{"snapshot_id":"s"},"harness_variant":{"snapshot_id":"t"}}`, `the task input cannot be read`},
-		{"unknown knob", `{"harness_variant":{"knob_values":{"top_p":1}}}`, `a knob of the harness variant is unknown`},
-		{"knob in another case", `{"harness_variant":{"knob_values":{"Model":"m"}}}`, `a knob of the harness variant is unknown`},
-		{"knob twice", `{"harness_variant":{"knob_values":{"model":"m","model":"n"}}}`, `a knob of the harness variant is unknown`},
-		{"knob of the wrong kind", `{"harness_variant":{"knob_values":{"model":5}}}`, `a knob of the harness variant is unknown or has the wrong type`},
-		{"knobs are a list", `{"harness_variant":{"knob_values":[]}}`, `a knob of the harness variant is unknown or has the wrong type`},
-		{"not an object", `{"harness_variant":"x"}`, `harness_variant cannot be read`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				variant, err := run.HarnessVariant()
-				if variant == nil || err != nil {
-					return &dispatch.Response{FinalResponse: "x"}, err
-				}
-				k := knobs{Model: "default", Temperature: 0.5}
-				if err := variant.DecodeKnobs(&k); err != nil {
-					return nil, err
-				}
-				return &dispatch.Response{FinalResponse: "x", Metadata: &dispatch.Metadata{
-					HarnessVariant: variant, Extra: map[string]any{"knobs": fmt.Sprint(k.Model, " ", k.Temperature)},
-				}}, nil
-			})
-			w := post(h, body(tt.input), nil)
-			if tt.want[0] != '{' && tt.want != "null" {
-				wantError(t, w, 500, "invalid_input", tt.want)
-				return
-			}
-			var got struct{ Metadata json.RawMessage }
-			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
-				t.Fatalf("%d %s", w.Code, w.Body)
-			}
-			if got.Metadata == nil {
-				got.Metadata = []byte("null")
-			}
-			if string(got.Metadata) != tt.want {
-				t.Errorf("metadata %s, want %s", got.Metadata, tt.want)
-			}
-		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package rawjson
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -31,20 +30,6 @@ func Decode[T any](raw json.RawMessage, what string) (T, error) {
 		return zero, decodeError(err, reflect.TypeFor[T](), what)
 	}
 	return v, nil
-}
-
-// DecodeExact reads a value, which must be valid JSON, into what into points to, as encoding/json does. But names are
-// exact and occur once, and a member without a field is an error. Errors are as in [Decode].
-func DecodeExact(raw json.RawMessage, into any, what string) error {
-	if err := CheckNames(raw, into); err != nil {
-		return errors.New(err.Problem)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return decodeError(err, reflect.TypeOf(into), what)
-	}
-	return nil
 }
 
 // DecodeOwn reads a document that this module has written, perhaps an older version of it, into what
