@@ -258,13 +258,12 @@ func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
 	}
 }
 
-// declared returns the packages of each code.
+// declared returns the packages of each code, which their comments list.
 func declared(t *testing.T) map[string][]string {
 	t.Helper()
 	codes := map[string][]string{}
 	section := regexp.MustCompile(`(?s)\n// # Codes of errors\n(.*?)\n(?:// # |package )`) // of a package comment
 	listed := regexp.MustCompile(`(?m)^//\t([a-z_]+)  `)
-	declaration := regexp.MustCompile(`(?m)^\s+Code\w*\s+(?:catalog\.)?Code = "([^"]*)"`)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -279,9 +278,6 @@ func declared(t *testing.T) map[string][]string {
 			for _, m := range listed.FindAllSubmatch(part[1], -1) {
 				codes[string(m[1])] = append(codes[string(m[1])], filepath.Base(filepath.Dir(path)))
 			}
-		}
-		for _, m := range declaration.FindAllSubmatch(source, -1) {
-			codes[string(m[1])] = append(codes[string(m[1])], filepath.Base(filepath.Dir(path)))
 		}
 		return err
 	})
@@ -319,6 +315,19 @@ func TestTableOfCodes(t *testing.T) {
 	}
 	if len(listed) > 0 {
 		t.Errorf("the tables list %v, which no package has", listed)
+	}
+	source, err := os.ReadFile(root + "/code.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	constants := regexp.MustCompile(`(?m)^\tCode\w+ +Code = "(\w+)"`).FindAllSubmatch(source, -1)
+	for _, m := range constants {
+		if codes := declared(t); codes[string(m[1])] == nil {
+			t.Errorf("no package has the code %s of package toolwire", m[1])
+		}
+	}
+	if len(constants) < 30 {
+		t.Errorf("%d constants", len(constants))
 	}
 }
 
