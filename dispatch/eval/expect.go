@@ -198,7 +198,13 @@ func (d *Dataset) mistaken(column string) string {
 		for _, e := range expected {
 			graded = append(graded, e.column)
 		}
-		meant := cmp.Or(text.Nearest(text.Cut(name, 64), graded), graded[0])
+		meant := graded[0]
+		for _, known := range graded {
+			if parts := strings.Split(known, "_"); strings.Contains(name, parts[len(parts)-1]) || slices.Contains(foreign[known], name) {
+				meant = known
+				break
+			}
+		}
 		return fmt.Sprintf("nothing checks this column: did you mean %s? The columns that are checked are %s", meant, strings.Join(graded, ", "))
 	}
 	return ""

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -42,8 +41,8 @@ func TestRefund(t *testing.T) {
 	got.AssertOnlyChanged(t, "/order/4521/status")
 }
 
-// Each row of the dataset is a case, with a script of its own. The column says has what the final
-// response must contain. With a real model the test is the same without the scripts.
+// Each row of the dataset is a case, with a script of its own. Its columns have what the final response
+// says, and how the ledger ends. With a real model the test is the same without the scripts.
 func TestTasks(t *testing.T) {
 	model := llmtest.NewServer(t)
 	model.For("Where is order #4521?",
@@ -69,10 +68,10 @@ func TestTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says := func(ctx context.Context, c eval.Case, got *dispatchtest.Result) error {
-		return eval.Says(c.Row.Extra["says"])(ctx, c, got)
+	if _, err := dataset.Expect(cases); err != nil {
+		t.Fatal(err)
 	}
-	eval.Test(t, target(t), cases, &eval.Options{Grader: eval.All(says, eval.RefusedWithoutWrite)})
+	eval.Test(t, target(t), cases, nil)
 }
 
 // The doctor examines the agent as the platform will use it, also while the proxy misbehaves. It
