@@ -16,6 +16,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/internal/cost"
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // Whatever the file is, there is either a dataset that keeps its promises and agrees with
@@ -79,7 +80,7 @@ func FuzzRead(f *testing.F) {
 func checkLines(t *testing.T, data []byte, set *eval.Dataset) {
 	row := 0
 	for i, line := range bytes.Split(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\n")) {
-		if len(bytes.TrimSpace(line)) == 0 {
+		if line = bytes.TrimPrefix(line, []byte("\uFEFF")); len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
 		var cells map[string]any
@@ -95,6 +96,48 @@ func checkLines(t *testing.T, data []byte, set *eval.Dataset) {
 	if row != len(set.Rows) {
 		t.Errorf("%d rows, want %d", len(set.Rows), row)
 	}
+}
+
+// What a row expects is read or refused, and grades any run.
+func FuzzExpect(f *testing.F) {
+	world, err := proxytest.ParseWorld([]byte(store))
+	if err != nil {
+		f.Fatal(err)
+	}
+	columns := []string{"says", "calls", "no_calls", "end_state"}
+	for i, cell := range []string{
+		`["a",{"not":[{"number":1e3,"tolerance":0.5},{"match":"a+"},{"json":{"type":"object"}}]}]`,
+		`{"calls":[{"tool":"get_order","arguments":{"order_id":"1"}}],"mode":"strict","partial":true,"ignore":["/a","get_order/b"]}`,
+		`["get_order"]`, `{"order":{"1":{"status":"refunded","to":{"city":null}},"2":null,"*":{}},"flags":["vip"]}`,
+		`[{"tool":"add_note","arguments":{"text":"a"}}]`,
+	} {
+		f.Add(uint8(min(i, 3)), cell)
+	}
+	f.Fuzz(func(t *testing.T, column uint8, cell string) {
+		text := "user," + columns[column%4] + "\na,\"" + strings.ReplaceAll(cell, `"`, `""`) + "\"\n"
+		set, err := eval.Read(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		cases, err := set.Cases(dispatchtest.Task{World: world}, nil)
+		if err != nil {
+			return
+		}
+		rows, err := set.Expect(cases)
+		if bad, ok := errors.AsType[*eval.Error](err); err != nil && (!ok || bad.Problems[0].Row != 2 || bad.Problems[0].Column != columns[column%4]) {
+			t.Fatalf("%q: %v", cell, err)
+		}
+		if err != nil || rows == 0 {
+			return
+		}
+		c := cases[0]
+		run := c.Task.Platform.NewRun()
+		log := run.Log()
+		got := eval.Expectations(t.Context(), c, &dispatchtest.Result{FinalResponse: "a 1000 {}", Log: *log})
+		if errors.Is(got, eval.ErrNotGraded) {
+			t.Fatalf("%q: %v", cell, got)
+		}
+	})
 }
 
 // FuzzLoad checks that a file of results is read or rejected with a typed error, and that the cost
