@@ -50,6 +50,10 @@ type Options struct {
 	// Parallel is how many trials run at the same time. Defaults to GOMAXPROCS.
 	Parallel int
 
+	// Delay is the time between the beginnings of two trials, at least, for an endpoint with a limit of requests. Defaults
+	// to none.
+	Delay time.Duration
+
 	// Trials is how often each case runs, at most 10,000. Defaults to 1. All trials of a shard together
 	// are at most 1,000,000. Each trial has a world of its own, whose seed is derived from the seed of
 	// the case's world, the id of the case and the number of the trial, so all trials can be

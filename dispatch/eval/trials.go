@@ -40,8 +40,9 @@ type runner struct {
 	secrets *redact.Set // of the target; they are not written
 	answers answers     // of judges
 
-	mu  sync.Mutex // of OnTrial and err
-	err error      // why the experiment stopped
+	mu   sync.Mutex // of OnTrial, err and next
+	err  error      // why the experiment stopped
+	next time.Time  // when the next trial may begin
 }
 
 // settle returns a copy of the options with defaults, and of the cases with ids.
@@ -88,6 +89,7 @@ func (o *Options) complete(problems *problems) {
 	}
 	reject := func(name, rule string) { bad(name, "%s", rule) }
 	problem.Limit(reject, "Parallel", &o.Parallel, runtime.GOMAXPROCS(0))
+	problem.Limit(reject, "Delay", &o.Delay, 0)
 	problem.Limit(reject, "UserTimeout", &o.UserTimeout, defaultUserTimeout)
 	if o.FaultStatuses == nil {
 		o.FaultStatuses = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
@@ -231,7 +233,7 @@ func (r *runner) untilFailure(ctx context.Context, trials []Trial) {
 // one runs a trial and reports it, unless a file has it already.
 func (r *runner) one(ctx context.Context, t *Trial) {
 	again := r.again[t]
-	if ctx.Err() != nil || t.at.file != "" && !again {
+	if t.at.file != "" && !again || !r.turn(ctx, t) {
 		return
 	}
 	if reason := r.spent.spent(); reason != "" && r.opts.skip(t.Case) == "" {
@@ -258,6 +260,25 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 		}
 	}()
 	work{t, r.target, &r.opts, &r.answers}.run(ctx)
+}
+
+// turn waits until the trial may begin. It reports whether it may; a trial that is skipped does not wait.
+func (r *runner) turn(ctx context.Context, t *Trial) bool {
+	if r.opts.Delay > 0 && ctx.Err() == nil && r.opts.skip(t.Case) == "" {
+		r.mu.Lock()
+		now := time.Now()
+		begin := r.next
+		if begin.Before(now) {
+			begin = now
+		}
+		r.next = begin.Add(r.opts.Delay)
+		r.mu.Unlock()
+		select {
+		case <-time.After(begin.Sub(now)):
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err() == nil
 }
 
 // store writes a trial that has ended. An error stops the experiment.

@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
@@ -380,5 +383,45 @@ func TestPairsOfTrials(t *testing.T) {
 	e := scripted("..x", "..x", ".x.", "x..")
 	if got := e.Figure("all_of_2"); got.String() != "33.3 % [7, 76]" {
 		t.Errorf("pass^2 is %s", got)
+	}
+}
+
+// Trials begin one Delay after the other, however many run at once. Those that a file has, and rows that are skipped, do
+// not wait, and an interrupt does not wait for the others.
+func TestDelay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	cases := casesOf(t, "user,turn_mode,user_simulator_persona\na,,\nb,,\np,model_as_user,A customer.\nc,,\n", dispatchtest.Task{})
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var mu sync.Mutex
+		var began []time.Duration
+		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			mu.Lock()
+			began = append(began, time.Since(begin))
+			mu.Unlock()
+			return &dispatch.Response{FinalResponse: "x"}, nil
+		}
+		opts := &eval.Options{Trials: 2, Parallel: 4, Delay: time.Minute, ResultsFile: file}
+		if e := run(t, agent, cases, opts); ended(e) != ".. .. s .." {
+			t.Error(ended(e))
+		}
+		for i, at := range began {
+			if at != time.Duration(i)*time.Minute {
+				t.Errorf("trial %d began after %s", i, at)
+			}
+		}
+		begin = time.Now()
+		if run(t, agent, cases, opts); len(began) != 6 || time.Since(begin) != 0 {
+			t.Errorf("%d trials ran, after %s", len(began), time.Since(begin))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		e, err := eval.Run(ctx, dispatchtest.Target{Agent: agent}, cases, &eval.Options{Parallel: 1, Delay: time.Minute})
+		if err != nil || ended(e) != ". . s c" && ended(e) != ". . c c" || time.Since(begin) != 90*time.Second {
+			t.Errorf("%v: %s after %s", err, ended(e), time.Since(begin))
+		}
+	})
+	if _, err := (&eval.Options{Delay: -1}).Plan(cases); err == nil || !strings.Contains(err.Error(), "Options.Delay: must not be negative") {
+		t.Error(err)
 	}
 }

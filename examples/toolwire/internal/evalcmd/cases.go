@@ -173,7 +173,7 @@ func repeated(flags *flag.FlagSet) string {
 
 // ofTheRun are the flags that a command for one row leaves out.
 var ofTheRun = []string{
-	"case", "where", "failed", "limit", "results", "retry-faults", "shard", "plan", "parallel", "max-calls", "max-tokens", "max-cost", "max-time",
+	"case", "where", "failed", "limit", "results", "retry-faults", "shard", "plan", "parallel", "delay", "max-calls", "max-tokens", "max-cost", "max-time",
 	"min-rate", "min-rate-point", "fault-status",
 	"junit", "json", "html", "markdown", "baseline", "margin", "gate", "slice",
 }

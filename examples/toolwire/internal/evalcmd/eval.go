@@ -182,6 +182,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o.datasetFlags(flags)
 	o.agent.AddFlags(flags, "the agent's `endpoint`, on this machine; without one a sample agent in this program works on the tasks")
 	flags.IntVar(&o.Parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
+	flags.DurationVar(&o.Delay, "delay", 0, "begin a trial at least this `time` after the one before it, for an endpoint with a limit of requests")
 	flags.IntVar(&o.Trials, "trials", 1, "how often each row runs")
 	flags.BoolVar(&o.FirstFailure, "first-failure", false, "stop the trials of a row at the first that does not pass; then there are verdicts and no rates")
 	flags.IntVar(&o.Budget.Calls, "max-calls", 0, "begin no trial after this `number` of tool calls (default: no limit)")
@@ -366,7 +367,7 @@ var flagNames = strings.NewReplacer(
 	"eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
 	"Options.ResultsFile", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version", "Options.UserVersion", "-user-version",
 	"Options.Budget.Calls", "-max-calls", "Options.Budget.Tokens", "-max-tokens", "Options.Budget.Time", "-max-time",
-	"Options.Budget.Cost", "-max-cost", "Options.TrialBudget.Calls", "-max-trial-calls", "Options.TrialBudget.Tokens", "-max-trial-tokens", "Options.TrialBudget.Cost", "-max-trial-cost", "Options.Prices", "-prices", "Options.FaultStatuses", "-fault-status",
+	"Options.Budget.Cost", "-max-cost", "Options.TrialBudget.Calls", "-max-trial-calls", "Options.TrialBudget.Tokens", "-max-trial-tokens", "Options.TrialBudget.Cost", "-max-trial-cost", "Options.Prices", "-prices", "Options.FaultStatuses", "-fault-status", "Options.Delay", "-delay",
 )
 
 const noWorld = "toolwire eval: there is no -world, so no tool is declared, and the proxy refuses each tool call with 404. " +
