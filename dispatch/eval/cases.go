@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -29,6 +30,9 @@ type Case struct {
 	// a 95 % interval contains the truth in about 70 %.
 	Group string
 
+	// Trials is how often the case runs, at most 10,000. If it is 0, Options.Trials says so.
+	Trials int
+
 	Row  *Row // of the dataset; nil for a case that was not made of a row
 	Task dispatchtest.Task
 
@@ -48,7 +52,7 @@ type Case struct {
 // The id of a case is the row's cell in the column id. A row without one gets an id made of its
 // content, which stays the same when other rows are added, moved or removed. The name of a case begins
 // with the id, or with the number of the row, which changes with the rows before it. The group of a case
-// is the cell in the column group.
+// is the cell in the column group, and the cell in the column trials is how often it runs.
 //
 // The agent does not see the state of a row. To send the state as the input of rows without a
 // current_state, set Task.Input of each case to Row.State.
@@ -64,7 +68,7 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 	cases := make([]Case, len(d.Rows))
 	problems := problems{}
 	worlds := d.worlds(base, opts, &problems)
-	ids := d.ids(&problems)
+	ids, trials := d.ids(&problems), d.trials(&problems)
 	slices.SortStableFunc(problems.found, func(a, b Problem) int { return cmp.Compare(a.Row, b.Row) })
 	if err := problems.err(); err != nil {
 		return nil, err
@@ -88,7 +92,7 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 		if base.Platform == nil {
 			task.World, task.Platform = proxytest.World{}, worlds[i]
 		}
-		cases[i] = Case{ID: ids[i], Name: row.name(), Group: strings.TrimSpace(row.Extra["group"]), Row: row, Task: task, world: world, baseSeed: base.World.Seed}
+		cases[i] = Case{ID: ids[i], Name: row.name(), Group: strings.TrimSpace(row.Extra["group"]), Trials: trials[i], Row: row, Task: task, world: world, baseSeed: base.World.Seed}
 	}
 	return cases, nil
 }
@@ -105,6 +109,24 @@ func (r *Row) name() string {
 		return label
 	}
 	return label + ": " + name
+}
+
+// trials returns how often each row runs; 0 if it does not say so.
+func (d *Dataset) trials(problems *problems) []int {
+	list := make([]int, len(d.Rows))
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		cell := strings.TrimSpace(row.Extra["trials"])
+		if cell == "" {
+			continue
+		}
+		n, err := strconv.Atoi(cell)
+		if err != nil || n < 1 || n > maxTrials {
+			problems.add(row.problem(invalidCell, "trials", "%s is not a number of trials, from 1 to %d", shown(cell), maxTrials))
+		}
+		list[i] = n
+	}
+	return list
 }
 
 // maxID is the limit of the cells id and group in bytes: they are in addresses, and in each result.

@@ -165,7 +165,7 @@ type Experiment struct {
 	Started time.Time
 	Took    time.Duration
 
-	TrialsPerCase int  // trials of each case: [Options].Trials
+	TrialsPerCase int  // the most trials of a case: [Options].Trials, or more if a case has more of its own
 	FirstFailure  bool // as in [Options]
 
 	Fingerprint Fingerprint
@@ -198,6 +198,7 @@ type Experiment struct {
 	Trials []Trial
 
 	command string      // as in [Options]
+	trials  int         // of cases that have no number of their own; 0 stands for TrialsPerCase
 	added   int         // how often trials were added
 	checks  *checks     // nil if they are not known
 	secrets *redact.Set // of the target; reports hide them

@@ -172,7 +172,7 @@ func (d *Dataset) Expect(cases []Case, ignored ...string) (rows int, err error) 
 
 // ownColumns are the columns that the platform does not read and this package does.
 func ownColumns() []string {
-	names := []string{"id", "group", "name"}
+	names := []string{"id", "group", "name", "trials"}
 	for _, e := range expected {
 		if !slices.Contains(datasetColumns, e.column) {
 			names = append(names, e.column)

@@ -61,6 +61,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 		t := &e.Trials[i]
 		kept.add(t.judged)
 		c := byID[t.ID]
+		c.Trials = t.Case.Trials
 		c.Name, c.Group = t.Name, t.Group // they have no secrets
 		if c.Row != nil && t.Row != nil && !other {
 			row := *c.Row
@@ -112,20 +113,20 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 		}
 	}
 	if e.FirstFailure {
-		e.Trials = withUnrun(e.Trials, e.TrialsPerCase)
+		e.Trials = withUnrun(e.Trials, e)
 	}
 	return e, nil
 }
 
 // withUnrun returns the trials with those that did not run because the last one of a case did not
 // pass, where it passes now.
-func withUnrun(trials []Trial, each int) (all []Trial) {
+func withUnrun(trials []Trial, e *Experiment) (all []Trial) {
 	for _, ran := range caseTrials(trials) {
 		all = append(all, ran...)
 		if slices.ContainsFunc(ran, func(t Trial) bool { return t.Verdict != Passed }) {
 			continue
 		}
-		for k := len(ran) + 1; k <= each; k++ {
+		for k := len(ran) + 1; k <= e.trialsOf(&ran[0]); k++ {
 			all = append(all, Trial{
 				Case: ran[0].Case, Number: k, Verdict: Cancelled, Reason: "it did not run because of FirstFailure, and the trial before it passes now",
 			})

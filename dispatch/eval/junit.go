@@ -35,7 +35,7 @@ func (e junitCases) MarshalXML(out *xml.Encoder, _ xml.StartElement) error {
 		if err != nil {
 			return err
 		}
-		if err := out.Encode(e.junitOf(&r)); err != nil {
+		if err := out.Encode(e.junitOf(&r, e.numbered(&e.Trials[i]))); err != nil {
 			return err
 		}
 	}
@@ -160,8 +160,8 @@ func (e *Experiment) junitProperties() []junitProperty {
 	return list
 }
 
-func (e *Experiment) junitOf(r *record) junitCase {
-	out := junitCase{Name: r.Name + e.numbered(r.Trial), ClassName: e.Name, Time: fmt.Sprintf("%.3f", r.TookMS/1000)}
+func (e *Experiment) junitOf(r *record, numbered string) junitCase {
+	out := junitCase{Name: r.Name + numbered, ClassName: e.Name, Time: fmt.Sprintf("%.3f", r.TookMS/1000)}
 	s := r.Reason
 	if r.Repeat != "" {
 		s += "\n\nrun it again: " + r.Repeat

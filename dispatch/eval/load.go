@@ -13,10 +13,14 @@ import (
 // experiment returns an experiment of these trials.
 func (h *header) experiment(trials []Trial) *Experiment {
 	e := &Experiment{
-		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, added: h.Added, Trials: trials,
+		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, trials: h.Trials, added: h.Added, Trials: trials,
+	}
+	for _, n := range h.Own {
+		e.TrialsPerCase = max(e.TrialsPerCase, n)
 	}
 	for i := range trials {
 		e.Took += trials[i].Took
+		trials[i].Case.Trials = h.Own[trials[i].ID]
 	}
 	return e
 }
@@ -136,7 +140,7 @@ func (c *collector) read(file string) {
 func (c *collector) take(file string, h *header, own map[string]map[int]*Trial) {
 	if c.from == "" {
 		c.from, c.first = file, *h
-		c.first.Cases = map[string]int{}
+		c.first.Cases, c.first.Own = map[string]int{}, nil
 	}
 	part, _ := parseShard(h.Shard)
 	whole, _ := parseShard(c.first.Shard)
@@ -164,8 +168,11 @@ func (c *collector) take(file string, h *header, own map[string]map[int]*Trial) 
 			continue
 		}
 		c.first.Cases[id] = h.Cases[id]
+		if n := h.Own[id]; n > 0 {
+			c.first.own(id, n)
+		}
 		c.trials[id] = own[id]
-		if missing := h.missing(own[id]); len(missing) > 0 {
+		if missing := h.missing(id, own[id]); len(missing) > 0 {
 			c.problems.file(incomplete, file, 0, "shard %s is not complete: case %s has no trial %s; run the shard again with this file",
 				h.Shard, shown(id), ranges(missing))
 		}
@@ -173,8 +180,8 @@ func (c *collector) take(file string, h *header, own map[string]map[int]*Trial) 
 }
 
 // missing returns the trials of a case that are missing.
-func (h *header) missing(trials map[int]*Trial) (list []int) {
-	for k := 1; k <= h.Trials; k++ {
+func (h *header) missing(id string, trials map[int]*Trial) (list []int) {
+	for k := 1; k <= h.trialsOf(id); k++ {
 		t := trials[k]
 		if t == nil {
 			list = append(list, k)

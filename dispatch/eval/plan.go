@@ -50,10 +50,12 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 		return Plan{}, err
 	}
 	var all units
+	trials := 0
 	for i := range cases {
 		c := &cases[i]
 		if opts.skip(c) == "" {
 			all.add(c.Group, 0)
+			trials += opts.trialsOf(c)
 			if len(c.expects) > 0 {
 				p.Checked++
 			}
@@ -74,12 +76,12 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 				}
 			}
 			p.Stored += known
-			left := opts.Trials - known
+			left := opts.trialsOf(c) - known
 			turns, asked := opts.turns(c)
 			p.Trials, p.Turns, p.Asked = p.Trials+left, p.Turns+left*turns, p.Asked+left*asked
 		}
 	}
-	p.all = Figure{}.over(&all, all.cases*opts.Trials)
+	p.all = Figure{}.over(&all, trials)
 	p.Detectable, p.Margin = plannedDifference(p.all.Trials), 1
 	if n, _ := p.all.units(); n >= gateCases {
 		p.Margin = plannedMargin(n)

@@ -3,6 +3,7 @@ package eval
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,8 +29,9 @@ type header struct {
 	Format       string         `json:"format"`
 	Fingerprint  Fingerprint    `json:"fingerprint"`
 	Shard        string         `json:"shard"`
-	Trials       int            `json:"trials"`          // of each case
-	Added        int            `json:"added,omitempty"` // how often trials were added after the last had ended
+	Trials       int            `json:"trials"`                // of each case
+	Own          map[string]int `json:"case_trials,omitempty"` // of cases that have a number of their own
+	Added        int            `json:"added,omitempty"`       // how often trials were added after the last had ended
 	FirstFailure bool           `json:"first_failure"`
 	Started      time.Time      `json:"started"`
 	Command      string         `json:"command,omitempty"`
@@ -100,9 +102,9 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 				bad(invalidResults, "the cause %s is not one that this version writes", shown(string(r.Cause)))
 				break
 			}
-			if _, own := h.Cases[r.ID]; !own || r.Trial > h.Trials {
+			if _, own := h.Cases[r.ID]; !own || r.Trial > h.trialsOf(r.ID) {
 				bad(foreignResult, "case %s, trial %d is not part of shard %s, whose cases have %s",
-					shown(r.ID), r.Trial, h.Shard, text.Plural(h.Trials, "trial"))
+					shown(r.ID), r.Trial, h.Shard, text.Plural(h.trialsOf(r.ID), "trial"))
 				break
 			}
 			one := trial{r.ID, r.Trial}
@@ -132,6 +134,11 @@ func (h *header) check() error {
 			return errors.New("two cases have one place, or a case has none")
 		}
 		places[place] = true
+	}
+	for id, n := range h.Own {
+		if _, is := h.Cases[id]; !is || n < 1 || n > maxTrials {
+			return fmt.Errorf("a case has %d trials, or there is no such case", n)
+		}
 	}
 	switch _, ok := parseShard(h.Shard); {
 	case h.Format != resultsFormat:
@@ -173,10 +180,24 @@ func (o *Options) header(cases []Case, f Fingerprint, started time.Time) header 
 	for i := range cases {
 		if own[cases[i].ID] {
 			h.Cases[cases[i].ID] = i
+			if n := cases[i].Trials; n > 0 {
+				h.own(cases[i].ID, n)
+			}
 		}
 	}
 	return h
 }
+
+// own sets the trials of a case.
+func (h *header) own(id string, trials int) {
+	if h.Own == nil {
+		h.Own = map[string]int{}
+	}
+	h.Own[id] = trials
+}
+
+// trialsOf returns how many trials a case has.
+func (h *header) trialsOf(id string) int { return cmp.Or(h.Own[id], h.Trials) }
 
 // beginsAsHeader reports whether a file that ends in its first line is one of results, or empty.
 func beginsAsHeader(text []byte) bool {
@@ -258,6 +279,9 @@ func (h *header) differences(other *header) []string {
 	list := h.unlike(other)
 	if h.Shard != other.Shard {
 		list = append(list, "the shard is "+h.Shard+" and not "+other.Shard)
+	}
+	if len(list) == 0 && !maps.Equal(h.Own, other.Own) {
+		list = append(list, "some cases have another number of trials of their own")
 	}
 	if len(list) == 0 && !slices.Equal(slices.Sorted(maps.Keys(h.Cases)), slices.Sorted(maps.Keys(other.Cases))) {
 		list = append(list, "the cases of the shard are others") // somebody has changed the header

@@ -63,7 +63,7 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 			break
 		}
 	}
-	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.TrialsPerCase
+	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.trialsOf(&trials[0])
 	if !e.FirstFailure && c.Trials > 0 {
 		r := Figure{Name: "rate", Slice: c.ID, Unit: unitShare, Faults: counted, Cases: 1, Trials: c.Trials}.with(
 			float64(c.Passed)/float64(c.Trials), wilson(float64(c.Passed), float64(c.Trials)))

@@ -70,7 +70,7 @@ func (e *Experiment) badTable() table {
 		if repeat := e.repeat(c); len(t.Rows) == 0 && repeat != "" {
 			t.Note = "run the first again: " + text.Clean(repeat)
 		}
-		t.add(changed(c.Verdict), plain(text.Line(c.Name, 48)+e.numbered(c.Number)), aligned(shortTime(c.Took)), plain(string(c.Cause)+": "+text.Line(c.Reason, 200)))
+		t.add(changed(c.Verdict), plain(text.Line(c.Name, 48)+e.numbered(c)), aligned(shortTime(c.Took)), plain(string(c.Cause)+": "+text.Line(c.Reason, 200)))
 	}
 	return t
 }
@@ -157,7 +157,7 @@ func (e *Experiment) slowest() (list []table) {
 		}
 		t := table{Head: []string{head, ""}}
 		for _, trial := range ran[:3] {
-			t.add(aligned(write(value(trial))), cell{Text: text.Line(trial.Name, 72) + e.numbered(trial.Number), trial: trial})
+			t.add(aligned(write(value(trial))), cell{Text: text.Line(trial.Name, 72) + e.numbered(trial), trial: trial})
 		}
 		list = append(list, t)
 	}
@@ -189,10 +189,13 @@ func (e *Experiment) unit() string {
 	return "case"
 }
 
+// trialsOf is how many trials the case of a trial has.
+func (e *Experiment) trialsOf(t *Trial) int { return cmp.Or(t.Case.Trials, e.trials, e.TrialsPerCase) }
+
 // numbered tells the trials of a case apart.
-func (e *Experiment) numbered(trial int) string {
+func (e *Experiment) numbered(t *Trial) string {
 	if e.TrialsPerCase > 1 {
-		return fmt.Sprintf(" (trial %d of %d)", trial, e.TrialsPerCase)
+		return fmt.Sprintf(" (trial %d of %d)", t.Number, e.trialsOf(t))
 	}
 	return ""
 }

@@ -57,7 +57,7 @@ func show(t *testing.T, e *Experiment, trials []Trial) {
 		case trial.Verdict == Skipped:
 			t.Skip(text.Lines(trial.Reason, maxReason))
 		default:
-			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial.Number), text.Lines(why(trial), maxReason))
+			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial), text.Lines(why(trial), maxReason))
 		}
 	}
 }

@@ -62,6 +62,9 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 		} else {
 			first[c.ID] = i
 		}
+		if c.Trials < 0 || c.Trials > maxTrials {
+			problems.member(invalidOptions, fmt.Sprintf("cases[%d].Trials", i), "%d is not from 1 to %d", c.Trials, maxTrials)
+		}
 		if !utf8.ValidString(c.ID) {
 			problems.member(invalidOptions, fmt.Sprintf("cases[%d].ID", i), "%s is not in UTF-8", shown(c.ID))
 		}
@@ -134,14 +137,19 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	h.Command = r.secrets.Redact(opts.Command)
 	r.e = h.experiment(nil)
 	r.e.secrets = r.secrets
-	if n := len(h.Cases) * opts.Trials; n > maxTogether {
+	n := 0
+	for i := range cases {
+		if _, is := h.Cases[cases[i].ID]; is {
+			n += opts.trialsOf(&cases[i])
+		}
+	}
+	if n > maxTogether {
 		problems := problems{}
-		problems.member(invalidOptions, "Options.Trials",
-			"%d trials of %s are more than %d together: divide the cases by Options.Shard",
-			opts.Trials, text.Plural(len(h.Cases), "case"), maxTogether)
+		problems.member(invalidOptions, "Options.Trials", "%d trials of %s are more than %d together: divide the cases by Options.Shard",
+			n, text.Plural(len(h.Cases), "case"), maxTogether)
 		return nil, problems.err()
 	}
-	r.e.Trials = make([]Trial, 0, len(h.Cases)*opts.Trials)
+	r.e.Trials = make([]Trial, 0, n)
 	for i := range cases {
 		c := &cases[i]
 		if _, is := h.Cases[c.ID]; !is {
@@ -181,7 +189,7 @@ func (o *Options) trialsOf(c *Case) int {
 	if o.skip(c) != "" {
 		return 1
 	}
-	return o.Trials
+	return cmp.Or(c.Trials, o.Trials)
 }
 
 // begin returns the context of the trials.

@@ -361,7 +361,7 @@ func TestVeryManyTrials(t *testing.T) {
 		cases int
 		want  string
 	}{
-		{"whole", eval.Options{Trials: 10_000}, 101, "Options.Trials: 10000 trials of 101 cases are more than 1000000 together: divide the cases by Options.Shard"},
+		{"whole", eval.Options{Trials: 10_000}, 101, "Options.Trials: 1010000 trials of 101 cases are more than 1000000 together: divide the cases by Options.Shard"},
 		{"in shards", eval.Options{Trials: 10_000, Shard: "2/201"}, 201, ""},
 		{"in too few shards", eval.Options{Trials: 10_000, Shard: "1/2"}, 201, "of 101 cases"},
 	} {
@@ -423,5 +423,74 @@ func TestDelay(t *testing.T) {
 	})
 	if _, err := (&eval.Options{Delay: -1}).Plan(cases); err == nil || !strings.Contains(err.Error(), "Options.Delay: must not be negative") {
 		t.Error(err)
+	}
+}
+
+// A row says in its column trials how often it runs, in a run, in a file, in shards, and with more trials for the others.
+func TestTrialsOfARow(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "results.jsonl")
+	cases := casesOf(t, "id,user,trials\na,say a,\nb,fail,3\nc,say c, 1 \n", dispatchtest.Task{})
+	opts := &eval.Options{Trials: 2, ResultsFile: file}
+	plan, err := opts.Plan(cases)
+	if err != nil || plan.Trials != 6 || !strings.HasPrefix(plan.String(), "at most 6 trials of 3 cases") {
+		t.Errorf("%s, %v", plan, err)
+	}
+	e := run(t, obedient, cases, opts)
+	graded, err := eval.Grade(t.Context(), cases, nil, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file), "graded": graded} {
+		text := reports(t, e)
+		if ended(e) != ".. xxx ." || e.TrialsPerCase != 3 || e.Figure("rate").Trials != 6 || !strings.Contains(text, "b: fail (trial 2 of 3)") || !strings.Contains(text, "a: say a (trial 2 of 2)") {
+			t.Errorf("%s: %s\n%s", name, ended(e), text)
+		}
+	}
+	opts.Trials = 4
+	if e := run(t, obedient, cases, opts); ended(e) != ".... xxx ." {
+		t.Errorf("more trials: %s", ended(e))
+	}
+	var shards []string
+	for i := range 2 {
+		shards = append(shards, filepath.Join(dir, fmt.Sprint(i)))
+		run(t, obedient, cases, &eval.Options{Trials: 2, Shard: fmt.Sprintf("%d/2", i+1), ResultsFile: shards[i]})
+	}
+	var merged bytes.Buffer
+	if err := eval.Merge(&merged, shards...); err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, merged.Bytes())
+	if e := load(t, file); ended(e) != ".. xxx ." {
+		t.Errorf("merged: %s", ended(e))
+	}
+	early := run(t, obedient, cases, &eval.Options{Trials: 2, FirstFailure: true})
+	if ended(early) != ".. x ." || !early.Cases()[1].Stopped || early.Cases()[2].Stopped {
+		t.Errorf("%s, %+v", ended(early), early.Cases())
+	}
+	mine := append([]eval.Case(nil), cases...)
+	mine[0].Trials = 5
+	if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, mine, &eval.Options{Trials: 2, ResultsFile: file}); err == nil || !strings.Contains(err.Error(), "some cases have another number of trials of their own") {
+		t.Error(err)
+	}
+	mine[0].Trials = -1
+	if _, err := (&eval.Options{}).Plan(mine); err == nil || !strings.Contains(err.Error(), "cases[0].Trials: -1 is not from 1 to 10000") {
+		t.Error(err)
+	}
+	for cell, want := range map[string]string{"0": `"0" is not a number of trials, from 1 to 10000`, "10001": `"10001" is`, "1.5": `"1.5" is`, "three": `"three" is`} {
+		dataset, err := eval.Read(strings.NewReader("user,trials\na," + cell + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dataset.Cases(dispatchtest.Task{}, nil); err == nil || !strings.Contains(err.Error(), "row 2, column trials: "+want) {
+			t.Errorf("%s: %v", cell, err)
+		}
+	}
+	whole := merged.Bytes()
+	for _, bad := range []string{`"case_trials":{"b":0,`, `"case_trials":{"b":10001,`, `"case_trials":{"x":3,`} {
+		write(t, file, bytes.Replace(whole, []byte(`"case_trials":{"b":3,`), []byte(bad), 1))
+		if _, err := eval.Load(file); err == nil || !strings.Contains(err.Error(), "line 1: the line is not the header") {
+			t.Errorf("%s: %v", bad, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package evalcmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -87,8 +88,8 @@ func (p *progress) trial(t eval.Trial) {
 		return
 	}
 	name := text.Line(t.Name, 48)
-	if p.trials > 1 {
-		name += fmt.Sprintf(" (trial %d of %d)", t.Number, p.trials)
+	if trials := cmp.Or(t.Case.Trials, p.trials); trials > 1 {
+		name += fmt.Sprintf(" (trial %d of %d)", t.Number, trials)
 	}
 	reason := ""
 	if t.Cause != "" {
