@@ -159,7 +159,8 @@ var ErrNotGraded = errors.New("eval: the trial cannot be graded")
 type Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
 // Experiment is one execution of the cases of a dataset. [Experiment.WriteSummary],
-// [Experiment.WriteJSON], [Experiment.WriteJUnit] and [Experiment.WriteHTML] write it.
+// [Experiment.WriteMarkdown], [Experiment.WriteJSON], [Experiment.WriteJUnit] and [Experiment.WriteHTML]
+// write it.
 type Experiment struct {
 	Name    string // in reports; [Run] sets it to "eval"
 	Started time.Time

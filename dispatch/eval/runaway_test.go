@@ -77,3 +77,21 @@ func TestRunaways(t *testing.T) {
 		t.Errorf("%.1f %% pass", 100*share)
 	}
 }
+
+// If nothing differs, a gate of an amount passes from about 3.7·(limit/mean-1)/margin rows on, as its documentation says.
+func TestRowsForALimit(t *testing.T) {
+	for _, tt := range []struct{ limit, margin float64 }{{1, 0.1}, {2, 0.3}, {4, 0.3}, {3, 0.1}, {11, 0.1}} {
+		needed := 3.7 * (tt.limit - 1) / tt.margin
+		for _, share := range []float64{0.8, 1.25} {
+			rows := max(6, int(share*needed))
+			same := make([]float64, rows)
+			for i := range same {
+				same[i] = 1
+			}
+			_, bounds, ok := ratioOfAmounts(same, same, tt.limit)
+			if passes := ok && bounds.High-1 < tt.margin; passes != (share > 1 || tt.limit == 1) {
+				t.Errorf("limit %g, margin %g, %d rows: passes %t, up to %.3f", tt.limit, tt.margin, rows, passes, bounds.High)
+			}
+		}
+	}
+}
