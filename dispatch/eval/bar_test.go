@@ -3,6 +3,7 @@ package eval_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
@@ -41,7 +42,7 @@ func TestBar(t *testing.T) {
 			t.Errorf("%s: %s %q, want %s %q", name, got, reason, tt.want, tt.reason)
 		}
 		text, line := reports(t, e)+written(t, e), "rate of at least "
-		if !strings.Contains(text, line) || !strings.Contains(text, string(tt.want)) {
+		if !strings.Contains(text, line) || !strings.Contains(text, `"bar": "`+string(tt.want)+`"`) || !strings.Contains(text, string(tt.want)) {
 			t.Errorf("%s: the reports do not have the bar", name)
 		}
 	}
@@ -90,8 +91,20 @@ func TestLimitsOfATrial(t *testing.T) {
 			t.Errorf("trial %d: %s %s", i, trial.Cause, trial.Reason)
 		}
 	}
+	costly := t.TempDir() + "/results.jsonl"
+	run(t, agent, cases, &eval.Options{TrialBudget: eval.Budget{Cost: 1e-9, Time: time.Hour}, Prices: prices, ResultsFile: costly})
+	if _, err := eval.Grade(t.Context(), cases, nil, costly); err == nil || !strings.Contains(err.Error(), "Options.Prices: the results have a limit of the cost") {
+		t.Error(err)
+	}
+	if again, err := eval.Grade(t.Context(), cases, &eval.Options{Prices: prices}, costly); err != nil || again.Trials[0].Cause != "limit" || again.TrialBudget.Time != time.Hour {
+		t.Error(err)
+	}
+	opts.TrialBudget.Time = time.Minute // the file has none
+	if _, err := opts.Plan(cases); err != nil {
+		t.Error(err)
+	}
 	opts.TrialBudget.Calls++
-	if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, opts); err == nil || !strings.Contains(err.Error(), "the limits of a trial are ") {
+	if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, opts); err == nil || !strings.Contains(err.Error(), "the limits of a trial are others") {
 		t.Error(err)
 	}
 	for _, bad := range []eval.Options{{TrialBudget: eval.Budget{Cost: 1}}, {Budget: eval.Budget{Cost: 1}}, {TrialBudget: eval.Budget{Calls: -1}}, {Budget: eval.Budget{Cost: -1}, Prices: prices}} {

@@ -49,6 +49,10 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 	if o.TrialBudget == (Budget{}) {
 		o.TrialBudget = h.TrialBudget
 	}
+	if o.TrialBudget.Cost > 0 && o.Prices.of == nil {
+		problems.member(invalidOptions, "Options.Prices", "the results have a limit of the cost of a trial, which needs prices")
+		return nil, problems.err()
+	}
 	h.TrialBudget = o.TrialBudget
 	e = h.experiment(trials)
 	e.Fingerprint.Graders = o.GraderVersion

@@ -21,7 +21,9 @@ type experimentJSON struct {
 	Checks   *checks      `json:"checks,omitempty"`
 	Stats    Stats        `json:"stats"`
 	Figures  []Figure     `json:"figures"`
-	CaseList []record     `json:"cases"` // one for each trial; written one by one
+	MinRate  float64      `json:"min_rate,omitempty"`
+	Bar      Verdict      `json:"bar,omitempty"` // of MinRate
+	CaseList []record     `json:"cases"`         // one for each trial; written one by one
 
 	// of an experiment with several trials of each case
 	TrialsPerCase int          `json:"trials_per_case,omitempty"`
@@ -53,6 +55,9 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
 		},
 		CaseList: []record{},
+	}
+	if doc.MinRate = e.MinRate; e.MinRate > 0 {
+		doc.Bar, _ = e.Bar()
 	}
 	if e.TrialsPerCase > 1 {
 		doc.TrialsPerCase, doc.FirstFailure, doc.Results = e.TrialsPerCase, e.FirstFailure, e.Cases()

@@ -271,9 +271,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err := o.checkBars(); err != nil {
 		return nil, err
 	}
-	if _, bounded := o.bounds["seconds"]; bounded { // the agent may take the timeout for each turn
-		o.TrialBudget.Time = cmp.Or(o.agent.RunTimeout, 5*time.Minute) * time.Duration(mostTurns(cases))
-	}
+	o.TrialBudget.Time = cmp.Or(o.agent.RunTimeout, 5*time.Minute) * time.Duration(mostTurns(cases)) // for a gate on seconds
 	plan, err := o.Plan(cases)
 	if err != nil {
 		return nil, err

@@ -559,7 +559,8 @@ func TestGate(t *testing.T) {
 		{"of another world", []string{"-dataset", many, "-world", "testdata/world.json", "-url", good.URL, "-baseline", manyBase}, 2, "toolwire eval: -baseline: its world is another one"},
 		{"without rates", []string{"-dataset", many, "-url", good.URL, "-first-failure", "-baseline", manyBase}, 2, "toolwire eval: -baseline compares rates"},
 		{"baseline without rates", []string{"-dataset", few, "-url", good.URL, "-baseline", early}, 2, "-baseline: it was run with -first-failure"},
-		{"of a shard", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase, "-shard", "1/2", "-results", filepath.Join(dir, "x")}, 2, "-baseline is for merge"},
+		{"of a shard", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase, "-shard", "1/2", "-results", filepath.Join(dir, "x")}, 2, "-baseline and -min-rate are for merge"},
+		{"the bar of a shard", []string{"-dataset", few, "-url", good.URL, "-min-rate", "0.5", "-shard", "1/2", "-results", filepath.Join(dir, "x")}, 2, "-baseline and -min-rate are for merge"},
 		{"merge", []string{"merge", "-baseline", manyBase, manyBase}, 0, "gate, margin 5 points: passed\n"},
 	} {
 		var stdout, stderr bytes.Buffer

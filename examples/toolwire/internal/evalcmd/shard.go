@@ -96,11 +96,11 @@ func (o *options) settleShard(env func(string) string) error {
 		o.Shard = ""
 		return nil
 	}
-	if o.ResultsFile == "" || o.baseline != "" {
+	if o.ResultsFile == "" || o.baseline != "" || o.minRate > 0 {
 		if o.engine != "" {
 			from = fmt.Sprintf("shard %s of %s", o.Shard, o.engine)
 		}
-		return fmt.Errorf("%s needs -results, and -baseline is for merge, which has all shards; -shard 1/1 is all rows", from)
+		return fmt.Errorf("%s needs -results, and -baseline and -min-rate are for merge, which has all shards; -shard 1/1 is all rows", from)
 	}
 	if info, err := os.Stat(o.ResultsFile); err == nil && info.IsDir() {
 		o.ResultsFile = filepath.Join(o.ResultsFile, "shard-"+strings.Replace(o.Shard, "/", "-of-", 1)+".jsonl")

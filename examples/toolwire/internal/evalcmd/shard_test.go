@@ -62,7 +62,7 @@ func TestShardOfEngine(t *testing.T) {
 		{"a total that is too large", []string{"JOB_COMPLETION_INDEX=1", "TOOLWIRE_SHARD_TOTAL=10001"}, nil, "the number of workers is from 1 to 10000"},
 		{"a total of none", []string{"JOB_COMPLETION_INDEX=0", "TOOLWIRE_SHARD_TOTAL=0"}, nil, "the number of workers is from 1 to 10000"},
 		{"a shard without results", []string{"CI_NODE_INDEX=2", "CI_NODE_TOTAL=4"}, []string{"-results", ""}, "shard 2/4 of CI_NODE_INDEX and CI_NODE_TOTAL needs -results"},
-		{"a shard and a baseline", []string{"CI_NODE_INDEX=2", "CI_NODE_TOTAL=4"}, []string{"-baseline", "main.jsonl"}, "-baseline is for merge, which has all shards; -shard 1/1 is all rows"},
+		{"a shard and a baseline", []string{"CI_NODE_INDEX=2", "CI_NODE_TOTAL=4"}, []string{"-baseline", "main.jsonl"}, "-baseline and -min-rate are for merge, which has all shards; -shard 1/1 is all rows"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, variable := range tt.env {
