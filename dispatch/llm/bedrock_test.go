@@ -106,6 +106,7 @@ func TestConverseStreams(t *testing.T) {
 			`{"role":"assistant","content":"a","thinking":[{"type":"text","text":"hm"}]}` + "\n", "7/3", ""},
 		{"redacted reasoning", framed(`contentBlockDelta:{"contentBlockIndex":0,"delta":{"reasoningContent":{"redactedContent":"c2ln"}}}`, stop, `contentBlockDelta:{"contentBlockIndex":1,"delta":{"text":"a"}}`, finish, meta), said, "7/3", ""},
 		{"blocks of one index", framed(text, stop, text, finish, meta), `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"a"}]}` + "\n", "7/3", ""},
+		{"an empty text", framed(`contentBlockDelta:{"contentBlockIndex":0,"delta":{"text":""}}`, stop, `contentBlockDelta:{"contentBlockIndex":1,"delta":{"text":"a"}}`, finish, meta), said, "7/3", ""},
 		{"citations", framed(text, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"citation":{"title":"t","sourceContent":[{"text":"s"}]}}}`, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"text":"b"}}`, finish, meta),
 			`{"role":"assistant","content":"ab"}` + "\n", "7/3", ""},
 		{"a tool of the provider", framed(`contentBlockStart:{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"s","name":"nova_grounding","type":"server_tool_use"}}}`, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"q\":1}"}}}`, stop,

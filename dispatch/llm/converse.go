@@ -62,7 +62,7 @@ func (c *converter) converse(message json.RawMessage) error {
 func (c *converter) converseBlock(block json.RawMessage) {
 	for name, value := range rawjson.Members(block) {
 		switch {
-		case !isSet(value):
+		case !isSet(value), name == "text" && plain(value) == "":
 		case name == "toolUse":
 			c.call(textOf(value, "toolUseId"), textOf(value, "name"), argumentsOf(member(value, "input")))
 		case name == "toolResult":

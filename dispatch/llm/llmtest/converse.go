@@ -34,7 +34,7 @@ func (converse) read(q *Request, _ func(string) ([]message, bool)) error {
 	if err != nil {
 		return err
 	}
-	previous := assistant
+	previous := system
 	for i, m := range messages {
 		at := fmt.Sprintf("messages.%d", i)
 		content := rawjson.Member(m, "content")
@@ -46,10 +46,7 @@ func (converse) read(q *Request, _ func(string) ([]message, bool)) error {
 		default:
 			return fmt.Errorf("%s.role: %q is not one of user and assistant", at, role)
 		}
-		switch {
-		case i == 0 && says.role != user:
-			return errors.New("a conversation must start with a user message")
-		case says.role == previous:
+		if says.role == previous {
 			return errors.New("a conversation must alternate between user and assistant roles")
 		}
 		previous = says.role
@@ -95,8 +92,11 @@ func converseTools(q *Request, config json.RawMessage) error {
 	return nil
 }
 
-// converseName is what a name of a tool and an id of a call look like.
-var converseName = regexp.MustCompile("^[a-zA-Z0-9_-]{1,64}$")
+// converseName is what the name of a tool looks like, and converseID the id of a call.
+var (
+	converseName = regexp.MustCompile("^[a-zA-Z0-9_-]{1,64}$")
+	converseID   = regexp.MustCompile("^[a-zA-Z0-9_.:-]{1,64}$")
+)
 
 // converseContent reads the content of a message. hasTools tells that the request has tools.
 func converseContent(content json.RawMessage, at string, hasTools bool, says *message) error {
@@ -107,7 +107,7 @@ func converseContent(content json.RawMessage, at string, hasTools bool, says *me
 	for block := range rawjson.Elements(content) {
 		at := fmt.Sprintf("%s.content.%d", at, n)
 		n++
-		if text := rawjson.Member(block, "text"); text != nil && strings.TrimSpace(rawjson.Unquote(text)) == "" {
+		if text := rawjson.Member(block, "text"); text != nil && rawjson.Unquote(text) == "" {
 			return fmt.Errorf("the text field in the ContentBlock object at %s is blank; add text to it", at)
 		}
 		call, result := rawjson.Member(block, "toolUse"), rawjson.Member(block, "toolResult")
@@ -117,16 +117,18 @@ func converseContent(content json.RawMessage, at string, hasTools bool, says *me
 		case call != nil:
 			c := part{id: str(call, "toolUseId"), name: str(call, "name")}
 			switch {
-			case !converseName.MatchString(c.id):
-				return fmt.Errorf("%s.toolUse.toolUseId: %q does not match the pattern %s", at, c.id, converseName)
+			case !converseID.MatchString(c.id):
+				return fmt.Errorf("%s.toolUse.toolUseId: %q does not match the pattern %s", at, c.id, converseID)
 			case ids[c.id]:
 				return fmt.Errorf("%s: the toolUseId %q is not unique", at, c.id)
 			case rawjson.Kind(rawjson.Member(call, "input")) != '{':
 				return fmt.Errorf("the value at %s.toolUse.input is invalid; provide a JSON object", at)
 			}
 			ids[c.id] = true
-			says.calls = append(says.calls, c)
-		case result != nil:
+			if str(call, "type") != "server_tool_use" { // the provider has run that tool
+				says.calls = append(says.calls, c)
+			}
+		case result != nil && says.role == user:
 			r, err := converseResult(result, at+".toolResult")
 			if err != nil {
 				return err
