@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -66,6 +68,10 @@ func TestTape(t *testing.T) {
 			url = model.URL
 			recorded = dispatched(t, cassette.Record, model.Client().Transport)
 		})
+		recording, err := os.ReadFile(path)
+		if text := string(recording); err != nil || strings.Contains(text, "123456789012") || strings.Contains(text, "AKIDMADEUP") || strings.Contains(text, key) {
+			t.Errorf("%v, the tape shows an account or a key", err)
+		}
 		t.Run("replay", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { replayed = dispatched(t, cassette.Replay, nil) })
 		})

@@ -2,6 +2,7 @@ package sdks
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -55,6 +56,9 @@ func TestRunWithTransport(t *testing.T) {
 		want := body
 		if s.name == "genai" { // which sorts the members of a result
 			want = strings.Replace(want, unknown, sorted, 1)
+		}
+		if shown := fmt.Sprintf("%s %+v", got, got); strings.Contains(shown, "123456789012") || strings.Contains(shown, key) {
+			t.Errorf("an account or a key is shown: %s", shown)
 		}
 		if got.Dispatch.Body != want || len(got.Problems) > 0 {
 			t.Errorf("%v, response\n%s\nwant\n%s", got.Problems, got.Dispatch.Body, want)
