@@ -392,6 +392,24 @@ func orders(n, m int) iter.Seq[[]int] {
 	}
 }
 
+// An agent that asks for several answers at each turn goes on with the first of them, however many turns it makes.
+func TestAgentThatChooses(t *testing.T) {
+	var steps []step
+	messages, want := []string{userGo}, "user Both orders.\n"
+	for turn := range 12 {
+		for n := range 5 {
+			steps = append(steps, step{path: chatPath, ask: chatAsk(messages...), reply: chatReply(toolCalls(fmt.Sprintf(`c%d f {"turn":%d,"n":%d}`, turn, turn, n)))})
+		}
+		call := fmt.Sprintf(`c%d f {"turn":%d,"n":0}`, turn, turn)
+		want += fmt.Sprintf("assistant [%s]\ntool(c%d) done\n", call, turn)
+		messages = append(slices.Clip(messages), asst(toolCalls(call)), tool(fmt.Sprintf("c%d", turn), "done"))
+	}
+	steps = append(steps, step{path: chatPath, ask: chatAsk(messages...), reply: chatReply(`"content":"End."`)})
+	if got := play(t, steps); said(got.messages) != want+"assistant End.\n" || len(got.problems) > 0 {
+		t.Errorf("%v, got\n%s", got.problems, said(got.messages))
+	}
+}
+
 // interrupted is a body that does something before it is read.
 type interrupted struct {
 	io.ReadCloser

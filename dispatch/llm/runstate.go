@@ -43,6 +43,7 @@ type label struct {
 	who     string
 	threads []*thread       // in the order in which they began
 	shown   map[*thread]int // the threads that are in the transcript; see runctx.Thread
+	began   int             // threads
 }
 
 // Bounds of what is kept of a run.
@@ -178,6 +179,9 @@ func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *place {
 		s.note(problemSize)
 		return nil
 	}
+	if len(l.threads) > maxThreads-maxAttempts {
+		s.forget(l)
+	}
 	th, rd := s.thread(ctx, l, r)
 	if th == nil {
 		s.note(problemThreads, l.who)
@@ -262,7 +266,20 @@ func (s *runState) thread(ctx context.Context, l *label, r *request) (*thread, *
 // add adds a thread, which has its place in the transcript from now on.
 func (s *runState) add(ctx context.Context, l *label, th *thread) {
 	l.threads = append(l.threads, th)
-	s.run.Transcript().SetConversation(l.slot(ctx, len(l.threads)), nil)
+	l.began++
+	th.slot = l.began
+	s.run.Transcript().SetConversation(l.slot(ctx, th.slot), nil)
+}
+
+// forget drops the threads with answers that the agent has not gone on with, because it has with others.
+func (s *runState) forget(l *label) {
+	l.threads = slices.DeleteFunc(l.threads, func(th *thread) bool {
+		drop := !l.isParent(th) && l.isReplaced(th) && slices.ContainsFunc(l.attempts(th), func(other *thread) bool { return other.turns > th.turns })
+		if drop && l.leftOut(th) {
+			s.run.Transcript().AddProblem(problemOf(codeLeftOut, problemLeftOut, l.who))
+		}
+		return drop
+	})
 }
 
 // attempts returns the threads with answers to the same request as a thread, if the request came again.
@@ -321,8 +338,8 @@ func (l *label) slot(ctx context.Context, n int) context.Context {
 func (l *label) publish(ctx context.Context, run *dispatch.Run, changed *thread) {
 	main := l.main(run)
 	t := run.Transcript()
-	for i, th := range l.threads {
-		slot, shown := i+1, th == main || th.goesOn() && !l.isParent(th) && !l.isReplaced(th)
+	for _, th := range l.threads {
+		slot, shown := th.slot, th == main || th.goesOn() && !l.isParent(th) && !l.isReplaced(th)
 		if th == main {
 			slot = 0
 		}

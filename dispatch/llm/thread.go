@@ -25,6 +25,7 @@ type thread struct {
 	last   *reply  // to the last request
 	parent *thread // of a branch
 	again  attempt // whose answer it has another one to
+	slot   int     // in the transcript
 	turns  int     // requests that added something
 	stored string  // the id of the conversation that the server keeps
 	size   int     // of lines and system prompts, in bytes
