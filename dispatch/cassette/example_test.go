@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
@@ -63,6 +65,55 @@ func Example() {
 	// <nil>
 	// {"degrees":-12} <nil>
 	// true
+}
+
+// A model is recorded once, with a key, and replayed without one. In an agent the client is the one of the
+// SDK, and its transport is &llm.Transport{Base: tape.Model(nil)}.
+func ExampleCassette_Model() {
+	dir, err := os.MkdirTemp("", "cassette")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"choices":[{"message":{"role":"assistant","content":"Hello."}}]}`)
+	}))
+	ask := func(tape *cassette.Cassette, prompt string) {
+		client := &http.Client{Transport: tape.Model(nil)}
+		body := fmt.Sprintf(`{"model":"m-1","messages":[{"role":"user","content":%q}]}`, prompt)
+		resp, err := client.Post(provider.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer func() { _ = resp.Body.Close() }()
+		answer, err := io.ReadAll(resp.Body)
+		fmt.Println(resp.StatusCode, string(answer), err)
+	}
+
+	path := filepath.Join(dir, "hello.jsonl")
+	recording, err := cassette.New(path, &cassette.Options{Mode: cassette.Record})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ask(recording, "Say hello.")
+	fmt.Println(recording.Close())
+	provider.Close()
+
+	replay, err := cassette.New(path, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ask(replay, "Say hello.")
+	ask(replay, "Say goodbye.")
+	// Output:
+	// 200 {"choices":[{"message":{"role":"assistant","content":"Hello."}}]} <nil>
+	// <nil>
+	// 200 {"choices":[{"message":{"role":"assistant","content":"Hello."}}]} <nil>
+	// 400 {"error":{"message":"cassette: the request to …/chat/completions is not on the tape, or not as often","type":"cassette_no_match"},"message":"cassette: the request to …/chat/completions is not on the tape, or not as often","type":"error"} <nil>
 }
 
 // An agent that does otherwise than on the tape is told so, and the report says where.
