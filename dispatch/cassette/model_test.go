@@ -193,6 +193,39 @@ func TestModelPromptChanged(t *testing.T) {
 	}
 }
 
+// A text is shown where it differs, however long it is and whatever differs.
+func TestModelTextsThatDiffer(t *testing.T) {
+	long, lines := strings.Repeat("Look at the order. ", 100), strings.Repeat("A line.\n", 20)
+	for name, tt := range map[string]struct {
+		tape, run string
+		want      []string
+	}{
+		"short":       {"Refund #1.", "Refund #2.", []string{`/messages/0/content: "Refund #1." on the tape, "Refund #2." in the run`}},
+		"far":         {long + "Then refund it.", long + "Then cancel it.", []string{"- …", "Then refund it.\n", "+ …", "Then cancel it."}},
+		"white space": {"You refund the orders that have been shipped.\t", "You refund the orders that have been shipped.", []string{`- "You refund the orders that have been shipped.\t"`, `+ "You refund the orders that have been shipped."`}},
+		"a line more": {lines + "End.", lines + "Another.\nEnd.", []string{"- End.", "+ Another.\n", "+ End."}},
+		"many lines":  {"x" + lines, "y" + lines + strings.Repeat("More.\n", 9), []string{"- xA line.", "- and", "+ yA line.", "+ and"}},
+		"runes":       {long + "é", long + "è", []string{"- …", "é\n", "+ …", "è"}},
+		"a command":   {long, "::error::" + long, []string{"- Look", "+ | ::error::Look"}},
+	} {
+		path := recordModel(t, &model{}, func(m http.RoundTripper) { ask(t, m, chat(say("user", tt.tape))) })
+		c := newCassette(t, path, nil)
+		ask(t, c.Model(nil), chat(say("user", tt.run)))
+		report, at := c.Report().String(), 0
+		for _, want := range tt.want {
+			i := strings.Index(report[at:], want)
+			if i < 0 {
+				t.Errorf("%s: want %q in:\n%s", name, want, report)
+				break
+			}
+			at += i + len(want)
+		}
+		if len(report) > 3000 {
+			t.Errorf("%s: the report has %d bytes", name, len(report))
+		}
+	}
+}
+
 // Requests that are sent at once get their own answers, whatever their order. Equal ones get them in turn.
 func TestModelParallelRequests(t *testing.T) {
 	const agents, turns = 8, 5

@@ -103,8 +103,8 @@ const (
 	maxMessage = 1000 // characters of a message
 )
 
-// textual returns the lines of two texts that differ, as - and + lines, or nil if they are short
-// values that are shown on one line.
+// textual returns the lines in which two texts differ, as - and + lines, or nil if they are values that are
+// shown on one line.
 func (d Difference) textual() (lines []string) {
 	if rawjson.Kind(d.Tape) != '"' || rawjson.Kind(d.Run) != '"' {
 		return nil
@@ -124,21 +124,28 @@ func (d Difference) textual() (lines []string) {
 	for from < min(len(before[0]), len(after[0])) && before[0][from] == after[0][from] {
 		from++
 	}
-	show := func(sign string, list []string) {
-		for i, line := range list {
-			if i == maxLines {
-				lines = append(lines, fmt.Sprintf("%s and %s more", sign, text.Plural(len(list)-i, "line")))
-				break
-			}
+	show := func(list []string, as func(string, int) string) (shown []string) {
+		for i, line := range list[:min(len(list), maxLines)] {
 			if i == 0 && from > maxShown/2 {
-				at := from - maxShown/4
-				line = "…" + strings.ToValidUTF8(line[at:], "")
+				line = "…" + strings.ToValidUTF8(line[from-maxShown/4:], "")
 			}
-			lines = append(lines, sign+" "+text.Line(line, maxShown))
+			shown = append(shown, as(line, maxShown))
 		}
+		if more := len(list) - maxLines; more > 0 {
+			shown = append(shown, "and "+text.Plural(more, "more line"))
+		}
+		return shown
 	}
-	show("-", before)
-	show("+", after)
+	removed, added := show(before, text.Line), show(after, text.Line)
+	if slices.Equal(removed, added) { // white space differs
+		removed, added = show(before, text.Quote), show(after, text.Quote)
+	}
+	for _, line := range removed {
+		lines = append(lines, "- "+line)
+	}
+	for _, line := range added {
+		lines = append(lines, "+ "+line)
+	}
 	return lines
 }
 
