@@ -170,7 +170,7 @@ func (r *recording) take(result *dispatchtest.Result) {
 	}
 	if n := len(result.ModelRequests); n > 0 {
 		r.fact("Requests to models", strconv.Itoa(n))
-		r.fact("Models", text.List(models[:min(len(models), 5)]))
+		r.fact("Models", strings.Join(models[:min(len(models), 5)], ", "))
 		r.fact("Tokens", fmt.Sprintf("%d in, %d out", in, out))
 	}
 	var waited time.Duration

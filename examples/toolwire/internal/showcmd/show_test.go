@@ -183,6 +183,30 @@ func TestTape(t *testing.T) {
 		"A tape does not record the ledger", fmt.Sprintf("Transcript, %d messages", len(result.Messages)), "You refund orders.", "get_order", "call_1", `"seen"`, "It has been refunded.")
 }
 
+// The end of a path is enough to read the conversations of every format.
+func TestFormats(t *testing.T) {
+	for _, tt := range []struct{ name, list, message, answer, want string }{
+		{"…:generateContent", "contents", `{"role":"user","parts":[{"text":"Refund."}]}`,
+			`{"candidates":[{"content":{"role":"model","parts":[{"text":"It is done."}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3},"modelVersion":"g-1"}`, "g-1, 7 tokens in, 3 out"},
+		{"…:rawPredict", "messages", `{"role":"user","content":"Refund."}`,
+			`{"id":"m","type":"message","role":"assistant","model":"c-1","content":[{"type":"text","text":"It is done."}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":3}}`, "c-1, 7 tokens in, 3 out"},
+		{"…/converse", "messages", `{"role":"user","content":[{"text":"Refund."}]}`,
+			`{"output":{"message":{"role":"assistant","content":[{"text":"It is done."}]}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, "…/converse, 7 tokens in, 3 out"},
+		{"…/responses", "input", `{"role":"user","content":"Refund."}`,
+			`{"id":"r","object":"response","status":"completed","model":"o-1","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"It is done."}]}],"usage":{"input_tokens":7,"output_tokens":3}}`, "o-1, 7 tokens in, 3 out"},
+		{"…/embeddings", "input", `{"text":"x"}`, `{"data":"It is done."}`, "…/embeddings"},
+	} {
+		html := page(t, temp(t, fmt.Sprintf(`{"cassette":2,"created":"2026-11-21T20:15:00Z"}
+{"part":1,"value":%s}
+{"n":1,"kind":"model","name":%q,"arguments":{},"status":200,"answer":%s,"lists":{%q:1}}
+{"end":true,"count":1}
+`, tt.message, tt.name, tt.answer, tt.list)))
+		if in(t, html, "Timeline", tt.want, "Transcript"); tt.name != "…/embeddings" {
+			in(t, html, "Transcript, 2 messages", "Refund.", "It is done.")
+		}
+	}
+}
+
 // A run that was saved, and one in a file of results, has its changes of the ledger and its final response too.
 func TestRunsAndResults(t *testing.T) {
 	_, result := record(t, "run.jsonl", "It has been refunded.")

@@ -217,7 +217,7 @@ const noModel = "no-model"
 func send(ctx context.Context, model http.RoundTripper, i *cassette.Interaction, body []byte) error {
 	end := strings.TrimPrefix(i.Name, "…")
 	switch {
-	case strings.HasSuffix(end, "awPredict"):
+	case strings.HasPrefix(end, ":"): // of Google, or of Anthropic at Google
 		end = "/publishers/anthropic/models/" + noModel + end
 	case strings.HasPrefix(end, "/invoke"), strings.HasPrefix(end, "/converse"):
 		end = "/model/" + noModel + end
