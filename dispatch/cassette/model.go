@@ -257,8 +257,8 @@ func modelCredentials(r *http.Request) (secrets []string) {
 		}
 		secrets = append(secrets, value)
 		for word := range strings.FieldsFuncSeq(value, func(c rune) bool { return c == ' ' || c == ',' }) {
-			_, assigned, ok := strings.Cut(word, "=")
-			if ok && assigned != "" {
+			word = strings.TrimRight(word, "=") // of base64
+			if _, assigned, ok := strings.Cut(word, "="); ok {
 				word, _, _ = strings.Cut(assigned, "/")
 			}
 			secrets = append(secrets, word)
@@ -275,6 +275,9 @@ func modelCredentials(r *http.Request) (secrets []string) {
 		}
 	}
 	if password, ok := r.URL.User.Password(); ok {
+		secrets = append(secrets, password)
+	}
+	if _, password, ok := r.BasicAuth(); ok {
 		secrets = append(secrets, password)
 	}
 	return secrets

@@ -325,6 +325,39 @@ func TestModelSecrets(t *testing.T) {
 	}
 }
 
+// Providers take keys in many places.
+func TestModelCredentials(t *testing.T) {
+	for _, tt := range []struct{ header, value, query, secret string }{
+		{"X-Api-Key", "sk-ant-0001", "", "sk-ant-0001"},
+		{"Api-Key", "azure-key-0001", "", "azure-key-0001"},
+		{"X-Goog-Api-Key", "google-key-0001", "", "google-key-0001"},
+		{"Ocp-Apim-Subscription-Key", "gateway-key-0001", "", "gateway-key-0001"},
+		{"Authorization", "Basic dXNlcjpwYXNzd29yZA==", "", "dXNlcjpwYXNzd29yZA"},
+		{"Authorization", "Basic dXNlcjpwYXNzd29yZDAwMQ==", "", "password001"},
+		{"Authorization", "AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE01/20261127/us-east-1/bedrock/aws4_request, SignedHeaders=host, Signature=0123456789abcdef", "", "AKIAEXAMPLE01"},
+		{"Authorization", "AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE01/20261127/us-east-1/bedrock/aws4_request, SignedHeaders=host, Signature=0123456789abcdef", "", "0123456789abcdef"},
+		{"X-Amz-Security-Token", "aws-session-0001", "", "aws-session-0001"},
+		{"Cookie", "session=cookie-0001", "", "cookie-0001"},
+		{"Accept", "*/*", "?key=query-key-0001", "query-key-0001"},
+		{"Accept", "*/*", "?access_token=query-token-0001&alt=sse", "query-token-0001"},
+	} {
+		path := recordModel(t, &model{body: func(int, string) string { return `{"echo":"` + tt.secret + `"}` }}, func(m http.RoundTripper) {
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://a.example/v1/messages"+tt.query,
+				strings.NewReader(chat(say("user", "My key is "+tt.secret))))
+			r.Header.Set(tt.header, tt.value)
+			resp, err := m.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		})
+		if text := readFile(t, path); strings.Contains(text, tt.secret) || strings.Count(text, "[redacted]") < 2 {
+			t.Errorf("%s, %s: the tape is\n%s", tt.header, tt.secret, text)
+		}
+	}
+}
+
 // message is one message of a binary stream.
 func message(payload string) []byte {
 	headers := "\x0b:event-type\x07\x00\x05delta"
