@@ -191,6 +191,10 @@ func TestModelPromptChanged(t *testing.T) {
 	if got := c.Report().String(); got != strings.Replace(want, "3 deviations", "2 deviations", 1) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
+	_, block, _ := strings.Cut(strings.ReplaceAll(readFile(t, "../../docs/testing.md"), "\r\n", "\n"), "```text\n1. changed")
+	if block, _, _ = strings.Cut(block, "```"); block == "" || !strings.Contains(want, block) {
+		t.Errorf("docs/testing.md shows\n%s", block)
+	}
 }
 
 // A text is shown where it differs, however long it is and whatever differs.
