@@ -255,7 +255,7 @@ func TestTheGuide(t *testing.T) {
 			}
 		case "text":
 			if strings.HasPrefix(text, "1. changed") {
-				continue // what toolwire show prints
+				continue // a test of package cassette compares it
 			}
 			if got, want := latency.ReplaceAllString(failure, "…"), latency.ReplaceAllString(text, "…"); got != want {
 				t.Errorf("the page shows\n%s\nit is\n%s", want, got)
