@@ -54,25 +54,25 @@ const (
 // checks are all checks but the scenarios, in the order in which they are made and reported.
 var checks = []check{
 	{
-		name: "reachable", endpoint: true, look: (*checkup).reachable, warning: Inferred,
+		name: "reachable", endpoint: true, look: reachable, warning: Inferred,
 		rule: porting + `Step 3: "Pipelines opens one HTTP POST per dispatch to your endpoint."`,
 	}, {
-		name: "tls", needs: []Name{"reachable"}, endpoint: true, look: (*checkup).tls, warning: Advised,
+		name: "tls", needs: []Name{"reachable"}, endpoint: true, look: ofFirst((*checkup).tls), warning: Advised,
 		rule: `"Register an external HTTP agent": the endpoint URL is publicly reachable HTTPS.`,
 	}, {
-		name: "clock", needs: []Name{"tls"}, endpoint: true, look: (*checkup).clock, warning: Inferred,
+		name: "clock", needs: []Name{"tls"}, endpoint: true, look: ofFirst((*checkup).clock), warning: Inferred,
 		rule: `"Trace events": the trace is sorted by __occurred_at, the agent's clock.`,
 	}, {
-		name: "ping", needs: []Name{"tls"}, endpoint: true, look: (*checkup).ping, warning: Advised, rule: pingRule,
+		name: "ping", needs: []Name{"tls"}, endpoint: true, look: ofFirst((*checkup).ping), warning: Advised, rule: pingRule,
 	}, {
 		name: "method", needs: []Name{"ping"}, endpoint: true, look: (*checkup).method, warning: Inferred,
 		rule: porting + `Step 3: "Pipelines opens one HTTP POST per dispatch". No document says what to do with another method.`,
 	}, {
-		name: "auth_before_ping", needs: []Name{"tls"}, endpoint: true, look: (*checkup).authBeforePing, warning: Advised,
+		name: "auth_before_ping", needs: []Name{"tls"}, endpoint: true, look: authBeforePing, warning: Advised,
 		rule: porting + `Step 5: "Run inbound auth first, then short-circuit the ping body to a 2xx." ` +
 			stepAuth + `"By default, any caller that can reach the endpoint can dispatch. Configure a static bearer token".`,
 	}, {
-		name: "wrong_bearer", needs: []Name{"tls"}, endpoint: true, look: (*checkup).wrongBearer, warning: Advised,
+		name: "wrong_bearer", needs: []Name{"tls"}, endpoint: true, look: wrongBearer, warning: Advised,
 		rule: stepAuth + `"secrets.compare_digest(authorization, expected)", otherwise status_code=401.`,
 	}, {
 		name: "ping_spacing", needs: []Name{"ping"}, endpoint: true, look: (*checkup).pingSpacing, warning: Inferred,
@@ -81,12 +81,12 @@ var checks = []check{
 		name: "body_limit", needs: []Name{"ping"}, endpoint: true, look: (*checkup).bodyLimit, warning: Inferred,
 		rule: `No document names a limit for the body of a dispatch.`,
 	}, {
-		name: "dispatch", needs: []Name{"ping"}, look: (*checkup).sampleDispatch, warning: Advised,
+		name: "dispatch", needs: []Name{"ping"}, look: sampleDispatch, warning: Advised,
 		rule: stepWrap + `"Return a response object with a non-empty final_response value." ` + stepProxy +
 			`"POST to the odyssey proxy base URL, then append /tools/ followed by the tool name" with "Authorization: Bearer <run_token>"; ` +
 			`the arguments are "validated against input_schema".`,
 	}, {
-		name: "content_type", needs: []Name{"ping"}, endpoint: true, look: (*checkup).contentType, warning: Advised,
+		name: "content_type", needs: []Name{"ping"}, endpoint: true, look: contentType, warning: Advised,
 		rule: `"Troubleshooting", agent_bad_response: answer with Content-Type: application/json.`,
 	}, {
 		name: "malformed_body", needs: []Name{"ping"}, endpoint: true, look: (*checkup).malformedBody, warning: Inferred,
@@ -106,13 +106,13 @@ var checks = []check{
 // scenarios are the checks that [Options].Scenarios chooses, in order.
 var scenarios = []check{
 	{
-		name: "concurrent_runs", needs: []Name{"dispatch"}, calls: true, look: (*checkup).concurrentRuns, warning: Advised, rule: apart,
+		name: "concurrent_runs", needs: []Name{"dispatch"}, calls: true, look: ofAlone((*checkup).concurrentRuns), warning: Advised, rule: apart,
 		sends: "a dispatch, and two dispatches at the same time, with their own run tokens and proxy URLs",
 	}, {
-		name: "unwrap", needs: afterSample, calls: true, look: (*checkup).unwrap, warning: Advised, rule: unwrapRule,
+		name: "unwrap", needs: afterSample, calls: true, look: ofAlone((*checkup).unwrap), warning: Advised, rule: unwrapRule,
 		sends: "a dispatch; the result of each tool call carries a mark",
 	}, {
-		name: "result_kinds", needs: afterResults, calls: true, look: (*checkup).resultKinds, warning: Inferred,
+		name: "result_kinds", needs: afterResults, calls: true, look: ofAlone((*checkup).resultKinds), warning: Inferred,
 		sends: "dispatches; the tool calls are answered with results of other kinds",
 		rule: porting + `Step 2: "response arrives already decoded" … "Non-JSON bodies (plain text, HTML, CSV) pass through as the ` +
 			`original string".`,
@@ -139,11 +139,11 @@ var scenarios = []check{
 		rule: porting + `Step 2: "Do not keep original tool bodies as a fallback path. Doing so can diverge simulator world state from ` +
 			`observed behavior and invalidate the trace." That the answer should admit a failure is not said.`,
 	}, {
-		name: "slow_tool", needs: afterSample, calls: true, look: (*checkup).slowTool, warning: Advised,
+		name: "slow_tool", needs: afterSample, calls: true, look: ofSample((*checkup).slowTool), warning: Advised,
 		sends: "a dispatch; the first tool call is answered after 22 s",
 		rule:  stepProxy + `"Latency: Sandbox mode: 3–20 s per call (LLM-backed)." The document's wrapper waits for 120 s.`,
 	}, {
-		name: "expired_token", needs: afterSample, calls: true, look: (*checkup).expiredToken, warning: Inferred,
+		name: "expired_token", needs: afterSample, calls: true, look: ofSample((*checkup).expiredToken), warning: Inferred,
 		sends: "a dispatch; from the second tool call on, the answer is 401 run_token_expired",
 		rule:  `No document says what to do at 401 run_token_expired; the run is over then.`,
 	}, {
@@ -182,6 +182,41 @@ var scenarios = []check{
 		sends: stateful.sends,
 		rule:  `"Task seeding", memory_mode stateful: the agent keeps the memory. No document demands that an agent supports it.`,
 	},
+}
+
+// What follows gives a check what earlier ones have left, and keeps what it leaves.
+
+func reachable(c *checkup, ctx context.Context) (f Finding) {
+	c.first, f = c.reachable(ctx)
+	return f
+}
+
+func authBeforePing(c *checkup, ctx context.Context) (f Finding) {
+	c.access, f = c.authBeforePing(ctx, c.first)
+	return f
+}
+
+func wrongBearer(c *checkup, ctx context.Context) Finding {
+	return c.wrongBearer(ctx, c.first, c.access)
+}
+
+func sampleDispatch(c *checkup, ctx context.Context) (f Finding) {
+	c.sample, f = c.sampleDispatch(ctx)
+	return f
+}
+
+func contentType(c *checkup, _ context.Context) Finding { return c.contentType(c.first, c.sample) }
+
+func ofFirst(look func(*checkup, *answer) Finding) func(*checkup, context.Context) Finding {
+	return func(c *checkup, _ context.Context) Finding { return look(c, c.first) }
+}
+
+func ofSample(look func(*checkup, context.Context, *episode) Finding) func(*checkup, context.Context) Finding {
+	return func(c *checkup, ctx context.Context) Finding { return look(c, ctx, c.sample) }
+}
+
+func ofAlone(look func(*checkup, context.Context, *lone) Finding) func(*checkup, context.Context) Finding {
+	return func(c *checkup, ctx context.Context) Finding { return look(c, ctx, c.runAlone(ctx)) }
 }
 
 // What most scenarios need. A scenario that was not chosen cannot have failed.

@@ -17,7 +17,7 @@ const apartAdvice = "Make the agent and its tools inside the request handler, wi
 
 // shared returns a finding if a dispatch had calls with the token or the proxy URL of another run, or
 // shows what only another run was told, or nil.
-func (c *checkup) shared(e *episode) *Finding {
+func (c *checkup) shared(sample, e *episode) *Finding {
 	foreign := len(e.seen(func(q *request) bool { return !q.own })) > 0
 	for _, call := range e.run.Log().Refused {
 		foreign = foreign || call.ErrorClass == httpcall.RunTokenInvalid // the token is right, but the path is not
@@ -26,7 +26,7 @@ func (c *checkup) shared(e *episode) *Finding {
 	switch {
 	case foreign:
 		f = failed(apartAdvice, "a run called the proxy with the token or the URL of another run").by(apart)
-	case len(e.seen(isTool)) == 0 && len(toolCalls(c.sample.run.Log())) > e.toFirst:
+	case len(e.seen(isTool)) == 0 && len(toolCalls(sample.run.Log())) > e.toFirst:
 		f = failed(apartAdvice, "a later run called the proxy of the first run").by(apart)
 	case slices.ContainsFunc(c.dispatched, func(other *episode) bool {
 		return other != e && other.conversation == nil && other.mark != "" && shows(said(e.result), other.mark)
@@ -40,13 +40,13 @@ func (c *checkup) shared(e *episode) *Finding {
 
 // answeredElsewhere returns the name of a tool that the sample called, and that a dispatch has called by
 // its messages, though no call arrived at the proxy. It returns "" if there is none.
-func (c *checkup) answeredElsewhere(e *episode) string {
+func (c *checkup) answeredElsewhere(sample, e *episode) string {
 	if len(e.seen(isTool)) > 0 {
 		return ""
 	}
 	for _, m := range e.result.Messages {
 		for _, call := range m.ToolCalls {
-			if slices.ContainsFunc(c.sample.result.Calls, func(made proxytest.Call) bool { return made.Tool == call.Name }) {
+			if slices.ContainsFunc(sample.result.Calls, func(made proxytest.Call) bool { return made.Tool == call.Name }) {
 				return call.Name
 			}
 		}
@@ -82,23 +82,31 @@ func (e *episode) firstCall() time.Time {
 	return time.Time{}
 }
 
+// lone is a run that was dispatched alone, with marked results.
+type lone struct {
+	*episode
+	visible bool // its answer repeats the results
+	busy    bool // pings were not answered while it waited
+}
+
 // runAlone dispatches the sample once, with marked results. An agent that fails with them, or makes
-// fewer calls, gets a mark beside the members that it knows.
-func (c *checkup) runAlone(ctx context.Context) *episode {
+// fewer calls, gets a mark beside the members that it knows. The first scenario that needs the run makes it.
+func (c *checkup) runAlone(ctx context.Context) *lone {
 	if c.alone == nil {
-		c.alone = c.pingedRun(ctx)
-		if !c.alone.result.WouldBeGraded() || len(c.alone.seen(isTool)) < len(c.sample.result.Calls) {
+		e, busy := c.pingedRun(ctx)
+		if !e.result.WouldBeGraded() || len(e.seen(isTool)) < len(c.sample.result.Calls) {
 			if plain := c.dispatch(ctx, c.marked(false, func() {})); plain.result.WouldBeGraded() {
-				c.alone = plain
+				e = plain
 			}
 		}
-		c.visible = c.alone.marked.Load() && shows(said(c.alone.result), c.alone.mark)
+		c.alone = &lone{episode: e, busy: busy, visible: e.marked.Load() && shows(said(e.result), e.mark)}
 	}
 	return c.alone
 }
 
-// pingedRun dispatches a run with marked results, and pings the endpoint while the first call waits.
-func (c *checkup) pingedRun(ctx context.Context) *episode {
+// pingedRun dispatches a run with marked results, and pings the endpoint while the first call waits. It reports
+// whether the ping was not answered then.
+func (c *checkup) pingedRun(ctx context.Context) (_ *episode, busy bool) {
 	called, pinged := newGate(), newGate()
 	e := c.marked(true, func() {
 		called.open()
@@ -111,7 +119,7 @@ func (c *checkup) pingedRun(ctx context.Context) *episode {
 	if e.firstCall().IsZero() || len(c.target.Command) > 0 { // it is over, or cannot be pinged
 		pinged.open()
 		run.Wait()
-		return e
+		return e, false
 	}
 	ping := func() *answer { return c.send(ctx, probe{body: aPing, auth: true}) }
 	answered := make(chan struct{})
@@ -123,20 +131,20 @@ func (c *checkup) pingedRun(ctx context.Context) *episode {
 	case <-answered:
 		pinged.open()
 	case <-pinged.opened: // the call has been answered, and the ping has not
-		c.busy = true
+		busy = true
 	}
 	run.Wait()
 	<-answered
-	if c.busy { // unless pings are that slow now
+	if busy { // unless pings are that slow now
 		a := ping()
-		c.busy = a.ok() && a.took < patience/2
+		busy = a.ok() && a.took < patience/2
 	}
-	return e
+	return e, busy
 }
 
 // pair dispatches two marked runs. Each is sent when the other one can be, and the first tool call of
 // each waits for the first of the other.
-func (c *checkup) pair(ctx context.Context) (runs [2]*episode) {
+func (c *checkup) pair(ctx context.Context, alone *lone) (runs [2]*episode) {
 	sent, called := newGate(), newGate()
 	meet := func(g *gate, run int) {
 		g.arrive(run)
@@ -144,7 +152,7 @@ func (c *checkup) pair(ctx context.Context) (runs [2]*episode) {
 	}
 	var both sync.WaitGroup
 	for i := range runs {
-		e := c.marked(c.alone.inside, func() { meet(called, i) })
+		e := c.marked(alone.inside, func() { meet(called, i) })
 		e.edit = func(map[string]json.RawMessage, http.Header) { meet(sent, i) }
 		e.answered = func() {
 			sent.arrive(i)
@@ -161,14 +169,14 @@ func (c *checkup) pair(ctx context.Context) (runs [2]*episode) {
 // caused needs another pair. Its ok has seen both runs complete, a call of each before the last call of
 // the other was answered, all calls with the token and the URL of their run, and in no answer a result
 // of another run.
-func (c *checkup) concurrentRuns(ctx context.Context) Finding {
-	if f, unclear := c.unclear(c.runAlone(ctx)); unclear {
+func (c *checkup) concurrentRuns(ctx context.Context, alone *lone) Finding {
+	if f, unclear := c.unclear(alone); unclear {
 		return f
 	}
-	v := c.compare(c.pair(ctx))
+	v := c.compare(alone, c.pair(ctx, alone))
 	if v.repeat {
 		first := v
-		if v = c.compare(c.pair(ctx)); first.broke && v.Status == StatusOK {
+		if v = c.compare(alone, c.pair(ctx, alone)); first.broke && v.Status == StatusOK {
 			return warning("See the agent's log: do the two runs share something, or does it fail now and then?",
 				"%s; two further runs did not fail", first.Seen)
 		}
@@ -184,17 +192,17 @@ type verdict struct {
 }
 
 // compare judges two runs at the same time.
-func (c *checkup) compare(runs [2]*episode) verdict {
+func (c *checkup) compare(alone *lone, runs [2]*episode) verdict {
 	first, second := runs[0], runs[1]
 	if second.firstCall().Before(first.firstCall()) {
 		first, second = second, first
 	}
 	for _, e := range runs {
-		if f := c.shared(e); f != nil {
+		if f := c.shared(c.sample, e); f != nil {
 			return verdict{Finding: *f}
 		}
 	}
-	if c.moved(first, second) {
+	if c.moved(alone, first, second) {
 		return verdict{repeat: true, Finding: failed(apartAdvice,
 			"two runs at the same time called the proxy with the token and the URL of one of them")}
 	}
@@ -211,14 +219,14 @@ func (c *checkup) compare(runs [2]*episode) verdict {
 				Finding: failed(apartAdvice, "one of two runs at the same time failed: %s", c.failure(e.result))}
 		}
 	}
-	f := c.simultaneous(first, second)
-	return verdict{Finding: f, repeat: !c.busy && f.Status == StatusWarning} // a model may have thought for long
+	f := alone.simultaneous(first, second)
+	return verdict{Finding: f, repeat: !alone.busy && f.Status == StatusWarning} // a model may have thought for long
 }
 
 // moved reports whether calls of one run arrived as calls of the other one. Only an agent that made the
 // same number of calls twice can be judged.
-func (c *checkup) moved(a, b *episode) bool {
-	n, first, second := len(c.alone.seen(isTool)), len(a.seen(isTool)), len(b.seen(isTool))
+func (c *checkup) moved(alone *lone, a, b *episode) bool {
+	n, first, second := len(alone.seen(isTool)), len(a.seen(isTool)), len(b.seen(isTool))
 	return n == len(toolCalls(&c.sample.result.Log)) && first != n && first+second == 2*n
 }
 
@@ -233,15 +241,15 @@ func (e *episode) endsBefore(other *episode) bool {
 }
 
 // simultaneous judges whether two runs that completed were at work at the same time.
-func (c *checkup) simultaneous(first, second *episode) (f Finding) {
+func (alone *lone) simultaneous(first, second *episode) (f Finding) {
 	switch none := first.firstCall().IsZero() || second.firstCall().IsZero(); {
-	case c.busy:
+	case alone.busy:
 		f = warning(busyAdvice, "the endpoint works on one run at a time: while a run waits for a tool, not even a ping is answered")
 	case none:
 		return noCall()
 	case first.endsBefore(second):
 		f = warning(busyAdvice, "the endpoint works on one run at a time: of two dispatches, the second run began when the first had ended")
-	case !c.visible:
+	case !alone.visible:
 		return good("two runs at the same time keep their tokens and URLs apart; their answers do not show their results")
 	default:
 		return good("two runs at the same time keep their tokens, URLs and results apart")
@@ -252,8 +260,8 @@ func (c *checkup) simultaneous(first, second *episode) (f Finding) {
 
 // unclear returns why nothing can be said about the run alone, which was to differ from the sample in
 // its results only.
-func (c *checkup) unclear(e *episode) (f Finding, unclear bool) {
-	switch shared := c.shared(e); {
+func (c *checkup) unclear(e *lone) (f Finding, unclear bool) {
+	switch shared := c.shared(c.sample, e.episode); {
 	case shared != nil:
 		return *shared, true
 	case !e.result.WouldBeGraded():

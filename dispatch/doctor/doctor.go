@@ -194,27 +194,26 @@ type checkup struct {
 	url     *url.URL          // nil for a Target without one
 	setup   *testrun.Setup    // for the requests that are not dispatches
 	outputs map[string]*schema.Validator
+	misses  []miss // auth values that are not the right one
 	found   map[Name]Finding
+	ended   Name // the check after which the endpoint had stopped answering; "" if none
 	now     activity
-
-	// What later checks need of earlier ones.
-	first    *answer             // to the first ping, with the auth value
-	misses   []miss              // auth values that are not the right one
-	pings    bool                // pings are accepted without an auth value
-	open     bool                // dispatches are accepted without one
-	refusal  int                 // the status of a ping without one
-	ended    Name                // the check after which the endpoint had stopped answering; "" if none
-	sample   *episode            // nil if there was none
-	alone    *episode            // one run with marked results
-	visible  bool                // its answer repeats them
-	busy     bool                // pings were not answered while it waited
-	sessions map[*session]*turns // those that were dispatched
+	earlier
 
 	events     atomic.Int64 // counts requests to the proxy in dispatches, and the answers to them
 	mu         sync.Mutex
 	dispatched []*episode    // all
 	secrets    []*redact.Set // of all dispatches
 	closers    []func()      // what serves the dispatches
+}
+
+// earlier is what checks leave for later ones. The table of checks shows who leaves it and who needs it.
+type earlier struct {
+	first    *answer             // to the first ping, with the auth value
+	access   access              // without the right auth value
+	sample   *episode            // nil if there was none
+	alone    *lone               // see runAlone
+	sessions map[*session]*turns // those that were dispatched
 }
 
 // activity is what the current check has done.
@@ -232,7 +231,7 @@ func (c *checkup) note(sent, command string) {
 }
 
 func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
-	c := &checkup{target: target, found: map[Name]Finding{}, sessions: map[*session]*turns{}}
+	c := &checkup{target: target, found: map[Name]Finding{}, earlier: earlier{sessions: map[*session]*turns{}}}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -392,11 +391,11 @@ func (c *checkup) look(ctx context.Context, k *check) Finding {
 			continue
 		}
 		c.now.trouble = c.now.trouble || e.troubled() && !timedOut
-		if s := c.shared(e); s != nil {
+		if s := c.shared(c.sample, e); s != nil {
 			f = *s
 		} else if f.Status != StatusFailed && enveloped(said(e.result)) {
 			f = failed(unwrapAdvice, anEnvelope).by(unwrapRule)
-		} else if tool := c.answeredElsewhere(e); tool != "" {
+		} else if tool := c.answeredElsewhere(c.sample, e); tool != "" {
 			f = failed("Let each call of a tool be a request to the proxy of its run: remove the original body, and what keeps "+
 				"results of other runs.",
 				"the messages have a call of %s, but no call of the run arrived at the proxy", tool).by(callsRule)

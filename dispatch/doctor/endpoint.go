@@ -31,34 +31,30 @@ const (
 	clockTolerance  = 10 * time.Second    // the header has whole seconds, and servers may keep it for a while
 )
 
-// reachable sends the first ping. Several checks use its answer. Its ok has seen a status, or a
-// connection whose fault another check names.
-func (c *checkup) reachable(ctx context.Context) Finding {
-	c.first = c.send(ctx, probe{body: aPing, auth: true})
-	a := c.first
+// reachable sends the first ping and returns its answer, which several checks use. Its ok has seen a status,
+// or a connection whose fault another check names.
+func (c *checkup) reachable(ctx context.Context) (a *answer, f Finding) {
+	a = c.send(ctx, probe{body: aPing, auth: true})
 	switch {
 	case a.status != 0:
-		return good("answers within %s", round(a.took))
+		return a, good("answers within %s", round(a.took))
 	case a.conn.handshake != nil:
-		return good("takes connections; for what is wrong see tls")
+		return a, good("takes connections; for what is wrong see tls")
 	case a.timeout && a.conn.connected:
-		return failed("Is the agent's process stuck, or does it wait for something before it answers a ping? A ping should be "+
+		return a, failed("Is the agent's process stuck, or does it wait for something before it answers a ping? A ping should be "+
 			"answered at once; a higher time-out gives a slow start more time.",
 			"takes connections, but has not answered a ping within %s", c.opts.Timeout)
 	case a.timeout:
-		return failed("Is the host right, and does a firewall let this machine in?", "no connection within %s", c.opts.Timeout)
+		return a, failed("Is the host right, and does a firewall let this machine in?", "no connection within %s", c.opts.Timeout)
 	case errors.Is(a.err, http.ErrSchemeMismatch):
-		return good("takes connections; for what is wrong see tls")
+		return a, good("takes connections; for what is wrong see tls")
 	}
-	return failed("Is the agent running, and are host and port right? Its log may tell more.",
+	return a, failed("Is the agent running, and are host and port right? Its log may tell more.",
 		"no answer: %s", httpcall.Describe("the endpoint", a.conn.connected, a.err))
 }
 
-// firstAnswer returns the answer to the first ping, for a check that judges it.
-func (c *checkup) firstAnswer() *answer {
-	c.note(c.first.sent, c.first.command)
-	return c.first
-}
+// noteFirst notes the first ping as a request of a check that judges its answer.
+func (c *checkup) noteFirst(first *answer) { c.note(first.sent, first.command) }
 
 func round(d time.Duration) time.Duration {
 	if d > time.Second {
@@ -69,7 +65,7 @@ func round(d time.Duration) time.Duration {
 
 // tls checks what the platform requires of an endpoint's URL. Its ok has seen a certificate that this machine
 // trusts, and an address that is public or of this machine.
-func (c *checkup) tls(context.Context) Finding {
+func (c *checkup) tls(a *answer) Finding {
 	local := c.local()
 	switch {
 	case c.url == nil:
@@ -77,10 +73,10 @@ func (c *checkup) tls(context.Context) Finding {
 	case c.url.Scheme == "http" && local:
 		return skipped("", "plain http on this machine; the platform takes public https only")
 	}
-	a := c.firstAnswer()
+	c.noteFirst(a)
 	if c.url.Scheme == "http" {
 		return warning("Put the agent behind https with a public name before registering it. Over http the auth value and the "+
-			"run tokens can be read on the way.", "plain http").with(c.notPublic())
+			"run tokens can be read on the way.", "plain http").with(c.notPublic(a))
 	}
 	if a.status == 0 {
 		return tlsFailure(a, c.url.Hostname())
@@ -92,7 +88,7 @@ func (c *checkup) tls(context.Context) Finding {
 	leaf := state.PeerCertificates[0]
 	left := leaf.NotAfter.Sub(a.began)
 	text := fmt.Sprintf("%s, certificate valid for %d more days", tls.VersionName(state.Version), int(left.Hours()/24))
-	if why := c.notPublic(); !local && len(why) > 0 {
+	if why := c.notPublic(a); !local && len(why) > 0 {
 		return warning("Give the agent a public https address before registering it.", "%s; the platform cannot reach the address", text).
 			with(why)
 	}
@@ -112,7 +108,7 @@ func (c *checkup) local() bool {
 }
 
 // notPublic returns why the platform cannot reach the endpoint, or would reject its URL.
-func (c *checkup) notPublic() (why []string) {
+func (c *checkup) notPublic(first *answer) (why []string) {
 	reg := registration.Registration{Name: "agent", EndpointURL: c.setup.URL}
 	_, err := reg.Validate(context.Background(), nil)
 	if e, ok := errors.AsType[*toolwire.Error](err); ok {
@@ -122,7 +118,7 @@ func (c *checkup) notPublic() (why []string) {
 			}
 		}
 	}
-	if tcp, ok := c.first.conn.remote.(*net.TCPAddr); ok && len(why) == 0 && c.opts.Transport == nil {
+	if tcp, ok := first.conn.remote.(*net.TCPAddr); ok && len(why) == 0 && c.opts.Transport == nil {
 		if what := publicaddr.Why(tcp.AddrPort().Addr()); what != "" {
 			why = append(why, "the host's address is "+what)
 		}
@@ -170,9 +166,9 @@ func names(cert *x509.Certificate) []string {
 
 // clock compares the Date of the first response with the times at which the request was sent and
 // the response received. Its ok has seen a Date near both.
-func (c *checkup) clock(context.Context) Finding {
+func (c *checkup) clock(a *answer) Finding {
 	const do = "Synchronise the clocks of both machines (NTP). Trace events are sorted by the agent's clock."
-	a := c.firstAnswer()
+	c.noteFirst(a)
 	date, err := http.ParseTime(a.header.Get("Date"))
 	if err != nil {
 		return skipped("", "the answer has no date")
@@ -189,8 +185,8 @@ func (c *checkup) clock(context.Context) Finding {
 
 // ping judges the first answer. Its ok has seen a whole response with a 2xx that is neither a page nor an
 // answer of the agent.
-func (c *checkup) ping(context.Context) Finding {
-	a := c.firstAnswer()
+func (c *checkup) ping(a *answer) Finding {
+	c.noteFirst(a)
 	const order = `Answer the body {"ping":true} with {"ok":true}, after authentication and before anything else is read from it.`
 	switch {
 	case a.err != nil && a.timeout:
@@ -263,53 +259,59 @@ const answer401 = "Answer 401: only that and 403 are reported as a matter of the
 const authFirst = "Compare the bearer first, in constant time, and answer 401 with nothing else if it is not the right one; " +
 	"only then look at the body."
 
+// access is what an endpoint lets in without the right auth value.
+type access struct {
+	pings, open bool // pings, and dispatches
+	refusal     int  // the status of a ping without an auth value
+}
+
 // authBeforePing sends a ping without an auth value. If none is registered, that was the first ping. Its
 // ok has seen that ping refused, and another answer for the right value.
-func (c *checkup) authBeforePing(ctx context.Context) Finding {
+func (c *checkup) authBeforePing(ctx context.Context, first *answer) (to access, f Finding) {
 	pingFailed, registered := c.found["ping"].Status == StatusFailed, c.setup.Target.AuthValue != ""
-	if c.first.timeout || c.first.refuses() { // other requests would time out, or be refused whatever they have
-		return because("ping")
+	if first.timeout || first.refuses() { // other requests would time out, or be refused whatever they have
+		return to, because("ping")
 	}
-	var a *answer
+	a := first
 	if registered {
 		a = c.send(ctx, probe{body: aPing})
-		c.refusal = a.status
+		to.refusal = a.status
 	} else {
-		a = c.firstAnswer()
+		c.noteFirst(a)
 	}
 	switch {
 	case a.refuses():
-		return good("a ping without a bearer is refused with %d", a.status)
+		return to, good("a ping without a bearer is refused with %d", a.status)
 	case pingFailed: // probably for the same reason
-		return because("ping")
+		return to, because("ping")
 	case !registered:
-		c.open = true
-		return warning("Configure a bearer token in the agent and at registration: without one, every client that reaches "+
+		to.open = true
+		return to, warning("Configure a bearer token in the agent and at registration: without one, every client that reaches "+
 			"the endpoint can make the agent work.", "the endpoint asks for no bearer, and none is registered")
 	case !a.ok():
-		return warning(answer401, "a ping without a bearer is answered %s", c.tell(a))
+		return to, warning(answer401, "a ping without a bearer is answered %s", c.tell(a))
 	}
-	c.pings = true
+	to.pings = true
 	if d := c.send(ctx, c.decoy(nil)); d.status < 400 || d.status >= 500 {
-		c.open = true
-		return failed(authFirst, "no bearer is asked for at all: a ping without one is answered %s, and a dispatch %s",
+		to.open = true
+		return to, failed(authFirst, "no bearer is asked for at all: a ping without one is answered %s, and a dispatch %s",
 			c.tell(a), c.tell(d))
 	}
-	return failed(authFirst, "the bearer is checked only after the ping: a ping without one is answered %s. "+
+	return to, failed(authFirst, "the bearer is checked only after the ping: a ping without one is answered %s. "+
 		"A wrong bearer then passes the platform's Test connection and fails the first run", c.tell(a))
 }
 
 // wrongBearer sends pings with auth values that resemble the right one, and a dispatch with one that
 // does not. Pings make no agent work; of an endpoint that answers any ping, each request is a dispatch.
 // Its ok has seen each of them refused, and another answer for the right value.
-func (c *checkup) wrongBearer(ctx context.Context) Finding {
+func (c *checkup) wrongBearer(ctx context.Context, first *answer, to access) Finding {
 	auth, pingFailed := c.found["auth_before_ping"], c.found["ping"].Status == StatusFailed
 	switch {
-	case c.first.timeout || c.first.refuses():
+	case first.timeout || first.refuses():
 		return because("ping")
-	case c.open && auth.Status == StatusFailed:
+	case to.open && auth.Status == StatusFailed:
 		return because("auth_before_ping")
-	case c.open:
+	case to.open:
 		return skipped("", "no bearer is asked for")
 	}
 	type request struct {
@@ -318,10 +320,10 @@ func (c *checkup) wrongBearer(ctx context.Context) Finding {
 	}
 	var requests []request
 	for i := range c.misses {
-		if m := &c.misses[i]; !c.pings {
+		if m := &c.misses[i]; !to.pings {
 			requests = append(requests, request{"ping", probe{body: aPing, miss: m}})
 		}
-		if i == 0 || c.pings {
+		if i == 0 || to.pings {
 			requests = append(requests, request{"dispatch", c.decoy(&c.misses[i])})
 		}
 	}
@@ -336,7 +338,7 @@ func (c *checkup) wrongBearer(ctx context.Context) Finding {
 			return because("ping")
 		case a.ok():
 			return failed(authFirst, "a %s with %s is accepted: %s", r.what, r.miss.what, c.tell(a))
-		case a.status != c.refusal && (a.timeout || a.status >= 500): // the agent may have run
+		case a.status != to.refusal && (a.timeout || a.status >= 500): // the agent may have run
 			return failed(authFirst, "a %s with %s is not refused: the answer is %s", r.what, r.miss.what, c.tell(a))
 		case f.Status == StatusOK && auth.Status != StatusWarning: // otherwise auth_before_ping has reported it
 			f = warning(answer401, "a %s with %s is answered %s", r.what, r.miss.what, c.tell(a))
@@ -472,7 +474,7 @@ func (c *checkup) malformedBody(ctx context.Context) Finding {
 
 // contentType checks the responses to the ping and to the sample dispatch. Its ok has seen at least one
 // of them with a body, and names it.
-func (c *checkup) contentType(context.Context) Finding {
+func (c *checkup) contentType(first *answer, sample *episode) Finding {
 	var judged, wrong []string
 	judge := func(what, header string) {
 		judged = append(judged, what)
@@ -481,11 +483,12 @@ func (c *checkup) contentType(context.Context) Finding {
 			wrong = append(wrong, fmt.Sprintf("%s is answered with %s", what, cmp.Or(header, "no content type")))
 		}
 	}
-	if a := c.firstAnswer(); len(a.body) > 0 {
-		judge("the ping", a.header.Get("Content-Type"))
+	c.noteFirst(first)
+	if len(first.body) > 0 {
+		judge("the ping", first.header.Get("Content-Type"))
 	}
-	if c.sample != nil && c.sample.result.WouldBeGraded() {
-		judge("the dispatch", c.sample.media)
+	if sample != nil && sample.result.WouldBeGraded() {
+		judge("the dispatch", sample.media)
 	}
 	switch {
 	case len(judged) == 0:

@@ -31,15 +31,14 @@ const (
 
 // unwrap judges the run with marked results. Its ok has seen the mark in a tool message or the answer, and no
 // envelope.
-func (c *checkup) unwrap(ctx context.Context) Finding {
-	e := c.runAlone(ctx)
+func (c *checkup) unwrap(_ context.Context, e *lone) Finding {
 	if f, unclear := c.unclear(e); unclear {
 		return f
 	}
 	switch rows := toolRows(e.result); {
 	case enveloped(said(e.result)):
 		return failed(unwrapAdvice, anEnvelope)
-	case c.visible:
+	case e.visible:
 		return good("the model was given the response without its envelope")
 	case !e.marked.Load():
 		return skipped("", "the output_schema of the tools leaves no room for a mark in their results")
@@ -119,16 +118,17 @@ type tried struct {
 	altered []string // that the model was given something else
 	others  []string // other faults
 	notes   []string // what is not as it was, and no fault
+	visible bool     // answers repeat results
 }
 
 // resultKinds dispatches the sample once for each kind of result that a tool of the sample may return.
 // Its ok has seen each of them that is not empty in a tool message or the answer, and at least 16 KiB of
 // a long one in a tool message; the runs with empty ones complete; and no trace envelope in any of them.
-func (c *checkup) resultKinds(ctx context.Context) (f Finding) {
-	if f, unclear := c.unclear(c.runAlone(ctx)); unclear {
+func (c *checkup) resultKinds(ctx context.Context, alone *lone) (f Finding) {
+	if f, unclear := c.unclear(alone); unclear {
 		return f
 	}
-	var t tried
+	t := tried{visible: alone.visible}
 	possible := c.emptyResults(ctx, &t)
 	for _, k := range kinds {
 		possible = c.resultKind(ctx, k, &t) || possible
@@ -152,7 +152,7 @@ func (c *checkup) resultKinds(ctx context.Context) (f Finding) {
 		f = failed(do, "%s", wrong)
 	case len(details) > 0:
 		f = warning(do+" Declare an output_schema for a tool that does not return such results.", "%s", wrong)
-	case !c.visible:
+	case !t.visible:
 		f = skipped(showAdvice, "the runs complete with these results, but the answers do not show what arrives: %s", played)
 	case len(t.notes) > 0:
 		f = good("these results arrive, with an exception: %s", played)
@@ -206,7 +206,7 @@ func (c *checkup) resultKind(ctx context.Context, k kind, t *tried) (possible bo
 		t.others = append(t.others, k.name+": "+c.failure(e.result))
 	case enveloped(text):
 		t.altered = append(t.altered, k.name+": "+anEnvelope)
-	case !c.visible:
+	case !t.visible:
 	case k.long && short >= 0 && len(rows[short]) < ordinary:
 		t.others = append(t.others, fmt.Sprintf("%s: a tool message has only %d of %d bytes", k.name, len(rows[short]), len(result)))
 	case shows(text, seen), number && strings.Contains(plainDigits(text), seen):
@@ -287,7 +287,7 @@ func (t *tried) empty(c *checkup, e *episode, given []string) {
 		t.others = append(t.others, names+": "+c.failure(e.result))
 	case enveloped(said(e.result)):
 		t.altered = append(t.altered, names+": "+anEnvelope)
-	case c.visible && len(rows) > 0:
+	case t.visible && len(rows) > 0:
 		text := strings.Join(rows, "; ")
 		for _, value := range given {
 			if (value == "0" || value == "false") && !strings.Contains(strings.ToLower(text), value) {

@@ -53,21 +53,21 @@ func (c *checkup) sandboxTools() (tools []schema.Tool) {
 // sampleDispatch dispatches the sample and judges the run. Its ok has seen each turn answered within the
 // response contract by the agent itself, and each call with the URL and the token of the run and
 // accepted, if there were calls.
-func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
+func (c *checkup) sampleDispatch(ctx context.Context) (sample *episode, f Finding) {
 	switch {
 	case c.opts.NoDispatch:
-		return skipped("", "left out by the options")
+		return nil, skipped("", "left out by the options")
 	case c.opts.Task == nil && !c.local():
-		return skipped("Give a task of its own, best with a proxy that the agent can reach.",
+		return nil, skipped("Give a task of its own, best with a proxy that the agent can reach.",
 			"the agent is elsewhere, where it cannot reach the proxy that is served on this machine")
 	}
 	c.note("a dispatch", c.command(""))
-	c.sample = c.dispatch(ctx, &episode{})
-	result := c.sample.result
-	c.now.trouble = c.sample.troubled()
+	sample = c.dispatch(ctx, &episode{})
+	result := sample.result
+	c.now.trouble = sample.troubled()
 	took := time.Duration(result.Dispatch.TookMS * float64(time.Millisecond))
-	undeclared, details := c.undeclared(), c.complaints(result, took)
-	switch strangers, elsewhere, astray := c.strays(); {
+	undeclared, details := c.undeclared(result), c.complaints(result, took)
+	switch strangers, elsewhere, astray := c.strays(sample); {
 	case strangers > 0:
 		f = failed("Send the header X-Pipelines-Run-Token of the dispatch as the bearer of every tool call; run_token_jti is not a token.",
 			"%s to the proxy came with another token than the run's", text.Plural(strangers, "request"))
@@ -102,7 +102,7 @@ func (c *checkup) sampleDispatch(ctx context.Context) (f Finding) {
 		f = good("a sample run completes in %s, with %s", round(took), text.Plural(len(result.Calls), "tool call"))
 	}
 	f.Details = append(details, c.written(result, f.Seen)...)
-	return f
+	return sample, f
 }
 
 // written returns the last 2 KiB that a program without a result wrote to standard error, except for
@@ -123,9 +123,9 @@ func (c *checkup) written(r *dispatchtest.Result, seen string) (lines []string) 
 // strays counts the requests of the sample that the proxy rejects without a record: those with another
 // token, and those elsewhere than below the proxy URL. astray is one that is below it and neither a tool
 // call nor a trace event.
-func (c *checkup) strays() (strangers, elsewhere int, astray string) {
+func (c *checkup) strays(sample *episode) (strangers, elsewhere int, astray string) {
 	platform := []string{"telemetry", "data", "context"} // what the platform serves too
-	for _, q := range c.sample.seen(func(*request) bool { return true }) {
+	for _, q := range sample.seen(func(*request) bool { return true }) {
 		switch {
 		case q.below && !q.own:
 			strangers++
@@ -275,11 +275,11 @@ func refusedWith(r *dispatchtest.Result, status int) bool {
 }
 
 // undeclared returns the tools that the agent called without success, if no tools are declared.
-func (c *checkup) undeclared() (names []string) {
+func (c *checkup) undeclared(sample *dispatchtest.Result) (names []string) {
 	if len(c.setup.Platform.Tools()) > 0 {
 		return nil
 	}
-	for _, call := range c.sample.result.Refused {
+	for _, call := range sample.Refused {
 		if !call.Trace && call.Status == http.StatusNotFound && !slices.Contains(names, call.Tool) {
 			names = append(names, call.Tool)
 		}

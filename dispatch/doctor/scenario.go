@@ -19,13 +19,13 @@ import (
 
 // altered returns a scenario of one dispatch with other answers of the proxy, which judge judges. Refusals
 // carry the mark of the dispatch.
-func altered(answers alter, judge func(*checkup, context.Context, *episode) Finding) func(*checkup, context.Context) Finding {
+func altered(answers alter, judge func(c *checkup, ctx context.Context, sample, e *episode) Finding) func(*checkup, context.Context) Finding {
 	return func(c *checkup, ctx context.Context) Finding {
 		e := c.dispatch(ctx, &episode{alter: answers, mark: canary()})
 		if len(e.seen(isTool)) == 0 {
 			return noCall()
 		}
-		return judge(c, ctx, e)
+		return judge(c, ctx, c.sample, e)
 	}
 }
 
@@ -86,9 +86,9 @@ const (
 
 // intended returns how often the sample made an equal call of a tool, at most. So many calls are no
 // repetitions.
-func (c *checkup) intended(tool string) int {
+func (sample *episode) intended(tool string) int {
 	most, counts := 1, map[string]int{}
-	for _, call := range toolCalls(&c.sample.result.Log) {
+	for _, call := range toolCalls(&sample.result.Log) {
 		if call.Tool == tool && call.Attempt <= 1 {
 			counts[string(call.Arguments)]++
 			most = max(most, counts[string(call.Arguments)])
@@ -99,7 +99,7 @@ func (c *checkup) intended(tool string) int {
 
 // notRepeated describes the tool calls whose first n attempts were refused and not repeated, or not after
 // a wait, and the trace events that were not repeated after a 503. It returns "" if there are none.
-func (c *checkup) notRepeated(e *episode, n int, after string) string {
+func (c *checkup) notRepeated(sample, e *episode, n int, after string) string {
 	var missing, hasty []string
 	soon := map[string]int{} // equal calls that came soon after a refusal
 	all := e.seen(func(*request) bool { return true })
@@ -115,7 +115,7 @@ func (c *checkup) notRepeated(e *episode, n int, after string) string {
 			missing = append(missing, cmp.Or(q.tool, q.path))
 		case q.tool != "" && all[again].at.Sub(q.answeredAt) < backoffAtLeast:
 			key := q.tool + " " + q.arguments
-			if soon[key]++; soon[key] >= c.intended(q.tool) {
+			if soon[key]++; soon[key] >= sample.intended(q.tool) {
 				hasty = append(hasty, q.tool)
 			}
 		}
@@ -136,9 +136,9 @@ func unique(names []string) string {
 
 // rateLimited has seen, when it says ok, each first attempt refused with 429 and repeated after a wait,
 // and the run complete.
-func (c *checkup) rateLimited(_ context.Context, e *episode) Finding {
+func (c *checkup) rateLimited(_ context.Context, sample, e *episode) Finding {
 	const do = "Repeat a call that is refused with 429, and go on with the answer to the repetition. " + backoffAdvice
-	if wrong := c.notRepeated(e, 1, "a 429"); wrong != "" {
+	if wrong := c.notRepeated(sample, e, 1, "a 429"); wrong != "" {
 		return failed(do, "%s", wrong)
 	}
 	if !e.result.OK() {
@@ -149,10 +149,10 @@ func (c *checkup) rateLimited(_ context.Context, e *episode) Finding {
 
 // transient has seen, when it says ok, the first two attempts of each call refused with 503 and repeated
 // after a wait, and the run complete.
-func (c *checkup) transient(_ context.Context, e *episode) Finding {
+func (c *checkup) transient(_ context.Context, sample, e *episode) Finding {
 	do := "Repeat a request that is refused with 503 and one of the classes " + transientClasses + ", up to four attempts in all. " +
 		backoffAdvice + ` The class is in the body: {"detail":{"error_class":"lock_contention", …}}.`
-	if wrong := c.notRepeated(e, 2, "a transient 503"); wrong != "" {
+	if wrong := c.notRepeated(sample, e, 2, "a transient 503"); wrong != "" {
 		return warning(do, "%s", wrong)
 	}
 	if !e.result.OK() {
@@ -163,10 +163,10 @@ func (c *checkup) transient(_ context.Context, e *episode) Finding {
 
 // terminal has seen, when it says ok, each call refused with 503 and made once, and the agent go on to
 // its answer. A run that fails at the first refusal has no time to repeat a call.
-func (c *checkup) terminal(_ context.Context, e *episode) Finding {
+func (c *checkup) terminal(_ context.Context, sample, e *episode) Finding {
 	var again []string
 	for _, q := range e.seen(isTool) {
-		if q.attempt > c.intended(q.tool) {
+		if q.attempt > sample.intended(q.tool) {
 			again = append(again, q.tool)
 		}
 	}
@@ -256,10 +256,10 @@ func statements(value json.RawMessage, to []string) []string {
 // failure that the answer to the sample does not have. An answer may admit the failure in any language,
 // so the lack of both proves nothing. What proves that another body answered are tool messages in JSON that
 // state something, and the results of the sample, where the answer repeats results.
-func (c *checkup) failing(ctx context.Context, e *episode) Finding {
+func (c *checkup) failing(ctx context.Context, sample, e *episode) Finding {
 	const do = "Remove the tool's original body: it must not answer when the proxy does not. Tell the model that the call failed."
 	text, results := stated(e.result)
-	before, _ := stated(c.sample.result)
+	before, _ := stated(sample.result)
 	fresh := func(word string) bool { return strings.Contains(text, word) && !strings.Contains(before, word) }
 	word := slices.IndexFunc(admissions, fresh)
 	switch {
@@ -275,7 +275,7 @@ func (c *checkup) failing(ctx context.Context, e *episode) Finding {
 	case results:
 		return warning(do, "all tool calls were refused, and the answer does not mention it: %s", c.quote(told(e.result)))
 	}
-	if c.runAlone(ctx); c.visible && c.sample.repeatedAgain(strings.ToLower(told(e.result))) {
+	if c.runAlone(ctx).visible && sample.repeatedAgain(strings.ToLower(told(e.result))) {
 		return warning(do, "all tool calls were refused, and the answer has the results of a run in which they were not: %s",
 			c.quote(told(e.result)))
 	}
@@ -304,9 +304,9 @@ var slowCall = 22 * time.Second
 
 // slowTool lets the first tool call of a run wait. Its ok has seen that the agent waited for the answer,
 // and the run complete.
-func (c *checkup) slowTool(ctx context.Context) Finding {
+func (c *checkup) slowTool(ctx context.Context, sample *episode) Finding {
 	const do = "Give a call of the proxy at least 60 s. The document's wrapper waits for 120 s. HTTP clients often wait for 5 s only."
-	took := time.Duration(c.sample.result.Dispatch.TookMS * float64(time.Millisecond))
+	took := time.Duration(sample.result.Dispatch.TookMS * float64(time.Millisecond))
 	if limit := c.setup.Target.RunTimeout; took+slowCall > limit*9/10 {
 		return skipped("Give a longer run_timeout_s (the flag -run-timeout, or Target.RunTimeout).",
 			"a run may take %s, and a slow call takes %s of it", limit, slowCall)
@@ -342,8 +342,8 @@ func (c *checkup) slowTool(ctx context.Context) Finding {
 // two. The first refusal waits for the calls that the agent makes at once, so that only an agent that
 // knows it sends what comes afterwards. Its ok has seen no request then, and fewer calls than the sample
 // made.
-func (c *checkup) expiredToken(ctx context.Context) Finding {
-	calls := len(c.sample.result.Calls)
+func (c *checkup) expiredToken(ctx context.Context, sample *episode) Finding {
+	calls := len(sample.result.Calls)
 	from, together := max(1, min(calls-1, 2)), newGate()
 	e := c.dispatch(ctx, &episode{alter: func(q *request) *reply {
 		if q.tool == "" || q.number < from {
