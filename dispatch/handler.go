@@ -112,9 +112,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, arrived time.Tim
 	if len(body) >= unadmitted && !t.room(min(int64(rawjson.Values(body))*valueBytes, h.opts.MaxBytesInFlight)) {
 		return reply{}, errBytes
 	}
-	ctx, end := context.WithCancelCause(r.Context())
-	defer end(nil)
-	s, err := h.openRun(ctx, end, e, arrived)
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	s, err := h.openRun(ctx, cancel, e, arrived)
 	if err != nil {
 		return reply{}, err
 	}
@@ -193,8 +193,8 @@ type session struct {
 }
 
 // openRun makes the run of an envelope. If the proxy reports that the run is over, the client calls
-// end, which ends the context of the run.
-func (h *Handler) openRun(ctx context.Context, end context.CancelCauseFunc, e envelope, arrived time.Time) (*session, error) {
+// cancel, which ends the context of the run.
+func (h *Handler) openRun(ctx context.Context, cancel context.CancelCauseFunc, e envelope, arrived time.Time) (*session, error) {
 	if err := h.hosts.check(e.proxyURL); err != nil {
 		return nil, envelopeError("the proxy URL %s", err)
 	}
@@ -203,13 +203,13 @@ func (h *Handler) openRun(ctx context.Context, end context.CancelCauseFunc, e en
 	s.transcript.run, s.transcript.numbers = &s.run, &s.token.numbers
 	s.recorder = proxy.Observer{CallStart: s.transcript.callStart, CallEnd: callEnd}
 	o := *h.opts.Proxy
-	o.Pacer, o.OnRunOver, o.Observer = s.token.pacer, end, &s.recorder
+	o.Pacer, o.OnRunOver, o.Observer = s.token.pacer, cancel, &s.recorder
 	if s.kit != nil && s.kit.Unpaced {
 		o.Pacer = proxy.NewPacer(0, 0)
 	}
 	if also := h.opts.Proxy.OnRunOver; also != nil {
 		o.OnRunOver = func(err error) {
-			end(err)
+			cancel(err)
 			also(err)
 		}
 	}
@@ -251,11 +251,11 @@ type outcome struct {
 func (h *Handler) runAgent(ctx context.Context, s *session, t *ticket) outcome {
 	t.hold()
 	deadline := s.arrived.Add(h.opts.RunTimeout - h.opts.Reserve)
-	end := runner.Run(ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) returned {
+	ran := runner.Run(ctx, &h.runner, deadline, s.run.RunID, func(ctx context.Context) returned {
 		defer t.leave()
 		return h.callAgent(ctx, s)
 	})
-	return h.conclude(ctx, s, end)
+	return h.conclude(ctx, s, ran)
 }
 
 // callAgent calls the agent and the methods of its error. Any of them may panic.
@@ -276,22 +276,22 @@ var errRunTimeout = errors.New("the time for the run is over")
 // conclude decides the outcome of a run. What the agent returns counts, also late, if it returns within
 // the grace period of the runner. An error that only reports the end of the context is replaced by the
 // reason of that end.
-func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[returned]) outcome {
-	got := end.Value
-	counts := !end.Left && (end.Stop == runner.InTime || !got.onlyEnd)
+func (h *Handler) conclude(ctx context.Context, s *session, ran runner.Outcome[returned]) outcome {
+	got := ran.Value
+	counts := !ran.Left && (ran.Stop == runner.InTime || !got.onlyEnd)
 	err := got.err
 	switch {
-	case end.Panic != nil:
-		err = &toolwire.Error{Package: "dispatch", Code: toolwire.CodeAgentPanicked, Message: "the agent panicked; " + h.whereItSaysWhy(), Err: end.Panic}
+	case ran.Panic != nil:
+		err = &toolwire.Error{Package: "dispatch", Code: toolwire.CodeAgentPanicked, Message: "the agent panicked; " + h.whereItSaysWhy(), Err: ran.Panic}
 	case counts && err == nil:
 		return outcome{response: got.response}
 	case counts: // err is the agent's
-	case end.Stop == runner.TimedOut:
+	case ran.Stop == runner.TimedOut:
 		h.log(ctx, s, slog.LevelWarn, "run timed out", slog.Duration("timeout", h.opts.RunTimeout))
 		substitute := h.ask(ctx, s, func() *Response { return h.opts.TimeoutResponse(&s.run) })
 		return outcome{response: substitute, timedOut: true}
-	case proxy.IsRunOver(end.Cause):
-		err = end.Cause
+	case proxy.IsRunOver(ran.Cause):
+		err = ran.Cause
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		deadline, _ := ctx.Deadline()
 		message := fmt.Sprintf(
@@ -302,7 +302,7 @@ func (h *Handler) conclude(ctx context.Context, s *session, end runner.Outcome[r
 		message := "the platform closed the connection, or stopped the program, before the agent returned a response"
 		err = &toolwire.Error{Package: "dispatch", Code: toolwire.CodeClientGone, Message: message, Err: err}
 	}
-	return outcome{response: got.response, failure: h.agentError(err), aborts: end.Panic.Aborts()}
+	return outcome{response: got.response, failure: h.agentError(err), aborts: ran.Panic.Aborts()}
 }
 
 // answer returns the body of the response and the problems that were found in it. The body is nil if

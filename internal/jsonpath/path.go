@@ -56,19 +56,19 @@ func Compile(text string) (*Path, error) {
 			_ = one.add(s.segs[i]) // the whole path was accepted
 			continue
 		}
-		next := part{Syntax: one, more: i < len(s.segs)}
-		if next.more {
-			next.name = s.segs[i].step.Name
+		piece := part{Syntax: one, more: i < len(s.segs)}
+		if piece.more {
+			piece.name = s.segs[i].step.Name
 		}
 		if one.ordered {
-			next.eval, err = language.NewEvaluable("{#: " + one.spelling("$") + "}")
+			piece.eval, err = language.NewEvaluable("{#: " + one.spelling("$") + "}")
 		} else {
-			next.eval, err = library.New(one.spelling("$"))
+			piece.eval, err = library.New(one.spelling("$"))
 		}
 		if err != nil {
 			return nil, errors.New("is refused by the path library")
 		}
-		p.parts = append(p.parts, next)
+		p.parts = append(p.parts, piece)
 		one = &Syntax{lookups: 1}
 	}
 	return p, nil
@@ -200,11 +200,11 @@ func (p *Path) Find(d *Document, maxBytes int) (json.RawMessage, error) {
 	d.budget -= steps
 	matches := []any{d.value}
 	for _, part := range p.parts {
-		var next []any
+		var found []any
 		for _, value := range matches {
-			next = part.find(value, next)
+			found = part.find(value, found)
 		}
-		matches = next
+		matches = found
 	}
 	if len(matches) == 0 {
 		return nil, ErrNotFound

@@ -23,9 +23,9 @@ func newLinks(root *lib.Schema) *links {
 	return l
 }
 
-// same returns the schemas that s applies to its own value, except the targets of dynamic references.
+// sameValue returns the schemas that s applies to its own value, except the targets of dynamic references.
 // Maps are visited in order, so that a schema is always judged in the same way.
-func same(s *lib.Schema) (list []*lib.Schema) {
+func sameValue(s *lib.Schema) (list []*lib.Schema) {
 	for _, one := range [...]*lib.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
 		list = appendSome(list, one)
 	}
@@ -47,8 +47,8 @@ func appendSome(list []*lib.Schema, one *lib.Schema) []*lib.Schema {
 	return append(list, one)
 }
 
-// parts returns the schemas that s applies to parts of its value.
-func parts(s *lib.Schema) (list []*lib.Schema) {
+// partsOf returns the schemas that s applies to parts of its value.
+func partsOf(s *lib.Schema) (list []*lib.Schema) {
 	for _, name := range sortedKeys(s.Properties) {
 		list = append(list, s.Properties[name])
 	}
@@ -85,12 +85,12 @@ func (l *links) add(s *lib.Schema) {
 	if _, known := l.same[s]; known || s == nil {
 		return
 	}
-	l.same[s] = same(s)
+	l.same[s] = sameValue(s)
 	l.all = append(l.all, s)
 	for _, next := range l.same[s] {
 		l.add(next)
 	}
-	for _, next := range parts(s) {
+	for _, next := range partsOf(s) {
 		l.add(next)
 	}
 	if s.DynamicRef != nil {
@@ -144,7 +144,7 @@ func (l *links) expandedRefs(most int) int {
 		for _, next := range l.same[s] {
 			n = min(n+visit(next), most)
 		}
-		for _, next := range parts(s) {
+		for _, next := range partsOf(s) {
 			n = min(n+visit(next), most)
 		}
 		counts[s] = n
@@ -197,11 +197,11 @@ func (l *links) markSets(s *lib.Schema) {
 		return
 	}
 	l.sets[s] = true
-	next := l.same[s]
+	applied := l.same[s]
 	if isDynamic(s) {
-		next = l.all
+		applied = l.all
 	}
-	for _, one := range next {
+	for _, one := range applied {
 		l.markSets(one)
 	}
 }

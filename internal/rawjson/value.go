@@ -214,8 +214,8 @@ func Strings(doc []byte, f func(from, to int, name bool)) {
 		}
 		from := at + 1
 		at = quotedEnd(doc, at)
-		next := Space(doc, at)
-		f(from, at-1, next < len(doc) && doc[next] == ':')
+		after := Space(doc, at)
+		f(from, at-1, after < len(doc) && doc[after] == ':')
 		at--
 	}
 }

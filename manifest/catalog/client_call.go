@@ -38,8 +38,8 @@ func newRequest(operation, method, path, tool string) *request {
 }
 
 // do sends r, repeats it if that is allowed, and reads the response.
-func (c *Client) do(ctx context.Context, r *request, read func(*restclient.Response) *restclient.Failure) error {
-	failure := c.rest.Repeat(ctx, &r.Request, func() *restclient.Failure { return c.attempt(ctx, r, read) })
+func (c *Client) do(ctx context.Context, r *request, into func(*restclient.Response) *restclient.Failure) error {
+	failure := c.rest.Repeat(ctx, &r.Request, func() *restclient.Failure { return c.attempt(ctx, r, into) })
 	if failure != nil {
 		return c.failed(r, failure)
 	}
@@ -57,13 +57,13 @@ func (c *Client) doItem(ctx context.Context, r *request, known ListItem, id stri
 
 // attempt sends r once.
 func (c *Client) attempt(
-	ctx context.Context, r *request, read func(*restclient.Response) *restclient.Failure,
+	ctx context.Context, r *request, into func(*restclient.Response) *restclient.Failure,
 ) *restclient.Failure {
 	if len(r.Body) > c.maxRequest {
 		return &restclient.Failure{Err: &toolwire.Error{Package: "catalog", Code: toolwire.CodeRequestTooLarge, Tool: r.tool, Message: fmt.Sprintf(
 			"the body of the request has %d bytes; at most %d are sent", len(r.Body), c.maxRequest)}}
 	}
-	return c.rest.Attempt(ctx, &r.Request, read)
+	return c.rest.Attempt(ctx, &r.Request, into)
 }
 
 // messages are the messages for refusals without a usable text.
@@ -269,14 +269,14 @@ func itemInto(item *ListItem, id string) func(a *restclient.Response) *restclien
 		if failure != nil || string(data) == "null" && item.ID != "" {
 			return failure
 		}
-		read, err := readItem(data, *item)
+		received, err := readItem(data, *item)
 		if err != nil {
 			return badJSON(a, "it is not a tool", err)
 		}
-		if id != "" && !strings.EqualFold(read.ID, id) {
+		if id != "" && !strings.EqualFold(received.ID, id) {
 			return a.Bad("it describes another tool")
 		}
-		*item = read
+		*item = received
 		return nil
 	}
 }

@@ -36,11 +36,11 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON reads an update as [Tool.UnmarshalJSON] reads a record. null clears description,
 // tags, version and account_id. It does not validate the update.
 func (p *Patch) UnmarshalJSON(data []byte) error {
-	read, ps, err := readRecord(data, rawjson.Strict, nil)
+	update, ps, err := readRecord(data, rawjson.Strict, nil)
 	if err = cmp.Or(err, ps.error("", "the update is not valid")); err != nil {
 		return err
 	}
-	*p = read
+	*p = update
 	return nil
 }
 
@@ -290,8 +290,8 @@ const (
 )
 
 // limitIn returns a function for [problem.Limit] that adds to problems.
-func limitIn(problems *[]toolwire.Problem) func(name, rule string) {
-	return func(name, rule string) { *problems = append(*problems, at(name, ruleNegative, rule)) }
+func limitIn(list *[]toolwire.Problem) func(name, rule string) {
+	return func(name, rule string) { *list = append(*list, at(name, ruleNegative, rule)) }
 }
 
 func (ps *problems) require(p Patch) {

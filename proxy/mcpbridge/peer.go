@@ -119,7 +119,7 @@ func (r *listReader) read() error {
 				r.note("limit", "has more than %d tools; the others are left out", maxTools)
 				return nil
 			case err != nil:
-				text = nil // Import reports it
+				text = json.RawMessage("null") // Import reports it
 			}
 			r.list = append(r.list, entry{tool.Name, text})
 		}
@@ -153,22 +153,22 @@ func (r *listReader) declare() {
 		}
 	}
 	r.names = make(map[string]string, len(first))
-	next := map[string]int{}
+	numbers := map[string]int{}
 	for i, e := range r.list {
 		name := e.name
 		if e.name != "" && first[e.name] == i && toolresult.NameFault(e.name) >= 0 {
-			name = freeName(e.name, taken, next)
+			name = freeName(e.name, taken, numbers)
 		}
-		tool, problems := r.tool(e, name)
-		if len(problems) == 0 && first[e.name] != i {
-			problems = []toolwire.Problem{{Tool: text.Cut(name, toolresult.LongestName), Code: "name_duplicate", Pointer: "/0/name",
+		tool, wrong := r.tool(e, name)
+		if len(wrong) == 0 && first[e.name] != i {
+			wrong = []toolwire.Problem{{Tool: text.Cut(name, toolresult.LongestName), Code: "name_duplicate", Pointer: "/0/name",
 				Message: fmt.Sprintf("is taken by the tool at place %d already; the first one is declared", first[e.name])}}
 		}
-		for _, p := range problems {
+		for _, p := range wrong {
 			p.Pointer = "/" + strconv.Itoa(i) + strings.TrimPrefix(p.Pointer, "/0")
 			r.problems.Put(p)
 		}
-		if problems == nil {
+		if wrong == nil {
 			r.tools = append(r.tools, tool)
 			r.names[name] = e.name
 		}
@@ -191,9 +191,9 @@ func (r *listReader) tool(e entry, name string) (schema.Tool, []toolwire.Problem
 	return schema.Tool{}, []toolwire.Problem{{Code: "not_json", Pointer: "/0", Message: err.Error()}}
 }
 
-// freeName returns a name that the platform allows and that is not taken. next has the numbers that are
-// tried next.
-func freeName(name string, taken map[string]bool, next map[string]int) string {
+// freeName returns a name that the platform allows and that is not taken. numbers has the last
+// number that was tried for a name.
+func freeName(name string, taken map[string]bool, numbers map[string]int) string {
 	name = strings.Map(func(c rune) rune {
 		if toolresult.NameFault("_"+string(c)) >= 0 {
 			return '_'
@@ -206,8 +206,8 @@ func freeName(name string, taken map[string]bool, next map[string]int) string {
 	name = name[:min(len(name), toolresult.LongestName)]
 	free := name
 	for taken[free] {
-		next[name] = max(next[name], 1) + 1
-		number := "_" + strconv.Itoa(next[name])
+		numbers[name] = max(numbers[name], 1) + 1
+		number := "_" + strconv.Itoa(numbers[name])
 		free = name[:min(len(name), toolresult.LongestName-len(number))] + number
 	}
 	taken[free] = true
