@@ -117,6 +117,7 @@ func TestDigits(t *testing.T) {
 		{"a bare list", text(`[`+big+`]`) + `,"structuredContent":[` + big + `]`, `[` + big + `]`, ""},
 		{"a number", text(big) + `,"structuredContent":{"result":` + big + `}`, big, ""},
 		{"a string", text(`done`) + `,"structuredContent":{"result":"done"}`, `"done"`, "done"},
+		{"more than a result", text(`[1]`) + `,"structuredContent":{"result":[1],"more":2}`, `{"more":2,"result":[1]}`, "[1]"},
 		{"a text of other content", text(`{"id":1}`) + `,"structuredContent":{"id":2}`, `{"id":2}`, `{"id":1}`},
 		{"a sentence beside the text", text("One order:", `{"id":`+big+`}`) + `,"structuredContent":{"id":` + big + `}`,
 			`{"id":` + big + `}`, "One order:\n" + `{"id":` + big + `}`},
