@@ -121,6 +121,7 @@ func TestFind(t *testing.T) {
 		{"texts by code point", `$[?@ > "\uFFFD"]`, `["a","😀","\uFFFD"]`, `["😀"]`},
 		{"texts with quotes", `$[?@ == 'a"\'' || @ == "~\"@"]`, `["a\"'","~\"@","b"]`, `["a\"'","~\"@"]`},
 		{"precedence", `$[?!(@.a == 1) && @.b || !@.b]`, `[{"a":1,"b":0},{"a":2,"b":0},{"a":1}]`, `[{"a":2,"b":0},{"a":1}]`},
+		{"what is false is there", `$[?@.a == false || @.a && @.b != true].n`, `[{"n":1,"a":false},{"n":2,"b":true},{"n":3,"a":null,"b":true},{"n":4,"a":0}]`, `[1,4]`},
 		{"values alone", `$[?1 == 1.0]`, `[0]`, `[0]`},
 
 		{"an index does not name a member", `$[0]`, `{"0":1}`, ``},
