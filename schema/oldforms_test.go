@@ -198,10 +198,10 @@ func TestOldForms(t *testing.T) {
 // References into other documents lead to what their authors wrote, through old forms too.
 func TestOldFormsInResources(t *testing.T) {
 	const other = `{"items":[{"minimum":1,"exclusiveMinimum":true},{"items":[{"const":2}]}],"definitions":{"n":{"id":"#name","type":"string"}},
-		"parts":{"b":{"maximum":5,"exclusiveMaximum":true},"c":{"$ref":"third#/items/0"},"r":{"required":true,"type":"number"}}}`
+		"parts":{"b":{"maximum":5,"exclusiveMaximum":true},"c":{"$ref":"third#/items/0"},"d":{"$ref":"third#/more/x"},"r":{"required":true,"type":"number"}}}`
 	resources := map[string]json.RawMessage{
 		"https://x.test/other": json.RawMessage(other),
-		"https://x.test/third": json.RawMessage(`{"items":[{"items":[{"const":3}]}],"parts":{"$ref":"other#/items/1"}}`),
+		"https://x.test/third": json.RawMessage(`{"items":[{"items":[{"const":3}]}],"more":{"x":{"maximum":5,"exclusiveMaximum":true}},"parts":{"$ref":"other#/items/1"}}`),
 	}
 	for _, tt := range []struct{ ref, valid, invalid string }{
 		{"#/items/0", `2`, `1`},
@@ -210,6 +210,7 @@ func TestOldFormsInResources(t *testing.T) {
 		{"#name", `"a"`, `1`},
 		{"#/parts/b", `4`, `5`},
 		{"#/parts/c", `[3]`, `[2]`},
+		{"#/parts/d", `4`, `5`},
 		{"#/parts/c/../x", ``, ``},
 	} {
 		v, err := schema.Compile(json.RawMessage(`{"$ref":"https://x.test/other`+tt.ref+`"}`), &schema.CompileOptions{Resources: resources})

@@ -133,3 +133,15 @@ func FuzzFill(f *testing.F) {
 		}
 	})
 }
+
+// Arguments that match a schema and not the Go type are invalid arguments, not a failure of the tool.
+func TestDecode(t *testing.T) {
+	in, err := toolcall.Decode[struct{ N int8 }](json.RawMessage(`{"N":5}`))
+	if err != nil || in.N != 5 || toolcall.FailureOf(err) != nil {
+		t.Errorf("%v, %v", in, err)
+	}
+	_, err = toolcall.Decode[struct{ N int8 }](json.RawMessage(`{"N":500}`))
+	if f := toolcall.FailureOf(err); f == nil || f.Code != toolcall.Invalid {
+		t.Errorf("%+v, %v", f, err)
+	}
+}

@@ -94,9 +94,6 @@ func closed(schema json.RawMessage) bool {
 // A schema is returned unchanged if it declares reasoning, or if it might reject the property although its root
 // declares it.
 func WithReasoning(schema json.RawMessage) json.RawMessage {
-	if rawjson.Kind(schema) != '{' {
-		schema = json.RawMessage("{}")
-	}
 	if declared(schema) || closed(schema) {
 		return slices.Clone(schema)
 	}
