@@ -84,11 +84,11 @@ const (
 	backoffAdvice    = "Wait about 0.5 s, 1 s and 2 s, with jitter, before the second to the fourth attempt."
 )
 
-// intended returns how often the sample made an equal call of a tool, at most. So many calls are no
+// intended returns how often the episode made an equal call of a tool, at most. So many calls are no
 // repetitions.
-func (sample *episode) intended(tool string) int {
+func (e *episode) intended(tool string) int {
 	most, counts := 1, map[string]int{}
-	for _, call := range toolCalls(&sample.result.Log) {
+	for _, call := range toolCalls(&e.result.Log) {
 		if call.Tool == tool && call.Attempt <= 1 {
 			counts[string(call.Arguments)]++
 			most = max(most, counts[string(call.Arguments)])
