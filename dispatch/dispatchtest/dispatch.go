@@ -272,6 +272,22 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 	return result, s.userErr
 }
 
+// Ping pings the target and dispatches nothing, as a registration's "Test connection" does. In code mode
+// there is no ping, and the result is empty. An error lists what is wrong with the target.
+func Ping(ctx context.Context, target Target) (*Result, error) {
+	s, err := newPlayer(testrun.HostFrom(ctx), target, Task{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	result := &Result{run: s.Run, secrets: s.Secrets()}
+	defer result.hideSecrets()
+	if len(s.Target.Command) == 0 {
+		s.ping(ctx, result)
+	}
+	return result, nil
+}
+
 // Run is [Dispatch] for tests. It fails the test for the errors of Dispatch, and for faults of the
 // run: see [proxytest.Log].Faults. It does not fail the test for a run that failed; use
 // [Result.AssertOK]. The proxy answers until the test ends, with an expired token, so that

@@ -80,6 +80,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/publicaddr"
@@ -306,9 +307,25 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if elsewhere(o.agent.URL) {
 		fmt.Fprintf(stderr, "toolwire eval: %s is not on this machine; its tool calls will not find the proxies, which are on this one's loopback\n", o.agent.URLFrom)
 	}
+	if o.agent.URL != "" && plan.Trials > 0 && ctx.Err() == nil { // what would fail every trial is one mistake
+		ping, err := dispatchtest.Ping(ctx, o.agent.Target)
+		if err != nil {
+			return nil, err
+		}
+		if !ping.WouldBeGraded() {
+			return nil, fmt.Errorf("no row was run: %s: %s", ping.ErrorClass, ping.Error)
+		}
+	}
 	progress := newProgress(stderr, os.Getenv, plan.Trials+plan.Skipped, o.Trials)
 	progress.all = o.verbose
-	o.OnTrial = progress.trial
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	worldless := func() bool { return o.agent.URL != "" && o.world == "" && progress.undeclared }
+	o.OnTrial = func(t eval.Trial) {
+		if progress.trial(t); worldless() {
+			stop()
+		}
+	}
 	opts := o.Options
 	if opts.ResultsFile == "" && plan.Trials > mostInMemory {
 		if folder, err := os.MkdirTemp("", "toolwire-eval-*"); err == nil {
@@ -325,8 +342,8 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		return nil, err
 	}
 	o.dress(set, nameOf(cmp.Or(o.dataset, "orders.csv")))
-	if o.agent.URL != "" && o.world == "" && progress.undeclared {
-		fmt.Fprintln(stderr, noWorld)
+	if worldless() {
+		return nil, errors.New(noWorld)
 	}
 	if ctx.Err() != nil && set.Count(eval.Cancelled) > 0 {
 		next := "the trials that ended are not kept; -results FILE keeps them, and the same command then goes on where it stopped"
@@ -368,7 +385,7 @@ var flagNames = strings.NewReplacer(
 	"Options.Budget.Cost", "-max-cost", "Options.TrialBudget.Calls", "-max-trial-calls", "Options.TrialBudget.Tokens", "-max-trial-tokens", "Options.TrialBudget.Cost", "-max-trial-cost", "Options.Prices", "-prices", "Options.FaultStatuses", "-fault-status", "Options.Delay", "-delay",
 )
 
-const noWorld = "toolwire eval: there is no -world, so no tool is declared, and the proxy refuses each tool call with 404. " +
+const noWorld = "there is no -world, so no tool is declared, and the proxy refuses each tool call with 404. " +
 	"Give a JSON file with tools_schema, behaviors and initial_state, such as the testdata/world.json that toolwire new writes"
 
 // complain says what is wrong, of a dataset as a table, and returns the exit status.
@@ -397,7 +414,7 @@ func (o *options) complain(stderr io.Writer, err error) int {
 		fmt.Fprintf(stderr, "and %d more\n", bad.More)
 	}
 	if bad.Code == "invalid_world" && o.world == "" && o.agent.URL != "" {
-		fmt.Fprintln(stderr, "\n"+noWorld)
+		fmt.Fprintln(stderr, "\ntoolwire eval: "+noWorld)
 	}
 	return commandline.Mistake
 }

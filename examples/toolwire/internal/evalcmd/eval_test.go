@@ -164,20 +164,22 @@ func TestEval(t *testing.T) {
 
 		{"served", with("-token-env", "TOOLWIRE_TEST_TOKEN"), 0, []string{"6 passed"}},
 		{"token file", with("-token-file", file("token", "hunter2\n")), 0, []string{"6 passed"}},
-		{"wrong token", with("-token-env", "TOOLWIRE_TEST_OTHER"), 1, []string{"auth_failed", "6 failed"}},
-		{"no token", with(), 1, []string{"6 failed"}},
+		{"wrong token", with("-token-env", "TOOLWIRE_TEST_OTHER"), 2, []string{"toolwire eval: no row was run: auth_failed: ping: the endpoint answered 401"}},
+		{"no token", with(), 2, []string{"no row was run: auth_failed: ping: the endpoint answered 401, and no auth header was sent: set the token"}},
 		{"own header", []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", keyedAgent.URL, "-auth-header", "X-API-Key", "-token-env", "TOOLWIRE_TEST_TOKEN"}, 0, []string{"6 passed"}},
 		{"answers HTML", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", html.URL}, 1, []string{"agent_bad_response", "5 failed"}},
-		{"is down", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", "http://127.0.0.1:1"}, 1, []string{"agent_unreachable", "5 failed"}},
-		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-ungraded", "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 1, []string{
-			"1 failed", "agent_5xx", "there is no -world, so no tool is declared", "testdata/world.json that toolwire new writes"}},
-		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-ungraded", "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 1, []string{
+		{"is down", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", "http://127.0.0.1:1"}, 2, []string{"no row was run: agent_unreachable: ping: the endpoint cannot be reached"}},
+		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-ungraded", "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 2, []string{
+			"agent_5xx", "there is no -world, so no tool is declared", "testdata/world.json that toolwire new writes"}},
+		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-ungraded", "-url", agent.URL, "-token-env", "TOOLWIRE_TEST_TOKEN"}, 2, []string{
 			`fault: the agent called cancel_order`, "there is no -world"}},
 		{"all at once", []string{"-dataset", file("all.csv", "user\n"+strings.Repeat("Wait for the others.\n", 40)), "-ungraded", "-url", oddAgent.URL, "-parallel", "40"}, 0, []string{"40 passed"}},
+		{"equal failures", []string{"-dataset", file("equal.csv", "user,says\n"+strings.Repeat("Say your input.,hunter3\n", 9)), "-url", oddAgent.URL, "-parallel", "1"}, 1, []string{
+			`toolwire eval: 6 more with grader: the final response does not say "hunter3"`, "9 failed"}},
 		{"no transcript", []string{"-dataset", file("echo.csv", "user\nSay your input.\n"), "-ungraded", "-url", oddAgent.URL, "-require-transcript"}, 1, []string{"response_contract_violation"}},
 		{"sees no state", []string{"-dataset", file("state.csv", "user,state,says\nSay your input.,\"{\"\"order\"\":{}}\",order\n"), "-url", oddAgent.URL}, 1, []string{`does not say "order"`}},
 		{"sees the state", []string{"-dataset", file("state.csv", "user,state,says\nSay your input.,\"{\"\"order\"\":{}}\",order\n"), "-url", oddAgent.URL, "-state-as-input"}, 0, []string{"1 passed"}},
-		{"not on loopback", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-ungraded", "-url", "http://0.0.0.0:1/"}, 1, []string{"toolwire eval: -url is not on this machine", "agent_unreachable"}},
+		{"not on loopback", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-ungraded", "-url", "http://0.0.0.0:1/"}, 2, []string{"toolwire eval: -url is not on this machine", "agent_unreachable"}},
 		{"elsewhere", []string{"-dataset", "nope.csv", "-url", "https://agent.example"}, 2, []string{"nope.csv"}},
 		{"no URL", []string{"-dataset", "testdata/orders.csv", "-url", "agent"}, 2, []string{"-url is not an http or https URL"}},
 		{"no dataset", []string{"-url", agent.URL}, 2, []string{"-url needs a -dataset"}},
@@ -621,8 +623,11 @@ func TestNoWorld(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stdout, stderr bytes.Buffer
-		status := Run(t.Context(), []string{"-dataset", dataset, "-url", agent.URL}, &stdout, &stderr)
-		if status != 1 || strings.Contains(stderr.String(), "there is no -world") != calls {
+		status, want := Run(t.Context(), []string{"-dataset", dataset, "-url", agent.URL}, &stdout, &stderr), 1
+		if calls {
+			want = 2
+		}
+		if status != want || strings.Contains(stderr.String(), "there is no -world") != calls {
 			t.Errorf("an agent that calls tools: %v: status %d\n%s", calls, status, stderr.String())
 		}
 	}
@@ -649,7 +654,9 @@ func TestRowsAgain(t *testing.T) {
 	}
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if down.Load() {
-			w.WriteHeader(http.StatusUnauthorized)
+			if body, _ := io.ReadAll(r.Body); string(body) != `{"ping":true}` {
+				w.WriteHeader(http.StatusUnauthorized)
+			}
 			return
 		}
 		handler.ServeHTTP(w, r)

@@ -15,7 +15,7 @@ import (
 
 // progress says how far a run is. On a terminal it rewrites one line in place. Elsewhere it writes a
 // line a minute, because CI systems end jobs that print nothing. Trials that fail are written as they
-// end.
+// end, the first three of each reason; the others are counted at the end.
 type progress struct {
 	w      io.Writer
 	live   bool // w is a terminal
@@ -29,7 +29,31 @@ type progress struct {
 	mu                    sync.Mutex
 	done, failed, errored int
 	shown                 string // the line on the terminal
+	reasons               []*alike
 	undeclared            bool   // a call of a tool that the world does not declare was refused
+}
+
+// alike are the trials that failed for one reason.
+type alike struct {
+	reason string
+	n      int
+}
+
+// each is how many trials of one reason are written, and mostReasons how many reasons are told apart.
+const each, mostReasons = 3, 100
+
+// again reports whether enough trials with this reason have been written, and counts one more.
+func (p *progress) again(reason string) bool {
+	for _, a := range p.reasons {
+		if a.reason == reason {
+			a.n++
+			return a.n > each
+		}
+	}
+	if len(p.reasons) < mostReasons {
+		p.reasons = append(p.reasons, &alike{reason, 1})
+	}
+	return false
 }
 
 // newProgress begins to write to w. The caller calls end.
@@ -94,6 +118,9 @@ func (p *progress) trial(t eval.Trial) {
 	reason := ""
 	if t.Cause != "" {
 		reason = string(t.Cause) + ": " + text.Line(t.Reason, 200)
+		if p.again(reason) && !p.all {
+			return
+		}
 	} else {
 		style = terminal.Good
 	}
@@ -155,4 +182,9 @@ func (p *progress) clear() {
 func (p *progress) end() {
 	p.stop()
 	p.clear()
+	for _, a := range p.reasons {
+		if a.n > each && !p.all {
+			_, _ = fmt.Fprintf(p.w, "toolwire eval: %d more with %s\n", a.n-each, a.reason)
+		}
+	}
 }
