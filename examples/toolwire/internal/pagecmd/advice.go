@@ -10,6 +10,12 @@ const (
 	warning severity = "warning"
 )
 
+// Means says who must act.
+func (s severity) Means() string {
+	return map[severity]string{danger: "the agent, or its address, has to change", amber: "settings of the agent and of its " +
+		"registration differ", warning: "the next run may go well"}[s]
+}
+
 // advice says what to do about an error class.
 type advice struct {
 	Severity severity

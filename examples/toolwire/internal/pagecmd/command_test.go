@@ -128,7 +128,7 @@ func TestStop(t *testing.T) {
 	if resp.StatusCode != 404 { // the sample agent knows the tools of its shop only
 		t.Errorf("the sample in another world: %d", resp.StatusCode)
 	}
-	resp, err = http.PostForm(p.url+"runs", url.Values{"page_token": {token}, "url": {agent.URL}, "instruction": {"Wait."}})
+	resp, err = http.PostForm(p.url+"dispatch", url.Values{"page_token": {token}, "url": {agent.URL}, "instruction": {"Wait."}})
 	if err != nil {
 		t.Fatal(err)
 	}

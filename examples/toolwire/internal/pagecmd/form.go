@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type form struct {
 	State       string
 	Timeout     string
 	Strict      bool
+	ownState    bool // State is not the world's
 
 	Problems []fieldProblem
 }
@@ -49,6 +51,18 @@ func (f *form) Problem(field string) string {
 		}
 	}
 	return ""
+}
+
+// Unfolded reports whether a part of the form with these fields is shown: one of them has a problem, the
+// agent has no URL, or something other than the defaults was typed.
+func (f *form) Unfolded(fields ...string) bool {
+	if slices.ContainsFunc(fields, func(field string) bool { return f.Problem(field) != "" }) {
+		return true
+	}
+	if fields[0] == "url" {
+		return f.URL == ""
+	}
+	return f.UserTurns != "" || f.Strict || f.Timeout != "300" || f.Input != "{}" || f.ownState
 }
 
 var labels = map[string]string{

@@ -53,7 +53,7 @@ func TestFormProblems(t *testing.T) {
 			fields[name] = value
 		}
 		fields[tt.field] = tt.value
-		resp, body := l.post("/runs", fields)
+		resp, body := l.post("/dispatch", fields)
 		if resp.StatusCode != http.StatusUnprocessableEntity {
 			t.Errorf("%s=%.40q: %d", tt.field, tt.value, resp.StatusCode)
 			continue
@@ -89,7 +89,7 @@ func TestFormProblems(t *testing.T) {
 		t.Error("something was dispatched")
 	}
 
-	resp, body := l.post("/runs", map[string]string{"url": "x", "timeout": "x", "input": "x", "auth_header": "(",
+	resp, body := l.post("/dispatch", map[string]string{"url": "x", "timeout": "x", "input": "x", "auth_header": "(",
 		"auth_value": "\x01"})
 	page := checkPage(t, body)
 	if n := len(page.class("problem")); n != 6 || resp.StatusCode != 422 {
@@ -100,16 +100,41 @@ func TestFormProblems(t *testing.T) {
 	}
 }
 
+// The instruction comes first. The agent is folded away if the command line names it, and what few need
+// unless it holds a mistake or something that was typed.
+func TestFormIsFolded(t *testing.T) {
+	open := func(page *node, id string) bool { _, is := page.id(id).attr["open"]; return is }
+	l := start(t, 10)
+	_, body := l.do(l.request(http.MethodGet, "/dispatch", ""))
+	page := checkPage(t, body)
+	if first := page.all(func(n *node) bool { return n.name == "textarea" || n.attr["type"] == "url" })[0]; first.attr["id"] != "instruction" {
+		t.Errorf("the first field is %v", first.attr)
+	}
+	if !open(page, "agent") || open(page, "more") {
+		t.Errorf("without a URL the agent is open: %t, the rest: %t", open(page, "agent"), open(page, "more"))
+	}
+	for field, value := range map[string]string{"timeout": "none", "user_turns": "More.", "strict": "yes", "state": `{"order":{}}`} {
+		_, body = l.post("/dispatch", map[string]string{"url": "http://127.0.0.1:1/", "instruction": "", field: value})
+		if page := checkPage(t, body); open(page, "agent") || !open(page, "more") {
+			t.Errorf("%s is %q: the agent is open: %t, the rest: %t", field, value, open(page, "agent"), open(page, "more"))
+		}
+	}
+	_, body = l.post("/dispatch", map[string]string{"url": "http://127.0.0.1:1/", "instruction": "", "input": "{}"})
+	if page := checkPage(t, body); open(page, "agent") || open(page, "more") {
+		t.Error("what nobody has typed is open")
+	}
+}
+
 func TestFormBodies(t *testing.T) {
 	t.Parallel()
 	l := start(t, 10)
-	resp, body := l.post("/runs", map[string]string{"input": strings.Repeat("x", 5<<20)})
+	resp, body := l.post("/dispatch", map[string]string{"input": strings.Repeat("x", 5<<20)})
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d", resp.StatusCode)
 	}
 	has(t, checkPage(t, body).say(), "Too large")
 	for _, contentType := range []string{"application/json", "multipart/form-data", "text/plain"} {
-		req := l.request("POST", "/runs", `{"url":"x"}`)
+		req := l.request("POST", "/dispatch", `{"url":"x"}`)
 		req.Header.Set("Content-Type", contentType)
 		resp, body := l.do(req)
 		if resp.StatusCode != http.StatusBadRequest {
@@ -174,7 +199,7 @@ func TestAgentOfCommandLine(t *testing.T) {
 		{agent.URL + "/elsewhere", "X-API-Key", "", ""},
 		{other.URL, "X-API-Key", "", ""},
 	} {
-		resp, body := l.post("/runs", map[string]string{"url": tt.url, "auth_header": tt.header, "auth_value": tt.value, "instruction": "Hello."})
+		resp, body := l.post("/dispatch", map[string]string{"url": tt.url, "auth_header": tt.header, "auth_value": tt.value, "instruction": "Hello."})
 		if resp.StatusCode != http.StatusSeeOther {
 			t.Fatalf("%d: %s", resp.StatusCode, body)
 		}

@@ -88,7 +88,7 @@ func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.list)
 	mux.HandleFunc("GET /dispatch", s.showForm)
-	mux.HandleFunc("POST /runs", s.dispatch)
+	mux.HandleFunc("POST /dispatch", s.dispatch) // not /runs: a form with a mistake keeps its address
 	mux.HandleFunc("GET /runs/{id}", s.show)
 	mux.HandleFunc("GET /runs/{id}/run.json", s.save)
 	mux.HandleFunc("GET /runs/{id}/text/{key}", s.whole)
@@ -239,10 +239,11 @@ func showTools(names []string, declared []schema.Tool) (list []shownTool) {
 const maxState = 256 << 10
 
 func (s *server) form(w http.ResponseWriter, status int, f *form) {
-	if strings.TrimSpace(f.State) == "" && len(s.runs.state) <= maxState {
+	if len(s.runs.state) <= maxState {
 		var state bytes.Buffer
 		_ = json.Indent(&state, []byte(s.runs.state), "", "  ") // New has read it
-		f.State = state.String()
+		f.State = cmp.Or(strings.TrimSpace(f.State), state.String())
+		f.ownState = f.State != state.String()
 	}
 	s.render(w, status, "form.html", struct {
 		*form

@@ -116,7 +116,7 @@ func (l *local) dispatchTo(agent http.Handler, fields map[string]string) string 
 	for name, value := range fields {
 		all[name] = value
 	}
-	resp, body := l.post("/runs", all)
+	resp, body := l.post("/dispatch", all)
 	if resp.StatusCode != http.StatusSeeOther {
 		l.t.Fatalf("POST /runs: %d\n%s", resp.StatusCode, body)
 	}
@@ -197,7 +197,7 @@ func TestSample(t *testing.T) {
 	has(t, page.id("after").say(), `"refunded"`, `"box damaged"`, "tracked:pk_7")
 	has(t, page.id("messages").say(), "user", "Order #4521", "assistant", "get_order call_1", `{"order_id":"4521"}`,
 		"tool answers call_1", "Thinking", "assistant", "is refunded")
-	has(t, page.id("contract").say(), "gradeable: an assistant message with text arrives", "requires one", "No problems and no soft warnings")
+	has(t, page.id("contract").say(), "gradeable: an assistant message with text arrives", "requires a gradeable one", "No problems and no soft warnings")
 	has(t, page.id("failures").say(), "lock_contention", "refund_order", "1", "Transient")
 	has(t, page.id("raw").say(), "Ping answered 200", `{"ping":true}`, `{"ok":true}`, "Dispatch answered 200",
 		`"run_id": 1`, `"odyssey_proxy_url": "`+l.base+`/api/odyssey-proxy/runs/1"`, `"no-model"`)
@@ -302,7 +302,7 @@ func TestFailures(t *testing.T) {
 			l.runs.wait()
 			page := l.get(path)
 			has(t, page.id("now").say(), "failed", tt.class)
-			has(t, page.id("failure").say(), append(append([]string{tt.class}, tt.said...), "severity on the platform is "+tt.severity)...)
+			has(t, page.id("failure").say(), append(append([]string{tt.class}, tt.said...), "The platform shows this class as "+tt.severity+": ")...)
 			text := page.named("main")[0].say()
 			if n := strings.Count(text, "What to do. "); n != 1 {
 				t.Errorf("the page says %d times what to do:\n%s", n, text)
@@ -652,7 +652,7 @@ func TestSecret(t *testing.T) {
 			t.Error("the secret is kept")
 		}
 	}
-	_, body := l.post("/runs", map[string]string{"url": "x", "auth_value": "Bearer " + secret})
+	_, body := l.post("/dispatch", map[string]string{"url": "x", "auth_value": "Bearer " + secret})
 	hasNot(t, body, "s3cr3t")
 }
 
@@ -697,7 +697,7 @@ func TestOtherSites(t *testing.T) {
 		{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"http://evil.example"}},
 		{"Origin": {"null"}},
 	} {
-		for _, path := range []string{"/runs", "/runs/sample"} {
+		for _, path := range []string{"/dispatch", "/runs/sample"} {
 			req := l.request("POST", path, "page_token="+l.token+"&url=http%3A%2F%2F127.0.0.1%3A1%2F&instruction=x")
 			for name, values := range header {
 				req.Header[name] = values
@@ -734,7 +734,7 @@ func TestOtherSites(t *testing.T) {
 func TestFormsNeedTheTokenOfThePage(t *testing.T) {
 	l := start(t, 10)
 	for _, token := range []string{"", "page_token=", "page_token=x", "page_token=" + l.token + "x", "page_token=" + l.token[1:]} {
-		for _, path := range []string{"/runs", "/runs/sample"} {
+		for _, path := range []string{"/dispatch", "/runs/sample"} {
 			resp, body := l.do(l.request("POST", path, token+"&url=http%3A%2F%2F127.0.0.1%3A1%2F&instruction=x&state=%7B%7D"))
 			if resp.StatusCode != http.StatusForbidden || strings.Contains(body, l.token) {
 				t.Errorf("%q %s: %d", token, path, resp.StatusCode)
@@ -786,7 +786,7 @@ func TestTheWorldIsShownAndEdited(t *testing.T) {
 	has(t, l.get(path).id("final").say(), "reading lamp")
 	has(t, l.get("/dispatch").id("state").say(), "4521") // the world itself has not changed
 	for _, state := range []string{"{", `["x"]`, `{"unknown":{"1":{}}}`} {
-		resp, body := l.post("/runs", map[string]string{"url": "http://127.0.0.1:1/", "auth_header": "X", "instruction": "x", "timeout": "3", "state": state})
+		resp, body := l.post("/dispatch", map[string]string{"url": "http://127.0.0.1:1/", "auth_header": "X", "instruction": "x", "timeout": "3", "state": state})
 		if resp.StatusCode != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d", state, resp.StatusCode)
 			continue
@@ -870,11 +870,11 @@ func TestBusy(t *testing.T) {
 	l := start(t, 200) // stops before the agent, and with it the runs
 	fields := map[string]string{"url": agent.URL, "instruction": "Wait here."}
 	for i := range maxAtOnce {
-		if resp, _ := l.post("/runs", fields); resp.StatusCode != http.StatusSeeOther {
+		if resp, _ := l.post("/dispatch", fields); resp.StatusCode != http.StatusSeeOther {
 			t.Fatalf("run %d: %d", i, resp.StatusCode)
 		}
 	}
-	resp, body := l.post("/runs", fields)
+	resp, body := l.post("/dispatch", fields)
 	page := checkPage(t, body)
 	if resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("%d", resp.StatusCode)

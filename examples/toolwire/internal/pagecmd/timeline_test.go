@@ -200,7 +200,7 @@ func TestContract(t *testing.T) {
 	}
 	path := l.dispatchTo(answer(`{"final_response":"hello","messages":[{"role":"narrator","content":"once"}]}`), nil)
 	l.runs.wait()
-	has(t, l.get(path).id("contract").say(), "not gradeable", "does not require one", "soft warning", "/messages/0/role",
+	has(t, l.get(path).id("contract").say(), "not gradeable", "requires none", "soft warning", "/messages/0/role",
 		"messages_malformed")
 	path = l.dispatchTo(answer(`{"final_response":""}`), nil)
 	l.runs.wait()

@@ -1,4 +1,5 @@
-// Brings a page with a run in progress up to date by itself. Everything works without it: there is a link to refresh.
+// Brings a page with a run in progress up to date by itself, and sends the form on Ctrl+Enter. Everything works without
+// it: there is a link to refresh, and a button.
 "use strict";
 
 (() => {
@@ -82,6 +83,13 @@
   }
 
   if (isLive()) setTimeout(refresh, interval);
+  document.addEventListener("keydown", (event) => {
+    const form = event.target instanceof Element && event.target.closest("form.task");
+    if (form && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      form.requestSubmit();
+    }
+  });
   const problems = document.getElementById("problems");
   if (problems) problems.focus();
 })();
