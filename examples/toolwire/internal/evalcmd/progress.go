@@ -30,7 +30,7 @@ type progress struct {
 	done, failed, errored int
 	shown                 string // the line on the terminal
 	reasons               []*alike
-	undeclared            bool   // a call of a tool that the world does not declare was refused
+	undeclared            bool // a call of a tool that the world does not declare was refused
 }
 
 // alike are the trials that failed for one reason.
