@@ -103,3 +103,17 @@ func FuzzTranscript(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCheckResponse: whatever a port answers, it is judged in linear time, with at most 101 problems of messages.
+func FuzzCheckResponse(f *testing.F) {
+	f.Add([]byte(`{"final_response":"x","messages":[{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":"{}"}]},{"role":"tool","tool_call_id":"c"}],"metadata":{"model":1}}`))
+	f.Add([]byte(`{"final_response":1,"messages":[1,{},null,[]],"metadata":{"model":1,"model":"a"}}`))
+	f.Add([]byte(`{"messages":{},"final_response":"` + "\xff" + `"}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		check := dispatch.CheckResponse(body)
+		if len(check.Problems) > 210 || check.Messages != nil && len(dispatch.CheckMessages(check.Messages)) > 0 {
+			t.Errorf("%q: %v", body, check.Problems)
+		}
+		cost.Linear(t, "an answer", body, cost.List(`{"final_response":"x","messages":[`, body, "]}"), func(doc []byte) { dispatch.CheckResponse(doc) })
+	})
+}

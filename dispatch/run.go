@@ -172,7 +172,7 @@ func (r *Run) replayed() ([]Message, error) {
 		for range rawjson.Elements(r.Messages) {
 			rows++
 		}
-		messages = make([]Message, 0, rows)
+		messages = make([]Message, 0, rows+1) // and the instruction
 	}
 	if err := json.Unmarshal(r.Messages, &messages); err != nil {
 		return nil, &toolwire.Error{Package: "dispatch", Code: codeInput, Message: "the replayed messages cannot be read", Err: err}

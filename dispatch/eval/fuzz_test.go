@@ -176,3 +176,13 @@ func FuzzLoad(f *testing.F) {
 		cost.Linear(t, "Load", data, cost.Lines(head, data), func(doc []byte) { load(t, doc) })
 	})
 }
+
+// FuzzParsePrices: a file of prices is read in linear time.
+func FuzzParsePrices(f *testing.F) {
+	f.Add([]byte(`{"m":{"input":1,"output":2.5}}`))
+	f.Add([]byte(`{"m":{"input":1,"INPUT":2},"":null,"n":{"output":-1}}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		_, _ = eval.ParsePrices(doc)
+		cost.Linear(t, "prices", doc, cost.Members("", doc, ""), func(doc []byte) { _, _ = eval.ParsePrices(doc) })
+	})
+}

@@ -72,6 +72,7 @@ func trajectory(data json.RawMessage) (t Trajectory, wrong []string) {
 		return nil, []string{"a trajectory is a list of calls"}
 	}
 	t = Trajectory{}
+	n := 0
 	for element := range rawjson.Elements(data) {
 		var c Call
 		bad := ""
@@ -85,11 +86,17 @@ func trajectory(data json.RawMessage) (t Trajectory, wrong []string) {
 				bad = cmp.Or(bad, "the member "+shown(name)+" is not known, or has another type")
 			}
 		}
-		if t = append(t, c); c.Tool == "" {
+		n++
+		if c.Tool == "" {
 			bad = cmp.Or(bad, "the member tool is missing")
 		}
-		if bad != "" {
-			wrong = append(wrong, fmt.Sprintf(`call %d of the trajectory: %s; a call is {"tool": "…", "arguments": {…}}`, len(t), bad))
+		switch {
+		case bad == "" && wrong == nil:
+			t = append(t, c)
+		case bad != "" && len(wrong) == maxProblems:
+			return nil, wrong
+		case bad != "":
+			t, wrong = nil, append(wrong, fmt.Sprintf(`call %d of the trajectory: %s; a call is {"tool": "…", "arguments": {…}}`, n, bad))
 		}
 	}
 	return t, wrong

@@ -27,6 +27,7 @@ type converter struct {
 
 	open  bool             // a message has begun
 	kept  bool             // the open message is emitted even if it is empty
+	full  bool             // a message has too many calls, which is reported
 	cur   dispatch.Message // the open message, without its content
 	texts [][]string       // of its content, each in pieces
 
@@ -82,8 +83,12 @@ func (c *converter) add(element json.RawMessage, at string) error {
 	return nil
 }
 
-// maxFaults is how many elements of one request or response are reported.
-const maxFaults = 5
+// maxFaults is how many elements of one request or response are reported, and maxCalls is how many calls of
+// one message are read: a call takes much more memory than the two bytes that it may have in a response.
+const (
+	maxFaults = 5
+	maxCalls  = 10_000
+)
 
 func (c *converter) element(element json.RawMessage, at string) error {
 	c.at = at
@@ -195,6 +200,13 @@ func (c *converter) call(id, name string, arguments json.RawMessage) {
 // for it.
 func (c *converter) providerCall(id, name string, arguments json.RawMessage) *openCall {
 	c.assist(false)
+	if n := len(c.cur.ToolCalls); n >= maxCalls && c.faults != nil {
+		if len(*c.faults) < maxFaults && !c.full {
+			*c.faults = append(*c.faults, c.fail("", "has more than %d tool calls; the others are left out", maxCalls))
+		}
+		c.full = true
+		return &openCall{id: id}
+	}
 	if id == "" {
 		id = c.newID()
 	}

@@ -92,8 +92,24 @@ func (h *object[T]) inner() Problems {
 	return h.check(*h.into)
 }
 
-// longest is how many elements of a [List] are read. An element takes much more memory than it has bytes.
-const longest = 1000
+// longest is how many elements of a [List] are read, and mostTexts how many of [Strings]. An element takes much
+// more memory than it has bytes.
+const (
+	longest   = 1000
+	mostTexts = 10_000
+)
+
+// tooMany adds a problem if a list has more than most elements. The list is then kept as a whole.
+func tooMany(to *Problems, list json.RawMessage, most int) bool {
+	n := 0
+	for range rawjson.Elements(list) {
+		n++
+	}
+	if n > most {
+		to.Add("too_many", "", "has %d elements; no more than %d are read", n, most)
+	}
+	return n > most
+}
 
 // List is a list of declarations, which keep values that are not objects themselves. A list of more than
 // 1,000 elements is kept as a whole.
@@ -112,12 +128,7 @@ func (h *list[T]) read(value json.RawMessage) (wrong Problems) {
 	if rawjson.Kind(value) != '[' {
 		return wrongType("a list of objects", value)
 	}
-	n := 0
-	for range rawjson.Elements(value) {
-		n++
-	}
-	if n > longest {
-		wrong.Add("too_many", "", "has %d elements; no more than %d are read", n, longest)
+	if tooMany(&wrong, value, longest) {
 		return wrong
 	}
 	*h.into = []T{}
@@ -139,7 +150,7 @@ func (h *list[T]) write() (json.RawMessage, error) {
 	return rawjson.Array(texts), nil
 }
 
-// Strings is a list of strings.
+// Strings is a list of at most 10,000 strings.
 func Strings(name string, into *[]string) Field { return Field{name, texts{into}} }
 
 type texts struct{ into *[]string }
@@ -149,6 +160,9 @@ func (h texts) set() bool { return *h.into != nil }
 func (h texts) read(value json.RawMessage) (wrong Problems) {
 	if rawjson.Kind(value) != '[' {
 		return wrongType("a list of strings", value)
+	}
+	if tooMany(&wrong, value, mostTexts) {
+		return wrong
 	}
 	list := []string{}
 	for element := range rawjson.Elements(value) {

@@ -227,11 +227,6 @@ func (p *page) parse(body []byte, offset int) string {
 	case p.problems.Len() > 0:
 		return problem.Problem(p.problems.Found[0]).Describe()
 	}
-	for i := range p.entries {
-		if p.kind == "adapters" && p.adapters[i].Name == "" || p.kind == "tools" && p.tools[i].Name == "" {
-			return fmt.Sprintf("results[%d] has no name", i)
-		}
-	}
 	return p.paginate(offset)
 }
 

@@ -130,7 +130,7 @@ func TestClientReadsAllPages(t *testing.T) {
 		"another case":          {[]string{`{"Results":[]}`}, toolwire.CodeBadResponse, "no list results"},
 		"a row of another type": {[]string{`[` + row + `,7]`}, toolwire.CodeBadResponse, "/1 must be an object, not a number"},
 		"a row without a name": {[]string{`{"results":[` + row + `,{"handler":"h"}]}`}, toolwire.CodeBadResponse,
-			"results[1] has no name"},
+			"/results/1 has no name"},
 		"a wrong member": {[]string{`{"results":[{"name":"a","url":["` + apiKey + `"]}]}`}, toolwire.CodeBadResponse,
 			"/results/0/url must be a string, not an array"},
 		"an empty page": {[]string{`{"results":[],"pagination":{"has_more":true}}`}, toolwire.CodeBadResponse,

@@ -172,6 +172,9 @@ func (d *document) list(r *rawjson.Reader, at string, each func(r *rawjson.Reade
 			d.problems.Add("too_many", at, "has more than %d adapters and tools; the others are not read", maxListed)
 			break
 		}
+		if d.peer && d.problems.Len() > 0 { // the first one is reported
+			break
+		}
 		at := at + "/" + strconv.Itoa(i)
 		i++
 		err := d.read(entry, func(r *rawjson.Reader) error {
@@ -199,7 +202,7 @@ func (d *document) adapter(r *rawjson.Reader, at string) error {
 	i := len(d.adapters)
 	d.adapters = append(d.adapters, adapterEntry{at: at})
 	a := &d.adapters[i]
-	return d.object(r, adapterMembers, func(name string) error {
+	err := d.object(r, adapterMembers, func(name string) error {
 		switch name {
 		case "id":
 			return d.id(r, at, name, &a.ID)
@@ -216,6 +219,8 @@ func (d *document) adapter(r *rawjson.Reader, at string) error {
 		}
 		return nil
 	})
+	d.named(d.adapters[i].Name, at)
+	return err
 }
 
 func (d *document) toolList(r *rawjson.Reader, at string, adapter int) error {
@@ -250,9 +255,17 @@ func (d *document) tool(r *rawjson.Reader, at string, adapter int) error {
 		return nil
 	})
 	if t.Adapter = t.of.Name; err == nil {
+		d.named(t.Name, at)
 		d.tools = append(d.tools, t)
 	}
 	return err
+}
+
+// named reports an entry of a listing that has no name. [Parse] reports others.
+func (d *document) named(name, at string) {
+	if d.peer && name == "" {
+		d.problems.Add("name_missing", at, "has no name")
+	}
 }
 
 // stringMember reads a string. Null means "".
