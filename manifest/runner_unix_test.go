@@ -606,3 +606,36 @@ func TestCallsAtTheSameTime(t *testing.T) {
 		}
 	})
 }
+
+// The rule of ./tools/bin is about the path that is written. The file there may be a link to any program, and so may
+// the folder: who can write there decides what runs.
+func TestLinksInBin(t *testing.T) {
+	dir := t.TempDir()
+	elsewhere := filepath.Join(dir, "elsewhere")
+	for _, folder := range []string{filepath.Join(dir, "tools", "bin"), elsewhere} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(elsewhere, "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho '{\"ran\":true}'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"linked": program, "folder": elsewhere, "broken": filepath.Join(dir, "none"), "loop": "loop"} {
+		if err := os.Symlink(to, filepath.Join(dir, "tools", "bin", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{
+		"./tools/bin/linked": "", "./tools/bin/folder/program": "", "./tools/bin/broken": "program_unavailable", "./tools/bin/loop": "program_unavailable",
+		"./tools/bin/folder/../../elsewhere/program": "invalid_manifest",
+	} {
+		m, err := manifest.Parse(fmt.Appendf(nil, `{"tools":[{"name":"t","command":[%q]}]}`, path), &manifest.Options{Dir: dir})
+		if err == nil {
+			_, err = m.Call(t.Context(), "t", nil)
+		}
+		if got := string(manifest.CodeOf(err)); got != want {
+			t.Errorf("%s: %q, want %q: %v", path, got, want, err)
+		}
+	}
+}

@@ -78,7 +78,9 @@ func (c *checker) tools() []*tool {
 		if entry.Parameters == nil {
 			declared.InputSchema = json.RawMessage(toolresult.NoArguments)
 		}
-		c.declaration(entry, declared)
+		if !c.problems.Full() { // its schema costs more than the rest
+			c.declaration(entry, declared)
+		}
 		if first[entry.Name] {
 			c.tool(entry, "/name", "name_duplicate", "belongs to an earlier tool; names must be unique in all adapters")
 		}

@@ -42,6 +42,22 @@ func connections() []Row {
 			Want: notSent},
 		{Name: "TLS untrusted", listen: untrusted, serve: (*session).good, Want: notSent, sentinel: true},
 		{Name: "TLS for another host", listen: misnamed, serve: (*session).good, Want: notSent},
+		{Name: "TLS with an expired certificate", listen: expired, serve: (*session).good, Want: notSent},
+		{Name: "TLS with HTTP/1 where HTTP/2 was agreed on", listen: lying, connect: say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"),
+			Want: Want{Outcome: Broken, Delivery: Either}},
+		{Name: "TLS with a record that is cut off", listen: secure, Requests: 1, Want: Want{Outcome: Broken, Status: 200},
+			serve: func(x *session) {
+				x.write("%s%s", x.head(), x.half())
+				x.closed = true
+				_, _ = x.tcp.Write([]byte("\x17\x03\x03\x01\x00half of a record"))
+				_ = x.tcp.Close()
+			}},
+		{Name: "TLS with a record that is not encrypted", listen: secure, Requests: 1, Want: Want{Outcome: Broken},
+			serve: func(x *session) {
+				x.closed = true
+				_, _ = x.tcp.Write([]byte("\x17\x03\x03\x00\x26HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"))
+				_ = x.tcp.Close()
+			}},
 		{Name: "TLS closed in the handshake", listen: naked,
 			connect: func(x *session) { _, _ = x.in.ReadByte(); x.close() }, Want: notSent},
 		{Name: "TLS reset in the handshake", listen: naked,

@@ -24,6 +24,8 @@ const (
 	secure              // TLS with a certificate that the client trusts
 	untrusted           // TLS with a certificate that the client does not trust
 	misnamed            // TLS with a trusted certificate for another host
+	expired             // TLS with a trusted certificate whose time is over
+	lying               // TLS that agrees on HTTP/2, with a peer that speaks HTTP/1
 	naked               // the client expects TLS, the peer gets the bare connection
 	nowhere             // nothing listens
 	h2                  // HTTP/2 without TLS
@@ -57,8 +59,11 @@ func newServer(t testing.TB, row Row, good string) *server {
 	case nowhere:
 		_ = listener.Close()
 		return s
-	case secure, untrusted, misnamed:
+	case secure, untrusted, misnamed, expired, lying:
 		s.tls = &tls.Config{Certificates: certificate()}
+		if row.listen == lying {
+			s.tls.NextProtos = []string{"h2"}
+		}
 		s.url = "https://" + listener.Addr().String()
 	case naked:
 		s.url = "https://" + listener.Addr().String()
@@ -80,6 +85,7 @@ func (s *server) configure(t *http.Transport) {
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(s.row.listen != h2)
 	t.Protocols.SetUnencryptedHTTP2(s.row.listen == h2)
+	t.Protocols.SetHTTP2(s.row.listen == lying)
 	t.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
 	if s.row.listen != untrusted {
 		leaf, err := x509.ParseCertificate(certificate()[0].Certificate[0])
@@ -87,8 +93,11 @@ func (s *server) configure(t *http.Transport) {
 			t.TLSClientConfig.RootCAs.AddCert(leaf)
 		}
 	}
-	if s.row.listen == misnamed {
+	switch s.row.listen {
+	case misnamed:
 		t.TLSClientConfig.ServerName = "other.example"
+	case expired:
+		t.TLSClientConfig.Time = func() time.Time { return time.Now().AddDate(200, 0, 0) }
 	}
 }
 

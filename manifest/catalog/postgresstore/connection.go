@@ -50,7 +50,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		})
 	}
 	if err != nil {
-		return explain(ctx, "", err)
+		return s.explain(ctx, "", err)
 	}
 	if version > len(migrations) {
 		return failure(codeSchema, fmt.Sprintf("the tables have version %d and this program supports %d; use a newer program",
@@ -166,7 +166,7 @@ func (s *Store) write(ctx context.Context, tool string, run func(pgx.Tx) error) 
 			return err
 		}
 		return failure(codeUnknown,
-			"the connection was lost while the write was committed; read the tool to learn whether it was written", err)
+			"the connection was lost while the write was committed; read the tool to learn whether it was written", s.quiet(err))
 	})
-	return explain(ctx, tool, err)
+	return s.explain(ctx, tool, err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/toolwire/toolwire"
+	"github.com/toolwire/toolwire/internal/problem"
 )
 
 // Codes of failures.
@@ -23,8 +24,11 @@ func failure(code toolwire.Code, message string, cause error) error {
 	return &toolwire.Error{Package: "postgresstore", Code: code, Message: message, Err: cause}
 }
 
+// quiet hides the password, which a server may repeat, in the text of an error of pgx.
+func (s *Store) quiet(err error) error { return problem.Quiet(s.secrets.Redact(err.Error()), err) }
+
 // explain converts an error of pgx.
-func explain(ctx context.Context, tool string, err error) error {
+func (s *Store) explain(ctx context.Context, tool string, err error) error {
 	switch e, ok := errors.AsType[*toolwire.Error](err); {
 	case err == nil || ok && e.Code != codeUnknown:
 		return err
@@ -34,13 +38,13 @@ func explain(ctx context.Context, tool string, err error) error {
 		return err
 	}
 	if l, is := err.(lost); is && state(err, 2) != "40" {
-		return failure(toolwire.CodeTransport, "the database cannot be reached; nothing was written", l.error)
+		return failure(toolwire.CodeTransport, "the database cannot be reached; nothing was written", s.quiet(l.error))
 	}
 	switch state(err, 5) {
 	case "23505": // ids and names are the only constraints
 		return &toolwire.Error{Package: "postgresstore", Code: toolwire.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
 	case "42P01", "42P07", "42703": // a table is missing or there, or a column is missing
-		return failure(codeSchema, "the tables were not made by this package; use another schema", err)
+		return failure(codeSchema, "the tables were not made by this package; use another schema", s.quiet(err))
 	}
-	return failure(codeFailed, "Postgres failed", err)
+	return failure(codeFailed, "Postgres failed", s.quiet(err))
 }

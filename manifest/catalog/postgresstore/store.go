@@ -40,6 +40,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/toolwire/toolwire"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -59,6 +60,7 @@ type Options struct {
 type Store struct {
 	pool    *pgxpool.Pool
 	timeout time.Duration
+	secrets *redact.Set
 }
 
 var _ catalog.Store = (*Store)(nil)
@@ -78,6 +80,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
 	if o.RetryTimeout < 0 {
 		return nil, failure(toolwire.CodeInvalidOptions, "Options.RetryTimeout must not be negative; use 0 for the default", nil)
 	}
+	s.secrets = redact.New(pool.Config().ConnConfig.Password)
 	s.timeout = max(o.RetryTimeout, 5*time.Second)
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
@@ -159,7 +162,7 @@ func (s *Store) Get(ctx context.Context, account, id string) (r catalog.StoredTo
 			return err
 		})
 	})
-	return r, explain(ctx, "", err)
+	return r, s.explain(ctx, "", err)
 }
 
 // found scans one tool.
@@ -184,7 +187,7 @@ func (s *Store) List(ctx context.Context, account string, t catalog.Type) (list 
 			return err
 		})
 	})
-	return list, explain(ctx, "", err)
+	return list, s.explain(ctx, "", err)
 }
 
 // Update implements [catalog.Store].

@@ -1,0 +1,108 @@
+package postgresstore_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/toolwire/toolwire/manifest/catalog/postgresstore"
+)
+
+// message is a message of the protocol of Postgres.
+func message(kind byte, payload string) string {
+	head := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(payload)+4))
+	return string(head) + payload
+}
+
+// liar is a server that speaks the protocol and lies. answer is what follows a query, and auth the answer to the
+// start.
+func liar(t *testing.T, auth, answer string) *pgxpool.Config {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		var conns []net.Conn
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conns = append(conns, conn)
+			if len(conns) > 1 { // pgx asks for the end of a query, and waits for the end of its connection
+				_ = conns[len(conns)-2].Close()
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				var size [4]byte
+				if _, err := io.ReadFull(conn, size[:]); err != nil {
+					return
+				}
+				if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(size[:]))-4); err != nil {
+					return
+				}
+				_, _ = io.WriteString(conn, auth)
+				for buffer := make([]byte, 64<<10); ; {
+					if _, err := conn.Read(buffer); err != nil {
+						return
+					}
+					if _, err := io.WriteString(conn, answer); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	address := listener.Addr().(*net.TCPAddr)
+	config, err := pgxpool.ParseConfig(fmt.Sprintf("postgres://user:hunter22-hunter22@127.0.0.1:%d/db?sslmode=disable", address.Port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// A server that lies makes a store fail in time, without a panic, without much memory and without the password in the error.
+func TestServersThatLie(t *testing.T) {
+	const ready = "Z\x00\x00\x00\x05I"
+	welcome := message('R', "\x00\x00\x00\x00") + ready
+	failure := func(text string) string {
+		return message('E', "SERROR\x00C28P01\x00M"+text+"\x00\x00")
+	}
+	for _, tt := range []struct{ name, auth, answer string }{
+		{"garbage at the start", "HTTP/1.1 400 Bad Request\r\n\r\n", ""},
+		{"a password, repeated", message('R', "\x00\x00\x00\x03"), failure("the password hunter22-hunter22 is wrong")},
+		{"an unknown authentication", message('R', "\x00\x00\x00\x63"), ""},
+		{"a message of 2 GB", welcome, "D\x7f\xff\xff\xff"},
+		{"a message without length", welcome, "D\x00\x00\x00\x00"},
+		{"ready, and nothing else", welcome, ready},
+		{"rows without a description", welcome, message('D', "\x00\x01\x00\x00\x00\x01x") + ready},
+		{"a row of 65,535 columns", welcome, message('D', "\xff\xff") + ready},
+		{"the password in an error", welcome, failure("hunter22-hunter22") + ready},
+		{"silence", welcome, ""},
+		{"silence at the start", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			pool, err := pgxpool.NewWithConfig(t.Context(), liar(t, tt.auth, tt.answer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // ends what waits for the server
+			defer cancel()
+			_, err = postgresstore.Open(ctx, pool, &postgresstore.Options{RetryTimeout: 100 * time.Millisecond})
+			if err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter22") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
