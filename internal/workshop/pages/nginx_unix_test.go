@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -255,4 +256,29 @@ func TestNginxDefaults(t *testing.T) {
 			t.Errorf("with underscores_in_headers: status %d", status)
 		}
 	})
+}
+
+// Under load every dispatch is answered, and runs once: nginx sends none to a second replica.
+func TestNginxUnderLoad(t *testing.T) {
+	const dispatches, together = 400, 40
+	s := newSite(t, bearer())
+	var group sync.WaitGroup
+	var failed atomic.Int64
+	for worker := range together {
+		group.Go(func() {
+			for i := worker; i < dispatches; i += together {
+				body := io.Reader(strings.NewReader(helloBody))
+				if i%10 == 0 {
+					body = large()
+				}
+				if s.post(t, body, authorization, bearerToken, fmt.Sprint(i)) != http.StatusOK {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if seen := s.take(); failed.Load() > 0 || len(seen) != dispatches {
+		t.Errorf("%d of %d dispatches failed, %d runs", failed.Load(), dispatches, len(seen))
+	}
 }
