@@ -290,7 +290,11 @@ func TestRedirects(t *testing.T) {
 		strings.Contains(failure.Error(), "peer.example") {
 		t.Errorf("%v", failure)
 	}
-	if got := strings.Join(paths, " "); got != "/path /path /last" {
+	c.Redirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if answer, failure := c.Do(t.Context(), request(t), nil); failure != nil || answer.Status != 307 {
+		t.Errorf("%+v, %v", answer, failure)
+	}
+	if got := strings.Join(paths, " "); got != "/path /path /last /path" {
 		t.Errorf("requests for %s", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -77,32 +78,40 @@ func TestServersThatLie(t *testing.T) {
 	failure := func(text string) string {
 		return message('E', "SERROR\x00C28P01\x00M"+text+"\x00\x00")
 	}
-	for _, tt := range []struct{ name, auth, answer string }{
-		{"garbage at the start", "HTTP/1.1 400 Bad Request\r\n\r\n", ""},
-		{"a password, repeated", message('R', "\x00\x00\x00\x03"), failure("the password hunter22-hunter22 is wrong")},
-		{"an unknown authentication", message('R', "\x00\x00\x00\x63"), ""},
-		{"a message of 2 GB", welcome, "D\x7f\xff\xff\xff"},
-		{"a message without length", welcome, "D\x00\x00\x00\x00"},
-		{"ready, and nothing else", welcome, ready},
-		{"rows without a description", welcome, message('D', "\x00\x01\x00\x00\x00\x01x") + ready},
-		{"a row of 65,535 columns", welcome, message('D', "\xff\xff") + ready},
-		{"the password in an error", welcome, failure("hunter22-hunter22") + ready},
-		{"silence", welcome, ""},
-		{"silence at the start", "", ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			pool, err := pgxpool.NewWithConfig(t.Context(), liar(t, tt.auth, tt.answer))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer pool.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // ends what waits for the server
-			defer cancel()
-			_, err = postgresstore.Open(ctx, pool, &postgresstore.Options{RetryTimeout: 100 * time.Millisecond})
-			if err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter22") {
-				t.Errorf("%v", err)
-			}
-		})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	t.Run("all", func(t *testing.T) {
+		for _, tt := range []struct{ name, auth, answer string }{
+			{"garbage at the start", "HTTP/1.1 400 Bad Request\r\n\r\n", ""},
+			{"a password, repeated", message('R', "\x00\x00\x00\x03"), failure("the password hunter22-hunter22 is wrong")},
+			{"an unknown authentication", message('R', "\x00\x00\x00\x63"), ""},
+			{"a message of 2 GB", welcome, "D\x7f\xff\xff\xff"},
+			{"a message without length", welcome, "D\x00\x00\x00\x00"},
+			{"ready, and nothing else", welcome, ready},
+			{"rows without a description", welcome, message('D', "\x00\x01\x00\x00\x00\x01x") + ready},
+			{"a row of 65,535 columns", welcome, message('D', "\xff\xff") + ready},
+			{"the password in an error", welcome, failure("hunter22-hunter22") + ready},
+			{"silence", welcome, ""},
+			{"silence at the start", "", ""},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				t.Parallel()
+				pool, err := pgxpool.NewWithConfig(t.Context(), liar(t, tt.auth, tt.answer))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer pool.Close()
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // ends what waits for the server
+				defer cancel()
+				_, err = postgresstore.Open(ctx, pool, &postgresstore.Options{RetryTimeout: 100 * time.Millisecond})
+				if err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter22") {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+	})
+	runtime.ReadMemStats(&after)
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > 1<<30 {
+		t.Errorf("%d bytes were allocated", spent)
 	}
 }
