@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/cassette"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/ledger"
@@ -176,6 +178,13 @@ func TestEveryListIsBounded(t *testing.T) {
 		},
 		"dispatch.CheckResponse": func() (any, error) {
 			return dispatch.CheckResponse(repeated(`{"final_response":"a","messages":[`, "1", "]}", n)).Problems, nil
+		},
+		"dispatch.Handler, repairs": func() (any, error) {
+			messages := slices.Repeat([]dispatch.Message{{Role: "robot", Content: dispatch.Text("a")}}, n)
+			result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+				return &dispatch.Response{FinalResponse: "a", Messages: messages}, nil
+			}}, dispatchtest.Task{Instruction: "a"})
+			return result.Problems, err
 		},
 		"dispatch.CheckResponse, metadata": func() (any, error) {
 			return dispatch.CheckResponse(repeated(`{"final_response":"a","metadata":{`, `"model":1`, "}}", n)).Problems, nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -66,4 +67,6 @@ func TestReadFieldsIsBounded(t *testing.T) {
 	if wrong := rawjson.ReadFields(json.RawMessage(many), nil); len(wrong) != 101 || wrong[100].Error() != "has 901 more members that are not valid" {
 		t.Errorf("%d errors: %v", len(wrong), wrong[len(wrong)-1])
 	}
+	many = "{" + strings.Repeat(`"x":1,`, 20_000) + `"y":1}` // those that are counted cost no search for a near name
+	cost.Within(t, "ReadFields", len(many), 10, func() { rawjson.ReadFields(json.RawMessage(many), map[string]any{"near": new(int)}) })
 }

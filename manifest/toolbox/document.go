@@ -172,9 +172,6 @@ func (d *document) list(r *rawjson.Reader, at string, each func(r *rawjson.Reade
 			d.problems.Add("too_many", at, "has more than %d adapters and tools; the others are not read", maxListed)
 			break
 		}
-		if d.peer && d.problems.Len() > 0 { // the first one is reported
-			break
-		}
 		at := at + "/" + strconv.Itoa(i)
 		i++
 		err := d.read(entry, func(r *rawjson.Reader) error {
