@@ -634,7 +634,7 @@ func TestLinksInBin(t *testing.T) {
 		if err == nil {
 			_, err = m.Call(t.Context(), "t", nil)
 		}
-		if got := string(manifest.CodeOf(err)); got != want {
+		if got := string(toolwire.CodeOf(err)); got != want {
 			t.Errorf("%s: %q, want %q: %v", path, got, want, err)
 		}
 	}
