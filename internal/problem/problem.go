@@ -144,14 +144,6 @@ const (
 	MessagesRemoved  = "messages_removed"
 )
 
-// CodeOf returns the code of the first error of type E in err's tree, or "" if it contains none.
-func CodeOf[E error, C ~string](err error, code func(E) C) C {
-	if e, ok := errors.AsType[E](err); ok {
-		return code(e)
-	}
-	return ""
-}
-
 // ContextCode returns the code for the error of a context that has ended: "deadline" if the caller's
 // deadline passed, and otherwise "canceled". If the error wraps several, the first is the error of the
 // context, and the others are its cause, which may be of any kind.
