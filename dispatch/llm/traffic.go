@@ -21,16 +21,30 @@ const maxKinds = 8
 
 // conversations are the ends of paths under which models answer in forms that Transport does not read.
 var conversations = []string{
-	"/interactions", "/responses/compact", "/conversations", // Google, OpenAI, Mistral
+	"/interactions", "/responses/compact", // Google, OpenAI
 	"/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream", // Amazon Bedrock
 	"/api/generate",                                                                                       // Ollama
 	":rawPredict", ":streamRawPredict", ":predict", ":streamPredict", ":generateText", ":generateMessage", // Google
-	"/completions", "/complete", "/v1/chat", "/v2/chat", "/runs", // OpenAI, Anthropic, Cohere, Assistants
+	"/completions", "/complete", "/v1/chat", "/v2/chat", // OpenAI, Anthropic, Cohere
 }
 
 // silent are words in the last part of a path under which no model answers: embeddings, numbers of tokens,
 // moderation, files, batches, and tokens for access.
 var silent = []string{"embed", "token", "moderation", "file", "upload", "batch", "oauth", "auth"}
+
+// isConversation reports whether a model answers under a path in a form that Transport does not read.
+func isConversation(path, kind string) bool {
+	return slices.Contains(conversations, strings.TrimPrefix(kind, "…")) ||
+		kind == "…/runs" && strings.Contains(path, "/threads/") // of OpenAI's Assistants; other servers count runs of agents there
+}
+
+// isSilent reports whether no model answers under a path, or one that makes embeddings or ranks, which Amazon and
+// Google serve under the paths of all models.
+func isSilent(path, kind string) bool {
+	_, model, _ := strings.Cut(strings.ToLower(path), "/model")
+	return strings.Contains(model, "embed") || strings.Contains(model, "rerank") ||
+		slices.ContainsFunc(silent, func(word string) bool { return strings.Contains(strings.ToLower(kind), word) })
+}
 
 // see takes a request with a 2xx response that was not read.
 func (s *runState) see(path string, read bool) {
@@ -39,9 +53,9 @@ func (s *runState) see(path string, read bool) {
 	kind := modelpath.Kind(path)
 	list := &s.traffic.others
 	switch {
-	case slices.ContainsFunc(silent, func(word string) bool { return strings.Contains(strings.ToLower(kind), word) }):
+	case isSilent(path, kind):
 		return
-	case read || slices.Contains(conversations, strings.TrimPrefix(kind, "…")):
+	case read || isConversation(path, kind):
 		list = &s.traffic.unread
 	}
 	if !slices.Contains(*list, kind) && len(*list) < maxKinds {
