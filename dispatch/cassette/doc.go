@@ -51,7 +51,7 @@
 //
 // [Cassette.Model] and [Recorder.Model] are transports for the SDKs of models. Of a request the tape has
 // the method, the kind of the path, such as …/chat/completions, and the body. Of a response it has the
-// status, the content type, Retry-After and the body. Headers, hosts, projects, models in paths and
+// status, the content type, Retry-After, X-Amzn-Errortype, X-Should-Retry and the body. Other headers, hosts, projects, models in paths and
 // queries are not written. The members of a request that are lists of objects, such as messages and
 // tools, are on lines of their own, each element once.
 //
@@ -88,7 +88,7 @@
 // have 64 KiB more, for the envelope of the proxy. A larger one is passed on and not recorded. Requests
 // to models and their responses may have 15 MiB each.
 //
-// A tape records three headers: the sub-agent, the content type of the response, and Retry-After in
+// Of tools a tape records three headers: the sub-agent, the content type of the response, and Retry-After in
 // seconds. Responses are replayed at once, without their latency.
 //
 // # Codes of errors

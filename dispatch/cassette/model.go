@@ -77,7 +77,7 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.lose("a request to %s has more than %d bytes", name, maxModelBody)
 		c.mu.Unlock()
 		if !c.set.Mode.forwards() || c.set.Mode == Compare {
-			return modelRefusal(http.StatusRequestEntityTooLarge, classTooLarge, "the request is too large for a tape").replayed(r), nil
+			return modelRefusal(name, http.StatusRequestEntityTooLarge, classTooLarge, "the request is too large for a tape").replayed(r), nil
 		}
 		return base.RoundTrip(unread(r, body))
 	}
@@ -283,13 +283,23 @@ func modelCredentials(r *http.Request) (secrets []string) {
 	return secrets
 }
 
+// modelHeaders are the headers of a response by which SDKs choose the error, and whether they repeat the request.
+var modelHeaders = []string{"X-Amzn-Errortype", "X-Should-Retry"}
+
 // modelRefusal returns an answer in the words of several providers: SDKs show the message. They do not
-// repeat a request with the status 400.
-func modelRefusal(status int, class, message string) *reply {
+// repeat a request with the status 400. name is the end of the path.
+func modelRefusal(name string, status int, class, message string) *reply {
 	message = "cassette: " + message
-	return jsonReply(status, map[string]any{
-		"type": "error", "message": message, "error": map[string]any{"type": class, "message": message},
-	})
+	failure := any(map[string]any{"type": class, "message": message})
+	switch {
+	case strings.HasPrefix(name, "…/api/"): // of Ollama
+		failure = message
+	case strings.HasPrefix(name, "…:"): // of Google
+		failure = map[string]any{"code": status, "status": class, "message": message}
+	}
+	r := jsonReply(status, map[string]any{"type": "error", "message": message, "error": failure})
+	r.header.Set(modelHeaders[0], "ValidationException")
+	return r
 }
 
 // replayed returns the answer as a response. Reading it takes no time and needs no goroutine.
@@ -317,7 +327,7 @@ func (c *Cassette) noModel(s *seen) *reply {
 		d.Message = fmt.Sprintf("the request to the model differs from the tape at %s", places(d.Diff))
 	}
 	s.asked, s.keys = nil, nil // the report does not need them
-	return modelRefusal(http.StatusBadRequest, classNoMatch, d.Message)
+	return modelRefusal(s.Name, http.StatusBadRequest, classNoMatch, d.Message)
 }
 
 // nextModel returns the request on the tape that has no answer yet and is most like s; nil if there

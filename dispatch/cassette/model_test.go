@@ -89,6 +89,32 @@ func (m *model) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// A replayed error has the headers by which SDKs choose what it is and whether to repeat the request. Others are not
+// on the tape.
+func TestModelHeaders(t *testing.T) {
+	const url = "https://bedrock.example.com/model/m/converse"
+	path := recordModel(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := (&model{}).RoundTrip(r)
+		resp.StatusCode = 429
+		resp.Header.Set("X-Amzn-Errortype", "ThrottlingException:http://internal.example.com/")
+		resp.Header.Set("X-Should-Retry", "false")
+		resp.Header.Set("X-Amzn-Requestid", "secret-project")
+		return resp, err
+	}), func(m http.RoundTripper) { askAt(t, m, url, chat()) })
+	if text := readFile(t, path); strings.Contains(text, "secret-project") || strings.Contains(text, "Set-Cookie") {
+		t.Error(text)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(chat()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := newCassette(t, path, nil).Model(unreachable{t}).RoundTrip(r)
+	if err != nil || resp.StatusCode != 429 || len(resp.Header) != 3 || resp.Header.Get("X-Amzn-Errortype") != "ThrottlingException:http://internal.example.com/" ||
+		resp.Header.Get("X-Should-Retry") != "false" {
+		t.Errorf("%v %v", resp, err)
+	}
+}
+
 // unreachable is the model in a replay.
 type unreachable struct{ t *testing.T }
 

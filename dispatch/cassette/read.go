@@ -223,7 +223,7 @@ func (r *reading) interaction(text []byte) {
 	wrong := rawjson.ReadFields(text, map[string]any{
 		"n": &i.Number, "after": &i.After, "kind": &i.Kind, "name": &i.Name, "method": &i.Method, "actor": &i.Actor,
 		"arguments": &i.Arguments, "arguments_text": &i.ArgumentsText, "status": &i.Status, "broken": &i.Broken,
-		"content_type": &i.ContentType, "retry_after": &i.RetryAfter, "answer": &i.Answer,
+		"content_type": &i.ContentType, "retry_after": &i.RetryAfter, "headers": &i.Headers, "answer": &i.Answer,
 		"answer_text": &i.AnswerText, "answer_base64": &i.AnswerBytes, "at_ms": &i.AtMS, "latency_ms": &i.LatencyMS,
 		"values": &i.parts.Values, "lists": &i.parts.Lists,
 	})
@@ -263,6 +263,7 @@ func (i *Interaction) check(parts int) (wrong []error) {
 		i.Number-1)
 	must(slices.Contains([]string{kindTool, kindTrace, kindOther, kindModel}, i.Kind), "/kind must be tool, trace, other or model")
 	must(i.Kind == kindModel || i.parts.Values == nil && i.parts.Lists == nil, "only a request to a model has /values and /lists")
+	must(i.Kind == kindModel || i.Headers == nil, "only a response of a model has /headers")
 	for _, numbers := range []map[string]int{i.parts.Values, i.parts.Lists} {
 		for _, n := range numbers {
 			must(n > 0 && n <= parts, "/values and /lists must have numbers from 1 to %d, of parts before this line", parts)

@@ -54,6 +54,11 @@ func fromTape(i *Interaction) *reply {
 	if i.RetryAfter != nil {
 		r.header.Set("Retry-After", strconv.FormatInt(*i.RetryAfter, 10))
 	}
+	for _, name := range modelHeaders {
+		if value := i.Headers[name]; value != "" {
+			r.header.Set(name, value)
+		}
+	}
 	if i.Broken == brokenOversize {
 		r.body = bytes.Repeat([]byte(" "), httpcall.AnswerBytes+1)
 	}
@@ -113,6 +118,14 @@ func (r *reply) describe(i *Interaction, redactor *redact.Redactor) (problem str
 		i.ContentType = contentType
 	}
 	i.RetryAfter = retryAfter(r.answer.Header)
+	for _, name := range modelHeaders {
+		if value := r.answer.Header.Get(name); value != "" && i.Kind == kindModel {
+			if i.Headers == nil {
+				i.Headers = map[string]string{}
+			}
+			i.Headers[name] = redactor.Redact(valid(value))
+		}
+	}
 	switch {
 	case r.broken == brokenOversize:
 	case i.Kind == kindModel && strings.HasPrefix(i.ContentType, eventStream):

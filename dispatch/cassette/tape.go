@@ -118,6 +118,10 @@ type Interaction struct {
 	ContentType string `json:"content_type,omitempty"`
 	RetryAfter  *int64 `json:"retry_after,omitempty"`
 
+	// Headers are those of the response of a model by which SDKs choose the error, and whether they repeat the
+	// request: X-Amzn-Errortype and X-Should-Retry.
+	Headers map[string]string `json:"headers,omitempty"`
+
 	// Answer is the body of the response if it is JSON: for a tool, the envelope as received. Other
 	// text is in AnswerText. A body that is not UTF-8 is in AnswerBytes.
 	Answer      json.RawMessage `json:"answer,omitempty"`

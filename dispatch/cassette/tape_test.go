@@ -73,6 +73,8 @@ func TestTapesThatCannotBeRead(t *testing.T) {
 			[]string{"line 2: /answer_base64 must be base64"}},
 		"status 0": {[]string{head, strings.Replace(a, `"status":200,`, "", 1), tail(1)}, "invalid_tape", "line",
 			[]string{"line 2: /status"}},
+		"headers": {[]string{head, more(a, `"headers":{"X-Should-Retry":"true"}`), tail(1)}, "invalid_tape", "line",
+			[]string{"line 2", "/headers"}},
 		"retry after": {[]string{head, more(a, `"retry_after":-1`), tail(1)}, "invalid_tape", "line",
 			[]string{"line 2", "/retry_after"}},
 		"invalid text": {[]string{head, strings.Replace(a, `"a"`, "\"\xff\"", 1), tail(1)}, "invalid_tape", "line",

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,45 @@ func TestTape(t *testing.T) {
 		}
 		if !reflect.DeepEqual(recorded.Messages, replayed.Messages) || len(replayed.Messages) < 5 || len(recorded.ModelRequests) != len(replayed.ModelRequests) {
 			t.Errorf("%v\n%v", recorded, replayed)
+		}
+	})
+}
+
+// An error of the model is the same in a replay, and the error of a request that is not on the tape says so in plain words.
+func TestErrorsOfTapes(t *testing.T) {
+	variants(t, func(t *testing.T, s sdk, stream bool) {
+		path, url := filepath.Join(t.TempDir(), "run.jsonl"), ""
+		fail := func(t *testing.T, mode cassette.Mode, base http.RoundTripper, prompt string) error {
+			tape, err := cassette.New(path, &cassette.Options{Mode: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tape.Close()
+			c := s.talk(t, url, &http.Client{Transport: tape.Model(base)}, stream)
+			c.user(prompt)
+			_, err = c.ask(t.Context())
+			return err
+		}
+		var recorded, replayed, refused error
+		t.Run("record", func(t *testing.T) {
+			model := llmtest.NewServer(t, llmtest.Error(403))
+			url = model.URL
+			recorded = fail(t, cassette.Record, model.Client().Transport, "hi")
+		})
+		synctest.Test(t, func(t *testing.T) {
+			replayed = fail(t, cassette.Replay, nil, "hi")
+			refused = fail(t, cassette.Replay, nil, "ho")
+		})
+		// The id of a request is not on the tape.
+		plain := func(err error) string {
+			return regexp.MustCompile(` \(Request-ID: [^)]*\)|RequestID: [^,]*`).ReplaceAllString(said(err), "")
+		}
+		if status(recorded) != 403 || plain(replayed) != plain(recorded) {
+			t.Errorf("recorded %v\nreplayed %v", recorded, replayed)
+		}
+		if text := said(refused); status(refused) != 400 || !strings.Contains(text, "cassette: the request") || strings.Contains(text, "UnknownError") ||
+			s.name == "ollama" && strings.Contains(text, "{") {
+			t.Errorf("refused %v", refused)
 		}
 	})
 }
