@@ -5,7 +5,7 @@ import "slices"
 // Bar decides whether the rate reaches MinRate. The verdict is [Passed] if the whole interval does, [Failed] if all of it
 // lies below, and else [Undecided]; with MinRatePoint the estimate decides, which for few trials is a matter of chance. It
 // passes or fails only if it does so with faults counted as failures and with faults dropped. It is undecided if nothing
-// was graded, and in an experiment with FirstFailure.
+// was graded, if all trials ended in faults, and in an experiment with FirstFailure.
 func (e *Experiment) Bar() (verdict Verdict, reason string) {
 	var rates []Figure
 	for _, f := range e.whole() {
@@ -21,6 +21,8 @@ func (e *Experiment) Bar() (verdict Verdict, reason string) {
 		return Undecided, "the rows were not graded"
 	case len(rates) == 0:
 		return Undecided, "there is no rate"
+	case len(rates) == 1 && e.Stats().Faults > 0:
+		return Undecided, "all trials ended in a fault: run them again"
 	case some(func(f Figure) bool { return !above(f) && !below(f) }):
 		return Undecided, "the interval contains the bar: run more cases or more trials"
 	case some(above) && some(below):

@@ -25,16 +25,17 @@ func TestBar(t *testing.T) {
 		want   eval.Verdict
 		reason string
 	}{
-		"above":                {repeated(40, "."), 0.9, false, eval.Passed, ""},
-		"few":                  {repeated(10, "."), 0.9, false, eval.Undecided, "the interval contains the bar: run more cases or more trials"},
-		"few, by the rate":     {repeated(10, "."), 0.9, true, eval.Passed, ""},
-		"below":                {append(repeated(20, "."), repeated(20, "x")...), 0.9, false, eval.Failed, ""},
-		"below, by the rate":   {append(repeated(9, "."), "x"), 0.95, true, eval.Failed, ""},
-		"at it, by the rate":   {append(repeated(9, "."), "x"), 0.9, true, eval.Passed, ""},
-		"faults decide":        {append(repeated(60, "."), repeated(60, "!")...), 0.9, false, eval.Undecided, "it depends on whether faults are failures of the agent: run them again"},
-		"faults do not matter": {append(repeated(200, "."), "!"), 0.9, false, eval.Passed, ""},
-		"faults only":          {repeated(40, "!"), 0.9, false, eval.Failed, ""},
-		"nothing ended":        {many("c"), 0.1, true, eval.Undecided, "there is no rate"},
+		"above":                    {repeated(40, "."), 0.9, false, eval.Passed, ""},
+		"few":                      {repeated(10, "."), 0.9, false, eval.Undecided, "the interval contains the bar: run more cases or more trials"},
+		"few, by the rate":         {repeated(10, "."), 0.9, true, eval.Passed, ""},
+		"below":                    {append(repeated(20, "."), repeated(20, "x")...), 0.9, false, eval.Failed, ""},
+		"below, by the rate":       {append(repeated(9, "."), "x"), 0.95, true, eval.Failed, ""},
+		"at it, by the rate":       {append(repeated(9, "."), "x"), 0.9, true, eval.Passed, ""},
+		"faults decide":            {append(repeated(60, "."), repeated(60, "!")...), 0.9, false, eval.Undecided, "it depends on whether faults are failures of the agent: run them again"},
+		"faults do not matter":     {append(repeated(200, "."), "!"), 0.9, false, eval.Passed, ""},
+		"faults only":              {repeated(40, "!"), 0.9, false, eval.Undecided, "all trials ended in a fault: run them again"},
+		"faults only, by the rate": {repeated(40, "!"), 0.9, true, eval.Undecided, "all trials ended in a fault: run them again"},
+		"nothing ended":            {many("c"), 0.1, true, eval.Undecided, "there is no rate"},
 	} {
 		e := scripted(tt.trials...)
 		e.MinRate, e.MinRatePoint = tt.min, tt.point
@@ -98,6 +99,37 @@ func TestLimitsOfATrial(t *testing.T) {
 	}
 	if again, err := eval.Grade(t.Context(), cases, &eval.Options{Prices: prices}, costly); err != nil || again.Trials[0].Cause != "limit" || again.TrialBudget.Time != time.Hour {
 		t.Error(err)
+	}
+	// What a response does not report may exceed its limit.
+	silent := spenderCases(t, csvOf("a?", "bb?"))
+	for name, opts := range map[string]*eval.Options{
+		"tokens": {TrialBudget: eval.Budget{Tokens: 12}}, "cost": {TrialBudget: eval.Budget{Cost: 1}, Prices: prices}, "price": {TrialBudget: eval.Budget{Cost: 1}, Prices: pricesOf(t, `{"large":{"input":1,"output":10}}`)},
+	} {
+		of := silent
+		if name == "price" {
+			of = cases
+		}
+		stored := t.TempDir() + "/results.jsonl"
+		opts.ResultsFile = stored
+		e := run(t, agent, of, opts)
+		again, err := eval.Grade(t.Context(), of, &eval.Options{Prices: opts.Prices}, stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []*eval.Experiment{e, load(t, stored), again} {
+			if got := e.Trials[0]; got.Cause != "not_graded" || !strings.Contains(got.Reason, "unknown, so the limit of ") {
+				t.Errorf("%s: %s %s %s", name, got.Verdict, got.Cause, got.Reason)
+			}
+			if got := e.Trials[1]; name == "tokens" && got.Cause != "limit" { // 20 are known
+				t.Errorf("%s: %s %s %s", name, got.Verdict, got.Cause, got.Reason)
+			}
+		}
+	}
+	// A limit that is not given anew is the stored one.
+	for _, b := range []eval.Budget{{Calls: 1000}, {Tokens: 1000}} {
+		if e, err := eval.Grade(t.Context(), cases, &eval.Options{Prices: prices, TrialBudget: b}, costly); err != nil || e.Trials[0].Cause != "limit" || e.TrialBudget.Time != time.Hour || e.TrialBudget.Cost != 1e-9 {
+			t.Error(err)
+		}
 	}
 	opts.TrialBudget.Time = time.Minute // the file has none
 	if _, err := opts.Plan(cases); err != nil {

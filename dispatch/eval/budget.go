@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sync"
@@ -29,7 +30,20 @@ func (b Budget) limit(measure string) float64 {
 	return limit
 }
 
-// exceeded says which limit of a trial its scores exceed; "" if none.
+// judge says which limit of a trial its scores exceed, or may exceed; "" if none.
+func (b Budget) judge(scores map[string]float64) (verdict Verdict, cause Cause, reason string) {
+	if reason := b.exceeded(scores); reason != "" {
+		return Failed, causeLimit, reason
+	}
+	for _, name := range measures {
+		if _, known := scores[name]; !known && !math.IsInf(b.limit(name), 1) {
+			return Errored, causeNotGraded, fmt.Sprintf("the score %s is unknown, so the limit of %g cannot be checked", name, b.limit(name))
+		}
+	}
+	return Passed, "", ""
+}
+
+// exceeded says which limit of a trial its scores exceed, as far as they are known; "" if none.
 func (b Budget) exceeded(scores map[string]float64) string {
 	tokens := scores[scoreTokensIn] + scores[scoreTokensOut]
 	switch {
@@ -43,6 +57,11 @@ func (b Budget) exceeded(scores map[string]float64) string {
 		return fmt.Sprintf("it took %s s, and a trial may take %s", amount(scores[scoreSeconds]), b.Time)
 	}
 	return ""
+}
+
+// or returns the budget with the limits of another one that it does not set.
+func (b Budget) or(other Budget) Budget {
+	return Budget{cmp.Or(b.Calls, other.Calls), cmp.Or(b.Tokens, other.Tokens), cmp.Or(b.Cost, other.Cost), cmp.Or(b.Time, other.Time)}
 }
 
 // spending is what the trials of one Run have cost.

@@ -69,11 +69,13 @@ func readNoCalls(c *Case, in *expectedCell) Grader {
 		if in.json("") == 0 {
 			return nil
 		}
-		names = nil
-		if err := json.Unmarshal([]byte(in.text), &names); err != nil || len(names) == 0 || slices.Contains(names, "") {
-			in.wrong(`the cell is not a list of names of tools, such as ["refund_order"]`)
-			return nil
+		if names = nil; json.Unmarshal([]byte(in.text), &names) != nil {
+			names = nil
 		}
+	}
+	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == "" }) {
+		in.wrong(`the cell is not a list of names of tools, such as ["refund_order"]`)
+		return nil
 	}
 	var graders []Grader
 	for _, name := range names {

@@ -130,8 +130,9 @@ type Options struct {
 	// cases without a trial. With ResultsFile a later Run completes them.
 	Budget Budget
 
-	// TrialBudget limits each trial. One that passed and exceeds a limit has [Failed] with the [Cause] limit. It is
-	// not stopped: Target.RunTimeout does that. The gate of a measure needs a limit, see [Comparisons.Bound].
+	// TrialBudget limits each trial. One that passed and exceeds a limit has [Failed] with the [Cause] limit, and one that does
+	// not report what is limited has [Errored] with the cause not_graded. It is not stopped: Target.RunTimeout does that.
+	// The gate of a measure needs a limit, see [Comparisons.Bound].
 	TrialBudget Budget
 
 	// Prices set the score cost, see [Experiment.SetPrices]. Limits of cost need them.
@@ -261,7 +262,7 @@ const (
 //	fault       an undeclared tool was called, or a behavior panicked: see proxytest.Log.Faults
 //	grader      the grader returned an error
 //	limit       the trial exceeded a limit of Options.TrialBudget
-//	not_graded  the grader returned ErrNotGraded
+//	not_graded  the grader returned ErrNotGraded, or what Options.TrialBudget limits is unknown
 //	not_staged  the task is not valid, or listening on loopback failed
 //	panic       the grader or another function of the caller panicked, or ended its goroutine
 //	user        the User failed

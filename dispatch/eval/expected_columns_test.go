@@ -100,6 +100,9 @@ func TestExpectedColumns(t *testing.T) {
 		{"says", `{"json":{"type":"object","required":["id"]}}`, `"{\"id\":1}"`, ""},
 		{"says", `{"json":{"type":"object","required":["id"]}}`, `"{}"`, "does not match the schema"},
 		{"says", `{"not":"sorry"}`, `"I am Sorry"`, "must not be"},
+		{"says", `{"not":" no "}`, `"a note"`, ""}, // the blanks are a part of it
+		{"says", `[" no "]`, `"a note"`, `does not say " no "`},
+		{"says", `{"match":"no "}`, `"no"`, "does not match no "},
 		{"says", `{"not":[{"number":5},"x"]}`, `"5"`, `must not be, {"number":5}`},
 		{"says", `{"not":[{"not":["a"]}]}`, `"a"`, ""},
 		{"says", `{"not":[{"not":["a"]}]}`, `"b"`, "must not be"},
@@ -255,6 +258,8 @@ func TestExpectedCellsThatAreNotValid(t *testing.T) {
 		{"no_calls", `["refund_order",7]`, `the cell is not a list of names of tools, such as ["refund_order"]`},
 		{"no_calls", `["refund_order",null]`, "is not a list of names"},
 		{"no_calls", `[]`, "is not a list of names"},
+		{"no_calls", `" , "`, "is not a list of names"},
+		{"no_calls", `[" "]`, "is not a list of names"},
 		{"no_calls", `{"tool":"refund_order"}`, "is not a list of names"},
 		{"no_calls", `"run_python"`, "executes where the agent runs"},
 		{"no_calls", `true`, "the value is a boolean"},

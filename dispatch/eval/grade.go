@@ -13,7 +13,7 @@ import (
 // experiment with the new verdicts. The files belong to one whole experiment, see [Load], and
 // cases are the cases of its dataset, which may expect something else now. If Options.ResultsFile is set, the new verdicts and the
 // results are written there. That file must not exist, and Grade removes it if it returns an error.
-// Of the other options only GraderVersion, Parallel, Prices, Ungraded and TrialBudget are used; a zero TrialBudget stands
+// Of the other options only GraderVersion, Parallel, Prices, Ungraded and TrialBudget are used; a limit of 0 stands
 // for the stored one.
 //
 // With FirstFailure, a case whose last trial passes now has more trials, which did not run. They are
@@ -46,9 +46,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	if o.TrialBudget == (Budget{}) {
-		o.TrialBudget = h.TrialBudget
-	}
+	o.TrialBudget = o.TrialBudget.or(h.TrialBudget)
 	if o.TrialBudget.Cost > 0 && o.Prices.of == nil {
 		problems.member(invalidOptions, "Options.Prices", "the results have a limit of the cost of a trial, which needs prices")
 		return nil, problems.err()

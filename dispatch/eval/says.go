@@ -64,10 +64,10 @@ func (in *expectedCell) saysEach(value json.RawMessage) (graders []Grader) {
 	return graders
 }
 
-// said returns a text that is not empty.
+// said returns a text that is not blank, with the white space around it: "not" as a word is " not ".
 func (in *expectedCell) said(value json.RawMessage) string {
-	text := strings.TrimSpace(rawjson.Unquote(value))
-	if text == "" {
+	text := rawjson.Unquote(value)
+	if strings.TrimSpace(text) == "" {
 		in.wrong("%s is not a text that a response contains", shown(string(value)))
 	}
 	return text

@@ -216,8 +216,8 @@ func (w work) measure(result *dispatchtest.Result) {
 		w.usage = nil
 	}
 	w.price(w.opts.Prices)
-	if reason := w.opts.TrialBudget.exceeded(w.Scores); reason != "" && w.Verdict == Passed {
-		w.end(Failed, causeLimit, reason)
+	if w.Verdict == Passed {
+		w.end(w.opts.TrialBudget.judge(w.Scores))
 	}
 }
 
