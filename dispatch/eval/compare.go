@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -304,6 +305,9 @@ func compareCase(a, b Figure) Comparison {
 	return c
 }
 
+// insideMargin is why the gate of an experiment that is too small is undecided.
+const insideMargin = "the interval contains the margin: run more cases"
+
 // gateCases is how many cases a gate needs. Fewer are too few for a statistic.
 const gateCases = 6
 
@@ -391,7 +395,7 @@ func (c *Comparisons) Bound(score string, margin float64) Comparison {
 	case below > 0 || above > 0:
 		g.Reason = fmt.Sprintf("it depends on whether faults are failures of the agent (%s): run them again", c.faultsOf())
 	default:
-		g.Reason = "the interval contains the margin: run more cases"
+		g.Reason = insideMargin
 		if at := slices.IndexFunc(c.Scores, func(s Comparison) bool { return s.Difference.Name == score }); g.Limit > 0 && c.Scores[at].Difference.High < margin {
 			g.Reason = fmt.Sprintf("so few cases may not show those that reach the limit of %g: run more cases, or lower the limit", g.Limit)
 		}
@@ -445,14 +449,76 @@ func (c *Comparisons) caseTable() table {
 	return t
 }
 
-// changes counts what the cases show.
+// changes counts what the cases show. A case with the same rate in both is the same.
 func (c *Comparisons) changes() string {
-	counts := map[Verdict]int{}
+	counts, same := map[Verdict]int{}, 0
 	for _, one := range c.Cases {
+		if one.Difference.Value == 0 {
+			same++
+			continue
+		}
 		counts[one.Verdict]++
 	}
-	return fmt.Sprintf("%s: %d improved, %d regressed, %d undecided",
-		text.Plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
+	return fmt.Sprintf("%s: %d improved, %d regressed, %d the same, %d undecided",
+		text.Plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], same, counts[CannotTell])
+}
+
+// conclusion says in one line what the verdict, the interval and the gate of the rate show together, and what would
+// decide a gate that is undecided.
+func (c *Comparisons) conclusion() string {
+	d := c.Rates[0].Difference
+	line := map[Verdict]string{Improved: "the candidate is better", Regressed: "the candidate is worse", CannotTell: "no difference is shown"}[c.Verdict]
+	if c.Verdict != CannotTell && c.Reason != "" {
+		line += ", if trials are independent"
+	}
+	line = fmt.Sprintf("in these %s %s; in cases like these ", d.about(), line)
+	points := func(share float64) string { return digits(100*math.Abs(share)) + " points" }
+	switch {
+	case d.Low >= 0:
+		line += "it is not worse"
+	case d.High < 0:
+		line += "it is worse by at least " + points(d.High)
+	default:
+		line += "it may be worse by up to " + points(d.Low)
+	}
+	if len(c.Gates) == 0 || c.Gates[0].Difference.Name != "rate" {
+		return line
+	}
+	switch g := &c.Gates[0]; {
+	case g.Verdict == Passed:
+		line += fmt.Sprintf(", and the margin allows %s", points(g.Margin))
+	case g.Verdict == Failed:
+		line += fmt.Sprintf(", and the margin allows only %s", points(g.Margin))
+	case g.Reason != insideMargin:
+		line += ", and the gate is undecided because " + g.Reason
+	default:
+		line += fmt.Sprintf(", and the margin allows only %s", points(g.Margin))
+		if n := c.deciding(g.Margin); n > 0 {
+			line += fmt.Sprintf("; about %d cases that change as these do would decide it", n)
+		}
+	}
+	return line
+}
+
+// deciding returns about how many cases a gate of the rate needs if they change as these do; 0 if that is not known.
+func (c *Comparisons) deciding(margin float64) int {
+	d := c.Rates[0].Difference
+	if d.Groups > 0 || c.faulty() {
+		return 0
+	}
+	var differences []float64
+	for _, one := range c.Cases {
+		differences = append(differences, one.Difference.Value)
+	}
+	most := 20_000 / len(differences) // the search needs no more memory than this
+	times := 1 + sort.Search(most, func(i int) bool {
+		_, bounds := meanDifference(slices.Repeat(differences, i+1), d.Trials*(i+1))
+		return bounds.Low > -margin || bounds.High < -margin
+	})
+	if times > most {
+		return 0
+	}
+	return times * len(differences)
 }
 
 // String returns the comparison of two rates as one line.

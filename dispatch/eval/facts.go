@@ -151,7 +151,7 @@ func (e *Experiment) ended() string {
 	return strings.Join(list, ", ")
 }
 
-// facts returns how the rates differ, and then the decisions of the gates.
+// facts returns how the rates differ, then the decisions of the gates, and then what both say together.
 func (c *Comparisons) facts() (list []fact) {
 	if n := len(c.Missing); n > 0 {
 		list = append(list, fact{Name: text.Plural(n, "case") + " ran in one experiment only", Text: listed(c.Missing, maxListed)})
@@ -168,5 +168,5 @@ func (c *Comparisons) facts() (list []fact) {
 	for i := range c.Gates {
 		list = append(list, fact{Name: "gate, " + c.Gates[i].bar(), Text: c.Gates[i].decision(), Property: "gate", Change: c.Gates[i].Verdict})
 	}
-	return list
+	return append(list, fact{Name: "together", Text: c.conclusion(), Property: "conclusion"})
 }

@@ -86,6 +86,7 @@ type htmlPage struct {
 	Comparison *Comparisons
 	Gates      []string
 	Decision   Verdict // of all gates
+	Conclusion string  // of a comparison
 	Versions   table
 	Facts      []string
 	Tables     []table
@@ -288,6 +289,8 @@ func (p *htmlPage) addFacts() {
 			p.Decision = worst(p.Decision, f.Change)
 		}
 		switch {
+		case f.Property == "conclusion":
+			p.Conclusion = p.line(f.Text)
 		case f.Property == "min_rate":
 			p.Gates = append(p.Gates, line)
 		case f.Property != "gate":
