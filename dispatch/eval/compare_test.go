@@ -532,11 +532,33 @@ func TestReportsOfAComparison(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		"case 1   100 %     0 %        -100 [-100, -30.7]     regressed\n", "\nand 5 more\n", "26 cases: 0 improved, 25 regressed, 1 undecided\n",
+		"case 1   100 %     0 %        -100 [-100, -30.7]     regressed\n", "\nand 5 more\n", "26 cases: 0 improved, 25 regressed, 1 the same, 0 undecided\n",
 		"regressed: -96.2 points in 26 cases, p = 0.000; in cases like these [-99.4, -74.4]; a comparison of this size finds a difference of about 21 points in these cases\n",
 	} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("%q is missing in\n%s", part, b.String())
+		}
+	}
+	for _, tt := range []struct {
+		before, after []string
+		margin        float64
+		want          string
+	}{
+		{many, none, 0.05, "in these 26 cases the candidate is worse; in cases like these it is worse by at least 74.4 points, and the margin allows only 5 points"},
+		{none, many, 0.05, "in these 26 cases the candidate is better; in cases like these it is not worse, and the margin allows 5 points"},
+		{slices.Repeat([]string{"..."}, 100), slices.Repeat([]string{"..."}, 100), 0.05, "in these 100 cases no difference is shown; in cases like these it may be worse by up to 3.8 points, and the margin allows 5 points"},
+		{slices.Repeat([]string{"..."}, 10), slices.Repeat([]string{"..."}, 10), 0.05, "by up to 33.9 points, and the margin allows only 5 points; about 80 cases that change as these do would decide it"},
+		{append(slices.Repeat([]string{"..."}, 7), "xxx", "xxx", "xxx"), slices.Repeat([]string{"..."}, 10), 0.05, "in these 10 cases the candidate is better, if trials are independent; in cases like these it may be worse by up to 10 points, and the margin allows only 5 points; about 20 cases that change as these do would decide it"},
+		{[]string{"..", ".."}, []string{"..", ".."}, 0.5, ", and the gate is undecided because a gate needs at least 6 cases, and 2 have trials in both experiments"},
+		{[]string{"..", ".."}, []string{"..", ".."}, 0, "in these 2 cases no difference is shown; in cases like these it may be worse by up to 98.8 points\n"},
+	} {
+		var b strings.Builder
+		candidate := scripted(tt.after...)
+		if tt.margin > 0 {
+			candidate.GateBy = map[string]float64{"": tt.margin}
+		}
+		if err := compare(t, scripted(tt.before...), candidate).WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), tt.want) {
+			t.Errorf("%q is missing in\n%s", tt.want, b.String())
 		}
 	}
 	var parsed struct {

@@ -43,10 +43,10 @@ func minus(numbers string) string { return strings.ReplaceAll(numbers, "-", "−
 
 // WriteHTML writes the experiment as one HTML file that needs nothing else. before are earlier
 // versions with the same cases, the oldest first, and the last of them is the baseline; those that are
-// nil do not count. The page begins with the rate of each version and the gates of e.GateBy, see
-// [Compare]. Then it shows scores, the parts by each column with few values, the slowest and the dearest
-// trials, and the cases, the worst regression first, with the first 200 bytes of each cell of their rows,
-// except for the columns without slices, see Experiment.SliceBy. At most 200 runs are shown in full: their
+// nil do not count. The page begins with the gates of e.GateBy, see [Compare], and the rate of each version. Then it
+// shows the cases, the worst regression first, with the first 200 bytes of each cell of their rows, except for the
+// columns without slices, see Experiment.SliceBy. After them it shows the warnings, the scores, the slowest and the
+// dearest trials, and the parts by each column with few values. At most 200 runs are shown in full: their
 // timeline, messages and changes of the ledger, and how their tool calls differ from the same trial of
 // the baseline. The runs of trials that did not pass come first. Without a baseline, a trial that did
 // not pass is compared with the first trial of its case that passed.
@@ -88,6 +88,7 @@ type htmlPage struct {
 	Decision   Verdict // of all gates
 	Conclusion string  // of a comparison
 	Versions   table
+	Changes    []string // counts of cases that changed
 	Facts      []string
 	Tables     []table
 	Parts      []table // by columns
@@ -154,6 +155,11 @@ func (c *htmlCase) Bar() cell {
 	return cell{}
 }
 
+// Drawn reports whether a case has a bar.
+func (p *htmlPage) Drawn() bool {
+	return slices.ContainsFunc(p.cases, func(c htmlCase) bool { return c.Bar().Rate != nil })
+}
+
 // Reasons are why the case did not pass: of the first trials, each once.
 func (c *htmlCase) Reasons() (list []string) {
 	for _, t := range c.List {
@@ -218,7 +224,7 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 	p.addFacts()
 	p.Notes, p.MoreNotes = timeline.First(e.noted(), maxListed)
 	for i := range p.Notes {
-		p.Notes[i].Text = p.line(p.Notes[i].Text)
+		p.Notes[i].Text, p.Notes[i].Link = p.line(p.Notes[i].Text), p.link(p.Notes[i].first)
 	}
 	return p, nil
 }
@@ -268,22 +274,29 @@ func (p *htmlPage) clean(t table) table {
 			case t.Column != "" && i == 0 && c.Text != noValue:
 				c.Link, c.By = "#cases", t.Column+named+c.Text
 			case c.trial != nil:
-				if c.Link = "#" + anchor(c.trial.ID) + "/"; p.full[c.trial] {
-					c.Link += strconv.Itoa(c.trial.Number)
-				}
+				c.Link = p.link(c.trial)
 			}
 		}
 	}
 	return t
 }
 
+// link returns the address of a trial, or of its case if the run is not shown in full.
+func (p *htmlPage) link(t *Trial) string {
+	link := "#" + anchor(t.ID) + "/"
+	if p.full[t] {
+		link += strconv.Itoa(t.Number)
+	}
+	return link
+}
+
 // addFacts adds what is about the experiment and the comparison as a whole. Gates have a place of their own.
 func (p *htmlPage) addFacts() {
-	facts := p.Experiment.facts()
+	own, changes := p.Experiment.facts(), []fact(nil)
 	if p.Comparison != nil {
-		facts = slices.Concat(p.Comparison.facts(), facts)
+		changes = p.Comparison.facts()
 	}
-	for _, f := range facts {
+	for i, f := range slices.Concat(changes, own) {
 		line := p.line(f.String())
 		if f.Property == "gate" || f.Property == "min_rate" {
 			p.Decision = worst(p.Decision, f.Change)
@@ -293,6 +306,8 @@ func (p *htmlPage) addFacts() {
 			p.Conclusion = p.line(f.Text)
 		case f.Property == "min_rate":
 			p.Gates = append(p.Gates, line)
+		case i < len(changes) && f.Name == "":
+			p.Changes = append(p.Changes, line)
 		case f.Property != "gate":
 			p.Facts = append(p.Facts, line)
 		case strings.HasPrefix(f.Name, "gate, margin"):

@@ -255,15 +255,20 @@ func TestWriteHTML(t *testing.T) {
 		}
 	}
 	for name, part := range map[string][2]string{"comparison": {page, "li class=trial"}, "single": {single, "li class=case"}} {
-		head := strings.SplitN(skeleton(t, part[0]), part[1], 4) // and two of the list
-		golden(t, name+".html.txt", func(w io.Writer) error { _, err := io.WriteString(w, strings.Join(head[:3], part[1])); return err })
+		all := skeleton(t, part[0])
+		head := strings.SplitN(all, part[1], 4) // and two of the list
+		end := all[strings.LastIndex(all, "  section id="):]
+		golden(t, name+".html.txt", func(w io.Writer) error {
+			_, err := io.WriteString(w, strings.Join(head[:3], part[1])+"…\n"+end)
+			return err
+		})
 	}
 
 	text := textOf(page)
 	for _, want := range []string{
 		"orders <x-evil>", "28 passed", "12 failed", "5 with errors", "10 cases, 46 trials in 1.2 s", "v1", "v2",
 		"62.2 % [27.8, 87.6]", "trials that passed, 5 faults counted as failed: 62.2 % [", "faults dropped: 0 points in 8 cases", "cases that always passed: ", "Several trials of a case", "not_graded 5",
-		"9 cases: 1 improved, 1 regressed, 7 undecided", "cannot tell: 0 points in 9 cases, p = ", "All 45 runs are shown in full",
+		"9 cases: 1 improved, 1 regressed, 7 the same, 0 undecided", "cannot tell: 0 points in 9 cases, p = ", "All 45 runs are shown in full",
 		"100 % → 0 % [0, 43.4] −100 [−100, −38.6] ▼ regressed", "0 % → 100 % [56.6, 100] +100 [+38.6, +100] ▲ improved", "60 % → 60 % [23.1, 88.2]",
 		"Calls compared with trial 2 of the baseline, which passed", `+ added: list_orders({"customer":"cust_9"})`,
 		`~ changed: get_order /order_id: "17" → "0017"`, "The same calls with the same arguments.", "6 equal calls",
@@ -326,7 +331,7 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 	top, _, _ := strings.Cut(textOf(page), "Scores score")
 	for _, want := range []string{
 		"✕ The gate failed", "rate, margin 2 points: failed", "cost, margin 0.3, limit 0.1: undecided", "v1 2026-03-01 12:00 40 90 % [", "v2 2026-03-02 12:00 40 73.3 % [",
-		"−16.7 [−30.9, −4.3] ▼ regressed", "40 cases: 0 improved, 4 regressed, 36 undecided", "regressed: -16.7 points in 40 cases, p = 0.000", "cases that always passed: ",
+		"−16.7 [−30.9, −4.3] ▼ regressed", "40 cases: 0 improved, 4 regressed, 32 the same, 4 undecided", "regressed: -16.7 points in 40 cases, p = 0.000", "cases that always passed: ",
 	} {
 		if !strings.Contains(top, want) {
 			t.Errorf("%q is not at the top:\n%s", want, top)
@@ -369,7 +374,7 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 		t.Error("the caller's list has changed")
 	}
 	for _, want := range []string{"v1 2026-03-01 12:00 40 90 %", "v3 2026-03-03 12:00 40 100 %", "2 comparisons: one interval in 20", "Scores by version", "v3 1 0.0",
-		"40 cases: 8 improved, 0 regressed, 32 undecided"} {
+		"40 cases: 8 improved, 0 regressed, 24 the same, 8 undecided"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in the page of three versions", want)
 		}
@@ -618,6 +623,17 @@ func TestLinksToTrials(t *testing.T) {
 	}
 	if page := written(t, e); !strings.Contains(page, `<a href="#200/">200</a>`) || !strings.Contains(page, `<a href="#199/1">199</a>`) {
 		t.Error("the slowest trials are not links to their runs, or else to their cases")
+	}
+	e.Trials = append(e.Trials, eval.Trial{Case: e.Trials[200].Case, Number: 2, Verdict: eval.Failed, Cause: "turn_timeout", Took: time.Hour, Result: &dispatchtest.Result{}},
+		eval.Trial{Case: &eval.Case{ID: "late", Name: "late"}, Number: 1, Verdict: eval.Skipped, Reason: "it waits"})
+	page := written(t, e)
+	for _, link := range []string{`<a href="#200/">turn_timeout</a>`, `<a href="#late/">1 trial, skipped: it waits</a>`} {
+		if !strings.Contains(page, link) {
+			t.Errorf("a reason or a warning is not the link %s", link)
+		}
+	}
+	if text := textOf(page); !strings.Contains(text, "slowest 1h0m0s 200 3m20s 199 3m19s 198") || strings.Index(text, "Cases The cases") > strings.Index(text, "Warnings 1 trial") {
+		t.Error("the slowest trials are of one case, or the warnings are above the cases")
 	}
 }
 

@@ -43,7 +43,7 @@ func TestMarkdownOfAComparison(t *testing.T) {
 	}
 	at := 0
 	for _, want := range []string{
-		"### refunds\n\n6 cases in ", "\n- gate, margin 5 points: undecided: the interval contains the margin: run more cases\n", "\n- 6 cases: 0 improved, 0 regressed, 6 undecided\n",
+		"### refunds\n\n6 cases in ", "\n- gate, margin 5 points: undecided: the interval contains the margin: run more cases\n", "\n- 6 cases: 0 improved, 0 regressed, 4 the same, 2 undecided\n",
 		"\n- cannot tell: -33.3 points in 6 cases, p = ", "**Cases that changed**\n\n| case | baseline | candidate | points, 95 % interval |  |\n| --- | --- | --- | --- | --- |\n", "| failed |",
 	} {
 		next := strings.Index(b.String()[at:], want)

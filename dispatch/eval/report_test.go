@@ -260,7 +260,7 @@ func TestSummary(t *testing.T) {
 	}
 	b.Reset()
 	if err := errors.Join(set.WriteSummary(&b, false), set.WriteJSON(&b)); err != nil || !set.OK() ||
-		!strings.HasPrefix(b.String(), "warning  1 case: the answer misses the response contract: messages_malformed\n") ||
+		!strings.HasPrefix(b.String(), "warning  1 case: the answer misses the response contract: messages_malformed; the first is row 2: robot\n") ||
 		!strings.Contains(b.String(), `"problems": [`) {
 		t.Errorf("error %v\n%s", err, b.String())
 	}
@@ -275,8 +275,8 @@ func TestSummary(t *testing.T) {
 	}
 	b.Reset()
 	if err := set.WriteSummary(&b, false); err != nil || !set.OK() ||
-		!strings.HasPrefix(b.String(), "warning  2 cases: the handler has changed what the agent answered: messages_repaired\n"+
-			"warning  2 cases: the handler has changed what the agent answered: messages_removed\n\n") {
+		!strings.HasPrefix(b.String(), "warning  2 cases: the handler has changed what the agent answered: messages_repaired; the first is row 2: a\n"+
+			"warning  2 cases: the handler has changed what the agent answered: messages_removed; the first is row 2: a\n\n") {
 		t.Errorf("error %v\n%s", err, b.String())
 	}
 	for name, write := range map[string]func(io.Writer) error{

@@ -79,18 +79,21 @@ func (e *Experiment) badTable() table {
 type causeCount struct {
 	Cause Cause `json:"cause"`
 	Cases int   `json:"cases"`
+	first *Trial
 }
 
 // causes returns the counts by cause, the most frequent first.
 func (e *Experiment) causes() []causeCount {
-	cases := map[Cause]int{}
+	at, counts := map[Cause]int{}, []causeCount{}
 	for i := range e.Trials {
-		cases[e.Trials[i].Cause]++
-	}
-	delete(cases, "")
-	counts := []causeCount{}
-	for cause, n := range cases {
-		counts = append(counts, causeCount{cause, n})
+		t := &e.Trials[i]
+		if t.Cause == "" {
+			continue
+		}
+		if _, known := at[t.Cause]; !known {
+			at[t.Cause], counts = len(counts), append(counts, causeCount{Cause: t.Cause, first: t})
+		}
+		counts[at[t.Cause]].Cases++
 	}
 	slices.SortFunc(counts, func(a, b causeCount) int {
 		return cmp.Or(b.Cases-a.Cases, strings.Compare(string(a.Cause), string(b.Cause)))
@@ -101,7 +104,7 @@ func (e *Experiment) causes() []causeCount {
 func (e *Experiment) causeTable() table {
 	t := table{Title: "Why trials did not pass", Head: []string{"cause", e.unit() + "s"}}
 	for _, c := range e.causes() {
-		t.add(plain(string(c.Cause)), aligned(fmt.Sprint(c.Cases)))
+		t.add(cell{Text: string(c.Cause), trial: c.first}, aligned(fmt.Sprint(c.Cases)))
 	}
 	return t
 }
@@ -110,25 +113,27 @@ func (e *Experiment) causeTable() table {
 type note struct {
 	Kind, Text string
 	Count      int // of trials
+	Link       string
+	first      *Trial
 }
 
 // noted returns the notes in the order of their first trials.
 func (e *Experiment) noted() (notes []note) {
-	at := map[note]int{}
-	add := func(kind, text string) {
-		n := note{Kind: kind, Text: text}
-		if _, known := at[n]; !known {
-			at[n], notes = len(notes), append(notes, n)
+	at := map[[2]string]int{}
+	add := func(kind, text string, t *Trial) {
+		key := [2]string{kind, text}
+		if _, known := at[key]; !known {
+			at[key], notes = len(notes), append(notes, note{Kind: kind, Text: text, first: t})
 		}
-		notes[at[n]].Count++
+		notes[at[key]].Count++
 	}
 	for i := range e.Trials {
 		t := &e.Trials[i]
 		if t.Verdict == Skipped {
-			add("skipped", t.Reason)
+			add("skipped", t.Reason, t)
 		}
 		for _, text := range t.remarks() {
-			add("warning", text)
+			add("warning", text, t)
 		}
 	}
 	return notes
@@ -137,12 +142,12 @@ func (e *Experiment) noted() (notes []note) {
 func (e *Experiment) noteTable() table {
 	t := table{Head: []string{"", ""}}
 	for _, n := range e.noted() {
-		t.add(cell{Text: n.Kind, Change: Skipped}, plain(text.Plural(n.Count, e.unit())+": "+n.Text))
+		t.add(cell{Text: n.Kind, Change: Skipped}, plain(fmt.Sprintf("%s: %s; the first is %s%s", text.Plural(n.Count, e.unit()), n.Text, text.Line(n.first.Name, 48), e.numbered(n.first))))
 	}
 	return t
 }
 
-// slowest lists the three slowest of more than nine trials, and the three dearest.
+// slowest lists the slowest trials of three cases, if there are more than nine trials, and the dearest.
 func (e *Experiment) slowest() (list []table) {
 	by := func(head string, value func(*Trial) float64, write func(float64) string) {
 		var ran []*Trial
@@ -156,7 +161,12 @@ func (e *Experiment) slowest() (list []table) {
 			return
 		}
 		t := table{Head: []string{head, ""}}
-		for _, trial := range ran[:3] {
+		listed := map[*Case]bool{}
+		for _, trial := range ran {
+			if listed[trial.Case] || len(listed) == 3 {
+				continue
+			}
+			listed[trial.Case] = true
 			t.add(aligned(write(value(trial))), cell{Text: text.Line(trial.Name, 72) + e.numbered(trial), trial: trial})
 		}
 		list = append(list, t)

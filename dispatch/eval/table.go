@@ -43,6 +43,11 @@ func (t *table) Scaled(column int) bool {
 	return slices.ContainsFunc(t.Rows, func(row []cell) bool { return row[column].Rate != nil })
 }
 
+// Number reports whether a column of the table has numbers.
+func (t *table) Number(column int) bool {
+	return slices.ContainsFunc(t.Rows, func(row []cell) bool { return row[column].Number })
+}
+
 func plain(text string) cell { return cell{Text: text} }
 
 func figure(text string) cell { return cell{Text: text, Number: true} }
