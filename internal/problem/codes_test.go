@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"io/fs"
 	"maps"
@@ -14,6 +18,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -258,36 +263,158 @@ func TestConstructorsAgreeOnInvalidOptions(t *testing.T) {
 	}
 }
 
-// declared returns the packages of each code, which their comments list.
-func declared(t *testing.T) map[string][]string {
+// eachSource calls do with every source of a public package and the package's name, which is "" for the root.
+func eachSource(t *testing.T, do func(name string, source []byte)) {
 	t.Helper()
-	codes := map[string][]string{}
-	section := regexp.MustCompile(`(?s)\n// # Codes of errors\n(.*?)\n(?:// # |package )`) // of a package comment
-	listed := regexp.MustCompile(`(?m)^//\t([a-z_]+)  `)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && slices.Contains([]string{"internal", "examples", "testdata", ".git"}, entry.Name()):
 			return filepath.SkipDir
-		case filepath.Dir(path) == root, !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
 		source, err := os.ReadFile(path)
-		if part := section.FindSubmatch(source); part != nil {
-			for _, m := range listed.FindAllSubmatch(part[1], -1) {
-				codes[string(m[1])] = append(codes[string(m[1])], filepath.Base(filepath.Dir(path)))
-			}
+		name := ""
+		if dir := filepath.Dir(path); dir != filepath.Clean(root) {
+			name = filepath.Base(dir)
 		}
+		do(name, source)
 		return err
 	})
-	if err != nil || len(codes) < 70 {
-		t.Fatalf("%d codes, %v", len(codes), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sections returns the section about codes of each package comment.
+func sections(t *testing.T) map[string]string {
+	t.Helper()
+	found, section := map[string]string{}, regexp.MustCompile(`(?s)\n// # Codes of errors\n(.*?)\n(?:// # |package )`)
+	eachSource(t, func(name string, source []byte) {
+		if part := section.FindSubmatch(source); part != nil && name != "" {
+			found[name] = string(part[1])
+		}
+	})
+	return found
+}
+
+// declared returns the packages of each code, which their comments list.
+func declared(t *testing.T) map[string][]string {
+	t.Helper()
+	codes, listed := map[string][]string{}, regexp.MustCompile(`(?m)^//\t([a-z_]+)  `)
+	for name, section := range sections(t) {
+		for _, m := range listed.FindAllStringSubmatch(section, -1) {
+			codes[m[1]] = append(codes[m[1]], name)
+		}
+	}
+	if len(codes) < 70 {
+		t.Fatalf("%d codes", len(codes))
 	}
 	return codes
 }
 
 const root = "../.."
+
+// made returns the codes that the sources of each public package make: constants of type toolwire.Code,
+// codes of package toolwire that are not compared with, and texts in errors. It does not see what
+// internal packages make for them. A package without a composite literal of an error makes none.
+func made(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	text := func(e ast.Expr) string {
+		literal, _ := e.(*ast.BasicLit)
+		if literal == nil {
+			return ""
+		}
+		s, _ := strconv.Unquote(literal.Value)
+		return s
+	}
+	isNamed := func(e ast.Expr, name string) bool {
+		if of, ok := e.(*ast.SelectorExpr); ok {
+			return of.Sel.Name == name && fmt.Sprint(of.X) == "toolwire"
+		}
+		return fmt.Sprint(e) == name
+	}
+	constants, packages, fails := map[string]string{}, map[string]map[string]bool{}, map[string]bool{}
+	eachSource(t, func(name string, source []byte) {
+		file, err := parser.ParseFile(token.NewFileSet(), "", source, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes := packages[name]
+		if codes == nil {
+			codes = map[string]bool{}
+			packages[name] = codes
+		}
+		var look func(ast.Node) bool
+		look = func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for i, value := range n.Values {
+					switch code := text(value); {
+					case code == "" || !isNamed(n.Type, "Code"):
+					case name == "":
+						constants[n.Names[i].Name] = code
+					default:
+						codes[code] = true
+					}
+				}
+			case *ast.BinaryExpr:
+				return n.Op != token.EQL && n.Op != token.NEQ // a comparison
+			case *ast.CaseClause:
+				for _, statement := range n.Body {
+					ast.Inspect(statement, look)
+				}
+				return false
+			case *ast.CompositeLit:
+				if isNamed(n.Type, "Error") {
+					fails[name] = true
+					for _, element := range n.Elts {
+						if member, ok := element.(*ast.KeyValueExpr); ok && fmt.Sprint(member.Key) == "Code" && text(member.Value) != "" {
+							codes[text(member.Value)] = true
+						}
+					}
+				}
+			case *ast.SelectorExpr:
+				if strings.HasPrefix(n.Sel.Name, "Code") && isNamed(n, n.Sel.Name) {
+					codes[n.Sel.Name] = true
+				}
+			}
+			return true
+		}
+		ast.Inspect(file, look)
+	})
+	for name, codes := range packages {
+		for code := range codes {
+			if value := constants[code]; value != "" {
+				codes[value] = true
+			}
+			if strings.HasPrefix(code, "Code") {
+				delete(codes, code)
+			}
+		}
+		if !fails[name] {
+			delete(packages, name)
+		}
+	}
+	return packages
+}
+
+// The comment of a package names every code that its sources make.
+func TestCodesAreListed(t *testing.T) {
+	listed, n := sections(t), 0
+	for name, codes := range made(t) {
+		for code := range codes {
+			if n++; !regexp.MustCompile(`\b` + code + `\b`).MatchString(listed[name]) {
+				t.Errorf("package %s makes the code %s; its comment does not have it under Codes of errors", name, code)
+			}
+		}
+	}
+	if n < 120 {
+		t.Errorf("%d codes", n)
+	}
+}
 
 // The tables of codes list every code with its packages.
 func TestTableOfCodes(t *testing.T) {

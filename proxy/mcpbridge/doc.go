@@ -29,6 +29,10 @@
 // secret of the connection, which this package does not know. Errors therefore do not contain such
 // text. A [run token] is never sent to an MCP client.
 //
+// # Codes of errors
+//
+//	invalid  the tools of [NewServer] are not valid
+//
 // All functions, servers and peers are safe for concurrent use.
 //
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run

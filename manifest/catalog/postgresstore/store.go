@@ -20,8 +20,8 @@
 //
 // # Codes of errors
 //
-// Errors have the codes that [catalog.Store] defines, transport if the database could not be reached
-// within Options.RetryTimeout and nothing was written, and these:
+// Errors have the codes not_found and conflict of [catalog.Store], invalid_options, transport if the
+// database could not be reached within Options.RetryTimeout and nothing was written, and these:
 //
 //	schema   the tables are missing, of another program, or of a newer version of this package
 //	unknown  the connection was lost during a commit: the write may have happened

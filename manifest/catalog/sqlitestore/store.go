@@ -16,7 +16,7 @@
 //
 // # Codes of errors
 //
-// Errors have the codes that [catalog.Store] defines, and these:
+// Errors have the codes not_found and conflict of [catalog.Store], invalid_options, and these:
 //
 //	open    the file or its folder is missing, not writable, or not on a local disk
 //	schema  another program, or another version of this package, wrote the file
