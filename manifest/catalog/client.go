@@ -154,7 +154,7 @@ func (c *Client) Get(ctx context.Context, id string) (*ListItem, error) {
 }
 
 // Update replaces the metadata of a tool: PUT /tools/{id}. It sends all members: an empty
-// description, tags and version as "", [] and [DefaultVersion]. So the result is the same whether
+// description, tags and version as "", [] and "1.0.0". So the result is the same whether
 // the server replaces or merges. It leaves only an empty account_id out. The source code does not
 // change. To change only some members, use [Client.Patch].
 func (c *Client) Update(ctx context.Context, id string, t Tool) (*ListItem, error) {
@@ -171,7 +171,7 @@ func (c *Client) Update(ctx context.Context, id string, t Tool) (*ListItem, erro
 // server does with absent ones.
 func (c *Client) putRequest(id string, t *Tool) *request {
 	p := patchOf(*t)
-	p.Description, p.Version = &t.Description, new(cmp.Or(t.Version, DefaultVersion))
+	p.Description, p.Version = &t.Description, new(cmp.Or(t.Version, defaultVersion))
 	p.Tags = new(append([]string{}, t.Tags...)) // [] and not null
 	r := newRequest("update", http.MethodPut, id, id)
 	r.said, r.Body = []string{t.Description}, c.body(p)

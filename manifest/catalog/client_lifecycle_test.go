@@ -16,19 +16,12 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// The client manages tools of the handler over HTTP, below a prefix, for every PutMode and
+// The client manages tools of the handler over HTTP, below a prefix, for every
 // TypeField.
 func TestClientAgainstHandler(t *testing.T) {
-	for name, test := range map[string]struct {
-		put       catalog.PutMode
-		typeField string
-	}{
-		"by body": {catalog.PutByBody, ""}, "replace": {catalog.PutReplace, ""}, "merge": {catalog.PutMerge, ""},
-		"the SDK's type": {catalog.PutByBody, "type"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, typeField := range []string{"", "type"} {
+		t.Run(typeField, func(t *testing.T) {
 			handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
-				Put: test.put,
 				Authenticate: func(_ *http.Request, key string) (string, error) {
 					if subtle.ConstantTimeCompare([]byte(key), []byte(clientKey)) != 1 {
 						return "", &toolwire.Error{Code: toolwire.CodeUnauthorized}
@@ -41,7 +34,7 @@ func TestClientAgainstHandler(t *testing.T) {
 			}
 			server := httptest.NewServer(http.StripPrefix("/aip", handler))
 			defer server.Close()
-			live(t, newClient(t, server.URL+"/aip", &catalog.ClientOptions{TypeField: test.typeField}))
+			live(t, newClient(t, server.URL+"/aip", &catalog.ClientOptions{TypeField: typeField}))
 
 			stranger, err := catalog.NewClient(server.URL+"/aip", "another", nil)
 			if err != nil {
@@ -77,7 +70,7 @@ func live(t *testing.T, c *catalog.Client) {
 	// Create, the two examples.
 	minimal := must(c.Create(ctx, calculatorTool()))
 	want := calculatorTool()
-	want.Version = catalog.DefaultVersion
+	want.Version = "1.0.0"
 	isTool(minimal, want)
 	native := analyticsTool()
 	native.Type, native.Tags = catalog.Native, []string{"a", "b c"}
@@ -110,7 +103,7 @@ func live(t *testing.T, c *catalog.Client) {
 	isTool(must(c.Patch(ctx, minimal.ID, catalog.Patch{Description: &want.Description})), want)
 	want.Tags = nil
 	isTool(must(c.Patch(ctx, minimal.ID, catalog.Patch{Tags: &[]string{}})), want)
-	want.Description, want.Version = "", catalog.DefaultVersion
+	want.Description, want.Version = "", "1.0.0"
 	isTool(must(c.Update(ctx, minimal.ID, want)), want)
 	isTool(must(c.Get(ctx, minimal.ID)), want)
 	_, err = c.Patch(ctx, minimal.ID, catalog.Patch{Name: &full.Name})
@@ -124,7 +117,7 @@ func live(t *testing.T, c *catalog.Client) {
 	}, "analytics.py", []byte(clientSource)))
 	want = catalog.Tool{Name: "analytics-tool", Description: "Analyses.", Framework: catalog.LangChain,
 		Type: catalog.Custom,
-		Tags: []string{"a", "b c"}, Version: catalog.DefaultVersion}
+		Tags: []string{"a", "b c"}, Version: "1.0.0"}
 	isTool(uploaded, want)
 	if uploaded.PluginClassName != "AnalyticsTool" || uploaded.ModuleName != "analytics" {
 		t.Errorf("got %+v", uploaded)

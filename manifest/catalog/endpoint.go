@@ -66,7 +66,7 @@ func (h *Handler) create(c *call) (answer, error) {
 // finish sets the fields that every tool has.
 func (h *Handler) finish(c *call, t Tool) Tool {
 	t.AccountID = c.account
-	t.Version = cmp.Or(t.Version, DefaultVersion)
+	t.Version = cmp.Or(t.Version, defaultVersion)
 	return t
 }
 
@@ -127,11 +127,7 @@ func (h *Handler) put(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	whole := p.Name != nil && p.Framework != nil && p.Type != nil
-	replace := h.opts.Put == PutReplace || h.opts.Put == PutByBody && whole
-	if replace {
-		ps.require(p)
-	}
+	replace := p.Name != nil && p.Framework != nil && p.Type != nil
 	if err := h.check(c, &ps, p); err != nil {
 		return answer{}, err
 	}

@@ -25,7 +25,7 @@ import (
 //	POST   /tools/                create from a record
 //	POST   /tools/upload          create from a Python file and fields (multipart/form-data)
 //	GET    /tools/{id}            one tool
-//	PUT    /tools/{id}            replace or update its metadata; see PutMode
+//	PUT    /tools/{id}            replace its metadata, or update it
 //	DELETE /tools/{id}            delete; it can be restored
 //	POST   /tools/{id}/restore    restore, unless the name was taken meanwhile (409)
 //	GET    /tools/{id}/script     the source; /source is the same
@@ -41,6 +41,9 @@ import (
 // The failures are 400 (a plugin file, with invalid_plugin, or a body that ends early), 401, 403,
 // 404, 405, 408, 409, 413 for content over a limit, 422, 500, 503 with Retry-After while the store
 // cannot be reached, and 503 or 504 when the request's context ends.
+//
+// A PUT with name, framework and tool_type replaces the record: other fields that are absent get their
+// defaults. Any other PUT updates the fields that it has. The document describes both.
 //
 // An upload needs only the file. Name and description then come from the class, framework is
 // langchain and tool_type is custom. Unknown form fields are ignored.

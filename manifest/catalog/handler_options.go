@@ -33,10 +33,6 @@ type HandlerOptions struct {
 	// InsecureAccount disables authentication: every request acts for this account, a UUID.
 	InsecureAccount string
 
-	// Put selects the meaning of PUT /tools/{id}; the documents describe two. Defaults to
-	// [PutByBody].
-	Put PutMode
-
 	// Plugin holds the rules for uploaded files. Defaults to the rules of the newest server, up to
 	// 1 MiB.
 	Plugin PluginOptions
@@ -80,23 +76,6 @@ type RequestEnd struct {
 	Duration time.Duration
 }
 
-// PutMode is a meaning of PUT /tools/{id}. ToolBase records describes it both as a full replacement
-// and as a metadata update.
-type PutMode int
-
-const (
-	// PutByBody decides by the body. With all required fields it replaces the record: absent
-	// optional fields get their defaults. Otherwise it updates the fields that are present. It
-	// gives every known client the result that the client expects.
-	PutByBody PutMode = iota
-
-	// PutReplace replaces the record and rejects a body that lacks a required field.
-	PutReplace
-
-	// PutMerge updates the fields that are present.
-	PutMerge
-)
-
 const (
 	maxBody      = 1 << 20   // of a JSON body, in bytes
 	maxField     = 64 << 10  // of a form field, in bytes
@@ -123,9 +102,6 @@ func (h *Handler) configure() error {
 		mistake("Authenticate", ruleClash, "must be nil if InsecureAccount is set")
 	case o.InsecureAccount != "" && !text.ValidUUID(o.InsecureAccount):
 		mistake("InsecureAccount", ruleUUID, textUUID)
-	}
-	if o.Put < PutByBody || o.Put > PutMerge {
-		mistake("Put", ruleEnum, "must be PutByBody, PutReplace or PutMerge")
 	}
 	problem.Limit(limitIn(&mistakes), "MaxDescription", &o.MaxDescription, maxField)
 	problem.Limit(limitIn(&mistakes), "BodyTimeout", &o.BodyTimeout, 30*time.Second)

@@ -415,7 +415,7 @@ func TestFaultsOfAStore(t *testing.T) {
 }
 
 func TestHandlerOptions(t *testing.T) {
-	_, err := catalog.NewHandler(nil, &catalog.HandlerOptions{Put: 9, MaxDescription: -1, BodyTimeout: -1,
+	_, err := catalog.NewHandler(nil, &catalog.HandlerOptions{MaxDescription: -1, BodyTimeout: -1,
 		Plugin: catalog.PluginOptions{ServerVersion: "new", MaxBytes: -1}})
 	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok || e.Code != toolwire.CodeInvalidOptions {
@@ -426,7 +426,7 @@ func TestHandlerOptions(t *testing.T) {
 		fields = append(fields, p.Pointer)
 	}
 	if got, want := strings.Join(fields, " "),
-		"/store /Authenticate /Put /MaxDescription /BodyTimeout /Plugin/MaxBytes /Plugin/ServerVersion"; got != want {
+		"/store /Authenticate /MaxDescription /BodyTimeout /Plugin/MaxBytes /Plugin/ServerVersion"; got != want {
 		t.Errorf("the problems are at %s, want %s", got, want)
 	}
 	for _, o := range []*catalog.HandlerOptions{nil, {InsecureAccount: "x"}, {InsecureAccount: account,

@@ -64,6 +64,8 @@
 //	canceled            the caller's context was canceled
 //	deadline            the deadline of the caller's context passed
 //
+// A [Handler] sends busy, with 503, while its store cannot be reached.
+//
 // # Codes of problems
 //
 // These are the rules of this package, which a [Handler] also sends. A problem of another server has the
@@ -122,8 +124,8 @@ const (
 	Custom Type = "custom" // uploaded by a user
 )
 
-// DefaultVersion is the version of a tool that has none.
-const DefaultVersion = "1.0.0"
+// defaultVersion is the version of a tool that has none.
+const defaultVersion = "1.0.0"
 
 // Tool is the metadata that a user gives of a tool (ToolBase): the body of POST /tools/ and PUT
 // /tools/{id}. [Tool.Validate] checks it, and [Tool.UnmarshalJSON] describes how it is read. Only
@@ -138,7 +140,7 @@ type Tool struct {
 	AccountID   string   `json:"account_id,omitempty"`
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
-	Version     string   `json:"version,omitempty"` // "" is DefaultVersion
+	Version     string   `json:"version,omitempty"` // "" is 1.0.0
 }
 
 // ListItem is a tool as a catalog returns it (ToolListItem). The documented table lacks tags; a
