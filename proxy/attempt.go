@@ -21,7 +21,6 @@ type run struct {
 	token          redact.Hidden[string]
 	caller         httpcall.Client
 	repeats        httpcall.Policy
-	transient      []string
 	repeatable     map[string]bool
 	tools          []string // Options.Tools
 	pacer          *Pacer

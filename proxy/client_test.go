@@ -359,16 +359,16 @@ func TestBaseURLs(t *testing.T) {
 }
 
 func TestOptionsAreCopied(t *testing.T) {
-	tools, declared, classes := []string{"get_order"}, []string{"get_order"}, []string{"busy"}
+	tools, declared := []string{"get_order"}, []string{"get_order"}
 	s := &script{steps: []step{
-		failing(errors.New("broken")), answer(503, `{"detail":{"error_class":"busy"}}`), answer(200, seedAnswer),
+		failing(errors.New("broken")), answer(200, seedAnswer),
 	}}
-	opts := &proxy.Options{Transport: s, Repeatable: tools, Tools: declared, TransientClasses: classes}
+	opts := &proxy.Options{Transport: s, Repeatable: tools, Tools: declared}
 	c, err := proxy.New(baseURL, runToken, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools[0], declared[0], classes[0] = "changed", "changed", "changed"
+	tools[0], declared[0] = "changed", "changed"
 	opts.Transport = nil
 	if _, err := c.Do(background, "get_order", nil); err != nil {
 		t.Errorf("a change after New had an effect: %v", err)

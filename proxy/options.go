@@ -32,11 +32,6 @@ type Options struct {
 	// also ends if the proxy asks to wait for more than 60 s.
 	MaxAttempts int
 
-	// TransientClasses replaces the error classes for which a 503 is repeated. If it is nil, they
-	// are lock_contention, context_store_unavailable and trace_sequence_contended. A 503 with
-	// another class, or without one, is final. The documents do not list the classes.
-	TransientClasses []string
-
 	// Repeatable names the tools that may safely run twice. Only their calls are repeated if a
 	// connection breaks after the request was written.
 	Repeatable []string
@@ -86,8 +81,8 @@ const (
 // peer is the other side in error texts.
 const peer = "the proxy"
 
-// defaultTransientClasses is never changed and never handed out.
-var defaultTransientClasses = []string{httpcall.LockContention, httpcall.StoreBusy, httpcall.SequenceBusy}
+// transientClasses are the error classes for which a 503 is repeated. The documents do not list them.
+var transientClasses = []string{httpcall.LockContention, httpcall.StoreBusy, httpcall.SequenceBusy}
 
 // silent serves all clients without a logger, so that a client costs no allocation for it.
 var silent = slog.New(slog.DiscardHandler)
@@ -111,7 +106,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	r := &run{
 		base:           base,
 		token:          redact.Hide(token),
-		transient:      slices.Clone(o.TransientClasses),
 		pacer:          o.Pacer,
 		dropNulls:      o.DropNulls,
 		checkArguments: o.CheckArguments,
@@ -126,9 +120,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		r.caller.Transport = sharedTransport()
 	}
 	r.repeats = httpcall.Policy{Peer: peer, MaxAttempts: o.MaxAttempts}
-	if o.TransientClasses == nil {
-		r.transient = defaultTransientClasses
-	}
 	if len(o.Repeatable) > 0 {
 		r.repeatable = make(map[string]bool, len(o.Repeatable))
 		for _, tool := range o.Repeatable {

@@ -46,7 +46,7 @@ func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 	return got, last
 }
 
-func (r *run) transientClass(class string) bool { return slices.Contains(r.transient, class) }
+func transientClass(class string) bool { return slices.Contains(transientClasses, class) }
 
 // mayRepeat reports whether a failed attempt may be followed by another.
 func (r *run) mayRepeat(req *request, e *Error) bool {
@@ -54,7 +54,7 @@ func (r *run) mayRepeat(req *request, e *Error) bool {
 	case toolwire.CodeRateLimited:
 		return true
 	case toolwire.CodeUnavailable:
-		return r.transientClass(e.Class)
+		return transientClass(e.Class)
 	case toolwire.CodeTransport:
 		return e.Delivery == NotSent || req.repeatable
 	}

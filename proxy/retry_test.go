@@ -199,7 +199,7 @@ func TestRecovery(t *testing.T) {
 	})
 }
 
-func TestMaxAttemptsAndClassesAreOptions(t *testing.T) {
+func TestMaxAttemptsIsAnOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{answer(429, ``)}}
 		c := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 })
@@ -207,12 +207,6 @@ func TestMaxAttemptsAndClassesAreOptions(t *testing.T) {
 		wantError(t, err, toolwire.CodeRateLimited, proxy.Refused)
 		if len(s.requests()) != 1 {
 			t.Errorf("%d requests with MaxAttempts 1", len(s.requests()))
-		}
-		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
-		c = newClient(t, s, func(o *proxy.Options) { o.TransientClasses = []string{} })
-		_, _ = c.Do(background, "x", nil)
-		if len(s.requests()) != 1 {
-			t.Errorf("%d requests without transient classes", len(s.requests()))
 		}
 		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
 		c = newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 7 })

@@ -29,7 +29,7 @@ func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 		}
 	case status == http.StatusServiceUnavailable:
 		e.Code = toolwire.CodeUnavailable
-		if r.transientClass(e.Class) {
+		if transientClass(e.Class) {
 			e.Delivery = Refused
 		}
 	case status >= 500:
@@ -56,7 +56,7 @@ func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 
 // said returns the class of a refusal and its text.
 func (r *run) said(refusal httpcall.Refusal) (class, detail string) {
-	class = refusal.ProxyClass(r.transient)
+	class = refusal.ProxyClass(transientClasses)
 	if refusal.Partial {
 		return class, refusal.Text
 	}
