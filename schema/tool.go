@@ -18,10 +18,6 @@ type Mode string
 const (
 	Sandbox     Mode = "sandbox"     // the platform's simulator; the default
 	Passthrough Mode = "passthrough" // a registered endpoint
-
-	// Executed is the mode of a later release: the tool runs in the agent's own sandbox. Validate
-	// lists such a tool as unchecked. The proxy cannot call it.
-	Executed Mode = "executed"
 )
 
 // A WritePolicy selects what the platform does with the live result of a passthrough tool.

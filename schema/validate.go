@@ -119,7 +119,7 @@ func (c *checker) tool(ps *problems, t *Tool) {
 	c.schemas(ps, t)
 	switch mode := t.Mode(); mode {
 	case Sandbox, Passthrough:
-	case Executed:
+	case "executed":
 		ps.note("later_release", "/default_execution_mode", "is executed, a mode of a later release of the platform: "+
 			"the tool runs in the agent's own sandbox, and the proxy does not answer its calls")
 	default:

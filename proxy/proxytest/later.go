@@ -15,8 +15,11 @@ import (
 // The formats in this file belong to later releases of the platform, as public ports of agents
 // use them. The platform does not document them.
 
-// modes are the modes of later releases beside schema.Executed, with the modes of package schema that they stand for.
-var modes = map[schema.Mode]schema.Mode{"code_intercepted": schema.Executed, "simulated": schema.Sandbox}
+// executed is a mode in which a tool runs in the agent's own sandbox: the proxy does not answer its calls.
+const executed schema.Mode = "executed"
+
+// modes are the other modes, with what they stand for.
+var modes = map[schema.Mode]schema.Mode{"code_intercepted": executed, "simulated": schema.Sandbox}
 
 // known returns the tools with modes that package schema knows.
 func known(tools []schema.Tool) []schema.Tool {

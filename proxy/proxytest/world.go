@@ -85,7 +85,7 @@ func (c *world) declare(w World, problems *problems) {
 	for i := range tools {
 		declared := &tools[i]
 		t := &tool{
-			declared: *declared, live: declared.Mode() == schema.Passthrough, executed: declared.Mode() == schema.Executed,
+			declared: *declared, live: declared.Mode() == schema.Passthrough, executed: declared.Mode() == executed,
 			notes: notes[i], behavior: w.Behaviors[declared.Name], own: w.Behaviors[declared.Name] != nil,
 		}
 		if t.live && declared.WritePolicy() == schema.PolicyAdapter && declared.LedgerAdapter != nil {
