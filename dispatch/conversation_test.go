@@ -15,7 +15,6 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 func says(role dispatch.Role, text string) dispatch.Message {
@@ -100,13 +99,13 @@ func TestSetConversation(t *testing.T) {
 	}{
 		{"whole", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			m := []dispatch.Message{says("system", "Be brief."), says("user", "Refund order 4521.")}
-			tr.SetConversation(ctx, m)
+			dispatch.RecorderOf(tr).SetConversation(ctx, m)
 			m = append(m, calling(call("m1", a, `{"n":1}`), call("m2", b, `{"n":2}`)))
-			tr.SetConversation(ctx, m)
+			dispatch.RecorderOf(tr).SetConversation(ctx, m)
 			do(ctx, run, "m1", a, `{"n":1}`)
 			do(ctx, run, "m2", b, `{"n":2}`)
 			m = append(m, result("m1", `"one"`), result("m2", `"two"`), says("assistant", "Done."))
-			tr.SetConversation(ctx, m)
+			dispatch.RecorderOf(tr).SetConversation(ctx, m)
 		}, `
 system Be brief.
 user Refund order 4521.
@@ -116,7 +115,7 @@ tool(m2) two
 assistant Done.
 `},
 		{"results that the model has not read yet", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation(ctx, []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`), call("m2", b, `{"n":2}`)),
 				result("m1", `"one"`),
 			})
@@ -132,7 +131,7 @@ assistant Done.
 		{"calls without the model's id", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			do(ctx, run, "", a, `{"n":0}`)
 			do(ctx, run, "", a, `{"n":1}`)
-			tr.SetConversation(ctx, []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("call_1", a, `"{ \"n\":1}"`)),
 				result("call_1", `"one"`),
 			})
@@ -145,11 +144,11 @@ tool(call_3) {"n":0}
 assistant Done.
 `},
 		{"the last one counts", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation(ctx, []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`),
 			})
 			do(ctx, run, "m1", a, `{"n":1}`)
-			tr.SetConversation(ctx, []dispatch.Message{says("user", "Summary of Refund order 4521.: done")})
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{says("user", "Summary of Refund order 4521.: done")})
 		}, `
 user Summary of Refund order 4521.: done
 assistant [m1 get_order {"n":1}]
@@ -157,11 +156,11 @@ tool(m1) {"n":1}
 assistant Done.
 `},
 		{"none", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation(ctx, []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`),
 			})
 			do(ctx, run, "m1", a, `{"n":1}`)
-			tr.SetConversation(ctx, nil)
+			dispatch.RecorderOf(tr).SetConversation(ctx, nil)
 		}, `
 user Refund order 4521.
 assistant [m1 get_order {"n":1}]
@@ -169,18 +168,18 @@ tool(m1) {"n":1}
 assistant Done.
 `},
 		{"two labels with equal ids", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
 			for _, actor := range []string{"refunds", "orders"} {
 				sub := proxy.WithActor(ctx, actor)
-				tr.SetConversation(proxy.WithActor(ctx, actor), []dispatch.Message{
+				dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, actor), []dispatch.Message{
 					says("user", actor), calling(call("c0", a, `{"of":"`+actor+`"}`)),
 				})
 				do(sub, run, "c0", a, `{"of":"`+actor+`"}`)
 			}
-			tr.SetConversation(proxy.WithActor(ctx, "refunds"), []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, "refunds"), []dispatch.Message{
 				says("user", "refunds"), calling(call("c0", a, `{"of":"refunds"}`)), result("c0", `"of refunds"`),
 			})
-			tr.SetConversation(ctx, []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), says("assistant", "I have asked both."),
 			})
 		}, `
@@ -196,12 +195,12 @@ assistant Done.
 `},
 		{"two labels with equal ids, called in another order", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			for _, actor := range []string{"refunds", "orders"} {
-				tr.SetConversation(proxy.WithActor(ctx, actor), []dispatch.Message{says("user", actor), calling(call("c0", a, `{}`))})
+				dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, actor), []dispatch.Message{says("user", actor), calling(call("c0", a, `{}`))})
 			}
 			for _, actor := range []string{"orders", "refunds"} {
 				do(proxy.WithActor(ctx, actor), run, "c0", a, `{"of":"`+actor+`"}`)
 			}
-			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
 		}, `
 user Refund order 4521.
 user refunds
@@ -215,7 +214,7 @@ assistant Done.
 		{"a result belongs to the last message with its id", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			do(ctx, run, "c0", a, `{"n":1}`)
 			do(ctx, run, "c0", a, `{"n":2}`)
-			tr.SetConversation(ctx, []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("c0", a, `{"n":1}`)), says("user", "The other."),
 				calling(call("c0", a, `{"n":2}`)), result("c0", `"two"`),
 			})
@@ -231,7 +230,7 @@ assistant Done.
 		{"and there to the first call", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			do(ctx, run, "c0", a, `{"n":1}`)
 			do(ctx, run, "c0", a, `{"n":2}`)
-			tr.SetConversation(ctx, []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("c0", a, `{"n":1}`), call("c0", a, `{"n":2}`)),
 				result("c0", `"one"`),
 			})
@@ -245,7 +244,7 @@ assistant Done.
 		{"a second result belongs to the message before", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			do(ctx, run, "c0", a, `{"n":1}`)
 			do(ctx, run, "c0", a, `{"n":2}`)
-			tr.SetConversation(ctx, []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 				says("user", "Refund order 4521."), calling(call("c0", a, `{"n":1}`)), calling(call("c0", a, `{"n":2}`)),
 				result("c0", `"two"`), result("c0", `"one"`),
 			})
@@ -258,9 +257,9 @@ tool(c0) one
 assistant Done.
 `},
 		{"the agent answers after its sub-agent", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
-			tr.SetConversation(proxy.WithActor(ctx, "refunds"), []dispatch.Message{says("user", "4521"), says("assistant", "Refunded.")})
-			tr.SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521."), says("assistant", "Done.")})
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521.")})
+			dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, "refunds"), []dispatch.Message{says("user", "4521"), says("assistant", "Refunded.")})
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{says("user", "Refund order 4521."), says("assistant", "Done.")})
 		}, `
 user Refund order 4521.
 user 4521
@@ -268,7 +267,7 @@ assistant Refunded.
 assistant Done.
 `},
 		{"the prompt among other text", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation(ctx, []dispatch.Message{
+			dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 				says("user", "The customer writes: Refund order 4521. Answer politely."),
 			})
 		}, `
@@ -303,7 +302,7 @@ func TestSetConversationInASession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				run.Transcript().SetConversation(ctx, []dispatch.Message{
+				dispatch.RecorderOf(run.Transcript()).SetConversation(ctx, []dispatch.Message{
 					says("system", "Be brief."), says("user", "Refund order 4521."), calling(call("m1", "refund", `{}`)),
 					result("m1", `"ok"`),
 					says("assistant", "Done."), says("user", "And order 4522?"), calling(call("m2", "refund", `{}`)),
@@ -335,10 +334,10 @@ func TestSetConversationWithReminders(t *testing.T) {
 		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			tr := run.Transcript()
 			m := append(earlier, says("user", run.Instruction))
-			tr.SetConversation(ctx, m)
+			dispatch.RecorderOf(tr).SetConversation(ctx, m)
 			m = append(m, calling(call("m1", "refund", `{}`)), result("m1", `"ok"`), says("user", "Remember the task: "+run.Instruction))
-			tr.SetConversation(ctx, m)
-			tr.SetConversation(ctx, append(m, says("assistant", "Yes.")))
+			dispatch.RecorderOf(tr).SetConversation(ctx, m)
+			dispatch.RecorderOf(tr).SetConversation(ctx, append(m, says("assistant", "Yes.")))
 			return &dispatch.Response{FinalResponse: "Done."}, nil
 		})
 		body := `{"odyssey_proxy_url":"https://api.example.com/runs/abc","input":` +
@@ -380,9 +379,9 @@ func TestSetConversationThatGetsShorter(t *testing.T) {
 	} {
 		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			if tt.first != nil {
-				run.Transcript().SetConversation(ctx, tt.first)
+				dispatch.RecorderOf(run.Transcript()).SetConversation(ctx, tt.first)
 			}
-			run.Transcript().SetConversation(ctx, tt.second)
+			dispatch.RecorderOf(run.Transcript()).SetConversation(ctx, tt.second)
 			return &dispatch.Response{FinalResponse: "Done."}, nil
 		})
 		body := `{"odyssey_proxy_url":"https://api.example.com/runs/abc","input":` +
@@ -404,7 +403,7 @@ func TestSetConversationIsBounded(t *testing.T) {
 			for i := range 12 {
 				id := fmt.Sprintf("m%d", i)
 				m = append(m, calling(call(id, "get_order", `{}`)))
-				tr.SetConversation(ctx, m)
+				dispatch.RecorderOf(tr).SetConversation(ctx, m)
 				got, err := proxy.Call[json.RawMessage](proxy.WithCallID(ctx, id), run.Proxy, "get_order", map[string]string{"text": text})
 				if err != nil {
 					t.Error(err)
@@ -415,9 +414,9 @@ func TestSetConversationIsBounded(t *testing.T) {
 			for range max(more, -more) {
 				long = append(long, says("assistant", text[:2<<10]))
 			}
-			tr.SetConversation(ctx, long)
+			dispatch.RecorderOf(tr).SetConversation(ctx, long)
 			if whole = long; more < 0 {
-				tr.SetConversation(ctx, m)
+				dispatch.RecorderOf(tr).SetConversation(ctx, m)
 				whole = m
 			}
 		}, slow)
@@ -444,7 +443,7 @@ func TestSetConversationOfManyCalls(t *testing.T) {
 				id := fmt.Sprintf("m%d", i)
 				m = append(m, calling(call(id, "get_order", `{}`)), result(id, `"shipped"`))
 			}
-			tr.SetConversation(ctx, m)
+			dispatch.RecorderOf(tr).SetConversation(ctx, m)
 		})
 		if removed != want {
 			t.Errorf("%d calls: %d messages were left out, want %d", turns, removed, want)
@@ -464,7 +463,7 @@ func TestSetConversationAndAdd(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			tr.SetConversation(ctx, conversation)
+			dispatch.RecorderOf(tr).SetConversation(ctx, conversation)
 			tr.Add(calling(call("m1", "get_order", `{"n":1}`)), result("m1", `"added"`))
 		}
 		return &dispatch.Response{FinalResponse: "Done."}, nil
@@ -489,7 +488,7 @@ func TestSetConversationOfARunThatFails(t *testing.T) {
 			"failure": func(context.Context) error { return errors.New("broken") },
 		} {
 			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				run.Transcript().SetConversation(ctx, []dispatch.Message{
+				dispatch.RecorderOf(run.Transcript()).SetConversation(ctx, []dispatch.Message{
 					says("user", run.Instruction), says("assistant", "Let me see."),
 				})
 				return nil, agent(ctx)
@@ -512,10 +511,10 @@ func TestAddProblem(t *testing.T) {
 	}
 	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 1000 { // repetitions take no room
-			run.Transcript().AddProblem(problem)
+			dispatch.RecorderOf(run.Transcript()).AddProblem(problem)
 		}
 		for i := range 1000 { // of which 99 are kept
-			run.Transcript().AddProblem(dispatch.Problem{Code: "other", Pointer: fmt.Sprint("/messages/", i)})
+			dispatch.RecorderOf(run.Transcript()).AddProblem(dispatch.Problem{Code: "other", Pointer: fmt.Sprint("/messages/", i)})
 		}
 		return &dispatch.Response{FinalResponse: "Done."}, nil
 	}
@@ -528,7 +527,7 @@ func TestAddProblem(t *testing.T) {
 // Metadata of the response wins over the transcript's, key by key.
 func TestMetadataOfBoth(t *testing.T) {
 	h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) {
+		dispatch.RecorderOf(run.Transcript()).UpdateMetadata(func(m *dispatch.Metadata) {
 			m.Model, m.TotalInputTokens, m.Extra = "m-1", 12, map[string]any{"a": 1, "b": 1}
 		})
 		return &dispatch.Response{FinalResponse: "Done.", Messages: []dispatch.Message{}, Metadata: &dispatch.Metadata{
@@ -581,35 +580,4 @@ assistant Done.
 			t.Errorf("got\n%swant\n%s%v", got, want, sent.Problems)
 		}
 	})
-}
-
-// Code that sees the requests to a model sets the conversation again and again. Calls that it
-// contains are not shown twice.
-func ExampleTranscript_SetConversation() {
-	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		conversation := []dispatch.Message{
-			{Role: dispatch.RoleUser, Content: dispatch.Text("Has order 4521 shipped?")},
-			{Role: dispatch.RoleAssistant, ToolCalls: []dispatch.ToolCall{
-				{ID: "call_a", Name: "get_order", Arguments: json.RawMessage(`{"order_id":"4521"}`)},
-			}},
-		}
-		run.Transcript().SetConversation(ctx, conversation)
-		_, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, "call_a"), "get_order", `{"order_id":"4521"}`)
-		return &dispatch.Response{FinalResponse: "It has."}, err
-	}
-	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{
-		World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)}},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, m := range result.Messages {
-		fmt.Println(m.Role, m.ToolCallID, m.Content, len(m.ToolCalls))
-	}
-	// Output:
-	// user  Has order 4521 shipped? 0
-	// assistant   1
-	// tool call_a {"status":"shipped"} 0
-	// assistant  It has. 0
 }

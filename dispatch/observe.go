@@ -87,7 +87,7 @@ type testKit = runctx.Kit[Observer, proxy.Observer]
 // startRun returns the context of the run, in which the run is found, and reports the start. The
 // observer may derive another context from it. header is nil in code mode.
 func (h *Handler) startRun(ctx context.Context, s *session, header http.Header) context.Context {
-	s.kept.Run, s.transcript.others = &s.run, &s.kept
+	s.kept.Run, s.kept.Recorder, s.transcript.others = &s.run, recorder{&s.transcript}, &s.kept
 	ctx = runctx.With(ctx, &s.kept)
 	if s.kit != nil {
 		*runctx.Keep[runctx.Models](&s.kept) = s.kit.Models

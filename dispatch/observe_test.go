@@ -175,7 +175,7 @@ func TestObserverOfTokens(t *testing.T) {
 			_, _ = run.Proxy.Do(context.Background(), "get_order", nil)
 		}
 		_, _ = run.Proxy.As("sub").Do(ctx, "no such tool", nil)
-		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model, m.TotalInputTokens = "from the traffic", 7 })
+		dispatch.RecorderOf(run.Transcript()).UpdateMetadata(func(m *dispatch.Metadata) { m.Model, m.TotalInputTokens = "from the traffic", 7 })
 		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Model: "mine"}}, failure
 	}
 	h := newHandler(t, agent, func(o *dispatch.Options) {

@@ -507,12 +507,12 @@ func TestWhenTheTranscriptIsSent(t *testing.T) {
 		{"option, nil response", send, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, nil }, said("(no final response)")},
 		{"metadata", nil, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			for range 2 {
-				run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m"; m.TotalInputTokens += 5 })
+				dispatch.RecorderOf(run.Transcript()).UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m"; m.TotalInputTokens += 5 })
 			}
 			return run.Transcript().Response("x"), nil
 		}, strings.TrimSuffix(said("x"), "}") + `,"metadata":{"model":"m","total_input_tokens":10}}`},
 		{"own metadata", nil, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m" })
+			dispatch.RecorderOf(run.Transcript()).UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m" })
 			return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{}, Metadata: &dispatch.Metadata{Model: "n"}}, nil
 		}, `{"final_response":"x","metadata":{"model":"n"}}`},
 		{
@@ -542,7 +542,7 @@ func TestWhenTheTranscriptIsSent(t *testing.T) {
 			"timeout while a call is under way", func(o *dispatch.Options) {
 				o.TimeoutResponse = func(*dispatch.Run) *dispatch.Response { return &dispatch.Response{FinalResponse: "late"} }
 			}, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m" })
+				dispatch.RecorderOf(run.Transcript()).UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m" })
 				_, err := run.Proxy.Do(context.WithoutCancel(ctx), "get_order", json.RawMessage(`{"wait":301}`))
 				return nil, err
 			},
@@ -815,7 +815,7 @@ func ExampleTranscript_Add() {
 				return nil, err
 			}
 		}
-		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.TotalOutputTokens += 12 })
+		dispatch.RecorderOf(run.Transcript()).UpdateMetadata(func(m *dispatch.Metadata) { m.TotalOutputTokens += 12 })
 		return run.Transcript().Response("It has shipped."), nil
 	}, &dispatch.Options{Tokens: []string{"agent-token"}, Proxy: &proxy.Options{
 		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
@@ -837,7 +837,7 @@ func TestCallsThatAreToldWithoutAnID(t *testing.T) {
 		for _, n := range []string{`{"n":1}`, `{"n":2}`} {
 			_, _ = proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", json.RawMessage(n))
 		}
-		tr.SetConversation(ctx, []dispatch.Message{
+		dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 			says("user", run.Instruction), calling(call("", "get_order", `{"n":1}`)), says("user", "And the other?"),
 			calling(call("", "get_order", `{"n":2}`)),
 		})
@@ -880,16 +880,16 @@ func TestWhatATranscriptKeeps(t *testing.T) {
 			}
 		}, 100, whole/2*2 + 2}, // the last result is cut
 		{"a conversation", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation(ctx, list(100))
-			tr.SetConversation(ctx, list(90))
+			dispatch.RecorderOf(tr).SetConversation(ctx, list(100))
+			dispatch.RecorderOf(tr).SetConversation(ctx, list(90))
 		}, 90, whole},
 		{"conversations", func(ctx context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
 			tr.Add(list(80)...)
-			tr.SetConversation(proxy.WithActor(ctx, "a"), list(90))
-			tr.SetConversation(proxy.WithActor(ctx, "b"), list(60))
-			tr.SetConversation(proxy.WithActor(ctx, "a"), list(10))
-			tr.SetConversation(proxy.WithActor(ctx, "b"), list(80))
-			tr.SetConversation(ctx, list(80))
+			dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, "a"), list(90))
+			dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, "b"), list(60))
+			dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, "a"), list(10))
+			dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, "b"), list(80))
+			dispatch.RecorderOf(tr).SetConversation(ctx, list(80))
 		}, 250, 80 + 80 + whole},
 	} {
 		kept := 0
@@ -970,7 +970,7 @@ func TestAddedBetweenCallsThatOverlap(t *testing.T) {
 func TestTextBeforeASubAgent(t *testing.T) {
 	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 		tr.Add(says("assistant", "Done."))
-		tr.SetConversation(proxy.WithActor(ctx, "sub"), []dispatch.Message{says("user", "x"), says("assistant", "y")})
+		dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, "sub"), []dispatch.Message{says("user", "x"), says("assistant", "y")})
 	})
 	if text := brief(got); !strings.HasSuffix(text, "assistant Done.\nuser x\nassistant y\nassistant Done.\n") {
 		t.Errorf("got\n%s", text)
@@ -980,7 +980,7 @@ func TestTextBeforeASubAgent(t *testing.T) {
 // A text inside of a conversation stays there, although it is that of the final response.
 func TestFinalResponseInsideOfAConversation(t *testing.T) {
 	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-		tr.SetConversation(ctx, []dispatch.Message{
+		dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{
 			says("user", run.Instruction), says("assistant", "Done."), says("user", "Sure?"), says("assistant", "Yes."),
 		})
 	})
@@ -1026,7 +1026,7 @@ func TestEqualIDsInAConversationAndAdded(t *testing.T) {
 		for _, n := range []string{`{"n":1}`, `{"n":2}`} {
 			_, _ = run.Proxy.Do(proxy.WithCallID(ctx, "c0"), "get_order", json.RawMessage(n))
 		}
-		tr.SetConversation(ctx, []dispatch.Message{says("user", run.Instruction), calling(call("c0", "get_order", `{}`))})
+		dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{says("user", run.Instruction), calling(call("c0", "get_order", `{}`))})
 		tr.Add(calling(call("c0", "get_order", `{}`)))
 	}, slow)
 	want := "assistant [c0 get_order {}]\ntool(c0) {\"n\":1}\nassistant [c0 get_order {}]\ntool(c0) {\"n\":2}\nassistant Done.\n"
@@ -1041,7 +1041,7 @@ func TestEqualCallsOfSubAgents(t *testing.T) {
 		_, _ = run.Proxy.As("a").Do(ctx, "get_order", json.RawMessage(`{"n":1}`))
 		tr.Add(says("assistant", "Now b."))
 		_, _ = run.Proxy.As("b").Do(ctx, "get_order", json.RawMessage(`{"n":1}`))
-		tr.SetConversation(proxy.WithActor(ctx, "b"), []dispatch.Message{calling(call("x", "get_order", `{"n":1}`))})
+		dispatch.RecorderOf(tr).SetConversation(proxy.WithActor(ctx, "b"), []dispatch.Message{calling(call("x", "get_order", `{"n":1}`))})
 	}, slow)
 	want := `assistant [call_1 get_order {"n":1}]
 tool(call_1) {"n":1}
@@ -1059,12 +1059,12 @@ assistant Done.
 func TestEqualCallsOfTheAgentAndASubAgent(t *testing.T) {
 	got, _ := answered(t, func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 		sub := proxy.WithActor(ctx, "sub")
-		tr.SetConversation(sub, []dispatch.Message{says("user", "x")})
+		dispatch.RecorderOf(tr).SetConversation(sub, []dispatch.Message{says("user", "x")})
 		_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(`{"n":1}`))
-		tr.SetConversation(sub, []dispatch.Message{
+		dispatch.RecorderOf(tr).SetConversation(sub, []dispatch.Message{
 			calling(call("s", "get_order", `{"n":1}`)), result("s", `"of another client"`),
 		})
-		tr.SetConversation(ctx, []dispatch.Message{says("user", run.Instruction), calling(call("m", "get_order", `{"n":1}`))})
+		dispatch.RecorderOf(tr).SetConversation(ctx, []dispatch.Message{says("user", run.Instruction), calling(call("m", "get_order", `{"n":1}`))})
 	}, slow)
 	want := `assistant [m get_order {"n":1}]
 tool(m) {"n":1}

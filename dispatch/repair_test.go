@@ -45,7 +45,7 @@ func TestValuesThatTheJudgeReads(t *testing.T) {
 			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 				_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(arguments))
 				run.Transcript().Add(dispatch.Message{Role: "assistant", Content: dispatch.Content(`[` + arguments + `]`), ToolCalls: []dispatch.ToolCall{call("1", "f", arguments)}})
-				run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Extra = map[string]any{"x": json.RawMessage(arguments)} })
+				dispatch.RecorderOf(run.Transcript()).UpdateMetadata(func(m *dispatch.Metadata) { m.Extra = map[string]any{"x": json.RawMessage(arguments)} })
 				return nil, nil
 			}, tools)
 			body := post(h, seedBody, nil).Body.Bytes()

@@ -32,7 +32,7 @@ import (
 type Transcript struct {
 	run     *Run
 	numbers *atomic.Int64 // of the ids that were made; shared by the dispatches of a run token
-	asked   atomic.Bool   // the agent has called Run.Transcript
+	asked   atomic.Bool   // the agent has called Run.Transcript, or a recorder has written
 	calls   atomic.Int64  // that have begun
 
 	others *runctx.Kept[Run] // what other packages keep for the run; nil if this package did not make the run
@@ -174,6 +174,12 @@ func (t *Transcript) actor(ctx context.Context, key actorKey) *actor {
 	return a
 }
 
+// A recorder is how package llm, which sees all requests to a model, writes into a transcript. The
+// response then contains the transcript, as if the agent had called [Run.Transcript].
+type recorder struct{ *Transcript }
+
+var _ runctx.Recorder[Message, Problem, Metadata] = recorder{}
+
 // SetConversation sets the conversation of a sub-agent with its model, from its first message to
 // its last. The sub-agent is the label of [proxy.WithActor] in ctx. Without a label, the
 // conversation is the agent's own. The conversation replaces the one that was set for the label
@@ -184,10 +190,8 @@ func (t *Transcript) actor(ctx context.Context, key actorKey) *actor {
 // with the same id, or else with the same tool and arguments. If the conversation does not contain the
 // result of the call, the recorded one follows, with the id of [proxy.WithCallID]. In a session,
 // messages of earlier turns are left out.
-//
-// SetConversation is for code that sees all requests to a model. An agent that adds messages one by
-// one uses [Transcript.Add] instead.
-func (t *Transcript) SetConversation(ctx context.Context, messages []Message) {
+func (t recorder) SetConversation(ctx context.Context, messages []Message) {
+	t.asked.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.actor(ctx, actorKey{runctx.Actor(ctx), runctx.From[runctx.Thread](ctx)})
@@ -233,7 +237,8 @@ func (a *actor) ofThisTurn(r *Run, messages []Message) []Message {
 // UpdateMetadata calls change with the metadata that is sent with the response, for example to add
 // the tokens of a model's answer. Calls of change do not overlap. change must not call methods of
 // the transcript.
-func (t *Transcript) UpdateMetadata(change func(*Metadata)) {
+func (t recorder) UpdateMetadata(change func(*Metadata)) {
+	t.asked.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.metadata == nil {
@@ -245,7 +250,8 @@ func (t *Transcript) UpdateMetadata(change func(*Metadata)) {
 // AddProblem adds a problem of the response. The handler logs it with the answer, and package
 // dispatchtest shows it in its results. Repeated problems, and problems after the first 100, are
 // ignored.
-func (t *Transcript) AddProblem(p Problem) {
+func (t recorder) AddProblem(p Problem) {
+	t.asked.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.problems) < maxTranscriptProblems && !slices.Contains(t.problems, p) {

@@ -17,6 +17,7 @@ import (
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -142,8 +143,8 @@ func TestAssertions(t *testing.T) {
 	_, _ = (<-late).Do(t.Context(), "get_order", nil)
 	bad := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "fail"})
 	reports := func(code string) *dispatchtest.Result {
-		return dispatchtest.Run(t, dispatchtest.Target{Agent: func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			run.Transcript().AddProblem(dispatch.Problem{Code: code, Pointer: "/messages", Message: "it is lost"})
+		return dispatchtest.Run(t, dispatchtest.Target{Agent: func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			recorderOf(ctx).AddProblem(dispatch.Problem{Code: code, Pointer: "/messages", Message: "it is lost"})
 			return &dispatch.Response{FinalResponse: "It is shipped."}, nil
 		}}, task())
 	}
@@ -450,4 +451,10 @@ func TestMissingAuthValue(t *testing.T) {
 	}
 	target.AuthValue = "Bearer secret"
 	dispatchtest.Run(t, target, dispatchtest.Task{}).AssertOK(t)
+}
+
+// recorderOf returns what package llm writes into the transcript of the run with.
+func recorderOf(ctx context.Context) runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata] {
+	kept := runctx.From[*runctx.Kept[dispatch.Run]](ctx)
+	return kept.Recorder.(runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata])
 }

@@ -56,7 +56,7 @@ func TestStateOfRunsIsFreed(t *testing.T) {
 
 // The copy of a request is not kept while the response comes.
 func TestRequestIsDropped(t *testing.T) {
-	x := newExchange(t.Context(), dialects[OpenAIChat], &runState{run: &dispatch.Run{}})
+	x := newExchange(t.Context(), dialects[OpenAIChat], &runState{run: &dispatch.Run{}, transcript: unheard{}})
 	r, err := http.NewRequestWithContext(t.Context(), "POST", "https://model.example.com/", strings.NewReader(`{"messages":[{"role":"user","content":"a"}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -212,3 +212,7 @@ func TestEventsAreCheap(t *testing.T) {
 		}
 	}
 }
+
+type unheard struct{ recorder }
+
+func (unheard) SetConversation(context.Context, []dispatch.Message) {}

@@ -15,7 +15,8 @@ import (
 // runState is what is known of a run's models and conversations. Its methods report to the transcript of
 // the run.
 type runState struct {
-	run *dispatch.Run
+	run        *dispatch.Run
+	transcript recorder
 
 	mu     sync.Mutex
 	labels map[string]*label
@@ -26,13 +27,16 @@ type runState struct {
 	model  string // what was reported of them
 }
 
+type recorder = runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata]
+
 // stateOf returns the state of a run.
 func stateOf(kept *runctx.Kept[dispatch.Run]) *runState {
 	s := runctx.Keep[runState](kept)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run == nil {
-		s.run, s.ids = kept.Run, callIDs{used: map[string]bool{}, made: map[string]bool{}}
+		s.run, s.transcript = kept.Run, kept.Recorder.(recorder)
+		s.ids = callIDs{used: map[string]bool{}, made: map[string]bool{}}
 		*runctx.Keep[func() []dispatch.Problem](kept) = s.problems
 	}
 	return s
@@ -78,7 +82,7 @@ const (
 
 // note adds a problem that stays.
 func (s *runState) note(format string, args ...any) {
-	s.run.Transcript().AddProblem(problemOf(codeUnclear, format, args...))
+	s.transcript.AddProblem(problemOf(codeUnclear, format, args...))
 }
 
 func problemOf(code, format string, args ...any) dispatch.Problem {
@@ -195,9 +199,9 @@ func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *place {
 	}
 	s.size += th.size - size
 	if before != nil && before != at.reply && before.unread { // the thread goes on, but what it said is not known
-		s.run.Transcript().AddProblem(faultOf(before))
+		s.transcript.AddProblem(faultOf(before))
 	}
-	l.publish(ctx, s.run, th)
+	l.publish(ctx, s, th)
 	return at
 }
 
@@ -268,7 +272,7 @@ func (s *runState) add(ctx context.Context, l *label, th *thread) {
 	l.threads = append(l.threads, th)
 	l.began++
 	th.slot = l.began
-	s.run.Transcript().SetConversation(l.slot(ctx, th.slot), nil)
+	s.transcript.SetConversation(l.slot(ctx, th.slot), nil)
 }
 
 // forget drops the threads with answers that the agent has not gone on with, because it has with others.
@@ -276,7 +280,7 @@ func (s *runState) forget(l *label) {
 	l.threads = slices.DeleteFunc(l.threads, func(th *thread) bool {
 		drop := !l.isParent(th) && l.isReplaced(th) && slices.ContainsFunc(l.attempts(th), func(other *thread) bool { return other.turns > th.turns })
 		if drop && l.leftOut(th) {
-			s.run.Transcript().AddProblem(problemOf(codeLeftOut, problemLeftOut, l.who))
+			s.transcript.AddProblem(problemOf(codeLeftOut, problemLeftOut, l.who))
 		}
 		return drop
 	})
@@ -335,9 +339,9 @@ func (l *label) slot(ctx context.Context, n int) context.Context {
 }
 
 // publish sets the conversations of the label after a change of one.
-func (l *label) publish(ctx context.Context, run *dispatch.Run, changed *thread) {
-	main := l.main(run)
-	t := run.Transcript()
+func (l *label) publish(ctx context.Context, s *runState, changed *thread) {
+	main := l.main(s.run)
+	t := s.transcript
 	for _, th := range l.threads {
 		slot, shown := th.slot, th == main || th.goesOn() && !l.isParent(th) && !l.isReplaced(th)
 		if th == main {
@@ -403,7 +407,7 @@ func (s *runState) finish(x *exchange, o outcome) {
 	if o.fault != "" {
 		r.fault, r.unread = o.fault, o.unread
 		if r.unread && th.last != r {
-			s.run.Transcript().AddProblem(faultOf(r))
+			s.transcript.AddProblem(faultOf(r))
 		}
 		return
 	}
@@ -420,7 +424,7 @@ func (s *runState) finish(x *exchange, o outcome) {
 	size := th.size
 	th.answer(x.place, c.out, x.dialect.prefills, x.answer.common())
 	s.size += th.size - size
-	l.publish(x.ctx, s.run, th)
+	l.publish(x.ctx, s, th)
 }
 
 // count reports the model and the tokens of a response. It must be called with s.mu held.
@@ -435,7 +439,7 @@ func (s *runState) count(x *exchange) {
 		s.models = append(s.models, name)
 	}
 	listed := strings.Join(s.models, ", ")
-	s.run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) {
+	s.transcript.UpdateMetadata(func(m *dispatch.Metadata) {
 		if m.Model == "" || m.Model == s.model { // a Model set by the agent is kept
 			m.Model = listed
 		}

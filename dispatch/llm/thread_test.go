@@ -14,6 +14,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -343,7 +344,7 @@ func TestModelsAreListed(t *testing.T) {
 		result := inRun(t, func(ctx context.Context, run *dispatch.Run) error {
 			for n := range 4 {
 				if own != "" && n == 1 {
-					run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = own })
+					recorderOf(ctx).UpdateMetadata(func(m *dispatch.Metadata) { m.Model = own })
 				}
 				if _, err := send(ctx, transport, chatPath, chat("user a")); err != nil {
 					return err
@@ -355,4 +356,10 @@ func TestModelsAreListed(t *testing.T) {
 			t.Errorf("metadata %+v", m)
 		}
 	}
+}
+
+// recorderOf returns what package llm writes into the transcript of the run with.
+func recorderOf(ctx context.Context) runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata] {
+	kept := runctx.From[*runctx.Kept[dispatch.Run]](ctx)
+	return kept.Recorder.(runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata])
 }

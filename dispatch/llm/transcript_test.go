@@ -294,8 +294,8 @@ func TestTranscriptIsLinear(t *testing.T) {
 		}}}
 	}
 	for name, tell := range map[string]func(context.Context, *dispatch.Transcript, []dispatch.Message){
-		"conversation": func(ctx context.Context, tr *dispatch.Transcript, all []dispatch.Message) {
-			tr.SetConversation(ctx, all)
+		"conversation": func(ctx context.Context, _ *dispatch.Transcript, all []dispatch.Message) {
+			recorderOf(ctx).SetConversation(ctx, all)
 		},
 		"added": func(_ context.Context, tr *dispatch.Transcript, all []dispatch.Message) { tr.Add(all[len(all)-1]) },
 	} {
@@ -535,8 +535,8 @@ func TestFinalResponseAfterSubAgents(t *testing.T) {
 	got := dispatchTo(t, `{"user_instruction":"Done."}`, func(ctx context.Context, run *dispatch.Run, _ *llm.Transport) error {
 		thought := says2("assistant", "Done.")
 		thought.Thinking = []json.RawMessage{json.RawMessage(`{"type":"text","text":"hm"}`)}
-		run.Transcript().SetConversation(ctx, []dispatch.Message{says2("user", "Done."), thought})
-		run.Transcript().SetConversation(proxy.WithActor(ctx, "sub"), []dispatch.Message{says2("user", "x"), says2("assistant", "y")})
+		recorderOf(ctx).SetConversation(ctx, []dispatch.Message{says2("user", "Done."), thought})
+		recorderOf(ctx).SetConversation(proxy.WithActor(ctx, "sub"), []dispatch.Message{says2("user", "x"), says2("assistant", "y")})
 		return nil
 	})
 	last := got.messages[len(got.messages)-1]

@@ -21,6 +21,7 @@ import (
 	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/manifest/catalog"
@@ -442,7 +443,7 @@ func told(shape func(n int) string) func(n int) func() {
 			panic(err)
 		}
 		return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			run.Transcript().SetConversation(ctx, messages)
+			recorderOf(ctx).SetConversation(ctx, messages)
 			return run.Transcript().Response("done"), nil
 		})
 	}
@@ -482,7 +483,7 @@ var dispatchRows = []row{
 	{"dispatch.Transcript", "distinct", 4000, func(n int) func() {
 		return serve(`{"task_id":1,"input":{"user_instruction":"a"}}`, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			for i := range n {
-				run.Transcript().SetConversation(proxy.WithActor(ctx, fmt.Sprint("sub-agent ", i)), []dispatch.Message{{Role: dispatch.RoleUser, Content: dispatch.Text("a")}})
+				recorderOf(ctx).SetConversation(proxy.WithActor(ctx, fmt.Sprint("sub-agent ", i)), []dispatch.Message{{Role: dispatch.RoleUser, Content: dispatch.Text("a")}})
 			}
 			return run.Transcript().Response("done"), nil
 		})
@@ -545,4 +546,10 @@ func TestAllocationsGrow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// recorderOf returns what package llm writes into the transcript of the run with.
+func recorderOf(ctx context.Context) runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata] {
+	kept := runctx.From[*runctx.Kept[dispatch.Run]](ctx)
+	return kept.Recorder.(runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata])
 }

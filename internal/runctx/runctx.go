@@ -83,9 +83,18 @@ func CountOutside(ctx context.Context) {
 // Outside returns how many requests were counted in this process.
 func Outside() int64 { return outside.Load() }
 
+// A Recorder writes what package llm has seen of a run into its transcript. M is dispatch.Message, P is
+// dispatch.Problem, and D is dispatch.Metadata.
+type Recorder[M, P, D any] interface {
+	SetConversation(ctx context.Context, messages []M)
+	AddProblem(problem P)
+	UpdateMetadata(change func(*D))
+}
+
 // Kept is a run, and what other packages keep for it: one value of each type.
 type Kept[R any] struct {
-	Run *R
+	Run      *R
+	Recorder any // a [Recorder]
 
 	mu     sync.Mutex
 	values map[any]any

@@ -15,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/doctorcmd"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -36,7 +37,7 @@ func TestAgentsWriteNoCommands(t *testing.T) {
 	}
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Do(ctx, "::get ##[error]", map[string]string{"id": evil})
-		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = evil })
+		recorderOf(ctx).UpdateMetadata(func(m *dispatch.Metadata) { m.Model = evil })
 		if strings.Contains(run.Instruction, "fail") {
 			return nil, &toolwire.Error{Code: "x", Message: evil}
 		}
@@ -76,4 +77,10 @@ func TestAgentsWriteNoCommands(t *testing.T) {
 	var out bytes.Buffer
 	doctorcmd.Run(t.Context(), []string{"-url", server.URL + "/broken"}, &out, &out)
 	check("doctor", out.String(), "::error::forged")
+}
+
+// recorderOf returns what package llm writes into the transcript of the run with.
+func recorderOf(ctx context.Context) runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata] {
+	kept := runctx.From[*runctx.Kept[dispatch.Run]](ctx)
+	return kept.Recorder.(runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata])
 }
