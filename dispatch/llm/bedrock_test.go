@@ -115,6 +115,13 @@ func TestConverseStreams(t *testing.T) {
 		{"an image", framed(`contentBlockStart:{"contentBlockIndex":0,"start":{"image":{"format":"png"}}}`, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"image":{"source":{"bytes":"AAAA"}}}}`, finish, meta), `{"role":"assistant","content":"[image image/png]"}` + "\n", "7/3", ""},
 
 		{"a body", `{"output":{"message":{"role":"assistant","content":[{"text":"a"}]}},"stopReason":"max_tokens","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
+		{"a body whose content is a text", `{"output":{"message":{"role":"assistant","content":"a"}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
+		{"a body whose content is a block", `{"output":{"message":{"role":"assistant","content":{"text":"a"}}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
+		{"a body whose blocks are texts", `{"output":{"message":{"role":"assistant","content":["a"]}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
+		{"a body without a role", `{"output":{"message":{"content":[{"text":"a"}]}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, said, "7/3", ""},
+		{"input without a call", framed(`contentBlockDelta:{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}`, finish, meta), "", "7/3", "arguments that do not belong together"},
+		{"a text within input", framed(`contentBlockStart:{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"f"}}}`, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":"}}}`, text,
+			`contentBlockDelta:{"contentBlockIndex":0,"delta":{"toolUse":{"input":"1}"}}}`, finish, meta), "", "7/3", "arguments that do not belong together"},
 		{"a refused request", `{"message":"The model is overloaded"}`, "", "0/0", "it is not a response of this API"},
 		{"an unknown operation", `{"Output":{"__type":"UnknownOperationException"},"Version":"1.0"}`, "", "0/0", "it is not a response of this API"},
 	} {

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"iter"
 	"net/url"
 	"strings"
 
@@ -51,16 +52,8 @@ func (c *converter) converse(message json.RawMessage) error {
 	default:
 		return c.fail("/role", "must be user or assistant")
 	}
-	for block := range rawjson.Elements(member(message, "content")) {
-		c.converseBlock(block)
-	}
-	return nil
-}
-
-// converseBlock converts a content block. A result of a tool that the provider runs stands in the assistant's
-// own message, which is parted there.
-func (c *converter) converseBlock(block json.RawMessage) {
-	for name, value := range rawjson.Members(block) {
+	// A result of a tool that the provider runs stands in the assistant's own message, which is parted there.
+	for name, value := range converseMembers(member(message, "content")) {
 		switch {
 		case !isSet(value), name == "text" && plain(value) == "":
 		case name == "toolUse":
@@ -74,14 +67,32 @@ func (c *converter) converseBlock(block json.RawMessage) {
 			c.say(converseText(name, value)...)
 		}
 	}
+	return nil
 }
 
-// converseTexts returns the texts of a list of blocks.
-func converseTexts(blocks json.RawMessage) (texts []string) {
-	for block := range rawjson.Elements(blocks) {
-		for name, value := range rawjson.Members(block) {
-			texts = append(texts, converseText(name, value)...)
+// converseMembers yields the members of content blocks. Content may be one block, and a block may be a text.
+func converseMembers(content json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	if kind := rawjson.Kind(content); kind == '{' || kind == '"' {
+		content = rawjson.Array([]json.RawMessage{content})
+	}
+	return func(yield func(string, json.RawMessage) bool) {
+		for block := range rawjson.Elements(content) {
+			if rawjson.Kind(block) == '"' && !yield("text", block) {
+				return
+			}
+			for name, value := range rawjson.Members(block) {
+				if !yield(name, value) {
+					return
+				}
+			}
 		}
+	}
+}
+
+// converseTexts returns the texts of content blocks.
+func converseTexts(content json.RawMessage) (texts []string) {
+	for name, value := range converseMembers(content) {
+		texts = append(texts, converseText(name, value)...)
 	}
 	return texts
 }
@@ -103,12 +114,12 @@ func converseText(name string, value json.RawMessage) []string {
 		if guarded := member(value, "text"); guarded != nil {
 			return []string{textOf(guarded, "text")}
 		}
-		return converseTexts(rawjson.Array([]json.RawMessage{value}))
+		return converseTexts(value)
 	case "searchResult":
 		return []string{"[search result " + text.Cut(textOf(value, "title"), maxShown) + "]"}
 	case "document":
-		if texts := converseTexts(rawjson.Array([]json.RawMessage{source})); member(source, "text") != nil {
-			return texts
+		if text := member(source, "text"); text != nil {
+			return converseTexts(text)
 		}
 		if content := member(source, "content"); content != nil {
 			return converseTexts(content)
@@ -147,7 +158,7 @@ func writeConverse(turns []turn) []json.RawMessage {
 // converseAnswer is a response of Converse: one object with a message, or events that build one block by block.
 type converseAnswer struct {
 	facts
-	message json.RawMessage // of a response that is not streamed
+	content json.RawMessage // of a response that is not streamed
 	blocks
 }
 
@@ -155,9 +166,11 @@ func (a *converseAnswer) read(doc json.RawMessage) {
 	for name, value := range rawjson.Members(doc) {
 		switch name {
 		case "output":
-			if a.message = a.keep(member(value, "message")); a.message == nil {
+			message := member(value, "message")
+			if message == nil {
 				continue
 			}
+			a.content = a.keep(member(message, "content"))
 		case "stopReason":
 			a.finish(value)
 		case "messageStart":
@@ -192,6 +205,7 @@ func (a *converseAnswer) delta(index, kind string, delta json.RawMessage) {
 	}
 	b := a.open[index]
 	if b == nil || b.kind != kind {
+		a.unread = a.unread || kind == "toolUse"
 		b = a.begin(&a.facts, index, kind, nil)
 	}
 	switch kind {
@@ -215,12 +229,13 @@ func (a *converseAnswer) delta(index, kind string, delta json.RawMessage) {
 }
 
 func (a *converseAnswer) elements() []json.RawMessage {
-	if a.message != nil {
-		return []json.RawMessage{a.message}
-	}
-	var content []json.RawMessage
-	for _, b := range a.all {
-		content = append(content, object(b.kind, converseValue(b)))
+	content := a.content
+	if content == nil {
+		var blocks []json.RawMessage
+		for _, b := range a.all {
+			blocks = append(blocks, object(b.kind, converseValue(b)))
+		}
+		content = rawjson.Array(blocks)
 	}
 	return []json.RawMessage{object("role", "assistant", "content", content)}
 }
