@@ -180,6 +180,9 @@ func TestModelOfAPath(t *testing.T) {
 		"/model/arn:aws:bedrock:us-east-1::foundation-model%2Fanthropic.claude-v2:1/converse":             "anthropic.claude-v2:1",
 		"/model/arn:aws:bedrock:us-east-1:123456789012:mine/converse":                                     "mine",
 		"/model/arn:aws:bedrock:us-east-1:123456789012/converse":                                          "",
+		"/model/arn:aws:bedrock:us-east-1:123456789012:my:own/converse":                                   "my:own",
+		"/model/arn:aws/converse": "",
+		"/model/arn%253Aaws%253Abedrock%253Aus-east-1%253A123456789012%253Amine%252Fx%25zz/converse": "",
 		"/model//converse": "",
 	} {
 		transport := &llm.Transport{Base: model(`{"output":{"message":{"role":"assistant","content":[]}},"usage":{"inputTokens":1}}`)}
@@ -201,7 +204,7 @@ func TestBedrockRequests(t *testing.T) {
 		{"/model/amazon.nova-lite-v1:0/invoke", `{"schemaVersion":"messages-v1","messages":[{"role":"user","content":[{"text":"hi"}]}]}`, "requests to …/invoke are not read"},
 		{"/model/meta.llama3/invoke-with-response-stream", `{"prompt":"hi"}`, "requests to …/invoke-with-response-stream are not read"},
 	} {
-		if _, _, problems := exchanged(t, tt.path, tt.ask, answer); !strings.Contains(problems, tt.problem) {
+		if _, _, problems := exchanged(t, tt.path, tt.ask, answer); !strings.Contains(problems, tt.problem) || strings.Count(problems, "\n") != 1 {
 			t.Errorf("%s: %s", tt.path, problems)
 		}
 	}
@@ -228,7 +231,7 @@ func TestBlocks(t *testing.T) {
 		doc    string
 		want   string
 	}{
-		{llm.Converse, `[{"role":"user","content":[{"text":"a"},{"cachePoint":{"type":"default"}},{"image":{"format":"png","source":{"bytes":"AAAA"}}},{"image":{"format":"jpeg","source":{"s3Location":{"uri":"s3://secret","bucketOwner":"123456789012"}}}},
+		{llm.Converse, `[{"role":"user","content":[{"text":"a"},{"cachePoint":{"type":"default"}},{"toolAddition":{"tool":{}}},{"toolRemoval":{"name":"f"}},{"image":{"format":"png","source":{"bytes":"AAAA"}}},{"image":{"format":"jpeg","source":{"s3Location":{"uri":"s3://secret","bucketOwner":"123456789012"}}}},
 			{"document":{"format":"pdf","name":"report","source":{"bytes":"AAAAAAAA"}}},{"document":{"format":"txt","name":"x","source":{"text":"inline"}}},{"document":{"name":"x","source":{"content":[{"text":"one"},{"text":"two"}]}}},
 			{"video":{"format":"mp4","source":{"s3Location":{"uri":"s3://secret"}}}},{"audio":{"format":"wav","source":{"bytes":"AAAA"}}},{"guardContent":{"text":{"text":"guarded","qualifiers":["query"]}}},{"guardContent":{"image":{"format":"png","source":{"bytes":"AAAA"}}}},
 			{"searchResult":{"title":"T","source":"https://secret","content":[{"text":"s"}]}},{"futureBlock":{"secret":1}},{"text":null}]}]`,

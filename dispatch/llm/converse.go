@@ -3,32 +3,12 @@ package llm
 import (
 	"encoding/json"
 	"iter"
-	"net/url"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
-
-// modelOf returns the model that the path of a request to Amazon Bedrock names, or "". It is the last part of
-// an id. An ARN has the number of an account before that part.
-func modelOf(path string) string {
-	_, id, _ := strings.Cut(path, "/model/")
-	for strings.Contains(id, "%") { // a client may escape the id twice
-		plain, err := url.PathUnescape(id)
-		if err != nil {
-			break
-		}
-		id = plain
-	}
-	id = id[:max(strings.LastIndexByte(id, '/'), 0)] // without the operation
-	id = id[strings.LastIndexByte(id, '/')+1:]
-	if fields := strings.SplitN(id, ":", 6); fields[0] == "arn" {
-		id = strings.Join(fields[min(5, len(fields)):], "")
-	}
-	return id
-}
 
 func converseRequest(doc json.RawMessage) prompt {
 	p := requestOf(doc, "messages")
@@ -191,7 +171,6 @@ func (a *converseAnswer) read(doc json.RawMessage) {
 			a.untold, a.ended = false, true
 		case "error":
 			a.fail(value)
-			continue
 		default:
 			continue
 		}

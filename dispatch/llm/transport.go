@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/internal/modelpath"
 	"github.com/toolwire/toolwire/internal/runctx"
 )
 
@@ -108,7 +109,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	x := newExchange(ctx, dialect, stateOf(kept))
-	x.path, x.answer.common().model = r.URL.Path, modelOf(r.URL.Path)
+	x.path, x.answer.common().model = r.URL.Path, modelpath.Model(r.URL.Path)
 	if models := *runctx.Keep[runctx.Models](kept); models != nil {
 		x.observer = models(ctx)
 	}

@@ -1,4 +1,4 @@
-// Package modelpath names what a request to a model is for, by the end of its path.
+// Package modelpath reads the path of a request to a model: what the request is for, and for which model.
 package modelpath
 
 import "strings"

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/toolwire/toolwire/dispatch/internal/modelpath"
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -47,18 +48,6 @@ func (f amazon) failed(_ *answer, e failure, _ int) []event {
 	return []event{{name: cmp.Or(name, "modelStreamErrorException"), data: f.failure(e), form: exception}}
 }
 
-// modelOf returns the model and the operation that a path names. Of an ARN it is the last part.
-func modelOf(path string) (model, operation string) {
-	_, rest, _ := strings.Cut(path, "/model/")
-	end := strings.LastIndexByte(rest, '/')
-	model, operation = rest[:max(end, 0)], rest[end+1:]
-	model = model[strings.LastIndexByte(model, '/')+1:]
-	if strings.HasPrefix(model, "arn:") {
-		model = model[strings.LastIndexByte(model, ':')+1:]
-	}
-	return model, operation
-}
-
 // frame returns a frame of a binary stream, whose headers are names and values in turn.
 func frame(payload []byte, headers ...string) []byte {
 	var head []byte
@@ -82,9 +71,7 @@ func (invoke) name() llm.Format { return llm.Anthropic }
 
 func (invoke) read(q *Request, previous func(string) ([]message, bool)) error {
 	err := anthropic{}.read(q, previous)
-	operation := ""
-	q.Model, operation = modelOf(q.path)
-	q.Stream = operation == "invoke-with-response-stream"
+	q.Model, q.Stream = modelpath.Model(q.path), strings.HasSuffix(q.path, "/invoke-with-response-stream")
 	if rawjson.Member(q.Body, "anthropic_version") == nil {
 		return errors.New("anthropic_version: Field required")
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/toolwire/toolwire/dispatch/internal/modelpath"
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -17,9 +18,7 @@ type converse struct{ amazon }
 func (converse) name() llm.Format { return llm.Converse }
 
 func (converse) read(q *Request, _ func(string) ([]message, bool)) error {
-	operation := ""
-	q.Model, operation = modelOf(q.path)
-	q.Stream = operation == "converse-stream"
+	q.Model, q.Stream = modelpath.Model(q.path), strings.HasSuffix(q.path, "/converse-stream")
 	if s := rawjson.Member(q.Body, "system"); s != nil {
 		q.messages = append(q.messages, message{role: system, text: contentText(s)})
 	}

@@ -131,6 +131,12 @@ func TestWhatFailsATest(t *testing.T) {
 			[]string{"POST /model/arn:aws:bedrock:eu-west-1:[redacted]:inference-profile/m/converse: no conversation", `"in [redacted]: [redacted], [redacted], [redacted], see [redacted]"`},
 		},
 		{
+			"an account in an escaped id", nil, func(t testing.TB, m *llmtest.Model) {
+				refused(t, m, "/model/arn%253Aaws%253Abedrock%253Aeu-west-1%253A123456789012%253Ainference-profile%252Fm/converse", `{}`)
+			},
+			[]string{"POST /model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A[redacted]%3Ainference-profile%2Fm/converse: "},
+		},
+		{
 			"not JSON", nil, func(t testing.TB, m *llmtest.Model) { refused(t, m, anthropicPath, `{"model":`) },
 			[]string{"/v1/messages: the body is not valid: "},
 		},

@@ -236,16 +236,13 @@ func (m *Model) refuse(w http.ResponseWriter, r *http.Request, f format, status 
 	httpserve.WriteError(w, status, f.failure(failure{status: status, message: "llmtest: " + s}))
 }
 
-// account finds the number of an account in an ARN.
-var account = regexp.MustCompile(`arn:[^/]*?:([0-9]{8,}):`)
+// account finds the number of an account of Amazon, or of a project of Google.
+var account = regexp.MustCompile(`[0-9]{12,}`)
 
 // secrets returns the credentials of a request. Shorter ones than 8 bytes are placeholders of tests,
 // such as "none", which would hide ordinary words.
 func secrets(r *http.Request) *redact.Set {
-	var values []string
-	for _, found := range account.FindAllStringSubmatch(r.URL.Path, -1) {
-		values = append(values, found[1])
-	}
+	values := account.FindAllString(r.URL.Path, -1)
 	for _, name := range []string{"key", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-Security-Token"} {
 		values = append(values, r.URL.Query()[name]...)
 	}
