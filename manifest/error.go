@@ -41,7 +41,7 @@ type Error struct {
 	// Err is the cause: the error of the operating system, of the context and its cause, or of the
 	// validation of the arguments. It may be nil. errors.Is finds context.Canceled and
 	// context.DeadlineExceeded.
-	Err error
+	Err error `json:"-"`
 
 	detail string // replaces Message in the text of the error
 	reply  reply  // what the model reads beside Message and Hint

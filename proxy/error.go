@@ -52,7 +52,7 @@ type Error struct {
 	Result *Result
 
 	// Err is the cause: the error of a context, the transport or a decoder. Its text may be shown.
-	Err error
+	Err error `json:"-"`
 
 	tools   []string // Options.Tools, for a tool that does not exist
 	about   about    // what the request was for

@@ -52,7 +52,7 @@ type Error struct {
 	Path     string // path of the tape; "" if there is none
 	Problems []Problem
 	More     int   // problems that are not listed
-	Err      error // the cause; nil if the package found the problem
+	Err      error `json:"-"` // the cause; nil if the package found the problem
 }
 
 // Error returns all problems, one per line if there are several.

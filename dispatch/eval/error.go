@@ -24,7 +24,7 @@ type Error struct {
 	Code     toolwire.Code // of the first problem
 	Problems []Problem     // by row and column, at most 100
 	More     int           // problems that are not listed
-	Err      error         // the cause: of the reader, or of the base world; nil if there is none
+	Err      error         `json:"-"` // the cause: of the reader, or of the base world; nil if there is none
 }
 
 // A Problem is one mistake in a dataset or in the arguments of a function, with its place: a file

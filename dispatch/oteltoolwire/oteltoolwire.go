@@ -39,7 +39,7 @@
 // Model and tokens come from the response's metadata. In url.full the path of the run's proxy is
 // REDACTED. A tool name that does not match the platform's pattern is _OTHER.
 //
-// The error.type of a run is the code of its dispatch.Error, timeout, or the code of the proxy.Error
+// The error.type of a run is the code of its toolwire.Error, timeout, or the code of the proxy.Error
 // that made the agent fail. The error.type of a call or a request is the code of the proxy.Error, or
 // tool_failed if the tool reported a failure.
 //

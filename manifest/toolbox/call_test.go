@@ -464,8 +464,9 @@ func TestFurtherCallsWaitForAPlace(t *testing.T) {
 		go func() { _, _ = box.Call(t.Context(), "internal", nil) }()
 		synctest.Wait()
 		const busy = `{"error":"busy","detail":"the tool did not run, because too many calls are in progress; call it again later"}`
-		if got, err := box.CallForModel(t.Context(), "ping", nil); err != nil || !got.Failed || got.Text != busy {
-			t.Errorf("no place: %+v, %v", got, err)
+		start := time.Now()
+		if got, err := box.CallForModel(t.Context(), "ping", nil); err != nil || !got.Failed || got.Text != busy || time.Since(start) != time.Second {
+			t.Errorf("no place: %+v, %v after %s", got, err, time.Since(start))
 		}
 		if _, err := box.Call(t.Context(), "ping", nil); toolwire.CodeOf(err) != toolwire.CodeBusy {
 			t.Errorf("no place: %v", err)

@@ -39,7 +39,7 @@ type Error struct {
 	More     int // problems that are not listed
 
 	// Err is the cause. It may be nil.
-	Err error
+	Err error `json:"-"`
 
 	tools    []string        // all names of tools, for toolwire.CodeUnknownTool
 	response json.RawMessage // of a webhook that reports a failure
