@@ -345,7 +345,7 @@ func TestAddTrials(t *testing.T) {
 			t.Errorf("%s, %d trials of each:\n%s", name, e.TrialsPerCase, text)
 		}
 	}
-	for cut := len(two); cut <= len(four); cut += testkit.Size(97, 1) {
+	for cut := len(two); cut <= len(four); cut += testkit.Size(397, 1) {
 		write(t, file, four[:cut])
 		if e := run(t, obedient, cases, opts(4)); ended(e) != ".... .... ...." {
 			t.Fatalf("cut at byte %d: %s", cut, ended(e))

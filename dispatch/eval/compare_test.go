@@ -228,7 +228,7 @@ func drawn(random *rand.Rand, cases, trials int, rate func() float64) *eval.Expe
 // may pass the gate, and 1 % more by chance. The agents always pass otherwise, or 99 times in 100.
 func TestGateWhereFewCasesDiffer(t *testing.T) {
 	const margin = 0.05
-	candidates := testkit.Size(250, 2000)
+	candidates := testkit.Size(120, 2000)
 	for i, tt := range []struct {
 		cases, trials int
 		rate          float64
@@ -270,7 +270,7 @@ func TestGateOfUnlikeFaults(t *testing.T) {
 		cases, trials int
 		outage, crash float64
 	}
-	settings, suites := []setting{{60, 1, 0.1, 0.1}, {100, 3, 0.05, 0.05}}, testkit.Size(150, 1000)
+	settings, suites := []setting{{60, 1, 0.1, 0.1}, {100, 3, 0.05, 0.05}}, testkit.Size(80, 1000)
 	if testkit.Nightly {
 		settings = nil
 		for _, cases := range []int{60, 100, 200, 400} {
@@ -325,7 +325,7 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 	if testkit.Race && !testkit.Nightly {
 		t.Skip("verdicts are counted; other tests run this code with the race detector")
 	}
-	comparisons := testkit.Size(400, 2000)
+	comparisons := testkit.Size(100, 2000)
 	for i, tt := range []struct{ cases, trials int }{{20, 1}, {20, 5}, {50, 5}} {
 		plan, err := (&eval.Options{Trials: tt.trials}).Plan(make([]eval.Case, tt.cases))
 		if err != nil {
@@ -343,7 +343,7 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 				found++
 			}
 		}
-		if share := float64(found) / float64(comparisons); share < 0.77 || share > 0.87 {
+		if share := float64(found) / float64(comparisons); share < testkit.Size(0.72, 0.77) || share > testkit.Size(0.92, 0.87) {
 			t.Errorf("%d cases, %d trials: %.1f points are found in %.1f %%", tt.cases, tt.trials, 100*plan.Detectable, 100*share)
 		}
 	}
@@ -400,7 +400,7 @@ func TestTrialsThatAreNotIndependent(t *testing.T) {
 		return scripted(scripts...)
 	}
 	changed, warned := 0, 0
-	for range testkit.Size(200, 2000) {
+	for range testkit.Size(100, 2000) {
 		if c := compare(t, agent(true), agent(true)); c.Verdict != eval.CannotTell {
 			changed++
 			if strings.HasPrefix(c.Reason, doubted) {

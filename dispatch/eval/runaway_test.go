@@ -24,7 +24,7 @@ func (m runaway) draw(r *rand.Rand) (before, now float64) {
 func (m runaway) truth() float64 {
 	r := rand.New(rand.NewPCG(7, 7))
 	a, b := 0.0, 0.0
-	for range testkit.Size(100_000, 2_000_000) {
+	for range testkit.Size(30_000, 2_000_000) {
 		before, now := m.draw(r)
 		a, b = a+before, b+now
 	}
@@ -37,7 +37,7 @@ func TestRunaways(t *testing.T) {
 	if testkit.Race {
 		t.Skip("this code starts no goroutines, and takes minutes in the nightly")
 	}
-	suites := testkit.Size(20, 1000)
+	suites := testkit.Size(8, 1000)
 	all, settings := 0, 0
 	t.Logf("%-34s %6s %8s  %-28s %s", "share x times, limit, noise", "rows", "truth", "false passes, in %", "without a limit")
 	for i, share := range []float64{0.1, 0.05, 0.02, 0.01} {

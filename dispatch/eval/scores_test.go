@@ -333,7 +333,7 @@ func TestGateOfScores(t *testing.T) {
 // comparisons, from 30 cases with 1 or 3 trials on, and its interval holds the truth in 93 %.
 func TestGateOfCostAtItsMargin(t *testing.T) {
 	const margin = 0.1
-	comparisons := testkit.Size(150, 3000)
+	comparisons := testkit.Size(80, 3000)
 	for i, tt := range []struct{ cases, trials int }{{30, 1}, {30, 3}, {100, 1}} {
 		random := rand.New(rand.NewPCG(13, uint64(i)))
 		passed, held := 0, 0

@@ -231,7 +231,7 @@ func TestSimulation(t *testing.T) {
 	if testkit.Race {
 		t.Skip("this code starts no goroutines, and takes minutes in the nightly")
 	}
-	suites := testkit.Size(12, 2000)
+	suites := testkit.Size(6, 2000)
 	type size struct {
 		change       string
 		rows, trials int

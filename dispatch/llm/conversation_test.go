@@ -10,6 +10,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // history is a conversation as runs leave it: a call without a result, results apart from their
@@ -175,7 +176,7 @@ func ExampleFromConversation() {
 // A request with many calls is read and written as fast as its size allows, in whichever order the
 // results come. Work that grows with the square of the calls takes most of a minute here.
 func TestManyCalls(t *testing.T) {
-	const n = 10_000
+	n := testkit.Size(1500, 10_000)
 	for name, result := range map[string]func(i int) int{
 		"in order": func(i int) int { return i }, "in reverse": func(i int) int { return n - 1 - i }, "none": nil,
 	} {
