@@ -95,7 +95,7 @@ func (r *Report) AssertOK(t testing.TB) {
 	t.Helper()
 	for _, f := range r.Findings {
 		if f.Status == StatusFailed {
-			t.Errorf("%s: %s: %s", f.Name, f.Status, strings.Join(f.lines(len(f.Details)), "\n    "))
+			t.Errorf("%s: %s: %s", f.Name, f.Status, strings.Join(f.lines(len(f.Details), 90), "\n    "))
 		}
 	}
 }
@@ -130,7 +130,7 @@ var styles = map[Status]terminal.Style{
 // WriteTable writes the report as a table: for each check its status, name, observation and advice.
 // Checks that were skipped for one reason share a line. The counts follow, with the number of scenarios
 // that were not run. If colour is true, colour repeats the status. Control characters in texts of the
-// endpoint are removed. It returns the first error of w.
+// endpoint are removed. Lines fit into 80 columns, except for commands and longer words. It returns the first error of w.
 func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	reason := func(f Finding) string { return f.Seen + "\n" + f.Do }
 	skipped, counts, left := map[string][]string{}, map[Status]int{}, Scenarios()
@@ -140,6 +140,10 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 		if f.Status == StatusSkipped {
 			skipped[reason(f)] = append(skipped[reason(f)], string(f.Name))
 		}
+	}
+	columns := 80 // beside the longest name
+	for _, f := range r.Findings {
+		columns = min(columns, 80-len("warning")-4-len(f.Name))
 	}
 	var table terminal.Table
 	for _, f := range r.Findings {
@@ -153,7 +157,7 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 				name, f.Seen = fmt.Sprintf("%d checks", len(names)), f.Seen+": "+strings.Join(names, ", ")
 			}
 		}
-		for i, line := range f.lines(maxDetails) {
+		for i, line := range f.lines(maxDetails, columns) {
 			status := terminal.Cell{Text: string(f.Status), Style: styles[f.Status]}
 			if i > 0 {
 				status, name = terminal.Cell{}, ""
@@ -184,22 +188,22 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	return err
 }
 
-// lines returns the finding in lines that fit beside its name on a screen of 120 columns. What the agent
-// says may continue in lines that begin with "| ".
-func (f *Finding) lines(details int) []string {
-	lines := wrap("", "| ", f.Seen)
+// lines returns the finding in lines of so many columns. What the agent says may continue in lines that begin with "| ".
+// Commands are not broken.
+func (f *Finding) lines(details, columns int) []string {
+	lines := wrap(columns, "", "| ", f.Seen)
 	for i, d := range f.Details {
 		if i == details {
 			lines = append(lines, fmt.Sprintf("- and %d more", len(f.Details)-i))
 			break
 		}
-		lines = append(lines, wrap("- ", "| ", d)...)
+		lines = append(lines, wrap(columns, "- ", "| ", d)...)
 	}
 	if f.Rule != "" {
-		lines = append(lines, wrap("  ", "  ", fmt.Sprintf("%s: %s", f.Severity, f.Rule))...)
+		lines = append(lines, wrap(columns, "  ", "  ", fmt.Sprintf("%s: %s", f.Severity, f.Rule))...)
 	}
 	if f.Do != "" {
-		lines = append(lines, wrap("→ ", "  ", f.Do)...)
+		lines = append(lines, wrap(columns, "→ ", "  ", f.Do)...)
 	}
 	if f.Reproduce != "" && f.Rule != "" {
 		for command := range strings.Lines(f.Reproduce) {
@@ -210,8 +214,7 @@ func (f *Finding) lines(details int) []string {
 }
 
 // wrap breaks text between words. The first line begins with mark, and the others with next.
-func wrap(mark, next, text string) (lines []string) {
-	const width = 92
+func wrap(width int, mark, next, text string) (lines []string) {
 	line, space := mark, ""
 	for word := range strings.FieldsSeq(text) {
 		if space != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {

@@ -31,8 +31,9 @@ ok       reachable  answers
 warning  tls        plain http
                     - the URL ` + "\uFFFD" + `[2Jx
                     → Use https.
-failed   ping       word word word word word word word word word word word word word word word word word word
-                    | word word word word word word word word word word word word
+failed   ping       word word word word word word word word word word word word
+                    | word word word word word word word word word word word
+                    | word word word word word word word
                     → Answer it.
 skipped  2 checks   needs ping, which failed: method, dispatch
 skipped  proxy      no proxy base is given

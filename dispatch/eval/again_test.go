@@ -155,8 +155,8 @@ func TestReportsRepeat(t *testing.T) {
 	for i, e := range all {
 		text := reports(t, e)
 		for part, n := range map[string]int{
-			`run the first again: check -token [redacted] -case 'it'\''s'` + "\n": 1,
-			`"repeat": "check -token [redacted] -case 'b'"`:                       1, `"repeat"`: 2,
+			`run the first again: $ check -token [redacted] -case 'it'\''s'` + "\n": 1,
+			`"repeat": "check -token [redacted] -case 'b'"`:                         1, `"repeat"`: 2,
 			"\n\nrun it again: check -token [redacted] -case 'b'</failure>": 1, secret: 0,
 		} {
 			if strings.Count(text, part) != n {

@@ -59,18 +59,26 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	return err
 }
 
-// badTable lists the trials that failed or could not be run. Cancelled trials are only counted.
+// badTable lists the trials that failed or could not be run. Trials of a case that ended alike share a row. Cancelled trials are only counted.
 func (e *Experiment) badTable() table {
 	t := table{Head: []string{"", "", "", ""}}
-	for i := range e.Trials {
+	for i := 0; i < len(e.Trials); i++ {
 		c := &e.Trials[i]
 		if c.Verdict == Passed || c.Verdict == Skipped || c.Verdict == Cancelled {
 			continue
 		}
 		if repeat := e.repeat(c); len(t.Rows) == 0 && repeat != "" {
-			t.Note = "run the first again: " + text.Clean(repeat)
+			t.Note = "run the first again: $ " + text.Clean(repeat)
 		}
-		t.add(changed(c.Verdict), plain(text.Line(c.Name, 48)+e.numbered(c)), aligned(shortTime(c.Took)), plain(string(c.Cause)+": "+text.Line(c.Reason, 200)))
+		alike := 1
+		for i+1 < len(e.Trials) && e.Trials[i+1].ID == c.ID && e.Trials[i+1].Verdict == c.Verdict && e.Trials[i+1].Cause == c.Cause && e.Trials[i+1].Reason == c.Reason {
+			i, alike = i+1, alike+1
+		}
+		which := e.numbered(c)
+		if alike > 1 {
+			which = fmt.Sprintf(" (%d of %d trials)", alike, e.trialsOf(c))
+		}
+		t.add(changed(c.Verdict), plain(text.Line(c.Name, 48)+which), aligned(shortTime(c.Took)), plain(string(c.Cause)+": "+text.Line(c.Reason, 200)))
 	}
 	return t
 }
@@ -161,12 +169,12 @@ func (e *Experiment) slowest() (list []table) {
 			return
 		}
 		t := table{Head: []string{head, ""}}
-		listed := map[*Case]bool{}
+		listed := map[string]bool{}
 		for _, trial := range ran {
-			if listed[trial.Case] || len(listed) == 3 {
+			if listed[trial.ID] || len(listed) == 3 {
 				continue
 			}
-			listed[trial.Case] = true
+			listed[trial.ID] = true
 			t.add(aligned(write(value(trial))), cell{Text: text.Line(trial.Name, 72) + e.numbered(trial), trial: trial})
 		}
 		list = append(list, t)

@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
@@ -25,12 +26,23 @@ import (
 	"github.com/toolwire/toolwire/examples/toolwire/internal/newcmd"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/pagecmd"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/showcmd"
+	"github.com/toolwire/toolwire/internal/terminal"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	info, _ := debug.ReadBuildInfo() // nil if there is none
+	commandline.Program = commandline.Started(os.Args[0], info)
+	os.Exit(run(ctx, os.Args[1:], wrapped(os.Stdout), wrapped(os.Stderr)))
+}
+
+// wrapped returns a writer that breaks lines for a terminal.
+func wrapped(f *os.File) io.Writer {
+	if !terminal.Is(f) {
+		return f
+	}
+	return terminal.Wrap(f, terminal.Columns(os.Getenv))
 }
 
 const help = `Toolwire is the program around an agent that an evaluation platform tests.
@@ -60,7 +72,7 @@ Exit statuses:
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
-		fmt.Fprint(stderr, help)
+		commandline.WriteText(stderr, help)
 		return commandline.Mistake
 	}
 	command, args := args[0], args[1:]
@@ -79,7 +91,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case "show":
 		return showcmd.Run(ctx, args, stdout, stderr)
 	case "help", "-h", "-help", "--help":
-		fmt.Fprint(stdout, help)
+		commandline.WriteText(stdout, help)
 		return commandline.OK
 	}
 	fmt.Fprintf(stderr, "toolwire: there is no command %q: the commands are doctor, eval, new, page and show; see toolwire help\n", command)

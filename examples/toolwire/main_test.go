@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
@@ -54,6 +55,24 @@ func TestHelp(t *testing.T) {
 			if !strings.Contains(printed.String(), part) {
 				t.Errorf("%q: %q is missing in\n%s", tt.args, part, printed.String())
 			}
+		}
+	}
+}
+
+// The help of each command fits into 80 columns, begins with an example, and has each flag in a group of its own.
+func TestHelpInATerminal(t *testing.T) {
+	for _, command := range []string{"", "doctor", "eval", "eval merge", "eval grade", "eval versions", "new", "page", "show"} {
+		var stdout bytes.Buffer
+		run(t.Context(), append(strings.Fields(command), "-h"), &stdout, io.Discard)
+		help := stdout.String()
+		for line := range strings.Lines(help) {
+			if utf8.RuneCountInString(line) > 81 || strings.Contains(line, "\t") {
+				t.Errorf("%s: %q", command, line)
+			}
+		}
+		example, flags := strings.Index(help, "\n    toolwire "+command), strings.Index(help, ":\n\n  -")
+		if command != "" && (example < 0 || flags < example || strings.Contains(help, "Others:")) {
+			t.Errorf("%s: an example at %d, flags at %d\n%s", command, example, flags, help)
 		}
 	}
 }

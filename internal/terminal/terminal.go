@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/text"
@@ -27,8 +28,14 @@ const (
 
 var codes = [...]string{Plain: "", Good: "\x1b[32m", Warn: "\x1b[33m", Bad: "\x1b[31m", Faint: "\x1b[2m", Strong: "\x1b[1m"}
 
+// colours are what [Paint] and a rewritten line add to a text.
+var colours = regexp.MustCompile(`\x1b\[[0-9]*[mK]|\r`)
+
 // Is reports whether w is a terminal.
 func Is(w io.Writer) bool {
+	if wrapped, ok := w.(*wrapper); ok {
+		w = wrapped.w
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

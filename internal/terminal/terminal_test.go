@@ -80,3 +80,33 @@ func TestColourIsForTerminals(t *testing.T) {
 		t.Error("no colour on a terminal")
 	}
 }
+
+// Lines break between words below their last column. Commands and long words stay whole, colour has no width, and a
+// character of two columns counts as two.
+func TestWrap(t *testing.T) {
+	for _, tt := range []struct{ line, want string }{
+		{"short", "short"},
+		{"one two three four five six seven eight nine", "one two three four five six seven eight\nnine"},
+		{"  indented two three four five six seven eight", "  indented two three four five six seven\n  eight"},
+		{"failed  row 1  one two three four five six seven", "failed  row 1  one two three four five\n               six seven"},
+		{"\x1b[31mfailed\x1b[0m  row 1  one two three four five six", "\x1b[31mfailed\x1b[0m  row 1  one two three four five\n               six"},
+		{"again: $ toolwire eval -dataset a/long/path/tasks.csv -case x", "again: $ toolwire eval -dataset a/long/path/tasks.csv -case x"},
+		{"x averyveryveryveryverylongwordthatdoesnotfitanywhere y", "x\naveryveryveryveryverylongwordthatdoesnotfitanywhere\ny"},
+		{"\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57 \u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57 x", "\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\n\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57 x"},
+		{"\r\x1b[K12 of 40 done, 3 failed", "\r\x1b[K12 of 40 done, 3 failed"},
+	} {
+		var b bytes.Buffer
+		text := tt.line + "\n\n" + tt.line
+		if n, err := terminal.Wrap(&b, 40).Write([]byte(text)); n != len(text) || err != nil || b.String() != tt.want+"\n\n"+tt.want {
+			t.Errorf("%q: %d, %v, got\n%s\nwant\n%s", tt.line, n, err, b.String(), tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		variable string
+		want     int
+	}{{"", 80}, {"120", 120}, {"7", 80}, {"x", 80}} {
+		if n := terminal.Columns(func(string) string { return tt.variable }); n != tt.want {
+			t.Errorf("COLUMNS=%s: %d", tt.variable, n)
+		}
+	}
+}

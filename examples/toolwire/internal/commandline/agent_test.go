@@ -87,8 +87,8 @@ func TestParse(t *testing.T) {
 	}{
 		{nil, commandline.OK, true, "", ""},
 		{[]string{"-n", "2", "x"}, commandline.OK, true, "", ""},
-		{[]string{"-h"}, commandline.OK, false, "usage: toolwire test\n\nFlags:\n\n  -n number\n    \tsome number\n", ""},
-		{[]string{"--help"}, commandline.OK, false, "usage: toolwire test\n\nFlags:\n\n  -n number\n    \tsome number\n", ""},
+		{[]string{"-h"}, commandline.OK, false, "usage: toolwire test\n\nOthers:\n\n  -n number\n      some number\n", ""},
+		{[]string{"--help"}, commandline.OK, false, "usage: toolwire test\n\nOthers:\n\n  -n number\n      some number\n", ""},
 		{[]string{"-token=hunter2"}, commandline.Mistake, false, "", "toolwire test: flag provided but not defined: -token; see toolwire test -h\n"},
 		{[]string{"-n"}, commandline.Mistake, false, "", "toolwire test: flag needs an argument: -n; see toolwire test -h\n"},
 	} {

@@ -27,9 +27,7 @@ func Parse(set *flag.FlagSet, usage string, args []string, stdout, stderr io.Wri
 	err := set.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(stdout, "%s\n\nFlags:\n\n", usage)
-		set.SetOutput(stdout)
-		set.PrintDefaults()
+		writeHelp(stdout, set, usage)
 		return OK, false
 	case err != nil:
 		fmt.Fprintf(stderr, "%s: %v; see %[1]s -h\n", set.Name(), err)

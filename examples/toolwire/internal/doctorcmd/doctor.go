@@ -58,7 +58,11 @@ type flags struct {
 const usage = `usage: toolwire doctor [flags] -url URL
        toolwire doctor [flags] -- COMMAND [ARGUMENT…]
 
-Examine an agent from outside: an endpoint, or a program in code mode, which COMMAND starts.`
+	toolwire doctor -url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN \
+		-tools tools_schema.json -instruction "Where is order #4521?"
+
+Examine an agent from outside: an endpoint, or a program in code mode, which
+COMMAND starts.`
 
 // Run runs the command and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -82,6 +86,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	for i := range report.Findings {
 		found := &report.Findings[i]
+		found.Reproduce = strings.ReplaceAll(found.Reproduce, "go run github.com/toolwire/toolwire/examples/toolwire doctor", commandline.Program+" doctor")
 		found.Reproduce = strings.ReplaceAll(found.Reproduce, `"$TOOLS"`, "'"+strings.ReplaceAll(f.tools, "'", `'\''`)+"'")
 	}
 	report.Findings = append(report.Findings, f.documents()...)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/doctor"
@@ -170,7 +171,7 @@ func TestDoctor(t *testing.T) {
 			}
 			out := stdout.String() + stderr.String()
 			for _, part := range tt.parts {
-				if !strings.Contains(out, part) {
+				if !strings.Contains(unwrapped(out), unwrapped(part)) {
 					t.Errorf("%q is missing in\n%s", part, out)
 				}
 			}
@@ -201,10 +202,24 @@ func TestDoctorJSON(t *testing.T) {
 	}
 }
 
+// unwrapped returns the text on one line.
+func unwrapped(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), " | ", " ")
+}
+
 func TestDoctorInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	var stdout, stderr bytes.Buffer
+	if status := Run(t.Context(), []string{"-url", "http://127.0.0.1:1/"}, &stdout, &stderr); status != 1 {
+		t.Errorf("a closed port: status %d", status)
+	}
+	for line := range strings.Lines(stdout.String()) {
+		if text, _, command := strings.Cut(line, "$ "); utf8.RuneCountInString(text) > 81 || command && strings.Contains(line, "go run ") {
+			t.Errorf("%q is too long, or starts another program", line)
+		}
+	}
+	stdout.Reset()
 	if status := Run(ctx, []string{"-url", "http://127.0.0.1:1/"}, &stdout, &stderr); status != 1 || !strings.Contains(stderr.String(), "toolwire doctor: interrupted: enough") ||
 		!strings.Contains(stdout.String(), "15 skipped") {
 		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())

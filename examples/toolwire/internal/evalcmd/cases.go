@@ -152,7 +152,7 @@ func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
 // repeated returns the command line without the flags that are about the run as a whole. The program
 // that writes the user's turns is left out, because its arguments may be secret.
 func repeated(flags *flag.FlagSet) string {
-	command := "toolwire eval"
+	command := commandline.Program + " eval"
 	flags.Visit(func(f *flag.Flag) {
 		switch {
 		case slices.Contains(ofTheRun, f.Name):

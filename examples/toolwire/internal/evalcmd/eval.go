@@ -158,14 +158,26 @@ const usage = `usage: toolwire eval [flags]
        toolwire eval grade [flags] FILE|FOLDER…
        toolwire eval versions [flags] FILE…
 
-Run a dataset of tasks against an agent on this machine. Without -url the tasks go to a sample agent.
-A row passes if the platform would grade its run, the final response contains the text in the column "says", and a run
-with the expected_outcome refusal changes nothing. At least one row has to expect something.
-merge puts the results of all shards together. grade grades stored results again. versions compares the results of several versions.
+	toolwire eval -dataset tasks.csv -world world.json \
+		-url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN -html report.html
 
-Exit status: 0 the gates passed, or without one all trials that could be run; 1 a trial did not pass, or a signal ended the
-run; 2 a mistake on the command line or in a file; 3 a gate failed; 4 a gate is undecided; 5 undecided, and the agent has
-regressed, but not shown by more than -margin.`
+Run a dataset of tasks against an agent on this machine. Without -url the tasks
+go to a sample agent. A row passes if the platform would grade its run, the
+final response contains the text in the column "says", and a run with the
+expected_outcome refusal changes nothing. At least one row has to expect
+something.
+
+merge puts the results of all shards together. grade grades stored results
+again. versions compares the results of several versions.
+
+Exit status:
+
+	0  the gates passed, or without one all trials that could be run
+	1  a trial did not pass, or a signal ended the run
+	2  a mistake on the command line or in a file
+	3  a gate failed
+	4  a gate is undecided
+	5  undecided, and the agent has regressed, but not shown by more than -margin`
 
 // Run runs the command and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -317,7 +329,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		}
 	}
 	progress := newProgress(stderr, os.Getenv, plan.Trials+plan.Skipped, o.Trials)
-	progress.all = o.verbose
+	progress.all, progress.quiet = o.verbose, progress.live && terminal.Is(stdout)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	worldless := func() bool { return o.agent.URL != "" && o.world == "" && progress.undeclared }

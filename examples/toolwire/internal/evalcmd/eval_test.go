@@ -98,12 +98,12 @@ func TestEval(t *testing.T) {
 		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases with 40 turns, 1 skipped; a comparison of this size finds a difference of about 36 points in these cases; if nothing differs, a gate passes from a margin of 52.5 points on\n"}},
 		{"one case", []string{"-dataset", "testdata/failing.csv", "-case", "bb0b0e8dd1f2"}, 2, []string{`toolwire eval: -case: no row has the id "bb0b0e8dd1f2"`}},
 		{"two cases", []string{"-dataset", ids, "-case", "b", "-case", "it's", "-trials", "2"}, 1, []string{
-			"\n2 cases, 4 trials in ", `run the first again: toolwire eval -dataset='` + ids + `' -trials='2' -case 'it'\''s'` + "\n"}},
-		{"a limit", []string{"-dataset", ids, "-limit", "2"}, 1, []string{"\n2 cases in ", `run the first again: toolwire eval -dataset='` + ids + `' -case 'it'\''s'` + "\n"}},
+			"\n2 cases, 4 trials in ", `run the first again: $ toolwire eval -dataset='` + ids + `' -trials='2' -case 'it'\''s'` + "\n"}},
+		{"a limit", []string{"-dataset", ids, "-limit", "2"}, 1, []string{"\n2 cases in ", `run the first again: $ toolwire eval -dataset='` + ids + `' -case 'it'\''s'` + "\n"}},
 		{"a flag that is off", []string{"-dataset", ids, "-limit", "1", "-require-transcript=false", "-state-as-input"}, 1, []string{"\n1 case in ",
-			`run the first again: toolwire eval -dataset='` + ids + `' -require-transcript='false' -state-as-input='true' -case 'it'\''s'` + "\n"}},
+			`run the first again: $ toolwire eval -dataset='` + ids + `' -require-transcript='false' -state-as-input='true' -case 'it'\''s'` + "\n"}},
 		{"a version that is a word of flags", []string{"-dataset", ids, "-limit", "1", "-agent-version", "true"}, 1, []string{
-			`run the first again: toolwire eval -agent-version='true' -dataset='` + ids + `' -case 'it'\''s'` + "\n"}},
+			`run the first again: $ toolwire eval -agent-version='true' -dataset='` + ids + `' -case 'it'\''s'` + "\n"}},
 		{"a limit of one", []string{"-dataset", ids, "-limit", "1", "-user", os.Args[0] + " hunter2"}, 1, []string{"\n1 case in ", ` -user '…' -case`}},
 		{"failures and a baseline", []string{"-failed", "nope.jsonl", "-baseline", "nope.jsonl"}, 2, []string{"toolwire eval: -baseline compares all rows"}},
 		{"a limit of a case", []string{"-dataset", ids, "-limit", "9", "-case", "b"}, 0, []string{"\n1 case in "}},
@@ -694,7 +694,7 @@ func TestRowsAgain(t *testing.T) {
 	run(2, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl"), "-case", passing}, "-failed: no row of the dataset has failed in ")
 	run(2, []string{"-failed", file("all.jsonl")}, "-failed: no row of the dataset has failed in ")
 	run(2, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl"), "-json", file("all.jsonl")}, "-json and -failed name the same file")
-	run(1, []string{"merge", file("all.jsonl")}, "run the first again: toolwire eval -dataset='testdata/failing.csv' -url='"+agent.URL+"' -world='testdata/world.json' -case '")
+	run(1, []string{"merge", file("all.jsonl")}, "run the first again: $ toolwire eval -dataset='testdata/failing.csv' -url='"+agent.URL+"' -world='testdata/world.json' -case '")
 }
 
 // The gate is also about calls and cost, and fails if a cost is not known. Slices are in all reports.

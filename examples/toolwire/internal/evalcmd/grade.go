@@ -15,8 +15,9 @@ import (
 
 const gradeUsage = `usage: toolwire eval grade [flags] FILE|FOLDER…
 
-Grade stored results again, without a run: by what the rows of the dataset expect now, and by other prices and limits. The
-tasks of the dataset, and the world, are those of the run.`
+	toolwire eval grade -dataset tasks.csv -world world.json -o again.jsonl all.jsonl
+
+Grade stored results again, without a run: by what the rows of the dataset expect now, and by other prices and limits. The tasks of the dataset, and the world, are those of the run.`
 
 // grade grades stored results again and reports on them.
 func grade(ctx context.Context, args []string, stdout, stderr io.Writer) int {

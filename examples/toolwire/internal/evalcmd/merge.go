@@ -29,6 +29,8 @@ const (
 
 const mergeUsage = `usage: toolwire eval merge [flags] FILE|FOLDER…
 
+	toolwire eval merge -o all.jsonl -html report.html shards
+
 Put the results of all shards together and report on them. Of a folder it reads the files shard-*-of-*.jsonl.`
 
 // merge puts the results of shards together and reports on them.

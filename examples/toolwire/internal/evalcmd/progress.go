@@ -22,6 +22,7 @@ type progress struct {
 	colour bool
 	total  int  // trials, including skipped ones
 	trials int  // of each case
+	quiet  bool // failures are only counted, because the summary goes to the same terminal
 	all    bool // each trial is shown, with its timeline
 	begun  time.Time
 	stop   func() // ends the lines
@@ -108,7 +109,7 @@ func (p *progress) trial(t eval.Trial) {
 		style = terminal.Warn
 	}
 	p.done++
-	if t.Cause == "" && !p.all {
+	if (t.Cause == "" || p.quiet) && !p.all {
 		return
 	}
 	name := text.Line(t.Name, 48)

@@ -14,6 +14,8 @@ import (
 
 const versionsUsage = `usage: toolwire eval versions [flags] FILE…
 
+	toolwire eval versions -html report.html v1.jsonl v2.jsonl v3.jsonl
+
 Compare the results of several versions, the oldest first, each with the one before it.`
 
 // versions writes a table of files of results.

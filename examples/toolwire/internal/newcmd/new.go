@@ -34,6 +34,8 @@ import (
 
 const usage = `usage: toolwire new [flags] DIR
 
+	toolwire new -model openai ../agent
+
 Write an agent with its tests into DIR, which is empty or does not exist.`
 
 // Run runs the command and returns its exit status.

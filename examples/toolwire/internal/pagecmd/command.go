@@ -34,6 +34,9 @@ import (
 
 const usage = `usage: toolwire page [flags]
 
+	toolwire page -world world.json -url http://127.0.0.1:8000/dispatch \
+		-token-env AGENT_TOKEN
+
 Serve a page that dispatches tasks to an agent and shows each run as a timeline.`
 
 // Run runs the command until ctx ends, and returns its exit status.

@@ -36,12 +36,12 @@ import (
 
 const usage = `usage: toolwire show [flags] FILE [FILE]
 
-Show a tape, a file of results, or a run saved from toolwire page, in the browser or as one HTML file.
-Two files are shown side by side, with the first difference on top.
-
 	toolwire show tapes/run-17.jsonl
 	toolwire show -o run.html tapes/run-17.jsonl
-	toolwire show before.jsonl after.jsonl`
+	toolwire show before.jsonl after.jsonl
+
+Show a tape, a file of results, or a run saved from toolwire page, in the browser or as one HTML file.
+Two files are shown side by side, with the first difference on top.`
 
 // Run runs the command until the page is written or ctx ends, and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
