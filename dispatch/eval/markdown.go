@@ -76,12 +76,15 @@ func (t *table) markdown(b *bytes.Buffer) {
 	}
 }
 
-// harmless are texts that have no meaning in Markdown.
-var harmless = regexp.MustCompile(`^[A-Za-z0-9 .,:;%+='()-]*(\[[+0-9., -]*\][A-Za-z0-9 .,:;%+='()-]*)*$`)
+// harmless are texts that have no meaning in Markdown, unless a part of them is linked.
+var (
+	harmless = regexp.MustCompile(`^[A-Za-z0-9 .,:;%+='()-]*(\[[+0-9., -]*\][A-Za-z0-9 .,:;%+='()-]*)*$`)
+	linked   = regexp.MustCompile(`(?i)\]\(|\bwww\.|\bgh-[0-9]`)
+)
 
 // markdown returns a line as text, or as code if its characters have a meaning.
 func markdown(line string) string {
-	if line == "" || harmless.MatchString(line) && !strings.Contains(line, "](") && !strings.Contains(line, "www.") {
+	if line == "" || harmless.MatchString(line) && !linked.MatchString(line) {
 		return line
 	}
 	fence := "`"

@@ -771,6 +771,9 @@ func TestScoresAndSlices(t *testing.T) {
 	run(0, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-prices", prices, after}, "gate, calls, margin 0.1, limit 2: passed\n")
 	run(4, []string{"merge", "-baseline", before, "-gate", "calls=0.1", "-max-trial-calls", "20", after},
 		"gate, calls, margin 0.1, limit 20: undecided: so few cases may not show those that reach the limit of 20: run more cases, or lower the limit\n")
+	// The verdicts of merged trials are from their runs, so it takes no limit that their runs did not have.
+	run(2, []string{"merge", "-max-trial-calls", "1", after}, "toolwire eval: -max-trial-calls: the trials ran with the limit 2; toolwire eval grade applies another one\n")
+	run(2, []string{"merge", "-max-trial-tokens", "5", "-o", file("no.jsonl", ""), after}, "toolwire eval: -max-trial-tokens: the trials ran without this limit; toolwire eval grade applies it\n")
 	// What a gate asks for is checked before anything runs.
 	run(2, append(served, "-baseline", before, "-gate", "calls=0.1"), "toolwire eval: -gate calls needs a limit for a trial, -max-trial-calls: ")
 	run(2, []string{"merge", "-baseline", before, "-gate", "tokens_in=0.1", after}, "toolwire eval: -gate tokens_in needs a limit for a trial, -max-trial-tokens: ")
@@ -780,6 +783,8 @@ func TestScoresAndSlices(t *testing.T) {
 	run(0, append(append(served, "-plan", "-baseline", before, "-prices", prices, "-gate", "cost=0.1", "-gate", "calls=0.1"), "-max-trial-cost", "0.02", "-max-trial-calls", "2"),
 		"gate, calls: the limit of 2 is 1.0 times what a trial of the baseline needs; if nothing differs, it passes from a margin of 0.0",
 		"gate, cost: the limit of 0.02 is 10.0 times what a trial of the baseline needs; if nothing differs, it passes from a margin of 0.4")
+	run(0, append(append(served, "-plan", "-baseline", before, "-prices", prices, "-gate", "calls=0"), "-max-trial-calls", "3"),
+		"gate, calls: the limit of 3 is 1.5 times what a trial of the baseline needs; it passes only if the candidate needs less\n")
 	// A trial beyond its limit fails.
 	run(1, append(served, "-max-trial-calls", "1", "-limit", "1"), "limit: it called tools 2 times, and a trial may do so 1 times", "\nlimit      1\n")
 	run(1, append(served, "-max-trial-tokens", "1000", "-limit", "1"), "limit: it needed 1100 tokens, and a trial may need 1000")

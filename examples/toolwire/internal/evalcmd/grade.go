@@ -72,6 +72,9 @@ func (o *options) again(ctx context.Context, files []string, stdout io.Writer) (
 	}
 	o.dress(set, nameOf(files[0]))
 	if err := errors.Join(o.checkLimits(set.TrialBudget), o.checkScores("the files", set)); err != nil {
+		if o.merged != "" {
+			_ = os.Remove(o.merged)
+		}
 		return nil, err
 	}
 	return set, errors.Join(set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)), reports.write(set, o.before))

@@ -62,6 +62,9 @@ func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error
 		return nil, err
 	}
 	set, err := eval.Load(files...)
+	if err == nil {
+		err = o.checkStricter(set.TrialBudget)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +172,25 @@ func (o *options) checkLimits(b eval.Budget) error {
 	return nil
 }
 
+// checkStricter finds limits that the trials did not have when they ran: their verdicts do not know them.
+func (o *options) checkStricter(ran eval.Budget) error {
+	own := o.TrialBudget
+	for _, limit := range []struct {
+		flag     string
+		own, ran float64
+	}{
+		{limits["calls"], float64(own.Calls), float64(ran.Calls)}, {limits["tokens_in"], float64(own.Tokens), float64(ran.Tokens)}, {limits["cost"], own.Cost, ran.Cost},
+	} {
+		switch {
+		case limit.own > 0 && limit.ran == 0:
+			return fmt.Errorf("%s: the trials ran without this limit; toolwire eval grade applies it", limit.flag)
+		case limit.own > 0 && limit.own < limit.ran:
+			return fmt.Errorf("%s: the trials ran with the limit %g; toolwire eval grade applies another one", limit.flag, limit.ran)
+		}
+	}
+	return nil
+}
+
 // checkScores finds gates of scores that an experiment does not have.
 func (o *options) checkScores(of string, e *eval.Experiment) error {
 	var known []string
@@ -200,9 +222,16 @@ func (o *options) planGates(stdout io.Writer) error {
 		if g.Limit == 0 {
 			continue
 		}
-		cases := 3.7 * (g.Limit/g.Baseline.Value - 1) / g.Margin
-		line := fmt.Sprintf("gate, %s: the limit of %g is %.1f times what a trial of the baseline needs; if nothing differs, it passes from a margin of %.2f or from about %.0f cases on",
-			g.Difference.Name, g.Limit, g.Limit/g.Baseline.Value, g.Difference.High+0.005, math.Ceil(cases))
+		times := g.Limit / g.Baseline.Value
+		line := fmt.Sprintf("gate, %s: the limit of %g is %.1f times what a trial of the baseline needs; ", g.Difference.Name, g.Limit, times)
+		switch {
+		case g.Baseline.Value == 0:
+			line = fmt.Sprintf("gate, %s: %s: %s", g.Difference.Name, g.Verdict, g.Reason)
+		case g.Margin == 0:
+			line += "it passes only if the candidate needs less"
+		default:
+			line += fmt.Sprintf("if nothing differs, it passes from a margin of %.2f or from about %.0f cases on", g.Difference.High+0.005, math.Ceil(3.7*(times-1)/g.Margin))
+		}
 		if _, err := fmt.Fprintln(stdout, line); err != nil {
 			return err
 		}

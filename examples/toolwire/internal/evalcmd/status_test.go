@@ -54,6 +54,9 @@ func TestGradeAgain(t *testing.T) {
 		{graded("two.csv", "-o", at("again.jsonl")), 2, []string{"toolwire eval: -o: open " + at("again.jsonl")}},
 		{graded("more.csv"), 0, []string{"checked: says in 3, no_calls in 1 of 3 rows"}},
 		{graded("one.csv", "-prices", at("prices.json"), "-max-trial-cost", "0.001"), 1, []string{"limit: it cost 0.002, and a trial may cost 0.001", "cost        0.002"}},
+		{graded("one.csv", "-o", at("no.jsonl"), "-baseline", at("results.jsonl"), "-gate", "cots=1"), 2, []string{"-gate cots: -baseline has no such score"}},
+		{graded("one.csv", "-o", at("no.jsonl"), "-baseline", at("results.jsonl"), "-gate", "calls=1"), 2, []string{"-gate calls needs a limit for a trial"}},
+		{graded("one.csv", "-o", at("no.jsonl")), 0, []string{": 3 passed\n"}}, // no file is left behind
 		{graded("none.csv", "-ungraded", "-min-rate", "0.5"), 4, []string{"rate of at least 50 %: undecided: the rows were not graded\n"}},
 		{graded("none.csv"), 2, []string{"no row expects anything"}},
 		{graded("other.csv"), 2, []string{"the cases do not match the results: the dataset is "}},
