@@ -92,6 +92,8 @@ func TestConverseStreams(t *testing.T) {
 		{"many texts", framed(start, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"text":"`+strings.Repeat("a", 5<<20)+`"}}`, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"text":"`+strings.Repeat("a", 5<<20)+`"}}`, finish, meta), "", "7/3", "more than 8 MiB"},
 		{"many blocks", framed(start) + exch(strings.Repeat(string(framed(text, stop)), 4097)) + framed(finish, meta), "", "7/3", "more than 4096 parts"},
 
+		{"many parts of a result", framed(start, `contentBlockStart:{"contentBlockIndex":0,"start":{"toolResult":{"toolUseId":"s"}}}`, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"toolResult":[`+strings.Repeat(`{"text":"a"},`, 4096)+`{"text":"a"}]}}`, finish, meta), "", "7/3", "more than 4096 parts"},
+
 		{"an empty answer", framed(start, finish, meta), `{"role":"assistant"}` + "\n", "7/3", ""},
 		{"a guardrail", framed(start, text, `messageStop:{"stopReason":"guardrail_intervened","additionalModelResponseFields":{"x":{"toolUse":1}}}`, meta), said, "7/3", ""},
 		{"cache", framed(start, text, finish, `metadata:{"usage":{"cacheDetails":[{"inputTokens":40,"ttl":"5m"}],"cacheReadInputTokens":100,"cacheReadInputTokenCount":100,"cacheWriteInputTokens":40,"inputTokens":7,"outputTokens":3,"totalTokens":150}}`), said, "147/3", ""},
@@ -309,9 +311,9 @@ func TestOllamaStreams(t *testing.T) {
 		})
 	}
 	// A request that loads a model is no conversation.
-	transport := &llm.Transport{Base: model(`{"message":{"role":"assistant","content":""},"done":true,"done_reason":"load"}`, text+done)}
+	transport := &llm.Transport{Base: model(`{"message":{"role":"assistant","content":""},"done":true,"done_reason":"load"}`, `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"unload"}`, text+done)}
 	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
-		for _, ask := range []string{`{"model":"m","messages":[]}`, asksOllama} {
+		for _, ask := range []string{`{"model":"m","messages":[]}`, `{"model":"m","messages":null,"keep_alive":0}`, asksOllama} {
 			if _, err := send(ctx, transport, "/api/chat", ask); err != nil {
 				return err
 			}

@@ -27,8 +27,8 @@ import (
 // …:rawPredict and …:streamRawPredict on Vertex AI, or its …/invoke and …/invoke-with-response-stream on
 // Bedrock, and by the member that holds the conversation. Conversations in other formats that are known, such
 // as Ollama's …/api/generate and other models under …/invoke, are reported as a problem; so is all traffic in JSON
-// of a run of which Transport reads no request, except embeddings, numbers of tokens, moderation, files, batches
-// and OAuth.
+// of a run of which Transport reads no request, except embeddings, ranking, numbers of tokens, moderation, files,
+// batches and OAuth.
 //
 // # Conversations
 //
