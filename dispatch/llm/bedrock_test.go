@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"strings"
 	"testing"
@@ -61,6 +62,8 @@ func TestConverseStreams(t *testing.T) {
 		return exch(strings.Join(events, ""))
 	}
 	length := binary.BigEndian.AppendUint32
+	summed := func(p exch) exch { return exch(length([]byte(p), crc32.ChecksumIEEE([]byte(p)))) }
+	prelude := func(all, headers uint32) exch { return summed(exch(length(length(nil, all), headers))) }
 	for _, tt := range []struct {
 		name                      string
 		body                      exch
@@ -88,6 +91,8 @@ func TestConverseStreams(t *testing.T) {
 		{"an exception alone", framed(`!validationException:{"message":"no"}`), "", "0/0", "it ended with an error"},
 		{"an error", exch(frame("", ":message-type", "error", ":error-code", "500", ":error-message", "x")), "", "0/0", "it ended with an error"},
 		{"a frame that is too large", exch(strings.Repeat("\x00", 0)) + framed(start, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"text":"`+strings.Repeat("a", 9<<20)+`"}}`, finish, meta), "", "7/3", "more than 8 MiB"},
+		{"a frame shorter than its beginning", prelude(10, 0) + framed(start, text), "", "0/0", "it has no event of this API"},
+		{"headers longer than their frame", summed(prelude(40, 25) + "\x01a\x06\x00\x14" + exch(strings.Repeat("x", 19))), "", "0/0", "it has no event of this API"},
 		{"a length that is too large", exch(length(length(nil, 0x00ffffff), 0)) + "xxxx", "", "0/0", "it has no event of this API"},
 		{"many texts", framed(start, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"text":"`+strings.Repeat("a", 5<<20)+`"}}`, `contentBlockDelta:{"contentBlockIndex":0,"delta":{"text":"`+strings.Repeat("a", 5<<20)+`"}}`, finish, meta), "", "7/3", "more than 8 MiB"},
 		{"many blocks", framed(start) + exch(strings.Repeat(string(framed(text, stop)), 4097)) + framed(finish, meta), "", "7/3", "more than 4096 parts"},
@@ -252,6 +257,7 @@ func TestBlocks(t *testing.T) {
 			`{"role":"system","content":"s"}` + "\n" + `{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"[image, 3 bytes]"},{"type":"text","text":"[image, 6 bytes]"}]}` + "\n" +
 				`{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{"x":1}},{"id":"call_2","name":"g","arguments":{}},{"id":"call_3","name":"f","arguments":{"x":2}}],"thinking":[{"type":"text","text":"hm"}]}` + "\n" +
 				`{"role":"tool","content":"of g","tool_call_id":"call_2"}` + "\n" + `{"role":"tool","content":"of 1","tool_call_id":"call_1"}` + "\n" + `{"role":"tool","content":"of 2","tool_call_id":"call_3"}`},
+		{llm.Ollama, `[{"role":"user","content":""},{"role":"tool","tool_name":"f","content":"x"}]`, `{"role":"user"}` + "\n" + `{"role":"tool","content":"x"}`},
 		{llm.Ollama, `[{"role":"assistant","content":"","tool_calls":[{"id":"b","function":{"name":"f","arguments":{}}},{"id":"a","function":{"name":"f","arguments":{}}}]},{"role":"tool","tool_name":"f","tool_call_id":"a","content":"of a"},{"role":"tool","tool_name":"f","tool_call_id":"b","content":"of b"}]`,
 			`{"role":"assistant","tool_calls":[{"id":"b","name":"f","arguments":{}},{"id":"a","name":"f","arguments":{}}]}` + "\n" + `{"role":"tool","content":"of a","tool_call_id":"a"}` + "\n" + `{"role":"tool","content":"of b","tool_call_id":"b"}`},
 	} {

@@ -102,6 +102,7 @@ type callOf struct {
 type reply struct {
 	id      string             // of the response
 	model   string             // of the response
+	turn    int                // of the thread
 	system  *system            // of the request
 	prefill []dispatch.Message // the beginning of the answer that the request ends with
 

@@ -81,10 +81,7 @@ func (a *ollamaAnswer) read(doc json.RawMessage) {
 	a.add(&a.thinking, textOf(message, "thinking"))
 	a.images = a.append(a.images, member(message, "images"))
 	a.calls = a.append(a.calls, member(message, "tool_calls"))
-	if isTrue(done) {
-		a.ended = true
-	}
-	if done == nil || a.ended { // a gateway may leave done out of a response that is not streamed
+	if a.ended = isTrue(done); done == nil || a.ended { // a gateway may leave done out of a response that is not streamed
 		a.finish(member(doc, "done_reason"))
 		a.finished = true
 	}

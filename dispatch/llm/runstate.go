@@ -132,7 +132,7 @@ func (l *label) leftOut(th *thread) bool {
 	if l.isReplaced(th) {
 		return th.last.answered && slices.ContainsFunc(l.attempts(th), func(other *thread) bool {
 			_, shown := l.shown[other]
-			return shown && other.last.model != th.last.model
+			return shown && other.modelAt(th.last.turn) != th.last.model
 		})
 	}
 	return !slices.ContainsFunc(l.threads, func(child *thread) bool { return child.parent == th && !l.leftOut(child) })

@@ -79,10 +79,10 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *place 
 			th.lines = th.lines[:start]
 		}
 	}
-	p := &reply{system: th.system, prefill: r.prefill}
+	th.turns++
+	p := &reply{system: th.system, prefill: r.prefill, turn: th.turns}
 	th.lines = append(th.lines, p.waiting()...)
 	th.last = p
-	th.turns++
 	return &place{th, p}
 }
 
@@ -182,6 +182,16 @@ func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, kno
 		th.size += sizeOf(l)
 	}
 	th.lines = slices.Replace(th.lines, start, end, lines...)
+}
+
+// modelAt returns the model of the answer to a turn.
+func (th *thread) modelAt(turn int) string {
+	for _, l := range slices.Backward(th.lines) {
+		if l.reply != nil && l.reply.turn == turn {
+			return l.reply.model
+		}
+	}
+	return ""
 }
 
 // of returns where the lines of an answer are.

@@ -76,7 +76,7 @@ func TestConversationOfRequests(t *testing.T) {
 			`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"{"}]}`,
 			`{"type":"message","content":[{"type":"redacted_thinking","data":"x"}],"stop_reason":"end_turn"}`,
 		}}, "user a; assistant {", ""},
-		{"several choices", chatPath, [][2]string{{chat("user a"), `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x"}},{"index":1,"message":{}}]}`}},
+		{"several choices", chatPath, [][2]string{{chat("user a"), `{"model":"other","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x"}},{"index":1,"message":{}}]}`}},
 			"user a", "it has several alternatives"},
 		{"several choices, of which the agent takes one", chatPath, [][2]string{{chat("user a"), `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x"}},{"index":1,"message":{}}]}`},
 			asks("user a", "assistant x", "user b")}, "user a; assistant x; user b; assistant yes", ""},
@@ -362,4 +362,69 @@ func TestModelsAreListed(t *testing.T) {
 func recorderOf(ctx context.Context) runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata] {
 	kept := runctx.From[*runctx.Kept[dispatch.Run]](ctx)
 	return kept.Recorder.(runctx.Recorder[dispatch.Message, dispatch.Problem, dispatch.Metadata])
+}
+
+// Answers to a request that comes again take at most 8 of the 32 conversations.
+func TestManyAnswersToARequest(t *testing.T) {
+	for conversations, tooMany := range map[int]bool{24: false, 25: true} {
+		n := 0
+		transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			n++
+			return response(says(fmt.Sprint("answer ", n))), nil
+		})}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			asks := slices.Repeat([]string{chat("user " + instruction)}, 40)
+			for i := range conversations {
+				asks = append(asks, chat(fmt.Sprint("user ", i)), chat(fmt.Sprint("user ", i), fmt.Sprint("assistant answer ", 41+2*i), "user more"))
+			}
+			for _, ask := range asks {
+				if _, err := send(ctx, transport, chatPath, ask); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if got := strings.Contains(fmt.Sprint(result.Problems), "more than 32 conversations"); got != tooMany {
+			t.Errorf("%d: %v", conversations, result.Problems)
+		}
+	}
+}
+
+// An agent that asks each time several times may go on with any of the answers.
+func TestAnswersThatTheAgentChooses(t *testing.T) {
+	call := func(turn, attempt int) string {
+		return fmt.Sprintf(`{"role":"assistant","tool_calls":[{"id":"c%d_%d","type":"function","function":{"name":"f","arguments":"{\"n\":%d}"}}]}`, turn, attempt, attempt)
+	}
+	const attempts, turns = 3, 12 // more answers than there are conversations
+	for chosen := range attempts {
+		history, want := `{"role":"user","content":"Both orders."}`, "user Both orders."
+		var asks []string
+		var answers []exch
+		for turn := range turns {
+			for attempt := range attempts {
+				asks = append(asks, `{"model":"m","messages":[`+history+`]}`)
+				answers = append(answers, exch(`{"choices":[{"index":0,"finish_reason":"tool_calls","message":`+call(turn, attempt)+`}]}`))
+			}
+			history += "," + call(turn, chosen) + fmt.Sprintf(`,{"role":"tool","tool_call_id":"c%d_%d","content":"of %d"}`, turn, chosen, turn)
+			want += fmt.Sprintf("; assistant c%d_%d; tool of %d", turn, chosen, turn)
+		}
+		transport := &llm.Transport{Base: model(append(answers, says("done"))...)}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			for _, ask := range append(asks, `{"model":"m","messages":[`+history+`]}`) {
+				if _, err := send(ctx, transport, chatPath, ask); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for i, m := range result.Messages {
+			if len(m.ToolCalls) == 1 {
+				result.Messages[i].Content = dispatch.Text(m.ToolCalls[0].ID)
+			}
+		}
+		if got := brief(result.Messages); got != want+"; assistant done" || len(result.Problems) > 0 {
+			t.Errorf("with answer %d: %v, got\n%s\nwant\n%s", chosen, result.Problems, got, want)
+		}
+	}
 }
