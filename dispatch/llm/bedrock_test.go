@@ -85,6 +85,8 @@ func TestConverseStreams(t *testing.T) {
 		{"an event that is not JSON", framed(start, text, `contentBlockDelta:{"contentBlockIndex":0`, finish, meta), said, "7/3", "an event in a response of the model was not read"},
 		{"an event without a payload", framed(start, text, `contentBlockStop:`, finish, meta), said, "7/3", ""},
 		{"headers that cannot be read", exch(strings.Replace(whole, string(framed(stop)), rawFrame(`{}`, "\x05:even\x0a"), 1)), said, "7/3", "an event in a response of the model was not read"},
+		{"a header without a type", framed(start, text) + exch(rawFrame(`{}`, "\x01a")) + framed(finish, meta), said, "7/3", "an event in a response of the model was not read"},
+		{"a header with half a length", framed(start, text) + exch(rawFrame(`{}`, "\x01a\x07\x00")) + framed(finish, meta), said, "7/3", "an event in a response of the model was not read"},
 		{"headers of every type", exch(rawFrame(`{"role":"assistant"}`, "\x01a\x00\x0d:message-type\x07\x00\x05event\x01b\x01\x01c\x02x\x01d\x03xx\x01e\x04xxxx\x01f\x05xxxxxxxx\x01g\x06\x00\x01x\x01h\x08xxxxxxxx\x01i\x09xxxxxxxxxxxxxxxx")) + framed(text, finish, meta), said, "7/3", ""},
 		{"an exception after text", framed(start, text, `!throttlingException:{"message":"slow down"}`), "", "0/0", "it ended with an error"},
 		{"an exception after the stop", framed(start, text, finish, `!internalServerException:{}`), "", "0/0", "it ended with an error"},

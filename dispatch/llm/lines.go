@@ -43,7 +43,7 @@ func (l *lines) end(event func(data []byte)) {
 	default:
 		event(value)
 	}
-	l.value, l.nesting, l.skip, l.begins = l.value[:0], nesting{}, false, false
+	l.value, l.nesting, l.skip = l.value[:0], nesting{}, false
 }
 
 func (l *lines) tooLarge() bool { return l.large }
