@@ -50,9 +50,10 @@
 // # Models
 //
 // [Cassette.Model] and [Recorder.Model] are transports for the SDKs of models. Of a request the tape has
-// the method, the kind of the path, such as …/chat/completions, and the body. Of a response it has the
-// status, the content type, Retry-After, X-Amzn-Errortype, X-Should-Retry and the body. Other headers, hosts, projects, models in paths and
-// queries are not written. The members of a request that are lists of objects, such as messages and
+// the method, the kind of the path, such as …/chat/completions or …/models/gemini-2.5-flash:generateContent,
+// and the body. Of a response it has the status, the content type, Retry-After, X-Amzn-Errortype,
+// X-Should-Retry and the body. Other headers, hosts, accounts, projects and queries are not written. The
+// members of a request that are lists of objects, such as messages and
 // tools, are on lines of their own, each element once.
 //
 // Two requests are equal if their bodies are the same JSON values. Ids of calls may differ: an id of an

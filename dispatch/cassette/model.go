@@ -3,9 +3,11 @@ package cassette
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/internal/modelpath"
@@ -71,7 +74,8 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := modelpath.Kind(r.URL.Path)
+	redactor := c.hiding(r)
+	name := redactor.Redact(modelpath.Named(r.URL.Path))
 	if len(body) > maxModelBody {
 		c.mu.Lock()
 		c.lose("a request to %s has more than %d bytes", name, maxModelBody)
@@ -84,7 +88,6 @@ func (t *modelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if run, ok := dispatch.FromContext(r.Context()); ok {
 		c.about(run.Instruction)
 	}
-	redactor := c.hiding(r)
 	s := c.asks(r, name, body, redactor)
 	began := time.Now()
 	tapeAfter, answer := c.arrive(s)
@@ -112,7 +115,7 @@ func (c *Cassette) asks(r *http.Request, name string, body []byte, redactor *red
 	if s.asked = takeApart(v); s.asked != nil {
 		s.Arguments = s.asked.rest
 	} else {
-		s.Arguments, s.ArgumentsText = raw, valid(plain)
+		s.Arguments, s.ArgumentsText = raw, plainText(r.Header.Get("Content-Type"), plain)
 	}
 	if c.set.Mode.reads() { // its identity is as if it were on a tape of its own
 		var parts []part
@@ -123,6 +126,22 @@ func (c *Cassette) asks(r *http.Request, name string, body []byte, redactor *red
 		s.id = s.identifyModel(c.set.Mask, s.keys)
 	}
 	return s
+}
+
+// maxPlain is the most bytes of a request in text that are on a tape.
+const maxPlain = 1 << 20
+
+// plainText returns a request that is not JSON as it is compared: without the boundary of its parts, which
+// clients choose at random. Of one that is long or not a text, such as audio, it is the digest.
+func plainText(contentType, body string) string {
+	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["boundary"] != "" {
+		body = strings.ReplaceAll(body, params["boundary"], "boundary")
+	}
+	binary := func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' }
+	if len(body) > maxPlain || !utf8.ValidString(body) || strings.ContainsFunc(body, binary) {
+		return fmt.Sprintf("%d bytes with the SHA-256 %x", len(body), sha256.Sum256([]byte(body)))
+	}
+	return body
 }
 
 // forwardModel sends a request to the model. finish gets the response when the agent has read it.
@@ -291,10 +310,10 @@ var modelHeaders = []string{"X-Amzn-Errortype", "X-Should-Retry"}
 func modelRefusal(name string, status int, class, message string) *reply {
 	message = "cassette: " + message
 	failure := any(map[string]any{"type": class, "message": message})
-	switch {
-	case strings.HasPrefix(name, "…/api/"): // of Ollama
+	switch kind := modelpath.Kind(name); {
+	case strings.HasPrefix(kind, "…/api/"): // of Ollama
 		failure = message
-	case strings.HasPrefix(name, "…:"): // of Google
+	case strings.HasPrefix(kind, "…:"): // of Google
 		failure = map[string]any{"code": status, "status": class, "message": message}
 	}
 	r := jsonReply(status, map[string]any{"type": "error", "message": message, "error": failure})
@@ -361,8 +380,11 @@ func (d *playback) nextModel(s *seen) (best *taped) {
 
 // modelDiff lists where a request to a model differs from one on the tape.
 func (d *playback) modelDiff(set *settings, c *taped, s *seen) (list []Difference) {
+	if c.Name != s.Name {
+		list = append(list, Difference{Pointer: "the path", Tape: rawjson.Quote(c.Name), Run: rawjson.Quote(s.Name)})
+	}
 	if s.asked == nil || c.Arguments == nil {
-		return diff(c.argumentsIn(identity{compared: c.Arguments}), s.argumentsIn(identity{compared: s.Arguments}))
+		return append(list, diff(c.argumentsIn(identity{compared: c.Arguments}), s.argumentsIn(identity{compared: s.Arguments}))...)
 	}
 	tape := together(d.tape.parts, c.Arguments, &c.parts)
 	plain := func(a *asked) []byte {
@@ -371,7 +393,7 @@ func (d *playback) modelDiff(set *settings, c *taped, s *seen) (list []Differenc
 		maskAll(v, set.Mask)
 		return v.Append(nil)
 	}
-	list = diff(plain(tape), plain(s.asked))
+	list = append(list, diff(plain(tape), plain(s.asked))...)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(tape.lists)), maps.Keys(s.asked.lists))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {

@@ -3,6 +3,7 @@ package cassette_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -454,6 +455,51 @@ func TestModelStreams(t *testing.T) {
 	}
 }
 
+// A model sends a text in pieces, so that a secret may begin in one event and end in another.
+func TestModelSecretsInPieces(t *testing.T) {
+	pieces := []string{"Your key is model-k", "ey-", "0001, and model-key", "-0001 again."}
+	encoded := func(event string) string {
+		return fmt.Sprintf(`{"bytes":%q,"p":"ab"}`, base64.StdEncoding.EncodeToString([]byte(event)))
+	}
+	for name, tt := range map[string]struct {
+		contentType string
+		event       func(n int, text string) string
+	}{
+		"events": {"text/event-stream", func(n int, text string) string {
+			return fmt.Sprintf("data: {\"number\":%d,\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", n, text)
+		}},
+		"two blocks": {"text/event-stream", func(n int, text string) string {
+			return fmt.Sprintf("data: {\"index\":0,\"delta\":{\"text\":%q}}\n\ndata: {\"index\":1,\"delta\":{\"text\":\"other\"}}\n\n", text)
+		}},
+		"lines": {"application/x-ndjson", func(n int, text string) string { return fmt.Sprintf("{\"message\":{\"content\":%q}}\n", text) }},
+		"frames": {"application/vnd.amazon.eventstream", func(n int, text string) string {
+			return string(message(fmt.Sprintf(`{"contentBlockIndex":0,"delta":{"text":%q}}`, text)))
+		}},
+		"base64": {"application/vnd.amazon.eventstream", func(n int, text string) string {
+			return string(message(encoded(fmt.Sprintf(`{"delta":{"text":%q}}`, text))))
+		}},
+	} {
+		stream := func(pieces []string) (all string) {
+			for n, text := range pieces {
+				all += tt.event(n, text)
+			}
+			return all
+		}
+		path := recordModel(t, &model{types: tt.contentType, body: func(int, string) string { return stream(pieces) }},
+			func(m http.RoundTripper) { ask(t, m, chat()) })
+		_, got := ask(t, newCassette(t, path, nil).Model(unreachable{t}), chat())
+		if want := stream([]string{"Your key is [redacted], and [redacted] again.", "", "", ""}); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		same := stream([]string{"Plain", " text"})
+		path = recordModel(t, &model{types: tt.contentType, body: func(int, string) string { return same }},
+			func(m http.RoundTripper) { ask(t, m, chat()) })
+		if _, got := ask(t, newCassette(t, path, nil).Model(unreachable{t}), chat()); got != same {
+			t.Errorf("%s: %q, want %q", name, got, same)
+		}
+	}
+}
+
 // What breaks while it is recorded breaks in the same way in a replay, and a body that the agent has
 // not read to its end is on the tape as far as it has read.
 func TestModelBrokenAnswers(t *testing.T) {
@@ -611,9 +657,114 @@ func TestModelOtherRequests(t *testing.T) {
 	for _, i := range tape.Interactions {
 		names = append(names, i.Method+i.Name)
 	}
-	want := "…/embeddings …/embeddings GET…/models DELETE…/files …/transcriptions …:countTokens …:countTokens …/"
+	want := "…/embeddings …/embeddings GET…/models DELETE…/files …/transcriptions …/models/gemini-9:countTokens …/models/gemini-9:countTokens …/"
 	if strings.Join(names, " ") != want {
 		t.Errorf("%s, want %s", strings.Join(names, " "), want)
+	}
+}
+
+// A model that only the path names is compared, and shown; an account or a project is neither.
+func TestModelInThePath(t *testing.T) {
+	for _, tt := range []struct{ path, other, name string }{
+		{"/v1beta/models/gemini-2.5-flash:generateContent", "/v1beta/models/gemini-2.5-pro:generateContent", "…/models/gemini-2.5-flash:generateContent"},
+		{"/v1/projects/p-1/locations/eu/publishers/anthropic/models/claude-9@20261127:streamRawPredict", "/v1/projects/p-1/locations/eu/publishers/anthropic/models/claude-8:streamRawPredict",
+			"…/publishers/anthropic/models/claude-9@20261127:streamRawPredict"},
+		{"/model/anthropic.claude-v2:0/converse", "/model/anthropic.claude-v1:0/converse", "…/model/anthropic.claude-v2:0/converse"},
+		{"/model/anthropic.claude-v2%253A0/invoke", "/model/x.y/invoke", "…/model/anthropic.claude-v2:0/invoke"},
+		{"/model/arn:aws:bedrock:eu-1:123456789012:inference-profile%2Feu.claude-v2:0/converse", "/model/arn:aws:bedrock:eu-1:123456789012:inference-profile%2Fus.claude-v2:0/converse", "…/model/eu.claude-v2:0/converse"},
+		{"/v1/projects/p-1/locations/eu/endpoints/1234567890:generateContent", "", "…:generateContent"},
+		{"/v1/projects/p-1/models/1234567890:predict", "", "…:predict"},
+		{"/model/acme-123456789012/converse", "", "…/converse"},
+		{"/model/model-key-0001/converse", "", "…/model/[redacted]/converse"},
+		{"/accounts/secret-project/v1/chat/completions", "", "…/chat/completions"},
+	} {
+		path := recordModel(t, &model{}, func(m http.RoundTripper) { askAt(t, m, "https://a.example"+tt.path, chat(say("user", "x"))) })
+		tape, err := cassette.Load(path)
+		if err != nil || tape.Interactions[0].Name != tt.name {
+			t.Errorf("%s: %s, %v, want %s", tt.path, tape.Interactions[0].Name, err, tt.name)
+		}
+		c := newCassette(t, path, nil)
+		if tt.other == "" {
+			continue
+		}
+		askAt(t, c.Model(unreachable{t}), "https://a.example"+tt.other, chat(say("user", "x")))
+		wantKinds(t, c.Report(), "changed")
+		if report := c.Report().String(); !strings.Contains(report, "differs from the tape at the path\n") || !strings.Contains(report, tt.name) {
+			t.Error(report)
+		}
+	}
+}
+
+// Errors reach the SDK as the provider sends them: Amazon's type is in a header, Ollama's error is a string.
+func TestModelErrors(t *testing.T) {
+	var answer *http.Response
+	failing := roundTrip(func(*http.Request) (*http.Response, error) {
+		h := http.Header{"Content-Type": {"application/json"}, "X-Amzn-Errortype": {"ThrottlingException"}}
+		return &http.Response{StatusCode: 400, Header: h, Body: io.NopCloser(strings.NewReader(`{"message":"no"}`))}, nil
+	})
+	send := func(m http.RoundTripper, url, body string) (text string) {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		var err error
+		if answer, err = m.RoundTrip(r); err != nil {
+			t.Fatal(err)
+		}
+		all, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		return string(all)
+	}
+	path := recordModel(t, failing, func(m http.RoundTripper) { send(m, "https://a.example/model/m/converse", chat()) })
+	tape, err := cassette.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := tape.Encode()
+	if err := os.WriteFile(path, again, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newCassette(t, path, nil).Model(unreachable{t})
+	if send(m, "https://a.example/model/m/converse", chat()); answer.Header.Get("X-Amzn-Errortype") != "ThrottlingException" {
+		t.Errorf("%v\n%s", answer.Header, again)
+	}
+	for url, want := range map[string]string{
+		"https://a.example/api/chat":                          `"error":"cassette: the request`,
+		"https://a.example/api/embed":                         `"error":"cassette: the request`,
+		"https://a.example/v1beta/models/g-1:generateContent": `"error":{"code":400,"message`,
+		"https://a.example/v1/chat/completions":               `"error":{"message":"cassette: the request`,
+	} {
+		if text := send(m, url, chat()); answer.StatusCode != 400 || answer.Header.Get("X-Amzn-Errortype") == "" || !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %s", url, text, want)
+		}
+	}
+}
+
+// Files are compared by their bytes, whatever boundary the client chooses, and are not on the tape.
+func TestModelUploads(t *testing.T) {
+	send := func(m http.RoundTripper, boundary, file string) string {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://a.example/v1/audio/transcriptions",
+			strings.NewReader("--"+boundary+"\r\n\r\n"+file+"\r\n--"+boundary+"--\r\n"))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
+		resp, err := m.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		return string(body)
+	}
+	files := []string{"\xff\x01", "\xfe\x01", "\x00", strings.Repeat("\x00", 4<<20), strings.Repeat("a", 2<<20), "text"}
+	path := recordModel(t, &model{}, func(m http.RoundTripper) {
+		for _, file := range files {
+			send(m, "0123456789", file)
+		}
+	})
+	if text := readFile(t, path); len(text) > 10_000 || !strings.Contains(text, `--boundary\r\n\r\ntext`) {
+		t.Errorf("%d bytes:\n%.5000s", len(text), text)
+	}
+	c := newCassette(t, path, nil)
+	for i := len(files) - 1; i >= 0; i-- {
+		if answer := send(c.Model(unreachable{t}), "9876543210", files[i]); !strings.Contains(answer, fmt.Sprintf("answer %d", i+1)) {
+			t.Errorf("file %d: %s", i+1, answer)
+		}
 	}
 }
 
@@ -774,6 +925,21 @@ func TestModelTapes(t *testing.T) {
 		if toolwire.CodeOf(err) != "invalid_tape" || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
+	}
+	large := `{"part":1,"value":"` + strings.Repeat("x", 1<<20) + `"}` + "\n"
+	for n := range 64 {
+		large += fmt.Sprintf(`{"part":%d,"after":%d,"as":1}`+"\n", n+2, n)
+	}
+	if _, err := load(t, head+"\n"+large+tail(0)+"\n"); toolwire.CodeOf(err) != "invalid_tape" || !strings.Contains(err.Error(), "line 66: the parts with /as repeat") {
+		t.Error(err)
+	}
+	repeating := recordModel(t, &model{}, func(m http.RoundTripper) {
+		for n := range 15 {
+			askAt(t, m, modelURL, chat(say("system", fmt.Sprint(n)), say("user", strings.Repeat("x", 5<<20))))
+		}
+	})
+	if _, err := cassette.Load(repeating); err != nil || len(readFile(t, repeating)) > 20<<20 {
+		t.Errorf("%d bytes, %v", len(readFile(t, repeating)), err)
 	}
 	whole := readFile(t, recordModel(t, &model{}, func(m http.RoundTripper) {
 		for n := range 3 {

@@ -26,6 +26,10 @@ type part struct {
 // partBytes is the length from which a member of a request that is not a list of objects is a part.
 const partBytes = 100
 
+// maxRepeated is the most bytes of all values that parts of a tape repeat, so that reading it takes time in
+// proportion to its length. A part that would repeat more has its value again.
+const maxRepeated = maxTapeBytes
+
 // asked is the body of a request to a model, taken apart. Its members are also on the tape.
 type asked struct {
 	rest   json.RawMessage              // an object of the members that are not parts
@@ -79,9 +83,10 @@ type digest [sha256.Size]byte
 
 // index finds the parts of a tape that is written.
 type index struct {
-	count int
-	at    map[place]int  // parts by their place
-	same  map[digest]int // the first part with a value
+	count    int
+	repeated int            // bytes, see maxRepeated
+	at       map[place]int  // parts by their place
+	same     map[digest]int // the first part with a value
 }
 
 // place is where a value stands in the lists of a tape.
@@ -93,7 +98,11 @@ type place struct {
 func newIndex(parts []part) *index {
 	x := &index{at: map[place]int{}, same: map[digest]int{}}
 	for _, p := range parts {
-		x.put(p.After, sha256.Sum256(valueOf(parts, p.Number)))
+		value := valueOf(parts, p.Number)
+		x.put(p.After, sha256.Sum256(value))
+		if p.As != 0 {
+			x.repeated += len(value)
+		}
 	}
 	return x
 }
@@ -115,9 +124,10 @@ func (x *index) add(a *asked) (r refs, added []part) {
 		if n := x.at[place{after, sum}]; n > 0 {
 			return n
 		}
-		p := part{Number: x.count + 1, After: after, As: x.same[sum]}
-		if p.As == 0 {
-			p.Value = value
+		p := part{Number: x.count + 1, After: after, Value: value}
+		if first := x.same[sum]; first > 0 && x.repeated+len(value) <= maxRepeated {
+			p.As, p.Value = first, nil
+			x.repeated += len(value)
 		}
 		x.put(after, sum)
 		added = append(added, p)

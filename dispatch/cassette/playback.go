@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/toolwire/toolwire/dispatch/internal/modelpath"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -20,10 +21,15 @@ type playback struct {
 	walked int // see maxWalk
 }
 
-// target is what a request calls.
+// target is what a request calls; any model of a kind of path.
 type target struct{ kind, name, method string }
 
-func (i *Interaction) target() target { return target{i.Kind, i.Name, i.method()} }
+func (i *Interaction) target() target {
+	if i.Kind == kindModel {
+		return target{i.Kind, modelpath.Kind(i.Name), i.method()}
+	}
+	return target{i.Kind, i.Name, i.method()}
+}
 
 // queue holds the answers to equal requests.
 type queue struct {

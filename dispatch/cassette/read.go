@@ -74,6 +74,7 @@ type reading struct {
 	tape     *Tape
 	line     int
 	last     int // number of an interaction
+	repeated int // bytes of parts, see maxRepeated
 	problems problem.Bounded[Problem]
 	code     toolwire.Code // of the error, if there are problems
 	stop     bool          // the lines that follow cannot be understood
@@ -206,6 +207,14 @@ func (r *reading) part(text []byte) {
 	must(p.As >= 0 && p.As <= have && (p.As == 0 || p.As <= have && r.tape.parts[p.As-1].As == 0),
 		"/as must be the number of a part with a value before this one")
 	must((p.As == 0) == (p.Value != nil), "one of /value and /as is necessary, and not both")
+	if len(wrong) == 0 && p.As > 0 {
+		r.repeated += len(r.tape.parts[p.As-1].Value)
+	}
+	if r.repeated > maxRepeated {
+		r.stop = true
+		r.problem(ruleLimit, "the parts with /as repeat more than %d bytes", maxRepeated)
+		return
+	}
 	if have == maxInteractions {
 		r.stop = true
 		r.problem(ruleLimit, "the tape has more than %d parts", maxInteractions)

@@ -3,10 +3,13 @@ package cassette
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -52,29 +55,108 @@ func frame(body []byte) int {
 
 // redactFrames redacts the payloads of a binary stream. What it cannot read is redacted as text.
 func redactFrames(r *redact.Redactor, body []byte) (clean []byte) {
+	var messages, payloads [][]byte
 	for len(body) > 0 {
 		n := frame(body)
-		message, rest := body[:n], body[n:]
-		body = rest
 		headers := 0
 		if n >= 16 {
-			headers = int(binary.BigEndian.Uint32(message[4:]))
+			headers = int(binary.BigEndian.Uint32(body[4:]))
 		}
-		if n < 16 || binary.BigEndian.Uint32(message) != uint32(n) || headers > n-16 {
-			return append(clean, r.Redact(string(message))...)
+		if n < 16 || binary.BigEndian.Uint32(body) != uint32(n) || headers > n-16 {
+			break
 		}
-		payload := message[12+headers : n-4]
-		hidden := redactJSON(r, payload)
+		messages, payloads, body = append(messages, body[:n]), append(payloads, body[12+headers:n-4]), body[n:]
+	}
+	for i, hidden := range redactEvents(r, payloads) {
+		message, payload := messages[i], payloads[i]
 		if bytes.Equal(hidden, payload) {
 			clean = append(clean, message...)
 			continue
 		}
-		changed := slices.Concat(message[:12+headers], hidden)
+		changed := slices.Concat(message[:len(message)-4-len(payload)], hidden)
 		binary.BigEndian.PutUint32(changed, uint32(len(changed)+4))
 		binary.BigEndian.PutUint32(changed[8:], crc32.ChecksumIEEE(changed[:8]))
 		clean = append(clean, binary.BigEndian.AppendUint32(changed, crc32.ChecksumIEEE(changed))...)
 	}
+	return append(clean, r.Redact(string(body))...)
+}
+
+// redactEvents redacts the events of a stream. The strings that have the same place in several events are
+// parts of one text, so that a secret may begin in one event and end in another. Then the first event
+// gets the whole text.
+func redactEvents(r *redact.Redactor, events [][]byte) [][]byte {
+	clean := slices.Clone(events)
+	each := func(visit func(place digest, text string) string) {
+		for i, event := range clean {
+			if rawjson.Check(event, rawjson.Limits{}) == nil {
+				if root := rawjson.Parse(event); replaceStrings(root, digest{}, visit) {
+					clean[i] = root.Append(nil)
+				}
+			}
+		}
+	}
+	whole := map[digest][]byte{}
+	each(func(place digest, text string) string {
+		text = r.Secrets.Redact(text)
+		whole[place] = append(whole[place], text...)
+		return text
+	})
+	for place, text := range whole {
+		if whole[place] = []byte(r.Secrets.Redact(string(text))); bytes.Equal(whole[place], text) {
+			delete(whole, place)
+		}
+	}
+	if len(whole) > 0 {
+		each(func(place digest, text string) string {
+			if joined, ok := whole[place]; ok {
+				text, whole[place] = string(joined), nil
+			}
+			return text
+		})
+	}
+	for i, event := range clean {
+		clean[i] = redactJSON(r, event)
+	}
 	return clean
+}
+
+// replaceStrings replaces the strings of an event, also those of JSON in base64, and reports whether it changed.
+// A place is the names of the members around a string, and the numbers of members such as index beside them,
+// which tell blocks, items and choices apart.
+func replaceStrings(v *rawjson.Node, place digest, replace func(place digest, text string) string) (changed bool) {
+	below := func(name string) digest { return chained(place, sha256.Sum256([]byte(name))) }
+	if rawjson.Kind(v.Text) == '"' {
+		text := rawjson.Unquote(v.Text)
+		inner, err := base64.StdEncoding.DecodeString(text)
+		isJSON := err == nil && rawjson.Kind(inner) == '{' && rawjson.Check(inner, rawjson.Limits{}) == nil
+		with := text
+		if isJSON {
+			if root := rawjson.Parse(inner); replaceStrings(root, place, replace) {
+				with = base64.StdEncoding.EncodeToString(root.Append(nil))
+			}
+		} else {
+			with = replace(place, text)
+		}
+		if with != text {
+			v.Text = rawjson.Quote(with)
+		}
+		return with != text
+	}
+	for _, inner := range v.Nodes {
+		if strings.HasSuffix(strings.ToLower(inner.Name), "index") && inner.Nodes == nil && rawjson.Kind(inner.Text) != '"' {
+			place = below(string(inner.Text))
+		}
+	}
+	for i, inner := range v.Nodes {
+		name := inner.Name
+		if rawjson.Kind(v.Text) == '[' {
+			name = strconv.Itoa(i)
+		}
+		if replaceStrings(inner, below(name), replace) {
+			changed = true
+		}
+	}
+	return changed
 }
 
 // redactJSON redacts a text that may be JSON. If there is no secret in it, it stays as it is.
@@ -91,19 +173,32 @@ func redactJSON(r *redact.Redactor, body []byte) []byte {
 
 // redactLines redacts a stream of text line by line, since the JSON of an event must stay JSON.
 func redactLines(r *redact.Redactor, text string) string {
+	var data [][]byte
+	for line := range strings.Lines(text) {
+		_, of, _ := dataOf(line)
+		data = append(data, []byte(of))
+	}
+	data = redactEvents(r, data)
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		bare := strings.TrimRight(line, "\r\n")
-		data, isData := strings.CutPrefix(bare, "data:")
-		data = strings.TrimLeft(data, " ")
-		if !isData {
-			data = bare
-		}
-		b.WriteString(bare[:len(bare)-len(data)])
-		b.Write(redactJSON(r, []byte(data)))
-		b.WriteString(line[len(bare):])
+		before, _, after := dataOf(line)
+		b.WriteString(before)
+		b.Write(data[0])
+		b.WriteString(after)
+		data = data[1:]
 	}
 	return b.String()
+}
+
+// dataOf splits a line at the data of an event; all is data in JSON Lines.
+func dataOf(line string) (before, data, after string) {
+	bare := strings.TrimRight(line, "\r\n")
+	data, isData := strings.CutPrefix(bare, "data:")
+	data = strings.TrimLeft(data, " ")
+	if !isData {
+		data = bare
+	}
+	return bare[:len(bare)-len(data)], data, line[len(bare):]
 }
 
 // events is the body of a response that is replayed: each read returns at most one event.

@@ -93,7 +93,7 @@ type Interaction struct {
 	// "other" for any other path below the base: telemetry, data, context. It is "model" for a request
 	// to a model.
 	Kind   string `json:"kind"`
-	Name   string `json:"name"`             // the tool, the event type, or the path below the base with its query; for a model, the end of the path
+	Name   string `json:"name"`             // the tool, the event type, or the path below the base with its query; for a model, the end of the path with the model in it
 	Method string `json:"method,omitempty"` // "" is POST
 	Actor  string `json:"actor,omitempty"`  // X-Pipelines-Actor-Id
 

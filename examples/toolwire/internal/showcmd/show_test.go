@@ -192,6 +192,8 @@ func TestFormats(t *testing.T) {
 			`{"id":"m","type":"message","role":"assistant","model":"c-1","content":[{"type":"text","text":"It is done."}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":3}}`, "c-1, 7 tokens in, 3 out"},
 		{"…/converse", "messages", `{"role":"user","content":[{"text":"Refund."}]}`,
 			`{"output":{"message":{"role":"assistant","content":[{"text":"It is done."}]}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, "…/converse, 7 tokens in, 3 out"},
+		{"…/model/amazon.m-1:0/converse", "messages", `{"role":"user","content":[{"text":"Refund."}]}`,
+			`{"output":{"message":{"role":"assistant","content":[{"text":"It is done."}]}},"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3}}`, "amazon.m-1:0, 7 tokens in, 3 out"},
 		{"…/responses", "input", `{"role":"user","content":"Refund."}`,
 			`{"id":"r","object":"response","status":"completed","model":"o-1","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"It is done."}]}],"usage":{"input_tokens":7,"output_tokens":3}}`, "o-1, 7 tokens in, 3 out"},
 		{"…/embeddings", "input", `{"text":"x"}`, `{"data":"It is done."}`, "…/embeddings"},

@@ -45,9 +45,6 @@ func resultOf(ctx context.Context, tape *cassette.Tape) (*dispatchtest.Result, e
 		switch {
 		case i.Kind == "model":
 			m := read.models[n]
-			if m.Model == noModel {
-				m.Model = ""
-			}
 			m.Model = cmp.Or(m.Model, rawjson.Unquote(rawjson.Member(i.Arguments, "model")), i.Name)
 			m.Actor, m.At, m.TookMS, m.Status, m.Order = i.Actor, at, i.LatencyMS, i.Status, order
 			r.ModelRequests = append(r.ModelRequests, m)
@@ -209,18 +206,15 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// noModel stands for a model that only the path of a request names, which no tape has.
-const noModel = "no-model"
-
-// send sends a request to a model through package llm, and reads the response to its end. The tape has the
-// end of the path only, which is what package llm looks at, except for the publisher of a model.
+// send sends a request to a model through package llm, and reads the response to its end. Of a path the tape
+// has what package llm looks at, but for a model whose id may be the number of an account.
 func send(ctx context.Context, model http.RoundTripper, i *cassette.Interaction, body []byte) error {
 	end := strings.TrimPrefix(i.Name, "…")
 	switch {
 	case strings.HasPrefix(end, ":"): // of Google, or of Anthropic at Google
-		end = "/publishers/anthropic/models/" + noModel + end
+		end = "/publishers/anthropic/models/" + end
 	case strings.HasPrefix(end, "/invoke"), strings.HasPrefix(end, "/converse"):
-		end = "/model/" + noModel + end
+		end = "/model/" + end
 	}
 	r, err := http.NewRequestWithContext(ctx, cmp.Or(i.Method, http.MethodPost), "http://model.invalid"+end, bytes.NewReader(body))
 	if err != nil {
