@@ -53,8 +53,9 @@
 // the method, the kind of the path, such as …/chat/completions or …/models/gemini-2.5-flash:generateContent,
 // and the body. Of a response it has the status, the content type, Retry-After, X-Amzn-Errortype,
 // X-Should-Retry and the body. Other headers, hosts, accounts, projects and queries are not written. The
-// members of a request that are lists of objects, such as messages and
-// tools, are on lines of their own, each element once.
+// members of a request that are lists of objects, such as messages and tools, are on lines of their own,
+// each element once. Of a request that is not JSON the boundary of its parts does not count. If it is not a
+// text, or longer than 1 MiB, the tape has its digest.
 //
 // Two requests are equal if their bodies are the same JSON values. Ids of calls may differ: an id of an
 // object with a name counts by its order, and so do the results that name it. [Options.Mask] lists
@@ -71,7 +72,8 @@
 // Headers of requests are never written, nor are queries to models. A run token, or a value of a
 // header or a query to a model whose name is the name of a secret or ends in key, of 8
 // characters or more is removed from names, strings, JSON inside strings, numbers, texts and bodies
-// that are not UTF-8. It is recognized when percent-encoded, escaped or within base64 too.
+// that are not UTF-8. It is recognized when percent-encoded, escaped, within base64, or in pieces of
+// a stream too. Then the first piece has the whole text.
 //
 // Members with the usual names of secrets get the value "[redacted]", in any case and with any
 // separators: names that end in token, password, passwd, passphrase, secret, cookie, credential,
