@@ -24,8 +24,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/publicaddr"
@@ -128,24 +126,8 @@ func serve(ctx context.Context, o options, stdout io.Writer) error {
 		_ = listener.Close()
 		return err
 	}
-	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }() // ends with Shutdown or Close
 	fmt.Fprintf(stdout, "toolwire page: %s/ (Ctrl-C stops it)\n", s.base)
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
-	}
-	s.runs.stop() // first, so that their requests do not delay the shutdown
-	if err != nil {
-		return err
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if server.Shutdown(last) != nil {
-		_ = server.Close()
-	}
-	return nil
+	return commandline.Serve(ctx, listener, s.handler(), s.runs.stop) // whose requests would delay the end
 }
 
 // baseURL returns the URL of the listener for agents on this machine.

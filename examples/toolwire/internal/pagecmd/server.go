@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -119,8 +118,7 @@ func (s *server) handler() http.Handler {
 	return s.secure(guarded.Handler(mux))
 }
 
-// secure sets the security headers of every response. It refuses requests for other host names,
-// because the name of a hostile page could resolve to this address.
+// secure sets the security headers of every response. It refuses requests for other host names.
 func (s *server) secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -132,7 +130,7 @@ func (s *server) secure(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if !s.knows(r.Host) {
+		if !s.knows(commandline.HostName(r)) {
 			s.message(w, http.StatusForbidden, "Refused", "This server does not serve this host name. Use its address: "+
 				s.base+"/")
 			return
@@ -141,12 +139,8 @@ func (s *server) secure(next http.Handler) http.Handler {
 	})
 }
 
-// knows reports whether a Host header names this server by an address, or as localhost.
+// knows reports whether a host is this server by an address, or localhost.
 func (s *server) knows(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
 	_, err := netip.ParseAddr(host)
 	return publicaddr.Loopback(host) || s.insecure && err == nil
 }

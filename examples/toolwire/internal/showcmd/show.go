@@ -27,7 +27,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
@@ -189,20 +188,11 @@ func serve(ctx context.Context, addr string, page []byte, stdout io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("%s cannot be listened on: %w", addr, err)
 	}
-	server := &http.Server{Handler: handler(page), ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }() // ends with Close
 	fmt.Fprintf(stdout, "toolwire show: http://%s/ (Ctrl-C stops it)\n", listener.Addr())
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-		return server.Close()
-	}
+	return commandline.Serve(ctx, listener, handler(page), func() {})
 }
 
-// handler serves the page. It refuses other host names, because the name of a hostile page could resolve
-// to this address.
+// handler serves the page. It refuses other host names.
 func handler(page []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -211,12 +201,8 @@ func handler(page []byte) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		host := r.Host
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
 		switch {
-		case !publicaddr.Loopback(strings.Trim(host, "[]")):
+		case !publicaddr.Loopback(commandline.HostName(r)):
 			http.Error(w, "this server does not serve this host name", http.StatusForbidden)
 		case r.URL.Path != "/":
 			http.NotFound(w, r)
