@@ -168,6 +168,7 @@ func TestModelMatching(t *testing.T) {
 		"swapped ids":     {chat(system, user, calls("a1", "b1"), result("b1", "one"), result("a1", "two")), nil, "/messages/3/tool_call_id"},
 		"an unknown id":   {chat(system, user, calls("a1", "b1"), result("c1", "one"), result("b1", "two")), nil, "/messages/3/tool_call_id"},
 		"another date":    {strings.ReplaceAll(whole, "2026-11-27", "2027-01-02"), date, ""},
+		"a short member":  {strings.Replace(whole, "m-1", "m-2", 1), []*regexp.Regexp{regexp.MustCompile(`m-\d`)}, ""},
 		"without a mask":  {strings.ReplaceAll(whole, "2026-11-27", "2027-01-02"), nil, "/messages/0/content"},
 		"another model":   {strings.Replace(whole, "m-1", "m-2", 1), nil, "/model"},
 		"another result":  {strings.Replace(whole, `"two"`, `"three"`, 1), nil, "/messages/4/content"},
@@ -299,7 +300,7 @@ func TestModelTapeIsLinear(t *testing.T) {
 	sizes := map[int]int{}
 	for _, turns := range []int{40, 80} {
 		messages := []string{say("system", strings.Repeat("You refund orders. ", 100))}
-		tools := `,"tools":[{"type":"function","function":{"name":"get_order","description":"` + strings.Repeat("Look. ", 200) + `"}}]}`
+		tools := `,"tools":[{"type":"function","function":{"name":"get_order","description":"` + strings.Repeat("Look. ", 200) + `"}}],"instructions":"` + strings.Repeat("Look. ", 200) + `"}`
 		path := recordModel(t, &model{}, func(m http.RoundTripper) {
 			for turn := range turns {
 				messages = append(messages, say("user", fmt.Sprintf("%d %s", turn, strings.Repeat("Question. ", 50))))
@@ -371,6 +372,7 @@ func TestModelCredentials(t *testing.T) {
 		{"Cookie", "session=cookie-0001", "", "cookie-0001"},
 		{"Accept", "*/*", "?key=query-key-0001", "query-key-0001"},
 		{"Accept", "*/*", "?access_token=query-token-0001&alt=sse", "query-token-0001"},
+		{"Accept", "*/*", "?X-Amz-Signature=0123456789abcdef", "0123456789abcdef"},
 	} {
 		path := recordModel(t, &model{body: func(int, string) string { return `{"echo":"` + tt.secret + `"}` }}, func(m http.RoundTripper) {
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://a.example/v1/messages"+tt.query,
@@ -505,6 +507,7 @@ func TestModelSecretsInPieces(t *testing.T) {
 func TestModelBrokenAnswers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	ctx, cancel := context.WithCancel(t.Context())
 	answers := []func() (*http.Response, error){
 		func() (*http.Response, error) { return nil, errors.New("reset") },
 		func() (*http.Response, error) {
@@ -517,10 +520,14 @@ func TestModelBrokenAnswers(t *testing.T) {
 		func() (*http.Response, error) {
 			return &http.Response{StatusCode: 529, Header: http.Header{"Retry-After": {"7"}}, Body: http.NoBody}, nil
 		},
+		func() (*http.Response, error) {
+			cancel() // the agent stops waiting
+			return nil, context.Canceled
+		},
 	}
 	use := func(m http.RoundTripper, close func(*http.Response)) (got []string) {
 		for i := range answers {
-			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat(say("user", fmt.Sprint(i)))))
+			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, modelURL, strings.NewReader(chat(say("user", fmt.Sprint(i)))))
 			resp, err := m.RoundTrip(r)
 			if err != nil {
 				got = append(got, "reset")
@@ -544,6 +551,12 @@ func TestModelBrokenAnswers(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
+	for _, want := range []string{"reset", "truncate", "abandoned"} {
+		if text := readFile(t, path); strings.Count(text, `"broken":"`+want+`"`) != 1 {
+			t.Errorf("%s is not on the tape:\n%s", want, text)
+		}
+	}
+	ctx = t.Context()
 	replay := newCassette(t, path, nil)
 	replayed := use(replay.Model(unreachable{t}), func(r *http.Response) { _ = r.Body.Close() })
 	if fmt.Sprintf("%q", recorded) != fmt.Sprintf("%q", replayed) || !replay.Report().OK() {
@@ -575,13 +588,26 @@ func TestModelLosses(t *testing.T) {
 			t.Errorf("%s: %v, %s", want, err, answer)
 		}
 	}
-	// Larger responses are passed on, and not on the tape.
+	// Larger responses are passed on, and not on the tape, even if they break.
 	large := `"` + strings.Repeat("x", 15<<20) + `"`
-	path := recordModel(t, &model{body: func(int, string) string { return large }}, func(m http.RoundTripper) {
-		if _, answer := ask(t, m, chat()); answer != large {
-			t.Errorf("the agent got %d bytes", len(answer))
+	path := recordModel(t, roundTrip(func(*http.Request) (*http.Response, error) {
+		body := io.MultiReader(strings.NewReader(large), reader(func([]byte) (int, error) { return 0, errors.New("broken") }))
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(body)}, nil
+	}), func(m http.RoundTripper) {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat()))
+		resp, err := m.RoundTrip(r)
+		if err != nil || resp.Request != r {
+			t.Fatal(err)
+		}
+		if answer, err := io.ReadAll(resp.Body); string(answer) != large || err == nil {
+			t.Errorf("the agent got %d bytes, %v", len(answer), err)
 		}
 	})
+	for _, mode := range []cassette.Mode{cassette.Replay, cassette.Compare} {
+		if status, _ := ask(t, newCassette(t, path, &cassette.Options{Mode: mode}).Model(unreachable{t}), large); status != http.StatusRequestEntityTooLarge {
+			t.Errorf("%v: %d", mode, status)
+		}
+	}
 	if tape, err := cassette.Load(path); err != nil || tape.Interactions[0].Broken != "oversize" {
 		t.Errorf("%v", err)
 	}
@@ -943,7 +969,7 @@ func TestModelTapes(t *testing.T) {
 	}
 	whole := readFile(t, recordModel(t, &model{}, func(m http.RoundTripper) {
 		for n := range 3 {
-			askAt(t, m, modelURL, chat(say("system", strings.Repeat("x", n)), say("user", "Refund.")))
+			askAt(t, m, modelURL, `{"tools":[{"name":"a`+fmt.Sprint(n)+`"}],`+chat(say("system", strings.Repeat("x", n)), say("user", "Refund."))[1:])
 		}
 	}))
 	for cut := strings.Index(whole, "\n") + 2; cut < len(whole)-1; cut++ {
@@ -951,7 +977,11 @@ func TestModelTapes(t *testing.T) {
 		if toolwire.CodeOf(err) != "truncated_tape" || got == nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
-		if again, err := got.Encode(); err != nil || !bytes.Contains(again, []byte(`"end":true`)) {
+		again, err := got.Encode()
+		if err == nil {
+			_, err = load(t, string(again))
+		}
+		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 	}
