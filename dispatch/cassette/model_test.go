@@ -197,6 +197,27 @@ func TestModelMatching(t *testing.T) {
 	}
 }
 
+// Ids of calls count by their order in a conversation, in every format, whatever is beside it on the tape.
+func TestModelIDs(t *testing.T) {
+	for name, format := range map[string]string{
+		"Chat Completions": `{"messages":[%s,{"role":"assistant","tool_calls":[{"id":%q,"function":{"name":"get"}}]},{"role":"tool","tool_call_id":%[2]q}]}`,
+		"Messages":         `{"messages":[%s,{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":"get"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":%[2]q}]}]}`,
+		"Responses":        `{"input":[%s,{"type":"function_call","call_id":%q,"name":"get"},{"type":"function_call_output","call_id":%[2]q}]}`,
+		"Converse":         `{"messages":[%s,{"content":[{"toolUse":{"toolUseId":%q,"name":"get"}}]},{"content":[{"toolResult":{"toolUseId":%[2]q}}]}]}`,
+	} {
+		use := func(m http.RoundTripper, ids ...string) {
+			for n, id := range ids {
+				ask(t, m, fmt.Sprintf(format, say("user", fmt.Sprint(n)), id))
+			}
+		}
+		path := recordModel(t, &model{}, func(m http.RoundTripper) { use(m, "a", "b") })
+		c := newCassette(t, path, nil)
+		if use(c.Model(unreachable{t}), "c", "c"); !c.Report().OK() {
+			t.Errorf("%s: %s", name, c.Report())
+		}
+	}
+}
+
 // A prompt that changed is shown as one reads it, beside the request of the same conversation.
 func TestModelPromptChanged(t *testing.T) {
 	prompt := "You refund orders.\nLook at the order first.\nAnswer in one sentence, and name the amount that was refunded."
@@ -675,6 +696,10 @@ func TestModelOtherRequests(t *testing.T) {
 	if replayed := use(c.Model(unreachable{t})); strings.Join(replayed, "") != strings.Join(recorded, "") || !c.Report().OK() {
 		t.Errorf("%q, want %q\n%s", replayed, recorded, c.Report())
 	}
+	none := roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 204}, nil }) // without a body
+	if status, answer := ask(t, newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record}).Model(none), ""); status != 204 || answer != "" {
+		t.Errorf("%d %s", status, answer)
+	}
 	tape, err := cassette.Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -712,6 +737,10 @@ func TestModelInThePath(t *testing.T) {
 		c := newCassette(t, path, nil)
 		if tt.other == "" {
 			continue
+		}
+		masked := newCassette(t, path, &cassette.Options{Mask: []*regexp.Regexp{regexp.MustCompile(`[^/]+[/:]\w+$`)}})
+		if status, answer := askAt(t, masked.Model(unreachable{t}), "https://a.example"+tt.other, chat(say("user", "x"))); status != 200 {
+			t.Error(answer)
 		}
 		askAt(t, c.Model(unreachable{t}), "https://a.example"+tt.other, chat(say("user", "x")))
 		wantKinds(t, c.Report(), "changed")

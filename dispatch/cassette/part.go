@@ -325,6 +325,6 @@ func (i *Interaction) identifyModel(masks []*regexp.Regexp, k *keys) identity {
 		d := members[name]
 		all = append(rawjson.AppendQuote(all, name), d[:]...)
 	}
-	parts := []string{i.Kind, i.method(), i.Name, mask(i.ArgumentsText, masks), fmt.Sprintf("%x", sha256.Sum256(all))}
+	parts := []string{i.Kind, i.method(), mask(i.Name, masks), mask(i.ArgumentsText, masks), fmt.Sprintf("%x", sha256.Sum256(all))}
 	return identity{key: strings.Join(parts, "\x00")}
 }
