@@ -250,8 +250,8 @@ func (c *Cassette) watch(w *watchedBody) (forget func()) {
 	}
 }
 
-// maxKeys is how many keys of models are hidden in all bodies of a run.
-const maxKeys = 16
+// maxKeys is how many keys of models are hidden in all bodies of a run: the last ones.
+const maxKeys = 32
 
 // hiding returns a redactor that hides the credentials of a request to a model, too.
 func (c *Cassette) hiding(r *http.Request) *redact.Redactor {
@@ -259,15 +259,10 @@ func (c *Cassette) hiding(r *http.Request) *redact.Redactor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.start()
-	known := c.keys.Reveal()
-	for _, key := range own {
-		if len(known) < maxKeys && !slices.Contains(known, key) {
-			known = append(slices.Clip(known), key)
-		}
-	}
-	c.keys = redact.Hide(known)
-	c.redactor = withTokens(c.set.redact, slices.Concat(c.tokens.Reveal(), known))
-	return withTokens(c.set.redact, slices.Concat(c.tokens.Reveal(), known, own))
+	known := slices.DeleteFunc(slices.Clone(c.keys.Reveal()), func(key string) bool { return slices.Contains(own, key) })
+	known = slices.Concat(known[min(len(known), max(0, len(known)+len(own)-maxKeys)):], own)
+	c.keys, c.redactor = redact.Hide(known), withTokens(c.set.redact, slices.Concat(c.tokens.Reveal(), known))
+	return c.redactor
 }
 
 // modelCredentials returns the values of headers and query parameters with the names of secrets, and
@@ -278,6 +273,9 @@ func modelCredentials(r *http.Request) (secrets []string) {
 			return
 		}
 		secrets = append(secrets, value)
+		if strings.EqualFold(name, "Authorization") {
+			_, value, _ = strings.Cut(value, " ") // without the scheme
+		}
 		for word := range strings.FieldsFuncSeq(value, func(c rune) bool { return c == ' ' || c == ',' }) {
 			word = strings.TrimRight(word, "=") // of base64
 			if _, assigned, ok := strings.Cut(word, "="); ok {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -412,6 +413,42 @@ func TestModelCredentials(t *testing.T) {
 	}
 }
 
+// Keys that change with each request, such as signatures, do not crowd out others, and schemes are no secrets.
+func TestModelManyKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	send := func(key string) {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat(say("user", "Negotiate; my key is "+key))))
+		r.Header.Set("Authorization", "Negotiate "+key)
+		resp, err := c.Model(&model{}).RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+	for n := range 40 {
+		send(fmt.Sprintf("signature-%04d", n))
+	}
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat(say("user", "signature-100"))))
+	for n := range 40 {
+		r.Header.Set(fmt.Sprintf("X-%d-Key", n), fmt.Sprintf("signature-10%d", n))
+	}
+	if _, err := c.Model(&model{}).RoundTrip(r); err != nil {
+		t.Fatal(err)
+	}
+	send("model-key-0001")
+	_, _ = client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, _ *http.Request) { envelope(w, "a", `1`) })), nil).
+		Do(t.Context(), "a", map[string]string{"note": "model-key-0001"})
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := readFile(t, path)
+	if strings.Contains(text, "signature") || strings.Contains(text, "model-key-0001") || !strings.Contains(text, "Negotiate; my key is [redacted]") {
+		t.Errorf("the tape is\n%s", text)
+	}
+}
+
 // message is one message of a binary stream.
 func message(payload string) []byte {
 	headers := "\x0b:event-type\x07\x00\x05delta"
@@ -442,6 +479,7 @@ func TestModelStreams(t *testing.T) {
 		},
 		{"application/vnd.amazon.eventstream", []string{string(message(`{}`)), "\x00\x00\x00"}, nil},
 		{"application/vnd.amazon.eventstream", []string{"\xff\xff\xff\xff\xff\xff\xff\xff1234567890"}, nil},
+		{"application/vnd.amazon.eventstream", []string{strings.Repeat("\x00", 20)}, nil},
 	} {
 		whole := strings.Join(tt.events, "")
 		path := recordModel(t, &model{types: tt.contentType, body: func(int, string) string { return whole }}, func(m http.RoundTripper) {
@@ -693,7 +731,9 @@ func TestModelOtherRequests(t *testing.T) {
 	var recorded []string
 	path := recordModel(t, &model{}, func(m http.RoundTripper) { recorded = use(m) })
 	c := newCassette(t, path, nil)
-	if replayed := use(c.Model(unreachable{t})); strings.Join(replayed, "") != strings.Join(recorded, "") || !c.Report().OK() {
+	slices.Reverse(requests)
+	replayed := use(c.Model(unreachable{t}))
+	if slices.Reverse(replayed); strings.Join(replayed, "") != strings.Join(recorded, "") || !c.Report().OK() {
 		t.Errorf("%q, want %q\n%s", replayed, recorded, c.Report())
 	}
 	none := roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 204}, nil }) // without a body

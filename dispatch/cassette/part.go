@@ -318,7 +318,7 @@ func (i *Interaction) identifyModel(masks []*regexp.Regexp, k *keys) identity {
 		members[name] = k.alone[n-1]
 	}
 	for name, n := range i.parts.Lists {
-		members[name+"[]"] = k.whole[n-1]
+		members[name] = k.whole[n-1]
 	}
 	var all []byte
 	for _, name := range slices.Sorted(maps.Keys(members)) {
