@@ -113,7 +113,7 @@ func ExampleCassette_Model() {
 	// 200 {"choices":[{"message":{"role":"assistant","content":"Hello."}}]} <nil>
 	// <nil>
 	// 200 {"choices":[{"message":{"role":"assistant","content":"Hello."}}]} <nil>
-	// 400 {"error":{"message":"cassette: the request to …/chat/completions is not on the tape, or not as often","type":"cassette_no_match"},"message":"cassette: the request to …/chat/completions is not on the tape, or not as often","type":"error"} <nil>
+	// 400 {"error":{"message":"cassette: the request to …/chat/completions is not on the tape","type":"cassette_no_match"},"message":"cassette: the request to …/chat/completions is not on the tape","type":"error"} <nil>
 }
 
 // An agent that does otherwise than on the tape is told so, and the report says where.

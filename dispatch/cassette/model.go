@@ -337,10 +337,11 @@ const maxWalk = 1 << 24
 // noModel refuses a request to a model that is not on the tape, and keeps how it deviates: the next
 // recorded request of its conversation is the one with the most messages of it.
 func (c *Cassette) noModel(s *seen) *reply {
-	d := &Deviation{Code: deviationNotOnTape, Run: &s.Interaction,
-		Message: fmt.Sprintf("the request to %s is not on the tape, or not as often", s.Name)}
+	d := &Deviation{Code: deviationNotOnTape, Run: &s.Interaction, Message: fmt.Sprintf("the request to %s is not on the tape", s.Name)}
 	s.deviation = d
-	if near := c.playback.nextModel(s); near != nil {
+	if same := c.playback.queues[s.id.key]; same != nil {
+		d.Tape, d.Message = same.calls[0].Interaction, fmt.Sprintf("the request to %s was made more often than on the tape", s.Name)
+	} else if near := c.playback.nextModel(s); near != nil {
 		d.Code, d.Tape = deviationChanged, near.Interaction
 		near.shown = true
 		d.Diff = c.playback.modelDiff(c.set, near, s)

@@ -731,10 +731,15 @@ func TestModelOtherRequests(t *testing.T) {
 	var recorded []string
 	path := recordModel(t, &model{}, func(m http.RoundTripper) { recorded = use(m) })
 	c := newCassette(t, path, nil)
+	first := requests[0]
 	slices.Reverse(requests)
 	replayed := use(c.Model(unreachable{t}))
 	if slices.Reverse(replayed); strings.Join(replayed, "") != strings.Join(recorded, "") || !c.Report().OK() {
 		t.Errorf("%q, want %q\n%s", replayed, recorded, c.Report())
+	}
+	askAt(t, c.Model(unreachable{t}), first.url, first.body) // once more
+	if d := c.Report().Deviations[0]; d.Code != "not_on_tape" || d.Tape == nil || d.Diff != nil || !strings.Contains(d.Message, "more often than") {
+		t.Error(c.Report())
 	}
 	none := roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 204}, nil }) // without a body
 	if status, answer := ask(t, newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record}).Model(none), ""); status != 204 || answer != "" {
