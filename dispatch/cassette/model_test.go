@@ -480,6 +480,8 @@ func TestModelStreams(t *testing.T) {
 		{"application/vnd.amazon.eventstream", []string{string(message(`{}`)), "\x00\x00\x00"}, nil},
 		{"application/vnd.amazon.eventstream", []string{"\xff\xff\xff\xff\xff\xff\xff\xff1234567890"}, nil},
 		{"application/vnd.amazon.eventstream", []string{strings.Repeat("\x00", 20)}, nil},
+		{"application/vnd.amazon.eventstream", []string{string(message(`{}`)[:len(message(`{}`))-4]) + "\x00\x01\x02\x03"}, nil}, // not its checksum
+		{"text/event-stream", []string{"data: 1\r\r", "data: 2\r\r"}, nil},
 	} {
 		whole := strings.Join(tt.events, "")
 		path := recordModel(t, &model{types: tt.contentType, body: func(int, string) string { return whole }}, func(m http.RoundTripper) {
@@ -513,6 +515,26 @@ func TestModelStreams(t *testing.T) {
 				t.Errorf("%q\nwant\n%q\n%s", got, want, c.Report())
 			}
 		})
+	}
+}
+
+// Reading a replayed stream ends with the context of the request, as it does with a connection.
+func TestModelStreamEnds(t *testing.T) {
+	path := recordModel(t, &model{types: "text/event-stream", body: func(int, string) string { return "data: 1\n\ndata: 2\n\n" }},
+		func(m http.RoundTripper) { ask(t, m, chat()) })
+	ctx, cancel := context.WithCancel(t.Context())
+	r, _ := http.NewRequestWithContext(ctx, http.MethodPost, modelURL, strings.NewReader(chat()))
+	resp, err := newCassette(t, path, nil).Model(unreachable{t}).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if _, err := io.ReadFull(resp.Body, make([]byte, 9)); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if _, err := resp.Body.Read(make([]byte, 9)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 
