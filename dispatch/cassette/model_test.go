@@ -394,10 +394,11 @@ func TestModelCredentials(t *testing.T) {
 		{"Cookie", "session=cookie-0001", "", "cookie-0001"},
 		{"Accept", "*/*", "?key=query-key-0001", "query-key-0001"},
 		{"Accept", "*/*", "?access_token=query-token-0001&alt=sse", "query-token-0001"},
+		{"Accept", "*/*", "", "url-password-1"},
 		{"Accept", "*/*", "?X-Amz-Signature=0123456789abcdef", "0123456789abcdef"},
 	} {
 		path := recordModel(t, &model{body: func(int, string) string { return `{"echo":"` + tt.secret + `"}` }}, func(m http.RoundTripper) {
-			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://a.example/v1/messages"+tt.query,
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://user:url-password-1@a.example/v1/messages"+tt.query,
 				strings.NewReader(chat(say("user", "My key is "+tt.secret))))
 			r.Header.Set(tt.header, tt.value)
 			resp, err := m.RoundTrip(r)
