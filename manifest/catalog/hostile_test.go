@@ -98,5 +98,8 @@ func TestRefusalsAreLoggedWithTheirAddress(t *testing.T) {
 				t.Errorf("%s %s: the log is %s, want %s", tt.method, tt.path, log.String(), want)
 			}
 		}
+		if strings.Contains(log.String(), `=""`) {
+			t.Errorf("%s %s: the log has a value that is not known: %s", tt.method, tt.path, log.String())
+		}
 	}
 }
