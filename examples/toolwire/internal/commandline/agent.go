@@ -17,7 +17,7 @@ const (
 	TokenVariable = "TOOLWIRE_AGENT_TOKEN"
 )
 
-// An Agent is the endpoint that a command line names, with its token. No flag takes the token itself,
+// An Agent is the endpoint that a command line names, with its token, or in Command a program in code mode. No flag takes the token itself,
 // because others on the machine can see command lines.
 type Agent struct {
 	dispatchtest.Target        // without a URL if nothing names an endpoint
@@ -25,6 +25,7 @@ type Agent struct {
 	TokenFile           string
 
 	tokenEnv string
+	env      []string // names of variables
 }
 
 // AddFlags adds -url, -auth-header, -token-env and -token-file. use says what -url is for.
@@ -37,12 +38,33 @@ func (a *Agent) AddFlags(set *flag.FlagSet, use string) {
 	set.StringVar(&a.TokenFile, "token-file", "", "`file` that contains the agent's token")
 }
 
+// AddProgram adds -env, for a command that takes a program after the flags too.
+func (a *Agent) AddProgram(set *flag.FlagSet) {
+	set.Func("env", "`name` of an environment variable that the program gets too; may be repeated", func(name string) error {
+		a.env = append(a.env, name)
+		return nil
+	})
+}
+
+// Named reports whether the command line names an agent.
+func (a *Agent) Named() bool { return a.URL != "" || len(a.Command) > 0 }
+
 // HasToken reports whether a flag is about the token.
 func (a *Agent) HasToken() bool { return a.AuthHeader != "" || a.tokenEnv != "" || a.TokenFile != "" }
 
 // Read checks the flags and reads the variables and the file. Errors never repeat what may be the
 // token.
 func (a *Agent) Read() error {
+	switch program := len(a.Command) > 0; {
+	case program && a.URL != "":
+		return fmt.Errorf("unexpected argument %q: an agent is either a -url or a program", a.Command[0])
+	case program && a.HasToken():
+		return errors.New("-auth-header, -token-env and -token-file are for a -url: an agent in code mode receives no requests")
+	case program:
+		return a.readEnv()
+	case len(a.env) > 0:
+		return errors.New("-env is for an agent in code mode, whose program follows the flags after --")
+	}
 	a.URLFrom = "-url"
 	if a.URL == "" {
 		a.URL, a.URLFrom = os.Getenv(URLVariable), URLVariable
@@ -72,6 +94,18 @@ func (a *Agent) Read() error {
 		token = "Bearer " + token
 	}
 	a.AuthValue = token
+	return nil
+}
+
+// readEnv reads the variables that -env names.
+func (a *Agent) readEnv() error {
+	for _, name := range a.env {
+		value, ok := os.LookupEnv(name)
+		if !ok { // the name is not repeated: it may be a value
+			return errors.New("-env: there is no environment variable of that name; give its name, not its value")
+		}
+		a.Env = append(a.Env, name+"="+value)
+	}
 	return nil
 }
 

@@ -51,8 +51,7 @@ type flags struct {
 	tools, ledger, manifest, dataset string
 	instruction, scenarios           string
 	strict, printJSON                bool
-	rows                             []byte   // of the dataset
-	env                              []string // names of variables
+	rows                             []byte // of the dataset
 }
 
 const usage = `usage: toolwire doctor [flags] -url URL
@@ -119,10 +118,7 @@ func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok b
 	}
 	set := flag.NewFlagSet("toolwire doctor", flag.ContinueOnError)
 	f.agent.AddFlags(set, "the agent's `endpoint`, as it will be registered")
-	set.Func("env", "`name` of an environment variable that the command gets too; may be repeated", func(name string) error {
-		f.env = append(f.env, name)
-		return nil
-	})
+	f.agent.AddProgram(set)
 	set.StringVar(&f.tools, "tools", "", "`file` with the tools_schema")
 	set.StringVar(&f.ledger, "ledger", "", "`file` with the ledger schema, if tools have adapters")
 	set.StringVar(&f.manifest, "manifest", "", "`file` with the tools manifest, tools.json")
@@ -143,13 +139,7 @@ func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok b
 
 // check returns what is wrong with the combination of flags, or "".
 func (f *flags) check() string {
-	switch program := len(f.agent.Command) > 0; {
-	case program && f.agent.URL != "":
-		return fmt.Sprintf("unexpected argument %q: an agent is either a -url or a command", f.agent.Command[0])
-	case program && f.agent.HasToken():
-		return "-auth-header, -token-env and -token-file are for a -url: an agent in code mode receives no requests"
-	case !program && len(f.env) > 0:
-		return "-env is for an agent in code mode, whose command follows the flags"
+	switch {
 	case f.options.Timeout <= 0 || f.agent.RunTimeout <= 0:
 		return "-timeout and -run-timeout must be positive"
 	case f.options.NoDispatch && f.instruction != "":
@@ -160,18 +150,6 @@ func (f *flags) check() string {
 		return "-ledger is for -tools, which is missing"
 	}
 	return ""
-}
-
-// environment returns the variables that -env names.
-func (f *flags) environment() (env []string, err error) {
-	for _, name := range f.env {
-		value, ok := os.LookupEnv(name)
-		if !ok { // the name is not repeated: it may be a value
-			return nil, errors.New("-env: there is no environment variable of that name; give its name, not its value")
-		}
-		env = append(env, name+"="+value)
-	}
-	return env, nil
 }
 
 // read makes what Check needs of the flags and the files that they name.
@@ -188,16 +166,11 @@ func (f *flags) read() (err error) {
 			f.options.Scenarios = append(f.options.Scenarios, doctor.Name(strings.TrimSpace(name)))
 		}
 	}
-	if f.agent.Env, err = f.environment(); err != nil {
+	if err := f.agent.Read(); err != nil {
 		return err
 	}
-	if len(f.agent.Command) == 0 {
-		if err := f.agent.Read(); err != nil {
-			return err
-		}
-		if f.agent.URL == "" {
-			return errors.New("-url is required, or the command of an agent in code mode after the flags")
-		}
+	if !f.agent.Named() {
+		return errors.New("-url is required, or the program of an agent in code mode after the flags")
 	}
 	file := func(flag, name string) (text []byte) {
 		if name != "" && err == nil {

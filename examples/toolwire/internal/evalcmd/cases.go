@@ -53,7 +53,7 @@ func (o *options) cases() ([]eval.Case, error) {
 		}
 	}
 	sample := sampleWorld
-	if o.agent.URL != "" || o.stored && o.dataset != "" {
+	if o.agent.Named() || o.stored && o.dataset != "" {
 		sample = []byte("{}")
 	}
 	world, err := commandline.World(o.world, sample)

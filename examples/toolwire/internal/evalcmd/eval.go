@@ -9,6 +9,11 @@
 // Without -url the tasks go to a sample agent in this program. An agent behind -url has to run on
 // this machine, because the proxies of the runs are served on its loopback.
 //
+// An agent in code mode is the program after the flags. Each turn starts it with the documented variables, PATH, HOME, and
+// the variables that -env names:
+//
+//	toolwire eval -dataset tasks.csv -world world.json -env OPENAI_API_KEY -- python3 agent.py
+//
 // On the platform a model grades what an agent did. Here, a row passes if the platform would grade
 // its run, and if the row's expectations that can be checked without a model are met: the final
 // response is as the column "says", the tools in "calls" were called and those in "no_calls" were not, the
@@ -154,6 +159,7 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 }
 
 const usage = `usage: toolwire eval [flags]
+       toolwire eval [flags] -- PROGRAM [ARGUMENT…]
        toolwire eval merge [flags] FILE|FOLDER…
        toolwire eval grade [flags] FILE|FOLDER…
        toolwire eval versions [flags] FILE…
@@ -161,8 +167,9 @@ const usage = `usage: toolwire eval [flags]
 	toolwire eval -dataset tasks.csv -world world.json \
 		-url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN -html report.html
 
-Run a dataset of tasks against an agent on this machine. Without -url the tasks
-go to a sample agent. A row passes if the platform would grade its run, the
+Run a dataset of tasks against an agent on this machine: an endpoint, or a
+program in code mode, which PROGRAM starts for each turn. Without either the
+tasks go to a sample agent. A row passes if the platform would grade its run, the
 final response contains the text in the column "says", and a run with the
 expected_outcome refusal changes nothing. At least one row has to expect
 something.
@@ -194,6 +201,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("toolwire eval", flag.ContinueOnError)
 	o.datasetFlags(flags)
 	o.agent.AddFlags(flags, "the agent's `endpoint`, on this machine; without one a sample agent in this program works on the tasks")
+	o.agent.AddProgram(flags)
 	flags.IntVar(&o.Parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
 	flags.DurationVar(&o.Delay, "delay", 0, "begin a trial at least this `time` after the one before it, for an endpoint with a limit of requests")
 	flags.IntVar(&o.Trials, "trials", 1, "how often each row runs")
@@ -221,11 +229,15 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {
 		return status
 	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(stderr, "toolwire eval: unexpected argument %q; see toolwire eval -h\n", flags.Arg(0))
+	if n := flags.NArg(); n > 0 && n < len(args) && args[len(args)-n-1] == "--" {
+		o.agent.Command = flags.Args()
+	} else if n > 0 {
+		fmt.Fprintf(stderr, "toolwire eval: unexpected argument %q: a program in code mode follows --; see toolwire eval -h\n", flags.Arg(0))
 		return commandline.Mistake
 	}
-	o.Command = repeated(flags)
+	if len(o.agent.Command) == 0 { // -case would follow the program, whose arguments may be secret
+		o.Command = repeated(flags)
+	}
 	set, err := o.play(ctx, stdout, stderr)
 	if err != nil {
 		return o.complain(stderr, err)
@@ -252,10 +264,10 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		return nil, err
 	}
 	switch {
-	case o.agent.URL == "":
+	case !o.agent.Named():
 		o.agent.Agent = sampleAgent
 	case o.dataset == "":
-		return nil, fmt.Errorf("%s needs a -dataset; the built-in one is about the sample agent", o.agent.URLFrom)
+		return nil, fmt.Errorf("%s needs a -dataset; the built-in one is about the sample agent", cmp.Or(o.agent.URLFrom, "a program"))
 	}
 	cases, err := o.cases()
 	if err == nil {
@@ -319,7 +331,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if elsewhere(o.agent.URL) {
 		fmt.Fprintf(stderr, "toolwire eval: %s is not on this machine; its tool calls will not find the proxies, which are on this one's loopback\n", o.agent.URLFrom)
 	}
-	if o.agent.URL != "" && plan.Trials > 0 && ctx.Err() == nil { // what would fail every trial is one mistake
+	if o.agent.Named() && plan.Trials > 0 && ctx.Err() == nil { // what would fail every trial is one mistake
 		ping, err := dispatchtest.Ping(ctx, o.agent.Target)
 		if err != nil {
 			return nil, err
@@ -332,7 +344,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	progress.all, progress.quiet = o.verbose, progress.live && terminal.Is(stdout)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	worldless := func() bool { return o.agent.URL != "" && o.world == "" && progress.undeclared }
+	worldless := func() bool { return o.agent.Named() && o.world == "" && progress.undeclared }
 	o.OnTrial = func(t eval.Trial) {
 		if progress.trial(t); worldless() {
 			stop()
@@ -425,7 +437,7 @@ func (o *options) complain(stderr io.Writer, err error) int {
 	if bad.More > 0 {
 		fmt.Fprintf(stderr, "and %d more\n", bad.More)
 	}
-	if bad.Code == "invalid_world" && o.world == "" && o.agent.URL != "" {
+	if bad.Code == "invalid_world" && o.world == "" && o.agent.Named() {
 		fmt.Fprintln(stderr, "\ntoolwire eval: "+noWorld)
 	}
 	return commandline.Mistake

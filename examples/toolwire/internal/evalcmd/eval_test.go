@@ -73,6 +73,7 @@ func TestEval(t *testing.T) {
 	t.Cleanup(oddAgent.Close)
 	t.Setenv("TOOLWIRE_TEST_TOKEN", "hunter2")
 	t.Setenv("TOOLWIRE_TEST_OTHER", "other")
+	t.Setenv("TOOLWIRE_TEST_PROGRAM", "1")
 	served := []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", agent.URL}
 	with := func(args ...string) []string { return append(served[:6:6], args...) }
 	ids := file("ids.csv", "user,id,says\nRefund order #4521.,it's,nothing like it\nRefund order #4521.,b,has been issued\nCancel order #4521.,c,\n")
@@ -153,6 +154,13 @@ func TestEval(t *testing.T) {
 		{"unwritable report", []string{"-json", filepath.Join(dir, "no", "report.json")}, 2, []string{"toolwire eval: -json: open "}},
 		{"unwritable JUnit", []string{"-junit", filepath.Join(dir, "no", "report.xml")}, 2, []string{"toolwire eval: -junit: open "}},
 		{"unknown flag", []string{"-nope"}, 2, []string{"-nope"}},
+		{"a program", append(served[:4:4], "-env", "TOOLWIRE_TEST_PROGRAM", "--", os.Args[0], "hunter2"), 0, []string{": 6 passed, 1 skipped\n"}},
+		{"a program that fails", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "--", os.Args[0], "-test.run=^$", "hunter2"}, 1, []string{"agent_bad_response: the agent failed: the program ended with exit status 0 and wrote no result"}},
+		{"no such program", append(served[:4:4], "--", "./no-such-program"), 2, []string{"no-such-program"}},
+		{"a program without a dataset", []string{"--", os.Args[0]}, 2, []string{"a program needs a -dataset"}},
+		{"a program and a URL", append(served[:6:6], "--", os.Args[0]), 2, []string{"an agent is either a -url or a program"}},
+		{"a variable for a URL", append(served[:6:6], "-env", "HOME"), 2, []string{"-env is for an agent in code mode"}},
+		{"a program without its mark", append(served[:4:4], os.Args[0]), 2, []string{"a program in code mode follows --"}},
 		{"stray argument", []string{"tasks.csv"}, 2, []string{`unexpected argument "tasks.csv"`}},
 		{"parallel", []string{"-parallel", "-1"}, 2, []string{"-parallel"}},
 		{"timeout", []string{"-timeout", "31m"}, 2, []string{"toolwire eval: -timeout is at most 30m"}},
@@ -415,6 +423,9 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getenv("TOOLWIRE_TEST_PROGRAM") != "" && os.Getenv("PIPELINES_RUN_TOKEN") != "" {
+		dispatch.Main(sampleAgent, nil)
+	}
 	if os.Getenv("TOOLWIRE_TEST_MAIN") != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
