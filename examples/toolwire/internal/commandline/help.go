@@ -19,7 +19,7 @@ var groups = []struct{ title, flags string }{
 	{"Gates", "baseline margin gate min-rate min-rate-point max-trial-calls max-trial-tokens max-trial-cost strict"},
 	{"Reports", "html markdown junit json prices slice o v"},
 	{"The new agent", "kind model sdk module replace"},
-	{"The server", "addr insecure-listen keep"},
+	{"The server", "addr insecure-listen keep runs"},
 }
 
 // WriteText writes a text for people in lines of 80 columns.

@@ -12,7 +12,8 @@
 //
 // Everything happens on loopback and nothing is loaded from elsewhere. Without -world there is a
 // sample agent, so that there is something to look at with one click. Runs are kept in memory, the
-// last -keep of them, fewer if they are large, and are gone when it stops.
+// last -keep of them, fewer if they are large, and are gone when it stops. With -runs each of them is also a file, which
+// toolwire show opens.
 //
 // The exit status is 0 after an interrupt, 1 if it cannot serve, 2 for a mistake on the command
 // line or in the world.
@@ -24,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/publicaddr"
@@ -45,6 +47,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8700", "the `address` to serve on; port 0 is any free one")
 	worldFile := flags.String("world", "",
 		"JSON `file` with the world that tasks meet (default: the sample's shop, with the sample agent)")
+	flags.StringVar(&o.folder, "runs", "", "write each run that is over to a file in this `folder`; toolwire show opens it (default: runs are gone when the page stops)")
 	flags.IntVar(&o.keep, "keep", 200, "how many runs are kept beside those in progress; the oldest is dropped")
 	flags.BoolVar(&o.insecure, "insecure-listen", false,
 		"allow an -addr that others can reach: they can see every run, and dispatch tasks with the token")
@@ -55,6 +58,12 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = o.load(*worldFile)
 	}
+	if err == nil && o.folder != "" {
+		if err = os.MkdirAll(o.folder, 0o700); err != nil { // runs have arguments and results
+			err = fmt.Errorf("-runs: %w", err)
+		}
+	}
+	o.problem = func(err error) { fmt.Fprintf(stderr, "toolwire page: -runs: %v\n", err) }
 	if err != nil {
 		fmt.Fprintf(stderr, "toolwire page: %v\n", err)
 		return commandline.Mistake
@@ -73,7 +82,9 @@ type options struct {
 	world    proxytest.World
 	sample   bool // the world is the sample's
 	keep     int
-	insecure bool // others may reach the server
+	folder   string      // for the files of runs
+	problem  func(error) // reports that a file cannot be written
+	insecure bool        // others may reach the server
 }
 
 // check reports the mistakes of the command line.

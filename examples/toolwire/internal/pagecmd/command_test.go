@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/showcmd"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -93,7 +94,7 @@ func launch(t *testing.T, args ...string) *program {
 	return p
 }
 
-// The program says where it is, stops when asked to, and takes the runs in progress with it.
+// The program says where it is, stops when asked to, takes the runs in progress with it, and keeps their files.
 func TestStop(t *testing.T) {
 	reached, left := make(chan struct{}), make(chan struct{})
 	agent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -107,7 +108,8 @@ func TestStop(t *testing.T) {
 	if err := os.WriteFile(world, []byte(`{"behaviors":{"get_weather":{"canned":{"celsius":21}}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := launch(t, "-world", world)
+	folder := filepath.Join(t.TempDir(), "runs")
+	p := launch(t, "-world", world, "-runs", folder)
 	if !strings.HasPrefix(p.line, "toolwire page: http://127.0.0.1:") || strings.Count(p.line, "\n") != 1 {
 		t.Errorf("printed %q", p.line)
 	}
@@ -140,6 +142,11 @@ func TestStop(t *testing.T) {
 	p.stop()
 	if status := <-p.status; status != 0 || p.stderr.Len() > 0 {
 		t.Errorf("status %d, said %q", status, p.stderr)
+	}
+	if files, err := filepath.Glob(filepath.Join(folder, "*-run-1.json")); err != nil || len(files) != 1 {
+		t.Errorf("files of runs: %q, %v", files, err)
+	} else if status := showcmd.Run(t.Context(), []string{"-o", world + ".html", files[0]}, io.Discard, p.stderr); status != 0 {
+		t.Errorf("toolwire show does not open the run: %s", p.stderr)
 	}
 	select {
 	case <-left:

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,6 +171,15 @@ func (p *page) save(f facts) {
 	_ = z.Close()
 	p.saved = b.Bytes()
 	p.bytes += len(p.saved)
+}
+
+// writeTo writes the file of a run.
+func (p *page) writeTo(w io.Writer) error {
+	z, err := gzip.NewReader(bytes.NewReader(p.saved))
+	if err == nil {
+		_, err = io.Copy(w, z)
+	}
+	return err
 }
 
 // Saved reports whether the run can be saved.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +27,8 @@ type runs struct {
 	platform *proxytest.Platform // of the world; each run has its own, made by With
 	state    string              // at the start of every run
 	keep     int                 // runs that are over
+	folder   string              // for their files; "" if there are none
+	problem  func(error)         // reports that a file cannot be written
 	bounds   bounds
 
 	mu      sync.Mutex
@@ -58,6 +62,7 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 	staged := make(chan error, 1)
 	rs.pending.Go(func() {
 		r.dispatch(rs.ctx, rs.base, rs.last+1, staged)
+		rs.write(r)
 		rs.drop()
 	})
 	if err := <-staged; err != nil {
@@ -66,6 +71,25 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 	rs.last = r.id
 	rs.kept = append(rs.kept, r)
 	return r, nil
+}
+
+// write writes the file of a run that is over. It does not replace a file.
+func (rs *runs) write(r *record) {
+	if rs.folder == "" {
+		return
+	}
+	page := r.view()
+	if !page.Saved() {
+		return
+	}
+	name := fmt.Sprintf("%s-run-%d.json", page.Started.UTC().Format("20060102-150405"), page.ID)
+	f, err := os.OpenFile(filepath.Join(rs.folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = errors.Join(page.writeTo(f), f.Close())
+	}
+	if err != nil {
+		rs.problem(err)
+	}
 }
 
 // drop forgets the oldest runs that are over until the rest is within the bounds. Runs in progress

@@ -3,7 +3,6 @@ package pagecmd
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -76,7 +75,7 @@ func newServer(base string, o options) (*server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.runs = &runs{
-		ctx: ctx, cancel: cancel, base: base, platform: platform, state: o.world.InitialState, keep: o.keep,
+		ctx: ctx, cancel: cancel, base: base, platform: platform, state: o.world.InitialState, keep: o.keep, folder: o.folder, problem: o.problem,
 		bounds: bounds{requests: 2000, bytes: 64 << 20, kept: 512 << 20},
 	}
 	return s, nil
@@ -361,9 +360,7 @@ func (s *server) save(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=run-%d.json", page.ID))
-	if z, err := gzip.NewReader(bytes.NewReader(page.saved)); err == nil { // our own
-		_, _ = io.Copy(w, z)
-	}
+	_ = page.writeTo(w) // the reader has gone
 }
 
 func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
