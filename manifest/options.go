@@ -31,7 +31,8 @@ type Options struct {
 	// calls wait for a place. Defaults to 16.
 	MaxParallel int
 
-	// Output is the format that tools must print. Defaults to [SingleLineJSON].
+	// Output is the format that tools must print. Set another one for programs that were not written for
+	// the document. Defaults to [SingleLineJSON].
 	Output OutputFormat
 
 	// AllowUnchecked accepts schemas that this library can check only in part, such as a pattern

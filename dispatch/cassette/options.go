@@ -61,7 +61,8 @@ type Options struct {
 	Redact func(pointer, name string) bool
 
 	// InsecureKeepSecrets writes members with the usual names of secrets, and credentials in texts,
-	// to the tape. The run token is never written.
+	// to the tape. Set it only if such members have no secrets, such as page tokens of a test. The run
+	// token is never written.
 	InsecureKeepSecrets bool
 
 	// Ignore lists parts of a call that are not compared, such as times and random ids: JSON
@@ -74,12 +75,13 @@ type Options struct {
 	// requests to models, in arguments and in texts, before they are compared.
 	Mask []*regexp.Regexp
 
-	// RepeatLast answers a call that is made more often than on the tape with its last response. By
-	// default, the n-th equal call gets the n-th response, and one more is a deviation.
+	// RepeatLast answers a call that is made more often than on the tape with its last response. It is
+	// for agents that poll. By default, the n-th equal call gets the n-th response, and one more is a deviation.
 	RepeatLast bool
 
 	// DropRetries removes attempts with status 429 or 503 that the client repeated until it got
-	// another response. By default, they are replayed, and the client waits and repeats them.
+	// another response. Set it if a test has no time for the waits. By default, they are replayed, and
+	// the client waits and repeats them.
 	DropRetries bool
 }
 

@@ -109,7 +109,8 @@ type Options struct {
 	Timeout time.Duration
 
 	// LateCallWait is how long Check waits for calls to the proxy after the sample dispatch was answered.
-	// Calls that come later are noticed until Check returns. Defaults to 500 ms.
+	// Calls that come later are noticed until Check returns. Set more for an agent that works on after its
+	// answer. Defaults to 500 ms.
 	LateCallWait time.Duration
 
 	// Transport sends the requests to a Target with a URL, and the request to ProxyBase. Set it to
