@@ -59,12 +59,14 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/internal/text"
+	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -397,7 +399,7 @@ func (s *player) exchange(ctx context.Context, result *Result, turn *Turn) *http
 			ex.Request = s.Edit(ex.Request, header)
 		}
 	}
-	ex.At, ex.Order = time.Now(), s.Run.NextOrder()
+	ex.At, ex.Order = time.Now(), int(hook.Of[timeline.Order](s.Run))
 	if s.follow != nil {
 		now := *result
 		if turn != nil {
@@ -405,7 +407,7 @@ func (s *player) exchange(ctx context.Context, result *Result, turn *Turn) *http
 		}
 		s.follow(&now)
 	}
-	defer func() { ex.TookMS, ex.Answered = milliseconds(time.Since(ex.At)), s.Run.NextOrder() }()
+	defer func() { ex.TookMS, ex.Answered = milliseconds(time.Since(ex.At)), int(hook.Of[timeline.Order](s.Run)) }()
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },

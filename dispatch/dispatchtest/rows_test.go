@@ -15,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/timeline"
@@ -24,7 +25,7 @@ import (
 
 // rowsOf describes rows in short: kind, actor, name, and what a late event says.
 func rowsOf(r *dispatchtest.Result) (list []string) {
-	for _, row := range timeline.Of(r).Rows {
+	for _, row := range hook.Of[timeline.Run](r).Rows {
 		words := []string{string(row.Kind), row.Actor, row.Name, row.Model, row.Text.Shown, row.Late}
 		list = append(list, strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " "))
 	}
@@ -176,7 +177,7 @@ func TestAModelThatDoesNotAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := timeline.Of(result)
+		run := hook.Of[timeline.Run](result)
 		i := slices.IndexFunc(run.Rows, func(r timeline.Row) bool { return r.Kind == timeline.Model })
 		if i < 0 {
 			t.Fatalf("no row: %q", rowsOf(result))
@@ -214,7 +215,7 @@ func TestTheMetadataOfAnAnswerIsInItsRow(t *testing.T) {
 		{`{"total_input_tokens":1e300}`, "", 1 << 53, 0},
 	} {
 		answer := fmt.Sprintf(`{"final_response":"done","metadata":%s}`, tt.metadata)
-		run := timeline.Of(&dispatchtest.Result{Turns: []dispatchtest.Turn{{Exchange: dispatchtest.Exchange{Status: 200, Body: answer}}}})
+		run := hook.Of[timeline.Run](&dispatchtest.Result{Turns: []dispatchtest.Turn{{Exchange: dispatchtest.Exchange{Status: 200, Body: answer}}}})
 		if row := run.Rows[1]; row.Kind != timeline.Answer || row.Model != tt.model || row.InputTokens != tt.input || row.OutputTokens != tt.output {
 			t.Errorf("%s: %s %q, %d, %d", tt.metadata, row.Kind, row.Model, row.InputTokens, row.OutputTokens)
 		}

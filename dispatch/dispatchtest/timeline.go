@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
@@ -62,12 +63,12 @@ func (r *Result) print(cause string) string {
 	return b.String()
 }
 
-var _ = timeline.Made((*Result).timeline)
+var _ = hook.Set((*Result).timeline)
 
 // timeline returns the rows of the log, and one for each exchange with the agent, request to a model and
 // wait. They have no secrets.
 func (r *Result) timeline() timeline.Run {
-	run := timeline.Of(&r.Log)
+	run := hook.Of[timeline.Run](&r.Log)
 	events := len(run.Rows)
 	run.Final = timeline.Plain("final", r.FinalResponse)
 	if r.Ping.Request != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -105,7 +106,7 @@ func (in *expectedCell) trajectory(platform *proxytest.Platform, calls json.RawM
 
 // tool reports a tool whose calls cannot be graded.
 func (in *expectedCell) tool(platform *proxytest.Platform, name string) {
-	names := platform.Declared()
+	names := hook.Of[text.Declared](platform)
 	if wrong := ungradable(name, &names); wrong != "" {
 		in.wrong("%s", wrong)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
@@ -152,7 +153,7 @@ func (in *expectedCell) end(platform *proxytest.Platform) *end {
 				name := rawjson.Unquote(flag)
 				if name == "" {
 					in.wrong("/flags: a flag is a text that is not empty")
-				} else if undeclared := text.Undeclared(name, platform.Declared().Flags); undeclared != "" {
+				} else if undeclared := text.Undeclared(name, hook.Of[text.Declared](platform).Flags); undeclared != "" {
 					in.wrong("/flags: %s", undeclared)
 				}
 				e.flags = append(e.flags, name)

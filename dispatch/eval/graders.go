@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -263,7 +264,7 @@ func State(entity, fields string) Grader {
 		panic("eval: State: " + entity + ` is not an entity, such as "order/4521"`)
 	}
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
-		if err := declared("the entity type ", entityType, result.Declared.Entities); err != nil {
+		if err := declared("the entity type ", entityType, hook.Of[*text.Declared](&result.Log).Entities); err != nil {
 			return err
 		}
 		got := result.State.Entities[rawjson.Name(entityType)][rawjson.Name(id)]
@@ -290,7 +291,7 @@ func Flag(flag string) Grader {
 		if slices.Contains(result.State.Flags, flag) {
 			return nil
 		}
-		if err := declared("the flag ", flag, result.Declared.Flags); err != nil {
+		if err := declared("the flag ", flag, hook.Of[*text.Declared](&result.Log).Flags); err != nil {
 			return err
 		}
 		return &Mismatch{fmt.Sprintf("the flag %s is not set", flag), flag, strings.Join(result.State.Flags, "\n")}
@@ -321,14 +322,14 @@ func declaredTool(result *dispatchtest.Result, tool string) error {
 	if slices.ContainsFunc(result.Refused, func(c proxytest.Call) bool { return c.Tool == tool && !c.Trace }) {
 		return nil
 	}
-	if wrong := ungradable(tool, &result.Declared); wrong != "" {
+	if wrong := ungradable(tool, hook.Of[*text.Declared](&result.Log)); wrong != "" {
 		return fmt.Errorf("%w: %s", ErrNotGraded, wrong)
 	}
 	return nil
 }
 
 // ungradable says why the calls of a tool cannot be graded; "" if they can.
-func ungradable(tool string, names *proxytest.Declared) string {
+func ungradable(tool string, names *text.Declared) string {
 	if slices.Contains(names.Executed, tool) {
 		return text.Name(tool) + " executes where the agent runs, so its calls are not seen here"
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/hook"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -172,7 +174,7 @@ func TestReadyGraders(t *testing.T) {
 	}
 	// A trace event that was refused is not a call.
 	refused := &dispatchtest.Result{}
-	refused.Declared.Tools, refused.Refused = []string{"get_order"}, []proxytest.Call{{Tool: "get_order", Trace: true}}
+	hook.Of[*text.Declared](&refused.Log).Tools, refused.Refused = []string{"get_order"}, []proxytest.Call{{Tool: "get_order", Trace: true}}
 	if err := eval.NotCalled("get_order", "")(t.Context(), eval.Case{}, refused); err != nil {
 		t.Error(err)
 	}
@@ -305,7 +307,7 @@ func TestMismatchesOfATrial(t *testing.T) {
 		t.Errorf("%v, %d mismatches", err, len(line.Mismatches))
 	}
 	result := &dispatchtest.Result{}
-	result.Declared.Flags, result.State.Flags = []string{"vip"}, []string{"late", "new"}
+	hook.Of[*text.Declared](&result.Log).Flags, result.State.Flags = []string{"vip"}, []string{"late", "new"}
 	if m, is := errors.AsType[*eval.Mismatch](eval.Flag("vip")(t.Context(), eval.Case{}, result)); !is || m.Expected != "vip" || m.Actual != "late\nnew" {
 		t.Errorf("%+v", m)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/text"
@@ -127,7 +128,7 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	if r.Path, err = p.path(c, t, result); err != nil {
 		return nil, err
 	}
-	run := timeline.Of(result)
+	run := hook.Of[timeline.Run](result)
 	if slices.ContainsFunc(differ, func(m Mismatch) bool { return m.Actual == text.Cut(p.secrets.Redact(result.FinalResponse), maxText) }) {
 		run.Final = timeline.Text{} // the page shows it as what was not expected
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -169,7 +170,7 @@ func (w work) again(ctx context.Context, f Fingerprint) ([]byte, error) {
 		w.Case = &own
 		w.vary()
 		if w.Task.Platform != nil {
-			result.Declared = w.Task.Platform.Declared()
+			*hook.Of[*text.Declared](&result.Log) = hook.Of[text.Declared](w.Task.Platform)
 		}
 		w.Scores, w.judged = nil, nil
 		apart(func() {

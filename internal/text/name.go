@@ -9,6 +9,14 @@ import (
 	"unicode"
 )
 
+// Declared are the names that a world declares. Any name may be used where a list is empty.
+type Declared struct {
+	Tools    []string // sorted; empty if undeclared ones may be used
+	Executed []string // the tools that run where the agent runs, sorted: their calls do not reach the proxy
+	Entities []string // the entity types of the ledger schema
+	Flags    []string // the flags, if the ledger schema closes them
+}
+
 // Undeclared says that a name is not one of the declared ones, and which one is meant. It returns ""
 // if the name is declared, or if none is: then every name is allowed.
 func Undeclared(name string, declared []string) string {

@@ -46,6 +46,9 @@ const (
 	RefusedPath  Kind = "path-refused" // a request to a path that is not served
 )
 
+// An Order is a place among all events of a run, which the run of a test kit reserves.
+type Order int
+
 // Row is one entry of the timeline. Kind says which fields are set.
 type Row struct {
 	Kind  Kind

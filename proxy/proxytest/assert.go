@@ -107,7 +107,7 @@ func (r *Log) AssertFlag(t testing.TB, flag string) {
 	t.Helper()
 	if slices.Contains(r.State.Flags, flag) {
 		return
-	} else if wrong := text.Undeclared(flag, r.Declared.Flags); wrong != "" {
+	} else if wrong := text.Undeclared(flag, r.declared.Flags); wrong != "" {
 		t.Errorf("the flag %s", wrong)
 		return
 	}
@@ -213,7 +213,7 @@ func (r *Log) wantJSON(t testing.TB, who, text string) bool {
 func (r *Log) wantTools(t testing.TB, tools ...string) bool {
 	t.Helper()
 	for _, tool := range tools {
-		wrong, requested := text.Undeclared(tool, r.Declared.Tools), matching(tool, "")
+		wrong, requested := text.Undeclared(tool, r.declared.Tools), matching(tool, "")
 		if wrong != "" && !slices.ContainsFunc(r.Calls, requested) && !slices.ContainsFunc(r.Refused, requested) {
 			t.Errorf("%s", wrong)
 			return false
@@ -229,7 +229,7 @@ func (r *Log) wantEntity(t testing.TB, who, entity string) (entityType, id strin
 	entityType, id, ok = strings.Cut(strings.TrimPrefix(entity, "/"), "/")
 	if !ok {
 		t.Errorf("%s: %q is not an entity, such as \"order/4521\"", who, entity)
-	} else if wrong := text.Undeclared(entityType, r.Declared.Entities); wrong != "" {
+	} else if wrong := text.Undeclared(entityType, r.declared.Entities); wrong != "" {
 		ok = false
 		t.Errorf("the entity type %s", wrong)
 	}

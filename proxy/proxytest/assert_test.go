@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -141,8 +143,8 @@ func TestAssertionsOnTheContract(t *testing.T) {
 	}
 	send(t, p, "/traces/thinking", header, `{}`)
 	log := run.Log()
-	log.Declared.Tools = nil               // thinking is not a tool
-	log.AssertNotCalled(t, "thinking", "") // it is refused, but no call
+	hook.Of[*text.Declared](log).Tools = nil // thinking is not a tool
+	log.AssertNotCalled(t, "thinking", "")   // it is refused, but no call
 	run.End("")
 	send(t, p, "/tools/get_order", header, `{}`)
 	run.Log().AssertNoCallAfterEnd(t) // this is how the agent learns of it
@@ -231,7 +233,8 @@ func TestAssertionsAboutRequestedTools(t *testing.T) {
 	}
 	run := platform.NewRun()
 	_, _ = run.Client(nil).Do(t.Context(), "get_orders", nil)
-	replayed := &proxytest.Log{Calls: []proxytest.Call{{Tool: "b"}}, Declared: proxytest.Declared{Tools: []string{"a"}}} // by a tape
+	replayed := &proxytest.Log{Calls: []proxytest.Call{{Tool: "b"}}} // by a tape
+	hook.Of[*text.Declared](replayed).Tools = []string{"a"}
 	replayed.AssertCalledTimes(t, "b", 1)
 	got := failures(t, func(t testing.TB) { run.Log().AssertNotCalled(t, "get_orders", "") })
 	want := "get_orders was called\nwhat happened:\n" +

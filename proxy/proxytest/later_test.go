@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/hook"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -66,7 +68,7 @@ func TestTelemetry(t *testing.T) {
 	if len(log.Telemetry) != 5 || len(log.Refused) != 6 || log.Refused[0].Tool != "telemetry" || !log.Refused[0].Trace {
 		t.Errorf("%d accepted, refused %+v", len(log.Telemetry), log.Refused)
 	}
-	log.Declared.Tools = nil // telemetry is not a tool
+	hook.Of[*text.Declared](log).Tools = nil // telemetry is not a tool
 	log.AssertNotCalled(t, "telemetry", "")
 	run.End("")
 	if status, answer := send(t, p, run.Path+"/telemetry", bearer(run), `{"kind":"note","payload":{}}`); status != 401 {
@@ -111,7 +113,7 @@ func TestDataAndContextAreRefusedAndRecorded(t *testing.T) {
 			t.Errorf("GET: %d, %+v", w.Code, last)
 		}
 		log := run.Log()
-		log.Declared.Tools = nil // data is not a tool
+		hook.Of[*text.Declared](log).Tools = nil // data is not a tool
 		log.AssertNotCalled(t, "data", "")
 	})
 	if failed != "" || !strings.Contains(output, "proxytest: the proxy refused data: 404: ") {
@@ -165,7 +167,7 @@ func TestExecutedTools(t *testing.T) {
 	if len(log.Refused) != 2 || log.Refused[0].ErrorClass != "tool_executes_in_sandbox" || len(log.Faults) > 0 {
 		t.Errorf("%+v", log)
 	}
-	if got := log.Declared.Executed; !slices.Equal(got, []string{"old", "run_sql"}) {
+	if got := hook.Of[*text.Declared](log).Executed; !slices.Equal(got, []string{"old", "run_sql"}) {
 		t.Errorf("executed: %q", got)
 	}
 	if world.Tools[0].DefaultExecutionMode != "executed" {

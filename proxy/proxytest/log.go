@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/hook"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
@@ -41,7 +43,7 @@ type Call struct {
 	Notes []string `json:"notes,omitempty"`
 
 	Sequence int64 `json:"sequence,omitempty"` // shared with trace events; 0 if the request was refused
-	Order    int   `json:"order,omitempty"`    // place of its arrival among all events of the run; see Run.NextOrder
+	Order    int   `json:"order,omitempty"`    // place of its arrival among all events of the run
 
 	answered int // place of its response
 }
@@ -57,7 +59,8 @@ type Trace struct {
 }
 
 // A Log is what the platform saw of a run up to one moment: calls, trace events and the changes of
-// the ledger. Its assertions report failures with t.Errorf, and print the events of the run.
+// the ledger. Its assertions report failures with t.Errorf, and print the events of the run. An
+// assertion about a name that the world does not declare fails.
 type Log struct {
 	// Calls are the calls with a result, in the order of the responses.
 	Calls []Call `json:"calls"`
@@ -84,17 +87,10 @@ type Log struct {
 	// State is the ledger as it was when the log was made.
 	State ledger.Snapshot `json:"state"`
 
-	// Declared are the names of the world. An assertion about any other name fails.
-	Declared Declared `json:"-"`
+	declared text.Declared // the names of the world; an assertion about any other name fails
 }
 
-// Declared are the names that a [World] declares. Any name may be used where a list is empty.
-type Declared struct {
-	Tools    []string // sorted; empty if the platform has [Options].AllowUndeclared
-	Executed []string // the tools in the mode executed, sorted: their calls do not reach the proxy
-	Entities []string // the entity types of the ledger schema
-	Flags    []string // the flags, if the ledger schema closes them
-}
+var _ = hook.Set(func(r *Log) *text.Declared { return &r.declared })
 
 func (r *Log) copy(before, state ledger.Snapshot) *Log {
 	return &Log{

@@ -91,6 +91,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/internal/text"
@@ -275,14 +276,19 @@ func (p *Platform) RatePerMinute() int { return max(p.rate, -1) }
 // Tools returns the names of the declared tools, sorted.
 func (p *Platform) Tools() []string { return slices.Clone(p.world.names.Tools) }
 
-// Declared returns the names that the world declares, as in [Log].Declared.
-func (p *Platform) Declared() Declared {
+// declared returns the names that the world declares.
+func (p *Platform) declared() text.Declared {
 	names := p.world.names
 	if p.lenient {
 		names.Tools = nil
 	}
-	return Declared{slices.Clone(names.Tools), slices.Clone(names.Executed), slices.Clone(names.Entities), slices.Clone(names.Flags)}
+	return text.Declared{
+		Tools: slices.Clone(names.Tools), Executed: slices.Clone(names.Executed),
+		Entities: slices.Clone(names.Entities), Flags: slices.Clone(names.Flags),
+	}
 }
+
+var _ = hook.Set((*Platform).declared)
 
 func (p *Platform) all() []*Run {
 	p.mu.Lock()

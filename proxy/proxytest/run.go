@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -92,7 +94,7 @@ func (r *Run) Log() *Log {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	log := r.log.copy(r.platform.world.before, r.state.Snapshot())
-	log.Declared = r.platform.Declared()
+	log.declared = r.platform.declared()
 	for _, order := range slices.Sorted(maps.Keys(r.pending)) {
 		call := r.pending[order]
 		call.Reason = notAnswered
@@ -101,14 +103,16 @@ func (r *Run) Log() *Log {
 	return log
 }
 
-// NextOrder reserves the next place in the order of the run's events and returns it; see
-// [Call].Order. It places what happens beside the requests to the proxy, such as requests to a model.
-func (r *Run) NextOrder() int {
+// next reserves the next place in the order of the run's events. It places what happens beside the requests
+// to the proxy, such as requests to a model.
+func (r *Run) next() timeline.Order {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.order++
-	return r.order
+	return timeline.Order(r.order)
 }
+
+var _ = hook.Set((*Run).next)
 
 // isOver reports whether the token is refused.
 func (r *Run) isOver() bool {

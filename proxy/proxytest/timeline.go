@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -17,7 +18,7 @@ import (
 // where it occurred. It is safe to print to a terminal.
 func (r Log) String() string { return timeline.Print(r.timeline().Rows) }
 
-var _ = timeline.Made((*Log).timeline)
+var _ = hook.Set((*Log).timeline)
 
 // timeline returns a row for each call with all its attempts and one for each trace event, in the order of
 // arrival.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
@@ -25,7 +26,7 @@ type world struct {
 	seed         uint64
 	instructions string
 	remarks      []string // for the output of a test
-	names        Declared
+	names        text.Declared
 }
 
 // tool is one declared tool.

@@ -14,11 +14,13 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/internal/text"
+	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -41,7 +43,7 @@ type Witness struct {
 type Place struct {
 	Actor string
 	At    time.Time
-	Order int // see proxytest.Run.NextOrder
+	Order int // among all events of the run
 }
 
 // Wait is a wait of the run's client.
@@ -60,7 +62,7 @@ type ModelRequest struct {
 
 // place returns where something is that begins now.
 func (w *Witness) place(ctx context.Context) Place {
-	return Place{runctx.Actor(ctx), time.Now(), w.run.NextOrder()}
+	return Place{runctx.Actor(ctx), time.Now(), int(hook.Of[timeline.Order](w.run))}
 }
 
 // WatchAgent returns the handler of an agent. The witness sees its requests, panics and runs.

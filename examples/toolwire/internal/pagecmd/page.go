@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runhtml"
@@ -134,7 +135,7 @@ func build(f facts, live bool) *page {
 	} else {
 		p.take(t, &result)
 	}
-	run := timeline.Of(&result)
+	run := hook.Of[timeline.Run](&result)
 	if live {
 		run.Live, run.Took = true, p.Duration
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/text"
@@ -144,7 +145,7 @@ func (r *recording) take(result *dispatchtest.Result) {
 	if n := len(result.Turns); n > 0 && result.FinalResponse == "" { // as a file of results has it
 		result.FinalResponse = result.Turns[n-1].FinalResponse
 	}
-	r.plain = timeline.Of(result)
+	r.plain = hook.Of[timeline.Run](result)
 	if r.Title == "" && len(result.Turns) > 0 {
 		r.Title = result.Turns[0].Instruction
 	}
