@@ -247,6 +247,24 @@ func TestModelPromptChanged(t *testing.T) {
 	}
 }
 
+// Requests that differ are shown beside different ones of the tape, and without what a mask matches.
+func TestModelDeviations(t *testing.T) {
+	ask2 := func(m http.RoundTripper, date, one, two string) {
+		for _, text := range []string{one, two} {
+			ask(t, m, `{"date":"`+date+`","messages":[`+say("system", "You refund orders.")+`,`+say("user", text)+`]}`)
+		}
+	}
+	path := recordModel(t, &model{}, func(m http.RoundTripper) { ask2(m, "2026-11-27", "One", "Two") })
+	c := newCassette(t, path, &cassette.Options{Mask: []*regexp.Regexp{regexp.MustCompile(`\d{4}-\d\d-\d\d`)}})
+	ask2(c.Model(unreachable{t}), "2027-01-02", "Three", "Four")
+	wantKinds(t, c.Report(), "changed", "changed")
+	for i, d := range c.Report().Deviations {
+		if d.Tape.Number != i+1 || len(d.Diff) != 1 || d.Diff[0].Pointer != "/messages/1/content" {
+			t.Error(c.Report())
+		}
+	}
+}
+
 // A text is shown where it differs, however long it is and whatever differs.
 func TestModelTextsThatDiffer(t *testing.T) {
 	long, lines := strings.Repeat("Look at the order. ", 100), strings.Repeat("A line.\n", 20)
