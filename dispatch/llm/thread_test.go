@@ -428,3 +428,19 @@ func TestAnswersThatTheAgentChooses(t *testing.T) {
 		}
 	}
 }
+
+// Without answers to compare, a request goes on with the conversation that has most of its messages.
+func TestMostMessages(t *testing.T) {
+	transport := &llm.Transport{Base: model(says("1"), says("2"), says("3"), says("4"))}
+	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+		for _, ask := range []string{chat("user Both orders."), chat("user Both orders.", "user b"), chat("user Both orders.", "user x"), chat("user Both orders.", "user b", "user c")} {
+			if _, err := send(ctx, transport, chatPath, ask); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if got := brief(result.Messages); got != "user Both orders.; assistant 1; user b; assistant 2; user c; assistant 4" {
+		t.Errorf("%v, got %s", result.Problems, got)
+	}
+}
