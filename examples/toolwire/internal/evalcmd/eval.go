@@ -180,7 +180,7 @@ again. versions compares the results of several versions.
 Exit status:
 
 	0  the gates passed, or without one all trials that could be run
-	1  a trial did not pass, or a signal ended the run
+	1  a trial did not pass, or a signal or a budget ended the run
 	2  a mistake on the command line or in a file
 	3  a gate failed
 	4  a gate is undecided
