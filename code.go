@@ -53,7 +53,7 @@ const (
 	CodeAgentFailed   Code = "agent_failed"   // the agent returned an error
 	CodeAgentPanicked Code = "agent_panicked" // the agent panicked
 	CodeClientGone    Code = "client_gone"    // the caller closed the connection before the response was sent
-	CodeBusy          Code = "busy"           // the handler serves as much as its options allow, or it shuts down
+	CodeBusy          Code = "busy"           // as much runs as the options allow, a lock is held, or a handler shuts down
 )
 
 // A declaration or a document is not valid. Problems lists what is wrong.

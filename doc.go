@@ -92,5 +92,6 @@
 //
 // The program in examples/quickstart shows a whole run. With -model, the agent uses a scripted
 // model. The program in examples/toolwire has commands: doctor checks an endpoint, eval runs a
-// dataset, new writes an agent with its tests, and page serves a page that shows runs.
+// dataset, new writes an agent with its tests, page serves a page that shows runs, and show opens
+// recordings.
 package toolwire

@@ -180,7 +180,7 @@ func TestEveryFormatToEveryOther(t *testing.T) {
 	}
 }
 
-// A request to Amazon Bedrock's Converse has Strands' entries. What is no tool in it is reported.
+// A request to Amazon Bedrock's Converse has Strands' entries. Entries that are not tools are reported.
 func TestToolConfigOfConverse(t *testing.T) {
 	tools, f, err := schema.Import([]byte(`{"messages":[],"toolConfig":{"tools":[{"toolSpec":{"name":"f","description":"d","inputSchema":{"json":{"type":"object","properties":{}}},"strict":true}},{"cachePoint":{"type":"default"}}],"toolChoice":{"auto":{}}}}`), "")
 	if len(tools) != 1 || f != schema.Strands || err == nil || !strings.Contains(err.Error(), "marks of a cache") {

@@ -744,7 +744,7 @@ func TestModelStreamIsNotHeldBack(t *testing.T) {
 	})
 }
 
-// Requests with bodies of other kinds, and those of APIs that package llm does not read.
+// Requests with bodies of other kinds, and requests to APIs that package llm does not read.
 func TestModelOtherRequests(t *testing.T) {
 	requests := []struct{ method, url, body string }{
 		{"POST", "https://a.example/v1/embeddings", `{"input":["a","b"],"model":"e"}`},

@@ -120,7 +120,7 @@ func redactEvents(r *redact.Redactor, events [][]byte) [][]byte {
 	return clean
 }
 
-// replaceStrings replaces the strings of an event, also those of JSON in base64, and reports whether it changed.
+// replaceStrings replaces the strings of an event, also in JSON in base64, and reports whether it changed.
 // A place is the names of the members around a string, and the numbers of members such as index beside them,
 // which tell blocks, items and choices apart.
 func replaceStrings(v *rawjson.Node, place digest, replace func(place digest, text string) string) (changed bool) {

@@ -40,7 +40,7 @@ type header struct {
 // A Task describes a recorded run to the reader of the tape. Replay does not use it.
 type Task struct {
 	Name        string          `json:"name,omitempty"`        // name of the run and of the file of a [Recorder]
-	Instruction string          `json:"instruction,omitempty"` // the instruction that the agent got; by default that of the first request to a model
+	Instruction string          `json:"instruction,omitempty"` // the instruction that the agent got; by default the instruction of the first request to a model
 	Input       json.RawMessage `json:"input,omitempty"`       // the input that the agent got, as JSON
 	Tools       []string        `json:"tools,omitempty"`       // names of the agent's tools
 }
@@ -118,7 +118,7 @@ type Interaction struct {
 	ContentType string `json:"content_type,omitempty"`
 	RetryAfter  *int64 `json:"retry_after,omitempty"`
 
-	// Headers are those of the response of a model by which SDKs choose the error, and whether they repeat the
+	// Headers are the headers of a model's response by which SDKs choose the error, and whether they repeat the
 	// request: X-Amzn-Errortype and X-Should-Retry.
 	Headers map[string]string `json:"headers,omitempty"`
 

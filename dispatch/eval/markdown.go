@@ -91,7 +91,7 @@ func markdown(line string) string {
 	for strings.Contains(line, fence) {
 		fence += "`"
 	}
-	if len(fence) > 1 { // a blank beside a fence is no part of the code
+	if len(fence) > 1 { // the code has no blank beside a fence
 		return fence + " " + line + " " + fence
 	}
 	return fence + line + fence

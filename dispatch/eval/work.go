@@ -33,7 +33,7 @@ func (w work) run(ctx context.Context) {
 		w.end(Skipped, "", reason)
 		return
 	}
-	own := *w.Case // its task becomes that of the trial
+	own := *w.Case // it gets the task of the trial
 	w.Case = &own
 	w.began = time.Now()
 	defer func() { w.Took = time.Since(w.began) }()

@@ -59,7 +59,7 @@ import (
 // and responses other than 2xx add nothing.
 //
 // Tokens are added up over all labels. Tokens that are read from or written to a cache count as input, and
-// so do those of compaction. If there are several models, their ids are listed. Where responses do not name
+// so do requests for compaction. If there are several models, their ids are listed. Where responses do not name
 // the model, as Converse's do not, it is the last part of the id in the path, so the account of an ARN is not
 // shown. Streams of Chat Completions report tokens only if the agent sets stream_options.include_usage. Streams of
 // Converse report them after the stop reason; if the agent stops reading before, a problem says so.

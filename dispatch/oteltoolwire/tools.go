@@ -11,8 +11,8 @@ import (
 )
 
 // ToolCall reports a call of a tool that has just ended and was not sent to a run's proxy: it is for
-// OnCall of packages toolbox and webhook, and for Audit of package manifest. code is that of the
-// failure, or "". The span execute_tool is below the span of ctx, which Audit does not have.
+// OnCall of packages toolbox and webhook, and for Audit of package manifest. code is the code of
+// the failure, or "". The span execute_tool is below the span of ctx, which Audit does not have.
 //
 //	OnCall: func(ctx context.Context, end toolbox.CallEnd) {
 //		tel.ToolCall(ctx, end.Tool, string(end.Code), end.Duration)

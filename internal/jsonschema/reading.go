@@ -69,7 +69,7 @@ func (c *compiler) readAs2020(doc any, url string) *reading {
 	return r
 }
 
-// link follows the references in all documents, and loads those of Options.Resources that they lead to.
+// link follows the references in all documents, and loads the documents of Options.Resources that they lead to.
 // Then it writes the references as the copies need them.
 func (c *compiler) link() error {
 	for again := true; again; {

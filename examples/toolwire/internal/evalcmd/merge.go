@@ -330,6 +330,6 @@ func (o *options) dress(set *eval.Experiment, name string) {
 	}
 	set.MinRate, set.MinRatePoint = o.minRate, o.minRatePoint
 	set.SetPrices(o.Prices)
-	limit, own := &set.TrialBudget, o.TrialBudget // files have those of the run
+	limit, own := &set.TrialBudget, o.TrialBudget // files have the limits of the run
 	limit.Calls, limit.Tokens, limit.Cost, limit.Time = cmp.Or(own.Calls, limit.Calls), cmp.Or(own.Tokens, limit.Tokens), cmp.Or(own.Cost, limit.Cost), cmp.Or(own.Time, limit.Time)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 )
 
-// Stored results are graded again by what the rows expect now; the tasks are those of the run.
+// Stored results are graded again by what the rows expect now; the tasks are the tasks of the run.
 func TestGradeAgain(t *testing.T) {
 	dir := t.TempDir()
 	handler, err := dispatch.New(func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
