@@ -48,11 +48,11 @@ type RunStart struct {
 type RunEnd struct {
 	Run *Run // must not be changed
 
-	// Err is the [*toolwire.Error] of a run that failed, or nil. Its code is [toolwire.CodeAgentFailed], [toolwire.CodeAgentPanicked],
-	// [toolwire.CodeClientGone] or [toolwire.CodeDeadline], or the code of an *Error that the agent returned. It
-	// unwraps to the agent's error, or to the value of the agent's panic if that is an error. Their
-	// texts may contain secrets. [Options.FailureResponse] may have turned the failure into a
-	// response.
+	// Err is the [*toolwire.Error] of a run that failed, or nil. Its code is [toolwire.CodeAgentFailed],
+	// [toolwire.CodeAgentPanicked], [toolwire.CodeClientGone] or [toolwire.CodeDeadline], or the code of
+	// an *Error that the agent returned. It unwraps to the agent's error, or to the value of the agent's
+	// panic if that is an error. Their texts may contain secrets. [Options.FailureResponse] may have
+	// turned the failure into a response.
 	Err error
 
 	// TimedOut reports that the response is from [Options.TimeoutResponse]. Err is then nil.

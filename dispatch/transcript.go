@@ -21,9 +21,9 @@ import (
 // form one assistant message. So do calls of one actor that begin before any of them has ended.
 // Calls keep the ids of [proxy.WithCallID]. Other calls get ids that are unique within the session.
 //
-// An agent may add its whole conversation. An added assistant message replaces the recorded calls
-// with the same ids, or else with the same tools and arguments.
-// An added tool message replaces the recorded result.
+// An agent may add its whole conversation. An added assistant message replaces the recorded calls with
+// the same ids, or else with the same tools and arguments. An added tool message replaces the recorded
+// result.
 //
 // The transcript keeps 64 KiB of each text of a recorded call, and 4 MiB each of what was recorded
 // and added, of the agent's own conversation, and of the conversations of its sub-agents. A

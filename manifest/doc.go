@@ -57,11 +57,10 @@
 //
 // # Differences from the original runner
 //
-// Names of members must have the exact case and must not repeat. timeoutSec must not be negative.
-// A schema must describe an object. null, {} and {"tools": null} are manifests without tools, which
-// Lint reports. Only ASCII letters of environment names are converted to upper
-// case. Programs run in the folder of the manifest instead of the agent's working directory.
-// Output is checked and bounded.
+// Names of members must have the exact case and must not repeat. timeoutSec must not be negative. A
+// schema must describe an object. null, {} and {"tools": null} are manifests without tools, which Lint
+// reports. Only ASCII letters of environment names are converted to upper case. Programs run in the
+// folder of the manifest instead of the agent's working directory. Output is checked and bounded.
 //
 // # Codes of errors
 //

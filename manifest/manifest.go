@@ -42,8 +42,8 @@ const pipeWait = 2 * time.Second
 // of the file, unless [Options.Dir] is set; a later change of the working directory has no effect.
 // A manifest without tools is valid.
 //
-// The error is an [*Error]: toolwire.CodeUnreadable, toolwire.CodeInvalidJSON with line and column, invalid_manifest with the problems
-// of all tools, or toolwire.CodeInvalidOptions.
+// The error is an [*Error]: toolwire.CodeUnreadable, toolwire.CodeInvalidJSON with line and column,
+// invalid_manifest with the problems of all tools, or toolwire.CodeInvalidOptions.
 func Load(name string, options *Options) (*Manifest, error) {
 	f, err := os.Open(name)
 	if err != nil {

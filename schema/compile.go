@@ -66,8 +66,8 @@ type Validator struct {
 // draft 2020-12, and so are these forms of older drafts in it: a boolean exclusiveMinimum or
 // exclusiveMaximum, a list in items with additionalItems, and references through them, an id that is
 // only a fragment, a boolean required, the type "any", a name in dependencies, the keywords extends,
-// disallow and divisibleBy, and keywords that are null. In every schema an annotation of the wrong type, such as a title that is a number, is left
-// out. [Lint] reports each of these places.
+// disallow and divisibleBy, and keywords that are null. In every schema an annotation of the wrong type,
+// such as a title that is a number, is left out. [Lint] reports each of these places.
 //
 // Regular expressions are those of JavaScript as far as Go has them (RE2): \s, \uXXXX and
 // \p{Script=Greek} have their meaning there, and look-aheads directly after ^ are checked, as in

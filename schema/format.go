@@ -104,8 +104,8 @@ func dialectOf(f Format) (dialect, bool) {
 // The list may stand alone or be the member tools, tools_schema, results or functions of an object,
 // which may be the member result of a JSON-RPC response or toolConfig. It may be an object with the
 // tools by name, and have lists of functionDeclarations of Gemini as entries. With f set to [Platform]
-// the list must stand alone or be tools_schema, as the platform requires. A list has at most 10,000 tools. OpenAI's two formats may be
-// mixed if f is one of them.
+// the list must stand alone or be tools_schema, as the platform requires. A list has at most 10,000
+// tools. OpenAI's two formats may be mixed if f is one of them.
 //
 // Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. Only
 // types of Gemini in upper case, such as "STRING", are written in lower case, since no other reader

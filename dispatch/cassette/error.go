@@ -45,8 +45,8 @@ func (p Problem) String() string {
 	return text
 }
 
-// Error is the error type of this package. It reports all problems at once: it lists 100 and counts the others. It contains
-// neither values of calls nor secrets.
+// Error is the error type of this package. It reports all problems at once: it lists 100 and counts the
+// others. It contains neither values of calls nor secrets.
 type Error struct {
 	Code     toolwire.Code
 	Path     string // path of the tape; "" if there is none

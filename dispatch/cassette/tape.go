@@ -16,12 +16,12 @@ const version = 2
 
 // A Tape is the recording of one run. [Load] reads one.
 //
-// A tape is a file of JSON Lines, which people can read and review. The first line is the header,
-// with the format version, the time of the recording and the [Task]. Each [Interaction] is one
-// line, in the order of the responses, after the lines with the messages of its request to a model that
-// are new: {"part":2,"after":1,"value":{…}} is the message that follows part 1. The last line is {"end":true,"count":n}; without it the tape
-// is truncated. The format is this package's own. The requests and responses in it follow the proxy
-// contract ("Porting without the SDK").
+// A tape is a file of JSON Lines, which people can read and review. The first line is the header, with
+// the format version, the time of the recording and the [Task]. Each [Interaction] is one line, in the
+// order of the responses, after the lines with the messages of its request to a model that are new:
+// {"part":2,"after":1,"value":{…}} is the message that follows part 1. The last line is
+// {"end":true,"count":n}; without it the tape is truncated. The format is this package's own. The
+// requests and responses in it follow the proxy contract ("Porting without the SDK").
 type Tape struct {
 	Created      time.Time // when the run's first request arrived
 	Task         Task

@@ -316,9 +316,10 @@ const gateCases = 6
 // for five points, and so is the margin of a score of a grader. The margin of a measure, such as cost,
 // is a share of the baseline: 0.1 for ten percent more. The verdict is [Passed], [Failed] or [Undecided].
 //
-// A measure is cut at the limit that Options.TrialBudget of the candidate sets for a trial. A sample may not show the few
-// cases that run away, so the upper bound allows for about 3.7 in as many cases as there are, all at the limit: if nothing
-// differs, it needs about 3.7·(limit/mean-1)/margin cases to pass. Without a limit the gate does not pass.
+// A measure is cut at the limit that Options.TrialBudget of the candidate sets for a trial. A sample may
+// not show the few cases that run away, so the upper bound allows for about 3.7 in as many cases as
+// there are, all at the limit: if nothing differs, it needs about 3.7·(limit/mean-1)/margin cases to
+// pass. Without a limit the gate does not pass.
 //
 // The gate passes only if the whole interval is better than the margin, so an experiment that is too
 // small does not pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points. Faults of

@@ -13,9 +13,9 @@
 // [Case] of each row. [Run] executes each case, once or several times, and returns the [Experiment] with
 // all [trials]. A [Grader] is a function that decides about a trial. A [User] is a function that
 // simulates the user of a session. [Experiment.Cases] sums up the trials of each case, and
-// [Experiment.Figures] returns what all of them tell: rates, scores and measures, each with an interval. [Compare] compares two experiments, and
-// [WriteVersions] several. Options.ResultsFile keeps an experiment in a file. [Load] and [Merge] read
-// it, and [Grade] grades its trials again.
+// [Experiment.Figures] returns what all of them tell: rates, scores and measures, each with an interval.
+// [Compare] compares two experiments, and [WriteVersions] several. Options.ResultsFile keeps an
+// experiment in a file. [Load] and [Merge] read it, and [Grade] grades its trials again.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
 // returns an error if the target or the options cannot be used, but not for a trial that failed. An
@@ -50,8 +50,8 @@ type Options struct {
 	// Parallel is how many trials run at the same time. Defaults to GOMAXPROCS.
 	Parallel int
 
-	// Delay is the time between the beginnings of two trials, at least, for an endpoint with a limit of requests. Defaults
-	// to none.
+	// Delay is the time between the beginnings of two trials, at least, for an endpoint with a limit of
+	// requests. Defaults to none.
 	Delay time.Duration
 
 	// Trials is how often each case runs, at most 10,000. Defaults to 1. All trials of a shard together
@@ -85,14 +85,14 @@ type Options struct {
 	// replaced by "[redacted]" in the file. The file contains what the agent and the tools said:
 	// treat it like a log with personal data.
 	//
-	// If the file exists, Run completes it: it runs only the trials that the file lacks, and
-	// removes an incomplete line of a killed program. If Trials is larger than in the file, Run adds trials, except
-	// with FirstFailure. The file counts how often, and reports say what it does to a gate to look again. A file of another experiment is an error that
-	// names what differs. Run locks the file: while one Run writes it, another Run, in any process,
-	// returns an error that names the file. Linux, macOS, the BSDs, illumos and Windows have such
-	// locks; elsewhere ResultsFile is an error. Shards on several machines need a file each,
-	// because not every network file system locks across machines. If ResultsFile is "", nothing is
-	// written.
+	// If the file exists, Run completes it: it runs only the trials that the file lacks, and removes an
+	// incomplete line of a killed program. If Trials is larger than in the file, Run adds trials, except
+	// with FirstFailure. The file counts how often, and reports say what it does to a gate to look again.
+	// A file of another experiment is an error that names what differs. Run locks the file: while one Run
+	// writes it, another Run, in any process, returns an error that names the file. Linux, macOS, the
+	// BSDs, illumos and Windows have such locks; elsewhere ResultsFile is an error. Shards on several
+	// machines need a file each, because not every network file system locks across machines. If
+	// ResultsFile is "", nothing is written.
 	ResultsFile string
 
 	// RetryFaults runs stored trials again that are faults, such as trials during an outage; see
@@ -130,9 +130,10 @@ type Options struct {
 	// cases without a trial. With ResultsFile a later Run completes them.
 	Budget Budget
 
-	// TrialBudget limits each trial. One that passed and exceeds a limit has [Failed] with the [Cause] limit, and one that does
-	// not report what is limited has [Errored] with the cause not_graded. It is not stopped: Target.RunTimeout does that.
-	// The gate of a measure needs a limit, see [Comparisons.Bound].
+	// TrialBudget limits each trial. One that passed and exceeds a limit has [Failed] with the [Cause]
+	// limit, and one that does not report what is limited has [Errored] with the cause not_graded. It is
+	// not stopped: Target.RunTimeout does that. The gate of a measure needs a limit, see
+	// [Comparisons.Bound].
 	TrialBudget Budget
 
 	// Prices set the score cost, see [Experiment.SetPrices]. Limits of cost need them.

@@ -106,8 +106,9 @@ func passed(figures []Figure, faults string) string {
 	return line
 }
 
-// falsePasses is how many of 100 candidates that are worse by the margin pass a gate at one of so many looks, with a trial of
-// each case more at each. It is the most of 36 settings that a test simulates. There are no more looks in it than that.
+// falsePasses is how many of 100 candidates that are worse by the margin pass a gate at one of so many
+// looks, with a trial of each case more at each. It is the most of 36 settings that a test simulates.
+// There are no more looks in it than that.
 var falsePasses = []float64{2.9, 4, 4.6, 5, 5.4}
 
 // retried says what trials that ran again change: an agent that causes faults of its own gets another chance by them.

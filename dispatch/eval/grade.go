@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// Grade grades stored results again with Options.Grader, without a dispatch, and returns the
-// experiment with the new verdicts. The files belong to one whole experiment, see [Load], and
-// cases are the cases of its dataset, which may expect something else now. If Options.ResultsFile is set, the new verdicts and the
-// results are written there. That file must not exist, and Grade removes it if it returns an error.
-// Of the other options only GraderVersion, Parallel, Prices, Ungraded and TrialBudget are used; a limit of 0 stands
-// for the stored one.
+// Grade grades stored results again with Options.Grader, without a dispatch, and returns the experiment
+// with the new verdicts. The files belong to one whole experiment, see [Load], and cases are the cases
+// of its dataset, which may expect something else now. If Options.ResultsFile is set, the new verdicts
+// and the results are written there. That file must not exist, and Grade removes it if it returns an
+// error. Of the other options only GraderVersion, Parallel, Prices, Ungraded and TrialBudget are used; a
+// limit of 0 stands for the stored one.
 //
 // With FirstFailure, a case whose last trial passes now has more trials, which did not run. They are
 // [Cancelled], and [Run] completes the new file.

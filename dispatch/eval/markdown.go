@@ -11,9 +11,10 @@ import (
 )
 
 // WriteMarkdown writes the experiment for a comment on a change: what [Comparisons.WriteSummary] and
-// [Experiment.WriteSummary] write, with the gates first, as GitHub and GitLab show Markdown. before are earlier versions as for
-// [Experiment.WriteHTML]; the last of them is the baseline. Texts of agents and rows are code, so that they neither
-// link nor mention anyone. It returns the error of [Compare], or the first error of w.
+// [Experiment.WriteSummary] write, with the gates first, as GitHub and GitLab show Markdown. before are
+// earlier versions as for [Experiment.WriteHTML]; the last of them is the baseline. Texts of agents and
+// rows are code, so that they neither link nor mention anyone. It returns the error of [Compare], or the
+// first error of w.
 func (e *Experiment) WriteMarkdown(w io.Writer, before ...*Experiment) error {
 	before = slices.DeleteFunc(slices.Clone(before), func(b *Experiment) bool { return b == nil })
 	var b bytes.Buffer

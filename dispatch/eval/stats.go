@@ -83,11 +83,11 @@ func (t *Trial) fault() bool {
 
 // Stats counts the trials of an experiment. Trials that were skipped or cancelled do not count.
 //
-// A fault is a trial that [Errored], for example because its [User] failed. A trial that failed
-// because the endpoint could not be reached, refused the credentials, or answered with one of Options.FaultStatuses is a
-// fault too. If such
-// trials are left out, an agent that causes them looks too good. If they count as failures, an
-// agent that does not cause them looks too bad. Figures therefore do both.
+// A fault is a trial that [Errored], for example because its [User] failed. A trial that failed because
+// the endpoint could not be reached, refused the credentials, or answered with one of
+// Options.FaultStatuses is a fault too. If such trials are left out, an agent that causes them looks too
+// good. If they count as failures, an agent that does not cause them looks too bad. Figures therefore do
+// both.
 type Stats struct {
 	Cases  int `json:"cases"`            // with a trial that ended
 	Groups int `json:"groups,omitempty"` // of these cases, if cases have one; a case without counts as one
@@ -129,10 +129,10 @@ func (e *Experiment) Stats() Stats {
 	return s
 }
 
-// Figures returns the figures of the experiment: the rate, several trials of a case, and the cases that always
-// passed, with faults counted as failures; the rate and several trials with faults dropped, if there are any; the
-// scores; and then the rate and the scores of each part by the columns of SliceBy. An experiment with FirstFailure has the cases
-// that always passed, and no others.
+// Figures returns the figures of the experiment: the rate, several trials of a case, and the cases that
+// always passed, with faults counted as failures; the rate and several trials with faults dropped, if
+// there are any; the scores; and then the rate and the scores of each part by the columns of SliceBy. An
+// experiment with FirstFailure has the cases that always passed, and no others.
 //
 // Intervals of shares depend on how much the cases differ (Miller, arXiv 2411.00640); of several trials they are
 // Agresti and Coull's, which is wider near 0 and 1. The interval of a rate is a little short there: of ten cases that pass

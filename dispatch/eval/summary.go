@@ -59,7 +59,8 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	return err
 }
 
-// badTable lists the trials that failed or could not be run. Trials of a case that ended alike share a row. Cancelled trials are only counted.
+// badTable lists the trials that failed or could not be run. Trials of a case that ended alike share a
+// row. Cancelled trials are only counted.
 func (e *Experiment) badTable() table {
 	t := table{Head: []string{"", "", "", ""}}
 	for i := 0; i < len(e.Trials); i++ {

@@ -87,13 +87,13 @@ func FromConversation(f Format, conversation any) ([]dispatch.Message, error) {
 //	err = json.Unmarshal(conversation, &params.Messages)
 //
 // The APIs reject a tool call without its result directly after it. ToConversation therefore moves
-// results behind their calls, writes a failure for a call that has no result, and leaves out a
-// result that has no call. It leaves out thinking, which an API takes only with its own signature,
-// and messages without text and tool calls. For [Anthropic], [Gemini] and [Converse] it leaves out
-// system messages, because their SDKs take the system prompt as another parameter. For Anthropic and Converse it
-// leaves out texts of white space, which the APIs reject, and joins messages of one role that follow each other. A call keeps its id, unless another call has the
-// same id or the API does not accept its length or characters. Then the call and its result get a
-// similar id.
+// results behind their calls, writes a failure for a call that has no result, and leaves out a result
+// that has no call. It leaves out thinking, which an API takes only with its own signature, and messages
+// without text and tool calls. For [Anthropic], [Gemini] and [Converse] it leaves out system messages,
+// because their SDKs take the system prompt as another parameter. For Anthropic and Converse it leaves
+// out texts of white space, which the APIs reject, and joins messages of one role that follow each
+// other. A call keeps its id, unless another call has the same id or the API does not accept its length
+// or characters. Then the call and its result get a similar id.
 //
 // The error is a [*toolwire.Error] with unknown_format, or with invalid_conversation if a message is malformed;
 // see [dispatch.CheckMessages].

@@ -50,13 +50,13 @@ import (
 // What is missing is reported as a problem with the code conversation_unclear: a 2xx response that is an
 // error, breaks off, has several choices, or is not of the API, unless the agent sends another request
 // of the conversation; messages of a kind that is not known; and what only the server has, such as a
-// conversation of OpenAI's Responses, a prompt of Bedrock or the content of Gemini's cachedContent. A previous_response_id of
-// OpenAI's Responses may name a response of the run and, in the request with the prompt of a turn, a
-// response of an earlier turn. The first bytes of a response tell whether it is JSON, a stream of events, a
-// binary stream of Amazon's or gzip of one of these, whatever its headers say. A binary stream is read up to
-// the first wrong checksum. An answer is complete if the model says why it
-// ended, in whatever word, or if the stream or the body has ended as the API ends it. Failed requests
-// and responses other than 2xx add nothing.
+// conversation of OpenAI's Responses, a prompt of Bedrock or the content of Gemini's cachedContent. A
+// previous_response_id of OpenAI's Responses may name a response of the run and, in the request with the
+// prompt of a turn, a response of an earlier turn. The first bytes of a response tell whether it is
+// JSON, a stream of events, a binary stream of Amazon's or gzip of one of these, whatever its headers
+// say. A binary stream is read up to the first wrong checksum. An answer is complete if the model says
+// why it ended, in whatever word, or if the stream or the body has ended as the API ends it. Failed
+// requests and responses other than 2xx add nothing.
 //
 // Tokens are added up over all labels. Tokens that are read from or written to a cache count as input, and
 // so do requests for compaction. If there are several models, their ids are listed. Where responses do not name

@@ -12,7 +12,8 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
-// A peer that sends a second response nobody asked for, with the first or later, does not answer the next request with it.
+// A peer that sends a second response nobody asked for, with the first or later, does not answer the
+// next request with it.
 func TestSurplusAnswers(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -67,9 +67,9 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 // malformed, the result tells the model what to correct. args may also be any Go value that
 // [Toolbox.Call] accepts.
 //
-// An error means that the agent should stop. It is an [*Error]: toolwire.CodeCanceled or toolwire.CodeDeadline if ctx has ended,
-// no_agent if an external tool has no agent, or toolwire.CodeInvalidArguments for a Go value that JSON cannot
-// represent.
+// An error means that the agent should stop. It is an [*Error]: toolwire.CodeCanceled or
+// toolwire.CodeDeadline if ctx has ended, no_agent if an external tool has no agent, or
+// toolwire.CodeInvalidArguments for a Go value that JSON cannot represent.
 func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (toolwire.ModelResult, error) {
 	s, ok := toolresult.Arguments(args)
 	if !ok {

@@ -72,22 +72,22 @@ func here(s Step) Step {
 // Text returns a step that says text.
 func Text(text string) Step { return here(Step{parts: []part{{kind: textPart, text: text}}}) }
 
-// Thinking returns a step that thinks, to be joined with others by [Turn]. Anthropic's format
-// carries it as a thinking block with a signature, Converse as reasoningContent, Responses as the summary of
-// a reasoning item, Gemini as a thought, Ollama as thinking. Chat Completions has no field for it; it is sent as reasoning_content, as
-// servers of models with open reasoning do.
+// Thinking returns a step that thinks, to be joined with others by [Turn]. Anthropic's format carries it
+// as a thinking block with a signature, Converse as reasoningContent, Responses as the summary of a
+// reasoning item, Gemini as a thought, Ollama as thinking. Chat Completions has no field for it; it is
+// sent as reasoning_content, as servers of models with open reasoning do.
 func Thinking(text string) Step { return here(Step{parts: []part{{kind: thinkingPart, text: text}}}) }
 
 // Call returns a step that calls a tool. The model does not check that the request offers the tool,
 // so a script can invent one. An empty id stands for one that the model chooses; in the formats of Gemini and
 // Ollama the call then has none.
 //
-// arguments need not be valid JSON, because models do not always send valid JSON. Chat Completions
-// and Responses deliver them as they are. Streams of Anthropic and Converse do too, but Anthropic's SDK reads
-// them as {}; without streaming arguments that are not JSON are {}. Ollama's response has arguments that are
-// not an object as text, like the server's. In Gemini's format a response
-// with arguments that are not an object ends as MALFORMED_FUNCTION_CALL without a call, like the
-// provider's. Empty arguments are {} there.
+// arguments need not be valid JSON, because models do not always send valid JSON. Chat Completions and
+// Responses deliver them as they are. Streams of Anthropic and Converse do too, but Anthropic's SDK
+// reads them as {}; without streaming arguments that are not JSON are {}. Ollama's response has
+// arguments that are not an object as text, like the server's. In Gemini's format a response with
+// arguments that are not an object ends as MALFORMED_FUNCTION_CALL without a call, like the provider's.
+// Empty arguments are {} there.
 func Call(id, name, arguments string) Step {
 	return here(Step{parts: []part{{kind: callPart, text: arguments, id: id, name: name}}})
 }

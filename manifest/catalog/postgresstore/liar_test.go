@@ -71,7 +71,8 @@ func liar(t *testing.T, auth, answer string) *pgxpool.Config {
 	return config
 }
 
-// A server that lies makes a store fail in time, without a panic, without much memory and without the password in the error.
+// A server that lies makes a store fail in time, without a panic, without much memory and without the
+// password in the error.
 func TestServersThatLie(t *testing.T) {
 	const ready = "Z\x00\x00\x00\x05I"
 	welcome := message('R', "\x00\x00\x00\x00") + ready
