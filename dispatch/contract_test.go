@@ -234,7 +234,7 @@ func TestProblemsOfMessagesAreBounded(t *testing.T) {
 		perByte int
 		last    string
 	}{
-		"numbers":        {`1,`, 100, "has 524188 more problems"},
+		"numbers":        {`1,`, 150, "has 524188 more problems"},
 		"empty messages": {`{},`, 200, "has 349425 more problems"},
 		"calls":          {`{"role":"user","tool_calls":[{},{},{}]},`, 100, "more problems"},
 		"a role of 7":    {`{"role":7},`, 200, "more problems"},

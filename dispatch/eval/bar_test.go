@@ -1,10 +1,12 @@
 package eval_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 )
@@ -57,6 +59,30 @@ func TestBar(t *testing.T) {
 	}
 }
 
+// A run is ended at the first call beyond the limit of a trial, whether its agent stops or answers.
+func TestCallsBeyondALimitEndTheRun(t *testing.T) {
+	for name, agent := range map[string]dispatch.Agent{
+		"stops": spender(1),
+		"answers": func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			_, _ = spender(1)(ctx, run)
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		},
+	} {
+		for _, n := range []int{5, 6, 40} {
+			e := run(t, agent, spenderCases(t, csvOf(strings.Repeat("a", n))), &eval.Options{Trials: 2, TrialBudget: eval.Budget{Calls: 5}})
+			for _, trial := range e.Trials {
+				want, calls := eval.Failed, 6.0
+				if n == 5 {
+					want, calls = eval.Passed, 5.0
+				}
+				if trial.Verdict != want || (trial.Cause == "limit") != (n > 5) || trial.Scores["calls"] != calls {
+					t.Errorf("%s, %d calls: %s %s %s, calls %v", name, n, trial.Verdict, trial.Cause, trial.Reason, trial.Scores["calls"])
+				}
+			}
+		}
+	}
+}
+
 // A trial that exceeds a limit fails, in memory, stored and graded again; one that failed keeps its cause. A file knows
 // its limits, and is not completed with others.
 func TestLimitsOfATrial(t *testing.T) {
@@ -78,7 +104,7 @@ func TestLimitsOfATrial(t *testing.T) {
 	}
 	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file), "graded": again} {
 		for i, trial := range e.Trials {
-			exceeds := free.Trials[i].Scores["calls"] > calls && free.Trials[i].Verdict == eval.Passed
+			exceeds := free.Trials[i].Scores["calls"] > calls
 			if exceeds != (trial.Cause == "limit") || exceeds && (trial.Verdict != eval.Failed || !strings.Contains(trial.Reason, "it called tools ")) {
 				t.Errorf("%s, trial %d of %v calls: %s %s %s", name, i, free.Trials[i].Scores["calls"], trial.Verdict, trial.Cause, trial.Reason)
 			}

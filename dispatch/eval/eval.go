@@ -131,9 +131,9 @@ type Options struct {
 	Budget Budget
 
 	// TrialBudget limits each trial. One that passed and exceeds a limit has [Failed] with the [Cause]
-	// limit, and one that does not report what is limited has [Errored] with the cause not_graded. It is
-	// not stopped: Target.RunTimeout does that. The gate of a measure needs a limit, see
-	// [Comparisons.Bound].
+	// limit, and one that does not report what is limited has [Errored] with the cause not_graded. The
+	// run token expires at the first call beyond Calls, unless Task.ProxyURL is set; Target.RunTimeout
+	// ends what takes too long. The gate of a measure needs a limit, see [Comparisons.Bound].
 	TrialBudget Budget
 
 	// Prices set the score cost, see [Experiment.SetPrices]. Limits of cost need them.

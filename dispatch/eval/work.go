@@ -15,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -129,6 +130,7 @@ func (w work) vary() {
 		w.Task.World = proxytest.World{}
 	}
 	w.Task.Platform = platform.Variant(fmt.Sprintf("%s/%d", w.ID, w.Number))
+	*hook.Of[*runctx.CallLimit](w.Task.Platform) = runctx.CallLimit(w.opts.TrialBudget.Calls)
 }
 
 func (w work) end(verdict Verdict, cause Cause, reason string) {
@@ -217,8 +219,9 @@ func (w work) measure(result *dispatchtest.Result) {
 		w.usage = nil
 	}
 	w.price(w.opts.Prices)
-	if w.Verdict == Passed {
-		w.end(w.opts.TrialBudget.judge(w.Scores))
+	limits := w.opts.TrialBudget
+	if w.Verdict == Passed || w.Verdict == Failed && limits.Calls > 0 && w.Scores[scoreCalls] > float64(limits.Calls) { // it was ended
+		w.end(limits.judge(w.Scores))
 	}
 }
 

@@ -36,6 +36,9 @@ type Kit[R, C any] struct {
 	Unpaced bool // the proxy of the run has no rate limit: its clients send without waiting
 }
 
+// CallLimit is how many requests for tools the runs of a platform may make; 0 is any number.
+type CallLimit int
+
 // Models is called when a run sends a request to a model. It returns a function that is called once,
 // when the request has ended. The handler keeps the Models of its kit for the run, see [Keep].
 type Models func(ctx context.Context) (end func(ModelRequest))

@@ -65,6 +65,8 @@ func (v *runRequest) serve(r *http.Request) {
 	}
 	actors := r.Header.Values("X-Pipelines-Actor-Id")
 	switch {
+	case v.to.plane == "tools" && v.run.exceeds(v.platform.callLimit):
+		v.refuse(http.StatusUnauthorized, httpcall.RunTokenExpired, "the run has made as many calls as its limit allows")
 	case v.to.run != "" && v.to.run != v.run.ID:
 		v.run.addFault(fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: "+
 			"use the odyssey_proxy_url of each dispatch", v.call.Tool, v.run.ID, v.to.run))

@@ -93,6 +93,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
@@ -168,6 +169,8 @@ type Platform struct {
 	maxBytes int
 	lenient  bool
 	output   io.Writer // of the test that the platform belongs to; nil if it belongs to none
+
+	callLimit runctx.CallLimit
 
 	last *atomic.Int64 // the last run's number, shared with the platforms made by With
 
@@ -289,6 +292,7 @@ func (p *Platform) declared() text.Declared {
 }
 
 var _ = hook.Set((*Platform).declared)
+var _ = hook.Set(func(p *Platform) *runctx.CallLimit { return &p.callLimit })
 
 func (p *Platform) all() []*Run {
 	p.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/timeline"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
@@ -43,6 +44,7 @@ type Run struct {
 	pending  map[int]Call   // requests that have arrived and are not answered, by their order
 	sequence int64          // of the last call or trace event that was accepted
 	times    []time.Time    // of the requests accepted in the last minute
+	asked    int            // requests for tools
 	counts   map[string]int // calls by tool
 	matched  []int          // requests that each failure rule could apply to
 	attempts map[string]int // requests so far of calls that may be repeated
@@ -119,6 +121,17 @@ func (r *Run) isOver() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.over != ""
+}
+
+// exceeds counts a request for a tool, and ends the run if it is one more than the run may make.
+func (r *Run) exceeds(limit runctx.CallLimit) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked++; limit == 0 || r.asked <= int(limit) {
+		return false
+	}
+	r.over = httpcall.RunTokenExpired
+	return true
 }
 
 // admit counts the request against the run's limit, in a sliding window.

@@ -149,7 +149,7 @@ func (o *options) reportFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.baseline, "baseline", "", "compare with the results in this `file`, and make the comparison a gate")
 	flags.Float64Var(&o.margin, "margin", 0.05, "by how much the agent may be worse than the baseline, from 0 to 1")
 	flags.Func("gate", "`score=margin` that the gate bounds too, such as cost=0.1 for at most 10 % more than the baseline; also calls, seconds, tokens_in and tokens_out; may be repeated for other scores", o.addBound)
-	flags.IntVar(&o.TrialBudget.Calls, "max-trial-calls", 0, "a trial that calls tools more than this `number` of times fails; -gate calls needs it (default: no limit)")
+	flags.IntVar(&o.TrialBudget.Calls, "max-trial-calls", 0, "a trial that calls tools more than this `number` of times is ended and fails; -gate calls needs it (default: no limit)")
 	flags.Int64Var(&o.TrialBudget.Tokens, "max-trial-tokens", 0, "a trial that needs more than this `number` of tokens fails; -gate tokens_in and tokens_out need it (default: no limit)")
 	flags.Float64Var(&o.TrialBudget.Cost, "max-trial-cost", 0, "a trial whose `cost` is higher fails; -gate cost needs it, and it needs -prices (default: no limit)")
 	flags.Float64Var(&o.minRate, "min-rate", 0, "the `rate` of trials that pass is at least this, from 0 to 1: the lower bound of its interval")
