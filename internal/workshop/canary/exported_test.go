@@ -196,6 +196,8 @@ var noSecrets = map[string]string{
 	"proxy/proxytest.Platform":       "holds its runs",
 	"proxy/proxytest.Request":        "holds a Run",
 	"dispatch/cassette.Options":      "Upstream is the base URL of the proxy, without user info or query",
+	"dispatch/cassette.Interaction":  "Headers has only the error's type and whether SDKs repeat the request",
+	"dispatch/cassette.Deviation":    "holds an Interaction",
 	"manifest/webhook.Tool":          "URLs of tools are part of the definitions that agents see",
 	"manifest/toolbox.ClientOptions": "BaseURL is the address of the platform, without user info or query",
 	"manifest/toolbox.Tool":          "URLs of tools are part of the definitions that agents see",
