@@ -69,9 +69,9 @@ type Validator struct {
 // disallow and divisibleBy, and keywords that are null. In every schema an annotation of the wrong type,
 // such as a title that is a number, is left out. [Lint] reports each of these places.
 //
-// Regular expressions are those of JavaScript as far as Go has them (RE2): \s, \uXXXX and
-// \p{Script=Greek} have their meaning there, and look-aheads directly after ^ are checked, as in
-// ^(?=.*[0-9]).{8,}$. There are no other look-arounds and no back-references.
+// A regular expression has the meaning that it has in JavaScript. Package regexp (RE2) limits what is
+// supported: \s, \uXXXX and \p{Script=Greek} are, and so are look-aheads directly after ^, as in
+// ^(?=.*[0-9]).{8,}$. Other look-arounds and back-references are not.
 //
 // The error is a [*toolwire.Error]. Its code is toolwire.CodeInvalid if the schema or o is not valid. It is
 // toolwire.CodeUnchecked if some part of the schema would let documents through that its author may have

@@ -25,7 +25,7 @@ const shopTools = `[
 // takes 22 s.
 func TestPortsOnFrameworks(t *testing.T) {
 	if os.Getenv("TOOLWIRE_PORTS") == "" {
-		t.Skip("the ports need frameworks that the nightly installs; it sets TOOLWIRE_PORTS")
+		t.Skip("TOOLWIRE_PORTS is not set: .ci/nightly ports sets it, when it has installed the frameworks that the ports need")
 	}
 	defer doctor.SetSlowCall(doctor.SetSlowCall(22 * time.Second))
 	python := []string{"/usr/bin/python3", "-c"}

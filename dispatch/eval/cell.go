@@ -268,7 +268,7 @@ func problemsOf(err error) []string {
 func textsOf[P problem.Common](problems []P) []string {
 	texts := make([]string, len(problems))
 	for i, p := range problems {
-		texts[i] = problem.Problem(p).Describe()
+		texts[i] = problem.Describe(p)
 	}
 	return texts
 }

@@ -325,7 +325,7 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 	if testkit.Race && !testkit.Nightly {
 		t.Skip("verdicts are counted; other tests run this code with the race detector")
 	}
-	comparisons := testkit.Size(100, 2000)
+	comparisons := testkit.Size(400, 2000)
 	for i, tt := range []struct{ cases, trials int }{{20, 1}, {20, 5}, {50, 5}} {
 		plan, err := (&eval.Options{Trials: tt.trials}).Plan(make([]eval.Case, tt.cases))
 		if err != nil {
@@ -343,7 +343,7 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 				found++
 			}
 		}
-		if share := float64(found) / float64(comparisons); share < testkit.Size(0.72, 0.77) || share > testkit.Size(0.92, 0.87) {
+		if share := float64(found) / float64(comparisons); share < 0.77 || share > 0.87 {
 			t.Errorf("%d cases, %d trials: %.1f points are found in %.1f %%", tt.cases, tt.trials, 100*plan.Detectable, 100*share)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // margin pass than reports say: in each setting every night, and in all settings together in each run. The seeds are fixed.
 func TestLooks(t *testing.T) {
 	if testkit.Race {
-		t.Skip("this code starts no goroutines, and takes minutes in the nightly")
+		t.Skip("the simulation has no goroutines for the race detector to look at, and takes many times as long with it")
 	}
 	const looks = 5
 	suites := testkit.Size(60, 4000)

@@ -35,7 +35,7 @@ func (m runaway) truth() float64 {
 // need: in each setting every night, and in all settings together in each run. The seeds are fixed.
 func TestRunaways(t *testing.T) {
 	if testkit.Race {
-		t.Skip("this code starts no goroutines, and takes minutes in the nightly")
+		t.Skip("the simulation has no goroutines for the race detector to look at, and takes many times as long with it")
 	}
 	suites := testkit.Size(8, 1000)
 	all, settings := 0, 0

@@ -229,7 +229,7 @@ func settings(sparse, rows []int) (all []setting) {
 // one size together. The seeds are fixed.
 func TestSimulation(t *testing.T) {
 	if testkit.Race {
-		t.Skip("this code starts no goroutines, and takes minutes in the nightly")
+		t.Skip("the simulation has no goroutines for the race detector to look at, and takes many times as long with it")
 	}
 	suites := testkit.Size(6, 2000)
 	type size struct {

@@ -331,8 +331,8 @@ func TestConversationsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// Two sub-agents that are asked the same have conversations of their own, in whatever order their requests begin
-// and end, and also if an answer fails and the request is sent again.
+// Two sub-agents that are asked the same have conversations of their own, in whatever order their requests
+// begin and end. That holds if an answer fails and the request is sent again.
 func TestTheSameWordsInAnyOrder(t *testing.T) {
 	const fail = `{"error":{"message":"overloaded"}}`
 	ask := user("Find it.")

@@ -1,8 +1,8 @@
-// Package problem holds what the errors of all packages share: how problems are collected, moved below
-// a place and printed, and how the code of an error is found.
+// Package problem holds what the errors of several packages share: how problems are collected, bounded,
+// moved below a place and printed, and the code of a context that has ended.
 //
-// Each public package declares a Problem and an Error of its own, so that its documentation shows their
-// fields. A Problem with exactly the fields of [Problem] converts to the Problem of any other package.
+// Most packages list [toolwire.Problem]. A package whose problems have the same fields and a text of their
+// own declares a type, to which a [Problem] converts.
 package problem
 
 import (
@@ -12,37 +12,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolwire/toolwire"
 )
 
 // A Problem is one rule that a document or an argument breaks.
-type Problem struct {
-	Tool    string `json:"tool,omitempty"`
-	Code    string `json:"code"`
-	Pointer string `json:"pointer"`
-	Message string `json:"message"`
+type Problem = toolwire.Problem
+
+// Describe returns tool, place and message on one line, without the code.
+func Describe[P Common](p P) string {
+	without := Problem(p)
+	without.Code = ""
+	return without.String()
 }
 
-// Describe returns tool, place and message on one line.
-func (p Problem) Describe() string {
-	text := p.Message
-	if p.Pointer != "" {
-		text = p.Pointer + " " + text
-	}
-	if p.Tool != "" {
-		text = fmt.Sprintf("tool %q: %s", p.Tool, text)
-	}
-	return text
-}
-
-// String returns Describe and the code in brackets. A server may report a problem without a code.
-func (p Problem) String() string {
-	if p.Code == "" {
-		return p.Describe()
-	}
-	return p.Describe() + " [" + p.Code + "]"
-}
-
-// A Common type is the Problem of a public package that has no fields of its own.
+// A Common type has the fields of a Problem.
 type Common interface {
 	~struct {
 		Tool    string `json:"tool,omitempty"`
@@ -92,7 +76,7 @@ func (l *List[P]) AddTool(tool, code, pointer, format string, args ...any) {
 		l.More++
 		return
 	}
-	l.Found = append(l.Found, P(Problem{tool, code, pointer, fmt.Sprintf(format, args...)}))
+	l.Found = append(l.Found, P(Problem{Tool: tool, Code: code, Pointer: pointer, Message: fmt.Sprintf(format, args...)}))
 }
 
 // Join adds the problems of another list.

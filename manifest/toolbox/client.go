@@ -225,7 +225,7 @@ func (p *page) parse(body []byte, offset int) string {
 	case !found:
 		return "it has no list results"
 	case p.problems.Len() > 0:
-		return problem.Problem(p.problems.Found[0]).Describe()
+		return problem.Describe(p.problems.Found[0])
 	}
 	return p.paginate(offset)
 }

@@ -41,7 +41,8 @@ func IsWord(part string) bool {
 	})
 }
 
-// Paths that name a model, as Google and Amazon Bedrock have them, and ids that are no numbers of accounts.
+// google is a path of Google that names a model. id is the id of a model in a path of Amazon Bedrock, unless
+// it contains a number that may be an account or a project.
 var (
 	google = regexp.MustCompile(`(/publishers/[a-z0-9-]+)?/models/[A-Za-z][\w.@-]{0,99}:[A-Za-z]+$`)
 	id     = regexp.MustCompile(`^[A-Za-z][\w.:-]{0,99}$`)
