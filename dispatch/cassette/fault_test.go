@@ -29,8 +29,7 @@ func TestFaultsThroughTheTransport(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {
 			row.Run(t, good, func(ctx context.Context, p faulttest.Peer) {
-				path := filepath.Join(t.TempDir(), "run.jsonl")
-				c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+				c, path := recording(t)
 				client, err := proxy.New(p.URL, token,
 					&proxy.Options{Transport: c.Transport(p.Transport), MaxAttempts: 1})
 				if err != nil {

@@ -74,6 +74,70 @@ func newCassette(t *testing.T, path string, opts *cassette.Options) *cassette.Ca
 	return c
 }
 
+// recording is a cassette that records on the tape path.
+func recording(t *testing.T) (c *cassette.Cassette, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "run.jsonl")
+	return newCassette(t, path, &cassette.Options{Mode: cassette.Record}), path
+}
+
+// finish closes a cassette or a recorder.
+func finish(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loaded is cassette.Load of a tape without faults.
+func loaded(t *testing.T, path string) *cassette.Tape {
+	t.Helper()
+	tape, err := cassette.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tape
+}
+
+// clientOf is a client of a run.
+func clientOf(t *testing.T, token string, transport http.RoundTripper) *proxy.Client {
+	t.Helper()
+	c, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// mustCall makes a call that must succeed.
+func mustCall(t *testing.T, p *proxy.Client, ctx context.Context, tool string, args any) {
+	t.Helper()
+	if _, err := p.Do(ctx, tool, args); err != nil {
+		t.Error(err)
+	}
+}
+
+// begin names a run of a recorder.
+func begin(t *testing.T, r *cassette.Recorder, task cassette.Task) (ctx context.Context, end func() error) {
+	t.Helper()
+	ctx, end, err := r.Begin(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ctx, end
+}
+
+// request is a request to a proxy with the token of the run.
+func request(t *testing.T, method, url string, body io.Reader) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	return r
+}
+
 // client calls through a handler without a network.
 func client(t *testing.T, handler http.Handler, opts *proxy.Options) *proxy.Client {
 	t.Helper()
@@ -103,6 +167,11 @@ func envelope(w http.ResponseWriter, tool, response string) {
 		response)
 }
 
+// answering is a proxy that gives every call the same result.
+func answering(tool, response string) http.Handler {
+	return proxyOf(func(w http.ResponseWriter, _ *http.Request) { envelope(w, tool, response) })
+}
+
 // record makes a tape of what use does against a proxy.
 func record(t *testing.T, opts *cassette.Options, behind http.Handler, use func(*proxy.Client)) (path string) {
 	t.Helper()
@@ -114,9 +183,7 @@ func record(t *testing.T, opts *cassette.Options, behind http.Handler, use func(
 	o.Mode = cassette.Record
 	c := newCassette(t, path, &o)
 	use(client(t, c.Wrap(behind), nil))
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	return path
 }
 
@@ -185,7 +252,13 @@ func serveHTTP(t *testing.T, handler http.Handler) (url string) {
 // do sends a request through a handler.
 func do(t *testing.T, handler http.Handler, r *http.Request) answer {
 	t.Helper()
-	resp, err := proxytest.NewTransport(handler).RoundTrip(r)
+	return send(t, proxytest.NewTransport(handler), r)
+}
+
+// send sends a request, and reads the response to its end.
+func send(t *testing.T, transport http.RoundTripper, r *http.Request) answer {
+	t.Helper()
+	resp, err := transport.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,9 +91,7 @@ func TestReplayOnLoopbackFeedsTheRecord(t *testing.T) {
 		result.AssertOK(t)
 		result.AssertCalled(t, "refund_order", "")
 		result.AssertState(t, "order/4521", `{"status":"refunded"}`)
-		if err := tape.Close(); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, tape)
 	}
 }
 
@@ -125,9 +123,7 @@ func TestReplayAppliesAdapters(t *testing.T) {
 		result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent},
 			dispatchtest.Task{World: world, WrapProxy: tape.Wrap})
 		result.AssertState(t, "parcel/p1", `{"carrier":"DHL"}`)
-		if err := tape.Close(); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, tape)
 	}
 	if called != 1 {
 		t.Errorf("the live tool was called %d times, want once, for the recording", called)

@@ -41,23 +41,12 @@ func ask(t *testing.T, transport http.RoundTripper, body string) (status int, an
 
 func askAt(t *testing.T, transport http.RoundTripper, url, body string) (status int, answer string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := request(t, http.MethodPost, url, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer model-key-0001")
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("OpenAI-Project", "secret-project")
-	resp, err := transport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	got := send(t, transport, r)
+	return got.status, got.body
 }
 
 // model answers as a model: with the number of the request, the last message and the answer's type.
@@ -106,10 +95,7 @@ func TestModelHeaders(t *testing.T) {
 	if text := readFile(t, path); strings.Contains(text, "secret-project") || strings.Contains(text, "Set-Cookie") {
 		t.Error(text)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(chat()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := request(t, http.MethodPost, url, strings.NewReader(chat()))
 	resp, err := newCassette(t, path, nil).Model(unreachable{t}).RoundTrip(r)
 	if err != nil || resp.StatusCode != 429 || len(resp.Header) != 3 || resp.Header.Get("X-Amzn-Errortype") != "ThrottlingException:http://internal.example.com/" ||
 		resp.Header.Get("X-Should-Retry") != "false" {
@@ -131,9 +117,7 @@ func recordModel(t *testing.T, behind http.RoundTripper, use func(http.RoundTrip
 	path = filepath.Join(t.TempDir(), "run.jsonl")
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
 	use(c.Model(behind))
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	return path
 }
 
@@ -368,19 +352,16 @@ func TestModelSecrets(t *testing.T) {
 	stream := &model{types: "text/event-stream", body: func(int, string) string {
 		return "data: {\"text\": \"model-key-0001\", \"password\": \"hunter22\"}\n\ndata: {\"text\": \"plain\"}\n\ndata: [DONE]\n\n"
 	}}
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	c, path := recording(t)
 	_, sent := ask(t, c.Model(behind), chat(say("user", "My key is model-key-0001, and api_key=query-key-0001")))
 	ask(t, c.Model(stream), chat(say("user", "Again")))
 	if !strings.Contains(sent, "model-key-0001") {
 		t.Errorf("the agent got %s", sent)
 	}
 	// The key of the model is hidden in calls of tools, too.
-	_, _ = client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, _ *http.Request) { envelope(w, "a", `1`) })), nil).
+	_, _ = client(t, c.Wrap(answering("a", `1`)), nil).
 		Do(t.Context(), "a", map[string]string{"note": "model-key-0001"})
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	text := readFile(t, path)
 	for _, secret := range []string{"model-key-0001", "query-key-0001", "secret-project", "bW9kZWw", "hunter22", "example.com", "Bearer"} {
 		if strings.Contains(text, secret) {
@@ -419,12 +400,7 @@ func TestModelCredentials(t *testing.T) {
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://user:url-password-1@a.example/v1/messages"+tt.query,
 				strings.NewReader(chat(say("user", "My key is "+tt.secret))))
 			r.Header.Set(tt.header, tt.value)
-			resp, err := m.RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, resp.Body)
-			_ = resp.Body.Close()
+			send(t, m, r)
 		})
 		if text := readFile(t, path); strings.Contains(text, tt.secret) || strings.Count(text, "[redacted]") < 2 {
 			t.Errorf("%s, %s: the tape is\n%s", tt.header, tt.secret, text)
@@ -434,20 +410,14 @@ func TestModelCredentials(t *testing.T) {
 
 // Keys that change with each request, such as signatures, do not crowd out others, and schemes are no secrets.
 func TestModelManyKeys(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-	send := func(key string) {
+	c, path := recording(t)
+	with := func(key string) {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat(say("user", "Negotiate; my key is "+key))))
 		r.Header.Set("Authorization", "Negotiate "+key)
-		resp, err := c.Model(&model{}).RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
+		send(t, c.Model(&model{}), r)
 	}
 	for n := range 40 {
-		send(fmt.Sprintf("signature-%04d", n))
+		with(fmt.Sprintf("signature-%04d", n))
 	}
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, modelURL, strings.NewReader(chat(say("user", "signature-100"))))
 	for n := range 40 {
@@ -456,12 +426,10 @@ func TestModelManyKeys(t *testing.T) {
 	if _, err := c.Model(&model{}).RoundTrip(r); err != nil {
 		t.Fatal(err)
 	}
-	send("model-key-0001")
-	_, _ = client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, _ *http.Request) { envelope(w, "a", `1`) })), nil).
+	with("model-key-0001")
+	_, _ = client(t, c.Wrap(answering("a", `1`)), nil).
 		Do(t.Context(), "a", map[string]string{"note": "model-key-0001"})
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	text := readFile(t, path)
 	if strings.Contains(text, "signature") || strings.Contains(text, "model-key-0001") || !strings.Contains(text, "Negotiate; my key is [redacted]") {
 		t.Errorf("the tape is\n%s", text)
@@ -605,8 +573,7 @@ func TestModelSecretsInPieces(t *testing.T) {
 // What breaks while it is recorded breaks in the same way in a replay, and a body that the agent has
 // not read to its end is on the tape as far as it has read.
 func TestModelBrokenAnswers(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	c, path := recording(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	answers := []func() (*http.Response, error){
 		func() (*http.Response, error) { return nil, errors.New("reset") },
@@ -648,9 +615,7 @@ func TestModelBrokenAnswers(t *testing.T) {
 		next++
 		return answers[next-1]()
 	})), func(*http.Response) {}) // it closes no body
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	for _, want := range []string{"reset", "truncate", "abandoned"} {
 		if text := readFile(t, path); strings.Count(text, `"broken":"`+want+`"`) != 1 {
 			t.Errorf("%s is not on the tape:\n%s", want, text)
@@ -672,7 +637,7 @@ func TestModelLosses(t *testing.T) {
 		"switches protocols": func(r *http.Response) { r.StatusCode = http.StatusSwitchingProtocols },
 	}
 	for want, change := range answers {
-		c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+		c, _ := recording(t)
 		body := chat(say("user", "x"))
 		if change == nil {
 			body = chat(say("user", strings.Repeat("x", 15<<20)))
@@ -716,7 +681,7 @@ func TestModelLosses(t *testing.T) {
 // An agent gets each event of a stream when the model sends it, while it is recorded.
 func TestModelStreamIsNotHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+		c, _ := recording(t)
 		began, n := time.Now(), 0
 		body := reader(func(p []byte) (int, error) {
 			if n++; n == 4 {
@@ -759,13 +724,7 @@ func TestModelOtherRequests(t *testing.T) {
 	use := func(m http.RoundTripper) (answers []string) {
 		for _, r := range requests {
 			sent, _ := http.NewRequestWithContext(t.Context(), r.method, r.url, strings.NewReader(r.body))
-			resp, err := m.RoundTrip(sent)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, _ := io.ReadAll(resp.Body)
-			_ = resp.Body.Close()
-			answers = append(answers, string(body))
+			answers = append(answers, send(t, m, sent).body)
 		}
 		return answers
 	}
@@ -783,13 +742,11 @@ func TestModelOtherRequests(t *testing.T) {
 		t.Error(c.Report())
 	}
 	none := roundTrip(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 204}, nil }) // without a body
-	if status, answer := ask(t, newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record}).Model(none), ""); status != 204 || answer != "" {
+	recorder, _ := recording(t)
+	if status, answer := ask(t, recorder.Model(none), ""); status != 204 || answer != "" {
 		t.Errorf("%d %s", status, answer)
 	}
-	tape, err := cassette.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tape := loaded(t, path)
 	var names []string
 	for _, i := range tape.Interactions {
 		names = append(names, i.Method+i.Name)
@@ -854,10 +811,7 @@ func TestModelErrors(t *testing.T) {
 		return string(all)
 	}
 	path := recordModel(t, failing, func(m http.RoundTripper) { send(m, "https://a.example/model/m/converse", chat()) })
-	tape, err := cassette.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tape := loaded(t, path)
 	again, _ := tape.Encode()
 	if err := os.WriteFile(path, again, 0o600); err != nil {
 		t.Fatal(err)
@@ -880,22 +834,16 @@ func TestModelErrors(t *testing.T) {
 
 // Files are compared by their bytes, whatever boundary the client chooses, and are not on the tape.
 func TestModelUploads(t *testing.T) {
-	send := func(m http.RoundTripper, boundary, file string) string {
+	upload := func(m http.RoundTripper, boundary, file string) string {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://a.example/v1/audio/transcriptions",
 			strings.NewReader("--"+boundary+"\r\n\r\n"+file+"\r\n--"+boundary+"--\r\n"))
 		r.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
-		resp, err := m.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		return string(body)
+		return send(t, m, r).body
 	}
 	files := []string{"\xff\x01", "\xfe\x01", "\x00", strings.Repeat("\x00", 4<<20), strings.Repeat("a", 2<<20), "text"}
 	path := recordModel(t, &model{}, func(m http.RoundTripper) {
 		for _, file := range files {
-			send(m, "0123456789", file)
+			upload(m, "0123456789", file)
 		}
 	})
 	if text := readFile(t, path); len(text) > 10_000 || !strings.Contains(text, `--boundary\r\n\r\ntext`) {
@@ -903,7 +851,7 @@ func TestModelUploads(t *testing.T) {
 	}
 	c := newCassette(t, path, nil)
 	for i := len(files) - 1; i >= 0; i-- {
-		if answer := send(c.Model(unreachable{t}), "9876543210", files[i]); !strings.Contains(answer, fmt.Sprintf("answer %d", i+1)) {
+		if answer := upload(c.Model(unreachable{t}), "9876543210", files[i]); !strings.Contains(answer, fmt.Sprintf("answer %d", i+1)) {
 			t.Errorf("file %d: %s", i+1, answer)
 		}
 	}
@@ -921,9 +869,7 @@ func TestModelReplayOrForward(t *testing.T) {
 	if !strings.Contains(one, "answer 1\"") || !strings.Contains(three, "answer 11") || !c.Report().OK() {
 		t.Errorf("%s, %s\n%s", one, three, c.Report())
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	replay := newCassette(t, path, nil)
 	for _, body := range []string{third, second, first} {
 		if status, answer := ask(t, replay.Model(unreachable{t}), body); status != 200 {
@@ -941,20 +887,16 @@ func TestModelReplayOrForward(t *testing.T) {
 // A model answers from the tape when tools are compared. A tape of tools needs no model, and a tape
 // with a model can be replayed for its tools alone.
 func TestModelAndTools(t *testing.T) {
-	platform := proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "a", `1`) })
+	platform := answering("a", `1`)
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	run := func(c *cassette.Cassette, m http.RoundTripper) {
 		ask(t, m, chat(say("user", "One")))
-		if _, err := client(t, c.Wrap(platform), nil).Do(t.Context(), "a", nil); err != nil {
-			t.Error(err)
-		}
+		mustCall(t, client(t, c.Wrap(platform), nil), t.Context(), "a", nil)
 		ask(t, m, chat(say("user", "One"), say("user", "Two")))
 	}
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
 	run(c, c.Model(&model{}))
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	for _, mode := range []cassette.Mode{cassette.Replay, cassette.Compare} {
 		c := newCassette(t, path, &cassette.Options{Mode: mode})
 		run(c, c.Model(unreachable{t}))
@@ -1027,10 +969,7 @@ func TestRecorderModel(t *testing.T) {
 	}
 	for i := range 4 {
 		text := readFile(t, filepath.Join(dir, fmt.Sprintf("run-%d.jsonl", i)))
-		tape, err := cassette.Load(filepath.Join(dir, fmt.Sprintf("run-%d.jsonl", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tape := loaded(t, filepath.Join(dir, fmt.Sprintf("run-%d.jsonl", i)))
 		if n := len(tape.Interactions); n != 4 || strings.Count(text, `"part"`) != 1 || strings.Contains(text, "model-key-0001") {
 			t.Errorf("%d interactions:\n%s", n, text)
 		}

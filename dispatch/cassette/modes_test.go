@@ -33,9 +33,7 @@ func TestReplayOrForward(t *testing.T) {
 			}
 			answers += string(got)
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, c)
 		if !c.Report().OK() {
 			t.Errorf("%s", c.Report())
 		}
@@ -132,12 +130,9 @@ func TestCompareReceipts(t *testing.T) {
 	behind := func(answer string) http.Handler {
 		return proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, answer) })
 	}
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	c, path := recording(t)
 	post(t, c.Wrap(behind(`{"accepted":true,"sequence":1}`)), "/traces/thinking", `{}`, token)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	for answer, want := range map[string][]string{
 		`{"accepted":true,"sequence":7}`: nil, `{"accepted":false,"sequence":1}`: {"response"},
 	} {
@@ -177,9 +172,7 @@ func TestRecordThroughDispatchtest(t *testing.T) {
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
 		dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund.", World: orders,
 			WrapProxy: c.Wrap}).AssertOK(t)
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, c)
 		tape := cassette.Open(t, path, nil)
 		dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund.",
 			WrapProxy: tape.Wrap}).AssertFinalResponse(t, "Refunded: 4521.")
@@ -212,9 +205,7 @@ func concurrentRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	callAll(t, p, n)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	tape, err := cassette.Load(path)
 	if err != nil || len(tape.Interactions) != n {
 		t.Fatalf("%v", err)

@@ -50,8 +50,7 @@ func TestForwardingChangesNothing(t *testing.T) {
 			return proxytest.NewTransport(c.Wrap(behind)), "http://proxy.test/api/runs/abc"
 		},
 		"transport": func(c *cassette.Cassette) (http.RoundTripper, string) {
-			return c.Transport(nil),
-				url + "/api/runs/abc"
+			return c.Transport(nil), url + "/api/runs/abc"
 		},
 	}
 	for name, form := range forms {
@@ -59,12 +58,7 @@ func TestForwardingChangesNothing(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run.jsonl")
 			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: url + "/api/runs/abc/"})
 			transport, base := form(c)
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/tools/get_order?x=1",
-				strings.NewReader(arguments))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("Authorization", "Bearer "+token)
+			r := request(t, http.MethodPost, base+"/tools/get_order?x=1", strings.NewReader(arguments))
 			r.Header.Set("X-Pipelines-Actor-Id", "supervisor")
 			resp, err := transport.RoundTrip(r)
 			if err != nil {
@@ -85,9 +79,7 @@ func TestForwardingChangesNothing(t *testing.T) {
 			if encoding := got.Header.Get("Accept-Encoding"); name != "transport" && encoding != "identity" {
 				t.Errorf("the proxy may answer in %s", encoding)
 			}
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			finish(t, c)
 			mustContain(t, readFile(t, path), `"name":"get_order?x=1"`, `"arguments":{"order_id":"4521"}`,
 				`"status":202`,
 				`"answer":{"tool_name":"get_order","response":{"b":1.50,"a":"\u003c"},"source":"odyssey","latency_ms":1}`,
@@ -107,11 +99,9 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	old := readFile(t, path)
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
 	other := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-	p := client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), nil)
+	p := client(t, c.Wrap(answering("next", "1")), nil)
 	for n := 1; n <= 3; n++ {
-		if _, err := p.Do(t.Context(), "next", map[string]int{"n": n}); err != nil {
-			t.Fatal(err)
-		}
+		mustCall(t, p, t.Context(), "next", map[string]int{"n": n})
 		part, err := cassette.Load(path + ".part")
 		if toolwire.CodeOf(err) != "truncated_tape" || len(part.Interactions) != n {
 			t.Fatalf("after %d calls: %v", n, err)
@@ -132,9 +122,7 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for range 2 {
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, c)
 	}
 	whole, err := cassette.Load(path)
 	if err != nil || len(whole.Interactions) != 3 {
@@ -159,7 +147,7 @@ func TestOpenRecords(t *testing.T) {
 		cassette.Replay} {
 		f := &failing{TB: t}
 		c := cassette.Open(f, path, &cassette.Options{Mode: mode})
-		behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))
+		behind := c.Wrap(answering("next", "1"))
 		for i := range min(n, 1) + 1 {
 			if got := post(t, behind, "/tools/next", fmt.Sprintf(`{"i":%d}`, i), token); got.status != 200 {
 				t.Errorf("%s: %+v", mode, got)
@@ -190,9 +178,8 @@ func TestOpenSaysThatNothingWasRecorded(t *testing.T) {
 
 // What cannot be put in its place stays where it was written.
 func TestTapeThatCannotBeReplaced(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-	post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), "/tools/next",
+	c, path := recording(t)
+	post(t, c.Wrap(answering("next", "1")), "/tools/next",
 		`{}`, token)
 	if err := os.MkdirAll(filepath.Join(path, "folder"), 0o700); err != nil {
 		t.Fatal(err)
@@ -218,11 +205,7 @@ func TestConnectionHeaders(t *testing.T) {
 	}))
 	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"),
 		&cassette.Options{Mode: cassette.Record, Upstream: url})
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/get",
-		strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := request(t, http.MethodPost, "http://proxy.test/tools/get", strings.NewReader("{}"))
 	for name, value := range map[string]string{
 		"Authorization": "Bearer " + token, "Connection": "X-Mine, close", "X-Mine": "1",
 		"Proxy-Authorization": "Basic eA==", "X-Other": "1",
@@ -244,17 +227,13 @@ func TestConnectionHeaders(t *testing.T) {
 	if resp.Header.Get("X-Hop") != "" || resp.Header.Get("X-End") != "1" {
 		t.Errorf("the agent got %v", resp.Header)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	finish(t, c)
 }
 
 func TestRunWithoutCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "run.jsonl")
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	if tape, err := cassette.Load(path); err != nil || len(tape.Interactions) != 0 {
 		t.Error(err)
 	}
@@ -267,30 +246,19 @@ func TestTaskIsCopied(t *testing.T) {
 	task := cassette.Task{Name: "begun", Input: json.RawMessage(`{"a":1}`), Tools: []string{"next"}}
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Task: task})
 	r, err := cassette.NewRecorder(dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
-			r *http.Request) {
-			envelope(w, "next", "1")
-		})),
+		Transport: proxytest.NewTransport(answering("next", "1")),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, end, err := r.Begin(t.Context(), task)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx, end := begin(t, r, task)
 	task.Input[5], task.Tools[0] = '2', "other"
-	if _, err := client(t, nil, &proxy.Options{Transport: r}).Do(ctx, "next", nil); err != nil {
-		t.Fatal(err)
-	}
+	mustCall(t, client(t, nil, &proxy.Options{Transport: r}), ctx, "next", nil)
 	if err := errors.Join(c.Close(), end()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"run", "begun"} {
-		tape, err := cassette.Load(filepath.Join(dir, name+".jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tape := loaded(t, filepath.Join(dir, name+".jsonl"))
 		if h := tape.Task; string(h.Input) != `{"a":1}` || h.Tools[0] != "next" {
 			t.Errorf("%s: %s %v", name, h.Input, h.Tools)
 		}
@@ -302,11 +270,9 @@ func TestUnwritableTape(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
 	c := newCassette(t, filepath.Join(file, "run.jsonl"), &cassette.Options{Mode: cassette.Record})
-	p := client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), nil)
+	p := client(t, c.Wrap(answering("next", "1")), nil)
 	for range 2 {
-		if _, err := p.Do(t.Context(), "next", nil); err != nil {
-			t.Error(err)
-		}
+		mustCall(t, p, t.Context(), "next", nil)
 	}
 	for range 2 {
 		if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" {
@@ -343,15 +309,13 @@ func TestUpstreamDown(t *testing.T) {
 		mustContain(t, c.Report().String(), map[string]string{"down": down,
 			"none":      "set Options.Upstream",
 			"untrusted": "TLS certificate is not trusted"}[name])
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		finish(t, c)
 		if text := readFile(t, path); !strings.Contains(text, tail(0)) {
 			t.Errorf("what was not sent is on the tape:\n%s", text)
 		}
 	}
 	// As a transport it says what the network says, so that the client may repeat the call.
-	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+	c, _ := recording(t)
 	p, err := proxy.New(url, token, &proxy.Options{Transport: c.Transport(nil), MaxAttempts: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -362,10 +326,9 @@ func TestUpstreamDown(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+		c, _ := recording(t)
 		refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
-		p := client(t, nil, &proxy.Options{Transport: c.Transport(roundTrip(func(*http.Request) (*http.Response,
-			error) {
+		p := client(t, nil, &proxy.Options{Transport: c.Transport(roundTrip(func(*http.Request) (*http.Response, error) {
 			return nil, refused
 		}))})
 		_, err := p.Do(t.Context(), "get_order", nil)
@@ -409,8 +372,7 @@ func TestSlowUpstream(t *testing.T) {
 
 // An agent that gives up in the middle of an answer has given up, too.
 func TestGivingUpInTheMiddleOfAnAnswer(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	c, path := recording(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	half := roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -422,9 +384,7 @@ func TestGivingUpInTheMiddleOfAnAnswer(t *testing.T) {
 	if _, err := p.Do(ctx, "get_order", nil); toolwire.CodeOf(err) != toolwire.CodeCanceled {
 		t.Errorf("%v", err)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	mustContain(t, readFile(t, path), `"broken":"abandoned"`)
 	if r := newCassette(t, path, nil).Report(); !r.OK() {
 		t.Errorf("%s", r)
@@ -460,8 +420,7 @@ func TestDamagedAnswers(t *testing.T) {
 		"binary": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0xfe}) },
 			toolwire.CodeBadResponse, `"answer_base64":"//4="`},
 		"twice": {func(w http.ResponseWriter, _ *http.Request) {
-			_,
-				_ = io.WriteString(w, `{"response":1,"response":2}`)
+			_, _ = io.WriteString(w, `{"response":1,"response":2}`)
 		}, toolwire.CodeBadResponse, `"answer_text":"{\"response\":1,\"response\":2}"`},
 	}
 	for name, test := range tests {
@@ -483,12 +442,9 @@ func TestDamagedAnswers(t *testing.T) {
 			if _, err := p.Do(t.Context(), "get_order", nil); toolwire.CodeOf(err) != test.want {
 				t.Errorf("%s as %s: %v, want %s", name, form, err, test.want)
 			}
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			finish(t, c)
 			mustContain(t, readFile(t, path), test.line)
-			if _, err := client(t, newCassette(t, path, nil), nil).Do(t.Context(), "get_order",
-				nil); toolwire.CodeOf(err) != test.want {
+			if _, err := client(t, newCassette(t, path, nil), nil).Do(t.Context(), "get_order", nil); toolwire.CodeOf(err) != test.want {
 				t.Errorf("%s as %s, replayed: %v, want %s", name, form, err, test.want)
 			}
 		}
@@ -498,20 +454,9 @@ func TestDamagedAnswers(t *testing.T) {
 				&cassette.Options{Mode: cassette.Record, Upstream: url})
 			for _, transport := range []http.RoundTripper{c.Transport(nil), proxytest.NewTransport(c),
 				proxytest.NewTransport(c.Wrap(test.answer))} {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/tools/get_order",
-					strings.NewReader("{}"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Header.Set("Authorization", "Bearer "+token)
-				response, err := transport.RoundTrip(r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := io.ReadAll(response.Body)
-				_ = response.Body.Close()
-				if err != nil || string(got) != big {
-					t.Errorf("%d bytes, %v", len(got), err)
+				r := request(t, http.MethodPost, url+"/tools/get_order", strings.NewReader("{}"))
+				if got := send(t, transport, r).body; got != big {
+					t.Errorf("%d bytes", len(got))
 				}
 			}
 		}
@@ -525,8 +470,7 @@ func TestCompressedAnswersStayOffTheTape(t *testing.T) {
 		_, _ = io.WriteString(z, `{"password":"hunter2hunter2"}`)
 		_ = z.Close()
 	})
-	path := filepath.Join(t.TempDir(), "run.jsonl")
-	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	c, path := recording(t)
 	if got := post(t, c.Wrap(behind), "/tools/get_order", `{}`, token); got.status != 200 {
 		t.Errorf("%+v", got)
 	}
@@ -543,8 +487,7 @@ func TestRetryAfterIsRelative(t *testing.T) {
 		"date":        `"retry_after":30`,
 		"99999999999": `"retry_after":2147483647`, "Fri, 31 Dec 9999 23:59:59 GMT": `"retry_after":2147483647`} {
 		synctest.Test(t, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "run.jsonl")
-			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+			c, path := recording(t)
 			post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
 				value := header
 				if value == "date" {
@@ -553,9 +496,7 @@ func TestRetryAfterIsRelative(t *testing.T) {
 				w.Header().Set("Retry-After", value)
 				w.WriteHeader(http.StatusTooManyRequests)
 			})), "/tools/get_order", `{}`, token)
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			finish(t, c)
 			if text := readFile(t, path); strings.Contains(text, "retry_after") != (want != "") ||
 				!strings.Contains(text, want) {
 				t.Errorf("%s: want %q in\n%s", header, want, text)
@@ -583,15 +524,12 @@ func TestOddRecordingsAreReplayed(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "run.jsonl")
-			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+			c, path := recording(t)
 			post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(test.status)
 				_, _ = io.WriteString(w, test.answer)
 			})), test.path, test.body, token)
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			finish(t, c)
 			replay := newCassette(t, path, nil)
 			got := post(t, replay, test.path, test.body, token)
 			if got.status != test.status || got.body != test.answer || !replay.Report().OK() {
@@ -607,31 +545,18 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		envelope(w, "put", fmt.Sprint(n))
 	})
-	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
-	send := func(transport http.RoundTripper) (status int, body string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/put",
-			bytes.NewReader(large))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+token)
-		response, err := transport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil {
-			t.Error(err)
-		}
-		return response.StatusCode, string(got)
+	c, _ := recording(t)
+	put := func(transport http.RoundTripper) (status int, body string) {
+		r := request(t, http.MethodPost, "http://proxy.test/tools/put", bytes.NewReader(large))
+		got := send(t, transport, r)
+		return got.status, got.body
 	}
-	if status, body := send(proxytest.NewTransport(c.Wrap(behind))); status != http.StatusRequestEntityTooLarge ||
+	if status, body := put(proxytest.NewTransport(c.Wrap(behind))); status != http.StatusRequestEntityTooLarge ||
 		!strings.Contains(body, "cassette_too_large") {
 		t.Errorf("%d %s", status, body)
 	}
 	// A transport does not disturb the run.
-	if status, body := send(c.Transport(proxytest.NewTransport(behind))); status != http.StatusOK ||
+	if status, body := put(c.Transport(proxytest.NewTransport(behind))); status != http.StatusOK ||
 		!strings.Contains(body, fmt.Sprintf(`"response":%d`, len(large))) {
 		t.Errorf("%d %s", status, body)
 	}
@@ -640,7 +565,7 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	replay := newCassette(t, tape(t, head, tail(0)), nil)
-	if status, body := send(replay.Transport(nil)); status != http.StatusRequestEntityTooLarge ||
+	if status, body := put(replay.Transport(nil)); status != http.StatusRequestEntityTooLarge ||
 		!strings.Contains(body, "cassette_too_large") {
 		t.Errorf("%d %s", status, body)
 	}
@@ -653,11 +578,7 @@ func TestPathsStayBelowUpstream(t *testing.T) {
 	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"),
 		&cassette.Options{Mode: cassette.Record, Upstream: url + "/api/runs/abc"})
 	for _, path := range []string{"/tools/%2e%2e", "/tools/x%2f..%2f..%2fadmin", "/context/../../../admin", "/.."} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+token)
+		r := request(t, http.MethodPost, "http://proxy.test"+path, nil)
 		if got := do(t, c, r); got.status != http.StatusBadGateway || asked {
 			t.Errorf("%s: %+v", path, got)
 		}
@@ -667,14 +588,11 @@ func TestPathsStayBelowUpstream(t *testing.T) {
 // The clock of a tape begins with the first request of the run.
 func TestATapeBeginsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "run.jsonl")
-		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+		c, path := recording(t)
 		time.Sleep(time.Hour)
-		post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, _ *http.Request) { envelope(w, "a", "1") })), "/tools/a", `{}`, token)
+		post(t, c.Wrap(answering("a", "1")), "/tools/a", `{}`, token)
 		first := time.Now().UTC()
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, c)
 		got, err := cassette.Load(path)
 		if err != nil || !got.Created.Equal(first) || got.Interactions[0].AtMS != 0 {
 			t.Errorf("%+v, %v", got, err)

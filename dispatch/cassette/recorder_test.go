@@ -54,9 +54,7 @@ func TestRecorderKeepsRunsApart(t *testing.T) {
 		var wait sync.WaitGroup
 		for n := range calls {
 			wait.Go(func() {
-				if _, err := run.Proxy.Do(ctx, "echo", map[string]any{"run": run.RunID, "n": n}); err != nil {
-					t.Error(err)
-				}
+				mustCall(t, run.Proxy, ctx, "echo", map[string]any{"run": run.RunID, "n": n})
 			})
 		}
 		wait.Wait()
@@ -83,9 +81,7 @@ func TestRecorderKeepsRunsApart(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if err := recorder.Close(); err != nil {
-		t.Error(err)
-	}
+	finish(t, recorder)
 	for i, id := range ids {
 		path := filepath.Join(dir, "run-"+id+".jsonl")
 		tape, err := cassette.Load(path)
@@ -115,29 +111,19 @@ func TestRecorderWithoutBegin(t *testing.T) {
 		func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", `{"pin":"1234"}`) })),
 		Redact: func(_, name string) bool { return name == "pin" },
 	})
-	probe, err := proxy.New("http://proxy.test", "probe-run-token", &proxy.Options{Transport: recorder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	probe := clientOf(t, "probe-run-token", recorder)
 	if _, err := probe.Do(t.Context(), "__reachability_probe__", nil); err != nil { // belongs to no run, and gets no tape
 		t.Error(err)
 	}
 	for _, token := range []string{"first-run-token", "other-run-token", "first-run-token"} {
-		p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := clientOf(t, token, recorder)
 		if got, err := proxy.Call[json.RawMessage](t.Context(), p, "next", nil); err != nil || string(got) != `{"pin":"1234"}` {
 			t.Errorf("%s, %v", got, err)
 		}
-		if _, err := p.Do(t.Context(), "__reachability_probe__", nil); err != nil {
-			t.Error(err)
-		}
+		mustCall(t, p, t.Context(), "__reachability_probe__", nil)
 	}
 	for range 2 {
-		if err := recorder.Close(); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, recorder)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil || len(files) != 2 {
@@ -145,20 +131,14 @@ func TestRecorderWithoutBegin(t *testing.T) {
 	}
 	total := 0
 	for _, file := range files {
-		tape, err := cassette.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tape := loaded(t, file)
 		total += len(tape.Interactions)
 		mustContain(t, readFile(t, file), `{"pin":"[redacted]"}`)
 	}
 	if total != 3 {
 		t.Errorf("%d interactions, want 3", total)
 	}
-	p, err := proxy.New("http://proxy.test", "later-run-token", &proxy.Options{Transport: recorder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := clientOf(t, "later-run-token", recorder)
 	if _, err := p.Do(t.Context(), "next", nil); err != nil {
 		t.Errorf("after Close: %v", err)
 	}
@@ -170,19 +150,10 @@ func TestRecorderWithoutBegin(t *testing.T) {
 // Runs whose end nobody tells do not keep files open for ever.
 func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 	dir := t.TempDir()
-	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
-			r *http.Request) {
-			envelope(w, "next", "1")
-		}))})
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{Transport: proxytest.NewTransport(answering("next", "1"))})
 	for n := range 300 {
-		p, err := proxy.New("http://proxy.test", fmt.Sprintf("run-token-%d", n), &proxy.Options{Transport: recorder})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Do(t.Context(), "next", nil); err != nil {
-			t.Fatal(err)
-		}
+		p := clientOf(t, fmt.Sprintf("run-token-%d", n), recorder)
+		mustCall(t, p, t.Context(), "next", nil)
 	}
 	open, err := filepath.Glob(filepath.Join(dir, "*.part"))
 	if err != nil || len(open) != 256 {
@@ -193,9 +164,7 @@ func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 			t.Errorf("tape %d: %v, want the ends of the first 44 runs", n, ended)
 		}
 	}
-	if err := recorder.Close(); err != nil {
-		t.Error(err)
-	}
+	finish(t, recorder)
 	if whole, _ := filepath.Glob(filepath.Join(dir, "*.jsonl")); len(whole) != 300 {
 		t.Errorf("%d tapes", len(whole))
 	}
@@ -204,37 +173,18 @@ func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 // A request after the end of a run, or under a context without a run, is not recorded in another run.
 func TestRecorderBegin(t *testing.T) {
 	dir := t.TempDir()
-	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
-			r *http.Request) {
-			envelope(w, "next", "1")
-		}))})
-	p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
-	if err != nil {
-		t.Fatal(err)
-	}
-	call := func(ctx context.Context, name string) {
-		t.Helper()
-		if _, err := p.Do(ctx, name, nil); err != nil {
-			t.Error(err)
-		}
-	}
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{Transport: proxytest.NewTransport(answering("next", "1"))})
+	p := clientOf(t, token, recorder)
 	for turn := 1; turn <= 2; turn++ {
-		ctx, end, err := recorder.Begin(t.Context(),
-			cassette.Task{Name: fmt.Sprintf("turn-%d", turn), Instruction: token})
-		if err != nil {
-			t.Fatal(err)
-		}
-		call(ctx, "inside")
-		call(t.Context(), "detached")
+		ctx, end := begin(t, recorder, cassette.Task{Name: fmt.Sprintf("turn-%d", turn), Instruction: token})
+		mustCall(t, p, ctx, "inside", nil)
+		mustCall(t, p, t.Context(), "detached", nil)
 		if err := end(); err != nil {
 			t.Error(err)
 		}
-		call(ctx, "late")
+		mustCall(t, p, ctx, "late", nil)
 	}
-	if err := recorder.Close(); err != nil {
-		t.Error(err)
-	}
+	finish(t, recorder)
 	for turn := 1; turn <= 2; turn++ {
 		text := readFile(t, filepath.Join(dir, fmt.Sprintf("turn-%d.jsonl", turn)))
 		mustContain(t, text, `"name":"inside"`, `"name":"detached"`, tail(2), `"instruction":"[redacted]"`)
@@ -244,19 +194,10 @@ func TestRecorderBegin(t *testing.T) {
 	}
 
 	// A tape that is there already is not replaced, and the run goes on.
-	recorder = newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
-			r *http.Request) {
-			envelope(w, "next", "1")
-		}))})
-	if p, err = proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "turn-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	call(ctx, "again")
+	recorder = newRecorder(t, dir, &cassette.RecorderOptions{Transport: proxytest.NewTransport(answering("next", "1"))})
+	p = clientOf(t, token, recorder)
+	ctx, end := begin(t, recorder, cassette.Task{Name: "turn-1"})
+	mustCall(t, p, ctx, "again", nil)
 	if err := end(); toolwire.CodeOf(err) != "unwritable_tape" ||
 		strings.Contains(readFile(t, filepath.Join(dir, "turn-1.jsonl")), "again") {
 		t.Errorf("%v", err)
@@ -287,23 +228,15 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 			}
 			envelope(w, "next", "1")
 		}))})
-	begin := func(token, tool string) (call func(), end func() error) {
-		ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "same"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
-		if err != nil {
-			t.Fatal(err)
-		}
+	start := func(token, tool string) (call func(), end func() error) {
+		ctx, end := begin(t, recorder, cassette.Task{Name: "same"})
+		p := clientOf(t, token, recorder)
 		return func() {
-			if _, err := p.Do(ctx, tool, nil); err != nil {
-				t.Error(err)
-			}
+			mustCall(t, p, ctx, tool, nil)
 		}, end
 	}
-	first, endFirst := begin("first-run-token", "fast")
-	second, endSecond := begin("other-run-token", "slow")
+	first, endFirst := start("first-run-token", "fast")
+	second, endSecond := start("other-run-token", "slow")
 	var wait sync.WaitGroup
 	wait.Go(second)
 	<-slow
@@ -327,25 +260,13 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 // belongs to.
 func TestRecorderKeepsOtherTokensApart(t *testing.T) {
 	dir := t.TempDir()
-	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
-			r *http.Request) {
-			envelope(w, "next", "1")
-		}))})
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{Transport: proxytest.NewTransport(answering("next", "1"))})
 	input := json.RawMessage(`{"a":1}`)
-	ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "mine", Input: input})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx, end := begin(t, recorder, cassette.Task{Name: "mine", Input: input})
 	input[5] = '2' // the task is copied
 	for n, token := range []string{"first-run-token", "other-run-token", "first-run-token"} {
-		p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Do(ctx, fmt.Sprintf("call-%d", n), nil); err != nil {
-			t.Error(err)
-		}
+		p := clientOf(t, token, recorder)
+		mustCall(t, p, ctx, fmt.Sprintf("call-%d", n), nil)
 	}
 	if err := errors.Join(end(), recorder.Close()); err != nil {
 		t.Error(err)
@@ -366,25 +287,11 @@ func TestRecorderKeepsOtherTokensApart(t *testing.T) {
 // What a run sends before it is announced is on a tape that ends then.
 func TestRecorderBeforeBegin(t *testing.T) {
 	dir := t.TempDir()
-	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
-			r *http.Request) {
-			envelope(w, "next", "1")
-		}))})
-	p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Do(t.Context(), "early", nil); err != nil {
-		t.Error(err)
-	}
-	ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "mine"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Do(ctx, "next", nil); err != nil {
-		t.Error(err)
-	}
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{Transport: proxytest.NewTransport(answering("next", "1"))})
+	p := clientOf(t, token, recorder)
+	mustCall(t, p, t.Context(), "early", nil)
+	ctx, end := begin(t, recorder, cassette.Task{Name: "mine"})
+	mustCall(t, p, ctx, "next", nil)
 	if whole, _ := filepath.Glob(filepath.Join(dir, "2*.jsonl")); len(whole) != 1 ||
 		!strings.Contains(readFile(t, whole[0]), `"early"`) {
 		t.Errorf("%v", whole)
@@ -399,11 +306,7 @@ func TestRecorderBeforeBegin(t *testing.T) {
 func TestRecorderErrorsAreBounded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
-	recorder := newRecorder(t, file, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
-			r *http.Request) {
-			envelope(w, "next", "1")
-		}))})
+	recorder := newRecorder(t, file, &cassette.RecorderOptions{Transport: proxytest.NewTransport(answering("next", "1"))})
 	for n := range 400 {
 		post(t, transportHandler(recorder), "/tools/next", `{}`, fmt.Sprintf("run-token-%d", n))
 	}
@@ -432,8 +335,7 @@ func TestRecorderIsTransparent(t *testing.T) {
 	broken := errors.New("broken")
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
 		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			return nil,
-				&net.OpError{Op: "read", Err: broken}
+			return nil, &net.OpError{Op: "read", Err: broken}
 		})})
 	_, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "silent"})
 	if err != nil {
@@ -442,16 +344,11 @@ func TestRecorderIsTransparent(t *testing.T) {
 	if err := end(); err != nil {
 		t.Error(err)
 	}
-	p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := clientOf(t, token, recorder)
 	if _, err := p.Do(t.Context(), "next", nil); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
-	if err := recorder.Close(); err != nil {
-		t.Error(err)
-	}
+	finish(t, recorder)
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)

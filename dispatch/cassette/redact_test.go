@@ -59,29 +59,19 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 		_, _ = io.WriteString(w, answers[n%len(answers)])
 		n++
 	}))
-	for _, request := range append(answers, "") {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
-			"http://proxy.test/runs/"+url.PathEscape(token)+"/context/"+url.PathEscape(token)+"?t="+
-				url.QueryEscape(token), strings.NewReader(request))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, body := range append(answers, "") {
+		r := request(t, http.MethodPost, "http://proxy.test/runs/"+url.PathEscape(token)+"/context/"+url.PathEscape(token)+"?t="+
+			url.QueryEscape(token), strings.NewReader(body))
 		r.Header.Set("Authorization", "bearer "+token)
 		r.Header.Set("X-Pipelines-Actor-Id", "supervisor/"+token)
 		do(t, behind, r)
 	}
 	// A second token in the other header is one, too.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/get_order",
-		strings.NewReader(`{"x":"another-token-987"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := request(t, http.MethodPost, "http://proxy.test/tools/get_order", strings.NewReader(`{"x":"another-token-987"}`))
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("X-Pipelines-Run-Token", "another-token-987")
 	do(t, behind, r)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	text := readFile(t, path)
 	for _, form := range append(forms, "odd>", "odd%3E", "odd%3e", `tok\/en`, "another-token-987", "with=",
 		strings.Trim(forms[4], "=")) {
@@ -95,10 +85,7 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 	if strings.Contains(c.Report().String(), "odd>") {
 		t.Errorf("the token is in %s", c.Report())
 	}
-	whole, err := cassette.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := loaded(t, path)
 	if got := string(whole.Interactions[2].AnswerBytes); got != "\xff[redacted]" {
 		t.Errorf("the binary answer is %q", got)
 	}
@@ -118,17 +105,13 @@ func TestTokenThatIsPercentEncodedIsNotOnTheTape(t *testing.T) {
 		"one character": strings.Replace(token, ".", "%2e", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "run.jsonl")
-			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+			c, path := recording(t)
 			behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
-				_,
-					_ = io.WriteString(w, "The token "+form+" is old.")
+				_, _ = io.WriteString(w, "The token "+form+" is old.")
 			}))
 			post(t, behind, "/tools/a", `{"prose":"see https://example.com/`+form+`/x"}`, token)
 			post(t, behind, "/context/"+form+"/x?at="+form, `{}`, token)
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			finish(t, c)
 			text := readFile(t, path)
 			mustContain(t, text, `"name":"context/[redacted]/x?at=[redacted]"`)
 			mustContain(t, text, "The token [redacted] is old.")
@@ -145,13 +128,10 @@ func TestTokensThatAreSpecial(t *testing.T) {
 		"1234567890": `{"a":"[redacted]","b":12,"c":"YXM6[redacted]Do="}`,
 		"12":         `{"a":1234567890,"b":12,"c":"` + inside + `"}`,
 	} {
-		path := filepath.Join(t.TempDir(), "run.jsonl")
-		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+		c, path := recording(t)
 		post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a",
 			`{"a":1234567890,"b":12,"c":"`+inside+`"}`, token)
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, c)
 		mustContain(t, readFile(t, path), `"arguments":`+want)
 	}
 }
@@ -179,8 +159,7 @@ func TestRedaction(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			path := record(t, &test.opts, proxyOf(func(w http.ResponseWriter,
-				r *http.Request) {
+			path := record(t, &test.opts, proxyOf(func(w http.ResponseWriter, r *http.Request) {
 				envelope(w, "login", secretive)
 			}),
 				func(p *proxy.Client) {
@@ -209,7 +188,7 @@ func TestRedaction(t *testing.T) {
 		})
 	}
 	// A tape that was recorded without a hook fits a replay that has one.
-	path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "login", "1") }),
+	path := record(t, nil, answering("login", "1"),
 		func(p *proxy.Client) { _, _ = p.Do(t.Context(), "login", json.RawMessage(secretive)) })
 	c := newCassette(t, path, &cassette.Options{Redact: card})
 	if _, err := client(t, c, nil).Do(t.Context(), "login", json.RawMessage(secretive)); err != nil {
@@ -261,22 +240,15 @@ func TestRedactionOfTexts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "run.jsonl")
-			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+			c, path := recording(t)
 			request := func(c http.Handler) answer {
 				return post(t, c, cmp.Or(test.path, "/tools/a"), cmp.Or(test.body, "{}"), token)
 			}
 			request(c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
-				_,
-					_ = io.WriteString(w, cmp.Or(test.answer, "{}"))
+				_, _ = io.WriteString(w, cmp.Or(test.answer, "{}"))
 			})))
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
-			tape, err := cassette.Load(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			finish(t, c)
+			tape := loaded(t, path)
 			text := readFile(t, path)
 			if strings.Contains(text+string(tape.Interactions[0].AnswerBytes), "xyzzy") ||
 				!strings.Contains(text, "redacted") &&
@@ -325,9 +297,7 @@ func FuzzRedact(f *testing.F) {
 				t.Fatal(err)
 			}
 			post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a", arguments, token)
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
+			finish(t, c)
 			if strings.Contains(readFile(t, path), token) {
 				t.Fatalf("the token is on the tape for %q", arguments)
 			}

@@ -161,9 +161,7 @@ func TestOrder(t *testing.T) {
 		c := newCassette(t, path, nil)
 		p := client(t, c, nil)
 		for _, name := range strings.Split(order, "") {
-			if _, err := p.Do(t.Context(), name, nil); err != nil {
-				t.Fatal(err)
-			}
+			mustCall(t, p, t.Context(), name, nil)
 		}
 		r := c.Report()
 		if len(r.Deviations) != want || want > 0 && r.Deviations[0].Code != "order" {
@@ -283,9 +281,7 @@ func TestNearestOfMany(t *testing.T) {
 	}
 	p := client(t, newCassette(t, tape(t, append(lines, tail(n))...), nil), nil)
 	args := json.RawMessage(fmt.Sprintf(`{"id":%d}`, n-1))
-	if _, err := p.Do(t.Context(), "get", args); err != nil {
-		t.Fatal(err)
-	}
+	mustCall(t, p, t.Context(), "get", args)
 	_, err := p.Do(t.Context(), "get", args)
 	mustContain(t, detail(err), "get has had all responses that the tape has for this call")
 }
@@ -551,8 +547,7 @@ func TestBrokenAnswersAreReplayed(t *testing.T) {
 			t.Errorf("%s through the handler: %v, want %s", name, err, test.want)
 		}
 		c = newCassette(t, path, nil)
-		if _, err := client(t, nil, &proxy.Options{Transport: c.Transport(nil)}).Do(t.Context(), "get_order",
-			nil); toolwire.CodeOf(err) != test.want {
+		if _, err := client(t, nil, &proxy.Options{Transport: c.Transport(nil)}).Do(t.Context(), "get_order", nil); toolwire.CodeOf(err) != test.want {
 			t.Errorf("%s through the transport: %v, want %s", name, err, test.want)
 		}
 		c = newCassette(t, path, nil)
@@ -596,16 +591,13 @@ func TestOtherPlanes(t *testing.T) {
 	}), func(*proxy.Client) {})
 	c := newCassette(t, path+"2", &cassette.Options{Mode: cassette.Record})
 	behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
-		_,
-			_ = fmt.Fprintf(w, `{"path":%q}`, r.URL.Path)
+		_, _ = fmt.Fprintf(w, `{"path":%q}`, r.URL.Path)
 	}))
 	paths := []string{"/telemetry", "/data", "/context/orders?slice=true", "/tools/data"}
 	for _, p := range paths {
 		post(t, behind, "/api/odyssey-proxy/runs/abc"+p, `{"kind":"sql","occurred_at":"09:00"}`, token)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, c)
 	mustContain(t, readFile(t, path+"2"), `"name":"telemetry"`, `"name":"data"`, `"name":"context/orders?slice=true"`,
 		`"kind":"tool","name":"data"`)
 	replay := newCassette(t, path+"2", nil)
@@ -641,12 +633,7 @@ func TestKindsAndMethodsAreDistinct(t *testing.T) {
 	for _, test := range []struct{ method, path, want string }{
 		{"POST", "/data", "3"}, {"PUT", "/data", "2"}, {"POST", "/traces/data", "4"}, {"POST", "/tools/data", "1"},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), test.method, "http://proxy.test"+test.path,
-			strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+token)
+		r := request(t, test.method, "http://proxy.test"+test.path, strings.NewReader("{}"))
 		if got := do(t, c, r); got.body != test.want {
 			t.Errorf("%s %s: %+v, want %s", test.method, test.path, got, test.want)
 		}
@@ -664,15 +651,10 @@ type answer struct {
 // post sends a request as an agent in any language would.
 func post(t *testing.T, handler http.Handler, path, body, token string) answer {
 	t.Helper()
-	return do(t, handler, func() *http.Request {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test"+path,
-			strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("X-Pipelines-Run-Token", token)
-		return r
-	}())
+	r := request(t, http.MethodPost, "http://proxy.test"+path, strings.NewReader(body))
+	r.Header.Del("Authorization")
+	r.Header.Set("X-Pipelines-Run-Token", token)
+	return do(t, handler, r)
 }
 
 func TestRunsDoNotMix(t *testing.T) {
@@ -724,11 +706,7 @@ func TestReportOfUnusualRequests(t *testing.T) {
 		call(3, "put", `{"text":"`+strings.Repeat("x", 500)+`\u202e"}`, `1`), tail(3)), nil)
 	post(t, c, "/data", "SELECT 2", token)
 	_, _ = client(t, c, nil).Do(t.Context(), "put", many)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://proxy.test/context/orders", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
+	r := request(t, http.MethodGet, "http://proxy.test/context/orders", nil)
 	if got := do(t, c, r); got.status != 200 || got.body != "[]" {
 		t.Errorf("%+v", got)
 	}

@@ -137,9 +137,7 @@ func TestTruncatedTape(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	write(t, path, string(encoded))
-	if _, err := client(t, newCassette(t, path, nil), nil).Do(t.Context(), "a", nil); err != nil {
-		t.Error(err)
-	}
+	mustCall(t, client(t, newCassette(t, path, nil), nil), t.Context(), "a", nil)
 }
 
 // load reads a tape with this text.
@@ -197,10 +195,7 @@ func TestLoadErrors(t *testing.T) {
 func TestEncode(t *testing.T) {
 	text := strings.ReplaceAll(readFile(t, recorded), "\r\n", "\n") // as a checkout may have it
 	text = strings.Replace(text, `"cassette":1`, `"cassette":2`, 1) // the version that this release writes
-	tape, err := cassette.Load(recorded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tape := loaded(t, recorded)
 	encoded, err := tape.Encode()
 	if err != nil || string(encoded) != text {
 		t.Errorf("%v\n%s\nwant\n%s", err, encoded, text)
