@@ -3,6 +3,7 @@ package cassette
 import (
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -73,12 +74,12 @@ func New(path string, opts *Options) (*Cassette, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Mode == Record {
-		if err := checkPart(path); err != nil {
-			return nil, err
-		}
+	if _, err := os.Lstat(path + partSuffix); s.Mode == Record && err == nil { // the error must come before the run
+		return nil, partExists(path)
 	}
-	c := &Cassette{set: s, path: path, redactor: s.redact, begun: time.Now(), attempts: map[string]*seen{}}
+	c := &Cassette{
+		set: s, path: path, redactor: s.redact, begun: time.Now(), attempts: map[string]*seen{}, open: map[*watchedBody]bool{},
+	}
 	if s.Mode.reads() {
 		tape, err := Load(path)
 		switch {

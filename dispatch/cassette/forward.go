@@ -122,19 +122,20 @@ func (r *reply) response(to *http.Request) (*http.Response, error) {
 	}
 	resp := *r.answer
 	resp.Request = to
-	var tail io.Reader = bytes.NewReader(nil)
-	var closer io.Closer = io.NopCloser(nil)
+	body := readCloser{bytes.NewReader(r.body), io.NopCloser(nil)}
 	switch {
 	case r.rest != nil:
-		tail, closer = r.rest, r.rest
+		body = readCloser{io.MultiReader(body, r.rest), r.rest}
 	case r.err != nil:
-		tail = failing{r.err}
+		body.Reader = io.MultiReader(body.Reader, failing{r.err})
 	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(r.body), tail), closer}
+	resp.Body = body
 	return &resp, nil
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
 }
 
 // failing is the end of a body that broke off.

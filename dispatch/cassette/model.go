@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -163,9 +164,13 @@ func (c *Cassette) forwardModel(base http.RoundTripper, r *http.Request, body []
 	if copied.Body == nil { // a RoundTripper may return none
 		copied.Body = http.NoBody
 	}
-	watched := &watchedBody{ReadCloser: copied.Body, finish: finish, answer: &reply{status: resp.StatusCode, answer: resp}}
+	watched := &watchedBody{
+		ReadCloser: copied.Body, cassette: c, finish: finish, answer: reply{status: resp.StatusCode, answer: resp},
+	}
 	copied.Body, copied.Request = watched, r
-	watched.forget = c.watch(watched)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[watched] = true
 	return &copied, nil
 }
 
@@ -181,21 +186,18 @@ func (c *Cassette) about(instruction string) {
 // unread returns a request whose body begins with what has been read of it.
 func unread(r *http.Request, start []byte) *http.Request {
 	out := r.Clone(r.Context())
-	out.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(start), r.Body), r.Body}
+	out.Body = readCloser{io.MultiReader(bytes.NewReader(start), r.Body), r.Body}
 	return out
 }
 
 // watchedBody is the body of a response that is recorded while the agent reads it.
 type watchedBody struct {
 	io.ReadCloser
-	answer *reply
-	finish func(*reply)
-	forget func()
-	once   sync.Once
-	mu     sync.Mutex // an SDK may close the body while it reads, and the cassette may end
+	cassette *Cassette
+	answer   reply
+	finish   func(*reply)
+	once     sync.Once
+	mu       sync.Mutex // an SDK may close the body while it reads, and the cassette may end
 }
 
 // Read implements [io.Reader].
@@ -228,26 +230,13 @@ func (w *watchedBody) Close() error {
 func (w *watchedBody) end() {
 	w.once.Do(func() {
 		w.mu.Lock()
-		answer := *w.answer
+		answer := w.answer
 		w.mu.Unlock()
-		w.forget()
+		w.cassette.mu.Lock()
+		delete(w.cassette.open, w)
+		w.cassette.mu.Unlock()
 		w.finish(&answer)
 	})
-}
-
-// watch keeps a body that is read until it ends or the cassette is closed.
-func (c *Cassette) watch(w *watchedBody) (forget func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open == nil {
-		c.open = map[*watchedBody]bool{}
-	}
-	c.open[w] = true
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.open, w)
-	}
 }
 
 // maxKeys is how many keys of models are hidden in all bodies of a run: the last ones.
@@ -284,14 +273,11 @@ func modelCredentials(r *http.Request) (secrets []string) {
 			secrets = append(secrets, word)
 		}
 	}
-	for name, values := range r.Header {
-		for _, value := range values {
-			add(name, value)
-		}
-	}
-	for name, values := range r.URL.Query() {
-		for _, value := range values {
-			add(name, value)
+	for _, named := range []map[string][]string{r.Header, r.URL.Query()} {
+		for name, values := range named {
+			for _, value := range values {
+				add(name, value)
+			}
 		}
 	}
 	if password, ok := r.URL.User.Password(); ok {
@@ -405,23 +391,24 @@ func (d *playback) modelDiff(set *settings, c *taped, s *seen) (list []Differenc
 		for begin < min(len(before), len(after)) && bytes.Equal(before[begin], after[begin]) {
 			begin++
 		}
-		end := 0
-		for end < min(len(before), len(after))-begin && bytes.Equal(before[len(before)-1-end], after[len(after)-1-end]) {
-			end++
+		before, after = before[begin:], after[begin:]
+		for len(before) > 0 && len(after) > 0 && bytes.Equal(before[len(before)-1], after[len(after)-1]) {
+			before, after = before[:len(before)-1], after[:len(after)-1]
 		}
-		for i := begin; i < max(len(before), len(after))-end; i++ {
-			var b, a []byte
-			if i < len(before)-end {
-				b = before[i]
-			}
-			if i < len(after)-end {
-				a = after[i]
-			}
-			for _, one := range diff(b, a) {
-				one.Pointer = rawjson.Token(name) + "/" + strconv.Itoa(i) + one.Pointer
+		for i := range max(len(before), len(after)) {
+			for _, one := range diff(at(before, i), at(after, i)) {
+				one.Pointer = rawjson.Token(name) + "/" + strconv.Itoa(begin+i) + one.Pointer
 				list = append(list, one)
 			}
 		}
 	}
 	return list
+}
+
+// at returns an element of a list, or nil if there is none.
+func at(list []json.RawMessage, i int) json.RawMessage {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
 }

@@ -195,18 +195,15 @@ func (r *reading) end(text []byte) {
 // part reads a line with a part of requests to models.
 func (r *reading) part(text []byte) {
 	var p part
-	wrong := rawjson.ReadFields(text, map[string]any{"part": &p.Number, "after": &p.After, "as": &p.As, "value": &p.Value})
-	must := func(is bool, format string, args ...any) {
-		if !is {
-			wrong = append(wrong, fmt.Errorf(format, args...))
-		}
-	}
+	wrong := mistakes(rawjson.ReadFields(text, map[string]any{
+		"part": &p.Number, "after": &p.After, "as": &p.As, "value": &p.Value,
+	}))
 	have := len(r.tape.parts)
-	must(p.Number == have+1, "/part must be %d, the number of the part: lines are missing or out of order", have+1)
-	must(p.After >= 0 && p.After <= have, "/after must be from 0 to %d, the number of a part before this one", have)
-	must(p.As >= 0 && p.As <= have && (p.As == 0 || p.As <= have && r.tape.parts[p.As-1].As == 0),
+	wrong.must(p.Number == have+1, "/part must be %d, the number of the part: lines are missing or out of order", have+1)
+	wrong.must(p.After >= 0 && p.After <= have, "/after must be from 0 to %d, the number of a part before this one", have)
+	wrong.must(p.As >= 0 && p.As <= have && (p.As == 0 || p.As <= have && r.tape.parts[p.As-1].As == 0),
 		"/as must be the number of a part with a value before this one")
-	must((p.As == 0) == (p.Value != nil), "one of /value and /as is necessary, and not both")
+	wrong.must((p.As == 0) == (p.Value != nil), "one of /value and /as is necessary, and not both")
 	if len(wrong) == 0 && p.As > 0 {
 		r.repeated += len(r.tape.parts[p.As-1].Value)
 	}
@@ -262,37 +259,41 @@ func (r *reading) interaction(text []byte) {
 }
 
 // check returns all values of an interaction that are not valid.
-func (i *Interaction) check(parts int) (wrong []error) {
-	must := func(is bool, format string, args ...any) {
-		if !is {
-			wrong = append(wrong, fmt.Errorf(format, args...))
-		}
-	}
-	must(i.After >= 0 && i.After < i.Number, "/after must be from 0 to %d, the number of an interaction before this one",
+func (i *Interaction) check(parts int) (wrong mistakes) {
+	wrong.must(i.After >= 0 && i.After < i.Number, "/after must be from 0 to %d, the number of an interaction before this one",
 		i.Number-1)
-	must(slices.Contains([]string{kindTool, kindTrace, kindOther, kindModel}, i.Kind), "/kind must be tool, trace, other or model")
-	must(i.Kind == kindModel || i.parts.Values == nil && i.parts.Lists == nil, "only a request to a model has /values and /lists")
-	must(i.Kind == kindModel || i.Headers == nil, "only a response of a model has /headers")
+	wrong.must(slices.Contains([]string{kindTool, kindTrace, kindOther, kindModel}, i.Kind), "/kind must be tool, trace, other or model")
+	wrong.must(i.Kind == kindModel || i.parts.Values == nil && i.parts.Lists == nil, "only a request to a model has /values and /lists")
+	wrong.must(i.Kind == kindModel || i.Headers == nil, "only a response of a model has /headers")
 	for _, numbers := range []map[string]int{i.parts.Values, i.parts.Lists} {
 		for _, n := range numbers {
-			must(n > 0 && n <= parts, "/values and /lists must have numbers from 1 to %d, of parts before this line", parts)
+			wrong.must(n > 0 && n <= parts, "/values and /lists must have numbers from 1 to %d, of parts before this line", parts)
 		}
 	}
-	must(i.Name != "", "/name is missing")
-	must(slices.Contains([]string{"", brokenReset, brokenAbandoned, brokenTruncate, brokenOversize}, i.Broken),
+	wrong.must(i.Name != "", "/name is missing")
+	wrong.must(slices.Contains([]string{"", brokenReset, brokenAbandoned, brokenTruncate, brokenOversize}, i.Broken),
 		"/broken must be reset, truncate, oversize or abandoned")
 	unanswered := i.Broken == brokenReset || i.Broken == brokenAbandoned
-	must(unanswered || i.Status >= 200 && i.Status <= 999, "/status must be from 200 to 999")
-	must(i.RetryAfter == nil || *i.RetryAfter >= 0, "/retry_after must not be negative")
+	wrong.must(unanswered || i.Status >= 200 && i.Status <= 999, "/status must be from 200 to 999")
+	wrong.must(i.RetryAfter == nil || *i.RetryAfter >= 0, "/retry_after must not be negative")
 	bodies := 0
 	for _, is := range []bool{i.Answer != nil, i.AnswerText != "", i.AnswerBytes != nil} {
 		if is {
 			bodies++
 		}
 	}
-	must(bodies <= 1, "only one of /answer, /answer_text and /answer_base64 is allowed")
-	must(i.Arguments == nil || i.ArgumentsText == "", "only one of /arguments and /arguments_text is allowed")
+	wrong.must(bodies <= 1, "only one of /answer, /answer_text and /answer_base64 is allowed")
+	wrong.must(i.Arguments == nil || i.ArgumentsText == "", "only one of /arguments and /arguments_text is allowed")
 	return wrong
+}
+
+// mistakes are what is wrong with a line.
+type mistakes []error
+
+func (m *mistakes) must(is bool, format string, args ...any) {
+	if !is {
+		*m = append(*m, fmt.Errorf(format, args...))
+	}
 }
 
 // joined returns the texts of all errors on one line.

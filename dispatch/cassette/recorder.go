@@ -186,21 +186,16 @@ func (r *Recorder) touch(run *recording) {
 // named returns the tape of the run that Begin has named in a context; nil if there is none.
 func (r *Recorder) named(ctx context.Context) *Cassette {
 	run, _ := ctx.Value(contextKey{r}).(*recording)
-	if run == nil || !r.use(run) {
+	r.mu.Lock()
+	recorded := run != nil && !run.ended && !r.closed
+	if recorded {
+		r.touch(run)
+	}
+	r.mu.Unlock()
+	if !recorded {
 		return nil
 	}
 	return run.open()
-}
-
-// use reports whether requests of the run are recorded, and names its tape.
-func (r *Recorder) use(run *recording) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed || run.ended {
-		return false
-	}
-	r.touch(run)
-	return true
 }
 
 // limit ends the run that has been idle for longest if too many runs without Begin are open. The

@@ -258,18 +258,15 @@ func (r *Report) neverAsked(d *playback) {
 		}
 	}
 	for _, kind := range kinds {
+		were := "were"
+		if count[kind] == 1 {
+			were = "was"
+		}
 		r.Deviations = append(r.Deviations, Deviation{
 			Code: deviationNeverMade, Tape: first[kind].Interaction,
-			Message: fmt.Sprintf("%s of the tape to %s %s not made", text.Plural(count[kind], "request"), kind.name, were(count[kind])),
+			Message: fmt.Sprintf("%s of the tape to %s %s not made", text.Plural(count[kind], "request"), kind.name, were),
 		})
 	}
-}
-
-func were(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
 }
 
 // stray reports whether the request should be on the tape and is not.

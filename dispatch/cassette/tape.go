@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -50,13 +51,12 @@ func (t Task) clone() Task {
 	return t
 }
 
-// redactTask returns the task of a header without secrets.
+// redactTask returns the task of a header without secrets. It overwrites the names of the tools.
 func redactTask(r *redact.Redactor, task Task) Task {
 	task.Name, task.Instruction = r.Redact(task.Name), r.Redact(task.Instruction)
 	if task.Input != nil {
 		_, task.Input, _ = r.Body(task.Input)
 	}
-	task.Tools = slices.Clone(task.Tools)
 	for i, tool := range task.Tools {
 		task.Tools[i] = r.Redact(tool)
 	}
@@ -150,10 +150,7 @@ type end struct {
 
 // method returns the method of the request.
 func (i *Interaction) method() string {
-	if i.Method == "" {
-		return http.MethodPost
-	}
-	return i.Method
+	return cmp.Or(i.Method, http.MethodPost)
 }
 
 // transient reports whether a client repeats a request with such an answer.
@@ -183,23 +180,18 @@ func line(v any) ([]byte, error) {
 
 // Encode returns the tape as a complete file. It fails if a value is not valid JSON.
 func (t *Tape) Encode() ([]byte, error) {
-	var all [][]byte
+	var all []byte
 	write := func(v any) error {
 		text, err := line(v)
-		all = append(all, text)
+		all = append(all, text...)
 		return err
 	}
-	err := write(header{Version: version, Created: t.Created, Task: t.Task})
-	if err == nil {
-		err = t.lines(write)
-	}
-	if err == nil {
-		err = write(end{true, len(t.Interactions)})
-	}
+	first := header{Version: version, Created: t.Created, Task: t.Task}
+	err := cmp.Or(write(first), t.lines(write), write(end{true, len(t.Interactions)}))
 	if err != nil {
 		return nil, newError(codeWrite, ruleLine, "", err, "a line of the tape cannot be written as JSON")
 	}
-	return slices.Concat(all...), nil
+	return all, nil
 }
 
 // RequestBody returns the body of a request of the tape if it is JSON, and its text otherwise. A request
@@ -216,24 +208,21 @@ func (t *Tape) RequestBody(i *Interaction) []byte {
 }
 
 // lines writes the lines of the interactions, each after the parts that it needs.
-func (t *Tape) lines(write func(line any) error) error {
+func (t *Tape) lines(write func(line any) error) (err error) {
 	written := 0
-	parts := func(last int) (err error) {
+	parts := func(last int) {
 		for ; written < min(last, len(t.parts)) && err == nil; written++ {
 			err = write(t.parts[written])
 		}
-		return err
 	}
 	for n := range t.Interactions {
 		i := &t.Interactions[n]
-		if err := parts(i.parts.last()); err != nil {
-			return err
-		}
-		if err := write(i.line()); err != nil {
-			return err
+		if parts(i.parts.last()); err == nil {
+			err = write(i.line())
 		}
 	}
-	return parts(len(t.parts))
+	parts(len(t.parts))
+	return err
 }
 
 // line returns what the line of an interaction has.

@@ -1,12 +1,12 @@
 package cassette
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // partSuffix is the end of the name of an unfinished tape. A recording that dies leaves an existing
@@ -53,14 +53,6 @@ func newWriter(path string, header header, have *Tape, fresh bool) (*writer, err
 	return w, nil
 }
 
-// checkPart fails if the part file exists, so that the error comes before the run.
-func checkPart(path string) error {
-	if _, err := os.Lstat(path + partSuffix); err == nil {
-		return partExists(path)
-	}
-	return nil
-}
-
 func partExists(path string) error {
 	return newError(codeWrite, ruleFile, path+partSuffix, fs.ErrExist,
 		"the file exists; wait for the recording that writes it, "+
@@ -86,14 +78,12 @@ func (w *writer) append(i *Interaction, a *asked) error {
 
 // lines writes lines at once.
 func (w *writer) lines(all ...any) error {
-	var texts [][]byte
+	var text []byte
 	var err error
-	for n := 0; n < len(all) && err == nil; n++ {
-		var text []byte
-		text, err = line(all[n])
-		texts = append(texts, text)
+	for _, v := range all {
+		one, wrong := line(v)
+		text, err = append(text, one...), cmp.Or(err, wrong)
 	}
-	text := slices.Concat(texts...)
 	if w.size += len(text); err == nil && w.size > maxTapeBytes {
 		err = fmt.Errorf("a tape has at most %d bytes", maxTapeBytes)
 	}
