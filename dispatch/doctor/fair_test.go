@@ -75,19 +75,14 @@ func TestScenariosKeepToTheOutputSchema(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				opts := scenarios(doctor.Scenarios()...)
 				opts.Task = orders(tt.output)
-				report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: tt.agent}, opts)
-				if err != nil {
-					t.Fatal(err)
-				}
+				report := examineWith(t, dispatchtest.Target{Agent: tt.agent}, opts)
 				assertNoWarning(t, report)
 				for _, scenario := range judged() {
 					want := doctor.StatusOK
 					if slices.Contains(tt.skipped, scenario) {
 						want = doctor.StatusSkipped
 					}
-					if f := find(t, report, scenario); f.Status != want {
-						t.Errorf("%s: %s: %s, want %s", scenario, f.Status, f.Seen, want)
-					}
+					wantStatus(t, report, scenario, want)
 				}
 			})
 		})
@@ -104,10 +99,7 @@ func TestResultKindsTryWhatTheOutputSchemaAllows(t *testing.T) {
 		}
 		opts := scenarios("result_kinds")
 		opts.Task = orders(orderOutput)
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: counted}, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: counted}, opts)
 		if f := find(t, report, "result_kinds"); f.Status != doctor.StatusOK || runs.Load() != 4 { // the sample, a run alone, and two long or unusual texts
 			t.Errorf("%d runs, want 4: %+v", runs.Load(), f)
 		}
@@ -130,15 +122,10 @@ func TestScenariosMarkWhatTheAgentDoesNotRead(t *testing.T) {
 			}
 			return &dispatch.Response{FinalResponse: "It is shipped."}, nil
 		}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: picky}, scenarios("concurrent_runs", "unwrap"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: picky}, scenarios("concurrent_runs", "unwrap"))
 		assertNoWarning(t, report)
 		for _, scenario := range []doctor.Name{"concurrent_runs", "unwrap"} {
-			if f := find(t, report, scenario); f.Status != doctor.StatusOK {
-				t.Errorf("%+v", f)
-			}
+			wantStatus(t, report, scenario, doctor.StatusOK)
 		}
 		if runs.Load() != 5 { // the sample, two alone for both scenarios, and a pair
 			t.Errorf("%d runs, want 5", runs.Load())
@@ -159,10 +146,7 @@ func TestScenariosSayWhatTheyCannotKnow(t *testing.T) {
 			}
 			return &dispatch.Response{FinalResponse: "It is shipped."}, nil
 		}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: exact}, scenarios("concurrent_runs", "unwrap", "retry_429"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: exact}, scenarios("concurrent_runs", "unwrap", "retry_429"))
 		assertNoWarning(t, report)
 		for scenario, want := range map[doctor.Name]doctor.Status{"concurrent_runs": "skipped", "unwrap": "skipped", "retry_429": "ok"} {
 			f := find(t, report, scenario)
@@ -209,10 +193,7 @@ func TestParallelCallersMayEndTogether(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s, %d calls", name, n), func(t *testing.T) {
 				t.Parallel()
-				report, err := doctor.Check(t.Context(), target, scenarios("expired_token"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				report := examineWith(t, target, scenarios("expired_token"))
 				assertNoWarning(t, report)
 				if f := find(t, report, "expired_token"); f.Status != doctor.StatusSkipped { // nothing comes after the calls
 					t.Errorf("%+v", f)
@@ -247,14 +228,9 @@ func TestACallBesideOneThatIsOpen(t *testing.T) {
 		first.Wait()
 		say(w, 200, `{"final_response":"There was an error, or it is done."}`)
 	}}
-	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: agent, AuthValue: "Bearer " + handToken}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := examineWith(t, byHand(agent), opts)
 	assertNoWarning(t, report)
-	if f := find(t, report, "expired_token"); f.Status != doctor.StatusSkipped {
-		t.Errorf("%+v", f)
-	}
+	wantStatus(t, report, "expired_token", doctor.StatusSkipped)
 }
 
 // An agent that goes on one call after the other is still found.
@@ -266,13 +242,8 @@ func TestCallsAfterTheTokenExpired(t *testing.T) {
 		}
 		say(w, 200, `{"final_response":"done"}`)
 	}}
-	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: goesOn, AuthValue: "Bearer " + handToken}, scenarios("expired_token"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said := expect(t, report, nil, names{"expired_token"}); !strings.Contains(said, "2 requests after") {
-		t.Errorf("%q", said)
-	}
+	report := examineWith(t, byHand(goesOn), scenarios("expired_token"))
+	expect(t, report, nil, names{"expired_token"}, "2 requests after")
 }
 
 // An agent may make the same call twice, on purpose.
@@ -285,10 +256,7 @@ func TestASecondCallIsNotARepetition(t *testing.T) {
 			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
 			say(w, 200, `{"final_response":"An error, perhaps."}`)
 		}}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: twice, AuthValue: "Bearer " + handToken}, scenarios("terminal_503"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, byHand(twice), scenarios("terminal_503"))
 		assertNoWarning(t, report)
 	})
 	t.Run("at once, each repeated after a wait", func(t *testing.T) {
@@ -306,10 +274,7 @@ func TestASecondCallIsNotARepetition(t *testing.T) {
 				}
 				return &dispatch.Response{FinalResponse: "done"}, nil
 			}
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: atOnce}, scenarios("retry_429", "retry_503", "terminal_503"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, dispatchtest.Target{Agent: atOnce}, scenarios("retry_429", "retry_503", "terminal_503"))
 			assertNoWarning(t, report)
 		})
 	})
@@ -331,16 +296,11 @@ func TestConcurrentRunsWaitOnce(t *testing.T) {
 			return &dispatch.Response{FinalResponse: "done"}, nil
 		}
 		start := time.Now()
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: serial}, scenarios("concurrent_runs"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: serial}, scenarios("concurrent_runs"))
 		if took := time.Since(start); took > 7*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		if said := expect(t, report, nil, names{"concurrent_runs"}); !strings.Contains(said, "one run at a time") {
-			t.Errorf("%q", said)
-		}
+		expect(t, report, nil, names{"concurrent_runs"}, "one run at a time")
 	})
 }
 
@@ -359,14 +319,9 @@ func TestASlowModelIsNotABusyEndpoint(t *testing.T) {
 			}
 			return &dispatch.Response{FinalResponse: "done"}, nil
 		}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: slow}, scenarios("concurrent_runs"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: slow}, scenarios("concurrent_runs"))
 		assertNoWarning(t, report)
-		if f := find(t, report, "concurrent_runs"); f.Status != doctor.StatusOK {
-			t.Errorf("%+v", f)
-		}
+		wantStatus(t, report, "concurrent_runs", doctor.StatusOK)
 	})
 }
 
@@ -385,13 +340,8 @@ func TestAFailureBesideAnotherRunIsRepeated(t *testing.T) {
 				}
 				return &dispatch.Response{FinalResponse: "done"}, nil
 			}
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: flaky}, scenarios("concurrent_runs"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if f := find(t, report, "concurrent_runs"); f.Status != want || !strings.Contains(f.Seen, "the model is away") {
-				t.Errorf("%d failures: %+v", failures, f)
-			}
+			report := examineWith(t, dispatchtest.Target{Agent: flaky}, scenarios("concurrent_runs"))
+			wantStatus(t, report, "concurrent_runs", want, "the model is away")
 		})
 	}
 }
@@ -404,13 +354,8 @@ func TestAUserThatFails(t *testing.T) {
 	}
 	opts := scenarios("retry_429")
 	opts.Task.Conversation = &dispatchtest.Conversation{User: user}
-	report, err := doctor.Check(t.Context(), endpoints(t, once)["handler"], opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said := expect(t, report, names{"dispatch"}, nil); !strings.Contains(said, "the user's model is away") {
-		t.Errorf("%q", said)
-	}
+	report := examineWith(t, endpoints(t, once)["handler"], opts)
+	expect(t, report, names{"dispatch"}, nil, "the user's model is away")
 }
 
 // An agent may admit a failure in any language.
@@ -423,10 +368,7 @@ func TestFailuresAreAdmittedInAnyLanguage(t *testing.T) {
 			}
 			return &dispatch.Response{FinalResponse: string(result)}, nil
 		}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: german}, scenarios("unwrap", "failing_tools"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: german}, scenarios("unwrap", "failing_tools"))
 		assertNoWarning(t, report)
 	})
 }
@@ -448,14 +390,9 @@ func TestScenariosLeaveTheWayOfTheAgent(t *testing.T) {
 			}
 			return &dispatch.Response{FinalResponse: string(again)}, nil
 		}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: branches}, scenarios("concurrent_runs", "unwrap"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: branches}, scenarios("concurrent_runs", "unwrap"))
 		assertNoWarning(t, report)
-		if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
-			t.Errorf("%+v", f)
-		}
+		wantStatus(t, report, "unwrap", doctor.StatusOK)
 	})
 }
 
@@ -481,10 +418,7 @@ func TestTheNumbersOfCallsAsEvidence(t *testing.T) {
 				}
 				return &dispatch.Response{FinalResponse: "done"}, nil
 			}
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: agent}, scenarios("concurrent_runs"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, dispatchtest.Target{Agent: agent}, scenarios("concurrent_runs"))
 			if f := find(t, report, "concurrent_runs"); f.Status != tt.want || int(runs.Load()) != len(tt.calls) {
 				t.Errorf("%s: %d runs, %+v", name, runs.Load(), f)
 			}
@@ -500,10 +434,7 @@ func TestTheNumbersOfCallsAsEvidence(t *testing.T) {
 			_, _ = proxy.Call[json.RawMessage](ctx, client.Load(), "get_order", nil)
 			return &dispatch.Response{FinalResponse: "done"}, nil
 		}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: shares}, scenarios("concurrent_runs"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: shares}, scenarios("concurrent_runs"))
 		if expect(t, report, names{"concurrent_runs"}, nil); runs.Load() != 6 {
 			t.Errorf("%d runs, want 6", runs.Load())
 		}
@@ -543,14 +474,9 @@ func TestScenariosMarkWithCare(t *testing.T) {
 				opts := scenarios("unwrap", "result_kinds")
 				opts.Task = orders(tt.output)
 				opts.Task.World.Behaviors = map[string]proxytest.Behavior{"get_order": proxytest.Canned(tt.result)}
-				report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: quotes(tt.check)}, opts)
-				if err != nil {
-					t.Fatal(err)
-				}
+				report := examineWith(t, dispatchtest.Target{Agent: quotes(tt.check)}, opts)
 				assertNoWarning(t, report)
-				if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
-					t.Errorf("%+v", f)
-				}
+				wantStatus(t, report, "unwrap", doctor.StatusOK)
 			})
 		})
 	}
@@ -567,15 +493,10 @@ func TestScenariosWithoutACall(t *testing.T) {
 			return once(ctx, run)
 		}
 		names := []doctor.Name{"concurrent_runs", "unwrap", "result_kinds", "retry_429", "retry_503", "terminal_503", "failing_tools", "expired_token"}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: first}, scenarios(names...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: first}, scenarios(names...))
 		assertNoWarning(t, report)
 		for _, name := range names {
-			if f := find(t, report, name); f.Status != doctor.StatusSkipped || !strings.Contains(f.Seen, "called no tool this time") {
-				t.Errorf("%+v", f)
-			}
+			wantStatus(t, report, name, doctor.StatusSkipped, "called no tool this time")
 		}
 	})
 }
@@ -598,10 +519,7 @@ func TestARepetitionOfTheSampleIsNotASecondCall(t *testing.T) {
 		opts := scenarios("terminal_503")
 		opts.Task.World.FailureRules = rules
 		target := dispatchtest.Target{Agent: twice, Options: &dispatch.Options{Proxy: &proxy.Options{MaxAttempts: 1}}}
-		report, err := doctor.Check(t.Context(), target, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, target, opts)
 		expect(t, report, nil, names{"terminal_503"})
 	})
 }
@@ -624,12 +542,7 @@ func TestAPartOfAResultIsNotAnotherResult(t *testing.T) {
 		}}
 		opts := scenarios("unwrap")
 		opts.Task.World.Behaviors = map[string]proxytest.Behavior{"get_order": proxytest.Canned(tt.world)}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: partly, AuthValue: "Bearer " + handToken}, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f := find(t, report, "unwrap"); f.Status != tt.want || !strings.Contains(f.Seen, tt.reason) {
-			t.Errorf("%s: %+v", tt.row, f)
-		}
+		report := examineWith(t, byHand(partly), opts)
+		wantStatus(t, report, "unwrap", tt.want, tt.reason)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -514,14 +515,8 @@ func check(t testing.TB, tt fixture, limit time.Duration) {
 	if tt.change != nil {
 		tt.change(&target, opts)
 	}
-	report, err := doctor.Check(t.Context(), target, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := expect(t, report, tt.failed, tt.warned)
-	if !strings.Contains(found, tt.seen) {
-		t.Errorf("%q is not said in\n%s", tt.seen, report)
-	}
+	report := examineWith(t, target, opts)
+	found := expect(t, report, tt.failed, tt.warned, tt.seen)
 	if tt.unseen != "" && strings.Contains(found, tt.unseen) {
 		t.Errorf("%q is said in\n%s", tt.unseen, report)
 	}
@@ -570,10 +565,7 @@ func TestCheckPassesTheReferenceWrapper(t *testing.T) {
 	})
 	opts := quick
 	opts.ToolsSchema = []byte(`[{"name":"get_order","description":"Looks an order up.","input_schema":{"type":"object","properties":{"id":{"type":"string","description":"Its id."}}}}]`)
-	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: mux, AuthValue: "Bearer " + handToken}, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := examineWith(t, byHand(mux), &opts)
 	expect(t, report, nil, []doctor.Name{"body_limit", "malformed_body"})
 	if f := find(t, report, "dispatch"); !strings.Contains(f.Seen, "with 1 tool call") {
 		t.Errorf("%+v", f)
@@ -591,10 +583,7 @@ func TestCheckNamesWhatEndsTheEndpoint(t *testing.T) {
 		for most := int64(1); ; most++ {
 			var requests atomic.Int64
 			handler := hand{first: func(w http.ResponseWriter, r *http.Request) bool { return requests.Add(1) > most && end(w, r) }}
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, &quick)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, byHand(handler), &quick)
 			if requests.Load() <= most {
 				if assertNoWarning(t, report); most < 10 {
 					t.Errorf("only %d requests", most)
@@ -614,14 +603,13 @@ func TestCheckNamesWhatEndsTheEndpoint(t *testing.T) {
 	}
 }
 
-// expect compares the checks that failed and warned, and returns what they say.
-func expect(t testing.TB, report *doctor.Report, failed, warned []doctor.Name) (said string) {
+// expect compares the checks that failed and warned, and returns what they say, which must have each part of seen.
+func expect(t testing.TB, report *doctor.Report, failed, warned []doctor.Name, seen ...string) (said string) {
 	t.Helper()
 	var texts []string
-	names := func(findings []doctor.Finding) string {
-		var list []string
+	names := func(findings []doctor.Finding) (list []doctor.Name) {
 		for _, f := range findings {
-			list = append(list, string(f.Name))
+			list = append(list, f.Name)
 			texts = append(append(texts, f.Seen), f.Details...)
 			for _, detail := range f.Details {
 				if strings.Contains(f.Seen, detail) {
@@ -638,29 +626,24 @@ func expect(t testing.TB, report *doctor.Report, failed, warned []doctor.Name) (
 				t.Errorf("%s does not say what was sent, or how to repeat it: %+v", f.Name, f)
 			}
 		}
-		return strings.Join(list, " ")
+		return list
 	}
-	want := func(list []doctor.Name) string {
-		return strings.Join(strings.Fields(strings.Trim(strings.ReplaceAll(joined(list), ",", " "), " ")), " ")
+	if got := names(with(report, doctor.StatusFailed)); !slices.Equal(got, failed) {
+		t.Errorf("failed: %q, want %q\n%s", got, failed, report)
 	}
-	if got := names(with(report, doctor.StatusFailed)); got != want(failed) {
-		t.Errorf("failed: %q, want %q\n%s", got, want(failed), report)
-	}
-	if got := names(with(report, doctor.StatusWarning)); got != want(warned) {
-		t.Errorf("warned: %q, want %q\n%s", got, want(warned), report)
+	if got := names(with(report, doctor.StatusWarning)); !slices.Equal(got, warned) {
+		t.Errorf("warned: %q, want %q\n%s", got, warned, report)
 	}
 	for _, f := range report.Findings {
-		if f.Because != "" && (f.Status != doctor.StatusSkipped || !strings.Contains(joined(failed), string(f.Because))) {
+		if f.Because != "" && (f.Status != doctor.StatusSkipped || !slices.Contains(failed, f.Because)) {
 			t.Errorf("%s is %s because of %s", f.Name, f.Status, f.Because)
 		}
 	}
-	return strings.Join(texts, "\n")
-}
-
-func joined(list []doctor.Name) string {
-	var b strings.Builder
-	for _, name := range list {
-		b.WriteString(string(name) + ",")
+	said = strings.Join(texts, "\n")
+	for _, part := range seen {
+		if !strings.Contains(said, part) {
+			t.Errorf("%q is not said in\n%s", part, report)
+		}
 	}
-	return b.String()
+	return said
 }

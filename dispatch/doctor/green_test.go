@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,18 +25,16 @@ import (
 // examine examines a port with the tools of the ports.
 func examine(t *testing.T, handler http.Handler, names ...doctor.Name) *doctor.Report {
 	t.Helper()
-	return examineWith(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, &doctor.Options{
+	return examineWith(t, byHand(handler), &doctor.Options{
 		Task: &dispatchtest.Task{Instruction: "Where is order #4521?"}, ToolsSchema: []byte(orderTool), Scenarios: names,
 	})
 }
 
-func examineWith(t *testing.T, target dispatchtest.Target, opts *doctor.Options) *doctor.Report {
+func examineWith(t testing.TB, target dispatchtest.Target, opts *doctor.Options) *doctor.Report {
 	t.Helper()
-	if opts.Timeout == 0 {
-		opts.Timeout = 5 * time.Minute
-	}
-	opts.LateCallWait = max(opts.LateCallWait, time.Millisecond)
-	report, err := doctor.Check(t.Context(), target, opts)
+	o := *opts
+	o.Timeout, o.LateCallWait = cmp.Or(o.Timeout, 5*time.Minute), cmp.Or(o.LateCallWait, time.Millisecond)
+	report, err := doctor.Check(t.Context(), target, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,12 +44,12 @@ func examineWith(t *testing.T, target dispatchtest.Target, opts *doctor.Options)
 // No check says ok of an agent that breaks what the check is about. The table has every check.
 func TestNoCheckIsOKOfWhatItIsAbout(t *testing.T) {
 	t.Parallel()
-	byHand := func(h hand) func(*testing.T, doctor.Name) *doctor.Report {
+	aHand := func(h hand) func(*testing.T, doctor.Name) *doctor.Report {
 		return func(t *testing.T, name doctor.Name) *doctor.Report {
 			if !slices.Contains(doctor.Scenarios(), name) {
 				return examine(t, h)
 			}
-			return examineWith(t, dispatchtest.Target{Handler: h, AuthValue: "Bearer " + handToken}, scenarios(name))
+			return examineWith(t, byHand(h), scenarios(name))
 		}
 	}
 	aPort := func(p *port) func(*testing.T, doctor.Name) *doctor.Report {
@@ -86,22 +85,22 @@ func TestNoCheckIsOKOfWhatItIsAbout(t *testing.T) {
 	broken := map[doctor.Name]func(*testing.T, doctor.Name) *doctor.Report{
 		"reachable":        at("http://127.0.0.1:1/", nothing),
 		"tls":              at(secure.URL, nothing),
-		"clock":            byHand(hand{first: hour}),
+		"clock":            aHand(hand{first: hour}),
 		"ping":             aPort(&port{noPing: true}),
-		"method":           byHand(hand{methods: true}),
+		"method":           aHand(hand{methods: true}),
 		"auth_before_ping": aPort(&port{pingFirst: true}),
 		"wrong_bearer":     aPort(&port{auth: func(given, _ string) bool { return given != "" }}),
-		"ping_spacing": byHand(hand{ping: func(w http.ResponseWriter, body []byte) bool {
+		"ping_spacing": aHand(hand{ping: func(w http.ResponseWriter, body []byte) bool {
 			if string(body) == `{"ping":true}` {
 				say(w, 200, `{"ok":true}`)
 				return true
 			}
 			return false
 		}}),
-		"body_limit":     byHand(hand{limit: 1 << 30}),
+		"body_limit":     aHand(hand{limit: 1 << 30}),
 		"dispatch":       aPort(&port{noFinal: true}),
-		"content_type":   byHand(hand{media: plain}),
-		"malformed_body": byHand(hand{malformed: func(w http.ResponseWriter) { say(w, 500, "EOF") }}),
+		"content_type":   aHand(hand{media: plain}),
+		"malformed_body": aHand(hand{malformed: func(w http.ResponseWriter) { say(w, 500, "EOF") }}),
 		"late_calls": func(t *testing.T, _ doctor.Name) *doctor.Report {
 			// The call comes during a scenario, long after the wait.
 			opts := scenarios("session_replay")
@@ -132,7 +131,7 @@ func TestNoCheckIsOKOfWhatItIsAbout(t *testing.T) {
 			})
 			return report
 		},
-		"expired_token":    byHand(twoCalls),
+		"expired_token":    aHand(twoCalls),
 		"headers_only":     aPort(&port{bodyOnly: true}),
 		"body_only":        aPort(&port{headersOnly: true}),
 		"session_replay":   aPort(&port{failsAfterFirstTurn: true}),
@@ -205,9 +204,7 @@ func TestNearMissesOfTheBearer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			report := examine(t, &port{auth: tt.auth})
-			if said := expect(t, report, names{"wrong_bearer"}, nil); !strings.Contains(said, tt.seen) {
-				t.Errorf("%q is not said in %q", tt.seen, said)
-			}
+			expect(t, report, names{"wrong_bearer"}, nil, tt.seen)
 			text, err := json.Marshal(report)
 			if err != nil || strings.Contains(string(text), handToken[1:]) || strings.Contains(string(text), handToken[:len(handToken)-1]) ||
 				strings.Contains(strings.ToLower(string(text)), handToken) {
@@ -276,9 +273,7 @@ func TestEnvelopesOfEmptyResults(t *testing.T) {
 				}
 				report := examine(t, &port{unwraps: unwraps}, "result_kinds")
 				if other || name == "0" || name == "false" {
-					if said := expect(t, report, names{"result_kinds"}, nil); !strings.Contains(said, seen) {
-						t.Errorf("%q is not said in %q", seen, said)
-					}
+					expect(t, report, names{"result_kinds"}, nil, seen)
 				} else {
 					expect(t, report, nil, nil) // how a port words that there is no result is a matter of style
 				}
@@ -317,9 +312,7 @@ func TestResultsThatAreChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			report := examine(t, &port{unwraps: tt.unwraps}, "result_kinds")
-			if said := expect(t, report, tt.failed, tt.warned); !strings.Contains(said, tt.seen) {
-				t.Errorf("%q is not said in %q", tt.seen, said)
-			}
+			expect(t, report, tt.failed, tt.warned, tt.seen)
 			// The port reads numbers as float64, which is said and no fault.
 			if f := find(t, report, "result_kinds"); !strings.Contains(strings.Join(f.Details, "\n"), "arrives rounded") {
 				t.Errorf("%+v", f)
@@ -416,7 +409,7 @@ func TestSessionsAreKeptApart(t *testing.T) {
 		text, _ := json.Marshal(map[string]string{"final_response": strings.Join(said, " ")})
 		say(w, 200, string(text))
 	}
-	report := examineWith(t, dispatchtest.Target{Handler: last, AuthValue: "Bearer " + handToken}, scenarios("memory_stateful"))
+	report := examineWith(t, byHand(last), scenarios("memory_stateful"))
 	expect(t, report, names{"memory_stateful"}, names{"dispatch"})
 }
 
@@ -433,10 +426,8 @@ func TestResultsOfEarlierRuns(t *testing.T) {
 		text, _ := json.Marshal(map[string]string{"final_response": shown})
 		say(w, 200, string(text))
 	}}
-	report := examineWith(t, dispatchtest.Target{Handler: keeps, AuthValue: "Bearer " + handToken}, scenarios("unwrap", "failing_tools"))
-	if said := expect(t, report, names{"failing_tools"}, nil); !strings.Contains(said, "the answer of one run has the results of another") {
-		t.Errorf("%q", said)
-	}
+	report := examineWith(t, byHand(keeps), scenarios("unwrap", "failing_tools"))
+	expect(t, report, names{"failing_tools"}, nil, "the answer of one run has the results of another")
 }
 
 // An agent whose tools are all refused says so. What it says is judged by what it said of the sample.
@@ -477,10 +468,8 @@ func TestRefusedToolsInAnswers(t *testing.T) {
 			t.Parallel()
 			opts := scenarios("failing_tools")
 			opts.Task.World.Behaviors = map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)}
-			report := examineWith(t, dispatchtest.Target{Handler: tt.port, AuthValue: "Bearer " + handToken}, opts)
-			if f := find(t, report, "failing_tools"); f.Status != tt.want || !strings.Contains(f.Seen, tt.seen) {
-				t.Errorf("%+v", f)
-			}
+			report := examineWith(t, byHand(tt.port), opts)
+			wantStatus(t, report, "failing_tools", tt.want, tt.seen)
 		})
 	}
 }
@@ -524,10 +513,8 @@ func TestRefusedToolsInMessages(t *testing.T) {
 				}})
 				say(w, 200, string(answer))
 			}}
-			report := examineWith(t, dispatchtest.Target{Handler: agent, AuthValue: "Bearer " + handToken}, scenarios("failing_tools"))
-			if f := find(t, report, "failing_tools"); f.Status != tt.want || !strings.Contains(f.Seen, tt.seen) {
-				t.Errorf("%+v", f)
-			}
+			report := examineWith(t, byHand(agent), scenarios("failing_tools"))
+			wantStatus(t, report, "failing_tools", tt.want, tt.seen)
 		})
 	}
 }
@@ -537,9 +524,7 @@ func TestRefusedToolsInMessages(t *testing.T) {
 func TestRunsThatFailWhenACallIsRefused(t *testing.T) {
 	t.Parallel()
 	report := examine(t, &port{crashes: true}, "terminal_503")
-	if f := find(t, report, "terminal_503"); f.Status != doctor.StatusSkipped || !strings.Contains(f.Seen, "it ends the run") {
-		t.Errorf("%+v", f)
-	}
+	wantStatus(t, report, "terminal_503", doctor.StatusSkipped, "it ends the run")
 	var calls atomic.Int64
 	repeats := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
 		for call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token")) != 200 {
@@ -552,12 +537,10 @@ func TestRunsThatFailWhenACallIsRefused(t *testing.T) {
 		}
 		say(w, 200, `{"final_response":"done"}`)
 	}}
-	target := dispatchtest.Target{Handler: repeats, AuthValue: "Bearer " + handToken}
+	target := byHand(repeats)
 	report = examineWith(t, target, scenarios("retry_429", "retry_503"))
 	for _, part := range []string{"refused with 429 was repeated; the run failed", "a transient 503 was repeated; the run failed"} {
-		if said := expect(t, report, names{"retry_429"}, names{"retry_503"}); !strings.Contains(said, part) {
-			t.Errorf("%q is not said in %q", part, said)
-		}
+		expect(t, report, names{"retry_429"}, names{"retry_503"}, part)
 		calls.Store(0)
 	}
 }

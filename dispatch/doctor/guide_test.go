@@ -19,10 +19,7 @@ func TestTroubleshooting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: "http://127.0.0.1:1/"}, &doctor.Options{NoDispatch: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := examineWith(t, dispatchtest.Target{URL: "http://127.0.0.1:1/"}, &doctor.Options{NoDispatch: true})
 	scenarios := doctor.Scenarios()
 	var names []doctor.Name
 	for _, f := range report.Findings {

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -40,6 +41,11 @@ func endpoints(t *testing.T, agent dispatch.Agent) map[string]dispatchtest.Targe
 	}
 }
 
+// byHand is a target that has the token of the fixtures.
+func byHand(handler http.Handler) dispatchtest.Target {
+	return dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}
+}
+
 // find returns the finding of a check. It fails the test if the report has none.
 func find(t testing.TB, report *doctor.Report, name doctor.Name) doctor.Finding {
 	t.Helper()
@@ -50,6 +56,20 @@ func find(t testing.TB, report *doctor.Report, name doctor.Name) doctor.Finding 
 	}
 	t.Fatal("the report has no " + string(name))
 	return doctor.Finding{}
+}
+
+// wantStatus compares the status of a check, and looks for each part of seen in what it saw.
+func wantStatus(t testing.TB, report *doctor.Report, name doctor.Name, want doctor.Status, seen ...string) {
+	t.Helper()
+	f := find(t, report, name)
+	if f.Status != want {
+		t.Errorf("%+v, want %s", f, want)
+	}
+	for _, part := range seen {
+		if !strings.Contains(f.Seen, part) {
+			t.Errorf("%q is not said in %+v", part, f)
+		}
+	}
 }
 
 // with returns the findings with a status, in order.

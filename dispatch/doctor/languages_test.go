@@ -56,13 +56,10 @@ func TestCheckOfOtherLanguages(t *testing.T) {
 				command = append(command, "status")
 				tools = strings.TrimSuffix(tools, "}]") + `,"output_schema":{"anyOf":[` + tt.output + `,{"type":"object","required":["error"]}]}}]`
 			}
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: serve(t, command), AuthValue: "Bearer " + handToken}, &doctor.Options{
+			report := examineWith(t, dispatchtest.Target{URL: serve(t, command), AuthValue: "Bearer " + handToken}, &doctor.Options{
 				Task:        &dispatchtest.Task{Instruction: "Where is order #4521?"},
 				ToolsSchema: []byte(tools), Scenarios: doctor.Scenarios(), Timeout: 5 * time.Minute, LateCallWait: 10 * time.Millisecond,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			expect(t, report, tt.failed, tt.warned)
 			for _, scenario := range judged() {
 				if f := find(t, report, scenario); f.Status == doctor.StatusSkipped {

@@ -86,10 +86,7 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opts := scenarios("session_replay", "memory_replay", "session_stateful", "memory_stateful")
-			report, err := doctor.Check(t.Context(), endpoints(t, tt.agent.answer)["handler"], opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, endpoints(t, tt.agent.answer)["handler"], opts)
 			text := report.String()
 			for name, want := range map[doctor.Name]doctor.Status{"memory_replay": tt.replay, "memory_stateful": tt.stateful} {
 				f := find(t, report, name)
@@ -119,10 +116,7 @@ func TestMemoryAlone(t *testing.T) {
 	for agent, want := range map[*withMemory]doctor.Status{
 		{replay: true}: doctor.StatusOK, {fails: true}: doctor.StatusSkipped,
 	} {
-		report, err := doctor.Check(t.Context(), endpoints(t, agent.answer)["handler"], scenarios("memory_replay"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, endpoints(t, agent.answer)["handler"], scenarios("memory_replay"))
 		if f := find(t, report, "memory_replay"); f.Status != want || want == doctor.StatusSkipped && !strings.Contains(f.Seen, "did not complete") {
 			t.Errorf("%+v, want %s", f, want)
 		}

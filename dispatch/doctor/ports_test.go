@@ -320,16 +320,11 @@ func TestCheckJudgesPorts(t *testing.T) {
 	for _, tt := range judgedPorts {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: tt.port, AuthValue: "Bearer " + handToken}, &doctor.Options{
+			report := examineWith(t, byHand(tt.port), &doctor.Options{
 				Task:        &dispatchtest.Task{Instruction: "Where is order #4521?"},
 				ToolsSchema: []byte(orderTool), Scenarios: doctor.Scenarios(), Timeout: 5 * time.Minute, LateCallWait: 10 * time.Millisecond,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if said := expect(t, report, tt.failed, tt.warned); !strings.Contains(said, tt.seen) {
-				t.Errorf("%q is not said in\n%s", tt.seen, report)
-			}
+			expect(t, report, tt.failed, tt.warned, tt.seen)
 			if f := find(t, report, "dispatch"); tt.port.label == latin1 && !strings.Contains(f.Rule, "Multi-agent attribution") {
 				t.Errorf("the rule is %s", f.Rule)
 			}

@@ -40,10 +40,7 @@ func TestCheckOfAProgram(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			target := dispatchtest.Target{Command: []string{os.Args[0]}, Env: []string{"TOOLWIRE_TEST_PROGRAM=" + mode}}
-			report, err := doctor.Check(t.Context(), target, scenarios("concurrent_runs", "unwrap", "retry_429", "headers_only", "session_replay"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, target, scenarios("concurrent_runs", "unwrap", "retry_429", "headers_only", "session_replay"))
 			said := expect(t, report, failing, nil)
 			if mode == "crash" && !strings.Contains(said, "agent_bad_response: the program ended with exit status 3 and wrote no result") {
 				t.Errorf("%q", said)
@@ -87,10 +84,7 @@ func TestProgramsSayHowToRepeatAScenario(t *testing.T) {
 	opts := scenarios("unwrap")
 	opts.Task = &dispatchtest.Task{Instruction: "Refund order #4521."}
 	opts.ToolsSchema = []byte(`[{"name":"get_order","description":"Looks an order up.","input_schema":{"type":"object"}}]`)
-	report, err := doctor.Check(t.Context(), target, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := examineWith(t, target, opts)
 	want := "go run github.com/toolwire/toolwire/examples/toolwire doctor -env 'TOOLWIRE_TEST_PROGRAM' -env 'KEY' " +
 		`-tools "$TOOLS" ` + "-instruction 'Refund order #4521.' -scenarios unwrap -- '" + os.Args[0] + `' 'it'\''s'`
 	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK || f.Reproduce != want {

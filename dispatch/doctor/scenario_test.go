@@ -50,10 +50,7 @@ func TestScenariosPassOurHandler(t *testing.T) {
 	for name, target := range endpoints(t, once) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			report, err := doctor.Check(t.Context(), target, scenarios(doctor.Scenarios()...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, target, scenarios(doctor.Scenarios()...))
 			assertNoWarning(t, report)
 			var played []doctor.Name
 			for _, f := range report.Findings {
@@ -82,16 +79,8 @@ func TestScenariosNameHastyRepetitions(t *testing.T) {
 			return &dispatch.Response{FinalResponse: "an error: " + err.Error()}, nil
 		}
 		target := dispatchtest.Target{Agent: hasty, Options: &dispatch.Options{Proxy: &proxy.Options{MaxAttempts: 1}}}
-		report, err := doctor.Check(t.Context(), target, scenarios("retry_429", "retry_503", "terminal_503", "expired_token"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		said := expect(t, report, names{"retry_429"}, names{"retry_503", "terminal_503"})
-		for _, part := range []string{"without a wait after a 429: get_order", "without a wait after a transient 503", "not transient: get_order"} {
-			if !strings.Contains(said, part) {
-				t.Errorf("%q is not said in\n%s", part, report)
-			}
-		}
+		report := examineWith(t, target, scenarios("retry_429", "retry_503", "terminal_503", "expired_token"))
+		expect(t, report, names{"retry_429"}, names{"retry_503", "terminal_503"}, "without a wait after a 429: get_order", "without a wait after a transient 503", "not transient: get_order")
 	})
 }
 
@@ -99,13 +88,8 @@ func TestScenariosNameHastyRepetitions(t *testing.T) {
 func TestScenariosNameCallsAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	stubborn := &port{stubborn: true}
-	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: stubborn, AuthValue: "Bearer " + handToken}, scenarios("expired_token"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said := expect(t, report, nil, names{"expired_token"}); !strings.Contains(said, "requests after the proxy had said") {
-		t.Errorf("%q", said)
-	}
+	report := examineWith(t, byHand(stubborn), scenarios("expired_token"))
+	expect(t, report, nil, names{"expired_token"}, "requests after the proxy had said")
 }
 
 // What cannot be judged is skipped with a reason.
@@ -129,15 +113,10 @@ func TestScenariosThatCannotBePlayed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := scenarios(doctor.Scenarios()[:3]...)
 			tt.change(opts)
-			report, err := doctor.Check(t.Context(), endpoints(t, tt.agent)["handler"], opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, endpoints(t, tt.agent)["handler"], opts)
 			report.AssertOK(t)
 			for _, scenario := range opts.Scenarios {
-				if f := find(t, report, scenario); f.Status != doctor.StatusSkipped || !strings.Contains(f.Seen, tt.seen) {
-					t.Errorf("%+v, want it skipped: %s", f, tt.seen)
-				}
+				wantStatus(t, report, scenario, doctor.StatusSkipped, tt.seen)
 			}
 		})
 	}
@@ -154,10 +133,7 @@ func TestScenariosSayHowToRepeatThem(t *testing.T) {
 	defer server.Close()
 	opts := scenarios("retry_429")
 	opts.Task, opts.ToolsSchema = &dispatchtest.Task{Instruction: "Where's my order?"}, []byte(orderTool)
-	report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: server.URL + "/dispatch", AuthValue: "Bearer " + handToken}, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := examineWith(t, dispatchtest.Target{URL: server.URL + "/dispatch", AuthValue: "Bearer " + handToken}, opts)
 	expect(t, report, names{"retry_429"}, nil)
 	want := fmt.Sprintf(`go run github.com/toolwire/toolwire/examples/toolwire doctor -url '%s/dispatch' -token-env AGENT_TOKEN `+
 		`-tools "$TOOLS" -instruction 'Where'\''s my order?' -scenarios retry_429`, server.URL)
@@ -179,10 +155,7 @@ func TestScenariosOfATaskInGo(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(&port{impatient: true})
 	defer server.Close()
-	report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: server.URL, AuthValue: "Bearer " + handToken}, scenarios("retry_429"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := examineWith(t, dispatchtest.Target{URL: server.URL, AuthValue: "Bearer " + handToken}, scenarios("retry_429"))
 	want := `doctor.Check(ctx, target, &doctor.Options{Task: task, Scenarios: []doctor.Name{"retry_429"}})`
 	if f := find(t, report, "retry_429"); f.Reproduce != want {
 		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
@@ -196,19 +169,14 @@ func TestOneRunAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}
-	report, err := doctor.Check(t.Context(), target, scenarios("concurrent_runs", "unwrap"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := byHand(handler)
+	report := examineWith(t, target, scenarios("concurrent_runs", "unwrap"))
 	said := expect(t, report, nil, names{"concurrent_runs"})
 	f := find(t, report, "concurrent_runs")
 	if !strings.Contains(said, "rejected with 503") || f.Severity != doctor.Inferred || !strings.Contains(f.Rule, "No document") {
 		t.Errorf("%+v", f)
 	}
-	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
-		t.Errorf("%+v", f)
-	}
+	wantStatus(t, report, "unwrap", doctor.StatusOK)
 }
 
 // A result is found in an answer however its JSON is escaped.
@@ -241,14 +209,9 @@ func TestScenariosReplaceAnnouncedResults(t *testing.T) {
 			_, _ = answer.Body.WriteTo(w)
 		})
 	}
-	report, err := doctor.Check(t.Context(), endpoints(t, once)["handler"], opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := examineWith(t, endpoints(t, once)["handler"], opts)
 	assertNoWarning(t, report)
-	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
-		t.Errorf("%+v", f)
-	}
+	wantStatus(t, report, "unwrap", doctor.StatusOK)
 }
 
 // A scenario replaces results, and leaves refusals as they are.
@@ -277,10 +240,7 @@ func TestScenariosLeaveRefusals(t *testing.T) {
 		refusals.Add(1)
 		say(w, 200, `{"final_response":"done"}`)
 	}}
-	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, scenarios("unwrap"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := examineWith(t, byHand(handler), scenarios("unwrap"))
 	expect(t, report, nil, names{"dispatch"}) // it calls a tool that is not there
 	if refusals.Load() != 2 {
 		t.Errorf("%d refusals, want one in the sample and one in the scenario", refusals.Load())
@@ -297,10 +257,7 @@ func TestDispatchSaysHowToRepeatIt(t *testing.T) {
 	server := httptest.NewServer(handler)
 	defer server.Close()
 	target := dispatchtest.Target{URL: server.URL + "/dispatch?tenant=a-secret-tenant", AuthHeader: "X-API-Key", AuthValue: handToken}
-	report, err := doctor.Check(t.Context(), target, &quick)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := examineWith(t, target, &quick)
 	want := `go run github.com/toolwire/toolwire/examples/toolwire doctor -url "$URL" -auth-header 'X-API-Key' -token-env AGENT_TOKEN`
 	if f := find(t, report, "dispatch"); f.Reproduce != want {
 		t.Errorf("%s\nwant\n%s", f.Reproduce, want)

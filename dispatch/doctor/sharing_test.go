@@ -173,13 +173,8 @@ func keepsFirst(keep func(url, token *string, keptURL, keptToken string)) http.H
 
 func judgeSharing(t *testing.T, port http.Handler, seen string) {
 	t.Helper()
-	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: port, AuthValue: "Bearer " + handToken}, scenarios(doctor.Scenarios()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said := expect(t, report, names{"concurrent_runs"}, nil); !strings.Contains(said, seen) {
-		t.Errorf("%q is not said in %q", seen, said)
-	}
+	report := examineWith(t, byHand(port), scenarios(doctor.Scenarios()...))
+	expect(t, report, names{"concurrent_runs"}, nil, seen)
 }
 
 // A scenario that is played without concurrent_runs names the shared URL too, instead of saying that
@@ -190,13 +185,8 @@ func TestEachScenarioFindsTheURLOfAnotherRun(t *testing.T) {
 		t.Run(string(name), func(t *testing.T) {
 			t.Parallel()
 			port := keepsFirst(func(url, _ *string, kept, _ string) { *url = kept })
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: port, AuthValue: "Bearer " + handToken}, scenarios(name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if said := expect(t, report, names{name}, nil); !strings.Contains(said, "the URL of another run") {
-				t.Errorf("%q", said)
-			}
+			report := examineWith(t, byHand(port), scenarios(name))
+			expect(t, report, names{name}, nil, "the URL of another run")
 		})
 	}
 }
@@ -220,18 +210,13 @@ func TestScenariosNameEndpointsThatServeOneRun(t *testing.T) {
 		t.Run(fmt.Sprint("pings wait: ", pings), func(t *testing.T) {
 			t.Parallel()
 			target := dispatchtest.Target{Handler: serially(&sharing{quotes: true}, pings), AuthValue: "Bearer " + handToken}
-			report, err := doctor.Check(t.Context(), target, scenarios("concurrent_runs", "unwrap"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, target, scenarios("concurrent_runs", "unwrap"))
 			said := expect(t, report, nil, names{"concurrent_runs"})
 			f := find(t, report, "concurrent_runs")
 			if !strings.Contains(said, "works on one run at a time") || !strings.Contains(said, seen) || f.Severity != doctor.Inferred {
 				t.Errorf("%+v, want %q", f, seen)
 			}
-			if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
-				t.Errorf("%+v", f)
-			}
+			wantStatus(t, report, "unwrap", doctor.StatusOK)
 		})
 	}
 }

@@ -30,15 +30,10 @@ func quiet(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 // What cannot be seen in a response is not judged.
 func TestScenariosOfAnAgentThatShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: quiet}, scenarios("unwrap", "result_kinds", "failing_tools"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: quiet}, scenarios("unwrap", "result_kinds", "failing_tools"))
 		expect(t, report, nil, nil)
 		for name, want := range map[doctor.Name]doctor.Status{"unwrap": "skipped", "result_kinds": "skipped", "failing_tools": "skipped"} {
-			if f := find(t, report, name); f.Status != want {
-				t.Errorf("%+v, want %s", f, want)
-			}
+			wantStatus(t, report, name, want)
 		}
 		if f := find(t, report, "result_kinds"); !strings.Contains(f.Seen, "do not show") {
 			t.Errorf("%+v", f)
@@ -60,10 +55,7 @@ func TestScenariosOfAnAgentThatShortens(t *testing.T) {
 				}
 				return &dispatch.Response{FinalResponse: string(result)}, nil
 			}
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: shortens}, scenarios("unwrap", "result_kinds"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, dispatchtest.Target{Agent: shortens}, scenarios("unwrap", "result_kinds"))
 			expect(t, report, nil, warned)
 		})
 	}
@@ -87,13 +79,8 @@ func TestScenariosNameSharedResults(t *testing.T) {
 			defer mu.Unlock()
 			return &dispatch.Response{FinalResponse: last}, nil
 		}
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: shares}, scenarios("concurrent_runs"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if said := expect(t, report, names{"concurrent_runs"}, nil); !strings.Contains(said, "the answer of one run has the results of another") {
-			t.Errorf("%q", said)
-		}
+		report := examineWith(t, dispatchtest.Target{Agent: shares}, scenarios("concurrent_runs"))
+		expect(t, report, names{"concurrent_runs"}, nil, "the answer of one run has the results of another")
 	})
 }
 
@@ -117,10 +104,7 @@ func TestScenariosLetTheTokenExpireLater(t *testing.T) {
 				}
 				return &dispatch.Response{FinalResponse: "done"}, nil
 			}
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: agent}, scenarios("expired_token"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, dispatchtest.Target{Agent: agent}, scenarios("expired_token"))
 			if f := find(t, report, "expired_token"); f.Status != want.status || !strings.Contains(f.Sent, want.sent) {
 				t.Errorf("%d calls: %+v", calls, f)
 			}
@@ -143,17 +127,9 @@ func TestScenariosWatchTraceEvents(t *testing.T) {
 		post(e.ProxyURL+"/traces/thinking", token)
 		say(w, 200, `{"final_response":"I am done, with an error."}`)
 	}}
-	target := dispatchtest.Target{Handler: traces, AuthValue: "Bearer " + handToken}
-	report, err := doctor.Check(t.Context(), target, scenarios("retry_503", "expired_token"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := expect(t, report, nil, names{"retry_503", "expired_token"})
-	for _, part := range []string{"not repeated after a transient 503: traces/thinking", "1 request after the proxy had said"} {
-		if !strings.Contains(said, part) {
-			t.Errorf("%q is not said in %q", part, said)
-		}
-	}
+	target := byHand(traces)
+	report := examineWith(t, target, scenarios("retry_503", "expired_token"))
+	expect(t, report, nil, names{"retry_503", "expired_token"}, "not repeated after a transient 503: traces/thinking", "1 request after the proxy had said")
 }
 
 // The scenarios of headers and body take away all that the other one has.
@@ -183,18 +159,13 @@ func TestScenariosTakeTheIDsAway(t *testing.T) {
 			})
 			opts := scenarios("headers_only", "body_only")
 			opts.Task, opts.ToolsSchema = &dispatchtest.Task{Instruction: "Where is order #4521?"}, []byte(orderTool)
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := examineWith(t, byHand(handler), opts)
 			for _, name := range []doctor.Name{"headers_only", "body_only"} {
 				want := doctor.StatusOK
 				if len(tt.failed) > 0 && tt.failed[0] == name {
 					want = doctor.StatusFailed
 				}
-				if f := find(t, report, name); f.Status != want {
-					t.Errorf("%+v, want %s", f, want)
-				}
+				wantStatus(t, report, name, want)
 			}
 		})
 	}
