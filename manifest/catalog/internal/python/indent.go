@@ -54,10 +54,7 @@ func (s *scanner) indentation() error {
 
 // indentTo opens and closes blocks.
 func (s *scanner) indentTo(at indent) error {
-	now := indent{}
-	if n := len(s.indents); n > 0 {
-		now = s.indents[n-1]
-	}
+	now := s.indents[len(s.indents)-1]
 	switch {
 	case at.col > now.col:
 		if at.alt <= now.alt {
@@ -66,7 +63,7 @@ func (s *scanner) indentTo(at indent) error {
 		if !s.block {
 			return s.fail(s.pos, "this line is indented without need")
 		}
-		if len(s.indents) == maxIndents {
+		if len(s.indents) > maxIndents {
 			return s.fail(s.pos, "more than %d levels of indentation", maxIndents)
 		}
 		s.indents = append(s.indents, at)
@@ -79,10 +76,7 @@ func (s *scanner) indentTo(at indent) error {
 	for at.col < now.col {
 		s.indents = s.indents[:len(s.indents)-1]
 		s.mod.leave()
-		now = indent{}
-		if n := len(s.indents); n > 0 {
-			now = s.indents[n-1]
-		}
+		now = s.indents[len(s.indents)-1]
 	}
 	if at.col != now.col {
 		return s.fail(s.pos, "this line is indented as none before it")

@@ -32,7 +32,7 @@ type Import struct{ Module, Name, As string }
 // Read reads a source of valid UTF-8 without NUL and byte order mark. The error is an [*Error].
 func Read(source []byte) (*Module, error) {
 	mod := &structure{blocks: []block{{kind: moduleBlock}}}
-	s := &scanner{src: source, mod: mod}
+	s := &scanner{src: source, mod: mod, start: true, indents: []indent{{}}}
 	if err := s.scan(); err != nil {
 		return nil, err
 	}
@@ -67,17 +67,12 @@ func (m *structure) leave() { m.blocks = m.blocks[:len(m.blocks)-1] }
 // take checks a logical line and records what it defines. colon reports whether the line ends with
 // a colon and so opens a block. Of a very long line not all tokens are kept.
 func (m *structure) take(s *scanner, tokens []token, colon bool) error {
-	word := func(i int) string {
-		if i < len(tokens) {
-			return string(s.src[tokens[i].start:tokens[i].end])
-		}
-		return ""
-	}
+	word := func(i int) string { return s.word(tokens, i) }
 	now := &m.blocks[len(m.blocks)-1]
 	m.next = block{kind: now.kind, class: now.class}
 
 	begin := 0
-	if async := word(0) == "async"; async && (word(1) == "def" || word(1) == "for" || word(1) == "with") {
+	if word(0) == "async" && (word(1) == "def" || word(1) == "for" || word(1) == "with") {
 		begin = 1
 	}
 	head := ""
@@ -90,7 +85,7 @@ func (m *structure) take(s *scanner, tokens []token, colon bool) error {
 	}
 	body := len(tokens)
 	if opens {
-		if body = m.colon(s, tokens); body == 0 && !s.line.cut {
+		if body = m.colon(s, tokens); body == 0 && !s.cut {
 			return s.fail(tokens[begin].start, "a colon is missing after %q", head)
 		}
 	}
@@ -135,7 +130,7 @@ func (m *structure) define(s *scanner, now *block, tokens []token, begin int, he
 	if now.kind != moduleBlock {
 		return
 	}
-	id := string(s.src[tokens[begin+1].start:tokens[begin+1].end])
+	id := s.word(tokens, begin+1)
 	if head == "def" {
 		m.Functions = append(m.Functions, Function{Name: id, Async: begin == 1, Decorators: now.decorators})
 		return
@@ -177,10 +172,7 @@ func bases(s *scanner, tokens []token) []string {
 
 // keyword reports whether an argument is "name=…" or "**…".
 func keyword(s *scanner, argument []token) bool {
-	is := func(i int, what string) bool {
-		return i < len(argument) && string(s.src[argument[i].start:argument[i].end]) == what
-	}
-	return is(1, "=") || is(0, "*") && is(1, "*")
+	return s.word(argument, 1) == "=" || s.word(argument, 0) == "*" && s.word(argument, 1) == "*"
 }
 
 // dotted reads a.b.c at the beginning of an expression. It returns "" if the expression begins
@@ -216,7 +208,7 @@ func (m *structure) statement(s *scanner, in block, tokens []token) {
 	if len(tokens) < 3 || tokens[0].kind != name {
 		return
 	}
-	word := func(i int) string { return string(s.src[tokens[i].start:tokens[i].end]) }
+	word := func(i int) string { return s.word(tokens, i) }
 	if word(0) == "from" {
 		if in.kind == moduleBlock {
 			m.imports(s, tokens)
@@ -239,7 +231,7 @@ func (m *structure) statement(s *scanner, in block, tokens []token) {
 	}
 	class := &m.Classes[in.class]
 	delete(class.Texts, id)
-	if v, ok := literal(s, tokens[equals+1:]); ok && !s.line.cut {
+	if v, ok := literal(s, tokens[equals+1:]); ok && !s.cut {
 		if class.Texts == nil {
 			class.Texts = map[string]string{}
 		}
@@ -268,12 +260,7 @@ func literal(s *scanner, tokens []token) (string, bool) {
 
 // imports records the names of a from-import.
 func (m *structure) imports(s *scanner, tokens []token) {
-	word := func(i int) string {
-		if i < len(tokens) {
-			return string(s.src[tokens[i].start:tokens[i].end])
-		}
-		return ""
-	}
+	word := func(i int) string { return s.word(tokens, i) }
 	i := 1
 	for i < len(tokens) && word(i) != "import" {
 		i++

@@ -40,6 +40,9 @@ type token struct {
 	depth      int
 }
 
+// maxTokens bounds the tokens that are kept of a logical line. Facts in later tokens are lost.
+const maxTokens = 4096
+
 // The bounds of CPython: MAXLEVEL, MAXFSTRINGLEVEL and MAXINDENT.
 const (
 	maxBrackets = 200
@@ -61,15 +64,15 @@ type scanner struct {
 	src      []byte
 	pos      int
 	open     []frame
-	brackets int // open ones, with fields
-	strings  int // open ones
-	indents  []indent
-	start    bool // of a line that may be indented
-	block    bool // the last line ended with a colon, so the next one must be indented
+	brackets int      // open ones, with fields
+	strings  int      // open ones
+	indents  []indent // of the open blocks, and of the module
+	start    bool     // of a line that may be indented
+	block    bool     // the last line ended with a colon, so the next one must be indented
 
-	last token // of this logical line, if any
-	any  bool
-	line line
+	line []token // the current logical line
+	last token   // of it, if there is one
+	cut  bool    // tokens of it were dropped
 	mod  *structure
 }
 
@@ -96,14 +99,20 @@ func (s *scanner) at(ahead int) byte {
 // eol returns the length of the line end at the position, 0 if there is none.
 func (s *scanner) eol() int {
 	switch {
-	case s.at(0) == '\n':
-		return 1
 	case s.at(0) == '\r' && s.at(1) == '\n':
 		return 2
-	case s.at(0) == '\r':
+	case s.at(0) == '\r', s.at(0) == '\n':
 		return 1
 	}
 	return 0
+}
+
+// word returns the text of one of the tokens, "" beyond the last one.
+func (s *scanner) word(tokens []token, i int) string {
+	if i < len(tokens) {
+		return string(s.src[tokens[i].start:tokens[i].end])
+	}
+	return ""
 }
 
 func (s *scanner) top() *frame {
@@ -115,7 +124,6 @@ func (s *scanner) top() *frame {
 
 // scan reads the whole source.
 func (s *scanner) scan() error {
-	s.start = true
 	for s.pos < len(s.src) {
 		var err error
 		switch top := s.top(); {
@@ -199,7 +207,7 @@ func (s *scanner) name() error {
 	if c := s.at(0); (c == '"' || c == '\'') && isPrefix(s.src[start:s.pos]) {
 		return s.string(start)
 	}
-	if err := s.word(start); err != nil {
+	if err := s.checkWord(start); err != nil {
 		return err
 	}
 	s.emit(token{kind: name, start: start, end: s.pos})
@@ -215,8 +223,8 @@ var (
 	identifiers = "\u00b7\u0387\u2118\u212e"
 )
 
-// word checks the identifier or number that ends at the position.
-func (s *scanner) word(start int) error {
+// checkWord checks the identifier or number that ends at the position.
+func (s *scanner) checkWord(start int) error {
 	word := s.src[start:s.pos]
 	if !isDigit(word[0]) {
 		for i, c := range string(word) {
@@ -239,9 +247,6 @@ func (s *scanner) word(start int) error {
 
 // isPrefix reports whether a word is a prefix of strings.
 func isPrefix(p []byte) bool {
-	if len(p) > 2 {
-		return false
-	}
 	switch strings.ToLower(string(p)) {
 	case "r", "u", "b", "br", "rb", "f", "fr", "rf", "t", "tr", "rt":
 		return true
@@ -327,19 +332,20 @@ func (s *scanner) emit(t token) {
 		return
 	}
 	t.depth = s.brackets
-	s.line.add(t)
-	s.last, s.any = t, true
+	if s.last = t; len(s.line) < maxTokens {
+		s.line = append(s.line, t)
+	} else {
+		s.cut = true
+	}
 }
 
 // endLine ends a logical line.
 func (s *scanner) endLine() error {
-	if !s.any {
+	if len(s.line) == 0 {
 		return nil
 	}
-	s.any = false
-	colon := s.last.kind == op && s.last.depth == 0 && string(s.src[s.last.start:s.last.end]) == ":"
-	s.block = colon
-	err := s.mod.take(s, s.line.tokens, colon)
-	s.line.reset()
+	s.block = s.last.kind == op && s.last.depth == 0 && string(s.src[s.last.start:s.last.end]) == ":"
+	err := s.mod.take(s, s.line, s.block)
+	s.line, s.cut = s.line[:0], false
 	return err
 }

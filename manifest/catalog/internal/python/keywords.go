@@ -13,22 +13,3 @@ var compound = map[string]bool{
 	"class": true, "def": true, "if": true, "elif": true, "else": true, "for": true, "while": true, "try": true,
 	"except": true, "finally": true, "with": true,
 }
-
-// maxTokens bounds the tokens that are kept of a logical line. Facts in later tokens are lost.
-const maxTokens = 4096
-
-// line is the current logical line.
-type line struct {
-	tokens []token
-	cut    bool // tokens were dropped
-}
-
-func (l *line) reset() { *l = line{tokens: l.tokens[:0]} }
-
-func (l *line) add(t token) {
-	if len(l.tokens) < maxTokens {
-		l.tokens = append(l.tokens, t)
-	} else {
-		l.cut = true
-	}
-}
