@@ -99,9 +99,9 @@ func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.
 		}
 	}
 	compiled, faults := jsonschema.Compile(schema, &options)
-	if len(faults) > 0 {
+	if faults.Len() > 0 {
 		list := schemaProblems(faults)
-		if jsonschema.Invalid(faults) {
+		if jsonschema.Invalid(faults.Found) {
 			return nil, invalid(list)
 		}
 		return nil, &toolwire.Error{Package: "schema", Code: toolwire.CodeUnchecked, Problems: list.Found, More: list.More}
@@ -110,10 +110,11 @@ func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.
 }
 
 // schemaProblems returns the problems of a schema. Their pointers start at the schema.
-func schemaProblems(faults []jsonschema.Fault) (list problem.List[toolwire.Problem]) {
-	for _, f := range faults {
+func schemaProblems(faults jsonschema.Faults) (list problem.List[toolwire.Problem]) {
+	for _, f := range faults.Found {
 		list.Add("schema_"+f.Code, f.Pointer, "%s", f.Message)
 	}
+	list.More = faults.More
 	return list
 }
 

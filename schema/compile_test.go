@@ -295,17 +295,70 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Of many places that are wrong in a schema the first are reported.
-func TestManyInvalidPlaces(t *testing.T) {
-	for places, want := range map[int]int{19: 19, 20: 20, 21: 20, 100: 20} {
-		var b strings.Builder
-		for i := range places {
-			fmt.Fprintf(&b, `,"a%02d":{"type":"text"}`, i)
+// Of the places of a schema that are wrong, not checked or read otherwise than written, the first 100 are listed and
+// the others are counted.
+func TestManyPlaces(t *testing.T) {
+	asError := func(err error) ([]toolwire.Problem, int) {
+		if e, ok := errors.AsType[*toolwire.Error](err); ok {
+			return e.Problems, e.More
 		}
-		_, err := schema.Compile(json.RawMessage(`{"properties":{`+b.String()[1:]+`}}`), nil)
-		e, ok := errors.AsType[*toolwire.Error](err)
-		if last := fmt.Sprintf("/properties/a%02d/type", want-1); !ok || len(e.Problems) != want || e.Problems[want-1].Pointer != last {
-			t.Errorf("%d places: %v, want %d problems up to %s", places, err, want, last)
+		return nil, 0
+	}
+	asList := func(list []toolwire.Problem) ([]toolwire.Problem, int) {
+		var more int
+		if n := len(list); n > 0 && list[n-1].Code == "more_problems" {
+			fmt.Sscan(list[n-1].Message, &more)
+			list = list[:n-1]
+		}
+		return list, more
+	}
+	for _, test := range []struct {
+		name, property, code string
+		list                 func(raw json.RawMessage, tools []schema.Tool) ([]toolwire.Problem, int)
+	}{
+		{"Compile", `{"type":"text"}`, "schema_invalid", func(raw json.RawMessage, _ []schema.Tool) ([]toolwire.Problem, int) {
+			_, err := schema.Compile(raw, nil)
+			return asError(err)
+		}},
+		{"Compile, unchecked", `{"$ref":"https://example.com/x"}`, "schema_ref_remote", func(raw json.RawMessage, _ []schema.Tool) ([]toolwire.Problem, int) {
+			_, err := schema.Compile(raw, nil)
+			return asError(err)
+		}},
+		{"Unchecked", `{"type":"string","nullable":true}`, "schema_keyword_ignored", func(raw json.RawMessage, _ []schema.Tool) ([]toolwire.Problem, int) {
+			return asList(mustCompile(t, string(raw)).Unchecked())
+		}},
+		{"Validate", `{"type":"text"}`, "schema_invalid", func(_ json.RawMessage, tools []schema.Tool) ([]toolwire.Problem, int) {
+			_, err := schema.Validate(t.Context(), tools, nil)
+			return asError(err)
+		}},
+		{"Validate, unchecked", `{"type":"string","nullable":true}`, "schema_keyword_ignored", func(_ json.RawMessage, tools []schema.Tool) ([]toolwire.Problem, int) {
+			unchecked, _ := schema.Validate(t.Context(), tools, nil)
+			return asList(unchecked)
+		}},
+		{"Lint", `{"type":"string","description":"d","title":1}`, "schema_annotation_invalid", func(_ json.RawMessage, tools []schema.Tool) ([]toolwire.Problem, int) {
+			return asList(schema.Lint(tools, nil))
+		}},
+		{"Export", `{"type":"string","title":1}`, "schema_annotation_invalid", func(_ json.RawMessage, tools []schema.Tool) ([]toolwire.Problem, int) {
+			_, lost, _ := schema.Export(tools, schema.MCP)
+			return asList(lost)
+		}},
+	} {
+		for _, places := range []int{99, 100, 101, 500} {
+			var b strings.Builder
+			for i := range places {
+				fmt.Fprintf(&b, `,"a%03d":%s`, i, test.property)
+			}
+			raw := json.RawMessage(`{"type":"object","properties":{` + b.String()[1:] + `}}`)
+			found, more := test.list(raw, []schema.Tool{{Name: "t", Description: "d", InputSchema: raw}})
+			want := min(places, 100)
+			if len(found) != want || more != places-want {
+				t.Errorf("%s of %d places: %d problems and %d more", test.name, places, len(found), more)
+				continue
+			}
+			last := fmt.Sprintf("/properties/a%03d", want-1)
+			if p := found[want-1]; p.Code != test.code || !strings.Contains(p.Pointer, last) {
+				t.Errorf("%s of %d places: the last problem is %v", test.name, places, p)
+			}
 		}
 	}
 }

@@ -76,9 +76,7 @@ func addUnchecked(tools []Tool, to *problem.List[toolwire.Problem]) {
 			if len(raw) > 0 {
 				at, found := [...]string{"/input_schema", "/output_schema"}[j], c.compile(raw)
 				ps.addFaults(at, found.faults)
-				for _, f := range found.notes {
-					ps.fault(&ps.unchecked, at, f)
-				}
+				ps.addNotes(&ps.unchecked, at, found.notes)
 			}
 		}
 		to.Join(ps.unchecked)

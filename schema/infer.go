@@ -77,7 +77,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 		return nil, in.found
 	}
 	_, found := jsonschema.Compile(raw, &jsonschema.Options{AllowUnchecked: true})
-	if found = slices.DeleteFunc(found, jsonschema.Fault.Unchecked); len(found) > 0 { // Validate lists those
+	if found.Found = slices.DeleteFunc(found.Found, jsonschema.Fault.Unchecked); len(found.Found) > 0 { // Validate lists those
 		return nil, schemaProblems(found)
 	}
 	return raw, in.found

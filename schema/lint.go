@@ -38,8 +38,8 @@ func Lint(tools []Tool, o *ValidateOptions) []toolwire.Problem {
 		checked := problemsAt(element(i), tools[i].Name)
 		c.tool(checked, l.tool)
 		l.list = checked.unchecked
-		l.notes("/input_schema", tools[i].InputSchema)
-		l.notes("/output_schema", tools[i].OutputSchema)
+		l.addNotes(&l.list, "/input_schema", c.compile(tools[i].InputSchema).notes)
+		l.addNotes(&l.list, "/output_schema", c.compile(tools[i].OutputSchema).notes)
 		l.names()
 		if before, ok := folded[strings.ToLower(tools[i].Name)]; ok && tools[before].Name != tools[i].Name {
 			l.add("name_case", "/name", "differs from tool[%d] by case only; models confuse such names", before)
@@ -62,15 +62,6 @@ type linter struct {
 	tool    *Tool
 	checker *checker
 	members int // of schemas that were looked at
-}
-
-// notes adds what a schema writes otherwise than draft 2020-12 does.
-func (l *linter) notes(at string, raw json.RawMessage) {
-	if len(raw) > 0 {
-		for _, f := range l.checker.compile(raw).notes {
-			l.fault(&l.list, at, f)
-		}
-	}
 }
 
 func (l *linter) names() {

@@ -191,18 +191,18 @@ func TestDefineUnchecked(t *testing.T) {
 // valid.
 func TestInvalidBeforeUnchecked(t *testing.T) {
 	var properties strings.Builder
-	for i := range 30 {
-		fmt.Fprintf(&properties, `"a%02d":{"pattern":%s},`, i, lookAhead)
+	for i := range 110 {
+		fmt.Fprintf(&properties, `"a%03d":{"pattern":%s},`, i, lookAhead)
 	}
 	tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"properties":{` + properties.String() + `"b":{"type":"text"}}}`)}}
 	if got := verdict(t, tools, nil); !strings.Contains(got, "schema_invalid /0/input_schema/properties/b/type") {
 		t.Errorf("problems:\n%s", got)
 	}
-	for patterns, at := range map[int]int{18: 18, 19: 19, 20: 0, 21: 0} { // they are in the order of the schema unless some are left out
-		list := properties.String()[:patterns*strings.Index(properties.String(), `"a01"`)]
+	for patterns, at := range map[int]int{98: 98, 99: 99, 100: 0, 101: 0} { // they are in the order of the schema unless some are left out
+		list := properties.String()[:patterns*strings.Index(properties.String(), `"a001"`)]
 		_, err := schema.Compile(json.RawMessage(`{"properties":{`+list+`"b":{"type":"text"}}}`), nil)
 		e, ok := errors.AsType[*toolwire.Error](err)
-		if !ok || len(e.Problems) != min(patterns+1, 20) || e.Problems[at].Code != "schema_invalid" {
+		if !ok || len(e.Problems) != min(patterns+1, 100) || e.Problems[at].Code != "schema_invalid" {
 			t.Errorf("%d expressions: %v, want problem %d to be invalid", patterns, err, at)
 		}
 	}

@@ -90,8 +90,8 @@ type checker struct {
 // compiled is a schema, or nil if it is not valid.
 type compiled struct {
 	schema *jsonschema.Schema
-	faults []jsonschema.Fault // and what is not checked
-	notes  []jsonschema.Fault // what is read otherwise than it is written
+	faults jsonschema.Faults // and what is not checked
+	notes  jsonschema.Faults // what is read otherwise than it is written
 }
 
 func newChecker(ctx context.Context, o *ValidateOptions) *checker {
@@ -202,14 +202,14 @@ func (c *checker) schemas(ps *problems, t *Tool) {
 			continue
 		}
 		found := c.compile(part.raw).faults
-		if !slices.ContainsFunc(found, func(f jsonschema.Fault) bool { return f.Code == "not_json" }) {
+		if !slices.ContainsFunc(found.Found, func(f jsonschema.Fault) bool { return f.Code == "not_json" }) {
 			if kind := rawjson.Kind(part.raw); kind != '{' {
 				ps.add("schema_not_object", part.pointer, "must be a JSON Schema object, not %s", rawjson.KindName(kind))
 				continue
 			}
 			if part.pointer == "/input_schema" {
 				at := jsonschema.NotObject(part.raw)
-				if at != "" && !slices.ContainsFunc(found, func(f jsonschema.Fault) bool { return f.Pointer == at }) {
+				if at != "" && !slices.ContainsFunc(found.Found, func(f jsonschema.Fault) bool { return f.Pointer == at }) {
 					ps.add("schema_not_object", part.pointer+at, `must be "object": the arguments of a call are an object`)
 				}
 			}
@@ -231,15 +231,25 @@ func (c *checker) compile(raw json.RawMessage) compiled {
 	return known
 }
 
-// addFaults adds the faults of a schema, each to the list where it belongs.
-func (ps *problems) addFaults(pointer string, found []jsonschema.Fault) {
-	for _, f := range found {
-		list := &ps.list
-		if f.Unchecked() {
+// addFaults adds the faults of a schema, each to the list where it belongs. Those that are only counted
+// are counted where the last one belongs.
+func (ps *problems) addFaults(pointer string, found jsonschema.Faults) {
+	list := &ps.list
+	for _, f := range found.Found {
+		if list = &ps.list; f.Unchecked() {
 			list = &ps.unchecked
 		}
 		ps.fault(list, pointer, f)
 	}
+	list.More += found.More
+}
+
+// addNotes adds what a schema writes otherwise than draft 2020-12 does to a list.
+func (ps *problems) addNotes(list *problem.List[toolwire.Problem], pointer string, notes jsonschema.Faults) {
+	for _, f := range notes.Found {
+		ps.fault(list, pointer, f)
+	}
+	list.More += notes.More
 }
 
 // binding checks the form of a binding. In passthrough mode the binding is used: it must be

@@ -38,7 +38,12 @@ const mostLeaves = 4 * maxIssues
 // collect turns the library's tree of errors into a sorted list of at most maxIssues issues, and
 // counts the others.
 func collect(err *lib.ValidationError) ([]Issue, int) {
-	leaves, rest := leavesOf(err)
+	all := flatten(nil, err)
+	leaves := smallest(all, compareLeaves)
+	rest := len(all) - len(leaves)
+	for _, l := range all {
+		rest += l.more
+	}
 	var issues []Issue
 	for i := range leaves {
 		issue := leaves[i].issue()
@@ -51,16 +56,6 @@ func collect(err *lib.ValidationError) ([]Issue, int) {
 		issues = append(issues, issue)
 	}
 	return issues, rest
-}
-
-// leavesOf returns the first leaves in order, and how many others there are.
-func leavesOf(err *lib.ValidationError) (first []leaf, rest int) {
-	leaves := flatten(nil, err)
-	for _, l := range leaves {
-		rest += l.more
-	}
-	first = smallest(leaves, compareLeaves)
-	return first, rest + len(leaves) - len(first)
 }
 
 // smallest returns the first elements of a list in order, at most mostLeaves. It may reorder the list.

@@ -35,36 +35,35 @@ const base = "mem:///schema"
 // Schema is a compiled schema. It is immutable and safe for concurrent use.
 type Schema struct {
 	copies    *pool // nil if every document matches
-	unchecked []Fault
-	notes     []Fault
+	unchecked Faults
+	notes     Faults
 	bounds    bounds
 }
 
-// Compile compiles a schema document. It returns every fault of a schema that cannot be used, in a
-// stable order.
-func Compile(raw []byte, o *Options) (*Schema, []Fault) {
+// Compile compiles a schema document. It returns the faults of a schema that cannot be used.
+func Compile(raw []byte, o *Options) (*Schema, Faults) {
 	c := newCompiler(o)
 	s, err := c.compile(raw)
 	found := c.merge(err)
 	if Invalid(found) {
-		return nil, found
+		return nil, inOrder(found)
 	}
 	if refused := slices.DeleteFunc(slices.Clone(found), Fault.accepted); len(refused) > 0 && !c.opts.AllowUnchecked {
-		return nil, refused
+		return nil, inOrder(refused)
 	}
 	if s == nil || c.bothWays && c.ignored {
 		s = &Schema{bounds: c.bounds}
 	}
-	s.unchecked, s.notes = found, inOrder(c.notes)
-	return s, nil
+	s.unchecked, s.notes = inOrder(found), inOrder(c.notes)
+	return s, Faults{}
 }
 
-// Unchecked returns what validation ignores although it may limit what is valid, in the order of the schema.
-func (s *Schema) Unchecked() []Fault { return s.unchecked }
+// Unchecked returns what validation ignores although it may limit what is valid.
+func (s *Schema) Unchecked() Faults { return s.unchecked }
 
 // Notes returns what validation reads otherwise than draft 2020-12 does, and what it leaves out because
-// it limits nothing, in the order of the schema.
-func (s *Schema) Notes() []Fault { return s.notes }
+// it limits nothing.
+func (s *Schema) Notes() Faults { return s.notes }
 
 func (c *compiler) compile(raw []byte) (_ *Schema, err error) {
 	defer contain(&err)
@@ -320,20 +319,14 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 	at := pointerOf(invalid.URL)
 	document, _, _ := strings.Cut(invalid.URL, "#")
 	var found faults
-	leaves, _ := leavesOf(verr)
-	for _, l := range leaves {
+	for _, l := range flatten(nil, verr) {
 		issue := l.issue()
 		f := Fault{Code: "invalid", Pointer: c.written(located(document, at+issue.Pointer)), Message: issue.Message}
 		if text, ok := l.badPattern(); ok {
 			_, err := c.patterns.compile(text)
 			f.Code, f.Message = "pattern_unsupported", unsupported(err)
 		}
-		if !slices.Contains(found, f) {
-			found = append(found, f)
-		}
-		if len(found) == maxIssues {
-			break
-		}
+		found = append(found, f)
 	}
 	return found
 }

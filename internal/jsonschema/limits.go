@@ -29,7 +29,7 @@ type bounds struct {
 	values       int // values and names of a document
 }
 
-// maxIssues is how many faults or issues are reported.
+// maxIssues is how many issues of a document are reported.
 const maxIssues = 20
 
 func (l Limits) bounds() bounds {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -100,10 +101,9 @@ func isDocumentRoot(schema any) bool {
 	return named || old
 }
 
-// merge joins the faults that a compilation reports with the faults that were found beside it, in the
-// order of the document. For kinds of faults that were searched for, it omits the library's, which stops
+// merge joins the faults that a compilation reports with the faults that were found beside it. For kinds of faults that were searched for, it omits the library's, which stops
 // at the first.
-func (c *compiler) merge(err error) faults {
+func (c *compiler) merge(err error) []Fault {
 	all := slices.Clone(c.unchecked)
 	if reported, ok := err.(faults); ok {
 		all = append(all, c.broken...)
@@ -114,20 +114,26 @@ func (c *compiler) merge(err error) faults {
 			}
 		}
 	}
-	return inOrder(all)
+	return all
 }
 
+// Faults are the faults of a schema, each once, in the order of the document. If there are too many, those
+// that are not Unchecked come first.
+type Faults = problem.Bounded[Fault]
+
 // inOrder sorts faults, and keeps the most important ones if there are too many.
-func inOrder(all faults) faults {
+func inOrder(all []Fault) (list Faults) {
 	slices.SortStableFunc(all, func(a, b Fault) int {
 		return cmp.Or(comparePaths(strings.Split(a.Pointer, "/"), strings.Split(b.Pointer, "/")),
 			strings.Compare(a.Message, b.Message))
 	})
-	if len(all) > maxIssues {
+	all = slices.Compact(all)
+	if list.Append(all, 0); list.More > 0 {
 		slices.SortStableFunc(all, func(a, b Fault) int { return falseFirst(a.Unchecked(), b.Unchecked()) })
-		all = all[:maxIssues]
+		list = Faults{}
+		list.Append(all, 0)
 	}
-	return slices.Compact(all)
+	return list
 }
 
 func falseFirst(a, b bool) int {
