@@ -298,13 +298,15 @@ func (c *compiler) explain(err error) error {
 	if re, ok := errors.AsType[*lib.InvalidRegexError](err); ok {
 		return faults{{Code: "pattern_unsupported", Pointer: c.written(re.URL), Message: unsupported(re.Err)}}
 	}
+	same := func(what, url, a, b string) error {
+		return faults{{Code: "invalid", Pointer: c.written(located(url, max(a, b))),
+			Message: "has the same " + what + " as another schema in the document"}}
+	}
 	if dup, ok := errors.AsType[*lib.DuplicateIDError](err); ok {
-		return faults{{Code: "invalid", Pointer: c.written(located(dup.URL, max(dup.Ptr1, dup.Ptr2))), Message: "has the same $id as another " +
-			"schema in the document"}}
+		return same("$id", dup.URL, dup.Ptr1, dup.Ptr2)
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateAnchorError](err); ok {
-		return faults{{Code: "invalid", Pointer: c.written(located(dup.URL, max(dup.Ptr1, dup.Ptr2))), Message: "has the same anchor as another " +
-			"schema in the document"}}
+		return same("anchor", dup.URL, dup.Ptr1, dup.Ptr2)
 	}
 	return faults{{Code: "invalid",
 		Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"}}
@@ -353,11 +355,10 @@ func pointerOf(location string) string {
 // safeURL returns the target of a reference without credentials and query, and without base if it
 // is in the schema itself.
 func safeURL(s string) string {
-	if rest, ok := strings.CutPrefix(s, base); ok {
-		return `"` + text.Cut(rest, maxText) + `"`
-	}
-	if rest, ok := strings.CutPrefix(s, "mem:///"); ok {
-		return `"` + text.Cut(rest, maxText) + `"`
+	for _, own := range []string{base, "mem:///"} {
+		if rest, ok := strings.CutPrefix(s, own); ok {
+			return `"` + text.Cut(rest, maxText) + `"`
+		}
 	}
 	u, err := url.Parse(s)
 	if err != nil {

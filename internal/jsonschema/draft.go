@@ -8,17 +8,10 @@ func draftOf(schema string) int {
 	if !ok {
 		rest, _ = strings.CutPrefix(rest, "http://")
 	}
-	switch rest {
-	case "json-schema.org/schema", "json-schema.org/draft/2020-12/schema":
-		return 2020
-	case "json-schema.org/draft/2019-09/schema":
-		return 2019
-	case "json-schema.org/draft-07/schema":
-		return 7
-	case "json-schema.org/draft-06/schema":
-		return 6
-	case "json-schema.org/draft-04/schema":
-		return 4
-	}
-	return 0
+	return drafts[rest]
+}
+
+var drafts = map[string]int{
+	"json-schema.org/schema": 2020, "json-schema.org/draft/2020-12/schema": 2020, "json-schema.org/draft/2019-09/schema": 2019,
+	"json-schema.org/draft-07/schema": 7, "json-schema.org/draft-06/schema": 6, "json-schema.org/draft-04/schema": 4,
 }

@@ -31,21 +31,15 @@ func (f Fault) accepted() bool { return !LetsThrough(f.Code) }
 // through that the author of the schema may have excluded. Packages that run functions refuse such
 // schemas.
 func LetsThrough(code string) bool {
-	switch strings.TrimPrefix(code, "schema_") {
-	case "too_large", "too_deep", "too_complex", "ref_remote", "pattern_unsupported", "no_keyword":
-		return true
-	}
-	return false
+	return slices.Contains(letThrough, strings.TrimPrefix(code, "schema_"))
 }
+
+var letThrough = []string{"too_large", "too_deep", "too_complex", "ref_remote", "pattern_unsupported", "no_keyword"}
 
 // Rewritten reports whether a note of this code, with or without "schema_" before it, is about a part of
 // a schema that is read otherwise than it is written.
 func Rewritten(code string) bool {
-	switch strings.TrimPrefix(code, "schema_") {
-	case "old_form", "member_null", "annotation_invalid":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"old_form", "member_null", "annotation_invalid"}, strings.TrimPrefix(code, "schema_"))
 }
 
 // faults is the error for a schema that cannot be used.
@@ -86,7 +80,7 @@ func documentFault(err error) Fault {
 	return Fault{Code: "not_json", Message: "is not valid JSON"}
 }
 
-// documentError returns the error for a document that cannot be read.
+// documentError returns the error for a document that cannot be read, or nil if err is nil.
 func documentError(err error) error {
 	own, ok := errors.AsType[*rawjson.Error](err)
 	if !ok {

@@ -47,7 +47,7 @@ func acceptsNull(obj map[string]any) bool {
 	if obj["$ref"] != nil || obj["allOf"] != nil || obj["const"] != nil {
 		return false
 	}
-	if t := obj["type"]; t != nil && !isNull(t) {
+	if t := obj["type"]; t != nil && !hasType(t, "null") {
 		return false
 	}
 	if list, ok := obj["enum"].([]any); ok && !slices.Contains(list, nil) {
@@ -57,7 +57,7 @@ func acceptsNull(obj map[string]any) bool {
 		list, ok := obj[keyword].([]any)
 		if ok && !slices.ContainsFunc(list, func(one any) bool {
 			inner, _ := one.(map[string]any)
-			return isNull(inner["type"])
+			return hasType(inner["type"], "null")
 		}) {
 			return false
 		}
@@ -65,9 +65,10 @@ func acceptsNull(obj map[string]any) bool {
 	return true
 }
 
-func isNull(t any) bool {
+// hasType reports whether the value of "type" is a name, or a list with it.
+func hasType(t any, name string) bool {
 	list, _ := t.([]any)
-	return t == "null" || slices.Contains(list, any("null"))
+	return t == name || slices.Contains(list, any(name))
 }
 
 // unknown remembers a schema in which no keyword says anything: a schema inside a wrapper, or a bare

@@ -1,6 +1,7 @@
 package jsonschema
 
 import (
+	"slices"
 	"strings"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
@@ -26,25 +27,19 @@ func newLinks(root *lib.Schema) *links {
 // sameValue returns the schemas that s applies to its own value, except the targets of dynamic references.
 // Maps are visited in order, so that a schema is always judged in the same way.
 func sameValue(s *lib.Schema) (list []*lib.Schema) {
-	for _, one := range [...]*lib.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
-		list = appendSome(list, one)
-	}
-	list = append(append(append(list, s.AllOf...), s.AnyOf...), s.OneOf...)
+	list = slices.Concat([]*lib.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
 	for _, name := range sortedKeys(s.DependentSchemas) {
 		list = append(list, s.DependentSchemas[name])
 	}
 	for _, name := range sortedKeys(s.Dependencies) {
 		one, _ := s.Dependencies[name].(*lib.Schema)
-		list = appendSome(list, one)
+		list = append(list, one)
 	}
-	return list
+	return withoutNil(list)
 }
 
-func appendSome(list []*lib.Schema, one *lib.Schema) []*lib.Schema {
-	if one == nil {
-		return list
-	}
-	return append(list, one)
+func withoutNil(list []*lib.Schema) []*lib.Schema {
+	return slices.DeleteFunc(list, func(s *lib.Schema) bool { return s == nil })
 }
 
 // partsOf returns the schemas that s applies to parts of its value.
@@ -62,10 +57,7 @@ func partsOf(s *lib.Schema) (list []*lib.Schema) {
 	first, rest := itemsOf(s)
 	more, _ := s.AdditionalProperties.(*lib.Schema)
 	list = append(list, first...)
-	for _, one := range [...]*lib.Schema{rest, more, namesOf(s), s.UnevaluatedProperties, s.Contains, s.UnevaluatedItems} {
-		list = appendSome(list, one)
-	}
-	return list
+	return withoutNil(append(list, rest, more, namesOf(s), s.UnevaluatedProperties, s.Contains, s.UnevaluatedItems))
 }
 
 // itemsOf returns the schemas of the first items, and the one of the others, in every draft.

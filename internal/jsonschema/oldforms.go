@@ -44,7 +44,7 @@ func (r *reading) oldForms(obj map[string]any, s spot) {
 		delete(obj, "$recursiveAnchor")
 		r.note(s.at+"/$recursiveAnchor", "old_form", `is a boolean, as in draft 2019-09, and is ignored; use "$dynamicAnchor"`)
 	}
-	if isAny(obj["type"]) {
+	if hasType(obj["type"], "any") {
 		delete(obj, "type")
 		r.note(s.at+"/type", "old_form", `is "any", as in draft 3; leave "type" out`)
 	}
@@ -79,16 +79,6 @@ func enum(obj map[string]any) {
 	if len(unique) > 0 {
 		obj["enum"] = unique
 	}
-}
-
-func isAny(t any) bool {
-	list, _ := t.([]any)
-	for _, one := range list {
-		if one == "any" {
-			return true
-		}
-	}
-	return t == "any"
 }
 
 // draft3 rewrites the keywords of draft 3 that have another name today.

@@ -30,7 +30,7 @@ type typeAt struct {
 // alone. It returns "" if there is no such place. The schema must be a JSON object.
 func NotObject(root json.RawMessage) string {
 	own := rawjson.Member(root, "type")
-	typed := !rawjson.IsNull(own) && !isAny(rawjson.Any(own))
+	typed := !rawjson.IsNull(own) && !hasType(rawjson.Any(own), "any")
 	leads := !rawjson.IsNull(rawjson.Member(root, "$ref")) || !rawjson.IsNull(rawjson.Member(root, "allOf"))
 	if !leads && (!typed || rawjson.Unquote(own) == "object") {
 		return ""
@@ -62,7 +62,7 @@ func (r *rootTypes) look(at string, schema any) {
 		return
 	}
 	r.seen[at] = true
-	if t := s["type"]; t != nil && !isAny(t) { // it is read as absent
+	if t := s["type"]; t != nil && !hasType(t, "any") { // it is read as absent
 		r.found = append(r.found, typeAt{at + "/type", t})
 	}
 	if at != "" && isDocumentRoot(s) {

@@ -13,8 +13,8 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	if len(raw) > s.bounds.Bytes {
 		return limitError("is %d bytes long; at most %d are checked", len(raw), s.bounds.Bytes)
 	}
-	if s.copies == nil {
-		return s.readable(raw)
+	if s.copies == nil { // every document matches
+		return documentError(rawjson.Check(raw, rawjson.Limits{Depth: s.bounds.Depth, Mode: rawjson.Unique}))
 	}
 	doc, err := decode(raw, rawjson.Unique, s.bounds.Depth, s.bounds.values)
 	if err != nil {
@@ -38,13 +38,4 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	}
 	issues, more := collect(verr)
 	return &InvalidError{Code: "mismatch", Issues: issues, More: more}
-}
-
-// readable checks a document of which nothing is required.
-func (s *Schema) readable(raw []byte) error {
-	err := rawjson.Check(raw, rawjson.Limits{Depth: s.bounds.Depth, Mode: rawjson.Unique})
-	if err != nil {
-		return documentError(err)
-	}
-	return nil
 }

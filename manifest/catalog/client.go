@@ -68,7 +68,7 @@ type ClientOptions struct {
 type Client struct {
 	rest       *restclient.Client
 	maxRequest int
-	sdkType    bool // the type is sent as type
+	typeField  string // as which tool_type is sent
 	plugin     PluginOptions
 }
 
@@ -107,8 +107,8 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if len(found) > 0 {
 		return nil, &toolwire.Error{Package: "catalog", Code: toolwire.CodeInvalidOptions, Message: "the client cannot be created", Problems: found}
 	}
-	return &Client{rest: rest, maxRequest: requestRoom + opts.Plugin.limit(), sdkType: opts.TypeField == "type",
-		plugin: opts.Plugin}, nil
+	return &Client{rest: rest, maxRequest: requestRoom + opts.Plugin.limit(), plugin: opts.Plugin,
+		typeField: cmp.Or(opts.TypeField, "tool_type")}, nil
 }
 
 // Create registers a tool without source code: POST /tools/. If the name is taken, the error has
@@ -181,20 +181,15 @@ func (c *Client) putRequest(id string, t *Tool) *request {
 
 // body returns the fields of a patch as they are sent.
 func (c *Client) body(p Patch) []byte {
-	var body any = p
-	if c.sdkType {
-		body = struct {
-			Name        *string    `json:"name,omitempty"`
-			Framework   *Framework `json:"framework,omitempty"`
-			Type        *Type      `json:"type,omitempty"`
-			AccountID   *string    `json:"account_id,omitempty"`
-			Description *string    `json:"description,omitempty"`
-			Tags        *[]string  `json:"tags,omitempty"`
-			Version     *string    `json:"version,omitempty"`
-		}(p)
+	members, _ := rawjson.Encode(p) // cannot fail: it contains texts only
+	var body rawjson.Object
+	for name, value := range rawjson.Members(members) {
+		if name == "tool_type" {
+			name = c.typeField
+		}
+		body.Put(name, value)
 	}
-	out, _ := rawjson.Encode(body) // cannot fail: it contains texts only
-	return out
+	return body.Bytes()
 }
 
 // Patch changes the fields of a tool that are not nil in p. The API has no such request. The client
@@ -408,11 +403,7 @@ func (c *Client) form(p Patch, file string, source []byte) ([]byte, string) {
 	field("name", p.Name)
 	field("description", p.Description)
 	field("framework", (*string)(p.Framework))
-	if c.sdkType {
-		field("type", (*string)(p.Type))
-	} else {
-		field("tool_type", (*string)(p.Type))
-	}
+	field(c.typeField, (*string)(p.Type))
 	field("version", p.Version)
 	if p.Tags != nil {
 		field("tags", new(strings.Join(*p.Tags, ",")))

@@ -215,10 +215,7 @@ func (s *Store) Update(
 			WHERE account = $1 AND id = $2`, values...)
 		return err
 	})
-	switch {
-	case refused != nil:
-		return catalog.StoredTool{}, refused
-	case err != nil:
+	if err = cmp.Or(refused, err); err != nil {
 		return catalog.StoredTool{}, err
 	}
 	return r, nil

@@ -25,6 +25,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -43,8 +44,6 @@ type Options struct {
 	BusyTimeout time.Duration
 }
 
-const defaultBusyTimeout = 5 * time.Second
-
 // Store is a [catalog.Store] in one file. The file is in WAL mode with synchronous=FULL. So a write
 // that returned nil survives a crash of the process. It survives a crash of the machine if the disk
 // keeps what it has acknowledged. The file must be on a local disk. A Store is safe for concurrent
@@ -61,13 +60,13 @@ var _ catalog.Store = (*Store)(nil)
 // ignores; the folder must exist. If o is nil, all defaults apply. Open does not change a file of
 // another program or of a newer version of this package.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
-	s := &Store{writing: make(chan struct{}, 1), busy: defaultBusyTimeout}
-	if o != nil && o.BusyTimeout < 0 {
+	if o == nil {
+		o = &Options{}
+	}
+	if o.BusyTimeout < 0 {
 		return nil, failure(toolwire.CodeInvalidOptions, "Options.BusyTimeout must not be negative; use 0 for the default", nil)
 	}
-	if o != nil && o.BusyTimeout > 0 {
-		s.busy = o.BusyTimeout
-	}
+	s := &Store{writing: make(chan struct{}, 1), busy: cmp.Or(o.BusyTimeout, 5*time.Second)}
 	if err := s.open(ctx, path); err != nil {
 		return nil, err
 	}
@@ -169,10 +168,7 @@ func (s *Store) Update(
 			class_name = ?9, module_name = ?10, deleted_at = ?11, source = ?12 WHERE account = ?1 AND id = ?2`, values...)
 		return err
 	})
-	switch {
-	case refused != nil:
-		return catalog.StoredTool{}, refused
-	case err != nil:
+	if err = cmp.Or(refused, err); err != nil {
 		return catalog.StoredTool{}, err
 	}
 	return r, nil
