@@ -145,7 +145,7 @@ func TestReportsRepeat(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	var all []*eval.Experiment
 	for _, results := range []string{"", file} {
-		e, err := eval.Run(t.Context(), target, cases, &eval.Options{ResultsFile: results, Command: "check -token " + secret})
+		e, err := eval.Run(t.Context(), target, cases, &eval.Options{ResultsFile: results, Command: "check -case $CASE -token " + secret})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,15 +155,15 @@ func TestReportsRepeat(t *testing.T) {
 	for i, e := range all {
 		text := reports(t, e)
 		for part, n := range map[string]int{
-			`run the first again: $ check -token [redacted] -case 'it'\''s'` + "\n": 1,
-			`"repeat": "check -token [redacted] -case 'b'"`:                         1, `"repeat"`: 2,
-			"\n\nrun it again: check -token [redacted] -case 'b'</failure>": 1, secret: 0,
+			`run the first again: $ check -case 'it'\''s' -token [redacted]` + "\n": 1,
+			`"repeat": "check -case 'b' -token [redacted]"`:                         1, `"repeat"`: 2,
+			"\n\nrun it again: check -case 'b' -token [redacted]</failure>": 1, secret: 0,
 		} {
 			if strings.Count(text, part) != n {
 				t.Errorf("experiment %d: %q is there %d times:\n%s", i, part, strings.Count(text, part), text)
 			}
 		}
-		if page := written(t, e, nil); strings.Count(page, "Run it again: <code>check -token [redacted] -case ") != 2 {
+		if page := written(t, e, nil); strings.Count(page, "Run it again: <code>check -case &#39;") != 2 {
 			t.Errorf("experiment %d: %s", i, page)
 		}
 	}

@@ -103,8 +103,8 @@ type Options struct {
 	// agent is down or busy. If FaultStatuses is nil, they are 429, 502, 503 and 504. If it is empty, none is.
 	FaultStatuses []int
 
-	// Command is a command line, for reports: followed by -case and the id of a case, it runs this
-	// case again. Reports name it for each trial that did not pass. May be "".
+	// Command is a command line that runs a case again, for reports, which name it for each trial that
+	// did not pass. In it $CASE stands for the id of the case, which is quoted for a shell. May be "".
 	Command string
 
 	// Shard "i/n" runs the part i of n of the cases, from 1. The ids of the cases decide which belong to

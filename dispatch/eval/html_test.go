@@ -496,7 +496,7 @@ func TestTextsAboutRunsOfThePage(t *testing.T) {
 	})
 	c := eval.Case{ID: "a" + acts, Row: &eval.Row{Number: 2, ExpectedOutcome: "refusal" + acts}, Task: dispatchtest.Task{Instruction: strings.Repeat("long ", 100)}}
 	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler}, []eval.Case{c}, &eval.Options{
-		Command: "check" + acts, Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
+		Command: "check" + acts + " -case $CASE", Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
 			c.Score("charm"+acts, 0.5)
 			return &eval.Mismatch{Reason: strings.Repeat("r", 200) + acts}
 		},

@@ -84,7 +84,7 @@ func (e *Experiment) repeat(t *Trial) string {
 	if e.command == "" || t.Verdict == Passed || t.Verdict == Skipped || t.Verdict == Cancelled {
 		return ""
 	}
-	return e.command + " -case '" + strings.ReplaceAll(t.ID, "'", `'\''`) + "'"
+	return strings.ReplaceAll(e.command, "$CASE", "'"+strings.ReplaceAll(t.ID, "'", `'\''`)+"'")
 }
 
 // record returns the record of the trial, with its timeline.

@@ -12,13 +12,16 @@ package process
 
 import (
 	"context"
+	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 )
 
-// Command is a program with its bounds. All fields except Stdin are required.
+// Command is a program with its bounds. All fields except Stdin and Log are required.
 type Command struct {
 	Argv  []string // the absolute path of the program and its arguments
 	Env   []string // the whole environment; nil means an empty one
@@ -27,6 +30,10 @@ type Command struct {
 
 	MaxStdout int // bytes; more output ends the run
 	MaxStderr int // bytes; the middle of more output is left out
+
+	// Log gets both outputs as they are written. If it is not nil, the middle of more than MaxStdout bytes is left
+	// out too. It must be safe for concurrent use, and its errors end a run.
+	Log io.Writer
 
 	Timeout  time.Duration // from the start to the end of the program
 	Grace    time.Duration // between SIGTERM and SIGKILL
@@ -60,6 +67,25 @@ type Stream struct {
 	// Cut reports that bytes were dropped, or that a process that the program left behind was
 	// killed while it could still write some.
 	Cut bool
+}
+
+// Find returns a command with the absolute path of its program.
+func Find(command []string) ([]string, error) {
+	path, err := exec.LookPath(command[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	return append([]string{path}, command[1:]...), err
+}
+
+// Environment returns what an agent's program gets of the environment of this process, as "NAME=value".
+func Environment() (env []string) {
+	for _, name := range []string{"PATH", "HOME", "SystemRoot", "TMPDIR", "TEMP"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // Run is a started program. The caller of [Start] must call [Run.Wait] once.
@@ -105,12 +131,21 @@ func Start(c *Command) (*Run, error) {
 	}
 	r.io.Go(func() {
 		pipe := newOutput(ours.stdout)
-		overflow := r.out.readAtMost(pipe, c.MaxStdout)
+		overflow := false
+		if c.Log == nil {
+			overflow = r.out.readAtMost(pipe, c.MaxStdout)
+		} else {
+			r.out.readEnds(io.TeeReader(pipe, c.Log), c.MaxStdout)
+		}
 		r.read <- readerDone{&r.out, overflow, pipe.open}
 	})
 	r.io.Go(func() {
 		pipe := newOutput(ours.stderr)
-		r.err.readEnds(pipe, c.MaxStderr)
+		if c.Log == nil {
+			r.err.readEnds(pipe, c.MaxStderr)
+		} else {
+			r.err.readEnds(io.TeeReader(pipe, c.Log), c.MaxStderr)
+		}
 		r.read <- readerDone{&r.err, false, pipe.open}
 	})
 	go func() { g.awaitExit(); r.exited <- struct{}{} }()

@@ -46,6 +46,16 @@ func New(secrets ...string) *Set {
 	return &Set{Hide(f)}
 }
 
+// Env returns the values of variables, "NAME=value", that have 8 bytes or more. Shorter ones would hide innocent text.
+func Env(env []string) (list []string) {
+	for _, variable := range env {
+		if _, value, _ := strings.Cut(variable, "="); len(value) >= 8 {
+			list = append(list, value)
+		}
+	}
+	return list
+}
+
 // URL returns the parts of a URL that may be secret: the query, its values, the password or, without
 // one, the user name, and both in their place, which hides short ones too. Of a text that is not a URL,
 // all may be.

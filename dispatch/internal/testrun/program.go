@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -37,18 +36,9 @@ type program struct {
 	runs  sync.WaitGroup
 }
 
-// find returns the command with the absolute path of its program.
-func find(command []string) ([]string, error) {
-	path, err := exec.LookPath(command[0])
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	return append([]string{path}, command[1:]...), err
-}
-
 // startable prepares the setup for a Target with a Command.
 func (s *Setup) startable() error {
-	argv, err := find(s.Target.Command)
+	argv, err := process.Find(s.Target.Command)
 	if err != nil {
 		return fmt.Errorf("dispatchtest: Target.Command: %w", err)
 	}
@@ -129,12 +119,7 @@ func (p *program) environment(header http.Header, input json.RawMessage, file st
 		"_PIPELINES_TASK_INPUT_JSON=" + string(input),
 		"PIPELINES_RESULT_PATH=" + file,
 	}
-	for _, name := range []string{"PATH", "HOME", "SystemRoot", "TMPDIR", "TEMP"} {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	return append(env, p.setup.Target.Env...)
+	return append(append(env, process.Environment()...), p.setup.Target.Env...)
 }
 
 // readResult reads the file that a program has left. The program may have made anything in its place: to open a

@@ -105,19 +105,8 @@ func (h *Host) New(target Target, task Task, output io.Writer) (*Setup, error) {
 		s.Close()
 		return nil, err
 	}
-	s.Witness.secrets = redact.New(append(append(redact.URL(s.Target.URL), s.Target.AuthValue, s.Run.Token), values(s.Target.Env)...)...)
+	s.Witness.secrets = redact.New(append(append(redact.URL(s.Target.URL), s.Target.AuthValue, s.Run.Token), redact.Env(s.Target.Env)...)...)
 	return s, nil
-}
-
-// values returns the values of the variables that look like secrets: those without the short ones,
-// which would hide innocent text.
-func values(env []string) (list []string) {
-	for _, variable := range env {
-		if _, value, _ := strings.Cut(variable, "="); len(value) >= 8 {
-			list = append(list, value)
-		}
-	}
-	return list
 }
 
 // Secrets returns what must not be shown where the agent repeats it: the auth value, the run token,

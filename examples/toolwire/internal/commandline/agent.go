@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -17,18 +18,26 @@ const (
 	TokenVariable = "TOOLWIRE_AGENT_TOKEN"
 )
 
-// An Agent is the endpoint that a command line names, with its token, or in Command a program in code mode. No flag takes the token itself,
-// because others on the machine can see command lines.
+// An Agent is the agent that a command line names: the endpoint of -url with its token, the program after -- in code
+// mode, or with both an endpoint that the program serves, see [Agent.Start]. No flag takes the token itself, because
+// others on the machine can see command lines.
 type Agent struct {
-	dispatchtest.Target        // without a URL if nothing names an endpoint
-	URLFrom             string // what names it, for messages: "-url" or URLVariable
+	dispatchtest.Target        // without a URL and a Command if nothing names an agent
+	URLFrom             string // what names the endpoint, for messages: "-url" or URLVariable
 	TokenFile           string
 
+	command  string // such as "toolwire eval"
 	tokenEnv string
-	env      []string // names of variables
+	program  []string // with its arguments
+	env      List     // the names of variables
 }
 
-// AddFlags adds -url, -auth-header, -token-env and -token-file. use says what -url is for.
+// ProgramUsage describes the program of an agent in the usage of a command.
+const ProgramUsage = `
+With -url the command starts PROGRAM, waits until it serves there, and ends it at
+the end. Without -url, PROGRAM is an agent in code mode, which each turn starts.`
+
+// AddFlags adds -url, -auth-header, -token-env, -token-file and -env. use says what -url is for.
 func (a *Agent) AddFlags(set *flag.FlagSet, use string) {
 	set.StringVar(&a.URL, "url", "", use+" (default: the variable "+URLVariable+")")
 	set.StringVar(&a.AuthHeader, "auth-header", "",
@@ -36,41 +45,48 @@ func (a *Agent) AddFlags(set *flag.FlagSet, use string) {
 	set.StringVar(&a.tokenEnv, "token-env", "",
 		"`name` of the environment variable that contains the agent's token (default "+TokenVariable+", which may be unset)")
 	set.StringVar(&a.TokenFile, "token-file", "", "`file` that contains the agent's token")
+	set.Var(&a.env, "env", "`name` of an environment variable that the program gets too; may be repeated")
 }
 
-// AddProgram adds -env, for a command that takes a program after the flags too.
-func (a *Agent) AddProgram(set *flag.FlagSet) {
-	set.Func("env", "`name` of an environment variable that the program gets too; may be repeated", func(name string) error {
-		a.env = append(a.env, name)
-		return nil
-	})
+// Parse is the function [Parse] for a command that takes the program of an agent after --.
+func (a *Agent) Parse(set *flag.FlagSet, usage string, args []string, stdout, stderr io.Writer) (status int, ok bool) {
+	if status, ok = Parse(set, usage, args, stdout, stderr); !ok {
+		return status, false
+	}
+	a.command, a.program = set.Name(), set.Args()
+	if n := len(args) - len(a.program); len(a.program) > 0 && (n == 0 || args[n-1] != "--") {
+		fmt.Fprintf(stderr, "%s: unexpected argument %q: the program of an agent follows --; see %[1]s -h\n", a.command, a.program[0])
+		return Mistake, false
+	}
+	return OK, true
 }
 
 // Named reports whether the command line names an agent.
 func (a *Agent) Named() bool { return a.URL != "" || len(a.Command) > 0 }
 
-// HasToken reports whether a flag is about the token.
-func (a *Agent) HasToken() bool { return a.AuthHeader != "" || a.tokenEnv != "" || a.TokenFile != "" }
+// hasToken reports whether a flag is about the token.
+func (a *Agent) hasToken() bool { return a.AuthHeader != "" || a.tokenEnv != "" || a.TokenFile != "" }
 
 // Read checks the flags and reads the variables and the file. Errors never repeat what may be the
 // token.
 func (a *Agent) Read() error {
-	switch program := len(a.Command) > 0; {
-	case program && a.URL != "":
-		return fmt.Errorf("unexpected argument %q: an agent is either a -url or a program", a.Command[0])
-	case program && a.HasToken():
+	switch codeMode := len(a.program) > 0 && a.URL == ""; {
+	case len(a.program) == 0 && len(a.env) > 0:
+		return errors.New("-env is for the program of an agent, which follows the flags after --")
+	case codeMode && a.hasToken():
 		return errors.New("-auth-header, -token-env and -token-file are for a -url: an agent in code mode receives no requests")
-	case program:
-		return a.readEnv()
-	case len(a.env) > 0:
-		return errors.New("-env is for an agent in code mode, whose program follows the flags after --")
+	case codeMode:
+		a.Command = a.program
+		variables, err := a.variables()
+		a.Env = variables
+		return err
 	}
 	a.URLFrom = "-url"
 	if a.URL == "" {
 		a.URL, a.URLFrom = os.Getenv(URLVariable), URLVariable
 	}
 	if a.URL == "" {
-		if a.HasToken() {
+		if a.hasToken() {
 			return errors.New("-auth-header, -token-env and -token-file are for an agent with a -url")
 		}
 		return nil
@@ -97,16 +113,16 @@ func (a *Agent) Read() error {
 	return nil
 }
 
-// readEnv reads the variables that -env names.
-func (a *Agent) readEnv() error {
+// variables returns the variables that -env names, as "NAME=value".
+func (a *Agent) variables() (list []string, err error) {
 	for _, name := range a.env {
 		value, ok := os.LookupEnv(name)
 		if !ok { // the name is not repeated: it may be a value
-			return errors.New("-env: there is no environment variable of that name; give its name, not its value")
+			return nil, errors.New("-env: there is no environment variable of that name; give its name, not its value")
 		}
-		a.Env = append(a.Env, name+"="+value)
+		list = append(list, name+"="+value)
 	}
-	return nil
+	return list, nil
 }
 
 func (a *Agent) token() (string, error) {

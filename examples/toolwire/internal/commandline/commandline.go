@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -35,6 +36,17 @@ func Parse(set *flag.FlagSet, usage string, args []string, stdout, stderr io.Wri
 	}
 	return OK, true
 }
+
+// A List is a flag that may be repeated.
+type List []string
+
+// Set implements flag.Value.
+func (l *List) Set(value string) error {
+	*l = append(*l, value)
+	return nil
+}
+
+func (l *List) String() string { return strings.Join(*l, ", ") }
 
 // World reads the world in the file of -world; without a file the world is sample.
 func World(file string, sample []byte) (proxytest.World, error) {

@@ -26,5 +26,23 @@ func Started(arg0 string, info *debug.BuildInfo) string {
 	if !strings.ContainsRune(arg0, os.PathSeparator) || !strings.ContainsAny(arg0, " '\"$&;|<>()*?!#`\\") {
 		return arg0
 	}
-	return "'" + strings.ReplaceAll(arg0, "'", `'\''`) + "'"
+	return Quote(arg0)
+}
+
+// Quote returns a word for a shell.
+func Quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// Program returns the end of a command line that starts the program of the agent, for a shell; "" if there is none.
+func (a *Agent) Program() (end string) {
+	if len(a.program) == 0 {
+		return ""
+	}
+	for _, name := range a.env {
+		end += " -env " + Quote(name)
+	}
+	end += " --"
+	for _, word := range a.program {
+		end += " " + Quote(word)
+	}
+	return end
 }

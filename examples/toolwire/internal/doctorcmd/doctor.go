@@ -9,8 +9,8 @@
 // An agent on this machine works on one sample task. An agent elsewhere cannot reach the proxy that
 // is served here, so it only gets the task of -instruction.
 //
-// An agent in code mode is the command after the flags. Each dispatch starts it with the documented
-// variables, PATH, HOME, and the variables that -env names:
+// Without -url, the program after -- is an agent in code mode. Each dispatch starts it with the documented
+// variables, PATH, HOME and the variables that -env names. With -url the command starts it as the endpoint:
 //
 //	toolwire doctor -env OPENAI_API_KEY -instruction "Where is order #4521?" -- ./agent -verbose
 //
@@ -55,13 +55,13 @@ type flags struct {
 }
 
 const usage = `usage: toolwire doctor [flags] -url URL
-       toolwire doctor [flags] -- COMMAND [ARGUMENT…]
+       toolwire doctor [flags] -- PROGRAM [ARGUMENT…]
 
 	toolwire doctor -url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN \
 		-tools tools_schema.json -instruction "Where is order #4521?"
 
-Examine an agent from outside: an endpoint, or a program in code mode, which
-COMMAND starts.`
+Examine an agent from outside: an endpoint or a program.
+` + commandline.ProgramUsage
 
 // Run runs the command and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -79,14 +79,27 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err := f.read(); err != nil {
 		return mistake(err.Error())
 	}
+	stop, err := f.agent.Start(ctx, stderr)
+	if err != nil {
+		return mistake(err.Error())
+	}
+	defer stop()
 	report, err := doctor.Check(ctx, f.agent.Target, &f.options)
 	if report == nil {
 		return mistake(flagNames.Replace(err.Error()))
 	}
 	for i := range report.Findings {
 		found := &report.Findings[i]
-		found.Reproduce = strings.ReplaceAll(found.Reproduce, "go run github.com/toolwire/toolwire/examples/toolwire doctor", commandline.Program+" doctor")
-		found.Reproduce = strings.ReplaceAll(found.Reproduce, `"$TOOLS"`, "'"+strings.ReplaceAll(f.tools, "'", `'\''`)+"'")
+		lines := strings.Split(found.Reproduce, "\n")
+		for i, line := range lines {
+			if rest, ok := strings.CutPrefix(line, "go run github.com/toolwire/toolwire/examples/toolwire doctor"); ok {
+				lines[i] = commandline.Program + " doctor" + strings.ReplaceAll(rest, `"$TOOLS"`, commandline.Quote(f.tools))
+				if f.agent.URL != "" {
+					lines[i] += f.agent.Program()
+				}
+			}
+		}
+		found.Reproduce = strings.Join(lines, "\n")
 	}
 	report.Findings = append(report.Findings, f.documents()...)
 	warned := slices.ContainsFunc(report.Findings, func(found doctor.Finding) bool { return found.Status == doctor.StatusWarning })
@@ -118,7 +131,6 @@ func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok b
 	}
 	set := flag.NewFlagSet("toolwire doctor", flag.ContinueOnError)
 	f.agent.AddFlags(set, "the agent's `endpoint`, as it will be registered")
-	f.agent.AddProgram(set)
 	set.StringVar(&f.tools, "tools", "", "`file` with the tools_schema")
 	set.StringVar(&f.ledger, "ledger", "", "`file` with the ledger schema, if tools have adapters")
 	set.StringVar(&f.manifest, "manifest", "", "`file` with the tools manifest, tools.json")
@@ -132,9 +144,7 @@ func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok b
 	set.BoolVar(&f.agent.Strict, "require-transcript", false, `the registration has "Require a gradeable rich transcript"`)
 	set.BoolVar(&f.strict, "strict", false, "exit with 1 for warnings too")
 	set.BoolVar(&f.printJSON, "json", false, "print the report as JSON")
-	status, ok = commandline.Parse(set, usage, args, stdout, stderr)
-	f.agent.Command = set.Args()
-	return status, ok
+	return f.agent.Parse(set, usage, args, stdout, stderr)
 }
 
 // check returns what is wrong with the combination of flags, or "".

@@ -41,7 +41,7 @@ func (o *options) cases() ([]eval.Case, error) {
 	}
 	for _, f := range []struct {
 		flag    string
-		columns list
+		columns commandline.List
 	}{{"-ignore-column", o.ignored}, {"-slice", o.slices}, {"-where", o.where}} {
 		for _, column := range f.columns {
 			if f.flag == "-where" {
@@ -149,8 +149,8 @@ func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
 	return cases, nil
 }
 
-// repeated returns the command line without the flags that are about the run as a whole. The program
-// that writes the user's turns is left out, because its arguments may be secret.
+// repeated returns the command line without the program of the agent and the flags that are about the run as a whole.
+// The program that writes the user's turns is left out, because its arguments may be secret.
 func repeated(flags *flag.FlagSet) string {
 	command := commandline.Program + " eval"
 	flags.Visit(func(f *flag.Flag) {
@@ -159,21 +159,21 @@ func repeated(flags *flag.FlagSet) string {
 		case f.Name == "user":
 			command += " -user '…'"
 		default:
-			values := list{f.Value.String()}
-			if several, ok := f.Value.(*list); ok {
+			values := commandline.List{f.Value.String()}
+			if several, ok := f.Value.(*commandline.List); ok {
 				values = *several
 			}
 			for _, value := range values {
-				command += " -" + f.Name + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+				command += " -" + f.Name + "=" + commandline.Quote(value)
 			}
 		}
 	})
 	return command
 }
 
-// ofTheRun are the flags that a command for one row leaves out.
+// ofTheRun are the flags that a command for one row leaves out, and -env, which stands before the program.
 var ofTheRun = []string{
-	"case", "where", "failed", "limit", "results", "retry-faults", "shard", "plan", "parallel", "delay", "max-calls", "max-tokens", "max-cost", "max-time",
+	"env", "case", "where", "failed", "limit", "results", "retry-faults", "shard", "plan", "parallel", "delay", "max-calls", "max-tokens", "max-cost", "max-time",
 	"min-rate", "min-rate-point", "fault-status",
 	"junit", "json", "html", "markdown", "baseline", "margin", "gate", "slice",
 }

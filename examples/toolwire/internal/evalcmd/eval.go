@@ -9,10 +9,12 @@
 // Without -url the tasks go to a sample agent in this program. An agent behind -url has to run on
 // this machine, because the proxies of the runs are served on its loopback.
 //
-// An agent in code mode is the program after the flags. Each turn starts it with the documented variables, PATH, HOME, and
-// the variables that -env names:
+// Without -url, the program after -- is an agent in code mode. Each turn starts it with the documented variables, PATH, HOME
+// and the variables that -env names. With -url it is the endpoint: the command starts it, with the same variables but for
+// those of a run, and ends it at the end. The reports have its arguments, for the command that runs a row again:
 //
 //	toolwire eval -dataset tasks.csv -world world.json -env OPENAI_API_KEY -- python3 agent.py
+//	toolwire eval -dataset tasks.csv -world world.json -url http://127.0.0.1:8000/dispatch -- python3 server.py
 //
 // On the platform a model grades what an agent did. Here, a row passes if the platform would grade
 // its run, and if the row's expectations that can be checked without a model are met: the final
@@ -100,14 +102,14 @@ type options struct {
 	agent          commandline.Agent
 	plan, verbose  bool
 	stateAsInput   bool
-	engine         string // the variables that name the shard, "" if -shard does
-	user           string // the program
-	only           list   // ids of cases
-	ignored        list   // columns
-	failed         string // a file of results
+	engine         string           // the variables that name the shard, "" if -shard does
+	user           string           // the program
+	only           commandline.List // ids of cases
+	ignored        commandline.List // columns
+	failed         string           // a file of results
 	limit          int
-	stored         bool // results are graded again
-	where          list // column=value
+	stored         bool             // results are graded again
+	where          commandline.List // column=value
 
 	junit, json, html, markdown string
 	merged                      string // the file of all shards
@@ -118,18 +120,8 @@ type options struct {
 	minRate                     float64
 	minRatePoint                bool
 	pricesFile                  string
-	slices                      list // columns
+	slices                      commandline.List // columns
 }
-
-// A list is a flag that may be repeated.
-type list []string
-
-func (l *list) Set(value string) error {
-	*l = append(*l, value)
-	return nil
-}
-
-func (l *list) String() string { return strings.Join(*l, ", ") }
 
 // datasetFlags adds the flags of a run and of grade.
 func (o *options) datasetFlags(flags *flag.FlagSet) {
@@ -167,12 +159,12 @@ const usage = `usage: toolwire eval [flags]
 	toolwire eval -dataset tasks.csv -world world.json \
 		-url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN -html report.html
 
-Run a dataset of tasks against an agent on this machine: an endpoint, or a
-program in code mode, which PROGRAM starts for each turn. Without either the
-tasks go to a sample agent. A row passes if the platform would grade its run, the
+Run a dataset of tasks against an agent on this machine: an endpoint or a program.
+Without either the tasks go to a sample agent. A row passes if the platform would grade its run, the
 final response contains the text in the column "says", and a run with the
 expected_outcome refusal changes nothing. At least one row has to expect
 something.
+` + commandline.ProgramUsage + `
 
 merge puts the results of all shards together. grade grades stored results
 again. versions compares the results of several versions.
@@ -201,7 +193,6 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("toolwire eval", flag.ContinueOnError)
 	o.datasetFlags(flags)
 	o.agent.AddFlags(flags, "the agent's `endpoint`, on this machine; without one a sample agent in this program works on the tasks")
-	o.agent.AddProgram(flags)
 	flags.IntVar(&o.Parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
 	flags.DurationVar(&o.Delay, "delay", 0, "begin a trial at least this `time` after the one before it, for an endpoint with a limit of requests")
 	flags.IntVar(&o.Trials, "trials", 1, "how often each row runs")
@@ -226,18 +217,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.UserVersion, "user-version", "", "`version` of the -user, such as its model and prompt, for -results")
 	flags.BoolVar(&o.verbose, "v", false, "print each trial as it ends, with the timeline of its run: requests to models, tool calls, waits, and how long each took")
 	o.reportFlags(flags)
-	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {
+	if status, ok := o.agent.Parse(flags, usage, args, stdout, stderr); !ok {
 		return status
 	}
-	if n := flags.NArg(); n > 0 && n < len(args) && args[len(args)-n-1] == "--" {
-		o.agent.Command = flags.Args()
-	} else if n > 0 {
-		fmt.Fprintf(stderr, "toolwire eval: unexpected argument %q: a program in code mode follows --; see toolwire eval -h\n", flags.Arg(0))
-		return commandline.Mistake
-	}
-	if len(o.agent.Command) == 0 { // -case would follow the program, whose arguments may be secret
-		o.Command = repeated(flags)
-	}
+	o.Command = repeated(flags) + " -case $CASE" + o.agent.Program()
 	set, err := o.play(ctx, stdout, stderr)
 	if err != nil {
 		return o.complain(stderr, err)
@@ -330,6 +313,13 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	defer reports.close()
 	if elsewhere(o.agent.URL) {
 		fmt.Fprintf(stderr, "toolwire eval: %s is not on this machine; its tool calls will not find the proxies, which are on this one's loopback\n", o.agent.URLFrom)
+	}
+	if plan.Trials > 0 && ctx.Err() == nil {
+		stop, err := o.agent.Start(ctx, stderr)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
 	}
 	if o.agent.Named() && plan.Trials > 0 && ctx.Err() == nil { // what would fail every trial is one mistake
 		ping, err := dispatchtest.Ping(ctx, o.agent.Target)

@@ -69,7 +69,7 @@ func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error
 		return nil, err
 	}
 	for _, column := range o.slices {
-		set.SliceBy = list{column}
+		set.SliceBy = commandline.List{column}
 		if !slices.ContainsFunc(set.Figures(), func(f eval.Figure) bool { return f.Slice != "" && f.Slice != column+"=" }) {
 			return nil, fmt.Errorf("-slice: no row has a value in the column %q", column)
 		}

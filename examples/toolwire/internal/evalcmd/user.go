@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -50,10 +48,7 @@ func (o *options) playUser(running *sync.RWMutex) (eval.User, error) {
 		}
 		return nil, nil
 	}
-	path, err := exec.LookPath(argv[0])
-	if err == nil {
-		argv[0], err = filepath.Abs(path)
-	}
+	argv, err := process.Find(argv)
 	if err != nil {
 		return nil, fmt.Errorf("-user: %w", err)
 	}

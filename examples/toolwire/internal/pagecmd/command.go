@@ -4,6 +4,7 @@
 //
 //	toolwire page
 //	toolwire page -world world.json -url http://127.0.0.1:8080/dispatch -token-env AGENT_TOKEN
+//	toolwire page -world world.json -- python3 driver.py
 //
 // -url is what the form begins with; without it, the form begins with the agent of the run before. The
 // token goes to the URL of -url only, when the form has no auth value. The form shows the tools and the
@@ -27,17 +28,20 @@ import (
 	"net"
 	"os"
 
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 const usage = `usage: toolwire page [flags]
+       toolwire page [flags] -- PROGRAM [ARGUMENT…]
 
 	toolwire page -world world.json -url http://127.0.0.1:8000/dispatch \
 		-token-env AGENT_TOKEN
 
-Serve a page that dispatches tasks to an agent and shows each run as a timeline.`
+Serve a page that dispatches tasks to an agent and shows each run as a timeline.
+` + commandline.ProgramUsage
 
 // Run runs the command until ctx ends, and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -51,10 +55,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&o.keep, "keep", 200, "how many runs are kept beside those in progress; the oldest is dropped")
 	flags.BoolVar(&o.insecure, "insecure-listen", false,
 		"allow an -addr that others can reach: they can see every run, and dispatch tasks with the token")
-	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {
+	if status, ok := o.agent.Parse(flags, usage, args, stdout, stderr); !ok {
 		return status
 	}
-	err := o.check(flags)
+	err := o.check()
 	if err == nil {
 		err = o.load(*worldFile)
 	}
@@ -68,7 +72,12 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "toolwire page: %v\n", err)
 		return commandline.Mistake
 	}
-	if err := serve(ctx, o, stdout); err != nil {
+	stop, err := o.agent.Start(ctx, stderr)
+	if err == nil {
+		defer stop()
+		err = serve(ctx, o, stdout)
+	}
+	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(stderr, "toolwire page: %v\n", err)
 		return commandline.NotWell
 	}
@@ -88,11 +97,9 @@ type options struct {
 }
 
 // check reports the mistakes of the command line.
-func (o *options) check(flags *flag.FlagSet) error {
+func (o *options) check() error {
 	host, _, err := net.SplitHostPort(o.addr)
 	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q; see toolwire page -h", flags.Arg(0))
 	case err != nil:
 		return fmt.Errorf("-addr %q is not a host and port such as 127.0.0.1:8700", o.addr)
 	case o.keep < 1:
@@ -106,7 +113,11 @@ func (o *options) check(flags *flag.FlagSet) error {
 
 // checkAgent reports what the form would say about the agent of the command line.
 func (o *options) checkAgent() error {
-	if err := o.agent.Read(); err != nil || o.agent.URL == "" {
+	err := o.agent.Read()
+	if err == nil && len(o.agent.Command) > 0 {
+		_, err = dispatchtest.Ping(context.Background(), o.agent.Target) // which only looks for the program
+	}
+	if err != nil || o.agent.URL == "" {
 		return err
 	}
 	f := formOfAgent(&o.agent)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -27,6 +28,7 @@ const (
 
 // form has the values of the form as they were typed, without the auth value.
 type form struct {
+	Program     string // the program of the command line in code mode, in place of a URL
 	URL         string
 	AuthHeader  string
 	Instruction string
@@ -78,33 +80,46 @@ func (f *form) wrong(field, format string, args ...any) {
 
 // formOfAgent returns a form for the agent of the command line, with the defaults of a registration.
 func formOfAgent(a *commandline.Agent) *form {
-	return &form{URL: a.URL, AuthHeader: cmp.Or(a.AuthHeader, "Authorization"), Timeout: "300", Input: "{}"}
+	f := &form{Program: strings.Join(a.Command, " "), Timeout: "300", Input: "{}"}
+	if f.Program == "" {
+		f.URL, f.AuthHeader = a.URL, cmp.Or(a.AuthHeader, "Authorization")
+	}
+	return f
 }
 
 // task is what a form asks for.
 type task struct {
-	form              // as it was typed, with its problems; not changed while the task runs
-	AuthValue  string // removed when the run is over
-	input      json.RawMessage
-	turns      []string // after the first
-	runTimeout time.Duration
-	Sample     bool // dispatched to the built-in agent
+	form                       // as it was typed, with its problems; not changed while the task runs
+	target dispatchtest.Target // removed when the run is over
+	input  json.RawMessage     // likewise
+	turns  []string            // after the first
+	Sample bool                // dispatched to the built-in agent
 }
 
-// read returns the task of the posted form.
-func read(r *http.Request) task {
+// read returns the task of the posted form for an agent.
+func read(r *http.Request, a *commandline.Agent) task {
 	value := func(name string) string { return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n") }
 	line := func(name string) string { return strings.TrimSpace(value(name)) }
-	return taskOf(form{
-		URL: line("url"), AuthHeader: line("auth_header"), Instruction: value("instruction"), Input: value("input"),
-		UserTurns: value("user_turns"), State: value("state"), Timeout: cmp.Or(line("timeout"), "300"), Strict: value("strict") != "",
-	}, line("auth_value"))
+	f, own := form{
+		Instruction: value("instruction"), Input: value("input"), UserTurns: value("user_turns"), State: value("state"),
+		Timeout: cmp.Or(line("timeout"), "300"), Strict: value("strict") != "",
+	}, formOfAgent(a)
+	target := dispatchtest.Target{Command: a.Command, Env: a.Env}
+	if f.Program = own.Program; f.Program == "" {
+		f.URL, f.AuthHeader = line("url"), line("auth_header")
+		if target.AuthValue = line("auth_value"); target.AuthValue == "" && f.URL == own.URL && strings.EqualFold(f.AuthHeader, own.AuthHeader) {
+			target.AuthValue = a.AuthValue
+		}
+	}
+	return taskOf(f, target)
 }
 
-// taskOf returns the task of a form, and finds the problems of the form.
-func taskOf(f form, authValue string) task {
-	f.checkURL()
-	f.checkAuth(authValue)
+// taskOf returns the task of a form for a target, which gets the rest from the form, and finds the problems of the form.
+func taskOf(f form, target dispatchtest.Target) task {
+	if f.Program == "" {
+		f.checkURL()
+		f.checkAuth(target.AuthValue)
+	}
 	switch {
 	case strings.TrimSpace(f.Instruction) == "":
 		f.wrong("instruction", "Describe what the agent should do.")
@@ -125,7 +140,16 @@ func taskOf(f form, authValue string) task {
 	if err != nil || seconds < 1 || seconds > 1800 {
 		f.wrong("timeout", "Enter whole seconds from 1 to 1800.")
 	}
-	return task{form: f, AuthValue: authValue, input: input, turns: turns, runTimeout: time.Duration(seconds) * time.Second}
+	target.URL, target.AuthHeader, target.Strict, target.RunTimeout = f.URL, f.AuthHeader, f.Strict, time.Duration(seconds)*time.Second
+	return task{form: f, target: target, input: input, turns: turns}
+}
+
+// agent returns the URL or the program of the agent.
+func (t *task) agent() string {
+	if t.Sample {
+		return "built-in sample agent"
+	}
+	return cmp.Or(t.Program, t.URL)
 }
 
 func (f *form) checkURL() {

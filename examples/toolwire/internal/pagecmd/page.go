@@ -31,7 +31,7 @@ const (
 type summary struct {
 	ID       int
 	Title    string // the instruction on one line
-	URL      string
+	Agent    string // its URL or program
 	Sample   bool
 	Status   string
 	Failure  *failure // of a run that failed
@@ -42,7 +42,7 @@ type summary struct {
 
 // matches reports whether the run has the status, unless that is "", and all words of the query.
 func (s *summary) matches(query, status string) bool {
-	text := []string{fmt.Sprintf("#%d", s.ID), s.Title, s.URL, s.Status}
+	text := []string{fmt.Sprintf("#%d", s.ID), s.Title, s.Agent, s.Status}
 	if s.Failure != nil {
 		text = append(text, s.Failure.Class)
 	}
@@ -112,7 +112,7 @@ type failures struct {
 
 func summarize(f facts, t *runhtml.Texts) summary {
 	return summary{
-		ID: f.id, Title: t.Line(f.task.Instruction), URL: t.Line(f.task.URL), Sample: f.task.Sample, Status: inProgress,
+		ID: f.id, Title: t.Line(f.task.Instruction), Agent: t.Line(f.task.agent()), Sample: f.task.Sample, Status: inProgress,
 		Started: f.started, Duration: f.ended.Sub(f.started), Calls: len(f.log.Calls),
 	}
 }
@@ -120,8 +120,8 @@ func summarize(f facts, t *runhtml.Texts) summary {
 // build makes the page of a run, which is in progress if live is set.
 func build(f facts, live bool) *page {
 	t := &runhtml.Texts{Secrets: f.secrets, Links: fmt.Sprintf("/runs/%d/text/", f.id), Whole: map[string]string{}}
-	p := &page{summary: summarize(f, t), Timeout: f.task.runTimeout, Strict: f.task.Strict}
-	if f.task.AuthValue != "" {
+	p := &page{summary: summarize(f, t), Timeout: f.task.target.RunTimeout, Strict: f.task.Strict}
+	if f.task.target.AuthValue != "" {
 		p.Auth = cmp.Or(f.task.AuthHeader, "Authorization")
 	}
 	result := dispatchtest.Result{}
@@ -130,7 +130,7 @@ func build(f facts, live bool) *page {
 	}
 	result.Log = *f.log // with what came after the answer
 	if live {
-		p.Doing = doing(len(result.Turns), len(f.task.turns)+1)
+		p.Doing = f.task.doing(len(result.Turns), len(f.task.turns)+1)
 		result.FinalResponse, result.Messages, result.Problems = "", nil, nil // of the turn before
 	} else {
 		p.take(t, &result)
@@ -186,9 +186,9 @@ func (p *page) writeTo(w io.Writer) error {
 // Saved reports whether the run can be saved.
 func (p *page) Saved() bool { return p.saved != nil }
 
-func doing(turn, turns int) string {
+func (f *form) doing(turn, turns int) string {
 	switch {
-	case turn == 0:
+	case turn == 0 && f.Program == "":
 		return "waiting for the answer to the ping"
 	case turns == 1:
 		return "waiting for the agent's answer"
@@ -206,7 +206,9 @@ func (p *page) take(t *runhtml.Texts, result *dispatchtest.Result) {
 	p.AtPing = p.Failure != nil && len(result.Turns) == 0
 	p.Warnings, p.Gradeable = result.Warnings, result.Gradeable
 	p.Judged = result.Dispatch.Status >= 200 && result.Dispatch.Status < 300
-	p.Exchanges = append(p.Exchanges, newExchange(t, "Ping", "ping", result.Ping))
+	if result.Ping.Request != nil { // code mode has no ping
+		p.Exchanges = append(p.Exchanges, newExchange(t, "Ping", "ping", result.Ping))
+	}
 	for i, turn := range result.Turns {
 		name := "Dispatch"
 		if len(result.Turns) > 1 {

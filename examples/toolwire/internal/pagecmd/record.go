@@ -59,7 +59,7 @@ type facts struct {
 // now returns the facts of a run in progress. It must be called with r.mu held.
 func (r *record) now() facts {
 	f := r.facts
-	f.ended, f.log, f.secrets = time.Now(), r.run.Log(), redact.New(r.task.AuthValue, r.run.Token)
+	f.ended, f.log, f.secrets = time.Now(), r.run.Log(), redact.New(append(redact.Env(r.task.target.Env), r.task.target.AuthValue, r.run.Token)...)
 	return f
 }
 
@@ -85,10 +85,7 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 	if len(r.task.turns) > 0 {
 		talk = &dispatchtest.Conversation{UserTurns: r.task.turns, MaxTurns: len(r.task.turns) + 1}
 	}
-	result, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{
-		URL: r.task.URL, AuthHeader: r.task.AuthHeader, AuthValue: r.task.AuthValue,
-		RunTimeout: r.task.runTimeout, Strict: r.task.Strict,
-	}, dispatchtest.Task{
+	result, err := dispatchtest.Dispatch(ctx, r.task.target, dispatchtest.Task{
 		ID: int64(taskID), Instruction: r.task.Instruction, Input: r.task.input, Conversation: talk,
 		Platform: r.platform, ProxyURL: base, OnRun: func(run *proxytest.Run) { staged <- r.begin(run) },
 	})
@@ -107,7 +104,7 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.page, r.run, r.before, r.result = page, nil, ledger.Snapshot{}, nil
-	r.task.AuthValue, r.task.input = "", nil
+	r.task.target, r.task.input = dispatchtest.Target{}, nil
 }
 
 // begin keeps the run and gives it the number of the record.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -44,7 +45,7 @@ func (s *sample) task(base string) task {
 		URL: base + "/sample/dispatch", AuthHeader: "Authorization", Timeout: "60", Strict: true,
 		Instruction: "Order #4521 arrived broken. Refund it and tell the customer.",
 		Input:       `{"customer_id":"cust_99","order_id":"4521"}`,
-	}, "Bearer "+s.token)
+	}, dispatchtest.Target{AuthValue: "Bearer " + s.token})
 	t.Sample = true
 	return t
 }

@@ -178,7 +178,7 @@ type agentRuns struct {
 
 // addRun adds a run that is earlier than all others.
 func addRun(agents []agentRuns, run summary) []agentRuns {
-	i := slices.IndexFunc(agents, func(a agentRuns) bool { return a.URL == run.URL })
+	i := slices.IndexFunc(agents, func(a agentRuns) bool { return a.Agent == run.Agent })
 	if i < 0 {
 		i, agents = len(agents), append(agents, agentRuns{summary: run})
 	}
@@ -193,7 +193,7 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
 	f := formOfAgent(&s.agent)
 	all := s.runs.all()
 	last := slices.IndexFunc(all, func(r *record) bool { return !r.task.Sample })
-	if f.URL == "" && last >= 0 { // the address is typed once
+	if f.Program+f.URL == "" && last >= 0 { // the address is typed once
 		f.URL, f.AuthHeader = all[last].task.URL, cmp.Or(all[last].task.AuthHeader, f.AuthHeader)
 	}
 	if again := s.find(r.URL.Query().Get("again")); again != nil {
@@ -250,15 +250,11 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 	if !s.parse(w, r) {
 		return
 	}
-	task := read(r)
+	task := read(r, &s.agent)
 	f := &task.form
 	if len(f.Problems) > 0 {
 		s.form(w, http.StatusUnprocessableEntity, f)
 		return
-	}
-	if own := formOfAgent(&s.agent); task.AuthValue == "" && task.URL == own.URL &&
-		strings.EqualFold(task.AuthHeader, own.AuthHeader) {
-		task.AuthValue = s.agent.AuthValue
 	}
 	run, err := s.runs.start(task, s.rules)
 	if toolwire.CodeOf(err) == "invalid_world" {

@@ -203,7 +203,7 @@ func TestSample(t *testing.T) {
 		`"run_id": 1`, `"odyssey_proxy_url": "`+l.base+`/api/odyssey-proxy/runs/1"`, `"no-model"`)
 
 	list := l.get("/")
-	has(t, list.named("main")[0].say(), "Built-in sample agent 1 run", "#1", "completed", "Order #4521 arrived broken", "4 calls")
+	has(t, list.named("main")[0].say(), "built-in sample agent 1 run", "#1", "completed", "Order #4521 arrived broken", "4 calls")
 }
 
 // A run that is over can be saved, without secrets, as a file that toolwire show opens.
@@ -648,7 +648,7 @@ func TestSecret(t *testing.T) {
 		if text := l.get(path).named("main")[0].say(); !strings.Contains(text, redact.Placeholder) {
 			t.Errorf("agent %d: the secret left no trace in\n%s", i, text)
 		}
-		if r := l.runs.get(i + 1); r.task.AuthValue != "" || r.run != nil {
+		if r := l.runs.get(i + 1); r.task.target.AuthValue != "" || r.run != nil {
 			t.Error("the secret is kept")
 		}
 	}

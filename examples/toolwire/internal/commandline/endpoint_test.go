@@ -1,0 +1,112 @@
+package commandline_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+)
+
+// TestMain lets the test binary be the program of an endpoint: it listens at its first argument, or ends.
+func TestMain(m *testing.M) {
+	if os.Getenv("TOOLWIRE_TEST_ENDPOINT") == "" {
+		os.Exit(m.Run())
+	}
+	fmt.Println(strings.Repeat("x", 4<<10)) // more than is kept
+	fmt.Println("the agent says hello")
+	if len(os.Args) > 1 {
+		_ = http.ListenAndServe(os.Args[1], http.NotFoundHandler())
+	}
+	os.Exit(3)
+}
+
+// output is a buffer for several goroutines.
+type output struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Builder.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Builder.String()
+}
+
+// The program of an endpoint has started when something listens at the URL, writes where the command does, and has
+// ended when stop returns.
+func TestStart(t *testing.T) {
+	t.Setenv("TOOLWIRE_TEST_ENDPOINT", "1")
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	for _, tt := range []struct {
+		name          string
+		ctx           context.Context
+		env           string
+		program       func(address string) []string
+		problem, said string
+	}{
+		{"it serves", t.Context(), "TOOLWIRE_TEST_ENDPOINT", func(a string) []string { return []string{os.Args[0], a} }, "", "the agent says hello\n"},
+		{"it ends", t.Context(), "TOOLWIRE_TEST_ENDPOINT", func(string) []string { return []string{os.Args[0]} }, "has ended and did not listen at -url",
+			"toolwire test: the agent's program has ended with exit status 3\n"},
+		{"there is none", t.Context(), "TOOLWIRE_TEST_ENDPOINT", func(string) []string { return []string{"./no-such-program"} }, "no-such-program", ""},
+		{"no such variable", t.Context(), "TOOLWIRE_TEST_NONE", func(string) []string { return []string{os.Args[0]} }, "-env: there is no environment variable", ""},
+		{"an interrupt", over, "TOOLWIRE_TEST_ENDPOINT", func(a string) []string { return []string{os.Args[0], a} }, "enough", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			address := listener.Addr().String()
+			_ = listener.Close()
+			var agent commandline.Agent
+			set := flag.NewFlagSet("toolwire test", flag.ContinueOnError)
+			agent.AddFlags(set, "the endpoint")
+			args := append([]string{"-url", "http://" + address + "/dispatch", "-env", tt.env, "--"}, tt.program(address)...)
+			if _, ok := agent.Parse(set, "", args, io.Discard, io.Discard); !ok {
+				t.Fatal("not parsed")
+			}
+			if err := agent.Read(); err != nil {
+				t.Fatal(err)
+			}
+			var log output
+			stop, err := agent.Start(tt.ctx, &log)
+			if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
+				t.Fatalf("%v\n%s", err, log.String())
+			}
+			if err == nil {
+				if resp, err := http.Get(agent.URL); err != nil {
+					t.Error(err)
+				} else {
+					_ = resp.Body.Close()
+				}
+				if _, err := agent.Start(t.Context(), &log); err == nil || !strings.Contains(err.Error(), "a program listens at -url already") {
+					t.Errorf("a second one: %v", err)
+				}
+				stop()
+				if resp, err := http.Get(agent.URL); err == nil {
+					_ = resp.Body.Close()
+					t.Error("it still serves")
+				}
+			}
+			if !strings.Contains(log.String(), tt.said) {
+				t.Errorf("the output is %q", log.String())
+			}
+		})
+	}
+}
