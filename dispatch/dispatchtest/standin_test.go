@@ -93,7 +93,7 @@ func TestStandIns(t *testing.T) {
 					t.Fatal(err)
 				}
 				trial := e.Trials[0]
-				if trial.Cause != eval.Cause(tt.want) || (trial.Verdict == eval.Passed) != (tt.want == "") || trial.Reason != tt.error ||
+				if trial.Cause != string(tt.want) || (trial.Verdict == eval.Passed) != (tt.want == "") || trial.Reason != tt.error ||
 					e.OK() != (tt.want == "") {
 					t.Errorf("the trial: %s %s: %s", trial.Verdict, trial.Cause, trial.Reason)
 				}

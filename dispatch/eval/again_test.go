@@ -44,12 +44,12 @@ func TestRetryFaults(t *testing.T) {
 	}
 	down.Store(false)
 	plan, err := opts.Plan(cases)
-	if got := ended(run(t, obedient, cases, opts)); got != "!! !! !!" || err != nil || plan.Faults != 6 || plan.Trials != 0 ||
-		!strings.Contains(plan.String(), ", 6 stored already, 6 faults stored") {
+	if got := ended(run(t, obedient, cases, opts)); got != "!! !! !!" || err != nil || plan.Faults() != 6 || plan.Trials != 0 ||
+		!strings.Contains(plan.String(), ", 6 stored already, 6 faults stored, which Options.RetryFaults runs again") {
 		t.Errorf("without RetryFaults: %s; %s, %v", got, plan, err)
 	}
 	opts.RetryFaults = true
-	if plan, err = opts.Plan(cases); err != nil || plan.Trials != 6 || plan.Stored != 0 || plan.Faults != 6 {
+	if plan, err = opts.Plan(cases); err != nil || plan.Trials != 6 || plan.Stored() != 0 || plan.Faults() != 6 {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	opts.Budget.Time = 1 // nothing begins: what is stored stays
@@ -60,7 +60,7 @@ func TestRetryFaults(t *testing.T) {
 	ran := 0
 	opts.OnTrial = func(eval.Trial) { ran++ }
 	e := run(t, obedient, cases, opts)
-	if ended(e) != ".. .. .." || e.Stats().Retries != 6 || e.Trials[3].Retries != 1 || ran != 6 {
+	if ended(e) != ".. .. .." || e.Stats().Retries != 6 || e.Trials[3].Retries() != 1 || ran != 6 {
 		t.Errorf("%s, %+v, %d trials ran", ended(e), e.Stats(), ran)
 	}
 	whole := read(t, file)
@@ -197,7 +197,7 @@ func TestIntervalOfGroups(t *testing.T) {
 		if r := e.Figure("rate"); r.Low <= 0.7 && 0.7 <= r.High {
 			held++
 		}
-		if d := compare(t, e, drawnInGroups(random, 30, rate)).Rates[0].Difference; d.Low <= 0 && 0 <= d.High {
+		if d := compare(t, e, drawnInGroups(random, 30, rate)).Rates()[0].Difference; d.Low <= 0 && 0 <= d.High {
 			differences++
 		}
 		for i := range e.Trials {
@@ -221,15 +221,15 @@ func TestGroups(t *testing.T) {
 	e := run(t, obedient, cases, &eval.Options{ResultsFile: file})
 	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file)} {
 		s := e.Stats()
-		if got := e.Figure("rate").Value; s.Cases != 5 || s.Groups != 3 || got < 0.888 || got > 0.889 || e.Cases()[0].Group != "one" || e.Figure("rate").Cases != 5 {
+		if got := e.Figure("rate").Value; s.Cases != 5 || s.Groups != 3 || got < 0.888 || got > 0.889 || e.Results()[0].Group != "one" || e.Figure("rate").Cases != 5 {
 			t.Errorf("%s: %+v, %+v", name, s, e.Figure("rate"))
 		}
 	}
 	many := drawnInGroups(rand.New(rand.NewPCG(1, 1)), 5, func() float64 { return 1 })
 	c := compare(t, many, many)
-	if c.Rates[0].Difference.Cases != 25 || c.Rates[0].Difference.Groups != 5 || c.Bound("", 1).Verdict != eval.Undecided ||
-		!strings.Contains(c.Rates[0].String(), "in 25 cases of 5 groups, ") || !strings.HasSuffix(c.Rates[0].String(), "a gate needs at least 6 groups") {
-		t.Errorf("%s: %s", c.Bound("", 1).Verdict, c.Rates[0])
+	if c.Rates()[0].Difference.Cases != 25 || c.Rates()[0].Difference.Groups() != 5 || c.Bound("", 1).Verdict != eval.Undecided ||
+		!strings.Contains(c.Rates()[0].String(), "in 25 cases of 5 groups, ") || !strings.HasSuffix(c.Rates()[0].String(), "a gate needs at least 6 groups") {
+		t.Errorf("%s: %s", c.Bound("", 1).Verdict, c.Rates()[0])
 	}
 	_, err := readDataset(t, "user,id,group\na,"+strings.Repeat("x", 201)+","+strings.Repeat("y", 201)+"\n").Cases(dispatchtest.Task{}, nil)
 	bad, _ := errors.AsType[*eval.Error](err)
@@ -331,7 +331,7 @@ func TestAddTrials(t *testing.T) {
 	}
 	two := read(t, file)
 	plan, err := opts(4).Plan(cases)
-	if err != nil || plan.Trials != 6 || plan.Stored != 6 {
+	if err != nil || plan.Trials != 6 || plan.Stored() != 6 {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	ran = 0

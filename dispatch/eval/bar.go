@@ -22,7 +22,7 @@ func (e *Experiment) Bar() (verdict Verdict, reason string) {
 		return Undecided, "the rows were not graded"
 	case len(rates) == 0:
 		return Undecided, "there is no rate"
-	case len(rates) == 1 && e.Stats().Faults > 0:
+	case len(rates) == 1 && e.stats().Faults > 0:
 		return Undecided, "all trials ended in a fault: run them again"
 	case some(func(f Figure) bool { return !above(f) && !below(f) }):
 		return Undecided, "the interval contains the bar: run more cases or more trials"

@@ -31,7 +31,7 @@ func (b Budget) limit(measure string) float64 {
 }
 
 // judge says which limit of a trial its scores exceed, or may exceed; "" if none.
-func (b Budget) judge(scores map[string]float64) (verdict Verdict, cause Cause, reason string) {
+func (b Budget) judge(scores map[string]float64) (verdict Verdict, cause string, reason string) {
 	if reason := b.exceeded(scores); reason != "" {
 		return Failed, causeLimit, reason
 	}

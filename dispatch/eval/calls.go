@@ -24,12 +24,12 @@ func readCalls(c *Case, in *expectedCell) Grader {
 		in.wrong("%v", err)
 		return nil
 	}
-	calls, match := json.RawMessage(in.text), Match{Mode: Superset}
+	calls, match := json.RawMessage(in.text), Match{Mode: superset}
 	if kind == '{' {
 		calls = nil
 		before := in.problems.count()
 		for _, err := range rawjson.ReadFields(json.RawMessage(in.text), map[string]any{
-			"calls": &calls, "mode": (*string)(&match.Mode), "ignore": &match.Ignore, "partial": &match.Partial,
+			"calls": &calls, "mode": &match.Mode, "ignore": &match.Ignore, "partial": &match.Partial,
 		}) {
 			in.wrong("%v", err)
 		}
@@ -37,8 +37,8 @@ func readCalls(c *Case, in *expectedCell) Grader {
 			in.wrong("calls is missing")
 		}
 	}
-	if modes := []MatchMode{Strict, Unordered, Subset, Superset}; !slices.Contains(modes, match.Mode) {
-		in.wrong("the mode %s is not %s, %s, %s or %s", shown(string(match.Mode)), Strict, Unordered, Subset, Superset)
+	if modes := []string{strict, unordered, subset, superset}; !slices.Contains(modes, match.Mode) {
+		in.wrong("the mode %s is not %s, %s, %s or %s", shown(match.Mode), strict, unordered, subset, superset)
 	}
 	for _, pointer := range match.Ignore {
 		if !strings.Contains(pointer, "/") {
@@ -51,7 +51,7 @@ func readCalls(c *Case, in *expectedCell) Grader {
 		return nil
 	}
 	want := in.trajectory(platform, calls)
-	if want != nil && len(want) == 0 && match.Mode == Superset {
+	if want != nil && len(want) == 0 && match.Mode == superset {
 		in.wrong(`the list of calls is empty, so it expects nothing: {"calls": [], "mode": "strict"} expects that no call is made`)
 	}
 	return match.Grader(func(Case) (Trajectory, error) { return want, nil })

@@ -28,7 +28,7 @@ type rowReader struct {
 
 // readRow makes a row of a record and reports what is wrong with it.
 func (d *reader) readRow(record []string) Row {
-	row := Row{Number: d.row, Line: d.line, ExpectedOutcome: Completion}
+	row := Row{Number: d.row, Line: d.line, ExpectedOutcome: completion}
 	if blank(record) {
 		d.problem(invalidRow, -1, "the row is empty: delete it")
 		return row
@@ -100,7 +100,7 @@ func (r *rowReader) cell(i int, cell string) {
 			row.TrackedConstraints = json.RawMessage(text)
 		}
 	case "expected_outcome":
-		row.ExpectedOutcome = r.choice(i, cell, Completion, Refusal)
+		row.ExpectedOutcome = r.choice(i, cell, completion, refusal)
 	case "turn_mode":
 		r.turn.mode = r.choice(i, cell, "single_shot", "model_as_user")
 	case "simulator_mode":

@@ -19,29 +19,23 @@ type Comparisons struct {
 	// below 0.05 for the rate whether faults count as failures or are dropped, in the same direction. Otherwise it is
 	// [CannotTell], which does not mean that nothing has changed. Reason says where the faults, or trials that may not be
 	// independent, matter.
-	Verdict Verdict `json:"verdict"`
-	Reason  string  `json:"reason,omitempty"`
-
-	// Rates compares the rates with faults counted as failures. If there are faults, it also does so with faults
-	// dropped, then with only the faults of the baseline dropped, and then with only the faults of the candidate
-	// dropped. A comparison is left out if no case has trials in both experiments.
-	Rates []Comparison `json:"rates"`
-
-	Scores []Comparison `json:"scores,omitempty"` // that both experiments have, see [Experiment.Figures]
-	Slices []Comparison `json:"slices,omitempty"` // of the candidate's SliceBy: the rate of each, and then its scores
-	Cases  []Comparison `json:"cases"`            // the rates of each case that ran in both, the worst regression first
+	Verdict Verdict
+	Reason  string
 
 	// Gates are the decisions about the margins in the candidate's GateBy, the rate first. Gate is [Failed] if one
 	// of them failed, or else [Undecided] if one is undecided, or else [Passed]. It is "" if there are none.
-	Gate  Verdict      `json:"gate,omitempty"`
-	Gates []Comparison `json:"gates,omitempty"`
+	Gate  Verdict
+	Gates []Comparison
 
-	// Missing are the ids of cases that ran in one of the experiments only. They do not count.
-	Missing []string `json:"missing,omitempty"`
+	Missing []string // ids of cases that ran in one of the experiments only, which do not count
 
+	rates    []Comparison      // faults are counted, dropped, the baseline's dropped, the candidate's dropped
+	scores   []Comparison      // that both experiments have
+	slices   []Comparison      // of the candidate's SliceBy: the rate of each, and then its scores
+	cases    []Comparison      // the rates of each case, the worst regression first
 	columns  []string          // as the candidate's SliceBy
 	names    map[string]string // of cases
-	bounded  []Comparison      // as Scores, measures cut at their limits
+	bounded  []Comparison      // as scores, measures cut at their limits
 	faults   [2]int            // of baseline and candidate, in the cases of both
 	ungraded bool              // one of them, at least
 }
@@ -57,10 +51,8 @@ type Comparison struct {
 	Difference Figure `json:"difference"`
 
 	// P is the p-value of the test that nothing has changed in these cases: that each case passes as often as
-	// before. Detectable is the smallest difference that this test finds in about four of five times, in as many
-	// trials of cases that vary as these do. Both are 0 for other figures than the rate of several cases.
-	P          float64 `json:"p,omitempty"`
-	Detectable float64 `json:"detectable,omitempty"`
+	// before. It is 0 for other figures than the rate of several cases.
+	P float64 `json:"p,omitempty"`
 
 	// Verdict is Improved, Regressed or CannotTell: by P for the rate of several cases, and otherwise by the interval,
 	// which misses the truth by chance in one of 20. More of a measure is a regression. Seconds have no verdict,
@@ -69,8 +61,9 @@ type Comparison struct {
 	Verdict Verdict `json:"verdict,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 
-	Margin float64 `json:"margin,omitempty"` // of a gate
-	Limit  float64 `json:"limit,omitempty"`  // of a measure in a gate: what a trial needs beyond it does not count
+	detectable float64 // the smallest difference of the rates that the test finds in about four of five times, in as many trials of cases that vary as these do
+	margin     float64 // of a gate
+	limit      float64 // of a measure in a gate: what a trial needs beyond it does not count
 }
 
 // Verdicts of comparisons.
@@ -98,43 +91,27 @@ const (
 // agent, if no case ran in both experiments, or if one of them was stopped at first failures, which
 // leaves no rates to compare.
 func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
-	problems := problems{}
-	for _, e := range []struct {
-		name       string
-		experiment *Experiment
-	}{{"baseline", baseline}, {"candidate", candidate}} {
-		if e.experiment.FirstFailure {
-			problems.member(invalidOptions, e.name,
-				"it was stopped at first failures, so it has no rates: run it without FirstFailure")
-		}
-	}
-	if a, b := baseline.Fingerprint, candidate.Fingerprint; a != (Fingerprint{}) && b != (Fingerprint{}) {
-		b.Agent = a.Agent // it is what is compared
-		for _, text := range b.differences(a) {
-			problems.member(invalidOptions, "candidate", "it cannot be compared with the baseline: %s", text)
-		}
-	}
-	if err := problems.err(); err != nil {
+	if err := comparable(baseline, candidate); err != nil {
 		return nil, err
 	}
 	c := &Comparisons{
 		Verdict: CannotTell, columns: candidate.SliceBy, names: map[string]string{}, ungraded: baseline.ungraded() || candidate.ungraded(),
 	}
-	var pairs [][2]CaseResult
-	before := map[string]CaseResult{}
-	for _, result := range baseline.Cases() {
+	var pairs [][2]caseResult
+	before := map[string]caseResult{}
+	for _, result := range baseline.cases() {
 		if result.Trials > 0 {
 			before[result.ID] = result
 		}
 	}
-	for _, result := range candidate.Cases() {
+	for _, result := range candidate.cases() {
 		old, is := before[result.ID]
 		switch {
 		case result.Trials == 0:
 		case !is:
 			c.Missing = append(c.Missing, result.ID)
 		default:
-			pairs = append(pairs, [2]CaseResult{old, result})
+			pairs = append(pairs, [2]caseResult{old, result})
 			delete(before, result.ID)
 		}
 	}
@@ -143,24 +120,25 @@ func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 	}
 	slices.Sort(c.Missing)
 	if len(pairs) == 0 {
+		problems := problems{}
 		problems.member(invalidOptions, "candidate", "no case ran in the baseline too: cases are compared by their ids")
 		return nil, problems.err()
 	}
 	for _, pair := range pairs {
-		c.Cases = append(c.Cases, compareCase(*pair[0].Rate, *pair[1].Rate))
+		c.cases = append(c.cases, compareCase(*pair[0].Rate, *pair[1].Rate))
 		c.names[pair[1].ID] = pair[1].Name
 		c.faults[0], c.faults[1] = c.faults[0]+pair[0].Faults, c.faults[1]+pair[1].Faults
 	}
-	slices.SortStableFunc(c.Cases, func(a, b Comparison) int { return cmp.Compare(a.Difference.Value, b.Difference.Value) })
+	slices.SortStableFunc(c.cases, func(a, b Comparison) int { return cmp.Compare(a.Difference.Value, b.Difference.Value) })
 	for _, faults := range [][2]string{{counted, counted}, {dropped, dropped}, {dropped, counted}, {counted, dropped}} {
 		if one, ok := compareRates(pairs, faults); ok && (faults[0]+faults[1] == counted+counted || c.faulty()) {
-			c.Rates = append(c.Rates, one)
+			c.rates = append(c.rates, one)
 		}
 	}
 	c.decideVerdict()
 	c.doubt(pairs)
-	c.Scores, c.Slices = compareScores(baseline, candidate), compareSlices(baseline, candidate)
-	for _, s := range c.Scores {
+	c.scores, c.slices = compareScores(baseline, candidate), compareSlices(baseline, candidate)
+	for _, s := range c.scores {
 		name := s.Difference.Name
 		if limit := candidate.TrialBudget.limit(name); isMeasure(name) && !math.IsInf(limit, 1) {
 			s, _ = compareScore(baseline, candidate, name, limit)
@@ -168,10 +146,37 @@ func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 		c.bounded = append(c.bounded, s)
 	}
 	for _, score := range slices.Sorted(maps.Keys(candidate.GateBy)) { // "" is the first
-		g := c.Bound(score, candidate.GateBy[score])
+		g := c.gate(score, candidate.GateBy[score])
 		c.Gate, c.Gates = worst(c.Gate, g.Verdict), append(c.Gates, g)
 	}
 	return c, nil
+}
+
+// comparable returns an error if experiments cannot be compared.
+func comparable(baseline, candidate *Experiment) error {
+	problems := problems{}
+	for i, e := range []*Experiment{baseline, candidate} {
+		if e.FirstFailure {
+			problems.member(invalidOptions, []string{"baseline", "candidate"}[i],
+				"it was stopped at first failures, so it has no rates: run it without FirstFailure")
+		}
+	}
+	if a, b := baseline.fingerprint, candidate.fingerprint; a != (fingerprint{}) && b != (fingerprint{}) {
+		b.Agent = a.Agent // it is what is compared
+		for _, text := range b.differences(a) {
+			problems.member(invalidOptions, "candidate", "it cannot be compared with the baseline: %s", text)
+		}
+	}
+	return problems.err()
+}
+
+// Figures returns the comparisons of the figures. The rate is the first, with faults counted as failures. If there are
+// faults, the rate follows with faults dropped, then with only the faults of the baseline dropped, and then with only the
+// faults of the candidate dropped, each if a case has trials in both experiments. Then come the scores that both
+// experiments have, see [Experiment.Figures], the rate and the scores of each slice of the candidate's SliceBy, and the
+// rate of each case, the worst regression first.
+func (c *Comparisons) Figures() []Comparison {
+	return slices.Concat(c.rates, c.scores, c.slices, c.cases)
 }
 
 func (e *Experiment) ungraded() bool { return e.checks != nil && e.checks.Ungraded }
@@ -181,8 +186,8 @@ func (c *Comparisons) faulty() bool { return c.faults != [2]int{} }
 
 // rate returns the comparison of the rates with the faults of both treated in these ways, or nil.
 func (c *Comparisons) rate(baseline, candidate string) *Comparison {
-	for i := range c.Rates {
-		if r := &c.Rates[i]; !c.faulty() || r.Baseline.Faults == baseline && r.Candidate.Faults == candidate {
+	for i := range c.rates {
+		if r := &c.rates[i]; !c.faulty() || r.Baseline.Faults == baseline && r.Candidate.Faults == candidate {
 			return r
 		}
 	}
@@ -191,7 +196,7 @@ func (c *Comparisons) rate(baseline, candidate string) *Comparison {
 
 // decideVerdict sets the verdict about the rates.
 func (c *Comparisons) decideVerdict() {
-	with := &c.Rates[0]
+	with := &c.rates[0]
 	switch without := c.rate(dropped, dropped); {
 	case without != nil && without.Verdict == with.Verdict:
 		c.Verdict = with.Verdict
@@ -205,7 +210,7 @@ func (c *Comparisons) decideVerdict() {
 
 // doubt notes that the trials of a case do not look independent, if the verdict rests on that: they agree far more
 // inside each experiment than between the two, as with a cache, and one trial of each case would show no change.
-func (c *Comparisons) doubt(pairs [][2]CaseResult) {
+func (c *Comparisons) doubt(pairs [][2]caseResult) {
 	if c.Verdict == CannotTell {
 		return
 	}
@@ -248,8 +253,8 @@ func verdictOn(f Figure) Verdict {
 
 // compareRates compares the rates of the pairs of which both have trials, and says what the test shows. faults
 // are the treatments of the faults of both. ok is false if there are no such pairs.
-func compareRates(all [][2]CaseResult, faults [2]string) (c Comparison, ok bool) {
-	trials := func(r CaseResult, faults string) int {
+func compareRates(all [][2]caseResult, faults [2]string) (c Comparison, ok bool) {
+	trials := func(r caseResult, faults string) int {
 		if faults == dropped {
 			return r.Trials - r.Faults
 		}
@@ -274,13 +279,13 @@ func compareRates(all [][2]CaseResult, faults [2]string) (c Comparison, ok bool)
 	}
 	p, excess, variance := changeTest(pairs)
 	f := func(u *units, faults string, trials int) Figure {
-		return Figure{Name: "rate", Unit: unitShare, Faults: faults}.over(u, trials)
+		return Figure{Name: "rate", unit: unitShare, Faults: faults}.over(u, trials)
 	}
 	c = Comparison{
 		Baseline:   f(&before, faults[0], totalA).with(meanRate(before.values(), totalA)),
 		Candidate:  f(&after, faults[1], totalB).with(meanRate(after.values(), totalB)),
 		Difference: f(&differences, "", total).with(meanDifference(differences.values(), total)),
-		P:          p, Detectable: detectableDifference(variance, total), Verdict: CannotTell,
+		P:          p, detectable: detectableDifference(variance, total), Verdict: CannotTell,
 	}
 	if faults[0] == faults[1] {
 		c.Difference.Faults = faults[0]
@@ -311,26 +316,11 @@ const insideMargin = "the interval contains the margin: run more cases"
 // gateCases is how many cases a gate needs. Fewer are too few for a statistic.
 const gateCases = 6
 
-// Bound decides whether the candidate may replace the baseline: whether it is shown not to be worse by
-// margin in a score, or in the rate if score is "". The margin of the rate is a difference, such as 0.05
-// for five points, and so is the margin of a score of a grader. The margin of a measure, such as cost,
-// is a share of the baseline: 0.1 for ten percent more. The verdict is [Passed], [Failed] or [Undecided].
-//
-// A measure is cut at the limit that Options.TrialBudget of the candidate sets for a trial. A sample may
-// not show the few cases that run away, so the upper bound allows for about 3.7 in as many cases as
-// there are, all at the limit: if nothing differs, it needs about 3.7·(limit/mean-1)/margin cases to
-// pass. Without a limit the gate does not pass.
-//
-// The gate passes only if the whole interval is better than the margin, so an experiment that is too
-// small does not pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points. Faults of
-// the infrastructure may be the agent's or not, in each of the experiments: the rate passes if it does so
-// whether the faults of either count as failures or are dropped, and it fails if it does so in all four
-// combinations. Cases that did not run in both experiments leave a gate undecided, and so do fewer than 6
-// cases, or groups of cases, with trials that are not such faults, and so does Options.Ungraded. The gate of a
-// score that is unknown in a trial fails.
-func (c *Comparisons) Bound(score string, margin float64) Comparison {
-	g := c.Rates[0]
-	g.P, g.Detectable, g.Margin, g.Verdict, g.Reason = 0, 0, margin, Undecided, ""
+// gate decides whether the candidate is shown not to be worse by margin in a score, or in the rate if score is "": see
+// [Experiment].GateBy.
+func (c *Comparisons) gate(score string, margin float64) Comparison {
+	g := c.rates[0]
+	g.P, g.detectable, g.margin, g.Verdict, g.Reason = 0, 0, margin, Undecided, ""
 	var differences []Figure // better is positive
 	if score == "" {
 		for _, faults := range [][2]string{{counted, counted}, {dropped, dropped}, {dropped, counted}, {counted, dropped}} {
@@ -355,7 +345,7 @@ func (c *Comparisons) Bound(score string, margin float64) Comparison {
 		}
 		s := &c.bounded[at]
 		d := s.Difference
-		g.Baseline, g.Candidate, g.Difference, g.Limit = s.Baseline, s.Candidate, d, s.Limit
+		g.Baseline, g.Candidate, g.Difference, g.limit = s.Baseline, s.Candidate, d, s.limit
 		switch {
 		case d.Unknown > 0:
 			g.Verdict, g.Reason = Failed, fmt.Sprintf("the score %s is unknown in %s", score, text.Plural(d.Unknown, "trial"))
@@ -389,7 +379,7 @@ func (c *Comparisons) Bound(score string, margin float64) Comparison {
 		g.Reason = text.Plural(len(c.Missing), "case") + " ran in one experiment only"
 	case n < gateCases:
 		g.Reason = fmt.Sprintf("a gate needs at least %s, and %d have trials in both experiments", text.Plural(gateCases, noun), n)
-	case isMeasure(score) && g.Limit == 0:
+	case isMeasure(score) && g.limit == 0:
 		g.Reason = fmt.Sprintf("a trial has no limit of %s, and a sample does not show how many cases run away", score)
 	case above == all:
 		g.Verdict = Passed
@@ -397,8 +387,8 @@ func (c *Comparisons) Bound(score string, margin float64) Comparison {
 		g.Reason = fmt.Sprintf("it depends on whether faults are failures of the agent (%s): run them again", c.faultsOf())
 	default:
 		g.Reason = insideMargin
-		if at := slices.IndexFunc(c.Scores, func(s Comparison) bool { return s.Difference.Name == score }); g.Limit > 0 && c.Scores[at].Difference.High < margin {
-			g.Reason = fmt.Sprintf("so few cases may not show those that reach the limit of %g: run more cases, or lower the limit", g.Limit)
+		if at := slices.IndexFunc(c.scores, func(s Comparison) bool { return s.Difference.Name == score }); g.limit > 0 && c.scores[at].Difference.High < margin {
+			g.Reason = fmt.Sprintf("so few cases may not show those that reach the limit of %g: run more cases, or lower the limit", g.limit)
 		}
 	}
 	return g
@@ -412,12 +402,12 @@ func (c *Comparisons) faultsOf() string {
 // bar says what a gate asks for.
 func (c *Comparison) bar() string {
 	if name := c.Difference.Name; name != "rate" {
-		if c.Limit > 0 {
-			return fmt.Sprintf("%s, margin %g, limit %g", name, c.Margin, c.Limit)
+		if c.limit > 0 {
+			return fmt.Sprintf("%s, margin %g, limit %g", name, c.margin, c.limit)
 		}
-		return fmt.Sprintf("%s, margin %g", name, c.Margin)
+		return fmt.Sprintf("%s, margin %g", name, c.margin)
 	}
-	return fmt.Sprintf("margin %g points", 100*c.Margin)
+	return fmt.Sprintf("margin %g points", 100*c.margin)
 }
 
 // decision is the verdict of a gate and its reason.
@@ -441,7 +431,7 @@ func (c *Comparisons) WriteSummary(w io.Writer, colour bool) error {
 // caseTable lists the cases that changed.
 func (c *Comparisons) caseTable() table {
 	t := table{Title: "Cases that changed", Head: []string{"case", "baseline", "candidate", "points, 95 % interval", ""}}
-	for _, one := range c.Cases {
+	for _, one := range c.cases {
 		if one.Difference.Value != 0 {
 			t.add(plain(text.Line(c.names[one.Difference.Slice], 60)), figure(percent(one.Baseline.Value)), figure(percent(one.Candidate.Value)),
 				figure(one.Difference.difference()), changed(one.Verdict))
@@ -453,7 +443,7 @@ func (c *Comparisons) caseTable() table {
 // changes counts what the cases show. A case with the same rate in both is the same.
 func (c *Comparisons) changes() string {
 	counts, same := map[Verdict]int{}, 0
-	for _, one := range c.Cases {
+	for _, one := range c.cases {
 		if one.Difference.Value == 0 {
 			same++
 			continue
@@ -461,13 +451,13 @@ func (c *Comparisons) changes() string {
 		counts[one.Verdict]++
 	}
 	return fmt.Sprintf("%s: %d improved, %d regressed, %d the same, %d undecided",
-		text.Plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], same, counts[CannotTell])
+		text.Plural(len(c.cases), "case"), counts[Improved], counts[Regressed], same, counts[CannotTell])
 }
 
 // conclusion says in one line what the verdict, the interval and the gate of the rate show together, and what would
 // decide a gate that is undecided.
 func (c *Comparisons) conclusion() string {
-	d := c.Rates[0].Difference
+	d := c.rates[0].Difference
 	line := map[Verdict]string{Improved: "the candidate is better", Regressed: "the candidate is worse", CannotTell: "no difference is shown"}[c.Verdict]
 	if c.Verdict != CannotTell && c.Reason != "" {
 		line += ", if trials are independent"
@@ -487,14 +477,14 @@ func (c *Comparisons) conclusion() string {
 	}
 	switch g := &c.Gates[0]; {
 	case g.Verdict == Passed:
-		line += fmt.Sprintf(", and the margin allows %s", points(g.Margin))
+		line += fmt.Sprintf(", and the margin allows %s", points(g.margin))
 	case g.Verdict == Failed:
-		line += fmt.Sprintf(", and the margin allows only %s", points(g.Margin))
+		line += fmt.Sprintf(", and the margin allows only %s", points(g.margin))
 	case g.Reason != insideMargin:
 		line += ", and the gate is undecided because " + g.Reason
 	default:
-		line += fmt.Sprintf(", and the margin allows only %s", points(g.Margin))
-		if n := c.deciding(g.Margin); n > 0 {
+		line += fmt.Sprintf(", and the margin allows only %s", points(g.margin))
+		if n := c.deciding(g.margin); n > 0 {
 			line += fmt.Sprintf("; about %d cases that change as these do would decide it", n)
 		}
 	}
@@ -503,12 +493,12 @@ func (c *Comparisons) conclusion() string {
 
 // deciding returns about how many cases a gate of the rate needs if they change as these do; 0 if that is not known.
 func (c *Comparisons) deciding(margin float64) int {
-	d := c.Rates[0].Difference
-	if d.Groups > 0 || c.faulty() {
+	d := c.rates[0].Difference
+	if d.groups > 0 || c.faulty() {
 		return 0
 	}
 	var differences []float64
-	for _, one := range c.Cases {
+	for _, one := range c.cases {
 		differences = append(differences, one.Difference.Value)
 	}
 	most := 20_000 / len(differences) // the search needs no more memory than this
@@ -530,7 +520,7 @@ func (c Comparison) String() string {
 
 func (c *Comparison) size() string {
 	n, noun := c.Difference.units()
-	return size(c.Detectable, n, noun)
+	return size(c.detectable, n, noun)
 }
 
 // size says what a comparison of this size can find.

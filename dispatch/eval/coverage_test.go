@@ -122,7 +122,7 @@ func TestPlannedDifferenceIsFound(t *testing.T) {
 	suites := testkit.Size(600, 6000)
 	for _, cases := range []int{20, 50, 200} {
 		for _, trials := range []int{1, 3, 5} {
-			d := plannedDifference(cases * trials)
+			d := detectableDifference(float64(cases*trials)/8, cases*trials)
 			r, found := rand.New(rand.NewPCG(15, uint64(10*cases+trials))), 0
 			for range suites {
 				pairs := make([]pairedTrials, cases)

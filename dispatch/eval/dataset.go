@@ -35,8 +35,8 @@ type Row struct {
 	// FailureRules (failure_rules), as [proxytest.ParseRules] reads them.
 	FailureRules []proxytest.FailureRule
 
-	// ExpectedOutcome (expected_outcome) is [Completion], the default, or [Refusal]. It is for a
-	// grader: this package does not evaluate it.
+	// ExpectedOutcome (expected_outcome) is "completion", the default: the agent does what it is asked for. Or it is
+	// "refusal": the agent declines. See [Dataset.Expect].
 	ExpectedOutcome string
 
 	// Input (current_state) is sent to the agent as input.input: any JSON object. "Porting without
@@ -69,8 +69,8 @@ type Row struct {
 
 // Values of [Row].ExpectedOutcome.
 const (
-	Completion = "completion" // the agent does what it is asked for
-	Refusal    = "refusal"    // the agent declines
+	completion = "completion"
+	refusal    = "refusal"
 )
 
 // limits bounds a file. Reading it as CSV takes memory per cell and per row.

@@ -35,16 +35,16 @@ func TestRead(t *testing.T) {
 	row := set.Rows[0]
 	if row.Number != 2 || row.Line != 2 || row.User != `Refund "#4521", please` || row.Behavior != "only once" ||
 		string(row.State) != `{"order":{"4521":{"status":"shipped"}}}` || len(row.FailureRules) != 1 || row.FailureRules[0].Status != 503 ||
-		row.ExpectedOutcome != eval.Refusal || string(row.Input) != `{"customer_id":"c"}` ||
+		row.ExpectedOutcome != "refusal" || string(row.Input) != `{"customer_id":"c"}` ||
 		len(row.Extra) != 1 || row.Extra["note"] != "hello" || row.Skip != "" || row.Conversation != nil {
 		t.Errorf("%+v", row)
 	}
 	row = set.Rows[1]
 	if row.Number != 4 || row.Line != 4 || row.User != "two\nlines" || row.State != nil || row.FailureRules != nil || row.Input != nil ||
-		row.ExpectedOutcome != eval.Completion || row.Extra != nil {
+		row.ExpectedOutcome != "completion" || row.Extra != nil {
 		t.Errorf("%+v", row)
 	}
-	if row = set.Rows[2]; row.Number != 5 || row.Line != 6 || row.ExpectedOutcome != eval.Completion {
+	if row = set.Rows[2]; row.Number != 5 || row.Line != 6 || row.ExpectedOutcome != "completion" {
 		t.Errorf("%+v", row)
 	}
 }

@@ -92,7 +92,7 @@ func TestAllWithoutDecision(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		grade eval.Grader
-		want  eval.Cause
+		want  string
 	}{
 		{eval.All(down, eval.Says("nothing like it")), "grader"},
 		{eval.All(eval.Says("nothing like it"), down), "grader"},

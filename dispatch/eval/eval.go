@@ -96,11 +96,15 @@ type Options struct {
 	ResultsFile string
 
 	// RetryFaults runs stored trials again that are faults, such as trials during an outage; see
-	// [Stats]. The file keeps the old lines, and [Trial].Retries counts them.
+	// FaultStatuses. The file keeps the old lines.
 	RetryFaults bool
 
-	// FaultStatuses are the HTTP statuses of the endpoint that are faults, see [Stats]: a gateway sends them when the
-	// agent is down or busy. If FaultStatuses is nil, they are 429, 502, 503 and 504. If it is empty, none is.
+	// FaultStatuses are the HTTP statuses of the endpoint that are faults: a gateway sends them when the agent is down or
+	// busy. If FaultStatuses is nil, they are 429, 502, 503 and 504. If it is empty, none is.
+	//
+	// A trial that [Errored] is a fault too, for example because its [User] failed, and so is one whose endpoint could not
+	// be reached or refused the credentials. If such trials are left out, an agent that causes them looks too good. If they
+	// count as failures, an agent that does not cause them looks too bad. Figures therefore do both.
 	FaultStatuses []int
 
 	// Command is a command line that runs a case again, for reports, which name it for each trial that
@@ -116,11 +120,8 @@ type Options struct {
 	// different trials. If User is nil, these rows are skipped.
 	User User
 
-	// UserTimeout is how long the User may take for one message. Defaults to one minute.
-	UserTimeout time.Duration
-
-	// AgentVersion, GraderVersion and UserVersion name the versions of the agent, of the graders and
-	// of the User, such as a commit. They are part of the [Fingerprint].
+	// AgentVersion, GraderVersion and UserVersion name the versions of the agent, of the graders and of the User,
+	// such as a commit. Results with other versions, cases or worlds do not belong to one experiment.
 	AgentVersion, GraderVersion, UserVersion string
 
 	// Budget limits the cost of the experiment. No trial begins after a limit is reached; trials that
@@ -130,10 +131,10 @@ type Options struct {
 	// cases without a trial. With ResultsFile a later Run completes them.
 	Budget Budget
 
-	// TrialBudget limits each trial. One that passed and exceeds a limit has [Failed] with the [Cause]
+	// TrialBudget limits each trial. One that passed and exceeds a limit has [Failed] with the cause
 	// limit, and one that does not report what is limited has [Errored] with the cause not_graded. The
 	// run token expires at the first call beyond Calls, unless Task.ProxyURL is set; Target.RunTimeout
-	// ends what takes too long. The gate of a measure needs a limit, see [Comparisons.Bound].
+	// ends what takes too long. The gate of a measure needs a limit, see [Experiment].GateBy.
 	TrialBudget Budget
 
 	// Prices set the score cost, see [Experiment.SetPrices]. Limits of cost need them.
@@ -171,8 +172,6 @@ type Experiment struct {
 	TrialsPerCase int  // the most trials of a case: [Options].Trials, or more if a case has more of its own
 	FirstFailure  bool // as in [Options]
 
-	Fingerprint Fingerprint
-
 	// TrialBudget is as in [Options]. [Compare] cuts the measures of both experiments at the candidate's.
 	TrialBudget Budget
 
@@ -185,9 +184,22 @@ type Experiment struct {
 	// [Load] leave it nil.
 	SliceBy []string
 
-	// GateBy contains the margins by which [Compare] decides whether this experiment may replace the
-	// baseline: of the rate under "", and of scores under their names. See [Comparisons.Bound]. [Run] and
-	// [Load] leave it nil.
+	// GateBy contains margins, of the rate under "" and of scores under their names. [Compare] makes a gate of each, which
+	// decides whether this experiment may replace the baseline: whether it is shown not to be worse by the margin. The
+	// margin of the rate is a difference, such as 0.05 for five points, and so is the margin of a score of a grader. The
+	// margin of a measure, such as cost, is a share of the baseline: 0.1 for ten percent more. [Run] and [Load] leave
+	// GateBy nil.
+	//
+	// A gate passes only if the whole interval is better than the margin, so an experiment that is too small does not
+	// pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points. Faults of the infrastructure may
+	// be the agent's or not, in each of the experiments: the rate passes if it does so whether the faults of either count
+	// as failures or are dropped, and it fails if it does so in all four combinations. Cases that did not run in both
+	// experiments leave a gate undecided, and so do fewer than 6 cases, or groups of cases, with trials that are not such
+	// faults, and so does Options.Ungraded. The gate of a score that is unknown in a trial fails.
+	//
+	// A measure is cut at the limit that TrialBudget sets for a trial. A sample may not show the few cases that run away,
+	// so the upper bound allows for about 3.7 in as many cases as there are, all at the limit: if nothing differs, it
+	// needs about 3.7·(limit/mean-1)/margin cases to pass. Without a limit the gate does not pass.
 	GateBy map[string]float64
 
 	// MinRate is a bar for the rate, from 0 to 1: see [Experiment.Bar]. MinRatePoint compares it with the rate and
@@ -199,6 +211,8 @@ type Experiment struct {
 	// FirstFailure is set, the trials after the first that did not pass are absent. A case that was
 	// skipped has one trial.
 	Trials []Trial
+
+	fingerprint fingerprint // of what was evaluated
 
 	command string      // as in [Options]
 	trials  int         // of cases that have no number of their own; 0 stands for TrialsPerCase
@@ -215,10 +229,20 @@ type Trial struct {
 	Number  int // 1 for the first trial of the case
 	Verdict Verdict
 
-	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Reason describes why
-	// the trial did not pass. It contains no secrets of the target, see Options.ResultsFile.
-	Cause  Cause
-	Reason string
+	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Causes are stable: the platform's error class
+	// of a run that failed, such as [dispatchtest.Agent5xx], the [dispatchtest.StandIn] of a run without an answer of the
+	// agent's own, such as [dispatchtest.NoAnswer], or one of these:
+	//
+	//	fault       an undeclared tool was called, or a behavior panicked: see proxytest.Log.Faults
+	//	grader      the grader returned an error
+	//	limit       the trial exceeded a limit of Options.TrialBudget
+	//	not_graded  the grader returned ErrNotGraded, or what Options.TrialBudget limits is unknown
+	//	not_staged  the task is not valid, or listening on loopback failed
+	//	panic       the grader or another function of the caller panicked, or ended its goroutine
+	//	user        the User failed
+	Cause string
+
+	Reason string // why the trial did not pass, without secrets of the target: see Options.ResultsFile
 
 	Result *dispatchtest.Result // nil if nothing was dispatched, or if it is in a file: see Options.ResultsFile
 	Took   time.Duration
@@ -227,22 +251,20 @@ type Trial struct {
 	// [Experiment.Figures]. A missing score is unknown.
 	Scores map[string]float64
 
-	// Retries is how often the trial ran before and was a fault: see Options.RetryFaults.
-	Retries int
-
 	kept
 }
 
 // kept is what reports and files know of a trial beside what its reader gets.
 type kept struct {
-	began  time.Time
-	judged map[string]string // answers of judges
-	differ []Mismatch        // of the grader; nil if they are in a file
-	status int               // of the endpoint, if the trial is a fault because of it
-	usage  []usage           // as the responses report it; nil if one does not
-	at     span              // the stored result; zero if there is none
-	notes  []string          // of a stored result, for the summary
-	ended  string            // of a stored result, as Result.Ended
+	retries int // how often the trial ran before and was a fault: see Options.RetryFaults
+	began   time.Time
+	judged  map[string]string // answers of judges
+	differ  []Mismatch        // of the grader; nil if they are in a file
+	status  int               // of the endpoint, if the trial is a fault because of it
+	usage   []usage           // as the responses report it; nil if one does not
+	at      span              // the stored result; zero if there is none
+	notes   []string          // of a stored result, for the summary
+	ended   string            // of a stored result, as Result.Ended
 }
 
 // A Verdict is how a trial ended.
@@ -256,27 +278,15 @@ const (
 	Cancelled Verdict = "cancelled" // the context ended before the trial did
 )
 
-// A Cause is why a trial did not pass. Causes are stable: the platform's error class of a run that
-// failed, such as Cause([dispatchtest.Agent5xx]), the [dispatchtest.StandIn] of a run without an
-// answer of the agent's own, such as Cause([dispatchtest.NoAnswer]), or one of these:
-//
-//	fault       an undeclared tool was called, or a behavior panicked: see proxytest.Log.Faults
-//	grader      the grader returned an error
-//	limit       the trial exceeded a limit of Options.TrialBudget
-//	not_graded  the grader returned ErrNotGraded, or what Options.TrialBudget limits is unknown
-//	not_staged  the task is not valid, or listening on loopback failed
-//	panic       the grader or another function of the caller panicked, or ended its goroutine
-//	user        the User failed
-type Cause string
-
+// Causes of a trial.
 const (
-	causeFault     Cause = "fault"
-	causeGrader    Cause = "grader"
-	causeLimit     Cause = "limit"
-	causeNotGraded Cause = "not_graded"
-	causeNotStaged Cause = "not_staged"
-	causePanic     Cause = "panic"
-	causeUser      Cause = "user"
+	causeFault     = "fault"
+	causeGrader    = "grader"
+	causeLimit     = "limit"
+	causeNotGraded = "not_graded"
+	causeNotStaged = "not_staged"
+	causePanic     = "panic"
+	causeUser      = "user"
 )
 
 // Run executes each case against the target, Options.Trials times, and returns all trials. Trials do

@@ -120,10 +120,10 @@ func TestAThousandRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[string]eval.Cause{
+	kinds := map[string]string{
 		"panic": "agent_5xx", "fail": "agent_5xx", "call get_ordre": "fault", "call burst": "fault", "grader": "grader", "grader panics": "panic", "grader leaves": "panic",
 	}
-	rawKinds := map[string]eval.Cause{
+	rawKinds := map[string]string{
 		"panic": "agent_unreachable", "500": "agent_5xx", "html": "agent_bad_response", "403": "auth_failed", "grader": "grader",
 		"grader panics": "panic", "grader leaves": "panic",
 	}
@@ -132,7 +132,7 @@ func TestAThousandRows(t *testing.T) {
 	}}
 	for name, tt := range map[string]struct {
 		target dispatchtest.Target
-		kinds  map[string]eval.Cause
+		kinds  map[string]string
 	}{
 		"agent in memory": {dispatchtest.Target{Agent: obedient}, kinds},
 		"agent served":    {dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}, kinds},
@@ -405,7 +405,7 @@ func TestReportsHideTheQuery(t *testing.T) {
 	defer hangsUp.Close()
 	for _, url := range []string{"http://127.0.0.1:1/", hangsUp.URL} {
 		set, err := eval.Run(t.Context(), dispatchtest.Target{URL: url + "?key=geheim"}, casesOf(t, csvOf("a"), dispatchtest.Task{}), nil)
-		if err != nil || set.Trials[0].Cause != eval.Cause(dispatchtest.AgentUnreachable) {
+		if err != nil || set.Trials[0].Cause != string(dispatchtest.AgentUnreachable) {
 			t.Fatalf("%v %s", err, verdicts(set))
 		}
 		var b bytes.Buffer

@@ -2,12 +2,10 @@ package eval
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 )
@@ -26,8 +24,8 @@ var expected = []struct {
 }{
 	{"says", readSays}, {"calls", readCalls}, {"no_calls", readNoCalls}, {"end_state", readEndState},
 	{"expected_outcome", func(c *Case, _ *expectedCell) Grader {
-		if c.Row.ExpectedOutcome == Refusal {
-			return RefusedWithoutWrite
+		if c.Row.ExpectedOutcome == refusal {
+			return refusedWithoutWrite
 		}
 		return nil
 	}},
@@ -88,22 +86,6 @@ func (c *Case) expectations(ignored []string, ps *problems) []expectation {
 	return list
 }
 
-// Expectations is a grader that accepts a run if it is as the row of the case expects, in the columns that
-// [Dataset.Expect] reads. It accepts a run of a row that expects nothing, and of a case without a row. If a
-// cell is not valid, the trial is not graded: see [ErrNotGraded]. [Dataset.Expect] finds such cells before
-// the first trial.
-func Expectations(ctx context.Context, c Case, result *dispatchtest.Result) error {
-	list := c.expects
-	if list == nil && c.Row != nil {
-		problems := problems{}
-		list = c.expectations(nil, &problems)
-		if err := problems.err(); err != nil {
-			return fmt.Errorf("%w: %w", ErrNotGraded, err)
-		}
-	}
-	return allOf(list)(ctx, c, result)
-}
-
 // allOf returns a grader that accepts a run if it is as expected in all columns.
 func allOf(list []expectation) Grader {
 	graders := make([]Grader, len(list))
@@ -115,7 +97,7 @@ func allOf(list []expectation) Grader {
 
 // unchecked returns the columns in which a row expects what the platform grades by a model.
 func (r *Row) unchecked() (columns []string) {
-	if r.cells["expected_outcome"] == Completion { // an empty cell means it too
+	if r.cells["expected_outcome"] == completion { // an empty cell means it too
 		columns = append(columns, "expected_outcome")
 	}
 	if r.TrackedConstraints != nil {
@@ -138,7 +120,7 @@ func (r *Row) unchecked() (columns []string) {
 //	           null is removed, a field that is null may be absent, and the id * is one new
 //	           entity. A list in the member flags names the flags that are set. {} is no change.
 //
-// and in expected_outcome that a [Refusal] does not change the ledger. A cell that begins with [ or { is
+// and in expected_outcome that a refusal does not change the ledger. A cell that begins with [ or { is
 // JSON. Calls of all agents of a run count, and so do calls that a tool answers with a failure. The calls of an
 // end_state are made once in the world of the row, to find out whether they have results.
 //

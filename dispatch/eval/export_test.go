@@ -1,6 +1,11 @@
 package eval
 
-import "io"
+import (
+	"context"
+	"io"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+)
 
 // Limits are the limits of Read that tests make smaller. 0 is the limit of Read.
 type Limits struct {
@@ -41,3 +46,38 @@ func Apply(from, to Trajectory) (result Trajectory, removed, added int) {
 	}
 	return append(result, from[next:]...), removed, added
 }
+
+// Views of what only reports contain.
+
+func (e *Experiment) Stats() stats                                   { return e.stats() }
+func (e *Experiment) Results() []caseResult                          { return e.cases() }
+func (e *Experiment) Fingerprint() *fingerprint                      { return &e.fingerprint }
+func (t *Trial) Retries() int                                        { return t.retries }
+func (f Figure) Groups() int                                         { return f.groups }
+func (p Plan) Stored() int                                           { return p.stored }
+func (p Plan) Faults() int                                           { return p.faults }
+func (p Plan) Asked() int                                            { return p.asked }
+func (p Plan) Detectable() float64                                   { return p.detectable }
+func (c Comparison) Detectable() float64                             { return c.detectable }
+func (c Comparison) Limit() float64                                  { return c.limit }
+func (c *Comparisons) Rates() []Comparison                           { return c.rates }
+func (c *Comparisons) Scores() []Comparison                          { return c.scores }
+func (c *Comparisons) Slices() []Comparison                          { return c.slices }
+func (c *Comparisons) Cases() []Comparison                           { return c.cases }
+func (c *Comparisons) Bound(score string, margin float64) Comparison { return c.gate(score, margin) }
+
+// Of sets the unit and the groups.
+func (f Figure) Of(unit string, groups int) Figure {
+	f.unit, f.groups = unit, groups
+	return f
+}
+
+// Retry sets how often the trial ran before.
+func (t *Trial) Retry(n int) { t.retries = n }
+
+// AsExpected grades a run by the row of the case.
+func (c Case) AsExpected(ctx context.Context, result *dispatchtest.Result) error {
+	return allOf(c.expects)(ctx, c, result)
+}
+
+var RefusedWithoutWrite Grader = refusedWithoutWrite

@@ -42,7 +42,7 @@ func (e *Experiment) facts() (list []fact) {
 	add := func(property, name, format string, args ...any) {
 		list = append(list, fact{Name: name, Text: fmt.Sprintf(format, args...), Property: property})
 	}
-	figures, s := e.whole(), e.Stats()
+	figures, s := e.whole(), e.stats()
 	if f := figureOf(figures, "always", ""); e.TrialsPerCase > 1 && f.Cases > 0 {
 		add("", "cases that always passed", "%s", f)
 	}
@@ -120,7 +120,7 @@ func (e *Experiment) retried(runs int, rate Figure) fact {
 	first, others := *e, *e
 	first.Trials, others.Trials = slices.Clone(e.Trials), nil
 	for i := range first.Trials {
-		if t := &first.Trials[i]; t.Retries == 0 {
+		if t := &first.Trials[i]; t.retries == 0 {
 			others.Trials = append(others.Trials, *t)
 		} else if t.counts() {
 			t.Verdict = Failed
@@ -165,7 +165,7 @@ func (c *Comparisons) facts() (list []fact) {
 	if c.Reason != "" {
 		name += " (" + c.Reason + ")"
 	}
-	list = append(list, fact{Name: name, Text: c.Rates[0].String(), Change: c.Verdict})
+	list = append(list, fact{Name: name, Text: c.rates[0].String(), Change: c.Verdict})
 	for i := range c.Gates {
 		list = append(list, fact{Name: "gate, " + c.Gates[i].bar(), Text: c.Gates[i].decision(), Property: "gate", Change: c.Gates[i].Verdict})
 	}

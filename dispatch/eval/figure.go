@@ -25,15 +25,10 @@ type Figure struct {
 	// Slice is the part of the experiment: "column=value", or the id of a case. It is "" for the whole.
 	Slice string `json:"slice,omitempty"`
 
-	// Unit is "share" for a probability, from 0 to 1, and for the difference of two; "ratio" for the
-	// difference of a measure as a share of the baseline; and otherwise "".
-	Unit string `json:"unit,omitempty"`
-
 	// Faults is "counted" if faults count as failures, "dropped" if they are left out, and "" if neither is so.
 	Faults string `json:"faults,omitempty"`
 
 	Cases   int `json:"cases"`
-	Groups  int `json:"groups,omitempty"` // of these cases, if cases have one; a case without counts as one
 	Trials  int `json:"trials"`
 	Unknown int `json:"unknown,omitempty"` // trials that ended and have no such score; they are not in the others
 
@@ -41,9 +36,13 @@ type Figure struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
+
+	unit   string
+	groups int // of these cases, if cases have one; a case without counts as one
 }
 
-// Values of Figure.Unit and Figure.Faults.
+// Values of Figure.unit and Figure.Faults. A share is a probability, or the difference of two, and a ratio the difference
+// of a measure as a share of the baseline.
 const (
 	unitShare = "share"
 	unitRatio = "ratio"
@@ -65,9 +64,9 @@ func (f Figure) unbounded(value float64) Figure {
 
 // over sets what the figure is about.
 func (f Figure) over(u *units, trials int) Figure {
-	f.Cases, f.Trials, f.Groups = u.cases, trials, 0
+	f.Cases, f.Trials, f.groups = u.cases, trials, 0
 	if len(u.sums) < u.cases {
-		f.Groups = len(u.sums)
+		f.groups = len(u.sums)
 	}
 	return f
 }
@@ -80,28 +79,33 @@ func (f Figure) negative() Figure { return f.with(-f.Value, interval{-f.High, -f
 
 // units is the number of cases or groups that the interval rests on, and what they are.
 func (f Figure) units() (n int, noun string) {
-	if f.Groups > 0 {
-		return f.Groups, "group"
+	if f.groups > 0 {
+		return f.groups, "group"
 	}
 	return f.Cases, "case"
 }
 
-// MarshalJSON leaves out the bounds of a figure that has none.
+// MarshalJSON leaves out the bounds of a figure that has none. It adds the unit: "share" for a probability and the
+// difference of two, and "ratio" for the difference of a measure as a share of the baseline. It also adds the number of
+// groups of cases, if there are any.
 func (f Figure) MarshalJSON() ([]byte, error) {
 	type plain Figure
-	if f.bounded() {
-		return json.Marshal(plain(f))
-	}
-	return json.Marshal(struct {
+	doc := struct {
 		plain
-		Low  *float64 `json:"low,omitempty"`
-		High *float64 `json:"high,omitempty"`
-	}{plain: plain(f)})
+		Unit   string   `json:"unit,omitempty"`
+		Groups int      `json:"groups,omitempty"`
+		Low    *float64 `json:"low,omitempty"`
+		High   *float64 `json:"high,omitempty"`
+	}{plain: plain(f), Unit: f.unit, Groups: f.groups}
+	if f.bounded() {
+		doc.Low, doc.High = &f.Low, &f.High
+	}
+	return json.Marshal(doc)
 }
 
 // String returns the value and its interval: 60 % [23, 88] for a share, and otherwise 2.5 [1.2, 3.8].
 func (f Figure) String() string {
-	if f.Unit == unitShare {
+	if f.unit == unitShare {
 		return percent(f.Value) + f.interval(func(v float64) string { return digits(100 * v) })
 	}
 	return amount(f.Value) + f.interval(amount)
@@ -110,7 +114,7 @@ func (f Figure) String() string {
 // difference formats a difference: -12.5 [-30, +5], in points for shares and in percent for ratios.
 func (f Figure) difference() string {
 	of := signed
-	if f.Unit == "" {
+	if f.unit == "" {
 		of = amount
 	}
 	return f.changed() + f.interval(of)
@@ -118,7 +122,7 @@ func (f Figure) difference() string {
 
 // changed is a difference without its interval.
 func (f Figure) changed() string {
-	switch f.Unit {
+	switch f.unit {
 	case unitShare:
 		return signed(f.Value)
 	case unitRatio:
@@ -144,8 +148,8 @@ func (f Figure) known() string {
 
 // about says how many cases the figure is about.
 func (f Figure) about() string {
-	if f.Groups > 0 {
-		return text.Plural(f.Cases, "case") + " of " + text.Plural(f.Groups, "group")
+	if f.groups > 0 {
+		return text.Plural(f.Cases, "case") + " of " + text.Plural(f.groups, "group")
 	}
 	return text.Plural(f.Cases, "case")
 }

@@ -11,7 +11,7 @@ import (
 // A figure is short, and never looks like 0 or 100 if it is not.
 func TestFigureString(t *testing.T) {
 	share := func(value, low, high float64) eval.Figure {
-		return eval.Figure{Unit: "share", Value: value, Low: low, High: high}
+		return eval.Figure{Value: value, Low: low, High: high}.Of("share", 0)
 	}
 	for want, f := range map[string]eval.Figure{
 		"60 % [23.1, 88.2]":       share(0.6, 0.2307, 0.8824),
@@ -33,7 +33,7 @@ func TestFigureString(t *testing.T) {
 	if got := many.Figure("rate").String(); got != "100 % [99.96, 100]" {
 		t.Error(got)
 	}
-	if got := compare(t, many, many).Rates[0].String(); got != "0 points in 10000 cases, p = 1.000; in cases like these [-0.04, +0.04]; "+
+	if got := compare(t, many, many).Rates()[0].String(); got != "0 points in 10000 cases, p = 1.000; in cases like these [-0.04, +0.04]; "+
 		"a comparison of this size finds a difference of about 0.1 points in these cases" {
 		t.Error(got)
 	}
@@ -42,10 +42,10 @@ func TestFigureString(t *testing.T) {
 // JSON has no NaN: a figure without an interval has no bounds there.
 func TestFigureJSON(t *testing.T) {
 	for want, f := range map[string]eval.Figure{
-		`{"name":"rate","unit":"share","faults":"counted","cases":2,"trials":4,"value":0.5,"low":0,"high":1}`: {
-			Name: "rate", Unit: "share", Faults: "counted", Cases: 2, Trials: 4, Value: 0.5, High: 1},
-		`{"name":"cost","slice":"topic=a","cases":1,"groups":1,"trials":2,"unknown":3,"value":0}`: {
-			Name: "cost", Slice: "topic=a", Cases: 1, Groups: 1, Trials: 2, Unknown: 3, Low: math.NaN(), High: math.NaN()},
+		`{"name":"rate","faults":"counted","cases":2,"trials":4,"value":0.5,"unit":"share","low":0,"high":1}`: eval.Figure{
+			Name: "rate", Faults: "counted", Cases: 2, Trials: 4, Value: 0.5, High: 1}.Of("share", 0),
+		`{"name":"cost","slice":"topic=a","cases":1,"trials":2,"unknown":3,"value":0,"groups":1}`: eval.Figure{
+			Name: "cost", Slice: "topic=a", Cases: 1, Trials: 2, Unknown: 3, Low: math.NaN(), High: math.NaN()}.Of("", 1),
 	} {
 		if got, err := json.Marshal(f); err != nil || string(got) != want {
 			t.Errorf("%s, %v, want %s", got, err, want)

@@ -11,9 +11,9 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// Fingerprint tells what was evaluated. Results whose fingerprints differ do not belong to one
+// fingerprint tells what was evaluated. Results whose fingerprints differ do not belong to one
 // experiment.
-type Fingerprint struct {
+type fingerprint struct {
 	// Dataset is a hash of the cases of all shards: their ids, rows, instructions and inputs.
 	Dataset string `json:"dataset"`
 
@@ -31,7 +31,7 @@ type Fingerprint struct {
 }
 
 // differences names what differs, with both values.
-func (f Fingerprint) differences(other Fingerprint) (list []string) {
+func (f fingerprint) differences(other fingerprint) (list []string) {
 	for _, part := range []struct{ name, a, b string }{
 		{"dataset", f.Dataset, other.Dataset}, {"world", f.World, other.World},
 		{"version of the graders", f.Graders, other.Graders}, {"version of the agent", f.Agent, other.Agent},
@@ -45,14 +45,14 @@ func (f Fingerprint) differences(other Fingerprint) (list []string) {
 }
 
 // fingerprint returns the fingerprint of all cases, whichever shard runs.
-func (o *Options) fingerprint(cases []Case) Fingerprint {
+func (o *Options) fingerprint(cases []Case) fingerprint {
 	contents, worlds := make([]string, len(cases)), map[string]bool{}
 	for i, c := range cases {
 		contents[i] = c.ID + " " + c.content()
 		worlds[c.base()] = true
 	}
 	slices.Sort(contents)
-	return Fingerprint{
+	return fingerprint{
 		Dataset: digest(contents), World: digest(slices.Sorted(maps.Keys(worlds))), Graders: o.GraderVersion, Agent: o.AgentVersion,
 		User: o.userVersion(cases),
 	}

@@ -53,8 +53,8 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 	}
 	h.TrialBudget = o.TrialBudget
 	e = h.experiment(trials)
-	e.Fingerprint.Graders = o.GraderVersion
-	h.Fingerprint = e.Fingerprint
+	e.fingerprint.Graders = o.GraderVersion
+	h.Fingerprint = e.fingerprint
 	h.Checks = o.checks(cases)
 	e.checks = h.Checks
 	var kept answers
@@ -103,7 +103,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 		lines, errs := make([][]byte, len(group)), make([]error, len(group))
 		eachInParallel(len(group), o.Parallel, func(i int) {
 			w := work{Trial: group[i], opts: &o, answers: &kept}
-			lines[i], errs[i] = w.again(ctx, e.Fingerprint)
+			lines[i], errs[i] = w.again(ctx, e.fingerprint)
 		})
 		for i, line := range lines {
 			if errs[i] != nil {

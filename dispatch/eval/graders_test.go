@@ -54,7 +54,7 @@ func TestGradersOfUndeclaredNames(t *testing.T) {
 		agent    dispatch.Agent
 		platform *proxytest.Platform
 		grade    eval.Grader
-		cause    eval.Cause
+		cause    string
 		want     string
 	}{
 		{"called", quiet, platform, eval.Called("get_orders", ""), "not_graded",

@@ -63,7 +63,7 @@ func minus(numbers string) string { return strings.ReplaceAll(numbers, "-", "−
 // WriteHTML returns the error of [Compare], the first error of w, or an error that names the result
 // that cannot be read.
 func (e *Experiment) WriteHTML(w io.Writer, before ...*Experiment) error {
-	page, err := newHTMLPage(e, slices.DeleteFunc(slices.Clone(before), func(b *Experiment) bool { return b == nil }))
+	page, err := newHTMLPage(e, present(before))
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ type htmlFact struct{ Name, Text string }
 
 // htmlCase is a case in the list.
 type htmlCase struct {
-	CaseResult
+	caseResult
 	Anchor      string // with a slash at its end
 	Title       string
 	Instruction string        // if a run is shown in full, and the title does not have it
@@ -188,8 +188,8 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 		tables = sliced.tables()
 	} else {
 		p.Comparison, p.baseline = comparisons[n-1], map[string][]Trial{}
-		for i := range p.Comparison.Cases {
-			changes[p.Comparison.Cases[i].Difference.Slice] = &p.Comparison.Cases[i]
+		for i := range p.Comparison.cases {
+			changes[p.Comparison.cases[i].Difference.Slice] = &p.Comparison.cases[i]
 		}
 		tables = p.Comparison.tables()
 		for _, trials := range caseTrials(before[n-1].Trials) {
@@ -319,7 +319,7 @@ func (p *htmlPage) addFacts() {
 	if p.Experiment.FirstFailure {
 		p.Facts = append(p.Facts, "cases were stopped at their first failure: there are verdicts and no rates")
 	}
-	f := p.Experiment.Fingerprint
+	f := p.Experiment.fingerprint
 	for _, fact := range []htmlFact{{"Graders", f.Graders}, {"Simulated user", f.User}, {"Models", listed(models(p.Trials...), 5)}, {"Dataset", f.Dataset}, {"World", f.World}} {
 		if fact.Text != "" {
 			p.About = append(p.About, htmlFact{fact.Name, p.line(fact.Text)})
@@ -329,7 +329,7 @@ func (p *htmlPage) addFacts() {
 
 func (p *htmlPage) newCase(place int, trials []Trial, change *Comparison) htmlCase {
 	c := htmlCase{
-		CaseResult: p.Experiment.together(trials), Place: place, Many: p.Experiment.TrialsPerCase > 1, Diff: change, trials: trials, Anchor: anchor(trials[0].ID) + "/",
+		caseResult: p.Experiment.together(trials), Place: place, Many: p.Experiment.TrialsPerCase > 1, Diff: change, trials: trials, Anchor: anchor(trials[0].ID) + "/",
 	}
 	c.Title = cmp.Or(p.line(c.Name), p.line(c.ID))
 	c.rank = slices.Index([]Verdict{Failed, Errored, Cancelled, Passed, Skipped}, c.Verdict)

@@ -303,8 +303,9 @@ func textOf(page string) string {
 func shop10(n, version int) *eval.Experiment {
 	e := &eval.Experiment{
 		Name: "shop", TrialsPerCase: 3, Started: time.Date(2026, 3, version, 12, 0, 0, 0, time.UTC), Took: time.Hour,
-		Fingerprint: eval.Fingerprint{Agent: fmt.Sprintf("v%d", version)}, GateBy: map[string]float64{"": 0.02, "cost": 0.3}, TrialBudget: eval.Budget{Cost: 0.1},
+		GateBy: map[string]float64{"": 0.02, "cost": 0.3}, TrialBudget: eval.Budget{Cost: 0.1},
 	}
+	e.Fingerprint().Agent = fmt.Sprintf("v%d", version)
 	result := &dispatchtest.Result{Turns: []dispatchtest.Turn{{Instruction: "The order broke. Refund it."}}}
 	result.Calls = []proxytest.Call{{Tool: "get_order", Status: 200, Source: "behavior", Order: 1}}
 	for i := range n {
@@ -339,8 +340,8 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 	}
 	second.SliceBy = []string{"team"}
 	c := compare(t, first, second)
-	if second.SliceBy = nil; len(c.Slices)%5 != 0 || len(c.Gates) != 2 {
-		t.Errorf("%d parts, and they have gates", len(c.Slices))
+	if second.SliceBy = nil; len(c.Slices())%5 != 0 || len(c.Gates) != 2 {
+		t.Errorf("%d parts, and they have gates", len(c.Slices()))
 	}
 	if c.Gate != eval.Failed || len(c.Gates) != 2 || c.Gates[0].Verdict != c.Bound("", 0.02).Verdict || c.Gates[1].Difference.Name != "cost" {
 		t.Errorf("%s: %+v", c.Gate, c.Gates)
@@ -388,7 +389,7 @@ func TestTheDecisionIsAtTheTop(t *testing.T) {
 	if text := written(t, third, first, second); strings.Contains(text, "Scores by version") {
 		t.Error("the page of versions without scores has a table of them")
 	}
-	third.Fingerprint.Graders, first.Fingerprint.Graders, second.Fingerprint.Graders = "g2", "g1", "g2"
+	third.Fingerprint().Graders, first.Fingerprint().Graders, second.Fingerprint().Graders = "g2", "g1", "g2"
 	if err := third.WriteHTML(io.Discard, first, second); toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), `"v2" after "v1"`) {
 		t.Errorf("error %v", err)
 	}
@@ -461,7 +462,7 @@ func TestFactsOfThePage(t *testing.T) {
 		return e
 	}
 	again := of(1, eval.Passed)
-	again.Trials[0].Retries = 1
+	again.Trials[0].Retry(1)
 	for name, tt := range map[string]struct {
 		e         *eval.Experiment
 		want, not string
@@ -643,7 +644,7 @@ func TestLinksOfTheColumns(t *testing.T) {
 	e.SliceBy = []string{"expected_outcome", "name", "Outcome"}
 	for i := range e.Trials {
 		row := e.Trials[i].Row
-		row.ExpectedOutcome, row.Extra["name"] = []string{eval.Refusal, "resolution"}[row.Number%2], fmt.Sprintf("order\n\u202e %d", row.Number%3)
+		row.ExpectedOutcome, row.Extra["name"] = []string{"refusal", "resolution"}[row.Number%2], fmt.Sprintf("order\n\u202e %d", row.Number%3)
 	}
 	page := written(t, e)
 	lines := map[string]bool{}

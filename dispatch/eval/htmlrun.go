@@ -40,7 +40,7 @@ type htmlTrial struct {
 func (t *htmlTrial) Short() string {
 	s := text.Line(t.Reason, 200)
 	if t.Cause != "" {
-		s = string(t.Cause) + ": " + s
+		s = t.Cause + ": " + s
 	}
 	return s
 }
@@ -81,7 +81,7 @@ func (p *htmlPage) fill(c *htmlCase) error {
 		}
 		shown := &htmlTrial{record: t.known(p.secrets), Took: t.Took, Anchor: c.Anchor + strconv.Itoa(t.Number)}
 		shown.Link, shown.Repeat = "#"+shown.Anchor, p.Experiment.repeat(t)
-		for _, text := range []*string{(*string)(&shown.Cause), &shown.Reason, &shown.Expected, &shown.Ended, &shown.Repeat} {
+		for _, text := range []*string{&shown.Cause, &shown.Reason, &shown.Expected, &shown.Ended, &shown.Repeat} {
 			*text = p.line(*text)
 		}
 		c.List = append(c.List, shown)

@@ -268,7 +268,7 @@ func TestDetectable(t *testing.T) {
 	near(t, "nothing varies but what changes", detectableDifference(0, 100), c*c/100, 1e-6)
 	near(t, "too few trials", detectableDifference(0, 7), 1, 0)
 	near(t, "no trial", detectableDifference(0, 0), 1, 0)
-	near(t, "planned", plannedDifference(200), c*math.Sqrt(0.5/200), 1e-6)
+	near(t, "planned", detectableDifference(25, 200), c*math.Sqrt(0.5/200), 1e-6)
 }
 
 // beta draws from a beta distribution as the quotient of two gamma variables.

@@ -19,7 +19,7 @@ type experimentJSON struct {
 	Counts   countsJSON   `json:"counts"`
 	Causes   []causeCount `json:"causes"`
 	Checks   *checks      `json:"checks,omitempty"`
-	Stats    Stats        `json:"stats"`
+	Stats    stats        `json:"stats"`
 	Figures  []Figure     `json:"figures"`
 	MinRate  float64      `json:"min_rate,omitempty"`
 	Bar      Verdict      `json:"bar,omitempty"` // of MinRate
@@ -28,7 +28,7 @@ type experimentJSON struct {
 	// of an experiment with several trials of each case
 	TrialsPerCase int          `json:"trials_per_case,omitempty"`
 	FirstFailure  bool         `json:"first_failure,omitempty"`
-	Results       []CaseResult `json:"case_results,omitempty"`
+	Results       []caseResult `json:"case_results,omitempty"`
 }
 
 type countsJSON struct {
@@ -49,7 +49,7 @@ type countsJSON struct {
 // reading the file of results, after which the document is not complete.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
-		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Checks: e.checks, Stats: e.Stats(), Figures: e.Figures(),
+		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Checks: e.checks, Stats: e.stats(), Figures: e.Figures(),
 		Counts: countsJSON{
 			Cases: len(caseTrials(e.Trials)), Trials: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
 			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
@@ -60,7 +60,7 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 		doc.Bar, _ = e.Bar()
 	}
 	if e.TrialsPerCase > 1 {
-		doc.TrialsPerCase, doc.FirstFailure, doc.Results = e.TrialsPerCase, e.FirstFailure, e.Cases()
+		doc.TrialsPerCase, doc.FirstFailure, doc.Results = e.TrialsPerCase, e.FirstFailure, e.cases()
 	}
 	text, err := indented(doc, "")
 	if err != nil {

@@ -184,10 +184,10 @@ func (e *Experiment) Agreement(score, column string) (share, kappa Figure, diffe
 	if same.cases == 0 {
 		return share, kappa, nil, fmt.Errorf("eval: no trial has the score %s and a verdict in the column %s", shown(score), shown(column))
 	}
-	of := Figure{Name: "agreement", Unit: unitShare, Unknown: unknown}.over(&same, same.cases)
+	of := Figure{Name: "agreement", unit: unitShare, Unknown: unknown}.over(&same, same.cases)
 	if k, i, ok := cohensKappa(table); ok {
 		kappa = of.with(k, i)
-		kappa.Name, kappa.Unit = "kappa", ""
+		kappa.Name, kappa.unit = "kappa", ""
 	}
 	return of.with(meanRate(same.values(), same.cases)), kappa, differ, nil
 }

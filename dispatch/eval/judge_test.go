@@ -254,7 +254,7 @@ func TestGradersOfTexts(t *testing.T) {
 func TestVersions(t *testing.T) {
 	at := func(day int, version, script string) *eval.Experiment {
 		e := scripted(strings.Fields(script)...)
-		e.Started, e.Fingerprint.Agent = time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC), version
+		e.Started, e.Fingerprint().Agent = time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC), version
 		for i := range e.Trials {
 			e.Trials[i].Scores = map[string]float64{"calls": float64(day), "polite": 0.5}
 		}
@@ -279,9 +279,9 @@ func TestVersions(t *testing.T) {
 		t.Error("a character that cannot be seen reaches the terminal")
 	}
 	other := at(4, "v4\x1b[31m", good)
-	other.Fingerprint.Graders = "2"
+	other.Fingerprint().Graders = "2"
 	first := at(1, "v1", good)
-	first.Fingerprint.Graders = "1"
+	first.Fingerprint().Graders = "1"
 	if err := eval.WriteVersions(io.Discard, false, first, other); err == nil || !strings.HasPrefix(err.Error(), `"v4\x1b[31m" after "v1": eval: candidate: it cannot be compared`) {
 		t.Error(err)
 	}

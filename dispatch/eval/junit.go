@@ -124,7 +124,7 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 
 // junitProperties are the estimates for all cases.
 func (e *Experiment) junitProperties() []junitProperty {
-	s := e.Stats()
+	s := e.stats()
 	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.TrialsPerCase)}}
 	for _, f := range e.whole() {
 		name := f.Name
@@ -166,7 +166,7 @@ func (e *Experiment) junitOf(r *record, numbered string) junitCase {
 	if r.Repeat != "" {
 		s += "\n\nrun it again: " + r.Repeat
 	}
-	reason := &junitReason{Message: text.Line(r.Reason, 300), Type: string(r.Cause), junitText: newJUnitText(s)}
+	reason := &junitReason{Message: text.Line(r.Reason, 300), Type: r.Cause, junitText: newJUnitText(s)}
 	switch r.Verdict {
 	case Passed:
 	case Skipped:

@@ -13,7 +13,7 @@ import (
 // experiment returns an experiment of these trials.
 func (h *header) experiment(trials []Trial) *Experiment {
 	e := &Experiment{
-		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, Fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, trials: h.Trials, added: h.Added, Trials: trials,
+		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, trials: h.Trials, added: h.Added, Trials: trials,
 	}
 	for _, n := range h.Own {
 		e.TrialsPerCase = max(e.TrialsPerCase, n)
@@ -252,10 +252,15 @@ func (c *collector) share(t *Trial) {
 		}
 		*text = c.texts[*text]
 	}
-	for _, text := range []*string{&t.ID, &t.Name, &t.Reason, &t.ended, (*string)(&t.Verdict), (*string)(&t.Cause)} {
+	for _, text := range []*string{&t.ID, &t.Name, &t.Reason, &t.ended, (*string)(&t.Verdict), &t.Cause} {
 		once(text)
 	}
 	for i := range t.notes {
 		once(&t.notes[i])
 	}
+}
+
+// present returns the experiments that are not nil.
+func present(list []*Experiment) []*Experiment {
+	return slices.DeleteFunc(slices.Clone(list), func(e *Experiment) bool { return e == nil })
 }

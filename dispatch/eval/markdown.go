@@ -16,7 +16,7 @@ import (
 // rows are code, so that they neither link nor mention anyone. It returns the error of [Compare], or the
 // first error of w.
 func (e *Experiment) WriteMarkdown(w io.Writer, before ...*Experiment) error {
-	before = slices.DeleteFunc(slices.Clone(before), func(b *Experiment) bool { return b == nil })
+	before = present(before)
 	var b bytes.Buffer
 	b.WriteString("### " + markdown(text.Line(e.Name, maxShown)) + "\n\n" + e.counts(false) + "\n\n")
 	tables := []table{e.rateTable()}

@@ -150,6 +150,3 @@ func plannedMargin(n int) float64 {
 	k := t * t / float64(n)
 	return k / (1 + k)
 }
-
-// plannedDifference is [detectableDifference] before anything has run, for as many trials of cases whose rate is 50 %.
-func plannedDifference(trials int) float64 { return detectableDifference(float64(trials)/8, trials) }

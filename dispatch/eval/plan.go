@@ -13,76 +13,72 @@ import (
 
 // Plan describes what [Run] would do.
 type Plan struct {
-	Cases   int // that would run
-	Skipped int // that need the platform
-	Checked int // of all shards that would run, and expect something: see [Dataset.Expect]
-	Trials  int // at most: cases times trials of each
+	Trials  int // at most, without those in Options.ResultsFile
 	Turns   int // at most: dispatches to the agent, of which a session has several
-	Asked   int // at most: calls of the [User], which has to see each response
-	Stored  int // trials already in Options.ResultsFile; Trials and Turns do not count them
-	Faults  int // trials in Options.ResultsFile that are faults; with Options.RetryFaults they are in Trials and not in Stored
+	Checked int // cases of all shards that would run and expect something: see [Dataset.Expect]
 
-	// Fingerprint is the experiment's, to compare it with a baseline's before the run.
-	Fingerprint Fingerprint
-
-	// Detectable is the smallest difference of two experiments of this size, with all shards, that a
-	// comparison finds in about four of five times, if the rates of all cases are 50 %.
-	Detectable float64
-
-	// Margin is the smallest margin of the rate with which a gate passes if nothing differs. It is 1 if
-	// there are too few cases, or groups of them, for a gate: see [Comparisons.Bound].
+	// Margin is the smallest margin of the rate with which a gate passes if nothing differs. It is 1 if there are
+	// too few cases, or groups of them, for a gate: see [Experiment].GateBy.
 	Margin float64
 
-	all Figure // cases and groups of all shards that would run
+	cases, skipped, stored, faults int  // of the shard
+	again                          bool // as Options.RetryFaults
+	asked                          int  // at most: calls of the [User], which has to see each response
+	detectable                     float64
+	all                            Figure // cases and groups of all shards that would run
 }
 
-// Plan returns what [Run] would do with the cases. Nothing is dispatched or written. The error is the
-// one that Run returns for the options, the cases and the results file.
-func (o *Options) Plan(cases []Case) (Plan, error) {
+// Plan returns what [Run] would do with the cases. Nothing is dispatched or written. The error is the one that Run
+// returns for the options, the cases and the results file, or the one that [Compare] would return for the last of
+// the experiments before, as for [Experiment.WriteHTML].
+func (o *Options) Plan(cases []Case, before ...*Experiment) (Plan, error) {
 	opts, cases, err := o.settle(cases)
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Fingerprint: opts.fingerprint(cases)}
-	h := opts.header(cases, p.Fingerprint, time.Time{})
+	h := opts.header(cases, opts.fingerprint(cases), time.Time{})
+	if before = present(before); len(before) > 0 {
+		if err := comparable(before[len(before)-1], h.experiment(nil)); err != nil {
+			return Plan{}, err
+		}
+	}
 	stored, err := opts.stored(&h)
 	if err != nil {
 		return Plan{}, err
 	}
+	p := Plan{Margin: 1, again: opts.RetryFaults}
 	var all units
 	trials := 0
 	for i := range cases {
 		c := &cases[i]
-		if opts.skip(c) == "" {
+		skipped, n := opts.skip(c) != "", opts.trialsOf(c)
+		if !skipped {
 			all.add(c.Group, 0)
-			trials += opts.trialsOf(c)
+			trials += n
 			if len(c.expects) > 0 {
 				p.Checked++
 			}
 		}
 		switch _, own := h.Cases[c.ID]; {
 		case !own:
-		case opts.skip(c) != "":
-			p.Skipped++
+		case skipped:
+			p.skipped++
 		default:
-			p.Cases++
-			known := 0
+			p.cases++
 			for _, fault := range stored[c.ID] {
 				if fault {
-					p.Faults++
+					p.faults++
 				}
 				if !fault || !opts.RetryFaults {
-					known++
+					p.stored, n = p.stored+1, n-1
 				}
 			}
-			p.Stored += known
-			left := opts.trialsOf(c) - known
 			turns, asked := opts.turns(c)
-			p.Trials, p.Turns, p.Asked = p.Trials+left, p.Turns+left*turns, p.Asked+left*asked
+			p.Trials, p.Turns, p.asked = p.Trials+n, p.Turns+n*turns, p.asked+n*asked
 		}
 	}
 	p.all = Figure{}.over(&all, trials)
-	p.Detectable, p.Margin = plannedDifference(p.all.Trials), 1
+	p.detectable = detectableDifference(float64(trials)/8, trials) // if the rates of all cases are 50 %
 	if n, _ := p.all.units(); n >= gateCases {
 		p.Margin = plannedMargin(n)
 	}
@@ -116,33 +112,34 @@ func (o *Options) stored(h *header) (map[string]map[int]bool, error) {
 	return known, err
 }
 
-// String returns the plan as one sentence or two.
+// String returns the plan as one sentence or two: what would run, which difference a comparison of this size finds, and
+// from which margin on a gate can pass.
 func (p Plan) String() string {
-	s := fmt.Sprintf("at most %s of %s", text.Plural(p.Trials, "trial"), text.Plural(p.Cases, "case"))
-	if p.all.Groups > 0 {
-		s += " in " + text.Plural(p.all.Groups, "group")
+	s := fmt.Sprintf("at most %s of %s", text.Plural(p.Trials, "trial"), text.Plural(p.cases, "case"))
+	if p.all.groups > 0 {
+		s += " in " + text.Plural(p.all.groups, "group")
 	}
 	if p.Turns != p.Trials {
 		s += fmt.Sprintf(" with %s", text.Plural(p.Turns, "turn"))
 	}
-	if p.Asked > 0 {
-		s += fmt.Sprintf(" and %s of the user", text.Plural(p.Asked, "call"))
+	if p.asked > 0 {
+		s += fmt.Sprintf(" and %s of the user", text.Plural(p.asked, "call"))
 	}
-	if p.Stored > 0 {
-		s += fmt.Sprintf(", %d stored already", p.Stored)
+	if p.stored > 0 {
+		s += fmt.Sprintf(", %d stored already", p.stored)
 	}
-	if p.Faults > 0 {
-		s += ", " + text.Plural(p.Faults, "fault") + " stored"
+	if p.faults > 0 {
+		s += ", " + text.Plural(p.faults, "fault") + " stored"
+		if !p.again {
+			s += ", which Options.RetryFaults runs again"
+		}
 	}
-	if p.Skipped > 0 {
-		s += fmt.Sprintf(", %d skipped", p.Skipped)
+	if p.skipped > 0 {
+		s += fmt.Sprintf(", %d skipped", p.skipped)
 	}
 	n, noun := p.all.units()
-	if s += size(p.Detectable, n, noun); p.Margin < 1 {
-		s += fmt.Sprintf("; if nothing differs, a gate passes from a margin of %s points on", pointsUp(p.Margin))
+	if s += size(p.detectable, n, noun); p.Margin < 1 { // rounded up
+		s += fmt.Sprintf("; if nothing differs, a gate passes from a margin of %s points on", digits(math.Ceil(1000*p.Margin-1e-9)/10))
 	}
 	return s
 }
-
-// pointsUp writes a share in points, rounded up.
-func pointsUp(v float64) string { return digits(math.Ceil(1000*v-1e-9) / 10) }

@@ -69,7 +69,7 @@ func (b badInput) check(t *testing.T, dir string) {
 // Everything that is wrong with options and cases is said at once, each with its member.
 func TestBadOptions(t *testing.T) {
 	opts := &eval.Options{
-		Trials: 10_001, Parallel: -1, Shard: "3/2", AgentVersion: "v\xff", UserTimeout: -1,
+		Trials: 10_001, Parallel: -1, Shard: "3/2", AgentVersion: "v\xff",
 		GraderVersion: "g\xff", UserVersion: "u\xff",
 		Budget: eval.Budget{Calls: -1, Tokens: -2, Time: -3},
 	}
@@ -78,7 +78,6 @@ func TestBadOptions(t *testing.T) {
 		`Options.Trials: 10001 is not from 1 to 10000`,
 		`Options.Shard: "3/2" is not i/n with i from 1 to n, such as 2/4`,
 		fmt.Sprintf("Options.Parallel: must not be negative; use 0 for the default of %d", runtime.GOMAXPROCS(0)),
-		`Options.UserTimeout: must not be negative; use 0 for the default of 1m0s`,
 		`Options.Budget.Calls: must not be negative; use 0 for no limit`,
 		`Options.Budget.Tokens: must not be negative; use 0 for no limit`,
 		`Options.Budget.Time: must not be negative; use 0 for no limit`,

@@ -28,7 +28,7 @@ type record struct {
 	Row      int               `json:"row,omitempty"`
 	Line     int               `json:"line,omitempty"`
 	Verdict  Verdict           `json:"verdict"`
-	Cause    Cause             `json:"cause,omitempty"`
+	Cause    string            `json:"cause,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
 	TookMS   float64           `json:"took_ms"`
 	Expected string            `json:"expected_outcome,omitempty"`
@@ -64,7 +64,7 @@ type callRecord struct {
 
 // stored is what only a file of results has.
 type stored struct {
-	Fingerprint *Fingerprint      `json:"fingerprint,omitempty"`
+	Fingerprint *fingerprint      `json:"fingerprint,omitempty"`
 	Started     time.Time         `json:"started,omitzero"` // of the run
 	Timeline    string            `json:"timeline,omitempty"`
 	Mismatches  []Mismatch        `json:"mismatches,omitempty"`
@@ -108,7 +108,7 @@ func (t *Trial) record(secrets *redact.Set) (record, error) {
 func (t *Trial) known(secrets *redact.Set) record {
 	r := record{
 		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took),
-		Group: t.Group, Retries: t.Retries, Status: t.status, Scores: t.Scores, Usage: t.usage,
+		Group: t.Group, Retries: t.retries, Status: t.status, Scores: t.Scores, Usage: t.usage,
 		outcome: outcome{Ended: t.whoEnded(), Calls: []callRecord{}}, stored: stored{Started: t.began.UTC(), Mismatches: t.differ, Judged: maps.Clone(t.judged)},
 	}
 	for key, answer := range r.Judged {
@@ -165,7 +165,7 @@ func notes(warnings []string, problems []dispatch.Problem) []string {
 }
 
 // line returns the trial as a line of a file of results.
-func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
+func (t *Trial) line(f fingerprint, secrets *redact.Set) ([]byte, error) {
 	r, err := t.record(secrets)
 	if err != nil {
 		return nil, err
@@ -262,12 +262,12 @@ func (r *record) check() error {
 }
 
 // causes are those that a line may have.
-var causes = []Cause{
+var causes = []string{
 	"", causeFault, causeGrader, causeLimit, causeNotGraded, causeNotStaged, causePanic, causeUser,
-	Cause(dispatchtest.NoAnswer), Cause(dispatchtest.OutOfTime), Cause(dispatchtest.AgentFailed),
-	Cause(dispatchtest.AuthFailed), Cause(dispatchtest.AgentTimeout), Cause(dispatchtest.Agent5xx),
-	Cause(dispatchtest.Agent4xx), Cause(dispatchtest.AgentBadResponse), Cause(dispatchtest.AgentUnreachable),
-	Cause(dispatchtest.ContractViolation),
+	string(dispatchtest.NoAnswer), string(dispatchtest.OutOfTime), string(dispatchtest.AgentFailed),
+	string(dispatchtest.AuthFailed), string(dispatchtest.AgentTimeout), string(dispatchtest.Agent5xx),
+	string(dispatchtest.Agent4xx), string(dispatchtest.AgentBadResponse), string(dispatchtest.AgentUnreachable),
+	string(dispatchtest.ContractViolation),
 }
 
 // trial returns the trial of a line at a place of a file. If c is nil, the case is the line's.
@@ -279,9 +279,9 @@ func (r *record) trial(c *Case, at span) Trial {
 		}
 	}
 	return Trial{
-		Case: c, Number: r.Trial, Retries: r.Retries, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
+		Case: c, Number: r.Trial, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
 		Took: time.Duration(math.Round(r.TookMS*1000)) * time.Microsecond, Scores: r.Scores,
-		kept: kept{began: r.Started, status: r.Status, at: at, notes: notes(r.Warnings, r.Problems), ended: r.Ended, usage: r.Usage, judged: r.Judged},
+		kept: kept{retries: r.Retries, began: r.Started, status: r.Status, at: at, notes: notes(r.Warnings, r.Problems), ended: r.Ended, usage: r.Usage, judged: r.Judged},
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 // header is the first line of a file of results.
 type header struct {
 	Format       string         `json:"format"`
-	Fingerprint  Fingerprint    `json:"fingerprint"`
+	Fingerprint  fingerprint    `json:"fingerprint"`
 	Shard        string         `json:"shard"`
 	Trials       int            `json:"trials"`                // of each case
 	Own          map[string]int `json:"case_trials,omitempty"` // of cases that have a number of their own
@@ -99,7 +99,7 @@ func scan(file string, in io.Reader, problems *problems, see func(r *record, at 
 				break
 			}
 			if !slices.Contains(causes, r.Cause) {
-				bad(invalidResults, "the cause %s is not one that this version writes", shown(string(r.Cause)))
+				bad(invalidResults, "the cause %s is not one that this version writes", shown(r.Cause))
 				break
 			}
 			if _, own := h.Cases[r.ID]; !own || r.Trial > h.trialsOf(r.ID) {
@@ -170,7 +170,7 @@ func because(line []byte, err error) string {
 }
 
 // header returns the first line of the file of results of an experiment.
-func (o *Options) header(cases []Case, f Fingerprint, started time.Time) header {
+func (o *Options) header(cases []Case, f fingerprint, started time.Time) header {
 	part, _ := parseShard(o.Shard)
 	h := header{
 		Format: resultsFormat, Fingerprint: f, Shard: part.String(), Trials: o.Trials, FirstFailure: o.FirstFailure, TrialBudget: o.TrialBudget,

@@ -284,7 +284,7 @@ func compareScore(baseline, candidate *Experiment, name string, limit float64) (
 	c = Comparison{Baseline: f.over(&a, trials[0]), Candidate: f.over(&b, trials[1]), Difference: f.over(&d, trials[2])}
 	c.Baseline.Unknown, c.Candidate.Unknown, c.Difference.Unknown = unknown, more, unknown+more
 	if !math.IsInf(limit, 1) {
-		c.Limit = limit
+		c.limit = limit
 	}
 	c.compareMeans(a.values(), b.values(), d.values(), limit)
 	return c, true
@@ -302,7 +302,7 @@ func (c *Comparison) compareMeans(before, now, differences []float64, limit floa
 		c.Verdict = verdictOn(c.Difference)
 		return
 	}
-	c.Difference.Unit = unitRatio
+	c.Difference.unit = unitRatio
 	switch r, i, ok := ratioOfAmounts(before, now, limit); {
 	case a == 0 && b == 0 && len(before) > 1:
 		c.Difference = c.Difference.with(0, interval{})

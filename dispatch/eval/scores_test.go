@@ -138,7 +138,7 @@ func TestUnknownScores(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 	})
 	e, err = eval.Run(t.Context(), dispatchtest.Target{Handler: later}, spenderCases(t, csvOf("a")), nil)
-	if err != nil || e.Trials[0].Cause != eval.Cause(dispatchtest.AuthFailed) || len(e.Trials[0].Scores) != 0 {
+	if err != nil || e.Trials[0].Cause != string(dispatchtest.AuthFailed) || len(e.Trials[0].Scores) != 0 {
 		t.Errorf("%s: %v, %v", e.Trials[0].Cause, e.Trials[0].Scores, err)
 	}
 	e = run(t, echo, personaCases(t, "user,turn_mode,user_simulator_persona\na,model_as_user,A customer.\n"), &eval.Options{
@@ -253,7 +253,7 @@ func TestCompareScores(t *testing.T) {
 	before, after := run(t, spender(1), spenderCases(t, instructions), nil), run(t, spender(2), spenderCases(t, instructions), nil)
 	after.TrialBudget = eval.Budget{Calls: 8}
 	c := compare(t, before, after)
-	calls := c.Scores[slices.IndexFunc(c.Scores, func(s eval.Comparison) bool { return s.Difference.Name == "calls" })]
+	calls := c.Scores()[slices.IndexFunc(c.Scores(), func(s eval.Comparison) bool { return s.Difference.Name == "calls" })]
 	if c.Verdict != eval.CannotTell || calls.Verdict != eval.Regressed || calls.Baseline.Value != 2.25 || calls.Candidate.Value != 4.5 ||
 		math.Abs(calls.Difference.Low-1) > 1e-6 || math.Abs(calls.Difference.High-1) > 1e-6 || calls.Difference.Cases != 8 {
 		t.Errorf("%+v", calls)
@@ -271,20 +271,18 @@ func TestCompareScores(t *testing.T) {
 	if g := c.Bound("charm", 1); g.Verdict != eval.Failed || g.Reason != "the score charm is not known in any case of both experiments" {
 		t.Errorf("%+v", g)
 	}
-	if back := compare(t, after, before); back.Scores[0].Verdict != eval.Improved {
-		t.Errorf("%+v", back.Scores)
+	if back := compare(t, after, before); back.Scores()[0].Verdict != eval.Improved {
+		t.Errorf("%+v", back.Scores())
 	}
 	page := written(t, after, before)
 	if !strings.Contains(page, "<caption>Scores</caption>") || !strings.Contains(page, ">+100 % [+100, +100]</td>") && !strings.Contains(page, "2.25 to 4.5: &#43;100 % [&#43;100, &#43;100]") {
 		t.Error("the page does not compare the scores")
 	}
-	var doc struct {
-		Scores []struct {
-			Verdict    string
-			Difference struct{ Name string }
-		}
+	var doc []struct {
+		Verdict    string
+		Difference struct{ Name string }
 	}
-	if text, err := json.Marshal(c); err != nil || json.Unmarshal(text, &doc) != nil || doc.Scores[0].Verdict != "regressed" {
+	if text, err := json.Marshal(c.Scores()); err != nil || json.Unmarshal(text, &doc) != nil || doc[0].Verdict != "regressed" {
 		t.Errorf("%v: %s", err, text)
 	}
 }
@@ -352,7 +350,7 @@ func TestGateOfCostAtItsMargin(t *testing.T) {
 			if gate := c.Bound("cost", margin).Verdict; gate == eval.Passed {
 				passed++
 			}
-			if r := c.Scores[0].Difference; r.Low <= margin && margin <= r.High {
+			if r := c.Scores()[0].Difference; r.Low <= margin && margin <= r.High {
 				held++
 			}
 		}
@@ -403,8 +401,8 @@ func TestSlices(t *testing.T) {
 		}
 		worse.SliceBy = e.SliceBy
 		c := compare(t, e, worse)
-		if !slicesAre(c.Slices) {
-			t.Errorf("%s: %+v", name, c.Slices)
+		if !slicesAre(c.Slices()) {
+			t.Errorf("%s: %+v", name, c.Slices())
 		}
 		var b bytes.Buffer
 		if err := c.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "\nrefund  2      50 %      50 %       0 [") || strings.Contains(b.String(), "\u202e") {
@@ -499,8 +497,8 @@ func TestUnitsOfScores(t *testing.T) {
 	for groups, want := range map[int]eval.Verdict{5: eval.Undecided, 6: eval.Passed} {
 		e := grouped(groups)
 		c := compare(t, e[0], e[1])
-		if gate := c.Bound("cost", 0.1).Verdict; gate != want || c.Scores[0].Difference.Groups != groups || c.Scores[0].Difference.Cases != 12 {
-			t.Errorf("%d groups: %s, %+v", groups, gate, c.Scores[0])
+		if gate := c.Bound("cost", 0.1).Verdict; gate != want || c.Scores()[0].Difference.Groups() != groups || c.Scores()[0].Difference.Cases != 12 {
+			t.Errorf("%d groups: %s, %+v", groups, gate, c.Scores()[0])
 		}
 	}
 	fewer := valued("cost", same[:11]...)
@@ -511,7 +509,7 @@ func TestUnitsOfScores(t *testing.T) {
 	// Ten times as many trials of one experiment do not make the other one surer.
 	one, ten := slices.Repeat([][]float64{{0.5}}, 30), slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, 10)}, 30)
 	lower := valued("s", slices.Repeat([][]float64{{0.25}}, 30)...)
-	if a, b := compare(t, valued("s", one...), lower).Scores[0], compare(t, valued("s", ten...), lower).Scores[0]; a.Difference.Low != b.Difference.Low || a.Difference.High != b.Difference.High {
+	if a, b := compare(t, valued("s", one...), lower).Scores()[0], compare(t, valued("s", ten...), lower).Scores()[0]; a.Difference.Low != b.Difference.Low || a.Difference.High != b.Difference.High {
 		t.Errorf("%+v, %+v", a, b)
 	}
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 )
 
-// CaseResult sums up the trials of one case.
-type CaseResult struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-
+// caseResult sums up the trials of one case.
+type caseResult struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
 	Group string `json:"group,omitempty"`
 
 	// Verdict is [Failed] if a trial failed, or else [Cancelled] or [Errored] if one was, or else
@@ -20,7 +19,7 @@ type CaseResult struct {
 
 	Trials int `json:"trials"` // that ended
 	Passed int `json:"passed"`
-	Faults int `json:"faults"` // of the infrastructure and of the user, see [Stats]
+	Faults int `json:"faults"` // of the infrastructure and of the user, see Options.FaultStatuses
 
 	// Stopped is set for a case whose other trials did not run because of FirstFailure.
 	Stopped bool `json:"stopped,omitempty"`
@@ -30,18 +29,29 @@ type CaseResult struct {
 	Rate *Figure `json:"rate,omitempty"`
 }
 
-// Cases returns the results of the cases in their order.
-func (e *Experiment) Cases() []CaseResult {
+// cases returns the results of the cases in their order.
+func (e *Experiment) cases() []caseResult {
 	all := caseTrials(e.Trials)
-	results := make([]CaseResult, len(all))
+	results := make([]caseResult, len(all))
 	for i, trials := range all {
 		results[i] = e.together(trials)
 	}
 	return results
 }
 
-func (e *Experiment) together(trials []Trial) CaseResult {
-	c := CaseResult{ID: trials[0].ID, Name: trials[0].Name, Group: trials[0].Group}
+// Cases returns the rate of each case of which a trial ended, in their order. Slice is the id of the case, and the interval
+// is Wilson's. Faults count as failures. An experiment with FirstFailure has no rates.
+func (e *Experiment) Cases() (rates []Figure) {
+	for _, c := range e.cases() {
+		if c.Rate != nil {
+			rates = append(rates, *c.Rate)
+		}
+	}
+	return rates
+}
+
+func (e *Experiment) together(trials []Trial) caseResult {
+	c := caseResult{ID: trials[0].ID, Name: trials[0].Name, Group: trials[0].Group}
 	seen := map[Verdict]bool{}
 	for i := range trials {
 		t := &trials[i]
@@ -65,7 +75,7 @@ func (e *Experiment) together(trials []Trial) CaseResult {
 	}
 	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.trialsOf(&trials[0])
 	if !e.FirstFailure && c.Trials > 0 {
-		r := Figure{Name: "rate", Slice: c.ID, Unit: unitShare, Faults: counted, Cases: 1, Trials: c.Trials}.with(
+		r := Figure{Name: "rate", Slice: c.ID, unit: unitShare, Faults: counted, Cases: 1, Trials: c.Trials}.with(
 			float64(c.Passed)/float64(c.Trials), wilson(float64(c.Passed), float64(c.Trials)))
 		c.Rate = &r
 	}
@@ -78,23 +88,17 @@ func (t *Trial) counts() bool { return t.Verdict != Skipped && t.Verdict != Canc
 // fault reports whether the trial says nothing certain about the agent.
 func (t *Trial) fault() bool {
 	return t.Verdict == Errored || t.status > 0 ||
-		t.Verdict == Failed && (t.Cause == Cause(dispatchtest.AgentUnreachable) || t.Cause == Cause(dispatchtest.AuthFailed))
+		t.Verdict == Failed && (t.Cause == string(dispatchtest.AgentUnreachable) || t.Cause == string(dispatchtest.AuthFailed))
 }
 
-// Stats counts the trials of an experiment. Trials that were skipped or cancelled do not count.
-//
-// A fault is a trial that [Errored], for example because its [User] failed. A trial that failed because
-// the endpoint could not be reached, refused the credentials, or answered with one of
-// Options.FaultStatuses is a fault too. If such trials are left out, an agent that causes them looks too
-// good. If they count as failures, an agent that does not cause them looks too bad. Figures therefore do
-// both.
-type Stats struct {
+// stats counts the trials of an experiment. Trials that were skipped or cancelled do not count.
+type stats struct {
 	Cases  int `json:"cases"`            // with a trial that ended
 	Groups int `json:"groups,omitempty"` // of these cases, if cases have one; a case without counts as one
 	Trials int `json:"trials"`           // that ended
 	Faults int `json:"faults"`           // of the infrastructure and of the user
 
-	UserFaults int `json:"user_faults,omitempty"` // faults with the [Cause] user, included in Faults
+	UserFaults int `json:"user_faults,omitempty"` // faults with the cause user, included in Faults
 
 	// Statuses counts the faults that are included in Faults because of the status of the endpoint, by status.
 	Statuses map[int]int `json:"fault_statuses,omitempty"`
@@ -102,18 +106,18 @@ type Stats struct {
 	Retries int `json:"retries,omitempty"` // runs that were faults and ran again, see Options.RetryFaults
 }
 
-// Stats returns the counts of all cases.
-func (e *Experiment) Stats() Stats {
-	var s Stats
+// stats returns the counts of all cases.
+func (e *Experiment) stats() stats {
+	var s stats
 	var ran units
-	for _, c := range e.Cases() {
+	for _, c := range e.cases() {
 		if c.Trials > 0 {
 			ran.add(c.Group, 1)
 			s.Trials, s.Faults = s.Trials+c.Trials, s.Faults+c.Faults
 		}
 	}
 	of := Figure{}.over(&ran, s.Trials)
-	s.Cases, s.Groups = of.Cases, of.Groups
+	s.Cases, s.Groups = of.Cases, of.groups
 	for i := range e.Trials {
 		if e.Trials[i].Cause == causeUser {
 			s.UserFaults++
@@ -124,7 +128,7 @@ func (e *Experiment) Stats() Stats {
 			}
 			s.Statuses[status]++
 		}
-		s.Retries += e.Trials[i].Retries
+		s.Retries += e.Trials[i].retries
 	}
 	return s
 }
@@ -182,7 +186,7 @@ func figureOf(list []Figure, name, faults string) Figure {
 
 // whole returns the figures of the whole experiment.
 func (e *Experiment) whole() (list []Figure) {
-	cases, faults := e.Cases(), 0
+	cases, faults := e.cases(), 0
 	var always units
 	for _, c := range cases {
 		faults += c.Faults
@@ -195,14 +199,14 @@ func (e *Experiment) whole() (list []Figure) {
 		}
 	}
 	if !e.FirstFailure {
-		list = shares(cases, counted, func(c CaseResult) int { return c.Trials })
+		list = shares(cases, counted, func(c caseResult) int { return c.Trials })
 	}
 	if always.cases > 0 {
-		f := Figure{Name: "always", Unit: unitShare, Faults: counted}.over(&always, always.cases)
+		f := Figure{Name: "always", unit: unitShare, Faults: counted}.over(&always, always.cases)
 		list = append(list, f.with(meanRate(always.values(), always.cases)))
 	}
 	if !e.FirstFailure && faults > 0 {
-		list = append(list, shares(cases, dropped, func(c CaseResult) int { return c.Trials - c.Faults })...)
+		list = append(list, shares(cases, dropped, func(c caseResult) int { return c.Trials - c.Faults })...)
 	}
 	for _, name := range e.scoreNames() {
 		list = append(list, e.score(name))
@@ -211,7 +215,7 @@ func (e *Experiment) whole() (list []Figure) {
 }
 
 // shares returns the rate and the figures of several trials over the cases with trials.
-func shares(cases []CaseResult, faults string, trials func(CaseResult) int) (list []Figure) {
+func shares(cases []caseResult, faults string, trials func(caseResult) int) (list []Figure) {
 	most := 0
 	allOf, anyOf := make([][]float64, len(cases)), make([][]float64, len(cases))
 	for i, c := range cases {
@@ -231,7 +235,7 @@ func shares(cases []CaseResult, faults string, trials func(CaseResult) int) (lis
 				groups += n / k
 			}
 		}
-		f := Figure{Name: "rate", Unit: unitShare, Faults: faults}
+		f := Figure{Name: "rate", unit: unitShare, Faults: faults}
 		if k == 1 {
 			list = append(list, f.over(&all, groups).with(meanRate(all.values(), groups)))
 			continue

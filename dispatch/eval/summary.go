@@ -79,21 +79,21 @@ func (e *Experiment) badTable() table {
 		if alike > 1 {
 			which = fmt.Sprintf(" (%d of %d trials)", alike, e.trialsOf(c))
 		}
-		t.add(changed(c.Verdict), plain(text.Line(c.Name, 48)+which), aligned(shortTime(c.Took)), plain(string(c.Cause)+": "+text.Line(c.Reason, 200)))
+		t.add(changed(c.Verdict), plain(text.Line(c.Name, 48)+which), aligned(shortTime(c.Took)), plain(c.Cause+": "+text.Line(c.Reason, 200)))
 	}
 	return t
 }
 
 // causeCount is how many cases did not pass for a cause.
 type causeCount struct {
-	Cause Cause `json:"cause"`
-	Cases int   `json:"cases"`
+	Cause string `json:"cause"`
+	Cases int    `json:"cases"`
 	first *Trial
 }
 
 // causes returns the counts by cause, the most frequent first.
 func (e *Experiment) causes() []causeCount {
-	at, counts := map[Cause]int{}, []causeCount{}
+	at, counts := map[string]int{}, []causeCount{}
 	for i := range e.Trials {
 		t := &e.Trials[i]
 		if t.Cause == "" {
@@ -105,7 +105,7 @@ func (e *Experiment) causes() []causeCount {
 		counts[at[t.Cause]].Cases++
 	}
 	slices.SortFunc(counts, func(a, b causeCount) int {
-		return cmp.Or(b.Cases-a.Cases, strings.Compare(string(a.Cause), string(b.Cause)))
+		return cmp.Or(b.Cases-a.Cases, strings.Compare(a.Cause, b.Cause))
 	})
 	return counts
 }
@@ -113,7 +113,7 @@ func (e *Experiment) causes() []causeCount {
 func (e *Experiment) causeTable() table {
 	t := table{Title: "Why trials did not pass", Head: []string{"cause", e.unit() + "s"}}
 	for _, c := range e.causes() {
-		t.add(cell{Text: string(c.Cause), trial: c.first}, aligned(fmt.Sprint(c.Cases)))
+		t.add(cell{Text: c.Cause, trial: c.first}, aligned(fmt.Sprint(c.Cases)))
 	}
 	return t
 }
@@ -222,7 +222,7 @@ func (e *Experiment) numbered(t *Trial) string {
 // rateTable lists the cases that did not always pass.
 func (e *Experiment) rateTable() table {
 	t := table{Title: "Cases that did not always pass", Head: []string{"passed", "rate, 95 % interval", "case"}}
-	for _, c := range e.Cases() {
+	for _, c := range e.cases() {
 		if e.TrialsPerCase < 2 || c.Verdict == Passed || c.Trials == 0 {
 			continue
 		}
@@ -241,7 +241,7 @@ func (e *Experiment) rateTable() table {
 // say nothing about them. It returns "" if there are none.
 func (e *Experiment) untried() string {
 	var names []string
-	all := e.Cases()
+	all := e.cases()
 	for _, c := range all {
 		if c.Trials == 0 && c.Verdict != Skipped {
 			names = append(names, text.Line(c.Name, 60))

@@ -116,10 +116,10 @@ func (e *Experiment) tables() (list []table) {
 
 // tables returns the differences of the scores and of the slices.
 func (c *Comparisons) tables() (list []table) {
-	if len(c.Scores) > 0 {
+	if len(c.scores) > 0 {
 		t := table{Title: "Scores", Head: []string{"score", "baseline to candidate, 95 % interval", "cases", ""}}
-		for i := range c.Scores {
-			s := &c.Scores[i]
+		for i := range c.scores {
+			s := &c.scores[i]
 			cases := fmt.Sprint(s.Difference.Cases)
 			if n := s.Difference.Unknown; n > 0 {
 				cases += ", unknown in " + text.Plural(n, "trial")
@@ -130,18 +130,18 @@ func (c *Comparisons) tables() (list []table) {
 	}
 	for _, column := range c.columns {
 		t := table{Title: "By " + column, Column: column, Head: []string{column, "cases", "baseline", "candidate", "points, 95 % interval", ""}}
-		for i := range c.Scores {
-			t.Head = append(t.Head, c.Scores[i].Difference.Name)
+		for i := range c.scores {
+			t.Head = append(t.Head, c.scores[i].Difference.Name)
 		}
-		for i := range c.Slices {
-			s := &c.Slices[i]
+		for i := range c.slices {
+			s := &c.slices[i]
 			value, is := strings.CutPrefix(s.Difference.Slice, column+"=")
 			switch last := len(t.Rows) - 1; {
 			case !is:
 			case s.Difference.Name == "rate":
 				cells := []cell{plain(cmp.Or(value, noValue)), figure(fmt.Sprint(s.Difference.Cases)), figure(percent(s.Baseline.Value)),
 					{Text: percent(s.Candidate.Value), Number: true, Rate: &s.Candidate, Before: &s.Baseline}, figure(s.Difference.difference()), changed(s.Verdict)}
-				t.Rows = append(t.Rows, append(cells, slices.Repeat([]cell{figure("")}, len(c.Scores))...))
+				t.Rows = append(t.Rows, append(cells, slices.Repeat([]cell{figure("")}, len(c.scores))...))
 			case s.Difference.bounded():
 				t.Rows[last][slices.Index(t.Head[6:], s.Difference.Name)+6].Text = s.Difference.changed()
 			}

@@ -106,7 +106,13 @@ func trajectory(data json.RawMessage) (t Trajectory, wrong []string) {
 // calls in the same order with equal arguments. Numbers are equal by value, members of objects in
 // any order.
 type Match struct {
-	Mode MatchMode // defaults to Strict
+	// Mode says which calls a run must and may have. It is one of these, and "" is strict:
+	//
+	//	strict     the wanted calls in their order, and no others
+	//	unordered  the wanted calls in any order, and no others
+	//	subset     no calls but wanted ones, in any order
+	//	superset   the wanted calls in any order, and possibly others
+	Mode string
 
 	// Partial allows objects in the arguments of the run to have further members.
 	Partial bool
@@ -116,15 +122,7 @@ type Match struct {
 	Ignore []string
 }
 
-// A MatchMode says which calls a run must and may have.
-type MatchMode string
-
-const (
-	Strict    MatchMode = "strict"    // the wanted calls in their order, and no others
-	Unordered MatchMode = "unordered" // the wanted calls in any order, and no others
-	Subset    MatchMode = "subset"    // no calls but wanted ones, in any order
-	Superset  MatchMode = "superset"  // the wanted calls in any order, and possibly others
-)
+const strict, unordered, subset, superset = "strict", "unordered", "subset", "superset" // values of Match.Mode
 
 // Check returns nil if got matches, or an error that lists missing and unwanted calls without the
 // arguments of got. It pairs the calls so that as many as possible match. Check panics if Mode is not
@@ -132,16 +130,16 @@ const (
 func (m Match) Check(got, want Trajectory) error {
 	var missing, extra bool
 	switch m.Mode {
-	case Strict, "":
+	case strict, "":
 		return m.strict(got, want)
-	case Unordered:
+	case unordered:
 		missing, extra = true, true
-	case Subset:
+	case subset:
 		extra = true
-	case Superset:
+	case superset:
 		missing = true
 	default:
-		panic("eval: Match.Mode " + string(m.Mode) + " is not known")
+		panic("eval: Match.Mode " + m.Mode + " is not known")
 	}
 	pairs := m.pair(m.compared(got), m.compared(want))
 	var wrong []string

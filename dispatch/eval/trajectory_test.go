@@ -28,7 +28,7 @@ func path(text string) eval.Trajectory {
 }
 
 func TestMatch(t *testing.T) {
-	strict, unordered, subset, superset := eval.Match{}, eval.Match{Mode: eval.Unordered}, eval.Match{Mode: eval.Subset}, eval.Match{Mode: eval.Superset}
+	strict, unordered, subset, superset := eval.Match{}, eval.Match{Mode: "unordered"}, eval.Match{Mode: "subset"}, eval.Match{Mode: "superset"}
 	partial := func(m eval.Match) eval.Match { m.Partial = true; return m }
 	ignoring := func(m eval.Match, list ...string) eval.Match { m.Ignore = list; return m }
 	for _, tt := range []struct {
@@ -38,7 +38,7 @@ func TestMatch(t *testing.T) {
 	}{
 		{strict, ``, ``, ""},
 		{strict, `get{"id":1} refund{"id":1}`, `get{"id":1.0} refund{"id":1}`, ""},
-		{eval.Match{Mode: eval.Strict}, `get{"a":1,"b":2}`, `get{"b":2,"a":1}`, ""},
+		{eval.Match{Mode: "strict"}, `get{"a":1,"b":2}`, `get{"b":2,"a":1}`, ""},
 		{strict, `get{"id":1}`, `get`, ""},
 		{strict, `get{"id":1} refund{}`, `refund get`, "call 1 is get and not refund()"},
 		{strict, `get{"id":1}`, `get get`, "call 2 is missing: get()"},
@@ -129,8 +129,8 @@ func TestPairingIsOptimal(t *testing.T) {
 		if greedy < pairs {
 			differs++
 		}
-		for mode, matches := range map[eval.MatchMode]bool{
-			eval.Superset: pairs == len(want), eval.Subset: pairs == len(got), eval.Unordered: pairs == len(want) && pairs == len(got),
+		for mode, matches := range map[string]bool{
+			"superset": pairs == len(want), "subset": pairs == len(got), "unordered": pairs == len(want) && pairs == len(got),
 		} {
 			err := eval.Match{Mode: mode, Partial: true}.Check(got, want)
 			if (err == nil) != matches {
@@ -140,7 +140,7 @@ func TestPairingIsOptimal(t *testing.T) {
 			if err != nil {
 				wrong = strings.Count(err.Error(), "is missing:") + strings.Count(err.Error(), "is not wanted:")
 			}
-			if want := map[eval.MatchMode]int{eval.Superset: len(want) - pairs, eval.Subset: len(got) - pairs, eval.Unordered: len(want) + len(got) - 2*pairs}[mode]; wrong != want {
+			if want := map[string]int{"superset": len(want) - pairs, "subset": len(got) - pairs, "unordered": len(want) + len(got) - 2*pairs}[mode]; wrong != want {
 				t.Fatalf("%s: %v lists %d calls, want %d", mode, err, wrong, want)
 			}
 		}
@@ -159,7 +159,7 @@ func TestTrajectoryGrader(t *testing.T) {
 		"call get_order,[1]\n", dispatchtest.Task{World: proxytest.World{
 		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1"), "get_ordre": proxytest.Canned("2")},
 	}})
-	grade := eval.Match{Mode: eval.Superset}.Grader(func(c eval.Case) (eval.Trajectory, error) {
+	grade := eval.Match{Mode: "superset"}.Grader(func(c eval.Case) (eval.Trajectory, error) {
 		return eval.ParseTrajectory([]byte(c.Row.Extra["calls"]))
 	})
 	e := run(t, obedient, cases, &eval.Options{Grader: grade})

@@ -93,7 +93,6 @@ func (o *Options) complete(problems *problems) {
 	reject := func(name, rule string) { bad(name, "%s", rule) }
 	problem.Limit(reject, "Parallel", &o.Parallel, runtime.GOMAXPROCS(0))
 	problem.Limit(reject, "Delay", &o.Delay, 0)
-	problem.Limit(reject, "UserTimeout", &o.UserTimeout, defaultUserTimeout)
 	if o.FaultStatuses == nil {
 		o.FaultStatuses = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 	}
@@ -251,7 +250,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 		return
 	}
 	if again {
-		*t = Trial{Case: t.Case, Number: t.Number, Retries: t.Retries + 1}
+		*t = Trial{Case: t.Case, Number: t.Number, kept: kept{retries: t.retries + 1}}
 	}
 	c := t.Case
 	defer func() { // runs even if the grader ends the goroutine
@@ -294,7 +293,7 @@ func (r *runner) store(t *Trial) {
 	if r.file == nil || t.Verdict == Cancelled {
 		return
 	}
-	line, err := t.line(r.e.Fingerprint, r.secrets)
+	line, err := t.line(r.e.fingerprint, r.secrets)
 	if err == nil {
 		t.at, err = r.file.write(line)
 	}

@@ -67,7 +67,7 @@ func TestTrials(t *testing.T) {
 	if got := ended(e); got != ".... x.x. xxxx" || e.TrialsPerCase != 4 {
 		t.Fatal(got)
 	}
-	results := e.Cases()
+	results := e.Results()
 	for i, want := range []string{"passed 4 of 4 100 % [51, 100]", "failed 2 of 4 50 % [15, 85]", "failed 0 of 4 0 % [0, 49]"} {
 		c := results[i]
 		if got := fmt.Sprintf("%s %d of %d %s", c.Verdict, c.Passed, c.Trials, c.Rate); got != want || c.Stopped || c.ID != cases[i].ID {
@@ -134,7 +134,7 @@ func TestFaultsHaveTwoBounds(t *testing.T) {
 			t.Errorf("all of %d, faults counted: %+v", k+1, got)
 		}
 	}
-	if c := e.Cases()[2]; c.Verdict != eval.Errored || c.Faults != 4 {
+	if c := e.Results()[2]; c.Verdict != eval.Errored || c.Faults != 4 {
 		t.Errorf("%+v", c)
 	}
 	down := run(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("never") }, nil, nil)
@@ -152,7 +152,7 @@ func TestFirstFailure(t *testing.T) {
 			t.Fatal(got)
 		}
 		for i, stopped := range []bool{false, true, true, false, false} {
-			if c := e.Cases()[i]; c.Stopped != stopped || c.Rate != nil {
+			if c := e.Results()[i]; c.Stopped != stopped || c.Rate != nil {
 				t.Errorf("case %d: %+v", i+1, c)
 			}
 		}
@@ -465,8 +465,8 @@ func TestTrialsOfARow(t *testing.T) {
 		t.Errorf("merged: %s", ended(e))
 	}
 	early := run(t, obedient, cases, &eval.Options{Trials: 2, FirstFailure: true})
-	if ended(early) != ".. x ." || !early.Cases()[1].Stopped || early.Cases()[2].Stopped {
-		t.Errorf("%s, %+v", ended(early), early.Cases())
+	if ended(early) != ".. x ." || !early.Results()[1].Stopped || early.Results()[2].Stopped {
+		t.Errorf("%s, %+v", ended(early), early.Results())
 	}
 	mine := append([]eval.Case(nil), cases...)
 	mine[0].Trials = 5

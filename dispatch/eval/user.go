@@ -24,8 +24,8 @@ import (
 // and must then end the session.
 //
 // A User fails if it returns another error or no text, if it panics, if it takes longer than
-// Options.UserTimeout, and if it goes on after the last turn that the session allows. The trial has then
-// [Errored] with the [Cause] user: the agent did not cause it. What the agent did wrong before, such as
+// a minute for a message, and if it goes on after the last turn that the session allows. The trial has then
+// [Errored] with the cause user: the agent did not cause it. What the agent did wrong before, such as
 // calling a tool that does not exist, remains a failure of the agent. The platform ends a session after
 // its last turn and grades it; here such a session does not show whether the agent failed or the user
 // did not stop.
@@ -39,8 +39,8 @@ const needsUser = "a model has to write the user's turns (simulator_mode persona
 const unversioned = "unversioned"
 
 const (
-	defaultTurns       = 10 // of [dispatchtest.Conversation]
-	defaultUserTimeout = time.Minute
+	defaultTurns = 10          // of [dispatchtest.Conversation]
+	userTimeout  = time.Minute // for one message
 )
 
 // skip returns why the case cannot run, or "".

@@ -114,8 +114,8 @@ func TestUserFaults(t *testing.T) {
 		{"timeout", func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
-		}, "it did not answer within 20s", 1},
-		{"deaf", func(context.Context) (string, error) { <-release; return "#4521", nil }, "it did not answer within 20s", 1},
+		}, "it did not answer within 1m0s", 1},
+		{"deaf", func(context.Context) (string, error) { <-release; return "#4521", nil }, "it did not answer within 1m0s", 1},
 		{"empty", func(context.Context) (string, error) { return "", nil }, "it returned no text", 1},
 		{"blank", func(context.Context) (string, error) { return " \n", nil }, "it returned no text", 1},
 		{"too many turns", func(context.Context) (string, error) { return "more", nil },
@@ -127,13 +127,13 @@ func TestUserFaults(t *testing.T) {
 				user := func(ctx context.Context, _ eval.Trial, _ []dispatchtest.Turn) (string, error) { return tt.user(ctx) }
 				cases := personaCases(t, "user,turn_mode,user_simulator_persona,max_turns\nhello,model_as_user,a clerk,3\n")
 				begun := time.Now()
-				trial := run(t, clerk, cases, &eval.Options{User: user, UserTimeout: 20 * time.Second}).Trials[0]
+				trial := run(t, clerk, cases, &eval.Options{User: user}).Trials[0]
 				close(release)
 				if trial.Verdict != eval.Errored || trial.Cause != "user" ||
 					!strings.HasPrefix(trial.Reason, "the user failed: "+tt.reason) || len(trial.Result.Turns) != tt.turns {
 					t.Errorf("%s, %s, %d turns: %s", trial.Verdict, trial.Cause, len(trial.Result.Turns), trial.Reason)
 				}
-				if took := time.Since(begun); took > 20*time.Second {
+				if took := time.Since(begun); took > time.Minute {
 					t.Errorf("it took %s", took)
 				}
 			})
@@ -258,7 +258,7 @@ func TestResultsOfUsers(t *testing.T) {
 	inMemory.ResultsFile = ""
 	want := reports(t, run(t, clerk, cases, &inMemory))
 	for name, e := range map[string]*eval.Experiment{"written": first, "loaded": load(t, file)} {
-		if got := reports(t, e); got != want || e.Fingerprint.User != "u1" {
+		if got := reports(t, e); got != want || e.Fingerprint().User != "u1" {
 			t.Errorf("%s: %s", name, firstDifference(got, want))
 		}
 	}
@@ -289,8 +289,8 @@ func TestResultsOfUsers(t *testing.T) {
 	}
 	scripted := casesOf(t, csvOf("a"), dispatchtest.Task{})
 	e := run(t, clerk, scripted, &eval.Options{User: helpful, UserVersion: "u1"})
-	if e.Fingerprint.User != "" {
-		t.Errorf("a user that is not needed is in the fingerprint: %q", e.Fingerprint.User)
+	if e.Fingerprint().User != "" {
+		t.Errorf("a user that is not needed is in the fingerprint: %q", e.Fingerprint().User)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestPlanOfUsers(t *testing.T) {
 	opts := &eval.Options{Trials: 2, User: helpful}
 	plan, err := opts.Plan(cases)
 	const want = "at most 8 trials of 4 cases with 48 turns and 46 calls of the user; a comparison of this size finds a difference of about 98 points in these cases; a gate needs at least 6 cases"
-	if err != nil || plan.Turns != 2*(10+3+10+1) || plan.Asked != 2*(10+3+10) || plan.Skipped != 0 || plan.String() != want {
+	if err != nil || plan.Turns != 2*(10+3+10+1) || plan.Asked() != 2*(10+3+10) || plan.String() != want {
 		t.Errorf("%s, error %v", plan, err)
 	}
 	// A user that never ends costs exactly as much.
@@ -312,7 +312,7 @@ func TestPlanOfUsers(t *testing.T) {
 		asked.Add(1)
 		return "Guess.", nil
 	}})
-	if asked.Load() != int64(plan.Asked) || turns.Load() != int64(plan.Turns) {
+	if asked.Load() != int64(plan.Asked()) || turns.Load() != int64(plan.Turns) {
 		t.Errorf("%d calls of the user and %d turns, the plan is %s", asked.Load(), turns.Load(), plan)
 	}
 	// What a file has already is not in the plan.
@@ -324,14 +324,14 @@ func TestPlanOfUsers(t *testing.T) {
 	if _, err := eval.Run(ctx, dispatchtest.Target{Agent: clerk}, cases, stored); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := stored.Plan(cases); err != nil || left.Stored != 1 || left.Trials != 7 || left.Turns != 48-10 || left.Asked != 46-10 {
+	if left, err := stored.Plan(cases); err != nil || left.Stored() != 1 || left.Trials != 7 || left.Turns != 48-10 || left.Asked() != 46-10 {
 		t.Errorf("after one trial: %+v, error %v", left, err)
 	}
-	if plan, err = (&eval.Options{}).Plan(cases); err != nil || plan.Skipped != 3 || plan.Turns != 1 || plan.Asked != 0 {
+	if plan, err = (&eval.Options{}).Plan(cases); err != nil || !strings.Contains(plan.String(), ", 3 skipped") || plan.Turns != 1 || plan.Asked() != 0 {
 		t.Errorf("without a user: %s, error %v", plan, err)
 	}
 	byHand := []eval.Case{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
-	if plan, err = (&eval.Options{Shard: "1/2"}).Plan(byHand); err != nil || plan.Cases != 2 || plan.Trials != 2 || plan.Turns != 2 {
+	if plan, err = (&eval.Options{Shard: "1/2"}).Plan(byHand); err != nil || !strings.Contains(plan.String(), "of 2 cases") || plan.Trials != 2 || plan.Turns != 2 {
 		t.Errorf("a shard of cases without an instruction: %s, error %v", plan, err)
 	}
 }
@@ -341,8 +341,8 @@ func TestUserOfACodingTask(t *testing.T) {
 	cases := personaCases(t, "user,turn_mode,user_simulator_persona,setup_command\nhello,model_as_user,a clerk,make\n")
 	for name, user := range map[string]eval.User{"no user": nil, "user": helpful} {
 		e := run(t, clerk, cases, &eval.Options{User: user})
-		if trial := e.Trials[0]; trial.Verdict != eval.Skipped || !strings.Contains(trial.Reason, "sandbox") || e.Fingerprint.User != "" {
-			t.Errorf("%s: %s, %s, %q", name, trial.Verdict, trial.Reason, e.Fingerprint.User)
+		if trial := e.Trials[0]; trial.Verdict != eval.Skipped || !strings.Contains(trial.Reason, "sandbox") || e.Fingerprint().User != "" {
+			t.Errorf("%s: %s, %s, %q", name, trial.Verdict, trial.Reason, e.Fingerprint().User)
 		}
 	}
 }
@@ -373,10 +373,10 @@ func TestUserOfACase(t *testing.T) {
 	if got != "passed \nerror user\nerror user\npassed \n" || begun != "I begin." {
 		t.Error(got, begun)
 	}
-	if e.Fingerprint.User != "unversioned" || e.Fingerprint != run(t, clerk, byHand(), opts).Fingerprint {
-		t.Errorf("%+v", e.Fingerprint)
+	if e.Fingerprint().User != "unversioned" || *e.Fingerprint() != *run(t, clerk, byHand(), opts).Fingerprint() {
+		t.Errorf("%+v", e.Fingerprint())
 	}
-	if plan, err := opts.Plan(cases); err != nil || plan.Turns != 2+2+2+4 || plan.Asked != 2+2+2+5 {
+	if plan, err := opts.Plan(cases); err != nil || plan.Turns != 2+2+2+4 || plan.Asked() != 2+2+2+5 {
 		t.Errorf("%+v, error %v", plan, err)
 	}
 }

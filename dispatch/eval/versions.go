@@ -57,8 +57,8 @@ func versions(ordered []*Experiment, steps []*Comparisons) table {
 		row := []cell{plain(e.version()), plain(e.Started.UTC().Format("2006-01-02 15:04")), figure(fmt.Sprint(figureOf(figures, "always", "").Cases)), rated(figureOf(figures, "rate", ""))}
 		if i > 0 {
 			c := steps[i-1]
-			row = append(row, figure(c.Rates[0].Difference.difference()), changed(c.Verdict))
-			for _, s := range c.Scores {
+			row = append(row, figure(c.rates[0].Difference.difference()), changed(c.Verdict))
+			for _, s := range c.scores {
 				changes[s.Difference.Name] = s.Verdict
 			}
 		} else if len(ordered) > 1 {
@@ -83,4 +83,4 @@ func versions(ordered []*Experiment, steps []*Comparisons) table {
 	return t
 }
 
-func (e *Experiment) version() string { return cmp.Or(e.Fingerprint.Agent, e.Name) }
+func (e *Experiment) version() string { return cmp.Or(e.fingerprint.Agent, e.Name) }

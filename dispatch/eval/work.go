@@ -72,7 +72,7 @@ func (w work) decide(ctx context.Context, result *dispatchtest.Result, userErr e
 	case !result.WouldBeGraded() && givenUp(ctx, result):
 		w.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
 	case !result.OK():
-		cause := cmp.Or(Cause(result.ErrorClass), Cause(result.StandIn))
+		cause := cmp.Or(string(result.ErrorClass), string(result.StandIn))
 		w.end(Failed, cause, strings.Join(append(slices.Clone(result.Faults), result.Error), "; "))
 		if status := cmp.Or(result.Dispatch.Status, result.Ping.Status); len(result.Faults) == 0 && slices.Contains(w.opts.FaultStatuses, status) {
 			w.status = status
@@ -133,7 +133,7 @@ func (w work) vary() {
 	*hook.Of[*runctx.CallLimit](w.Task.Platform) = runctx.CallLimit(w.opts.TrialBudget.Calls)
 }
 
-func (w work) end(verdict Verdict, cause Cause, reason string) {
+func (w work) end(verdict Verdict, cause string, reason string) {
 	w.Verdict, w.Cause, w.Reason = verdict, cause, reason
 }
 
@@ -156,12 +156,12 @@ func (w work) seat() {
 			return w.opts.User(ctx, Trial{Case: &c, Number: number}, turns)
 		}
 	}
-	talk.User = guarded(say, w.opts.UserTimeout, limitOf(talk))
+	talk.User = guarded(say, userTimeout, limitOf(talk))
 	w.Task.Conversation = &talk
 }
 
 // again decides about a stored trial and returns its new line.
-func (w work) again(ctx context.Context, f Fingerprint) ([]byte, error) {
+func (w work) again(ctx context.Context, f fingerprint) ([]byte, error) {
 	result, err := w.result()
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (w work) again(ctx context.Context, f Fingerprint) ([]byte, error) {
 // measure sets the scores of a run that need no grader. What a response does not report is unknown.
 func (w work) measure(result *dispatchtest.Result) {
 	w.usage = nil
-	unreached := []Cause{Cause(dispatchtest.AgentUnreachable), Cause(dispatchtest.AuthFailed), causeUser}
+	unreached := []string{string(dispatchtest.AgentUnreachable), string(dispatchtest.AuthFailed), causeUser}
 	if slices.Contains(unreached, w.Cause) || w.status > 0 || len(result.Turns) == 0 {
 		return
 	}

@@ -322,27 +322,27 @@ var runRows = []row{
 	}},
 	{"eval.Match.Check", "reversed", 2000, func(n int) func() {
 		got, want := trajectory(n, list, `{"tool":"t","arguments":{"id":%d}}`), trajectory(n, reversed, `{"tool":"t","arguments":{"id":%d}}`)
-		return func() { _ = eval.Match{Mode: eval.Unordered}.Check(got, want) }
+		return func() { _ = eval.Match{Mode: "unordered"}.Check(got, want) }
 	}},
 	{"eval.Match.Check", "unmatched", 2000, func(n int) func() {
 		got, want := trajectory(n, list, `{"tool":"t","arguments":{"id":1}}`), trajectory(n/2, list, `{"tool":"t","arguments":{"id":1}}`)
-		return func() { _ = eval.Match{Mode: eval.Unordered}.Check(got, want) }
+		return func() { _ = eval.Match{Mode: "unordered"}.Check(got, want) }
 	}},
 	{"eval.Match.Check, Partial", "reversed", 1000, func(n int) func() {
 		got := trajectory(n, list, `{"tool":"t","arguments":{"by":{"id":%d},"note":1}}`)
 		want := trajectory(n, reversed, `{"tool":"t","arguments":{"by":{"id":%d}}}`)
-		return func() { _ = eval.Match{Mode: eval.Unordered, Partial: true}.Check(got, want) }
+		return func() { _ = eval.Match{Mode: "unordered", Partial: true}.Check(got, want) }
 	}},
 	{"eval.Match.Check, Partial", "unmatched", 1000, func(n int) func() {
 		got, want := trajectory(n/2, list, `{"tool":"t","arguments":{"id":1,"note":%d}}`), trajectory(n, list, `{"tool":"t","arguments":{"id":1}}`)
-		return func() { _ = eval.Match{Mode: eval.Unordered, Partial: true}.Check(got, want) }
+		return func() { _ = eval.Match{Mode: "unordered", Partial: true}.Check(got, want) }
 	}},
 	{"eval.Match.Check, Ignore", "reversed", 1000, func(n int) func() {
 		got, want := trajectory(n, list, `{"tool":"t","arguments":{"id":%d,"at":1}}`), trajectory(n, reversed, `{"tool":"t","arguments":{"id":%d,"at":2}}`)
-		return func() { _ = eval.Match{Mode: eval.Unordered, Ignore: []string{"/at"}}.Check(got, want) }
+		return func() { _ = eval.Match{Mode: "unordered", Ignore: []string{"/at"}}.Check(got, want) }
 	}},
 	{"eval.Run", "one list", 50, evaluated},
-	{"eval.Experiment.Stats", "one case", 2500, func(n int) func() { return func() { tried(1, n).Stats() } }},
+	{"eval.Experiment.Figures", "one case", 2500, func(n int) func() { return func() { tried(1, n).Figures() } }},
 	{"eval.Compare", "distinct slices", 1000, func(n int) func() { return func() { must(eval.Compare(tried(n, 1), tried(n, 1))) } }},
 	{"eval.Read", "distinct", 4000, over(func(n int) string {
 		return "user,state\n" + strings.ReplaceAll(list(n, numbered("a%d,{}")), ",a", "\na")

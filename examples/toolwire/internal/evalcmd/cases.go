@@ -130,9 +130,9 @@ func (o *options) chosen(cases []eval.Case) ([]eval.Case, error) {
 			return nil, fmt.Errorf("-failed: %w", err)
 		}
 		failed := map[string]bool{}
-		for _, c := range e.Cases() {
-			if c.Verdict != eval.Passed && c.Verdict != eval.Skipped {
-				failed[c.ID] = true
+		for _, t := range e.Trials {
+			if t.Verdict != eval.Passed && t.Verdict != eval.Skipped {
+				failed[t.ID] = true
 			}
 		}
 		cases = slices.DeleteFunc(cases, func(c eval.Case) bool { return !failed[c.ID] })

@@ -280,15 +280,18 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		return nil, err
 	}
 	o.TrialBudget.Time = cmp.Or(o.agent.RunTimeout, 5*time.Minute) * time.Duration(mostTurns(cases)) // for a gate on seconds
-	plan, err := o.Plan(cases)
+	if err = o.checkGate(); err == nil {
+		err = o.checkLimits(o.TrialBudget)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if some := o.some(); plan.Checked == 0 && !o.Ungraded && !some {
-		return nil, fmt.Errorf("%w; the rows that do are skipped", errNothingExpected)
-	}
-	if err := o.checkGate(&plan.Fingerprint); err != nil {
+	plan, err := o.Plan(cases, o.before)
+	if err != nil {
 		return nil, err
+	}
+	if plan.Checked == 0 && !o.Ungraded && !o.some() {
+		return nil, fmt.Errorf("%w; the rows that do are skipped", errNothingExpected)
 	}
 	if o.engine != "" {
 		fmt.Fprintf(stderr, "toolwire eval: this is shard %s, as %s say\n", o.Shard, o.engine)
@@ -297,14 +300,11 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		fmt.Fprintf(stderr, "toolwire eval: -margin %g: in as few rows the gate can pass only if the agent has improved\n", o.margin)
 	}
 	if o.plan {
-		_, err := fmt.Fprintln(stdout, plan)
+		_, err := fmt.Fprintln(stdout, flagNames.Replace(plan.String()))
 		return nil, errors.Join(err, o.planGates(stdout))
 	}
-	if o.Trials > 1 || plan.Stored > 0 || plan.Faults > 0 {
-		fmt.Fprintf(stderr, "toolwire eval: %s\n", plan)
-	}
-	if plan.Faults > 0 && !o.RetryFaults {
-		fmt.Fprintf(stderr, "toolwire eval: %d trials in %s are faults; -retry-faults runs them again\n", plan.Faults, o.ResultsFile)
+	if _, missing := os.Stat(o.ResultsFile); o.Trials > 1 || missing == nil {
+		fmt.Fprintf(stderr, "toolwire eval: %s\n", flagNames.Replace(plan.String()))
 	}
 	reports, err := o.openReports()
 	if err != nil {
@@ -330,7 +330,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 			return nil, fmt.Errorf("no row was run: %s: %s", ping.ErrorClass, ping.Error)
 		}
 	}
-	progress := newProgress(stderr, os.Getenv, plan.Trials+plan.Skipped, o.Trials)
+	progress := newProgress(stderr, os.Getenv, plan.Trials, o.Trials)
 	progress.all, progress.quiet = o.verbose, progress.live && terminal.Is(stdout)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -393,7 +393,8 @@ func elsewhere(endpoint string) bool {
 
 // flagNames replaces names of the API by flags in errors of package eval.
 var flagNames = strings.NewReplacer(
-	"eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
+	"eval: ", "", "dispatchtest: ", "", "candidate: it cannot be compared with the baseline", "-baseline: the results cannot be compared", "Options.RetryFaults", "-retry-faults",
+	"Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
 	"Options.ResultsFile", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version", "Options.UserVersion", "-user-version",
 	"Options.Budget.Calls", "-max-calls", "Options.Budget.Tokens", "-max-tokens", "Options.Budget.Time", "-max-time",
 	"Options.Budget.Cost", "-max-cost", "Options.TrialBudget.Calls", "-max-trial-calls", "Options.TrialBudget.Tokens", "-max-trial-tokens", "Options.TrialBudget.Cost", "-max-trial-cost", "Options.Prices", "-prices", "Options.FaultStatuses", "-fault-status", "Options.Delay", "-delay",

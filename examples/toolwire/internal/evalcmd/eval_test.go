@@ -570,8 +570,8 @@ func TestGate(t *testing.T) {
 		{"failed", []string{"-dataset", many, "-url", bad.URL, "-baseline", manyBase}, statusFailed, "gate, margin 5 points: failed\n"},
 		{"undecided", []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase, "-margin", "0.001"}, statusUndecided, "gate, margin 0.1 points: undecided: the interval contains the margin: run more cases\n"},
 		{"too few", []string{"-dataset", few, "-url", good.URL, "-baseline", fewBase, "-margin", "1"}, statusUndecided, "undecided: a gate needs at least 6 cases, and 2 have trials in both experiments\n"},
-		{"of another dataset", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase}, 2, "toolwire eval: -baseline: its dataset is another one"},
-		{"of another world", []string{"-dataset", many, "-world", "testdata/world.json", "-url", good.URL, "-baseline", manyBase}, 2, "toolwire eval: -baseline: its world is another one"},
+		{"of another dataset", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase}, 2, "toolwire eval: -baseline: the results cannot be compared: the dataset is "},
+		{"of another world", []string{"-dataset", many, "-world", "testdata/world.json", "-url", good.URL, "-baseline", manyBase}, 2, "toolwire eval: -baseline: the results cannot be compared: the world is "},
 		{"without rates", []string{"-dataset", many, "-url", good.URL, "-first-failure", "-baseline", manyBase}, 2, "toolwire eval: -baseline compares rates"},
 		{"baseline without rates", []string{"-dataset", few, "-url", good.URL, "-baseline", early}, 2, "-baseline: it was run with -first-failure"},
 		{"of a shard", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase, "-shard", "1/2", "-results", filepath.Join(dir, "x")}, 2, "-baseline and -min-rate are for merge"},
@@ -682,7 +682,7 @@ func TestRowsAgain(t *testing.T) {
 		if got := Run(t.Context(), args, &printed, &printed); got != status {
 			t.Errorf("%q: status %d, want %d", args, got, status)
 		}
-		if args[len(args)-1] == "-retry-faults" && strings.Contains(printed.String(), "-retry-faults runs them again") {
+		if args[len(args)-1] == "-retry-faults" && strings.Contains(printed.String(), "-retry-faults runs again") {
 			t.Errorf("%q: the advice is what is done\n%s", args, printed.String())
 		}
 		for _, part := range parts {
@@ -694,7 +694,7 @@ func TestRowsAgain(t *testing.T) {
 	down.Store(true)
 	run(1, served, "auth_failed      5\n")
 	down.Store(false)
-	run(1, served, ", 5 stored already, 5 faults stored", "toolwire eval: 5 trials in "+file("all.jsonl")+" are faults; -retry-faults runs them again\n", "auth_failed      5\n")
+	run(1, served, ", 5 stored already, 5 faults stored, which -retry-faults runs again", "auth_failed      5\n")
 	run(1, append(served, "-retry-faults"), "at most 5 trials of 5 cases", "5 runs that ended in a fault ran again: with their trials as failed, the rate is 0 % [", ": 1 passed, 4 failed\n")
 	run(1, []string{"-dataset", "testdata/failing.csv", "-failed", file("all.jsonl")}, "\n4 cases in ", ": 0 passed, 4 failed\n")
 	stored, err := os.ReadFile(file("all.jsonl"))

@@ -55,7 +55,7 @@ func (o *options) again(ctx context.Context, files []string, stdout io.Writer) (
 	if o.GraderVersion = graderVersion; o.Ungraded {
 		o.GraderVersion = ""
 	}
-	if err := o.checkGate(nil); err != nil {
+	if err := o.checkGate(); err != nil {
 		return nil, err
 	}
 	reports, err := o.openReports(files...)

@@ -54,7 +54,7 @@ func (o *options) put(files []string, stdout io.Writer) (*eval.Experiment, error
 	if err := errors.Join(o.readPrices(), o.checkBars()); err != nil {
 		return nil, err
 	}
-	if err := o.checkGate(nil); err != nil {
+	if err := o.checkGate(); err != nil {
 		return nil, err
 	}
 	files, err := inFolders(files)
@@ -100,8 +100,8 @@ func nameOf(file string) string {
 	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 }
 
-// checkGate loads the baseline and finds mistakes before anything runs. planned is the fingerprint of the run, or nil.
-func (o *options) checkGate(planned *eval.Fingerprint) error {
+// checkGate loads the baseline and finds mistakes before anything runs.
+func (o *options) checkGate() error {
 	if o.baseline == "" {
 		if len(o.bounds) > 0 {
 			return errors.New("-gate compares with a -baseline")
@@ -117,25 +117,7 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 	}
 	o.before = baseline
 	o.before.SetPrices(o.Prices)
-	if err := o.checkScores("-baseline", baseline); err != nil {
-		return err
-	}
-	if planned == nil {
-		return nil
-	}
-	if err := o.checkLimits(o.TrialBudget); err != nil {
-		return err
-	}
-	for _, part := range [][3]string{
-		{"dataset", planned.Dataset, baseline.Fingerprint.Dataset}, {"world", planned.World, baseline.Fingerprint.World},
-		{"version of the graders", planned.Graders, baseline.Fingerprint.Graders},
-		{"version of the user", planned.User, baseline.Fingerprint.User},
-	} {
-		if part[1] != part[2] {
-			return fmt.Errorf("-baseline: its %s is another one, so the results cannot be compared: run the baseline again", part[0])
-		}
-	}
-	return nil
+	return o.checkScores("-baseline", baseline)
 }
 
 // checkBars finds mistakes in what the gates ask for.
@@ -161,11 +143,16 @@ var limits = map[string]string{
 	"calls": "-max-trial-calls", "tokens_in": "-max-trial-tokens", "tokens_out": "-max-trial-tokens", "cost": "-max-trial-cost", "seconds": "-timeout, in the run",
 }
 
+// limitsOf returns the limit of each measure; 0 sets none.
+func limitsOf(b eval.Budget) map[string]float64 {
+	return map[string]float64{"calls": float64(b.Calls), "tokens_in": float64(b.Tokens), "tokens_out": float64(b.Tokens), "cost": b.Cost, "seconds": b.Time.Seconds()}
+}
+
 // checkLimits finds gates of measures without a limit in a trial: a sample does not show how many trials run away.
 func (o *options) checkLimits(b eval.Budget) error {
-	given := map[string]bool{"calls": b.Calls > 0, "tokens_in": b.Tokens > 0, "tokens_out": b.Tokens > 0, "cost": b.Cost > 0, "seconds": b.Time > 0}
+	given := limitsOf(b)
 	for _, score := range slices.Sorted(maps.Keys(o.bounds)) {
-		if limited, measure := given[score]; measure && !limited {
+		if limit, measure := given[score]; measure && limit == 0 {
 			return fmt.Errorf("-gate %s needs a limit for a trial, %s: no number of rows excludes that a few run away without one", score, limits[score])
 		}
 	}
@@ -174,18 +161,13 @@ func (o *options) checkLimits(b eval.Budget) error {
 
 // checkStricter finds limits that the trials did not have when they ran: their verdicts do not know them.
 func (o *options) checkStricter(ran eval.Budget) error {
-	own := o.TrialBudget
-	for _, limit := range []struct {
-		flag     string
-		own, ran float64
-	}{
-		{limits["calls"], float64(own.Calls), float64(ran.Calls)}, {limits["tokens_in"], float64(own.Tokens), float64(ran.Tokens)}, {limits["cost"], own.Cost, ran.Cost},
-	} {
+	own, had := limitsOf(o.TrialBudget), limitsOf(ran)
+	for _, name := range []string{"calls", "tokens_in", "cost"} {
 		switch {
-		case limit.own > 0 && limit.ran == 0:
-			return fmt.Errorf("%s: the trials ran without this limit; toolwire eval grade applies it", limit.flag)
-		case limit.own > 0 && limit.own < limit.ran:
-			return fmt.Errorf("%s: the trials ran with the limit %g; toolwire eval grade applies another one", limit.flag, limit.ran)
+		case own[name] > 0 && had[name] == 0:
+			return fmt.Errorf("%s: the trials ran without this limit; toolwire eval grade applies it", limits[name])
+		case own[name] > 0 && own[name] < had[name]:
+			return fmt.Errorf("%s: the trials ran with the limit %g; toolwire eval grade applies another one", limits[name], had[name])
 		}
 	}
 	return nil
@@ -219,18 +201,20 @@ func (o *options) planGates(stdout io.Writer) error {
 		return err
 	}
 	for _, g := range c.Gates {
-		if g.Limit == 0 {
+		name := g.Difference.Name
+		limit, margin := limitsOf(o.TrialBudget)[name], o.bounds[name]
+		if limit == 0 {
 			continue
 		}
-		times := g.Limit / g.Baseline.Value
-		line := fmt.Sprintf("gate, %s: the limit of %g is %.1f times what a trial of the baseline needs; ", g.Difference.Name, g.Limit, times)
+		times := limit / g.Baseline.Value
+		line := fmt.Sprintf("gate, %s: the limit of %g is %.1f times what a trial of the baseline needs; ", name, limit, times)
 		switch {
 		case g.Baseline.Value == 0:
-			line = fmt.Sprintf("gate, %s: %s: %s", g.Difference.Name, g.Verdict, g.Reason)
-		case g.Margin == 0:
+			line = fmt.Sprintf("gate, %s: %s: %s", name, g.Verdict, g.Reason)
+		case margin == 0:
 			line += "it passes only if the candidate needs less"
 		default:
-			line += fmt.Sprintf("if nothing differs, it passes from a margin of %.2f or from about %.0f cases on", g.Difference.High+0.005, math.Ceil(3.7*(times-1)/g.Margin))
+			line += fmt.Sprintf("if nothing differs, it passes from a margin of %.2f or from about %.0f cases on", g.Difference.High+0.005, math.Ceil(3.7*(times-1)/margin))
 		}
 		if _, err := fmt.Fprintln(stdout, line); err != nil {
 			return err

@@ -20,7 +20,7 @@ type progress struct {
 	w      io.Writer
 	live   bool // w is a terminal
 	colour bool
-	total  int  // trials, including skipped ones
+	total  int  // trials, without skipped ones
 	trials int  // of each case
 	quiet  bool // failures are only counted, because the summary goes to the same terminal
 	all    bool // each trial is shown, with its timeline
@@ -108,7 +108,9 @@ func (p *progress) trial(t eval.Trial) {
 		p.errored++
 		style = terminal.Warn
 	}
-	p.done++
+	if t.Verdict != eval.Skipped {
+		p.done++
+	}
 	if (t.Cause == "" || p.quiet) && !p.all {
 		return
 	}

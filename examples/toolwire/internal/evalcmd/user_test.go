@@ -165,7 +165,7 @@ func TestSeedOfUserProgram(t *testing.T) {
 	}
 	stderr.Reset()
 	if status := Run(t.Context(), append(args, "-user-version", "v2", "-baseline", results), io.Discard, &stderr); status != 2 ||
-		!strings.Contains(stderr.String(), "its version of the user is another one") {
+		!strings.Contains(stderr.String(), "-baseline: the results cannot be compared: the version of the user is ") {
 		t.Errorf("status %d: %s", status, stderr.String())
 	}
 }
