@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"iter"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -39,7 +40,7 @@ func (t *Transcript) asker(label string, c *call) *actor {
 		for _, a := range several {
 			if a.asked == nil {
 				a.asked = map[string]int{}
-				for _, told := range a.lastCalls() {
+				for _, told := range a.last {
 					a.asked[told.ID+"\x00"+told.Name]++
 					a.asked[hashOf(told.Name, told.Arguments)]++
 				}
@@ -53,15 +54,15 @@ func (t *Transcript) asker(label string, c *call) *actor {
 	return nil
 }
 
-// lastCalls returns the calls after the last message of the user.
-func (a *actor) lastCalls() (calls []ToolCall) {
-	for _, m := range slices.Backward(a.messages) {
-		if m.Role == RoleUser || m.Role == RoleTool && calls != nil {
+// setEnd takes the calls after the last message of the user.
+func (a *actor) setEnd(backward iter.Seq2[int, Message]) {
+	a.last, a.asked = nil, nil
+	for _, m := range backward {
+		if m.Role == RoleUser || m.Role == RoleTool && a.last != nil {
 			break
 		}
-		calls = append(calls, m.ToolCalls...)
+		a.last = append(a.last, m.ToolCalls...)
 	}
-	return calls
 }
 
 // rows returns what the agent told, and the recorded calls that it did not tell, in order. It must be

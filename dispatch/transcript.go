@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -155,7 +156,8 @@ type actor struct {
 	messages []Message               // the kept ones
 	size     int                     // of messages, in bytes
 	lost     int                     // messages that were not kept
-	asked    map[string]int          // calls of the last answer that have not begun, by id and by hash; see asker
+	last     []ToolCall              // the calls of the last answer
+	asked    map[string]int          // those of last that have not begun, by id and by hash; see asker
 }
 
 // actor returns the actor of a key. It must be called with t.mu held.
@@ -172,6 +174,11 @@ func (t *Transcript) actor(ctx context.Context, key actorKey) *actor {
 	}
 	t.actors, t.byKey[key] = append(t.actors, a), a
 	return a
+}
+
+// conversation returns the actor whose conversation a context is of.
+func (t *Transcript) conversation(ctx context.Context) *actor {
+	return t.actor(ctx, actorKey{runctx.Actor(ctx), runctx.From[runctx.Thread](ctx)})
 }
 
 // A recorder is how package llm, which sees all requests to a model, writes into a transcript. The
@@ -194,13 +201,14 @@ func (t recorder) SetConversation(ctx context.Context, messages []Message) {
 	t.asked.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.actor(ctx, actorKey{runctx.Actor(ctx), runctx.From[runctx.Thread](ctx)})
+	a := t.conversation(ctx)
 	kept := &t.keptOfAgent
 	if a.actorKey != (actorKey{}) {
 		kept = &t.keptOfSubAgents
 	}
 	*kept -= a.size
-	a.messages, a.size, a.lost, a.asked = a.ofThisTurn(t.run, messages), 0, 0, nil
+	a.messages, a.size, a.lost = a.ofThisTurn(t.run, messages), 0, 0
+	a.setEnd(slices.Backward(messages))
 	for i, m := range a.messages {
 		n := m.size()
 		if !takeRoom(kept, n) {
@@ -209,6 +217,14 @@ func (t recorder) SetConversation(ctx context.Context, messages []Message) {
 		}
 		a.size += n
 	}
+}
+
+// SetEnd tells how a conversation that has gone on ends, from its last message on. SetConversation sets all of it
+// before the transcript is read.
+func (t recorder) SetEnd(ctx context.Context, backward iter.Seq2[int, Message]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.conversation(ctx).setEnd(backward)
 }
 
 // ofThisTurn leaves out the messages of earlier turns of the session. These end where the user says
@@ -267,6 +283,7 @@ const maxTranscriptProblems = 100
 // follow in the order of time. A sub-agent's conversation stands at its first request or call. The
 // result of a call that has not ended is a failure.
 func (t *Transcript) Messages() []Message {
+	t.settle()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.messages(t.rows())
@@ -276,6 +293,7 @@ func (t *Transcript) Messages() []Message {
 // the assistant's, with the text final. If a conversation already ends with this message, the message is
 // moved. Response does not change the transcript.
 func (t *Transcript) Response(final string) *Response {
+	t.settle()
 	t.mu.Lock()
 	rows, last := t.rows(), Message{Role: RoleAssistant, Content: textContent(final)}
 	for i, r := range rows {
@@ -335,9 +353,7 @@ func (t *Transcript) metadataCopy() *Metadata {
 // losses returns the problems that were added, the problems that another package finds as things stand, and
 // how many messages were not kept.
 func (t *Transcript) losses() (problems []Problem, lost int) {
-	if standing := runctx.Find[func() []Problem](t.others); standing != nil {
-		problems = (*standing)() // it may use the transcript
-	}
+	problems = t.settle()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lost = t.lost
@@ -345,6 +361,14 @@ func (t *Transcript) losses() (problems []Problem, lost int) {
 		lost += a.lost
 	}
 	return slices.Concat(t.problems, problems), lost
+}
+
+// settle lets package llm set what it has not set yet, and returns the problems that it finds as things stand.
+func (t *Transcript) settle() []Problem {
+	if settle := runctx.Find[func() []Problem](t.others); settle != nil {
+		return (*settle)() // it uses the transcript
+	}
+	return nil
 }
 
 // start says that the agent runs with ctx.

@@ -18,7 +18,6 @@ type line struct {
 	key   uint64 // equal for messages that say the same
 	tight uint64 // equal for answers with the same text, but for white space; 0 for no text
 	text  uint64 // equal for answers with the same text, but for thinking too
-	at    int    // index in the thread that a request is compared with
 }
 
 var seed = maphash.MakeSeed()

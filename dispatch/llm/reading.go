@@ -12,16 +12,17 @@ import (
 
 // A reading is a request, compared with a thread.
 type reading struct {
-	lines []*line
-	from  int   // lines that come before the messages of the request
-	at    []int // for each message of the request the line that it stands for, or one of the values below
-	next  int   // the first line that a message may stand for
-	last  int   // the last line that a message stands for; -1 for none
-	fits  int   // messages that stand for something
-	exact int   // answers found by what they say, and not by where they stand: 1 for each, for its id, and for all that it says
-	equal int   // results that are what they were
-	front bool  // the first message stands for the first line
-	known bool  // an answer or a result is among them
+	thread *thread
+	lines  []*line // of the thread
+	from   int     // lines that come before the messages of the request
+	at     []int   // for each message of the request the line that it stands for, or one of the values below
+	next   int     // the first line that a message may stand for
+	last   int     // the last line that a message stands for; -1 for none
+	fits   int     // messages that stand for something
+	exact  int     // answers found by what they say, and not by where they stand: 1 for each, for its id, and for all that it says
+	equal  int     // results that are what they were
+	front  bool    // the first message stands for the first line
+	known  bool    // an answer or a result is among them
 
 	calls   map[string][]callOf // calls without a result in the request so far, by the request's ids
 	taken   map[callOf]bool     // calls that the request has
@@ -33,8 +34,6 @@ type reading struct {
 	trimmed map[*line]dispatch.Content // texts from which the agent has cut white space
 	more    []addedCall
 	moreOf  map[*line]int // how many of them a line gets
-
-	index *lineIndex
 }
 
 // Values of at.
@@ -63,21 +62,12 @@ type listKey struct {
 	key   string
 }
 
-// A lineIndex finds lines. Their indices are in order.
-type lineIndex struct {
-	keys, texts map[uint64][]int
-	ids         map[string][]int
-}
-
 // compare compares a request with the thread. from is the number of lines that come before the messages of
 // the request itself.
 func (th *thread) compare(r *request, from int) *reading {
-	rd := &reading{lines: th.lines, from: from, at: make([]int, len(r.lines)), next: from, last: from - 1, fits: from, front: from > 0, known: from > 0,
+	rd := &reading{thread: th, lines: th.lines, from: from, at: make([]int, len(r.lines)), next: from, last: from - 1, fits: from, front: from > 0, known: from > 0,
 		calls: map[string][]callOf{}, taken: map[callOf]bool{}, lists: map[listKey][]callOf{}, done: map[string]bool{}, given: map[callOf]bool{},
 		results: map[int]callOf{}, trimmed: map[*line]dispatch.Content{}, moreOf: map[*line]int{}}
-	for i, l := range th.lines {
-		l.at = i
-	}
 	for i, l := range r.lines {
 		at := added
 		switch l.Role {
@@ -162,7 +152,7 @@ func (rd *reading) find(key uint64) int {
 	case rd.lines[rd.next].key == key:
 		return rd.next
 	}
-	return first(rd.indexed().keys[key], rd.next)
+	return first(rd.thread.indexed().keys[key], rd.next)
 }
 
 func first(indices []int, from int) int {
@@ -172,23 +162,6 @@ func first(indices []int, from int) int {
 	return added
 }
 
-func (rd *reading) indexed() *lineIndex {
-	if rd.index == nil {
-		x := &lineIndex{keys: map[uint64][]int{}, texts: map[uint64][]int{}, ids: map[string][]int{}}
-		for i, l := range rd.lines {
-			x.keys[l.key] = append(x.keys[l.key], i)
-			if l.reply != nil && l.text != 0 {
-				x.texts[l.text] = append(x.texts[l.text], i)
-			}
-			for _, call := range l.ToolCalls {
-				x.ids[call.ID] = append(x.ids[call.ID], i)
-			}
-		}
-		rd.index = x
-	}
-	return rd.index
-}
-
 // result returns what the result of a call stands for: the result that the call has.
 func (rd *reading) result(i int, l *line) int {
 	var c callOf
@@ -196,7 +169,7 @@ func (rd *reading) result(i int, l *line) int {
 		c, rd.calls[l.ToolCallID] = open[0], open[1:]
 	} else if rd.done[l.ToolCallID] {
 		return twice
-	} else if of := rd.indexed().ids[l.ToolCallID]; len(of) > 0 { // the request does not have the call
+	} else if of := rd.thread.indexed().ids[l.ToolCallID]; len(of) > 0 { // the request does not have the call
 		c.line = rd.lines[of[len(of)-1]]
 		c.k = slices.IndexFunc(c.line.ToolCalls, func(call dispatch.ToolCall) bool { return call.ID == l.ToolCallID })
 	} else {
@@ -207,16 +180,29 @@ func (rd *reading) result(i int, l *line) int {
 	if c.k < len(c.line.results) {
 		known = c.line.results[c.k]
 	}
-	switch {
-	case known == nil && !rd.given[c]:
+	if known == nil && !rd.given[c] {
 		rd.given[c], rd.results[i], rd.known = true, c, true
 		return added
-	case known == nil || known.at >= len(rd.lines) || rd.lines[known.at] != known:
-		return twice
-	case bytes.Equal(known.Content, l.Content):
+	}
+	at := rd.where(known)
+	if at >= 0 && bytes.Equal(known.Content, l.Content) {
 		rd.equal++
 	}
-	return known.at
+	return at
+}
+
+// where returns the index of the result that a call has, or twice if the thread does not have it.
+func (rd *reading) where(result *line) int {
+	switch {
+	case result == nil:
+		return twice
+	case rd.next < len(rd.lines) && rd.lines[rd.next] == result: // as in most requests, so that there is no index
+		return rd.next
+	}
+	if at, ok := rd.thread.indexed().at[result]; ok {
+		return at
+	}
+	return twice
 }
 
 // answer returns the line of the answer that a message of the assistant stands for.
@@ -271,7 +257,7 @@ func (rd *reading) byID(id string, from int) int {
 	if calls := rd.lines[from].ToolCalls; len(calls) > 0 && calls[0].ID == id { // as in most requests, so that there is no index
 		return from
 	}
-	return first(rd.indexed().ids[id], from)
+	return first(rd.thread.indexed().ids[id], from)
 }
 
 // before returns the answer before the results before a message, if the message has calls that are left of it,
@@ -302,7 +288,7 @@ func (rd *reading) byText(l *line, from int) int {
 	if from >= len(rd.lines) {
 		return added
 	}
-	at := first(rd.indexed().texts[l.text], from)
+	at := first(rd.thread.indexed().texts[l.text], from)
 	if at >= 0 && !rd.sharesTool(l, rd.lines[at:at+1]) {
 		return added
 	}
@@ -421,6 +407,11 @@ func (rd *reading) change(ids *callIDs) {
 	calls := func(l *line) []dispatch.ToolCall {
 		if !own[l] {
 			own[l], l.ToolCalls = true, slices.Clone(l.ToolCalls)
+			for _, th := range rd.thread.label.threads {
+				if at, ok := th.index.at[l]; ok {
+					th.cut(at)
+				}
+			}
 		}
 		return l.ToolCalls
 	}

@@ -21,7 +21,8 @@ type runState struct {
 	mu     sync.Mutex
 	labels map[string]*label
 	ids    callIDs
-	size   int // of all threads, in bytes
+	size   int       // of all threads, in bytes
+	stale  []*thread // which the transcript shows as they were
 	traffic
 	models []string
 	model  string // what was reported of them
@@ -37,7 +38,7 @@ func stateOf(kept *runctx.Kept[dispatch.Run]) *runState {
 	if s.run == nil {
 		s.run, s.transcript = kept.Run, kept.Recorder.(recorder)
 		s.ids = callIDs{used: map[string]bool{}, made: map[string]bool{}}
-		*runctx.Keep[func() []dispatch.Problem](kept) = s.problems
+		*runctx.Keep[func() []dispatch.Problem](kept) = s.settle
 	}
 	return s
 }
@@ -45,6 +46,8 @@ func stateOf(kept *runctx.Kept[dispatch.Run]) *runState {
 // A label has the conversations of a sub-agent, or of the agent itself.
 type label struct {
 	who     string
+	ctx     context.Context // that has it
+	prompt  string          // of the run
 	threads []*thread       // in the order in which they began
 	shown   map[*thread]int // the threads that are in the transcript; see runctx.Thread
 	began   int             // threads
@@ -89,11 +92,18 @@ func problemOf(code, format string, args ...any) dispatch.Problem {
 	return dispatch.Problem{Code: code, Pointer: "/messages", Message: fmt.Sprintf(format, args...)}
 }
 
-// problems returns the problems that later requests may take away: requests that are left out, and answers
-// that are missing at the end of a thread.
-func (s *runState) problems() (all []dispatch.Problem) {
+// settle sets the conversations that have gone on, so that the transcript can be read. It returns the problems that
+// later requests may take away: requests that are left out, and answers that are missing at the end of a thread.
+func (s *runState) settle() (all []dispatch.Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, th := range s.stale {
+		if slot, shown := th.label.shown[th]; shown && th.stale {
+			s.show(th.label.ctx, th, slot)
+		}
+		th.stale = false
+	}
+	s.stale = nil
 	for _, l := range s.labels {
 		if len(l.threads) > len(l.shown) && slices.ContainsFunc(l.threads, l.leftOut) {
 			all = append(all, problemOf(codeLeftOut, problemLeftOut, l.who))
@@ -147,7 +157,7 @@ func (s *runState) label(ctx context.Context) *label {
 			s.note(problemLabels)
 			return nil
 		}
-		l = &label{who: "the agent", shown: map[*thread]int{}}
+		l = &label{who: "the agent", prompt: s.run.Instruction, shown: map[*thread]int{}, ctx: runctx.WithActor(context.Background(), name)}
 		if name != "" {
 			l.who = "the sub-agent " + text.Cut(name, maxShown)
 		}
@@ -201,7 +211,7 @@ func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *place {
 	if before != nil && before != at.reply && before.unread { // the thread goes on, but what it said is not known
 		s.transcript.AddProblem(faultOf(before))
 	}
-	l.publish(ctx, s, th)
+	s.publish(ctx, l, th)
 	return at
 }
 
@@ -259,9 +269,10 @@ func (s *runState) thread(ctx context.Context, l *label, r *request) (*thread, *
 	if len(l.threads) == maxThreads {
 		return nil, nil
 	}
-	th, from := &thread{}, 0
+	th, from := &thread{label: l}, 0
 	if best != nil && best.adds() {
 		th.parent, th.lines, from = of, best.chosen(), best.from
+		th.prompt = slices.ContainsFunc(th.lines, l.isPrompt)
 	}
 	s.add(ctx, l, th)
 	return th, th.compare(r, from)
@@ -272,7 +283,7 @@ func (s *runState) add(ctx context.Context, l *label, th *thread) {
 	l.threads = append(l.threads, th)
 	l.began++
 	th.slot = l.began
-	s.transcript.SetConversation(l.slot(ctx, th.slot), nil)
+	s.transcript.SetConversation(slotOf(ctx, th.slot), nil)
 }
 
 // forget drops the threads with answers that the agent has not gone on with, because it has with others.
@@ -333,15 +344,15 @@ func (s *runState) began(l *label, r *request) bool {
 	})
 }
 
-// slot returns a context for the nth conversation of a label, see [runctx.Thread].
-func (l *label) slot(ctx context.Context, n int) context.Context {
+// slotOf returns a context for the nth conversation of a label, see [runctx.Thread].
+func slotOf(ctx context.Context, n int) context.Context {
 	return runctx.With(ctx, runctx.Thread(n))
 }
 
-// publish sets the conversations of the label after a change of one.
-func (l *label) publish(ctx context.Context, s *runState, changed *thread) {
-	main := l.main(s.run)
-	t := s.transcript
+// publish shows the conversations of a label after a change of one. Of one that is shown already, only its end is
+// told until the transcript is read.
+func (s *runState) publish(ctx context.Context, l *label, changed *thread) {
+	main := l.main()
 	for _, th := range l.threads {
 		slot, shown := th.slot, th == main || th.goesOn() && !l.isParent(th) && !l.isReplaced(th)
 		if th == main {
@@ -350,15 +361,31 @@ func (l *label) publish(ctx context.Context, s *runState, changed *thread) {
 		was, wasShown := l.shown[th]
 		if wasShown && (!shown || was != slot) {
 			if was != 0 { // another thread has or gets the place of the agent's own
-				t.SetConversation(l.slot(ctx, was), nil)
+				s.transcript.SetConversation(slotOf(ctx, was), nil)
 			}
 			delete(l.shown, th)
 		}
-		if shown && (was != slot || !wasShown || th == changed || th.isAfter(changed)) {
-			t.SetConversation(l.slot(ctx, slot), th.messages())
-			l.shown[th] = slot
+		switch {
+		case shown && (was != slot || !wasShown):
+			s.show(ctx, th, slot)
+		case shown && (th == changed || th.isAfter(changed)):
+			s.transcript.SetEnd(slotOf(ctx, slot), th.backward)
+			if !th.stale {
+				th.stale, s.stale = true, append(s.stale, th)
+			}
 		}
 	}
+}
+
+// show sets a conversation.
+func (s *runState) show(ctx context.Context, th *thread, slot int) {
+	s.transcript.SetConversation(slotOf(ctx, slot), th.messages())
+	th.label.shown[th] = slot
+}
+
+// isPrompt reports whether a line is the prompt of the run.
+func (l *label) isPrompt(said *line) bool {
+	return l.prompt != "" && said.Role == dispatch.RoleUser && said.Content.String() == l.prompt
 }
 
 // isParent reports whether a branch has taken the place of a thread.
@@ -369,7 +396,7 @@ func (l *label) isParent(th *thread) bool {
 // main returns the thread that is the agent's own. Of those that go on, it is the first that has the prompt
 // of the run, or else the first. If none goes on, it is the last with the prompt and an answer: what comes before
 // it is a guard or an attempt.
-func (l *label) main(run *dispatch.Run) (main *thread) {
+func (l *label) main() (main *thread) {
 	if len(l.threads) == 1 {
 		return l.threads[0]
 	}
@@ -382,7 +409,7 @@ func (l *label) main(run *dispatch.Run) (main *thread) {
 		if th.goesOn() {
 			rank += 4
 		}
-		if th.says(run.Instruction) {
+		if th.hasPrompt() {
 			rank += 2
 		}
 		if th.answered() {
@@ -424,7 +451,7 @@ func (s *runState) finish(x *exchange, o outcome) {
 	size := th.size
 	th.answer(x.place, c.out, x.dialect.prefills, x.answer.common())
 	s.size += th.size - size
-	l.publish(x.ctx, s, th)
+	s.publish(x.ctx, l, th)
 }
 
 // count reports the model and the tokens of a response. It must be called with s.mu held.

@@ -20,8 +20,10 @@ import (
 // threads those that go on are shown, or else the last with an answer. What the model said is always
 // shown as its answer had it, but with the agent's ids of calls.
 type thread struct {
+	label  *label
 	system *system // of the last request
 	lines  []*line // an answer that has not come is one without a role
+	index  lineIndex
 	last   *reply  // to the last request
 	parent *thread // of a branch
 	again  attempt // whose answer it has another one to
@@ -30,6 +32,8 @@ type thread struct {
 	stored string  // the id of the conversation that the server keeps
 	size   int     // of lines and system prompts, in bytes
 	hides  bool    // system prompts are not shown: they are too large
+	prompt bool    // it has the prompt of the run
+	stale  bool    // the transcript shows it as it was
 }
 
 // request is the conversation of a request.
@@ -71,11 +75,10 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *place 
 				p.system, p.fault, p.unread = th.system, "", false
 				return &place{th, p}
 			}
-			th = th.fork()
-			th.lines = th.lines[:start]
-			th.turns--
+			th = th.fork(start)
 		case len(r.prefill) > 0 && rest[0].text != 0 && rest[0].text == newLine(r.prefill[0], nil).text: // it goes on with an answer
 			r.prefill = []dispatch.Message{rest[0].Message}
+			th.cut(start)
 			th.lines = th.lines[:start]
 		}
 	}
@@ -86,13 +89,14 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *place 
 	return &place{th, p}
 }
 
-// fork returns a thread for another answer to the last request.
-func (th *thread) fork() *thread {
+// fork returns a thread for another answer to the last request. It has the first n lines.
+func (th *thread) fork(n int) *thread {
 	fork := *th
-	fork.lines, fork.size = slices.Clone(th.lines), 0
+	fork.lines, fork.index, fork.size, fork.stale = slices.Clone(th.lines[:n]), lineIndex{}, 0, false
 	if fork.again.of == nil || th.goneOn() {
 		fork.again = attempt{th, th.turns}
 	}
+	fork.turns--
 	return &fork
 }
 
@@ -117,15 +121,8 @@ func (th *thread) insert(r *request, rd *reading, ids *callIDs) bool {
 		}
 		before[i] = next
 	}
-	asked := make([]int, len(th.lines)+1) // messages of requests before a line
-	for i, l := range th.lines {
-		asked[i+1] = asked[i]
-		if l.reply == nil {
-			asked[i+1]++
-		}
-	}
-	var lines []*line
-	copied, reached := 0, 0
+	var lines []*line // from the first that is added on
+	first, copied, reached := 0, 0, 0
 	for i, l := range r.lines {
 		if rd.at[i] >= 0 {
 			reached = max(reached, rd.at[i]+1)
@@ -134,20 +131,25 @@ func (th *thread) insert(r *request, rd *reading, ids *callIDs) bool {
 			continue
 		}
 		end := max(before[i], reached)
-		replaces := end < len(th.lines) && asked[end] > asked[reached]
-		if _, isResult := rd.results[i]; replaces && !isResult {
+		_, isResult := rd.results[i]
+		if !isResult && end < len(th.lines) && th.indexed().askedBefore(end) >= reached { // it replaces a message
 			continue
 		}
-		lines = append(lines, th.lines[copied:max(copied, end)]...)
-		copied = max(copied, end)
-		lines = append(lines, l)
+		if lines == nil {
+			first, copied = end, end
+		}
+		lines = append(append(lines, th.lines[copied:end]...), l)
+		copied = end
 		th.size += sizeOf(l)
+		th.prompt = th.prompt || th.label.isPrompt(l)
 		l.adopt(rd.results[i], ids)
 	}
 	if lines == nil {
 		return false
 	}
-	th.lines = append(lines, th.lines[copied:]...)
+	lines = append(lines, th.lines[copied:]...)
+	th.cut(first)
+	th.lines = append(th.lines[:first], lines...)
 	return true
 }
 
@@ -164,7 +166,7 @@ func (l *line) adopt(c callOf, ids *callIDs) {
 func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, known *facts) {
 	r := p.reply
 	start, end := th.of(r)
-	if start < 0 {
+	if start == end {
 		return
 	}
 	if n := len(r.prefill); merges && n > 0 && len(messages) > 0 && messages[0].Role == dispatch.RoleAssistant {
@@ -181,6 +183,7 @@ func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, kno
 	for _, l := range lines {
 		th.size += sizeOf(l)
 	}
+	th.cut(start)
 	th.lines = slices.Replace(th.lines, start, end, lines...)
 }
 
@@ -194,11 +197,13 @@ func (th *thread) modelAt(turn int) string {
 	return ""
 }
 
-// of returns where the lines of an answer are.
+// of returns where the lines of an answer are. They are the same if there are none.
 func (th *thread) of(r *reply) (start, end int) {
-	start = slices.IndexFunc(th.lines, func(l *line) bool { return l.reply == r })
-	for end = max(start, 0); end < len(th.lines) && th.lines[end].reply == r; {
-		end++
+	for end = len(th.lines); end > 0 && th.lines[end-1].reply != r; {
+		end--
+	}
+	for start = end; start > 0 && th.lines[start-1].reply == r; {
+		start--
 	}
 	return start, end
 }
@@ -275,11 +280,16 @@ func (th *thread) answered() bool {
 	return slices.ContainsFunc(th.lines, func(l *line) bool { return l.reply != nil && l.reply.answered })
 }
 
-// says reports whether the user says exactly this.
-func (th *thread) says(text string) bool {
-	return text != "" && slices.ContainsFunc(th.whole(), func(l *line) bool {
-		return l.Role == dispatch.RoleUser && l.Content.String() == text
-	})
+// hasPrompt reports whether the user says the prompt of the run.
+func (th *thread) hasPrompt() bool { return th.prompt || th.parent != nil && th.parent.hasPrompt() }
+
+// backward yields the messages of the thread from the last one on.
+func (th *thread) backward(yield func(int, dispatch.Message) bool) {
+	for i, l := range slices.Backward(th.lines) {
+		if !yield(i, l.Message) {
+			return
+		}
+	}
 }
 
 func sameTexts(a, b []dispatch.Message) bool {
@@ -333,8 +343,11 @@ func (th *thread) from(r *request) (n int, ok bool) {
 	if r.stored != "" && r.stored == th.stored {
 		return len(th.lines), true
 	}
+	if r.previous == "" {
+		return 0, false
+	}
 	for i, l := range slices.Backward(th.lines) {
-		if r.previous != "" && l.reply != nil && l.reply.id == r.previous {
+		if l.reply != nil && l.reply.id == r.previous {
 			return i + 1, true
 		}
 	}

@@ -331,8 +331,22 @@ var conversationRows = func() (rows []row) {
 			calls := strings.Replace(dialects[0].calls, "%s", list(n, numbered(dialects[0].call)), 1)
 			renamed := strings.ReplaceAll(calls, `"c`, `"d`)
 			return []string{calls + "," + list(n, numbered(dialects[0].result)), renamed + "," + reversed(n, numbered(strings.ReplaceAll(dialects[0].result, `"c`, `"d`)))}
-		})})
+		})},
+		row{"llm.Transport requests", "windows", 250, requests(windows(""))},
+		row{"llm.Transport requests", "windows after a message", 250, requests(windows(`{"role":"user","content":"first"},`))})
 }()
+
+// windows returns n requests, of which each has the last four of the messages so far after a first one.
+func windows(first string) func(n int) []string {
+	return func(n int) (all []string) {
+		for i := range n {
+			all = append(all, first+list(4, func(k int) string {
+				return numbered(said + `,{"role":"assistant","content":"a","tool_calls":[{"id":"c%d","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c%d","content":"x"}`)(i + k)
+			}))
+		}
+		return all
+	}
+}
 
 const said = `{"role":"user","content":"message %d"}`
 

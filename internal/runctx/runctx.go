@@ -8,6 +8,7 @@ package runctx
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -90,6 +91,7 @@ func Outside() int64 { return outside.Load() }
 // dispatch.Problem, and D is dispatch.Metadata.
 type Recorder[M, P, D any] interface {
 	SetConversation(ctx context.Context, messages []M)
+	SetEnd(ctx context.Context, backward iter.Seq2[int, M])
 	AddProblem(problem P)
 	UpdateMetadata(change func(*D))
 }
