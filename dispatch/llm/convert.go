@@ -67,6 +67,9 @@ func (c *converter) convert(p prompt) ([]dispatch.Message, error) {
 			return nil, err
 		}
 	}
+	if n := len(c.out); n > 0 && c.out[n-1].Role == dispatch.RoleUser {
+		c.kept = true // what comes after the user's message is an answer, even if it says nothing
+	}
 	c.end()
 	return c.out, nil
 }

@@ -279,6 +279,44 @@ func callAll(ctx context.Context, run *dispatch.Run, calls []string) error {
 	return nil
 }
 
+// A message of the assistant that says nothing, at the end of a request, hides no answer and adds no message.
+func TestEmptyAnswers(t *testing.T) {
+	const asked = `{"role":"user","content":"Both orders."}`
+	message := `{"message":{"role":"assistant","content":"%s"},"finish_reason":"stop"}`
+	for _, f := range []struct {
+		path, list, user, answer string
+		empty                    []string
+	}{
+		{chatPath, "messages", asked, `{"choices":[` + message + `]}`, []string{`{"role":"assistant","content":""}`, `{"role":"assistant","content":[]}`, `{"role":"assistant"}`}},
+		{respPath, "input", asked, `{"status":"completed","output":[{"type":"message","role":"assistant","content":"%s"}]}`, []string{
+			`{"role":"assistant","content":[]}`, `{"role":"assistant","content":" "}`, `{"type":"reasoning","summary":[],"encrypted_content":"gAAA"}`,
+			`{"type":"reasoning","summary":[]},{"role":"assistant","content":[]}`,
+		}},
+		{msgPath, "messages", asked, `{"type":"message","role":"assistant","stop_reason":"end_turn","content":[{"type":"text","text":"%s"}]}`,
+			[]string{`{"role":"assistant","content":[]}`, `{"role":"assistant","content":""}`, `{"role":"assistant","content":[{"type":"text","text":"\n"}]}`}},
+		{gemPath, "contents", `{"role":"user","parts":[{"text":"Both orders."}]}`, `{"candidates":[{"finishReason":"STOP","content":{"role":"model","parts":[{"text":"%s"}]}}]}`,
+			[]string{`{"role":"model","parts":[]}`, `{"role":"model"}`, `{"role":"model","parts":[{"text":""}]}`}},
+		{"/model/m/converse", "messages", `{"role":"user","content":[{"text":"Both orders."}]}`,
+			`{"stopReason":"end_turn","output":{"message":{"role":"assistant","content":[{"text":"%s"}]}},"usage":{"inputTokens":1}}`,
+			[]string{`{"role":"assistant","content":[]}`, `{"role":"assistant","content":[{"text":" "}]}`}},
+		{"/api/chat", "messages", asked, `{"message":{"role":"assistant","content":"%s"},"done":true}`, []string{`{"role":"assistant","content":""}`, `{"role":"assistant"}`}},
+	} {
+		ask := func(messages ...string) string { return `{"` + f.list + `":[` + strings.Join(messages, ",") + `]}` }
+		one, two := fmt.Sprintf(f.answer, "One."), fmt.Sprintf(f.answer, "Two.")
+		for _, empty := range f.empty {
+			for want, steps := range map[string][]step{
+				"assistant One.\nassistant Two.\n":                    {{path: f.path, ask: ask(f.user), reply: one}, {path: f.path, ask: ask(f.user, empty), reply: two}},
+				"assistant One.\nuser Both orders.\nassistant Two.\n": {{path: f.path, ask: ask(f.user), reply: one}, {path: f.path, ask: ask(f.user, empty, f.user), reply: two}},
+				"assistant Two.\n":                                    {{path: f.path, ask: ask(f.user, empty), reply: one}, {path: f.path, ask: ask(f.user, empty), reply: two}},
+			} {
+				if got := play(t, steps); said(got.messages) != userGoText+want || len(got.problems) > 0 {
+					t.Errorf("%s after %s: %v, got\n%swant\n%s", f.path, empty, got.problems, said(got.messages), userGoText+want)
+				}
+			}
+		}
+	}
+}
+
 // Conversations of one label that go on at the same time are told apart, with the calls of each.
 func TestSeveralConversations(t *testing.T) {
 	sub := user("The sub-task.")

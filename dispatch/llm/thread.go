@@ -105,10 +105,18 @@ func (th *thread) goneOn() bool { return th.turns > th.again.turn }
 
 // waiting returns the lines of an answer that has not come.
 func (r *reply) waiting() []*line {
-	if len(r.prefill) > 0 {
-		return linesOf(r.prefill, r)
+	if begun := r.begun(); begun != nil {
+		return linesOf(begun, r)
 	}
 	return []*line{{reply: r}}
+}
+
+// begun returns the beginning of the answer that the request ends with, if it says something.
+func (r *reply) begun() []dispatch.Message {
+	if len(r.prefill) == 0 || r.prefill[0].Thinking == nil && strings.TrimSpace(r.prefill[0].Content.String()) == "" {
+		return nil
+	}
+	return r.prefill
 }
 
 // insert adds the messages of a request that stand for nothing, and reports whether there are any.
@@ -169,11 +177,11 @@ func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, kno
 	if start == end {
 		return
 	}
-	if n := len(r.prefill); merges && n > 0 && len(messages) > 0 && messages[0].Role == dispatch.RoleAssistant {
+	if begun := r.begun(); merges && begun != nil && len(messages) > 0 && messages[0].Role == dispatch.RoleAssistant {
 		messages = slices.Clone(messages)
-		messages[0].Content = dispatch.Text(r.prefill[0].Content.String() + messages[0].Content.String())
+		messages[0].Content = dispatch.Text(begun[0].Content.String() + messages[0].Content.String())
 	} else {
-		messages = slices.Concat(r.prefill, messages)
+		messages = slices.Concat(begun, messages)
 	}
 	lines := linesOf(messages, r)
 	r.id, r.model, r.answered = known.id, known.model, true
