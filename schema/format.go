@@ -71,8 +71,8 @@ func dialectOf(f Format) (dialect, bool) {
 		return dialect{title: "OpenAI's Chat Completions", wrapper: "function", schema: []string{"parameters"},
 			optional: true, own: []string{"strict"}}, true
 	case OpenAIResponses:
-		return dialect{title: "OpenAI's Responses API", schema: []string{"parameters", "params_json_schema", "parametersJsonSchema"}, optional: true,
-			own: []string{"strict"}}, true
+		return dialect{title: "OpenAI's Responses API", optional: true, own: []string{"strict"},
+			schema: []string{"parameters", "params_json_schema", "parametersJsonSchema", "parameters_json_schema"}}, true
 	case Anthropic:
 		return dialect{title: "Anthropic's Messages API", schema: []string{"input_schema"}, custom: true,
 			own: []string{"type", "cache_control", "strict", "input_examples", "defer_loading", "allowed_callers",
@@ -96,6 +96,19 @@ func dialectOf(f Format) (dialect, bool) {
 	}
 	return dialect{}, false
 }
+
+// schemaMembers are the names under which the formats have a schema, or an entry with one.
+var schemaMembers = func() (names []string) {
+	for _, f := range []Format{OpenAIChat, OpenAIResponses, MCP, LangChain, Strands} {
+		d, _ := dialectOf(f)
+		names = append(names, d.schema...)
+		if d.wrapper != "" {
+			names = append(names, d.wrapper)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}()
 
 // Import reads a tool list. If f is empty, it recognizes the format from the members of the
 // entries; otherwise it reads that format only. It returns the format even if entries cannot be

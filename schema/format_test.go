@@ -345,6 +345,28 @@ func TestImportReadsWhatLangChainConvertsTo(t *testing.T) {
 	}
 }
 
+// Each name under which an SDK prints a schema is recognized, and Validate names Import for it.
+func TestSchemaMembers(t *testing.T) {
+	for member, want := range map[string]schema.Format{
+		"parameters": schema.OpenAIResponses, "params_json_schema": schema.OpenAIResponses, "parametersJsonSchema": schema.OpenAIResponses,
+		"parameters_json_schema": schema.OpenAIResponses, "inputSchema": schema.MCP, "args_schema": schema.LangChain, "schema": schema.LangChain,
+		"function": schema.OpenAIChat, "toolSpec": schema.Strands, "input_schema": schema.Platform,
+	} {
+		value, entry := `{"type":"object"}`, `{"name":"a","description":"d","`+member+`":`
+		if member == "function" || member == "toolSpec" {
+			value, entry = `{"name":"a","description":"d"}`, `{"`+member+`":`
+		}
+		doc := []byte("[" + entry + value + "}]")
+		if tools, f, _ := schema.Import(doc, ""); f != want || member != "toolSpec" && (len(tools) != 1 || string(tools[0].InputSchema) == "") {
+			t.Errorf("%s: format %q and %+v", member, f, tools)
+		}
+		tools, _, _ := schema.Import(doc, schema.Platform)
+		if _, err := schema.Validate(t.Context(), tools, nil); member != "input_schema" && !strings.Contains(fmt.Sprint(err), "with Import and the format "+string(want)) {
+			t.Errorf("%s: %v", member, err)
+		}
+	}
+}
+
 // Tools that a provider runs, and marks in a list, cost themselves.
 func TestImportReadsPieceByPiece(t *testing.T) {
 	const anthropic, chat = `{"name":"a","input_schema":{"type":"object"}}`, `{"type":"function","function":{"name":"a"}}`

@@ -59,8 +59,8 @@ func recognize(list toolList) (Format, error) {
 	case len(list.entries) == 0:
 		return Platform, nil
 	}
-	return "", oneProblem("format_unknown", "", "has no entry with a schema under a known name: input_schema, parameters, "+
-		"function, inputSchema, args_schema, toolSpec or schema; let the SDK convert its tools before you print them, as "+
+	return "", oneProblem("format_unknown", "", "has no entry with a schema under a known name: input_schema, "+
+		strings.Join(schemaMembers, ", ")+"; let the SDK convert its tools before you print them, as "+
 		"LangChain's convertToOpenAITool does")
 }
 
@@ -95,7 +95,7 @@ func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 		return LangChain, false
 	case has("handler", "url", "detail_url"):
 		return Bedrock, true
-	case has("params_json_schema"), rawjson.Unquote(member(list, "type")) == "function":
+	case has("params_json_schema", "parametersJsonSchema", "parameters_json_schema"), rawjson.Unquote(member(list, "type")) == "function":
 		return OpenAIResponses, true
 	case has("parameters"):
 		return OpenAIResponses, false

@@ -175,8 +175,7 @@ func (c *checker) name(ps *problems, name string) {
 // otherSpelling recognizes the input schema under the name that another SDK gives it.
 func otherSpelling(extra []ledger.Member) string {
 	for _, m := range extra {
-		switch m.Name {
-		case "parameters", "inputSchema", "args_schema", "params_json_schema", "schema", "function", "toolSpec":
+		if slices.Contains(schemaMembers, m.Name) {
 			advice := "; this entry has " + strconv.Quote(m.Name) + " as another SDK prints it: read the list with Import"
 			if f, _ := recognizeEntry(extra); f != "" && f != Platform {
 				advice += " and the format " + string(f)
