@@ -72,7 +72,8 @@ func ContextError(ctx context.Context) error {
 }
 
 // Describe words the error of a transport in fixed words: its own text may contain the URL or the
-// peer's words. peer is a noun such as "the proxy". connected is false if there was no connection.
+// peer's words. peer is a noun such as "the proxy". connected is false if there was no connection. An error
+// of no known kind is Unclear.
 func Describe(peer string, connected bool, err error) string {
 	var errno syscall.Errno
 	var timeout net.Error
@@ -94,8 +95,11 @@ func Describe(peer string, connected bool, err error) string {
 	case !connected:
 		return "no connection could be made"
 	}
-	return "the connection broke, or the response was not valid HTTP"
+	return Unclear
 }
+
+// Unclear is what Describe says of an error of no known kind, after a connection was made.
+const Unclear = "the connection broke, or the response was not valid HTTP"
 
 // StatusCode returns the code for the status of a response that is not a success.
 func StatusCode[C ~string](status int) C {

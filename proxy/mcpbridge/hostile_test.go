@@ -225,6 +225,16 @@ func TestHostileLists(t *testing.T) {
 	}
 }
 
+// A server that writes something else than messages ends the session. The error says so, and does not show it.
+func TestOutputThatIsNoMessage(t *testing.T) {
+	for _, line := range []string{"Server ready on stdio", `{"level":"info"}`, `{"jsonrpc":"1.0","id":2,"result":{}}`, "[]", "17", `"ready"`} {
+		_, _, err := mcpbridge.Connect(t.Context(), serveRaw(t, func(*request) (string, bool) { return line + "\n", true }))
+		if err == nil || !strings.Contains(err.Error(), "log to standard error") || strings.Contains(err.Error(), line) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
 // Whatever a server does, a function returns when its context ends or before, and its error has no words of
 // the server.
 func TestHostileServers(t *testing.T) {

@@ -245,7 +245,12 @@ func peerError(ctx context.Context, session *mcp.ClientSession, method string, e
 	case errors.Is(err, mcp.ErrConnectionClosed):
 		return quiet("the MCP session is closed")
 	case errors.As(err, new(*jsonrpc.Error)) || !isOpen(session):
-		return quiet("%s", httpcall.Describe("the MCP server", true, err))
+		why := httpcall.Describe("the MCP server", true, err)
+		if why == httpcall.Unclear {
+			why = "the connection broke, or the MCP server sent something that is not a message of JSON-RPC; " +
+				"a server on standard output must log to standard error"
+		}
+		return quiet("%s", why)
 	}
 	return &undecodable{quiet("the answer of the MCP server is not one of MCP; the SDK cannot decode it")}
 }
