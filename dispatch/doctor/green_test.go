@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,120 +39,19 @@ func examineWith(t testing.TB, target dispatchtest.Target, opts *doctor.Options)
 	return report
 }
 
-// No check says ok of an agent that breaks what the check is about. The table has every check.
-func TestNoCheckIsOKOfWhatItIsAbout(t *testing.T) {
+// A call that comes during a scenario, long after the wait for late calls, is a late call too.
+func TestLateCallsDuringAScenario(t *testing.T) {
 	t.Parallel()
-	aHand := func(h hand) func(*testing.T, doctor.Name) *doctor.Report {
-		return func(t *testing.T, name doctor.Name) *doctor.Report {
-			if !slices.Contains(doctor.Scenarios(), name) {
-				return examine(t, h)
-			}
-			return examineWith(t, byHand(h), scenarios(name))
-		}
-	}
-	aPort := func(p *port) func(*testing.T, doctor.Name) *doctor.Report {
-		return func(t *testing.T, name doctor.Name) *doctor.Report {
-			if !slices.Contains(doctor.Scenarios(), name) {
-				return examine(t, p)
-			}
-			return examine(t, p, name)
-		}
-	}
-	at := func(url string, change func(*doctor.Options)) func(*testing.T, doctor.Name) *doctor.Report {
-		return func(t *testing.T, _ doctor.Name) *doctor.Report {
-			opts := quick
-			change(&opts)
-			return examineWith(t, dispatchtest.Target{URL: url, AuthValue: "Bearer " + handToken}, &opts)
-		}
-	}
-	nothing := func(*doctor.Options) {}
-	secure := httptest.NewTLSServer(hand{})
-	t.Cleanup(secure.Close)
-	hour := func(w http.ResponseWriter, _ *http.Request) bool {
-		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
-		return false
-	}
 	arrived := make(chan struct{})
-	twoCalls := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
-		for range 2 {
-			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
+	var runs atomic.Int64
+	late := &port{late: func() { <-arrived }}
+	report := examine(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Pipelines-Run-Token") != "" && runs.Add(1) == 4 { // a turn of the session
+			close(arrived)
 		}
-		say(w, 200, `{"final_response":"done"}`)
-	}}
-	forget := func(map[string]any) any { return new(int) }
-	broken := map[doctor.Name]func(*testing.T, doctor.Name) *doctor.Report{
-		"reachable":        at("http://127.0.0.1:1/", nothing),
-		"tls":              at(secure.URL, nothing),
-		"clock":            aHand(hand{first: hour}),
-		"ping":             aPort(&port{noPing: true}),
-		"method":           aHand(hand{methods: true}),
-		"auth_before_ping": aPort(&port{pingFirst: true}),
-		"wrong_bearer":     aPort(&port{auth: func(given, _ string) bool { return given != "" }}),
-		"ping_spacing": aHand(hand{ping: func(w http.ResponseWriter, body []byte) bool {
-			if string(body) == `{"ping":true}` {
-				say(w, 200, `{"ok":true}`)
-				return true
-			}
-			return false
-		}}),
-		"body_limit":     aHand(hand{limit: 1 << 30}),
-		"dispatch":       aPort(&port{noFinal: true}),
-		"content_type":   aHand(hand{media: plain}),
-		"malformed_body": aHand(hand{malformed: func(w http.ResponseWriter) { say(w, 500, "EOF") }}),
-		"late_calls": func(t *testing.T, _ doctor.Name) *doctor.Report {
-			// The call comes during a scenario, long after the wait.
-			opts := scenarios("session_replay")
-			var runs atomic.Int64
-			late := &port{late: func() { <-arrived }}
-			report := examine(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("X-Pipelines-Run-Token") != "" && runs.Add(1) == 4 { // a turn of the session
-					close(arrived)
-				}
-				late.ServeHTTP(w, r)
-			}), opts.Scenarios...)
-			return report
-		},
-		"proxy":        at("http://127.0.0.1:1/", func(o *doctor.Options) { o.ProxyBase = "http://127.0.0.1:1/api" }),
-		"tools_schema": at("http://127.0.0.1:1/", func(o *doctor.Options) { o.ToolsSchema = []byte(`[{"name":"a b"}]`) }),
-
-		"concurrent_runs": aPort(&port{singleton: true}),
-		"unwrap":          aPort(&port{original: true}),
-		"result_kinds":    aPort(&port{unwraps: func(body map[string]any) any { return fallBack(body["response"], body) }}),
-		"retry_429":       aPort(&port{impatient: true}),
-		"retry_503":       aPort(&port{unwraps: func(map[string]any) any { return nil }, crashes: true}),
-		"terminal_503":    aPort(&port{eager: true}),
-		"failing_tools":   aPort(&port{crashes: true}),
-		"slow_tool": func(t *testing.T, name doctor.Name) (report *doctor.Report) {
-			synctest.Test(t, func(t *testing.T) {
-				report = examineWith(t, dispatchtest.Target{Agent: waiting(100*time.Millisecond, false)}, scenarios(name))
-				time.Sleep(time.Minute) // for the call that was given up
-			})
-			return report
-		},
-		"expired_token":    aHand(twoCalls),
-		"headers_only":     aPort(&port{bodyOnly: true}),
-		"body_only":        aPort(&port{headersOnly: true}),
-		"session_replay":   aPort(&port{failsAfterFirstTurn: true}),
-		"session_stateful": aPort(&port{failsAfterFirstTurn: true}),
-		"memory_replay":    aPort(&port{keeps: forget}),
-		"memory_stateful":  aPort(&port{keeps: forget}),
-	}
-	all := slices.Clone(doctor.Scenarios())
-	for _, name := range allNames {
-		all = append(all, doctor.Name(name))
-	}
-	for _, name := range all {
-		t.Run(string(name), func(t *testing.T) {
-			t.Parallel()
-			if broken[name] == nil {
-				t.Fatal("the table has no agent that breaks this")
-			}
-			report := broken[name](t, name)
-			if f := find(t, report, name); f.Status == doctor.StatusOK {
-				t.Errorf("%+v\n%s", f, report)
-			}
-		})
-	}
+		late.ServeHTTP(w, r)
+	}), "session_replay")
+	expect(t, report, nil, names{"late_calls"}, "the agent called the proxy after it had answered: get_order")
 }
 
 // fallBack returns value, or other if Python takes value for false.

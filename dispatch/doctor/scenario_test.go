@@ -84,14 +84,6 @@ func TestScenariosNameHastyRepetitions(t *testing.T) {
 	})
 }
 
-// A port that ignores the end of its token, by hand.
-func TestScenariosNameCallsAfterTheEnd(t *testing.T) {
-	t.Parallel()
-	stubborn := &port{stubborn: true}
-	report := examineWith(t, byHand(stubborn), scenarios("expired_token"))
-	expect(t, report, nil, names{"expired_token"}, "requests after the proxy had said")
-}
-
 // What cannot be judged is skipped with a reason.
 func TestScenariosThatCannotBePlayed(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package proxytest
 import (
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +32,18 @@ func fitting(name string, names iter.Seq[string]) (found string) {
 		return ""
 	}
 	return found
+}
+
+// indexOf returns the index of the one element that name means, as in [fitting], or -1.
+func indexOf[T any](name string, list []T, nameOf func(T) string) int {
+	names := make([]string, len(list))
+	for i, one := range list {
+		names[i] = nameOf(one)
+	}
+	if found := fitting(name, slices.Values(names)); found != "" {
+		return slices.Index(names, found)
+	}
+	return -1
 }
 
 // argument returns the name of the argument that name means, or "".

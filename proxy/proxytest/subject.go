@@ -28,14 +28,7 @@ func (s *subject) field(name string) string {
 	if _, ok := s.fields[name]; ok || name == s.of.IDField {
 		return name
 	}
-	return fitting(name, func(yield func(string) bool) {
-		for field := range s.fields {
-			if !yield(field) {
-				return
-			}
-		}
-		yield(s.of.IDField)
-	})
+	return fitting(name, slices.Values(slices.AppendSeq([]string{s.of.IDField}, maps.Keys(s.fields))))
 }
 
 // value returns a field of the entity, or its id; nil if it has no such field.
@@ -98,14 +91,7 @@ func (s *subjects) named(name string) *subject {
 	}
 	all := slices.Concat(s.main, s.behind)
 	for _, entityType := range types {
-		known := fitting(entityType, func(yield func(string) bool) {
-			for _, e := range all {
-				if !yield(e.of.Type) {
-					return
-				}
-			}
-		})
-		if i := slices.IndexFunc(all, func(e *subject) bool { return e.of.Type == known }); i >= 0 {
+		if i := indexOf(entityType, all, func(e *subject) string { return e.of.Type }); i >= 0 {
 			return all[i]
 		}
 	}
@@ -114,14 +100,7 @@ func (s *subjects) named(name string) *subject {
 
 // fieldOf returns the field that a type declares, or nil.
 func fieldOf(of *ledger.Entity, name string) *ledger.Field {
-	known := fitting(name, func(yield func(string) bool) {
-		for _, f := range of.Fields {
-			if !yield(f.Name) {
-				return
-			}
-		}
-	})
-	if i := slices.IndexFunc(of.Fields, func(f ledger.Field) bool { return f.Name == known }); i >= 0 {
+	if i := indexOf(name, of.Fields, func(f ledger.Field) string { return f.Name }); i >= 0 {
 		return &of.Fields[i]
 	}
 	return nil
@@ -146,17 +125,15 @@ func (r *Request) typeNamed(name string) *ledger.Entity {
 
 // typesWithID returns the types whose id an argument or property of this name has.
 func (r *Request) typesWithID(name string) []*ledger.Entity {
-	known := fitting(name, func(yield func(string) bool) {
-		for _, of := range r.types() {
-			if !yield(of.IDField) {
-				return
-			}
-		}
-	})
-	if known == "" && isID(name) {
-		return r.types()
+	types := r.types()
+	i := indexOf(name, types, func(of *ledger.Entity) string { return of.IDField })
+	switch {
+	case i >= 0:
+		return keep(types, func(of *ledger.Entity) bool { return of.IDField == types[i].IDField })
+	case isID(name):
+		return types
 	}
-	return keep(r.types(), func(of *ledger.Entity) bool { return of.IDField == known && known != "" })
+	return nil
 }
 
 // subject returns an entity of the ledger, or nil.
