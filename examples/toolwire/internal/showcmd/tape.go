@@ -127,15 +127,12 @@ func transcript(ctx context.Context, tape *cassette.Tape, calls []cassette.Inter
 	var messages []dispatch.Message
 	var problems []dispatch.Problem
 	var now *cassette.Interaction // the one that is sent
-	answer := func() ([]byte, http.Header) {
-		body := slices.Concat(now.Answer, []byte(now.AnswerText), now.AnswerBytes)
-		return body, http.Header{"Content-Type": {cmp.Or(now.ContentType, "application/json")}}
-	}
-	model := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		body, header := answer()
-		return &http.Response{StatusCode: max(now.Status, 200), Header: header, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
-	})}
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", cmp.Or(now.ContentType, "application/json"))
+		w.WriteHeader(max(now.Status, http.StatusOK))
+		_, _ = w.Write(slices.Concat(now.Answer, []byte(now.AnswerText), now.AnswerBytes))
+	})
+	model := &llm.Transport{Base: proxytest.NewTransport(answer)}
 	left := maxRead
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for n := range calls {
@@ -167,13 +164,7 @@ func transcript(ctx context.Context, tape *cassette.Tape, calls []cassette.Inter
 	}
 	played, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 		Instruction: cmp.Or(tape.Task.Instruction, noInstruction), Platform: platform,
-		WrapProxy: func(http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				body, header := answer()
-				w.Header().Set("Content-Type", header.Get("Content-Type"))
-				_, _ = w.Write(body)
-			})
-		},
+		WrapProxy: func(http.Handler) http.Handler { return answer },
 	})
 	if err != nil {
 		return nil, err
@@ -201,10 +192,6 @@ func transcript(ctx context.Context, tape *cassette.Tape, calls []cassette.Inter
 	}
 	return read, nil
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // send sends a request to a model through package llm, and reads the response to its end. Of a path the tape
 // has what package llm looks at, but for a model whose id may be the number of an account.
