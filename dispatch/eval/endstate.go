@@ -50,7 +50,7 @@ func endsAs(what string, want ledger.Snapshot, result *dispatchtest.Result) erro
 		wrong = append(wrong, place+map[string]string{"removed": " is missing", "added": " is not wanted", "changed": " is not " + text.Line(before, 40)}[change.Kind])
 		expected, actual = append(expected, place+": "+before), append(actual, place+": "+after)
 	}
-	return &Mismatch{"the ledger is not as " + what + ": " + listed(wrong, maxListed), strings.Join(expected, "\n"), strings.Join(actual, "\n")}
+	return &mismatch{"the ledger is not as " + what + ": " + listed(wrong, maxListed), strings.Join(expected, "\n"), strings.Join(actual, "\n")}
 }
 
 // platform returns the platform of the case, which may be the caller's.

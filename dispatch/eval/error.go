@@ -27,9 +27,9 @@ type Error struct {
 	Err      error         `json:"-"` // the cause: of the reader, or of the base world; nil if there is none
 }
 
-// A Problem is one mistake in a dataset or in the arguments of a function, with its place: a file
-// and line, a row and column, or a member of the arguments. A mistake in the dataset as a whole has
-// no place. Code is one of these:
+// A Problem is one mistake in a dataset, in a file of results or in the arguments of a function. A mistake in a dataset
+// has a row and column as its place, and a mistake in the dataset as a whole has none. Otherwise Message begins with the
+// place: a file and line, or a member of the arguments such as Options.Trials. Code is one of these:
 //
 //	unreadable      the file, or the rest of it, is not CSV in UTF-8
 //	too_large       a limit of Read
@@ -47,14 +47,13 @@ type Error struct {
 //	foreign_result  a result is of another experiment or shard
 type Problem struct {
 	Code    string `json:"code"`
-	File    string `json:"file,omitempty"`   // of results; "" for a dataset
 	Row     int    `json:"row,omitempty"`    // as a spreadsheet shows it: the header is row 1; 0 is the whole file
 	Line    int    `json:"line,omitempty"`   // of the file, where the row begins; 0 is the whole file
 	Column  string `json:"column,omitempty"` // as in the header; "" is the whole row
-	Member  string `json:"member,omitempty"` // of the arguments, such as "Options.Trials" or "cases[2].ID"
 	Message string `json:"message"`          // what is wrong and what to do
 
-	column int // for sorting
+	column    int  // for sorting
+	ofResults bool // and not of a dataset
 }
 
 const (
@@ -89,28 +88,18 @@ func (e *Error) ErrorCode() toolwire.Code { return e.Code }
 // String returns place and message on one line. It names the line of the file if that differs from
 // the number of the row. Names and texts from the file are safe to print to a terminal.
 func (p Problem) String() string {
-	var place strings.Builder
-	if p.File != "" {
-		place.WriteString(p.File)
-		if p.Line > 0 {
-			fmt.Fprintf(&place, ", line %d", p.Line)
-		}
-		place.WriteString(": ")
-	}
+	place := ""
 	if p.Row > 0 {
-		fmt.Fprintf(&place, "row %d", p.Row)
+		place = fmt.Sprintf("row %d", p.Row)
 		if p.Line != p.Row {
-			fmt.Fprintf(&place, " (line %d)", p.Line)
+			place += fmt.Sprintf(" (line %d)", p.Line)
 		}
 		if p.Column != "" {
-			place.WriteString(", column " + p.Column)
+			place += ", column " + p.Column
 		}
-		place.WriteString(": ")
+		place += ": "
 	}
-	if p.Member != "" {
-		place.WriteString(p.Member + ": ")
-	}
-	return text.Clean(strings.ReplaceAll(place.String()+p.Message, "\n", " "))
+	return text.Clean(strings.ReplaceAll(place+p.Message, "\n", " "))
 }
 
 // problems collects an [Error]. Problems are added in the order of the rows.
@@ -134,12 +123,15 @@ func (ps *problems) add(p Problem) {
 
 // member adds a problem with a member of the arguments.
 func (ps *problems) member(code, member, format string, args ...any) {
-	ps.add(Problem{Code: code, Member: member, Message: fmt.Sprintf(format, args...)})
+	ps.add(Problem{Code: code, Message: member + ": " + fmt.Sprintf(format, args...)})
 }
 
 // file adds a problem with a line of a file of results.
 func (ps *problems) file(code, file string, line int, format string, args ...any) {
-	ps.add(Problem{Code: code, File: file, Line: line, Message: fmt.Sprintf(format, args...)})
+	if line > 0 {
+		file += fmt.Sprintf(", line %d", line)
+	}
+	ps.add(Problem{Code: code, Line: line, Message: file + ": " + fmt.Sprintf(format, args...), ofResults: true})
 }
 
 // count is how many problems there are.
@@ -165,7 +157,7 @@ func (ps *problems) err() error {
 	case incomplete, missingShard, doubledShard, foreignShard, doubledResult, foreignResult:
 		code = codeResults
 	}
-	if code == unreadable && ps.found[0].File != "" {
+	if code == unreadable && ps.found[0].ofResults {
 		code = codeResults
 	}
 	return &Error{Code: code, Problems: ps.found, More: ps.more, Err: ps.cause}

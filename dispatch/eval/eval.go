@@ -259,7 +259,7 @@ type kept struct {
 	retries int // how often the trial ran before and was a fault: see Options.RetryFaults
 	began   time.Time
 	judged  map[string]string // answers of judges
-	differ  []Mismatch        // of the grader; nil if they are in a file
+	differ  []mismatch        // of the grader; nil if they are in a file
 	status  int               // of the endpoint, if the trial is a fault because of it
 	usage   []usage           // as the responses report it; nil if one does not
 	at      span              // the stored result; zero if there is none

@@ -81,3 +81,5 @@ func (c Case) AsExpected(ctx context.Context, result *dispatchtest.Result) error
 }
 
 var RefusedWithoutWrite Grader = refusedWithoutWrite
+
+type MismatchError = mismatch

@@ -44,25 +44,26 @@ func All(graders ...Grader) Grader {
 	}
 }
 
-// A Mismatch is the error of a [Grader] that knows what it expected and what it got. The file of results
-// keeps both texts, at most 20 of a trial with 2 KiB each, and the page shows them beside each other. Other
-// reports contain the reason only.
-type Mismatch struct {
+// Mismatch returns the error of a [Grader] that knows what it expected and what it got. Its text is the reason. The
+// file of results keeps both other texts, at most 20 of a trial with 2 KiB each, and the page shows them beside each
+// other. Other reports contain the reason only.
+func Mismatch(reason, expected, actual string) error { return &mismatch{reason, expected, actual} }
+
+type mismatch struct {
 	Reason   string `json:"reason"`
 	Expected string `json:"expected"`
 	Actual   string `json:"actual"`
 }
 
-// Error returns the reason.
-func (m *Mismatch) Error() string { return m.Reason }
+func (m *mismatch) Error() string { return m.Reason }
 
 // mismatches returns the mismatches in an error, which may join several. The list is not nil.
-func mismatches(err error) []Mismatch {
-	list := []Mismatch{}
+func mismatches(err error) []mismatch {
+	list := []mismatch{}
 	var visit func(error)
 	visit = func(err error) {
 		switch e := err.(type) {
-		case *Mismatch:
+		case *mismatch:
 			if len(list) < maxListed {
 				list = append(list, *e)
 			}
@@ -80,15 +81,15 @@ func mismatches(err error) []Mismatch {
 
 // caused is a mismatch with its cause, which errors.As finds.
 type caused struct {
-	*Mismatch
+	*mismatch
 	cause error
 }
 
-func (c caused) Unwrap() []error { return []error{c.Mismatch, c.cause} }
+func (c caused) Unwrap() []error { return []error{c.mismatch, c.cause} }
 
 // wrongResponse is the error about the final response of a run.
-func wrongResponse(result *dispatchtest.Result, expected, format string, args ...any) *Mismatch {
-	return &Mismatch{visible(fmt.Sprintf(format, args...)), visible(expected), visible(result.FinalResponse)}
+func wrongResponse(result *dispatchtest.Result, expected, format string, args ...any) *mismatch {
+	return &mismatch{visible(fmt.Sprintf(format, args...)), visible(expected), visible(result.FinalResponse)}
 }
 
 // visible shows what makes texts differ that look alike as an escape: accents that are characters of their
@@ -233,7 +234,7 @@ func Called(tool, arguments string) Grader {
 		if slices.ContainsFunc(result.Calls, func(c proxytest.Call) bool { return c.Tool == tool && matches(c.Arguments, want) }) {
 			return nil
 		}
-		return &Mismatch{fmt.Sprintf("%s has no result%s", tool, with(want)), Call{tool, want}.String(), TrajectoryOf(result).lines()}
+		return &mismatch{fmt.Sprintf("%s has no result%s", tool, with(want)), Call{tool, want}.String(), TrajectoryOf(result).lines()}
 	}
 }
 
@@ -247,7 +248,7 @@ func NotCalled(tool, arguments string) Grader {
 		}
 		for _, c := range slices.Concat(result.Calls, result.Refused) {
 			if c.Tool == tool && !c.Trace && matches(c.Arguments, want) {
-				return &Mismatch{fmt.Sprintf("the agent called %s%s", tool, with(want)), "no " + Call{tool, want}.String(), Call{tool, c.Arguments}.String()}
+				return &mismatch{fmt.Sprintf("the agent called %s%s", tool, with(want)), "no " + Call{tool, want}.String(), Call{tool, c.Arguments}.String()}
 			}
 		}
 		return nil
@@ -269,7 +270,7 @@ func State(entity, fields string) Grader {
 		}
 		got := result.State.Entities[rawjson.Name(entityType)][rawjson.Name(id)]
 		if got == nil {
-			return &Mismatch{"the ledger does not have " + entity, entity + with(want), "no " + entity}
+			return &mismatch{"the ledger does not have " + entity, entity + with(want), "no " + entity}
 		}
 		var wrong, expected, actual []string
 		for name, value := range rawjson.Members(want) {
@@ -279,7 +280,7 @@ func State(entity, fields string) Grader {
 			}
 		}
 		if len(wrong) > 0 {
-			return &Mismatch{entity + ": " + strings.Join(wrong, ", "), strings.Join(expected, "\n"), strings.Join(actual, "\n")}
+			return &mismatch{entity + ": " + strings.Join(wrong, ", "), strings.Join(expected, "\n"), strings.Join(actual, "\n")}
 		}
 		return nil
 	}
@@ -294,7 +295,7 @@ func Flag(flag string) Grader {
 		if err := declared("the flag ", flag, hook.Of[*text.Declared](&result.Log).Flags); err != nil {
 			return err
 		}
-		return &Mismatch{fmt.Sprintf("the flag %s is not set", flag), flag, strings.Join(result.State.Flags, "\n")}
+		return &mismatch{fmt.Sprintf("the flag %s is not set", flag), flag, strings.Join(result.State.Flags, "\n")}
 	}
 }
 
@@ -304,7 +305,7 @@ func refusedWithoutWrite(_ context.Context, c Case, result *dispatchtest.Result)
 	if c.Row == nil || c.Row.ExpectedOutcome != refusal || len(result.Changes) == 0 {
 		return nil
 	}
-	return &Mismatch{fmt.Sprintf("a refusal is expected, and the run made %s of the ledger",
+	return &mismatch{fmt.Sprintf("a refusal is expected, and the run made %s of the ledger",
 		text.Plural(len(result.Changes), "change")), refusal, result.Changes.String()}
 }
 

@@ -184,7 +184,7 @@ func TestReadyGraders(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = grade(t.Context(), eval.Case{}, &dispatchtest.Result{FinalResponse: "[]"})
-	mismatch, is := errors.AsType[*eval.Mismatch](err)
+	mismatch, is := errors.AsType[*eval.MismatchError](err)
 	if invalid, known := errors.AsType[*toolwire.Error](err); !known || len(invalid.Problems) != 1 || !is || mismatch.Actual != "[]" || err.Error() != mismatch.Reason {
 		t.Errorf("error %#v", err)
 	}
@@ -239,7 +239,7 @@ func TestMismatches(t *testing.T) {
 		{"judge", eval.Judge{Criterion: "It asks first.", Ask: func(context.Context, string) (string, error) { return "FAIL It does not.", nil }}.Grader(), "It asks first.", response},
 		{"all", eval.All(eval.Says("I"), eval.Says("$25")), "$25", response},
 		{"of the caller", func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error {
-			return fmt.Errorf("the amount: %w", &eval.Mismatch{Reason: "is wrong: " + r.FinalResponse, Expected: strings.Repeat("x", 5000), Actual: "20"})
+			return fmt.Errorf("the amount: %w", eval.Mismatch("is wrong: "+r.FinalResponse, strings.Repeat("x", 5000), "20"))
 		}, strings.Repeat("x", 2045) + "…", "20"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestMismatches(t *testing.T) {
 			}
 			hide := func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") }
 			for _, name := range []string{file, file + "2"} {
-				var line struct{ Mismatches []eval.Mismatch }
+				var line struct{ Mismatches []eval.MismatchError }
 				_, last, _ := bytes.Cut(read(t, name), []byte("\n"))
 				if err := json.Unmarshal(last, &line); err != nil || len(line.Mismatches) != 1 || strings.TrimSpace(line.Mismatches[0].Expected) != tt.expected ||
 					strings.TrimSpace(line.Mismatches[0].Actual) != hide(tt.actual) || line.Mismatches[0].Reason == "" || bytes.Contains(last, []byte(secret)) {
@@ -296,19 +296,19 @@ func TestMismatchesOfATrial(t *testing.T) {
 	grade := func(context.Context, eval.Case, *dispatchtest.Result) error {
 		var errs []error
 		for i := range 25 {
-			errs = append(errs, &eval.Mismatch{Reason: "wrong", Expected: fmt.Sprint(i)})
+			errs = append(errs, eval.Mismatch("wrong", fmt.Sprint(i), ""))
 		}
 		return errors.Join(errs...)
 	}
 	run(t, obedient, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{Grader: grade, ResultsFile: file})
-	var line struct{ Mismatches []eval.Mismatch }
+	var line struct{ Mismatches []eval.MismatchError }
 	_, last, _ := bytes.Cut(read(t, file), []byte("\n"))
 	if err := json.Unmarshal(last, &line); err != nil || len(line.Mismatches) != 20 || line.Mismatches[19].Expected != "19" {
 		t.Errorf("%v, %d mismatches", err, len(line.Mismatches))
 	}
 	result := &dispatchtest.Result{}
 	hook.Of[*text.Declared](&result.Log).Flags, result.State.Flags = []string{"vip"}, []string{"late", "new"}
-	if m, is := errors.AsType[*eval.Mismatch](eval.Flag("vip")(t.Context(), eval.Case{}, result)); !is || m.Expected != "vip" || m.Actual != "late\nnew" {
+	if m, is := errors.AsType[*eval.MismatchError](eval.Flag("vip")(t.Context(), eval.Case{}, result)); !is || m.Expected != "vip" || m.Actual != "late\nnew" {
 		t.Errorf("%+v", m)
 	}
 }

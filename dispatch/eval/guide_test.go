@@ -92,7 +92,7 @@ func TestJudgedByAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	share, _, differ, err := experiment.Agreement("judge", "human")
+	share, differ, err := experiment.Agreement("judge", "human")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -499,7 +499,7 @@ func TestTextsAboutRunsOfThePage(t *testing.T) {
 	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler}, []eval.Case{c}, &eval.Options{
 		Command: "check" + acts + " -case $CASE", Grader: func(_ context.Context, c eval.Case, _ *dispatchtest.Result) error {
 			c.Score("charm"+acts, 0.5)
-			return &eval.Mismatch{Reason: strings.Repeat("r", 200) + acts}
+			return eval.Mismatch(strings.Repeat("r", 200)+acts, "", "")
 		},
 	})
 	if err != nil {

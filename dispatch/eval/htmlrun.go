@@ -59,7 +59,7 @@ type htmlRun struct {
 	MoreFaults   int
 }
 
-// htmlMismatch is a [Mismatch].
+// htmlMismatch is a mismatch.
 type htmlMismatch struct {
 	Reason           string
 	Expected, Actual timeline.Text
@@ -129,7 +129,7 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 		return nil, err
 	}
 	run := hook.Of[timeline.Run](result)
-	if slices.ContainsFunc(differ, func(m Mismatch) bool { return m.Actual == text.Cut(p.secrets.Redact(result.FinalResponse), maxText) }) {
+	if slices.ContainsFunc(differ, func(m mismatch) bool { return m.Actual == text.Cut(p.secrets.Redact(result.FinalResponse), maxText) }) {
 		run.Final = timeline.Text{} // the page shows it as what was not expected
 	}
 	if len(result.Turns) > 0 && c.Instruction == "" {

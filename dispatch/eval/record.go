@@ -67,7 +67,7 @@ type stored struct {
 	Fingerprint *fingerprint      `json:"fingerprint,omitempty"`
 	Started     time.Time         `json:"started,omitzero"` // of the run
 	Timeline    string            `json:"timeline,omitempty"`
-	Mismatches  []Mismatch        `json:"mismatches,omitempty"`
+	Mismatches  []mismatch        `json:"mismatches,omitempty"`
 	Judged      map[string]string `json:"judged,omitempty"` // answers of judges, by the hash of model and prompt
 	Result      json.RawMessage   `json:"result,omitempty"` // a dispatchtest.Result
 }
@@ -333,7 +333,7 @@ func (t *Trial) result() (*dispatchtest.Result, error) {
 }
 
 // graded returns the result of the trial, and what its grader expected.
-func (t *Trial) graded() (*dispatchtest.Result, []Mismatch, error) {
+func (t *Trial) graded() (*dispatchtest.Result, []mismatch, error) {
 	if t.Result != nil || t.at.file == "" {
 		return t.Result, t.differ, nil
 	}

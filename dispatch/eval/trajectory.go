@@ -156,10 +156,10 @@ func (m Match) Check(got, want Trajectory) error {
 			wrong = append(wrong, fmt.Sprintf("call %d is not wanted: %s", g+1, got[g].Tool))
 		}
 	}
-	return mismatch(wrong)
+	return unlike(wrong)
 }
 
-func mismatch(wrong []string) error {
+func unlike(wrong []string) error {
 	if len(wrong) == 0 {
 		return nil
 	}
@@ -172,13 +172,13 @@ func (m Match) strict(got, want Trajectory) error {
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got):
-			return mismatch([]string{fmt.Sprintf("call %d is missing: %s", i+1, want[i])})
+			return unlike([]string{fmt.Sprintf("call %d is missing: %s", i+1, want[i])})
 		case i >= len(want):
-			return mismatch([]string{fmt.Sprintf("call %d is not wanted: %s", i+1, got[i].Tool)})
+			return unlike([]string{fmt.Sprintf("call %d is not wanted: %s", i+1, got[i].Tool)})
 		case got[i].Tool != want[i].Tool:
-			return mismatch([]string{fmt.Sprintf("call %d is %s and not %s", i+1, got[i].Tool, want[i])})
+			return unlike([]string{fmt.Sprintf("call %d is %s and not %s", i+1, got[i].Tool, want[i])})
 		case !m.same(comparedGot[i], comparedWant[i]):
-			return mismatch([]string{fmt.Sprintf("call %d of %s has other arguments than %s", i+1, got[i].Tool, want[i].Arguments)})
+			return unlike([]string{fmt.Sprintf("call %d of %s has other arguments than %s", i+1, got[i].Tool, want[i].Arguments)})
 		}
 	}
 	return nil
@@ -384,7 +384,7 @@ func (m Match) Grader(want func(Case) (Trajectory, error)) Grader {
 		}
 		got := TrajectoryOf(result)
 		if err := m.Check(got, wanted); err != nil {
-			return &Mismatch{err.Error(), wanted.lines(), got.lines()}
+			return &mismatch{err.Error(), wanted.lines(), got.lines()}
 		}
 		return nil
 	}

@@ -66,7 +66,7 @@ func (w work) guard(do func()) {
 // decide sets the verdict about a result. userErr is the error of the user, if it failed. What the agent
 // did wrong before counts as the agent's.
 func (w work) decide(ctx context.Context, result *dispatchtest.Result, userErr error) {
-	w.differ, w.status = []Mismatch{}, 0
+	w.differ, w.status = []mismatch{}, 0
 	grade := w.opts.grader(w.Case)
 	switch {
 	case !result.WouldBeGraded() && givenUp(ctx, result):
@@ -230,6 +230,6 @@ func (w work) measure(result *dispatchtest.Result) {
 func (w work) hide(secrets *redact.Set) {
 	w.Reason = secrets.Redact(w.Reason)
 	for i, m := range w.differ {
-		w.differ[i] = Mismatch{secrets.Redact(m.Reason), text.Cut(secrets.Redact(m.Expected), maxText), text.Cut(secrets.Redact(m.Actual), maxText)}
+		w.differ[i] = mismatch{secrets.Redact(m.Reason), text.Cut(secrets.Redact(m.Expected), maxText), text.Cut(secrets.Redact(m.Actual), maxText)}
 	}
 }
