@@ -68,11 +68,11 @@ func (r *rowReader) cell(i int, cell string) {
 		}
 		return
 	}
-	if column := r.set.Columns[i]; strings.TrimSpace(column) != "" && !slices.Contains(notSliced, name) {
+	if name != "" && !slices.Contains(notSliced, name) {
 		if row.cells == nil {
 			row.cells = map[string]string{}
 		}
-		row.cells[column] = text
+		row.cells[r.set.Columns[i]] = text
 	}
 	kind := byte('"')
 	if i < len(r.kinds) {

@@ -63,7 +63,7 @@ type Row struct {
 	// platform does not read them.
 	Extra map[string]string
 
-	cells map[string]string // of all columns that are shown
+	cells map[string]string // of the columns that are shown and not in Extra, or of all if texts of the row are hidden or stored
 	bare  map[string]byte   // of JSON Lines: the kinds of the cells in Extra that are numbers, true or false
 }
 
