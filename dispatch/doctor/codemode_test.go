@@ -40,7 +40,8 @@ func (p *port) run() int {
 }
 
 // Programs in code mode with the faults of the ports have the same findings, in Go and in Python. Without
-// TOOLWIRE_NIGHTLY, one port in six is tried in Go, and one in Python.
+// TOOLWIRE_NIGHTLY, one port in six is tried in Go, and one in Python with a few scenarios: each dispatch
+// starts an interpreter.
 func TestCheckJudgesPrograms(t *testing.T) {
 	t.Parallel()
 	commands := map[string][]string{"Go": {os.Args[0]}, "Python": {"python3", "testdata/program.py"}}
@@ -51,9 +52,13 @@ func TestCheckJudgesPrograms(t *testing.T) {
 			}
 			t.Run(language+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
+				scenarios := doctor.Scenarios()
+				if language == "Python" {
+					scenarios = testkit.Size(names{"concurrent_runs", "unwrap", "retry_429", "headers_only", "session_replay"}, scenarios)
+				}
 				target := dispatchtest.Target{Command: command, Env: []string{"TOOLWIRE_TEST_PROGRAM=port", "FAULT=" + tt.name}}
 				report := examineWith(t, target, &doctor.Options{
-					Task: &dispatchtest.Task{Instruction: "Where is order #4521?"}, ToolsSchema: []byte(orderTool), Scenarios: doctor.Scenarios(),
+					Task: &dispatchtest.Task{Instruction: "Where is order #4521?"}, ToolsSchema: []byte(orderTool), Scenarios: scenarios,
 				})
 				said := expect(t, report, tt.failed, tt.warned)
 				if !strings.Contains(said, strings.ReplaceAll(tt.seen, "agent_5xx", "agent_bad_response")) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // Endpoints in other languages have exactly the findings that they deserve.
@@ -25,17 +26,21 @@ func TestCheckOfOtherLanguages(t *testing.T) {
 		needs          []string // arguments of the language, for a program that ends well if it has that
 		output         string   // the output_schema, if the agent reads what it requires
 		failed, warned names
+		nightly        bool
 	}{
-		{"Node", "testdata/endpoint.mjs", []string{"node"}, []string{"-e", "if (typeof fetch !== 'function') process.exit(1)"}, "", nil, nil},
+		{"Node", "testdata/endpoint.mjs", []string{"node"}, []string{"-e", "if (typeof fetch !== 'function') process.exit(1)"}, "", nil, nil, false},
 		{ // It does not repeat a call, reads any body, answers malformed JSON with 500, and nothing else during a run.
 			"the reference wrapper in Python", "testdata/wrapper.py", python, pythonNeeds, "",
-			names{"retry_429"}, names{"body_limit", "malformed_body", "concurrent_runs", "retry_503"},
+			names{"retry_429"}, names{"body_limit", "malformed_body", "concurrent_runs", "retry_503"}, true,
 		},
 		{
 			"the reference wrapper with an agent that reads the status", "testdata/wrapper.py", python, pythonNeeds, orderOutput,
-			names{"retry_429"}, names{"body_limit", "malformed_body", "concurrent_runs", "retry_503"},
+			names{"retry_429"}, names{"body_limit", "malformed_body", "concurrent_runs", "retry_503"}, false,
 		},
 	} {
+		if tt.nightly && !testkit.Nightly {
+			continue
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			language, reasons := "", []string(nil)

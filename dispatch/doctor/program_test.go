@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -19,6 +20,7 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("TOOLWIRE_TEST_PROGRAM") {
 	case "":
 		doctor.SetSlowCall(200 * time.Millisecond) // only an agent that waits for less than this is judged by it
+		_ = flag.Set("test.parallel", "8")         // most tests wait for endpoints; go test -parallel replaces it
 		os.Exit(m.Run())
 	case "works":
 		dispatch.Main(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) { return once(ctx, run) }, nil)
