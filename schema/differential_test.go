@@ -182,7 +182,7 @@ func TestOlderDraftsAgreeWithTheLibrary(t *testing.T) {
 		t.Run(fmt.Sprint("draft ", draft.number), func(t *testing.T) {
 			w := &writer{Rand: rand.New(rand.NewPCG(uint64(draft.number), 1)), draft: draft.number}
 			rewritten, valid, documents := 0, 0, 0
-			schemas := testkit.Size(1_000, 20_000)
+			schemas := testkit.Size(400, 20_000)
 			for n := range schemas {
 				raw, err := json.Marshal(w.document())
 				if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/cost"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -110,7 +111,7 @@ func agree(t *testing.T, raw []byte) {
 // bounded, that every error is an *Error, and that the verdict is the same twice.
 func FuzzCompileAndValidate(f *testing.F) {
 	for _, h := range hostileCases() {
-		if len(h.schema)+len(h.document) < 10_000 {
+		if len(h.schema)+len(h.document) < testkit.Size(2_000, 10_000) {
 			f.Add([]byte(h.schema), []byte(h.document))
 		}
 	}
