@@ -92,6 +92,10 @@ func TestReading(t *testing.T) {
 		{"keywords that came after draft 7", `{` + draft7 + `,"dependentRequired":{},"prefixItems":[{}],"unevaluatedProperties":false,"minContains":1,"$defs":{},"deprecated":true}`,
 			"? schema_keyword_ignored /0/input_schema/dependentRequired\n? schema_keyword_ignored /0/input_schema/minContains\n" +
 				"? schema_keyword_ignored /0/input_schema/prefixItems\n? schema_keyword_ignored /0/input_schema/unevaluatedProperties"},
+		{"keywords that came after draft 2019-09", `{"$schema":"https://json-schema.org/draft/2019-09/schema","prefixItems":[{}],"minContains":1}`,
+			"? schema_keyword_ignored /0/input_schema/prefixItems"},
+		{"keywords that came after draft 6", `{"$schema":"http://json-schema.org/draft-06/schema#","if":{},"const":1}`,
+			"? schema_keyword_ignored /0/input_schema/if"},
 		{"beside a reference under a draft", `{` + draft7 + `,"properties":{"a":{"$ref":"#/definitions/d","description":"d","minLength":3}},"definitions":{"d":{}}}`,
 			"? schema_keyword_ignored /0/input_schema/properties/a/minLength"},
 		{"additionalItems without a list", `{"properties":{"a":{"additionalItems":false},"b":{"items":{},"additionalItems":true}}}`,

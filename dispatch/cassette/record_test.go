@@ -395,6 +395,10 @@ type reader func([]byte) (int, error)
 
 func (f reader) Read(p []byte) (int, error) { return f(p) }
 
+type closer func() error
+
+func (f closer) Close() error { return f() }
+
 // Answers that are damaged reach the agent as they are, and again when they are replayed.
 func TestDamagedAnswers(t *testing.T) {
 	big := `{"tool_name":"get_order","response":"` + strings.Repeat("x", 3<<20) + `","source":"odyssey","latency_ms":1}`
@@ -452,12 +456,23 @@ func TestDamagedAnswers(t *testing.T) {
 		if name == "oversize" {
 			c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"),
 				&cassette.Options{Mode: cassette.Record, Upstream: url})
-			for _, transport := range []http.RoundTripper{c.Transport(nil), proxytest.NewTransport(c),
+			closed := false
+			closing := roundTrip(func(r *http.Request) (*http.Response, error) {
+				body := struct {
+					io.Reader
+					closer
+				}{strings.NewReader(big), func() error { closed = true; return nil }}
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body, Request: r}, nil
+			})
+			for _, transport := range []http.RoundTripper{c.Transport(nil), c.Transport(closing), proxytest.NewTransport(c),
 				proxytest.NewTransport(c.Wrap(test.answer))} {
 				r := request(t, http.MethodPost, url+"/tools/get_order", strings.NewReader("{}"))
 				if got := send(t, transport, r).body; got != big {
 					t.Errorf("%d bytes", len(got))
 				}
+			}
+			if !closed {
+				t.Error("the body of the response was not closed")
 			}
 		}
 	}

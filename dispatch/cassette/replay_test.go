@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -143,75 +144,38 @@ func callAll(t *testing.T, p *proxy.Client, n int) {
 	wait.Wait()
 }
 
-// begun puts on a line of a tape when the call began.
-func begun(line string, after, ms int) string {
-	return strings.NewReplacer(`"kind"`, fmt.Sprintf(`"after":%d,"kind"`, after), `"at_ms":0`,
-		fmt.Sprintf(`"at_ms":%d`, ms)).Replace(line)
-}
-
 func TestOrder(t *testing.T) {
-	at := begun
-	// b and c were parallel, both after a; d came so soon after them that it may have been
-	// parallel, too.
-	path := tape(t, head, at(call(1, "a", `{}`, `1`), 0, 0), at(call(2, "b", `{}`, `1`), 1, 3000),
-		at(call(3, "c", `{}`, `1`), 1, 3001),
-		at(call(4, "d", `{}`, `1`), 3, 3050), tail(4))
-	for order, want := range map[string]int{"abcd": 0, "acbd": 0, "dacb": 1, "adcb": 0, "bacd": 1, "bcad": 1,
-		"bcda": 1} {
-		c := newCassette(t, path, nil)
-		p := client(t, c, nil)
-		for _, name := range strings.Split(order, "") {
-			mustCall(t, p, t.Context(), name, nil)
-		}
-		r := c.Report()
-		if len(r.Deviations) != want || want > 0 && r.Deviations[0].Code != "order" {
-			t.Errorf("%s: want %d deviations from the order\n%s", order, want, r)
-		}
+	// at is a line of a call that began after so many answers and milliseconds.
+	at := func(n int, tool string, after, ms int) string {
+		return strings.NewReplacer(`"kind"`, fmt.Sprintf(`"after":%d,"kind"`, after), `"at_ms":0`, fmt.Sprintf(`"at_ms":%d`, ms)).
+			Replace(call(n, tool, `{}`, `1`))
 	}
-}
-
-// An answer that is given again is out of the order of the tape.
-func TestOrderOfRepeatedAnswers(t *testing.T) {
-	c := newCassette(t, tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 1, 2000),
-		tail(2)),
-		&cassette.Options{RepeatLast: true})
-	for _, name := range strings.Split("aba", "") {
-		post(t, c, "/tools/"+name, `{}`, token)
-	}
-	if r := c.Report(); !r.OK() {
-		t.Errorf("%s", r)
-	}
-}
-
-// Two workers made the calls a to d, each taking the next when it had its answer. The order in
-// which they take them is nobody's intention; that e came when all were done is.
-func TestOrderOfWorkers(t *testing.T) {
-	path := tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 0, 1),
-		begun(call(3, "c", `{}`, `1`), 1, 2000), begun(call(4, "d", `{}`, `1`), 2, 4000),
-		begun(call(5, "e", `{}`, `1`), 4, 9000), tail(5))
-	for order, want := range map[string]int{"abcde": 0, "dcbae": 0, "cdabe": 0, "abced": 1, "eabcd": 4} {
-		c := newCassette(t, path, nil)
-		for _, name := range strings.Split(order, "") {
-			post(t, c, "/tools/"+name, `{}`, token)
-		}
-		if r := c.Report(); len(r.Deviations) != want {
-			t.Errorf("%s: want %d deviations\n%s", order, want, r)
-		}
-	}
-}
-
-// While a client waits to repeat a call, others may be made.
-func TestOrderWhileACallIsRepeated(t *testing.T) {
-	busy := `{"n":1,"kind":"tool","name":"a","arguments":{},"status":429,"at_ms":0,"latency_ms":1}`
-	at := func(line, ms string) string { return strings.Replace(line, `"at_ms":0`, `"at_ms":`+ms, 1) }
-	path := tape(t, head, busy, at(call(2, "a", `{}`, `1`), "1000"), at(call(3, "b", `{}`, `1`), "2000"), tail(3))
-	for order, want := range map[string]int{"aab": 0, "aba": 0, "baa": 1} {
-		c := newCassette(t, path, nil)
-		for _, name := range strings.Split(order, "") {
-			post(t, c, "/tools/"+name, `{}`, token)
-		}
-		if r := c.Report(); len(r.Deviations) != want {
-			t.Errorf("%s: want %d deviations\n%s", order, want, r)
+	for name, tt := range map[string]struct {
+		lines []string
+		want  map[string]int // deviations by the order of the calls
+	}{
+		// b and c were parallel, both after a. d came so soon after them that it may have been parallel, too.
+		"parallel calls": {[]string{at(1, "a", 0, 0), at(2, "b", 1, 3000), at(3, "c", 1, 3001), at(4, "d", 3, 3050)},
+			map[string]int{"abcd": 0, "acbd": 0, "dacb": 1, "adcb": 0, "bacd": 1, "bcad": 1, "bcda": 1}},
+		// An answer that is given again is out of the order of the tape.
+		"repeated answers": {[]string{at(1, "a", 0, 0), at(2, "b", 1, 2000)}, map[string]int{"aba": 0}},
+		// Two workers made the calls a to d, each taking the next when it had its answer. The order in
+		// which they take them is nobody's intention; that e came when all were done is.
+		"workers": {[]string{at(1, "a", 0, 0), at(2, "b", 0, 1), at(3, "c", 1, 2000), at(4, "d", 2, 4000), at(5, "e", 4, 9000)},
+			map[string]int{"abcde": 0, "dcbae": 0, "cdabe": 0, "abced": 1, "eabcd": 4}},
+		// While a client waits to repeat a call, others may be made.
+		"a call that is repeated": {[]string{`{"n":1,"kind":"tool","name":"a","arguments":{},"status":429,"at_ms":0,"latency_ms":1}`,
+			at(2, "a", 1, 1000), at(3, "b", 2, 2000)}, map[string]int{"aab": 0, "aba": 0, "baa": 1}},
+	} {
+		path := tape(t, slices.Concat([]string{head}, tt.lines, []string{tail(len(tt.lines))})...)
+		for order, want := range tt.want {
+			c := newCassette(t, path, &cassette.Options{RepeatLast: name == "repeated answers"})
+			for _, tool := range strings.Split(order, "") {
+				post(t, c, "/tools/"+tool, `{}`, token)
+			}
+			if r := c.Report(); len(r.Deviations) != want || want > 0 && r.Deviations[0].Code != "order" {
+				t.Errorf("%s, %s: want %d deviations\n%s", name, order, want, r)
+			}
 		}
 	}
 }

@@ -145,33 +145,24 @@ func TestCheckDispatchesTheTask(t *testing.T) {
 	opts.Task = &dispatchtest.Task{Platform: world, ProxyURL: server.URL, Conversation: &dispatchtest.Conversation{UserTurns: []string{"a", "b"}}}
 	report = examineWith(t, endpoints(t, five)["handler"], &opts)
 	assertNoWarning(t, report)
-	if f := find(t, report, "dispatch"); !strings.Contains(f.Seen, "10 tool calls") {
-		t.Errorf("%+v", f)
-	}
+	wantStatus(t, report, "dispatch", doctor.StatusOK, "10 tool calls")
 }
 
 // The sample's world has the tools that are given, and answers them all by itself.
 func TestCheckSampleHasTheTools(t *testing.T) {
-	tools := []byte(`[{"name":"get_order","description":"d","input_schema":{"type":"object","properties":{"i":{"type":"integer","description":"d"}}},
-		"default_execution_mode":"passthrough","passthrough_binding":{"endpoint_name":"orders","tool_name":"get_order"}}]`)
 	opts := quick
-	opts.ToolsSchema = tools
+	opts.ToolsSchema = []byte(`[{"name":"get_order","description":"d","input_schema":{"type":"object","properties":{"i":{"type":"integer","description":"d"}}},
+		"default_execution_mode":"passthrough","passthrough_binding":{"endpoint_name":"orders","tool_name":"get_order"}}]`)
 	report := examineWith(t, dispatchtest.Target{Agent: five}, &opts)
 	assertNoWarning(t, report)
-	if f := find(t, report, "dispatch"); !strings.Contains(f.Seen, "5 tool calls") {
-		t.Errorf("%+v", f)
-	}
+	wantStatus(t, report, "dispatch", doctor.StatusOK, "5 tool calls")
 }
 
 // The doctor does not warn of a call that is refused for a moment and repeated.
 func TestCheckOfARepeatedCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules, err := proxytest.ParseRules([]byte(`[{"tool":"get_order","nth":1,"status":503,"error_class":"lock_contention"}]`))
-		if err != nil {
-			t.Fatal(err)
-		}
 		own := task()
-		own.World.FailureRules = rules
+		own.World.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{1}, Status: 503, ErrorClass: "lock_contention"}}
 		opts := quick
 		opts.Task = &own
 		var run atomic.Pointer[proxytest.Run]

@@ -504,10 +504,6 @@ func TestScenariosWithoutACall(t *testing.T) {
 // A call that the sample had to repeat is not one that the agent makes twice on purpose.
 func TestARepetitionOfTheSampleIsNotASecondCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules, err := proxytest.ParseRules([]byte(`[{"tool":"get_order","nth":1,"status":503,"error_class":"lock_contention"}]`))
-		if err != nil {
-			t.Fatal(err)
-		}
 		twice := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			_, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
 			if err != nil {
@@ -517,7 +513,7 @@ func TestARepetitionOfTheSampleIsNotASecondCall(t *testing.T) {
 			return &dispatch.Response{FinalResponse: fmt.Sprint("done, error: ", err)}, nil
 		}
 		opts := scenarios("terminal_503")
-		opts.Task.World.FailureRules = rules
+		opts.Task.World.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{1}, Status: 503, ErrorClass: "lock_contention"}}
 		target := dispatchtest.Target{Agent: twice, Options: &dispatch.Options{Proxy: &proxy.Options{MaxAttempts: 1}}}
 		report := examineWith(t, target, opts)
 		expect(t, report, nil, names{"terminal_503"})
