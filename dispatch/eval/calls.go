@@ -2,14 +2,19 @@ package eval
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/hook"
+	"github.com/toolwire/toolwire/internal/problem"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
 )
 
 // readCalls reads the column calls: a list of calls that a run must make, or an object of such a list and
@@ -40,17 +45,30 @@ func readCalls(c *Case, in *expectedCell) Grader {
 	if modes := []string{strict, unordered, subset, superset}; !slices.Contains(modes, match.Mode) {
 		in.wrong("the mode %s is not %s, %s, %s or %s", shown(match.Mode), strict, unordered, subset, superset)
 	}
+	var want Trajectory
+	var tools []string
+	if calls != nil {
+		want = in.trajectory(platform, calls)
+		for i, call := range want {
+			tools = append(tools, call.Tool)
+			in.arguments(platform, i+1, call, match.Partial || len(match.Ignore) > 0)
+		}
+	}
 	for _, pointer := range match.Ignore {
-		if !strings.Contains(pointer, "/") {
+		tool, place, isPlace := strings.Cut(pointer, "/")
+		argument, _, _ := strings.Cut(place, "/")
+		switch {
+		case !isPlace:
 			in.wrong(`%s in ignore is not the place of an argument: write "/%s", or "tool/%[2]s" for one tool`, shown(pointer), text.Line(pointer, maxShown))
-		} else if tool, _, _ := strings.Cut(pointer, "/"); tool != "" {
-			in.tool(platform, tool)
+		case tool == "":
+			in.misspelt(platform, "ignore", argument, tools...)
+		case in.tool(platform, tool):
+			in.misspelt(platform, "ignore", argument, tool)
 		}
 	}
 	if calls == nil {
 		return nil
 	}
-	want := in.trajectory(platform, calls)
 	if want != nil && len(want) == 0 && match.Mode == superset {
 		in.wrong(`the list of calls is empty, so it expects nothing: {"calls": [], "mode": "strict"} expects that no call is made`)
 	}
@@ -104,10 +122,46 @@ func (in *expectedCell) trajectory(platform *proxytest.Platform, calls json.RawM
 	return t
 }
 
-// tool reports a tool whose calls cannot be graded.
-func (in *expectedCell) tool(platform *proxytest.Platform, name string) {
+// tool reports a tool whose calls cannot be graded. It returns whether they can.
+func (in *expectedCell) tool(platform *proxytest.Platform, name string) bool {
 	names := hook.Of[text.Declared](platform)
-	if wrong := ungradable(name, &names); wrong != "" {
+	wrong := ungradable(name, &names)
+	if wrong != "" {
 		in.wrong("%s", wrong)
+	}
+	return wrong == ""
+}
+
+// arguments reports a wanted call that no call with a result can match, as far as it is known: some of the
+// arguments are not wanted if it is partial.
+func (in *expectedCell) arguments(platform *proxytest.Platform, n int, call Call, partial bool) {
+	before, where := in.problems.count(), fmt.Sprintf("call %d, %s", n, call.Tool)
+	for name := range rawjson.Members(call.Arguments) {
+		in.misspelt(platform, where, name, call.Tool)
+	}
+	set := hook.Of[*schema.Set](platform)
+	if set == nil || call.Arguments == nil || partial || in.problems.count() > before {
+		return
+	}
+	err := set.ValidateArguments(call.Tool, call.Arguments)
+	if refused, ok := errors.AsType[*toolwire.Error](err); ok && refused.Code != toolwire.CodeUnknownTool {
+		for _, p := range refused.Problems {
+			in.wrong("%s, is one that the tool refuses: %s", where, problem.Describe(p))
+		}
+	}
+}
+
+// misspelt reports an argument that none of the tools has, if one has nearly that name.
+func (in *expectedCell) misspelt(platform *proxytest.Platform, where, name string, tools ...string) {
+	var names []string
+	for _, tool := range tools {
+		known := hook.Of[text.Declared](platform).Arguments[tool]
+		if known == nil {
+			return
+		}
+		names = append(names, known...)
+	}
+	if !slices.Contains(names, name) && text.Nearest(name, names) != "" {
+		in.wrong("%s: the argument %s", where, text.Undeclared(name, names))
 	}
 }

@@ -31,13 +31,13 @@ func EndState(reference func(Case) (Trajectory, error)) Grader {
 		if err != nil {
 			return fmt.Errorf("%w: the reference: %w", ErrNotGraded, err)
 		}
-		return endsAs("after the reference", want, result)
+		return endsAs("after the reference", want, result.State)
 	}
 }
 
 // endsAs compares the ledger at the end of a run with the wanted one.
-func endsAs(what string, want ledger.Snapshot, result *dispatchtest.Result) error {
-	changes := ledger.Diff(want, result.State)
+func endsAs(what string, want, got ledger.Snapshot) error {
+	changes := ledger.Diff(want, got)
 	if len(changes) == 0 {
 		return nil
 	}
@@ -114,7 +114,8 @@ func readEndState(c *Case, in *expectedCell) Grader {
 			if err != nil {
 				return fmt.Errorf("%w: %w", ErrNotGraded, err)
 			}
-			return endsAs("expected", want.from(begin(platform), result.State), result)
+			got := want.withIDs(result.State)
+			return endsAs("expected", want.from(want.withIDs(begin(platform)), got), got)
 		}
 	}
 	before := in.problems.count()
@@ -136,6 +137,7 @@ func readEndState(c *Case, in *expectedCell) Grader {
 type end struct {
 	entities map[string]map[string]json.RawMessage // by type and id: the fields that it has, null if it is removed
 	flags    []string                              // that are set; nil if the row names none
+	idFields map[string]string                     // by type: the field with the id, which an entity may lack
 }
 
 // newEntity is the id that stands for one new entity.
@@ -143,7 +145,7 @@ const newEntity = "*"
 
 // end reads an object of entities, with what the world does not allow.
 func (in *expectedCell) end(platform *proxytest.Platform) *end {
-	e := &end{entities: map[string]map[string]json.RawMessage{}}
+	e := &end{entities: map[string]map[string]json.RawMessage{}, idFields: hook.Of[text.Declared](platform).IDFields}
 	named := new(rawjson.Object) // as a state has them
 	var removed [][2]string
 	for entityType, ids := range rawjson.Members(json.RawMessage(in.text)) {
@@ -192,6 +194,21 @@ func (in *expectedCell) end(platform *proxytest.Platform) *end {
 		}
 	}
 	return e
+}
+
+// withIDs returns a ledger in which each entity has its id in the field that the ledger schema names.
+func (e *end) withIDs(s ledger.Snapshot) ledger.Snapshot {
+	s.Entities = maps.Clone(s.Entities)
+	for entityType, field := range e.idFields {
+		byID := maps.Clone(s.Entities[entityType])
+		for id, entity := range byID {
+			byID[id] = rawjson.With(entity, field, rawjson.Quote(id))
+		}
+		if byID != nil {
+			s.Entities[entityType] = byID
+		}
+	}
+	return s
 }
 
 // from returns the wanted ledger of a run that began with one ledger and ended with another. What is free

@@ -19,7 +19,7 @@ import (
 const store = `{
 	"tools_schema": [
 		{"name": "get_order", "input_schema": {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]}},
-		{"name": "refund_order", "input_schema": {"type": "object"}},
+		{"name": "refund_order", "input_schema": {"type": "object", "properties": {"order_id": {"type": "string"}, "reason": {"type": "string"}}}},
 		{"name": "delete_order", "input_schema": {"type": "object"}},
 		{"name": "add_note", "input_schema": {"type": "object"}},
 		{"name": "run_python", "input_schema": {"type": "object"}, "default_execution_mode": "executed"}
@@ -121,6 +121,10 @@ func TestExpectedColumns(t *testing.T) {
 		{"calls", `{"calls":[{"tool":"add_note","arguments":{}}],"ignore":["add_note/text"]}`, note + `,"x"`, ""},
 		{"calls", `{"calls":[{"tool":"add_note","arguments":{}}],"partial":true}`, note + `,"x"`, ""},
 		{"calls", `{"calls":[{"tool":"add_note","arguments":{}}]}`, note + `,"x"`, "is missing"},
+		{"calls", `{"calls":[{"tool":"refund_order","arguments":{}}],"ignore":["/order_id","/note","add_note/tetx"]}`, refund1 + `,"x"`, ""}, // note may be sent
+		{"calls", `[{"tool":"refund_order","arguments":{"order_id":"1","note":"a"}}]`, `["refund_order",{"order_id":"1","note":"a"}],"x"`, ""},
+		{"calls", `{"calls":[{"tool":"get_order","arguments":{}}],"partial":true}`, look1 + `,"x"`, ""}, // what is required may be absent
+		{"calls", `{"calls":[{"tool":"get_order","arguments":{}}],"ignore":["/order_id"]}`, look1 + `,"x"`, ""},
 		{"calls", `[{"tool":"get_order"}]`, look9 + `,"x"`, ""},                            // a failure is a result
 		{"calls", `[{"tool":"get_order"}]`, `["get_order",{}],"x"`, "is missing"},          // refused: an argument is missing
 		{"calls", `[{"tool":"get_order"},{"tool":"get_order"}]`, look1 + `,"x"`, "call 2"}, // each call once
@@ -151,6 +155,13 @@ func TestExpectedColumns(t *testing.T) {
 		{"end_state", `{"note":{"*":{"text":"b"}}}`, `"x"`, "/note/* is missing"},
 		{"end_state", `{"note":{"*":{"text":"b"}}}`, note + `,["add_note",{"text":"b"}],"x"`, "is not wanted"}, // one, not two
 		{"end_state", `{"order":{"1":{"status":"refunded"}},"note":{"*":{"text":"a"}}}`, refund1 + `,` + note + `,"x"`, ""},
+		{"end_state", `{"order":{"1":{"order_id":"1","status":"refunded"}}}`, refund1 + `,"x"`, ""}, // the ledger has the id as a key
+		{"end_state", `{"order":{"1":{"order_id":"2"}}}`, `"x"`, `/order/1/order_id is not "2"`},
+		{"end_state", `{"order":{"1":{"note_id":"1"}}}`, `"x"`, "/order/1/note_id is missing"},
+		{"end_state", `{"order":{"9":{"order_id":"9"}}}`, `"x"`, "/order/9 is missing"},
+		{"end_state", `{"note":{"*":{"note_id":"note_1","text":"a"}}}`, note + `,"x"`, ""},
+		{"end_state", `{"note":{"*":{"note_id":"note_2"}}}`, note + `,["add_note",{"text":"b"}],"x"`, "/note/note_1 is not wanted"},
+		{"end_state", `{"note":{"*":{"note_id":"note_9"}}}`, note + `,"x"`, `/note/note_1/note_id is not "note_9"`},
 		{"end_state", `{"flags":["vip"]}`, `"x"`, "the flag vip is missing"},
 		{"end_state", `{"flags":[]}`, `"x"`, ""},
 		{"end_state", `[{"tool":"refund_order","arguments":{"order_id":"1"}}]`, refund1 + `,"x"`, ""},
@@ -248,6 +259,13 @@ func TestExpectedCellsThatAreNotValid(t *testing.T) {
 		{"calls", `{"calls":[{"tool":"get_order"}],"ignore":"/a"}`, "/ignore must be a list of strings"},
 		{"calls", `{"calls":[{"tool":"get_order"}],"ignore":["note"]}`, `"note" in ignore is not the place of an argument: write "/note", or "tool/note" for one tool`},
 		{"calls", `{"calls":[{"tool":"get_order"}],"ignore":["get_ordre/a"]}`, "get_ordre is not declared"},
+		{"calls", `[{"tool":"get_order"},{"tool":"get_order","arguments":{"id":"1"}}]`, "call 2, get_order, is one that the tool refuses: is missing the required property \"order_id\""},
+		{"calls", `[{"tool":"get_order","arguments":{"order_id":1}}]`, "call 1, get_order, is one that the tool refuses: /order_id must be a string"},
+		{"calls", `[{"tool":"refund_order","arguments":{"order_id":"1","raeson":"x"}}]`, "call 1, refund_order: the argument raeson is not declared; did you mean reason?"},
+		{"calls", `{"calls":[{"tool":"refund_order","arguments":{"order-id":"1"}}],"partial":true}`, "call 1, refund_order: the argument order-id is not declared; did you mean order_id?"},
+		{"calls", `{"calls":[{"tool":"refund_order","arguments":{"orderId":"1"}}],"ignore":["/reason"]}`, "the argument orderId is not declared; did you mean order_id?"},
+		{"calls", `{"calls":[{"tool":"refund_order"}],"ignore":["refund_order/reasn/0"]}`, "ignore: the argument reasn is not declared; did you mean reason?"},
+		{"calls", `{"calls":[{"tool":"refund_order"},{"tool":"get_order"}],"ignore":["/resaon"]}`, "ignore: the argument resaon is not declared; did you mean reason?"},
 		{"calls", `{"call":[{"tool":"get_order"}]}`, "call is not a member; did you mean calls?"},
 		{"no_calls", `"refund"`, "refund is not declared; declared: "},
 		{"no_calls", `["refund_order",7]`, `the cell is not a list of names of tools, such as ["refund_order"]`},

@@ -265,12 +265,16 @@ func State(entity, fields string) Grader {
 		panic("eval: State: " + entity + ` is not an entity, such as "order/4521"`)
 	}
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
-		if err := declared("the entity type ", entityType, hook.Of[*text.Declared](&result.Log).Entities); err != nil {
+		names := hook.Of[*text.Declared](&result.Log)
+		if err := declared("the entity type ", entityType, names.Entities); err != nil {
 			return err
 		}
 		got := result.State.Entities[rawjson.Name(entityType)][rawjson.Name(id)]
 		if got == nil {
 			return &mismatch{"the ledger does not have " + entity, entity + with(want), "no " + entity}
+		}
+		if field := names.IDFields[entityType]; field != "" {
+			got = rawjson.With(got, field, rawjson.Quote(id))
 		}
 		var wrong, expected, actual []string
 		for name, value := range rawjson.Members(want) {

@@ -231,6 +231,7 @@ func TestMismatches(t *testing.T) {
 		{"called", eval.Called("get_order", `{"order_id":"4521"}`), `get_order({"order_id":"4521"})`, call},
 		{"not called", eval.NotCalled("refund", ""), "no refund()", call},
 		{"state", eval.State("order/4521", `{"status":"shipped","total":20,"note":1}`), "status: \"shipped\"\nnote: 1", "status: \"refunded\"\nnote: nothing"},
+		{"id in a field", eval.State("order/4521", `{"order_id":"4522"}`), `order_id: "4522"`, `order_id: "4521"`},
 		{"no entity", eval.State("order/1", `{"status":"shipped"}`), `order/1 with {"status":"shipped"}`, "no order/1"},
 		{"flag", eval.Flag("vip"), "vip", ""},
 		{"refusal", eval.RefusedWithoutWrite, "refusal", `changed /order/4521/status: "shipped" -> "refunded"`},

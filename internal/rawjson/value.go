@@ -126,6 +126,19 @@ func Member(object json.RawMessage, name string) json.RawMessage {
 	return nil
 }
 
+// With returns a valid object with a member, unless it has one of that name.
+func With(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
+	if Member(object, name) != nil {
+		return object
+	}
+	w := new(Object)
+	for n, v := range Members(object) {
+		w.Put(n, v)
+	}
+	w.Put(name, value)
+	return w.Bytes()
+}
+
 // Without returns a valid object without its first member of a name, and the value of that member. The other
 // members keep their order and their bytes. If there is no such member, it returns the object and nil.
 func Without(object json.RawMessage, name string) (rest, value json.RawMessage) {

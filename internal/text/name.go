@@ -15,6 +15,9 @@ type Declared struct {
 	Executed []string // the tools that run where the agent runs, sorted: their calls do not reach the proxy
 	Entities []string // the entity types of the ledger schema
 	Flags    []string // the flags, if the ledger schema closes them
+
+	IDFields  map[string]string   // by entity type: the field that identifies an entity
+	Arguments map[string][]string // by tool: its arguments, if its schema names them under "properties" only
 }
 
 // Undeclared says that a name is not one of the declared ones, and which one is meant. It returns ""

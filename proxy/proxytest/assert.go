@@ -82,6 +82,9 @@ func (r *Log) AssertState(t testing.TB, entity, fields string) {
 		return
 	}
 	got, ok := r.State.Entities[entityType][id]
+	if field := r.declared.IDFields[entityType]; ok && field != "" {
+		got = rawjson.With(got, field, rawjson.Quote(id))
+	}
 	switch {
 	case !ok:
 		t.Errorf("the ledger has no %s; it has %s\n%s", entity, r.entities(entityType), r.changed())

@@ -195,7 +195,7 @@ func TestAssertionsAboutUndeclaredNames(t *testing.T) {
 			log.AssertNotCalled(t, "refund", "")
 			log.AssertCalledTimes(t, "refund", 0)
 			log.AssertNoEntity(t, "customer/1")
-			log.AssertState(t, "order/1", "")
+			log.AssertState(t, "order/1", `{"id":"1","status":"paid"}`)
 		}, ""},
 		{"an entity without an id", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertNoEntity(t, "order") },
 			`AssertNoEntity: "order" is not an entity, such as "order/4521"`},

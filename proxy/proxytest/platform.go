@@ -288,10 +288,12 @@ func (p *Platform) declared() text.Declared {
 	return text.Declared{
 		Tools: slices.Clone(names.Tools), Executed: slices.Clone(names.Executed),
 		Entities: slices.Clone(names.Entities), Flags: slices.Clone(names.Flags),
+		IDFields: names.IDFields, Arguments: names.Arguments,
 	}
 }
 
 var _ = hook.Set((*Platform).declared)
+var _ = hook.Set(func(p *Platform) *schema.Set { return p.world.set }) // nil without schemas
 var _ = hook.Set(func(p *Platform) *runctx.CallLimit { return &p.callLimit })
 
 func (p *Platform) all() []*Run {

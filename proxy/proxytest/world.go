@@ -67,6 +67,7 @@ func compile(w World) (*world, error) {
 // declare adds the tools, and the names of the world.
 func (c *world) declare(w World, problems *problems) {
 	tools, notes := known(w.Tools), map[int][]string{}
+	c.names.Arguments, c.names.IDFields = map[string][]string{}, map[string]string{}
 	if len(tools) == 0 {
 		if w.Simulator != nil {
 			problems.add(nil, problemBehavior, "", "Simulator answers declared tools: set Tools")
@@ -104,6 +105,9 @@ func (c *world) declare(w World, problems *problems) {
 			t.behavior = simulate
 		}
 		c.tools[declared.Name] = t
+		if names := argumentsOf(declared.InputSchema); names != nil {
+			c.names.Arguments[declared.Name] = names
+		}
 	}
 	c.names.Tools = slices.Sorted(maps.Keys(c.tools))
 	for _, name := range c.names.Tools {
@@ -115,11 +119,28 @@ func (c *world) declare(w World, problems *problems) {
 		for i := range s.Entities {
 			c.types = append(c.types, &s.Entities[i])
 			c.names.Entities = append(c.names.Entities, s.Entities[i].Type)
+			c.names.IDFields[s.Entities[i].Type] = s.Entities[i].IDField
 		}
 		if s.Flags != nil && s.Flags.Policy == "closed" {
 			c.names.Flags = s.Flags.Values
 		}
 	}
+}
+
+// argumentsOf returns the names under "properties"; nil if there are none, or if the schema may name others.
+func argumentsOf(input json.RawMessage) (names []string) {
+	for member, value := range rawjson.Members(input) {
+		switch {
+		case member == "properties":
+			for name := range rawjson.Members(value) {
+				names = append(names, name)
+			}
+		case slices.Contains([]string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"}, member),
+			member == "additionalProperties" && rawjson.Kind(value) == '{':
+			return nil
+		}
+	}
+	return names
 }
 
 // begin checks the initial state and the failure rules. The tools must be known.
