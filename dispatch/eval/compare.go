@@ -254,42 +254,35 @@ func verdictOn(f Figure) Verdict {
 // compareRates compares the rates of the pairs of which both have trials, and says what the test shows. faults
 // are the treatments of the faults of both. ok is false if there are no such pairs.
 func compareRates(all [][2]caseResult, faults [2]string) (c Comparison, ok bool) {
-	trials := func(r caseResult, faults string) int {
-		if faults == dropped {
-			return r.Trials - r.Faults
-		}
-		return r.Trials
-	}
 	var pairs []pairedTrials
-	var before, after, differences units
-	total, totalA, totalB := 0, 0, 0
+	var rates [2][]scored
 	for _, pair := range all {
-		a, b := trials(pair[0], faults[0]), trials(pair[1], faults[1])
-		if a > 0 && b > 0 {
-			p := pairedTrials{TrialsA: a, PassedA: pair[0].Passed, TrialsB: b, PassedB: pair[1].Passed}
-			pairs = append(pairs, p)
-			differences.add(pair[1].Group, p.difference())
-			before.add(pair[1].Group, float64(p.PassedA)/float64(a))
-			after.add(pair[1].Group, float64(p.PassedB)/float64(b))
-			total, totalA, totalB = total+min(a, b), totalA+a, totalB+b
+		trials := [2]int{}
+		for k, r := range pair {
+			if trials[k] = r.Trials; faults[k] == dropped {
+				trials[k] -= r.Faults
+			}
+		}
+		if trials[0] > 0 && trials[1] > 0 {
+			pairs = append(pairs, pairedTrials{trials[0], pair[0].Passed, trials[1], pair[1].Passed})
+			for k, r := range pair {
+				rates[k] = append(rates[k], scored{r.ID, pair[1].Group, float64(r.Passed) / float64(trials[k]), trials[k]})
+			}
 		}
 	}
+	c, before, after, differences := paired(Figure{Name: "rate", unit: unitShare}, rates[0], rates[1])
 	if len(pairs) == 0 {
 		return c, false
 	}
 	p, excess, variance := changeTest(pairs)
-	f := func(u *units, faults string, trials int) Figure {
-		return Figure{Name: "rate", unit: unitShare, Faults: faults}.over(u, trials)
-	}
-	c = Comparison{
-		Baseline:   f(&before, faults[0], totalA).with(meanRate(before.values(), totalA)),
-		Candidate:  f(&after, faults[1], totalB).with(meanRate(after.values(), totalB)),
-		Difference: f(&differences, "", total).with(meanDifference(differences.values(), total)),
-		P:          p, detectable: detectableDifference(variance, total), Verdict: CannotTell,
-	}
+	c.Baseline.Faults, c.Candidate.Faults = faults[0], faults[1]
 	if faults[0] == faults[1] {
 		c.Difference.Faults = faults[0]
 	}
+	c.Baseline = c.Baseline.with(meanRate(before, c.Baseline.Trials))
+	c.Candidate = c.Candidate.with(meanRate(after, c.Candidate.Trials))
+	c.Difference = c.Difference.with(meanDifference(differences, c.Difference.Trials))
+	c.P, c.detectable, c.Verdict = p, detectableDifference(variance, c.Difference.Trials), CannotTell
 	switch {
 	case p < 0.05 && excess > 0 && c.Difference.Value > 0:
 		c.Verdict = Improved
@@ -297,6 +290,26 @@ func compareRates(all [][2]caseResult, faults [2]string) (c Comparison, ok bool)
 		c.Verdict = Regressed
 	}
 	return c, true
+}
+
+// paired returns the comparison of a figure, without values, in the cases that both have, and the means of their cases or
+// groups: before, after, and the differences.
+func paired(f Figure, baseline, candidate []scored) (c Comparison, before, after, differences []float64) {
+	known := map[string]scored{}
+	for _, one := range baseline {
+		known[one.id] = one
+	}
+	var a, b, d units
+	trials := [3]int{}
+	for _, one := range candidate {
+		if other, is := known[one.id]; is {
+			a.add(one.group, other.mean)
+			b.add(one.group, one.mean)
+			d.add(one.group, one.mean-other.mean)
+			trials[0], trials[1], trials[2] = trials[0]+other.trials, trials[1]+one.trials, trials[2]+min(one.trials, other.trials)
+		}
+	}
+	return Comparison{Baseline: f.over(&a, trials[0]), Candidate: f.over(&b, trials[1]), Difference: f.over(&d, trials[2])}, a.values(), b.values(), d.values()
 }
 
 // compareCase compares the rates of one case. The interval is method 10 of Newcombe, Statistics in

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -136,14 +135,6 @@ func (ps *problems) file(code, file string, line int, format string, args ...any
 
 // count is how many problems there are.
 func (ps *problems) count() int { return len(ps.found) + ps.more }
-
-// both returns the errors that are not nil.
-func both(a, b error) error {
-	if a != nil && b != nil {
-		return errors.Join(a, b)
-	}
-	return cmp.Or(a, b)
-}
 
 // err returns nil if there are no problems.
 func (ps *problems) err() error {

@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,7 +26,7 @@ import (
 func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e *Experiment, err error) {
 	o, cases, err := opts.settle(cases)
 	h, trials, unusable := load(files)
-	if err := both(err, unusable); err != nil {
+	if err := errors.Join(err, unusable); err != nil {
 		return nil, err
 	}
 	problems := problems{}

@@ -114,13 +114,24 @@ func ambiguous(r rune) bool {
 	return r > unicode.MaxASCII && (accents <= r && r <= end || unicode.In(r, unicode.Zs, unicode.Cf))
 }
 
+// says accepts a run for whose final response is returns true.
+func says(is func(response string) bool, expected, format string, args ...any) Grader {
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		if is(result.FinalResponse) {
+			return nil
+		}
+		return wrongResponse(result, expected, format, args...)
+	}
+}
+
 // Says accepts a run whose final response contains all of these texts, byte by byte: an accent that is
 // a character of its own is another text.
 func Says(parts ...string) Grader {
-	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+	return func(ctx context.Context, c Case, result *dispatchtest.Result) error {
 		for _, part := range parts {
-			if !strings.Contains(result.FinalResponse, part) {
-				return wrongResponse(result, part, "the final response does not contain %q", part)
+			is := func(response string) bool { return strings.Contains(response, part) }
+			if err := says(is, part, "the final response does not contain %q", part)(ctx, c, result); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -130,23 +141,13 @@ func Says(parts ...string) Grader {
 // SaysExactly accepts a run whose final response is this text, without white space around it.
 func SaysExactly(text string) Grader {
 	text = strings.TrimSpace(text)
-	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
-		if strings.TrimSpace(result.FinalResponse) != text {
-			return wrongResponse(result, text, "the final response is not %q", text)
-		}
-		return nil
-	}
+	return says(func(response string) bool { return strings.TrimSpace(response) == text }, text, "the final response is not %q", text)
 }
 
 // SaysMatch accepts a run whose final response matches a regular expression, somewhere in it. (?i)
 // at its beginning ignores case.
 func SaysMatch(pattern *regexp.Regexp) Grader {
-	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
-		if !pattern.MatchString(result.FinalResponse) {
-			return wrongResponse(result, pattern.String(), "the final response does not match %s", pattern)
-		}
-		return nil
-	}
+	return says(pattern.MatchString, pattern.String(), "the final response does not match %s", pattern)
 }
 
 // numbers are decimal numbers in a text, with or without commas between thousands.
@@ -181,8 +182,7 @@ const maxDigits = 1000
 // saysNumber accepts a run whose final response contains a number for which is returns true.
 func saysNumber(is func(*big.Rat) bool, want, tolerance string) Grader {
 	plain := strings.NewReplacer(",", "", "−", "-")
-	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
-		said := result.FinalResponse
+	return says(func(said string) bool {
 		for _, at := range numbers.FindAllStringIndex(said, -1) {
 			text := plain.Replace(said[at[0]:at[1]])
 			if before, _ := utf8.DecodeLastRuneInString(said[:at[0]]); unicode.IsLetter(before) || unicode.IsDigit(before) {
@@ -192,11 +192,11 @@ func saysNumber(is func(*big.Rat) bool, want, tolerance string) Grader {
 				continue
 			}
 			if got, ok := decimal(text); ok && is(got) {
-				return nil
+				return true
 			}
 		}
-		return wrongResponse(result, want+" ± "+tolerance, "the final response contains no number that differs from %s by at most %s", want, tolerance)
-	}
+		return false
+	}, want+" ± "+tolerance, "the final response contains no number that differs from %s by at most %s", want, tolerance)
 }
 
 // SaysJSON accepts a run whose final response is JSON that matches a JSON Schema, alone or as the one

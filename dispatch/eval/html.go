@@ -92,7 +92,7 @@ type htmlPage struct {
 	Facts      []string
 	Tables     []table
 	Parts      []table // by columns
-	About      []htmlFact
+	About      []fact
 	Notes      []note
 	MoreNotes  int
 	Shown, Ran int  // runs in full, and trials that could be
@@ -111,9 +111,6 @@ type htmlCount struct {
 	Count   int
 	Text    string
 }
-
-// htmlFact is something about the experiment as a whole.
-type htmlFact struct{ Name, Text string }
 
 // htmlCase is a case in the list.
 type htmlCase struct {
@@ -210,7 +207,11 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 			p.Counts = append(p.Counts, htmlCount{v.verdict, n, v.word})
 		}
 	}
-	p.addVersions(versions(ordered, comparisons))
+	own := versions(ordered, comparisons)
+	p.Versions = p.clean(own[0])
+	if len(ordered) > 2 { // the comparison has the scores of two
+		tables = append(own[1:], tables...)
+	}
 	for _, t := range slices.Concat(tables, []table{powers(e.whole()), e.causeTable()}, slowest) {
 		t.Folded = t.Column != "" && !slices.Contains(e.SliceBy, t.Column)
 		switch t = p.clean(t); {
@@ -227,23 +228,6 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 		p.Notes[i].Text, p.Notes[i].Link = p.line(p.Notes[i].Text), p.link(p.Notes[i].first)
 	}
 	return p, nil
-}
-
-// addVersions adds the table of the versions. The scores of many versions are a table of
-// their own; the scores of two are in the comparison.
-func (p *htmlPage) addVersions(t table) {
-	end, scores := 4, table{Title: "Scores by version"}
-	if len(t.Rows) > 1 {
-		end = 6
-	}
-	scores.Head = append([]string{t.Head[0]}, t.Head[end:]...)
-	for i, row := range t.Rows {
-		scores.Rows, t.Rows[i] = append(scores.Rows, append([]cell{row[0]}, row[end:]...)), row[:end]
-	}
-	t.Head = t.Head[:end]
-	if p.Versions = p.clean(t); len(t.Rows) > 2 && len(scores.Head) > 1 {
-		p.Tables = append(p.Tables, p.clean(scores))
-	}
 }
 
 // named is between a column and a cell. A text that line has prepared contains no tab, so no other column
@@ -320,9 +304,9 @@ func (p *htmlPage) addFacts() {
 		p.Facts = append(p.Facts, "cases were stopped at their first failure: there are verdicts and no rates")
 	}
 	f := p.Experiment.fingerprint
-	for _, fact := range []htmlFact{{"Graders", f.Graders}, {"Simulated user", f.User}, {"Models", listed(models(p.Trials...), 5)}, {"Dataset", f.Dataset}, {"World", f.World}} {
-		if fact.Text != "" {
-			p.About = append(p.About, htmlFact{fact.Name, p.line(fact.Text)})
+	for _, about := range [][2]string{{"Graders", f.Graders}, {"Simulated user", f.User}, {"Models", listed(models(p.Trials...), 5)}, {"Dataset", f.Dataset}, {"World", f.World}} {
+		if about[1] != "" {
+			p.About = append(p.About, fact{Name: about[0], Text: p.line(about[1])})
 		}
 	}
 }

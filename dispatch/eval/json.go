@@ -12,33 +12,23 @@ import (
 
 // experimentJSON is an experiment as JSON. Members may be added. They keep their meaning.
 type experimentJSON struct {
-	Name     string       `json:"name"`
-	Started  time.Time    `json:"started"`
-	TookMS   float64      `json:"took_ms"`
-	OK       bool         `json:"ok"`
-	Counts   countsJSON   `json:"counts"`
-	Causes   []causeCount `json:"causes"`
-	Checks   *checks      `json:"checks,omitempty"`
-	Stats    stats        `json:"stats"`
-	Figures  []Figure     `json:"figures"`
-	MinRate  float64      `json:"min_rate,omitempty"`
-	Bar      Verdict      `json:"bar,omitempty"` // of MinRate
-	CaseList []record     `json:"cases"`         // one for each trial; written one by one
+	Name     string         `json:"name"`
+	Started  time.Time      `json:"started"`
+	TookMS   float64        `json:"took_ms"`
+	OK       bool           `json:"ok"`
+	Counts   map[string]int `json:"counts"`
+	Causes   []causeCount   `json:"causes"`
+	Checks   *checks        `json:"checks,omitempty"`
+	Stats    stats          `json:"stats"`
+	Figures  []Figure       `json:"figures"`
+	MinRate  float64        `json:"min_rate,omitempty"`
+	Bar      Verdict        `json:"bar,omitempty"` // of MinRate
+	CaseList []record       `json:"cases"`         // one for each trial; written one by one
 
 	// of an experiment with several trials of each case
 	TrialsPerCase int          `json:"trials_per_case,omitempty"`
 	FirstFailure  bool         `json:"first_failure,omitempty"`
 	Results       []caseResult `json:"case_results,omitempty"`
-}
-
-type countsJSON struct {
-	Cases     int `json:"cases"`
-	Trials    int `json:"trials"`
-	Passed    int `json:"passed"`
-	Failed    int `json:"failed"`
-	Errors    int `json:"errors"`
-	Cancelled int `json:"cancelled"`
-	Skipped   int `json:"skipped"`
 }
 
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
@@ -50,9 +40,9 @@ type countsJSON struct {
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
 		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(), Checks: e.checks, Stats: e.stats(), Figures: e.Figures(),
-		Counts: countsJSON{
-			Cases: len(caseTrials(e.Trials)), Trials: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
-			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
+		Counts: map[string]int{
+			"cases": len(caseTrials(e.Trials)), "trials": len(e.Trials), "passed": e.Count(Passed), "failed": e.Count(Failed),
+			"errors": e.Count(Errored), "cancelled": e.Count(Cancelled), "skipped": e.Count(Skipped),
 		},
 		CaseList: []record{},
 	}

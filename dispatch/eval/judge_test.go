@@ -268,7 +268,8 @@ func TestVersions(t *testing.T) {
 	}
 	for _, part := range []string{
 		"version  started           cases  rate, 95 % interval  points since the version before", "\nv1       2026-03-01 12:00  20     100 % [83.9, 100]",
-		"  cannot tell  0.5     2 (regressed)\n", "\nv3       2026-03-03 12:00  20     0 % [0, 16.1]        -100 [", "  regressed    0.5     3 (regressed)\n",
+		"  cannot tell\n", "\nv3       2026-03-03 12:00  20     0 % [0, 16.1]        -100 [", "  regressed\n",
+		"\nversion  polite  calls\n", "\nv3       0.5     3 (regressed)\n",
 		"\n2 comparisons: one interval in 20 misses the truth",
 	} {
 		if !strings.Contains(b.String(), part) {

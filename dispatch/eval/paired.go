@@ -5,11 +5,6 @@ import "math"
 // pairedTrials are the trials of one case in two experiments, A and B. Both have at least one.
 type pairedTrials struct{ TrialsA, PassedA, TrialsB, PassedB int }
 
-// difference returns the difference of the rates, B minus A.
-func (p pairedTrials) difference() float64 {
-	return float64(p.PassedB)/float64(p.TrialsB) - float64(p.PassedA)/float64(p.TrialsA)
-}
-
 // meanDifference returns the mean of the differences of cases, each from -1 to 1, and its interval. The
 // interval is about cases like these: they are a sample. trials is the number of trials of one
 // experiment.

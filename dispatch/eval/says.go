@@ -102,6 +102,7 @@ func (in *expectedCell) saysAs(value json.RawMessage) Grader {
 		pattern, err := regexp.Compile(in.said(match))
 		if err != nil {
 			in.wrong("match: %v", err)
+			return nil
 		}
 		return SaysMatch(pattern)
 	case number != nil:

@@ -261,32 +261,17 @@ func compareScores(baseline, candidate *Experiment) (list []Comparison) {
 // compareScore compares a score, which is cut at a limit in each trial, in the cases in which both experiments know it.
 // ok is false if there are none.
 func compareScore(baseline, candidate *Experiment, name string, limit float64) (c Comparison, ok bool) {
-	before := map[string]scored{}
 	old, _, unknown := baseline.scored(name, limit)
-	for _, c := range old {
-		before[c.id] = c
-	}
 	now, _, more := candidate.scored(name, limit)
-	var a, b, d units
-	trials := [3]int{}
-	for _, c := range now {
-		if other, is := before[c.id]; is {
-			a.add(c.group, other.mean)
-			b.add(c.group, c.mean)
-			d.add(c.group, c.mean-other.mean)
-			trials[0], trials[1], trials[2] = trials[0]+other.trials, trials[1]+c.trials, trials[2]+min(c.trials, other.trials)
-		}
-	}
-	if d.cases == 0 {
+	c, before, after, differences := paired(Figure{Name: name}, old, now)
+	if len(differences) == 0 {
 		return c, false
 	}
-	f := Figure{Name: name}
-	c = Comparison{Baseline: f.over(&a, trials[0]), Candidate: f.over(&b, trials[1]), Difference: f.over(&d, trials[2])}
 	c.Baseline.Unknown, c.Candidate.Unknown, c.Difference.Unknown = unknown, more, unknown+more
 	if !math.IsInf(limit, 1) {
 		c.limit = limit
 	}
-	c.compareMeans(a.values(), b.values(), d.values(), limit)
+	c.compareMeans(before, after, differences, limit)
 	return c, true
 }
 

@@ -106,7 +106,7 @@ func (t *tally) judge(truth, lost float64, intervals [2]interval, verdicts [2]in
 func differenceOf(pairs []pairedTrials) (mean float64, i interval) {
 	differences, trials := make([]float64, len(pairs)), 0
 	for k, p := range pairs {
-		differences[k] = p.difference()
+		differences[k] = float64(p.PassedB)/float64(p.TrialsB) - float64(p.PassedA)/float64(p.TrialsA)
 		trials += min(p.TrialsA, p.TrialsB)
 	}
 	return meanDifference(differences, trials)

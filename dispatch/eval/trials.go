@@ -127,7 +127,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	if badTarget == nil {
 		test.Close()
 	}
-	if err := both(err, badTarget); err != nil {
+	if err := errors.Join(err, badTarget); err != nil {
 		return nil, err
 	}
 	r := &runner{again: map[*Trial]bool{}, target: target, opts: opts, begun: time.Now(), secrets: test.Secrets()}

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// WriteVersions writes a table of any number of experiments with the same cases, the oldest first: the rate
-// of each, the difference from the one before it, see [Compare], and the scores. Versions are named by
+// WriteVersions writes tables of any number of experiments with the same cases, the oldest first: the rate
+// of each with the difference from the one before it, see [Compare], and then the scores. Versions are named by
 // Options.AgentVersion, or by Experiment.Name. It returns the error of Compare, or the first error
 // of w.
 func WriteVersions(w io.Writer, colour bool, experiments ...*Experiment) error {
@@ -20,7 +20,7 @@ func WriteVersions(w io.Writer, colour bool, experiments ...*Experiment) error {
 		return err
 	}
 	var b bytes.Buffer
-	writeTables(&b, colour, []table{versions(ordered, comparisons)})
+	writeTables(&b, colour, versions(ordered, comparisons))
 	_, err = w.Write(b.Bytes())
 	return err
 }
@@ -37,21 +37,20 @@ func steps(ordered []*Experiment) (list []*Comparisons, err error) {
 	return list, nil
 }
 
-// versions returns the table of experiments and their steps.
-func versions(ordered []*Experiment, steps []*Comparisons) table {
-	t := table{Head: []string{"version", "started", "cases", "rate, 95 % interval"}, Note: many(len(steps), "comparison")}
+// versions returns a table of the rates of experiments and their steps, and one of the scores if there are any.
+func versions(ordered []*Experiment, steps []*Comparisons) (list []table) {
+	rates := table{Head: []string{"version", "started", "cases", "rate, 95 % interval"}, Note: many(len(steps), "comparison")}
 	if len(ordered) > 1 {
-		t.Head = append(t.Head, "points since the version before", "")
+		rates.Head = append(rates.Head, "points since the version before", "")
 	}
-	var names []string
+	scores := table{Title: "Scores by version", Head: []string{"version"}}
 	for _, e := range ordered {
 		for _, name := range e.scoreNames() {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
+			if !slices.Contains(scores.Head[1:], name) {
+				scores.Head = append(scores.Head, name)
 			}
 		}
 	}
-	t.Head = append(t.Head, names...)
 	for i, e := range ordered {
 		figures, changes := e.whole(), map[string]Verdict{}
 		row := []cell{plain(e.version()), plain(e.Started.UTC().Format("2006-01-02 15:04")), figure(fmt.Sprint(figureOf(figures, "always", "").Cases)), rated(figureOf(figures, "rate", ""))}
@@ -64,7 +63,9 @@ func versions(ordered []*Experiment, steps []*Comparisons) table {
 		} else if len(ordered) > 1 {
 			row = append(row, cell{}, cell{})
 		}
-		cells := map[string]string{}
+		rates.Rows = append(rates.Rows, row)
+		row = slices.Repeat([]cell{figure("")}, len(scores.Head))
+		row[0] = plain(e.version())
 		for _, f := range figures {
 			line := amount(f.Value)
 			if f.Unknown > 0 {
@@ -73,14 +74,16 @@ func versions(ordered []*Experiment, steps []*Comparisons) table {
 			if change := changes[f.Name]; change != "" && change != CannotTell {
 				line += " (" + string(change) + ")"
 			}
-			cells[f.Name] = line
+			if at := slices.Index(scores.Head, f.Name); at > 0 && f.Faults == "" {
+				row[at].Text = line
+			}
 		}
-		for _, name := range names {
-			row = append(row, figure(cells[name]))
-		}
-		t.Rows = append(t.Rows, row)
+		scores.Rows = append(scores.Rows, row)
 	}
-	return t
+	if list = []table{rates}; len(scores.Head) > 1 {
+		list = append(list, scores)
+	}
+	return list
 }
 
 func (e *Experiment) version() string { return cmp.Or(e.fingerprint.Agent, e.Name) }

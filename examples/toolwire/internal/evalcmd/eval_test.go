@@ -762,7 +762,7 @@ func TestScoresAndSlices(t *testing.T) {
 			"gate, calls, margin 0, limit 2: undecided: the interval contains the margin: run more cases\ngate, cost, margin 0.1, limit 0.003: passed\n") // exactly at its margin
 	run(0, []string{"merge", "-slice", "topic", before}, "\ntopic 1  40     100 % [")
 	run(2, []string{"merge", "-slice", "topik", before}, `toolwire eval: -slice: no row has a value in the column "topik"`)
-	run(0, []string{"versions", "-prices", prices, after, before}, "version  started ", "before   20", "after    20", "    0 [-4.7, +4.7]                   cannot tell  2      1000  ")
+	run(0, []string{"versions", "-prices", prices, after, before}, "version  started ", "before   20", "after    20", "    0 [-4.7, +4.7]                   cannot tell\n", "\nbefore   2      1000  ")
 	page := file("versions.html", "")
 	run(0, []string{"versions", "-html", page, "-prices", prices, after, before})
 	html, err := os.ReadFile(page)
