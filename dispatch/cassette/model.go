@@ -2,6 +2,7 @@ package cassette
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -178,9 +179,7 @@ func (c *Cassette) forwardModel(base http.RoundTripper, r *http.Request, body []
 func (c *Cassette) about(instruction string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.set.Task.Instruction == "" {
-		c.set.Task.Instruction = instruction
-	}
+	c.set.Task.Instruction = cmp.Or(c.set.Task.Instruction, instruction)
 }
 
 // unread returns a request whose body begins with what has been read of it.

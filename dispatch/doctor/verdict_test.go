@@ -157,9 +157,7 @@ func TestScenariosTakeTheIDsAway(t *testing.T) {
 				r.Body = io.NopCloser(bytes.NewReader(text))
 				new(port).ServeHTTP(w, r)
 			})
-			opts := scenarios("headers_only", "body_only")
-			opts.Task, opts.ToolsSchema = &dispatchtest.Task{Instruction: "Where is order #4521?"}, []byte(orderTool)
-			report := examineWith(t, byHand(handler), opts)
+			report := examine(t, handler, "headers_only", "body_only")
 			for _, name := range []doctor.Name{"headers_only", "body_only"} {
 				want := doctor.StatusOK
 				if len(tt.failed) > 0 && tt.failed[0] == name {

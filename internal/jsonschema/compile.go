@@ -48,7 +48,8 @@ func Compile(raw []byte, o *Options) (*Schema, Faults) {
 	if Invalid(found) {
 		return nil, inOrder(found)
 	}
-	if refused := slices.DeleteFunc(slices.Clone(found), Fault.accepted); len(refused) > 0 && !c.opts.AllowUnchecked {
+	accepted := func(f Fault) bool { return !LetsThrough(f.Code) }
+	if refused := slices.DeleteFunc(slices.Clone(found), accepted); len(refused) > 0 && !c.opts.AllowUnchecked {
 		return nil, inOrder(refused)
 	}
 	if s == nil || c.bothWays && c.ignored {
@@ -132,7 +133,7 @@ func (c *compiler) compileDocument() (*Schema, error) {
 		var err error
 		defer contain(&err)
 		another := *c
-		another.patterns = c.patterns.forCounter(&counter{})
+		another.patterns = &patterns{known: maps.Clone(c.patterns.known), instructions: c.patterns.instructions, counter: &counter{}}
 		s, _ = another.build()
 		return s
 	}
@@ -163,7 +164,8 @@ func (c *compiler) build() (*compiledSchema, error) {
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	l := newLinks(root)
+	l := &links{same: map[*lib.Schema][]*lib.Schema{}}
+	l.add(root)
 	for _, at := range c.anchors() {
 		// The target of a dynamic reference may not be reachable otherwise. A place that is not a
 		// schema fails, which is ignored.

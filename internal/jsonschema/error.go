@@ -25,8 +25,6 @@ func (f Fault) Unchecked() bool {
 	return LetsThrough(f.Code) || f.Code == "keyword_ignored" || f.Code == "draft_unknown"
 }
 
-func (f Fault) accepted() bool { return !LetsThrough(f.Code) }
-
 // LetsThrough reports whether a fault of this code, with or without "schema_" before it, lets documents
 // through that the author of the schema may have excluded. Packages that run functions refuse such
 // schemas.

@@ -18,12 +18,6 @@ type links struct {
 	chain   int                           // at most how many are applied to one value, each by the one before
 }
 
-func newLinks(root *lib.Schema) *links {
-	l := &links{same: map[*lib.Schema][]*lib.Schema{}}
-	l.add(root)
-	return l
-}
-
 // sameValue returns the schemas that s applies to its own value, except the targets of dynamic references.
 // Maps are visited in order, so that a schema is always judged in the same way.
 func sameValue(s *lib.Schema) (list []*lib.Schema) {
@@ -213,7 +207,7 @@ func (l *links) adapt(c *compiler) {
 		if !c.opts.AssertFormats {
 			s.Format = nil
 		}
-		if isRegexFormat(s) {
+		if s.Format != nil && s.Format.Name == "regex" {
 			s.Format = regexFormat
 		}
 		if s.PropertyNames != nil {

@@ -3,7 +3,6 @@ package jsonschema
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -104,11 +103,6 @@ func (p *patterns) part(s string, e *regex) *regexp.Regexp {
 	return re
 }
 
-// forCounter returns the same expressions, which spend the steps of another counter.
-func (p *patterns) forCounter(c *counter) *patterns {
-	return &patterns{known: maps.Clone(p.known), instructions: p.instructions, counter: c}
-}
-
 // unsupported is the message for a regular expression that does not compile. Other engines may
 // accept it.
 func unsupported(err error) string {
@@ -200,8 +194,6 @@ var regexFormat = &lib.Format{Name: "regex", Validate: func(v any) error {
 	}
 	return checkRegex(s)
 }}
-
-func isRegexFormat(s *lib.Schema) bool { return s.Format != nil && s.Format.Name == "regex" }
 
 // classSteps is about the cost of parsing one Unicode class, such as \pL: its table is merged into
 // others.

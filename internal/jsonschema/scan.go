@@ -91,8 +91,12 @@ func (s *scan) inside(v any, pointer, token string, pos position) {
 // member examines a member of the object at pointer.
 func (s *scan) member(obj map[string]any, name, pointer string, pos position) {
 	v := obj[name]
-	if pos == schemasHere || pos == dataHere {
-		s.inside(v, pointer, name, childPosition(pos))
+	switch pos {
+	case schemasHere:
+		s.inside(v, pointer, name, schemaHere)
+		return
+	case dataHere:
+		s.inside(v, pointer, name, dataHere)
 		return
 	}
 	switch k, known := keywords[name]; {
@@ -117,13 +121,6 @@ func (s *scan) member(obj map[string]any, name, pointer string, pos position) {
 		}
 		s.inside(v, pointer, name, dataHere)
 	}
-}
-
-func childPosition(pos position) position {
-	if pos == schemasHere {
-		return schemaHere
-	}
-	return pos
 }
 
 func (s *scan) fault(code, pointer, message string) {

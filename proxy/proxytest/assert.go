@@ -257,7 +257,7 @@ func (r *Log) entities(entityType string) string {
 // happened returns the events of the run, for the text of a failure.
 func (r *Log) happened() string {
 	if text := r.String(); text != "" {
-		return "what happened:\n" + indent(text)
+		return "what happened:\n  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 	}
 	return "no tool was called"
 }
@@ -271,8 +271,4 @@ func (r *Log) changed() string {
 		lines[i] = "  " + text.Line(change.String(), maxReason)
 	}
 	return "what the run changed:\n" + strings.Join(lines, "\n")
-}
-
-func indent(text string) string {
-	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 }

@@ -213,10 +213,7 @@ func TestAssertionsAboutUndeclaredNames(t *testing.T) {
 			func(t testing.TB, log *proxytest.Log) { log.AssertNotCalled(t, "get_orders", "") }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			platform, err := proxytest.New(tt.world, tt.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			platform := newPlatform(t, tt.world, tt.opts)
 			log := platform.NewRun().Log()
 			if got := failures(t, func(t testing.TB) { tt.assert(t, log) }); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
@@ -227,10 +224,7 @@ func TestAssertionsAboutUndeclaredNames(t *testing.T) {
 
 // A tool that the agent requested although it is not declared can be asserted about.
 func TestAssertionsAboutRequestedTools(t *testing.T) {
-	platform, err := proxytest.New(world(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	platform := newPlatform(t, world(), nil)
 	run := platform.NewRun()
 	_, _ = run.Client(nil).Do(t.Context(), "get_orders", nil)
 	replayed := &proxytest.Log{Calls: []proxytest.Call{{Tool: "b"}}} // by a tape

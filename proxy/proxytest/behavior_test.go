@@ -112,10 +112,7 @@ func TestBehaviorsThatCannotBeMade(t *testing.T) {
 		"proxytest.Remove: Result is not JSON" + quotes:                                                                             proxytest.Remove("order", "id", &proxytest.WriteOptions{Result: "x"}),
 		"proxytest.Forward: the address is not an http or https URL":                                                                proxytest.Forward("ftp://x", nil),
 	} {
-		p, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{"bad": behavior, "good": proxytest.Canned("1")}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := newPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"bad": behavior, "good": proxytest.Canned("1")}}, nil)
 		run := p.NewRun()
 		if got := call(t, run, "bad", `{"id":"b"}`); got.Source != "error" {
 			t.Errorf("%s: the call returns %s of %s", want, got.Response, got.Source)

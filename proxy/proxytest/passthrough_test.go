@@ -106,10 +106,7 @@ func TestLiveToolsThatFail(t *testing.T) {
 	run.Log().AssertOnlyChanged(t)
 
 	delete(w.Behaviors, "get_order")
-	p, err := proxytest.New(w, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newPlatform(t, w, nil)
 	run = p.NewRun()
 	if got := call(t, run, "get_order", `{"order_id":"1"}`); got.Source != proxy.SourceTransportError {
 		t.Errorf("%+v", got)

@@ -27,6 +27,16 @@ func world() proxytest.World {
 	}}
 }
 
+// newPlatform is proxytest.New for worlds without mistakes. Faults of its runs do not fail the test.
+func newPlatform(t *testing.T, w proxytest.World, opts *proxytest.Options) *proxytest.Platform {
+	t.Helper()
+	p, err := proxytest.New(w, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // send posts raw bytes to a platform without a network.
 func send(t *testing.T, p *proxytest.Platform, path string, header http.Header, body string) (int, string) {
 	t.Helper()
@@ -167,10 +177,7 @@ func FuzzPlatform(f *testing.F) {
 	f.Add("/traces/thinking", "", []byte(`{"text":"hm"}`))
 	f.Add("/tools/big", " ", []byte(`[`))
 	f.Fuzz(func(t *testing.T, path, actor string, body []byte) {
-		p, err := proxytest.New(world(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := newPlatform(t, world(), nil)
 		p.Limit(1000)
 		run := p.NewRun()
 		r, err := http.NewRequest(http.MethodPost, "http://proxy.test/", bytes.NewReader(body))

@@ -118,10 +118,7 @@ func TestTheTimelineSaysWhyACallIsRefused(t *testing.T) {
 			FailureRules: []proxytest.FailureRule{{Status: 400}},
 		},
 	} {
-		platform, err := proxytest.New(world, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		platform := newPlatform(t, world, nil)
 		run := platform.NewRun()
 		if _, err := run.Client(nil).Do(t.Context(), "get_order", nil); err == nil {
 			t.Error("the call is not refused")

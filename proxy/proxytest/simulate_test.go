@@ -466,10 +466,7 @@ func TestSimulator(t *testing.T) {
 		t.Errorf("notes %q", notes)
 	}
 
-	other, err := p.With("", nil, "It is open.")
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := with(t, p, "", "It is open.")
 	if got := call(t, other.NewRun(), "order_status", `{}`); !strings.Contains(string(got.Response), "It is open.") {
 		t.Errorf("%s", got.Response)
 	}

@@ -11,6 +11,16 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
+// with is Platform.With for a state without mistakes, and no rules.
+func with(t *testing.T, p *proxytest.Platform, state, instructions string) *proxytest.Platform {
+	t.Helper()
+	other, err := p.With(state, nil, instructions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
 // A platform made of another has its tools and limits, and a world state and failure rules of its
 // own.
 func TestWith(t *testing.T) {
@@ -19,10 +29,7 @@ func TestWith(t *testing.T) {
 		Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Get("order", "id", nil)},
 		FailureRules: []proxytest.FailureRule{{Tool: "get_order", Nth: []int{2}, Status: 500}},
 	}, &proxytest.Options{RatePerMinute: 3})
-	second, err := first.With(`{"order":{"1":{"status":"second"}}}`, nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := with(t, first, `{"order":{"1":{"status":"second"}}}`, "")
 	args := map[string]string{"id": "1"}
 	one, two := first.NewRun().Client(nil), second.NewRun().Client(nil)
 	for i, want := range []string{"second", "second", "second"} {
@@ -36,7 +43,7 @@ func TestWith(t *testing.T) {
 	if _, err := one.Do(t.Context(), "get_order", args); err == nil {
 		t.Error("the first platform lost its failure rule")
 	}
-	_, err = first.With(`[`, []proxytest.FailureRule{{Tool: "nope", Status: 500}}, "")
+	_, err := first.With(`[`, []proxytest.FailureRule{{Tool: "nope", Status: 500}}, "")
 	if err == nil || !strings.Contains(err.Error(), "2 problems") ||
 		!strings.Contains(err.Error(), `"nope" is not declared`) {
 		t.Errorf("error %v", err)
@@ -45,16 +52,10 @@ func TestWith(t *testing.T) {
 
 // The options go along, and no run of either platform has the id of another.
 func TestWithKeepsOptions(t *testing.T) {
-	first, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{"echo": proxytest.Canned("1")}},
+	first := newPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"echo": proxytest.Canned("1")}},
 		&proxytest.Options{RatePerMinute: 2, AllowUndeclared: true})
-	if err != nil {
-		t.Fatal(err)
-	}
 	first.Limit(100)
-	second, err := first.With("", nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := with(t, first, "", "")
 	run := second.NewRun()
 	if a, b := first.NewRun(), second.NewRun(); a.ID == run.ID || a.ID == b.ID || b.ID == run.ID || a.Path == b.Path {
 		t.Errorf("runs %s, %s and %s", run.ID, a.ID, b.ID)
@@ -74,14 +75,8 @@ func TestWithKeepsOptions(t *testing.T) {
 
 // A token opens the platform that made it, and no platform that With or Variant made of it or that it was made of.
 func TestTokensOpenOneOfManyPlatforms(t *testing.T) {
-	first, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{"echo": proxytest.Canned("1")}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := first.With("", nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := newPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"echo": proxytest.Canned("1")}}, nil)
+	second := with(t, first, "", "")
 	platforms := []*proxytest.Platform{first, second, first.Variant("1")}
 	for i, own := range platforms {
 		header := http.Header{"Authorization": {"Bearer " + own.NewRun().Token}}

@@ -67,7 +67,7 @@ func (s *scanner) indentTo(at indent) error {
 			return s.fail(s.pos, "more than %d levels of indentation", maxIndents)
 		}
 		s.indents = append(s.indents, at)
-		s.mod.enter()
+		s.mod.blocks = append(s.mod.blocks, s.mod.next)
 		s.block = false
 		return nil
 	case s.block:
@@ -75,7 +75,7 @@ func (s *scanner) indentTo(at indent) error {
 	}
 	for at.col < now.col {
 		s.indents = s.indents[:len(s.indents)-1]
-		s.mod.leave()
+		s.mod.blocks = s.mod.blocks[:len(s.mod.blocks)-1]
 		now = s.indents[len(s.indents)-1]
 	}
 	if at.col != now.col {

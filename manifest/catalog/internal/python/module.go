@@ -61,9 +61,6 @@ type structure struct {
 	next   block // opened by the last line
 }
 
-func (m *structure) enter() { m.blocks = append(m.blocks, m.next) }
-func (m *structure) leave() { m.blocks = m.blocks[:len(m.blocks)-1] }
-
 // take checks a logical line and records what it defines. colon reports whether the line ends with
 // a colon and so opens a block. Of a very long line not all tokens are kept.
 func (m *structure) take(s *scanner, tokens []token, colon bool) error {
