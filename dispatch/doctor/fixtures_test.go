@@ -145,30 +145,27 @@ func call(e *handEnvelope, tool, token string) (status int) {
 	return post(e.ProxyURL+"/tools/"+tool, token)
 }
 
-func post(url, token string) (status int) { return postWith(url, "Authorization", "Bearer "+token) }
-
-func postWith(url, header, value string) (status int) {
-	return postAll(url, map[string]string{header: value})
+func post(url, token string) (status int) {
+	status, _, _ = exchange(url, map[string]string{"Authorization": "Bearer " + token}, "{}")
+	return status
 }
 
-func postLabelled(url, token, actor string) (status int) {
-	return postAll(url, map[string]string{"Authorization": "Bearer " + token, "X-Pipelines-Actor-Id": actor})
-}
-
-func postAll(url string, headers map[string]string) (status int) {
-	req, err := http.NewRequest("POST", url, strings.NewReader("{}"))
+// exchange posts a body, and returns the response.
+func exchange(url string, headers map[string]string, body string) (status int, answer []byte, err error) {
+	req, err := http.NewRequest("POST", url, strings.NewReader(body))
 	if err != nil {
-		return 0
+		return 0, nil, err
 	}
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
-		return 0
+		return 0, nil, err
 	}
-	_ = resp.Body.Close()
-	return resp.StatusCode
+	defer func() { _ = resp.Body.Close() }()
+	answer, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, answer, err
 }
 
 // callsLate calls the proxy once the next request shows that the answer has arrived.
@@ -413,7 +410,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "calls in every way that there is", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
 			token := r.Header.Get("X-Pipelines-Run-Token")
 			base, _, _ := strings.Cut(e.ProxyURL, "/runs/")
-			postWith(e.ProxyURL+"/tools/get_order", "X-Pipelines-Run-Token", token)
+			_, _, _ = exchange(e.ProxyURL+"/tools/get_order", map[string]string{"X-Pipelines-Run-Token": token}, "{}")
 			post(e.ProxyURL+"/traces/thinking", token)
 			post(base+"/tools/__reachability_probe__", "fake-token")
 			say(w, 200, `{"final_response":"done"}`)
@@ -481,7 +478,8 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 					"properties":{"order_id":{"type":"string","description":"d"}}}}]`)
 			}},
 		{name: "an actor label that is not valid", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
-			postLabelled(e.ProxyURL+"/tools/get_order", r.Header.Get("X-Pipelines-Run-Token"), latin1)
+			headers := map[string]string{"Authorization": "Bearer " + r.Header.Get("X-Pipelines-Run-Token"), "X-Pipelines-Actor-Id": latin1}
+			_, _, _ = exchange(e.ProxyURL+"/tools/get_order", headers, "{}")
 			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
 			say(w, 200, `{"final_response":"done"}`)
 		}}, failed: names{"dispatch"}, seen: "the call of get_order was refused with 400 actor_id_invalid",

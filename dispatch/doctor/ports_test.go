@@ -238,22 +238,11 @@ func (p *port) post(proxyURL, token string) (status int, answer []byte, err erro
 	if p.noTools {
 		path = "/get_order"
 	}
-	r, err := http.NewRequest("POST", strings.TrimRight(proxyURL, "/")+path, strings.NewReader(arguments))
-	if err != nil {
-		return 0, nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", cmp.Or(p.scheme, "Bearer")+" "+token)
+	headers := map[string]string{"Content-Type": "application/json", "Authorization": cmp.Or(p.scheme, "Bearer") + " " + token}
 	if p.label != "" {
-		r.Header.Set("X-Pipelines-Actor-Id", p.label)
+		headers["X-Pipelines-Actor-Id"] = p.label
 	}
-	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err = io.ReadAll(response.Body)
-	return response.StatusCode, answer, err
+	return exchange(strings.TrimRight(proxyURL, "/")+path, headers, arguments)
 }
 
 // judgedPorts are ports and what the doctor finds about them.

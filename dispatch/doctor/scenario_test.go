@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -213,21 +212,9 @@ func TestScenariosLeaveRefusals(t *testing.T) {
 	handler := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
 		token := r.Header.Get("X-Pipelines-Run-Token")
 		call(e, "get_order", token)
-		req, err := http.NewRequest("POST", e.ProxyURL+"/tools/no_such_tool", strings.NewReader("{}"))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
-		response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		body, _ := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusNotFound || !strings.Contains(string(body), "tool_not_executable") {
-			t.Errorf("%d: %s", response.StatusCode, body)
+		status, body, err := exchange(e.ProxyURL+"/tools/no_such_tool", map[string]string{"Authorization": "Bearer " + token}, "{}")
+		if err != nil || status != http.StatusNotFound || !strings.Contains(string(body), "tool_not_executable") {
+			t.Errorf("%d: %s, %v", status, body, err)
 		}
 		refusals.Add(1)
 		say(w, 200, `{"final_response":"done"}`)

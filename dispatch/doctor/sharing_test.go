@@ -3,7 +3,6 @@ package doctor_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -75,21 +74,14 @@ func (s *sharing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // fetch calls get_order, and returns the result as JSON, or the refusal.
 func fetch(url, token string) string {
-	req, err := http.NewRequest("POST", url+"/tools/get_order", strings.NewReader(`{"order_id":"4521"}`))
-	if err != nil {
-		return err.Error()
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-	if err != nil {
-		return err.Error()
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, _ := io.ReadAll(response.Body)
+	status, body, err := exchange(url+"/tools/get_order", map[string]string{"Authorization": "Bearer " + token}, `{"order_id":"4521"}`)
 	var envelope struct {
 		Response json.RawMessage `json:"response"`
 	}
-	if json.Unmarshal(body, &envelope) != nil || response.StatusCode != 200 {
+	switch {
+	case err != nil:
+		return err.Error()
+	case json.Unmarshal(body, &envelope) != nil || status != 200:
 		return "error"
 	}
 	return string(envelope.Response)
