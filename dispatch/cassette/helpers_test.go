@@ -157,9 +157,6 @@ func client(t *testing.T, handler http.Handler, opts *proxy.Options) *proxy.Clie
 
 const token = "run-token-0123456789abcdef"
 
-// proxyOf answers every request with a function, as a proxy behind a cassette.
-func proxyOf(answer http.HandlerFunc) http.Handler { return answer }
-
 // envelope answers as the proxy does.
 func envelope(w http.ResponseWriter, tool, response string) {
 	w.Header().Set("Content-Type", "application/json")
@@ -169,7 +166,7 @@ func envelope(w http.ResponseWriter, tool, response string) {
 
 // answering is a proxy that gives every call the same result.
 func answering(tool, response string) http.Handler {
-	return proxyOf(func(w http.ResponseWriter, _ *http.Request) { envelope(w, tool, response) })
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { envelope(w, tool, response) })
 }
 
 // record makes a tape of what use does against a proxy.

@@ -20,7 +20,7 @@ import (
 func TestReplayOrForward(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	var asked atomic.Int32
-	behind := proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "get", fmt.Sprint(asked.Add(1))) })
+	behind := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { envelope(w, "get", fmt.Sprint(asked.Add(1))) })
 	run := func(opts cassette.Options, names ...string) (answers string, c *cassette.Cassette) {
 		t.Helper()
 		opts.Mode = cassette.ReplayOrForward
@@ -66,7 +66,7 @@ func TestReplayOrForward(t *testing.T) {
 func TestCompare(t *testing.T) {
 	behind := func(answers ...string) http.Handler {
 		n := 0
-		return proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer := answers[min(n, len(answers)-1)]
 			n++
 			switch answer {
@@ -128,7 +128,7 @@ func TestCompare(t *testing.T) {
 // Where in the run an event is does not matter, in what else its receipt has it does.
 func TestCompareReceipts(t *testing.T) {
 	behind := func(answer string) http.Handler {
-		return proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, answer) })
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, answer) })
 	}
 	c, path := recording(t)
 	post(t, c.Wrap(behind(`{"accepted":true,"sequence":1}`)), "/traces/thinking", `{}`, token)

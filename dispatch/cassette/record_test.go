@@ -33,7 +33,7 @@ func TestForwardingChangesNothing(t *testing.T) {
 	const arguments = "{ \"order_id\" : \"4521\" }"
 	var got *http.Request
 	var sent string
-	behind := proxyOf(func(w http.ResponseWriter, r *http.Request) {
+	behind := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		got, sent = r, string(text)
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -197,7 +197,7 @@ func TestTapeThatCannotBeReplaced(t *testing.T) {
 func TestConnectionHeaders(t *testing.T) {
 	var got http.Header
 	var host string
-	url := serveHTTP(t, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+	url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, host = r.Header, r.Host
 		w.Header().Set("Connection", "X-Hop")
 		w.Header().Set("X-Hop", "1")
@@ -296,8 +296,7 @@ func TestUpstreamDown(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: upstream})
 		_, err := client(t, c, nil).Do(t.Context(), "get_order", nil)
-		var e *proxy.Error
-		if !errors.As(err, &e) || e.Status != http.StatusBadGateway || e.Class != "cassette_unreachable" ||
+		if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Status != http.StatusBadGateway || e.Class != "cassette_unreachable" ||
 			e.Attempts != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -332,8 +331,7 @@ func TestUpstreamDown(t *testing.T) {
 			return nil, refused
 		}))})
 		_, err := p.Do(t.Context(), "get_order", nil)
-		var e *proxy.Error
-		if !errors.As(err, &e) || e.Delivery != proxy.NotSent || e.Attempts != 4 || !errors.Is(err, refused) {
+		if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Delivery != proxy.NotSent || e.Attempts != 4 || !errors.Is(err, refused) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -346,7 +344,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // What an agent gave up waiting for is on the tape, and need not be asked for again.
 func TestSlowUpstream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		path := record(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			select {
 			case <-r.Context().Done():
 			case <-time.After(time.Hour):
@@ -479,7 +477,7 @@ func TestDamagedAnswers(t *testing.T) {
 }
 
 func TestCompressedAnswersStayOffTheTape(t *testing.T) {
-	behind := proxyOf(func(w http.ResponseWriter, r *http.Request) {
+	behind := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
 		_, _ = io.WriteString(z, `{"password":"hunter2hunter2"}`)
@@ -503,7 +501,7 @@ func TestRetryAfterIsRelative(t *testing.T) {
 		"99999999999": `"retry_after":2147483647`, "Fri, 31 Dec 9999 23:59:59 GMT": `"retry_after":2147483647`} {
 		synctest.Test(t, func(t *testing.T) {
 			c, path := recording(t)
-			post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+			post(t, c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				value := header
 				if value == "date" {
 					value = time.Now().Add(30 * time.Second).UTC().Format(http.TimeFormat)
@@ -540,7 +538,7 @@ func TestOddRecordingsAreReplayed(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, path := recording(t)
-			post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+			post(t, c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(test.status)
 				_, _ = io.WriteString(w, test.answer)
 			})), test.path, test.body, token)
@@ -556,7 +554,7 @@ func TestOddRecordingsAreReplayed(t *testing.T) {
 
 func TestRequestsThatAreTooLarge(t *testing.T) {
 	large := json.RawMessage(`{"text":"` + strings.Repeat("x", 1<<20) + `"}`)
-	behind := proxyOf(func(w http.ResponseWriter, r *http.Request) {
+	behind := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		envelope(w, "put", fmt.Sprint(n))
 	})
@@ -589,7 +587,7 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 // A path cannot lead out of the base URL.
 func TestPathsStayBelowUpstream(t *testing.T) {
 	asked := false
-	url := serveHTTP(t, proxyOf(func(w http.ResponseWriter, r *http.Request) { asked = true }))
+	url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = true }))
 	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"),
 		&cassette.Options{Mode: cassette.Record, Upstream: url + "/api/runs/abc"})
 	for _, path := range []string{"/tools/%2e%2e", "/tools/x%2f..%2f..%2fadmin", "/context/../../../admin", "/.."} {

@@ -107,9 +107,9 @@ func TestRecorderKeepsRunsApart(t *testing.T) {
 // Without Begin the run token alone tells runs apart.
 func TestRecorderWithoutBegin(t *testing.T) {
 	dir := t.TempDir()
-	recorder := newRecorder(t, dir, &cassette.RecorderOptions{Transport: proxytest.NewTransport(proxyOf(
-		func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", `{"pin":"1234"}`) })),
-		Redact: func(_, name string) bool { return name == "pin" },
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(answering("next", `{"pin":"1234"}`)),
+		Redact:    func(_, name string) bool { return name == "pin" },
 	})
 	probe := clientOf(t, "probe-run-token", recorder)
 	if _, err := probe.Do(t.Context(), "__reachability_probe__", nil); err != nil { // belongs to no run, and gets no tape
@@ -221,7 +221,7 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 	dir := t.TempDir()
 	slow, answer := make(chan bool), make(chan bool)
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		Transport: proxytest.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/slow") {
 				slow <- true
 				<-answer

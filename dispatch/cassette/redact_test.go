@@ -54,7 +54,7 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 		Name: "with " + token, Instruction: "Use " + token, Input: body, Tools: []string{token},
 	}})
 	n := 0
-	behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+	behind := c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; x="+token)
 		_, _ = io.WriteString(w, answers[n%len(answers)])
 		n++
@@ -106,7 +106,7 @@ func TestTokenThatIsPercentEncodedIsNotOnTheTape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, path := recording(t)
-			behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+			behind := c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(w, "The token "+form+" is old.")
 			}))
 			post(t, behind, "/tools/a", `{"prose":"see https://example.com/`+form+`/x"}`, token)
@@ -129,7 +129,7 @@ func TestTokensThatAreSpecial(t *testing.T) {
 		"12":         `{"a":1234567890,"b":12,"c":"` + inside + `"}`,
 	} {
 		c, path := recording(t)
-		post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a",
+		post(t, c.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), "/tools/a",
 			`{"a":1234567890,"b":12,"c":"`+inside+`"}`, token)
 		finish(t, c)
 		mustContain(t, readFile(t, path), `"arguments":`+want)
@@ -159,7 +159,7 @@ func TestRedaction(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			path := record(t, &test.opts, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+			path := record(t, &test.opts, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				envelope(w, "login", secretive)
 			}),
 				func(p *proxy.Client) {
@@ -244,7 +244,7 @@ func TestRedactionOfTexts(t *testing.T) {
 			request := func(c http.Handler) answer {
 				return post(t, c, cmp.Or(test.path, "/tools/a"), cmp.Or(test.body, "{}"), token)
 			}
-			request(c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+			request(c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.WriteString(w, cmp.Or(test.answer, "{}"))
 			})))
 			finish(t, c)
@@ -296,7 +296,7 @@ func FuzzRedact(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a", arguments, token)
+			post(t, c.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), "/tools/a", arguments, token)
 			finish(t, c)
 			if strings.Contains(readFile(t, path), token) {
 				t.Fatalf("the token is on the tape for %q", arguments)

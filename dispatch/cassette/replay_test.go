@@ -76,8 +76,7 @@ func TestMatching(t *testing.T) {
 // wantRefused makes sure that a client takes the answer for final.
 func wantRefused(t *testing.T, err error) {
 	t.Helper()
-	var e *proxy.Error
-	if !errors.As(err, &e) || e.Code != toolwire.CodeRefused || e.Class != "cassette_no_match" || e.Attempts != 1 {
+	if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Code != toolwire.CodeRefused || e.Class != "cassette_no_match" || e.Attempts != 1 {
 		t.Errorf("error %v, want a refusal with %s after one attempt", err, "cassette_no_match")
 	}
 }
@@ -112,7 +111,7 @@ func TestParallelCallsInAnyOrder(t *testing.T) {
 
 func parallelCallsInAnyOrder(t *testing.T) {
 	const n = 40
-	path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+	path := record(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var args struct{ ID int }
 		_ = json.NewDecoder(r.Body).Decode(&args)
 		envelope(w, "get_order", fmt.Sprintf(`{"id":%d}`, args.ID))
@@ -550,11 +549,11 @@ func TestTraceEventsAreLoose(t *testing.T) {
 }
 
 func TestOtherPlanes(t *testing.T) {
-	path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+	path := record(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"path":%q,"query":%q}`, r.URL.Path, r.URL.RawQuery)
 	}), func(*proxy.Client) {})
 	c := newCassette(t, path+"2", &cassette.Options{Mode: cassette.Record})
-	behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+	behind := c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"path":%q}`, r.URL.Path)
 	}))
 	paths := []string{"/telemetry", "/data", "/context/orders?slice=true", "/tools/data"}
@@ -694,8 +693,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		Mode: "play", Upstream: "https://user:secret@proxy.test", Ignore: []string{"id", "/a~b", ""},
 		Task: cassette.Task{Input: json.RawMessage(`{`)},
 	})
-	var e *cassette.Error
-	if !errors.As(err, &e) || e.Code != toolwire.CodeInvalidOptions || len(e.Problems) != 7 ||
+	if e, ok := errors.AsType[*cassette.Error](err); !ok || e.Code != toolwire.CodeInvalidOptions || len(e.Problems) != 7 ||
 		strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}

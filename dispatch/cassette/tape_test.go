@@ -93,8 +93,7 @@ func TestTapesThatCannotBeRead(t *testing.T) {
 				t.Fatalf("error %v, want code %s", err, test.code)
 			}
 			mustContain(t, err.Error(), append(test.want, path)...)
-			var e *cassette.Error
-			if !errors.As(err, &e) || e.Path != path || e.Problems[0].Code != test.rule {
+			if e, ok := errors.AsType[*cassette.Error](err); !ok || e.Path != path || e.Problems[0].Code != test.rule {
 				t.Errorf("the problems are %+v, want the code %s", e.Problems, test.rule)
 			}
 		})
@@ -174,8 +173,7 @@ func TestReadLimits(t *testing.T) {
 
 func TestProblemsAreBounded(t *testing.T) {
 	_, err := load(t, head+"\n"+strings.Repeat("x\n", 500))
-	var e *cassette.Error
-	if !errors.As(err, &e) || len(e.Problems) != 100 {
+	if e, ok := errors.AsType[*cassette.Error](err); !ok || len(e.Problems) != 100 {
 		t.Errorf("%d problems, want 100", len(e.Problems))
 	}
 }
@@ -245,11 +243,10 @@ func FuzzLoad(f *testing.F) {
 		})
 		tape, err := cassette.Load(path)
 		if err != nil {
-			var e *cassette.Error
-			if !errors.As(err, &e) || len(e.Problems) == 0 || e.Problems[0].Code == "" || err.Error() == "" {
+			if e, ok := errors.AsType[*cassette.Error](err); !ok || len(e.Problems) == 0 || e.Problems[0].Code == "" || err.Error() == "" {
 				t.Fatalf("error %#v", err)
 			}
-			if (tape != nil) != (e.Code == "truncated_tape") {
+			if (tape != nil) != (toolwire.CodeOf(err) == "truncated_tape") {
 				t.Fatalf("a tape %v with the error %v", tape != nil, err)
 			}
 		}

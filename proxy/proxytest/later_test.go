@@ -2,6 +2,7 @@ package proxytest_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -156,8 +157,7 @@ func TestExecutedTools(t *testing.T) {
 	run := proxytest.NewPlatform(t, world, nil).NewRun()
 	for _, tool := range []string{"run_sql", "old"} {
 		_, err := run.Client(nil).Do(t.Context(), tool, nil)
-		e := new(proxy.Error)
-		if ok := asError(err, &e); !ok || e.Status != 409 || e.Class != "tool_executes_in_sandbox" {
+		if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Status != 409 || e.Class != "tool_executes_in_sandbox" {
 			t.Errorf("%s: %v", tool, err)
 		}
 	}
@@ -366,12 +366,4 @@ func TestUncheckedSchemas(t *testing.T) {
 			t.Errorf("%q", note)
 		}
 	}
-}
-
-func asError(err error, e **proxy.Error) bool {
-	found, ok := err.(*proxy.Error)
-	if ok {
-		*e = found
-	}
-	return ok
 }
