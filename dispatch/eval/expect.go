@@ -175,21 +175,33 @@ func (d *Dataset) mistaken(column string) string {
 			return fmt.Sprintf("did you mean %s? Nothing reads this column", known)
 		}
 	}
-	if slices.ContainsFunc([]string{"expect", "assert", "answer", "truth"}, func(part string) bool { return strings.Contains(name, part) }) {
-		var graded []string
-		for _, e := range expected {
-			graded = append(graded, e.column)
-		}
-		meant := graded[0]
-		for _, known := range graded {
-			if parts := strings.Split(known, "_"); strings.Contains(name, parts[len(parts)-1]) || slices.Contains(foreign[known], name) {
-				meant = known
-				break
-			}
-		}
-		return fmt.Sprintf("nothing checks this column: did you mean %s? The columns that are checked are %s", meant, strings.Join(graded, ", "))
+	meant := expectedIn(name)
+	if meant == "" {
+		return ""
 	}
-	return ""
+	var graded []string
+	for _, e := range expected {
+		graded = append(graded, e.column)
+	}
+	return fmt.Sprintf("nothing checks this column: did you mean %s? The columns that are checked are %s", meant, strings.Join(graded, ", "))
+}
+
+// expectedIn returns the column for what a squashed name says is expected; "" if it says nothing of the kind.
+func expectedIn(name string) string {
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
+	}
+	switch {
+	case !has("expect", "assert", "answer", "truth"):
+		return ""
+	case has("call", "tool", "action", "trajectory"):
+		return "calls"
+	case has("state"):
+		return "end_state"
+	case has("outcome"):
+		return "expected_outcome"
+	}
+	return "says"
 }
 
 // squashed returns a name in lower case, without what separates its words.

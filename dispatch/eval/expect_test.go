@@ -19,7 +19,7 @@ func TestColumnsThatNothingChecks(t *testing.T) {
 		"Says": "says", "says ": "says", " SAYS": "says", "s_a-y_s": "says", "say": "says", "sayss": "says", "syas": "says",
 		"groups": "group", "gruop": "group", "ids": "id", "NAME": "name", "names": "name",
 		"__expected": "says", "Expected Output": "says", "asserts": "says", "ground-truth": "says", "GroundTruth": "says", "Answer": "says", "correct_answer_2": "says",
-		"expected_calls": "calls", "Expected Tools": "calls", "expected_state": "end_state",
+		"expected_calls": "calls", "Expected Tools": "calls", "expected_tool_use": "calls", "expectedActions": "calls", "expected_end_states": "end_state", "expected_state": "end_state",
 		strings.Repeat("answer", 30): "says",
 	} {
 		csv := "user,says,group,id,name," + column + "\na,b,,,,c\n"

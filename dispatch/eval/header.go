@@ -79,11 +79,10 @@ func (d *reader) readHeader(header []string) bool {
 // foreign are names that other tools have for what a column is. They are squashed.
 var foreign = map[string][]string{
 	"user": {"question", "input", "inputs", "prompt", "query", "instruction", "instructions", "problem", "problemstatement", "goal", "task",
-		"ticket", "userscenario", "vars", "messages", "request", "utterance"},
-	"says": {"answer", "answers", "finalanswer", "correctanswer", "goldanswer", "target", "targets", "ideal", "expected", "expectedoutput",
-		"expectedanswer", "expectedresponse", "reference", "referenceanswer", "output", "outputs", "solution", "label", "communicateinfo",
+		"ticket", "userscenario", "vars", "messages", "request", "utterance", "intent"},
+	"says": {"target", "targets", "ideal", "gold", "reference", "output", "outputs", "solution", "label", "communicateinfo",
 		"requiredoutputs"},
-	"calls":                    {"actions", "expectedtools", "expectedcalls", "toolcalls", "toolscalled", "possibleanswer", "trajectory"},
+	"calls":                    {"actions", "toolcalls", "possibleanswer", "trajectory"},
 	"says or calls":            {"groundtruth", "assert", "asserts", "assertions"},
 	"calls and says":           {"evaluationcriteria"},
 	"state":                    {"initialconfig", "initialstate", "database", "db"},
@@ -92,17 +91,25 @@ var foreign = map[string][]string{
 	"the world's tools_schema": {"function", "functions", "tools"},
 }
 
+// standsFor returns the column that a name of other tools would be; "" if none is known.
+func standsFor(name string) string {
+	for column, others := range foreign {
+		if slices.Contains(others, name) {
+			return column
+		}
+	}
+	return expectedIn(name)
+}
+
 // meant says which members or columns there are, and which column each would be.
 func meant(what string, names []string) string {
 	var list []string
 	for _, name := range names {
-		name = text.Line(name, 40)
-		for column, others := range foreign {
-			if slices.Contains(others, squashed(name)) {
-				name += " (would be " + column + ")"
-			}
+		shown := text.Line(name, 40)
+		if column := standsFor(squashed(name)); column != "" && column != name {
+			shown += " (would be " + column + ")"
 		}
-		list = append(list, name)
+		list = append(list, shown)
 	}
 	return "The " + what + " are " + listed(list, maxListed)
 }

@@ -58,6 +58,8 @@ func TestBadJSONLines(t *testing.T) {
 			"the member user is missing in all lines; it is what the user asks for. The members are input (would be user), target (would be says), metadata"}},
 		{"of BFCL", `{"id":"1","question":[[{"role":"user","content":"a"}]],"function":[],"ground_truth":[]}`, "invalid_header", []string{
 			"the member user is missing in all lines; it is what the user asks for. The members are id, question (would be user), function (would be the world's tools_schema), ground_truth (would be says or calls)"}},
+		{"of ADK and deepeval", `{"query":"a","expected_tool_use":[],"tools_called":[],"Expected Response":"b","expected_outcome":"completion"}`, "invalid_header", []string{
+			"the member user is missing in all lines; it is what the user asks for. The members are query (would be user), expected_tool_use (would be calls), tools_called, Expected Response (would be says), expected_outcome"}},
 		{"other values than texts", "{\"user\":[{\"role\":\"user\"}]}\n{\"user\":{}}\n{\"user\":7}\n{\"user\":true,\"behavior\":[],\"termination_keyword\":1}\n{\"user\":null}\n", "invalid_cell", []string{
 			"row 1, column user: the value is an array and not a text", "row 2, column user: the value is an object and not a text", "row 3, column user: the value is a number and not a text",
 			"row 4, column user: the value is a boolean", "row 4, column behavior: the value is an array", "row 4, column termination_keyword: the value is a number", "row 5: the row is empty: delete it"}},

@@ -291,7 +291,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		return nil, err
 	}
 	if plan.Checked == 0 && !o.Ungraded && !o.some() {
-		return nil, fmt.Errorf("%w; the rows that do are skipped", errNothingExpected)
+		return nil, errors.New("-dataset: all rows that expect something are skipped: a row with a user_simulator_persona needs -user, and a coding task needs the platform")
 	}
 	if o.engine != "" {
 		fmt.Fprintf(stderr, "toolwire eval: this is shard %s, as %s say\n", o.Shard, o.engine)

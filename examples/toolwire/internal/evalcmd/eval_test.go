@@ -132,7 +132,7 @@ func TestEval(t *testing.T) {
 			"toolwire eval: -dataset: no row expects anything, so every answer would pass: add a column says", "-ungraded runs the rows"}},
 		{"a plan of nothing expected", []string{"-plan", "-dataset", file("nothing.csv", "user,expected_outcome\na,completion\n")}, 2, []string{"no row expects anything"}},
 		{"nothing expected of a row that runs", []string{"-dataset", file("skipped.csv", "user,turn_mode,user_simulator_persona,says\na,model_as_user,a clerk,order\nb,,,\n")}, 2, []string{
-			"toolwire eval: -dataset: no row expects anything", "; the rows that do are skipped\n"}},
+			"toolwire eval: -dataset: all rows that expect something are skipped: a row with a user_simulator_persona needs -user, "}},
 		{"nothing graded", []string{"-ungraded", "-dataset", file("ungraded.csv", "user,expected_outcome,says,note\na,completion,nobody says this,b\n")}, 0, []string{
 			"\nchecked: nothing: the rows were not graded, so a trial passed if the platform would grade it\nnot checked here: expected_outcome in 1, says in 1 of 1 row\ncolumns that nothing uses: note\n"}},
 		{"no such shard", []string{"-shard", "3/2", "-results", filepath.Join(dir, "no.jsonl")}, 2, []string{"toolwire eval: -shard: \"3/2\" is not i/n"}},
