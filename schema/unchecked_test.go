@@ -144,6 +144,11 @@ func TestCompileUnchecked(t *testing.T) {
 	if err := v.Validate([]byte(`{}`)); toolwire.CodeOf(err) != toolwire.CodeMismatch {
 		t.Errorf("error = %v, want a mismatch", err)
 	}
+	// A schema that accepts every document reads each as other schemas do.
+	v, err = schema.Compile(json.RawMessage(`{"not":{"pattern":`+lookAhead+`}}`), &schema.CompileOptions{AllowUnchecked: true})
+	if err != nil || v.Validate([]byte(`"\ud800"`)) != nil || toolwire.CodeOf(v.Validate([]byte(`{"a":1,"a":2}`))) != toolwire.CodeInvalidJSON {
+		t.Error(err)
+	}
 }
 
 // A schema that is not valid is an error, whatever else of it cannot be checked.
