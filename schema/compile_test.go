@@ -226,9 +226,10 @@ func TestFormatsBehindReferences(t *testing.T) {
 		`{"$dynamicRef":"a","$defs":{"a":{"$id":"a","$schema":"http://json-schema.org/draft-07/schema#","format":"uuid"}}}`,
 		`{"$dynamicRef":"#a","$defs":{"a":{"$dynamicAnchor":"a","format":"uuid"}}}`,
 		`{"$schema":"http://json-schema.org/draft-07/schema#","items":{"$ref":"#/definitions/a"},"definitions":{"a":{"format":"uuid"}}}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","propertyNames":{"format":"uuid"}}`,
 	} {
 		v := mustCompile(t, raw)
-		for _, document := range []string{`"x"`, `["x"]`} {
+		for _, document := range []string{`"x"`, `["x"]`, `{"x":"x"}`} {
 			if err := v.Validate([]byte(document)); err != nil {
 				t.Errorf("%s: %v", raw, err)
 			}
