@@ -376,8 +376,7 @@ func TestCheckOfARemoteEndpointThatHangs(t *testing.T) {
 // An endpoint without authentication fails once: what needs a bearer names that check.
 func TestCheckNamesMissingAuthenticationOnce(t *testing.T) {
 	t.Parallel()
-	target := dispatchtest.Target{Handler: hand{auth: func(string) bool { return true }}, AuthValue: "Bearer " + handToken}
-	report := examineWith(t, target, &quick)
+	report := examineWith(t, byHand(hand{auth: func(string) bool { return true }}), &quick)
 	if f := find(t, report, "wrong_bearer"); f.Because != "auth_before_ping" {
 		t.Errorf("%+v", f)
 	}

@@ -514,8 +514,7 @@ func TestARepetitionOfTheSampleIsNotASecondCall(t *testing.T) {
 		}
 		opts := scenarios("terminal_503")
 		opts.Task.World.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{1}, Status: 503, ErrorClass: "lock_contention"}}
-		target := dispatchtest.Target{Agent: twice, Options: &dispatch.Options{Proxy: &proxy.Options{MaxAttempts: 1}}}
-		report := examineWith(t, target, opts)
+		report := examineWith(t, dispatchtest.Target{Agent: twice, Options: &dispatch.Options{Proxy: &proxy.Options{MaxAttempts: 1}}}, opts)
 		expect(t, report, nil, names{"terminal_503"})
 	})
 }

@@ -160,8 +160,7 @@ func TestOneRunAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := byHand(handler)
-	report := examineWith(t, target, scenarios("concurrent_runs", "unwrap"))
+	report := examineWith(t, byHand(handler), scenarios("concurrent_runs", "unwrap"))
 	said := expect(t, report, nil, names{"concurrent_runs"})
 	f := find(t, report, "concurrent_runs")
 	if !strings.Contains(said, "rejected with 503") || f.Severity != doctor.Inferred || !strings.Contains(f.Rule, "No document") {

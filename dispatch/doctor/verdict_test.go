@@ -127,8 +127,7 @@ func TestScenariosWatchTraceEvents(t *testing.T) {
 		post(e.ProxyURL+"/traces/thinking", token)
 		say(w, 200, `{"final_response":"I am done, with an error."}`)
 	}}
-	target := byHand(traces)
-	report := examineWith(t, target, scenarios("retry_503", "expired_token"))
+	report := examineWith(t, byHand(traces), scenarios("retry_503", "expired_token"))
 	expect(t, report, nil, names{"retry_503", "expired_token"}, "not repeated after a transient 503: traces/thinking", "1 request after the proxy had said")
 }
 
