@@ -435,7 +435,7 @@ func TestRunsThatFailWhenACallIsRefused(t *testing.T) {
 		say(w, 200, `{"final_response":"done"}`)
 	}}
 	report = examineWith(t, byHand(repeats), scenarios("retry_429", "retry_503"))
-	for _, part := range []string{"refused with 429 was repeated; the run failed", "a transient 503 was repeated; the run failed"} {
+	for _, part := range []string{"refused with a 429 was repeated; the run failed", "a transient 503 was repeated; the run failed"} {
 		expect(t, report, names{"retry_429"}, names{"retry_503"}, part)
 		calls.Store(0)
 	}

@@ -97,9 +97,10 @@ func (e *episode) intended(tool string) int {
 	return most
 }
 
-// notRepeated describes the tool calls whose first n attempts were refused and not repeated, or not after
-// a wait, and the trace events that were not repeated after a 503. It returns "" if there are none.
-func (c *checkup) notRepeated(sample, e *episode, n int, after string) string {
+// notRepeated describes the tool calls whose first n attempts were refused with a status and not repeated, or
+// not after a wait, the trace events that were not repeated after a 503, or else how the run failed. It
+// returns "" if there is nothing of it.
+func (c *checkup) notRepeated(sample, e *episode, n int, status string) string {
 	var missing, hasty []string
 	soon := map[string]int{} // equal calls that came soon after a refusal
 	all := e.seen(func(*request) bool { return true })
@@ -122,9 +123,11 @@ func (c *checkup) notRepeated(sample, e *episode, n int, after string) string {
 	}
 	switch {
 	case len(missing) > 0:
-		return "not repeated after " + after + ": " + unique(missing) + c.outcome(e)
+		return "not repeated after a " + status + ": " + unique(missing) + c.outcome(e)
 	case len(hasty) > 0:
-		return "repeated without a wait after " + after + ": " + unique(hasty)
+		return "repeated without a wait after a " + status + ": " + unique(hasty)
+	case !e.result.OK():
+		return "each call that was refused with a " + status + " was repeated" + c.outcome(e)
 	}
 	return ""
 }
@@ -138,13 +141,10 @@ func unique(names []string) string {
 // and the run complete.
 func (c *checkup) rateLimited(_ context.Context, sample, e *episode) Finding {
 	const do = "Repeat a call that is refused with 429, and go on with the answer to the repetition. " + backoffAdvice
-	if wrong := c.notRepeated(sample, e, 1, "a 429"); wrong != "" {
+	if wrong := c.notRepeated(sample, e, 1, "429"); wrong != "" {
 		return failed(do, "%s", wrong)
 	}
-	if !e.result.OK() {
-		return failed(do, "each call that was refused with 429 was repeated%s", c.outcome(e))
-	}
-	return good("each call that was refused with 429 was repeated after a wait")
+	return good("each call that was refused with a 429 was repeated after a wait")
 }
 
 // transient has seen, when it says ok, the first two attempts of each call refused with 503 and repeated
@@ -152,11 +152,8 @@ func (c *checkup) rateLimited(_ context.Context, sample, e *episode) Finding {
 func (c *checkup) transient(_ context.Context, sample, e *episode) Finding {
 	do := "Repeat a request that is refused with 503 and one of the classes " + transientClasses + ", up to four attempts in all. " +
 		backoffAdvice + ` The class is in the body: {"detail":{"error_class":"lock_contention", …}}.`
-	if wrong := c.notRepeated(sample, e, 2, "a transient 503"); wrong != "" {
+	if wrong := c.notRepeated(sample, e, 2, "transient 503"); wrong != "" {
 		return warning(do, "%s", wrong)
-	}
-	if !e.result.OK() {
-		return warning(do, "each call that was refused with a transient 503 was repeated%s", c.outcome(e))
 	}
 	return good("each call that was refused with a transient 503 was repeated after a wait")
 }
