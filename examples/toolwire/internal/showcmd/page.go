@@ -88,6 +88,7 @@ func open(ctx context.Context, file, kind string) (*recording, error) {
 	return r, nil
 }
 
+// readRun returns the run of a file that toolwire page has saved.
 func readRun(file string) (*dispatchtest.Result, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -101,7 +102,18 @@ func readRun(file string) (*dispatchtest.Result, error) {
 	if len(all) > maxFile {
 		return nil, fmt.Errorf("the file has more than %d bytes", maxFile)
 	}
-	return resultIn(all)
+	var saved struct {
+		Format string          `json:"format"`
+		Result json.RawMessage `json:"result"`
+	}
+	if err := rawjson.DecodeOwn(all, &saved); err != nil {
+		return nil, err
+	}
+	if saved.Format != "toolwire run 1" {
+		return nil, fmt.Errorf("its format is %q, and this version reads %q", saved.Format, "toolwire run 1")
+	}
+	result := new(dispatchtest.Result)
+	return result, rawjson.DecodeOwn(saved.Result, result)
 }
 
 // maxTrials is how many trials of a file that is not complete are shown.

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -214,23 +212,4 @@ func send(ctx context.Context, model http.RoundTripper, i *cassette.Interaction,
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
 	return cmp.Or(err, resp.Body.Close())
-}
-
-// saved is a run that toolwire page has saved.
-type saved struct {
-	Format string          `json:"format"`
-	Result json.RawMessage `json:"result"`
-}
-
-// resultIn returns the run of a file of toolwire page.
-func resultIn(text []byte) (*dispatchtest.Result, error) {
-	var s saved
-	if err := rawjson.DecodeOwn(text, &s); err != nil {
-		return nil, err
-	}
-	if s.Format != "toolwire run 1" {
-		return nil, fmt.Errorf("its format is %s, and this version reads %s", strconv.Quote(s.Format), strconv.Quote("toolwire run 1"))
-	}
-	r := new(dispatchtest.Result)
-	return r, rawjson.DecodeOwn(s.Result, r)
 }
