@@ -27,6 +27,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -1045,7 +1046,7 @@ func TestModelTapes(t *testing.T) {
 			askAt(t, m, modelURL, `{"tools":[{"name":"a`+fmt.Sprint(n)+`"}],`+chat(say("system", strings.Repeat("x", n)), say("user", "Refund."))[1:])
 		}
 	}))
-	for cut := strings.Index(whole, "\n") + 2; cut < len(whole)-1; cut++ {
+	for cut := strings.Index(whole, "\n") + 2; cut < len(whole)-1; cut += testkit.Size(7, 1) {
 		got, err := load(t, whole[:cut])
 		if toolwire.CodeOf(err) != "truncated_tape" || got == nil {
 			t.Fatalf("cut at %d: %v", cut, err)
