@@ -979,7 +979,7 @@ func TestRecorderModel(t *testing.T) {
 	}
 }
 
-// The first request of a run may be to a model, which gives its tape a name. After Close none is begun.
+// The first request of a run may be to a model, which gives its tape a name. After Close no tape is begun.
 func TestRecorderModelNamesTheTape(t *testing.T) {
 	dir := t.TempDir()
 	recorder := newRecorder(t, dir, nil)

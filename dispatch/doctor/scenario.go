@@ -99,7 +99,7 @@ func (e *episode) intended(tool string) int {
 
 // notRepeated describes the tool calls whose first n attempts were refused with a status and not repeated, or
 // not after a wait, the trace events that were not repeated after a 503, or else how the run failed. It
-// returns "" if there is nothing of it.
+// returns "" if all of them were repeated after a wait and the run completed.
 func (c *checkup) notRepeated(sample, e *episode, n int, status string) string {
 	var missing, hasty []string
 	soon := map[string]int{} // equal calls that came soon after a refusal
