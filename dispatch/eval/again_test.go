@@ -337,12 +337,12 @@ func TestAddTrials(t *testing.T) {
 	ran = 0
 	e = run(t, obedient, cases, opts(4))
 	four := read(t, file)
-	if ran != 6 || ended(e) != ".... .... ...." || !bytes.HasPrefix(four, two) || e.TrialsPerCase != 4 {
+	if ran != 6 || ended(e) != ".... .... ...." || !bytes.HasPrefix(four, two) || e.PerCase() != 4 {
 		t.Errorf("%d ran, %s", ran, ended(e))
 	}
 	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file)} {
-		if text := reports(t, e); !strings.Contains(text, line+"2 a gate has passed up to 4 % of ") || e.TrialsPerCase != 4 || e.Figure("rate").Trials != 12 || !strings.Contains(text, `<property name="looks" `) {
-			t.Errorf("%s, %d trials of each:\n%s", name, e.TrialsPerCase, text)
+		if text := reports(t, e); !strings.Contains(text, line+"2 a gate has passed up to 4 % of ") || e.PerCase() != 4 || e.Figure("rate").Trials != 12 || !strings.Contains(text, `<property name="looks" `) {
+			t.Errorf("%s, %d trials of each:\n%s", name, e.PerCase(), text)
 		}
 	}
 	for cut := len(two); cut <= len(four); cut += testkit.Size(397, 1) {
@@ -350,7 +350,7 @@ func TestAddTrials(t *testing.T) {
 		if e := run(t, obedient, cases, opts(4)); ended(e) != ".... .... ...." {
 			t.Fatalf("cut at byte %d: %s", cut, ended(e))
 		}
-		if e := load(t, file); e.TrialsPerCase != 4 || len(e.Trials) != 12 || !strings.Contains(reports(t, e), line+"2 ") {
+		if e := load(t, file); e.PerCase() != 4 || len(e.Trials) != 12 || !strings.Contains(reports(t, e), line+"2 ") {
 			t.Fatalf("cut at byte %d: %d trials", cut, len(e.Trials))
 		}
 	}

@@ -156,7 +156,7 @@ func Compare(baseline, candidate *Experiment) (*Comparisons, error) {
 func comparable(baseline, candidate *Experiment) error {
 	problems := problems{}
 	for i, e := range []*Experiment{baseline, candidate} {
-		if e.FirstFailure {
+		if e.firstFailure {
 			problems.member(invalidOptions, []string{"baseline", "candidate"}[i],
 				"it was stopped at first failures, so it has no rates: run it without FirstFailure")
 		}

@@ -25,7 +25,6 @@ import (
 func scripted(scripts ...string) *eval.Experiment {
 	e := &eval.Experiment{Name: "scripted"}
 	for i, script := range scripts {
-		e.TrialsPerCase = max(e.TrialsPerCase, len(script))
 		for k, letter := range script {
 			t := eval.Trial{Case: &eval.Case{ID: fmt.Sprintf("c%d", i+1), Name: fmt.Sprintf("case %d", i+1)}, Number: k + 1}
 			switch letter {
@@ -502,7 +501,7 @@ func TestCompareUnlike(t *testing.T) {
 		t.Errorf("%+v, %s", c, c.Bound("", 1).Verdict)
 	}
 	stopped := scripted("..")
-	stopped.FirstFailure = true
+	stopped.StopEarly()
 	for _, tt := range []struct {
 		a, b *eval.Experiment
 		want string

@@ -158,7 +158,7 @@ var ErrNotGraded = errors.New("eval: the trial cannot be graded")
 // The graders of this package need no model, except for a [Judge]'s. They decide in the same way
 // about a stored result. A grader about a tool, entity type or flag that the world does not declare
 // returns [ErrNotGraded] and names the one that is meant. Their errors name tools, entities and
-// members, and not the values that the agent sent; a [Mismatch] has those.
+// members, and not the values that the agent sent, which are in what [Mismatch] returns.
 type Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
 // Experiment is one execution of the cases of a dataset. [Experiment.WriteSummary],
@@ -168,9 +168,6 @@ type Experiment struct {
 	Name    string // in reports; [Run] sets it to "eval"
 	Started time.Time
 	Took    time.Duration
-
-	TrialsPerCase int  // the most trials of a case: [Options].Trials, or more if a case has more of its own
-	FirstFailure  bool // as in [Options]
 
 	// TrialBudget is as in [Options]. [Compare] cuts the measures of both experiments at the candidate's.
 	TrialBudget Budget
@@ -207,18 +204,19 @@ type Experiment struct {
 	MinRate      float64
 	MinRatePoint bool
 
-	// Trials contains the trials of the first case, then the trials of the next, and so on. If
-	// FirstFailure is set, the trials after the first that did not pass are absent. A case that was
+	// Trials contains the trials of the first case, then the trials of the next, and so on. With
+	// Options.FirstFailure, the trials after the first that did not pass are absent. A case that was
 	// skipped has one trial.
 	Trials []Trial
 
-	fingerprint fingerprint // of what was evaluated
-
-	command string      // as in [Options]
-	trials  int         // of cases that have no number of their own; 0 stands for TrialsPerCase
-	added   int         // how often trials were added
-	checks  *checks     // nil if they are not known
-	secrets *redact.Set // of the target; reports hide them
+	fingerprint  fingerprint // of what was evaluated
+	firstFailure bool        // as in [Options]
+	command      string      // as in [Options]
+	trials       int         // of cases that have no number of their own; 0 if that is not known
+	perCase      int         // the most trials of a case; 0 if that is not known
+	added        int         // how often trials were added
+	checks       *checks     // nil if they are not known
+	secrets      *redact.Set // of the target; reports hide them
 }
 
 // Trial is one execution of a case.

@@ -51,6 +51,8 @@ func Apply(from, to Trajectory) (result Trajectory, removed, added int) {
 
 func (e *Experiment) Stats() stats                                   { return e.stats() }
 func (e *Experiment) Results() []caseResult                          { return e.cases() }
+func (e *Experiment) PerCase() int                                   { return e.trialsPerCase() }
+func (e *Experiment) StopEarly()                                     { e.firstFailure = true }
 func (e *Experiment) Fingerprint() *fingerprint                      { return &e.fingerprint }
 func (t *Trial) Retries() int                                        { return t.retries }
 func (f Figure) Groups() int                                         { return f.groups }

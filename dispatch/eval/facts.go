@@ -43,7 +43,7 @@ func (e *Experiment) facts() (list []fact) {
 		list = append(list, fact{Name: name, Text: fmt.Sprintf(format, args...), Property: property})
 	}
 	figures, s := e.whole(), e.stats()
-	if f := figureOf(figures, "always", ""); e.TrialsPerCase > 1 && f.Cases > 0 {
+	if f := figureOf(figures, "always", ""); e.trialsPerCase() > 1 && f.Cases > 0 {
 		add("", "cases that always passed", "%s", f)
 	}
 	how := ""

@@ -115,7 +115,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (e
 			}
 		}
 	}
-	if e.FirstFailure {
+	if e.firstFailure {
 		e.Trials = withUnrun(e.Trials, e)
 	}
 	return e, nil

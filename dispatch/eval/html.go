@@ -82,6 +82,7 @@ type htmlPage struct {
 
 	Name       string
 	CaseCount  int
+	Many       bool // there are several trials of a case
 	Counts     []htmlCount
 	Comparison *Comparisons
 	Gates      []string
@@ -172,7 +173,7 @@ func newHTMLPage(e *Experiment, before []*Experiment) (*htmlPage, error) {
 	for _, b := range before {
 		p.hidden = append(p.hidden, b.secrets)
 	}
-	p.Name, p.Costs = p.line(e.Name), slices.Contains(p.names, scoreCost)
+	p.Name, p.Many, p.Costs = p.line(e.Name), e.trialsPerCase() > 1, slices.Contains(p.names, scoreCost)
 	sliced, columns := *e, e.columns()
 	p.columns, sliced.SliceBy = columns, columns
 	ordered, changes := append(slices.Clone(before), &sliced), map[string]*Comparison{}
@@ -300,7 +301,7 @@ func (p *htmlPage) addFacts() {
 			p.Gates = append(p.Gates, strings.TrimPrefix(line, "gate, "))
 		}
 	}
-	if p.Experiment.FirstFailure {
+	if p.Experiment.firstFailure {
 		p.Facts = append(p.Facts, "cases were stopped at their first failure: there are verdicts and no rates")
 	}
 	f := p.Experiment.fingerprint
@@ -313,7 +314,7 @@ func (p *htmlPage) addFacts() {
 
 func (p *htmlPage) newCase(place int, trials []Trial, change *Comparison) htmlCase {
 	c := htmlCase{
-		caseResult: p.Experiment.together(trials), Place: place, Many: p.Experiment.TrialsPerCase > 1, Diff: change, trials: trials, Anchor: anchor(trials[0].ID) + "/",
+		caseResult: p.Experiment.together(trials), Place: place, Many: p.Many, Diff: change, trials: trials, Anchor: anchor(trials[0].ID) + "/",
 	}
 	c.Title = cmp.Or(p.line(c.Name), p.line(c.ID))
 	c.rank = slices.Index([]Verdict{Failed, Errored, Cancelled, Passed, Skipped}, c.Verdict)

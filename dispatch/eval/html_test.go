@@ -302,7 +302,7 @@ func textOf(page string) string {
 // fails, in the second version all cases of a team, and in the third none.
 func shop10(n, version int) *eval.Experiment {
 	e := &eval.Experiment{
-		Name: "shop", TrialsPerCase: 3, Started: time.Date(2026, 3, version, 12, 0, 0, 0, time.UTC), Took: time.Hour,
+		Name: "shop", Started: time.Date(2026, 3, version, 12, 0, 0, 0, time.UTC), Took: time.Hour,
 		GateBy: map[string]float64{"": 0.02, "cost": 0.3}, TrialBudget: eval.Budget{Cost: 0.1},
 	}
 	e.Fingerprint().Agent = fmt.Sprintf("v%d", version)
@@ -430,7 +430,7 @@ func TestRowsOfThePage(t *testing.T) {
 	if drawn := strings.Count(written(t, shop10(40, 1)), `class="numbers drawn"`); drawn != 12 {
 		t.Errorf("%d bars of 12 cases whose trials differ", drawn)
 	}
-	e := &eval.Experiment{TrialsPerCase: 25}
+	e := &eval.Experiment{}
 	for k := range 25 {
 		trial := eval.Trial{Case: &eval.Case{ID: "a", Name: "a"}, Number: k + 1, Verdict: eval.Passed}
 		if k < 3 {
@@ -454,7 +454,7 @@ func TestRowsOfThePage(t *testing.T) {
 // The page says about faults, retries and trials that ended what the numbers do not.
 func TestFactsOfThePage(t *testing.T) {
 	of := func(trials int, verdicts ...eval.Verdict) *eval.Experiment {
-		e := &eval.Experiment{TrialsPerCase: trials}
+		e := &eval.Experiment{}
 		for i, verdict := range verdicts {
 			id := fmt.Sprint(i / trials)
 			e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: id, Name: id}, Number: i%trials + 1, Verdict: verdict})
@@ -528,7 +528,7 @@ func TestTextsAboutRunsOfThePage(t *testing.T) {
 
 // Of trials that did not pass and have no run 20 are listed, and the others are counted.
 func TestTrialsThatAreNotListed(t *testing.T) {
-	e := &eval.Experiment{TrialsPerCase: 30}
+	e := &eval.Experiment{}
 	for k := range 27 {
 		e.Trials = append(e.Trials, eval.Trial{Case: &eval.Case{ID: "a"}, Number: k + 1, Verdict: eval.Failed})
 	}
@@ -568,8 +568,8 @@ func TestStepsOfADifference(t *testing.T) {
 		{"a\u202e", "a\u202e b", "a⟨U+202E⟩ +b"},
 		{"a=1 a b", "a=2 b", "-a({\"n\":1}) ~a : nothing → {\"n\":2} b"},
 	} {
-		e := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: &eval.Case{ID: "a"}, Number: 1, Verdict: eval.Passed, Result: calls(tt.to)}}}
-		before := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: &eval.Case{ID: "a"}, Number: 1, Verdict: eval.Failed, Result: calls(tt.from)}}}
+		e := &eval.Experiment{Trials: []eval.Trial{{Case: &eval.Case{ID: "a"}, Number: 1, Verdict: eval.Passed, Result: calls(tt.to)}}}
+		before := &eval.Experiment{Trials: []eval.Trial{{Case: &eval.Case{ID: "a"}, Number: 1, Verdict: eval.Failed, Result: calls(tt.from)}}}
 		page := written(t, e, before)
 		_, list, _ := strings.Cut(page, `Calls compared with the baseline, which did not pass</h3>`)
 		list, _, _ = strings.Cut(list, "</ol>")
@@ -584,7 +584,7 @@ func TestStepsOfADifference(t *testing.T) {
 // At most 12 columns of at most 20 values are parts, and a part covers two cases on average.
 func TestPartsOfThePage(t *testing.T) {
 	of := func(cases int, values ...int) *eval.Experiment {
-		e := &eval.Experiment{TrialsPerCase: 1}
+		e := &eval.Experiment{}
 		for i := range cases {
 			row := &eval.Row{Extra: map[string]string{}}
 			for k, n := range values {
@@ -615,7 +615,7 @@ func TestPartsOfThePage(t *testing.T) {
 
 // A slow trial that is not shown in full has the address of its case.
 func TestLinksToTrials(t *testing.T) {
-	e := &eval.Experiment{TrialsPerCase: 1}
+	e := &eval.Experiment{}
 	for i := range 201 {
 		id := fmt.Sprint(i)
 		e.Trials = append(e.Trials, eval.Trial{
@@ -633,7 +633,7 @@ func TestLinksToTrials(t *testing.T) {
 			t.Errorf("a reason or a warning is not the link %s", link)
 		}
 	}
-	if text := textOf(page); !strings.Contains(text, "slowest 1h0m0s 200 3m20s 199 3m19s 198") || strings.Index(text, "Cases The cases") > strings.Index(text, "Warnings 1 trial") {
+	if text := textOf(page); !strings.Contains(text, "slowest 1h0m0s 200 (trial 2 of 2) 3m20s 199 (trial 1 of 2) 3m19s 198") || strings.Index(text, "Cases The cases") > strings.Index(text, "Warnings 1 trial") {
 		t.Error("the slowest trials are of one case, or the warnings are above the cases")
 	}
 }
@@ -955,7 +955,7 @@ func TestWriteHTMLIsBounded(t *testing.T) {
 		Writes:  slices.Repeat([]ledger.Applied{{Violations: make([]toolwire.Problem, many/100)}}, many/100),
 		Adapter: &ledger.Outcome{Steps: make([]ledger.Step, many)},
 	}}
-	e := &eval.Experiment{Name: "much", TrialsPerCase: 1, Trials: []eval.Trial{{
+	e := &eval.Experiment{Name: "much", Trials: []eval.Trial{{
 		Case: &eval.Case{ID: "a", Name: "a"}, Number: 1, Verdict: eval.Failed, Result: result,
 	}}}
 	page := written(t, e, nil)
@@ -976,7 +976,7 @@ func TestWriteHTMLIsBounded(t *testing.T) {
 // passed. Another trial that passed is one short line, because most of a large page is these. The page of
 // a program, which has no ping, does not show one. Of many cases that are missing 20 are named.
 func TestWriteHTMLShows(t *testing.T) {
-	e, baseline := &eval.Experiment{Name: "chosen", TrialsPerCase: 251}, &eval.Experiment{TrialsPerCase: 251}
+	e, baseline := &eval.Experiment{Name: "chosen"}, &eval.Experiment{}
 	for _, id := range []string{"a", "b"} {
 		for k := range 251 {
 			trial := eval.Trial{Case: &eval.Case{ID: id, Name: id}, Number: k + 1, Verdict: eval.Passed, Result: &dispatchtest.Result{}}
@@ -1011,7 +1011,7 @@ func TestWriteHTMLShows(t *testing.T) {
 // first of its case that did.
 func TestWriteHTMLCompares(t *testing.T) {
 	trials := func(verdicts ...eval.Verdict) *eval.Experiment {
-		e := &eval.Experiment{TrialsPerCase: len(verdicts)}
+		e := &eval.Experiment{}
 		for i, verdict := range verdicts {
 			result := &dispatchtest.Result{}
 			result.Calls = []proxytest.Call{{Tool: fmt.Sprintf("tool_%d", i+1), Status: 200, Source: "behavior", Order: 1}}
@@ -1062,7 +1062,7 @@ func TestWriteHTMLOfResultsInMemory(t *testing.T) {
 // estimates for many trials of a case are those for few of them and for all.
 func TestWriteHTMLOrder(t *testing.T) {
 	trials := func(passed map[string]int) *eval.Experiment {
-		e := &eval.Experiment{TrialsPerCase: 7}
+		e := &eval.Experiment{}
 		for _, id := range slices.Sorted(maps.Keys(passed)) {
 			for k := range 7 {
 				verdict := eval.Failed
@@ -1106,7 +1106,7 @@ func TestWriteHTMLOfALongDifference(t *testing.T) {
 
 // longDifference is the page of a trial without the n calls of the trial that passed.
 func longDifference(t *testing.T, n int) string {
-	e := &eval.Experiment{TrialsPerCase: 2}
+	e := &eval.Experiment{}
 	for k, verdict := range []eval.Verdict{eval.Failed, eval.Passed} {
 		result := &dispatchtest.Result{}
 		for i := range n * k {
@@ -1133,7 +1133,7 @@ func TestWriteHTMLOfAnOldRun(t *testing.T) {
 		}
 		return eval.Trial{Case: &eval.Case{ID: "a", Name: "a"}, Number: number, Verdict: verdict, Result: result}
 	}
-	e := &eval.Experiment{TrialsPerCase: 2, Trials: []eval.Trial{trial(1, eval.Failed, "x", 25), trial(2, eval.Passed, "y", 25)}}
+	e := &eval.Experiment{Trials: []eval.Trial{trial(1, eval.Failed, "x", 25), trial(2, eval.Passed, "y", 25)}}
 	page := written(t, e, nil)
 	for _, want := range []string{">+0 ms<", ">+5.00 s<", "/p19: ", ">and 5 more<"} {
 		if !strings.Contains(page, want) {
@@ -1151,7 +1151,7 @@ func TestWriteHTMLOfAnOldRun(t *testing.T) {
 
 // Notes that are not listed are counted once each.
 func TestWriteHTMLNotes(t *testing.T) {
-	e := &eval.Experiment{Name: "notes", TrialsPerCase: 1}
+	e := &eval.Experiment{Name: "notes"}
 	for i := range 60 {
 		e.Trials = append(e.Trials, eval.Trial{
 			Case: &eval.Case{ID: fmt.Sprint(i)}, Number: 1, Verdict: eval.Skipped, Reason: fmt.Sprintf("reason %d", i%22),

@@ -49,8 +49,8 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	if doc.MinRate = e.MinRate; e.MinRate > 0 {
 		doc.Bar, _ = e.Bar()
 	}
-	if e.TrialsPerCase > 1 {
-		doc.TrialsPerCase, doc.FirstFailure, doc.Results = e.TrialsPerCase, e.FirstFailure, e.cases()
+	if e.trialsPerCase() > 1 {
+		doc.TrialsPerCase, doc.FirstFailure, doc.Results = e.trialsPerCase(), e.firstFailure, e.cases()
 	}
 	text, err := indented(doc, "")
 	if err != nil {

@@ -125,11 +125,11 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 // junitProperties are the estimates for all cases.
 func (e *Experiment) junitProperties() []junitProperty {
 	s := e.stats()
-	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.TrialsPerCase)}}
+	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.trialsPerCase())}}
 	for _, f := range e.whole() {
 		name := f.Name
 		switch {
-		case name == "always" && e.TrialsPerCase < 2:
+		case name == "always" && e.trialsPerCase() < 2:
 			continue
 		case name == "always":
 			name = "always_passed"

@@ -13,10 +13,10 @@ import (
 // experiment returns an experiment of these trials.
 func (h *header) experiment(trials []Trial) *Experiment {
 	e := &Experiment{
-		Name: "eval", Started: h.Started, TrialsPerCase: h.Trials, FirstFailure: h.FirstFailure, fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, trials: h.Trials, added: h.Added, Trials: trials,
+		Name: "eval", Started: h.Started, perCase: h.Trials, firstFailure: h.FirstFailure, fingerprint: h.Fingerprint, TrialBudget: h.TrialBudget, command: h.Command, checks: h.Checks, trials: h.Trials, added: h.Added, Trials: trials,
 	}
 	for _, n := range h.Own {
-		e.TrialsPerCase = max(e.TrialsPerCase, n)
+		e.perCase = max(e.perCase, n)
 	}
 	for i := range trials {
 		e.Took += trials[i].Took

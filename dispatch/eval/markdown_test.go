@@ -28,7 +28,7 @@ func TestMarkdownOfTextsOfOthers(t *testing.T) {
 		"| --- |\n":                    "| `\\| --- \\|` |",
 		"54.4 % [1, 2] of (3) a: b; c": "| 54.4 % [1, 2] of (3) a: b; c |",
 	} {
-		e := &eval.Experiment{TrialsPerCase: 1, Trials: []eval.Trial{{Case: &eval.Case{ID: "a", Name: text}, Number: 1, Verdict: eval.Failed, Cause: "grader", Reason: text}}}
+		e := &eval.Experiment{Trials: []eval.Trial{{Case: &eval.Case{ID: "a", Name: text}, Number: 1, Verdict: eval.Failed, Cause: "grader", Reason: text}}}
 		var b strings.Builder
 		if err := e.WriteMarkdown(&b); err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("%q, error %v:\n%s", text, err, b.String())

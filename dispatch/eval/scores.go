@@ -203,7 +203,7 @@ func isMeasure(name string) bool { return slices.Contains(measures, name) }
 // scoreNames returns the names of all scores that are known in a trial that ended.
 func (e *Experiment) scoreNames() []string {
 	found := map[string]bool{}
-	if !e.FirstFailure {
+	if !e.firstFailure {
 		for i := range e.Trials {
 			if e.Trials[i].counts() {
 				for name := range e.Trials[i].Scores {

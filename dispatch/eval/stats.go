@@ -73,8 +73,8 @@ func (e *Experiment) together(trials []Trial) caseResult {
 			break
 		}
 	}
-	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.trialsOf(&trials[0])
-	if !e.FirstFailure && c.Trials > 0 {
+	c.Stopped = e.firstFailure && c.Verdict != Skipped && len(trials) < e.trialsOf(&trials[0])
+	if !e.firstFailure && c.Trials > 0 {
 		r := Figure{Name: "rate", Slice: c.ID, unit: unitShare, Faults: counted, Cases: 1, Trials: c.Trials}.with(
 			float64(c.Passed)/float64(c.Trials), wilson(float64(c.Passed), float64(c.Trials)))
 		c.Rate = &r
@@ -198,14 +198,14 @@ func (e *Experiment) whole() (list []Figure) {
 			always.add(c.Group, 0)
 		}
 	}
-	if !e.FirstFailure {
+	if !e.firstFailure {
 		list = shares(cases, counted, func(c caseResult) int { return c.Trials })
 	}
 	if always.cases > 0 {
 		f := Figure{Name: "always", unit: unitShare, Faults: counted}.over(&always, always.cases)
 		list = append(list, f.with(meanRate(always.values(), always.cases)))
 	}
-	if !e.FirstFailure && faults > 0 {
+	if !e.firstFailure && faults > 0 {
 		list = append(list, shares(cases, dropped, func(c caseResult) int { return c.Trials - c.Faults })...)
 	}
 	for _, name := range e.scoreNames() {

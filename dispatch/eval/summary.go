@@ -194,7 +194,7 @@ func (e *Experiment) counts(colour bool) string {
 		}
 	}
 	size := text.Plural(len(caseTrials(e.Trials)), "case")
-	if e.TrialsPerCase > 1 {
+	if e.trialsPerCase() > 1 {
 		size += ", " + text.Plural(len(e.Trials), "trial")
 	}
 	return fmt.Sprintf("%s in %s: %s", size, shortTime(e.Took), strings.Join(counts, ", "))
@@ -202,18 +202,31 @@ func (e *Experiment) counts(colour bool) string {
 
 // unit is what the counts are counts of.
 func (e *Experiment) unit() string {
-	if e.TrialsPerCase > 1 {
+	if e.trialsPerCase() > 1 {
 		return "trial"
 	}
 	return "case"
 }
 
+// trialsPerCase is the most trials of a case.
+func (e *Experiment) trialsPerCase() int {
+	most := e.perCase
+	if most == 0 { // the caller made the experiment
+		for i := range e.Trials {
+			most = max(most, e.Trials[i].Number)
+		}
+	}
+	return most
+}
+
 // trialsOf is how many trials the case of a trial has.
-func (e *Experiment) trialsOf(t *Trial) int { return cmp.Or(t.Case.Trials, e.trials, e.TrialsPerCase) }
+func (e *Experiment) trialsOf(t *Trial) int {
+	return cmp.Or(t.Case.Trials, e.trials, e.trialsPerCase())
+}
 
 // numbered tells the trials of a case apart.
 func (e *Experiment) numbered(t *Trial) string {
-	if e.TrialsPerCase > 1 {
+	if e.trialsPerCase() > 1 {
 		return fmt.Sprintf(" (trial %d of %d)", t.Number, e.trialsOf(t))
 	}
 	return ""
@@ -223,7 +236,7 @@ func (e *Experiment) numbered(t *Trial) string {
 func (e *Experiment) rateTable() table {
 	t := table{Title: "Cases that did not always pass", Head: []string{"passed", "rate, 95 % interval", "case"}}
 	for _, c := range e.cases() {
-		if e.TrialsPerCase < 2 || c.Verdict == Passed || c.Trials == 0 {
+		if e.trialsPerCase() < 2 || c.Verdict == Passed || c.Trials == 0 {
 			continue
 		}
 		rate := ""

@@ -64,7 +64,7 @@ func ended(e *eval.Experiment) string {
 func TestTrials(t *testing.T) {
 	cases := casesOf(t, csvOf("....", "x.x.", "xxxx"), dispatchtest.Task{})
 	e := run(t, unsteady(), cases, &eval.Options{Trials: 4, Parallel: 1})
-	if got := ended(e); got != ".... x.x. xxxx" || e.TrialsPerCase != 4 {
+	if got := ended(e); got != ".... x.x. xxxx" || e.PerCase() != 4 {
 		t.Fatal(got)
 	}
 	results := e.Results()
@@ -443,7 +443,7 @@ func TestTrialsOfARow(t *testing.T) {
 	}
 	for name, e := range map[string]*eval.Experiment{"run": e, "loaded": load(t, file), "graded": graded} {
 		text := reports(t, e)
-		if ended(e) != ".. xxx ." || e.TrialsPerCase != 3 || e.Figure("rate").Trials != 6 || !strings.Contains(text, "b: fail (trial 2 of 3)") || !strings.Contains(text, "a: say a (trial 2 of 2)") {
+		if ended(e) != ".. xxx ." || e.PerCase() != 3 || e.Figure("rate").Trials != 6 || !strings.Contains(text, "b: fail (trial 2 of 3)") || !strings.Contains(text, "a: say a (trial 2 of 2)") {
 			t.Errorf("%s: %s\n%s", name, ended(e), text)
 		}
 	}

@@ -289,7 +289,7 @@ func evaluated(n int) func() {
 
 // tried is an experiment of cases that all passed. Each is a slice of its own.
 func tried(cases, trials int) *eval.Experiment {
-	e := &eval.Experiment{TrialsPerCase: trials, SliceBy: []string{"own"}}
+	e := &eval.Experiment{SliceBy: []string{"own"}}
 	for i := range cases {
 		c := &eval.Case{ID: fmt.Sprint("case ", i), Row: &eval.Row{Extra: map[string]string{"own": fmt.Sprint(i)}}}
 		for k := range trials {

@@ -112,7 +112,7 @@ func (o *options) checkGate() error {
 	if err != nil {
 		return fmt.Errorf("-baseline: %w", err)
 	}
-	if baseline.FirstFailure {
+	if len(baseline.Cases()) == 0 && baseline.Figure("always").Cases > 0 {
 		return errors.New("-baseline: it was run with -first-failure, so it has no rates")
 	}
 	o.before = baseline
