@@ -6,80 +6,21 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-type junitSuites struct {
-	XMLName xml.Name `xml:"testsuites"`
-	junitCounts
-	Suite junitSuite `xml:"testsuite"`
+// attribute escapes the value of an attribute, in which line breaks and quotes are escapes.
+func attribute(value string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(value)) // a Builder has no errors
+	return b.String()
 }
 
-type junitSuite struct {
-	junitCounts
-	Timestamp  string          `xml:"timestamp,attr"`
-	Properties []junitProperty `xml:"properties>property"`
-	Cases      junitCases
-}
-
-// junitCases writes the trials one by one.
-type junitCases struct{ *Experiment }
-
-// MarshalXML implements [xml.Marshaler].
-func (e junitCases) MarshalXML(out *xml.Encoder, _ xml.StartElement) error {
-	for i := range e.Trials {
-		r, err := e.report(&e.Trials[i])
-		if err != nil {
-			return err
-		}
-		if err := out.Encode(e.junitOf(&r, e.numbered(&e.Trials[i]))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type junitProperty struct {
-	Name  string `xml:"name,attr"`
-	Value string `xml:"value,attr"`
-}
-
-type junitCounts struct {
-	Name     string `xml:"name,attr"`
-	Tests    int    `xml:"tests,attr"`
-	Failures int    `xml:"failures,attr"`
-	Errors   int    `xml:"errors,attr"`
-	Skipped  *int   `xml:"skipped,attr"` // of a suite only
-	Time     string `xml:"time,attr"`
-}
-
-type junitCase struct {
-	XMLName   xml.Name     `xml:"testcase"`
-	Name      string       `xml:"name,attr"`
-	ClassName string       `xml:"classname,attr"`
-	Time      string       `xml:"time,attr"`
-	Skipped   *junitReason `xml:"skipped"`
-	Error     *junitReason `xml:"error"`
-	Failure   *junitReason `xml:"failure"`
-	SystemOut *junitText   `xml:"system-out"`
-}
-
-type junitReason struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr,omitempty"`
-	junitText
-}
-
-// junitText is text in which line breaks and quotes stay readable.
-type junitText struct {
-	XML string `xml:",innerxml"`
-}
-
-func newJUnitText(text string) junitText {
-	return junitText{strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(strings.Map(xmlCharacter, text))}
+// content escapes text in which line breaks and quotes stay readable.
+func content(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(strings.Map(xmlCharacter, text))
 }
 
 // xmlCharacter replaces what XML 1.0 cannot hold. A carriage return would not survive a parser.
@@ -103,29 +44,60 @@ const maxOutput = 64 << 10
 // the target are hidden as in the file of results. Memory does not grow with the results. It returns
 // the first error of w, or of reading the file of results, after which the document is not complete.
 func (e *Experiment) WriteJUnit(w io.Writer) error {
-	skipped := e.Count(Skipped)
-	counts := junitCounts{
-		Name: e.Name, Tests: len(e.Trials), Failures: e.Count(Failed), Errors: e.Count(Errored) + e.Count(Cancelled), Time: seconds(e.Took),
+	out := bufio.NewWriter(w) // it keeps its first error for Flush
+	put := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
+	counts := fmt.Sprintf(`name="%s" tests="%d" failures="%d" errors="%d"`, attribute(e.Name), len(e.Trials), e.Count(Failed), e.Count(Errored)+e.Count(Cancelled))
+	took := fmt.Sprintf(`time="%.3f"`, e.Took.Seconds())
+	put("%s<testsuites %s %s>\n", xml.Header, counts, took)
+	put("  <testsuite %s skipped=\"%d\" %s timestamp=\"%s\">\n    <properties>\n", counts, e.Count(Skipped), took, e.Started.UTC().Format("2006-01-02T15:04:05"))
+	for _, p := range e.junitProperties() {
+		put("      <property name=\"%s\" value=\"%s\"></property>\n", attribute(p[0]), attribute(p[1]))
 	}
-	doc := junitSuites{junitCounts: counts, Suite: junitSuite{
-		junitCounts: counts, Timestamp: e.Started.UTC().Format("2006-01-02T15:04:05"), Properties: e.junitProperties(), Cases: junitCases{e},
-	}}
-	doc.Suite.Skipped = &skipped
-	out := bufio.NewWriter(w)
-	_, _ = out.WriteString(xml.Header) // a Writer keeps its first error for Flush
-	encoder := xml.NewEncoder(out)
-	encoder.Indent("", "  ")
-	if err := encoder.Encode(doc); err != nil {
-		return err
+	put("    </properties>\n")
+	for i := range e.Trials {
+		r, err := e.report(&e.Trials[i])
+		if err != nil {
+			return err
+		}
+		put("    <testcase name=\"%s\" classname=\"%s\" time=\"%.3f\">", attribute(r.Name+e.numbered(&e.Trials[i])), attribute(e.Name), r.TookMS/1000)
+		end := ""
+		element := func(name, attributes, text string) {
+			put("\n      <%s%s>%s</%s>", name, attributes, content(text), name)
+			end = "\n    "
+		}
+		reason := fmt.Sprintf(` message="%s"`, attribute(text.Line(r.Reason, 300)))
+		switch r.Verdict {
+		case Passed:
+		case Skipped:
+			element("skipped", reason, "")
+		default:
+			name, kind := "error", r.Cause
+			if r.Verdict == Failed {
+				name = "failure"
+			} else if r.Verdict == Cancelled {
+				kind = string(Cancelled)
+			}
+			if kind != "" {
+				reason += fmt.Sprintf(` type="%s"`, attribute(kind))
+			}
+			if r.Repeat != "" {
+				r.Reason += "\n\nrun it again: " + r.Repeat
+			}
+			element(name, reason, r.Reason)
+		}
+		if r.Timeline != "" {
+			element("system-out", "", r.Timeline)
+		}
+		put("%s</testcase>\n", end)
 	}
-	_ = out.WriteByte('\n')
+	put("  </testsuite>\n</testsuites>\n")
 	return out.Flush()
 }
 
 // junitProperties are the estimates for all cases.
-func (e *Experiment) junitProperties() []junitProperty {
+func (e *Experiment) junitProperties() [][2]string {
 	s := e.stats()
-	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.trialsPerCase())}}
+	list := [][2]string{{"trials_per_case", fmt.Sprint(e.trialsPerCase())}}
 	for _, f := range e.whole() {
 		name := f.Name
 		switch {
@@ -141,49 +113,21 @@ func (e *Experiment) junitProperties() []junitProperty {
 		if f.Faults == dropped {
 			name += "_faults_dropped"
 		}
-		list = append(list, junitProperty{name, f.String()})
+		list = append(list, [2]string{name, f.String()})
 	}
 	if s.Faults > 0 {
-		list = append(list, junitProperty{"infrastructure_faults", fmt.Sprint(s.Faults)})
+		list = append(list, [2]string{"infrastructure_faults", fmt.Sprint(s.Faults)})
 	}
 	if s.UserFaults > 0 {
-		list = append(list, junitProperty{"user_faults", fmt.Sprint(s.UserFaults)})
+		list = append(list, [2]string{"user_faults", fmt.Sprint(s.UserFaults)})
 	}
 	if s.Retries > 0 {
-		list = append(list, junitProperty{"retries", fmt.Sprint(s.Retries)})
+		list = append(list, [2]string{"retries", fmt.Sprint(s.Retries)})
 	}
 	for _, f := range e.facts() {
 		if f.Property != "" {
-			list = append(list, junitProperty{f.Property, f.Text})
+			list = append(list, [2]string{f.Property, f.Text})
 		}
 	}
 	return list
 }
-
-func (e *Experiment) junitOf(r *record, numbered string) junitCase {
-	out := junitCase{Name: r.Name + numbered, ClassName: e.Name, Time: fmt.Sprintf("%.3f", r.TookMS/1000)}
-	s := r.Reason
-	if r.Repeat != "" {
-		s += "\n\nrun it again: " + r.Repeat
-	}
-	reason := &junitReason{Message: text.Line(r.Reason, 300), Type: r.Cause, junitText: newJUnitText(s)}
-	switch r.Verdict {
-	case Passed:
-	case Skipped:
-		out.Skipped = &junitReason{Message: reason.Message}
-	case Failed:
-		out.Failure = reason
-	case Cancelled:
-		reason.Type = string(Cancelled)
-		out.Error = reason
-	default:
-		out.Error = reason
-	}
-	if r.Timeline != "" {
-		s := newJUnitText(r.Timeline)
-		out.SystemOut = &s
-	}
-	return out
-}
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
