@@ -38,11 +38,7 @@ type htmlTrial struct {
 
 // Short returns why the trial did not pass, in at most 200 characters.
 func (t *htmlTrial) Short() string {
-	s := text.Line(t.Reason, 200)
-	if t.Cause != "" {
-		s = t.Cause + ": " + s
-	}
-	return s
+	return why(t.Cause, text.Line(t.Reason, 200))
 }
 
 // htmlRun is a run that is shown in full.

@@ -140,7 +140,7 @@ func (c *collector) read(file string) {
 func (c *collector) take(file string, h *header, own map[string]map[int]*Trial) {
 	if c.from == "" {
 		c.from, c.first = file, *h
-		c.first.Cases, c.first.Own = map[string]int{}, nil
+		c.first.Cases, c.first.Own = map[string]int{}, map[string]int{}
 	}
 	part, _ := parseShard(h.Shard)
 	whole, _ := parseShard(c.first.Shard)
@@ -169,7 +169,7 @@ func (c *collector) take(file string, h *header, own map[string]map[int]*Trial) 
 		}
 		c.first.Cases[id] = h.Cases[id]
 		if n := h.Own[id]; n > 0 {
-			c.first.own(id, n)
+			c.first.Own[id] = n
 		}
 		c.trials[id] = own[id]
 		if missing := h.missing(id, own[id]); len(missing) > 0 {

@@ -174,26 +174,18 @@ func (o *Options) header(cases []Case, f fingerprint, started time.Time) header 
 	part, _ := parseShard(o.Shard)
 	h := header{
 		Format: resultsFormat, Fingerprint: f, Shard: part.String(), Trials: o.Trials, FirstFailure: o.FirstFailure, TrialBudget: o.TrialBudget,
-		Started: started.UTC().Round(0), Total: len(cases), Checks: o.checks(cases), Tasks: tasks(cases), Cases: map[string]int{},
+		Started: started.UTC().Round(0), Total: len(cases), Checks: o.checks(cases), Tasks: tasks(cases), Own: map[string]int{}, Cases: map[string]int{},
 	}
 	own := part.ids(cases)
 	for i := range cases {
 		if own[cases[i].ID] {
 			h.Cases[cases[i].ID] = i
 			if n := cases[i].Trials; n > 0 {
-				h.own(cases[i].ID, n)
+				h.Own[cases[i].ID] = n
 			}
 		}
 	}
 	return h
-}
-
-// own sets the trials of a case.
-func (h *header) own(id string, trials int) {
-	if h.Own == nil {
-		h.Own = map[string]int{}
-	}
-	h.Own[id] = trials
 }
 
 // trialsOf returns how many trials a case has.

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -57,7 +56,7 @@ func show(t *testing.T, e *Experiment, trials []Trial) {
 		case trial.Verdict == Skipped:
 			t.Skip(text.Lines(trial.Reason, maxReason))
 		default:
-			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial), text.Lines(why(trial), maxReason))
+			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial), text.Lines(why(trial.Cause, trial.Reason), maxReason))
 		}
 	}
 }
@@ -65,10 +64,10 @@ func show(t *testing.T, e *Experiment, trials []Trial) {
 // maxReason is how many characters of a reason a failed subtest shows. A panic has its stack.
 const maxReason = 8000
 
-// why returns cause and reason.
-func why(t *Trial) string {
-	if t.Cause == "" {
-		return t.Reason
+// why puts a cause, if there is one, before a reason.
+func why(cause, reason string) string {
+	if cause == "" {
+		return reason
 	}
-	return fmt.Sprintf("%s: %s", t.Cause, t.Reason)
+	return cause + ": " + reason
 }
