@@ -184,10 +184,11 @@ func (e *Experiment) ungraded() bool { return e.checks != nil && e.checks.Ungrad
 // faulty reports whether it may matter how faults are treated.
 func (c *Comparisons) faulty() bool { return c.faults != [2]int{} }
 
-// rate returns the comparison of the rates with the faults of both treated in these ways, or nil.
-func (c *Comparisons) rate(baseline, candidate string) *Comparison {
+// withoutFaults returns the comparison of the rates with the faults of both dropped; nil if no case has other trials in
+// both.
+func (c *Comparisons) withoutFaults() *Comparison {
 	for i := range c.rates {
-		if r := &c.rates[i]; !c.faulty() || r.Baseline.Faults == baseline && r.Candidate.Faults == candidate {
+		if r := &c.rates[i]; !c.faulty() || r.Difference.Faults == dropped {
 			return r
 		}
 	}
@@ -197,7 +198,7 @@ func (c *Comparisons) rate(baseline, candidate string) *Comparison {
 // decideVerdict sets the verdict about the rates.
 func (c *Comparisons) decideVerdict() {
 	with := &c.rates[0]
-	switch without := c.rate(dropped, dropped); {
+	switch without := c.withoutFaults(); {
 	case without != nil && without.Verdict == with.Verdict:
 		c.Verdict = with.Verdict
 	case without == nil && with.Verdict == CannotTell:
@@ -336,16 +337,14 @@ func (c *Comparisons) gate(score string, margin float64) Comparison {
 	g.P, g.detectable, g.margin, g.Verdict, g.Reason = 0, 0, margin, Undecided, ""
 	var differences []Figure // better is positive
 	if score == "" {
-		for _, faults := range [][2]string{{counted, counted}, {dropped, dropped}, {dropped, counted}, {counted, dropped}} {
-			if one := c.rate(faults[0], faults[1]); one != nil {
-				differences = append(differences, one.Difference)
-			}
+		for _, one := range c.rates {
+			differences = append(differences, one.Difference)
 		}
 		switch {
 		case c.ungraded:
 			g.Reason = "the rows were not graded"
 			return g
-		case len(differences) < 4:
+		case c.faulty() && len(differences) < 4:
 			g.Reason = fmt.Sprintf("without faults no case has trials in both experiments (%s)", c.faultsOf())
 			return g
 		}

@@ -318,27 +318,30 @@ func (e *Experiment) checked() (list []fact) {
 		}
 		return fmt.Sprintf("%s of %s", strings.Join(parts, ", "), text.Plural(s.Rows, "row"))
 	}
+	add := func(name, text string) {
+		list = append(list, fact{Name: name, Text: text, Property: strings.ReplaceAll(name, " ", "_")})
+	}
 	switch {
 	case s.Ungraded:
-		list = append(list, fact{Name: "checked", Text: "nothing: the rows were not graded, so a trial passed if the platform would grade it", Property: "checked"})
+		add("checked", "nothing: the rows were not graded, so a trial passed if the platform would grade it")
 	case len(s.Checked) == 0:
-		list = append(list, fact{Name: "checked", Text: "nothing in " + text.Plural(s.Rows, "row"), Property: "checked"})
+		add("checked", "nothing in "+text.Plural(s.Rows, "row"))
 	default:
-		list = append(list, fact{Name: "checked", Text: in(s.Checked), Property: "checked"})
+		add("checked", in(s.Checked))
 	}
 	if len(s.Not) > 0 {
-		list = append(list, fact{Name: "not checked here", Text: in(s.Not), Property: "not_checked_here"})
+		add("not checked here", in(s.Not))
 	}
 	if len(s.Checked) > 0 && len(s.Nothing) > 0 {
 		value := fmt.Sprintf("%d of %s; their trials passed if the platform would grade them", len(s.Nothing), text.Plural(s.Rows, "row"))
 		if parts := e.unchecked(); len(parts) > 0 {
 			value += "; all of " + listed(parts, 10)
 		}
-		list = append(list, fact{Name: "expecting nothing", Text: value, Property: "expecting_nothing"})
+		add("expecting nothing", value)
 	}
 	unused := slices.DeleteFunc(slices.Clone(s.Unused), func(column string) bool { return slices.Contains(e.SliceBy, column) })
 	if len(unused) > 0 {
-		list = append(list, fact{Name: "columns that nothing uses", Text: listed(unused, 10), Property: "columns_that_nothing_uses"})
+		add("columns that nothing uses", listed(unused, 10))
 	}
 	return list
 }

@@ -158,7 +158,7 @@ func (c *Comparisons) facts() (list []fact) {
 		list = append(list, fact{Name: text.Plural(n, "case") + " ran in one experiment only", Text: listed(c.Missing, maxListed)})
 	}
 	list = append(list, fact{Text: c.changes()})
-	if without := c.rate(dropped, dropped); c.faulty() && without != nil {
+	if without := c.withoutFaults(); c.faulty() && without != nil {
 		list = append(list, fact{Name: "faults dropped", Text: without.String()})
 	}
 	name := string(c.Verdict)
