@@ -61,7 +61,9 @@ type Comparison struct {
 	Verdict Verdict `json:"verdict,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 
-	detectable float64 // the smallest difference of the rates that the test finds in about four of five times, in as many trials of cases that vary as these do
+	// detectable is the smallest difference of the rates that the test finds in about four of five times,
+	// in as many trials of cases that vary as these do.
+	detectable float64
 	margin     float64 // of a gate
 	limit      float64 // of a measure in a gate: what a trial needs beyond it does not count
 }
@@ -170,11 +172,12 @@ func comparable(baseline, candidate *Experiment) error {
 	return problems.err()
 }
 
-// Figures returns the comparisons of the figures. The rate is the first, with faults counted as failures. If there are
-// faults, the rate follows with faults dropped, then with only the faults of the baseline dropped, and then with only the
-// faults of the candidate dropped, each if a case has trials in both experiments. Then come the scores that both
-// experiments have, see [Experiment.Figures], the rate and the scores of each slice of the candidate's SliceBy, and the
-// rate of each case, the worst regression first.
+// Figures returns the comparisons of the figures. The rate is the first, with faults counted as
+// failures. If there are faults, the rate follows with faults dropped, then with only the faults of the
+// baseline dropped, and then with only the faults of the candidate dropped, each if a case has trials in
+// both experiments. Then come the scores that both experiments have, see [Experiment.Figures], the rate
+// and the scores of each slice of the candidate's SliceBy, and the rate of each case, the worst
+// regression first.
 func (c *Comparisons) Figures() []Comparison {
 	return slices.Concat(c.rates, c.scores, c.slices, c.cases)
 }
@@ -184,8 +187,8 @@ func (e *Experiment) ungraded() bool { return e.checks != nil && e.checks.Ungrad
 // faulty reports whether it may matter how faults are treated.
 func (c *Comparisons) faulty() bool { return c.faults != [2]int{} }
 
-// withoutFaults returns the comparison of the rates with the faults of both dropped; nil if no case has other trials in
-// both.
+// withoutFaults returns the comparison of the rates with the faults of both dropped; nil if no case has
+// other trials in both.
 func (c *Comparisons) withoutFaults() *Comparison {
 	for i := range c.rates {
 		if r := &c.rates[i]; !c.faulty() || r.Difference.Faults == dropped {
@@ -293,8 +296,8 @@ func compareRates(all [][2]caseResult, faults [2]string) (c Comparison, ok bool)
 	return c, true
 }
 
-// paired returns the comparison of a figure, without values, in the cases that both have, and the means of their cases or
-// groups: before, after, and the differences.
+// paired returns the comparison of a figure, without values, in the cases that both have, and the means
+// of their cases or groups: before, after, and the differences.
 func paired(f Figure, baseline, candidate []scored) (c Comparison, before, after, differences []float64) {
 	known := map[string]scored{}
 	for _, one := range baseline {
@@ -330,8 +333,8 @@ const insideMargin = "the interval contains the margin: run more cases"
 // gateCases is how many cases a gate needs. Fewer are too few for a statistic.
 const gateCases = 6
 
-// gate decides whether the candidate is shown not to be worse by margin in a score, or in the rate if score is "": see
-// [Experiment].GateBy.
+// gate decides whether the candidate is shown not to be worse by margin in a score, or in the rate if
+// score is "": see [Experiment].GateBy.
 func (c *Comparisons) gate(score string, margin float64) Comparison {
 	g := c.rates[0]
 	g.P, g.detectable, g.margin, g.Verdict, g.Reason = 0, 0, margin, Undecided, ""

@@ -35,8 +35,8 @@ type Row struct {
 	// FailureRules (failure_rules), as [proxytest.ParseRules] reads them.
 	FailureRules []proxytest.FailureRule
 
-	// ExpectedOutcome (expected_outcome) is "completion", the default: the agent does what it is asked for. Or it is
-	// "refusal": the agent declines. See [Dataset.Expect].
+	// ExpectedOutcome (expected_outcome) is "completion", the default: the agent does what it is asked
+	// for. Or it is "refusal": the agent declines. See [Dataset.Expect].
 	ExpectedOutcome string
 
 	// Input (current_state) is sent to the agent as input.input: any JSON object. "Porting without
@@ -63,8 +63,9 @@ type Row struct {
 	// platform does not read them.
 	Extra map[string]string
 
-	cells map[string]string // of the columns that are shown and not in Extra, or of all if texts of the row are hidden or stored
-	bare  map[string]byte   // of JSON Lines: the kinds of the cells in Extra that are numbers, true or false
+	// cells are the columns that are shown and not in Extra, or all if the row was stored or has secrets.
+	cells map[string]string
+	bare  map[string]byte // of JSON Lines: the kinds of the cells in Extra that are numbers, true or false
 }
 
 // Values of [Row].ExpectedOutcome.

@@ -26,9 +26,10 @@ type Error struct {
 	Err      error         `json:"-"` // the cause: of the reader, or of the base world; nil if there is none
 }
 
-// A Problem is one mistake in a dataset, in a file of results or in the arguments of a function. A mistake in a dataset
-// has a row and column as its place, and a mistake in the dataset as a whole has none. Otherwise Message begins with the
-// place: a file and line, or a member of the arguments such as Options.Trials. Code is one of these:
+// A Problem is one mistake in a dataset, in a file of results or in the arguments of a function. A
+// mistake in a dataset has a row and column as its place, and a mistake in the dataset as a whole has
+// none. Otherwise Message begins with the place: a file and line, or a member of the arguments such as
+// Options.Trials. Code is one of these:
 //
 //	unreadable      the file, or the rest of it, is not CSV in UTF-8
 //	too_large       a limit of Read

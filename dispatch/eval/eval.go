@@ -99,12 +99,14 @@ type Options struct {
 	// FaultStatuses. The file keeps the old lines.
 	RetryFaults bool
 
-	// FaultStatuses are the HTTP statuses of the endpoint that are faults: a gateway sends them when the agent is down or
-	// busy. If FaultStatuses is nil, they are 429, 502, 503 and 504. If it is empty, none is.
+	// FaultStatuses are the HTTP statuses of the endpoint that are faults: a gateway sends them when the
+	// agent is down or busy. If FaultStatuses is nil, they are 429, 502, 503 and 504. If it is empty,
+	// none is.
 	//
-	// A trial that [Errored] is a fault too, for example because its [User] failed, and so is one whose endpoint could not
-	// be reached or refused the credentials. If such trials are left out, an agent that causes them looks too good. If they
-	// count as failures, an agent that does not cause them looks too bad. Figures therefore do both.
+	// A trial that [Errored] is a fault too, for example because its [User] failed, and so is one whose
+	// endpoint could not be reached or refused the credentials. If such trials are left out, an agent
+	// that causes them looks too good. If they count as failures, an agent that does not cause them
+	// looks too bad. Figures therefore do both.
 	FaultStatuses []int
 
 	// Command is a command line that runs a case again, for reports, which name it for each trial that
@@ -120,8 +122,9 @@ type Options struct {
 	// different trials. If User is nil, these rows are skipped.
 	User User
 
-	// AgentVersion, GraderVersion and UserVersion name the versions of the agent, of the graders and of the User,
-	// such as a commit. Results with other versions, cases or worlds do not belong to one experiment.
+	// AgentVersion, GraderVersion and UserVersion name the versions of the agent, of the graders and of
+	// the User, such as a commit. Results with other versions, cases or worlds do not belong to one
+	// experiment.
 	AgentVersion, GraderVersion, UserVersion string
 
 	// Budget limits the cost of the experiment. No trial begins after a limit is reached; trials that
@@ -181,22 +184,24 @@ type Experiment struct {
 	// [Load] leave it nil.
 	SliceBy []string
 
-	// GateBy contains margins, of the rate under "" and of scores under their names. [Compare] makes a gate of each, which
-	// decides whether this experiment may replace the baseline: whether it is shown not to be worse by the margin. The
-	// margin of the rate is a difference, such as 0.05 for five points, and so is the margin of a score of a grader. The
-	// margin of a measure, such as cost, is a share of the baseline: 0.1 for ten percent more. [Run] and [Load] leave
-	// GateBy nil.
+	// GateBy contains margins, of the rate under "" and of scores under their names. [Compare] makes a
+	// gate of each, which decides whether this experiment may replace the baseline: whether it is shown
+	// not to be worse by the margin. The margin of the rate is a difference, such as 0.05 for five
+	// points, and so is the margin of a score of a grader. The margin of a measure, such as cost, is a
+	// share of the baseline: 0.1 for ten percent more. [Run] and [Load] leave GateBy nil.
 	//
-	// A gate passes only if the whole interval is better than the margin, so an experiment that is too small does not
-	// pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points. Faults of the infrastructure may
-	// be the agent's or not, in each of the experiments: the rate passes if it does so whether the faults of either count
-	// as failures or are dropped, and it fails if it does so in all four combinations. Cases that did not run in both
-	// experiments leave a gate undecided, and so do fewer than 6 cases, or groups of cases, with trials that are not such
-	// faults, and so does Options.Ungraded. The gate of a score that is unknown in a trial fails.
+	// A gate passes only if the whole interval is better than the margin, so an experiment that is too
+	// small does not pass. If nothing differs, the rate needs about 3.7/margin cases: 74 for 5 points.
+	// Faults of the infrastructure may be the agent's or not, in each of the experiments: the rate
+	// passes if it does so whether the faults of either count as failures or are dropped, and it fails
+	// if it does so in all four combinations. Cases that did not run in both experiments leave a gate
+	// undecided, and so do fewer than 6 cases, or groups of cases, with trials that are not such faults,
+	// and so does Options.Ungraded. The gate of a score that is unknown in a trial fails.
 	//
-	// A measure is cut at the limit that TrialBudget sets for a trial. A sample may not show the few cases that run away,
-	// so the upper bound allows for about 3.7 in as many cases as there are, all at the limit: if nothing differs, it
-	// needs about 3.7·(limit/mean-1)/margin cases to pass. Without a limit the gate does not pass.
+	// A measure is cut at the limit that TrialBudget sets for a trial. A sample may not show the few
+	// cases that run away, so the upper bound allows for about 3.7 in as many cases as there are, all at
+	// the limit: if nothing differs, it needs about 3.7·(limit/mean-1)/margin cases to pass. Without a
+	// limit the gate does not pass.
 	GateBy map[string]float64
 
 	// MinRate is a bar for the rate, from 0 to 1: see [Experiment.Bar]. MinRatePoint compares it with the rate and
@@ -227,9 +232,10 @@ type Trial struct {
 	Number  int // 1 for the first trial of the case
 	Verdict Verdict
 
-	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Causes are stable: the platform's error class
-	// of a run that failed, such as [dispatchtest.Agent5xx], the [dispatchtest.StandIn] of a run without an answer of the
-	// agent's own, such as [dispatchtest.NoAnswer], or one of these:
+	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Causes are stable: the
+	// platform's error class of a run that failed, such as [dispatchtest.Agent5xx], the
+	// [dispatchtest.StandIn] of a run without an answer of the agent's own, such as
+	// [dispatchtest.NoAnswer], or one of these:
 	//
 	//	fault       an undeclared tool was called, or a behavior panicked: see proxytest.Log.Faults
 	//	grader      the grader returned an error

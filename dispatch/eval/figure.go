@@ -41,8 +41,8 @@ type Figure struct {
 	groups int // of these cases, if cases have one; a case without counts as one
 }
 
-// Values of Figure.unit and Figure.Faults. A share is a probability, or the difference of two, and a ratio the difference
-// of a measure as a share of the baseline.
+// Values of Figure.unit and Figure.Faults. A share is a probability, or the difference of two, and a
+// ratio the difference of a measure as a share of the baseline.
 const (
 	unitShare = "share"
 	unitRatio = "ratio"
@@ -85,9 +85,9 @@ func (f Figure) units() (n int, noun string) {
 	return f.Cases, "case"
 }
 
-// MarshalJSON leaves out the bounds of a figure that has none. It adds the unit: "share" for a probability and the
-// difference of two, and "ratio" for the difference of a measure as a share of the baseline. It also adds the number of
-// groups of cases, if there are any.
+// MarshalJSON leaves out the bounds of a figure that has none. It adds the unit: "share" for a
+// probability and the difference of two, and "ratio" for the difference of a measure as a share of the
+// baseline. It also adds the number of groups of cases, if there are any.
 func (f Figure) MarshalJSON() ([]byte, error) {
 	type plain Figure
 	doc := struct {

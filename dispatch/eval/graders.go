@@ -44,9 +44,9 @@ func All(graders ...Grader) Grader {
 	}
 }
 
-// Mismatch returns the error of a [Grader] that knows what it expected and what it got. Its text is the reason. The
-// file of results keeps both other texts, at most 20 of a trial with 2 KiB each, and the page shows them beside each
-// other. Other reports contain the reason only.
+// Mismatch returns the error of a [Grader] that knows what it expected and what it got. Its text is the
+// reason. The file of results keeps both other texts, at most 20 of a trial with 2 KiB each, and the
+// page shows them beside each other. Other reports contain the reason only.
 func Mismatch(reason, expected, actual string) error { return &mismatch{reason, expected, actual} }
 
 type mismatch struct {

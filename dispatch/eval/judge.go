@@ -133,10 +133,10 @@ func (r *recorder) keep(key, answer string) {
 	r.judged[key] = answer
 }
 
-// Agreement compares a score, such as a [Judge]'s, with a column of the verdicts of people. share is the share of the
-// trials of a case in which both say the same, and differ are the ids of the cases in which they differ. A trial that
-// ended without a score or without a verdict is in Unknown. A share near the share of the verdict that most cases have
-// is what chance gives.
+// Agreement compares a score, such as a [Judge]'s, with a column of the verdicts of people. share is the
+// share of the trials of a case in which both say the same, and differ are the ids of the cases in which
+// they differ. A trial that ended without a score or without a verdict is in Unknown. A share near the
+// share of the verdict that most cases have is what chance gives.
 //
 // A score of 0.5 and more is a pass. The cells are pass or fail, or passed and failed, yes and no, true and false, 1
 // and 0, in any case of letters; an empty cell means that there is no verdict. People must have judged the

@@ -17,8 +17,8 @@ type Plan struct {
 	Turns   int // at most: dispatches to the agent, of which a session has several
 	Checked int // cases of all shards that would run and expect something: see [Dataset.Expect]
 
-	// Margin is the smallest margin of the rate with which a gate passes if nothing differs. It is 1 if there are
-	// too few cases, or groups of them, for a gate: see [Experiment].GateBy.
+	// Margin is the smallest margin of the rate with which a gate passes if nothing differs. It is 1 if
+	// there are too few cases, or groups of them, for a gate: see [Experiment].GateBy.
 	Margin float64
 
 	cases, skipped, stored, faults int  // of the shard
@@ -28,9 +28,9 @@ type Plan struct {
 	all                            Figure // cases and groups of all shards that would run
 }
 
-// Plan returns what [Run] would do with the cases. Nothing is dispatched or written. The error is the one that Run
-// returns for the options, the cases and the results file, or the one that [Compare] would return for the last of
-// the experiments before, as for [Experiment.WriteHTML].
+// Plan returns what [Run] would do with the cases. Nothing is dispatched or written. The error is the
+// one that Run returns for the options, the cases and the results file, or the one that [Compare] would
+// return for the last of the experiments before, as for [Experiment.WriteHTML].
 func (o *Options) Plan(cases []Case, before ...*Experiment) (Plan, error) {
 	opts, cases, err := o.settle(cases)
 	if err != nil {
@@ -112,8 +112,8 @@ func (o *Options) stored(h *header) (map[string]map[int]bool, error) {
 	return known, err
 }
 
-// String returns the plan as one sentence or two: what would run, which difference a comparison of this size finds, and
-// from which margin on a gate can pass.
+// String returns the plan as one sentence or two: what would run, which difference a comparison of this
+// size finds, and from which margin on a gate can pass.
 func (p Plan) String() string {
 	s := fmt.Sprintf("at most %s of %s", text.Plural(p.Trials, "trial"), text.Plural(p.cases, "case"))
 	if p.all.groups > 0 {

@@ -39,8 +39,9 @@ func (e *Experiment) cases() []caseResult {
 	return results
 }
 
-// Cases returns the rate of each case of which a trial ended, in their order. Slice is the id of the case, and the interval
-// is Wilson's. Faults count as failures. An experiment with FirstFailure has no rates.
+// Cases returns the rate of each case of which a trial ended, in their order. Slice is the id of the
+// case, and the interval is Wilson's. Faults count as failures. An experiment with FirstFailure has no
+// rates.
 func (e *Experiment) Cases() (rates []Figure) {
 	for _, c := range e.cases() {
 		if c.Rate != nil {

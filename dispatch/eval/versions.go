@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// WriteVersions writes tables of any number of experiments with the same cases, the oldest first: the rate
-// of each with the difference from the one before it, see [Compare], and then the scores. Versions are named by
-// Options.AgentVersion, or by Experiment.Name. It returns the error of Compare, or the first error
-// of w.
+// WriteVersions writes tables of any number of experiments with the same cases, the oldest first: the
+// rate of each with the difference from the one before it, see [Compare], and then the scores. Versions
+// are named by Options.AgentVersion, or by Experiment.Name. It returns the error of Compare, or the
+// first error of w.
 func WriteVersions(w io.Writer, colour bool, experiments ...*Experiment) error {
 	ordered := slices.Clone(experiments)
 	slices.SortStableFunc(ordered, func(a, b *Experiment) int { return a.Started.Compare(b.Started) })
@@ -37,7 +37,8 @@ func steps(ordered []*Experiment) (list []*Comparisons, err error) {
 	return list, nil
 }
 
-// versions returns a table of the rates of experiments and their steps, and one of the scores if there are any.
+// versions returns a table of the rates of experiments and their steps, and one of the scores if there
+// are any.
 func versions(ordered []*Experiment, steps []*Comparisons) (list []table) {
 	rates := table{Head: []string{"version", "started", "cases", "rate, 95 % interval"}, Note: many(len(steps), "comparison")}
 	if len(ordered) > 1 {
