@@ -167,6 +167,11 @@ func TestReportsRepeat(t *testing.T) {
 			t.Errorf("experiment %d: %s", i, page)
 		}
 	}
+	// The command of an older file has no place for the case.
+	write(t, file, bytes.Replace(read(t, file), []byte("check -case $CASE"), []byte("check"), 1))
+	if text := reports(t, load(t, file)); !strings.Contains(text, `"repeat": "check -token [redacted] -case 'b'"`) {
+		t.Error(text)
+	}
 }
 
 // drawnInGroups draws groups of five cases each whose rates are alike.

@@ -84,7 +84,11 @@ func (e *Experiment) repeat(t *Trial) string {
 	if e.command == "" || t.Verdict == Passed || t.Verdict == Skipped || t.Verdict == Cancelled {
 		return ""
 	}
-	return strings.ReplaceAll(e.command, "$CASE", "'"+strings.ReplaceAll(t.ID, "'", `'\''`)+"'")
+	command := e.command
+	if !strings.Contains(command, "$CASE") { // of an older file
+		command += " -case $CASE"
+	}
+	return strings.ReplaceAll(command, "$CASE", "'"+strings.ReplaceAll(t.ID, "'", `'\''`)+"'")
 }
 
 // record returns the record of the trial, with its timeline.
