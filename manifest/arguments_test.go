@@ -75,7 +75,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 		{"every issue", "typed", json.RawMessage(`{"zone":1,"n":"x","more":1}`), "/zone"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := m.Do(t.Context(), manifest.Call{Tool: tt.tool, Args: tt.args})
+			r := m.Do(t.Context(), tt.tool, tt.args)
 			if code(t, r.Err) != toolwire.CodeInvalidArguments || r.ExitCode != -1 || r.Duration != 0 {
 				t.Fatalf("result %+v", r)
 			}
@@ -95,22 +95,21 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 		t.Errorf("%d audit records of programs that did not run", records)
 	}
 
-	r := m.Do(t.Context(), manifest.Call{Tool: "typed", Args: json.RawMessage(`{"zone":1,"n":"x","more":1}`)})
+	r := m.Do(t.Context(), "typed", json.RawMessage(`{"zone":1,"n":"x","more":1}`))
 	if e, ok := errors.AsType[*toolwire.Error](r.Err); !ok || len(e.Problems) != 3 {
 		t.Errorf("the cause is not the schema's error with every issue: %v", r.Err)
 	}
-	if r := m.Do(t.Context(), manifest.Call{Tool: "typed", Args: map[string]any{"zone": "UTC", "n": 3}}); r.Err != nil {
+	if r := m.Do(t.Context(), "typed", map[string]any{"zone": "UTC", "n": 3}); r.Err != nil {
 		t.Errorf("valid arguments: %v", r.Err)
 	}
 }
 
 func TestUnknownTool(t *testing.T) {
-	r := load(t, nil, tool("echo")).Do(t.Context(), manifest.Call{ID: "c", Tool: "T"})
-	if code(t, r.Err) != toolwire.CodeUnknownTool || shown(r) != `{"error":"unknown tool: T","tools":["t"]}` ||
-		r.CallID != "c" || r.Tool != "T" {
+	r := load(t, nil, tool("echo")).Do(t.Context(), "T", nil)
+	if code(t, r.Err) != toolwire.CodeUnknownTool || shown(r) != `{"error":"unknown tool: T","tools":["t"]}` {
 		t.Errorf("%+v", r)
 	}
-	r = load(t, nil).Do(t.Context(), manifest.Call{Tool: strings.Repeat("é", 5000) + "\n"})
+	r = load(t, nil).Do(t.Context(), strings.Repeat("é", 5000)+"\n", nil)
 	if n := len(shown(r)); n > 200 {
 		t.Errorf("message of %d bytes", n)
 	}

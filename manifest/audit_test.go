@@ -17,21 +17,28 @@ import (
 
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/manifest"
+	"github.com/toolwire/toolwire/proxy"
 )
 
+// call is a call of a tool, with the model's id of it.
+type call struct {
+	id, tool string
+	args     any
+}
+
 // doAll makes calls at the same time, and returns the results in the order of the calls.
-func doAll(ctx context.Context, m *manifest.Manifest, calls []manifest.Call) []*manifest.Result {
+func doAll(ctx context.Context, m *manifest.Manifest, calls []call) []*manifest.Result {
 	results := make([]*manifest.Result, len(calls))
 	var all sync.WaitGroup
 	for i, call := range calls {
-		all.Go(func() { results[i] = m.Do(ctx, call) })
+		all.Go(func() { results[i] = m.Do(proxy.WithCallID(ctx, call.id), call.tool, call.args) })
 	}
 	all.Wait()
 	return results
 }
 
 // audited runs calls and returns their records by call id.
-func audited(t *testing.T, o *manifest.Options, calls []manifest.Call, tools ...entry) map[string]manifest.AuditRecord {
+func audited(t *testing.T, o *manifest.Options, calls []call, tools ...entry) map[string]manifest.AuditRecord {
 	t.Helper()
 	var mu sync.Mutex
 	records := map[string]manifest.AuditRecord{}
@@ -50,14 +57,14 @@ func audited(t *testing.T, o *manifest.Options, calls []manifest.Call, tools ...
 func TestAuditTellsOfEveryRun(t *testing.T) {
 	missing := entry{"name": "missing", "command": []string{filepath.Join(t.TempDir(), "none")}}
 	begin := time.Now()
-	records := audited(t, &manifest.Options{}, []manifest.Call{
-		{ID: "ok", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)},
-		{ID: "fail", Tool: "fail", Args: megabyte()},
-		{ID: "missing", Tool: "missing"}, {ID: "flood", Tool: "flood"}, {ID: "unknown", Tool: "unknown"},
+	records := audited(t, &manifest.Options{}, []call{
+		{id: "ok", tool: "t", args: json.RawMessage(`{"password":"swordfish"}`)},
+		{id: "fail", tool: "fail", args: megabyte()},
+		{id: "missing", tool: "missing"}, {id: "flood", tool: "flood"}, {id: "unknown", tool: "unknown"},
 	}, tool("echo"), tool("flood-stderr", "200000", "reason", "3").with("name", "fail"), missing,
 		tool("flood").with("name", "flood"))
 	const timeout = 20 * time.Millisecond
-	maps.Copy(records, audited(t, &manifest.Options{Timeout: timeout}, []manifest.Call{{ID: "slow", Tool: "slow"}},
+	maps.Copy(records, audited(t, &manifest.Options{Timeout: timeout}, []call{{id: "slow", tool: "slow"}},
 		tool("sleep", "10m").with("name", "slow")))
 	for id, want := range map[string]manifest.AuditRecord{
 		"ok":      {Tool: "t", Exit: 0, StdoutBytes: 24},
@@ -111,7 +118,7 @@ func TestAuditNamesVariablesAndHidesValues(t *testing.T) {
 	}
 	records := audited(t, &manifest.Options{
 		LookupEnv: lookup(env), WorkDir: dir,
-	}, []manifest.Call{{ID: "a", Tool: "t"}}, e)
+	}, []call{{id: "a", tool: "t"}}, e)
 	r := records["a"]
 	if want := []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY"}; !slices.Equal(r.EnvKeys, want) {
 		t.Errorf("envKeys = %q, want %q", r.EnvKeys, want)
@@ -165,9 +172,9 @@ func TestAuditLog(t *testing.T) {
 	m := load(t, &manifest.Options{Audit: auditLog(t, dir, nil),
 		LookupEnv: lookup(map[string]string{"TZ": "secret-zone"})},
 		tool("echo").with("envPassthrough", []string{"TZ"}))
-	calls := make([]manifest.Call, 30)
+	calls := make([]call, 30)
 	for i := range calls {
-		calls[i] = manifest.Call{ID: "c", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}
+		calls[i] = call{id: "c", tool: "t", args: json.RawMessage(`{"password":"swordfish"}`)}
 	}
 	doAll(t.Context(), m, calls)
 

@@ -65,7 +65,7 @@ func BenchmarkStop(b *testing.B) {
 			var stopped time.Time
 			ctx, cancel := context.WithCancel(b.Context())
 			timer := time.AfterFunc(30*time.Millisecond, func() { stopped = time.Now(); cancel() })
-			r := m.Do(ctx, manifest.Call{Tool: "t"})
+			r := m.Do(ctx, "t", nil)
 			took = append(took, time.Since(stopped))
 			if timer.Stop() || r.Err == nil {
 				b.Fatal("the call was not stopped")

@@ -20,20 +20,8 @@ import (
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// Call asks for one run of a tool.
-type Call struct {
-	ID   string // the model's id of the call, copied to the result and the audit record
-	Tool string
-	// Args is a Go value that encoding/json writes as an object, or JSON text as json.RawMessage or
-	// []byte, which the tool receives without the white space around it. Nil, null and blank text mean {}.
-	Args any
-}
-
 // Result is the outcome of one call.
 type Result struct {
-	CallID string
-	Tool   string
-
 	// Output is the JSON value that the tool printed, without white space around it. It is {} if
 	// the tool printed nothing, and nil if the call failed. It may share memory with Stdout.
 	Output json.RawMessage
@@ -52,13 +40,16 @@ type Result struct {
 	Duration  time.Duration // from the start to the end of the process group; 0 without a start
 }
 
-// Call runs a tool and returns its output, one JSON value. See [Call.Args] for args. Use
-// [Manifest.CallForModel] for calls of a model, and [Manifest.Do] for exit status and stderr.
+// Call runs a tool and returns its output, one JSON value. Use [Manifest.CallForModel] for calls of a
+// model, and [Manifest.Do] for exit status and stderr.
+//
+// args is a Go value that encoding/json writes as an object, or JSON text as json.RawMessage or []byte,
+// which the tool receives without the white space around it. Nil, null and blank text mean {}.
 //
 // The error is an [*Error]. Its code is toolwire.CodeToolFailed if the output is an object whose member
 // "error" is not null, false, "", 0, [] or {}.
 func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
-	r := m.Do(ctx, Call{ID: runctx.CallID(ctx), Tool: name, Args: args})
+	r := m.Do(ctx, name, args)
 	if toolresult.Failed(r.Output) {
 		return nil, &Error{Code: toolwire.CodeToolFailed, Tool: name, Message: "the tool reported a failure",
 			detail: "the output reports a failure; show Error.ToolResult to the model", reply: reply{output: r.Output}}
@@ -85,7 +76,7 @@ func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (too
 				Message: "invalid arguments: " + text.Cut(err.Error(), maxMessage)}
 		}
 	}
-	r := m.Do(ctx, Call{ID: runctx.CallID(ctx), Tool: name, Args: s})
+	r := m.Do(ctx, name, s)
 	if r.Err == nil {
 		return toolresult.ForModel(r.Output, toolresult.Failed(r.Output)), nil
 	}
@@ -96,27 +87,27 @@ func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (too
 	return toolresult.ForModel(e.ToolResult(), true), nil
 }
 
-// Do runs a tool and returns all details. Result.Err reports a failure. An output with a member
-// "error" is not a failure here. The result is never nil.
-func (m *Manifest) Do(ctx context.Context, call Call) *Result {
-	t, input, rejected := m.prepare(call)
+// Do runs a tool, with args as in [Manifest.Call], and returns all details. Result.Err reports a failure.
+// An output with a member "error" is not a failure here. The result is never nil.
+func (m *Manifest) Do(ctx context.Context, name string, args any) *Result {
+	t, input, rejected := m.prepare(name, args)
 	if rejected != nil {
-		return call.failed(rejected)
+		return &Result{Err: rejected, ExitCode: -1}
 	}
 	if err := m.enter(ctx); err != nil {
-		return call.failed(contextError(ctx, call.Tool))
+		return &Result{Err: contextError(ctx, name), ExitCode: -1}
 	}
 	defer m.leave()
-	return m.run(ctx, t, call, input)
+	return m.run(ctx, t, input)
 }
 
 // prepare finds the tool and checks the arguments.
-func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, rejected *Error) {
-	t, ok := m.byName[call.Tool]
+func (m *Manifest) prepare(name string, args any) (t *tool, input json.RawMessage, rejected *Error) {
+	t, ok := m.byName[name]
 	if !ok {
-		return nil, nil, m.unknown(call.Tool)
+		return nil, nil, m.unknown(name)
 	}
-	input, err := rawjson.EncodeArguments(call.Args, toolresult.ArgumentLimits)
+	input, err := rawjson.EncodeArguments(args, toolresult.ArgumentLimits)
 	advice := toolresult.Advice
 	if err == nil && t.validate != nil {
 		err, advice = t.validate(input), ""
@@ -152,14 +143,10 @@ func (m *Manifest) enter(ctx context.Context) error {
 
 func (m *Manifest) leave() { <-m.places }
 
-func (call Call) failed(err *Error) *Result {
-	return &Result{CallID: call.ID, Tool: call.Tool, Err: err, ExitCode: -1}
-}
-
 // run runs the program, judges its output and calls Options.Audit.
-func (m *Manifest) run(ctx context.Context, t *tool, call Call, input json.RawMessage) *Result {
+func (m *Manifest) run(ctx context.Context, t *tool, input json.RawMessage) *Result {
 	var o process.Outcome
-	r := &Result{CallID: call.ID, Tool: t.name, ExitCode: -1}
+	r := &Result{ExitCode: -1}
 	env, passed := m.environment(t)
 	begin := time.Now()
 	program, err := process.Start(&process.Command{
@@ -177,7 +164,7 @@ func (m *Manifest) run(ctx context.Context, t *tool, call Call, input json.RawMe
 	}
 	if m.options.Audit != nil {
 		record := AuditRecord{
-			Time: begin.UTC(), CallID: r.CallID, Tool: r.Tool, Argv: slices.Clone(t.argv), WorkDir: m.options.WorkDir,
+			Time: begin.UTC(), CallID: runctx.CallID(ctx), Tool: t.name, Argv: slices.Clone(t.argv), WorkDir: m.options.WorkDir,
 			Exit: r.ExitCode, Millis: r.Duration.Milliseconds(), StdoutBytes: o.Stdout.Total, StderrBytes: o.Stderr.Total,
 			Truncated: r.Truncated, EnvKeys: passed, Code: toolwire.CodeOf(r.Err),
 		}
@@ -204,7 +191,7 @@ func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Re
 	case o.ExitCode != 0:
 		failure = exitError(r)
 	default:
-		r.Output, failure = m.options.Output.read(r.Stdout)
+		r.Output, failure = readOutput(r.Stdout)
 	}
 	if failure != nil {
 		failure.Tool = t.name

@@ -53,7 +53,7 @@
 // returns it. Failures of a tool are results for the model: [Manifest.CallForModel] returns
 // {"error":"…"} for them, and [Error.ToolResult] does so for the results of [Manifest.Do].
 // Error texts contain no argument, no value of an environment variable and no output. What a
-// failing tool writes to stderr is in Error.Message and Error.Hint only.
+// failing tool writes to stderr is in Error.Message and Error.ToolResult only.
 //
 // # Differences from the original runner
 //
@@ -77,7 +77,7 @@
 //	exit_status          the program exited with a status other than 0
 //	killed_by_signal     a signal of another sender ended it
 //	response_too_large   stdout exceeds Options.MaxStdout
-//	bad_response         stdout does not have the format Options.Output
+//	bad_response         stdout is not one line of JSON
 //	tool_failed          [Manifest.Call] only: the output reports a failure
 //
 // [Tools Manifest Reference]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents

@@ -20,8 +20,8 @@ const (
 )
 
 // Error is the error type of this package. It contains no argument and no value of an environment
-// variable, with one exception: Message and Hint of a tool that failed are the tool's own words and
-// may repeat such a value. The text of the error omits them.
+// variable, with one exception: Message of a tool that failed is in the tool's own words and may repeat
+// such a value. The text of the error omits it.
 type Error struct {
 	Code toolwire.Code
 	Tool string // the tool concerned; "" if the error is about the manifest
@@ -30,8 +30,6 @@ type Error struct {
 	// machine and is part of [Error.ToolResult]. If the tool failed, Message is what the tool wrote
 	// to stderr.
 	Message string
-	// Hint is the tool's advice: the member "hint" of the JSON that it wrote to stderr.
-	Hint string
 
 	// Problems lists the problems in the order of the manifest, at most 100. It is set for invalid_manifest and
 	// toolwire.CodeInvalidOptions, and for the program_unavailable of [Manifest.CheckPrograms].
@@ -44,12 +42,13 @@ type Error struct {
 	Err error `json:"-"`
 
 	detail string // replaces Message in the text of the error
-	reply  reply  // what the model reads beside Message and Hint
+	reply  reply  // what the model reads beside Message
 }
 
 // A reply is what [Error.ToolResult] shows that is not a field of the error.
 type reply struct {
 	output json.RawMessage // the whole, if not nil: the output of a tool that reports its failure in it
+	hint   string          // the tool's advice: the member "hint" of the JSON that it wrote to stderr
 	object json.RawMessage // in place of Message: the JSON value that the tool gave, of at most maxMessage bytes
 	tools  []string        // all names of tools, for toolwire.CodeUnknownTool
 }
@@ -113,8 +112,8 @@ func (e *Error) ToolResult() json.RawMessage {
 	} else {
 		w.Put("error", rawjson.Quote(text.Cut(e.Message, maxMessage)))
 	}
-	if e.Hint != "" {
-		w.Put("hint", rawjson.Quote(text.Cut(e.Hint, maxMessage)))
+	if e.reply.hint != "" {
+		w.Put("hint", rawjson.Quote(e.reply.hint))
 	}
 	var names []json.RawMessage
 	for _, name := range e.reply.tools[:min(len(e.reply.tools), maxNames)] {

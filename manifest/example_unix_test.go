@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolwire/toolwire/manifest"
+	"github.com/toolwire/toolwire/proxy"
 )
 
 // A model calls a program. The manifest is usually a file; see [manifest.Load].
@@ -53,7 +54,7 @@ func ExampleManifest_Do() {
 		fmt.Println(err)
 		return
 	}
-	r := m.Do(context.Background(), manifest.Call{ID: "call_1", Tool: "fail", Args: json.RawMessage(`{}`)})
+	r := m.Do(context.Background(), "fail", json.RawMessage(`{}`))
 	fmt.Println(r.ExitCode, r.Err)
 	if failure, ok := errors.AsType[*manifest.Error](r.Err); ok {
 		fmt.Println(string(failure.ToolResult()))
@@ -83,8 +84,8 @@ func ExampleAuditLog() {
 		fmt.Println(err)
 		return
 	}
-	m.Do(context.Background(), manifest.Call{ID: "call_1", Tool: "echo",
-		Args: map[string]string{"password": "swordfish"}})
+	ctx := proxy.WithCallID(context.Background(), "call_1")
+	m.Do(ctx, "echo", map[string]string{"password": "swordfish"})
 
 	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	line, _ := os.ReadFile(files[0])

@@ -17,7 +17,7 @@ func exitError(r *Result) *Error {
 		e.Code, e.Message = codeSignal, "signal: "+r.Signal
 	}
 	status := e.Message
-	s := strings.TrimSpace(plainText(r.Stderr))
+	s := strings.TrimSpace(strings.ToValidUTF8(string(r.Stderr), "\ufffd"))
 	if s == "" {
 		return e
 	}
@@ -35,7 +35,7 @@ func exitError(r *Result) *Error {
 	return e
 }
 
-// read takes Message and Hint from JSON on stderr, documented as {"error":"…"} with an optional
+// read takes Message and the hint from JSON on stderr, documented as {"error":"…"} with an optional
 // "hint". It looks one level deep and returns false if stderr is not JSON.
 func (e *Error) read(stderr []byte) bool {
 	reason := json.RawMessage(stderr)
@@ -47,7 +47,7 @@ func (e *Error) read(stderr []byte) bool {
 		}
 		if inner, ok := object["error"]; ok {
 			reason = inner
-			e.Hint = text.Cut(rawjson.Unquote(object["hint"]), maxMessage)
+			e.reply.hint = text.Cut(rawjson.Unquote(object["hint"]), maxMessage)
 		}
 	case '"', '[':
 		if !json.Valid(stderr) {

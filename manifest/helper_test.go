@@ -203,7 +203,7 @@ func load(t testing.TB, options *manifest.Options, entries ...entry) *manifest.M
 // run loads one tool and runs it.
 func run(t testing.TB, e entry, args any, options *manifest.Options) *manifest.Result {
 	t.Helper()
-	return load(t, options, e).Do(t.Context(), manifest.Call{ID: "call_1", Tool: "t", Args: args})
+	return load(t, options, e).Do(t.Context(), "t", args)
 }
 
 // await waits for a file of a tool and returns its text.

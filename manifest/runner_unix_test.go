@@ -27,9 +27,9 @@ func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Res
 	t.Helper()
 	nothingLeft(t)
 	m := load(t, &manifest.Options{MaxParallel: 8}, e)
-	calls := make([]manifest.Call, times)
+	calls := make([]call, times)
 	for i := range calls {
-		calls[i] = manifest.Call{Tool: "t", Args: args}
+		calls[i] = call{tool: "t", args: args}
 	}
 	failed := 0
 	for i, r := range doAll(t.Context(), m, calls) {
@@ -292,7 +292,7 @@ func TestPipeWait(t *testing.T) {
 			nothingLeft(t)
 			file := filepath.Join(t.TempDir(), "pid")
 			m := load(t, nil, tool("parent", "sleep", mode, file, forever)).SetPipeWait(pipeWait)
-			r := m.Do(t.Context(), manifest.Call{Tool: "t"})
+			r := m.Do(t.Context(), "t", nil)
 			if r.Err != nil || string(r.Output) != `{"left":true}` {
 				t.Errorf("output %q, err %v; what the program printed before it exited counts", r.Output, r.Err)
 			}
@@ -317,7 +317,7 @@ func TestPipeWait(t *testing.T) {
 			file = filepath.Join(t.TempDir(), "pid")
 			m := load(t, &manifest.Options{Timeout: timeout},
 				tool("parent", "sleep", "leave", file, forever)).SetPipeWait(time.Hour)
-			r = m.Do(t.Context(), manifest.Call{Tool: "t"})
+			r = m.Do(t.Context(), "t", nil)
 			return code(t, r.Err) != toolwire.CodeTimeout // a program that has exited does not time out
 		})
 		if r.Err != nil || !r.Truncated {
@@ -328,7 +328,7 @@ func TestPipeWait(t *testing.T) {
 	t.Run("without any wait, what the program printed is whole", func(t *testing.T) {
 		nothingLeft(t)
 		m := load(t, &manifest.Options{MaxParallel: 8}, tool("print-and-leave", "60000")).SetPipeWait(1)
-		for i, r := range doAll(t.Context(), m, slices.Repeat([]manifest.Call{{Tool: "t"}}, testkit.Size(16, 40))) {
+		for i, r := range doAll(t.Context(), m, slices.Repeat([]call{{tool: "t"}}, testkit.Size(16, 40))) {
 			if r.Err != nil || len(r.Stdout) != 60000 || !r.Truncated {
 				t.Errorf("run %d: %d bytes, truncated %v, err %v", i, len(r.Stdout), r.Truncated, r.Err)
 			}
@@ -336,7 +336,7 @@ func TestPipeWait(t *testing.T) {
 	})
 	t.Run("no wait if no process holds a pipe", func(t *testing.T) {
 		m := load(t, &manifest.Options{Timeout: time.Hour}, tool("echo")).SetPipeWait(time.Hour)
-		r := m.Do(t.Context(), manifest.Call{Tool: "t"})
+		r := m.Do(t.Context(), "t", nil)
 		if r.Err != nil || r.Truncated {
 			t.Errorf("truncated %v, err %v", r.Truncated, r.Err)
 		}
@@ -344,19 +344,19 @@ func TestPipeWait(t *testing.T) {
 	t.Run("output that comes too late is missed", func(t *testing.T) {
 		nothingLeft(t)
 		for script, truncated := range map[string]bool{
-			"echo a; (sleep 600; echo b) & exit 0":                 true,
-			"echo a; (sleep 600; echo b >&2) >/dev/null & exit 0":  true,
-			"echo a; (sleep 600; echo b) >/dev/null 2>&1 & exit 0": false,
-			"echo a; (sleep 0.1; echo b >/dev/null) & exit 0":      false,
+			"echo 1; (sleep 600; echo b) & exit 0":                 true,
+			"echo 1; (sleep 600; echo b >&2) >/dev/null & exit 0":  true,
+			"echo 1; (sleep 600; echo b) >/dev/null 2>&1 & exit 0": false,
+			"echo 1; (sleep 0.1; echo b >/dev/null) & exit 0":      false,
 		} {
 			wait := pipeWait
 			if !truncated {
 				wait = 5 * time.Minute
 			}
 			e := entry{"name": "t", "command": []string{"/bin/sh", "-c", script}}
-			m := load(t, &manifest.Options{Output: manifest.Text}, e).SetPipeWait(wait)
-			r := m.Do(t.Context(), manifest.Call{Tool: "t"})
-			if r.Err != nil || string(r.Stdout) != "a\n" || r.Truncated != truncated {
+			m := load(t, nil, e).SetPipeWait(wait)
+			r := m.Do(t.Context(), "t", nil)
+			if r.Err != nil || string(r.Stdout) != "1\n" || r.Truncated != truncated {
 				t.Errorf("%s: stdout %q, truncated %v, err %v", script, r.Stdout, r.Truncated, r.Err)
 			}
 		}
@@ -381,7 +381,7 @@ func TestContext(t *testing.T) {
 		m := load(t, nil, tool("parent", "sleep", "stay", file, forever))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { await(t, file); cancel(boom) }()
-		r := m.Do(ctx, manifest.Call{Tool: "t"})
+		r := m.Do(ctx, "t", nil)
 		if code(t, r.Err) != toolwire.CodeCanceled || !errors.Is(r.Err, context.Canceled) || !errors.Is(r.Err, boom) {
 			t.Errorf("err = %v", r.Err)
 		}
@@ -392,7 +392,7 @@ func TestContext(t *testing.T) {
 		m := load(t, nil, tool("sleep", forever).with("timeoutSec", 600))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		r := m.Do(ctx, manifest.Call{Tool: "t"})
+		r := m.Do(ctx, "t", nil)
 		if code(t, r.Err) != toolwire.CodeDeadline || !errors.Is(r.Err, context.DeadlineExceeded) ||
 			!strings.Contains(r.Err.Error(), "the caller's deadline") {
 			t.Errorf("err = %v", r.Err)
@@ -402,7 +402,7 @@ func TestContext(t *testing.T) {
 		m := load(t, &manifest.Options{Timeout: 50 * time.Millisecond}, tool("sleep", forever))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		if r := m.Do(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != toolwire.CodeTimeout {
+		if r := m.Do(ctx, "t", nil); code(t, r.Err) != toolwire.CodeTimeout {
 			t.Errorf("err = %v", r.Err)
 		}
 	})
@@ -410,7 +410,7 @@ func TestContext(t *testing.T) {
 		m := load(t, nil, tool("say", "", "boom", "3"))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		if r := m.Do(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != "exit_status" {
+		if r := m.Do(ctx, "t", nil); code(t, r.Err) != "exit_status" {
 			t.Errorf("err = %v", r.Err)
 		}
 	})
@@ -421,7 +421,7 @@ func TestContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 20 { // a free place must never win over the context
-			if r := m.Do(ctx, manifest.Call{Tool: "t"}); !errors.Is(r.Err, context.Canceled) || r.Duration != 0 {
+			if r := m.Do(ctx, "t", nil); !errors.Is(r.Err, context.Canceled) || r.Duration != 0 {
 				t.Errorf("started: %v, err = %v", r.Duration != 0, r.Err)
 			}
 		}
@@ -577,7 +577,7 @@ func TestCallsAtTheSameTime(t *testing.T) {
 	t.Run("the bound holds, and is used", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "log")
 		m := load(t, &manifest.Options{MaxParallel: 3}, tool("meet", file, "3", "20ms"))
-		doAll(t.Context(), m, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12))
+		doAll(t.Context(), m, slices.Repeat([]call{{tool: "t"}}, 12))
 		log, _ := os.ReadFile(file)
 		inside, most := 0, 0
 		for _, b := range log {
@@ -599,7 +599,7 @@ func TestCallsAtTheSameTime(t *testing.T) {
 		m := load(t, &manifest.Options{MaxParallel: 2}, tool("parent", "sleep", "stay", file, forever))
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { await(t, file); cancel() }()
-		for i, r := range doAll(ctx, m, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12)) {
+		for i, r := range doAll(ctx, m, slices.Repeat([]call{{tool: "t"}}, 12)) {
 			if r == nil || !errors.Is(r.Err, context.Canceled) {
 				t.Errorf("result %d: %+v", i, r)
 			}

@@ -53,7 +53,7 @@ func TestProgramsEnd(t *testing.T) {
 	for i := range 5 * len(names) {
 		name := names[i%len(names)]
 		group.Go(func() {
-			got := m.Do(t.Context(), manifest.Call{Tool: name})
+			got := m.Do(t.Context(), name, nil)
 			if code := toolwire.CodeOf(got.Err); code != scripts[name].code && code != toolwire.CodeTimeout {
 				t.Errorf("%s ended with %q, want %q: %v", name, code, scripts[name].code, got.Err)
 			}
