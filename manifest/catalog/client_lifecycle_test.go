@@ -174,14 +174,15 @@ func live(t *testing.T, c *catalog.Client) {
 // Problems that the handler sends arrive in the client's error.
 func TestClientReadsTheHandlersProblems(t *testing.T) {
 	handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
-		InsecureAccount: clientAccount, MaxDescription: 3, Plugin: catalog.PluginOptions{ServerVersion: "v0.1.80",
-			MaxBytes: 400},
+		InsecureAccount: clientAccount, Plugin: catalog.PluginOptions{ServerVersion: "v0.1.80", MaxBytes: 400},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := serveClient(t, nil, handler.ServeHTTP)
-	_, err = c.Create(t.Context(), analyticsTool())
+	long := analyticsTool()
+	long.Description = strings.Repeat("ä", 65_537)
+	_, err = c.Create(t.Context(), long)
 	e := failedWith(t, err, toolwire.CodeRejected)
 	if len(e.Problems) != 1 || e.Problems[0].Pointer != "/body/description" || e.Problems[0].Code != "too_long" ||
 		e.Response.Status != 422 {
@@ -241,7 +242,7 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 				test.store = func() error { return nil }
 			}
 			handler, err := catalog.NewHandler(faultyStore{test.store}, &catalog.HandlerOptions{
-				MaxDescription: 5, Plugin: test.plugin,
+				Plugin: test.plugin,
 				Authenticate: func(*http.Request, string) (string, error) {
 					if test.key != nil {
 						return "", test.key()
@@ -272,16 +273,15 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 				}
 				answerWith(recorder.Code, recorder.Body.String())(w, r)
 			})
-			short := analyticsTool()
-			short.Description = "short"
 			calls := maps.Clone(clientCalls)
-			if name != "description long" {
-				calls["create"] = func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, short)) }
-				calls["update"] = func(ctx context.Context, c *catalog.Client) error {
-					return errorOf(c.Update(ctx, clientID, short))
-				}
-				calls["upload"] = func(ctx context.Context, c *catalog.Client) error {
-					return errorOf(c.Upload(ctx, short, "tool.py", []byte(strings.ReplaceAll(clientSource, "tool_plugin", "entry"))))
+			calls["upload"] = func(ctx context.Context, c *catalog.Client) error {
+				return errorOf(c.Upload(ctx, analyticsTool(), "tool.py", []byte(strings.ReplaceAll(clientSource, "tool_plugin", "entry"))))
+			}
+			if name == "description long" {
+				calls["create"] = func(ctx context.Context, c *catalog.Client) error {
+					long := analyticsTool()
+					long.Description = strings.Repeat("x", 65_537)
+					return errorOf(c.Create(ctx, long))
 				}
 			}
 			for operation, call := range calls {

@@ -76,7 +76,7 @@ func (h *Handler) check(c *call, ps *problems, p Patch) error {
 	if p.AccountID != nil && *p.AccountID != "" && !strings.EqualFold(*p.AccountID, c.account) {
 		ps.add("account_id", ruleAccount, "is not the account of the key; leave it out")
 	}
-	if most := h.opts.MaxDescription; p.Description != nil && most > 0 && utf8.RuneCountInString(*p.Description) > most {
+	if p.Description != nil && utf8.RuneCountInString(*p.Description) > maxField {
 		ps.add("description", ruleTooLong, "is too long for this catalog")
 	}
 	return ps.error("", "")

@@ -20,7 +20,7 @@ import (
 // one of Authenticate and InsecureAccount is required. [NewHandler] copies the options.
 //
 // A JSON body may have 1 MiB, an uploaded file Plugin.MaxBytes, a form 256 KiB more than its file,
-// 16 parts, and 64 KiB in a field.
+// 16 parts, and 64 KiB in a field. A description may have 65,536 characters.
 type HandlerOptions struct {
 	// Authenticate returns the account, a UUID, that a key belongs to. The key comes from
 	// "Authorization: Bearer …" or from "X-API-Key". A request without a key, or with several
@@ -46,9 +46,6 @@ type HandlerOptions struct {
 	// type, because its text may quote code. Storing may fail afterwards if another request takes
 	// the name at the same moment: register tools by their id.
 	Register func(ctx context.Context, tool ListItem) error
-
-	// MaxDescription bounds a description, in characters. Defaults to 65,536.
-	MaxDescription int
 
 	// BodyTimeout bounds the time in which a body arrives. Defaults to 30 s. It needs a server with
 	// read deadlines, such as net/http's.
@@ -78,7 +75,7 @@ type RequestEnd struct {
 
 const (
 	maxBody      = 1 << 20   // of a JSON body, in bytes
-	maxField     = 64 << 10  // of a form field, in bytes
+	maxField     = 64 << 10  // of a form field, in bytes, and of a description, in characters
 	maxFormParts = 16        // of a form
 	formRoom     = 256 << 10 // of a form beside its file, in bytes
 
@@ -103,7 +100,6 @@ func (h *Handler) configure() error {
 	case o.InsecureAccount != "" && !text.ValidUUID(o.InsecureAccount):
 		mistake("InsecureAccount", ruleUUID, textUUID)
 	}
-	problem.Limit(limitIn(&mistakes), "MaxDescription", &o.MaxDescription, maxField)
 	problem.Limit(limitIn(&mistakes), "BodyTimeout", &o.BodyTimeout, 30*time.Second)
 	mistakes = append(mistakes, o.Plugin.problems("/Plugin")...)
 	if len(mistakes) > 0 {

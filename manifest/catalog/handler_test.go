@@ -115,7 +115,8 @@ func TestCommonValidationErrors(t *testing.T) {
 }
 
 func TestFieldProblems(t *testing.T) {
-	s := newServer(t, nil, catalog.HandlerOptions{MaxDescription: 5})
+	s := newServer(t, nil, catalog.HandlerOptions{})
+	long := strings.Repeat("ä", 65_537)
 	id := s.create(minimal)
 	file := part{"file", "a.py", source}
 	for _, test := range []struct {
@@ -134,7 +135,7 @@ func TestFieldProblems(t *testing.T) {
 		{"another account", s.do("POST", "/tools/",
 			`{"name":"a","framework":"langchain","type":"custom","account_id":"`+another+`"}`), "body.account_id"},
 		{"long description", s.do("POST", "/tools/",
-			`{"name":"a","framework":"langchain","type":"custom","description":"äöüäöü"}`),
+			`{"name":"a","framework":"langchain","type":"custom","description":"`+long+`"}`),
 			"body.description"},
 		{"name twice", s.do("POST", "/tools/", `{"name":"a","name":"b"}`), "body"},
 		{"name in another case", s.do("POST", "/tools/", `{"Name":"a"}`), "body"},
@@ -167,12 +168,13 @@ func TestFieldProblems(t *testing.T) {
 			"body.tool_type"},
 		{"every field", s.upload("POST", "/tools/upload", part{"name", "", ""}, part{"framework", "", "x"},
 			part{"tool_type", "", "x"},
-			part{"account_id", "", "x"}, part{"description", "", "123456"}, part{"tags", "", "\xff"}, part{"version", "", "\n"}),
-			"body.name body.framework body.tool_type body.account_id body.description body.tags body.version body.file"},
+			part{"account_id", "", "x"}, part{"tags", "", "\xff"}, part{"version", "", "\n"}),
+			"body.name body.framework body.tool_type body.account_id body.tags body.version body.file"},
 		{"class without a name", s.upload("POST", "/tools/upload",
 			part{"file", "a.py", "class A(BaseTool): name = compute()"}),
 			"body.name"},
-		{"class with a long description", s.upload("POST", "/tools/upload", file), "body.description"},
+		{"class with a long description", s.upload("POST", "/tools/upload",
+			part{"file", "a.py", "class A(BaseTool):\n    name = \"a\"\n    description = \"" + long + "\""}), "body.description"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.answer.want(t, 422, "Validation error")
@@ -425,7 +427,7 @@ func TestFaultsOfAStore(t *testing.T) {
 }
 
 func TestHandlerOptions(t *testing.T) {
-	_, err := catalog.NewHandler(nil, &catalog.HandlerOptions{MaxDescription: -1, BodyTimeout: -1,
+	_, err := catalog.NewHandler(nil, &catalog.HandlerOptions{BodyTimeout: -1,
 		Plugin: catalog.PluginOptions{ServerVersion: "new", MaxBytes: -1}})
 	e, ok := errors.AsType[*toolwire.Error](err)
 	if !ok || e.Code != toolwire.CodeInvalidOptions {
@@ -436,7 +438,7 @@ func TestHandlerOptions(t *testing.T) {
 		fields = append(fields, p.Pointer)
 	}
 	if got, want := strings.Join(fields, " "),
-		"/store /Authenticate /MaxDescription /BodyTimeout /Plugin/MaxBytes /Plugin/ServerVersion"; got != want {
+		"/store /Authenticate /BodyTimeout /Plugin/MaxBytes /Plugin/ServerVersion"; got != want {
 		t.Errorf("the problems are at %s, want %s", got, want)
 	}
 	for _, o := range []*catalog.HandlerOptions{nil, {InsecureAccount: "x"}, {InsecureAccount: account,

@@ -121,7 +121,7 @@ func TestLimits(t *testing.T) {
 		}
 	})
 	t.Run("the greatest limits", func(t *testing.T) {
-		for _, o := range []catalog.HandlerOptions{{MaxDescription: math.MaxInt}, {BodyTimeout: math.MaxInt64},
+		for _, o := range []catalog.HandlerOptions{{BodyTimeout: math.MaxInt64},
 			{Plugin: catalog.PluginOptions{MaxBytes: math.MaxInt}}} {
 			s := newServer(t, nil, o)
 			s.create(minimal)

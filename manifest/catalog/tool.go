@@ -76,7 +76,7 @@
 //	enum         the value is not one of the documented values
 //	uuid         the value is not a UUID
 //	text         the text is blank, not UTF-8, or has control characters
-//	too_long     the description is longer than HandlerOptions.MaxDescription
+//	too_long     the description has more than 65,536 characters
 //	clash        two fields contradict each other
 //	repeated     the field occurs more than once
 //	account      the account is not the account of the key

@@ -19,7 +19,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer pool.Close()
-	store, err := postgresstore.Open(ctx, pool, nil)
+	store, err := postgresstore.Open(ctx, pool)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func TestServersThatLie(t *testing.T) {
 				defer pool.Close()
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // ends what waits for the server
 				defer cancel()
-				_, err = postgresstore.Open(ctx, pool, &postgresstore.Options{RetryTimeout: 100 * time.Millisecond})
+				_, err = postgresstore.OpenRetry(ctx, pool, 100*time.Millisecond)
 				if err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter22") {
 					t.Errorf("%v", err)
 				}

@@ -77,18 +77,18 @@ func (l *line) end() error {
 }
 
 // cutStore is a store with one connection.
-func cutStore(t *testing.T, config *pgxpool.Config, c *cut, o *postgresstore.Options) *postgresstore.Store {
+func cutStore(t *testing.T, config *pgxpool.Config, c *cut, retry time.Duration) *postgresstore.Store {
 	t.Helper()
 	config = config.Copy()
 	config.MaxConns = 1
 	config.ConnConfig.DialFunc = c.dial
-	store := open(t, newPool(t, config), o)
+	store := open(t, newPool(t, config), retry)
 	c.armed.Store(true)
 	return store
 }
 
-// long is a time that a test does not reach.
-var long = &postgresstore.Options{RetryTimeout: 5 * time.Minute}
+// long is a time that a test does not reach, so that its result does not depend on the load of the machine.
+const long = 5 * time.Minute
 
 // A write is done once, wherever its connection is lost. It is not repeated if it may have been committed.
 func TestLostConnection(t *testing.T) {
@@ -109,7 +109,7 @@ func TestLostConnection(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			config := s.schema(t)
-			check := open(t, newPool(t, config), nil)
+			check := open(t, newPool(t, config), long)
 			c := &cut{text: test.text, after: test.after}
 			if err := cutStore(t, config, c, long).Create(t.Context(), record("1", "marker")); !is(err, test.code) || !c.done.Load() {
 				t.Fatalf("Create: %v; the connection was lost: %t", err, c.done.Load())
@@ -137,7 +137,7 @@ func TestLostConnection(t *testing.T) {
 	}
 	for _, after := range []bool{false, true} {
 		config := s.schema(t)
-		if err := open(t, newPool(t, config), nil).Create(t.Context(), record("1", "a")); err != nil {
+		if err := open(t, newPool(t, config), long).Create(t.Context(), record("1", "a")); err != nil {
 			t.Fatal(err)
 		}
 		c := &cut{text: account, after: after}
@@ -173,9 +173,9 @@ func TestServerIsGone(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			config := s.schema(t)
 			c := &cut{text: test.text, after: test.after, gone: true}
-			err := cutStore(t, config, c, &postgresstore.Options{RetryTimeout: time.Second}).Create(t.Context(), record("1", "marker"))
+			err := cutStore(t, config, c, time.Second).Create(t.Context(), record("1", "marker"))
 			wantCode(t, "Create", err, test.code, "")
-			_, err = open(t, newPool(t, config), nil).Get(t.Context(), account, "1")
+			_, err = open(t, newPool(t, config), long).Get(t.Context(), account, "1")
 			if written := err == nil; written != test.written {
 				t.Errorf("it was written: %t, %v", written, err)
 			}
@@ -236,7 +236,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	}
 	stop()
 	writers.Wait()
-	list, err := open(t, newPool(t, config), nil).List(t.Context(), account, "")
+	list, err := open(t, newPool(t, config), long).List(t.Context(), account, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 // goes on by itself.
 func TestHandlerWithoutADatabase(t *testing.T) {
 	s := need(t)
-	store := open(t, newPool(t, s.schema(t)), &postgresstore.Options{RetryTimeout: 300 * time.Millisecond})
+	store := open(t, newPool(t, s.schema(t)), 300*time.Millisecond)
 	h, err := catalog.NewHandler(store, &catalog.HandlerOptions{InsecureAccount: account})
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestHandlerWithoutADatabase(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 	pool := newPool(t, config)
-	if h, err = catalog.NewHandler(open(t, pool, &postgresstore.Options{RetryTimeout: 300 * time.Millisecond}),
+	if h, err = catalog.NewHandler(open(t, pool, 300*time.Millisecond),
 		&catalog.HandlerOptions{InsecureAccount: account}); err != nil {
 		t.Fatal(err)
 	}

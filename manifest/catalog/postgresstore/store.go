@@ -6,7 +6,7 @@
 //		return err
 //	}
 //	defer pool.Close()
-//	store, err := postgresstore.Open(ctx, pool, nil)
+//	store, err := postgresstore.Open(ctx, pool)
 //	if err != nil {
 //		return err
 //	}
@@ -21,7 +21,7 @@
 // # Codes of errors
 //
 // Errors have the codes not_found and conflict of [catalog.Store], invalid_options, transport if the
-// database could not be reached within Options.RetryTimeout and nothing was written, and these:
+// database could not be reached and nothing was written, and these:
 //
 //	schema   the tables are missing, of another program, or of a newer version of this package
 //	unknown  the connection was lost during a commit: the write may have happened
@@ -29,7 +29,6 @@
 package postgresstore
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,19 +43,14 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// Options configures a [Store]. The zero value of every field selects its default.
-type Options struct {
-	// RetryTimeout bounds the time in which a call waits for a connection and tries again, from its
-	// beginning and again from the loss of a connection. After it the error has the code transport,
-	// and a [catalog.Handler] answers 503. Defaults to 500 ms; Open waits for at least 5 s. A context
-	// may end it earlier.
-	RetryTimeout time.Duration
-}
-
 // Store is a [catalog.Store] in the tables toolwire_tools and toolwire_catalog. A write that returned
 // nil is committed; synchronous_commit of the server decides what it survives. If the connection is
 // lost, a call tries again unless it may have written something. If the connection is lost during a
 // commit, the error has the code unknown.
+//
+// A call waits for a connection and tries again for 500 ms, from its beginning and again from the loss of
+// a connection. Then the error has the code transport, and the handler of [catalog.NewHandler] answers
+// 503. A context may end it earlier.
 type Store struct {
 	pool    *pgxpool.Pool
 	timeout time.Duration
@@ -67,25 +61,24 @@ var _ catalog.Store = (*Store)(nil)
 
 // Open makes a store in the database of a pool. The first call creates the tables in the current
 // schema, which is the first of the search_path; several programs may call it at the same time.
-// Once the tables exist, the role needs the rights to SELECT, INSERT and UPDATE only. If o is nil,
-// all defaults apply. The store does not close the pool.
-func Open(ctx context.Context, pool *pgxpool.Pool, o *Options) (*Store, error) {
+// Once the tables exist, the role needs the rights to SELECT, INSERT and UPDATE only. Open tries again for
+// 5 s. The store does not close the pool.
+func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
+	return open(ctx, pool, 500*time.Millisecond)
+}
+
+// open is Open with another time in which a call tries again.
+func open(ctx context.Context, pool *pgxpool.Pool, retry time.Duration) (*Store, error) {
 	s := &Store{pool: pool}
 	if pool == nil {
 		return nil, failure(toolwire.CodeInvalidOptions, "a pool is required", nil)
 	}
-	if o == nil {
-		o = &Options{}
-	}
-	if o.RetryTimeout < 0 {
-		return nil, failure(toolwire.CodeInvalidOptions, "Options.RetryTimeout must not be negative; use 0 for the default", nil)
-	}
 	s.secrets = redact.New(pool.Config().ConnConfig.Password)
-	s.timeout = max(o.RetryTimeout, 5*time.Second)
+	s.timeout = max(retry, 5*time.Second)
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
-	s.timeout = cmp.Or(o.RetryTimeout, 500*time.Millisecond)
+	s.timeout = retry
 	return s, nil
 }
 

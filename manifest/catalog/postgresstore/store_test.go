@@ -29,12 +29,9 @@ import (
 
 const account = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
 
-func open(t *testing.T, pool *pgxpool.Pool, o *postgresstore.Options) *postgresstore.Store {
+func open(t *testing.T, pool *pgxpool.Pool, retry time.Duration) *postgresstore.Store {
 	t.Helper()
-	if o == nil { // the result of a test must not depend on the load of the machine
-		o = long
-	}
-	s, err := postgresstore.Open(t.Context(), pool, o)
+	s, err := postgresstore.OpenRetry(t.Context(), pool, retry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +80,7 @@ func TestStore(t *testing.T) {
 				config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 				config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 			}
-			h.stores = append(h.stores, open(t, newPool(t, config), nil))
+			h.stores = append(h.stores, open(t, newPool(t, config), long))
 		}
 		return h
 	})
@@ -99,7 +96,7 @@ func TestReplicasStartAtOnce(t *testing.T) {
 			pool := newPool(t, config)
 			replicas.Go(func() {
 				<-start
-				store, err := postgresstore.Open(t.Context(), pool, nil)
+				store, err := postgresstore.Open(t.Context(), pool)
 				if err == nil {
 					err = store.Create(t.Context(), record(fmt.Sprint(i), fmt.Sprint(i)))
 				}
@@ -122,7 +119,7 @@ func TestReplicasStartAtOnce(t *testing.T) {
 
 func TestLongNames(t *testing.T) {
 	s := need(t)
-	store := open(t, newPool(t, s.schema(t)), nil)
+	store := open(t, newPool(t, s.schema(t)), long)
 	name := make([]byte, 100_000) // longer than an entry of an index, and not to be compressed
 	for i := range name {
 		name[i] = byte(rand.IntN(256))
@@ -158,13 +155,13 @@ func TestRoleWithoutRights(t *testing.T) {
 	execute("GRANT USAGE ON SCHEMA " + config.ConnConfig.RuntimeParams["search_path"] + " TO " + role)
 	limited := config.Copy()
 	limited.ConnConfig.User = role
-	_, err := postgresstore.Open(t.Context(), newPool(t, limited), nil)
+	_, err := postgresstore.Open(t.Context(), newPool(t, limited))
 	wantCode(t, "a role that may not create", err, "failed", "permission denied for schema")
 
-	open(t, owner, nil)
+	open(t, owner, long)
 	execute("GRANT SELECT, INSERT, UPDATE ON toolwire_tools TO " + role)
 	execute("GRANT SELECT ON toolwire_catalog TO " + role)
-	store := open(t, newPool(t, limited), nil)
+	store := open(t, newPool(t, limited), long)
 	if err := store.Create(t.Context(), record("1", "a")); err != nil {
 		t.Error(err)
 	}
@@ -192,7 +189,7 @@ func TestSchemaBeforehand(t *testing.T) {
 		}
 	}
 	config.ConnConfig.User = role
-	if err := open(t, newPool(t, config), nil).Create(t.Context(), record("1", "a")); err != nil {
+	if err := open(t, newPool(t, config), long).Create(t.Context(), record("1", "a")); err != nil {
 		t.Error(err)
 	}
 }
@@ -203,7 +200,7 @@ func TestTextsCanBeRead(t *testing.T) {
 	config := s.schema(t)
 	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 	pool := newPool(t, config)
-	store := open(t, pool, nil)
+	store := open(t, pool, long)
 	for name, want := range map[string]string{"calc": "calc", "Größe": "Größe", "計算": `\350\250\210\347\256\227`, "a\x00b": `a\000b`, "\xff": `\377`} {
 		r := record(name, name)
 		r.ScriptContent = "hunter2"
@@ -235,27 +232,25 @@ func TestOpenRefuses(t *testing.T) {
 	foreign.ConnConfig.Password = "secret"
 	closed := newPool(t, s.schema(t))
 	closed.Close()
-	long := &postgresstore.Options{RetryTimeout: time.Hour} // what cannot get better is not repeated
 	for _, test := range []struct {
-		name    string
-		pool    *pgxpool.Pool
-		options *postgresstore.Options
-		code    toolwire.Code
-		text    string
+		name  string
+		pool  *pgxpool.Pool
+		retry time.Duration // what cannot get better is not repeated
+		code  toolwire.Code
+		text  string
 	}{
 		{"another program's tools", prepared(`CREATE TABLE toolwire_tools (a int)`), long, "schema", "another schema"},
 		{"another program's catalog", prepared(`CREATE TABLE toolwire_catalog (a int)`), long, "schema", "another schema"},
 		{"no version", prepared(`CREATE TABLE toolwire_catalog (version int)`), long, "schema", "toolwire_catalog is empty"},
 		{"a newer version", prepared(`CREATE TABLE toolwire_catalog AS SELECT 7 AS version`), long, "schema",
 			"the tables have version 7 and this program supports 1"},
-		{"no server", newPool(t, elsewhere), nil, toolwire.CodeTransport, "cannot be reached; nothing was written"},
+		{"no server", newPool(t, elsewhere), time.Millisecond, toolwire.CodeTransport, "cannot be reached; nothing was written"},
 		{"no database", newPool(t, foreign), long, "failed", `database "none" does not exist`},
 		{"a closed pool", closed, long, "failed", "closed pool"},
-		{"no pool", nil, nil, toolwire.CodeInvalidOptions, "a pool is required"},
-		{"a negative time", closed, &postgresstore.Options{RetryTimeout: -1}, toolwire.CodeInvalidOptions, "RetryTimeout"},
+		{"no pool", nil, long, toolwire.CodeInvalidOptions, "a pool is required"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := postgresstore.Open(t.Context(), test.pool, test.options)
+			_, err := postgresstore.OpenRetry(t.Context(), test.pool, test.retry)
 			wantCode(t, "Open", err, test.code, test.text)
 			if strings.Contains(fmt.Sprintf("%+v", err), "secret") {
 				t.Errorf("the error has the password: %+v", err)
@@ -268,7 +263,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestDroppedTables(t *testing.T) {
 	s := need(t)
 	pool := newPool(t, s.schema(t))
-	store := open(t, pool, nil)
+	store := open(t, pool, long)
 	if _, err := pool.Exec(t.Context(), `DROP TABLE toolwire_tools CASCADE`); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +275,7 @@ func TestDroppedTables(t *testing.T) {
 // Two that take each other's name wait for each other, until Postgres ends one of them.
 func TestDeadlock(t *testing.T) {
 	s := need(t)
-	store := open(t, newPool(t, s.schema(t)), nil)
+	store := open(t, newPool(t, s.schema(t)), long)
 	for _, name := range []string{"a", "b"} {
 		if err := store.Create(t.Context(), record(name, name)); err != nil {
 			t.Fatal(err)
@@ -307,7 +302,7 @@ func TestDeadlock(t *testing.T) {
 func TestErrorsAreOfPostgres(t *testing.T) {
 	s := need(t)
 	pool := newPool(t, s.schema(t))
-	store := open(t, pool, nil)
+	store := open(t, pool, long)
 	if _, err := pool.Exec(t.Context(), `ALTER TABLE toolwire_tools ADD CHECK (name <> 'forbidden')`); err != nil {
 		t.Fatal(err)
 	}

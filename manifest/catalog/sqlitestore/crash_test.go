@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // write creates tools from several goroutines until it is killed. It prints the id of each tool
 // that the store has acknowledged.
 func write(path, name string) error {
-	s, err := sqlitestore.Open(context.Background(), path, &sqlitestore.Options{BusyTimeout: time.Minute})
+	s, err := sqlitestore.OpenBusy(context.Background(), path, time.Minute)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func TestKilledWritersLoseNothing(t *testing.T) {
 		if err := raw(t, path).QueryRow(`PRAGMA integrity_check`).Scan(&verdict); err != nil || verdict != "ok" {
 			t.Fatalf("after round %d the file is broken: %s, %v", round, verdict, err)
 		}
-		s := open(t, path, nil)
+		s := open(t, path, 5*time.Second)
 		for _, id := range acknowledged {
 			r, err := s.Get(t.Context(), account, id)
 			if err != nil || r.Name != id || len(r.ScriptContent) != 4500 {

@@ -45,7 +45,7 @@ func (s *Store) explain(ctx context.Context, tool string, err error) error {
 	case codeReadOnly, codeCannotOpen:
 		return failure(codeOpen, "the file cannot be used; it and its folder must be writable", err)
 	case codeBusy:
-		return failure(toolwire.CodeBusy, "another process holds the lock of the file; try again, or raise Options.BusyTimeout", err)
+		return failure(toolwire.CodeBusy, "another process holds the lock of the file; try again", err)
 	}
 	return failure(codeFailed, "SQLite failed", err)
 }

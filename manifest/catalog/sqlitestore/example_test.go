@@ -19,7 +19,7 @@ func Example() {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 
-	store, err := sqlitestore.Open(context.Background(), filepath.Join(dir, "catalog.db"), nil)
+	store, err := sqlitestore.Open(context.Background(), filepath.Join(dir, "catalog.db"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,7 +1,7 @@
 // Package sqlitestore keeps a tool catalog in a SQLite file: a [catalog.Store] that survives its
 // process and that several processes can share.
 //
-//	store, err := sqlitestore.Open(ctx, "catalog.db", nil)
+//	store, err := sqlitestore.Open(ctx, "catalog.db")
 //	if err != nil {
 //		return err
 //	}
@@ -16,11 +16,11 @@
 //
 // # Codes of errors
 //
-// Errors have the codes not_found and conflict of [catalog.Store], invalid_options, and these:
+// Errors have the codes not_found and conflict of [catalog.Store], and these:
 //
 //	open    the file or its folder is missing, not writable, or not on a local disk
 //	schema  another program, or another version of this package, wrote the file
-//	busy    another process wrote for longer than Options.BusyTimeout
+//	busy    another process wrote for longer than 5 s
 //	failed  anything else that SQLite reports, such as a full disk
 package sqlitestore
 
@@ -37,17 +37,11 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// Options configures a [Store]. The zero value of every field selects its default.
-type Options struct {
-	// BusyTimeout bounds the time that a call waits while another process writes. Defaults to 5 s.
-	// A context may end the wait earlier.
-	BusyTimeout time.Duration
-}
-
 // Store is a [catalog.Store] in one file. The file is in WAL mode with synchronous=FULL. So a write
 // that returned nil survives a crash of the process. It survives a crash of the machine if the disk
 // keeps what it has acknowledged. The file must be on a local disk. A Store is safe for concurrent
-// use. Several Stores may use one file, in this and in other processes of the machine.
+// use. Several Stores may use one file, in this and in other processes of the machine. A call waits for
+// at most 5 s while another process writes; its context may end the wait earlier.
 type Store struct {
 	db      *sql.DB
 	busy    time.Duration
@@ -57,16 +51,13 @@ type Store struct {
 var _ catalog.Store = (*Store)(nil)
 
 // Open opens a file. If the file does not exist, Open creates it with the mode 0600, which Windows
-// ignores; the folder must exist. If o is nil, all defaults apply. Open does not change a file of
-// another program or of a newer version of this package.
-func Open(ctx context.Context, path string, o *Options) (*Store, error) {
-	if o == nil {
-		o = &Options{}
-	}
-	if o.BusyTimeout < 0 {
-		return nil, failure(toolwire.CodeInvalidOptions, "Options.BusyTimeout must not be negative; use 0 for the default", nil)
-	}
-	s := &Store{writing: make(chan struct{}, 1), busy: cmp.Or(o.BusyTimeout, 5*time.Second)}
+// ignores; the folder must exist. Open does not change a file of another program or of a newer version
+// of this package.
+func Open(ctx context.Context, path string) (*Store, error) { return open(ctx, path, 5*time.Second) }
+
+// open is Open with another time that a call waits while another process writes.
+func open(ctx context.Context, path string, busy time.Duration) (*Store, error) {
+	s := &Store{writing: make(chan struct{}, 1), busy: busy}
 	if err := s.open(ctx, path); err != nil {
 		return nil, err
 	}

@@ -22,9 +22,9 @@ import (
 
 const account = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
 
-func open(t *testing.T, path string, o *sqlitestore.Options) *sqlitestore.Store {
+func open(t *testing.T, path string, busy time.Duration) *sqlitestore.Store {
 	t.Helper()
-	s, err := sqlitestore.Open(t.Context(), path, o)
+	s, err := sqlitestore.OpenBusy(t.Context(), path, busy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func record(id, name string) catalog.StoredTool {
 
 func TestStore(t *testing.T) {
 	catalogtest.TestStore(t, func(t *testing.T) catalog.Store {
-		return open(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
+		return open(t, filepath.Join(t.TempDir(), "catalog.db"), 5*time.Second)
 	})
 }
 
@@ -70,7 +70,7 @@ func (h *handles) Update(ctx context.Context, account, id string, change func(*c
 func TestSeveralStoresOfOneFile(t *testing.T) {
 	catalogtest.TestStore(t, func(t *testing.T) catalog.Store {
 		path := filepath.Join(t.TempDir(), "catalog.db")
-		long := &sqlitestore.Options{BusyTimeout: time.Minute} // a disk may be slow
+		const long = time.Minute // a disk may be slow
 		return &handles{stores: []*sqlitestore.Store{open(t, path, long), open(t, path, long), open(t, path, long)}}
 	})
 }
@@ -83,7 +83,7 @@ func TestRestart(t *testing.T) {
 	}
 	want := record("id", "name")
 	want.DeletedAt = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
-	s, err := sqlitestore.Open(t.Context(), path, nil)
+	s, err := sqlitestore.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestRestart(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := open(t, path, nil).Get(t.Context(), account, "id")
+	got, err := open(t, path, 5*time.Second).Get(t.Context(), account, "id")
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("after a restart the record is\n\t%+v, %v, want\n\t%+v", got, err, want)
 	}
@@ -106,7 +106,7 @@ func TestRestart(t *testing.T) {
 }
 
 func TestDurabilityIsOn(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
+	s := open(t, filepath.Join(t.TempDir(), "catalog.db"), 5*time.Second)
 	for range 3 { // every connection must have it
 		conn, err := s.DB().Conn(t.Context())
 		if err != nil {
@@ -143,7 +143,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	newer := filepath.Join(dir, "newer.db")
-	s := open(t, newer, nil)
+	s := open(t, newer, 5*time.Second)
 	if err := s.Create(t.Context(), record("id", "name")); err != nil {
 		t.Fatal(err)
 	}
@@ -160,22 +160,20 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, path string
-		options    *sqlitestore.Options
 		code       toolwire.Code
 		text       string
 	}{
-		{"another program's", foreign, nil, "schema", "another program"},
-		{"a newer version", newer, nil, "schema", "version 7 of the tables and this program supports 1"},
-		{"no database", prose, nil, "schema", "not a SQLite database"},
-		{"no room for its log", crowded, nil, "open", "its folder must be writable"},
-		{"no folder", filepath.Join(dir, "none", "catalog.db"), nil, "open", "cannot be opened"},
-		{"a folder", dir, nil, "open", "cannot be opened"},
-		{"memory", ":memory:", nil, "open", "NewMemoryStore"},
-		{"no path", "", nil, "open", "a file is required"},
-		{"a negative time", newer, &sqlitestore.Options{BusyTimeout: -1}, toolwire.CodeInvalidOptions, "BusyTimeout"},
+		{"another program's", foreign, "schema", "another program"},
+		{"a newer version", newer, "schema", "version 7 of the tables and this program supports 1"},
+		{"no database", prose, "schema", "not a SQLite database"},
+		{"no room for its log", crowded, "open", "its folder must be writable"},
+		{"no folder", filepath.Join(dir, "none", "catalog.db"), "open", "cannot be opened"},
+		{"a folder", dir, "open", "cannot be opened"},
+		{"memory", ":memory:", "open", "NewMemoryStore"},
+		{"no path", "", "open", "a file is required"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := sqlitestore.Open(t.Context(), test.path, test.options)
+			_, err := sqlitestore.Open(t.Context(), test.path)
 			e, ok := errors.AsType[*toolwire.Error](err)
 			if !ok || e.Code != test.code || !strings.Contains(e.Error(), test.text) {
 				t.Errorf("the error is %v, want %s with %q", err, test.code, test.text)
@@ -207,8 +205,8 @@ func lock(t *testing.T, path string) (unlock func()) {
 
 func TestLockedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.db")
-	hasty := open(t, path, &sqlitestore.Options{BusyTimeout: 20 * time.Millisecond})
-	patient := open(t, path, &sqlitestore.Options{BusyTimeout: time.Hour})
+	hasty := open(t, path, 20*time.Millisecond)
+	patient := open(t, path, time.Hour)
 	unlock := lock(t, path)
 
 	err := hasty.Create(t.Context(), record("1", "a"))
@@ -249,7 +247,7 @@ func failed(t *testing.T, what string, err error) {
 }
 
 func TestFullDisk(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
+	s := open(t, filepath.Join(t.TempDir(), "catalog.db"), 5*time.Second)
 	s.DB().SetMaxOpenConns(1) // the limit applies to one connection
 	limit := func(pages string) {
 		t.Helper()
@@ -285,7 +283,7 @@ func TestFullDisk(t *testing.T) {
 
 func TestBrokenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.db")
-	s, err := sqlitestore.Open(t.Context(), path, nil)
+	s, err := sqlitestore.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +307,7 @@ func TestBrokenFile(t *testing.T) {
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, path, nil)
+	s = open(t, path, 5*time.Second)
 	_, err = s.Get(t.Context(), account, "1")
 	failed(t, "Get", err)
 	_, err = s.List(t.Context(), account, "")
@@ -321,6 +319,6 @@ func TestBrokenFile(t *testing.T) {
 	if err := errors.Join(s.Close(), os.WriteFile(path, file[:5000], 0o600)); err != nil { // truncated
 		t.Fatal(err)
 	}
-	_, err = sqlitestore.Open(t.Context(), path, nil)
+	_, err = sqlitestore.Open(t.Context(), path)
 	failed(t, "Open", err)
 }

@@ -1,0 +1,4 @@
+package postgresstore
+
+// OpenRetry is Open with another time in which a call tries again.
+var OpenRetry = open
