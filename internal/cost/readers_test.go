@@ -504,7 +504,7 @@ var dispatchRows = []row{
 	}},
 	{"dispatch.CheckResponse", "reversed", 1000, over(func(n int) string { return `{"final_response":"a","messages":[` + crossed(n) + "]}" },
 		func(doc []byte) { dispatch.CheckResponse(doc) })},
-	{"webhook.Handler", "distinct", 2000, func(n int) func() {
+	{"webhook.New", "distinct", 2000, func(n int) func() {
 		h, err := webhook.New([]webhook.Tool{{Name: "echo", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil }}},
 			&webhook.Options{Secrets: []string{"a-secret"}})
 		if err != nil {

@@ -25,7 +25,7 @@ func (r StoredTool) public() ListItem {
 	return item
 }
 
-func (h *Handler) list(c *call) (answer, error) {
+func (h *handler) list(c *call) (answer, error) {
 	var t Type
 	query, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil { // the unreadable part may be a filter
@@ -47,7 +47,7 @@ func (h *Handler) list(c *call) (answer, error) {
 	return answer{records, "Tools retrieved successfully"}, nil
 }
 
-func (h *Handler) create(c *call) (answer, error) {
+func (h *handler) create(c *call) (answer, error) {
 	p, ps, err := h.readJSON(c)
 	if err != nil {
 		return answer{}, err
@@ -64,14 +64,14 @@ func (h *Handler) create(c *call) (answer, error) {
 }
 
 // finish sets the fields that every tool has.
-func (h *Handler) finish(c *call, t Tool) Tool {
+func (h *handler) finish(c *call, t Tool) Tool {
 	t.AccountID = c.account
 	t.Version = cmp.Or(t.Version, defaultVersion)
 	return t
 }
 
 // check applies the rules of tools and the rules of this handler.
-func (h *Handler) check(c *call, ps *problems, p Patch) error {
+func (h *handler) check(c *call, ps *problems, p Patch) error {
 	ps.check(p)
 	if p.AccountID != nil && *p.AccountID != "" && !strings.EqualFold(*p.AccountID, c.account) {
 		ps.add("account_id", ruleAccount, "is not the account of the key; leave it out")
@@ -83,7 +83,7 @@ func (h *Handler) check(c *call, ps *problems, p Patch) error {
 }
 
 // readJSON reads a body with the members of a tool.
-func (h *Handler) readJSON(c *call) (Patch, problems, error) {
+func (h *handler) readJSON(c *call) (Patch, problems, error) {
 	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
 		return Patch{}, nil, invalid("body", toolwire.Problem{Code: ruleJSON, Message: "Content-Type must be application/json"})
@@ -96,13 +96,13 @@ func (h *Handler) readJSON(c *call) (Patch, problems, error) {
 	return readRecord(body, rawjson.Strict, nil)
 }
 
-func (h *Handler) get(c *call) (answer, error) {
+func (h *handler) get(c *call) (answer, error) {
 	r, err := h.find(c)
 	return answer{r.public(), "Tool retrieved successfully"}, err
 }
 
 // find returns a tool that is not deleted.
-func (h *Handler) find(c *call) (StoredTool, error) {
+func (h *handler) find(c *call) (StoredTool, error) {
 	r, err := h.store.Get(c.ctx(), c.account, c.id)
 	if err == nil && !r.DeletedAt.IsZero() {
 		err = errNotFound
@@ -113,7 +113,7 @@ func (h *Handler) find(c *call) (StoredTool, error) {
 var errNotFound = &toolwire.Error{Package: "catalog", Code: toolwire.CodeNotFound}
 
 // updateLive changes a tool that is not deleted.
-func (h *Handler) updateLive(c *call, change func(*StoredTool) error) (StoredTool, error) {
+func (h *handler) updateLive(c *call, change func(*StoredTool) error) (StoredTool, error) {
 	return h.store.Update(c.ctx(), c.account, c.id, func(r *StoredTool) error {
 		if !r.DeletedAt.IsZero() {
 			return errNotFound
@@ -122,7 +122,7 @@ func (h *Handler) updateLive(c *call, change func(*StoredTool) error) (StoredToo
 	})
 }
 
-func (h *Handler) put(c *call) (answer, error) {
+func (h *handler) put(c *call) (answer, error) {
 	p, ps, err := h.readJSON(c)
 	if err != nil {
 		return answer{}, err
@@ -146,7 +146,7 @@ func (h *Handler) put(c *call) (answer, error) {
 	return answer{r.public(), "Tool updated successfully"}, err
 }
 
-func (h *Handler) remove(c *call) (answer, error) {
+func (h *handler) remove(c *call) (answer, error) {
 	_, err := h.updateLive(c, func(r *StoredTool) error {
 		r.DeletedAt = time.Now().UTC()
 		return nil
@@ -154,7 +154,7 @@ func (h *Handler) remove(c *call) (answer, error) {
 	return confirmation(c, "Tool deleted successfully"), err
 }
 
-func (h *Handler) restore(c *call) (answer, error) {
+func (h *handler) restore(c *call) (answer, error) {
 	_, err := h.store.Update(c.ctx(), c.account, c.id, func(r *StoredTool) error {
 		if r.DeletedAt.IsZero() {
 			return errNotFound
@@ -169,7 +169,7 @@ func confirmation(c *call, message string) answer {
 	return answer{map[string]string{"id": c.id, "message": message}, message}
 }
 
-func (h *Handler) source(c *call) (answer, error) {
+func (h *handler) source(c *call) (answer, error) {
 	r, err := h.find(c)
 	if err == nil && r.ScriptContent == "" {
 		err = errNotFound
@@ -191,7 +191,7 @@ func bodyError(c *call, err error) error {
 }
 
 // upload creates a tool from a file.
-func (h *Handler) upload(c *call) (answer, error) {
+func (h *handler) upload(c *call) (answer, error) {
 	f, err := h.readForm(c)
 	if err != nil {
 		return answer{}, err
@@ -231,7 +231,7 @@ func (h *Handler) upload(c *call) (answer, error) {
 }
 
 // uploadUpdate gives a tool another file.
-func (h *Handler) uploadUpdate(c *call) (answer, error) {
+func (h *handler) uploadUpdate(c *call) (answer, error) {
 	f, err := h.readForm(c)
 	if err != nil {
 		return answer{}, err
@@ -267,7 +267,7 @@ func (r *StoredTool) adopt(p *Plugin, source []byte) {
 }
 
 // checkUpload applies the rules of fields, then the rules of files.
-func (h *Handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin, error) {
+func (h *handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin, error) {
 	if f.file == nil {
 		ps.add("file", ruleMissing, "is required: a part with a Python file")
 	}
@@ -282,7 +282,7 @@ func (h *Handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin,
 
 // register calls Register, if there is one. It first looks for the name of the tool if that is new, so
 // that Register is not called in vain. A panic of Register counts as an error.
-func (h *Handler) register(c *call, tool StoredTool, named bool, message string) error {
+func (h *handler) register(c *call, tool StoredTool, named bool, message string) error {
 	if h.opts.Register == nil {
 		return nil
 	}

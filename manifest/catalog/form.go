@@ -29,7 +29,7 @@ var formFields = []string{"file", "name", "framework", "tool_type", "type", "acc
 	"version"}
 
 // readForm reads a multipart body part by part. It keeps only known parts, in memory.
-func (h *Handler) readForm(c *call) (*form, error) {
+func (h *handler) readForm(c *call) (*form, error) {
 	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
 		return nil, invalid("body", toolwire.Problem{Code: ruleForm,
@@ -58,7 +58,7 @@ func (h *Handler) readForm(c *call) (*form, error) {
 }
 
 // readParts reads the fields and the file.
-func (h *Handler) readParts(f *form, parts *multipart.Reader) error {
+func (h *handler) readParts(f *form, parts *multipart.Reader) error {
 	fields := map[string]string{}
 	for n := 0; ; n++ {
 		part, err := parts.NextRawPart()
@@ -92,7 +92,7 @@ func (h *Handler) readParts(f *form, parts *multipart.Reader) error {
 	return nil
 }
 
-func (h *Handler) readPart(f *form, fields map[string]string, part *multipart.Part) error {
+func (h *handler) readPart(f *form, fields map[string]string, part *multipart.Part) error {
 	name, what, most := part.FormName(), "A field of the form", maxField
 	if name == "file" {
 		what, most = "The file", h.opts.Plugin.limit()

@@ -19,7 +19,18 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// Handler serves the catalog's REST API ("Tools" group) as an [http.Handler]:
+// handler is immutable.
+type handler struct {
+	store Store
+	opts  HandlerOptions // defaults filled in
+	hooks runner.Runner  // for OnRequest
+
+	maxBody  int64 // of a JSON body, in bytes
+	formRoom int64 // of a form beside its file, in bytes
+}
+
+// NewHandler returns a handler that serves the catalog's REST API ("Tools" group) from store. Its error is a
+// [*toolwire.Error] with [toolwire.CodeInvalidOptions] and all problems. These are the routes:
 //
 //	GET    /tools/                list; ?type=native or custom
 //	POST   /tools/                create from a record
@@ -50,19 +61,8 @@ import (
 //
 // Mount the handler at the root, or under a prefix with [http.StripPrefix]. It is immutable and
 // safe for concurrent use. It starts no goroutine and writes no files.
-type Handler struct {
-	store Store
-	opts  HandlerOptions // defaults filled in
-	hooks runner.Runner  // for OnRequest
-
-	maxBody  int64 // of a JSON body, in bytes
-	formRoom int64 // of a form beside its file, in bytes
-}
-
-// NewHandler returns a handler that serves store. Its error is a [*toolwire.Error] with [toolwire.CodeInvalidOptions] and
-// all problems.
-func NewHandler(store Store, opts *HandlerOptions) (*Handler, error) {
-	h := &Handler{store: store, maxBody: maxBody, formRoom: formRoom}
+func NewHandler(store Store, opts *HandlerOptions) (http.Handler, error) {
+	h := &handler{store: store, maxBody: maxBody, formRoom: formRoom}
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -87,7 +87,7 @@ func (c *call) ctx() context.Context { return c.r.Context() }
 
 // ServeHTTP implements [http.Handler]. A request passes these stages in order: path, method, key,
 // id, body, store, response.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	if to := slash(r.Method, r.URL.Path); to != "" {
 		redirect(w, r, to)
@@ -124,7 +124,7 @@ func contain(message string, f func() error) (err error) {
 }
 
 // serve runs the endpoint.
-func (h *Handler) serve(c *call) (answer, error) {
+func (h *handler) serve(c *call) (answer, error) {
 	if c.route.methods == nil {
 		return answer{}, refusal(http.StatusNotFound, toolwire.CodeNotFound, "Not Found")
 	}
@@ -147,7 +147,7 @@ func (h *Handler) serve(c *call) (answer, error) {
 }
 
 // authenticate determines the account of a request.
-func (h *Handler) authenticate(c *call) error {
+func (h *handler) authenticate(c *call) error {
 	if h.opts.InsecureAccount != "" {
 		c.account = h.opts.InsecureAccount
 		return nil
@@ -174,7 +174,7 @@ func (h *Handler) authenticate(c *call) error {
 }
 
 // classify turns the error of an endpoint into a response.
-func (h *Handler) classify(c *call, err error) *failure {
+func (h *handler) classify(c *call, err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
@@ -212,7 +212,7 @@ func (h *Handler) classify(c *call, err error) *failure {
 }
 
 // report calls the hook and logs the request, with values that contain neither keys nor source.
-func (h *Handler) report(c *call, f *failure, took time.Duration) {
+func (h *handler) report(c *call, f *failure, took time.Duration) {
 	end := RequestEnd{Method: c.r.Method, Route: "unknown", Account: c.account, Status: f.status, Code: f.code, Duration: took}
 	if c.route.methods != nil {
 		end.Route = c.pattern
@@ -249,7 +249,7 @@ func (h *Handler) report(c *call, f *failure, took time.Duration) {
 
 // endpoint serves one method of a route. Its error is a *failure, an *Error, or a failure of the
 // store.
-type endpoint func(*Handler, *call) (answer, error)
+type endpoint func(*handler, *call) (answer, error)
 
 // route is a path and the documented texts of its responses.
 type route struct {
@@ -266,25 +266,25 @@ const (
 // routes are the paths, with {id} for an id.
 var routes = map[string]route{
 	"/tools/": {methods: map[string]endpoint{
-		http.MethodGet: (*Handler).list, http.MethodPost: (*Handler).create,
+		http.MethodGet: (*handler).list, http.MethodPost: (*handler).create,
 	}},
 	"/tools/upload": {methods: map[string]endpoint{
-		http.MethodPost: (*Handler).upload,
+		http.MethodPost: (*handler).upload,
 	}},
 	"/tools/{id}": {uuid: true, methods: map[string]endpoint{
-		http.MethodGet: (*Handler).get, http.MethodPut: (*Handler).put, http.MethodDelete: (*Handler).remove,
+		http.MethodGet: (*handler).get, http.MethodPut: (*handler).put, http.MethodDelete: (*handler).remove,
 	}},
 	"/tools/{id}/restore": {uuid: true, notFound: "Tool not found or not deleted", methods: map[string]endpoint{
-		http.MethodPost: (*Handler).restore,
+		http.MethodPost: (*handler).restore,
 	}},
 	"/tools/{id}/script": sourceRoute,
 	"/tools/{id}/source": sourceRoute,
 	"/tools/{id}/upload": {methods: map[string]endpoint{
-		http.MethodPut: (*Handler).uploadUpdate,
+		http.MethodPut: (*handler).uploadUpdate,
 	}},
 }
 
-var sourceRoute = route{methods: map[string]endpoint{http.MethodGet: (*Handler).source}}
+var sourceRoute = route{methods: map[string]endpoint{http.MethodGet: (*handler).source}}
 
 // match returns the pattern of a path, which need not belong to a route, and the id in the path.
 func match(method, path string) (pattern, id string) {

@@ -16,8 +16,8 @@ import (
 	"github.com/toolwire/toolwire/internal/text"
 )
 
-// HandlerOptions configures a [Handler]. The zero value of every field selects its default. Exactly
-// one of Authenticate and InsecureAccount is required. [NewHandler] copies the options.
+// HandlerOptions configures [NewHandler]. The zero value of every field selects its default. Exactly
+// one of Authenticate and InsecureAccount is required. The options are copied.
 //
 // A JSON body may have 1 MiB, an uploaded file Plugin.MaxBytes, a form 256 KiB more than its file,
 // 16 parts, and 64 KiB in a field. A description may have 65,536 characters.
@@ -62,7 +62,7 @@ type HandlerOptions struct {
 	Logger *slog.Logger
 }
 
-// RequestEnd describes a request that a [Handler] answers.
+// RequestEnd describes a request that a handler answers.
 type RequestEnd struct {
 	Method   string // as the client sent it
 	Route    string // the path with {id} for the id of a tool, such as /tools/{id}; "unknown" for any other path
@@ -84,7 +84,7 @@ const (
 )
 
 // configure reports all mistakes in the options and fills the defaults in.
-func (h *Handler) configure() error {
+func (h *handler) configure() error {
 	o := &h.opts
 	var mistakes []toolwire.Problem
 	mistake := func(field, rule, text string) { mistakes = append(mistakes, at(field, rule, text)) }

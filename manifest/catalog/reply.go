@@ -80,7 +80,7 @@ type detail struct {
 	Type string   `json:"type"`
 }
 
-func (h *Handler) refuse(c *call, f *failure) {
+func (h *handler) refuse(c *call, f *failure) {
 	body := envelope{Message: f.message, Error: &errorPayload{Code: f.code, Message: f.message}}
 	for _, p := range f.problems {
 		switch field := fieldOf(p); {
@@ -101,7 +101,7 @@ func (h *Handler) refuse(c *call, f *failure) {
 	h.write(c, f.status, body)
 }
 
-func (h *Handler) write(c *call, status int, body envelope) {
+func (h *handler) write(c *call, status int, body envelope) {
 	body.Timestamp = time.Now().UTC().Format(time.RFC3339Nano)
 	if !c.read {
 		httpserve.LeaveBody(c.w, c.r)
@@ -119,7 +119,7 @@ func (h *Handler) write(c *call, status int, body envelope) {
 }
 
 // writeList writes a list in pieces, because it has no limit. No more than one piece of it is in memory.
-func (h *Handler) writeList(c *call, status int, body envelope, records []StoredTool) {
+func (h *handler) writeList(c *call, status int, body envelope, records []StoredTool) {
 	body.Data = []string{} // the empty list that the pieces fill
 	before, after, _ := bytes.Cut(encode(body), []byte("[]"))
 	pieces := func(yield func([]byte) bool) {

@@ -61,7 +61,7 @@ type server struct {
 	log *lockedBuffer
 	key string // sent as X-API-Key
 
-	handler *catalog.Handler
+	handler http.Handler
 }
 
 type lockedBuffer struct {

@@ -22,7 +22,7 @@ type StoredTool struct {
 	DeletedAt time.Time
 }
 
-// Store keeps the tools of a [Handler]. Package catalogtest tests an implementation against this
+// Store keeps the tools of a handler. Package catalogtest tests an implementation against this
 // contract.
 //
 // A tool belongs to the account in AccountID. Other accounts do not find its id. The caller chooses

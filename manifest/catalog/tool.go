@@ -64,11 +64,11 @@
 //	canceled            the caller's context was canceled
 //	deadline            the deadline of the caller's context passed
 //
-// A [Handler] sends busy, with 503, while its store cannot be reached.
+// A handler sends busy, with 503, while its store cannot be reached.
 //
 // # Codes of problems
 //
-// These are the rules of this package, which a [Handler] also sends. A problem of another server has the
+// These are the rules of this package, which a handler also sends. A problem of another server has the
 // server's own word, or "".
 //
 //	missing      a required field is absent

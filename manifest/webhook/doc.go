@@ -11,7 +11,7 @@
 //
 // The handler checks the method, the secret and the agent's identity, and reads the body within
 // limits. It validates the arguments against the schema of the tool and applies the defaults of the
-// schema. It runs the function with a deadline and contains its panics. [Handler] lists the
+// schema. It runs the function with a deadline and contains its panics. [New] lists the
 // responses.
 //
 // [Errorf] makes an error whose text the agent may read. Handlers are safe for concurrent use, and call the functions

@@ -27,7 +27,7 @@ type envelope struct {
 const unranked = 1 << 20
 
 // parse reads a body in one pass.
-func (h *Handler) parse(body []byte) (envelope, error) {
+func (h *handler) parse(body []byte) (envelope, error) {
 	e := envelope{toolRank: unranked, rank: unranked}
 	err := rawjson.Read(body, h.json, func(r *rawjson.Reader) error { return h.object(r, &e, 0, 0) })
 	if err != nil {
@@ -44,7 +44,7 @@ func (h *Handler) parse(body []byte) (envelope, error) {
 // object reads the body or an object in it that can have the name and the arguments. holder is 0
 // for the body, otherwise the index of the object in bodyMembers. depth bounds the nesting of such
 // objects.
-func (h *Handler) object(r *rawjson.Reader, e *envelope, holder, depth int) error {
+func (h *handler) object(r *rawjson.Reader, e *envelope, holder, depth int) error {
 	return r.Object(h.known, func(name string) error {
 		if key := slices.Index(h.opts.ArgumentKeys, name); key >= 0 {
 			value, err := r.Value()
@@ -88,7 +88,7 @@ func (h *Handler) object(r *rawjson.Reader, e *envelope, holder, depth int) erro
 
 // normalize turns the arguments into an object. They are valid JSON; the content of a string is
 // not checked yet.
-func (h *Handler) normalize(e *envelope) error {
+func (h *handler) normalize(e *envelope) error {
 	switch e.arguments[0] {
 	case '{':
 		return nil

@@ -16,8 +16,21 @@ import (
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// Handler is the http.Handler for external tools. It is immutable and safe for concurrent use. Its
-// responses are:
+// handler is immutable.
+type handler struct {
+	opts  Options // defaults filled in
+	guard httpserve.Guard
+	json  rawjson.Limits
+	known []string // the members of a body that parse reads
+	tools map[string]*tool
+	only  *tool // if there is one tool
+	loop  *toolcall.Loop
+}
+
+// New returns a handler for one or more tools, which is safe for concurrent use. The error is a [*toolwire.Error]
+// with [toolwire.CodeInvalidOptions] whose Problems lists all mistakes in the tools and in the options.
+//
+// The responses are:
 //
 //	405  the method is not POST                       {"error":"method_not_allowed", …}, Allow: POST
 //	401  the secret is missing, repeated or wrong     {"error":"unauthorized", …}
@@ -37,20 +50,8 @@ import (
 // The platform does not document how it treats a status other than 2xx. Therefore the handler uses
 // 200 for failures that the model can read and correct. It uses other statuses for mistakes in the
 // setup and for broken tools.
-type Handler struct {
-	opts  Options // defaults filled in
-	guard httpserve.Guard
-	json  rawjson.Limits
-	known []string // the members of a body that parse reads
-	tools map[string]*tool
-	only  *tool // if there is one tool
-	loop  *toolcall.Loop
-}
-
-// New returns a handler for one or more tools. The error is a [*toolwire.Error] with [toolwire.CodeInvalidOptions] whose
-// Problems lists all mistakes in the tools and in the options.
-func New(tools []Tool, opts *Options) (*Handler, error) {
-	h := &Handler{}
+func New(tools []Tool, opts *Options) (http.Handler, error) {
+	h := &handler{}
 	if err := h.configure(tools, opts); err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func New(tools []Tool, opts *Options) (*Handler, error) {
 
 // ServeHTTP implements http.Handler. A request passes these stages in order: method, secret,
 // identity, size, body, tool, arguments, function, response.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	agentID, refused := h.admit(r)
 	if refused != nil {
 		httpserve.LeaveBody(w, r)
@@ -96,14 +97,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httpserve.WriteJSON(w, http.StatusOK, result)
 }
 
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e, _ := errors.AsType[*toolwire.Error](err) // every stage returns one
 	httpserve.LogRefusal(r, h.opts.Logger, "webhook refused", fmt.Sprint(e))
 	write(w, e, h.opts.StandaloneHarness)
 }
 
 // admit checks the header of a request, and returns the id of the agent.
-func (h *Handler) admit(r *http.Request) (agentID string, err error) {
+func (h *handler) admit(r *http.Request) (agentID string, err error) {
 	if r.Method != http.MethodPost {
 		return "", errorf(codeMethod, "use POST")
 	}
@@ -122,7 +123,7 @@ func (h *Handler) admit(r *http.Request) (agentID string, err error) {
 	return "", errorf(codeIdentity, "the header X-Agent-Identity must hold the agent's UUID, once")
 }
 
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (h *handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := httpserve.ReadBody(w, r, h.opts.MaxBodyBytes, time.Now().Add(h.opts.BodyTimeout))
 	switch {
 	case err == nil:
@@ -136,7 +137,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 }
 
 // find returns the tool that the path or the body names.
-func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
+func (h *handler) find(r *http.Request, e *envelope) (*tool, error) {
 	if len(e.agentID) > 256 {
 		return nil, errorf(codeIdentity, "agent_id has more than 256 bytes")
 	}
@@ -163,7 +164,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 
 // run runs the tool and returns the response body. What runs in the loop calls methods of the result,
 // which are code of the tool.
-func (h *Handler) run(ctx context.Context, t *tool, call *Call, arguments toolcall.Arguments) ([]byte, *toolwire.Error) {
+func (h *handler) run(ctx context.Context, t *tool, call *Call, arguments toolcall.Arguments) ([]byte, *toolwire.Error) {
 	ctx = NewContext(ctx, call)
 	body, failure := toolcall.Run(ctx, h.loop, arguments, func(ctx context.Context) ([]byte, *toolcall.Failure) {
 		result, err := t.run(ctx, arguments.Filled())
@@ -201,7 +202,7 @@ func errorOf(tool string, failure *toolcall.Failure) *toolwire.Error {
 }
 
 // report calls the hook and logs the call.
-func (h *Handler) report(ctx context.Context, call *Call, failure *toolwire.Error, took time.Duration) {
+func (h *handler) report(ctx context.Context, call *Call, failure *toolwire.Error, took time.Duration) {
 	end := CallEnd{Tool: call.Tool, AgentID: call.AgentID, Reasoning: call.Reasoning, Duration: took}
 	level := slog.LevelInfo
 	if failure != nil {

@@ -40,7 +40,7 @@ func schedule() webhook.Tool {
 	return webhook.Define("check_schedule", "Check availability on the calendar", checkSchedule)
 }
 
-func newHandler(t testing.TB, opts *webhook.Options, tools ...webhook.Tool) *webhook.Handler {
+func newHandler(t testing.TB, opts *webhook.Options, tools ...webhook.Tool) http.Handler {
 	t.Helper()
 	if opts == nil {
 		opts = &webhook.Options{}
@@ -81,7 +81,7 @@ func serve(h http.Handler, r *http.Request) (int, string, http.Header) {
 	return w.Code, w.Body.String(), w.Header()
 }
 
-// The documented requests, and those for which the comment of Handler defines the response.
+// The documented requests, and those for which the comment of New defines the response.
 func TestReceiver(t *testing.T) {
 	calls := 0
 	count := func(_ context.Context, in query) (slots, error) {

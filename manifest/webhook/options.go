@@ -21,7 +21,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// Options configures a [Handler]. Secrets or SecretFunc is required. The zero value of every other
+// Options configures a handler. Secrets or SecretFunc is required. The zero value of every other
 // field is its default. [New] copies the options.
 type Options struct {
 	// Secrets are the accepted tool call secrets. More than one allows rotation.
@@ -101,7 +101,7 @@ type tool struct {
 }
 
 // configure checks the tools and the options, and fills in the defaults.
-func (h *Handler) configure(tools []Tool, opts *Options) error {
+func (h *handler) configure(tools []Tool, opts *Options) error {
 	if opts != nil {
 		h.opts = *opts
 	}
@@ -135,7 +135,7 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	return nil
 }
 
-func (h *Handler) configureSecrets(ps *problems) {
+func (h *handler) configureSecrets(ps *problems) {
 	o := &h.opts
 	h.guard = httpserve.Guard{Header: "X-Agent-Secret", Secrets: httpserve.NewSecrets(o.Secrets, o.SecretFunc)}
 	if o.StandaloneHarness {
@@ -150,7 +150,7 @@ func (h *Handler) configureSecrets(ps *problems) {
 }
 
 // compile checks all tools and prepares them for calls.
-func (h *Handler) compile(ps *problems, tools []Tool) {
+func (h *handler) compile(ps *problems, tools []Tool) {
 	if len(tools) == 0 {
 		ps.Add("tools_missing", "", "no tools; pass at least one")
 	}

@@ -301,8 +301,6 @@ func TestDetailLogs(t *testing.T) {
 	}
 }
 
-var _ http.Handler = (*webhook.Handler)(nil)
-
 // The read deadline of the body must not look like a closed connection.
 func TestToolsOutliveTheBodyTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

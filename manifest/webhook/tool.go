@@ -28,7 +28,7 @@ type Tool struct {
 
 	// Adapter, URL and DetailURL are for the registration only. Adapter is the name or id of the
 	// adapter that the tool belongs to. URL is the address at which the platform reaches the
-	// [Handler], DetailURL the address of [Detail]. [New] accepts absolute http and https URLs
+	// handler, DetailURL the address of [Detail]. [New] accepts absolute http and https URLs
 	// without user and fragment.
 	Adapter   string `json:"adapter,omitempty"`
 	URL       string `json:"url,omitempty"`

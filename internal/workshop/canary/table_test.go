@@ -82,7 +82,7 @@ func table(t *testing.T) []row {
 
 	hookOptions := webhook.Options{Secrets: []string{secret}, SecretFunc: func() []string { return []string{secret} }}
 	addOpen("manifest/webhook.Options", hookOptions, &hookOptions)
-	add("manifest/webhook.Handler", must(webhook.New([]webhook.Tool{{Name: "a", Func: nothing}}, &hookOptions))(t))
+	add("manifest/webhook.New", must(webhook.New([]webhook.Tool{{Name: "a", Func: nothing}}, &hookOptions))(t))
 
 	boxOptions := toolbox.Options{Secret: secret, Agent: toolbox.Agent{ID: agentID}}
 	box := must(toolbox.Parse([]byte(`{"adapters":[{"name":"a","tools":[{"name":"t","description":"d","url":"https://tools.example.com/t"}]}]}`), &boxOptions))(t)
@@ -128,7 +128,7 @@ func table(t *testing.T) []row {
 		t.Fatal(err)
 	}
 	add("manifest/catalog.NewMemoryStore", store)
-	add("manifest/catalog.Handler", must(catalog.NewHandler(store, &catalog.HandlerOptions{InsecureAccount: agentID}))(t))
+	add("manifest/catalog.NewHandler", must(catalog.NewHandler(store, &catalog.HandlerOptions{InsecureAccount: agentID}))(t))
 	add("manifest/catalog.Client", must(catalog.NewClient("https://catalog.example.com", secret, nil))(t))
 
 	model := llmtest.NewModel(llmtest.Text("hi"), llmtest.Text("hi"))
