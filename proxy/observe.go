@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/toolwire/toolwire/internal/text"
 )
 
 // An Observer contains functions that a client calls while it works, for spans, metrics or a log.
@@ -100,16 +98,16 @@ type WaitInfo struct {
 	Expected time.Duration // a wait for the rate limit may take longer
 
 	// Err is the [*Error] of the attempt that is repeated. If it is nil, the wait is for the rate
-	// limit of the run token, which admits Limit requests in Window; see [Options.Pacer].
-	Err    error
-	Limit  int
-	Window time.Duration
+	// limit of the run token; see [Options.Pacer].
+	Err error
+
+	pace string // what the rate limit admits, if Err is nil
 }
 
 // Reason describes why the client waits. It contains no text of the proxy except the error class.
 func (w WaitInfo) Reason() string {
 	if w.Err == nil {
-		return fmt.Sprintf("a run token may make %s in %s", text.Plural(w.Limit, "request"), w.Window)
+		return w.pace
 	}
 	if e, _ := errors.AsType[*Error](w.Err); e != nil && e.Status != 0 {
 		return strings.TrimSpace(fmt.Sprintf("the proxy answered %d %s", e.Status, e.Class))

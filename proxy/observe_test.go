@@ -44,8 +44,7 @@ func (n *notes) observer() *proxy.Observer {
 			n.add(ctx, "attempt %d ended %d %q after %s", end.Number, end.Status, toolwire.CodeOf(end.Err), end.Duration)
 		},
 		WaitStart: func(ctx context.Context, wait proxy.WaitInfo) {
-			n.add(ctx, "%s waits %s for attempt %d because %q, limit %d in %s", wait.Name, wait.Expected, wait.Next,
-				toolwire.CodeOf(wait.Err), wait.Limit, wait.Window)
+			n.add(ctx, "%s waits %s for attempt %d because %s", wait.Name, wait.Expected, wait.Next, wait.Reason())
 		},
 		WaitEnd: func(ctx context.Context, end proxy.WaitEnd) {
 			n.add(ctx, "%s waited %s of %s for attempt %d because %q", end.Name, end.Duration, end.Expected, end.Next, toolwire.CodeOf(end.Err))
@@ -87,7 +86,7 @@ func TestObserverOfAttempts(t *testing.T) {
 			`call get_order in `,
 			`attempt 1 of https://api.example.com/tools/get_order in get_order`,
 			`attempt 1 ended 429 "rate_limited" after 1s in attempt 1`,
-			`get_order waits 7s for attempt 2 because "rate_limited", limit 0 in 0s in get_order`,
+			`get_order waits 7s for attempt 2 because the proxy answered 429 in get_order`,
 			`get_order waited 7s of 7s for attempt 2 because "rate_limited" in get_order`,
 			`attempt 2 of https://api.example.com/tools/get_order in get_order`,
 			`attempt 2 ended 0 "transport" after 1s in attempt 2`,
@@ -119,9 +118,9 @@ func TestObserverOfPacing(t *testing.T) {
 		time.AfterFunc(3*time.Second, cancel)
 		_, _ = c.Do(ctx, "third", nil)
 		n.want(t,
-			`second waits 10.05s for attempt 1 because "", limit 1 in 10s in `,
+			`second waits 10.05s for attempt 1 because a run token may make 1 request in 10s in `,
 			`second waited 10.05s of 10.05s for attempt 1 because "" in `,
-			`third waits 10.05s for attempt 1 because "", limit 1 in 10s in `,
+			`third waits 10.05s for attempt 1 because a run token may make 1 request in 10s in `,
 			`third waited 3s of 10.05s for attempt 1 because "" in `,
 		)
 	})
@@ -141,7 +140,7 @@ func TestObserverOfAWaitThatIsCutShort(t *testing.T) {
 			`call get_order in `,
 			`attempt 1 of https://api.example.com/tools/get_order in get_order`,
 			`attempt 1 ended 429 "rate_limited" after 0s in attempt 1`,
-			`get_order waits 7s for attempt 2 because "rate_limited", limit 0 in 0s in get_order`,
+			`get_order waits 7s for attempt 2 because the proxy answered 429 in get_order`,
 			`get_order waited 3s of 7s for attempt 2 because "rate_limited" in get_order`,
 			`call get_order ended "canceled" after 3s in get_order`,
 		)
@@ -268,10 +267,9 @@ func TestObserverOfTheEndsOfAttempts(t *testing.T) {
 
 func TestReasonOfAWait(t *testing.T) {
 	for want, wait := range map[string]proxy.WaitInfo{
-		"a run token may make 60 requests in 1m0s": {Limit: 60, Window: time.Minute},
-		"the proxy answered 429 rate_limited":      {Err: &proxy.Error{Status: 429, Class: "rate_limited"}},
-		"the proxy answered 503":                   {Err: &proxy.Error{Status: 503}},
-		"the proxy did not answer":                 {Err: &proxy.Error{Err: errors.New("reset")}},
+		"the proxy answered 429 rate_limited": {Err: &proxy.Error{Status: 429, Class: "rate_limited"}},
+		"the proxy answered 503":              {Err: &proxy.Error{Status: 503}},
+		"the proxy did not answer":            {Err: &proxy.Error{Err: errors.New("reset")}},
 	} {
 		if got := wait.Reason(); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -11,6 +11,7 @@ import (
 	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/problem"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 // send makes the attempts of one request. Each attempt passes these stages in order: end of the
@@ -146,12 +147,11 @@ func (r *run) waitForPace(ctx context.Context, req *request, number int, w *wait
 			r.pacer.leave(w)
 		}
 	}()
-	info := WaitInfo{
-		Name: req.name, Next: number, Expected: w.due.Round(time.Millisecond), Limit: r.pacer.limit, Window: r.pacer.window,
-	}
+	info := WaitInfo{Name: req.name, Next: number, Expected: w.due.Round(time.Millisecond),
+		pace: fmt.Sprintf("a run token may make %s in %s", text.Plural(r.pacer.limit, "request"), r.pacer.window)}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "proxy waits for its rate limit", slog.String("tool", req.name),
-		slog.Duration("wait", info.Expected), slog.Int("limit", info.Limit),
-		slog.Duration("window", info.Window))
+		slog.Duration("wait", info.Expected), slog.Int("limit", r.pacer.limit),
+		slog.Duration("window", r.pacer.window))
 	waited := req.startWait(ctx, info)
 	place, err := r.pacer.wait(ctx, w)
 	waited()

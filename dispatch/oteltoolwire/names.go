@@ -2,12 +2,12 @@ package oteltoolwire
 
 import "go.opentelemetry.io/otel/metric"
 
-// SchemaURL is the schema of the spans and metrics: version 1.41.0 of OpenTelemetry's semantic
+// schemaURL is the schema of the spans and metrics: version 1.41.0 of OpenTelemetry's semantic
 // conventions, the last release with names for generative AI (in OpenTelemetry-Go since 1.44.0 of
 // 2026-05-27). Later names come from the conventions' own repository, where the status of all of
 // them is Development: open-telemetry/semantic-conventions-genai as of June 2026. These are
 // gen_ai.invoke_agent.duration, gen_ai.invoke_agent.tool_calls and gen_ai.execute_tool.duration.
-const SchemaURL = "https://opentelemetry.io/schemas/1.41.0"
+const schemaURL = "https://opentelemetry.io/schemas/1.41.0"
 
 const scope = "github.com/toolwire/toolwire/dispatch/oteltoolwire"
 

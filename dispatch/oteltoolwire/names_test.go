@@ -12,7 +12,7 @@ import (
 // HTTP of the newest one.
 func TestNamesOfTheConventions(t *testing.T) {
 	for got, want := range map[string]string{
-		SchemaURL:         genai.SchemaURL,
+		schemaURL:         genai.SchemaURL,
 		attrOperation:     string(genai.GenAIOperationNameKey),
 		attrProvider:      string(genai.GenAIProviderNameKey),
 		attrAgentID:       string(genai.GenAIAgentIDKey),

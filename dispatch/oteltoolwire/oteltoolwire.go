@@ -11,7 +11,7 @@
 //
 // Each run is a span invoke_agent. Below it each tool call is a span execute_tool, and each request to
 // the [proxy] a span of an HTTP client, whose traceparent is sent. Rejected requests, timeouts, problems
-// of the [response contract], waits, [handoffs] and trace events are span events. [SchemaURL] names the
+// of the [response contract], waits, [handoffs] and trace events are span events. schemaURL names the
 // version of the convention. Its names for generative AI have the status Development, so they may change
 // in a later version of this module.
 //
@@ -177,8 +177,8 @@ func New(opts *Options) (*Telemetry, error) {
 	if t.propagator = t.opts.Propagator; t.propagator == nil {
 		t.propagator = propagation.TraceContext{}
 	}
-	t.tracer = t.tracerProvider().Tracer(scope, trace.WithSchemaURL(SchemaURL))
-	return t, t.instruments(t.meterProvider().Meter(scope, metric.WithSchemaURL(SchemaURL)))
+	t.tracer = t.tracerProvider().Tracer(scope, trace.WithSchemaURL(schemaURL))
+	return t, t.instruments(t.meterProvider().Meter(scope, metric.WithSchemaURL(schemaURL)))
 }
 
 func (t *Telemetry) tracerProvider() trace.TracerProvider {

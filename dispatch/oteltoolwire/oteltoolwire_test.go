@@ -566,7 +566,7 @@ func testOtherHooks(t *testing.T) {
 			},
 		},
 		OnCall: func(ctx context.Context, end toolbox.CallEnd) {
-			tel.ToolCall(ctx, end.Tool, string(end.Code), end.Duration)
+			tel.ToolCall(ctx, end.Tool, toolwire.CodeOf(end.Err), end.Duration)
 		},
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -15,11 +16,11 @@ import (
 // the failure, or "". The span execute_tool is below the span of ctx, which Audit does not have.
 //
 //	OnCall: func(ctx context.Context, end toolbox.CallEnd) {
-//		tel.ToolCall(ctx, end.Tool, string(end.Code), end.Duration)
+//		tel.ToolCall(ctx, end.Tool, toolwire.CodeOf(end.Err), end.Duration)
 //	},
 //
 // The tool must be declared, not a name that a model chose: each name is a time series.
-func (t *Telemetry) ToolCall(ctx context.Context, tool, code string, took time.Duration) {
+func (t *Telemetry) ToolCall(ctx context.Context, tool string, code toolwire.Code, took time.Duration) {
 	if t.opts.NoToolSpans {
 		return
 	}
@@ -27,8 +28,8 @@ func (t *Telemetry) ToolCall(ctx context.Context, tool, code string, took time.D
 	op := &operation{start: time.Now().Add(-took)}
 	_, op.span = t.tracer.Start(ctx, spanName(operationTool, nameOrOther(tool)), trace.WithTimestamp(op.start),
 		trace.WithAttributes(t.callAttributes(call).add(attrOperation, operationTool)...))
-	op.end(code, nil)
-	t.toolDuration.Record(ctx, took.Seconds(), t.callAttributes(call).add(attrError, code).set())
+	op.end(string(code), nil)
+	t.toolDuration.Record(ctx, took.Seconds(), t.callAttributes(call).add(attrError, string(code)).set())
 }
 
 // Request reports a request that a server has answered, as http.server.request.duration: it is for

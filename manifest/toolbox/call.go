@@ -48,7 +48,7 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	result, failure := b.call(ctx, t, args, &end)
 	if failure != nil {
 		failure.Tool = t.Name
-		end.Code, end.Err = failure.Code, failure
+		end.Err = failure
 	}
 	if b.options.OnCall != nil {
 		end.Duration = time.Since(start)

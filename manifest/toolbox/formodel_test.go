@@ -146,7 +146,7 @@ func TestCallFailsForAFailedWebhook(t *testing.T) {
 	if !ok || result != nil || e.Code != toolwire.CodeToolFailed || string(e.ToolResult()) != answer || strings.Contains(err.Error(), "no such day") {
 		t.Errorf("%s, %v; want %s", result, err, toolwire.CodeToolFailed)
 	}
-	if len(ends) != 1 || ends[0].Code != toolwire.CodeToolFailed {
+	if len(ends) != 1 || toolwire.CodeOf(ends[0].Err) != toolwire.CodeToolFailed {
 		t.Errorf("OnCall received %+v", ends)
 	}
 }

@@ -84,9 +84,8 @@ type CallEnd struct {
 	Adapter   string
 	AgentID   string
 	External  bool
-	Reasoning string        // of the model; "" if the tool declares reasoning itself
-	Code      toolwire.Code // of the failure; "" for success
-	Err       error         // an [*Error]; nil for success
+	Reasoning string // of the model; "" if the tool declares reasoning itself
+	Err       error  // an [*Error]; nil for success
 	Duration  time.Duration
 }
 

@@ -206,7 +206,7 @@ func (h *handler) report(ctx context.Context, call *Call, failure *toolwire.Erro
 	end := CallEnd{Tool: call.Tool, AgentID: call.AgentID, Reasoning: call.Reasoning, Duration: took}
 	level := slog.LevelInfo
 	if failure != nil {
-		end.Code, end.Err = failure.Code, failure
+		end.Err = failure
 		level = slog.LevelWarn
 		if failure.Code == codeInternal || private(failure) {
 			level = slog.LevelError

@@ -67,7 +67,7 @@ func TestClosedConnection(t *testing.T) {
 		var codes []toolwire.Code
 		var seen error
 		h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallEnd) {
-			codes = append(codes, r.Code)
+			codes = append(codes, toolwire.CodeOf(r.Err))
 		}},
 			webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
 				<-ctx.Done()
@@ -93,7 +93,7 @@ func TestClosedConnectionBeforeTheCall(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
 	serve(h, request(`{"arguments":{}}`).WithContext(ctx))
-	if ran || end.Code != toolwire.CodeClientGone || !errors.Is(end.Err, gone) || !errors.Is(end.Err, context.Canceled) {
+	if ran || toolwire.CodeOf(end.Err) != toolwire.CodeClientGone || !errors.Is(end.Err, gone) || !errors.Is(end.Err, context.Canceled) {
 		t.Errorf("ran %t, %v", ran, end.Err)
 	}
 }
@@ -137,7 +137,7 @@ func TestResultsThatPanicAreContained(t *testing.T) {
 			}
 		}()
 		<-done
-		if len(records) != 1 || records[0].Code != "internal" {
+		if len(records) != 1 || toolwire.CodeOf(records[0].Err) != "internal" {
 			t.Errorf("%s: records %+v", name, records)
 		}
 		if name == "panic" && !strings.Contains(log.String(), "the reason") {

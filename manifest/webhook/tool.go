@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/toolwire/toolwire"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/toolcall"
@@ -144,7 +143,6 @@ type CallEnd struct {
 	Tool      string
 	AgentID   string
 	Reasoning string        // as in [Call]; words of the model, which may repeat anything it knows
-	Code      toolwire.Code // of the failure; "" for success
 	Err       error         // a [*toolwire.Error]; nil for success
 	Duration  time.Duration // from the end of the request body to the end of the tool
 }
