@@ -16,18 +16,15 @@ type check struct {
 	sends    string // the dispatches of a scenario; "" for other checks
 	calls    bool   // the sample must have called a tool
 	rule     string // document, heading and sentence
-	warning  Severity
+	warning  string // the Severity of its warnings
 	look     func(*checkup, context.Context) Finding
 }
 
-// A Severity says where the rule of a [Finding] comes from.
-type Severity string
-
-// The severities. Only a violation of a Demanded rule fails a check.
+// Values of Finding.Severity.
 const (
-	Demanded Severity = "demanded" // a document of the platform says that it must be so
-	Advised  Severity = "advised"  // a document recommends it
-	Inferred Severity = "inferred" // no document says it; experience with ports suggests it
+	demanded = "demanded"
+	advised  = "advised"
+	inferred = "inferred"
 )
 
 // Rules and parts of rules that are cited in several places.
@@ -54,51 +51,51 @@ const (
 // checks are all checks but the scenarios, in the order in which they are made and reported.
 var checks = []check{
 	{
-		name: "reachable", endpoint: true, look: reachable, warning: Inferred,
+		name: "reachable", endpoint: true, look: reachable, warning: inferred,
 		rule: porting + `Step 3: "Pipelines opens one HTTP POST per dispatch to your endpoint."`,
 	}, {
-		name: "tls", needs: []Name{"reachable"}, endpoint: true, look: ofFirst((*checkup).tls), warning: Advised,
+		name: "tls", needs: []Name{"reachable"}, endpoint: true, look: ofFirst((*checkup).tls), warning: advised,
 		rule: `"Register an external HTTP agent": the endpoint URL is publicly reachable HTTPS.`,
 	}, {
-		name: "clock", needs: []Name{"tls"}, endpoint: true, look: ofFirst((*checkup).clock), warning: Inferred,
+		name: "clock", needs: []Name{"tls"}, endpoint: true, look: ofFirst((*checkup).clock), warning: inferred,
 		rule: `"Trace events": the trace is sorted by __occurred_at, the agent's clock.`,
 	}, {
-		name: "ping", needs: []Name{"tls"}, endpoint: true, look: ofFirst((*checkup).ping), warning: Advised, rule: pingRule,
+		name: "ping", needs: []Name{"tls"}, endpoint: true, look: ofFirst((*checkup).ping), warning: advised, rule: pingRule,
 	}, {
-		name: "method", needs: []Name{"ping"}, endpoint: true, look: (*checkup).method, warning: Inferred,
+		name: "method", needs: []Name{"ping"}, endpoint: true, look: (*checkup).method, warning: inferred,
 		rule: porting + `Step 3: "Pipelines opens one HTTP POST per dispatch". No document says what to do with another method.`,
 	}, {
-		name: "auth_before_ping", needs: []Name{"tls"}, endpoint: true, look: authBeforePing, warning: Advised,
+		name: "auth_before_ping", needs: []Name{"tls"}, endpoint: true, look: authBeforePing, warning: advised,
 		rule: porting + `Step 5: "Run inbound auth first, then short-circuit the ping body to a 2xx." ` +
 			stepAuth + `"By default, any caller that can reach the endpoint can dispatch. Configure a static bearer token".`,
 	}, {
-		name: "wrong_bearer", needs: []Name{"tls"}, endpoint: true, look: wrongBearer, warning: Advised,
+		name: "wrong_bearer", needs: []Name{"tls"}, endpoint: true, look: wrongBearer, warning: advised,
 		rule: stepAuth + `"secrets.compare_digest(authorization, expected)", otherwise status_code=401.`,
 	}, {
-		name: "ping_spacing", needs: []Name{"ping"}, endpoint: true, look: (*checkup).pingSpacing, warning: Inferred,
+		name: "ping_spacing", needs: []Name{"ping"}, endpoint: true, look: (*checkup).pingSpacing, warning: inferred,
 		rule: porting + `Step 5: the body is compared as JSON: body == {"ping": True}. The text says "exactly this body".`,
 	}, {
-		name: "body_limit", needs: []Name{"ping"}, endpoint: true, look: (*checkup).bodyLimit, warning: Inferred,
+		name: "body_limit", needs: []Name{"ping"}, endpoint: true, look: (*checkup).bodyLimit, warning: inferred,
 		rule: `No document names a limit for the body of a dispatch.`,
 	}, {
-		name: "dispatch", needs: []Name{"ping"}, look: sampleDispatch, warning: Advised,
+		name: "dispatch", needs: []Name{"ping"}, look: sampleDispatch, warning: advised,
 		rule: stepWrap + `"Return a response object with a non-empty final_response value." ` + stepProxy +
 			`"POST to the odyssey proxy base URL, then append /tools/ followed by the tool name" with "Authorization: Bearer <run_token>"; ` +
 			`the arguments are "validated against input_schema".`,
 	}, {
-		name: "content_type", needs: []Name{"ping"}, endpoint: true, look: contentType, warning: Advised,
+		name: "content_type", needs: []Name{"ping"}, endpoint: true, look: contentType, warning: advised,
 		rule: `"Troubleshooting", agent_bad_response: answer with Content-Type: application/json.`,
 	}, {
-		name: "malformed_body", needs: []Name{"ping"}, endpoint: true, look: (*checkup).malformedBody, warning: Inferred,
+		name: "malformed_body", needs: []Name{"ping"}, endpoint: true, look: (*checkup).malformedBody, warning: inferred,
 		rule: `"Troubleshooting": a 4xx and the first 500 characters of a 5xx are shown. No document says how to answer malformed JSON.`,
 	}, {
-		name: "late_calls", needs: []Name{"dispatch"}, look: (*checkup).lateCalls, warning: Inferred,
+		name: "late_calls", needs: []Name{"dispatch"}, look: (*checkup).lateCalls, warning: inferred,
 		rule: `No document allows or forbids calls after the response; the run token is for the run.`,
 	}, {
-		name: "proxy", look: (*checkup).proxy, warning: Advised,
+		name: "proxy", look: (*checkup).proxy, warning: advised,
 		rule: porting + `Porting into code mode: "HTTP 401 is the expected success signal for this probe".`,
 	}, {
-		name: "tools_schema", look: (*checkup).toolsSchema, warning: Advised,
+		name: "tools_schema", look: (*checkup).toolsSchema, warning: advised,
 		rule: `"Tools schema": the platform validates each tool at registration.`,
 	},
 }
@@ -106,48 +103,48 @@ var checks = []check{
 // scenarios are the checks that [Options].Scenarios chooses, in order.
 var scenarios = []check{
 	{
-		name: "concurrent_runs", needs: []Name{"dispatch"}, calls: true, look: ofAlone((*checkup).concurrentRuns), warning: Advised, rule: apart,
+		name: "concurrent_runs", needs: []Name{"dispatch"}, calls: true, look: ofAlone((*checkup).concurrentRuns), warning: advised, rule: apart,
 		sends: "a dispatch, and two dispatches at the same time, with their own run tokens and proxy URLs",
 	}, {
-		name: "unwrap", needs: afterSample, calls: true, look: ofAlone((*checkup).unwrap), warning: Advised, rule: unwrapRule,
+		name: "unwrap", needs: afterSample, calls: true, look: ofAlone((*checkup).unwrap), warning: advised, rule: unwrapRule,
 		sends: "a dispatch; the result of each tool call carries a mark",
 	}, {
-		name: "result_kinds", needs: afterResults, calls: true, look: ofAlone((*checkup).resultKinds), warning: Inferred,
+		name: "result_kinds", needs: afterResults, calls: true, look: ofAlone((*checkup).resultKinds), warning: inferred,
 		sends: "dispatches; the tool calls are answered with results of other kinds",
 		rule: porting + `Step 2: "response arrives already decoded" … "Non-JSON bodies (plain text, HTML, CSV) pass through as the ` +
 			`original string".`,
 	}, {
-		name: "retry_429", needs: afterSample, calls: true, warning: Advised,
+		name: "retry_429", needs: afterSample, calls: true, warning: advised,
 		sends: "a dispatch; the first attempt of each tool call is answered 429",
 		look:  altered(firstTime(reply{status: 429, class: "rate_limited"}), (*checkup).rateLimited),
 		rule:  stepProxy + `"60 requests per minute per token. Retry with backoff on 429 responses."`,
 	}, {
-		name: "retry_503", needs: afterSample, calls: true, look: altered(transientTwice, (*checkup).transient), warning: Inferred,
+		name: "retry_503", needs: afterSample, calls: true, look: altered(transientTwice, (*checkup).transient), warning: inferred,
 		sends: "a dispatch; the first two attempts of each tool call are answered 503, with two transient classes, " +
 			"and the first trace event with a third",
 		rule: stepRetry + `"Some proxy responses represent transient platform conditions rather than tool failures. Retry these responses ` +
 			`with backoff." The page does not list the classes.`,
 	}, {
-		name: "terminal_503", needs: afterSample, calls: true, warning: Inferred,
+		name: "terminal_503", needs: afterSample, calls: true, warning: inferred,
 		sends: "a dispatch; each tool call is answered 503 with the class tool_not_executable",
 		look:  altered(always(reply{status: 503, class: "tool_not_executable"}), (*checkup).terminal),
 		rule:  stepRetry + `only transient conditions are repeated. The page does not list the classes.`,
 	}, {
-		name: "failing_tools", needs: afterResults, calls: true, warning: Inferred,
+		name: "failing_tools", needs: afterResults, calls: true, warning: inferred,
 		sends: "a dispatch; each tool call is answered 422",
 		look:  altered(always(reply{status: 422, class: refusedClass}), (*checkup).failing),
 		rule: porting + `Step 2: "Do not keep original tool bodies as a fallback path. Doing so can diverge simulator world state from ` +
 			`observed behavior and invalidate the trace." That the answer should admit a failure is not said.`,
 	}, {
-		name: "slow_tool", needs: afterSample, calls: true, look: ofSample((*checkup).slowTool), warning: Advised,
+		name: "slow_tool", needs: afterSample, calls: true, look: ofSample((*checkup).slowTool), warning: advised,
 		sends: "a dispatch; the first tool call is answered after 22 s",
 		rule:  stepProxy + `"Latency: Sandbox mode: 3–20 s per call (LLM-backed)." The document's wrapper waits for 120 s.`,
 	}, {
-		name: "expired_token", needs: afterSample, calls: true, look: ofSample((*checkup).expiredToken), warning: Inferred,
+		name: "expired_token", needs: afterSample, calls: true, look: ofSample((*checkup).expiredToken), warning: inferred,
 		sends: "a dispatch; from the second tool call on, the answer is 401 run_token_expired",
 		rule:  `No document says what to do at 401 run_token_expired; the run is over then.`,
 	}, {
-		name: "headers_only", needs: afterSample, calls: true, endpoint: true, warning: Advised,
+		name: "headers_only", needs: afterSample, calls: true, endpoint: true, warning: advised,
 		sends: "a dispatch without odyssey_proxy_url, run_id and run_token_jti in its body",
 		look: edited("Take the proxy URL from the header X-Pipelines-Odyssey-Proxy-URL if the body does not have it.",
 			func(body map[string]json.RawMessage, _ http.Header) {
@@ -157,7 +154,7 @@ var scenarios = []check{
 			}),
 		rule: stepBody + `"Prefer values from the body when present, and fall back to headers if an edge proxy strips a field."`,
 	}, {
-		name: "body_only", needs: afterSample, calls: true, endpoint: true, warning: Advised,
+		name: "body_only", needs: afterSample, calls: true, endpoint: true, warning: advised,
 		sends: "a dispatch whose only header of the platform is X-Pipelines-Run-Token",
 		look: edited("Take the proxy URL and the ids from the body if there are no headers with them.",
 			func(_ map[string]json.RawMessage, header http.Header) {
@@ -170,15 +167,15 @@ var scenarios = []check{
 		rule: stepBody + `"The body and matching X-Pipelines-* headers carry the same correlation identifiers. Prefer values from the ` +
 			`body when present".`,
 	}, {
-		name: "session_replay", needs: afterSample, look: replay.answered, warning: Advised, rule: turnRule, sends: replay.sends,
+		name: "session_replay", needs: afterSample, look: replay.answered, warning: advised, rule: turnRule, sends: replay.sends,
 	}, {
-		name: "memory_replay", needs: []Name{"dispatch", "concurrent_runs", "session_replay"}, look: replay.remembered, warning: Inferred,
+		name: "memory_replay", needs: []Name{"dispatch", "concurrent_runs", "session_replay"}, look: replay.remembered, warning: inferred,
 		sends: replay.sends,
 		rule:  `"Task seeding", memory_mode replay: the transcript is sent with each turn. No document says what an agent makes of it.`,
 	}, {
-		name: "session_stateful", needs: afterSample, look: stateful.answered, warning: Advised, rule: turnRule, sends: stateful.sends,
+		name: "session_stateful", needs: afterSample, look: stateful.answered, warning: advised, rule: turnRule, sends: stateful.sends,
 	}, {
-		name: "memory_stateful", needs: []Name{"dispatch", "concurrent_runs", "session_stateful"}, look: stateful.remembered, warning: Inferred,
+		name: "memory_stateful", needs: []Name{"dispatch", "concurrent_runs", "session_stateful"}, look: stateful.remembered, warning: inferred,
 		sends: stateful.sends,
 		rule:  `"Task seeding", memory_mode stateful: the agent keeps the memory. No document demands that an agent supports it.`,
 	},

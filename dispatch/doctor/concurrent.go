@@ -212,7 +212,7 @@ func (c *checkup) compare(alone *lone, runs [2]*episode) verdict {
 		case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
 			f := warning("Let the endpoint take as many runs as the platform dispatches at the same time.",
 				"one of two runs at the same time was rejected with %d, so it is not known whether they keep apart", status)
-			f.Rule, f.Severity = manyRuns, Inferred
+			f.Rule, f.Severity = manyRuns, inferred
 			return verdict{Finding: f}
 		default:
 			return verdict{repeat: true, broke: true,
@@ -254,7 +254,7 @@ func (alone *lone) simultaneous(first, second *episode) (f Finding) {
 	default:
 		return good("two runs at the same time keep their tokens, URLs and results apart")
 	}
-	f.Rule, f.Severity = manyRuns, Inferred
+	f.Rule, f.Severity = manyRuns, inferred
 	return f
 }
 

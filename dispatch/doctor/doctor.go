@@ -339,7 +339,7 @@ func (c *checkup) find(ctx context.Context, k *check) Finding {
 func (c *checkup) complete(k *check, f Finding) Finding {
 	switch f.Status {
 	case StatusFailed:
-		f.Rule, f.Severity = cmp.Or(f.Rule, k.rule), Demanded
+		f.Rule, f.Severity = cmp.Or(f.Rule, k.rule), demanded
 	case StatusWarning:
 		f.Rule, f.Severity = cmp.Or(f.Rule, k.rule), cmp.Or(f.Severity, k.warning)
 	}

@@ -614,7 +614,7 @@ func expect(t testing.TB, report *doctor.Report, failed, warned []doctor.Name, s
 			if f.Do == "" {
 				t.Errorf("%s does not say what to do", f.Name)
 			}
-			if demanded := f.Severity == doctor.Demanded; f.Rule == "" || f.Severity == "" || demanded != (f.Status == doctor.StatusFailed) {
+			if demanded := f.Severity == "demanded"; f.Rule == "" || f.Severity == "" || demanded != (f.Status == doctor.StatusFailed) {
 				t.Errorf("%s is %s by the %s rule %q", f.Name, f.Status, f.Severity, f.Rule)
 			}
 			if needsRequest := f.Name != "proxy" && f.Name != "tools_schema"; (f.Sent == "" || f.Reproduce == "") && needsRequest {

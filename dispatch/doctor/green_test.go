@@ -260,7 +260,7 @@ func TestSlowTools(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				defer doctor.SetSlowCall(doctor.SetSlowCall(22 * time.Second))
 				report := examineWith(t, dispatchtest.Target{Agent: waiting(tt.waits, fails), RunTimeout: tt.limit}, scenarios("slow_tool"))
-				if f := find(t, report, "slow_tool"); f.Status != tt.want || !strings.Contains(f.Seen, tt.seen) || f.Status == "warning" && f.Severity != doctor.Advised {
+				if f := find(t, report, "slow_tool"); f.Status != tt.want || !strings.Contains(f.Seen, tt.seen) || f.Status == "warning" && f.Severity != "advised" {
 					t.Errorf("%s: %+v", name, f)
 				}
 				time.Sleep(time.Minute) // for the call that was given up

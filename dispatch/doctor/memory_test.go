@@ -93,7 +93,7 @@ func TestMemory(t *testing.T) {
 				if f.Status != want {
 					t.Errorf("%s: %s, want %s\n%s", name, f.Status, want, text)
 				}
-				if want == warned && (f.Severity != doctor.Inferred || !strings.Contains(f.Sent, "three dispatches") || f.Reproduce == "") {
+				if want == warned && (f.Severity != "inferred" || !strings.Contains(f.Sent, "three dispatches") || f.Reproduce == "") {
 					t.Errorf("%+v", f)
 				}
 				text += f.Seen + f.Do

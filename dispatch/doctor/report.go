@@ -40,12 +40,13 @@ type Finding struct {
 	Do string `json:"do,omitempty"`
 
 	// Rule is the rule behind a failure or a warning: document, heading and sentence. Severity says
-	// where the rule comes from; it is Demanded for every failure. Reproduce contains commands that
-	// repeat the requests, one per line. In them $AUTH_VALUE and $URL stand for values that are not
-	// printed, and $TOOLS for the file with the tools_schema.
-	Rule      string   `json:"rule,omitempty"`
-	Severity  Severity `json:"severity,omitempty"`
-	Reproduce string   `json:"reproduce,omitempty"`
+	// where the rule comes from: "demanded" if a document of the platform says that it must be so, as for
+	// every failure; "advised" if a document recommends it; "inferred" if experience with ports suggests it.
+	// Reproduce contains commands that repeat the requests, one per line. In them $AUTH_VALUE and $URL
+	// stand for values that are not printed, and $TOOLS for the file with the tools_schema.
+	Rule      string `json:"rule,omitempty"`
+	Severity  string `json:"severity,omitempty"`
+	Reproduce string `json:"reproduce,omitempty"`
 
 	// Because names the failed check that this check needs. It is "" unless the check was skipped
 	// for that reason.

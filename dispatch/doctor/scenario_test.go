@@ -163,7 +163,7 @@ func TestOneRunAtATime(t *testing.T) {
 	report := examineWith(t, byHand(handler), scenarios("concurrent_runs", "unwrap"))
 	said := expect(t, report, nil, names{"concurrent_runs"})
 	f := find(t, report, "concurrent_runs")
-	if !strings.Contains(said, "rejected with 503") || f.Severity != doctor.Inferred || !strings.Contains(f.Rule, "No document") {
+	if !strings.Contains(said, "rejected with 503") || f.Severity != "inferred" || !strings.Contains(f.Rule, "No document") {
 		t.Errorf("%+v", f)
 	}
 	wantStatus(t, report, "unwrap", doctor.StatusOK)

@@ -207,7 +207,7 @@ func TestScenariosNameEndpointsThatServeOneRun(t *testing.T) {
 			report := examineWith(t, target, scenarios("concurrent_runs", "unwrap"))
 			said := expect(t, report, nil, names{"concurrent_runs"})
 			f := find(t, report, "concurrent_runs")
-			if !strings.Contains(said, "works on one run at a time") || !strings.Contains(said, seen) || f.Severity != doctor.Inferred {
+			if !strings.Contains(said, "works on one run at a time") || !strings.Contains(said, seen) || f.Severity != "inferred" {
 				t.Errorf("%+v, want %q", f, seen)
 			}
 			wantStatus(t, report, "unwrap", doctor.StatusOK)
