@@ -11,6 +11,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runctx"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -61,9 +62,14 @@ func (c *Case) platform() (*proxytest.Platform, error) {
 	return proxytest.New(c.Task.World, nil)
 }
 
+// variant returns a platform without runs, whose generated results and chances differ by the key.
+func variant(platform *proxytest.Platform, key string) *proxytest.Platform {
+	return hook.Of[func(key string) *proxytest.Platform](platform)(key)
+}
+
 // begin returns the ledger at the start of a run. The run belongs to a platform of its own.
 func begin(platform *proxytest.Platform) ledger.Snapshot {
-	return platform.Variant("").NewRun().Ledger().Snapshot()
+	return variant(platform, "").NewRun().Ledger().Snapshot()
 }
 
 // replay makes the calls in the world of the case. It returns the ledger, and the calls that failed.
@@ -72,7 +78,7 @@ func (c *Case) replay(ctx context.Context, calls Trajectory) (end ledger.Snapsho
 	if err != nil {
 		return end, nil, err
 	}
-	if most := platform.RatePerMinute(); most > 0 && len(calls) > most {
+	if most := int(hook.Of[runctx.Rate](platform)); most > 0 && len(calls) > most {
 		return end, nil, fmt.Errorf("it has %d calls, and a run makes at most %d in a minute", len(calls), most)
 	}
 	initial, err := rawjson.Encode(begin(platform).Entities)

@@ -129,7 +129,7 @@ func (w work) vary() {
 		}
 		w.Task.World = proxytest.World{}
 	}
-	w.Task.Platform = platform.Variant(fmt.Sprintf("%s/%d", w.ID, w.Number))
+	w.Task.Platform = variant(platform, fmt.Sprintf("%s/%d", w.ID, w.Number))
 	*hook.Of[*runctx.CallLimit](w.Task.Platform) = runctx.CallLimit(w.opts.TrialBudget.Calls)
 }
 

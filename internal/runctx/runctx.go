@@ -40,6 +40,9 @@ type Kit[R, C any] struct {
 // CallLimit is how many requests for tools the runs of a platform may make; 0 is any number.
 type CallLimit int
 
+// Rate is how many requests of one run token a platform accepts in any 60 seconds; -1 is any number.
+type Rate int
+
 // Models is called when a run sends a request to a model. It returns a function that is called once,
 // when the request has ended. The handler keeps the Models of its kit for the run, see [Keep].
 type Models func(ctx context.Context) (end func(ModelRequest))

@@ -207,10 +207,10 @@ func (p *Platform) With(initialState string, rules []FailureRule, instructions s
 	return p.of(w), nil
 }
 
-// Variant returns a platform without runs, with the same options and world, except for the seed,
+// variant returns a platform without runs, with the same options and world, except for the seed,
 // which is derived from the seed of the world and key. Repetitions of a task with a key each differ
 // in generated results and in failures with a probability, and can be reproduced.
-func (p *Platform) Variant(key string) *Platform {
+func (p *Platform) variant(key string) *Platform {
 	w := *p.world
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%d %s", w.seed, key)
@@ -272,10 +272,6 @@ func (p *Platform) NewRun() *Run {
 	return run
 }
 
-// RatePerMinute returns how many requests of one run token the platform accepts in any 60 seconds;
-// -1 means that there is no limit.
-func (p *Platform) RatePerMinute() int { return max(p.rate, -1) }
-
 // Tools returns the names of the declared tools, sorted.
 func (p *Platform) Tools() []string { return slices.Clone(p.world.names.Tools) }
 
@@ -295,6 +291,8 @@ func (p *Platform) declared() text.Declared {
 var _ = hook.Set((*Platform).declared)
 var _ = hook.Set(func(p *Platform) *schema.Set { return p.world.set }) // nil without schemas
 var _ = hook.Set(func(p *Platform) *runctx.CallLimit { return &p.callLimit })
+var _ = hook.Set(func(p *Platform) runctx.Rate { return runctx.Rate(max(p.rate, -1)) })
+var _ = hook.Set(func(p *Platform) func(key string) *Platform { return p.variant })
 
 func (p *Platform) all() []*Run {
 	p.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
@@ -172,7 +173,7 @@ func (s *Setup) check() error {
 		return errors.Join(mistakes...)
 	}
 	s.Run = s.Platform.NewRun()
-	s.Witness.run, s.Witness.unpaced = s.Run, s.Platform.RatePerMinute() < 0
+	s.Witness.run, s.Witness.unpaced = s.Run, hook.Of[runctx.Rate](s.Platform) < 0
 	return nil
 }
 
