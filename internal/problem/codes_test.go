@@ -461,7 +461,7 @@ func TestTableOfCodes(t *testing.T) {
 // For each code, these fields of the error of a call are what the model reads. Of a code without a row
 // it reads none: only the operator can mend the failure, and its texts may have paths and addresses.
 func TestWhatAModelReadsForEveryCode(t *testing.T) {
-	const call, words = "Message, Detail", "Message, Hint"
+	const call, words = "Message, Detail", "Message"
 	shown := map[string]map[string]string{
 		"proxy": {
 			"invalid_arguments": "Detail", "invalid_tool_name": "Detail", "request_too_large": "Detail", "unknown_tool": "Tool",
@@ -488,7 +488,7 @@ func TestWhatAModelReadsForEveryCode(t *testing.T) {
 				Problems: []toolwire.Problem{toolwire.Problem(common)}}).ToolResult()
 		},
 		"manifest": func(code string) json.RawMessage {
-			return (&manifest.Error{Code: toolwire.Code(code), Tool: "(Tool)", Message: "(Message)", Hint: "(Hint)", Err: cause,
+			return (&manifest.Error{Code: toolwire.Code(code), Tool: "(Tool)", Message: "(Message)", Err: cause,
 				Problems: []manifest.Problem{{Message: "(Problem)"}}}).ToolResult()
 		},
 	}
@@ -501,7 +501,7 @@ func TestWhatAModelReadsForEveryCode(t *testing.T) {
 				continue
 			}
 			got := []string{}
-			for _, field := range []string{"Tool", "Message", "Detail", "Hint", "Err", "Problem"} {
+			for _, field := range []string{"Tool", "Message", "Detail", "Err", "Problem"} {
 				if strings.Contains(string(result(code)), "("+field+")") {
 					got = append(got, field)
 				}
