@@ -58,10 +58,10 @@ const (
 
 // A declaration or a document is not valid. Problems lists what is wrong.
 const (
-	CodeInvalid   Code = "invalid"   // a tool list, a schema, a Go type or a limit of package schema
+	CodeInvalid   Code = "invalid"   // a tool list, a schema or a Go type of package schema
 	CodeUnchecked Code = "unchecked" // a schema has a part that may exclude documents and is not checked
 	CodeMismatch  Code = "mismatch"  // a document does not match its schema
-	CodeLimit     Code = "limit"     // a document exceeds a limit, so it was not validated
+	CodeLimit     Code = "limit"     // a document exceeds a limit, so it was not read or not validated
 )
 
 // CodeOf returns the code of the first error in err's tree that has one, in the order of errors.As. It

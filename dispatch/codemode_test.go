@@ -179,7 +179,7 @@ func TestCodeMode(t *testing.T) {
 		{"task is a list", with("_PIPELINES_TASK_INPUT_JSON", `[{}]`), 2, "", "must be an object"},
 		{"task is an empty list", with("_PIPELINES_TASK_INPUT_JSON", `[]`), 2, "", "no task"},
 		{"no such file", with("PIPELINES_TASK_INPUT_FILE", filepath.Join(dir, "nope")), 2, "", `"message":"the file in PIPELINES_TASK_INPUT_FILE: `},
-		{"result cannot be written", with("_PIPELINES_TASK_INPUT_JSON", "{}", "PIPELINES_RESULT_PATH", filepath.Join(dir, "nope", "result")), 2, "", `{"error":"unwritable_result","message":"the answer cannot be written: `},
+		{"result cannot be written", with("_PIPELINES_TASK_INPUT_JSON", "{}", "PIPELINES_RESULT_PATH", filepath.Join(dir, "nope", "result")), 2, "", `{"error":"unwritable","message":"the answer cannot be written: `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runCode(t, tt.env, nil)

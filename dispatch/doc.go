@@ -90,7 +90,7 @@
 //	agent_panicked      500
 //	client_gone         the platform closed the connection before the 500 was sent
 //	deadline            500: the context of the request ended before [Options.RunTimeout]
-//	unwritable_result   [Main] cannot write the response
+//	unwritable          [Main] cannot write the response
 //	invalid_input       [Run.DecodeInput]: 500 if an agent returns it
 //
 // # In front of the handler

@@ -17,7 +17,7 @@ const (
 	codeMethod   toolwire.Code = "method_not_allowed"
 	codeBody     toolwire.Code = "unreadable_body"
 	codeEnvelope toolwire.Code = "invalid_envelope"
-	codeResult   toolwire.Code = "unwritable_result"
+	codeResult   toolwire.Code = "unwritable"
 	codeInput    toolwire.Code = "invalid_input"
 )
 

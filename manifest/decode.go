@@ -27,7 +27,7 @@ var memberNames = [...]string{"name", "description", "schema", "command", "timeo
 // decode splits a document into declarations. Its errors are about the document as a whole.
 func decode(data []byte) (tools []declaration, lint problem.List[Problem], err error) {
 	if len(data) > maxManifest {
-		return nil, lint, &Error{Code: toolwire.CodeInvalidJSON,
+		return nil, lint, &Error{Code: toolwire.CodeLimit,
 			Message: fmt.Sprintf("parse manifest: the document is larger than %d bytes", maxManifest)}
 	}
 	if bytes.HasPrefix(data, []byte("\ufeff")) {

@@ -66,6 +66,7 @@
 //
 //	invalid_options      fields of Options are not valid; see Problems
 //	unreadable           the file cannot be read
+//	limit                the document has more than 4 MiB
 //	invalid_json         the document is not strict JSON of the documented shape
 //	invalid_manifest     tools break rules; see Problems
 //	unknown_tool         the manifest has no tool of that name

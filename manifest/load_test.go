@@ -268,7 +268,11 @@ func TestRootDocument(t *testing.T) {
 				return
 			}
 			e, ok := errors.AsType[*manifest.Error](err)
-			if !ok || e.Code != toolwire.CodeInvalidJSON {
+			code := toolwire.CodeInvalidJSON
+			if tt.name == "too large" {
+				code = toolwire.CodeLimit
+			}
+			if !ok || e.Code != code {
 				t.Fatalf("err = %v", err)
 			}
 			if !strings.HasPrefix(e.Error(), tt.want) {

@@ -60,12 +60,13 @@
 //
 // # Codes of errors
 //
-//	invalid       a tool list, a schema, a Go type or a limit is not valid
-//	unchecked     a schema may be valid, and a part of it that may exclude documents is not checked
-//	mismatch      a document does not match its schema
-//	invalid_json  a document is malformed, repeats a member name, or is not valid UTF-8
-//	limit         a document exceeds a limit, so it was not validated
-//	unknown_tool  a [Set] has no tool of that name
+//	invalid_options  a limit of the options is not valid
+//	invalid          a tool list, a schema or a Go type is not valid
+//	unchecked        a schema may be valid, and a part of it that may exclude documents is not checked
+//	mismatch         a document does not match its schema
+//	invalid_json     a document is malformed, repeats a member name, or is not valid UTF-8
+//	limit            a document exceeds a limit, so it was not validated
+//	unknown_tool     a [Set] has no tool of that name
 //
 // Problems of a tool list are ordered by tool; members of the wrong type come first. Problems of a
 // document are ordered by place, and each occurs once; at most 20 of them are listed. Message of such an error

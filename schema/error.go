@@ -13,7 +13,11 @@ func invalid(found problem.List[toolwire.Problem], causes ...error) error {
 	if found.Len() == 0 {
 		return nil
 	}
-	return &toolwire.Error{Package: "schema", Code: toolwire.CodeInvalid, Problems: found.Found, More: found.More,
+	code := toolwire.CodeInvalid
+	if found.Found[0].Code == "limits_invalid" {
+		code = toolwire.CodeInvalidOptions
+	}
+	return &toolwire.Error{Package: "schema", Code: code, Problems: found.Found, More: found.More,
 		Err: errors.Join(causes...)}
 }
 

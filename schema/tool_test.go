@@ -323,7 +323,7 @@ func TestNegativeLimitsAreReported(t *testing.T) {
 	if got := found(t, err); got != want {
 		t.Errorf("Compile: problems = %q", got)
 	}
-	if text := fmt.Sprint(err); !strings.Contains(text, "Limits.Depth must not be negative; use 0 for the default") ||
+	if text := fmt.Sprint(err); toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(text, "Limits.Depth must not be negative; use 0 for the default") ||
 		!strings.Contains(text, "Limits.SchemaBytes must not be negative; use 0 for the default") {
 		t.Errorf("Compile: %v", err)
 	}

@@ -98,11 +98,12 @@
 //
 //	invalid_options      an argument of New, NewRecorder or Recorder.Begin is not valid
 //	no_tape              the file does not exist
-//	unreadable_tape      the file cannot be read
+//	unreadable           the file cannot be read
+//	limit                the file has more than 64 MiB
 //	invalid_tape         the file is not a tape, or is damaged
 //	unsupported_version  a later release wrote the tape
 //	truncated_tape       the tape ends early; Load returns the complete lines
-//	unwritable_tape      the tape on disk lacks some or all of the recording
+//	unwritable           the tape on disk lacks some or all of the recording
 //
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
 // [proxy]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#proxy

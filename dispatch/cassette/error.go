@@ -10,11 +10,10 @@ import (
 // Codes of errors that no other package has, or that few programs branch on.
 const (
 	codeMissing   toolwire.Code = "no_tape"
-	codeRead      toolwire.Code = "unreadable_tape"
 	codeTape      toolwire.Code = "invalid_tape"
 	codeVersion   toolwire.Code = "unsupported_version"
 	codeTruncated toolwire.Code = "truncated_tape"
-	codeWrite     toolwire.Code = "unwritable_tape"
+	codeWrite     toolwire.Code = "unwritable"
 )
 
 // A Problem is one mistake in options or in a tape.

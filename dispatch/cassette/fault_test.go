@@ -74,7 +74,7 @@ func TestFaultsThroughTheTransport(t *testing.T) {
 				}
 				err = c.Close()
 				if p.Want.Status == 101 { // a tape does not have such an answer
-					if toolwire.CodeOf(err) != "unwritable_tape" ||
+					if toolwire.CodeOf(err) != "unwritable" ||
 						!strings.Contains(c.Report().String(), "switches protocols") {
 						t.Errorf("%v\n%s", err, c.Report())
 					}

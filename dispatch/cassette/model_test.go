@@ -650,7 +650,7 @@ func TestModelLosses(t *testing.T) {
 			}
 			return resp, err
 		})), body)
-		if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" || !strings.Contains(err.Error(), want) || !strings.Contains(answer, "answer 1") {
+		if err := c.Close(); toolwire.CodeOf(err) != "unwritable" || !strings.Contains(err.Error(), want) || !strings.Contains(answer, "answer 1") {
 			t.Errorf("%s: %v, %s", want, err, answer)
 		}
 	}

@@ -38,15 +38,15 @@ func Load(path string) (*Tape, error) {
 			"the tape does not exist; record one with the mode Record")
 	}
 	if err != nil {
-		return nil, newError(codeRead, ruleFile, path, err, "the tape cannot be opened: %s", cause(err))
+		return nil, newError(toolwire.CodeUnreadable, ruleFile, path, err, "the tape cannot be opened: %s", cause(err))
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxTapeBytes+1))
 	if err != nil {
-		return nil, newError(codeRead, ruleFile, path, err, "the tape cannot be read: %s", cause(err))
+		return nil, newError(toolwire.CodeUnreadable, ruleFile, path, err, "the tape cannot be read: %s", cause(err))
 	}
 	if len(text) > maxTapeBytes {
-		return nil, newError(codeTape, ruleLimit, path, nil, "the tape has more than %d bytes", maxTapeBytes)
+		return nil, newError(toolwire.CodeLimit, ruleLimit, path, nil, "the tape has more than %d bytes", maxTapeBytes)
 	}
 	r := &reading{tape: &Tape{}, code: codeTape}
 	r.lines(bytes.TrimPrefix(text, []byte("\uFEFF")))

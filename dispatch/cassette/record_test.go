@@ -114,11 +114,11 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	// Somebody else cannot record on the same tape meanwhile, and is told before the run if that
 	// can be known.
 	if _, err := cassette.New(path,
-		&cassette.Options{Mode: cassette.Record}); toolwire.CodeOf(err) != "unwritable_tape" ||
+		&cassette.Options{Mode: cassette.Record}); toolwire.CodeOf(err) != "unwritable" ||
 		!strings.Contains(err.Error(), "wait for the recording that writes it") {
 		t.Errorf("%v", err)
 	}
-	if err := other.Close(); toolwire.CodeOf(err) != "unwritable_tape" ||
+	if err := other.Close(); toolwire.CodeOf(err) != "unwritable" ||
 		!strings.Contains(err.Error(), "wait for the recording that writes it") {
 		t.Errorf("%v", err)
 	}
@@ -185,7 +185,7 @@ func TestTapeThatCannotBeReplaced(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "folder"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" ||
+	if err := c.Close(); toolwire.CodeOf(err) != "unwritable" ||
 		!strings.Contains(err.Error(), "put in its place") {
 		t.Errorf("%v", err)
 	}
@@ -276,7 +276,7 @@ func TestUnwritableTape(t *testing.T) {
 		mustCall(t, p, t.Context(), "next", nil)
 	}
 	for range 2 {
-		if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" {
+		if err := c.Close(); toolwire.CodeOf(err) != "unwritable" {
 			t.Errorf("%v", err)
 		}
 	}
@@ -490,7 +490,7 @@ func TestCompressedAnswersStayOffTheTape(t *testing.T) {
 	}
 	wantKinds(t, c.Report(), "failed")
 	mustContain(t, c.Report().String(), "compressed")
-	if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" || !strings.Contains(readFile(t, path), tail(0)) {
+	if err := c.Close(); toolwire.CodeOf(err) != "unwritable" || !strings.Contains(readFile(t, path), tail(0)) {
 		t.Errorf("%v\n%s", err, readFile(t, path))
 	}
 }
@@ -575,7 +575,7 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	wantKinds(t, c.Report(), "failed", "failed")
-	if err := c.Close(); toolwire.CodeOf(err) != "unwritable_tape" || !strings.Contains(err.Error(), "2 problems") {
+	if err := c.Close(); toolwire.CodeOf(err) != "unwritable" || !strings.Contains(err.Error(), "2 problems") {
 		t.Errorf("%v", err)
 	}
 	replay := newCassette(t, tape(t, head, tail(0)), nil)

@@ -198,7 +198,7 @@ func TestRecorderBegin(t *testing.T) {
 	p = clientOf(t, token, recorder)
 	ctx, end := begin(t, recorder, cassette.Task{Name: "turn-1"})
 	mustCall(t, p, ctx, "again", nil)
-	if err := end(); toolwire.CodeOf(err) != "unwritable_tape" ||
+	if err := end(); toolwire.CodeOf(err) != "unwritable" ||
 		strings.Contains(readFile(t, filepath.Join(dir, "turn-1.jsonl")), "again") {
 		t.Errorf("%v", err)
 	}
@@ -246,7 +246,7 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 	}
 	close(answer)
 	wait.Wait()
-	if err := endSecond(); toolwire.CodeOf(err) != "unwritable_tape" ||
+	if err := endSecond(); toolwire.CodeOf(err) != "unwritable" ||
 		!strings.Contains(err.Error(), "the file exists") {
 		t.Errorf("%v", err)
 	}
@@ -311,7 +311,7 @@ func TestRecorderErrorsAreBounded(t *testing.T) {
 		post(t, transportHandler(recorder), "/tools/next", `{}`, fmt.Sprintf("run-token-%d", n))
 	}
 	err := recorder.Close()
-	if toolwire.CodeOf(err) != "unwritable_tape" || strings.Count(err.Error(), "\n") != 99 {
+	if toolwire.CodeOf(err) != "unwritable" || strings.Count(err.Error(), "\n") != 99 {
 		t.Errorf("%v", err)
 	}
 }

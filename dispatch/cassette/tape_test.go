@@ -154,13 +154,15 @@ func TestReadLimits(t *testing.T) {
 		fmt.Fprintf(&many, `{"n":%d,"kind":"trace","name":"x","status":200}`+"\n", n)
 	}
 	large := head + "\n" + strings.Repeat(strings.Repeat(" ", 15<<20)+"\n", 5)
-	for want, text := range map[string]string{
-		"the tape has more than 67108864 bytes":                   large,
-		"line 100002: the tape has more than 100000 interactions": many.String(),
+	for _, tt := range []struct {
+		text, want string
+		code       toolwire.Code
+	}{
+		{large, "the tape has more than 67108864 bytes", toolwire.CodeLimit},
+		{many.String(), "line 100002: the tape has more than 100000 interactions", "invalid_tape"},
 	} {
-		_, err := load(t, text)
-		if toolwire.CodeOf(err) != "invalid_tape" || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
+		if _, err := load(t, tt.text); toolwire.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %s: %s", err, tt.code, tt.want)
 		}
 	}
 	// An endless line is not read to its end.
@@ -184,7 +186,7 @@ func TestLoadErrors(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = cassette.Load(t.TempDir())
-	if toolwire.CodeOf(err) != "unreadable_tape" {
+	if toolwire.CodeOf(err) != toolwire.CodeUnreadable {
 		t.Error(err)
 	}
 }
@@ -208,7 +210,7 @@ func TestEncode(t *testing.T) {
 		}
 	}
 	tape.Interactions[1].Arguments = []byte(`{`)
-	if _, err := tape.Encode(); toolwire.CodeOf(err) != "unwritable_tape" {
+	if _, err := tape.Encode(); toolwire.CodeOf(err) != "unwritable" {
 		t.Errorf("%v, want an error about JSON", err)
 	}
 }

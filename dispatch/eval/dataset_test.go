@@ -215,7 +215,7 @@ func TestBadDatasets(t *testing.T) {
 
 // codes maps the code of the first problem to the code of the error.
 var codes = map[string]toolwire.Code{
-	"unreadable": toolwire.CodeUnreadable, "too_large": "too_large", "invalid_header": "invalid_dataset",
+	"unreadable": toolwire.CodeUnreadable, "limit": toolwire.CodeLimit, "invalid_header": "invalid_dataset",
 	"invalid_row": "invalid_dataset", "invalid_cell": "invalid_dataset", "invalid_world": "invalid_world",
 }
 

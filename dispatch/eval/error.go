@@ -12,10 +12,9 @@ import (
 
 // Codes of errors that no other package has, or that few programs branch on.
 const (
-	codeTooLarge toolwire.Code = "too_large"
-	codeInvalid  toolwire.Code = "invalid_dataset"
-	codeWorld    toolwire.Code = "invalid_world"
-	codeResults  toolwire.Code = "invalid_results"
+	codeInvalid toolwire.Code = "invalid_dataset"
+	codeWorld   toolwire.Code = "invalid_world"
+	codeResults toolwire.Code = "invalid_results"
 )
 
 // Error is the error type of this package.
@@ -32,7 +31,7 @@ type Error struct {
 // Options.Trials. Code is one of these:
 //
 //	unreadable      the file, or the rest of it, is not CSV in UTF-8
-//	too_large       a limit of Read
+//	limit           a limit of Read
 //	invalid_header  a column is missing, misspelt or duplicate, or looks like one that is checked
 //	invalid_row     a row is empty, or has too many or too few cells
 //	invalid_cell    a cell does not have the value that its column needs
@@ -58,7 +57,7 @@ type Problem struct {
 
 const (
 	unreadable    = "unreadable"
-	tooLarge      = "too_large"
+	tooLarge      = "limit"
 	invalidHeader = "invalid_header"
 	invalidRow    = "invalid_row"
 	invalidCell   = "invalid_cell"

@@ -26,7 +26,7 @@
 // # Codes of errors
 //
 //	unreadable       the file, or the rest of it, is not CSV in UTF-8
-//	too_large        a limit of [Read]
+//	limit            the dataset exceeds a limit of [Read]
 //	invalid_dataset  a column, row or cell is not valid
 //	invalid_world    a row does not fit the base world of [Dataset.Cases]
 //	invalid_options  cases or options of [Run] cannot be used

@@ -97,6 +97,7 @@
 // # Codes of errors
 //
 //	invalid_options     only options are not valid; see Problems
+//	limit               the document has more than 4 MiB
 //	invalid_json        not strict JSON of the documented shape
 //	invalid_toolbox     the document breaks rules, and options may too; see Problems
 //	unknown_tool        the toolbox has no tool of that name

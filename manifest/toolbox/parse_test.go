@@ -253,15 +253,18 @@ func TestParseReportsEverything(t *testing.T) {
 func TestParseRejects(t *testing.T) {
 	for doc, part := range map[string]string{
 		``: "ends before", `7`: "must be an object", `{"tools":[],"tools":[]}`: "twice", `{"Tools":[]}`: `must be "tools"`,
-		`{"tools":[}`:                          "/tools",
-		"[" + strings.Repeat(" ", 4<<20) + "]": "more than 4194304 bytes",
+		`{"tools":[}`: "/tools",
 	} {
 		if _, err := toolbox.Parse([]byte(doc), nil); toolwire.CodeOf(err) != toolwire.CodeInvalidJSON ||
 			!strings.Contains(err.Error(), part) {
 			t.Errorf("%.40s: %v", doc, err)
 		}
 	}
-	_, err := toolbox.Parse([]byte(`[{"name":"x","url":"https://example.com"}]`), nil)
+	_, err := toolbox.Parse([]byte("["+strings.Repeat(" ", 4<<20)+"]"), nil)
+	if toolwire.CodeOf(err) != toolwire.CodeLimit || !strings.Contains(err.Error(), "more than 4194304 bytes") {
+		t.Errorf("a large document: %v", err)
+	}
+	_, err = toolbox.Parse([]byte(`[{"name":"x","url":"https://example.com"}]`), nil)
 	if toolwire.CodeOf(err) != toolwire.CodeInvalidOptions || !strings.Contains(err.Error(), "Options.Secret is required") {
 		t.Errorf("without a secret: %v", err)
 	}

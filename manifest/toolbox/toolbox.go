@@ -51,7 +51,7 @@ const maxDocument = 4 << 20 // bytes
 // of adapters, tools and options, or toolwire.CodeInvalidOptions if only options are not valid.
 func Parse(data []byte, options *Options) (*Toolbox, error) {
 	if len(data) > maxDocument {
-		return nil, errorf(toolwire.CodeInvalidJSON, "", "the document has more than %d bytes", maxDocument)
+		return nil, errorf(toolwire.CodeLimit, "", "the document has more than %d bytes", maxDocument)
 	}
 	o, problems := options.withDefaults()
 	doc, err := decode(data)

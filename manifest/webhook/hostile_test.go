@@ -44,7 +44,7 @@ func TestWithheldBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var h http.Handler = newHandler(t, nil,
+				h := newHandler(t, nil,
 					webhook.Tool{Name: "a", Func: func(context.Context, json.RawMessage) (any, error) { return nil, nil }})
 				if tt.detail {
 					h = webhook.Detail(func(context.Context) (string, error) { return "open on Mondays", nil }, nil)
