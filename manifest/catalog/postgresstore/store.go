@@ -29,6 +29,7 @@
 package postgresstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
