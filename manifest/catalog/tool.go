@@ -2,14 +2,6 @@
 // [ToolBase records] defines them. The package provides their rules, a client for a catalog's REST
 // API, and the same API as an [http.Handler].
 //
-//   - [Tool], [Patch] and [ListItem] are the records. They read and write JSON.
-//   - [NewClient] returns a client of a catalog.
-//   - [CheckPlugin] checks a Python file as an upload does, without running it.
-//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the stores of modules
-//     sqlitestore and postgresstore, or the caller's own, which package catalogtest tests.
-//   - [Declarations] and [FromDeclarations] convert records to and from the tools of package
-//     schema, and report what is lost.
-//
 // A client creates a tool and reads it back:
 //
 //	client, err := catalog.NewClient("https://aip.example.com", key, nil)
@@ -17,6 +9,16 @@
 //		Name: "calculator", Framework: catalog.LangChain, Type: catalog.Custom,
 //	})
 //	tool, err = client.Get(ctx, tool.ID)
+//
+// The package has these parts:
+//
+//   - [Tool], [Patch] and [ListItem] are the records. They read and write JSON.
+//   - [NewClient] returns a client of a catalog.
+//   - [CheckPlugin] checks a Python file as an upload does, without running it.
+//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the stores of modules
+//     sqlitestore and postgresstore, or the caller's own, which package catalogtest tests.
+//   - [Declarations] and [FromDeclarations] convert records to and from the tools of package
+//     schema, and report what is lost.
 //
 // Every error is a [*toolwire.Error]. It contains no key, no source code, and no value of a field except a
 // tool's name. Clients, handlers and stores are safe for concurrent use.
