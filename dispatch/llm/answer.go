@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"hash/maphash"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,9 @@ type facts struct {
 	choice   int  // index of the alternative that was read last
 
 	strange string // the name of a member with text that is not read; "" for none
+
+	events int            // objects that have been read
+	said   map[uint64]int // whole calls with an id: the events that have them
 }
 
 // fault returns why the answer of a response is not used, or "".
@@ -78,16 +82,26 @@ type blocks struct {
 }
 
 type block struct {
-	kind  string
-	start json.RawMessage   // as it began, or whole
-	text  strings.Builder   // of the deltas: text, thinking or JSON
-	parts []json.RawMessage // of a result
-	done  bool              // start is whole
+	kind, id string
+	start    json.RawMessage   // as it began, or whole
+	text     strings.Builder   // of the deltas: text, thinking or JSON
+	parts    []json.RawMessage // of a result
+	done     bool              // it has ended, or start is whole
+	again    *block            // the one before it with its id, whose end has come
 }
 
-// begin begins a block, which is not kept if the response is too large.
+// begin begins a block, which is not kept if the response is too large. A text, or an id, that begins again belongs to
+// the block that is open.
 func (bs *blocks) begin(f *facts, key, kind string, start json.RawMessage) *block {
-	b := &block{kind: kind, start: f.keep(start)}
+	id := textOf(start, "id", "tool_use_id", "toolUseId")
+	b, again := bs.open[key], (*block)(nil)
+	if b != nil && b.kind == kind && b.id == id && (id != "" || start != nil && textOf(start, "name") == "") {
+		if !b.done {
+			return b
+		}
+		again = b
+	}
+	b = &block{kind: kind, id: id, start: f.keep(start), again: again}
 	if f.room(len(bs.all)) {
 		if bs.open == nil {
 			bs.open = map[string]*block{}
@@ -95,6 +109,35 @@ func (bs *blocks) begin(f *facts, key, kind string, start json.RawMessage) *bloc
 		bs.all, bs.open[key] = append(bs.all, b), b
 	}
 	return b
+}
+
+// end ends a block.
+func (bs *blocks) end(key string) {
+	if b := bs.open[key]; b != nil {
+		b.done = true
+	}
+}
+
+// A blockAnswer is a response whose content is a list of blocks: one message, or events that build one block by block.
+type blockAnswer struct {
+	facts
+	content json.RawMessage // of a response that is not streamed
+	blocks
+	whole func(b *block) json.RawMessage // returns a block as a response that is not streamed has it
+}
+
+func (a *blockAnswer) elements() []json.RawMessage {
+	content := a.content
+	if content == nil {
+		var whole []json.RawMessage
+		for _, b := range a.all {
+			if b.id == "" || b.again == nil || b.again.text.String() != b.text.String() { // it is not said twice
+				whole = append(whole, a.whole(b))
+			}
+		}
+		content = rawjson.Array(whole)
+	}
+	return []json.RawMessage{object("role", "assistant", "content", content)}
 }
 
 // withText returns an object with a text as the member of that name.
@@ -127,6 +170,22 @@ func (f *facts) finish(reason json.RawMessage) {
 	default:
 		f.finished = true
 	}
+}
+
+// again reports whether an event before has this call, whose id is not empty.
+func (f *facts) again(id string, call json.RawMessage) bool {
+	if id == "" {
+		return false
+	}
+	if f.said == nil {
+		f.said = map[uint64]int{}
+	}
+	key := maphash.Bytes(seed, call)
+	event, known := f.said[key]
+	if !known {
+		f.said[key] = f.events
+	}
+	return known && event != f.events
 }
 
 // fail takes the error that ends a response, if it is one.

@@ -187,6 +187,21 @@ func TestAnswers(t *testing.T) {
 			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":7,"name":"f","input":{}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":{"a":1}}}`, `{"type":"message_stop"}`,
 		), `{"role":"assistant","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
+		{"a call that begins twice", anthropic, sse(
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":"f","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\""}}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":"f","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":":1}"}}`,
+			`{"type":"content_block_stop","index":0}`, `{"type":"message_stop"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{"a":1}}]}`},
+		{"a block that comes twice", anthropic, sse(
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":"f","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, `{"type":"content_block_stop","index":0}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":"f","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, `{"type":"content_block_stop","index":0}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":"f","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}`,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"x","name":"f","input":{}}}`, `{"type":"message_stop"}`,
+		), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{}},{"id":"x","name":"f","arguments":{"a":1}},{"id":"x","name":"f","arguments":{}}]}`},
+		{"calls of one index without ids, and a text that begins twice", anthropic, sse(
+			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"f","input":{}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"f","input":{}}}`, `{"type":"message_stop"}`,
+		), `{"role":"assistant","content":"a","tool_calls":[{"id":"call_1","name":"f","arguments":{}},{"id":"call_2","name":"f","arguments":{}}]}`},
 		{"pieces of blocks in turn", anthropic, sse(
 			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}`, `{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"b"}}`,
@@ -198,6 +213,9 @@ func TestAnswers(t *testing.T) {
 			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`), `{"role":"assistant","content":"Hm.","tool_calls":[{"id":"x","name":"f","arguments":{"a":1}}]}`},
 		{"a number as id and as text", responses, `{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":4}]},{"type":"function_call","call_id":7,"name":"f","arguments":{"a":1}}]}`,
 			`{"role":"assistant","content":"4","tool_calls":[{"id":"7","name":"f","arguments":{"a":1}}]}`},
+		{"an item that is added twice", responses, sse(`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc","call_id":"x","name":"f","arguments":""}}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{"}`,
+			`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"fc","call_id":"x","name":"f","arguments":""}}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"}"}`,
+			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}`), `{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{}}]}`},
 		{"items but no output", responses, sse(`{"type":"response.output_item.done","item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}}`,
 			`{"type":"response.completed","response":{"id":"r","status":"completed"}}`), `{"role":"assistant","content":"a"}`},
 		{"a status in another word", responses, `{"id":"r","status":"stop","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`, `{"role":"assistant","content":"a"}`},
@@ -251,6 +269,13 @@ func TestAnswers(t *testing.T) {
 {"role":"assistant","tool_calls":[{"id":"call_1","name":"code_execution","arguments":{"language":"PYTHON","code":"1/0"}}]}
 {"role":"tool","content":"{\"error\":\"division by zero\"}","tool_call_id":"call_1"}
 {"role":"assistant","content":"a"}`},
+		{"calls that come again", google, sse(gemini(`{"functionCall":{"id":"x","name":"f","args":{}}},{"functionCall":{"id":"x","name":"f","args":{}}},{"functionCall":{"name":"f","args":{}}}`, ""),
+			gemini(`{"functionCall":{"id":"x","name":"f","args":{}}},{"functionCall":{"name":"f","args":{}}}`, ""),
+			gemini(`{"functionCall":{"id":"y","name":"g","willContinue":true}}`, ""), gemini(`{"functionCall":{"id":"y","name":"g","partialArgs":[{"jsonPath":"$.a","stringValue":"b"}],"willContinue":true}}`, ""),
+			gemini(`{"functionCall":{"id":"y","name":"g","partialArgs":[{"jsonPath":"$.a","stringValue":"b"}]}}`, ""),
+			gemini(`{"functionCall":{"id":"z","name":"h","willContinue":true}}`, ""), gemini(`{"functionCall":{"id":"z","name":"h","args":{"c":1}}}`, finish)),
+			`{"role":"assistant","tool_calls":[{"id":"x","name":"f","arguments":{}},{"id":"x","name":"f","arguments":{}},{"id":"call_1","name":"f","arguments":{}},{"id":"call_2","name":"f","arguments":{}},` +
+				`{"id":"y","name":"g","arguments":{"a":"bb"}},{"id":"z","name":"h","arguments":{"c":1}}]}`},
 		{"code that takes too long", google, exch(gemini(`{"executableCode":{"code":"x"}},{"codeExecutionResult":{"outcome":"OUTCOME_DEADLINE_EXCEEDED","output":"late"}}`, finish)),
 			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"code_execution","arguments":{"code":"x"}}]}
 {"role":"tool","content":"{\"error\":\"late\"}","tool_call_id":"call_1"}`},
@@ -447,7 +472,7 @@ func TestManyParts(t *testing.T) {
 	}{
 		{wires[3], exch(strings.Repeat(string(sse(piece)), 9)) + sse(`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7}}`)},
 		{wires[0], sse(`{"choices":[{"index":0,"delta":{"tool_calls":[`+numbered(`{"index":0,"id":"c%d","function":{"name":"f"}}`)+`]},"finish_reason":"stop"}],"usage":{"prompt_tokens":7}}`, "[DONE]")},
-		{wires[1], exch(strings.Repeat(string(sse(`{"type":"content_block_start","index":0,"content_block":{"type":"text"}}`)), n)) +
+		{wires[1], exch(strings.Repeat(string(sse(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"f"}}`)), n)) +
 			sse(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":7}}`, `{"type":"message_stop"}`)},
 		{wires[2], exch(`{"id":"r","status":"completed","output":[` + list(`{}`) + `],"usage":{"input_tokens":7}}`)},
 		{wires[2], exch(strings.Repeat(string(sse(`{"type":"response.output_item.done","item":{"type":"reasoning"}}`)), n)) +

@@ -87,12 +87,8 @@ func anthropicID(id string) string {
 	}, id)
 }
 
-// anthropicAnswer is a response of Messages: one message, or events that build one block by block.
-type anthropicAnswer struct {
-	facts
-	content json.RawMessage // of a response that is not streamed
-	blocks
-}
+// anthropicAnswer is a response of Messages.
+type anthropicAnswer struct{ blockAnswer }
 
 func (a *anthropicAnswer) read(doc json.RawMessage) {
 	switch textOf(doc, "type") {
@@ -107,6 +103,8 @@ func (a *anthropicAnswer) read(doc json.RawMessage) {
 		}
 	case "content_block_delta":
 		a.delta(textOf(doc, "index"), member(doc, "delta"))
+	case "content_block_stop":
+		a.end(textOf(doc, "index"))
 	case "message_delta":
 		a.finish(member(member(doc, "delta"), "stop_reason"))
 	case "message_stop":
@@ -136,18 +134,6 @@ func (a *anthropicAnswer) delta(index string, delta json.RawMessage) {
 	default:
 		a.strange = kind
 	}
-}
-
-func (a *anthropicAnswer) elements() []json.RawMessage {
-	content := a.content
-	if content == nil {
-		var blocks []json.RawMessage
-		for _, b := range a.all {
-			blocks = append(blocks, anthropicBlock(b))
-		}
-		content = rawjson.Array(blocks)
-	}
-	return []json.RawMessage{object("role", "assistant", "content", content)}
 }
 
 // anthropicBlock returns a block as a response that is not streamed has it. Input that is not JSON is a string.

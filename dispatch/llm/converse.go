@@ -135,12 +135,8 @@ func writeConverse(turns []turn) []json.RawMessage {
 	}.write(turns)
 }
 
-// converseAnswer is a response of Converse: one object with a message, or events that build one block by block.
-type converseAnswer struct {
-	facts
-	content json.RawMessage // of a response that is not streamed
-	blocks
-}
+// converseAnswer is a response of Converse.
+type converseAnswer struct{ blockAnswer }
 
 func (a *converseAnswer) read(doc json.RawMessage) {
 	for name, value := range rawjson.Members(doc) {
@@ -163,7 +159,7 @@ func (a *converseAnswer) read(doc json.RawMessage) {
 				a.delta(textOf(value, "contentBlockIndex"), kind, delta)
 			}
 		case "contentBlockStop":
-			delete(a.open, textOf(value, "contentBlockIndex"))
+			a.end(textOf(value, "contentBlockIndex"))
 		case "messageStop":
 			a.finish(member(value, "stopReason"))
 			a.untold = true
@@ -183,7 +179,7 @@ func (a *converseAnswer) delta(index, kind string, delta json.RawMessage) {
 		return
 	}
 	b := a.open[index]
-	if b == nil || b.kind != kind {
+	if b == nil || b.done || b.kind != kind {
 		a.unread = a.unread || kind == "toolUse"
 		b = a.begin(&a.facts, index, kind, nil)
 	}
@@ -207,32 +203,20 @@ func (a *converseAnswer) delta(index, kind string, delta json.RawMessage) {
 	}
 }
 
-func (a *converseAnswer) elements() []json.RawMessage {
-	content := a.content
-	if content == nil {
-		var blocks []json.RawMessage
-		for _, b := range a.all {
-			blocks = append(blocks, object(b.kind, converseValue(b)))
-		}
-		content = rawjson.Array(blocks)
-	}
-	return []json.RawMessage{object("role", "assistant", "content", content)}
-}
-
-// converseValue returns a block as a response that is not streamed has it. Input that is not JSON is a string.
-func converseValue(b *block) json.RawMessage {
-	s := rawjson.Quote(b.text.String())
+// converseBlock returns a block as a response that is not streamed has it. Input that is not JSON is a string.
+func converseBlock(b *block) json.RawMessage {
+	value, s := b.start, rawjson.Quote(b.text.String())
 	switch b.kind {
 	case "text":
-		return s
+		value = s
 	case "reasoningContent":
-		return object("reasoningText", object("text", s))
+		value = object("reasoningText", object("text", s))
 	case "toolUse":
-		return object("toolUseId", textOf(b.start, "toolUseId"), "name", textOf(b.start, "name"), "input", s)
+		value = object("toolUseId", b.id, "name", textOf(b.start, "name"), "input", s)
 	case "toolResult":
-		return object("toolUseId", textOf(b.start, "toolUseId"), "status", textOf(b.start, "status"), "content", b.parts)
+		value = object("toolUseId", b.id, "status", textOf(b.start, "status"), "content", b.parts)
 	case "image":
-		return object("format", textOf(b.start, "format"))
+		value = object("format", textOf(b.start, "format"))
 	}
-	return b.start
+	return object(b.kind, value)
 }

@@ -202,6 +202,7 @@ func (a *geminiAnswer) read(doc json.RawMessage) {
 }
 
 func (a *geminiAnswer) response(doc json.RawMessage) {
+	a.events++
 	for name, value := range rawjson.Members(doc) {
 		switch name {
 		case "modelVersion":
@@ -243,13 +244,18 @@ func (a *geminiAnswer) part(part json.RawMessage) {
 	}
 	a.flush()
 	call := member(part, "functionCall")
-	goesOn, pieces := isTrue(member(call, "willContinue")), member(call, "partialArgs")
-	if a.call != nil && textOf(call, "name") != "" {
+	goesOn, pieces, id := isTrue(member(call, "willContinue")), member(call, "partialArgs"), textOf(call, "id")
+	switch ofOpen := id != "" && id == textOf(a.call, "id"); {
+	case ofOpen && member(call, "args") != nil: // all of it
+		a.call, a.args = nil, partial{}
+	case a.call != nil && textOf(call, "name") != "" && !ofOpen:
 		a.endCall()
 	}
 	switch {
 	case call == nil, a.call == nil && !goesOn && pieces == nil:
-		a.put(part)
+		if !a.again(id, call) {
+			a.put(part)
+		}
 		return
 	case a.call == nil:
 		a.call = a.keep(call)

@@ -157,7 +157,7 @@ func init() { // not in the declaration: the functions refer to it
 		},
 		Anthropic: {
 			request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, maxID: 64, plainIDs: true, prefills: true,
-			answer: func() answer { return &anthropicAnswer{} },
+			answer: func() answer { return &anthropicAnswer{blockAnswer{whole: anthropicBlock}} },
 			tokens: tokens{
 				places: [][]string{{"message/usage", "usage"}},
 				input:  []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"},
@@ -175,7 +175,7 @@ func init() { // not in the declaration: the functions refer to it
 		},
 		Converse: {
 			request: converseRequest, message: (*converter).converse, write: writeConverse, maxID: 64, plainIDs: true, prefills: true,
-			answer: func() answer { return &converseAnswer{} },
+			answer: func() answer { return &converseAnswer{blockAnswer{whole: converseBlock}} },
 			tokens: tokens{
 				places: [][]string{{"metadata/usage", "usage"}},
 				input:  []string{"inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"}, output: []string{"outputTokens"},

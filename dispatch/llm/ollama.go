@@ -79,6 +79,7 @@ func (a *ollamaAnswer) read(doc json.RawMessage) {
 	a.known = true
 	a.add(&a.content, strings.Join(textsOf(member(message, "content")), ""))
 	a.add(&a.thinking, textOf(message, "thinking"))
+	a.events++
 	a.images = a.append(a.images, member(message, "images"))
 	a.calls = a.append(a.calls, member(message, "tool_calls"))
 	if a.ended = isTrue(done); done == nil || a.ended { // a gateway may leave done out of a response that is not streamed
@@ -90,7 +91,7 @@ func (a *ollamaAnswer) read(doc json.RawMessage) {
 // append adds the elements of a list.
 func (a *ollamaAnswer) append(to []json.RawMessage, list json.RawMessage) []json.RawMessage {
 	for element := range rawjson.Elements(list) {
-		if a.room(len(to)) {
+		if !a.again(textOf(element, "id"), element) && a.room(len(to)) {
 			to = append(to, a.keep(element))
 		}
 	}
