@@ -8,14 +8,6 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-func anthropicRequest(doc json.RawMessage) prompt {
-	p := requestOf(doc, "messages")
-	if p.found {
-		p.system, p.at = member(doc, "system"), "/system"
-	}
-	return p
-}
-
 // anthropic converts a message of Anthropic's Messages.
 func (c *converter) anthropic(message json.RawMessage) error {
 	switch role := textOf(message, "role"); role {

@@ -13,8 +13,6 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-func chatRequest(doc json.RawMessage) prompt { return requestOf(doc, "messages") }
-
 // chat converts a message of Chat Completions.
 func (c *converter) chat(message json.RawMessage) error {
 	content := member(message, "content")
@@ -51,7 +49,7 @@ func (c *converter) chatAssistant(message, content json.RawMessage) {
 	if refusal := textOf(message, "refusal"); refusal != "" {
 		c.say(refusal)
 	}
-	c.say(textsOf(member(message, "images"))...)
+	c.images(message)
 	if len(c.texts) == 0 {
 		if heard := textOf(member(message, "audio"), "transcript"); heard != "" {
 			c.say(heard)
@@ -63,6 +61,17 @@ func (c *converter) chatAssistant(message, content json.RawMessage) {
 	}
 	if call := member(message, "function_call"); textOf(call, "name") != "" { // an SDK may write an empty one
 		c.call("", textOf(call, "name"), argumentsOf(member(call, "arguments")))
+	}
+}
+
+// images adds the images of a message: parts, or data.
+func (c *converter) images(message json.RawMessage) {
+	for image := range rawjson.Elements(member(message, "images")) {
+		if rawjson.Kind(image) == '"' {
+			c.say(media("image", nil, "", image))
+		} else {
+			c.say(textsOf(rawjson.Array([]json.RawMessage{image}))...)
+		}
 	}
 }
 
@@ -197,8 +206,9 @@ type chatAnswer struct {
 	ran       map[string]json.RawMessage  // calls that the server has made, by member and index; the last of each
 	images    []json.RawMessage
 
-	calls chatCalls
-	begun bool // there is an alternative
+	calls      chatCalls
+	wholeCalls bool // calls are not in pieces
+	begun      bool // there is an alternative
 }
 
 func (a *chatAnswer) read(doc json.RawMessage) {
@@ -254,6 +264,7 @@ func (a *chatAnswer) choices(choices json.RawMessage) {
 }
 
 func (a *chatAnswer) delta(delta json.RawMessage) {
+	a.events++
 	for name, value := range rawjson.Members(delta) {
 		switch name {
 		case "content":
@@ -268,8 +279,10 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 			positions := map[int]int{}
 			for call := range rawjson.Elements(value) {
 				name, arguments := chatFunction(call)
-				index := index(member(call, "index"))
-				a.call(chatPiece{chatPlace{index, positions[index]}, textOf(call, "id"), name, arguments})
+				index, id := index(member(call, "index")), textOf(call, "id")
+				if !a.wholeCalls || !a.again(id, call) {
+					a.call(chatPiece{chatPlace{index, positions[index]}, id, name, arguments})
+				}
 				positions[index]++
 			}
 		case "function_call":
@@ -330,6 +343,9 @@ func (a *chatAnswer) reason(name, text string) {
 }
 
 func (a *chatAnswer) call(p chatPiece) {
+	if a.wholeCalls {
+		a.calls = chatCalls{all: a.calls.all} // it belongs to none before it
+	}
 	call := a.calls.find(p)
 	if call != nil || a.room(len(a.calls.all)) {
 		a.kept += a.calls.add(call, p)

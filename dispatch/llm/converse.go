@@ -11,7 +11,7 @@ import (
 )
 
 func converseRequest(doc json.RawMessage) prompt {
-	p := requestOf(doc, "messages")
+	p := requestOf("messages")(doc)
 	if member(doc, "promptVariables") != nil {
 		p.found, p.template = true, true
 		if rawjson.Member(doc, "messages") == nil {

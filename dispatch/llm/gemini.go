@@ -14,14 +14,8 @@ import (
 )
 
 func geminiRequest(doc json.RawMessage) prompt {
-	p := requestOf(doc, "contents")
-	if p.found {
-		p.at = "/systemInstruction"
-		if p.system = member(doc, "systemInstruction"); p.system == nil {
-			p.system, p.at = member(doc, "system_instruction"), "/system_instruction"
-		}
-		p.cached = textOf(doc, "cachedContent", "cached_content") != ""
-	}
+	p := requestOf("contents", "systemInstruction", "system_instruction")(doc)
+	p.cached = p.found && textOf(doc, "cachedContent", "cached_content") != ""
 	return p
 }
 

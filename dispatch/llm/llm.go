@@ -140,7 +140,7 @@ var dialects map[Format]*dialect
 func init() { // not in the declaration: the functions refer to it
 	dialects = map[Format]*dialect{
 		OpenAIChat: {
-			request: chatRequest, message: (*converter).chat, write: writeChat, maxID: 40,
+			request: requestOf("messages"), message: (*converter).chat, write: writeChat, maxID: 40,
 			answer: func() answer { return &chatAnswer{} },
 			tokens: tokens{
 				places: [][]string{{"usage"}, {"x_groq/usage"}, {"choices/*/usage"}},
@@ -156,7 +156,7 @@ func init() { // not in the declaration: the functions refer to it
 			},
 		},
 		Anthropic: {
-			request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, maxID: 64, plainIDs: true, prefills: true,
+			request: requestOf("messages", "system"), message: (*converter).anthropic, write: writeAnthropic, maxID: 64, plainIDs: true, prefills: true,
 			answer: func() answer { return &anthropicAnswer{blockAnswer{whole: anthropicBlock}} },
 			tokens: tokens{
 				places: [][]string{{"message/usage", "usage"}},
@@ -183,7 +183,7 @@ func init() { // not in the declaration: the functions refer to it
 		},
 		Ollama: {
 			request: ollamaRequest, message: (*converter).ollama, write: writeOllama, maxID: 64, prefills: true, lines: true,
-			answer: func() answer { return &ollamaAnswer{} },
+			answer: func() answer { return &ollamaAnswer{chatAnswer{wholeCalls: true}} },
 			tokens: tokens{
 				places: [][]string{{""}},
 				input:  []string{"prompt_eval_count"}, output: []string{"eval_count"},
@@ -205,14 +205,21 @@ type prompt struct {
 	found    bool            // the document is a request
 }
 
-// requestOf finds a conversation in a document: a request has it as the member of that name.
-func requestOf(doc json.RawMessage, list string) prompt {
-	if rawjson.Kind(doc) == '{' {
-		if value := rawjson.Member(doc, list); value != nil {
-			return prompt{list: value, listAt: rawjson.Token(list), found: true}
+// requestOf returns a function that finds a conversation in a document: a request has it as the member of that name,
+// and its system prompt as the first of the others.
+func requestOf(list string, systems ...string) func(doc json.RawMessage) prompt {
+	return func(doc json.RawMessage) prompt {
+		p := prompt{list: doc}
+		if rawjson.Kind(doc) == '{' && rawjson.Member(doc, list) != nil {
+			p = prompt{list: rawjson.Member(doc, list), listAt: rawjson.Token(list), found: true}
+			for _, name := range systems {
+				if p.system == nil {
+					p.system, p.at = member(doc, name), rawjson.Token(name)
+				}
+			}
 		}
+		return p
 	}
-	return prompt{list: doc}
 }
 
 func encode(v any) (json.RawMessage, error) {

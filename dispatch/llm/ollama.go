@@ -10,7 +10,7 @@ import (
 
 // ollamaRequest finds the conversation. A request without messages loads a model, or unloads it.
 func ollamaRequest(doc json.RawMessage) prompt {
-	p := requestOf(doc, "messages")
+	p := requestOf("messages")(doc)
 	p.found = p.found && rawjson.Kind(p.list) == '[' && !isEmpty(p.list)
 	return p
 }
@@ -18,29 +18,21 @@ func ollamaRequest(doc json.RawMessage) prompt {
 // ollama converts a message of Ollama. It has the members of Chat Completions, but images beside the text, and
 // calls and results without ids.
 func (c *converter) ollama(message json.RawMessage) error {
-	texts := textsOf(member(message, "content"))
+	content := member(message, "content")
 	switch role := strings.ToLower(textOf(message, "role")); role {
 	case "system", "user":
 		c.begin(dispatch.Role(role))
+		if texts := textsOf(content); strings.Join(texts, "") != "" {
+			c.say(texts...)
+		}
+		c.images(message)
 	case "assistant":
-		c.begin(dispatch.RoleAssistant)
-		c.think(textOf(message, "thinking"))
+		c.chatAssistant(message, content)
 	case "tool":
 		c.end()
-		c.result(c.knownID(message, "tool_call_id"), textOf(message, "tool_name", "name"), texts, false)
-		return nil
+		c.result(c.knownID(message, "tool_call_id"), textOf(message, "tool_name", "name"), textsOf(content), false)
 	default:
 		return c.fail("/role", "must be system, user, assistant or tool")
-	}
-	if strings.Join(texts, "") != "" {
-		c.say(texts...)
-	}
-	for image := range rawjson.Elements(member(message, "images")) {
-		c.say(media("image", nil, "", image))
-	}
-	for call := range rawjson.Elements(member(message, "tool_calls")) {
-		name, arguments := chatFunction(call)
-		c.call(textOf(call, "id"), name, argumentsOf(arguments))
 	}
 	return nil
 }
@@ -61,13 +53,9 @@ func writeOllama(turns []turn) (out []json.RawMessage) {
 	return out
 }
 
-// ollamaAnswer is a response of Ollama: one object, or several of which each has the next piece. Calls are
+// ollamaAnswer is a response of Ollama: one object, or several of which each has the next piece. Its calls are
 // never in pieces.
-type ollamaAnswer struct {
-	facts
-	content, thinking strings.Builder
-	images, calls     []json.RawMessage
-}
+type ollamaAnswer struct{ chatAnswer }
 
 func (a *ollamaAnswer) read(doc json.RawMessage) {
 	a.fail(member(doc, "error"))
@@ -76,29 +64,10 @@ func (a *ollamaAnswer) read(doc json.RawMessage) {
 	if message == nil || member(doc, "type") != nil { // an event of another API
 		return
 	}
-	a.known = true
-	a.add(&a.content, strings.Join(textsOf(member(message, "content")), ""))
-	a.add(&a.thinking, textOf(message, "thinking"))
-	a.events++
-	a.images = a.append(a.images, member(message, "images"))
-	a.calls = a.append(a.calls, member(message, "tool_calls"))
+	a.known, a.begun = true, true
+	a.delta(message)
 	if a.ended = isTrue(done); done == nil || a.ended { // a gateway may leave done out of a response that is not streamed
 		a.finish(member(doc, "done_reason"))
 		a.finished = true
 	}
-}
-
-// append adds the elements of a list.
-func (a *ollamaAnswer) append(to []json.RawMessage, list json.RawMessage) []json.RawMessage {
-	for element := range rawjson.Elements(list) {
-		if !a.again(textOf(element, "id"), element) && a.room(len(to)) {
-			to = append(to, a.keep(element))
-		}
-	}
-	return to
-}
-
-func (a *ollamaAnswer) elements() []json.RawMessage {
-	return []json.RawMessage{object("role", "assistant", "content", a.content.String(), "thinking", a.thinking.String(),
-		"images", a.images, "tool_calls", a.calls)}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func responsesRequest(doc json.RawMessage) prompt {
-	p := requestOf(doc, "input")
+	p := requestOf("input")(doc)
 	previous, stored, template := textOf(doc, "previous_response_id"), member(doc, "conversation"), member(doc, "prompt")
 	if !p.found && (previous != "" || stored != nil || template != nil) { // the server has the input
 		p = prompt{found: true}
