@@ -132,16 +132,10 @@ func texts(content json.RawMessage, where string) error {
 
 // stop returns the stop_reason and the stop_details.
 func (anthropic) stop(a *answer) (reason string, details any) {
-	why, refuses := a.joined(refusalPart)
-	switch {
-	case refuses:
-		return a.reason("refusal"), object("type", "refusal", "category", nil, "explanation", why)
-	case a.incomplete:
-		return a.reason("max_tokens"), nil
-	case len(a.of(callPart)) > 0:
-		return a.reason("tool_use"), nil
+	if why, refuses := a.joined(refusalPart); refuses {
+		details = object("type", "refusal", "category", nil, "explanation", why)
 	}
-	return a.reason("end_turn"), nil
+	return a.reason("refusal", "max_tokens", "tool_use", "end_turn"), details
 }
 
 func (anthropic) usage(a *answer, output int) json.RawMessage {
@@ -153,22 +147,45 @@ func (f anthropic) message(a *answer, content []json.RawMessage, reason, details
 		"stop_reason", reason, "stop_sequence", nil, "stop_details", details, "usage", f.usage(a, output))
 }
 
+// An anthropicBlock is a content block: as a stream begins it, whole, and the text in the deltas of a stream.
+type anthropicBlock struct {
+	start, whole        json.RawMessage
+	delta, member, text string
+}
+
+func (anthropic) block(a *answer, i int, p part) (b anthropicBlock, ok bool) {
+	switch p.kind {
+	case textPart:
+		return anthropicBlock{object("type", "text", "text", ""), object("type", "text", "text", p.text), "text_delta", "text", p.text}, true
+	case thinkingPart:
+		block := func(text, signature string) json.RawMessage {
+			return object("type", "thinking", "thinking", text, "signature", signature)
+		}
+		return anthropicBlock{block("", ""), block(p.text, a.id("sig_", i)), "thinking_delta", "thinking", p.text}, true
+	case callPart:
+		block := func(input json.RawMessage) json.RawMessage {
+			return object("type", "tool_use", "id", p.id, "name", p.name, "input", input)
+		}
+		return anthropicBlock{block(object()), block(p.input()), "input_json_delta", "partial_json", p.text}, true
+	case rawPart:
+		var start []any
+		var input json.RawMessage
+		for name, value := range rawjson.Members(p.arguments()) {
+			if name == "input" {
+				input, value = value, object()
+			}
+			start = append(start, name, value)
+		}
+		return anthropicBlock{object(start...), p.arguments(), "input_json_delta", "partial_json", string(input)}, true
+	}
+	return b, false
+}
+
 func (f anthropic) whole(a *answer) json.RawMessage {
 	content := []json.RawMessage{}
 	for i, p := range a.parts {
-		switch p.kind {
-		case textPart:
-			content = append(content, object("type", "text", "text", p.text))
-		case thinkingPart:
-			content = append(content, object("type", "thinking", "thinking", p.text, "signature", a.id("sig_", i)))
-		case callPart:
-			input := p.arguments()
-			if input == nil {
-				input = object()
-			}
-			content = append(content, object("type", "tool_use", "id", p.id, "name", p.name, "input", input))
-		case rawPart:
-			content = append(content, p.arguments())
+		if b, ok := f.block(a, i, p); ok {
+			content = append(content, b.whole)
 		}
 	}
 	reason, details := f.stop(a)
@@ -182,44 +199,25 @@ func (f anthropic) events(a *answer) (events []event) {
 	send("message_start", "message", f.message(a, []json.RawMessage{}, nil, nil, 1))
 	index := 0
 	for i, p := range a.parts {
-		deltas := func(kind, member string) {
-			for _, s := range pieces(p.text) {
-				send("content_block_delta", "index", index, "delta", object("type", kind, member, s))
-			}
-		}
-		start := func(pairs ...any) {
-			send("content_block_start", "index", index, "content_block", object(pairs...))
-			if index == 0 {
-				send("ping")
-			}
-		}
-		switch p.kind {
-		case textPart:
-			start("type", "text", "text", "")
-			deltas("text_delta", "text")
-		case thinkingPart:
-			start("type", "thinking", "thinking", "", "signature", "")
-			deltas("thinking_delta", "thinking")
-			send("content_block_delta", "index", index, "delta", object("type", "signature_delta", "signature", a.id("sig_", i)))
-		case callPart:
-			start("type", "tool_use", "id", p.id, "name", p.name, "input", object())
-			send("content_block_delta", "index", index, "delta", object("type", "input_json_delta", "partial_json", ""))
-			deltas("input_json_delta", "partial_json")
-		case rawPart:
-			var block []any
-			var input json.RawMessage
-			for name, value := range rawjson.Members(p.arguments()) {
-				if name == "input" {
-					input, value = value, object()
-				}
-				block = append(block, name, value)
-			}
-			start(block...)
-			for _, s := range pieces(string(input)) {
-				send("content_block_delta", "index", index, "delta", object("type", "input_json_delta", "partial_json", s))
-			}
-		default:
+		b, ok := f.block(a, i, p)
+		if !ok {
 			continue
+		}
+		delta := func(kind, member, text string) {
+			send("content_block_delta", "index", index, "delta", object("type", kind, member, text))
+		}
+		send("content_block_start", "index", index, "content_block", b.start)
+		if index == 0 {
+			send("ping")
+		}
+		if p.kind == callPart {
+			delta(b.delta, b.member, "")
+		}
+		for _, s := range pieces(b.text) {
+			delta(b.delta, b.member, s)
+		}
+		if p.kind == thinkingPart {
+			delta("signature_delta", "signature", a.id("sig_", i))
 		}
 		send("content_block_stop", "index", index)
 		index++

@@ -65,15 +65,7 @@ func (chat) usage(a *answer) json.RawMessage {
 		"prompt_tokens_details", object("cached_tokens", a.cached), "completion_tokens_details", object("reasoning_tokens", a.reasoning))
 }
 
-func (chat) finish(a *answer) string {
-	switch {
-	case a.incomplete:
-		return a.reason("length")
-	case len(a.of(callPart)) > 0:
-		return a.reason("tool_calls")
-	}
-	return a.reason("stop")
-}
+func (chat) finish(a *answer) string { return a.reason("", "length", "tool_calls", "stop") }
 
 func (c chat) whole(a *answer) json.RawMessage {
 	var choices []json.RawMessage

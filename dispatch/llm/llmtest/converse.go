@@ -171,15 +171,7 @@ func converseResult(result json.RawMessage, at string) (Result, error) {
 
 // stop returns the stopReason.
 func (converse) stop(a *answer) string {
-	switch {
-	case len(a.of(refusalPart)) > 0:
-		return a.reason("guardrail_intervened")
-	case a.incomplete:
-		return a.reason("max_tokens")
-	case len(a.of(callPart)) > 0:
-		return a.reason("tool_use")
-	}
-	return a.reason("end_turn")
+	return a.reason("guardrail_intervened", "max_tokens", "tool_use", "end_turn")
 }
 
 func (converse) usage(a *answer) json.RawMessage {
@@ -196,11 +188,7 @@ func (f converse) whole(a *answer) json.RawMessage {
 		case thinkingPart:
 			content = append(content, object("reasoningContent", object("reasoningText", object("text", p.text, "signature", a.id("sig_", i)))))
 		case callPart:
-			input := p.arguments()
-			if input == nil {
-				input = object()
-			}
-			content = append(content, object("toolUse", object("toolUseId", p.id, "name", p.name, "input", input)))
+			content = append(content, object("toolUse", object("toolUseId", p.id, "name", p.name, "input", p.input())))
 		case rawPart:
 			content = append(content, p.arguments())
 		}

@@ -112,21 +112,40 @@ func newAnswer(q *Request, s Step, n int) *answer {
 // all returns the choices.
 func (a *answer) all() []*answer { return append([]*answer{a}, a.others...) }
 
-// reason returns the reason why the response ended: the one that the step sets, or else usual.
-func (a *answer) reason(usual string) string {
-	if a.stop != nil {
+// reason returns the reason why the response ended: the one that the step sets, or else the word of the format for a
+// refusal, if it has one, the limit of tokens, calls, or the usual end.
+func (a *answer) reason(refused, limited, called, usual string) string {
+	switch {
+	case a.stop != nil:
 		return *a.stop
+	case refused != "" && len(a.of(refusalPart)) > 0:
+		return refused
+	case a.incomplete:
+		return limited
+	case len(a.of(callPart)) > 0:
+		return called
 	}
 	return usual
 }
 
-// arguments returns the arguments of a call, or nil if they are not JSON.
+// arguments returns the arguments of a call, or nil if they are not JSON. Those of a call may be empty.
 func (p part) arguments() json.RawMessage {
+	if p.kind == callPart && strings.TrimSpace(p.text) == "" {
+		return object()
+	}
 	doc := bytes.TrimSpace([]byte(p.text))
 	if rawjson.Check(doc, rawjson.Limits{Mode: rawjson.Liberal}) != nil {
 		return nil
 	}
 	return doc
+}
+
+// input returns the arguments of a call for the formats in which those that are not JSON are {}.
+func (p part) input() json.RawMessage {
+	if arguments := p.arguments(); arguments != nil {
+		return arguments
+	}
+	return object()
 }
 
 // of returns the parts of a kind.

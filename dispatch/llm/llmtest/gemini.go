@@ -158,9 +158,6 @@ func (gemini) finish(a *answer) (parts []json.RawMessage, reason string, why jso
 			parts = append(parts, object("text", p.text, "thought", true))
 		case callPart:
 			arguments := p.arguments()
-			if strings.TrimSpace(p.text) == "" {
-				arguments = object()
-			}
 			if rawjson.Kind(arguments) != '{' {
 				return nil, "MALFORMED_FUNCTION_CALL", rawjson.Quote("Malformed function call: " + p.name + "(" + p.text + ")")
 			}
@@ -176,10 +173,7 @@ func (gemini) finish(a *answer) (parts []json.RawMessage, reason string, why jso
 			parts = append(parts, p.arguments())
 		}
 	}
-	if a.incomplete {
-		return parts, a.reason("MAX_TOKENS"), nil
-	}
-	return parts, a.reason("STOP"), nil
+	return parts, a.reason("", "MAX_TOKENS", "STOP", "STOP"), nil
 }
 
 // candidate returns a candidate. An empty reason means that more events follow.

@@ -78,11 +78,7 @@ func (ollama) response(a *answer, done bool, members ...any) json.RawMessage {
 	if !done {
 		return object(all...)
 	}
-	reason := "stop"
-	if a.incomplete {
-		reason = "length"
-	}
-	all = append(all, "done_reason", a.reason(reason), "total_duration", 5_000_000, "load_duration", 1_000_000)
+	all = append(all, "done_reason", a.reason("", "length", "stop", "stop"), "total_duration", 5_000_000, "load_duration", 1_000_000)
 	if n := a.input - a.cached; n > 0 { // what is in the cache is not evaluated
 		all = append(all, "prompt_eval_count", n)
 	}
@@ -92,9 +88,6 @@ func (ollama) response(a *answer, done bool, members ...any) json.RawMessage {
 // call returns the part as a call, or nil if it is none. What is not an object stays a text.
 func (p part) ollamaCall(index int) json.RawMessage {
 	arguments := p.arguments()
-	if strings.TrimSpace(p.text) == "" {
-		arguments = object()
-	}
 	if p.kind != callPart || rawjson.Kind(arguments) != '{' {
 		return nil
 	}

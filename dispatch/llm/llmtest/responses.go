@@ -125,7 +125,7 @@ func (a *answer) conversation() []message {
 func (responses) response(a *answer, status string, output []json.RawMessage, usage, failure any) json.RawMessage {
 	var why, previous any
 	if status == "incomplete" {
-		why = object("reason", a.reason("max_output_tokens"))
+		why = object("reason", a.reason("", "max_output_tokens", "", ""))
 	}
 	if a.previous != "" {
 		previous = a.previous
