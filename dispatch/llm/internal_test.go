@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"iter"
+	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -215,4 +219,39 @@ func TestEventsAreCheap(t *testing.T) {
 
 type unheard struct{ recorder }
 
-func (unheard) SetConversation(context.Context, []dispatch.Message) {}
+func (unheard) SetConversation(context.Context, []dispatch.Message)      {}
+func (unheard) SetEnd(context.Context, iter.Seq2[int, dispatch.Message]) {}
+func (unheard) AddProblem(dispatch.Problem)                              {}
+func (unheard) UpdateMetadata(change func(*dispatch.Metadata))           { change(&dispatch.Metadata{}) }
+
+// Whatever requests do to the lines of threads, the index of a thread is that of its lines.
+func TestIndexOfLines(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		s := &runState{run: &dispatch.Run{}, transcript: unheard{}, ids: callIDs{used: map[string]bool{}, made: map[string]bool{}}}
+		var messages []string // of the conversation
+		for i := range 30 {
+			if random.IntN(4) > 0 {
+				messages = append(messages, fmt.Sprintf(`{"role":"user","content":"%d"}`, random.IntN(10)))
+			}
+			from := random.IntN(len(messages)/2 + 1)
+			list := "[" + strings.Join(messages[from:], ",") + "]"
+			if random.IntN(3) == 0 {
+				list = strings.ReplaceAll(list, `"id":"c`, fmt.Sprintf(`"id":"%d`, i)) // the agent gives calls other ids
+			}
+			x := newExchange(t.Context(), dialects[OpenAIChat], s)
+			x.place = s.begin(x.ctx, x.dialect, prompt{list: json.RawMessage(list)})
+			answer := fmt.Sprintf(`{"role":"assistant","content":"a%d","tool_calls":[{"id":"c%d","function":{"name":"f","arguments":"{}"}}]}`, i, i%7)
+			s.finish(x, outcome{elements: []json.RawMessage{json.RawMessage(answer)}})
+			if random.IntN(3) > 0 {
+				messages = append(messages, answer, fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"x"}`, i%7))
+			}
+			for _, th := range s.labels[""].threads {
+				want := &thread{lines: th.lines[:th.index.n]}
+				if th.index.n > 0 && !reflect.DeepEqual(*want.indexed(), th.index) {
+					t.Fatalf("seed %d, request %d: the index is\n%+v\nwant\n%+v", seed, i, th.index, want.index)
+				}
+			}
+		}
+	}
+}

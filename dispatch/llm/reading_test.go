@@ -227,6 +227,18 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"One."`)},
 			{path: chatPath, ask: chatAsk(userGo, user("Be brief."), asst(`"content":"One."`), user("b")), reply: chatReply(`"content":"Two."`)},
 		}, "user Both orders.\nuser Be brief.\nassistant One.\nuser b\nassistant Two.\n"},
+		{"the last messages only, which begin with a result", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}"))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}")), tool("a", "one")), reply: chatReply(toolCalls("b f {}"))},
+			{path: chatPath, ask: chatAsk(tool("a", "one"), asst(toolCalls("b f {}")), tool("b", "two")), reply: chatReply(`"content":"Ready."`)},
+			{path: chatPath, ask: chatAsk(tool("b", "[cleared]"), asst(`"content":"Ready."`), user("more")), reply: chatReply(`"content":"So."`)},
+			{path: chatPath, ask: chatAsk(tool("b", "two"), tool("b", "two"), asst(`"content":"Ready."`), user("more"), asst(`"content":"So."`), user("more")), reply: chatReply(`"content":"End."`)},
+		}, "user Both orders.\nassistant [a f {}]\ntool(a) one\nassistant [b f {}]\ntool(b) two\nassistant Ready.\nuser more\nassistant So.\nuser more\nassistant End.\n"},
+		{"results in another order than before", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}", "b g {}"))},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}", "b g {}")), tool("a", "one"), tool("b", "two")), reply: chatReply(`"content":"Ready."`)},
+			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}", "b g {}")), tool("b", "two"), tool("a", "one"), asst(`"content":"Ready."`), user("more")), reply: chatReply(`"content":"End."`)},
+		}, "user Both orders.\nassistant [a f {}] [b g {}]\ntool(a) one\ntool(b) two\nassistant Ready.\nuser more\nassistant End.\n"},
 		{"an empty system prompt", []step{
 			{path: respPath, ask: `{"model":"m","instructions":"","input":"Both orders."}`, reply: `{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}]}`},
 		}, "user Both orders.\nassistant Yes.\n"},
