@@ -118,10 +118,22 @@ func Closing(kind byte) byte { return kind + 2 }
 
 // Member returns the first member of an object that has the name; nil if there is none.
 func Member(object json.RawMessage, name string) json.RawMessage {
-	for n, value := range Members(object) {
-		if n == name {
-			return value
+	if Kind(object) != '{' {
+		return nil
+	}
+	for at := next(object, Space(object, 0)+1); object[at] != '}'; at = next(object, at) {
+		end := End(object, at)
+		quoted := object[at:end]
+		at = next(object, end)
+		end = End(object, at)
+		inner := quoted[1 : len(quoted)-1]
+		if bytes.IndexByte(inner, '\\') >= 0 {
+			inner = appendText(nil, inner)
 		}
+		if string(inner) == name { // without a copy
+			return object[at:end:end]
+		}
+		at = end
 	}
 	return nil
 }
