@@ -36,7 +36,7 @@ type exchange struct {
 
 	asked bool   // the request has been read
 	begun bool   // the request has a conversation
-	place *place // of the answer; nil if it is not known
+	reply *reply // the place of the answer; nil if there is none
 	ended bool
 
 	answer   answer
@@ -155,7 +155,7 @@ func (x *exchange) ask() {
 		return
 	}
 	x.begun = true
-	x.place = x.state.begin(x.ctx, x.dialect, p)
+	x.reply = x.state.begin(x.ctx, x.dialect, p)
 }
 
 // feed takes the next bytes of the response.
@@ -245,29 +245,7 @@ func (x *exchange) end(whole bool) {
 	if x.usage.wrong {
 		x.state.note("the tokens of a response are not all counted: a counter is not a number of tokens")
 	}
-	x.state.finish(x, x.outcome(problem))
-}
-
-// An outcome is what came of a request: an answer, or why there is none.
-type outcome struct {
-	elements []json.RawMessage
-	fault    string
-	unread   bool // the agent may have understood the response
-}
-
-func (x *exchange) outcome(problem string) outcome {
-	known := x.answer.common()
-	if problem != "" {
-		return outcome{fault: problem, unread: true}
-	}
-	if fault := known.fault(); fault != "" {
-		return outcome{fault: fault}
-	}
-	elements := x.answer.elements()
-	if elements == nil && !known.blocked {
-		return outcome{fault: "it has no answer"}
-	}
-	return outcome{elements: elements}
+	x.state.finish(x, problem)
 }
 
 // observe reports the end of the exchange to a test kit. A response that failed does not name its model,

@@ -99,8 +99,9 @@ type callOf struct {
 
 // A reply is the answer to a request.
 type reply struct {
-	id      string             // of the response
-	model   string             // of the response
+	id      string // of the response
+	model   string // of the response
+	thread  *thread
 	turn    int                // of the thread
 	system  *system            // of the request
 	prefill []dispatch.Message // the beginning of the answer that the request ends with

@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,7 +173,7 @@ func (s *runState) label(ctx context.Context) *label {
 
 // begin takes the conversation of a request that the model has accepted, and returns the place of its
 // answer, or nil if there is none.
-func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *place {
+func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *reply {
 	r, faults := readRequest(d, p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,17 +204,17 @@ func (s *runState) begin(ctx context.Context, d *dialect, p prompt) *place {
 		return nil
 	}
 	before, size := th.last, th.size
-	at := th.take(r, rd, &s.ids, len(l.threads) < maxThreads && len(l.attempts(th)) < maxAttempts)
-	if at.thread != th {
-		s.add(ctx, l, at.thread)
-		size, th = 0, at.thread
+	answer := th.take(r, rd, &s.ids, len(l.threads) < maxThreads && len(l.attempts(th)) < maxAttempts)
+	if answer.thread != th {
+		th, size = answer.thread, 0
+		s.add(ctx, l, th)
 	}
 	s.size += th.size - size
-	if before != nil && before != at.reply && before.unread { // the thread goes on, but what it said is not known
+	if before != nil && before != answer && before.unread { // the thread goes on, but what it said is not known
 		s.transcript.AddProblem(faultOf(before))
 	}
-	s.publish(ctx, l, th)
-	return at
+	s.publish(ctx, th)
+	return answer
 }
 
 // readRequest returns the conversation of a request, and what could not be read of it.
@@ -351,7 +353,8 @@ func slotOf(ctx context.Context, n int) context.Context {
 
 // publish shows the conversations of a label after a change of one. Of one that is shown already, only its end is
 // told until the transcript is read.
-func (s *runState) publish(ctx context.Context, l *label, changed *thread) {
+func (s *runState) publish(ctx context.Context, changed *thread) {
+	l := changed.label
 	main := l.main()
 	for _, th := range l.threads {
 		slot, shown := th.slot, th == main || th.goesOn() && !l.isParent(th) && !l.isReplaced(th)
@@ -422,36 +425,42 @@ func (l *label) main() (main *thread) {
 	return main
 }
 
-// finish takes the response to a request.
-func (s *runState) finish(x *exchange, o outcome) {
+// finish takes the response to a request. problem is why it cannot be read; the agent may have understood it.
+func (s *runState) finish(x *exchange, problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count(x)
-	if x.place == nil {
+	r, known := x.reply, x.answer.common()
+	if r == nil {
 		return
 	}
-	th, r := x.place.thread, x.place.reply
-	if o.fault != "" {
-		r.fault, r.unread = o.fault, o.unread
+	var elements []json.RawMessage
+	r.fault, r.unread = cmp.Or(problem, known.fault()), problem != ""
+	if r.fault == "" {
+		if elements = x.answer.elements(); elements == nil && !known.blocked {
+			r.fault = "it has no answer"
+		}
+	}
+	th := r.thread
+	if r.fault != "" {
 		if r.unread && th.last != r {
 			s.transcript.AddProblem(faultOf(r))
 		}
 		return
 	}
 	c := converter{dialect: x.dialect, made: made, faults: new([]error)}
-	for _, element := range o.elements {
+	for _, element := range elements {
 		c.add(element, "")
 	}
 	c.end()
 	for _, fault := range *c.faults {
 		s.note("a part of a response of the model was not read: %s", fault.Error())
 	}
-	l := s.label(x.ctx)
 	s.ids.name(c.out)
 	size := th.size
-	th.answer(x.place, c.out, x.dialect.prefills, x.answer.common())
+	th.answer(r, c.out, x.dialect.prefills, known)
 	s.size += th.size - size
-	s.publish(x.ctx, l, th)
+	s.publish(x.ctx, th)
 }
 
 // count reports the model and the tokens of a response. It must be called with s.mu held.

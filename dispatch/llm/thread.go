@@ -52,15 +52,9 @@ type attempt struct {
 	turn int
 }
 
-// A place is where an answer belongs.
-type place struct {
-	thread *thread
-	reply  *reply
-}
-
 // take takes a request that belongs to the thread. If it is the last request again, a new thread takes it, if there may
 // be more of them.
-func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *place {
+func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *reply {
 	rd.change(ids)
 	fresh := th.insert(r, rd, ids)
 	th.direct(r.system)
@@ -73,7 +67,7 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *place 
 		case sameTexts(p.prefill, r.prefill): // the same request
 			if !more || !p.answered && p.fault != "" {
 				p.system, p.fault, p.unread = th.system, "", false
-				return &place{th, p}
+				return p
 			}
 			th = th.fork(start)
 		case len(r.prefill) > 0 && rest[0].text != 0 && rest[0].text == newLine(r.prefill[0], nil).text: // it goes on with an answer
@@ -83,10 +77,10 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *place 
 		}
 	}
 	th.turns++
-	p := &reply{system: th.system, prefill: r.prefill, turn: th.turns}
+	p := &reply{thread: th, system: th.system, prefill: r.prefill, turn: th.turns}
 	th.lines = append(th.lines, p.waiting()...)
 	th.last = p
-	return &place{th, p}
+	return p
 }
 
 // fork returns a thread for another answer to the last request. It has the first n lines.
@@ -171,8 +165,7 @@ func (l *line) adopt(c callOf, ids *callIDs) {
 }
 
 // answer takes the answer to a request.
-func (th *thread) answer(p *place, messages []dispatch.Message, merges bool, known *facts) {
-	r := p.reply
+func (th *thread) answer(r *reply, messages []dispatch.Message, merges bool, known *facts) {
 	start, end := th.of(r)
 	if start == end {
 		return
