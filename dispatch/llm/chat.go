@@ -212,16 +212,11 @@ type chatAnswer struct {
 }
 
 func (a *chatAnswer) read(doc json.RawMessage) {
-	for name, value := range rawjson.Members(doc) {
-		switch name {
-		case "model":
-			a.setModel(value)
-		case "choices":
-			a.known = true
-			a.choices(value)
-		case "error":
-			a.fail(value)
-		}
+	a.setModel(member(doc, "model"))
+	a.fail(member(doc, "error"))
+	if choices := rawjson.Member(doc, "choices"); choices != nil {
+		a.known = true
+		a.choices(choices)
 	}
 }
 

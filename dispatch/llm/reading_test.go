@@ -234,6 +234,11 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 			{path: chatPath, ask: chatAsk(tool("b", "[cleared]"), asst(`"content":"Ready."`), user("more")), reply: chatReply(`"content":"So."`)},
 			{path: chatPath, ask: chatAsk(tool("b", "two"), tool("b", "two"), asst(`"content":"Ready."`), user("more"), asst(`"content":"So."`), user("more")), reply: chatReply(`"content":"End."`)},
 		}, "user Both orders.\nassistant [a f {}]\ntool(a) one\nassistant [b f {}]\ntool(b) two\nassistant Ready.\nuser more\nassistant So.\nuser more\nassistant End.\n"},
+		{"the last messages only, which begin with an answer without its thinking", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"<thinking>Hm.</thinking>One."`)},
+			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"One."`), user("b")), reply: chatReply(`"content":"Two."`)},
+			{path: chatPath, ask: chatAsk(asst(`"content":"One."`), user("b"), asst(`"content":"Two."`), user("c")), reply: chatReply(`"content":"End."`)},
+		}, "user Both orders.\nassistant <thinking>Hm.</thinking>One.\nuser b\nassistant Two.\nuser c\nassistant End.\n"},
 		{"results in another order than before", []step{
 			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}", "b g {}"))},
 			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}", "b g {}")), tool("a", "one"), tool("b", "two")), reply: chatReply(`"content":"Ready."`)},
@@ -340,6 +345,23 @@ func TestSeveralConversations(t *testing.T) {
 	})
 	want := "user Both orders.\nassistant [0 ask {}]\ntool(0) One.\nassistant [0 f {\"n\":1}]\ntool(0) {\"n\":1}\n" +
 		"user The sub-task.\nassistant [0 f {\"n\":1}]\ntool(0) one\nassistant One.\n"
+	if said(got.messages) != want || len(got.problems) > 0 {
+		t.Errorf("%v, got\n%swant\n%s", got.problems, said(got.messages), want)
+	}
+}
+
+// A branch of a conversation beside the agent's own takes its place.
+func TestBranchOfAnotherConversation(t *testing.T) {
+	sub := user("The sub-task.")
+	got := play(t, []step{
+		{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls(`0 ask {}`))},
+		{path: chatPath, ask: chatAsk(sub), reply: chatReply(toolCalls(`1 f {}`))},
+		{path: chatPath, ask: chatAsk(sub, asst(toolCalls(`1 f {}`)), tool("1", "one")), reply: chatReply(`"content":"One."`)},
+		{path: chatPath, ask: chatAsk(sub, user("again")), reply: chatReply(`"content":"Two."`)},
+		{path: chatPath, ask: chatAsk(userGo, asst(toolCalls(`0 ask {}`)), tool("0", "Two.")), reply: chatReply(`"content":"Both."`)},
+	})
+	want := "user Both orders.\nassistant [0 ask {}]\ntool(0) Two.\nassistant Both.\n" +
+		"user The sub-task.\nassistant [1 f {}]\ntool(1) one\nassistant One.\nuser again\nassistant Two.\n"
 	if said(got.messages) != want || len(got.problems) > 0 {
 		t.Errorf("%v, got\n%swant\n%s", got.problems, said(got.messages), want)
 	}

@@ -203,35 +203,25 @@ func (a *responsesAnswer) event(kind string, doc json.RawMessage) {
 func (a *responsesAnswer) setID(value json.RawMessage) { a.id = cmp.Or(plain(value), a.id) }
 
 func (a *responsesAnswer) response(response json.RawMessage) {
-	for name, value := range rawjson.Members(response) {
-		switch name {
-		case "model":
-			a.setModel(value)
-		case "id":
-			a.setID(value)
-		case "output":
-			if rawjson.Kind(value) != '[' {
-				continue
+	a.setModel(member(response, "model"))
+	a.setID(member(response, "id"))
+	a.fail(member(response, "error"))
+	if output := member(response, "output"); rawjson.Kind(output) == '[' {
+		a.known, a.output = true, []json.RawMessage{}
+		for item := range rawjson.Elements(output) {
+			if a.room(len(a.output)) {
+				a.output = append(a.output, a.keep(item))
 			}
-			a.known, a.output = true, []json.RawMessage{}
-			for item := range rawjson.Elements(value) {
-				if a.room(len(a.output)) {
-					a.output = append(a.output, a.keep(item))
-				}
-			}
-		case "status":
-			a.known = true
-			switch plain(value) {
-			case "failed", "cancelled":
-				a.failed = true
-			case "queued", "in_progress":
-				a.waits = true
-			default:
-				a.finish(value)
-			}
-		case "error":
-			a.fail(value)
 		}
+	}
+	status := rawjson.Member(response, "status")
+	switch a.known = a.known || status != nil; plain(status) {
+	case "failed", "cancelled":
+		a.failed = true
+	case "queued", "in_progress":
+		a.waits = true
+	default:
+		a.finish(status)
 	}
 }
 
