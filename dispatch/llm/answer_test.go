@@ -69,7 +69,7 @@ func TestAnswers(t *testing.T) {
 		{"no reason", chat, chatStream(`{"index":0,"delta":{"content":"a"}}`), `{"role":"assistant","content":"a"}`},
 		{"no reason and no end", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`), broken},
 		{"a reason and no end", chat, sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"eos"}]}`), `{"role":"assistant","content":"a"}`},
-		{"words that keep the connection open", chat, exch("data: : wait\n\ndata: ping\n\n") + sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, "[DONE]"), `{"role":"assistant","content":"a"}`},
+		{"words that keep the connection open", chat, exch("data:\n\ndata: : wait\n\ndata: ping\n\n") + sse(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`, "[DONE]"), `{"role":"assistant","content":"a"}`},
 		{"comments and data of two lines", chat, exch(": wait\n\nretry: 3\ndata: {\"choices\":[{\"index\":0,\r\ndata:\"delta\":{\"content\":\"a\"},\r\ndata: \"finish_reason\":\"stop\"}]}\r\n\r\n"),
 			`{"role":"assistant","content":"a"}`},
 		{"reasoning under two names", chat, chatStream(

@@ -172,14 +172,7 @@ func chatFunction(call json.RawMessage) (name string, arguments json.RawMessage)
 
 func writeChat(turns []turn) (out []json.RawMessage) {
 	for _, t := range turns {
-		var content, calls json.RawMessage
-		switch len(t.texts) {
-		case 0:
-		case 1:
-			content = rawjson.Quote(t.texts[0])
-		default:
-			content = textParts("text", t.texts)
-		}
+		var calls json.RawMessage
 		var entries, results []json.RawMessage
 		for _, call := range t.calls {
 			function := object("name", call.name, "arguments", string(call.arguments))
@@ -189,7 +182,7 @@ func writeChat(turns []turn) (out []json.RawMessage) {
 		if entries != nil {
 			calls = rawjson.Array(entries)
 		}
-		out = append(out, object("role", string(t.role), "content", content, "tool_calls", calls))
+		out = append(out, object("role", string(t.role), "content", contentOf(t.texts), "tool_calls", calls))
 		out = append(out, results...)
 	}
 	return out

@@ -163,7 +163,11 @@ func (c *converter) emit() {
 		c.kept, c.texts = false, nil // it says nothing
 	}
 	if c.kept || len(c.texts) > 0 || c.cur.ToolCalls != nil || c.cur.Thinking != nil {
-		c.cur.Content = contentOf(c.texts)
+		texts := make([]string, len(c.texts))
+		for i, pieces := range c.texts {
+			texts[i] = strings.Join(pieces, "")
+		}
+		c.cur.Content = dispatch.Content(contentOf(texts))
 		c.out = append(c.out, c.cur)
 	}
 	c.cur, c.texts, c.kept = dispatch.Message{Role: c.cur.Role}, nil, false
@@ -321,18 +325,14 @@ func textsOf(value json.RawMessage) (texts []string) {
 
 // contentOf makes the content of a message: a string of one text, and a list of parts of several,
 // so that none run together.
-func contentOf(texts [][]string) dispatch.Content {
-	whole := make([]string, len(texts))
-	for i, pieces := range texts {
-		whole[i] = strings.Join(pieces, "")
-	}
-	switch len(whole) {
+func contentOf(texts []string) json.RawMessage {
+	switch len(texts) {
 	case 0:
 		return nil
 	case 1:
-		return dispatch.Text(whole[0])
+		return rawjson.Quote(texts[0])
 	}
-	return dispatch.Content(textParts("text", whole))
+	return textParts("text", texts)
 }
 
 // textParts returns a list of text parts.

@@ -4,13 +4,12 @@ import "bytes"
 
 // events reads a stream of server-sent events as it comes, in pieces of any size.
 type events struct {
-	line  []byte // the line that is not complete yet
-	data  []byte // of the event that is not complete yet
-	has   bool   // the event has data
-	long  bool   // the line is too large
-	skip  bool   // the event is too large
-	cr    bool   // the last byte was the CR of a line's end
-	large bool   // an event was too large
+	line []byte // the line that is not complete yet
+	data []byte // of the event that is not complete yet
+	has  bool   // the event has data
+	long bool   // the line is too large
+	skip bool   // the event is too large
+	cr   bool   // the last byte was the CR of a line's end
 }
 
 func (e *events) feed(p []byte, event func(data []byte)) {
@@ -21,20 +20,21 @@ func (e *events) feed(p []byte, event func(data []byte)) {
 		e.cr = false
 		end := bytes.IndexAny(p, "\r\n")
 		if end < 0 {
-			e.add(p)
+			e.add(p, event)
 			return
 		}
 		e.cr = p[end] == '\r'
-		e.add(p[:end])
+		e.add(p[:end], event)
 		p = p[end+1:]
 		e.endLine(event)
 	}
 }
 
 // add adds to the line.
-func (e *events) add(p []byte) {
+func (e *events) add(p []byte, event func(data []byte)) {
 	if len(e.line)+len(p) > maxAnswer {
-		e.long, e.skip, e.large, e.line = true, true, true, nil
+		e.long, e.skip, e.line = true, true, nil
+		event(nil)
 	}
 	if e.long {
 		return
@@ -58,7 +58,8 @@ func (e *events) endLine(event func(data []byte)) {
 	}
 	data = bytes.TrimPrefix(data, []byte{' '})
 	if len(e.data)+len(data) > maxAnswer {
-		e.skip, e.large = true, true
+		e.skip = true
+		event(nil)
 		return
 	}
 	if e.has {
@@ -82,5 +83,3 @@ func (e *events) flush(event func(data []byte)) {
 	}
 	e.data, e.has, e.skip = e.data[:0], false, false
 }
-
-func (e *events) tooLarge() bool { return e.large }

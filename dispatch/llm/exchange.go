@@ -89,14 +89,11 @@ func formOf(body []byte) (form, []byte) {
 // A splitter cuts a stream into the data of its events.
 type splitter interface {
 	// feed takes the next bytes of the stream and calls event with the data of each event that they
-	// complete. event must not keep the data.
+	// complete, and with nil for one that is too large. event must not keep the data.
 	feed(p []byte, event func(data []byte))
 
 	// end ends the stream. It calls event for what is left.
 	end(event func(data []byte))
-
-	// tooLarge reports whether an event was too large.
-	tooLarge() bool
 }
 
 func newExchange(ctx context.Context, d *dialect, state *runState) *exchange {
@@ -174,7 +171,7 @@ func (x *exchange) feed(p []byte) {
 		case x.form == document && x.dialect.lines:
 			x.form, x.events = stream, &lines{}
 		case x.form == stream:
-			x.events = &events{}
+			x.events = &events{data: []byte{}} // not nil, for events without data
 		}
 	}
 	switch x.form {
@@ -196,6 +193,8 @@ func (x *exchange) feed(p []byte) {
 // event takes the data of an event.
 func (x *exchange) event(data []byte) {
 	switch {
+	case data == nil:
+		x.tooLarge = true
 	case x.answer.common().ended: // nothing counts after the last event
 	case bytes.HasPrefix(data, []byte("[DONE]")):
 		x.answer.common().ended = true
@@ -288,7 +287,6 @@ func (x *exchange) readRest(whole bool) (problem string) {
 			x.events.end(x.event)
 			whole, x.garbled = !x.garbled, garbled // an event without an end may have broken off
 		}
-		x.tooLarge = x.tooLarge || x.events.tooLarge()
 		problem = "it has no event of this API"
 	default:
 		whole, problem = true, "it is neither JSON nor a stream of events"

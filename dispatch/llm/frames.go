@@ -14,8 +14,7 @@ type frames struct {
 	frame  []byte // the frame that is not complete yet
 	length int    // of that frame; 0 if its beginning is not complete
 	skip   int64  // bytes that are left of a frame that is too large
-	large  bool
-	broken bool // the next frame cannot be found
+	broken bool   // the next frame cannot be found
 }
 
 const (
@@ -40,7 +39,7 @@ func (f *frames) feed(p []byte, event func(data []byte)) {
 		case len(f.frame) < need:
 			return
 		case f.length == 0:
-			f.begin()
+			f.begin(event)
 		}
 		if f.length > 0 && len(f.frame) == f.length && !f.broken {
 			f.finish(event)
@@ -52,14 +51,15 @@ func (f *frames) feed(p []byte, event func(data []byte)) {
 }
 
 // begin reads the beginning of a frame.
-func (f *frames) begin() {
+func (f *frames) begin(event func(data []byte)) {
 	length, headers := binary.BigEndian.Uint32(f.frame), binary.BigEndian.Uint32(f.frame[4:])
 	switch {
 	case crc32.ChecksumIEEE(f.frame[:8]) != binary.BigEndian.Uint32(f.frame[8:]),
 		length < preludeLen+checksumLen, headers > length-preludeLen-checksumLen:
 		f.broken = true
 	case length > maxAnswer:
-		f.large, f.skip, f.frame = true, int64(length)-preludeLen, nil
+		f.skip, f.frame = int64(length)-preludeLen, nil
+		event(nil)
 	default:
 		f.length = int(length)
 	}
@@ -156,5 +156,3 @@ func (f *frames) end(event func(data []byte)) {
 		event(damaged)
 	}
 }
-
-func (f *frames) tooLarge() bool { return f.large }

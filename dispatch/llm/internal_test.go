@@ -86,13 +86,18 @@ func TestEvents(t *testing.T) {
 		{"data:\ndata:\n\n", []string{"\n"}},
 		{"data: a\r\rdata: b\r\n\r\n", []string{"a", "b"}},
 		{": c\nevent: e\nid: 1\ndata: a\nretry: 1\n\n\n\n", []string{"a"}},
-		{"data: " + strings.Repeat("a", 5<<20) + "\ndata: " + strings.Repeat("a", 5<<20) + "\ndata: c\n\ndata: b\n\n", []string{"b"}},
-		{"data: " + strings.Repeat("a", 9<<20) + "\ndata: c\n\ndata: b\n\n", []string{"b"}},
+		{"data: " + strings.Repeat("a", 5<<20) + "\ndata: " + strings.Repeat("a", 5<<20) + "\ndata: c\n\ndata: b\n\n", []string{"too large", "b"}},
+		{"data: " + strings.Repeat("a", 9<<20) + "\ndata: c\n\ndata: b\n\n", []string{"too large", "b"}},
 		{"data: a", []string{"a"}},
 	} {
 		var got []string
-		e := events{}
-		take := func(data []byte) { got = append(got, string(data)) }
+		e := events{data: []byte{}}
+		take := func(data []byte) {
+			if data == nil {
+				data = []byte("too large")
+			}
+			got = append(got, string(data))
+		}
 		e.feed([]byte(tt.stream), take)
 		e.end(take)
 		if !slices.Equal(got, tt.want) {

@@ -9,7 +9,6 @@ type lines struct {
 	nesting nesting
 	begins  bool // a line begins
 	skip    bool // the object is too large
-	large   bool // an object was too large
 }
 
 func (l *lines) feed(p []byte, event func(data []byte)) {
@@ -22,7 +21,8 @@ func (l *lines) feed(p []byte, event func(data []byte)) {
 			end = len(p)
 		}
 		if len(l.value)+end > maxAnswer {
-			l.skip, l.large, l.value = true, true, nil
+			l.skip, l.value = true, nil
+			event(nil)
 		}
 		if !l.skip {
 			l.value = append(l.value, p[:end]...)
@@ -45,5 +45,3 @@ func (l *lines) end(event func(data []byte)) {
 	}
 	l.value, l.nesting, l.skip = l.value[:0], nesting{}, false
 }
-
-func (l *lines) tooLarge() bool { return l.large }

@@ -214,10 +214,9 @@ func (rd *reading) answer(r *request, i int) int {
 	}
 	at := added
 	for _, call := range l.ToolCalls {
-		if at == added && !isMade(call.ID) {
-			if at = rd.byID(call.ID, from); at >= 0 {
-				rd.exact++
-			}
+		if at = rd.byID(call.ID, from); at >= 0 {
+			rd.exact++
+			break
 		}
 	}
 	if at == added {
@@ -251,7 +250,7 @@ func (rd *reading) answer(r *request, i int) int {
 func isText(content dispatch.Content) bool { return rawjson.Kind(json.RawMessage(content)) == '"' }
 
 func (rd *reading) byID(id string, from int) int {
-	if from >= len(rd.lines) {
+	if from >= len(rd.lines) || isMade(id) {
 		return added
 	}
 	if calls := rd.lines[from].ToolCalls; len(calls) > 0 && calls[0].ID == id { // as in most requests, so that there is no index
