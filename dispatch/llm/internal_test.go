@@ -222,7 +222,7 @@ func TestEventsAreCheap(t *testing.T) {
 	}
 }
 
-type unheard struct{ recorder }
+type unheard struct{}
 
 func (unheard) SetConversation(context.Context, []dispatch.Message)      {}
 func (unheard) SetEnd(context.Context, iter.Seq2[int, dispatch.Message]) {}
