@@ -234,11 +234,15 @@ func TestAnswersThatAreSentBack(t *testing.T) {
 			{path: chatPath, ask: chatAsk(tool("b", "[cleared]"), asst(`"content":"Ready."`), user("more")), reply: chatReply(`"content":"So."`)},
 			{path: chatPath, ask: chatAsk(tool("b", "two"), tool("b", "two"), asst(`"content":"Ready."`), user("more"), asst(`"content":"So."`), user("more")), reply: chatReply(`"content":"End."`)},
 		}, "user Both orders.\nassistant [a f {}]\ntool(a) one\nassistant [b f {}]\ntool(b) two\nassistant Ready.\nuser more\nassistant So.\nuser more\nassistant End.\n"},
-		{"the last messages only, which begin with an answer without its thinking", []step{
-			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"<thinking>Hm.</thinking>One."`)},
-			{path: chatPath, ask: chatAsk(userGo, asst(`"content":"One."`), user("b")), reply: chatReply(`"content":"Two."`)},
-			{path: chatPath, ask: chatAsk(asst(`"content":"One."`), user("b"), asst(`"content":"Two."`), user("c")), reply: chatReply(`"content":"End."`)},
-		}, "user Both orders.\nassistant <thinking>Hm.</thinking>One.\nuser b\nassistant Two.\nuser c\nassistant End.\n"},
+		{"the last messages only, without thinking and with a call that the agent has mended", []step{
+			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(`"content":"<thinking>Hm.</thinking>One.",` + toolCalls(`a f {"n":"1"}`))},
+			{path: chatPath, ask: chatAsk(asst(`"content":"One.",`+toolCalls(`z f {"n":1}`)), tool("z", "one")), reply: chatReply(`"content":"End."`)},
+		}, "user Both orders.\nassistant <thinking>Hm.</thinking>One. [z f {\"n\":\"1\"}]\ntool(z) one\nassistant End.\n"},
+		{"an answer that the model goes on with", []step{
+			{path: msgPath, ask: anthropic(userGo), reply: message(`{"type":"thinking","thinking":"Hm."},{"type":"text","text":"It is "}`)},
+			{path: msgPath, ask: anthropic(userGo, asst(`"content":"It is"`)), reply: message(`{"type":"text","text":" one."}`)},
+			{path: msgPath, ask: anthropic(userGo, asst(`"content":"It is one."`), user("more")), reply: message(`{"type":"text","text":"End."}`)},
+		}, "user Both orders.\nassistant ~Hm.~ It is one.\nuser more\nassistant End.\n"},
 		{"results in another order than before", []step{
 			{path: chatPath, ask: chatAsk(userGo), reply: chatReply(toolCalls("a f {}", "b g {}"))},
 			{path: chatPath, ask: chatAsk(userGo, asst(toolCalls("a f {}", "b g {}")), tool("a", "one"), tool("b", "two")), reply: chatReply(`"content":"Ready."`)},

@@ -173,6 +173,7 @@ func (th *thread) answer(r *reply, messages []dispatch.Message, merges bool, kno
 	if begun := r.begun(); merges && begun != nil && len(messages) > 0 && messages[0].Role == dispatch.RoleAssistant {
 		messages = slices.Clone(messages)
 		messages[0].Content = dispatch.Text(begun[0].Content.String() + messages[0].Content.String())
+		messages[0].Thinking = slices.Concat(begun[0].Thinking, messages[0].Thinking)
 	} else {
 		messages = slices.Concat(begun, messages)
 	}
