@@ -300,8 +300,7 @@ func (rd *reading) nextAnswer(r *request, i int) (start, end int) {
 	if start == len(rd.lines) || rd.lines[start].reply == nil || rd.lines[start].Role == "" || i == 0 || rd.at[i-1] != start-1 {
 		return 0, 0
 	}
-	end = start + 1
-	for end < len(rd.lines) && rd.lines[end].reply == rd.lines[start].reply {
+	for end = start; end < len(rd.lines) && rd.lines[end].reply == rd.lines[start].reply; {
 		end++
 	}
 	if !rd.sharesTool(r.lines[i], rd.lines[start:end]) {

@@ -244,12 +244,12 @@ func (s *runState) thread(ctx context.Context, l *label, r *request) (*thread, *
 	var best *reading
 	var of *thread
 	for _, th := range l.threads {
-		from, chained := th.from(r)
+		from := th.from(r)
 		rd := th.compare(r, from)
-		if (chained || rd.belongs() || len(r.lines) == 0 && th.isEmpty(r)) && rd.better(best) {
+		if (rd.belongs() || len(r.lines) == 0 && th.isEmpty(r)) && rd.better(best) {
 			of, best = th, rd
 		}
-		if chained {
+		if from > 0 {
 			break
 		}
 	}

@@ -87,15 +87,12 @@ func (th *thread) take(r *request, rd *reading, ids *callIDs, more bool) *reply 
 func (th *thread) fork(n int) *thread {
 	fork := *th
 	fork.lines, fork.index, fork.size, fork.stale = slices.Clone(th.lines[:n]), lineIndex{}, 0, false
-	if fork.again.of == nil || th.goneOn() {
+	if fork.again.of == nil || th.turns > th.again.turn { // it has gone on with its answer
 		fork.again = attempt{th, th.turns}
 	}
 	fork.turns--
 	return &fork
 }
-
-// goneOn reports whether a thread with an answer to a request that came again has gone on with it.
-func (th *thread) goneOn() bool { return th.turns > th.again.turn }
 
 // waiting returns the lines of an answer that has not come.
 func (r *reply) waiting() []*line {
@@ -340,20 +337,20 @@ func sizeOf(l *line) int {
 const lineOverhead = 200
 
 // from returns how many lines come before the messages of a request that continues a response, or a
-// conversation that the server keeps.
-func (th *thread) from(r *request) (n int, ok bool) {
+// conversation that the server keeps. It returns 0 if the request continues none of the thread.
+func (th *thread) from(r *request) int {
 	if r.stored != "" && r.stored == th.stored {
-		return len(th.lines), true
-	}
-	if r.previous == "" {
-		return 0, false
+		return len(th.lines)
 	}
 	for i, l := range slices.Backward(th.lines) {
+		if r.previous == "" {
+			break
+		}
 		if l.reply != nil && l.reply.id == r.previous {
-			return i + 1, true
+			return i + 1
 		}
 	}
-	return 0, false
+	return 0
 }
 
 // isEmpty reports whether the thread, too, has only the system prompt of a request.
