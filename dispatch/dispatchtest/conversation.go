@@ -1,7 +1,9 @@
 package dispatchtest
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -137,17 +139,28 @@ func (s *player) nextTurn(ctx context.Context, r *Result) *Turn {
 	if !ok {
 		return nil
 	}
-	before, c, n := r.Turns, s.task.Conversation, len(r.Turns)
+	before, c := slices.Concat(s.earlier, r.Turns), s.task.Conversation
 	turn := &Turn{Instruction: text}
 	input := testrun.Payload{Instruction: turn.Instruction}
 	if c != nil {
-		input.SessionID, input.TurnID = "session-"+s.Run.JTI, strconv.Itoa(n+1)
+		input.SessionID, input.TurnID = s.session(), strconv.Itoa(len(before)+1)
 		if !c.Stateful {
 			input.Latest, input.Messages = &turn.Instruction, transcript(before, c.ReplayTools)
 		}
 	}
 	turn.Request = s.Envelope(input)
 	return turn
+}
+
+// session returns the id of the session: that of the earlier turns, if they had one.
+func (s *player) session() string {
+	var envelope struct {
+		Input testrun.Payload `json:"input"`
+	}
+	if n := len(s.earlier); n > 0 {
+		_ = json.Unmarshal(s.earlier[n-1].Request, &envelope) // it was encoded here
+	}
+	return cmp.Or(envelope.Input.SessionID, "session-"+s.Run.JTI)
 }
 
 // transcript returns the messages to replay. It never returns nil.

@@ -322,6 +322,9 @@ func (s *player) play(ctx context.Context) *Result {
 	if s.follow = runctx.From[func(*Result)](ctx); s.follow != nil {
 		ctx = runctx.With[func(*Result)](ctx, nil) // not for what the agent dispatches
 	}
+	if s.earlier = runctx.From[[]Turn](ctx); s.earlier != nil {
+		ctx = runctx.With[[]Turn](ctx, nil)
+	}
 	if s.task.OnRun != nil {
 		s.task.OnRun(s.Run)
 	}

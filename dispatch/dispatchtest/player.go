@@ -17,6 +17,9 @@ type player struct {
 	// follow is called with the run so far when a request to the agent begins. The context of Dispatch
 	// carries it, for packages of this module that show a run while it goes on.
 	follow func(*Result)
+
+	// earlier are the turns of a session that this run goes on with. The context of Dispatch carries them too.
+	earlier []Turn
 }
 
 func newPlayer(host *testrun.Host, target Target, task Task, output io.Writer) (*player, error) {

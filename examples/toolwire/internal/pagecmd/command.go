@@ -13,8 +13,8 @@
 //
 // Everything happens on loopback and nothing is loaded from elsewhere. Without -world there is a
 // sample agent, so that there is something to look at with one click. Runs are kept in memory, the
-// last -keep of them, fewer if they are large, and are gone when it stops. With -runs each of them is also a file, which
-// toolwire show opens.
+// last -keep of them, fewer if they are large. With -runs each of them is also a file, which toolwire show opens, and the
+// page begins with the last ones; without it they are gone when it stops.
 //
 // The exit status is 0 after an interrupt, 1 if it cannot serve, 2 for a mistake on the command
 // line or in the world.
@@ -51,7 +51,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8700", "the `address` to serve on; port 0 is any free one")
 	worldFile := flags.String("world", "",
 		"JSON `file` with the world that tasks meet (default: the sample's shop, with the sample agent)")
-	flags.StringVar(&o.folder, "runs", "", "write each run that is over to a file in this `folder`; toolwire show opens it (default: runs are gone when the page stops)")
+	flags.StringVar(&o.folder, "runs", "", "keep each run that is over as a file in this `folder`, and show the runs in it; toolwire show opens one (default: runs are gone when the page stops)")
 	flags.IntVar(&o.keep, "keep", 200, "how many runs are kept beside those in progress; the oldest is dropped")
 	flags.BoolVar(&o.insecure, "insecure-listen", false,
 		"allow an -addr that others can reach: they can see every run, and dispatch tasks with the token")

@@ -28,18 +28,19 @@ const (
 
 // form has the values of the form as they were typed, without the auth value.
 type form struct {
-	Program     string // the program of the command line in code mode, in place of a URL
-	URL         string
-	AuthHeader  string
-	Instruction string
-	Input       string
-	UserTurns   string
-	State       string
-	Timeout     string
-	Strict      bool
-	ownState    bool // State is not the world's
+	Program     string `json:"program,omitempty"` // of the command line in code mode, in place of a URL
+	URL         string `json:"url,omitempty"`
+	AuthHeader  string `json:"header_name,omitempty"`
+	Instruction string `json:"instruction"`
+	Input       string `json:"input"`
+	UserTurns   string `json:"user_turns"`
+	State       string `json:"state"`
+	Timeout     string `json:"timeout"`
+	Strict      bool   `json:"strict"`
+	ownState    bool   // State is not the world's
 
-	Problems []fieldProblem
+	More     int            `json:"-"` // the run whose session goes on; 0 for a new one
+	Problems []fieldProblem `json:"-"`
 }
 
 // fieldProblem describes what is wrong with a field.
@@ -89,25 +90,39 @@ func formOfAgent(a *commandline.Agent) *form {
 
 // task is what a form asks for.
 type task struct {
-	form                       // as it was typed, with its problems; not changed while the task runs
-	target dispatchtest.Target // removed when the run is over
-	input  json.RawMessage     // likewise
-	turns  []string            // after the first
-	Sample bool                // dispatched to the built-in agent
+	form                        // as it was typed, with its problems; not changed while the task runs
+	target  dispatchtest.Target // removed when the run is over
+	input   json.RawMessage     // likewise
+	turns   []string            // after the first
+	earlier []dispatchtest.Turn // of the session, before the run
+	flags   []string            // of the world at its end, which State does not have
+	Sample  bool                // dispatched to the built-in agent
 }
 
-// read returns the task of the posted form for an agent.
-func read(r *http.Request, a *commandline.Agent) task {
-	value := func(name string) string { return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n") }
-	line := func(name string) string { return strings.TrimSpace(value(name)) }
-	f, own := form{
-		Instruction: value("instruction"), Input: value("input"), UserTurns: value("user_turns"), State: value("state"),
-		Timeout: cmp.Or(line("timeout"), "300"), Strict: value("strict") != "",
-	}, formOfAgent(a)
-	target := dispatchtest.Target{Command: a.Command, Env: a.Env}
+// read returns the task of the posted form for an agent. What was not posted is as in f.
+func read(r *http.Request, f form, a *commandline.Agent) task {
+	read := func(name string, into *string) {
+		if values := r.PostForm[name]; values != nil {
+			*into = strings.ReplaceAll(values[0], "\r\n", "\n")
+		}
+	}
+	line := func(name string, into *string) {
+		read(name, into)
+		*into = strings.TrimSpace(*into)
+	}
+	if strict := r.PostForm.Get("strict") != ""; strict || r.PostForm["timeout"] != nil { // a box that is not checked is not posted
+		f.Strict = strict
+	}
+	read("instruction", &f.Instruction)
+	read("input", &f.Input)
+	read("user_turns", &f.UserTurns)
+	read("state", &f.State)
+	line("timeout", &f.Timeout)
+	own, target := formOfAgent(a), dispatchtest.Target{Command: a.Command, Env: a.Env}
 	if f.Program = own.Program; f.Program == "" {
-		f.URL, f.AuthHeader = line("url"), line("auth_header")
-		if target.AuthValue = line("auth_value"); target.AuthValue == "" && f.URL == own.URL && strings.EqualFold(f.AuthHeader, own.AuthHeader) {
+		line("url", &f.URL)
+		line("auth_header", &f.AuthHeader)
+		if line("auth_value", &target.AuthValue); target.AuthValue == "" && f.URL == own.URL && strings.EqualFold(f.AuthHeader, own.AuthHeader) {
 			target.AuthValue = a.AuthValue
 		}
 	}

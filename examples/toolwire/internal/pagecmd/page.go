@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/runfile"
 	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/timeline"
+	"github.com/toolwire/toolwire/ledger"
 )
 
 // The status of a run.
@@ -64,6 +66,10 @@ type page struct {
 	Models   string // what is known of the agent's requests to models
 	Missing  string // what the page does not have, and why
 	Auth     string // the name of the auth header, if one was sent
+	More     int    // the run whose session goes on, if it is known
+	Earlier  []said // the turns of the session before the run
+	GoesOn   string // how the session can go on: "here", or by the "form", which asks for an auth value
+	Again    string // how the task can be dispatched again: as the "sample", or by the "form"
 	Timeout  time.Duration
 	Strict   bool
 
@@ -81,9 +87,11 @@ type page struct {
 	Gradeable bool
 	Late      int
 
-	whole map[string]string // the texts that are cut, by key
-	saved []byte            // the file of a run that is over, which toolwire show opens, in gzip
-	bytes int               // of all texts
+	whole map[string]string   // the texts that are cut, by key
+	saved []byte              // the file of a run that is over, in gzip
+	turns []dispatchtest.Turn // of the session: what was said, and the last request
+	end   ledger.Snapshot
+	bytes int // of all texts
 }
 
 // exchange is one request to the agent and the response.
@@ -101,6 +109,9 @@ type failure struct {
 	Error timeline.Text
 	advice
 }
+
+// said is a turn of the session before the run.
+type said struct{ Instruction, Answer timeline.Text }
 
 // failures counts failures of one kind.
 type failures struct {
@@ -120,10 +131,8 @@ func summarize(f facts, t *runhtml.Texts) summary {
 // build makes the page of a run, which is in progress if live is set.
 func build(f facts, live bool) *page {
 	t := &runhtml.Texts{Secrets: f.secrets, Links: fmt.Sprintf("/runs/%d/text/", f.id), Whole: map[string]string{}}
-	p := &page{summary: summarize(f, t), Timeout: f.task.target.RunTimeout, Strict: f.task.Strict}
-	if f.task.target.AuthValue != "" {
-		p.Auth = cmp.Or(f.task.AuthHeader, "Authorization")
-	}
+	seconds, _ := strconv.Atoi(f.task.Timeout) // taskOf has checked it
+	p := &page{summary: summarize(f, t), Timeout: time.Duration(seconds) * time.Second, Strict: f.task.Strict, Auth: f.auth, More: f.task.More}
 	result := dispatchtest.Result{}
 	if f.result != nil {
 		result = *f.result
@@ -150,28 +159,77 @@ func build(f facts, live bool) *page {
 		p.count(&p.Rows[i].Row)
 	}
 	p.explain()
-	before, _ := json.Marshal(f.before) // a snapshot is JSON
+	if f.before.Entities != nil {
+		before, _ := json.Marshal(f.before) // a snapshot is JSON
+		p.Before = t.JSON("ledger-before", before)
+	}
 	after, _ := json.Marshal(f.log.State)
-	p.Before, p.After = t.JSON("ledger-before", before), t.JSON("ledger-after", after)
-	p.bytes, p.whole = t.Bytes, t.Whole
+	p.After = t.JSON("ledger-after", after)
+	for i, turn := range f.task.earlier {
+		key := fmt.Sprintf("earlier-%d", i+1)
+		p.Earlier = append(p.Earlier, said{t.Text(key, turn.Instruction), t.Text(key+"-answer", turn.FinalResponse)})
+		p.turns = append(p.turns, turn)
+	}
+	for _, turn := range result.Turns {
+		p.turns = append(p.turns, dispatchtest.Turn{Instruction: turn.Instruction, FinalResponse: turn.FinalResponse})
+		t.Bytes += len(turn.Instruction) + len(turn.FinalResponse)
+	}
+	if n := len(result.Turns); n > 0 { // whose session id the next turn has
+		p.turns[len(p.turns)-1].Request = result.Turns[n-1].Request
+	}
+	p.end = f.log.State
+	p.bytes, p.whole = t.Bytes+len(after), t.Whole
 	return p
 }
 
-// save keeps the run as a file, without secrets.
-func (p *page) save(f facts) {
+// file returns the file of a run that is over.
+func (f *facts) file() (*runfile.File, error) {
 	result := *f.result
 	result.Log = *f.log
-	raw, err := rawjson.Encode(result)
+	form, err := rawjson.Encode(f.task.form)
+	return &runfile.File{Result: &result, Page: &runfile.Page{
+		Form: form, Header: f.auth, Sample: f.task.Sample, Earlier: f.task.earlier, Before: f.before, Started: f.started, Ended: f.ended,
+	}}, err
+}
+
+// save keeps the file of the run, without secrets.
+func (p *page) save(file *runfile.File, secrets *redact.Set) error {
+	text, err := file.Encode(secrets)
 	if err != nil {
-		return
+		return err
 	}
-	_, clean, _ := (&redact.Redactor{Secrets: f.secrets}).Body(raw)
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	_, _ = z.Write(rawjson.ObjectOf("format", "toolwire run 1", "result", clean)) // a buffer takes all
+	_, _ = z.Write(text) // a buffer takes all
 	_ = z.Close()
 	p.saved = b.Bytes()
 	p.bytes += len(p.saved)
+	return nil
+}
+
+// readRecord returns the run in a file, with this number.
+func readRecord(name string, id int) (*record, error) {
+	file, err := runfile.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	r := &record{facts: facts{id: id, started: file.Result.Dispatch.At}}
+	f := r.facts
+	f.ended = f.started.Add(timeline.Milliseconds(file.Result.Dispatch.TookMS))
+	switch page := file.Page; {
+	case page != nil:
+		err = json.Unmarshal(page.Form, &f.task.form)
+		f.auth, f.before, f.started, f.ended, f.task.Sample, f.task.earlier = page.Header, page.Before, page.Started, page.Ended, page.Sample, page.Earlier
+	case len(file.Result.Turns) > 0:
+		f.task.Instruction = file.Result.Turns[0].Instruction
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.started, r.task.form, r.task.Sample, r.auth = f.started, f.task.form, f.task.Sample, f.auth
+	f.result, f.log = file.Result, &file.Result.Log
+	r.page = build(f, false)
+	return r, r.page.save(file, nil)
 }
 
 // writeTo writes the file of a run.

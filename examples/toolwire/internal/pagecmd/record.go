@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -33,7 +32,8 @@ type record struct {
 	facts
 	platform *proxytest.Platform // nil when the run is over
 	run      *proxytest.Run      // likewise
-	token    httpserve.Secrets   // the token of the run, kept after the run ends
+	runID    string              // in the URL of its proxy
+	token    httpserve.Secrets   // of the run, kept after the run ends
 	requests int
 	received int64
 	late     int   // requests after the end
@@ -43,6 +43,7 @@ type record struct {
 // facts has what a page is built from.
 type facts struct {
 	id      int
+	auth    string // the header, if one was sent
 	task    task
 	started time.Time
 	bounds  bounds
@@ -60,6 +61,9 @@ type facts struct {
 func (r *record) now() facts {
 	f := r.facts
 	f.ended, f.log, f.secrets = time.Now(), r.run.Log(), redact.New(append(redact.Env(r.task.target.Env), r.task.target.AuthValue, r.run.Token)...)
+	if len(r.task.flags) > 0 { // which the run has not set
+		f.log.Changes = ledger.Diff(r.before, f.log.State)
+	}
 	return f
 }
 
@@ -75,19 +79,20 @@ func (r *record) over() (bytes int, over bool) {
 
 // dispatch executes the run, from the ping to the page that is kept. It sends nil to staged when
 // the run has begun, or the error if it cannot begin.
-func (r *record) dispatch(ctx context.Context, base string, taskID int, staged chan<- error) {
+func (r *record) dispatch(ctx context.Context, base string, staged chan<- error) {
 	ctx = runctx.With(ctx, func(now *dispatchtest.Result) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.result = now
 	})
 	var talk *dispatchtest.Conversation
-	if len(r.task.turns) > 0 {
+	if len(r.task.turns)+len(r.task.earlier) > 0 {
 		talk = &dispatchtest.Conversation{UserTurns: r.task.turns, MaxTurns: len(r.task.turns) + 1}
 	}
+	ctx = runctx.With(ctx, r.task.earlier)
 	result, err := dispatchtest.Dispatch(ctx, r.task.target, dispatchtest.Task{
-		ID: int64(taskID), Instruction: r.task.Instruction, Input: r.task.input, Conversation: talk,
-		Platform: r.platform, ProxyURL: base, OnRun: func(run *proxytest.Run) { staged <- r.begin(run) },
+		ID: int64(r.id), Instruction: r.task.Instruction, Input: r.task.input, Conversation: talk,
+		Platform: r.platform, ProxyURL: base, OnRun: func(run *proxytest.Run) { r.begin(run); staged <- nil },
 	})
 	if err != nil {
 		staged <- err
@@ -99,22 +104,34 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 	r.mu.Unlock()
 	facts.result = result
 	page := build(facts, false)
-	page.save(facts)
+	if file, err := facts.file(); err == nil {
+		_ = page.save(file, facts.secrets) // Saved says whether there is a file
+	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.page, r.run, r.before, r.result = page, nil, ledger.Snapshot{}, nil
-	r.task.target, r.task.input = dispatchtest.Target{}, nil
+	r.task.target, r.task.input, r.task.earlier = dispatchtest.Target{}, nil, nil
 }
 
-// begin keeps the run and gives it the number of the record.
-func (r *record) begin(run *proxytest.Run) (err error) {
+// begin keeps the run.
+func (r *record) begin(run *proxytest.Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.id, err = strconv.Atoi(run.ID)
-	r.started, r.run, r.before = time.Now(), run, run.Ledger().Snapshot()
+	r.started, r.run, r.runID = time.Now(), run, run.ID
 	r.token = httpserve.NewSecrets([]string{run.Token}, nil)
-	return err
+	for _, flag := range r.task.flags {
+		run.Ledger().Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: flag})
+	}
+	r.before = run.Ledger().Snapshot()
+}
+
+// goOn returns the form for the next turn of the session of a run that is over.
+func (r *record) goOn() form {
+	f := r.task.form
+	state, _ := json.Marshal(r.view().end.Entities) // they are JSON
+	f.Instruction, f.UserTurns, f.State, f.More = "", "", string(state), r.id
+	return f
 }
 
 // view returns the page of the run as it is now.

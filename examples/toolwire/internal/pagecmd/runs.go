@@ -17,6 +17,9 @@ import (
 // maxAtOnce is how many runs may be in progress. Those are never dropped, so they need a limit too.
 const maxAtOnce = 32
 
+// maxProblems is how many files that cannot be read are named.
+const maxProblems = 100
+
 var errBusy = errors.New("too many runs are in progress; wait until one has ended")
 
 // runs has the runs that are kept, the latest last. It is safe for concurrent use.
@@ -28,7 +31,7 @@ type runs struct {
 	state    string              // at the start of every run
 	keep     int                 // runs that are over
 	folder   string              // for their files; "" if there are none
-	problem  func(error)         // reports that a file cannot be written
+	problem  func(error)         // reports that a file cannot be read or written
 	bounds   bounds
 
 	mu      sync.Mutex
@@ -58,10 +61,13 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &record{facts: facts{task: task, bounds: rs.bounds}, platform: platform}
+	r := &record{facts: facts{id: rs.last + 1, task: task, bounds: rs.bounds}, platform: platform}
+	if task.target.AuthValue != "" {
+		r.auth = cmp.Or(task.AuthHeader, "Authorization")
+	}
 	staged := make(chan error, 1)
 	rs.pending.Go(func() {
-		r.dispatch(rs.ctx, rs.base, rs.last+1, staged)
+		r.dispatch(rs.ctx, rs.base, staged)
 		rs.write(r)
 		rs.drop()
 	})
@@ -82,7 +88,7 @@ func (rs *runs) write(r *record) {
 	if !page.Saved() {
 		return
 	}
-	name := fmt.Sprintf("%s-run-%d.json", page.Started.UTC().Format("20060102-150405"), page.ID)
+	name := fmt.Sprintf("%s-run-%d.json", page.Started.UTC().Format("20060102-150405.000"), page.ID)
 	f, err := os.OpenFile(filepath.Join(rs.folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		err = errors.Join(page.writeTo(f), f.Close())
@@ -90,6 +96,29 @@ func (rs *runs) write(r *record) {
 	if err != nil {
 		rs.problem(err)
 	}
+}
+
+// load reads the latest runs in the folder. A file that cannot be read is a problem, and is left out. The number of a
+// run is the place of its file among all, so that it stays the same.
+func (rs *runs) load() error {
+	entries, err := os.ReadDir(rs.folder) // in the order of the names, which begin with the time
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !e.Type().IsRegular() || filepath.Ext(e.Name()) != ".json" })
+	rs.last = len(entries)
+	bytes, left := 0, 0
+	for i := len(entries) - 1; i >= 0 && len(rs.kept) < rs.keep && bytes <= rs.bounds.kept; i-- {
+		r, err := readRecord(filepath.Join(rs.folder, entries[i].Name()), i+1)
+		if err == nil {
+			rs.kept = append(rs.kept, r)
+			bytes += r.page.bytes
+		} else if left++; left <= maxProblems {
+			rs.problem(fmt.Errorf("%s: %w", entries[i].Name(), err))
+		}
+	}
+	if left > maxProblems {
+		rs.problem(fmt.Errorf("%d more files cannot be read", left-maxProblems))
+	}
+	slices.Reverse(rs.kept)
+	return err
 }
 
 // drop forgets the oldest runs that are over until the rest is within the bounds. Runs in progress
@@ -114,14 +143,15 @@ func (rs *runs) drop() {
 }
 
 // get returns a run, or nil if it does not exist or was dropped.
-func (rs *runs) get(id int) *record {
+func (rs *runs) get(id int) *record { return rs.find(func(r *record) bool { return r.id == id }) }
+
+func (rs *runs) find(is func(*record) bool) *record {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	i := slices.IndexFunc(rs.kept, func(r *record) bool { return r.id == id })
-	if i < 0 {
-		return nil
+	if i := slices.IndexFunc(rs.kept, is); i >= 0 {
+		return rs.kept[i]
 	}
-	return rs.kept[i]
+	return nil
 }
 
 // all returns the runs, the latest first.

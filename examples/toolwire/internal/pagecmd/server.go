@@ -78,7 +78,10 @@ func newServer(base string, o options) (*server, error) {
 		ctx: ctx, cancel: cancel, base: base, platform: platform, state: o.world.InitialState, keep: o.keep, folder: o.folder, problem: o.problem,
 		bounds: bounds{requests: 2000, bytes: 64 << 20, kept: 512 << 20},
 	}
-	return s, nil
+	if o.folder != "" {
+		err = s.runs.load()
+	}
+	return s, err
 }
 
 // handler returns the handler of all paths.
@@ -108,7 +111,7 @@ func (s *server) handler() http.Handler {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		s.message(w, http.StatusNotFound, "There is no such page",
-			"The page keeps runs in memory until it stops, and drops the oldest ones.")
+			"The page drops the oldest runs, and without -runs all of them when it stops.")
 	})
 	guarded := http.NewCrossOriginProtection()
 	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -164,9 +167,10 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		Statuses      []string
 		Busy          int
 		Keep          int
+		Folder        string
 		Sample        bool
 		PageToken     string
-	}{agents, len(all), query, status, []string{inProgress, completed, failed}, busy, s.runs.keep, s.sample != nil, s.token})
+	}{agents, len(all), query, status, []string{inProgress, completed, failed}, busy, s.runs.keep, s.runs.folder, s.sample != nil, s.token})
 }
 
 // agentRuns has the runs of an agent, the latest first.
@@ -196,9 +200,14 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
 	if f.Program+f.URL == "" && last >= 0 { // the address is typed once
 		f.URL, f.AuthHeader = all[last].task.URL, cmp.Or(all[last].task.AuthHeader, f.AuthHeader)
 	}
+	program := f.Program
 	if again := s.find(r.URL.Query().Get("again")); again != nil {
 		*f = again.task.form
 	}
+	if more := s.find(r.URL.Query().Get("more")); more != nil {
+		*f = more.goOn()
+	}
+	f.Program = program
 	s.form(w, http.StatusOK, f)
 }
 
@@ -250,11 +259,20 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 	if !s.parse(w, r) {
 		return
 	}
-	task := read(r, &s.agent)
+	begin := *formOfAgent(&s.agent)
+	more := s.find(r.PostForm.Get("more"))
+	if more != nil {
+		begin = more.goOn()
+	}
+	task := read(r, begin, &s.agent)
 	f := &task.form
 	if len(f.Problems) > 0 {
 		s.form(w, http.StatusUnprocessableEntity, f)
 		return
+	}
+	if more != nil {
+		page := more.view()
+		task.earlier, task.flags = page.turns, page.end.Flags
 	}
 	run, err := s.runs.start(task, s.rules)
 	if toolwire.CodeOf(err) == "invalid_world" {
@@ -321,6 +339,18 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 	}
 	page := run.view()
 	page.PageToken = s.token
+	own := formOfAgent(&s.agent)
+	switch known := run.task.URL == own.URL && strings.EqualFold(page.Auth, own.AuthHeader) && s.agent.AuthValue != ""; {
+	case page.Sample && s.sample != nil:
+		page.Again = "sample"
+	case page.Sample:
+	case page.Status == completed && (page.Auth == "" || known):
+		page.Again, page.GoesOn = "form", "here"
+	case page.Status == completed:
+		page.Again, page.GoesOn = "form", "form"
+	default:
+		page.Again = "form"
+	}
 	s.render(w, http.StatusOK, "run.html", page)
 }
 
@@ -360,7 +390,7 @@ func (s *server) save(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
-	run := s.find(r.PathValue("id"))
+	run := s.runs.find(func(run *record) bool { return run.runID == r.PathValue("id") })
 	if run == nil {
 		refuse(w, r, http.StatusUnauthorized, "run_token_invalid", "there is no such run, or not any more")
 		return

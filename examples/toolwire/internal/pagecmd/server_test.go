@@ -837,7 +837,7 @@ func TestEviction(t *testing.T) {
 // Large runs make room sooner, but the last one stays.
 func TestEvictionOfLargeRuns(t *testing.T) {
 	l := start(t, 10)
-	l.runs.bounds.kept = 250_000
+	l.runs.bounds.kept = 340_000
 	sizes := map[string]int{"1": 20_000, "2": 50_000, "3": 50_000, "4": 300_000}
 	agent := serveAgent(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		return &dispatch.Response{FinalResponse: strings.Repeat("x", sizes[run.RunID])}, nil

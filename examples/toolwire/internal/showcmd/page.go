@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/cassette"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/runfile"
 	"github.com/toolwire/toolwire/internal/hook"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runhtml"
@@ -35,7 +36,6 @@ var templates = template.Must(runhtml.Templates().ParseFS(files, "templates/*.ht
 
 // Bounds of a run on the page.
 const (
-	maxFile  = 64 << 20 // bytes of a saved run
 	maxText  = 32 << 10 // bytes of each text
 	maxTexts = 4 << 20  // bytes of all texts, see runhtml.Texts.Budget
 	maxRows  = 2000     // of the timeline, and messages
@@ -76,7 +76,10 @@ func open(ctx context.Context, file, kind string) (*recording, error) {
 		r.fact("Recorded", recorded.UTC().Format("2 Jan 2006, 15:04:05 MST"))
 		result, err = resultOf(ctx, tape)
 	} else {
-		result, err = readRun(file)
+		var run *runfile.File
+		if run, err = runfile.Read(file); err == nil {
+			result = run.Result
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -86,34 +89,6 @@ func open(ctx context.Context, file, kind string) (*recording, error) {
 		r.plain.Began = recorded
 	}
 	return r, nil
-}
-
-// readRun returns the run of a file that toolwire page has saved.
-func readRun(file string) (*dispatchtest.Result, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	all, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(all) > maxFile {
-		return nil, fmt.Errorf("the file has more than %d bytes", maxFile)
-	}
-	var saved struct {
-		Format string          `json:"format"`
-		Result json.RawMessage `json:"result"`
-	}
-	if err := rawjson.DecodeOwn(all, &saved); err != nil {
-		return nil, err
-	}
-	if saved.Format != "toolwire run 1" {
-		return nil, fmt.Errorf("its format is %q, and this version reads %q", saved.Format, "toolwire run 1")
-	}
-	result := new(dispatchtest.Result)
-	return result, rawjson.DecodeOwn(saved.Result, result)
 }
 
 // maxTrials is how many trials of a file that is not complete are shown.
@@ -127,7 +102,7 @@ func readTrials(file string, problem error) (list []*recording) {
 	}
 	defer func() { _ = f.Close() }()
 	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, maxFile)
+	lines.Buffer(nil, runfile.MaxBytes)
 	for lines.Scan() && len(list) < maxTrials {
 		var trial struct {
 			ID      string          `json:"id"`

@@ -30,6 +30,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/toolwire/internal/commandline"
+	"github.com/toolwire/toolwire/examples/toolwire/internal/runfile"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 )
 
@@ -94,7 +95,7 @@ func kindOf(file string) (string, error) {
 	switch {
 	case strings.HasPrefix(text, `{"format":"toolwire eval results`):
 		return aResults, nil
-	case strings.HasPrefix(text, `{"format":"toolwire run`):
+	case strings.HasPrefix(text, runfile.Begin):
 		return aRun, nil
 	case strings.HasPrefix(text, `{`) && strings.Contains(text, `"cassette"`):
 		return aTape, nil
