@@ -262,24 +262,24 @@ func TestIndexOfPages(t *testing.T) {
 	}
 }
 
-// Each block of Go stands in a Go file of this repository too, so the gate compiles it, and runs it
+// Each block of Go and Python stands in a file of this repository too, so the gate compiles it, and runs it
 // if it is in a test. Each block of text is what code prints, so it stands in the comment of an
 // example. Indentation, blank lines and slashes of comments do not count.
 func TestGoOfPages(t *testing.T) {
 	var code strings.Builder
-	files(t, []string{".go"}, func(_, text string) {
+	files(t, []string{".go", ".py"}, func(_, text string) {
 		code.WriteString("\n")
 		code.WriteString(unindented(strings.Split(text, "\n")))
 	})
 	blocks := 0
 	for _, p := range pages(t) {
 		for _, b := range p.blocks {
-			if b.language != "go" && b.language != "text" || b.marked["compiled"] {
+			if b.language != "go" && b.language != "text" && b.language != "python" || b.marked["compiled"] {
 				continue
 			}
 			blocks++
 			if !strings.Contains(code.String(), "\n"+unindented(b.lines)) {
-				t.Errorf("%s: this is in no Go file; copy it from a test or an example, or write <!-- not compiled: reason --> under the heading:\n%s",
+				t.Errorf("%s: this is in no file of Go or Python; copy it from a test or an example, or write <!-- not compiled: reason --> under the heading:\n%s",
 					p.name, strings.Join(b.lines, "\n"))
 			}
 		}

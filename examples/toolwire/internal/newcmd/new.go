@@ -4,8 +4,9 @@
 //
 //	toolwire new ../agent
 //	toolwire new -kind codemode -model openai -module example.com/support ../support
+//	toolwire new -kind python ../agent
 //
-// The project is a Go module, and its tests pass as they are. They stand in for the platform and the
+// The project is a Go module, except for the kind python, and its tests pass as they are. They stand in for the platform and the
 // model, and examine the agent with the doctor. This program is a tool of the module.
 //
 // A released toolwire writes its version into go.mod. Any other one writes a replace with the checkout
@@ -42,10 +43,10 @@ Write an agent with its tests into DIR, which is empty or does not exist.`
 func Run(args []string, stdout, stderr io.Writer) int {
 	var p port
 	flags := flag.NewFlagSet("toolwire new", flag.ContinueOnError)
-	flags.StringVar(&p.Kind, "kind", "endpoint", "what the platform starts: endpoint (a server) or codemode (a program for each run)")
+	flags.StringVar(&p.Kind, "kind", "endpoint", "what the platform starts: endpoint (a server), codemode (a program for each run), or python (code mode in Python, with a driver that runs it as a program)")
 	flags.StringVar(&p.Model, "model", "none", "the SDK of the model: "+strings.Join(modelNames(), ", "))
 	flags.StringVar(&p.Model, "sdk", "none", "another name of -model")
-	flags.StringVar(&p.Module, "module", "example.com/agent", "the `path` of the new module")
+	flags.StringVar(&p.Module, "module", exampleModule, "the `path` of the new module")
 	flags.StringVar(&p.Replace, "replace", "", "the `folder` of a checkout of Toolwire, for go.mod (default: the checkout that the command runs in)")
 	if status, ok := commandline.Parse(flags, usage, args, stdout, stderr); !ok {
 		return status
@@ -66,9 +67,19 @@ func Run(args []string, stdout, stderr io.Writer) int {
 		}
 		return commandline.Mistake
 	}
-	fmt.Fprintf(stdout, "wrote %s; now run\n\n\tcd %[1]s\n\tgo mod tidy\n\tgo test ./...\n\nand read README.md\n", dir)
+	next := fmt.Sprintf("cd %s\n\tgo mod tidy\n\tgo test ./...", dir)
+	if p.Kind == "python" {
+		file := func(name ...string) string {
+			return commandline.Quote(filepath.Join(append([]string{dir}, name...)...))
+		}
+		next = fmt.Sprintf("%s eval -dataset %s -world %s -- python3 %s", commandline.Program,
+			file("testdata", "tasks.csv"), file("testdata", "world.json"), file("driver.py"))
+	}
+	fmt.Fprintf(stdout, "wrote %s; now run\n\n\t%s\n\nand read README.md\n", dir, next)
 	return commandline.OK
 }
+
+const exampleModule = "example.com/agent"
 
 // release matches the version of a tag, which may be a pre-release such as v1.0.0-rc.1. It does not match a
 // pseudo-version, whose commit may not be published.
@@ -104,8 +115,11 @@ var modulePath = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9
 func (p *port) check(args []string) (dir string, err error) {
 	var mistakes []error
 	bad := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
-	if p.Kind != "endpoint" && p.Kind != "codemode" {
-		bad("-kind is endpoint or codemode, not %q", p.Kind)
+	if p.Kind != "endpoint" && p.Kind != "codemode" && p.Kind != "python" {
+		bad("-kind is endpoint, codemode or python, not %q", p.Kind)
+	}
+	if p.Kind == "python" && (p.Model != "none" || p.Module != exampleModule || p.Replace != "") {
+		bad("-model, -module and -replace are for an agent in Go")
 	}
 	if !slices.Contains(modelNames(), p.Model) {
 		bad("-model is one of %s, not %q", strings.Join(modelNames(), ", "), p.Model)
@@ -123,7 +137,7 @@ func (p *port) check(args []string) (dir string, err error) {
 		bad("-replace is not a folder with the go.mod of %s", toolwire)
 	case p.Replace != "":
 		p.Replace = here
-	case p.Version == "":
+	case p.Version == "" && p.Kind != "python":
 		if p.Replace = checkout(here); p.Replace == "" {
 			bad("the agent's go.mod names a release or a checkout of Toolwire; this program is not a release, "+
 				"and %s is not in a checkout: name one with -replace", here)

@@ -9,13 +9,16 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/examples/toolwire/internal/evalcmd"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -150,6 +153,28 @@ func TestGoMod(t *testing.T) {
 	})
 }
 
+// The agent in Python answers all tasks of its dataset, and the driver runs it as a program.
+func TestPython(t *testing.T) {
+	t.Chdir(t.TempDir()) // outside of a checkout
+	var stdout, stderr bytes.Buffer
+	if status := Run([]string{"-kind", "python", "agent"}, &stdout, &stderr); status != 0 || !strings.Contains(stdout.String(), "-- python3 '"+filepath.Join("agent", "driver.py")+"'\n") {
+		t.Fatalf("status %d\n%s%s", status, stdout.String(), stderr.String())
+	}
+	names := slices.Sorted(maps.Keys(read(t, "agent")))
+	if want := []string{"README.md", "code_agent.py", "driver.py", "testdata/tasks.csv", "testdata/world.json", "tools_schema.json"}; !slices.Equal(names, want) {
+		t.Errorf("%q", names)
+	}
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not on this machine")
+	}
+	t.Chdir("agent")
+	stdout.Reset()
+	args := []string{"-dataset", "testdata/tasks.csv", "-world", "testdata/world.json", "--", "python3", "driver.py"}
+	if status := evalcmd.Run(t.Context(), args, &stdout, &stderr); status != 0 || !strings.Contains(stdout.String(), ": 4 passed\n") {
+		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())
+	}
+}
+
 // A release needs no checkout: it writes its version.
 func TestReleased(t *testing.T) {
 	info := func(path, version string, replace *debug.Module) *debug.BuildInfo {
@@ -281,9 +306,10 @@ func TestMistakes(t *testing.T) {
 		{"two folders", []string{"a", "b"}, []string{`name one folder, after the flags: ["a" "b"]`}},
 		{"a flag after the folder", []string{"a", "-kind", "codemode"}, []string{"after the flags"}},
 		{"everything", []string{"-kind", "server", "-model", "gpt", "-module", "a b", "-replace", full, full}, []string{
-			`-kind is endpoint or codemode, not "server"`, `-model is one of none, openai, anthropic, genai, bedrock, ollama, not "gpt"`,
+			`-kind is endpoint, codemode or python, not "server"`, `-model is one of none, openai, anthropic, genai, bedrock, ollama, not "gpt"`,
 			`-module is not the path of a module, such as example.com/agent: "a b"`, "-replace is not a folder with the go.mod of", full + " is not empty",
 		}},
+		{"a model in Python", []string{"-kind", "python", "-model", "openai", filepath.Join(full, "x")}, []string{"-model, -module and -replace are for an agent in Go"}},
 		{"a file", []string{plain}, []string{plain}},
 		{"below a file", []string{filepath.Join(plain, "x")}, []string{plain}},
 		{"our path", []string{"-module", toolwire + "/agent", filepath.Join(full, "x")}, []string{"Toolwire's own path"}},

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"strings"
@@ -15,9 +16,9 @@ import (
 // The folder port is a whole program: an endpoint without a model, which the tests of this module
 // compile and run. The folders in testdata have the files that another kind or model replaces. The
 // go command ignores testdata, because this module does not have the SDKs; the gate writes the projects
-// and compiles them as modules of their own.
+// and compiles them as modules of their own. The folder python has an agent in Python.
 //
-//go:embed all:port testdata
+//go:embed all:port testdata python
 var sample embed.FS
 
 const (
@@ -76,13 +77,22 @@ func (p *port) files() (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	if p.Kind == "python" {
+		maps.DeleteFunc(contents, func(name string, _ []byte) bool {
+			return strings.HasSuffix(name, ".go") || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".tmpl")
+		})
+		return contents, nil
+	}
 	return contents, p.fill(contents)
 }
 
 // layers returns the folders of the project. Files of later folders replace files of earlier ones.
 func (p *port) layers() []string {
 	layers := []string{"port"}
-	if p.Kind == "codemode" {
+	switch p.Kind {
+	case "python":
+		return append(layers, "python")
+	case "codemode":
 		layers = append(layers, "testdata/codemode")
 	}
 	if p.Model != "none" {
