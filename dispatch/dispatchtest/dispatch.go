@@ -159,8 +159,8 @@ type Exchange struct {
 
 // Result is what happened in a run. It has the assertions of [proxytest.Log].
 type Result struct {
-	Ping     Exchange `json:"ping"`     // zero for a Target with a Command
-	Dispatch Exchange `json:"dispatch"` // of the last turn
+	Ping     Exchange `json:"ping,omitzero"` // zero for a Target with a Command
+	Dispatch Exchange `json:"dispatch"`      // of the last turn
 
 	// Log is what the platform saw: calls, refused calls, trace events, changes of the
 	// ledger.

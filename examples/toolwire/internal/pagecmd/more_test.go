@@ -150,7 +150,7 @@ func TestRunsOfAFolder(t *testing.T) {
 	if len(problems) != 2 || !strings.HasPrefix(problems[0], "1-damaged.json: ") || !strings.HasPrefix(problems[1], "0-other.json: ") {
 		t.Errorf("%q", problems)
 	}
-	has(t, again.get("/").say(), "built-in sample agent", "#6", "#5", "Third.", "#4", "Second.", "#3", "First.", "all are files in "+folder)
+	has(t, again.get("/").say(), "built-in sample agent", "#6", "#5", "Third.", "#4", "Second.", "#3", "First.", "All are files in the folder "+folder)
 	for _, pair := range [][2]string{{"1", "3"}, {"2", "4"}, {"3", "5"}, {"4", "6"}} {
 		before, after := l.get("/runs/"+pair[0]), again.get("/runs/"+pair[1])
 		for _, id := range []string{"events", "final", "now", "ledger"} {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // variables are not shown.
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	o := options{keep: 10, world: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_weather": proxytest.Canned(`{"celsius":21}`)}}}
+	o := options{keep: 10, folder: t.TempDir(), world: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_weather": proxytest.Canned(`{"celsius":21}`)}}}
 	o.agent.Command, o.agent.Env = []string{os.Args[0], "-x"}, []string{"TOOLWIRE_TEST_PROGRAM=a-secret-value"}
 	l := startWith(t, o)
 	form := l.get("/dispatch")
@@ -46,4 +46,8 @@ func TestProgram(t *testing.T) {
 	has(t, run.id("raw").say(), "Raw requests and answers 2", "Dispatch of turn 1", "Dispatch of turn 2")
 	hasNot(t, run.say(), "Ping", "a-secret-value")
 	has(t, l.get("/").say(), os.Args[0]+" -x", "1 run")
+
+	again := startWith(t, o)
+	hasNot(t, again.get("/runs/1").say(), "Ping", "a-secret-value")
+	has(t, again.get("/runs/1").id("raw").say(), "Raw requests and answers 2")
 }

@@ -129,7 +129,7 @@ func (r *record) begin(run *proxytest.Run) {
 // goOn returns the form for the next turn of the session of a run that is over.
 func (r *record) goOn() form {
 	f := r.task.form
-	state, _ := json.Marshal(r.view().end.Entities) // they are JSON
+	state, _ := json.MarshalIndent(r.view().end.Entities, "", "  ") // they are JSON
 	f.Instruction, f.UserTurns, f.State, f.More = "", "", string(state), r.id
 	return f
 }

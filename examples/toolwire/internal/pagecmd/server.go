@@ -38,7 +38,7 @@ var templateFiles embed.FS
 
 var templates = template.Must(runhtml.Templates().Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
-	"when":    func(t time.Time) string { return t.Format("2 Jan 2006, 15:04:05 MST") },
+	"when":    func(t time.Time) string { return t.Local().Format("2 Jan 2006, 15:04:05 MST") },
 	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
 	"symbol": func(status string) string {
 		return map[string]string{inProgress: "◔", completed: "✓", failed: "✕"}[status]
@@ -245,7 +245,7 @@ func (s *server) form(w http.ResponseWriter, status int, f *form) {
 		var state bytes.Buffer
 		_ = json.Indent(&state, []byte(s.runs.state), "", "  ") // New has read it
 		f.State = cmp.Or(strings.TrimSpace(f.State), state.String())
-		f.ownState = f.State != state.String()
+		f.ownState = f.More == 0 && f.State != state.String()
 	}
 	s.render(w, status, "form.html", struct {
 		*form

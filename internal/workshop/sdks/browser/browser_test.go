@@ -284,8 +284,7 @@ func TestClickThrough(t *testing.T) {
 	} else {
 		t.Logf("the sample run is %d pixels high", height)
 	}
-	v.tabTo("#events a.at")
-	v.do(enter)
+	v.do(chromedp.Click("#events a.at")) // which is no stop of the keyboard
 	v.until(`document.querySelector("#events li:target") !== null`)
 	v.says("#events", "get_order", "track_parcel", "passthrough", "Attempt 1", "503 lock_contention", "by failure rule 0", "Handoff", "subagent_final")
 	v.tabTo(`#sections a[href="#ledger"]`)
