@@ -115,7 +115,7 @@ func (o *options) checkGate() error {
 	if len(baseline.Cases()) == 0 && baseline.Figure("always").Cases > 0 {
 		return errors.New("-baseline: it was run with -first-failure, so it has no rates")
 	}
-	o.before = baseline
+	o.before, baseline.Name = baseline, nameOf(o.baseline)
 	o.before.SetPrices(o.Prices)
 	return o.checkScores("-baseline", baseline)
 }

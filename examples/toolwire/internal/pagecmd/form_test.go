@@ -44,6 +44,8 @@ func TestFormProblems(t *testing.T) {
 		{"input", `{"a":`, "not a JSON object"},
 		{"input", "hello", "not a JSON object"},
 		{"user_turns", strings.Repeat("again\n", 50), "at most 50 turns"},
+		{"state", `{"ordre":{"1":{}},"order":{"1":null}}`, `state of the world: /order/1 must be an object, not null; /ordre/1 "ordre" is not an entity type of the ledger schema.`},
+		{"state", `{"order":`, "state of the world: /order is not strict JSON: "},
 		{"timeout", "0", "from 1 to 1800"},
 		{"timeout", "1801", "from 1 to 1800"},
 		{"timeout", "5m", "from 1 to 1800"},

@@ -26,6 +26,7 @@ import (
 	"github.com/toolwire/toolwire/internal/runhtml"
 	"github.com/toolwire/toolwire/internal/text"
 	"github.com/toolwire/toolwire/internal/timeline"
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -54,6 +55,7 @@ type server struct {
 	tools    []shownTool
 	insecure bool // others may reach it
 	rules    []proxytest.FailureRule
+	schema   *ledger.Schema // of the world
 	runs     *runs
 	sample   *sample // nil in a world that is not its own
 	agent    commandline.Agent
@@ -66,7 +68,7 @@ func newServer(base string, o options) (*server, error) {
 	}
 	s := &server{
 		base: base, token: rand.Text(), tools: showTools(platform.Tools(), o.world.Tools), insecure: o.insecure, agent: o.agent,
-		rules: o.world.FailureRules,
+		rules: o.world.FailureRules, schema: o.world.LedgerSchema,
 	}
 	if o.sample {
 		if s.sample, err = newSample(rand.Text()); err != nil {
@@ -266,6 +268,15 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 	}
 	task := read(r, begin, &s.agent)
 	f := &task.form
+	if _, err := ledger.NewState(json.RawMessage(f.State), s.schema); err != nil {
+		var texts []string
+		if e, ok := errors.AsType[*toolwire.Error](err); ok {
+			for _, p := range e.Problems[:min(len(e.Problems), 5)] {
+				texts = append(texts, strings.TrimSpace(p.Pointer+" "+p.Message))
+			}
+		}
+		f.wrong("state", "This cannot be the state of the world: %s.", strings.Join(texts, "; "))
+	}
 	if len(f.Problems) > 0 {
 		s.form(w, http.StatusUnprocessableEntity, f)
 		return
@@ -275,11 +286,6 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 		task.earlier, task.flags = page.turns, page.end.Flags
 	}
 	run, err := s.runs.start(task, s.rules)
-	if toolwire.CodeOf(err) == "invalid_world" {
-		f.wrong("state", "This cannot be the state of the world: %v.", err)
-		s.form(w, http.StatusUnprocessableEntity, f)
-		return
-	}
 	if err != nil {
 		f.Problems = append(f.Problems, fieldProblem{"submit", "Dispatch", sentence(err)})
 		s.form(w, http.StatusServiceUnavailable, f)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -171,10 +172,13 @@ var enter = press("Enter", "\r", 13)
 
 // press presses a key as a keyboard does: its character comes with it, not after what it has set
 // off, which may have moved the focus.
-func press(name, text string, code int64) chromedp.Action[chromedp.Void] {
+func press(name, text string, code int64, modifiers ...input.Modifier) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		key := input.DispatchKeyEventParams{
 			Type: input.DispatchKeyEventTypeKeyDown, Key: name, Code: name, Text: text, UnmodifiedText: text, WindowsVirtualKeyCode: code,
+		}
+		for _, m := range modifiers {
+			key.Modifiers |= m
 		}
 		if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, key); err != nil {
 			return err
@@ -397,6 +401,42 @@ func TestHostileAgent(t *testing.T) {
 			t.Errorf("a text from outside has become an element of /%s", page)
 		}
 	}
+}
+
+// A session goes on from the page of its run, by the keyboard alone.
+func TestSayMore(t *testing.T) {
+	t.Parallel()
+	v := open(t)
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Input struct {
+				TurnID   string `json:"turn_id"`
+				Messages []any  `json:"messages"`
+			} `json:"input"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		_ = json.NewEncoder(w).Encode(map[string]string{"final_response": fmt.Sprintf("turn %q after %d messages", body.Input.TurnID, len(body.Input.Messages))})
+	}))
+	defer agent.Close()
+	v.do(chromedp.Navigate(v.base + "dispatch"))
+	v.tabTo("#instruction")
+	v.do(chromedp.KeyEvent("Hello."))
+	v.tabTo("#url")
+	v.do(chromedp.KeyEvent(agent.URL))
+	v.do(press("Enter", "", 13, input.ModifierCtrl))
+	v.until(`location.pathname === "/runs/1" && document.getElementById("more") !== null`)
+	v.looks("the run that can go on")
+	v.tabTo("#more textarea")
+	v.do(chromedp.KeyEvent("And now?"))
+	v.do(press("Enter", "", 13, input.ModifierCtrl))
+	v.until(`location.pathname === "/runs/2" && document.getElementById("more") !== null`)
+	v.says("#final", `turn "2" after 2 messages`)
+	v.says("#facts", "Session", "turn 2, after", "#1")
+	v.looks("the run of the second turn")
+	v.tabTo("#earlier-data > summary")
+	v.do(enter)
+	v.until(`document.querySelector("#earlier pre").checkVisibility()`)
+	v.says("#earlier", "Hello.", `turn "" after 0 messages`)
 }
 
 // The form: what is wrong is said, found by keyboard and screen reader, and mended.
