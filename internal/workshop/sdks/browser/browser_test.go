@@ -168,11 +168,11 @@ func (v *visit) says(selector string, parts ...string) {
 	}
 }
 
-var enter = press("Enter", "\r", 13)
+var enter, ctrlEnter = press("Enter", "\r", 13), press("Enter", "", 13, 2)
 
 // press presses a key as a keyboard does: its character comes with it, not after what it has set
 // off, which may have moved the focus.
-func press(name, text string, code int64, modifiers ...input.Modifier) chromedp.Action[chromedp.Void] {
+func press(name, text string, code int64, modifiers ...int64) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		key := input.DispatchKeyEventParams{
 			Type: input.DispatchKeyEventTypeKeyDown, Key: name, Code: name, Text: text, UnmodifiedText: text, WindowsVirtualKeyCode: code,
@@ -423,12 +423,12 @@ func TestSayMore(t *testing.T) {
 	v.do(chromedp.KeyEvent("Hello."))
 	v.tabTo("#url")
 	v.do(chromedp.KeyEvent(agent.URL))
-	v.do(press("Enter", "", 13, input.ModifierCtrl))
+	v.do(ctrlEnter)
 	v.until(`location.pathname === "/runs/1" && document.getElementById("more") !== null`)
 	v.looks("the run that can go on")
 	v.tabTo("#more textarea")
 	v.do(chromedp.KeyEvent("And now?"))
-	v.do(press("Enter", "", 13, input.ModifierCtrl))
+	v.do(ctrlEnter)
 	v.until(`location.pathname === "/runs/2" && document.getElementById("more") !== null`)
 	v.says("#final", `turn "2" after 2 messages`)
 	v.says("#facts", "Session", "turn 2, after", "#1")
