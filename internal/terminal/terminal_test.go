@@ -91,6 +91,7 @@ func TestWrap(t *testing.T) {
 		{"failed  row 1  one two three four five six seven", "failed  row 1  one two three four five\n               six seven"},
 		{"\x1b[31mfailed\x1b[0m  row 1  one two three four five six", "\x1b[31mfailed\x1b[0m  row 1  one two three four five\n               six"},
 		{"again: $ toolwire eval -dataset a/long/path/tasks.csv -case x", "again: $ toolwire eval -dataset a/long/path/tasks.csv -case x"},
+		{"                           $ curl -i http://127.0.0.1:8080/", "                           $ curl -i http://127.0.0.1:8080/"},
 		{"x averyveryveryveryverylongwordthatdoesnotfitanywhere y", "x\naveryveryveryveryverylongwordthatdoesnotfitanywhere\ny"},
 		{"\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57 \u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57 x", "\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\n\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57\u6F22\u5B57 x"},
 		{"\r\x1b[K12 of 40 done, 3 failed", "\r\x1b[K12 of 40 done, 3 failed"},

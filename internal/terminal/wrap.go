@@ -45,11 +45,11 @@ func WrapLine(line string, columns int) string {
 	var b strings.Builder
 	indent, column, rest := 0, 0, line
 	for wrapped := false; rest != ""; {
-		if strings.HasPrefix(rest, "$ ") || strings.HasPrefix(rest, " $ ") || strings.HasPrefix(rest, "  $ ") {
+		word := strings.TrimLeft(rest, " ")
+		if strings.HasPrefix(word, "$ ") {
 			b.WriteString(rest)
 			break
 		}
-		word := strings.TrimLeft(rest, " ")
 		gap := len(rest) - len(word)
 		if i := strings.IndexByte(word, ' '); i >= 0 {
 			word = word[:i]

@@ -34,8 +34,8 @@ type Agent struct {
 
 // ProgramUsage describes the program of an agent in the usage of a command.
 const ProgramUsage = `
-With -url the command starts PROGRAM, waits until it serves there, and ends it at
-the end. Without -url, PROGRAM is an agent in code mode, which each turn starts.`
+With -url the command starts PROGRAM and waits until it serves there. Without
+-url, PROGRAM is an agent in code mode, which each turn starts.`
 
 // AddFlags adds -url, -auth-header, -token-env, -token-file and -env. use says what -url is for.
 func (a *Agent) AddFlags(set *flag.FlagSet, use string) {

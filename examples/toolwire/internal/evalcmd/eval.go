@@ -156,14 +156,14 @@ const usage = `usage: toolwire eval [flags]
        toolwire eval grade [flags] FILE|FOLDER…
        toolwire eval versions [flags] FILE…
 
-	toolwire eval -dataset tasks.csv -world world.json \
-		-url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN -html report.html
+	toolwire eval -dataset tasks.csv -world world.json -html report.html \
+		-url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN
 
-Run a dataset of tasks against an agent on this machine: an endpoint or a program.
-Without either the tasks go to a sample agent. A row passes if the platform would grade its run, the
-final response contains the text in the column "says", and a run with the
-expected_outcome refusal changes nothing. At least one row has to expect
-something.
+Run a dataset of tasks against an agent on this machine: an endpoint or a
+program. Without either the tasks go to a sample agent. A row passes if the
+platform would grade its run and what the row expects holds, in the columns
+says, calls, no_calls, end_state and expected_outcome (refusal only). At least
+one row has to expect something.
 ` + commandline.ProgramUsage + `
 
 merge puts the results of all shards together. grade grades stored results
