@@ -32,7 +32,7 @@ type Command struct {
 	MaxStderr int // bytes; the middle of more output is left out
 
 	// Log gets both outputs as they are written. If it is not nil, the middle of more than MaxStdout bytes is left
-	// out too. It must be safe for concurrent use, and its errors end a run.
+	// out too. It must be safe for concurrent use. After an error of Log that output is not read any more.
 	Log io.Writer
 
 	Timeout  time.Duration // from the start to the end of the program

@@ -6,7 +6,8 @@
 //	toolwire page -world world.json -url http://127.0.0.1:8080/dispatch -token-env AGENT_TOKEN
 //	toolwire page -world world.json -- python3 driver.py
 //
-// -url is what the form begins with; without it, the form begins with the agent of the run before. The
+// The program after -- is the agent of all tasks, in code mode; with -url it is the endpoint, which the page starts. -url
+// is what the form begins with; without it, the form begins with the agent of the run before. The
 // token goes to the URL of -url only, when the form has no auth value. The form shows the tools and the
 // state of the world. The state can be edited for one run. Requests that change something need the token
 // of the page, which is in its forms.

@@ -92,9 +92,9 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("GET /{$}", s.list)
 	mux.HandleFunc("GET /dispatch", s.showForm)
 	mux.HandleFunc("POST /dispatch", s.dispatch) // not /runs: a form with a mistake keeps its address
-	mux.HandleFunc("GET /runs/{id}", s.show)
-	mux.HandleFunc("GET /runs/{id}/run.json", s.save)
-	mux.HandleFunc("GET /runs/{id}/text/{key}", s.whole)
+	mux.HandleFunc("GET /runs/{id}", s.ofRun(s.show))
+	mux.HandleFunc("GET /runs/{id}/run.json", s.ofRun(s.save))
+	mux.HandleFunc("GET /runs/{id}/text/{key}", s.ofRun(s.whole))
 	files, _ := static.ReadDir("static") // embedded
 	for _, file := range files {
 		mux.Handle("GET /static/"+file.Name(), http.FileServerFS(static))
@@ -337,12 +337,19 @@ func (s *server) find(id string) *record {
 	return s.runs.get(n)
 }
 
-func (s *server) show(w http.ResponseWriter, r *http.Request) {
-	run := s.find(r.PathValue("id"))
-	if run == nil {
-		s.noRun(w)
-		return
+// ofRun returns the handler of a path of a run.
+func (s *server) ofRun(serve func(http.ResponseWriter, *http.Request, *record)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if run := s.find(r.PathValue("id")); run != nil {
+			serve(w, r, run)
+			return
+		}
+		s.message(w, http.StatusNotFound, "There is no such run", fmt.Sprintf("The page keeps the last %s while it is served, "+
+			"fewer if they are large; the flag -keep says how many.", text.Plural(s.runs.keep, "run")))
 	}
+}
+
+func (s *server) show(w http.ResponseWriter, _ *http.Request, run *record) {
 	page := run.view()
 	page.PageToken = s.token
 	own := formOfAgent(&s.agent)
@@ -361,12 +368,7 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 }
 
 // whole serves a text that is cut on the page of the run, without secrets.
-func (s *server) whole(w http.ResponseWriter, r *http.Request) {
-	run := s.find(r.PathValue("id"))
-	if run == nil {
-		s.noRun(w)
-		return
-	}
+func (s *server) whole(w http.ResponseWriter, r *http.Request, run *record) {
 	text, ok := run.view().whole[r.PathValue("key")]
 	if !ok {
 		s.message(w, http.StatusNotFound, "There is no such text",
@@ -379,12 +381,7 @@ func (s *server) whole(w http.ResponseWriter, r *http.Request) {
 }
 
 // save serves the file of a run.
-func (s *server) save(w http.ResponseWriter, r *http.Request) {
-	run := s.find(r.PathValue("id"))
-	if run == nil {
-		s.noRun(w)
-		return
-	}
+func (s *server) save(w http.ResponseWriter, _ *http.Request, run *record) {
 	page := run.view()
 	if !page.Saved() {
 		s.message(w, http.StatusNotFound, "The run is in progress", "It can be saved when it is over.")
@@ -402,12 +399,6 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	run.serveProxy(w, r)
-}
-
-func (s *server) noRun(w http.ResponseWriter) {
-	s.message(w, http.StatusNotFound, "There is no such run",
-		fmt.Sprintf("The page keeps the last %s while it is served, "+
-			"fewer if they are large; the flag -keep says how many.", text.Plural(s.runs.keep, "run")))
 }
 
 // message renders a page with one message.
