@@ -79,6 +79,11 @@ func TestSayMore(t *testing.T) {
 	if id := session(first); id == "" || session(second) != id {
 		t.Errorf("the session is %q and then %q", id, session(second))
 	}
+	if resp, body := l.post("/dispatch", map[string]string{"more": "3", "instruction": "x", "user_turns": strings.Repeat("again\n", 47)}); resp.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("51 turns: %d", resp.StatusCode)
+	} else {
+		has(t, checkPage(t, body).id("instruction-problem").say(), "at most 50 turns")
+	}
 	form := l.get("/dispatch?more=3")
 	has(t, form.named("main")[0].say(), "Say more", "The session of run #3 goes on")
 	if l.get("/runs/3").id("instruction").attr["name"] != "instruction" {
@@ -134,24 +139,27 @@ func TestRunsOfAFolder(t *testing.T) {
 	if err != nil || len(files) != 4 {
 		t.Fatalf("%q %v", files, err)
 	}
-	for name, text := range map[string]string{"1-damaged.json": "{", "0-other.json": `{"format":"toolwire run 2"}`, "notes.txt": "hello"} {
+	for name, text := range map[string]string{"1-damaged.json": "{", "0-other.json": `{"format":"toolwire run 2"}`, "2-empty.json": `{"format":"toolwire run 1","result":{}}`,
+		"1-long.json": `{"format":"toolwire run 1","result":{"error_class":"agent_5xx","calls":[` + strings.Repeat("{},", 2000) + `{}]}}`, "notes.txt": "hello"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(folder, "3.json"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(folder, "4.json"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 
 	again := open(10)
-	if got := again.ids(); got != "6 5 4 3" {
+	if got := again.ids(); got != "8 7 6 5" {
 		t.Errorf("the runs are %s", got)
 	}
-	if len(problems) != 2 || !strings.HasPrefix(problems[0], "1-damaged.json: ") || !strings.HasPrefix(problems[1], "0-other.json: ") {
+	has(t, strings.Join(problems, "\n"), "2-empty.json: it contains no dispatch", "1-long.json: it has more than 2000 requests", "1-damaged.json: invalid JSON",
+		"0-other.json: its format is \"toolwire run 2\"")
+	if len(problems) != 4 {
 		t.Errorf("%q", problems)
 	}
-	has(t, again.get("/").say(), "built-in sample agent", "#6", "#5", "Third.", "#4", "Second.", "#3", "First.", "All are files in the folder "+folder)
-	for _, pair := range [][2]string{{"1", "3"}, {"2", "4"}, {"3", "5"}, {"4", "6"}} {
+	has(t, again.get("/").say(), "built-in sample agent", "#8", "#7", "Third.", "#6", "Second.", "#5", "First.", "All are files in the folder "+folder)
+	for _, pair := range [][2]string{{"1", "5"}, {"2", "6"}, {"3", "7"}, {"4", "8"}} {
 		before, after := l.get("/runs/"+pair[0]), again.get("/runs/"+pair[1])
 		for _, id := range []string{"events", "final", "now", "ledger"} {
 			if was, is := before.id(id).say(), after.id(id).say(); was != is {
@@ -159,21 +167,21 @@ func TestRunsOfAFolder(t *testing.T) {
 			}
 		}
 	}
-	has(t, again.get("/runs/3").id("facts").say(), "77 s", "optional", "Auth header Authorization")
-	has(t, again.get("/runs/5").id("earlier").say(), "user Second.", "assistant Turn")
-	hasNot(t, again.get("/runs/3").say(), "secret-value")
-	has(t, again.get("/dispatch?again=3").id("input").say(), `{"a":1}`)
-	resp, saved := again.do(again.request("GET", "/runs/5/run.json", ""))
+	has(t, again.get("/runs/5").id("facts").say(), "77 s", "optional", "Auth header Authorization")
+	has(t, again.get("/runs/7").id("earlier").say(), "user Second.", "assistant Turn")
+	hasNot(t, again.get("/runs/5").say(), "secret-value")
+	has(t, again.get("/dispatch?again=5").id("input").say(), `{"a":1}`)
+	resp, saved := again.do(again.request("GET", "/runs/7/run.json", ""))
 	if whole, err := os.ReadFile(files[2]); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(whole, []byte(saved)) {
 		t.Errorf("saved again, the file has %d bytes in place of %d: %v", len(saved), len(whole), err)
 	}
-	if resp, body := again.post("/dispatch", map[string]string{"more": "5", "instruction": "Fourth."}); resp.Header.Get("Location") != "/runs/7" {
+	if resp, body := again.post("/dispatch", map[string]string{"more": "7", "instruction": "Fourth."}); resp.Header.Get("Location") != "/runs/9" {
 		t.Errorf("%d\n%s", resp.StatusCode, body)
 	}
 	again.runs.wait()
-	has(t, again.get("/runs/7").id("final").say(), "Turn 3 of session- after [user: Second., ", "user: Third.")
+	has(t, again.get("/runs/9").id("final").say(), "Turn 3 of session- after [user: Second., ", "user: Third.")
 
-	if got := open(2).ids(); got != "7 6" {
+	if got := open(2).ids(); got != "9 8" {
 		t.Errorf("of the runs, the last two are %s", got)
 	}
 	if _, err := newServer("http://127.0.0.1:1", options{keep: 1, folder: files[0]}); !errors.Is(err, os.ErrNotExist) && err == nil {

@@ -132,7 +132,7 @@ func summarize(f facts, t *runhtml.Texts) summary {
 func build(f facts, live bool) *page {
 	t := &runhtml.Texts{Secrets: f.secrets, Links: fmt.Sprintf("/runs/%d/text/", f.id), Whole: map[string]string{}}
 	seconds, _ := strconv.Atoi(f.task.Timeout) // taskOf has checked it
-	p := &page{summary: summarize(f, t), Timeout: time.Duration(seconds) * time.Second, Strict: f.task.Strict, Auth: f.auth, More: f.task.More}
+	p := &page{summary: summarize(f, t), Timeout: time.Duration(seconds) * time.Second, Strict: f.task.Strict, Auth: t.Line(f.auth), More: f.task.More}
 	result := dispatchtest.Result{}
 	if f.result != nil {
 		result = *f.result
@@ -208,10 +208,13 @@ func (p *page) save(file *runfile.File, secrets *redact.Set) error {
 }
 
 // readRecord returns the run in a file, with this number.
-func readRecord(name string, id int) (*record, error) {
+func readRecord(name string, id int, most bounds) (*record, error) {
 	file, err := runfile.Read(name)
 	if err != nil {
 		return nil, err
+	}
+	if log := &file.Result.Log; len(log.Calls)+len(log.Refused)+len(log.Traces) > most.requests || file.Page != nil && len(file.Page.Earlier) >= maxTurns {
+		return nil, fmt.Errorf("it has more than %d requests to the proxy or than %d turns", most.requests, maxTurns)
 	}
 	r := &record{facts: facts{id: id, started: file.Result.Dispatch.At}}
 	f := r.facts

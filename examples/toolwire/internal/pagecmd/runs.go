@@ -106,7 +106,7 @@ func (rs *runs) load() error {
 	rs.last = len(entries)
 	bytes, left := 0, 0
 	for i := len(entries) - 1; i >= 0 && len(rs.kept) < rs.keep && bytes <= rs.bounds.kept; i-- {
-		r, err := readRecord(filepath.Join(rs.folder, entries[i].Name()), i+1)
+		r, err := readRecord(filepath.Join(rs.folder, entries[i].Name()), i+1, rs.bounds)
 		if err == nil {
 			rs.kept = append(rs.kept, r)
 			bytes += r.page.bytes

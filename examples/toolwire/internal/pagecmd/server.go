@@ -268,6 +268,13 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 	}
 	task := read(r, begin, &s.agent)
 	f := &task.form
+	if more != nil {
+		page := more.view()
+		task.earlier, task.flags = page.turns, page.end.Flags
+		if n := len(task.earlier) + len(task.turns) + 1; n > maxTurns {
+			f.wrong("instruction", "A session has at most %d turns; this would be turn %d.", maxTurns, n)
+		}
+	}
 	if _, err := ledger.NewState(json.RawMessage(f.State), s.schema); err != nil {
 		var texts []string
 		if e, ok := errors.AsType[*toolwire.Error](err); ok {
@@ -280,10 +287,6 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 	if len(f.Problems) > 0 {
 		s.form(w, http.StatusUnprocessableEntity, f)
 		return
-	}
-	if more != nil {
-		page := more.view()
-		task.earlier, task.flags = page.turns, page.end.Flags
 	}
 	run, err := s.runs.start(task, s.rules)
 	if err != nil {

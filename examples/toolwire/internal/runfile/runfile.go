@@ -3,6 +3,7 @@ package runfile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -87,5 +88,9 @@ func Decode(text []byte) (*File, error) {
 		return nil, fmt.Errorf("its format is %s, and this version reads %s", strconv.Quote(members.Format), strconv.Quote(format))
 	}
 	f := &File{Result: new(dispatchtest.Result), Page: members.Page}
-	return f, rawjson.DecodeOwn(members.Result, f.Result)
+	err := rawjson.DecodeOwn(members.Result, f.Result)
+	if err == nil && len(f.Result.Turns) == 0 && f.Result.OK() {
+		err = errors.New("it contains no dispatch")
+	}
+	return f, err
 }
