@@ -6,8 +6,8 @@
 //	toolwire new -kind codemode -model openai -module example.com/support ../support
 //	toolwire new -kind python ../agent
 //
-// The project is a Go module, except for the kind python, and its tests pass as they are. They stand in for the platform and the
-// model, and examine the agent with the doctor. This program is a tool of the module.
+// Except for the kind python, the project is a Go module, and its tests pass as they are. They stand in for the
+// platform and the model, and examine the agent with the doctor. This program is a tool of the module.
 //
 // A released toolwire writes its version into go.mod. Any other one writes a replace with the checkout
 // that -replace names, or with the checkout that the command runs in.

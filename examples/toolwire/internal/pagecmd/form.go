@@ -122,7 +122,8 @@ func read(r *http.Request, f form, a *commandline.Agent) task {
 	if f.Program = own.Program; f.Program == "" {
 		line("url", &f.URL)
 		line("auth_header", &f.AuthHeader)
-		if line("auth_value", &target.AuthValue); target.AuthValue == "" && f.URL == own.URL && strings.EqualFold(f.AuthHeader, own.AuthHeader) {
+		line("auth_value", &target.AuthValue)
+		if target.AuthValue == "" && f.URL == own.URL && strings.EqualFold(f.AuthHeader, own.AuthHeader) {
 			target.AuthValue = a.AuthValue
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -85,7 +84,7 @@ func Decode(text []byte) (*File, error) {
 		return nil, err
 	}
 	if members.Format != format {
-		return nil, fmt.Errorf("its format is %s, and this version reads %s", strconv.Quote(members.Format), strconv.Quote(format))
+		return nil, fmt.Errorf("its format is %q, and this version reads %q", members.Format, format)
 	}
 	f := &File{Result: new(dispatchtest.Result), Page: members.Page}
 	err := rawjson.DecodeOwn(members.Result, f.Result)

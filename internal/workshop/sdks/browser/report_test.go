@@ -159,7 +159,8 @@ func TestReportOfVersions(t *testing.T) {
 	t.Parallel()
 	v := report(t, "versions.html")
 	v.says(".versions", "v1", "90 %", "v2", "▼ regressed", "v3", "100 %", "▲ improved")
-	v.says("#summary", "The gate", "Scores by version", "slowest", "dearest")
+	v.says("#summary", "The gate")
+	v.says("#figures", "Scores by version", "slowest", "dearest")
 	const visible = `[...document.querySelectorAll(".case")].filter((c) => c.checkVisibility()).length`
 	const cells = `document.querySelector(".case:not([hidden]) .cells").checkVisibility()`
 	v.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-by="team:\tteam 2"]').click()`))
