@@ -30,6 +30,9 @@ func (a *Agent) Start(ctx context.Context, log io.Writer) (stop func(), err erro
 	if len(a.program) == 0 || len(a.Command) > 0 {
 		return func() {}, nil
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	u, _ := httpcall.ParseLink(a.URL) // Read has checked it
 	address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	if listens(address) {
@@ -69,11 +72,13 @@ func (a *Agent) Start(ctx context.Context, log io.Writer) (stop func(), err erro
 		case <-over:
 			err = errors.New("the agent's program has ended and did not listen at -url")
 		case <-ctx.Done():
-			err = context.Cause(ctx)
 		case <-time.After(pollTime):
 			if time.Now().After(limit) {
 				err = fmt.Errorf("the agent's program does not listen at -url after %s", startTime)
 			}
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // which has ended the program too
 		}
 		if err != nil {
 			stop()

@@ -47,6 +47,16 @@ func (o *output) String() string {
 	return o.Builder.String()
 }
 
+// freeAddress returns an address at which nothing listens.
+func freeAddress(t *testing.T) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
 // The program of an endpoint has started when something listens at the URL, writes where the command does, and has
 // ended when stop returns.
 func TestStart(t *testing.T) {
@@ -68,24 +78,26 @@ func TestStart(t *testing.T) {
 		{"an interrupt", over, "TOOLWIRE_TEST_ENDPOINT", func(a string) []string { return []string{os.Args[0], a} }, "enough", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			address := listener.Addr().String()
-			_ = listener.Close()
 			var agent commandline.Agent
-			set := flag.NewFlagSet("toolwire test", flag.ContinueOnError)
-			agent.AddFlags(set, "the endpoint")
-			args := append([]string{"-url", "http://" + address + "/dispatch", "-env", tt.env, "--"}, tt.program(address)...)
-			if _, ok := agent.Parse(set, "", args, io.Discard, io.Discard); !ok {
-				t.Fatal("not parsed")
+			var log *output
+			var stop func()
+			var err error
+			for range 10 { // another process may take the port before the program does
+				agent, log = commandline.Agent{}, new(output)
+				address := freeAddress(t)
+				set := flag.NewFlagSet("toolwire test", flag.ContinueOnError)
+				agent.AddFlags(set, "the endpoint")
+				args := append([]string{"-url", "http://" + address + "/dispatch", "-env", tt.env, "--"}, tt.program(address)...)
+				if _, ok := agent.Parse(set, "", args, io.Discard, io.Discard); !ok {
+					t.Fatal("not parsed")
+				}
+				if err := agent.Read(); err != nil {
+					t.Fatal(err)
+				}
+				if stop, err = agent.Start(tt.ctx, log); err == nil || tt.problem != "" {
+					break
+				}
 			}
-			if err := agent.Read(); err != nil {
-				t.Fatal(err)
-			}
-			var log output
-			stop, err := agent.Start(tt.ctx, &log)
 			if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
 				t.Fatalf("%v\n%s", err, log.String())
 			}
@@ -95,7 +107,7 @@ func TestStart(t *testing.T) {
 				} else {
 					_ = resp.Body.Close()
 				}
-				if _, err := agent.Start(t.Context(), &log); err == nil || !strings.Contains(err.Error(), "a program listens at -url already") {
+				if _, err := agent.Start(t.Context(), log); err == nil || !strings.Contains(err.Error(), "a program listens at -url already") {
 					t.Errorf("a second one: %v", err)
 				}
 				stop()
