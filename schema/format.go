@@ -116,9 +116,9 @@ var schemaMembers = func() (names []string) {
 //
 // The list may stand alone or be the member tools, tools_schema, results or functions of an object,
 // which may be the member result of a JSON-RPC response or toolConfig. It may be an object with the
-// tools by name, and have lists of functionDeclarations of Gemini as entries. With f set to [Platform]
-// the list must stand alone or be tools_schema, as the platform requires. A list has at most 10,000
-// tools. OpenAI's two formats may be mixed if f is one of them.
+// tools by name, and have entries with a list of tools: functionDeclarations of Gemini, or tools of a
+// namespace or a server. With f set to [Platform] the list must stand alone or be tools_schema, as the
+// platform requires. A list has at most 10,000 tools. OpenAI's two formats may be mixed if f is one of them.
 //
 // Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. Only
 // types of Gemini in upper case, such as "STRING", are written in lower case, since no other reader
@@ -276,25 +276,39 @@ func findList(data []byte) (toolList, error) {
 	return toolList{entries, holder}, nil
 }
 
-// entriesOf returns the entries of a list, with those of the lists of function declarations in it, or of
-// an object with tools by their names. Of an object around one tool, as SDKs print their own types, it
-// returns the tool.
+// entriesOf returns the entries of a list, with those of the lists of tools in it, or of an object with
+// tools by their names. Of an object around one tool, as SDKs print their own types, it returns the tool.
 func entriesOf(list json.RawMessage) (entries []json.RawMessage, ok bool) {
 	if rawjson.Kind(list) != '[' {
 		return entriesByName(membersOf(list))
 	}
 	for entry := range rawjson.Elements(list) {
-		inner := member(membersOf(entry), "functionDeclarations")
-		if inner == nil {
-			inner = member(membersOf(entry), "function_declarations")
-		}
-		if rawjson.Kind(inner) == '[' {
+		if inner := toolsIn(entry); inner != nil {
 			entries = slices.AppendSeq(entries, rawjson.Elements(inner))
 		} else {
 			entries = append(entries, toolIn(entry))
 		}
 	}
 	return entries, true
+}
+
+// toolsIn returns the list of tools that is a member of an entry without a schema, such as a namespace of
+// OpenAI or a server; nil if there is none.
+func toolsIn(entry json.RawMessage) json.RawMessage {
+	list := membersOf(entry)
+	if f, _ := recognizeEntry(list); f != "" {
+		return nil
+	}
+	for _, name := range []string{"functionDeclarations", "function_declarations", "tools"} {
+		inner, first := member(list, name), json.RawMessage("{}")
+		for first = range rawjson.Elements(inner) {
+			break
+		}
+		if rawjson.Kind(inner) == '[' && rawjson.Kind(first) == '{' {
+			return inner
+		}
+	}
+	return nil
 }
 
 // toolIn returns the one named tool that is a member of an entry, or else the entry.

@@ -382,6 +382,13 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`{"toolConfig":{"tools":[{"toolSpec":{"name":"a","description":"d","inputSchema":{"json":{}}}},{"cachePoint":{"type":"default"}}]}}`,
 			"strands a", "name_missing /1/name"},
 		{`[{"functionDeclarations":[{"name":"a","parameters":{"type":"OBJECT"}}]},{"googleSearch":{}}]`, "openai_responses a", "name_missing /1/name"},
+		// Tools in a namespace, and the tools of several servers.
+		{`[{"type":"namespace","name":"x","tools":[{"type":"function","name":"a","parameters":{}},{"type":"function","name":"b"}]},{"type":"web_search"}]`,
+			"openai_responses a b", "built_in /2/type"},
+		{`[{"name":"x","tools":[{"name":"a","inputSchema":{}}]},{"name":"y","tools":[{"name":"b","inputSchema":{}},{"inputSchema":{}}]},{"name":"z","tools":[]}]`,
+			"mcp a b", "name_missing /2/name"},
+		{`[{"name":"a","parameters":{},"tools":["x"]}]`, "openai_responses a", ""},
+		{`[{"name":"a","tools":["x"]},{"name":"b","parameters":{}}]`, "openai_responses a b", ""},
 		// What SDKs print of their own objects.
 		{`[{"name":"a","description":"d","schema":{"type":"object"}},{"name":"b","description":"d","args_schema":{}}]`, "langchain a b", ""},
 		{`[{"name":"a","schema":{}},{"name":"b","schema":{}}]`, "langchain a b", ""},
