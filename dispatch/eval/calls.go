@@ -45,13 +45,14 @@ func readCalls(c *Case, in *expectedCell) Grader {
 	if modes := []string{strict, unordered, subset, superset}; !slices.Contains(modes, match.Mode) {
 		in.wrong("the mode %s is not %s, %s, %s or %s", shown(match.Mode), strict, unordered, subset, superset)
 	}
+	names := hook.Of[text.Declared](platform)
 	var want Trajectory
 	var tools []string
 	if calls != nil {
 		want = in.trajectory(platform, calls)
 		for i, call := range want {
 			tools = append(tools, call.Tool)
-			in.arguments(platform, i+1, call, match.Partial || len(match.Ignore) > 0)
+			in.arguments(&names, hook.Of[*schema.Set](platform), i+1, call, match.Partial || len(match.Ignore) > 0)
 		}
 	}
 	for _, pointer := range match.Ignore {
@@ -61,9 +62,9 @@ func readCalls(c *Case, in *expectedCell) Grader {
 		case !isPlace:
 			in.wrong(`%s in ignore is not the place of an argument: write "/%s", or "tool/%[2]s" for one tool`, shown(pointer), text.Line(pointer, maxShown))
 		case tool == "":
-			in.misspelt(platform, "ignore", argument, tools...)
-		case in.tool(platform, tool):
-			in.misspelt(platform, "ignore", argument, tool)
+			in.misspelt(&names, "ignore", argument, tools...)
+		case in.tool(&names, tool):
+			in.misspelt(&names, "ignore", argument, tool)
 		}
 	}
 	if calls == nil {
@@ -96,9 +97,10 @@ func readNoCalls(c *Case, in *expectedCell) Grader {
 		in.wrong(`the cell is not a list of names of tools, such as ["refund_order"]`)
 		return nil
 	}
+	declared := hook.Of[text.Declared](platform)
 	var graders []Grader
 	for _, name := range names {
-		in.tool(platform, name)
+		in.tool(&declared, name)
 		graders = append(graders, NotCalled(name, ""))
 	}
 	return All(graders...)
@@ -114,32 +116,31 @@ func (in *expectedCell) trajectory(platform *proxytest.Platform, calls json.RawM
 		in.problems.add(in.row.problem(invalidWorld, in.column, "the world declares no tool, so no call has a result"))
 		return t
 	}
+	names := hook.Of[text.Declared](platform)
 	for _, call := range t {
 		if call.Tool != "" {
-			in.tool(platform, call.Tool)
+			in.tool(&names, call.Tool)
 		}
 	}
 	return t
 }
 
 // tool reports a tool whose calls cannot be graded. It returns whether they can.
-func (in *expectedCell) tool(platform *proxytest.Platform, name string) bool {
-	names := hook.Of[text.Declared](platform)
-	wrong := ungradable(name, &names)
+func (in *expectedCell) tool(names *text.Declared, name string) bool {
+	wrong := ungradable(name, names)
 	if wrong != "" {
 		in.wrong("%s", wrong)
 	}
 	return wrong == ""
 }
 
-// arguments reports a wanted call that no call with a result can match, as far as it is known: some of the
-// arguments are not wanted if it is partial.
-func (in *expectedCell) arguments(platform *proxytest.Platform, n int, call Call, partial bool) {
+// arguments reports a wanted call that no call with a result can match, as far as it is known. A partial one
+// may lack arguments. set is nil if no tool has a schema.
+func (in *expectedCell) arguments(names *text.Declared, set *schema.Set, n int, call Call, partial bool) {
 	before, where := in.problems.count(), fmt.Sprintf("call %d, %s", n, call.Tool)
 	for name := range rawjson.Members(call.Arguments) {
-		in.misspelt(platform, where, name, call.Tool)
+		in.misspelt(names, where, name, call.Tool)
 	}
-	set := hook.Of[*schema.Set](platform)
 	if set == nil || call.Arguments == nil || partial || in.problems.count() > before {
 		return
 	}
@@ -152,16 +153,16 @@ func (in *expectedCell) arguments(platform *proxytest.Platform, n int, call Call
 }
 
 // misspelt reports an argument that none of the tools has, if one has nearly that name.
-func (in *expectedCell) misspelt(platform *proxytest.Platform, where, name string, tools ...string) {
-	var names []string
+func (in *expectedCell) misspelt(names *text.Declared, where, name string, tools ...string) {
+	var arguments []string
 	for _, tool := range tools {
-		known := hook.Of[text.Declared](platform).Arguments[tool]
+		known := names.Arguments[tool]
 		if known == nil {
 			return
 		}
-		names = append(names, known...)
+		arguments = append(arguments, known...)
 	}
-	if !slices.Contains(names, name) && text.Nearest(name, names) != "" {
-		in.wrong("%s: the argument %s", where, text.Undeclared(name, names))
+	if !slices.Contains(arguments, name) && text.Nearest(name, arguments) != "" {
+		in.wrong("%s: the argument %s", where, text.Undeclared(name, arguments))
 	}
 }
