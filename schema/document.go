@@ -13,19 +13,49 @@ import (
 
 // readDocument returns a copy of data, which must be one strict JSON value. The functions below
 // read its parts without checking the syntax again.
-func readDocument(data []byte) (json.RawMessage, error) {
+func readDocument(data []byte) (json.RawMessage, error) { return readAs(data, rawjson.Strict) }
+
+func readAs(data []byte, mode rawjson.Mode) (json.RawMessage, error) {
 	var doc json.RawMessage
-	err := rawjson.Read(bytes.Clone(data), rawjson.Limits{}, func(r *rawjson.Reader) (err error) {
+	err := rawjson.Read(bytes.Clone(data), rawjson.Limits{Mode: mode}, func(r *rawjson.Reader) (err error) {
 		doc, err = r.Value()
 		return err
 	})
 	if err == nil {
 		return doc, nil
 	}
+	return nil, notStrictAt(err)
+}
+
+// notStrictAt is the error for a document that is not strict JSON.
+func notStrictAt(err error) error { return oneProblem("not_json", pointerOf(err), notStrict(err)) }
+
+// pointerOf returns the place of an error of package rawjson.
+func pointerOf(err error) string {
 	if e, ok := errors.AsType[*rawjson.Error](err); ok {
-		return nil, oneProblem("not_json", e.Pointer, fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem))
+		return e.Pointer
 	}
-	return nil, oneProblem("not_json", "", "is not strict JSON")
+	return ""
+}
+
+// notStrict is the message about an error of package rawjson.
+func notStrict(err error) string {
+	if e, ok := errors.AsType[*rawjson.Error](err); ok {
+		return fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem)
+	}
+	return "is not strict JSON"
+}
+
+// repeats reports whether a name occurs twice.
+func repeats(list []ledger.Member) bool {
+	seen := make(map[string]bool, len(list))
+	for _, m := range list {
+		if seen[m.Name] {
+			return true
+		}
+		seen[m.Name] = true
+	}
+	return false
 }
 
 // membersOf returns the members of an object. Other values have none.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -125,10 +126,10 @@ var schemaMembers = func() (names []string) {
 // knows them. A Bedrock list may contain auth, which may be a secret; [Lint] warns about it.
 //
 // The error is a [*toolwire.Error] with toolwire.CodeInvalid and everything that cannot be read: entries that are not
-// objects or have no name, members of the wrong type, members that set one thing twice or use a name of
-// the platform, and tools without a schema, which are built into a provider or take free text. With this
-// error, Import returns the tools of the other entries. Entries of the format Platform are always read;
-// [Validate] reports what the platform would reject.
+// strict JSON, are not objects or have no name, members of the wrong type, members that set one thing twice
+// or use a name of the platform, and tools without a schema, which are built into a provider or take free
+// text. With this error, Import returns the tools of the other entries. All other entries of the format
+// Platform are read; [Validate] reports what the platform would reject.
 func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	if f == Platform {
 		tools, err = readPlatform(data)
@@ -143,13 +144,20 @@ func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	}
 	if f == "" {
 		if f, err = recognize(list); err != nil {
-			return nil, "", err
+			return nil, "", cmp.Or(list.notStrict, err)
 		}
 	}
 	if f == Platform {
-		return platformTools(list.entries), f, nil
+		var all problem.List[toolwire.Problem]
+		entries := make([]json.RawMessage, 0, len(list.entries))
+		for i, entry := range list.entries {
+			if list.isStrict(i, &all) {
+				entries = append(entries, entry)
+			}
+		}
+		return platformTools(entries), f, invalid(all)
 	}
-	tools, err = readEntries(list.entries, f)
+	tools, err = readEntries(list, f)
 	return tools, f, err
 }
 
@@ -167,7 +175,7 @@ func unknownFormat(f Format) error {
 
 // readEntries reads entries of a format. OpenAI's two formats and LangChain, which converts tools to
 // OpenAI's, share the entries with a member "function".
-func readEntries(entries []json.RawMessage, f Format) ([]Tool, error) {
+func readEntries(list toolList, f Format) ([]Tool, error) {
 	d, _ := dialectOf(f)
 	nested, _ := dialectOf(OpenAIChat)
 	hasNested := f == OpenAIChat || f == OpenAIResponses || f == LangChain
@@ -175,14 +183,17 @@ func readEntries(entries []json.RawMessage, f Format) ([]Tool, error) {
 	if f == OpenAIChat {
 		flat, _ = dialectOf(OpenAIResponses)
 	}
-	tools := make([]Tool, 0, len(entries))
+	tools := make([]Tool, 0, len(list.entries))
 	var all problem.List[toolwire.Problem]
-	for i, entry := range entries {
+	for i, entry := range list.entries {
 		of := flat
 		if hasNested && member(membersOf(entry), nested.wrapper) != nil {
 			of = nested
 		}
 		ps := problemsAt(element(i), "")
+		if !list.isStrict(i, &all) {
+			continue
+		}
 		if t := of.read(ps, entry); ps.list.Len() == 0 {
 			tools = append(tools, t)
 		}
@@ -236,6 +247,20 @@ func platformTools(entries []json.RawMessage) []Tool {
 type toolList struct {
 	entries []json.RawMessage
 	holder  []ledger.Member // members of the object around the list, if there is one
+
+	notStrict error // of a document that is JSON, and not strict somewhere
+}
+
+// isStrict reports whether an entry is strict JSON. If it is not, isStrict adds a problem.
+func (l toolList) isStrict(i int, all *problem.List[toolwire.Problem]) bool {
+	if l.notStrict == nil {
+		return true
+	}
+	err := rawjson.Check(l.entries[i], rawjson.Limits{})
+	if err != nil {
+		all.Add("not_json", element(i)+pointerOf(err), "%s", notStrict(err))
+	}
+	return err == nil
 }
 
 // Members that hold a list of tools, and those that hold an object with such a member.
@@ -246,21 +271,33 @@ var (
 
 // findList finds the list: the document itself or a member of it.
 func findList(data []byte) (toolList, error) {
-	doc, err := readDocument(data)
+	doc, err := readAs(data, rawjson.Liberal)
 	if err != nil {
 		return toolList{}, err
 	}
+	var notStrict error
+	if err := rawjson.Check(data, rawjson.Limits{}); err != nil {
+		notStrict = notStrictAt(err)
+	}
 	holder := membersOf(doc)
+	unclear := repeats(holder)
 	for _, name := range holders {
-		if inner := member(holder, name); rawjson.Kind(inner) == '{' {
-			holder = append(membersOf(inner), holder...)
+		if inner := membersOf(member(holder, name)); inner != nil {
+			unclear = unclear || repeats(inner)
+			holder = append(inner, holder...)
 		}
+	}
+	if unclear {
+		return toolList{}, notStrict
 	}
 	entries, ok := entriesOf(doc)
 	for _, name := range listNames {
 		if !ok {
 			entries, ok = entriesOf(member(holder, name))
 		}
+	}
+	if !ok && notStrict != nil {
+		return toolList{}, notStrict
 	}
 	if !ok {
 		return toolList{}, oneProblem("not_list", "", "has no tool list; a list is expected, alone or as the member "+
@@ -273,7 +310,7 @@ func findList(data []byte) (toolList, error) {
 		return toolList{}, oneProblem("list_incomplete", "/nextCursor",
 			"means that the list has more pages; join them into one list first")
 	}
-	return toolList{entries, holder}, nil
+	return toolList{entries, holder, notStrict}, nil
 }
 
 // entriesOf returns the entries of a list, with those of the lists of tools in it, or of an object with
@@ -296,7 +333,7 @@ func entriesOf(list json.RawMessage) (entries []json.RawMessage, ok bool) {
 // OpenAI or a server; nil if there is none.
 func toolsIn(entry json.RawMessage) json.RawMessage {
 	list := membersOf(entry)
-	if f, _ := recognizeEntry(list); f != "" {
+	if f, _ := recognizeEntry(list); f != "" || repeats(list) {
 		return nil
 	}
 	for _, name := range []string{"functionDeclarations", "function_declarations", "tools"} {
@@ -314,7 +351,7 @@ func toolsIn(entry json.RawMessage) json.RawMessage {
 // toolIn returns the one named tool that is a member of an entry, or else the entry.
 func toolIn(entry json.RawMessage) json.RawMessage {
 	list, tool := membersOf(entry), entry
-	if f, _ := recognizeEntry(list); f != "" || member(list, "name") != nil {
+	if f, _ := recognizeEntry(list); f != "" || member(list, "name") != nil || repeats(list) {
 		return entry
 	}
 	for _, m := range list {
@@ -332,6 +369,9 @@ func toolIn(entry json.RawMessage) json.RawMessage {
 
 // entriesByName returns the entries of an object whose members are all tools, one of them with a schema.
 func entriesByName(tools []ledger.Member) (entries []json.RawMessage, ok bool) {
+	if repeats(tools) {
+		return nil, false
+	}
 	for _, tool := range tools {
 		list := membersOf(tool.Value)
 		f, _ := recognizeEntry(list)

@@ -382,6 +382,22 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`{"toolConfig":{"tools":[{"toolSpec":{"name":"a","description":"d","inputSchema":{"json":{}}}},{"cachePoint":{"type":"default"}}]}}`,
 			"strands a", "name_missing /1/name"},
 		{`[{"functionDeclarations":[{"name":"a","parameters":{"type":"OBJECT"}}]},{"googleSearch":{}}]`, "openai_responses a", "name_missing /1/name"},
+		// A name that occurs twice, and half of a surrogate pair, cost the tool that has it.
+		{`{"tools":[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{"type":"object","type":"object"}},{"name":"c","description":"cut \ud83d","inputSchema":{}}]}`,
+			"mcp a", "not_json /1/inputSchema/type\nnot_json /2/description"},
+		{`[{"name":"b","name":"b","parameters":{}},{"name":"a","parameters":{}}]`, "openai_responses a", "not_json /0/name"},
+		{`[{"functionDeclarations":[{"name":"a","parameters":{}},{"name":"b","parameters":{"x":1,"x":2}}]}]`, "openai_responses a", "not_json /1/parameters/x"},
+		{`[{"functionDeclarations":[{"name":"a"}],"functionDeclarations":[{"name":"b"}]},{"name":"c","parameters":{}}]`, "openai_responses c", "not_json /0/functionDeclarations"},
+		{`[{"x":{"name":"a","parameters":{}},"x":{"name":"b","parameters":{}}},{"name":"c","parameters":{}}]`, "openai_responses c", "not_json /0/x"},
+		{`{"a":{"parameters":{}},"b":{"parameters":{"x":1,"x":2}}}`, "openai_responses a", "not_json /1/parameters/x"},
+		{`{"a":{"parameters":{}},"a":{"parameters":{}}}`, "", "not_json /a"},
+		{`{"tools":{"a":{"parameters":{}},"a":{"parameters":{}}}}`, "", "not_json /tools/a"},
+		{`{"tools":[{"name":"a","parameters":{}}],"tools":[]}`, "", "not_json /tools"},
+		{`[{"name":"a","name":"b"}]`, "", "not_json /0/name"},
+		{`{"tool":[{"name":"a","name":"b","parameters":{}}]}`, "", "not_json /tool/0/name"},
+		{`{"result":{"tools":[{"name":"a","inputSchema":{}}],"tools":[]}}`, "", "not_json /result/tools"},
+		{`{"tools":[{"name":"a","inputSchema":{}}],"usage":{"n":1,"n":2}}`, "mcp a", ""}, // it is not read
+		{`{"tools_schema":[{"name":"a","input_schema":{}},{"name":"b","name":"b"}]}`, "platform a", "not_json /1/name"},
 		// Tools in a namespace, and the tools of several servers.
 		{`[{"type":"namespace","name":"x","tools":[{"type":"function","name":"a","parameters":{}},{"type":"function","name":"b"}]},{"type":"web_search"}]`,
 			"openai_responses a b", "built_in /2/type"},
