@@ -72,7 +72,7 @@ func dialectOf(f Format) (dialect, bool) {
 		return dialect{title: "OpenAI's Chat Completions", wrapper: "function", schema: []string{"parameters"},
 			optional: true, own: []string{"strict"}}, true
 	case OpenAIResponses:
-		return dialect{title: "OpenAI's Responses API", optional: true, own: []string{"strict"},
+		return dialect{title: "OpenAI's Responses API", optional: true, own: []string{"strict", "defer_loading", "allowed_callers"},
 			schema: []string{"parameters", "params_json_schema", "parametersJsonSchema", "parameters_json_schema"}}, true
 	case Anthropic:
 		return dialect{title: "Anthropic's Messages API", schema: []string{"input_schema"}, custom: true,
@@ -127,7 +127,7 @@ var schemaMembers = func() (names []string) {
 //
 // The error is a [*toolwire.Error] with toolwire.CodeInvalid and everything that cannot be read: entries that are not
 // strict JSON, are not objects or have no name, members of the wrong type, members that set one thing twice
-// or use a name of the platform, and tools without a schema, which are built into a provider or take free
+// or use a name of the platform, and tools without a name or schema, which are built into a provider or take free
 // text. With this error, Import returns the tools of the other entries. All other entries of the format
 // Platform are read; [Validate] reports what the platform would reject.
 func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
@@ -417,18 +417,16 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 	for _, m := range list {
 		d.take(ps, at, &t, extra, m)
 	}
-	if t.Name == "" && !ps.has(at+"/name") && !isBuiltIn(list) {
+	kind := rawjson.Unquote(member(list, "type"))
+	switch {
+	case (t.Name == "" || t.InputSchema == nil) && isBuiltIn(list) && (kind != "custom" || !d.custom):
+		ps.add("built_in", at+"/type", "is %q, a tool without a name or a schema: it is built into the provider or takes free text; "+
+			"leave it out of the list", text.Cut(kind, 60))
+	case t.Name == "" && !ps.has(at+"/name"):
 		ps.add("name_missing", at+"/name", "is required and must not be empty; leave entries out that are no tools, such as "+
 			"marks of a cache and tools that a provider runs")
-	}
-	if t.InputSchema == nil {
-		builtIn := rawjson.Unquote(member(list, "type"))
-		if builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
-			ps.add("built_in", at+"/type", "is %q, a tool without a schema: it is built into the provider or takes free text; "+
-				"leave it out of the list", text.Cut(builtIn, 60))
-		} else if d.optional {
-			t.InputSchema = json.RawMessage(toolresult.NoArguments)
-		}
+	case t.InputSchema == nil && d.optional:
+		t.InputSchema = json.RawMessage(toolresult.NoArguments)
 	}
 	return t
 }
@@ -451,7 +449,7 @@ func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.
 		isText(&t.Description)
 	case slices.Contains(d.schema, m.Name):
 		d.takeSchema(ps, at, m, &t.InputSchema)
-	case d.output != "" && m.Name == d.output:
+	case m.Name == "output_schema", d.output != "" && m.Name == d.output:
 		d.takeSchema(ps, at, m, &t.OutputSchema)
 	case m.Name == "strict_json_schema":
 		extra.add(at+pointerTo(m.Name), ledger.Member{Name: "strict", Value: m.Value})

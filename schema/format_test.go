@@ -309,6 +309,7 @@ func TestImportReportsWhatItCannotRead(t *testing.T) {
 			"member_clash /0/strict_json_schema"},
 		{"the same name outside", schema.OpenAIResponses, `[{"type":"function","name":"a","function":{"name":"a"}}]`, ""},
 		{"name outside", schema.OpenAIResponses, `[{"type":"function","name":"b","function":{"name":"a"}}]`, "member_clash /0/name"},
+		{"two output schemas", schema.MCP, `[{"name":"a","inputSchema":{},"outputSchema":{},"output_schema":{}}]`, "member_clash /0/output_schema"},
 		{"schema under the platform's name", schema.MCP, `[{"name":"a","inputSchema":{},"input_schema":{"type":"object"}}]`,
 			"member_clash /0/input_schema"},
 		{"registration members", schema.Anthropic, `[{"name":"a","input_schema":{},"default_execution_mode":"passthrough","ledger_adapter":{}}]`,
@@ -340,6 +341,22 @@ func TestImportReadsWhatLangChainConvertsTo(t *testing.T) {
 	} {
 		tools, _, err := schema.Import([]byte(doc), schema.LangChain)
 		if err != nil || len(tools) != 1 || tools[0].Name != "a" || tools[0].Description != "d" || string(tools[0].InputSchema) != `{"type":"object"}` {
+			t.Errorf("%s: %+v, %v", doc, tools, err)
+		}
+	}
+}
+
+// An output schema under the platform's name is read in each format.
+func TestImportReadsOutputSchemas(t *testing.T) {
+	for _, doc := range []string{
+		`[{"type":"function","name":"a","parameters":{},"output_schema":{"type":"object"}}]`,
+		`[{"type":"function","function":{"name":"a","parameters":{},"output_schema":{"type":"object"}}}]`,
+		`[{"name":"a","cache_control":{},"input_schema":{},"output_schema":{"type":"object"}}]`,
+		`[{"name":"a","inputSchema":{},"output_schema":{"type":"object"}}]`,
+		`[{"name":"a","args_schema":{},"output_schema":{"type":"object"}}]`,
+	} {
+		tools, _, err := schema.Import([]byte(doc), "")
+		if err != nil || len(tools) != 1 || string(tools[0].OutputSchema) != `{"type":"object"}` {
 			t.Errorf("%s: %+v, %v", doc, tools, err)
 		}
 	}
@@ -382,6 +399,10 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`{"toolConfig":{"tools":[{"toolSpec":{"name":"a","description":"d","inputSchema":{"json":{}}}},{"cachePoint":{"type":"default"}}]}}`,
 			"strands a", "name_missing /1/name"},
 		{`[{"functionDeclarations":[{"name":"a","parameters":{"type":"OBJECT"}}]},{"googleSearch":{}}]`, "openai_responses a", "name_missing /1/name"},
+		{`[{"type":"tool_search","execution":"client","parameters":{"type":"object"}},{"type":"function","name":"a"}]`, "openai_responses a", "built_in /0/type"},
+		{`[{"type":"tool_search","parameters":{"type":"object"}}]`, "openai_responses", "built_in /0/type"},
+		{`[{"type":"custom","name":"sql","format":{"type":"grammar"}}]`, "openai_responses", "built_in /0/type"},
+		{`[{"type":"custom","name":"sql","input_schema":{}}]`, "anthropic sql", ""},
 		// A name that occurs twice, and half of a surrogate pair, cost the tool that has it.
 		{`{"tools":[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{"type":"object","type":"object"}},{"name":"c","description":"cut \ud83d","inputSchema":{}}]}`,
 			"mcp a", "not_json /1/inputSchema/type\nnot_json /2/description"},

@@ -29,7 +29,8 @@ func recognize(list toolList) (Format, error) {
 		case f == "":
 			if isBuiltIn(members) && builtIn != Anthropic {
 				builtIn = OpenAIResponses
-				if member(members, "name") != nil || member(members, "mcp_server_name") != nil {
+				isCustom := rawjson.Unquote(member(members, "type")) == "custom" // Anthropic's have a schema
+				if member(members, "name") != nil && !isCustom || member(members, "mcp_server_name") != nil {
 					builtIn = Anthropic
 				}
 			}
