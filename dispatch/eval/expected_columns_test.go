@@ -321,6 +321,37 @@ func TestExpectedCellsThatAreNotValid(t *testing.T) {
 	}
 }
 
+// A name that is nearly one of the arguments is a mistake only if the schema names no others elsewhere.
+func TestNearlyDeclaredArguments(t *testing.T) {
+	for schema, bad := range map[string]bool{
+		`{"properties":{"address1":{}}}`:                                                         true,
+		`{"properties":{"address1":{}},"additionalProperties":false}`:                            true,
+		`{"properties":{"address1":{}},"additionalProperties":true}`:                             true,
+		`{"properties":{"address1":{},"address2":{}}}`:                                           false,
+		`{"properties":{"address1":{}},"additionalProperties":{"type":"string"}}`:                false,
+		`{"properties":{"address1":{}},"patternProperties":{"^a":{}}}`:                           false,
+		`{"properties":{"address1":{}},"allOf":[{"properties":{"address2":{}}}]}`:                false,
+		`{"properties":{"address1":{}},"anyOf":[{"properties":{"address2":{}}}]}`:                false,
+		`{"properties":{"address1":{}},"$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}}`:      false,
+		`{"properties":{"address1":{}},"if":{},"then":{"properties":{"address2":{}}}}`:           false,
+		`{"properties":{"address1":{}},"dependentSchemas":{"a":{"properties":{"address2":{}}}}}`: false,
+		`{"type":"object"}`: false,
+	} {
+		world, err := proxytest.ParseWorld([]byte(`{"tools_schema":[{"name":"a","input_schema":` + schema + `}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := readDataset(t, `{"user":"a","calls":[{"tool":"a","arguments":{"address2":"x"}}]}`)
+		cases, err := set.Cases(dispatchtest.Task{World: world}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := set.Expect(cases); (err != nil) != bad {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+}
+
 // Without tools no call has a result.
 func TestExpectedCallsWithoutTools(t *testing.T) {
 	for _, tt := range []struct {
