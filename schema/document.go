@@ -24,26 +24,16 @@ func readAs(data []byte, mode rawjson.Mode) (json.RawMessage, error) {
 	if err == nil {
 		return doc, nil
 	}
-	return nil, notStrictAt(err)
+	pointer, message := notStrict(err)
+	return nil, oneProblem("not_json", pointer, message)
 }
 
-// notStrictAt is the error for a document that is not strict JSON.
-func notStrictAt(err error) error { return oneProblem("not_json", pointerOf(err), notStrict(err)) }
-
-// pointerOf returns the place of an error of package rawjson.
-func pointerOf(err error) string {
+// notStrict describes an error of package rawjson.
+func notStrict(err error) (pointer, message string) {
 	if e, ok := errors.AsType[*rawjson.Error](err); ok {
-		return e.Pointer
+		return e.Pointer, fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem)
 	}
-	return ""
-}
-
-// notStrict is the message about an error of package rawjson.
-func notStrict(err error) string {
-	if e, ok := errors.AsType[*rawjson.Error](err); ok {
-		return fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem)
-	}
-	return "is not strict JSON"
+	return "", "is not strict JSON"
 }
 
 // repeats reports whether a name occurs twice.

@@ -258,7 +258,8 @@ func (l toolList) isStrict(i int, all *problem.List[toolwire.Problem]) bool {
 	}
 	err := rawjson.Check(l.entries[i], rawjson.Limits{})
 	if err != nil {
-		all.Add("not_json", element(i)+pointerOf(err), "%s", notStrict(err))
+		pointer, message := notStrict(err)
+		all.Add("not_json", element(i)+pointer, "%s", message)
 	}
 	return err == nil
 }
@@ -275,9 +276,10 @@ func findList(data []byte) (toolList, error) {
 	if err != nil {
 		return toolList{}, err
 	}
-	var notStrict error
+	var wrong error
 	if err := rawjson.Check(data, rawjson.Limits{}); err != nil {
-		notStrict = notStrictAt(err)
+		pointer, message := notStrict(err)
+		wrong = oneProblem("not_json", pointer, message)
 	}
 	holder := membersOf(doc)
 	unclear := repeats(holder)
@@ -288,7 +290,7 @@ func findList(data []byte) (toolList, error) {
 		}
 	}
 	if unclear {
-		return toolList{}, notStrict
+		return toolList{}, wrong
 	}
 	entries, ok := entriesOf(doc)
 	for _, name := range listNames {
@@ -296,12 +298,9 @@ func findList(data []byte) (toolList, error) {
 			entries, ok = entriesOf(member(holder, name))
 		}
 	}
-	if !ok && notStrict != nil {
-		return toolList{}, notStrict
-	}
 	if !ok {
-		return toolList{}, oneProblem("not_list", "", "has no tool list; a list is expected, alone or as the member "+
-			"tools of an object")
+		return toolList{}, cmp.Or(wrong, oneProblem("not_list", "", "has no tool list; a list is expected, alone or as the member "+
+			"tools of an object"))
 	}
 	if len(entries) > maxTools {
 		return toolList{}, tooMany(len(entries))
@@ -310,7 +309,7 @@ func findList(data []byte) (toolList, error) {
 		return toolList{}, oneProblem("list_incomplete", "/nextCursor",
 			"means that the list has more pages; join them into one list first")
 	}
-	return toolList{entries, holder, notStrict}, nil
+	return toolList{entries, holder, wrong}, nil
 }
 
 // entriesOf returns the entries of a list, with those of the lists of tools in it, or of an object with
