@@ -100,7 +100,7 @@
 //	no_tape              the file does not exist
 //	unreadable           the file cannot be read
 //	limit                the file has more than 64 MiB
-//	invalid_tape         the file is not a tape, or is damaged
+//	invalid_tape         the file is not a tape, or is damaged; Load returns what it could read
 //	unsupported_version  a later release wrote the tape
 //	truncated_tape       the tape ends early; Load returns the complete lines
 //	unwritable           the tape on disk lacks some or all of the recording

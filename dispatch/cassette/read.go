@@ -29,8 +29,9 @@ const (
 // the numbers of the interactions must be in sequence.
 //
 // The error is an [*Error] with all problems and their lines. A tape that ends early, because the
-// process that recorded it died, has the error code truncated_tape. In this case, and only in this
-// one, Load also returns a tape: the complete lines. To replay it, write [Tape.Encode] to a file.
+// process that recorded it died, has the error code truncated_tape. With this code and with invalid_tape, Load
+// also returns a tape, unless it has read nothing: the lines that are whole, numbered anew. A message that
+// cannot be read is null there. To replay it, write [Tape.Encode] to a file.
 func Load(path string) (*Tape, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +49,7 @@ func Load(path string) (*Tape, error) {
 	if len(text) > maxTapeBytes {
 		return nil, newError(toolwire.CodeLimit, ruleLimit, path, nil, "the tape has more than %d bytes", maxTapeBytes)
 	}
-	r := &reading{tape: &Tape{}, code: codeTape}
+	r := &reading{tape: &Tape{}, seen: map[int]bool{}, code: codeTape}
 	r.lines(bytes.TrimPrefix(text, []byte("\uFEFF")))
 	return r.result(path)
 }
@@ -73,10 +74,13 @@ const maxProblems = 100
 type reading struct {
 	tape     *Tape
 	line     int
-	last     int // number of an interaction
-	repeated int // bytes of parts, see maxRepeated
+	last     int          // number of an interaction
+	seen     map[int]bool // numbers of interactions
+	unread   int          // lines that were not read, and whose numbers are not missed yet
+	repeated int          // bytes of parts, see maxRepeated
 	problems problem.Bounded[Problem]
 	code     toolwire.Code // of the error, if there are problems
+	headless bool          // the first line is not a header, so the file may not be a tape
 	stop     bool          // the lines that follow cannot be understood
 	ended    bool
 	torn     bool // the last line is not complete
@@ -98,6 +102,7 @@ func (r *reading) result(path string) (*Tape, error) {
 	switch {
 	case r.stop || r.ended:
 	case r.line == 0:
+		r.headless = true
 		r.problem(ruleHeader, "the tape is empty")
 	case r.torn:
 		early = "the tape breaks off in the middle of this line"
@@ -109,16 +114,32 @@ func (r *reading) result(path string) (*Tape, error) {
 		r.code = codeTruncated
 		early += fmt.Sprintf("; Load returns the %s before that",
 			text.Plural(len(r.tape.Interactions), "complete interaction"))
-	} else if r.problems.Len() > 0 {
-		r.tape = nil
 	}
 	if early != "" {
 		r.problem(ruleTruncated, "%s", early)
 	}
+	if r.headless && len(r.tape.Interactions) == 0 { // what else is wrong with the file does not help
+		return nil, &Error{Code: r.code, Path: path, Problems: r.problems.Found[:1]}
+	}
 	if r.problems.Len() > 0 {
+		r.number()
 		return r.tape, &Error{Code: r.code, Path: path, Problems: r.problems.Found, More: r.problems.More}
 	}
 	return r.tape, nil
+}
+
+// number numbers the interactions anew, without those that were not read.
+func (r *reading) number() {
+	numbers := make([]int, len(r.tape.Interactions))
+	for n := range r.tape.Interactions {
+		numbers[n] = r.tape.Interactions[n].Number
+	}
+	slices.Sort(numbers)
+	for n := range r.tape.Interactions {
+		i := &r.tape.Interactions[n]
+		before, _ := slices.BinarySearch(numbers, i.After+1)
+		i.Number, i.After = n+1, min(before, n)
+	}
 }
 
 func (r *reading) problem(rule, format string, args ...any) {
@@ -136,14 +157,15 @@ func (r *reading) one(text []byte, complete bool) {
 		r.problem(ruleSequence, "a line follows the end of the tape; remove it")
 	case r.ended:
 	case len(text) > maxLineBytes:
-		r.stop = true
+		r.unread++
 		r.problem(ruleLimit, "the line has more than %d bytes", maxLineBytes)
 	case blank:
+		r.unread++
 		r.problem(ruleLine, "the line is empty")
 	case err != nil && !complete:
 		r.torn = true
 	case err != nil:
-		r.last++ // the line most likely has the next number
+		r.unread++
 		r.problem(ruleLine, "%s", err)
 	case rawjson.Member(text, "end") != nil:
 		r.end(text)
@@ -154,7 +176,7 @@ func (r *reading) one(text []byte, complete bool) {
 	}
 }
 
-// header reads the first line. If it is not the header of a tape, further problems would not help.
+// header reads the first line.
 func (r *reading) header(text []byte, err error) {
 	var h header
 	wrong := []error{err}
@@ -164,7 +186,7 @@ func (r *reading) header(text []byte, err error) {
 			"input": &h.Input, "tools": &h.Tools,
 		})
 		if h.Version > version { // whose members this release may not know
-			r.stop, r.code = true, codeVersion
+			r.stop, r.headless, r.code = true, true, codeVersion
 			r.problem(ruleVersion,
 				"the tape has version %d, and this release reads versions up to %d; use a later release", h.Version, version)
 			return
@@ -174,7 +196,7 @@ func (r *reading) header(text []byte, err error) {
 		}
 	}
 	if len(wrong) > 0 {
-		r.stop = true
+		r.headless = true
 		r.problem(ruleHeader, "this is not the header of a tape: %s", joined(wrong))
 	}
 	r.tape.Created, r.tape.Task = h.Created, h.Task
@@ -198,6 +220,7 @@ func (r *reading) part(text []byte) {
 	wrong := mistakes(rawjson.ReadFields(text, map[string]any{
 		"part": &p.Number, "after": &p.After, "as": &p.As, "value": &p.Value,
 	}))
+	r.fill(p.Number - 1)
 	have := len(r.tape.parts)
 	wrong.must(p.Number == have+1, "/part must be %d, the number of the part: lines are missing or out of order", have+1)
 	wrong.must(p.After >= 0 && p.After <= have, "/after must be from 0 to %d, the number of a part before this one", have)
@@ -218,14 +241,30 @@ func (r *reading) part(text []byte) {
 		return
 	}
 	if len(wrong) > 0 {
+		r.unread++
 		r.problem(ruleLine, "%s", joined(wrong))
-		p = part{Number: have + 1, Value: json.RawMessage("null")} // those that follow name it
+		return
 	}
 	r.tape.parts = append(r.tape.parts, p)
 }
 
+// fill adds parts up to a number for lines that were not read or are missing, since the lines that follow name them.
+func (r *reading) fill(last int) {
+	missing := last - len(r.tape.parts)
+	if missing <= 0 || last > 4*r.line { // the number is not a size
+		return
+	}
+	if missing > r.unread {
+		r.problem(ruleSequence, "the tape lacks %s before this line", text.Plural(missing-r.unread, "part"))
+	}
+	r.unread = max(0, r.unread-missing)
+	for n := range missing {
+		r.tape.parts = append(r.tape.parts, part{Number: last - missing + n + 1, Value: json.RawMessage("null")})
+	}
+}
+
 func (r *reading) interaction(text []byte) {
-	i := Interaction{Line: r.line, After: r.last}
+	i := Interaction{Line: r.line}
 	wrong := rawjson.ReadFields(text, map[string]any{
 		"n": &i.Number, "after": &i.After, "kind": &i.Kind, "name": &i.Name, "method": &i.Method, "actor": &i.Actor,
 		"arguments": &i.Arguments, "arguments_text": &i.ArgumentsText, "status": &i.Status, "broken": &i.Broken,
@@ -233,34 +272,41 @@ func (r *reading) interaction(text []byte) {
 		"answer_text": &i.AnswerText, "answer_base64": &i.AnswerBytes, "at_ms": &i.AtMS, "latency_ms": &i.LatencyMS,
 		"values": &i.parts.Values, "lists": &i.parts.Lists,
 	})
+	if rawjson.Member(text, "after") == nil {
+		i.After = min(r.last, max(i.Number-1, 0))
+	}
+	if len(wrong) == 0 {
+		r.fill(i.parts.last())
+		wrong = i.check(len(r.tape.parts))
+	}
 	if len(wrong) > 0 {
-		r.last++ // the line most likely has the next number
+		r.unread++
 		r.problem(ruleLine, "%s", joined(wrong))
 		return
 	}
-	last := r.last
-	r.last = max(last, i.Number)
+	next := r.last + 1
 	switch {
 	case len(r.tape.Interactions) == maxInteractions:
 		r.stop = true
 		r.problem(ruleLimit, "the tape has more than %d interactions", maxInteractions)
-	case i.Number < 1:
-		r.problem(ruleSequence, "/n must be the number of the interaction, from 1")
-	case i.Number <= last:
-		r.problem(ruleSequence, "/n is %d after %d: the interaction repeats, or the lines are out of order", i.Number, last)
-	case i.Number != last+1:
-		r.problem(ruleSequence, "/n is %d after %d: lines are missing", i.Number, last)
+		return
+	case r.seen[i.Number] || i.Number < r.last:
+		r.problem(ruleSequence, "/n is %d after %d: the interaction repeats, or the lines are out of order", i.Number, r.last)
+	case i.Number > next+r.unread:
+		r.problem(ruleSequence, "/n is %d after %d: lines are missing", i.Number, r.last)
 	default:
+		r.unread -= i.Number - next
+	}
+	if !r.seen[i.Number] {
+		r.seen[i.Number], r.last = true, i.Number
 		r.tape.Interactions = append(r.tape.Interactions, i)
-		if wrong := i.check(len(r.tape.parts)); len(wrong) > 0 {
-			r.problem(ruleLine, "%s", joined(wrong))
-		}
 	}
 }
 
 // check returns all values of an interaction that are not valid.
 func (i *Interaction) check(parts int) (wrong mistakes) {
-	wrong.must(i.After >= 0 && i.After < i.Number, "/after must be from 0 to %d, the number of an interaction before this one",
+	wrong.must(i.Number > 0, "/n must be the number of the interaction, from 1")
+	wrong.must(i.After >= 0 && i.After < max(i.Number, 1), "/after must be from 0 to %d, the number of an interaction before this one",
 		i.Number-1)
 	wrong.must(slices.Contains([]string{kindTool, kindTrace, kindOther, kindModel}, i.Kind), "/kind must be tool, trace, other or model")
 	wrong.must(i.Kind == kindModel || i.parts.Values == nil && i.parts.Lists == nil, "only a request to a model has /values and /lists")

@@ -246,13 +246,14 @@ func TestTwo(t *testing.T) {
 	in(t, page(t, one, same), "No difference")
 }
 
-// Damaged files are told with their place, and of a tape that breaks off the complete lines are shown.
+// Damaged files are told with their place, and the lines of a tape that are whole are shown.
 func TestDamagedFiles(t *testing.T) {
 	path, _ := record(t, "run.jsonl", "Done.")
 	whole := read(t, path)
 	cut := filepath.Join(t.TempDir(), "cut.jsonl")
 	write(t, cut, whole[:len(whole)-30])
 	in(t, page(t, cut), "cut.jsonl", "truncated_tape", "Tool calls1")
+	in(t, page(t, temp(t, strings.Replace(whole, `"kind":"tool"`, `"kind":"tol"`, 1))), "invalid_tape", "/kind must be", "Refund", "Done.")
 
 	// The tape of a conversation whose requests are much longer than the tape.
 	var b strings.Builder
@@ -282,7 +283,6 @@ func TestDamagedFiles(t *testing.T) {
 		"empty":     {[]string{temp(t, "")}, "is not a tape"},
 		"version":   {[]string{temp(t, `{"format":"toolwire run 2","result":{}}`)}, `"toolwire run 2"`},
 		"no JSON":   {[]string{temp(t, `{"format":"toolwire run 1","result":{`)}, "JSON"},
-		"damaged":   {[]string{temp(t, strings.Replace(whole, `"kind":"tool"`, `"kind":"tol"`, 1))}, "/kind must be"},
 		"two kinds": {[]string{path, temp(t, `{"format":"toolwire eval results 2"}`)}, "a tape and a file of results cannot be compared"},
 	} {
 		var stdout, stderr bytes.Buffer
