@@ -130,8 +130,13 @@ func (r *reply) describe(i *Interaction, redactor *redact.Redactor) (problem str
 	case r.broken == brokenOversize:
 	case i.Kind == kindModel && strings.HasPrefix(i.ContentType, eventStream):
 		i.AnswerBytes = redactFrames(redactor, r.body)
-	case i.Kind == kindModel && utf8.Valid(r.body) && rawjson.Check(r.body, rawjson.Limits{}) != nil:
-		i.AnswerText = redactLines(redactor, string(r.body))
+	case i.Kind == kindModel && utf8.Valid(r.body) && (rawjson.Kind(r.body) == '[' || rawjson.Check(r.body, rawjson.Limits{}) != nil):
+		text := []byte(redactText(redactor, string(r.body)))
+		if rawjson.Check(text, rawjson.Limits{}) == nil {
+			i.Answer = rawjson.Compact(text)
+		} else {
+			i.AnswerText = string(text)
+		}
 	case !utf8.Valid(r.body):
 		i.AnswerBytes = []byte(redactor.Redact(string(r.body)))
 	default:

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"hash/crc32"
 	"io"
 	"slices"
@@ -171,23 +172,42 @@ func redactJSON(r *redact.Redactor, body []byte) []byte {
 	}
 }
 
-// redactLines redacts a stream of text line by line, since the JSON of an event must stay JSON.
-func redactLines(r *redact.Redactor, text string) string {
+// redactText redacts a stream of text event by event, since the JSON of an event must stay JSON.
+func redactText(r *redact.Redactor, text string) string {
+	var around [][2]string
 	var data [][]byte
-	for line := range strings.Lines(text) {
-		_, of, _ := dataOf(line)
-		data = append(data, []byte(of))
-	}
-	data = redactEvents(r, data)
+	eachEvent(text, func(before, of, after string) {
+		around, data = append(around, [2]string{before, after}), append(data, []byte(of))
+	})
 	var b strings.Builder
-	for line := range strings.Lines(text) {
-		before, _, after := dataOf(line)
-		b.WriteString(before)
-		b.Write(data[0])
-		b.WriteString(after)
-		data = data[1:]
+	for i, clean := range redactEvents(r, data) {
+		b.WriteString(around[i][0])
+		b.Write(clean)
+		b.WriteString(around[i][1])
 	}
 	return b.String()
+}
+
+// eachEvent calls f for the data of each event of a stream, with what stands before and after it: for lines, or for the
+// elements of an array that may break off, as Gemini's has.
+func eachEvent(text string, f func(before, data, after string)) {
+	if rawjson.Kind([]byte(text)) != '[' {
+		for line := range strings.Lines(text) {
+			f(dataOf(line))
+		}
+		return
+	}
+	elements, at := json.NewDecoder(strings.NewReader(text)), int64(0)
+	_, err := elements.Token()
+	for err == nil && elements.More() {
+		var element json.RawMessage
+		if err = elements.Decode(&element); err == nil {
+			end := elements.InputOffset()
+			f(text[at:end-int64(len(element))], string(element), "")
+			at = end
+		}
+	}
+	f("", text[at:], "")
 }
 
 // dataOf splits a line at the data of an event; all is data in JSON Lines.
