@@ -235,6 +235,20 @@ func TestRunsAndResults(t *testing.T) {
 	in(t, page(t, file, other), "again", "results")
 }
 
+// A tape without an instruction shows what the requests to models have, and no other message.
+func TestNoInstruction(t *testing.T) {
+	for _, user := range []string{"Hello.", "…"} {
+		tape := temp(t, `{"cassette":2,"created":"2026-11-21T20:15:00Z"}
+{"part":1,"value":{"role":"system","content":"Be brief."}}
+{"part":2,"after":1,"value":{"role":"user","content":"`+user+`"}}
+{"n":1,"kind":"model","name":"…/chat/completions","arguments":{"model":"m"},"status":200,`+
+			`"answer":{"choices":[{"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]},"lists":{"messages":2}}
+{"end":true,"count":1}
+`)
+		in(t, page(t, tape), "Transcript, 3 messages", "system", "Be brief.", "user", user, "assistant", "Yes.")
+	}
+}
+
 // Of two recordings the first difference is on top: of messages, events and the ledger.
 func TestTwo(t *testing.T) {
 	one, a := record(t, "one.jsonl", "It has been refunded.")

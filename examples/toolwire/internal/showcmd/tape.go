@@ -106,7 +106,7 @@ func callOf(i *cassette.Interaction, at time.Time, order int) proxytest.Call {
 }
 
 // noInstruction stands for the instruction that a tape does not have.
-const noInstruction = "…"
+const noInstruction = "(the tape has no instruction)"
 
 // reading is what package llm makes of the requests to models on a tape.
 type reading struct {
@@ -167,9 +167,7 @@ func transcript(ctx context.Context, tape *cassette.Tape, calls []cassette.Inter
 	if err != nil {
 		return nil, err
 	}
-	if len(messages) > 0 && tape.Task.Instruction == "" && messages[0].Content.String() == noInstruction {
-		messages = messages[1:]
-	}
+	messages = slices.DeleteFunc(messages, func(m dispatch.Message) bool { return m.Content.String() == noInstruction })
 	for _, p := range played.Problems {
 		if !p.Fatal {
 			problems = append(problems, p)
