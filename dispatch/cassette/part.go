@@ -21,6 +21,8 @@ type part struct {
 	After  int             `json:"after,omitempty"` // the part before it in its list; 0 if it is the first
 	As     int             `json:"as,omitempty"`    // an earlier part with the same value
 	Value  json.RawMessage `json:"value,omitempty"` // nil if As is set
+
+	lost bool // its line was not read
 }
 
 // partBytes is the length from which a member of a request that is not a list of objects is a part.
@@ -51,6 +53,18 @@ func (r *refs) last() (number int) {
 		}
 	}
 	return number
+}
+
+// names reports whether a part is a value, or the last of a list.
+func (r *refs) names(number int) bool {
+	for _, parts := range []map[string]int{r.Values, r.Lists} {
+		for _, n := range parts {
+			if n == number {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // takeApart returns the members of a body, or nil if it is not an object.

@@ -49,7 +49,7 @@ func Load(path string) (*Tape, error) {
 	if len(text) > maxTapeBytes {
 		return nil, newError(toolwire.CodeLimit, ruleLimit, path, nil, "the tape has more than %d bytes", maxTapeBytes)
 	}
-	r := &reading{tape: &Tape{}, seen: map[int]bool{}, code: codeTape}
+	r := &reading{tape: &Tape{}, seen: map[int]bool{}, ends: map[string]int{}, forked: map[string]bool{}, code: codeTape}
 	r.lines(bytes.TrimPrefix(text, []byte("\uFEFF")))
 	return r.result(path)
 }
@@ -77,7 +77,10 @@ type reading struct {
 	last     int          // number of an interaction
 	seen     map[int]bool // numbers of interactions
 	unread   int          // lines that were not read, and whose numbers are not missed yet
-	repeated int          // bytes of parts, see maxRepeated
+	linked   int          // parts before the lines of the next request
+	ends     map[string]int
+	forked   map[string]bool // lists that do not all continue the one before
+	repeated int             // bytes of parts, see maxRepeated
 	problems problem.Bounded[Problem]
 	code     toolwire.Code // of the error, if there are problems
 	headless bool          // the first line is not a header, so the file may not be a tape
@@ -259,7 +262,7 @@ func (r *reading) fill(last int) {
 	}
 	r.unread = max(0, r.unread-missing)
 	for n := range missing {
-		r.tape.parts = append(r.tape.parts, part{Number: last - missing + n + 1, Value: json.RawMessage("null")})
+		r.tape.parts = append(r.tape.parts, part{Number: last - missing + n + 1, Value: json.RawMessage("null"), lost: true})
 	}
 }
 
@@ -298,9 +301,35 @@ func (r *reading) interaction(text []byte) {
 		r.unread -= i.Number - next
 	}
 	if !r.seen[i.Number] {
+		r.link(&i.parts)
 		r.seen[i.Number], r.last = true, i.Number
 		r.tape.Interactions = append(r.tape.Interactions, i)
 	}
+}
+
+// link finds what comes before the parts of a request that were not read. The new parts of a list follow each other, and
+// the first of them follows the list of the request before, if there has been one such list only.
+func (r *reading) link(of *refs) {
+	if of.last() == 0 {
+		return
+	}
+	for name, end := range of.Lists {
+		n := end
+		for n > r.linked {
+			p := &r.tape.parts[n-1]
+			switch {
+			case !p.lost:
+			case n-1 > r.linked && !of.names(n-1):
+				p.After = n - 1
+			case !r.forked[name]:
+				p.After = r.ends[name]
+			}
+			n = p.After
+		}
+		r.forked[name] = r.forked[name] || n != r.ends[name]
+		r.ends[name] = end
+	}
+	r.linked = len(r.tape.parts)
 }
 
 // check returns all values of an interaction that are not valid.
