@@ -295,8 +295,8 @@ func failure(texts []string) []string {
 // content adds the texts of a value to the open message.
 func (c *converter) content(value json.RawMessage) { c.say(textsOf(value)...) }
 
-// textsOf returns the texts of a string or of a list of parts, as the four formats have them. A part
-// that is not text becomes a short text in brackets. Any other value becomes its JSON.
+// textsOf returns the texts of a string or of a list of parts, as the formats have them. A part
+// that is not text becomes a short text in brackets. Any other value becomes its JSON, also among parts.
 func textsOf(value json.RawMessage) (texts []string) {
 	switch rawjson.Kind(value) {
 	case 0, 'n':
@@ -304,12 +304,18 @@ func textsOf(value json.RawMessage) (texts []string) {
 	case '"':
 		return []string{rawjson.Unquote(value)}
 	case '[':
+		isList, strange := false, false // it has a part; it has something else
 		for part := range rawjson.Elements(value) {
 			text, ok := listedPart(part)
-			if !ok {
-				return []string{string(value)}
+			if isList = isList || ok && rawjson.Kind(part) == '{'; !ok {
+				text, strange = string(part), true
 			}
-			texts = append(texts, text)
+			if !rawjson.IsNull(part) {
+				texts = append(texts, text)
+			}
+		}
+		if strange && !isList {
+			return []string{string(value)}
 		}
 		return texts
 	case '{': // one part, or Gemini's {"parts": […]}

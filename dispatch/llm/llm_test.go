@@ -264,6 +264,13 @@ func TestMessages(t *testing.T) {
 {"role":"tool","content":"{\"error\":\"{\\\"code\\\":\\\"moderation_blocked\\\"}\"}","tool_call_id":"ig2"}
 `},
 
+		{"something among parts", llm.OpenAIChat, `[
+			{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a.example.com/?key=secret"}},null,{"note":1},{"type":"text","text":"Look."}]},
+			{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":["x",{"n":1},null]}]`,
+			`{"role":"user","content":[{"type":"text","text":"[image]"},{"type":"text","text":"{\"note\":1}"},{"type":"text","text":"Look."}]}
+{"role":"assistant","tool_calls":[{"id":"a","name":"f","arguments":{}}]}
+{"role":"tool","content":"[\"x\",{\"n\":1},null]","tool_call_id":"a"}
+`},
 		{"a session", llm.Gemini, `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[
 			{"parts":[{"text":"Both orders."}]},
 			{"role":"model","parts":[{"text":"Two calls.","thought":true},{"text":"I look.","functionCall":null,"thoughtSignature":"c2ln"},{"functionCall":{"name":"get_order","args":{"order_id":"1"}}},{"functionCall":{"name":"refund","args":{}}},{"functionCall":{"name":"get_order"}}]},
