@@ -42,12 +42,20 @@ func examineWith(t testing.TB, target dispatchtest.Target, opts *doctor.Options)
 // A call that comes during a scenario, long after the wait for late calls, is a late call too.
 func TestLateCallsDuringAScenario(t *testing.T) {
 	t.Parallel()
-	arrived := make(chan struct{})
-	var runs atomic.Int64
-	late := &port{late: func() { <-arrived }}
+	arrived, called := make(chan struct{}), make(chan struct{})
+	var runs, waiting atomic.Int64
+	late := &port{late: func(call func()) {
+		sample := waiting.Add(1) == 1
+		<-arrived
+		call()
+		if sample {
+			close(called)
+		}
+	}}
 	report := examine(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Pipelines-Run-Token") != "" && runs.Add(1) == 4 { // a turn of the session
 			close(arrived)
+			<-called
 		}
 		late.ServeHTTP(w, r)
 	}), "session_replay")

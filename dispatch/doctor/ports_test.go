@@ -44,7 +44,7 @@ type port struct {
 	scheme      string
 	caches      bool                            // a result is kept for all runs
 	crashes     bool                            // a refused call makes the run fail
-	late        func()                          // returns when a call after the answer may be made
+	late        func(call func())               // makes the call after the answer
 	auth        func(given, want string) bool   // compares the header Authorization
 	unwraps     func(body map[string]any) any   // makes the result of a tool
 	keeps       func(input map[string]any) any  // the key by which it keeps what users said
@@ -138,10 +138,7 @@ func (p *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.late != nil {
-		go func() {
-			p.late()
-			_, _, _ = p.post(proxyURL, token)
-		}()
+		go p.late(func() { _, _, _ = p.post(proxyURL, token) })
 	}
 	if p.speaks != nil {
 		text, _ := json.Marshal(map[string]string{"final_response": p.speaks(result)})
