@@ -35,8 +35,8 @@
 // of package llm.
 //
 // The platform drops all messages if one of them is malformed. [CheckMessages] and [CheckResponse]
-// apply its rules. The handler therefore repairs messages before it sends them, and removes messages that
-// it cannot repair:
+// apply its rules, and [ResponseSchema] expresses them as a JSON Schema. The handler therefore
+// repairs messages before it sends them, and removes messages that it cannot repair:
 //
 //	empty arguments                                           {}
 //	arguments that are unfinished or otherwise not JSON       the JSON string of the text

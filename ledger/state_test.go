@@ -245,6 +245,33 @@ func TestEmptyTypesAreLeftOut(t *testing.T) {
 	}
 }
 
+// The hash is stable: tests and files may contain it.
+func TestHashIsStable(t *testing.T) {
+	state := mustState(t, `{"order":{"2":{"b":[1,{"y":1.0,"x":"é"}],"a":null},"10":{}}}`, nil)
+	state.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "seen"})
+	const want = "b6f0daf1276f605709299c9faf344e278cc8ed16f1c91eed936059963d9f87fb"
+	if got := state.Snapshot().Hash(); got != want {
+		t.Errorf("Hash() = %s, want %s", got, want)
+	}
+	same := mustState(t, ` {"x":{}, "order": {"10":{}, "2":{"a":null, "b":[10e-1,{"x":"\u00e9","y":1}]}}}`, nil)
+	same.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "seen"})
+	if same.Snapshot().Hash() != want {
+		t.Error("an equal state has another hash")
+	}
+	for _, other := range []string{
+		`{"order":{"2":{"b":[1,{"y":1.0,"x":"e"}],"a":null},"10":{}}}`,
+		`{"order":{"2":{"b":[1,{"y":1.0,"x":"é"}]},"10":{}}}`,
+		`{"orders":{"2":{"b":[1,{"y":1.0,"x":"é"}],"a":null},"10":{}}}`,
+		`{"order":{"2":{"b":[1,{"y":1.0000000000000000000001,"x":"é"}],"a":null},"10":{}}}`,
+	} {
+		s := mustState(t, other, nil)
+		s.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "seen"})
+		if s.Snapshot().Hash() == want {
+			t.Errorf("%s has the same hash", other)
+		}
+	}
+}
+
 func TestSnapshotAsJSON(t *testing.T) {
 	state := mustState(t, `{"order":{"2":{"big":12345678901234567890.10},"10":{"s":"\u0061<"}}}`, nil)
 	state.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "z"}, ledger.Update{Op: ledger.OpSetFlag, Flag: "a"})

@@ -191,7 +191,7 @@ func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Re
 	case o.ExitCode != 0:
 		failure = exitError(r)
 	default:
-		r.Output, failure = readOutput(r.Stdout)
+		r.Output, failure = m.options.Output.read(r.Stdout)
 	}
 	if failure != nil {
 		failure.Tool = t.name

@@ -78,7 +78,7 @@
 //	exit_status          the program exited with a status other than 0
 //	killed_by_signal     a signal of another sender ended it
 //	response_too_large   stdout exceeds Options.MaxStdout
-//	bad_response         stdout is not one line of JSON
+//	bad_response         stdout does not have the format Options.Output
 //	tool_failed          [Manifest.Call] only: the output reports a failure
 //
 // [Tools Manifest Reference]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents

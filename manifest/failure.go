@@ -17,7 +17,7 @@ func exitError(r *Result) *Error {
 		e.Code, e.Message = codeSignal, "signal: "+r.Signal
 	}
 	status := e.Message
-	s := strings.TrimSpace(strings.ToValidUTF8(string(r.Stderr), "\ufffd"))
+	s := strings.TrimSpace(plainText(r.Stderr))
 	if s == "" {
 		return e
 	}

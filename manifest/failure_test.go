@@ -18,33 +18,44 @@ func TestOutput(t *testing.T) {
 	const invalid = `{"error":"tool output is not a single line of JSON"}`
 	for _, tt := range []struct {
 		name    string
+		format  manifest.OutputFormat
 		stdout  string
 		output  string // "" means toolwire.CodeBadResponse
 		message string
 	}{
-		{"object", `{"a":1}` + "\n", `{"a":1}`, `{"a":1}`},
-		{"no line end", `{"a":1}`, `{"a":1}`, `{"a":1}`},
-		{"Windows line end", "[1]\r\n", `[1]`, `[1]`},
-		{"space is kept inside", "  {\"a\": \"b\\tc  d\"} \n\n", `{"a": "b\tc  d"}`,
+		{"object", manifest.SingleLineJSON, `{"a":1}` + "\n", `{"a":1}`, `{"a":1}`},
+		{"no line end", manifest.SingleLineJSON, `{"a":1}`, `{"a":1}`, `{"a":1}`},
+		{"Windows line end", manifest.SingleLineJSON, "[1]\r\n", `[1]`, `[1]`},
+		{"space is kept inside", manifest.SingleLineJSON, "  {\"a\": \"b\\tc  d\"} \n\n", `{"a": "b\tc  d"}`,
 			`{"a": "b\tc  d"}`},
-		{"string", `"x"`, `"x"`, `"x"`},
-		{"null", "null\n", `null`, `null`},
-		{"digits are kept", `12345678901234567890.10`, `12345678901234567890.10`,
+		{"string", manifest.SingleLineJSON, `"x"`, `"x"`, `"x"`},
+		{"null", manifest.SingleLineJSON, "null\n", `null`, `null`},
+		{"digits are kept", manifest.SingleLineJSON, `12345678901234567890.10`, `12345678901234567890.10`,
 			`12345678901234567890.10`},
-		{"nothing", "", `{}`, `{}`},
-		{"blank", " \n\n", `{}`, `{}`},
-		{"text", "done\n", "", invalid},
-		{"several lines", "{\n\"a\":1}\n", "", invalid},
-		{"two values", "{}\n{}\n", "", invalid},
-		{"log line first", "starting\n{}\n", "", invalid},
-		{"cut off", `{"a":`, "", invalid},
-		{"duplicate member", `{"a":1,"a":2}`, `{"a":1,"a":2}`, `{"a":1,"a":2}`},
-		{"half of a surrogate pair", `{"a":"\ud83d"}`, `{"a":"\ud83d"}`, `{"a":"\ud83d"}`},
-		{"invalid UTF-8", "\"\xff\"", "", invalid},
-		{"NaN", "NaN", "", invalid},
+		{"nothing", manifest.SingleLineJSON, "", `{}`, `{}`},
+		{"blank", manifest.SingleLineJSON, " \n\n", `{}`, `{}`},
+		{"text", manifest.SingleLineJSON, "done\n", "", invalid},
+		{"several lines", manifest.SingleLineJSON, "{\n\"a\":1}\n", "", invalid},
+		{"two values", manifest.SingleLineJSON, "{}\n{}\n", "", invalid},
+		{"log line first", manifest.SingleLineJSON, "starting\n{}\n", "", invalid},
+		{"cut off", manifest.SingleLineJSON, `{"a":`, "", invalid},
+		{"duplicate member", manifest.SingleLineJSON, `{"a":1,"a":2}`, `{"a":1,"a":2}`, `{"a":1,"a":2}`},
+		{"half of a surrogate pair", manifest.SingleLineJSON, `{"a":"\ud83d"}`, `{"a":"\ud83d"}`, `{"a":"\ud83d"}`},
+		{"invalid UTF-8", manifest.SingleLineJSON, "\"\xff\"", "", invalid},
+		{"NaN", manifest.SingleLineJSON, "NaN", "", invalid},
+
+		{"any: several lines", manifest.AnyJSON, "{\n  \"a\": 1\n}\n", "{\n  \"a\": 1\n}", "{\n  \"a\": 1\n}"},
+		{"any: text", manifest.AnyJSON, "done", "", `{"error":"tool output is not JSON"}`},
+		{"any: nothing", manifest.AnyJSON, "", `{}`, `{}`},
+
+		{"text: text", manifest.Text, "two  words\nand \"more\"\n", `"two  words\nand \"more\""`,
+			`"two  words\nand \"more\""`},
+		{"text: JSON is text too", manifest.Text, `{"a":1}`, `"{\"a\":1}"`, `"{\"a\":1}"`},
+		{"text: invalid UTF-8", manifest.Text, "a\xffb", "\"a\ufffdb\"", "\"a\ufffdb\""},
+		{"text: nothing", manifest.Text, "\n", `""`, `""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := run(t, tool("say", printable(tt.stdout), "", "0"), nil, nil)
+			r := run(t, tool("say", printable(tt.stdout), "", "0"), nil, &manifest.Options{Output: tt.format})
 			if got := shown(r); got != tt.message {
 				t.Errorf("message %s, want %s", got, tt.message)
 			}
@@ -64,24 +75,26 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// The error names what other languages print in place of JSON, and where.
+// The error names what other languages print in place of JSON, and where, and fits the format.
 func TestOutputOfOtherLanguages(t *testing.T) {
 	for _, tt := range []struct {
+		format       manifest.OutputFormat
 		stdout, want string
 	}{
-		{`{"score": NaN}`, "byte 10: NaN, which JSON does not have"},
-		{`[1,-Infinity]`, "byte 4: Infinity, which JSON does not have"},
-		{`{'a': 1}`, "byte 1: a single quote; JSON has double quotes"},
-		{`{"a": True}`, "True of Python"},
-		{"\xef\xbb\xbf{}", "byte 0: a byte order mark"},
-		{"{\"a\":\"\xe9\"}", "not UTF-8"},
-		{"Pattern: secret\n{}", "(byte 0); print exactly one line of JSON to stdout and everything else to stderr"},
+		{manifest.SingleLineJSON, `{"score": NaN}`, "byte 10: NaN, which JSON does not have"},
+		{manifest.SingleLineJSON, `[1,-Infinity]`, "byte 4: Infinity, which JSON does not have"},
+		{manifest.SingleLineJSON, `{'a': 1}`, "byte 1: a single quote; JSON has double quotes"},
+		{manifest.SingleLineJSON, `{"a": True}`, "True of Python"},
+		{manifest.SingleLineJSON, "\xef\xbb\xbf{}", "byte 0: a byte order mark"},
+		{manifest.SingleLineJSON, "{\"a\":\"\xe9\"}", "not UTF-8"},
+		{manifest.SingleLineJSON, "Pattern: secret\n{}", "(byte 0); print exactly one line of JSON to stdout and everything else to stderr"},
+		{manifest.AnyJSON, "Pattern: secret\n{}", "(byte 0); print one JSON value to stdout and everything else to stderr"},
 	} {
 		file := filepath.Join(t.TempDir(), "output")
 		if err := os.WriteFile(file, []byte(tt.stdout), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := run(t, tool("show", file), nil, nil)
+		r := run(t, tool("show", file), nil, &manifest.Options{Output: tt.format})
 		if code(t, r.Err) != toolwire.CodeBadResponse || !strings.Contains(r.Err.Error(), tt.want) || strings.Contains(r.Err.Error(), "secret") {
 			t.Errorf("%q: %v, want %s", tt.stdout, r.Err, tt.want)
 		}

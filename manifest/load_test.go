@@ -422,7 +422,7 @@ func TestReadErrors(t *testing.T) {
 
 func TestOptionsReportAllMistakes(t *testing.T) {
 	_, err := manifest.Parse([]byte(`{}`), &manifest.Options{
-		Timeout: -1, Grace: -1, MaxStdout: -1, MaxParallel: -1})
+		Timeout: -1, Grace: -1, MaxStdout: -1, MaxParallel: -1, Output: 7})
 	e, ok := errors.AsType[*manifest.Error](err)
 	if !ok || e.Code != toolwire.CodeInvalidOptions {
 		t.Fatalf("err = %v", err)
@@ -435,7 +435,8 @@ func TestOptionsReportAllMistakes(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if want := []string{"Options.Timeout", "Options.Grace", "Options.MaxStdout", "Options.MaxParallel"}; !slices.Equal(fields, want) {
+	if want := []string{"Options.Timeout", "Options.Grace", "Options.MaxStdout", "Options.MaxParallel",
+		"Options.Output"}; !slices.Equal(fields, want) {
 		t.Errorf("fields %v, want %v:\n%v", fields, want, err)
 	}
 }

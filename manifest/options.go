@@ -31,6 +31,10 @@ type Options struct {
 	// calls wait for a place. Defaults to 16.
 	MaxParallel int
 
+	// Output is the format that tools must print. Set another one for programs that were not written for
+	// the document. Defaults to [SingleLineJSON].
+	Output OutputFormat
+
 	// AllowUnchecked accepts schemas that this library can check only in part, such as a pattern
 	// with look-behind. The tool then receives arguments that only the unchecked part would reject;
 	// see [schema.Validator.Unchecked]. By default [Load] rejects such schemas.
@@ -44,6 +48,20 @@ type Options struct {
 	// called concurrently if calls are concurrent. [AuditLog] writes the records to files.
 	Audit func(AuditRecord)
 }
+
+// OutputFormat is what a tool must print to stdout. In each JSON format, empty output means {}.
+// JSON must be valid UTF-8 and at most 256 levels deep.
+type OutputFormat int
+
+const (
+	// SingleLineJSON is one JSON value on one line, as the document demands.
+	SingleLineJSON OutputFormat = iota
+	// AnyJSON is one JSON value on any number of lines.
+	AnyJSON
+	// Text is any text. [Manifest.Call] returns it as a JSON string without trailing line ends.
+	// Bytes that are not valid UTF-8 become U+FFFD.
+	Text
+)
 
 const (
 	maxManifest   = 4 << 20  // bytes of a document
@@ -85,6 +103,9 @@ func (o *Options) withDefaults() (Options, problem.List[Problem]) {
 	problem.Limit(limit, "Grace", &c.Grace, 500*time.Millisecond)
 	problem.Limit(limit, "MaxStdout", &c.MaxStdout, 1<<20)
 	problem.Limit(limit, "MaxParallel", &c.MaxParallel, 16)
+	if c.Output < SingleLineJSON || c.Output > Text {
+		reject("Output", "must be SingleLineJSON, AnyJSON or Text")
+	}
 	if c.LookupEnv == nil {
 		c.LookupEnv = os.LookupEnv
 	}

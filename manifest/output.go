@@ -11,8 +11,11 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// readOutput returns the output of a program that exited with status 0: {} if it printed nothing.
-func readOutput(stdout []byte) (json.RawMessage, *Error) {
+// read returns the output of a program that exited with status 0.
+func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
+	if f == Text {
+		return rawjson.Quote(plainText(stdout)), nil
+	}
 	value := bytes.Trim(stdout, " \t\r\n")
 	if len(value) == 0 {
 		return json.RawMessage("{}"), nil
@@ -24,21 +27,24 @@ func readOutput(stdout []byte) (json.RawMessage, *Error) {
 		if e, ok := errors.AsType[*rawjson.Error](err); ok {
 			if e.Limit != "" {
 				return nil, &Error{Code: toolwire.CodeBadResponse, Message: "tool output is nested too deeply",
-					detail: "stdout " + e.Problem + "; print JSON of less depth"}
+					detail: "stdout " + e.Problem + "; print JSON of less depth, or set Options.Output to Text"}
 			}
 			position = fmt.Sprintf(" (byte %d%s)", e.Offset, foreign(value[e.Offset:]))
 		}
-		return nil, notALine("stdout is not valid JSON" + position)
+		return nil, f.reject("stdout is not valid JSON" + position)
 	}
-	if bytes.ContainsAny(value, "\r\n") {
-		return nil, notALine("stdout contains JSON on several lines")
+	if f == SingleLineJSON && bytes.ContainsAny(value, "\r\n") {
+		return nil, f.reject("stdout contains JSON on several lines")
 	}
 	return json.RawMessage(value[:len(value):len(value)]), nil
 }
 
-func notALine(detail string) *Error {
-	return &Error{Code: toolwire.CodeBadResponse, Message: "tool output is not a single line of JSON",
-		detail: detail + "; print exactly one line of JSON to stdout and everything else to stderr"}
+func (f OutputFormat) reject(detail string) *Error {
+	want, advice := "a single line of JSON", "; print exactly one line of JSON to stdout and everything else to stderr, or set Options.Output"
+	if f == AnyJSON {
+		want, advice = "JSON", "; print one JSON value to stdout and everything else to stderr, or set Options.Output to Text"
+	}
+	return &Error{Code: toolwire.CodeBadResponse, Message: "tool output is not " + want, detail: detail + advice}
 }
 
 // foreign names what other languages print where JSON is expected. It shows nothing else of an output.
@@ -56,4 +62,9 @@ func foreign(rest []byte) string {
 		return ": not UTF-8"
 	}
 	return ""
+}
+
+// plainText returns printed text as valid UTF-8 without trailing line ends.
+func plainText(b []byte) string {
+	return string(bytes.ToValidUTF8(bytes.TrimRight(b, "\r\n"), []byte("\ufffd")))
 }
