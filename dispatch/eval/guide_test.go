@@ -92,7 +92,7 @@ func TestJudgedByAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	share, differ, err := experiment.Agreement("judge", "human")
+	share, _, differ, err := experiment.Agreement("judge", "human")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,46 +133,63 @@ func (r *recorder) keep(key, answer string) {
 	r.judged[key] = answer
 }
 
-// Agreement compares a score, such as a [Judge]'s, with a column of the verdicts of people. share is the
-// share of the trials of a case in which both say the same, and differ are the ids of the cases in which
-// they differ. A trial that ended without a score or without a verdict is in Unknown. A share near the
-// share of the verdict that most cases have is what chance gives.
+// Agreement compares a score, such as a [Judge]'s, with a column of the verdicts of people. share is the share of
+// the trials of a case in which both say the same. kappa is Cohen's: 0 is what chance gives and 1 is all; its Cases
+// are 0 if one of them says the same of all cases. differ are the ids of the cases in which they differ. A trial
+// that ended without a score or without a verdict is in Unknown.
 //
 // A score of 0.5 and more is a pass. The cells are pass or fail, or passed and failed, yes and no, true and false, 1
 // and 0, in any case of letters; an empty cell means that there is no verdict. People must have judged the
 // responses that are scored: let an agent return the responses that they saw.
-func (e *Experiment) Agreement(score, column string) (share Figure, differ []string, err error) {
+func (e *Experiment) Agreement(score, column string) (share, kappa Figure, differ []string, err error) {
+	var table raters
 	var same units
+	unknown := 0
 	for _, trials := range caseTrials(e.Trials) {
 		person, known, err := verdictOf(trials[0].Case, column)
 		if err != nil {
-			return Figure{}, nil, err
+			return share, kappa, nil, err
 		}
-		agree, n := 0, 0
+		agree, passed, n := 0, 0, 0
 		for i := range trials {
 			value, scored := trials[i].Scores[score]
 			switch {
 			case !trials[i].counts():
 			case !scored || !known:
-				share.Unknown++
+				unknown++
 			default:
-				if n++; (value >= 0.5) == person {
+				n++
+				if value >= 0.5 {
+					passed++
+				}
+				if (value >= 0.5) == person {
 					agree++
 				}
 			}
 		}
-		if n > 0 {
-			same.add("", float64(agree)/float64(n))
+		if n == 0 {
+			continue
 		}
 		if agree < n {
 			differ = append(differ, trials[0].ID)
 		}
+		same.add("", float64(agree)/float64(n))
+		part := float64(passed) / float64(n)
+		if person {
+			table.BothPass, table.SecondPasses = table.BothPass+part, table.SecondPasses+1-part
+		} else {
+			table.FirstPasses, table.BothFail = table.FirstPasses+part, table.BothFail+1-part
+		}
 	}
 	if same.cases == 0 {
-		return Figure{}, nil, fmt.Errorf("eval: no trial has the score %s and a verdict in the column %s", shown(score), shown(column))
+		return share, kappa, nil, fmt.Errorf("eval: no trial has the score %s and a verdict in the column %s", shown(score), shown(column))
 	}
-	share.Name, share.unit = "agreement", unitShare
-	return share.over(&same, same.cases).with(meanRate(same.values(), same.cases)), differ, nil
+	of := Figure{Name: "agreement", unit: unitShare, Unknown: unknown}.over(&same, same.cases)
+	if k, i, ok := cohensKappa(table); ok {
+		kappa = of.with(k, i)
+		kappa.Name, kappa.unit = "kappa", ""
+	}
+	return of.with(meanRate(same.values(), same.cases)), kappa, differ, nil
 }
 
 // verdictOf reads the verdict of a person.

@@ -174,7 +174,7 @@ func TestCancelledJudge(t *testing.T) {
 	}
 }
 
-// The agreement of a score with people has the share and the cases in which they differ.
+// The agreement of a score with people has the share, kappa and the cases in which they differ.
 func TestAgreement(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("user,id,human\n")
@@ -193,20 +193,20 @@ func TestAgreement(t *testing.T) {
 	var model asked
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	run(t, echo, cases, &eval.Options{Trials: 2, ResultsFile: file, Grader: eval.Judge{Ask: model.ask, Name: "good"}.Grader()})
-	share, differ, err := load(t, file).Agreement("good", "human")
-	if err != nil || share.Cases != 30 || share.Unknown != 4 || !slices.Equal(differ, []string{"c03", "c20"}) ||
-		share.String() != "93.3 % [77.5, 98.3]" {
-		t.Errorf("%v: %+v", err, share)
+	share, kappa, differ, err := load(t, file).Agreement("good", "human")
+	if err != nil || share.Cases != 30 || share.Unknown != 4 || !slices.Equal(differ, []string{"c03", "c20"}) || kappa.Cases != 30 ||
+		share.String() != "93.3 % [77.5, 98.3]" || kappa.String() != "0.867 [0.539, 0.991]" {
+		t.Errorf("%v: %+v, %+v", err, share, kappa)
 	}
 	for _, of := range [][2]string{{"goood", "human"}, {"good", "humans"}} {
-		if _, _, err := load(t, file).Agreement(of[0], of[1]); err == nil ||
+		if _, _, _, err := load(t, file).Agreement(of[0], of[1]); err == nil ||
 			err.Error() != fmt.Sprintf("eval: no trial has the score %q and a verdict in the column %q", of[0], of[1]) {
 			t.Error(err)
 		}
 	}
 	e := scripted(".")
 	e.Trials[0].Row = &eval.Row{Extra: map[string]string{"human": "maybe"}}
-	if _, _, err := e.Agreement("good", "human"); err == nil || err.Error() != `eval: case "c1", column human: "maybe" is neither pass nor fail` {
+	if _, _, _, err := e.Agreement("good", "human"); err == nil || err.Error() != `eval: case "c1", column human: "maybe" is neither pass nor fail` {
 		t.Error(err)
 	}
 }
