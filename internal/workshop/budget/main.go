@@ -43,6 +43,7 @@ var ruled = regexp.MustCompile(`\]\(\.\./([a-z/_]+\.go)\)`)
 type size struct {
 	lines    map[string]int // by folder
 	exported map[string]int // by folder
+	failures [3]int         // public error types, types Code and functions CodeOf
 	files    map[string]int // lines by file
 	tests    int            // lines of tests
 	words    int            // of README.md and docs
@@ -95,6 +96,7 @@ func run(root string, names, timed bool) error {
 	row("lines of dispatch, proxy, schema, ledger and manifest", core)
 	row("internal packages with production Go, root module", internal)
 	row("exported names", sum(s.exported))
+	row("public error types, types Code and functions CodeOf", s.failures[0], s.failures[1], s.failures[2])
 	row("own packages that dispatch needs, and their lines", deps, depLines)
 	row("files that decide the rules of docs/design.md, and their lines", len(rules), s.of(rules))
 	row("lines of the transcript", made)
@@ -140,6 +142,9 @@ func measure(root string) (size, error) {
 				return s, err
 			}
 			s.exported[folder] += exported(parsed)
+			for i, n := range failures(parsed) {
+				s.failures[i] += n
+			}
 		}
 	}
 	return s, nil

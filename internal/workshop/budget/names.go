@@ -31,6 +31,28 @@ func exported(file *ast.File) (n int) {
 	return n
 }
 
+// failures counts the exported error types of a file, its types Code and its functions CodeOf.
+func failures(file *ast.File) (n [3]int) {
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			switch {
+			case d.Recv != nil && d.Name.Name == "Error" && receiver(d.Recv.List[0].Type).IsExported():
+				n[0]++
+			case d.Recv == nil && d.Name.Name == "CodeOf":
+				n[2]++
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if s, ok := spec.(*ast.TypeSpec); ok && s.Name.Name == "Code" {
+					n[1]++
+				}
+			}
+		}
+	}
+	return n
+}
+
 // receiver returns the name of a receiver's type, without pointer and type parameters.
 func receiver(t ast.Expr) *ast.Ident {
 	for {
