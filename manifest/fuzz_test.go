@@ -22,6 +22,7 @@ func FuzzParse(f *testing.F) {
 		`{"tools":[{"name":"a","command":["./tools/bin/../hack"]},{"name":"a","command":[]},{"command":["..\\x"]}]}`,
 		`{"tools":[{"name":"a","command":["/x"],"timeoutSec":-1,"schema":[]},{"NAME":"b","envPassthrough":[1,"","1BAD"]}]}`,
 		`{"tools":[{"name":"a","command":["/x"],"timeoutSec":1e3,"timeout":1}],"x":[{}]}`,
+		`{"tools":[{"name":"a","command":["/x"]}]}`,
 		`{"tools":[{"name":"\ud800","command":["/x"]}]}`,
 		`{"name":"a","command":["./tools/bin/a"],"schema":{"type":"object"},"envPassthrough":["TZ"]}`, // one of a list
 	} {
@@ -73,7 +74,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for i, want := range std.Tools {
 			if want.Schema == nil {
-				want.Schema = json.RawMessage(`{"type":"object"}`)
+				want.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
 			}
 			if got := list[i]; got.Name != want.Name || got.Description != want.Description ||
 				string(got.InputSchema) != string(want.Schema) {

@@ -61,6 +61,10 @@ func TestMessages(t *testing.T) {
 			`tool[0] "a": command must have at least program name`,
 			`tool[0] "a": unknown member "comand" is ignored (known: name, description, schema, command, timeoutSec, envPassthrough)`,
 			`tool[1] "b": unknown member "note" is ignored (known: name, description, schema, command, timeoutSec, envPassthrough)`}},
+		{"misspelled command of the first of two", `{"tools":[{"name":"a","comand":["/x"]},{"name":"b"}]}`, []string{
+			`tool[0] "a": command must have at least program name`,
+			`tool[0] "a": unknown member "comand" is ignored (known: name, description, schema, command, timeoutSec, envPassthrough)`,
+			`tool[1] "b": command must have at least program name`}},
 		{"empty command", `{"tools":[{"name":"a","command":[]}]}`,
 			[]string{`tool[0] "a": command must have at least program name`}},
 		{"null command", `{"tools":[{"name":"a","command":null}]}`,

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,11 +99,19 @@ func Parse(data []byte, options *Options) (*Manifest, error) {
 				c.problems.Put(p)
 			}
 		}
+		slices.SortStableFunc(c.problems.Found, func(a, b Problem) int { return index(a) - index(b) })
 		return nil, &Error{Code: codeInvalid, Message: "the manifest is not valid", Problems: c.problems.Found, More: c.problems.More}
 	}
 	lint.Join(c.lint)
 	m.lint = lint.All()
 	return m, nil
+}
+
+// index returns the place of the tool that a problem is about.
+func index(p Problem) int {
+	token, _, _ := strings.Cut(strings.TrimPrefix(p.Pointer, "/tools/"), "/")
+	i, _ := strconv.Atoi(token) // pointer made it
+	return i
 }
 
 // Tools lists the tools in the order of the manifest, in the form of package schema. An agent can
