@@ -94,6 +94,8 @@ type Target struct {
 	// documents do not describe a result file. If the program writes no result, the run fails with
 	// [AgentBadResponse]. After RunTimeout it fails with [AgentTimeout], and the program and its
 	// descendants are killed. Standard output is not the result.
+	//
+	// With a URL, Env is what the agent's program was started with: only its values are hidden.
 	Command []string
 	Env     []string `json:"-"`
 

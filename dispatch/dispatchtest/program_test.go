@@ -203,7 +203,7 @@ func TestProgramMistakes(t *testing.T) {
 	}{
 		{dispatchtest.Target{Command: []string{"no-such-program-anywhere"}}, "Target.Command: "},
 		{dispatchtest.Target{Command: []string{"x"}, URL: "http://127.0.0.1"}, "set one of URL, Handler, Agent and Command"},
-		{dispatchtest.Target{URL: "http://127.0.0.1", Env: []string{"A=b"}}, "Target.Env is for a Target with a Command"},
+		{dispatchtest.Target{Env: []string{"A=b"}}, "Target.Env is for a Target with a Command or a URL"},
 	} {
 		if _, err := dispatchtest.Dispatch(t.Context(), tt.target, dispatchtest.Task{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %q", err, tt.want)

@@ -266,7 +266,7 @@ func (c *checkup) command(scenario Name) string {
 	add(c.setup.Target.AuthValue != "", "-token-env AGENT_TOKEN")
 	for _, variable := range c.target.Env {
 		name, _, _ := strings.Cut(variable, "=")
-		add(true, "-env", shell(name))
+		add(c.url == nil, "-env", shell(name))
 	}
 	add(c.opts.ToolsSchema != nil, `-tools "$TOOLS"`)
 	add(c.opts.Task != nil && c.task.Instruction != "", "-instruction", shell(c.task.Instruction))

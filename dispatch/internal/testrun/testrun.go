@@ -127,8 +127,8 @@ func (s *Setup) check() error {
 	if _, ok := httpcall.ParseLink(target.URL); !ok && target.URL != "" {
 		bad("Target.URL is not an http or https URL with a host, such as http://127.0.0.1:8080/dispatch")
 	}
-	if len(target.Env) > 0 && len(target.Command) == 0 {
-		bad("Target.Env is for a Target with a Command")
+	if len(target.Env) > 0 && len(target.Command) == 0 && target.URL == "" {
+		bad("Target.Env is for a Target with a Command or a URL")
 	}
 	target.checkAuth(bad)
 	if target.RunTimeout < 0 || target.RunTimeout > 1800*time.Second {

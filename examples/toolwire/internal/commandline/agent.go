@@ -70,16 +70,19 @@ func (a *Agent) hasToken() bool { return a.AuthHeader != "" || a.tokenEnv != "" 
 // Read checks the flags and reads the variables and the file. Errors never repeat what may be the
 // token.
 func (a *Agent) Read() error {
-	switch codeMode := len(a.program) > 0 && a.URL == ""; {
+	codeMode := len(a.program) > 0 && a.URL == ""
+	switch {
 	case len(a.program) == 0 && len(a.env) > 0:
 		return errors.New("-env is for the program of an agent, which follows the flags after --")
 	case codeMode && a.hasToken():
 		return errors.New("-auth-header, -token-env and -token-file are for a -url: an agent in code mode receives no requests")
-	case codeMode:
-		a.Command = a.program
-		variables, err := a.variables()
-		a.Env = variables
+	}
+	if err := a.readVariables(); err != nil {
 		return err
+	}
+	if codeMode {
+		a.Command = a.program
+		return nil
 	}
 	a.URLFrom = "-url"
 	if a.URL == "" {
@@ -113,16 +116,16 @@ func (a *Agent) Read() error {
 	return nil
 }
 
-// variables returns the variables that -env names, as "NAME=value".
-func (a *Agent) variables() (list []string, err error) {
+// readVariables reads the variables that -env names.
+func (a *Agent) readVariables() error {
 	for _, name := range a.env {
 		value, ok := os.LookupEnv(name)
 		if !ok { // the name is not repeated: it may be a value
-			return nil, errors.New("-env: there is no environment variable of that name; give its name, not its value")
+			return errors.New("-env: there is no environment variable of that name; give its name, not its value")
 		}
-		list = append(list, name+"="+value)
+		a.Env = append(a.Env, name+"="+value)
 	}
-	return list, nil
+	return nil
 }
 
 func (a *Agent) token() (string, error) {

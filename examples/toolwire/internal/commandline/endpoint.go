@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/process"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/text"
 )
 
 const (
@@ -38,10 +41,6 @@ func (a *Agent) Start(ctx context.Context, log io.Writer) (stop func(), err erro
 	if listens(address) {
 		return nil, errors.New("a program listens at -url already: end it, or leave the program after -- out")
 	}
-	variables, err := a.variables()
-	if err != nil {
-		return nil, err
-	}
 	argv, err := process.Find(a.program)
 	if err != nil {
 		return nil, fmt.Errorf("the program: %w", err)
@@ -50,9 +49,9 @@ func (a *Agent) Start(ctx context.Context, log io.Writer) (stop func(), err erro
 	if err != nil {
 		return nil, err
 	}
-	log = &shared{w: log}
+	lines := &lines{w: log, secrets: redact.New(append(redact.Env(a.Env), a.AuthValue)...)}
 	run, err := process.Start(&process.Command{
-		Argv: argv, Env: append(process.Environment(), variables...), Dir: dir, Log: log, MaxStdout: 1 << 10, MaxStderr: 1 << 10,
+		Argv: argv, Env: append(process.Environment(), a.Env...), Dir: dir, Log: lines, MaxStdout: 1 << 10, MaxStderr: 1 << 10,
 		Timeout: noLimit, Grace: stopTime, PipeWait: time.Second,
 	})
 	if err != nil {
@@ -62,8 +61,11 @@ func (a *Agent) Start(ctx context.Context, log io.Writer) (stop func(), err erro
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		if o := run.Wait(ctx); ctx.Err() == nil {
-			fmt.Fprintf(log, "%s: the agent's program has ended%s\n", a.command, strings.TrimRight(fmt.Sprintf(" with exit status %d %s", o.ExitCode, o.Signal), " "))
+		o := run.Wait(ctx)
+		lines.end()
+		if ctx.Err() == nil {
+			status := strings.TrimRight(fmt.Sprintf("%d %s", o.ExitCode, o.Signal), " ")
+			fmt.Fprintf(lines, "%s: the agent's program has ended with exit status %s\n", a.command, status)
 		}
 	}()
 	stop = func() { cancel(); <-over }
@@ -97,15 +99,39 @@ func listens(address string) bool {
 	return true
 }
 
-// shared is a writer for several goroutines. It never fails.
-type shared struct {
-	mu sync.Mutex
-	w  io.Writer
+// lines writes the lines of a program for a terminal or the log of a CI engine, without secrets. It is safe for
+// concurrent use and never fails.
+type lines struct {
+	mu      sync.Mutex
+	w       io.Writer
+	secrets *redact.Set
+	open    []byte // the line that has not ended
 }
 
-func (s *shared) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, _ = s.w.Write(p)
+// maxLine is how many bytes of a line are kept until it ends.
+const maxLine = 64 << 10
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = append(l.open, p...)
+	whole := bytes.LastIndexByte(l.open, '\n') + 1
+	if len(l.open)-whole > maxLine {
+		whole = len(l.open)
+	}
+	for line := range strings.Lines(l.secrets.Redact(string(l.open[:whole]))) {
+		fmt.Fprintln(l.w, text.Clean(strings.TrimRight(line, "\r\n")))
+	}
+	l.open = append(l.open[:0], l.open[whole:]...)
 	return len(p), nil
+}
+
+// end writes a line that has not ended.
+func (l *lines) end() {
+	l.mu.Lock()
+	open := len(l.open) > 0
+	l.mu.Unlock()
+	if open {
+		_, _ = l.Write([]byte{'\n'})
+	}
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	fmt.Println(strings.Repeat("x", 4<<10)) // more than is kept
-	fmt.Println("the agent says hello")
+	fmt.Print("::error::forged\nthe agent has " + os.Getenv("TOOLWIRE_TEST_ENDPOINT") + " and \x1b[31mthe token-of-the-agent\nand says hello")
 	if len(os.Args) > 1 {
 		_ = http.ListenAndServe(os.Args[1], http.NotFoundHandler())
 	}
@@ -60,9 +60,11 @@ func freeAddress(t *testing.T) string {
 // The program of an endpoint has started when something listens at the URL, writes where the command does, and has
 // ended when stop returns.
 func TestStart(t *testing.T) {
-	t.Setenv("TOOLWIRE_TEST_ENDPOINT", "1")
+	t.Setenv("TOOLWIRE_TEST_ENDPOINT", "a-secret-value")
+	t.Setenv(commandline.TokenVariable, "token-of-the-agent")
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
+	const printed = "| ::error::forged\nthe agent has [redacted] and \uFFFD[31mthe [redacted]\nand says hello\n"
 	for _, tt := range []struct {
 		name          string
 		ctx           context.Context
@@ -70,9 +72,9 @@ func TestStart(t *testing.T) {
 		program       func(address string) []string
 		problem, said string
 	}{
-		{"it serves", t.Context(), "TOOLWIRE_TEST_ENDPOINT", func(a string) []string { return []string{os.Args[0], a} }, "", "the agent says hello\n"},
+		{"it serves", t.Context(), "TOOLWIRE_TEST_ENDPOINT", func(a string) []string { return []string{os.Args[0], a} }, "", printed},
 		{"it ends", t.Context(), "TOOLWIRE_TEST_ENDPOINT", func(string) []string { return []string{os.Args[0]} }, "has ended and did not listen at -url",
-			"toolwire test: the agent's program has ended with exit status 3\n"},
+			printed + "toolwire test: the agent's program has ended with exit status 3\n"},
 		{"there is none", t.Context(), "TOOLWIRE_TEST_ENDPOINT", func(string) []string { return []string{"./no-such-program"} }, "no-such-program", ""},
 		{"no such variable", t.Context(), "TOOLWIRE_TEST_NONE", func(string) []string { return []string{os.Args[0]} }, "-env: there is no environment variable", ""},
 		{"an interrupt", over, "TOOLWIRE_TEST_ENDPOINT", func(a string) []string { return []string{os.Args[0], a} }, "enough", ""},
@@ -91,10 +93,10 @@ func TestStart(t *testing.T) {
 				if _, ok := agent.Parse(set, "", args, io.Discard, io.Discard); !ok {
 					t.Fatal("not parsed")
 				}
-				if err := agent.Read(); err != nil {
-					t.Fatal(err)
+				if err = agent.Read(); err == nil {
+					stop, err = agent.Start(tt.ctx, log)
 				}
-				if stop, err = agent.Start(tt.ctx, log); err == nil || tt.problem != "" {
+				if err == nil || tt.problem != "" {
 					break
 				}
 			}
@@ -102,6 +104,9 @@ func TestStart(t *testing.T) {
 				t.Fatalf("%v\n%s", err, log.String())
 			}
 			if err == nil {
+				if len(agent.Env) != 1 || agent.Env[0] != "TOOLWIRE_TEST_ENDPOINT=a-secret-value" {
+					t.Errorf("what a report hides is %q", agent.Env)
+				}
 				if resp, err := http.Get(agent.URL); err != nil {
 					t.Error(err)
 				} else {
