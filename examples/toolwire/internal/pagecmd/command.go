@@ -6,16 +6,16 @@
 //	toolwire page -world world.json -url http://127.0.0.1:8080/dispatch -token-env AGENT_TOKEN
 //	toolwire page -world world.json -- python3 driver.py
 //
-// The program after -- is the agent of all tasks, in code mode; with -url it is the endpoint, which the page starts. -url
-// is what the form begins with; without it, the form begins with the agent of the run before. The
-// token goes to the URL of -url only, when the form has no auth value. The form shows the tools and the
-// state of the world. The state can be edited for one run. Requests that change something need the token
-// of the page, which is in its forms.
+// The program after -- is the agent of all tasks, in code mode. With -url the page starts it as the
+// endpoint. The form begins with -url, or without it with the agent of the run before. The token goes to
+// the URL of -url only, when the form has no auth value. The form shows the tools and the state of the
+// world. The state can be edited for one run. Requests that change something need the token of the page,
+// which is in its forms.
 //
 // Everything happens on loopback and nothing is loaded from elsewhere. Without -world there is a
 // sample agent, so that there is something to look at with one click. Runs are kept in memory, the
-// last -keep of them, fewer if they are large. With -runs each of them is also a file, which toolwire show opens, and the
-// page begins with the last ones; without it they are gone when it stops.
+// last -keep of them, fewer if they are large. With -runs each of them is also a file, which toolwire show
+// opens, and the page begins with the last ones. Without -runs they are gone when it stops.
 //
 // The exit status is 0 after an interrupt, 1 if it cannot serve, 2 for a mistake on the command
 // line or in the world.
@@ -52,7 +52,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8700", "the `address` to serve on; port 0 is any free one")
 	worldFile := flags.String("world", "",
 		"JSON `file` with the world that tasks meet (default: the sample's shop, with the sample agent)")
-	flags.StringVar(&o.folder, "runs", "", "keep each run that is over as a file in this `folder`, and show the runs in it; toolwire show opens one (default: runs are gone when the page stops)")
+	flags.StringVar(&o.folder, "runs", "", "keep each run that is over as a file in this `folder`, and show the runs in it; "+
+		"toolwire show opens one (default: runs are gone when the page stops)")
 	flags.IntVar(&o.keep, "keep", 200, "how many runs are kept beside those in progress; the oldest is dropped")
 	flags.BoolVar(&o.insecure, "insecure-listen", false,
 		"allow an -addr that others can reach: they can see every run, and dispatch tasks with the token")

@@ -37,6 +37,7 @@ type form struct {
 	State       string `json:"state"`
 	Timeout     string `json:"timeout"`
 	Strict      bool   `json:"strict"`
+	Stateful    bool   `json:"stateful,omitempty"` // the memory_mode of the session
 	ownState    bool   // State is not the world's
 
 	More     int            `json:"-"` // the run whose session goes on; 0 for a new one
@@ -65,7 +66,7 @@ func (f *form) Unfolded(fields ...string) bool {
 	if fields[0] == "url" {
 		return f.URL == ""
 	}
-	return f.UserTurns != "" || f.Strict || f.Timeout != "300" || f.Input != "{}" || f.ownState
+	return f.UserTurns != "" || f.Strict || f.Stateful || f.Timeout != "300" || f.Input != "{}" || f.ownState
 }
 
 var labels = map[string]string{
@@ -110,9 +111,13 @@ func read(r *http.Request, f form, a *commandline.Agent) task {
 		read(name, into)
 		*into = strings.TrimSpace(*into)
 	}
-	if strict := r.PostForm.Get("strict") != ""; strict || r.PostForm["timeout"] != nil { // a box that is not checked is not posted
-		f.Strict = strict
+	box := func(name string, into *bool) {
+		if checked := r.PostForm.Get(name) != ""; checked || r.PostForm["timeout"] != nil { // a box that is not checked is not posted
+			*into = checked
+		}
 	}
+	box("strict", &f.Strict)
+	box("stateful", &f.Stateful)
 	read("instruction", &f.Instruction)
 	read("input", &f.Input)
 	read("user_turns", &f.UserTurns)

@@ -71,13 +71,8 @@ func TestSayMore(t *testing.T) {
 		has(t, page.id("before").say(), `"status": "refunded"`, `"tracked:pk_7"`)
 		has(t, page.id("ledger").say(), "The run changed nothing.")
 	}
-	session := func(page *node) string {
-		_, rest, _ := strings.Cut(page.id("raw").say(), `"session_id": "`)
-		id, _, _ := strings.Cut(rest, `"`)
-		return id
-	}
-	if id := session(first); id == "" || session(second) != id {
-		t.Errorf("the session is %q and then %q", id, session(second))
+	if id := sessionOf(first); id == "" || sessionOf(second) != id {
+		t.Errorf("the session is %q and then %q", id, sessionOf(second))
 	}
 	if resp, body := l.post("/dispatch", map[string]string{"more": "3", "instruction": "x", "user_turns": strings.Repeat("again\n", 47)}); resp.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("51 turns: %d", resp.StatusCode)
@@ -88,6 +83,70 @@ func TestSayMore(t *testing.T) {
 	has(t, form.named("main")[0].say(), "Say more", "The session of run #3 goes on")
 	if l.get("/runs/3").id("instruction").attr["name"] != "instruction" {
 		t.Error("the page has no field")
+	}
+}
+
+// sessionOf returns the session_id of the first dispatch of a run.
+func sessionOf(page *node) string {
+	_, rest, _ := strings.Cut(page.id("raw").say(), `"session_id": "`)
+	id, _, _ := strings.Cut(rest, `"`)
+	return id
+}
+
+// An agent that remembers the session gets its id from the first turn on, and no messages.
+func TestStatefulSession(t *testing.T) {
+	t.Parallel()
+	l := start(t, 10)
+	l.dispatchTo(talker(t), map[string]string{"instruction": "Refund it.", "stateful": "yes", "user_turns": "Is it done?"})
+	l.runs.wait()
+	if resp, body := l.post("/dispatch", map[string]string{"more": "1", "instruction": "Sure?"}); resp.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%d\n%s", resp.StatusCode, body)
+	}
+	l.runs.wait()
+	first, second := l.get("/runs/1"), l.get("/runs/2")
+	has(t, first.id("final").say(), "Turn 2 of session- after [].")
+	has(t, second.id("final").say(), "Turn 3 of session- after [].")
+	if id := sessionOf(first); id == "" || sessionOf(second) != id {
+		t.Errorf("the session is %q and then %q", id, sessionOf(second))
+	}
+	again := l.get("/dispatch?again=2")
+	if _, checked := again.id("stateful").attr["checked"]; !checked {
+		t.Error("the form does not have the memory of the session")
+	}
+	if _, open := again.id("more").attr["open"]; !open {
+		t.Error("the form does not show it")
+	}
+	if resp, _ := l.post("/dispatch", map[string]string{"more": "1", "instruction": "Sure?", "timeout": "300"}); resp.StatusCode != http.StatusSeeOther {
+		t.Fatal(resp.Status)
+	}
+	l.runs.wait()
+	has(t, l.get("/runs/3").id("final").say(), "Turn 3 of session- after [user: Refund it.")
+}
+
+// Only the session of a run that has completed and is kept goes on. Nothing else is dispatched in its place.
+func TestSessionsThatCannotGoOn(t *testing.T) {
+	t.Parallel()
+	l := start(t, 10)
+	agent := serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		if run.Instruction == "Wait." {
+			<-ctx.Done()
+		}
+		return nil, errors.New("no")
+	})
+	l.dispatchTo(agent, map[string]string{"instruction": "Fail."})
+	l.runs.wait()
+	l.dispatchTo(agent, map[string]string{"instruction": "Wait."})
+	for _, id := range []string{"1", "2", "3", "x"} {
+		resp, body := l.post("/dispatch", map[string]string{"more": id, "instruction": "Go on.", "url": l.runs.get(1).task.URL})
+		got, form := l.do(l.request("GET", "/dispatch?more="+id, ""))
+		if resp.StatusCode != http.StatusConflict || got.StatusCode != http.StatusConflict {
+			t.Errorf("run %s: %d and %d", id, resp.StatusCode, got.StatusCode)
+		}
+		has(t, checkPage(t, body).say(), "The session cannot go on")
+		has(t, checkPage(t, form).say(), "The session cannot go on")
+	}
+	if got := l.ids(); got != "2 1" {
+		t.Errorf("the runs are %s", got)
 	}
 }
 
@@ -140,7 +199,8 @@ func TestRunsOfAFolder(t *testing.T) {
 		t.Fatalf("%q %v", files, err)
 	}
 	for name, text := range map[string]string{"1-damaged.json": "{", "0-other.json": `{"format":"toolwire run 2"}`, "2-empty.json": `{"format":"toolwire run 1","result":{}}`,
-		"1-long.json": `{"format":"toolwire run 1","result":{"error_class":"agent_5xx","calls":[` + strings.Repeat("{},", 2000) + `{}]}}`, "notes.txt": "hello"} {
+		"1-long.json": `{"format":"toolwire run 1","result":{"error_class":"agent_5xx","calls":[` + strings.Repeat("{},", 2000) + `{}]}}`, "notes.txt": "hello",
+		"9-turns.json": `{"format":"toolwire run 1","result":{"turns":[` + strings.Repeat("{},", 45) + `{}]},"page":{"form":{},"earlier":[{},{},{},{},{}]}}`} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -148,14 +208,17 @@ func TestRunsOfAFolder(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(folder, "4.json"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(folder, filepath.Join(folder, "9-link.json")); err != nil {
+		t.Fatal(err)
+	}
 
 	again := open(10)
 	if got := again.ids(); got != "8 7 6 5" {
 		t.Errorf("the runs are %s", got)
 	}
-	has(t, strings.Join(problems, "\n"), "2-empty.json: it contains no dispatch", "1-long.json: it has more than 2000 requests", "1-damaged.json: invalid JSON",
+	has(t, strings.Join(problems, "\n"), "9-turns.json: it has more than", "or than 50 turns", "9-link.json: it is not a regular file", "2-empty.json: it contains no dispatch", "1-long.json: it has more than 2000 requests", "1-damaged.json: invalid JSON",
 		"0-other.json: its format is \"toolwire run 2\"")
-	if len(problems) != 4 {
+	if len(problems) != 6 {
 		t.Errorf("%q", problems)
 	}
 	has(t, again.get("/").say(), "built-in sample agent", "#8", "#7", "Third.", "#6", "Second.", "#5", "First.", "All are files in the folder "+folder)
@@ -175,11 +238,11 @@ func TestRunsOfAFolder(t *testing.T) {
 	if whole, err := os.ReadFile(files[2]); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(whole, []byte(saved)) {
 		t.Errorf("saved again, the file has %d bytes in place of %d: %v", len(saved), len(whole), err)
 	}
-	if resp, body := again.post("/dispatch", map[string]string{"more": "7", "instruction": "Fourth."}); resp.Header.Get("Location") != "/runs/9" {
+	if resp, body := again.post("/dispatch", map[string]string{"more": "7", "instruction": "Fourth."}); resp.Header.Get("Location") != "/runs/11" {
 		t.Errorf("%d\n%s", resp.StatusCode, body)
 	}
 	again.runs.wait()
-	has(t, again.get("/runs/9").id("final").say(), "Turn 3 of session- after [user: Second., ", "user: Third.")
+	has(t, again.get("/runs/11").id("final").say(), "Turn 3 of session- after [user: Second., ", "user: Third.")
 
 	if got := open(2).ids(); got != "9 8" {
 		t.Errorf("of the runs, the last two are %s", got)

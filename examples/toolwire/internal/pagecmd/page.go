@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -209,11 +211,18 @@ func (p *page) save(file *runfile.File, secrets *redact.Set) error {
 
 // readRecord returns the run in a file, with this number.
 func readRecord(name string, id int, most bounds) (*record, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // opening a pipe waits for a writer
+		return nil, errors.New("it is not a regular file")
+	}
 	file, err := runfile.Read(name)
 	if err != nil {
 		return nil, err
 	}
-	if log := &file.Result.Log; len(log.Calls)+len(log.Refused)+len(log.Traces) > most.requests || file.Page != nil && len(file.Page.Earlier) >= maxTurns {
+	log, turns := &file.Result.Log, len(file.Result.Turns)
+	if file.Page != nil {
+		turns += len(file.Page.Earlier)
+	}
+	if len(log.Calls)+len(log.Refused)+len(log.Traces) > most.requests || turns > maxTurns {
 		return nil, fmt.Errorf("it has more than %d requests to the proxy or than %d turns", most.requests, maxTurns)
 	}
 	r := &record{facts: facts{id: id, started: file.Result.Dispatch.At}}

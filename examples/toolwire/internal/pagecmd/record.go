@@ -86,8 +86,8 @@ func (r *record) dispatch(ctx context.Context, base string, staged chan<- error)
 		r.result = now
 	})
 	var talk *dispatchtest.Conversation
-	if len(r.task.turns)+len(r.task.earlier) > 0 {
-		talk = &dispatchtest.Conversation{UserTurns: r.task.turns, MaxTurns: len(r.task.turns) + 1}
+	if r.task.Stateful || len(r.task.turns)+len(r.task.earlier) > 0 {
+		talk = &dispatchtest.Conversation{UserTurns: r.task.turns, MaxTurns: len(r.task.turns) + 1, Stateful: r.task.Stateful}
 	}
 	ctx = runctx.With(ctx, r.task.earlier)
 	result, err := dispatchtest.Dispatch(ctx, r.task.target, dispatchtest.Task{

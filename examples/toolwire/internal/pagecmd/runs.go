@@ -102,7 +102,7 @@ func (rs *runs) write(r *record) {
 // run is the place of its file among all, so that it stays the same.
 func (rs *runs) load() error {
 	entries, err := os.ReadDir(rs.folder) // in the order of the names, which begin with the time
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !e.Type().IsRegular() || filepath.Ext(e.Name()) != ".json" })
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || filepath.Ext(e.Name()) != ".json" })
 	rs.last = len(entries)
 	bytes, left := 0, 0
 	for i := len(entries) - 1; i >= 0 && len(rs.kept) < rs.keep && bytes <= rs.bounds.kept; i-- {

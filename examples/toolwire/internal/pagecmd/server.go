@@ -206,7 +206,11 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
 	if again := s.find(r.URL.Query().Get("again")); again != nil {
 		*f = again.task.form
 	}
-	if more := s.find(r.URL.Query().Get("more")); more != nil {
+	more, ok := s.session(w, r.URL.Query().Get("more"))
+	if !ok {
+		return
+	}
+	if more != nil {
 		*f = more.goOn()
 	}
 	f.Program = program
@@ -262,7 +266,10 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	begin := *formOfAgent(&s.agent)
-	more := s.find(r.PostForm.Get("more"))
+	more, ok := s.session(w, r.PostForm.Get("more"))
+	if !ok {
+		return
+	}
 	if more != nil {
 		begin = more.goOn()
 	}
@@ -338,6 +345,17 @@ func (s *server) find(id string) *record {
 		return nil
 	}
 	return s.runs.get(n)
+}
+
+// session returns the run whose session goes on, or nil for the id "". If ok is false, no session can go on from the
+// run, and the request is answered.
+func (s *server) session(w http.ResponseWriter, id string) (run *record, ok bool) {
+	if run = s.find(id); id == "" || run != nil && run.summary().Status == completed {
+		return run, true
+	}
+	s.message(w, http.StatusConflict, "The session cannot go on",
+		"A session goes on after a run that has completed, while the page keeps that run. Nothing was dispatched.")
+	return nil, false
 }
 
 // ofRun returns the handler of a path of a run.
