@@ -435,6 +435,12 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "forgets /tools", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
 			say(w, 500, http.StatusText(post(e.ProxyURL+"/get_order", r.Header.Get("X-Pipelines-Run-Token"))))
 		}}, failed: names{"dispatch"}, seen: "the endpoint answered 500: Not Found", do: "the agent sent POST {odyssey_proxy_url}/get_order"},
+		{name: "needs a member of a made-up result", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
+			say(w, 500, `{"detail":"KeyError: status"}`)
+		}}, failed: names{"dispatch"}, warned: names{"tools_schema"}, do: "get_order has no output_schema", change: func(_ *dispatchtest.Target, o *doctor.Options) {
+			o.ToolsSchema = []byte(`[{"name":"get_order","input_schema":{"type":"object"}}]`)
+		}},
 		{name: "has a limit for dispatches", handler: hand{run: answers(429, js, `{"error":"slow down"}`)},
 			failed: names{"dispatch"}, seen: "slow down", do: "Raise the limit on requests"},
 		{name: "calls late", handler: callsLate(), warned: names{"late_calls"}, seen: "send_mail", change: func(_ *dispatchtest.Target, o *doctor.Options) {

@@ -177,7 +177,7 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 		}
 	}
 	if len(left) > 0 {
-		sum = append(sum, text.Plural(len(left), "scenario")+" not run")
+		sum = append(sum, text.Plural(len(left), "scenario")+" not run (the flag -scenarios)")
 	}
 	if _, err := fmt.Fprintf(w, "%s\n\n", text.Clean(r.Target)); err != nil {
 		return err

@@ -41,7 +41,7 @@ skipped  2 checks   the sample called no tool: unwrap, retry_429
                     → Give a task.
 skipped  retry_503  the sample called no tool
 
-1 failed, 1 warning, 1 ok, 6 skipped, 12 scenarios not run
+1 failed, 1 warning, 1 ok, 6 skipped, 12 scenarios not run (the flag -scenarios)
 `
 	report := sampleReport()
 	if got := report.String(); got != want {

@@ -198,6 +198,12 @@ func (c *checkup) runAdvice(r *dispatchtest.Result, astray string) string {
 		return "See the agent's log. No tool call arrived: an agent in a container cannot reach the proxy that is served on this " +
 			"machine's loopback."
 	}
+	for _, call := range r.Calls {
+		if c.outputs[call.Tool] == nil && c.task.World.Behaviors[call.Tool] == nil && c.task.Platform == nil {
+			return fmt.Sprintf("See the agent's log. The tool %s has no output_schema, so its results are made up: the agent may need "+
+				"a member that they lack.", call.Tool)
+		}
+	}
 	return "See the agent's log."
 }
 
@@ -356,7 +362,7 @@ func firstLine(text string) string {
 // proxy sends an invalid token to the platform's proxy, which should reject it. Its ok has seen a 401.
 func (c *checkup) proxy(ctx context.Context) Finding {
 	if c.opts.ProxyBase == "" {
-		return skipped("", "no proxy base is given")
+		return skipped("", "no proxy base is given (the flag -proxy, or Options.ProxyBase)")
 	}
 	err := proxy.Probe(ctx, c.opts.ProxyBase, &proxy.Options{AttemptTimeout: c.opts.Timeout, Transport: transportOr(c.opts.Transport)})
 	e, _ := errors.AsType[*proxy.Error](err)
@@ -374,7 +380,7 @@ func (c *checkup) proxy(ctx context.Context) Finding {
 // schema.Validate, and none of schema.Lint.
 func (c *checkup) toolsSchema(ctx context.Context) Finding {
 	if c.opts.ToolsSchema == nil {
-		return skipped("", "no tools_schema is given")
+		return skipped("", "no tools_schema is given (the flag -tools, or Options.ToolsSchema)")
 	}
 	tools, _, err := schema.Import(c.opts.ToolsSchema, schema.Platform)
 	if err != nil {

@@ -57,9 +57,10 @@ const help = `Toolwire is the program around an agent that an evaluation platfor
 
 "toolwire COMMAND -h" lists the flags of a command.
 
-doctor, eval and page take an agent's endpoint from -url or the variable ` + commandline.URLVariable + `.
-They take its token from the variable that -token-env names, from the file of -token-file,
-or from the variable ` + commandline.TokenVariable + `. They send it to this endpoint only, and never print it.
+doctor, eval and page take an agent's endpoint from -url or the variable
+` + commandline.URLVariable + `. They take its token from the variable that -token-env names,
+from the file of -token-file, or from the variable ` + commandline.TokenVariable + `.
+They send it to this endpoint only, and never print it.
 
 Exit statuses:
 

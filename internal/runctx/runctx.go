@@ -82,8 +82,8 @@ var outside atomic.Int64
 // pass its context on. The first one of the process is logged.
 func CountOutside(ctx context.Context) {
 	if outside.Add(1) == 1 {
-		slog.WarnContext(ctx, "a request to a model has no run in its context, so the transcript lacks it, and it does not "+
-			"end with the run; pass the context of the agent to the SDK")
+		slog.WarnContext(ctx, "a request to a model has no run in its context, so no transcript contains it, and it does not "+
+			"end with a run; in an agent, pass the agent's context to the SDK")
 	}
 }
 

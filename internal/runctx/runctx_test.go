@@ -37,7 +37,7 @@ func TestOutside(t *testing.T) {
 		runctx.CountOutside(t.Context())
 	}
 	if got := log.String(); runctx.Outside() != 3 || strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") ||
-		!strings.Contains(got, "pass the context of the agent to the SDK") {
+		!strings.Contains(got, "pass the agent's context to the SDK") {
 		t.Errorf("%d requests, logged %s", runctx.Outside(), got)
 	}
 }
