@@ -75,7 +75,7 @@ func ExampleNewHandler() {
 			if subtle.ConstantTimeCompare([]byte(presented), []byte(key)) == 0 {
 				return "", &toolwire.Error{Code: toolwire.CodeUnauthorized}
 			}
-			return account, nil
+			return account, nil // a UUID
 		},
 		Register: func(_ context.Context, tool catalog.ListItem) error { return nil }, // make the tool runnable
 	})

@@ -156,6 +156,7 @@ func (h *handler) authenticate(c *call) error {
 	keys, foreign := httpserve.Tokens(c.r.Header, "X-Api-Key")
 	key, ok := httpserve.OneToken(keys)
 	if !ok || foreign {
+		unauthorized.log = []slog.Attr{slog.String("reason", "Authorization: Bearer and X-API-Key must carry one key, and the same one")}
 		return unauthorized
 	}
 	account, err := h.opts.Authenticate(c.r, key)

@@ -230,8 +230,9 @@ func TestKeys(t *testing.T) {
 			}
 		})
 	}
-	if log := s.log.String(); strings.Contains(log, "key-") || strings.Contains(log, "geheim") || !strings.Contains(log,
-		"status=401") {
+	log := s.log.String()
+	if strings.Contains(log, "key-") || strings.Contains(log, "geheim") || strings.Count(log, "status=401") != 6 ||
+		strings.Count(log, "must carry one key") != 5 {
 		t.Errorf("the log is %s", log)
 	}
 }

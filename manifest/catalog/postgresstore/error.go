@@ -45,6 +45,8 @@ func (s *Store) explain(ctx context.Context, tool string, err error) error {
 		return &toolwire.Error{Package: "postgresstore", Code: toolwire.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
 	case "42P01", "42P07", "42703": // a table is missing or there, or a column is missing
 		return failure(codeSchema, "the tables were not made by this package; use another schema", s.quiet(err))
+	case "42501":
+		return failure(codeFailed, "the role lacks a right; schema.sql names those that it needs, and makes the tables beforehand", s.quiet(err))
 	}
 	return failure(codeFailed, "Postgres failed", s.quiet(err))
 }

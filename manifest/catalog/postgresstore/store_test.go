@@ -156,7 +156,7 @@ func TestRoleWithoutRights(t *testing.T) {
 	limited := config.Copy()
 	limited.ConnConfig.User = role
 	_, err := postgresstore.Open(t.Context(), newPool(t, limited))
-	wantCode(t, "a role that may not create", err, "failed", "permission denied for schema")
+	wantCode(t, "a role that may not create", err, "failed", "schema.sql names those that it needs")
 
 	open(t, owner, long)
 	execute("GRANT SELECT, INSERT, UPDATE ON toolwire_tools TO " + role)
