@@ -41,6 +41,7 @@ type Error struct {
 	// context.DeadlineExceeded.
 	Err error `json:"-"`
 
+	file   string // of a manifest that is not valid
 	detail string // replaces Message in the text of the error
 	reply  reply  // what the model reads beside Message
 }
@@ -53,13 +54,13 @@ type reply struct {
 	tools  []string        // all names of tools, for toolwire.CodeUnknownTool
 }
 
-// Error returns the problems one per line, in the documented words, or a text that names the tool
-// and says what to do. It contains nothing that the tool wrote.
+// Error returns the problems one per line, in the documented words after the name of the file, or a text
+// that names the tool and says what to do. It contains nothing that the tool wrote.
 func (e *Error) Error() string {
 	if len(e.Problems) > 0 {
 		lines := make([]string, len(e.Problems))
 		for i, p := range e.Problems {
-			lines[i] = p.Message
+			lines[i] = e.at() + p.Message
 		}
 		if e.More > 0 {
 			lines = append(lines, fmt.Sprintf("and %d more problems", e.More))
@@ -71,9 +72,17 @@ func (e *Error) Error() string {
 		text = e.detail
 	}
 	if e.Tool == "" {
-		return text
+		return e.at() + text
 	}
 	return "manifest: tool " + quoteName(e.Tool) + ": " + text
+}
+
+// at returns the file of the manifest and a colon, or "".
+func (e *Error) at() string {
+	if e.file == "" {
+		return ""
+	}
+	return e.file + ": "
 }
 
 // Unwrap returns Err.

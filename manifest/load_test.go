@@ -422,6 +422,19 @@ func TestReadErrors(t *testing.T) {
 	if code(t, err) != toolwire.CodeUnreadable || !strings.HasPrefix(err.Error(), "read manifest: ") {
 		t.Errorf("a folder: %v", err)
 	}
+	file := filepath.Join(dir, "tools.json")
+	for content, want := range map[string]string{
+		`{"tools":[{"name":"a"},{"name":"b"}]}`: file + `: tool[0] "a": command must have at least program name` + "\n" +
+			file + `: tool[1] "b": command must have at least program name`,
+		`{"tools":`: file + ": ",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := manifest.Load(file, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", content, err, want)
+		}
+	}
 }
 
 func TestOptionsReportAllMistakes(t *testing.T) {

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -62,7 +63,11 @@ func Load(name string, options *Options) (*Manifest, error) {
 	if o.Dir == "" {
 		o.Dir = filepath.Dir(name)
 	}
-	return Parse(data, &o)
+	m, err := Parse(data, &o)
+	if e, ok := errors.AsType[*Error](err); ok && e.Code != toolwire.CodeInvalidOptions {
+		e.file = name
+	}
+	return m, err
 }
 
 func readError(err error) *Error {

@@ -151,7 +151,7 @@ func didYouMean(name string, found map[string]bool) (meant, why string) {
 	}
 	for _, k := range known {
 		if !found[k] && text.Misspelt(normal, k) {
-			return k, "a column that is something else needs a name that is less alike"
+			return k, "rename the column if it is something else"
 		}
 	}
 	for _, axis := range datasetAxes {

@@ -471,7 +471,7 @@ func TestFactsOfThePage(t *testing.T) {
 		"faults only":   {of(1, eval.Errored, eval.Errored), "2 faults counted as failed: 0 % [", "dropped"},
 		"none":          {of(1, eval.Failed), "0 % [", "faults"},
 		"several":       {of(2, eval.Passed, eval.Passed), "cases that always passed: 100 % [", "ran again"},
-		"nothing ended": {of(2, eval.Cancelled, eval.Cancelled), "no trial of 1 of 1 case ended", "always"},
+		"nothing ended": {of(2, eval.Cancelled, eval.Cancelled), "in 1 of 1 case no trial ended", "always"},
 		"retries":       {again, "1 run that ended in a fault ran again: with their trials as failed, the rate is 0 % [0, 79.3]; if the agent caused these faults, the rate is too high", "no trial"},
 	} {
 		if text := textOf(written(t, tt.e)); !strings.Contains(text, tt.want) || strings.Contains(text, tt.not) {

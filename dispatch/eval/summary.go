@@ -263,7 +263,7 @@ func (e *Experiment) untried() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("no trial of %d of %s ended: %s", len(names), text.Plural(len(all), "case"), listed(names, 5))
+	return fmt.Sprintf("in %d of %s no trial ended: %s", len(names), text.Plural(len(all), "case"), listed(names, 5))
 }
 
 // listed returns the first names, and how many more there are.

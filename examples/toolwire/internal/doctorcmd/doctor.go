@@ -73,8 +73,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "toolwire doctor: %s\n", problem)
 		return commandline.Mistake
 	}
-	if problem := f.check(); problem != "" {
-		return mistake(problem + "; see toolwire doctor -h")
+	if problems := f.check(); len(problems) > 0 {
+		return mistake(strings.Join(problems, "; ") + "; see toolwire doctor -h")
 	}
 	if err := f.read(); err != nil {
 		return mistake(err.Error())
@@ -121,7 +121,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 var flagNames = strings.NewReplacer(
 	"dispatchtest: ", "", "doctor: ", "",
 	"Target.Command", "the command", "Target.URL", "-url", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
-	"Options.ProxyBase", "-proxy", "Options.Scenarios", "-scenarios", "; Scenarios returns the names", "; see toolwire doctor -h", "Target.RunTimeout", "-run-timeout",
+	"Options.ProxyBase", "-proxy", "Target.RunTimeout", "-run-timeout",
 )
 
 func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok bool) {
@@ -147,34 +147,35 @@ func (f *flags) parse(args []string, stdout, stderr io.Writer) (status int, ok b
 	return f.agent.Parse(set, usage, args, stdout, stderr)
 }
 
-// check returns what is wrong with the combination of flags, or "".
-func (f *flags) check() string {
-	switch {
-	case f.options.Timeout <= 0 || f.agent.RunTimeout <= 0:
-		return "-timeout and -run-timeout must be positive"
-	case f.options.NoDispatch && f.instruction != "":
-		return "-no-dispatch and -instruction exclude each other"
-	case f.scenarios != "" && f.instruction == "":
-		return "-scenarios needs an -instruction that makes the agent call a tool"
-	case f.ledger != "" && f.tools == "":
-		return "-ledger is for -tools, which is missing"
+// check reads -scenarios, and returns what is wrong with it and with the combination of flags.
+func (f *flags) check() (problems []string) {
+	bad := func(is bool, text string) {
+		if is {
+			problems = append(problems, text)
+		}
 	}
-	return ""
+	bad(f.options.Timeout <= 0 || f.agent.RunTimeout <= 0, "-timeout and -run-timeout must be positive")
+	bad(f.options.NoDispatch && f.instruction != "", "-no-dispatch and -instruction exclude each other")
+	bad(f.scenarios != "" && f.instruction == "", "-scenarios needs an -instruction that makes the agent call a tool")
+	bad(f.ledger != "" && f.tools == "", "-ledger is for -tools, which is missing")
+	switch f.scenarios {
+	case "":
+	case "all":
+		f.options.Scenarios = doctor.Scenarios()
+	default:
+		for text := range strings.SplitSeq(f.scenarios, ",") {
+			name := doctor.Name(strings.TrimSpace(text))
+			bad(!slices.Contains(doctor.Scenarios(), name), fmt.Sprintf("-scenarios has the unknown name %q", name))
+			f.options.Scenarios = append(f.options.Scenarios, name)
+		}
+	}
+	return problems
 }
 
 // read makes what Check needs of the flags and the files that they name.
 func (f *flags) read() (err error) {
 	if f.instruction != "" {
 		f.options.Task = &dispatchtest.Task{Instruction: f.instruction}
-	}
-	switch f.scenarios {
-	case "":
-	case "all":
-		f.options.Scenarios = doctor.Scenarios()
-	default:
-		for name := range strings.SplitSeq(f.scenarios, ",") {
-			f.options.Scenarios = append(f.options.Scenarios, doctor.Name(strings.TrimSpace(name)))
-		}
 	}
 	if err := f.agent.Read(); err != nil {
 		return err

@@ -111,6 +111,8 @@ func TestDoctor(t *testing.T) {
 			"-tools '" + file("more.json", tools) + "' -instruction"}},
 		{"an unknown scenario", with("-instruction", "x", "-scenarios", "everything"), 2, []string{`-scenarios has the unknown name "everything"; see toolwire doctor -h`}},
 		{"scenarios of nothing", with("-scenarios", "all"), 2, []string{"-scenarios needs an -instruction"}},
+		{"all mistakes at once", with("-scenarios", "unwrap,everything", "-ledger", "x"), 2,
+			[]string{"-scenarios needs an -instruction", "-ledger is for -tools", `the unknown name "everything"; see`}},
 		{"no dispatch", with("-no-dispatch"), 0, []string{"left out"}},
 		{"no token", []string{"-url", byBearer}, 1, []string{"failed   ping", "none was given"}},
 		{"wrong token", []string{"-url", byBearer, "-token-file", file("wrong", "wrong-token")}, 1, []string{"refuses the right bearer"}},

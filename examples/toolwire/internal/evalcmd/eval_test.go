@@ -802,7 +802,7 @@ func TestScoresAndSlices(t *testing.T) {
 	run(1, append(served, "-max-trial-calls", "1", "-limit", "1"), "limit: it called tools 2 times, and a trial may do so 1 times", "\nlimit      1\n")
 	run(1, append(served, "-max-trial-tokens", "1000", "-limit", "1"), "limit: it needed 1100 tokens, and a trial may need 1000")
 	run(1, append(served, "-max-trial-cost", "0.001", "-prices", prices, "-limit", "1"), "limit: it cost 0.002, and a trial may cost 0.001")
-	run(1, append(served, "-max-cost", "0.003", "-prices", prices, "-limit", "4", "-parallel", "1"), "no trial of 2 of 4 cases ended", "2 passed, 2 cancelled")
+	run(1, append(served, "-max-cost", "0.003", "-prices", prices, "-limit", "4", "-parallel", "1"), "in 2 of 4 cases no trial ended", "2 passed, 2 cancelled")
 	run(2, []string{"-gate", "calls=0.1"}, "-gate compares with a -baseline")
 	run(2, []string{"-gate", "cost=0.1", "-gate", "cost=0.3"}, "the score cost has a margin already")
 	run(2, []string{"-gate", "calls"}, "it is a score and a margin, such as cost=0.1")
