@@ -390,7 +390,7 @@ func TestMutations(t *testing.T) {
 	for _, size := range []int{60, 400, 4000} {
 		for _, kind := range slices.Concat(testkit.Kinds, testkit.MoreKinds) {
 			from := []byte(kind.Document(size))
-			for range 400_000 / size {
+			for range testkit.Size(160_000, 400_000) / size {
 				doc := bytes.Clone(from)
 				for range r.IntN(3) {
 					i, j := r.IntN(len(doc)), r.IntN(len(doc))
