@@ -610,6 +610,7 @@ func expect(t testing.TB, report *doctor.Report, failed, warned []doctor.Name, s
 	var texts []string
 	names := func(findings []doctor.Finding) (list []doctor.Name) {
 		for _, f := range findings {
+			broken.Store(f.Name, true)
 			list = append(list, f.Name)
 			texts = append(append(texts, f.Seen), f.Details...)
 			for _, detail := range f.Details {

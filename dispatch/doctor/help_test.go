@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -46,11 +47,17 @@ func byHand(handler http.Handler) dispatchtest.Target {
 	return dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}
 }
 
+// broken are the names of the checks that tests have seen fail or warn.
+var broken sync.Map
+
 // find returns the finding of a check. It fails the test if the report has none.
 func find(t testing.TB, report *doctor.Report, name doctor.Name) doctor.Finding {
 	t.Helper()
 	for _, f := range report.Findings {
 		if f.Name == name {
+			if f.Status == doctor.StatusFailed || f.Status == doctor.StatusWarning {
+				broken.Store(name, true)
+			}
 			return f
 		}
 	}

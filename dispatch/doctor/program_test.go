@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 	case "":
 		doctor.SetSlowCall(200 * time.Millisecond) // only an agent that waits for less than this is judged by it
 		_ = flag.Set("test.parallel", "8")         // most tests wait for endpoints; go test -parallel replaces it
-		os.Exit(m.Run())
+		os.Exit(cmp.Or(m.Run(), unbroken()))
 	case "works":
 		dispatch.Main(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) { return once(ctx, run) }, nil)
 	case "port":
@@ -33,6 +34,27 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "level=INFO msg=starting\nlevel=ERROR msg=\"run failed\" error=\"there is no API key\"\nthe agent failed; its log says why")
 		os.Exit(1)
 	}
+}
+
+// unbroken is 1 if no test of a whole run has an agent that breaks one of the checks: that the doctor can say
+// something else than ok of each.
+func unbroken() (code int) {
+	for _, name := range []string{"test.run", "test.skip", "test.list"} {
+		if flag.Lookup(name).Value.String() != "" {
+			return 0
+		}
+	}
+	all := slices.Clone(doctor.Scenarios())
+	for _, name := range allNames {
+		all = append(all, doctor.Name(name))
+	}
+	for _, name := range all {
+		if _, ok := broken.Load(name); !ok {
+			fmt.Printf("FAIL: no test has an agent of which %s says something else than ok\n", name)
+			code = 1
+		}
+	}
+	return code
 }
 
 // Code mode has no endpoint. What concerns one is skipped; the sample and the scenarios are not.
