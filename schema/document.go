@@ -24,16 +24,13 @@ func readAs(data []byte, mode rawjson.Mode) (json.RawMessage, error) {
 	if err == nil {
 		return doc, nil
 	}
-	pointer, message := notStrict(err)
-	return nil, oneProblem("not_json", pointer, message)
+	return nil, notStrict(err)
 }
 
-// notStrict describes an error of package rawjson.
-func notStrict(err error) (pointer, message string) {
-	if e, ok := errors.AsType[*rawjson.Error](err); ok {
-		return e.Pointer, fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem)
-	}
-	return "", "is not strict JSON"
+// notStrict returns the problem of a document from an error of [rawjson.Read].
+func notStrict(err error) error {
+	e, _ := errors.AsType[*rawjson.Error](err) // it makes no other errors
+	return oneProblem("not_json", e.Pointer, fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem))
 }
 
 // repeats reports whether a name occurs twice.

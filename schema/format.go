@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -256,12 +257,11 @@ func (l toolList) isStrict(i int, all *problem.List[toolwire.Problem]) bool {
 	if l.notStrict == nil {
 		return true
 	}
-	err := rawjson.Check(l.entries[i], rawjson.Limits{})
-	if err != nil {
-		pointer, message := notStrict(err)
-		all.Add("not_json", element(i)+pointer, "%s", message)
+	e, wrong := errors.AsType[*rawjson.Error](rawjson.Check(l.entries[i], rawjson.Limits{}))
+	if wrong {
+		all.Add("not_json", element(i)+e.Pointer, "is not strict JSON: %s", e.Problem)
 	}
-	return err == nil
+	return !wrong
 }
 
 // Members that hold a list of tools, and those that hold an object with such a member.
@@ -278,8 +278,7 @@ func findList(data []byte) (toolList, error) {
 	}
 	var wrong error
 	if err := rawjson.Check(data, rawjson.Limits{}); err != nil {
-		pointer, message := notStrict(err)
-		wrong = oneProblem("not_json", pointer, message)
+		wrong = notStrict(err)
 	}
 	holder := membersOf(doc)
 	unclear := repeats(holder)
@@ -329,18 +328,21 @@ func entriesOf(list json.RawMessage) (entries []json.RawMessage, ok bool) {
 }
 
 // toolsIn returns the list of tools that is a member of an entry without a schema, such as a namespace of
-// OpenAI or a server; nil if there is none.
+// OpenAI or a server; nil if there is none. A list that is not empty has an object.
 func toolsIn(entry json.RawMessage) json.RawMessage {
 	list := membersOf(entry)
 	if f, _ := recognizeEntry(list); f != "" || repeats(list) {
 		return nil
 	}
 	for _, name := range []string{"functionDeclarations", "function_declarations", "tools"} {
-		inner, first := member(list, name), json.RawMessage("{}")
-		for first = range rawjson.Elements(inner) {
-			break
+		inner := member(list, name)
+		isTools := rawjson.Kind(inner) == '['
+		for element := range rawjson.Elements(inner) {
+			if isTools = rawjson.Kind(element) == '{'; isTools {
+				break
+			}
 		}
-		if rawjson.Kind(inner) == '[' && rawjson.Kind(first) == '{' {
+		if isTools {
 			return inner
 		}
 	}

@@ -403,6 +403,7 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`[{"type":"tool_search","parameters":{"type":"object"}}]`, "openai_responses", "built_in /0/type"},
 		{`[{"type":"custom","name":"sql","format":{"type":"grammar"}}]`, "openai_responses", "built_in /0/type"},
 		{`[{"type":"custom","name":"sql","input_schema":{}}]`, "anthropic sql", ""},
+		{`[{"type":"web_search_20250305","name":"web_search"},{"type":"mcp_toolset"}]`, "anthropic", "built_in /0/type\nbuilt_in /1/type"},
 		// A name that occurs twice, and half of a surrogate pair, cost the tool that has it.
 		{`{"tools":[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{"type":"object","type":"object"}},{"name":"c","description":"cut \ud83d","inputSchema":{}}]}`,
 			"mcp a", "not_json /1/inputSchema/type\nnot_json /2/description"},
@@ -410,6 +411,8 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 		{`[{"functionDeclarations":[{"name":"a","parameters":{}},{"name":"b","parameters":{"x":1,"x":2}}]}]`, "openai_responses a", "not_json /1/parameters/x"},
 		{`[{"functionDeclarations":[{"name":"a"}],"functionDeclarations":[{"name":"b"}]},{"name":"c","parameters":{}}]`, "openai_responses c", "not_json /0/functionDeclarations"},
 		{`[{"x":{"name":"a","parameters":{}},"x":{"name":"b","parameters":{}}},{"name":"c","parameters":{}}]`, "openai_responses c", "not_json /0/x"},
+		{`[{"x":1,"x":{"name":"a","parameters":{}}},{"name":"c","parameters":{}}]`, "openai_responses c", "not_json /0/x"},
+		{`{"id":1,"id":2,"result":{"tools":[{"name":"a","inputSchema":{}}]}}`, "", "not_json /id"},
 		{`{"a":{"parameters":{}},"b":{"parameters":{"x":1,"x":2}}}`, "openai_responses a", "not_json /1/parameters/x"},
 		{`{"a":{"parameters":{}},"a":{"parameters":{}}}`, "", "not_json /a"},
 		{`{"tools":{"a":{"parameters":{}},"a":{"parameters":{}}}}`, "", "not_json /tools/a"},
@@ -424,7 +427,8 @@ func TestImportReadsPieceByPiece(t *testing.T) {
 			"openai_responses a b", "built_in /2/type"},
 		{`[{"name":"x","tools":[{"name":"a","inputSchema":{}}]},{"name":"y","tools":[{"name":"b","inputSchema":{}},{"inputSchema":{}}]},{"name":"z","tools":[]}]`,
 			"mcp a b", "name_missing /2/name"},
-		{`[{"name":"a","parameters":{},"tools":["x"]}]`, "openai_responses a", ""},
+		{`[{"name":"x","tools":[5,{"name":"a","inputSchema":{}},null]}]`, "mcp a", "not_object /0\nnot_object /2"},
+		{`[{"name":"a","parameters":{},"tools":[{"name":"x"}]}]`, "openai_responses a", ""},
 		{`[{"name":"a","tools":["x"]},{"name":"b","parameters":{}}]`, "openai_responses a b", ""},
 		// What SDKs print of their own objects.
 		{`[{"name":"a","description":"d","schema":{"type":"object"}},{"name":"b","description":"d","args_schema":{}}]`, "langchain a b", ""},
