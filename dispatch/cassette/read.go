@@ -227,7 +227,7 @@ func (r *reading) part(text []byte) {
 	have := len(r.tape.parts)
 	wrong.must(p.Number == have+1, "/part must be %d, the number of the part: lines are missing or out of order", have+1)
 	wrong.must(p.After >= 0 && p.After <= have, "/after must be from 0 to %d, the number of a part before this one", have)
-	wrong.must(p.As >= 0 && p.As <= have && (p.As == 0 || p.As <= have && r.tape.parts[p.As-1].As == 0),
+	wrong.must(p.As >= 0 && p.As <= have && (p.As == 0 || r.tape.parts[p.As-1].As == 0),
 		"/as must be the number of a part with a value before this one")
 	wrong.must((p.As == 0) == (p.Value != nil), "one of /value and /as is necessary, and not both")
 	if len(wrong) == 0 && p.As > 0 {
@@ -254,7 +254,7 @@ func (r *reading) part(text []byte) {
 // fill adds parts up to a number for lines that were not read or are missing, since the lines that follow name them.
 func (r *reading) fill(last int) {
 	missing := last - len(r.tape.parts)
-	if missing <= 0 || last > 4*r.line { // the number is not a size
+	if missing <= 0 || last > min(4*r.line, maxInteractions) { // the number is not a size
 		return
 	}
 	if missing > r.unread {

@@ -149,7 +149,7 @@ func TestDamagedLines(t *testing.T) {
 	lines := []string{
 		head, `{"part":1,"value":{"role":"user"}}`, `{"part":2,"value":{"name":"t"}}`, model(1, `{"messages":1,"tools":2}`),
 		call(2, "a", `{"x":1}`, `1`), call(3, "b", `{}`, `2`),
-		`{"part":3,"after":1,"value":{"role":"assistant"}}`, `{"part":4,"after":3,"value":{"role":"tool"}}`, model(4, `{"messages":4,"tools":2}`),
+		`{"part":3,"after":1,"value":{"role":"assistant"}}`, `{"part":4,"after":3,"value":{"role":"tool"}}`, model(4, `{"messages":4}`),
 		call(5, "c", `{}`, `3`), `{"part":5,"after":4,"as":1}`, `{"part":6,"after":2,"value":{"role":"t"}}`, model(6, `{"messages":5,"tools":6}`), tail(6),
 	}
 	describe := func(tape *cassette.Tape) (all []string) {
@@ -166,6 +166,10 @@ func TestDamagedLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lostAt := map[int]string{ // the value of a part, with what is before it where the value alone is not unique
+		1: `{"role":"user"}`, 2: `{"name":"t"}`, 6: `{"role":"assistant"}`, 7: `{"role":"tool"}`, 10: `,{"role":"user"}`, 11: `{"role":"t"}`,
+	}
+	unreadable := []string{"cut off", "other bytes", "an unknown member", "nothing", "too long", "a type"} // lines that are there
 	whole, blank := describe(sound), strings.Repeat(" ", 16<<20)
 	for name, damage := range map[string]func(line string) string{
 		"cut off":           func(line string) string { return line[:len(line)/2] },
@@ -180,7 +184,8 @@ func TestDamagedLines(t *testing.T) {
 		"there is no number": func(line string) string {
 			return regexp.MustCompile(`"(n|part)":\d`).ReplaceAllString(line, `"other":1`)
 		},
-		"twice": func(line string) string { return line + "\n" + line },
+		"missing": func(string) string { return "" },
+		"twice":   func(line string) string { return line + "\n" + line },
 		"a type": func(line string) string {
 			return strings.NewReplacer(`"kind":"`, `"kind":7,"x":"`, `"value":`, `"value":7,"x":`).Replace(line)
 		},
@@ -205,6 +210,11 @@ func TestDamagedLines(t *testing.T) {
 			if place > 0 {
 				mustContain(t, err.Error(), fmt.Sprintf("line %d: ", place))
 			}
+			isRemoved := name == "missing" && at > 0 && at < 12
+			gap := strings.Contains(err.Error(), "the tape lacks") || strings.Contains(err.Error(), ": lines are missing [")
+			if gap != isRemoved && (isRemoved || slices.Contains(unreadable, name)) {
+				t.Errorf("%s in line %d: %v", name, at+1, err)
+			}
 			kept, lost := describe(tape), 0
 			for _, one := range whole {
 				if !slices.Contains(kept, one) {
@@ -215,9 +225,11 @@ func TestDamagedLines(t *testing.T) {
 			if strings.HasPrefix(lines[at], `{"n"`) {
 				allowed = 1
 			}
-			for n := range kept {
-				if values := strings.Count(whole[n], `":"`) - strings.Count(kept[n], `":"`); isPart && len(kept) == len(whole) && values > 1 && at != 1 {
-					t.Errorf("%s in line %d: %s, want %s", name, at+1, kept[n], whole[n])
+			for n := range kept { // a part that is lost is null in its place
+				before, _, _ := strings.Cut(lostAt[at], "{")
+				want := strings.ReplaceAll(whole[n], lostAt[at], before+"null")
+				if isPart && slices.Contains(unreadable, name) && kept[n] != want {
+					t.Errorf("%s in line %d: %s, want %s", name, at+1, kept[n], want)
 				}
 			}
 			if len(kept) < len(whole)-allowed || len(kept) > len(whole) || lost > allowed && !isPart {
@@ -234,6 +246,58 @@ func TestDamagedLines(t *testing.T) {
 	}
 }
 
+// What is left of a tape is numbered anew, and each problem is reported once.
+func TestDamagedTapes(t *testing.T) {
+	after := func(line string, n int) string { return fmt.Sprintf(`{"after":%d,%s`, n, line[1:]) }
+	model := func(n, list int) string {
+		return fmt.Sprintf(`{"n":%d,"kind":"model","name":"m","arguments":{},"status":200,"lists":{"messages":%d}}`, n, list)
+	}
+	a := func(n int) string { return call(n, "a", "{}", "1") }
+	for name, tt := range map[string]struct {
+		lines    []string
+		problems []string
+		kept     []string // number, number of the one before, body of the request
+	}{
+		"one damaged": {[]string{"x", a(2), tail(2)}, []string{"line 2"}, []string{"1 after 0: {}"}},
+		"two damaged, one missing": {[]string{a(1), "x", "x", a(4), a(6), tail(6)}, []string{"line 3", "line 4", "line 6: /n is 6 after 4"},
+			[]string{"1 after 0: {}", "2 after 1: {}", "3 after 2: {}"}},
+		"a part damaged, an interaction missing": {[]string{"x", model(1, 1), a(3), tail(3)}, []string{"line 2", "line 4: /n is 3 after 1"},
+			[]string{`1 after 0: {"messages":[null]}`, "2 after 1: {}"}},
+		"after one that is lost": {[]string{a(1), "x", a(3), after(a(4), 2), tail(4)}, []string{"line 3"},
+			[]string{"1 after 0: {}", "2 after 1: {}", "3 after 1: {}"}},
+		"out of order": {[]string{a(3), a(1), after(a(2), 1), tail(3)}, []string{"line 2: /n is 3 after 0", "line 3: /n is 1 after 3"},
+			[]string{"1 after 0: {}", "2 after 0: {}", "3 after 1: {}"}},
+		"before the one that it follows": {[]string{after(a(2), 1), a(1), tail(2)}, []string{"line 2: /n is 2 after 0", "line 3: /n is 1 after 2"},
+			[]string{"1 after 0: {}", "2 after 0: {}"}},
+		"a list of several": {[]string{`{"part":1,"value":{"a":1}}`, model(1, 1), `{"part":2,"value":{"b":1}}`, model(2, 2), `{"part":3,"after":2,"value":{"b":2}}`,
+			model(3, 3), "x", model(4, 4), tail(4)}, []string{"line 8"}, []string{`1 after 0: {"messages":[{"a":1}]}`, `2 after 1: {"messages":[{"b":1}]}`,
+			`3 after 2: {"messages":[{"b":1},{"b":2}]}`, `4 after 3: {"messages":[null]}`}},
+	} {
+		tape, err := load(t, head+"\n"+strings.Join(tt.lines, "\n")+"\n")
+		e, ok := errors.AsType[*cassette.Error](err)
+		if !ok || tape == nil || len(e.Problems) != len(tt.problems) {
+			t.Errorf("%s: %v, want %d problems", name, err, len(tt.problems))
+			continue
+		}
+		mustContain(t, err.Error(), tt.problems...)
+		var kept []string
+		for n := range tape.Interactions {
+			i := &tape.Interactions[n]
+			kept = append(kept, fmt.Sprintf("%d after %d: %s", i.Number, i.After, tape.RequestBody(i)))
+		}
+		if !slices.Equal(kept, tt.kept) {
+			t.Errorf("%s: kept %q, want %q", name, kept, tt.kept)
+		}
+		encoded, err := tape.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := load(t, string(encoded)); err != nil {
+			t.Errorf("%s: written again: %v", name, err)
+		}
+	}
+}
+
 // load reads a tape with this text.
 func load(t *testing.T, text string) (*cassette.Tape, error) {
 	t.Helper()
@@ -243,9 +307,11 @@ func load(t *testing.T, text string) (*cassette.Tape, error) {
 }
 
 func TestReadLimits(t *testing.T) {
-	var many strings.Builder
+	var many, parts strings.Builder
 	many.WriteString(head + "\n")
+	parts.WriteString(head + "\n")
 	for n := 1; n <= 100_001; n++ {
+		fmt.Fprintf(&parts, `{"part":%d,"value":1}`+"\n", n)
 		fmt.Fprintf(&many, `{"n":%d,"kind":"trace","name":"x","status":200}`+"\n", n)
 	}
 	large := head + "\n" + strings.Repeat(strings.Repeat(" ", 15<<20)+"\n", 5)
@@ -255,10 +321,16 @@ func TestReadLimits(t *testing.T) {
 	}{
 		{large, "the tape has more than 67108864 bytes", toolwire.CodeLimit},
 		{many.String(), "line 100002: the tape has more than 100000 interactions", "invalid_tape"},
+		{parts.String(), "line 100002: the tape has more than 100000 parts", "invalid_tape"},
 	} {
 		if _, err := load(t, tt.text); toolwire.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %s: %s", err, tt.code, tt.want)
 		}
+	}
+	// The number of a part is not a size, however many lines were not read.
+	unread, _ := load(t, head+strings.Repeat("\nx", 100_001)+"\n"+`{"part":400000,"value":1}`+"\n")
+	if encoded, err := unread.Encode(); err != nil || bytes.Count(encoded, []byte("\n")) > 100_002 {
+		t.Errorf("%v, %d lines", err, bytes.Count(encoded, []byte("\n")))
 	}
 	// An endless line is not read to its end.
 	path := filepath.Join(t.TempDir(), "run.jsonl")
